@@ -130,6 +130,8 @@ TEST(EthosNCompiler, DepthwiseAndVectors) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 100), 40)); });
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 1500), 33)); });
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 2048), 200)); });
+  // More inputs than a 1x1 convolution has room for.
+  expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 1500), 33)); }, 0, 32 * 1024);
 }
 
 TEST(EthosNCompiler, Pooling) {
@@ -264,6 +266,75 @@ TEST(EthosNCompiler, MapsStayInSram) {
   ASSERT_TRUE(compiled.ok());
   EXPECT_TRUE(compiled->intermediates.empty());
   expectRuns(b, target);
+}
+
+size_t loadsOfWeights(const CompiledNetwork& network) {
+  const CommandStream stream = *readCommandStream(*commandStreamBytes(network));
+  const std::vector<Command>& loads = stream.queues[static_cast<size_t>(Queue::DmaRead)];
+  return static_cast<size_t>(std::count_if(loads.begin(), loads.end(), [](const Command& command) {
+    return commandType(command) == CommandType::LoadWeightStripe;
+  }));
+}
+
+// Transfers have a least time: what is short comes with the weights of a pass in front.
+TEST(EthosNCompiler, ShortWeightsComeTogether) {
+  const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
+  NetworkBuilder b(DataType::S8, 3);
+  int32_t made = b.input(16, 16, 16);
+  for (int i = 0; i < 5; ++i) made = b.convolution(made, 1, 1, 32);
+  b.output(made);
+  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+  EXPECT_EQ(loadsOfWeights(*compiled), 1U);
+  expectRuns(b, target);
+}
+
+// Maps that do not fit go from pass to pass stripe by stripe: the strided convolution's four sub-maps, the
+// map behind it, and the sum's.
+TEST(EthosNCompiler, LargeMapsAreHandedOnInStripes) {
+  const Build build = [](NetworkBuilder& b) {
+    const int32_t strided = b.convolution(b.input(96, 96, 16), 3, 3, 32, 2, kOne);
+    const int32_t expanded = b.convolution(strided, 1, 1, 64);
+    const int32_t made = b.convolution(b.depthwise(expanded, 3, 1, kOne), 1, 1, 32);
+    b.output(b.binary(Operator::Addition, made, strided, 0.9F, 5));
+  };
+  expectOnAll(build, 0, 32 * 1024);
+  NetworkBuilder b(DataType::U8, 3);
+  build(b);
+  const Result<CompiledNetwork> compiled =
+      compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-1tops-4ple"), 256 * 1024));
+  ASSERT_TRUE(compiled.ok());
+  // The map that two passes read is in DRAM, and one at most of the other four.
+  EXPECT_LE(compiled->intermediates.size(), 2U);
+  // Rows that a stripe of the pass in front gives for one of its own, in both directions.
+  expectOnAll(
+      [](NetworkBuilder& n) {
+        const int32_t large =
+            n.pooling(n.convolution(n.input(96, 80, 24), 3, 3, 48, 1, kOne), PoolingType::Max, 2, 2);
+        n.output(n.resize(n.convolution(large, 5, 5, 40, 1, {2, 2, 2, 2}), ResizeAlgorithm::NearestNeighbour,
+                          96, 80));
+      },
+      0, 32 * 1024);
+}
+
+// The assumption about it is named by a run.
+TEST(EthosNCompiler, WinogradWhereItIsFaster) {
+  const auto assumes = [](uint32_t size, uint32_t channels) {
+    const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
+    NetworkBuilder b(DataType::S8, 3);
+    b.output(b.convolution(b.input(64, 64, channels), size, size, channels));
+    const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
+    EXPECT_TRUE(compiled.ok());
+    const auto input = b.randomInputs();
+    const ByteSpan bytes = std::as_bytes(std::span(input[0]));
+    const Result<RunResult> run = runNetwork(*compiled, {&bytes, 1}, target);
+    EXPECT_TRUE(run.ok());
+    const std::vector<Assumption>& all = run->assumptions;
+    return std::count(all.begin(), all.end(), Assumption::Winograd) > 0;
+  };
+  EXPECT_TRUE(assumes(3, 128));
+  EXPECT_TRUE(assumes(5, 64));
+  EXPECT_FALSE(assumes(1, 128));
 }
 
 void expectRefused(const Build& build, const std::string& reason) {

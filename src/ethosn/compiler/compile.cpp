@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ethosn/compiler/emit.hpp"
+#include "ethosn/compiler/planned.hpp"
 #include "ethosn/support/support.hpp"
 
 namespace carina::ethosn {
@@ -28,173 +29,6 @@ Status checkSupport(const Network& network, const Target& target) {
   }
   return problems.empty() ? Status() : Status(Error(std::move(problems)));
 }
-
-/// A map in NHWC cannot be cut in channels; where a pass must be, it works on copies in bricks.
-class Planned {
- public:
-  Planned(PassList list, const Target& target) : list_(std::move(list)), target_(target) {}
-
-  Status plan() {
-    std::vector<Pass> passes = std::move(list_.passes);
-    list_.passes.clear();
-    readers_.assign(list_.storages.size(), 0);
-    for (const Pass& pass : passes) {
-      for (const FeatureMap& in : pass.inputs) ++readers_[static_cast<size_t>(in.storage)];
-    }
-    for (Pass& pass : passes) CARINA_RETURN_IF_ERROR(planOne(pass));
-    return {};
-  }
-
-  PassList& list() { return list_; }
-  const std::vector<Plan>& plans() const { return plans_; }
-
- private:
-  /// A map that a pass left in SRAM for later ones.
-  struct Kept {
-    FeatureMap map;
-    TilePlan tile;
-    size_t producer;      // pass
-    int32_t readersLeft;  // passes that are still to be planned
-  };
-
-  /// Readers take from SRAM what the plan says, everything else must be in DRAM.
-  void push(Pass pass, Plan plan) {
-    for (size_t i = 0; i < pass.inputs.size(); ++i) {
-      for (Kept& kept : kept_) {
-        if (kept.map.storage != pass.inputs[i].storage) continue;
-        if (!plan.resident[i]) plans_[kept.producer].stored = true;
-        --kept.readersLeft;
-      }
-    }
-    std::erase_if(kept_, [](const Kept& kept) { return kept.readersLeft == 0; });
-    const FeatureMap& made = pass.output;
-    const auto storage = static_cast<size_t>(made.storage);
-    const bool stays = pass.kind != PassKind::Copy && plan.rowStripes * plan.channelStripes == 1 &&
-                       isWhole(made) && list_.storages[storage].kind == Storage::Kind::Intermediate &&
-                       readers_[storage] > 0;
-    if (stays) {
-      plan.stored = false;
-      kept_.push_back({made, plan.output, plans_.size(), readers_[storage]});
-    }
-    list_.passes.push_back(std::move(pass));
-    plans_.push_back(std::move(plan));
-  }
-
-  /// What is kept goes to DRAM for those that still need it.
-  void evict(const std::vector<size_t>& residentStorages) {
-    std::erase_if(kept_, [&](const Kept& kept) {
-      const auto storage = static_cast<size_t>(kept.map.storage);
-      if (std::count(residentStorages.begin(), residentStorages.end(), storage) > 0) return false;
-      plans_[kept.producer].stored = true;
-      return true;
-    });
-  }
-
-  /// Inputs that an earlier pass left in SRAM just as this one needs them.
-  Occupied occupiedFor(const Pass& pass, std::vector<size_t>& storages) const {
-    Occupied out;
-    const bool vector = pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
-    for (const Kept& kept : kept_) {
-      bool used = false;
-      for (size_t i = 0; i < pass.inputs.size() && pass.kind != PassKind::Copy && !vector; ++i) {
-        const FeatureMap &in = pass.inputs[i], &made = kept.map;
-        const bool same = in.storage == made.storage && isWhole(in) && in.height == made.height &&
-                          in.width == made.width && in.channels == made.channels;
-        if (!same) continue;
-        out.residents.push_back({i, kept.tile});
-        used = true;
-      }
-      if (used) {
-        storages.push_back(static_cast<size_t>(kept.map.storage));
-      } else {
-        out.others.push_back(kept.tile);
-      }
-    }
-    return out;
-  }
-
-  /// With everything that SRAM holds, then without what only later passes need, then with SRAM to itself.
-  Status planOne(Pass& pass) {
-    std::vector<size_t> storages;
-    Occupied occupied = occupiedFor(pass, storages);
-    const auto good = [](const Result<Plan>& plan) {
-      return plan.ok() && (plan->rowStripes == 1 || plan->channelStripes == 1);
-    };
-    Result<Plan> plan = planPass(pass, list_, target_, occupied);
-    if (!good(plan) && !occupied.others.empty()) {
-      evict(storages);
-      occupied.others.clear();
-      plan = planPass(pass, list_, target_, occupied);
-    }
-    if (!good(plan) && !occupied.residents.empty()) {
-      evict({});
-      plan = planPass(pass, list_, target_);
-    }
-    if (plan.ok()) {
-      push(std::move(pass), std::move(*plan));
-      return {};
-    }
-    if (pass.kind == PassKind::Copy) return std::move(plan).error();
-    evict({});
-    return planOnBricks(pass);
-  }
-
-  /// Whether the map is all of its storage, as it was made.
-  static bool isWhole(const FeatureMap& map) {
-    return map.height == map.wholeHeight && map.width == map.wholeWidth &&
-           map.channels == map.wholeChannels && !map.planar;
-  }
-
-  bool isRows(const FeatureMap& map) const {
-    return list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc && map.wholeWidth > 1;
-  }
-
-  FeatureMap onBricks(const FeatureMap& map) {
-    FeatureMap out = map;
-    out.storage = static_cast<int32_t>(list_.storages.size());
-    list_.storages.push_back(
-        {Storage::Kind::Intermediate, Layout::Nhwcb, map.height, map.width, map.channels, "bricks"});
-    readers_.push_back(1);
-    out.wholeHeight = map.height;
-    out.wholeWidth = map.width;
-    out.wholeChannels = map.channels;
-    out.atY = out.atX = out.atC = 0;
-    out.planar = false;
-    return out;
-  }
-
-  Status planCopy(const FeatureMap& from, const FeatureMap& to, const std::string& name) {
-    Pass copy;
-    copy.name = name;
-    copy.inputs = {from};
-    copy.output = to;
-    CARINA_TRY(Plan plan, planPass(copy, list_, target_));
-    push(std::move(copy), std::move(plan));
-    return {};
-  }
-
-  Status planOnBricks(Pass& pass) {
-    for (FeatureMap& in : pass.inputs) {
-      if (!isRows(in)) continue;
-      const FeatureMap bricks = onBricks(in);
-      CARINA_RETURN_IF_ERROR(planCopy(in, bricks, pass.name));
-      in = bricks;
-    }
-    const FeatureMap out = pass.output;
-    if (isRows(out)) pass.output = onBricks(out);
-    CARINA_TRY(Plan plan, planPass(pass, list_, target_));
-    const FeatureMap made = pass.output;
-    const std::string name = pass.name;
-    push(std::move(pass), std::move(plan));
-    return made.storage == out.storage ? Status() : planCopy(made, out, name);
-  }
-
-  PassList list_;
-  const Target& target_;
-  std::vector<Plan> plans_;
-  std::vector<int32_t> readers_;  // of each storage
-  std::vector<Kept> kept_;
-};
 
 /// What registers and buffer tables can say: sizes have 16 bits, bytes of a buffer 31.
 Status checkExtents(const PassList& list) {
@@ -228,17 +62,30 @@ struct Lifetime {
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
+/// Behind the last pass of the section that begins with `first`.
+size_t endOfSection(const std::vector<Plan>& plans, size_t first) {
+  size_t end = first + 1;
+  while (end < plans.size() && plans[end].chained >= 0) ++end;
+  return end;
+}
+
+/// The passes of a section run at the same time.
 std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>& plans) {
   std::vector<Lifetime> out(list.storages.size());
+  size_t begin = 0, end = 0;
   for (size_t i = 0; i < list.passes.size(); ++i) {
+    if (i == end) {
+      begin = i;
+      end = endOfSection(plans, begin);
+    }
     const auto touch = [&](const FeatureMap& map) {
       Lifetime& life = out[static_cast<size_t>(map.storage)];
-      life.first = std::min(life.first, static_cast<int32_t>(i));
-      life.last = std::max(life.last, static_cast<int32_t>(i));
+      life.first = std::min(life.first, static_cast<int32_t>(begin));
+      life.last = std::max(life.last, static_cast<int32_t>(end) - 1);
     };
     const std::vector<FeatureMap>& inputs = list.passes[i].inputs;
     for (size_t k = 0; k < inputs.size(); ++k) {
-      if (!plans[i].resident[k]) touch(inputs[k]);
+      if (!plans[i].resident[k] && plans[i].chained != static_cast<int32_t>(k)) touch(inputs[k]);
     }
     if (plans[i].stored) touch(list.passes[i].output);
   }
@@ -300,6 +147,23 @@ CompiledPass describe(const Pass& pass, const Plan& plan, uint32_t firstAgent, u
   return out;
 }
 
+/// Puts the weights of a pass, and those that come with them, into a buffer. False where they came with
+/// others, or there are none.
+bool addWeights(const PlannedPasses& planned, size_t pass, uint32_t id, CompiledNetwork& out) {
+  const Plan& plan = planned.plans[pass];
+  if (planned.list.passes[pass].kind != PassKind::Mce || plan.weightsAreThere) return false;
+  out.constantDma.resize(aligned(out.constantDma.size()));
+  const auto offset = static_cast<uint32_t>(out.constantDma.size());
+  const auto append = [&out](const EncodedWeights& encoded) {
+    out.constantDma.insert(out.constantDma.end(), encoded.bytes.begin(), encoded.bytes.end());
+  };
+  append(plan.encoded);
+  for (size_t with : plan.together) append(planned.plans[with].encoded);
+  out.dmaBuffers.push_back(
+      {id, offset, static_cast<uint32_t>(out.constantDma.size()) - offset, planned.list.passes[pass].name});
+  return true;
+}
+
 }  // namespace
 
 Result<CompiledNetwork> compileNetwork(const Network& network, const Target& target,
@@ -308,12 +172,11 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   CARINA_RETURN_IF_ERROR(checkSupport(network, target));
   CARINA_TRY(PassList made, makePasses(network, target));
   CARINA_RETURN_IF_ERROR(checkExtents(made));
-  Planned planned(std::move(made), target);
-  CARINA_RETURN_IF_ERROR(planned.plan());
-  const PassList& list = planned.list();
+  CARINA_TRY(const PlannedPasses planned, planPasses(std::move(made), target));
+  const PassList& list = planned.list;
 
   CompiledNetwork out;
-  const std::vector<Lifetime> lives = lifetimesOf(list, planned.plans());
+  const std::vector<Lifetime> lives = lifetimesOf(list, planned.plans);
   uint32_t id = 1;
   std::vector<uint32_t> buffers(list.storages.size(), 0);
   for (size_t i = 0; i < list.storages.size(); ++i) {
@@ -338,18 +201,19 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   }
 
   Emitter emitter(list, target, buffers);
-  for (size_t i = 0; i < list.passes.size(); ++i) {
-    const Plan& plan = planned.plans()[i];
-    const uint32_t weights = id;
-    if (list.passes[i].kind == PassKind::Mce) {
-      out.constantDma.resize(aligned(out.constantDma.size()));
-      out.dmaBuffers.push_back({id++, static_cast<uint32_t>(out.constantDma.size()),
-                                static_cast<uint32_t>(plan.encoded.bytes.size()), list.passes[i].name});
-      out.constantDma.insert(out.constantDma.end(), plan.encoded.bytes.begin(), plan.encoded.bytes.end());
+  for (size_t first = 0; first < list.passes.size();) {
+    const size_t end = endOfSection(planned.plans, first);
+    std::vector<Emitter::Job> section;
+    for (size_t i = first; i < end; ++i) {
+      section.push_back({&list.passes[i], &planned.plans[i], id});
+      if (addWeights(planned, i, id, out)) ++id;
     }
-    const uint32_t firstAgent = emitter.agents();
-    CARINA_RETURN_IF_ERROR(emitter.emit(list.passes[i], plan, weights));
-    if (passes != nullptr) passes->push_back(describe(list.passes[i], plan, firstAgent, emitter.agents()));
+    CARINA_TRY(std::vector<uint32_t> agents, emitter.emit(section));
+    agents.push_back(emitter.agents());
+    for (size_t i = first; passes != nullptr && i < end; ++i) {
+      passes->push_back(describe(list.passes[i], planned.plans[i], agents[i - first], agents[i - first + 1]));
+    }
+    first = end;
   }
   CARINA_TRY(out.constantControlUnit, writeCommandStream(emitter.take()));
   out.controlUnitBuffers.push_back(

@@ -12,6 +12,16 @@ uint32_t bytesField(int64_t bytes) {
 
 constexpr int64_t kBrickBytes = 1024;
 
+/// Winograd's algorithm takes filters in thirds, from 3x3 up; the direct one takes up to 7x7 as they are.
+bool isWide(const LayerWeights& layer) {
+  const int32_t largest = layer.algorithm == MceAlgorithm::Winograd ? 3 : 7;
+  return std::max(layer.height, layer.width) > largest;
+}
+
+int32_t thirds(int32_t size) {
+  return size == 1 ? 1 : roundUp(size, 3);
+}
+
 }  // namespace
 
 void Emitter::wait(Queue queue, Counter counter, uint32_t value) {
@@ -34,40 +44,63 @@ Emitter::Tile Emitter::makeTile(const TilePlan& plan) {
   return tile;
 }
 
-/// Nothing of this pass touches SRAM before everything of the passes in front of it is done: loads wait, and
-/// everything else waits for loads.
-void Emitter::barrier() {
-  wait(Queue::DmaRead, Counter::DmaWrite, count(Counter::DmaWrite));
-  wait(Queue::DmaRead, Counter::PleStripe, count(Counter::PleStripe));
+/// The list goes on when nothing uses the tile any more. What the PLE has taken from the MCE is done when its
+/// next stripe begins.
+void Emitter::waitForRoom(Queue queue, const TilePlan& tile) {
+  const Until until = uses_.until(tile.address, tile.address + tile.slotBytes * tile.slots);
+  for (size_t i = 0; i < kCounters; ++i) {
+    const auto counter = static_cast<Counter>(i);
+    const bool inOrder =
+        (queue == Queue::DmaRead && counter == Counter::DmaRead) ||
+        (queue == Queue::Ple && (counter == Counter::PleStripe || counter == Counter::MceStripe));
+    if (!inOrder) wait(queue, counter, until[i]);
+  }
 }
 
+/// The code in SRAM.
 void Emitter::loadKernel() {
-  const int64_t address = target_.bankBytes() - kPleKernelMaxBytes;
-  loaderAgent_ = addAgent({PleLoader{kernel_}, {}});
+  const int64_t address = target_.bankBytes() - kPleKernelMaxBytes * (1 + now_->plan->kernelPlace);
+  now_->kernelAddress = address;
+  now_->loaderAgent = addAgent({PleLoader{now_->kernel}, {}});
   PleScheduler scheduler;
-  const bool fromMce = pass_->kind == PassKind::Mce;
-  scheduler.input = !fromMce ? (pass_->inputs.size() == 2 ? PleInput::SramTwo : PleInput::SramOne)
-                    : pass_->weights.operation == MceOperation::Depthwise ? PleInput::MceOneOg
-                                                                          : PleInput::MceAllOgs;
-  scheduler.pleKernel = kernel_;
+  const bool fromMce = now_->pass->kind == PassKind::Mce;
+  scheduler.input = !fromMce ? (now_->pass->inputs.size() == 2 ? PleInput::SramTwo : PleInput::SramOne)
+                    : now_->pass->weights.operation == MceOperation::Depthwise ? PleInput::MceOneOg
+                                                                               : PleInput::MceAllOgs;
+  scheduler.pleKernel = now_->kernel;
   scheduler.kernelSramAddress = static_cast<uint32_t>(address);
-  if (fromMce) mceAgent_ = addAgent({mceAgent(), {}});
-  pleAgent_ = addAgent({scheduler, {}});
-  if (kernelInSram_ == kernel_) return;
-  kernelInSram_ = kernel_;
+  if (fromMce) now_->mceAgent = addAgent({mceAgent(), {}});
+  now_->pleAgent = addAgent({scheduler, {}});
+  const auto there = kernelsInSram_.find(address);
+  if (there != kernelsInSram_.end() && there->second == now_->kernel) return;
+  kernelsInSram_[address] = now_->kernel;
+  waitForRoom(Queue::DmaRead, {address, kPleKernelMaxBytes, 1});
   DmaCommand load;
   load.type = CommandType::LoadPleCodeIntoSram;
-  load.agent = loaderAgent_;
+  load.agent = now_->loaderAgent;
   load.sramAddress = sram_address::kBytes.of(address);
   load.emcs = (1U << variant_.engines) - 1;
   load.cmd = dma_cmd::kId.of(readId_) | dma_cmd::kFormat.of(static_cast<int64_t>(dma_cmd::Format::Broadcast));
   readId_ = (readId_ + 1) % 4;
   stream_.queue(Queue::DmaRead).push_back(load);
   ++count(Counter::DmaRead);
-  wait(Queue::Ple, Counter::DmaRead, count(Counter::DmaRead));
-  stream_.queue(Queue::Ple).push_back(LoadPleCodeIntoPleSram{pleAgent_});
+  Until loaded{};
+  loaded[static_cast<size_t>(Counter::DmaRead)] = count(Counter::DmaRead);
+  uses_.replace(address, address + kPleKernelMaxBytes, loaded);
+}
+
+/// The code in the PLE.
+void Emitter::chooseKernel() {
+  if (kernelInPle_ == now_->kernel) return;
+  kernelInPle_ = now_->kernel;
+  const int64_t from = now_->kernelAddress, to = from + kPleKernelMaxBytes;
+  wait(Queue::Ple, Counter::DmaRead, uses_.until(from, to)[static_cast<size_t>(Counter::DmaRead)]);
+  stream_.queue(Queue::Ple).push_back(LoadPleCodeIntoPleSram{now_->pleAgent});
   ++count(Counter::PleCodeLoaded);
   wait(Queue::Ple, Counter::PleCodeLoaded, count(Counter::PleCodeLoaded));
+  Until read{};
+  read[static_cast<size_t>(Counter::PleCodeLoaded)] = count(Counter::PleCodeLoaded);
+  uses_.add(from, to, read);
 }
 
 Agent::Ifm Emitter::streamer(const FeatureMap& map) const {
@@ -109,8 +142,9 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
     stream_.queue(queue).push_back(command);
     ++count(reads ? Counter::DmaRead : Counter::DmaWrite);
   };
-  if (pass_->kind == PassKind::Mce && pass_->weights.operation == MceOperation::FullyConnected && reads) {
-    const int32_t c = pass_->inputChannels;
+  if (now_->pass->kind == PassKind::Mce && now_->pass->weights.operation == MceOperation::FullyConnected &&
+      reads) {
+    const int32_t c = now_->pass->inputChannels;
     push(dma_cmd::Format::Nhwcb, 0, address, c, int64_t{64} * c, 0);
     return {};
   }
@@ -124,59 +158,55 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
   if (list_.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc) {
     const int64_t dram = (int64_t{y} * map.wholeWidth + map.atX) * map.wholeChannels + c;
     if (box.channels != map.wholeChannels && map.width != 1) {
-      return fail(Code::NoIntegerForm, "the DMA cannot split channels of a map in NHWC").at(pass_->name);
+      return fail(Code::NoIntegerForm, "the DMA cannot split channels of a map in NHWC").at(now_->pass->name);
     }
     push(dma_cmd::Format::Nhwc, dram, address, box.channels, int64_t{box.height} * map.width * box.channels,
          int64_t{map.width} * box.channels);
     return {};
   }
   if (y % 8 != 0 || map.atX % 8 != 0 || c % 16 != 0) {
-    return fail(Code::NoIntegerForm, "a part of a map in NHWCB begins inside of a brick").at(pass_->name);
+    return fail(Code::NoIntegerForm, "a part of a map in NHWCB begins inside of a brick")
+        .at(now_->pass->name);
   }
   const int64_t bricks = divideUp(map.wholeChannels, 16), brickColumns = divideUp(map.wholeWidth, 8);
-  const int32_t columns = divideUp(map.width, 8), rows = divideUp(box.height, 8);
+  const BoxLayout layout = boxLayout(list_, map, box.height, box.channels, reads);
   const auto dramAt = [&](int32_t brickY, int32_t brickX) {
     return kBrickBytes *
            (c / 16 + (map.atX / 8 + brickX) * bricks + (y / 8 + brickY) * bricks * brickColumns);
   };
-  const bool allChannels = divideUp(box.channels, 16) == bricks;
-  const bool wide = columns == brickColumns;
-  // Writes may leave out bricks between two that they write.
-  const bool strided = !reads && !allChannels && box.channels <= 16;
-  const auto format = strided ? dma_cmd::Format::NhwcbWeightStreaming : dma_cmd::Format::Nhwcb;
-  const int64_t gap = strided ? kBrickBytes * (bricks - 1) : 0;
+  const auto format = layout.strided ? dma_cmd::Format::NhwcbWeightStreaming : dma_cmd::Format::Nhwcb;
+  const int64_t gap = layout.strided ? kBrickBytes * (bricks - 1) : 0;
   const int64_t brick = int64_t{64} * box.channels;
-  if ((allChannels || strided) && (wide || rows == 1)) {
-    push(format, dramAt(0, 0), address, box.channels, brick * columns * rows, gap);
-  } else if (allChannels || strided) {
-    for (int32_t r = 0; r < rows; ++r) {
-      push(format, dramAt(r, 0), address + r * row, box.channels, brick * columns, gap);
+  if (layout.inOne) {
+    push(format, dramAt(0, 0), address, box.channels, brick * layout.columns * layout.rows, gap);
+    return {};
+  }
+  for (int32_t r = 0; r < layout.rows; ++r) {
+    if (layout.rowByRow) {
+      push(format, dramAt(r, 0), address + r * row, box.channels, brick * layout.columns, gap);
+      continue;
     }
-  } else {
-    for (int32_t r = 0; r < rows; ++r) {
-      for (int32_t x = 0; x < columns; ++x) {
-        push(format, dramAt(r, x), address + r * row + x * group, box.channels, brick, 0);
-      }
-    }
+    for (int32_t x = 0; x < layout.columns; ++x)
+      push(format, dramAt(r, x), address + r * row + x * group, box.channels, brick, 0);
   }
   return {};
 }
 
 Emitter::Stripe Emitter::stripeAt(int32_t row, int32_t channel) const {
-  const bool fromMce = pass_->kind == PassKind::Mce;
-  const int32_t allRows = fromMce ? pass_->mceHeight : pass_->inputs[0].height;
-  const int32_t allChannels = fromMce ? pass_->mceChannels : pass_->inputs[0].channels;
+  const bool fromMce = now_->pass->kind == PassKind::Mce;
+  const int32_t allRows = fromMce ? now_->pass->mceHeight : now_->pass->inputs[0].height;
+  const int32_t allChannels = fromMce ? now_->pass->mceChannels : now_->pass->inputs[0].channels;
   Stripe out;
   out.row = row;
   out.channel = channel;
-  out.y = row * plan_->rows;
-  out.height = std::min(plan_->rows, allRows - out.y);
-  out.c = channel * plan_->channels;
-  out.channels = std::min(plan_->channels, allChannels - out.c);
-  out.outY = row == 0 ? 0 : outputRows(*pass_, out.y);
-  out.outHeight = std::min(outputRows(*pass_, out.height), pass_->output.height - out.outY);
-  out.outC = outputChannels(*pass_, out.c, variant_);
-  out.outChannels = outputChannels(*pass_, out.channels, variant_);
+  out.y = row * now_->plan->rows;
+  out.height = std::min(now_->plan->rows, allRows - out.y);
+  out.c = channel * now_->plan->channels;
+  out.channels = std::min(now_->plan->channels, allChannels - out.c);
+  out.outY = row == 0 ? 0 : outputRows(*now_->pass, out.y);
+  out.outHeight = std::min(outputRows(*now_->pass, out.height), now_->pass->output.height - out.outY);
+  out.outC = outputChannels(*now_->pass, out.c, variant_);
+  out.outChannels = outputChannels(*now_->pass, out.channels, variant_);
   return out;
 }
 
@@ -194,59 +224,77 @@ Result<size_t> Emitter::acquire(Tile& tile, int64_t key, Counter freedBy, Load&&
 }
 
 Status Emitter::loadInputs(const Stripe& stripe) {
-  const bool fromMce = pass_->kind == PassKind::Mce;
-  const Counter freedBy = fromMce                         ? Counter::MceStripe
-                          : pass_->kind == PassKind::Copy ? Counter::DmaWrite
-                                                          : Counter::PleStripe;
-  const bool mixes = fromMce && pass_->weights.operation != MceOperation::Depthwise;
-  const bool vector = fromMce && pass_->weights.operation == MceOperation::FullyConnected;
-  inputSlots_.clear();
-  for (size_t i = 0; i < pass_->inputs.size(); ++i) {
-    const FeatureMap& map = pass_->inputs[i];
-    const int32_t first = std::max(0, stripe.row - (plan_->needsAbove ? 1 : 0));
-    const int32_t last = std::min(plan_->inputRowStripes - 1, stripe.row + (plan_->needsBelow ? 1 : 0));
+  const bool fromMce = now_->pass->kind == PassKind::Mce;
+  const Counter freedBy = fromMce                              ? Counter::MceStripe
+                          : now_->pass->kind == PassKind::Copy ? Counter::DmaWrite
+                                                               : Counter::PleStripe;
+  const bool mixes = fromMce && now_->pass->weights.operation != MceOperation::Depthwise;
+  const bool vector = fromMce && now_->pass->weights.operation == MceOperation::FullyConnected;
+  now_->inputSlots.clear();
+  for (size_t i = 0; i < now_->pass->inputs.size(); ++i) {
+    const FeatureMap& map = now_->pass->inputs[i];
+    if (now_->plan->chained == static_cast<int32_t>(i)) {
+      takeFromChain(i, stripe);
+      continue;
+    }
+    const int32_t first = std::max(0, stripe.row - (now_->plan->needsAbove ? 1 : 0));
+    const int32_t last =
+        std::min(now_->plan->inputRowStripes - 1, stripe.row + (now_->plan->needsBelow ? 1 : 0));
     for (int32_t row = first; row <= last; ++row) {
-      Box box{0, map.height, 0, pass_->inputChannels};
+      Box box{0, map.height, 0, now_->pass->inputChannels};
       if (!mixes) {
-        const bool strided = fromMce && pass_->weights.strideX == 2;
+        const bool strided = fromMce && now_->pass->weights.strideX == 2;
         box.c = strided ? interleavedChannels(stripe.c, variant_) : stripe.c;
         box.channels = strided ? interleavedChannels(stripe.channels, variant_) : stripe.channels;
       }
-      if (plan_->inputRowStripes > 1) {
-        const int32_t rows = plan_->rows / pass_->upscale();
+      if (now_->plan->inputRowStripes > 1) {
+        const int32_t rows = now_->plan->rows / now_->pass->upscale();
         box.y = row * rows;
         box.height = std::min(rows, map.height - box.y);
       }
-      const int64_t key = int64_t{row} * plan_->channelStripes + (mixes ? 0 : stripe.channel);
-      CARINA_TRY(const size_t slot, acquire(inputs_[i], vector ? 0 : key, freedBy, [&](int64_t address) {
-                   return transfer(Queue::DmaRead, CommandType::LoadIfmStripe, inputAgents_[i], map, box,
+      const int64_t key = int64_t{row} * now_->plan->channelStripes + (mixes ? 0 : stripe.channel);
+      CARINA_TRY(const size_t slot, acquire(now_->inputs[i], vector ? 0 : key, freedBy, [&](int64_t address) {
+                   return transfer(Queue::DmaRead, CommandType::LoadIfmStripe, now_->inputAgents[i], map, box,
                                    address);
                  }));
-      if (row == stripe.row) inputSlots_.push_back(slot);
-      slots_[static_cast<size_t>(row - stripe.row + 1)] = slot;
+      if (row == stripe.row) now_->inputSlots.push_back(slot);
+      now_->slots[static_cast<size_t>(row - stripe.row + 1)] = slot;
     }
-    if (!plan_->needsAbove || stripe.row == 0) slots_[0] = slots_[1];
-    if (!plan_->needsBelow || stripe.row == plan_->inputRowStripes - 1) slots_[2] = slots_[1];
+    if (!now_->plan->needsAbove || stripe.row == 0) now_->slots[0] = now_->slots[1];
+    if (!now_->plan->needsBelow || stripe.row == now_->plan->inputRowStripes - 1)
+      now_->slots[2] = now_->slots[1];
   }
   return {};
 }
 
+/// The rows that the pass in front has made by now.
+void Emitter::takeFromChain(size_t input, const Stripe& stripe) {
+  const Running& front = *(now_ - 1);
+  const int32_t slots = now_->plan->inputs[input].slots;
+  const int32_t above = std::max(0, stripe.row - (now_->plan->needsAbove ? 1 : 0));
+  const int32_t below =
+      std::min(now_->plan->inputRowStripes - 1, stripe.row + (now_->plan->needsBelow ? 1 : 0));
+  now_->slots = {static_cast<size_t>(above % slots), static_cast<size_t>(stripe.row % slots),
+                 static_cast<size_t>(below % slots)};
+  now_->inputSlots.push_back(now_->slots[1]);
+  now_->residentsReady = std::max(now_->residentsReady, front.madeAt[static_cast<size_t>(below)]);
+}
+
 MceScheduler Emitter::mceAgent() const {
-  const LayerWeights& layer = pass_->weights;
-  const FeatureMap& in = pass_->inputs[0];
+  const LayerWeights& layer = now_->pass->weights;
+  const FeatureMap& in = now_->pass->inputs[0];
   const bool vector = layer.operation == MceOperation::FullyConnected;
   MceScheduler out;
   out.operation = layer.operation;
-  out.pleKernel = kernel_;
-  out.activationConfig =
-      activation_config::kMin.of(pass_->activationMin) | activation_config::kMax.of(pass_->activationMax);
-  const bool wide = filterPieces(layer.height, layer.width, MceAlgorithm::Direct).size() > 1;
+  out.pleKernel = now_->kernel;
+  out.activationConfig = activation_config::kMin.of(now_->pass->activationMin) |
+                         activation_config::kMax.of(now_->pass->activationMax);
+  const bool wide = isWide(layer);
   const filter::Mode mode = vector                                       ? filter::Mode::VectorProduct
                             : layer.operation == MceOperation::Depthwise ? filter::Mode::Depthwise
                                                                          : filter::Mode::FilterNxM;
   out.filter = filter::kMode.of(static_cast<int64_t>(mode));
   if (wide) {
-    const auto thirds = [](int32_t size) { return size == 1 ? 1 : roundUp(size, 3); };
     out.wideKernelControl = wide_kernel_control::kEnable.of(1) |
                             wide_kernel_control::kWidth.of(thirds(layer.width)) |
                             wide_kernel_control::kHeight.of(thirds(layer.height));
@@ -256,20 +304,23 @@ MceScheduler Emitter::mceAgent() const {
       const SubFilter& sub = subs[std::min(i, subs.size() - 1)];
       // What the stride leaves without weights is a filter of one zero.
       const bool there = sub.height > 0 && sub.width > 0;
-      out.filter |=
-          filter::kWidth[i].of(there ? sub.width : 1) | filter::kHeight[i].of(there ? sub.height : 1);
+      const bool winograd = layer.algorithm == MceAlgorithm::Winograd;
+      const int32_t width = winograd ? thirds(sub.width) : sub.width;
+      const int32_t height = winograd ? thirds(sub.height) : sub.height;
+      out.filter |= filter::kWidth[i].of(there ? width : 1) | filter::kHeight[i].of(there ? height : 1);
     }
   }
   out.ifmZeroPoint = static_cast<uint8_t>(in.zeroPoint);
-  const int32_t slotRows = plan_->inputRowStripes > 1 ? plan_->rows / pass_->upscale() : in.height;
+  const int32_t slotRows =
+      now_->plan->inputRowStripes > 1 ? now_->plan->rows / now_->pass->upscale() : in.height;
   out.ifmDefaultSlotSize = ifm_default_slot_size::kWidth.of(vector ? 8 : roundUp(in.width, 8)) |
                            ifm_default_slot_size::kHeight.of(vector ? 8 : roundUp(slotRows, 8));
-  out.ifmSlotStride = sram_address::kBytes.of(plan_->inputs[0].slotBytes);
-  out.stripeBlockConfig = stripe_block_config::kWidth.of(pass_->kernel.blockWidth) |
-                          stripe_block_config::kHeight.of(pass_->kernel.blockHeight);
+  out.ifmSlotStride = sram_address::kBytes.of(now_->plan->inputs[0].slotBytes);
+  out.stripeBlockConfig = stripe_block_config::kWidth.of(now_->pass->kernel.blockWidth) |
+                          stripe_block_config::kHeight.of(now_->pass->kernel.blockHeight);
   out.depthwiseControl = depthwise_control::kIfmsPerOfm.of(layer.strideX * layer.strideY);
-  out.ifmSlotBaseAddress = sram_address::kBytes.of(plan_->inputs[0].address);
-  const int32_t block = pass_->kernel.blockWidth * pass_->kernel.blockHeight;
+  out.ifmSlotBaseAddress = sram_address::kBytes.of(now_->plan->inputs[0].address);
+  const int32_t block = now_->pass->kernel.blockWidth * now_->pass->kernel.blockHeight;
   out.pleMceifConfig =
       ple_mceif_config::kBuffers.of(1024 / block) | ple_mceif_config::kBufferWords.of(block / 16);
   return out;
@@ -277,8 +328,8 @@ MceScheduler Emitter::mceAgent() const {
 
 /// Padding, and how much valid data there is to the right and below.
 void Emitter::programFilter(const Stripe& stripe, ProgramMceStripe& out) const {
-  const LayerWeights& layer = pass_->weights;
-  const FeatureMap& in = pass_->inputs[0];
+  const LayerWeights& layer = now_->pass->weights;
+  const FeatureMap& in = now_->pass->inputs[0];
   const auto igs = static_cast<size_t>(variant_.igsPerEngine);
   if (layer.operation == MceOperation::FullyConnected) {
     for (size_t ig = 0; ig < igs; ++ig) {
@@ -290,52 +341,55 @@ void Emitter::programFilter(const Stripe& stripe, ProgramMceStripe& out) const {
   const bool strided = subs.size() > 1;
   for (size_t i = 0; i < subs.size(); ++i) {
     // An odd size leaves the second sub-map of a direction one short; the whole map is then ceil(size / 2).
-    int32_t height = in.height * pass_->upscale(), width = in.width * pass_->upscale();
+    int32_t height = in.height * now_->pass->upscale(), width = in.width * now_->pass->upscale();
     // Without a filter's reach, what the map is resized to is all that there is.
-    if (pass_->resampling != Resampling::None && pass_->resampling != Resampling::Transpose) {
-      height = pass_->mceHeight;
-      width = pass_->mceWidth;
+    if (now_->pass->resampling != Resampling::None && now_->pass->resampling != Resampling::Transpose) {
+      height = now_->pass->mceHeight;
+      width = now_->pass->mceWidth;
     }
     if (strided) {
-      height -= i / 2 == 1 && pass_->oddHeight ? 1 : 0;
-      width -= i % 2 == 1 && pass_->oddWidth ? 1 : 0;
+      height -= i / 2 == 1 && now_->pass->oddHeight ? 1 : 0;
+      width -= i % 2 == 1 && now_->pass->oddWidth ? 1 : 0;
     }
     const int32_t deltaH = std::min(15, height - stripe.y - stripe.height),
-                  deltaW = std::min(15, width - pass_->mceWidth);
-    const bool wide = filterPieces(layer.height, layer.width, MceAlgorithm::Direct).size() > 1;
-    if (wide) {
-      out.wideKernelOffset = wide_kernel_offset::kWidth.of(pass_->subLeft[i]) |
-                             wide_kernel_offset::kHeight.of(pass_->subTop[i]) |
+                  deltaW = std::min(15, width - now_->pass->mceWidth);
+    if (isWide(layer)) {
+      out.wideKernelOffset = wide_kernel_offset::kWidth.of(now_->pass->subLeft[i]) |
+                             wide_kernel_offset::kHeight.of(now_->pass->subTop[i]) |
                              wide_kernel_offset::kDeltaWidth.of(deltaW) |
                              wide_kernel_offset::kDeltaHeight.of(deltaH);
       continue;
     }
     for (size_t ig = 0; ig < igs; ++ig) {
-      out.ifmPad[4 * i + ig] = ifm_pad::kLeft.of(pass_->subLeft[i]) | ifm_pad::kTop.of(pass_->subTop[i]) |
-                               ifm_pad::kDeltaWidth.of(deltaW) | ifm_pad::kDeltaHeight.of(deltaH);
+      out.ifmPad[4 * i + ig] = ifm_pad::kLeft.of(now_->pass->subLeft[i]) |
+                               ifm_pad::kTop.of(now_->pass->subTop[i]) | ifm_pad::kDeltaWidth.of(deltaW) |
+                               ifm_pad::kDeltaHeight.of(deltaH);
     }
   }
 }
 
 ProgramMceStripe Emitter::program(const Stripe& stripe) const {
-  const LayerWeights& layer = pass_->weights;
-  const FeatureMap& in = pass_->inputs[0];
+  const LayerWeights& layer = now_->pass->weights;
+  const FeatureMap& in = now_->pass->inputs[0];
   const bool depthwise = layer.operation == MceOperation::Depthwise,
              vector = layer.operation == MceOperation::FullyConnected, strided = layer.strideX == 2;
   ProgramMceStripe out;
-  out.agent = mceAgent_;
-  const bool upsamples = pass_->resampling != Resampling::None;
-  const bool oddWidth = upsamples && pass_->mceWidth % 2 == 1,
-             oddHeight = upsamples && pass_->mceHeight % 2 == 1 && stripe.row + 1 == plan_->rowStripes;
-  const int32_t low = pass_->mceSigned ? -128 : 0, high = pass_->mceSigned ? 127 : 255;
-  out.ceControl = ce_control::kIfmPads.of(layer.strideX * layer.strideY) |
-                  ce_control::kBroadcast.of(static_cast<int64_t>(depthwise ? ce_control::Broadcast::Local
-                                                                           : ce_control::Broadcast::All)) |
-                  ce_control::kResampling.of(static_cast<int64_t>(pass_->resampling)) |
-                  ce_control::kOddWidth.of(oddWidth ? 1 : 0) | ce_control::kOddHeight.of(oddHeight ? 1 : 0) |
-                  ce_control::kSignedIfm.of(in.isSigned ? 1 : 0) |
-                  ce_control::kRelu.of(pass_->activationMin > low || pass_->activationMax < high ? 1 : 0) |
-                  ce_control::kOutputType.of(pass_->mceSigned ? 1 : 0);
+  out.agent = now_->mceAgent;
+  const bool upsamples = now_->pass->resampling != Resampling::None;
+  const bool oddWidth = upsamples && now_->pass->mceWidth % 2 == 1,
+             oddHeight =
+                 upsamples && now_->pass->mceHeight % 2 == 1 && stripe.row + 1 == now_->plan->rowStripes;
+  const int32_t low = now_->pass->mceSigned ? -128 : 0, high = now_->pass->mceSigned ? 127 : 255;
+  out.ceControl =
+      ce_control::kIfmPads.of(layer.strideX * layer.strideY) |
+      ce_control::kBroadcast.of(
+          static_cast<int64_t>(depthwise ? ce_control::Broadcast::Local : ce_control::Broadcast::All)) |
+      ce_control::kResampling.of(static_cast<int64_t>(now_->pass->resampling)) |
+      ce_control::kOddWidth.of(oddWidth ? 1 : 0) | ce_control::kOddHeight.of(oddHeight ? 1 : 0) |
+      ce_control::kSignedIfm.of(in.isSigned ? 1 : 0) |
+      ce_control::kWinograd.of(layer.algorithm == MceAlgorithm::Winograd ? 1 : 0) |
+      ce_control::kRelu.of(now_->pass->activationMin > low || now_->pass->activationMax < high ? 1 : 0) |
+      ce_control::kOutputType.of(now_->pass->mceSigned ? 1 : 0);
   for (int32_t ce = 0; ce < variant_.engines; ++ce) {
     for (int32_t og = 0; og < variant_.ogsPerEngine; ++og) {
       uint32_t& word = out.mulEnable[static_cast<size_t>(4 * ce + og)];
@@ -349,7 +403,7 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
   }
   const int32_t channels = depthwise && !strided ? stripe.channels
                            : depthwise           ? interleavedChannels(stripe.channels, variant_)
-                                                 : pass_->inputChannels;
+                                                 : now_->pass->inputChannels;
   const int64_t group = groupStride(channels, variant_);
   const int64_t row = group * (vector ? 1 : divideUp(in.width, 8));
   out.ifmRowStride = ifm_row_stride::kDefault.of(row) | ifm_row_stride::kResidual.of(row);
@@ -370,26 +424,26 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
            ifm_slots::kSlot[2].of(around ? at(after) : 0) | ifm_slots::kResidual[1].of(1) |
            ifm_slots::kResidual[2].of(1);
   };
-  out.ifmTopSlots = slots(slots_[0], false, 0, 0);
-  out.ifmMidSlots = slots(slots_[1], true, slots_[1], slots_[1]);
-  out.ifmBottomSlots = slots(slots_[2], false, 0, 0);
-  const bool above = plan_->needsAbove && stripe.row > 0;
-  const bool below = plan_->needsBelow && stripe.row + 1 < plan_->inputRowStripes;
+  out.ifmTopSlots = slots(now_->slots[0], false, 0, 0);
+  out.ifmMidSlots = slots(now_->slots[1], true, now_->slots[1], now_->slots[1]);
+  out.ifmBottomSlots = slots(now_->slots[2], false, 0, 0);
+  const bool above = now_->plan->needsAbove && stripe.row > 0;
+  const bool below = now_->plan->needsBelow && stripe.row + 1 < now_->plan->inputRowStripes;
   out.ifmSlotPadConfig =
       ifm_slot_pad_config::kTop.of(above ? 1 : 0) | ifm_slot_pad_config::kBottom.of(below ? 1 : 0);
   out.ofmStripeSize =
-      ofm_stripe_size::kWidth.of(pass_->mceWidth) | ofm_stripe_size::kHeight.of(stripe.height);
+      ofm_stripe_size::kWidth.of(now_->pass->mceWidth) | ofm_stripe_size::kHeight.of(stripe.height);
   out.ofmConfig = ofm_config::kNumOfm.of(stripe.channels);
-  const int32_t ogs = ogsInUse(variant_, layer.operation, plan_->channels);
+  const int32_t ogs = ogsInUse(variant_, layer.operation, now_->plan->channels);
   const int32_t perBank = variant_.ogsPerEngine / variant_.banksPerEngine;
   for (int32_t og = 0; og < variant_.ogsPerEngine; ++og) {
     if (og * variant_.engines >= ogs) break;
-    const int64_t half = ogs > variant_.banks() ? plan_->weights.slotBytes / perBank : 0;
-    out.weightBaseAddress[static_cast<size_t>(og)] =
-        sram_address::kBytes.of(weights_.address(weightSlot_) + og / variant_.banksPerEngine * half);
+    const int64_t half = ogs > variant_.banks() ? now_->plan->weights.slotBytes / perBank : 0;
+    out.weightBaseAddress[static_cast<size_t>(og)] = sram_address::kBytes.of(
+        now_->weights.address(now_->weightSlot) + og / variant_.banksPerEngine * half);
   }
-  const PleKernel& kernel = pass_->kernel;
-  out.blocks = static_cast<uint32_t>(divideUp(pass_->mceWidth, kernel.blockWidth) *
+  const PleKernel& kernel = now_->pass->kernel;
+  out.blocks = static_cast<uint32_t>(divideUp(now_->pass->mceWidth, kernel.blockWidth) *
                                      divideUp(stripe.height, kernel.blockHeight) *
                                      divideUp(stripe.channels, variant_.engines));
   return out;
@@ -398,15 +452,15 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
 std::array<uint32_t, 8> Emitter::scratch(const Stripe& stripe, int64_t outAddress) const {
   const auto low16 = [](int64_t value) { return static_cast<uint32_t>(static_cast<uint16_t>(value)); };
   const auto pair = [&low16](int64_t low, int64_t high) { return low16(low) | low16(high) << 16; };
-  const auto input = [this](size_t i) { return inputs_[i].address(inputSlots_[i]); };
-  const int32_t width = pass_->output.width, height = stripe.outHeight, depth = stripe.outChannels;
-  const bool fromSram = pass_->kind == PassKind::Ple;
-  const int32_t outZero = pass_->output.zeroPoint;
-  const auto& scales = pass_->scales;
-  switch (pass_->kernel.operation) {
+  const auto input = [this](size_t i) { return now_->inputs[i].address(now_->inputSlots[i]); };
+  const int32_t width = now_->pass->output.width, height = stripe.outHeight, depth = stripe.outChannels;
+  const bool fromSram = now_->pass->kind == PassKind::Ple;
+  const int32_t outZero = now_->pass->output.zeroPoint;
+  const auto& scales = now_->pass->scales;
+  switch (now_->pass->kernel.operation) {
     case PleOperation::MaxPool1d: {
-      const FeatureMap& in = pass_->inputs[0];
-      const int32_t along = pass_->kernel.axis == PleAxis::X ? in.width : in.height;
+      const FeatureMap& in = now_->pass->inputs[0];
+      const int32_t along = now_->pass->kernel.axis == PleAxis::X ? in.width : in.height;
       const auto word = [](int64_t value) { return static_cast<uint32_t>(value); };
       return {word(width),
               word(height),
@@ -414,15 +468,15 @@ std::array<uint32_t, 8> Emitter::scratch(const Stripe& stripe, int64_t outAddres
               word(along),
               word(input(0)),
               word(outAddress),
-              word(pass_->poolPadBefore),
-              word(pass_->poolSize)};
+              word(now_->pass->poolPadBefore),
+              word(now_->pass->poolSize)};
     }
     case PleOperation::Multiplication:
       return {pair(width, height),
               static_cast<uint32_t>(depth),
               pair(outZero, 0),
               pair(scales[0].multiplier, scales[0].shift),
-              pair(pass_->pleZeroPoints[0], pass_->pleZeroPoints[1]),
+              pair(now_->pass->pleZeroPoints[0], now_->pass->pleZeroPoints[1]),
               static_cast<uint32_t>(input(0)),
               static_cast<uint32_t>(input(1)),
               static_cast<uint32_t>(outAddress)};
@@ -430,122 +484,239 @@ std::array<uint32_t, 8> Emitter::scratch(const Stripe& stripe, int64_t outAddres
       break;
   }
   const uint32_t flags =
-      (stripe.row == 0 ? 1U : 0U) | (stripe.row + 1 == plan_->rowStripes ? 2U : 0U) | 4U | 8U;
-  const bool depthwise = pass_->kind == PassKind::Mce && pass_->weights.operation == MceOperation::Depthwise;
+      (stripe.row == 0 ? 1U : 0U) | (stripe.row + 1 == now_->plan->rowStripes ? 2U : 0U) | 4U | 8U;
+  const bool depthwise =
+      now_->pass->kind == PassKind::Mce && now_->pass->weights.operation == MceOperation::Depthwise;
   return {flags,
-          pair(fromSram ? input(0) / 16 : 0, pass_->pleZeroPoints[0]),
+          pair(fromSram ? input(0) / 16 : 0, now_->pass->pleZeroPoints[0]),
           pair(scales[0].multiplier, scales[0].shift),
-          pair(fromSram && pass_->inputs.size() == 2 ? input(1) / 16 : 0, pass_->pleZeroPoints[1]),
+          pair(fromSram && now_->pass->inputs.size() == 2 ? input(1) / 16 : 0, now_->pass->pleZeroPoints[1]),
           pair(scales[1].multiplier, scales[1].shift),
           pair(outAddress / 16, outZero),
           pair(width, height),
           pair(depth, depthwise ? 1 : 0)};
 }
 
-Status Emitter::mceStripe(const Stripe& stripe) {
+Status Emitter::loadWeights(const Stripe& stripe) {
   const int64_t key = stripe.channel;
-  CARINA_TRY(weightSlot_, acquire(weights_, key, Counter::MceStripe, [&](int64_t address) -> Status {
-               DmaCommand load;
-               load.type = CommandType::LoadWeightStripe;
-               load.agent = weightAgent_;
-               load.dramOffset = static_cast<uint32_t>(plan_->encoded.offset(stripe.channel, 0));
-               load.sramAddress = sram_address::kBytes.of(address);
-               load.emcs = (1U << variant_.banks()) - 1;
-               load.totalBytes = bytesField(plan_->encoded.stripeBytes);
-               load.cmd = dma_cmd::kId.of(readId_) |
-                          dma_cmd::kFormat.of(static_cast<int64_t>(dma_cmd::Format::Weights));
-               readId_ = (readId_ + 1) % 4;
-               stream_.queue(Queue::DmaRead).push_back(load);
-               ++count(Counter::DmaRead);
-               return {};
-             }));
+  CARINA_TRY(
+      now_->weightSlot, acquire(now_->weights, key, Counter::MceStripe, [&](int64_t address) -> Status {
+        DmaCommand load;
+        load.type = CommandType::LoadWeightStripe;
+        load.agent = now_->weightAgent;
+        load.dramOffset = static_cast<uint32_t>(now_->plan->encoded.offset(stripe.channel, 0));
+        load.sramAddress = sram_address::kBytes.of(address);
+        load.emcs = (1U << variant_.banks()) - 1;
+        load.totalBytes = bytesField(now_->plan->weightLoadBytes());
+        load.cmd =
+            dma_cmd::kId.of(readId_) | dma_cmd::kFormat.of(static_cast<int64_t>(dma_cmd::Format::Weights));
+        readId_ = (readId_ + 1) % 4;
+        stream_.queue(Queue::DmaRead).push_back(load);
+        ++count(Counter::DmaRead);
+        return {};
+      }));
+  return {};
+}
+
+Status Emitter::mceStripe(const Stripe& stripe) {
+  CARINA_RETURN_IF_ERROR(loadWeights(stripe));
   std::vector<Command>& mce = stream_.queue(Queue::Mce);
   mce.push_back(program(stripe));
   wait(Queue::Mce, Counter::DmaRead, count(Counter::DmaRead));
-  if (stripe.row == 0 && stripe.channel == 0) {
+  wait(Queue::Mce, Counter::PleStripe, now_->residentsReady);
+  if (mceifKernel_ != now_->kernel) {
+    mceifKernel_ = now_->kernel;
     wait(Queue::Mce, Counter::PleStripe, count(Counter::PleStripe));
-    mce.push_back(ConfigMceif{mceAgent_});
+    mce.push_back(ConfigMceif{now_->mceAgent});
     ++count(Counter::Mceif);
-    wait(Queue::Ple, Counter::Mceif, count(Counter::Mceif));
   }
-  const bool vector = pass_->weights.operation == MceOperation::FullyConnected;
+  wait(Queue::Ple, Counter::Mceif, count(Counter::Mceif));
+  const bool vector = now_->pass->weights.operation == MceOperation::FullyConnected;
   const int32_t engines = vector ? 0 : std::min(stripe.channels, variant_.engines);
-  mce.push_back(StartMceStripe{mceAgent_, static_cast<uint32_t>(engines)});
+  mce.push_back(StartMceStripe{now_->mceAgent, static_cast<uint32_t>(engines)});
   const uint32_t done = ++count(Counter::MceStripe);
-  weights_.users[weightSlot_] = done;
-  for (size_t slot : slots_) inputs_[0].users[slot] = done;
+  now_->weights.users[now_->weightSlot] = done;
+  for (size_t slot : now_->slots) now_->inputs[0].users[slot] = done;
+  return {};
+}
+
+Status Emitter::passStripe(const Stripe& stripe) {
+  CARINA_RETURN_IF_ERROR(loadInputs(stripe));
+  const Box box{stripe.outY, stripe.outHeight, stripe.outC, stripe.outChannels};
+  if (now_->pass->kind == PassKind::Copy) {
+    const size_t slot = now_->inputSlots[0];
+    wait(Queue::DmaWrite, Counter::DmaRead, count(Counter::DmaRead));
+    CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, now_->outputAgent,
+                                    now_->pass->output, box, now_->inputs[0].address(slot)));
+    now_->inputs[0].users[slot] = count(Counter::DmaWrite);
+    return {};
+  }
+  chooseKernel();
+  if (now_->pass->kind == PassKind::Mce) {
+    CARINA_RETURN_IF_ERROR(mceStripe(stripe));
+  } else {
+    wait(Queue::Ple, Counter::DmaRead, count(Counter::DmaRead));
+  }
+  Tile& output = now_->output;
+  const size_t slot = output.next;
+  output.next = (output.next + 1) % output.keys.size();
+  wait(Queue::Ple, Counter::DmaWrite, output.users[slot]);
+  stream_.queue(Queue::Ple).push_back(StartPleStripe{now_->pleAgent, scratch(stripe, output.address(slot))});
+  const uint32_t done = ++count(Counter::PleStripe);
+  now_->madeAt.push_back(done);
+  if (now_->pass->kind == PassKind::Ple) {
+    for (size_t n = 0; n < now_->inputs.size(); ++n) now_->inputs[n].users[now_->inputSlots[n]] = done;
+  }
+  if (!now_->plan->stored) return {};
+  wait(Queue::DmaWrite, Counter::PleStripe, done);
+  CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, now_->outputAgent,
+                                  now_->pass->output, box, output.address(slot)));
+  output.users[slot] = count(Counter::DmaWrite);
   return {};
 }
 
 Status Emitter::passStripes() {
-  const int32_t outer = plan_->channelsOutside ? plan_->channelStripes : plan_->rowStripes;
-  const int32_t inner = plan_->channelsOutside ? plan_->rowStripes : plan_->channelStripes;
+  const Plan& plan = *now_->plan;
+  const int32_t outer = plan.channelsOutside ? plan.channelStripes : plan.rowStripes;
+  const int32_t inner = plan.channelsOutside ? plan.rowStripes : plan.channelStripes;
   for (int32_t o = 0; o < outer; ++o) {
-    for (int32_t i = 0; i < inner; ++i) {
-      const Stripe stripe = plan_->channelsOutside ? stripeAt(i, o) : stripeAt(o, i);
-      CARINA_RETURN_IF_ERROR(loadInputs(stripe));
-      const Box box{stripe.outY, stripe.outHeight, stripe.outC, stripe.outChannels};
-      if (pass_->kind == PassKind::Copy) {
-        const size_t slot = inputSlots_[0];
-        wait(Queue::DmaWrite, Counter::DmaRead, count(Counter::DmaRead));
-        CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, outputAgent_,
-                                        pass_->output, box, inputs_[0].address(slot)));
-        inputs_[0].users[slot] = count(Counter::DmaWrite);
-        continue;
-      }
-      if (pass_->kind == PassKind::Mce) {
-        CARINA_RETURN_IF_ERROR(mceStripe(stripe));
-      } else {
-        wait(Queue::Ple, Counter::DmaRead, count(Counter::DmaRead));
-      }
-      const size_t slot = output_.next;
-      output_.next = (output_.next + 1) % output_.keys.size();
-      wait(Queue::Ple, Counter::DmaWrite, output_.users[slot]);
-      stream_.queue(Queue::Ple).push_back(StartPleStripe{pleAgent_, scratch(stripe, output_.address(slot))});
-      const uint32_t done = ++count(Counter::PleStripe);
-      if (pass_->kind == PassKind::Ple) {
-        for (size_t n = 0; n < inputs_.size(); ++n) inputs_[n].users[inputSlots_[n]] = done;
-      }
-      if (!plan_->stored) continue;
-      wait(Queue::DmaWrite, Counter::PleStripe, done);
-      CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, outputAgent_,
-                                      pass_->output, box, output_.address(slot)));
-      output_.users[slot] = count(Counter::DmaWrite);
-    }
+    for (int32_t i = 0; i < inner; ++i)
+      CARINA_RETURN_IF_ERROR(passStripe(plan.channelsOutside ? stripeAt(i, o) : stripeAt(o, i)));
   }
   return {};
 }
 
-Status Emitter::emit(const Pass& pass, const Plan& plan, uint32_t weights) {
-  pass_ = &pass;
-  plan_ = &plan;
-  barrier();
-  inputs_.clear();
-  inputAgents_.clear();
-  for (size_t i = 0; i < pass.inputs.size(); ++i) {
-    inputs_.push_back(makeTile(plan.inputs[i]));
-    // What an earlier pass left in SRAM is as good as loaded.
-    const bool resident = plan.resident[i];
-    if (resident) inputs_.back().keys[0] = 0;
-    inputAgents_.push_back(resident ? 0 : addAgent({streamer(pass.inputs[i]), {}}));
+/// Stripes of a pass of the section until so many are made, and as many of those in front as they take.
+Status Emitter::makeRows(size_t pass, int32_t upTo) {
+  for (Running& running = section_[pass]; running.made < upTo; ++running.made) {
+    if (pass > 0) {
+      const Plan& plan = *running.plan;
+      const int32_t rows = running.made + (plan.needsBelow ? 2 : 1);
+      CARINA_RETURN_IF_ERROR(makeRows(pass - 1, std::min(rows, plan.inputRowStripes)));
+    }
+    now_ = &running;
+    CARINA_RETURN_IF_ERROR(passStripe(stripeAt(running.made, 0)));
   }
-  if (pass.kind == PassKind::Mce) {
-    weights_ = makeTile(plan.weights);
-    weightAgent_ = addAgent({WeightStreamer{static_cast<uint16_t>(weights)}, {}});
+  return {};
+}
+
+/// Inputs: their tiles, and when what they hold is there.
+void Emitter::beginInputs() {
+  now_->inputs.clear();
+  now_->inputAgents.clear();
+  now_->residentsReady = 0;
+  for (size_t i = 0; i < now_->pass->inputs.size(); ++i) {
+    const FeatureMap& map = now_->pass->inputs[i];
+    Tile tile = makeTile(now_->plan->inputs[i]);
+    if (now_->plan->chained == static_cast<int32_t>(i)) {
+      now_->inputAgents.push_back(0);
+    } else if (now_->plan->resident[i]) {
+      // What an earlier pass left in SRAM is as good as loaded.
+      for (size_t slot = 0; slot < tile.keys.size(); ++slot)
+        tile.keys[slot] = static_cast<int64_t>(slot) * now_->plan->channelStripes;
+      now_->residentsReady = std::max(now_->residentsReady, madeAt_[static_cast<size_t>(map.storage)]);
+      now_->inputAgents.push_back(0);
+    } else {
+      waitForRoom(Queue::DmaRead, tile.plan);
+      wait(Queue::DmaRead, Counter::DmaWrite, storedAt_[static_cast<size_t>(map.storage)]);
+      now_->inputAgents.push_back(addAgent({streamer(map), {}}));
+    }
+    now_->inputs.push_back(std::move(tile));
   }
-  if (pass.kind != PassKind::Copy) {
-    output_ = makeTile(plan.output);
-    const std::optional<uint16_t> kernel = pleKernelId(*variant_.kernels, pass.kernel);
+}
+
+/// The weights' tile; what comes first is loaded before the inputs, which may have to wait for an earlier
+/// pass.
+Status Emitter::beginWeights(uint32_t weights) {
+  now_->weights = makeTile(now_->plan->weights);
+  if (now_->plan->weightsAreThere) {
+    now_->weights.keys[0] = 0;
+    return {};
+  }
+  now_->weightAgent = addAgent({WeightStreamer{static_cast<uint16_t>(weights)}, {}});
+  TilePlan room = now_->plan->weights;
+  if (!now_->plan->together.empty()) room.slotBytes = now_->plan->weightLoadBytes() / variant_.banks();
+  waitForRoom(Queue::DmaRead, room);
+  CARINA_RETURN_IF_ERROR(loadWeights(stripeAt(0, 0)));
+  if (!now_->plan->together.empty()) {
+    Until loaded{};
+    loaded[static_cast<size_t>(Counter::DmaRead)] = count(Counter::DmaRead);
+    uses_.replace(room.address, room.address + room.slotBytes, loaded);
+  }
+  return {};
+}
+
+/// Until when the tiles of the pass are in use.
+void Emitter::noteUses() {
+  Until until{};
+  const auto use = [&](Counter counter) { until[static_cast<size_t>(counter)] = count(counter); };
+  use(Counter::DmaRead);
+  if (now_->pass->kind == PassKind::Mce) use(Counter::MceStripe);
+  if (now_->pass->kind == PassKind::Ple) use(Counter::PleStripe);
+  if (now_->pass->kind == PassKind::Copy) use(Counter::DmaWrite);
+  const auto end = [](const TilePlan& tile) { return tile.address + tile.slotBytes * tile.slots; };
+  for (size_t i = 0; i < now_->inputs.size(); ++i) {
+    const TilePlan& tile = now_->plan->inputs[i];
+    if (now_->plan->resident[i] || now_->plan->chained == static_cast<int32_t>(i)) {
+      uses_.add(tile.address, end(tile), until);
+    } else {
+      uses_.replace(tile.address, end(tile), until);
+    }
+  }
+  if (now_->pass->kind == PassKind::Mce)
+    uses_.add(now_->plan->weights.address, end(now_->plan->weights), until);
+  const auto made = static_cast<size_t>(now_->pass->output.storage);
+  if (now_->plan->stored) storedAt_[made] = count(Counter::DmaWrite);
+  if (now_->pass->kind == PassKind::Copy) return;
+  madeAt_[made] = count(Counter::PleStripe);
+  until = {};
+  use(Counter::PleStripe);
+  if (now_->plan->stored) use(Counter::DmaWrite);
+  uses_.replace(now_->plan->output.address, end(now_->plan->output), until);
+}
+
+Status Emitter::begin(const Job& job) {
+  now_->pass = job.pass;
+  now_->plan = job.plan;
+  if (job.pass->kind == PassKind::Mce) CARINA_RETURN_IF_ERROR(beginWeights(job.weights));
+  beginInputs();
+  if (job.pass->kind != PassKind::Copy) {
+    now_->output = makeTile(job.plan->output);
+    const std::optional<uint16_t> kernel = pleKernelId(*variant_.kernels, job.pass->kernel);
     CARINA_CHECK(kernel.has_value(), "the compiler asks for kernels that there are");
-    kernel_ = *kernel;
+    now_->kernel = *kernel;
     loadKernel();
+    waitForRoom(Queue::Ple, job.plan->output);
   }
-  if (plan.stored) {
+  if (job.plan->stored) {
     Agent::Ofm out;
-    static_cast<TensorStreamer&>(out) = streamer(pass.output);
-    outputAgent_ = addAgent({out, {}});
+    static_cast<TensorStreamer&>(out) = streamer(job.pass->output);
+    now_->outputAgent = addAgent({out, {}});
   }
-  return passStripes();
+  return {};
+}
+
+Result<std::vector<uint32_t>> Emitter::emit(std::span<const Job> section) {
+  std::vector<uint32_t> firstAgents;
+  section_.assign(section.size(), {});
+  for (size_t i = 0; i < section.size(); ++i) {
+    firstAgents.push_back(agents());
+    now_ = &section_[i];
+    CARINA_RETURN_IF_ERROR(begin(section[i]));
+  }
+  if (section.size() == 1) {
+    CARINA_RETURN_IF_ERROR(passStripes());
+  } else {
+    CARINA_RETURN_IF_ERROR(makeRows(section.size() - 1, section.back().plan->rowStripes));
+  }
+  for (Running& running : section_) {
+    now_ = &running;
+    noteUses();
+  }
+  // Only the last place is kept for code: tiles of later passes may lie in the others.
+  const int64_t kept = target_.bankBytes() - kPleKernelMaxBytes;
+  std::erase_if(kernelsInSram_, [kept](const auto& kernel) { return kernel.first != kept; });
+  return firstAgents;
 }
 
 }  // namespace carina::ethosn::compiler

@@ -2,24 +2,38 @@
 // Commands of planned passes: agents and the four lists, with waits.
 #pragma once
 
+#include <map>
 #include <optional>
 
 #include "ethosn/compiler/plan.hpp"
+#include "ethosn/compiler/sram_uses.hpp"
 #include "ethosn/stream/command_stream.hpp"
 
 namespace carina::ethosn::compiler {
 
-/// Passes run one after the other; within a pass DMA, MCE, PLE and stores of different stripes overlap as far
-/// as its tiles have slots.
+/// Passes are emitted one after the other. DMA, MCE, PLE and stores of different stripes overlap as far as
+/// tiles have slots, and those of a pass with the passes in front of it as far as they use other parts of
+/// SRAM.
 class Emitter {
  public:
   /// `buffers`: id of the DRAM buffer of each storage.
   Emitter(const PassList& list, const Target& target, std::span<const uint32_t> buffers)
-      : list_(list), target_(target), variant_(*target.variant), buffers_(buffers) {}
+      : list_(list),
+        target_(target),
+        variant_(*target.variant),
+        buffers_(buffers),
+        madeAt_(list.storages.size()),
+        storedAt_(list.storages.size()) {}
 
-  /// `weights`: id of the buffer with the pass's weights. Fails on a map that the DMA cannot reach as it is
-  /// laid out.
-  Status emit(const Pass& pass, const Plan& plan, uint32_t weights);
+  /// A pass, and the id of the buffer with its weights.
+  struct Job {
+    const Pass* pass;
+    const Plan* plan;
+    uint32_t weights;
+  };
+  /// A section: a pass, or several that hand each other their maps stripe by stripe. Gives the first agent of
+  /// each. Fails on a map that the DMA cannot reach as it is laid out.
+  Result<std::vector<uint32_t>> emit(std::span<const Job> section);
 
   uint32_t agents() const { return static_cast<uint32_t>(stream_.agents.size()); }
   CommandStream take() { return std::move(stream_); }
@@ -41,11 +55,29 @@ class Emitter {
   struct Box {
     int32_t y, height, c, channels;
   };
+  /// A pass of the section under way.
+  struct Running {
+    const Pass* pass = nullptr;
+    const Plan* plan = nullptr;
+    uint16_t kernel = 0;
+    int64_t kernelAddress = 0;
+    std::vector<Tile> inputs;
+    Tile weights, output;
+    std::vector<uint32_t> inputAgents;
+    uint32_t residentsReady = 0;  // PLE stripes
+    uint32_t weightAgent = 0, loaderAgent = 0, mceAgent = 0, pleAgent = 0, outputAgent = 0;
+    std::array<size_t, 3> slots{};  // of the rows above, at, and below the stripe
+    size_t weightSlot = 0;
+    std::vector<size_t> inputSlots;
+    std::vector<uint32_t> madeAt;  // by row stripe: PLE stripes
+    int32_t made = 0;              // row stripes
+  };
 
   void wait(Queue queue, Counter counter, uint32_t value);
   uint32_t addAgent(Agent agent);
-  void barrier();
+  void waitForRoom(Queue queue, const TilePlan& tile);
   void loadKernel();
+  void chooseKernel();
   Stripe stripeAt(int32_t row, int32_t channel) const;
   static Tile makeTile(const TilePlan& plan);
   /// The slot that holds `key`; loads it with `load(address)` when it is not there, after waiting for the
@@ -55,6 +87,7 @@ class Emitter {
   Status transfer(Queue queue, CommandType type, uint32_t agent, const FeatureMap& map, const Box& box,
                   int64_t address);
   Status loadInputs(const Stripe& stripe);
+  Status loadWeights(const Stripe& stripe);
   Status mceStripe(const Stripe& stripe);
   void pleStripe(const Stripe& stripe, int64_t outAddress);
   ProgramMceStripe program(const Stripe& stripe) const;
@@ -63,6 +96,13 @@ class Emitter {
   Agent::Ifm streamer(const FeatureMap& map) const;
   std::array<uint32_t, 8> scratch(const Stripe& stripe, int64_t outAddress) const;
   Status passStripes();
+  Status passStripe(const Stripe& stripe);
+  Status makeRows(size_t pass, int32_t upTo);
+  Status begin(const Job& job);
+  void takeFromChain(size_t input, const Stripe& stripe);
+  void beginInputs();
+  Status beginWeights(uint32_t weights);
+  void noteUses();
   uint32_t count(Counter counter) const { return counts_[static_cast<size_t>(counter)]; }
   uint32_t& count(Counter counter) { return counts_[static_cast<size_t>(counter)]; }
 
@@ -74,19 +114,13 @@ class Emitter {
   std::array<uint32_t, kCounters> counts_{};
   std::array<std::array<uint32_t, kCounters>, kQueues> waited_{};
   uint32_t readId_ = 0, writeId_ = 0;
-  std::optional<uint16_t> kernelInSram_;
+  std::map<int64_t, uint16_t> kernelsInSram_;  // by address
+  std::optional<uint16_t> kernelInPle_, mceifKernel_;
+  SramUses uses_;
+  std::vector<uint32_t> madeAt_, storedAt_;  // by storage: PLE stripes, stores
 
-  // Of the pass under way.
-  const Pass* pass_ = nullptr;
-  const Plan* plan_ = nullptr;
-  uint16_t kernel_ = 0;
-  std::vector<Tile> inputs_;
-  Tile weights_, output_;
-  std::vector<uint32_t> inputAgents_;
-  uint32_t weightAgent_ = 0, loaderAgent_ = 0, mceAgent_ = 0, pleAgent_ = 0, outputAgent_ = 0;
-  std::array<size_t, 3> slots_{};  // of the rows above, at, and below the stripe
-  size_t weightSlot_ = 0;
-  std::vector<size_t> inputSlots_;
+  std::vector<Running> section_;
+  Running* now_ = nullptr;  // the pass that a stripe is being emitted for
 };
 
 }  // namespace carina::ethosn::compiler

@@ -220,9 +220,16 @@ Status PassMaker::convolution(const NetworkOperation& operation) {
   return {};
 }
 
-/// A vector product reads its input as bricks of 1024 elements.
+/// Of one pixel it is a 1x1 convolution: that takes its input from SRAM as it lies there, and the multipliers
+/// are faster than the weights come all the same. A vector product, which has all of them busy, reads its
+/// input from DRAM, as bricks of 1024 elements.
 Status PassMaker::fullyConnected(const NetworkOperation& operation) {
-  const FeatureMap in = channelsLast(map(operation.inputs[0]), operation.name);
+  constexpr int64_t kPartOfSram = 8;
+  const FeatureMap& made = map(operation.inputs[0]);
+  if (made.height == 1 && made.width == 1 &&
+      groupStride(made.channels, *target_.variant) <= target_.bankBytes() / kPartOfSram)
+    return convolution(operation);
+  const FeatureMap in = channelsLast(made, operation.name);
   Pass pass;
   pass.kind = PassKind::Mce;
   pass.name = operation.name;

@@ -2,6 +2,8 @@
 #include "ethosn/compiler/plan.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace carina::ethosn::compiler {
 namespace {
@@ -61,22 +63,43 @@ Needs reach(const Pass& pass) {
   return out;
 }
 
+/// Traffic that the measure does not see because something else takes longer counts a little all the same.
+constexpr uint64_t kHiddenBytesPerCycle = 64;
+
 class Planner {
  public:
-  Planner(const Pass& pass, const PassList& list, const Target& target, const Occupied& occupied)
-      : pass_(pass), list_(list), target_(target), variant_(*target.variant), occupied_(occupied) {}
+  Planner(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,
+          const Occupied& occupied, bool stays)
+      : pass_(pass),
+        list_(list),
+        target_(target),
+        variant_(*target.variant),
+        weights_(weights),
+        occupied_(occupied),
+        stays_(stays) {}
 
   Result<Plan> plan();
+  std::optional<Plan> rowsOnly(int32_t rows, bool generous) const;
+  PassWork workOf(const Plan& plan) const;
 
  private:
   struct Cut {
     int32_t rows, channels;
-    int64_t cost;
+    bool channelsOutside;
+  };
+  struct Candidate {
+    uint64_t cost;
+    Plan plan;
   };
   std::vector<Cut> cuts() const;
-  Result<bool> tryCut(const Cut& cut, Plan& plan);
+  Result<std::optional<Candidate>> best();
+  bool prepare(const Cut& cut, Plan& plan) const;
+  void trySlots(Plan plan, std::optional<Candidate>& best) const;
   int64_t inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t channels) const;
+  int64_t weightBankBytes(int32_t channels) const;
   bool place(Plan& plan) const;
+  Transfers inputTransfers(const Plan& plan) const;
+  Result<const EncodedWeights*> encoded(int32_t channels);
 
   int32_t allRows() const { return pass_.kind == PassKind::Mce ? pass_.mceHeight : pass_.inputs[0].height; }
   int32_t allChannels() const {
@@ -85,23 +108,26 @@ class Planner {
   bool isVector() const {
     return pass_.kind == PassKind::Mce && pass_.weights.operation == MceOperation::FullyConnected;
   }
+  bool isStrided() const { return pass_.kind == PassKind::Mce && pass_.weights.strideX == 2; }
 
   const Pass& pass_;
   const PassList& list_;
   const Target& target_;
   const Variant& variant_;
+  WeightForms& weights_;
   const Occupied& occupied_;
-  std::vector<std::pair<int32_t, EncodedWeights>> encoded_;  // by channels per stripe
+  bool stays_;
 };
 
-/// Ways to cut, the fewest stripes first; those that load something twice count four times.
 std::vector<Planner::Cut> Planner::cuts() const {
   const bool halved = pass_.kind != PassKind::Copy && halves(pass_.kernel.operation);
   const int32_t rowUnit = halved || pass_.upscale() == 2 ? 16 : 8;
   const int32_t channelUnit = std::max(16, mixesChannels(pass_) ? variant_.ogs() : variant_.banks());
   const auto sizes = [](int32_t all, int32_t unit, bool allowed) {
     std::vector<int32_t> out = {all};
-    for (int32_t n = 2; allowed && n <= divideUp(all, unit); ++n) {
+    // Finer steps where there are few stripes: there one more makes a difference.
+    const int32_t most = allowed ? divideUp(all, unit) : 1;
+    for (int32_t n = 2; n <= most; n = n == most ? most + 1 : std::min(most, n + std::max(1, n / 4))) {
       const int32_t size = roundUp(divideUp(all, n), unit);
       if (size < out.back()) out.push_back(size);
     }
@@ -115,13 +141,14 @@ std::vector<Planner::Cut> Planner::cuts() const {
     if (pass_.kind == PassKind::Mce && rowStripes > 1 &&
         divideUp(inputRows, rows / pass_.upscale()) < rowStripes)
       continue;
-    for (int32_t channels : sizes(allChannels(), channelUnit, splitsChannels(pass_, list_))) {
-      const int32_t channelStripes = divideUp(allChannels(), channels);
-      const bool twice = rowStripes > 1 && channelStripes > 1 && pass_.kind == PassKind::Mce;
-      out.push_back({rows, channels, int64_t{rowStripes} * channelStripes * (twice ? 4 : 1)});
+    for (int32_t channels : sizes(allChannels(), channelUnit, !stays_ && splitsChannels(pass_, list_))) {
+      const bool both = rowStripes > 1 && channels < allChannels();
+      // Where a stripe takes its own channels only, they are the outer loop: the rows that a filter needs
+      // again come one after the other.
+      if (!both || mixesChannels(pass_)) out.push_back({rows, channels, false});
+      if (both) out.push_back({rows, channels, true});
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const Cut& a, const Cut& b) { return a.cost < b.cost; });
   return out;
 }
 
@@ -130,7 +157,7 @@ int64_t Planner::inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t chan
   return groupStride(channels, variant_) * divideUp(in.width, 8) * divideUp(std::min(rows, in.height), 8);
 }
 
-/// Tiles from address 0 up; the PLE's code lies at the end of each bank.
+/// Tiles from address 0 up, the weights last; the PLE's code lies at the end of each bank.
 bool Planner::place(Plan& plan) const {
   std::vector<std::pair<int64_t, int64_t>> taken;
   for (const Occupied::Resident& kept : occupied_.residents) {
@@ -139,6 +166,7 @@ bool Planner::place(Plan& plan) const {
   for (const TilePlan& kept : occupied_.others)
     taken.emplace_back(kept.address, kept.address + kept.slotBytes);
   std::sort(taken.begin(), taken.end());
+  plan.peak = taken.empty() ? 0 : taken.back().second;
   int64_t at = 0;
   const auto lay = [&](TilePlan& tile) {
     const int64_t bytes = tile.slotBytes * tile.slots;
@@ -153,82 +181,209 @@ bool Planner::place(Plan& plan) const {
   }
   for (const Occupied::Resident& kept : occupied_.residents)
     plan.inputs[kept.input].address = kept.tile.address;
-  lay(plan.weights);
   if (pass_.kind != PassKind::Copy) lay(plan.output);
+  plan.peak = std::max(plan.peak, at);
+  lay(plan.weights);
   return at <= target_.bankBytes() - kPleKernelMaxBytes;
 }
 
-Result<bool> Planner::tryCut(const Cut& cut, Plan& plan) {
-  plan = {};
+/// All of the cut but slots and addresses. False where the cut cannot be.
+bool Planner::prepare(const Cut& cut, Plan& plan) const {
   plan.rows = cut.rows;
   plan.channels = cut.channels;
+  plan.channelsOutside = cut.channelsOutside;
   plan.rowStripes = divideUp(allRows(), cut.rows);
   plan.channelStripes = divideUp(allChannels(), cut.channels);
+  plan.stays = stays_;
   const bool mixes = mixesChannels(pass_);
   const Needs needs = reach(pass_);
   const int32_t inputRows = pass_.inputs[0].height, stripeRows = cut.rows / pass_.upscale();
   plan.inputRowStripes = isVector() || plan.rowStripes == 1 ? 1 : divideUp(inputRows, stripeRows);
   plan.needsAbove = needs.above && plan.inputRowStripes > 1;
   plan.needsBelow = (needs.below || plan.inputRowStripes > plan.rowStripes) && plan.inputRowStripes > 1;
-  const int32_t stripes = plan.rowStripes * plan.channelStripes;
   plan.resident.assign(pass_.inputs.size(), false);
   for (const Occupied::Resident& kept : occupied_.residents) {
-    if (plan.rowStripes > 1 || (plan.channelStripes > 1 && !mixes)) return false;
+    if (plan.inputRowStripes > kMaxTileSlots || (plan.channelStripes > 1 && !mixes)) return false;
     plan.resident[kept.input] = true;
   }
-
-  const bool strided = pass_.kind == PassKind::Mce && pass_.weights.strideX == 2;
-  const int32_t inputChannels = mixes     ? pass_.inputChannels
-                                : strided ? interleavedChannels(cut.channels, variant_)
-                                          : cut.channels;
+  // What stays is there stripe behind stripe: whole groups of eight rows each.
+  const bool aligned = plan.rowStripes == 1 || outputRows(pass_, cut.rows) % kBrickEdge == 0;
+  if (stays_ && (plan.channelStripes > 1 || !aligned)) return false;
+  const int32_t inputChannels = mixes         ? pass_.inputChannels
+                                : isStrided() ? interleavedChannels(cut.channels, variant_)
+                                              : cut.channels;
   for (const FeatureMap& in : pass_.inputs) {
     const int32_t slotRows = plan.rowStripes == 1 ? in.height : stripeRows;
-    const int32_t loads = plan.inputRowStripes * (mixes ? 1 : plan.channelStripes);
-    const int32_t neighbours = plan.needsAbove || plan.needsBelow ? 4 : 2;
-    plan.inputs.push_back({0, inputSlotBytes(in, slotRows, inputChannels), std::min(loads, neighbours)});
+    plan.inputs.push_back({0, inputSlotBytes(in, slotRows, inputChannels), 1});
   }
   if (pass_.kind != PassKind::Copy) {
     const int32_t outWidth = isVector() ? 1 : pass_.output.width;
     const int64_t bytes = groupStride(outputChannels(pass_, cut.channels, variant_), variant_) *
                           divideUp(outWidth, 8) * divideUp(outputRows(pass_, cut.rows), 8);
-    plan.output = {0, bytes, std::min(stripes, 2)};
+    plan.output = {0, bytes, stays_ ? plan.rowStripes : 1};
   }
-  if (!place(plan)) {
-    // Three slots do for a filter that looks at its neighbours: nothing is loaded ahead.
-    for (TilePlan& tile : plan.inputs) {
-      tile.slots = std::min(tile.slots, plan.needsAbove || plan.needsBelow ? 3 : 1);
-    }
-    plan.output.slots = std::min(plan.output.slots, 1);
-    if (!place(plan)) return false;
-  }
-  if (pass_.kind != PassKind::Mce) return true;
+  return true;
+}
 
-  auto found =
-      std::find_if(encoded_.begin(), encoded_.end(), [&](const auto& e) { return e.first == cut.channels; });
-  if (found == encoded_.end()) {
-    CARINA_TRY(EncodedWeights encoded,
-               encodeWeights(pass_.weights, variant_, {cut.channels, roundUp(pass_.weights.inputs, 1024)}));
-    encoded_.emplace_back(cut.channels, std::move(encoded));
-    found = encoded_.end() - 1;
+/// What the weights of a stripe take of a bank: exactly where they have been encoded so, else in proportion.
+int64_t Planner::weightBankBytes(int32_t channels) const {
+  const auto exact = std::find_if(weights_.begin(), weights_.end(),
+                                  [&](const auto& form) { return form.first == channels; });
+  if (exact != weights_.end()) return exact->second.bankBytes;
+  return weights_.front().second.bankBytes * channels / allChannels() / 16 * 16 + 32;
+}
+
+/// Rings of as many slots as there is room for: the more, the more is loaded ahead, and the less again.
+void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
+  const bool mixes = mixesChannels(pass_), around = plan.needsAbove || plan.needsBelow;
+  const int32_t loads = plan.inputRowStripes * (mixes ? 1 : plan.channelStripes);
+  const bool weighted = pass_.kind == PassKind::Mce;
+  if (weighted) plan.weights.slotBytes = weightBankBytes(plan.channels);
+  // Three slots do for a filter that looks at its neighbours: nothing is loaded ahead.
+  const int32_t most = plan.channelsOutside ? kMaxTileSlots : around ? 4 : 2;
+  const std::array<int32_t, 3> inputSlots = {most, around ? 4 : 2, around ? 3 : 1};
+  for (size_t generous = 0; generous < inputSlots.size(); ++generous) {
+    for (int32_t weightSlots : {weighted ? plan.channelStripes : 0, 2, 1}) {
+      if (weightSlots > plan.channelStripes || (!weighted && weightSlots > 0)) continue;
+      for (size_t i = 0; i < plan.inputs.size(); ++i) {
+        plan.inputs[i].slots =
+            plan.resident[i] ? plan.inputRowStripes : std::min(loads, inputSlots[generous]);
+      }
+      plan.weights.slots = weightSlots;
+      if (!stays_ && pass_.kind != PassKind::Copy)
+        plan.output.slots = generous + 1 < inputSlots.size() ? std::min(plan.stripes(), 2) : 1;
+      if (!place(plan)) continue;
+      plan.work = workOf(plan);
+      const PassWork& work = plan.work;
+      const uint64_t traffic = work.input.bytes + work.weights.bytes + work.output.bytes;
+      const uint64_t cost = passCycles(work) + traffic / kHiddenBytesPerCycle;
+      if (!best || cost < best->cost) best = Candidate{cost, plan};
+      return;
+    }
   }
-  const int64_t reloads = int64_t{plan.rowStripes - 1} * static_cast<int64_t>(found->second.bytes.size());
-  const int64_t inputAgain =
-      int64_t{plan.channelStripes - 1} * inputRows * pass_.inputs[0].width * pass_.inputs[0].channels;
-  plan.channelsOutside = plan.rowStripes > 1 && plan.channelStripes > 1 && inputAgain < reloads;
-  for (int32_t slots : {plan.channelStripes, 2, 1}) {
-    plan.weights = {0, found->second.bankBytes, std::min(slots, plan.channelStripes)};
-    if (!place(plan)) continue;
-    plan.encoded = found->second;
-    return true;
+}
+
+Transfers Planner::inputTransfers(const Plan& plan) const {
+  Transfers out;
+  const bool mixes = mixesChannels(pass_);
+  for (size_t i = 0; i < pass_.inputs.size(); ++i) {
+    if (plan.resident[i] || plan.chained == static_cast<int32_t>(i)) continue;
+    const FeatureMap& in = pass_.inputs[i];
+    // The ring is gone through again for every stripe of channels when they are outside.
+    const bool again = mixes && plan.channelsOutside && plan.inputs[i].slots < plan.inputRowStripes;
+    const int32_t times = mixes ? (again ? plan.channelStripes : 1) : plan.channelStripes;
+    const int32_t channels = mixes         ? pass_.inputChannels
+                             : isStrided() ? interleavedChannels(plan.channels, variant_)
+                                           : plan.channels;
+    const int32_t rows = plan.inputRowStripes == 1 ? in.height : plan.rows / pass_.upscale();
+    const BoxLayout box = boxLayout(list_, in, rows, isVector() ? in.channels : channels, true);
+    out.commands += static_cast<uint64_t>(plan.inputRowStripes * times) *
+                    static_cast<uint64_t>(isVector() ? 1 : box.commands());
+    const int64_t each = isVector() ? int64_t{64} * pass_.inputChannels
+                         : list_.storages[static_cast<size_t>(in.storage)].layout == Layout::Nhwc
+                             ? int64_t{in.height} * in.width * in.channels
+                             : int64_t{roundUp(in.height, 8)} * roundUp(in.width, 8) * in.channels;
+    out.bytes += static_cast<uint64_t>(each) * static_cast<uint64_t>(mixes ? times : 1);
   }
-  return false;
+  return out;
+}
+
+PassWork Planner::workOf(const Plan& plan) const {
+  PassWork work;
+  work.input = inputTransfers(plan);
+  const auto rowStripes = static_cast<uint64_t>(plan.rowStripes),
+             channelStripes = static_cast<uint64_t>(plan.channelStripes);
+  const uint64_t stripes = rowStripes * channelStripes;
+  if (pass_.kind == PassKind::Mce) {
+    const bool again = rowStripes > 1 && !plan.channelsOutside && plan.weights.slots < plan.channelStripes;
+    work.weights.commands = channelStripes * (again ? rowStripes : 1);
+    work.weights.bytes = work.weights.commands * static_cast<uint64_t>(plan.weights.slotBytes) *
+                         static_cast<uint64_t>(variant_.banks());
+  }
+  if (!plan.stays && !plan.handed) {
+    const FeatureMap& out = pass_.output;
+    const int32_t rows = plan.rowStripes == 1 ? out.height : outputRows(pass_, plan.rows);
+    const int32_t channels =
+        plan.channelStripes == 1 ? out.channels : outputChannels(pass_, plan.channels, variant_);
+    work.output.commands =
+        stripes * static_cast<uint64_t>(boxLayout(list_, out, rows, channels, false).commands());
+    const bool rowsOnly = list_.storages[static_cast<size_t>(out.storage)].layout == Layout::Nhwc;
+    work.output.bytes = static_cast<uint64_t>(rowsOnly ? int64_t{out.height} * out.width * out.channels
+                                                       : int64_t{roundUp(out.height, 8)} *
+                                                             roundUp(out.width, 8) * out.channels);
+  }
+  if (pass_.kind == PassKind::Mce) {
+    work.mceStripes = stripes;
+    work.mceCycles = mceCyclesOf(pass_, variant_, plan.rows, plan.channels) * stripes;
+  }
+  if (pass_.kind != PassKind::Copy) {
+    work.pleStripes = stripes;
+    work.pleCycles = pleCyclesOf(pass_, variant_, plan.rows, plan.channels) * stripes;
+    work.pleOverhead = pleStripeOverhead(pass_.kernel.operation);
+  }
+  // A ring without a free slot is filled when the stripe is done: nothing runs beside that.
+  const bool around = plan.needsAbove || plan.needsBelow;
+  const auto spread = [stripes](bool beside) { return beside ? stripes : 1; };
+  bool ahead = true;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const bool there = plan.resident[i] || plan.chained == static_cast<int32_t>(i);
+    ahead &= there || plan.inputs[i].slots > (around ? 3 : 1);
+  }
+  work.input.stripes = spread(ahead);
+  work.weights.stripes = spread(plan.weights.slots > 1);
+  work.output.stripes = spread(plan.output.slots > 1);
+  return work;
+}
+
+std::optional<Plan> Planner::rowsOnly(int32_t rows, bool generous) const {
+  Plan plan;
+  if (!splitsRows(pass_) || !prepare({rows, allChannels(), false}, plan)) return std::nullopt;
+  if (plan.inputRowStripes < plan.rowStripes) return std::nullopt;
+  const int32_t least = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const int32_t slots = least == 2 ? 3 : least;
+    plan.inputs[i].slots =
+        plan.resident[i] ? plan.inputRowStripes : std::min(plan.inputRowStripes, slots + (generous ? 1 : 0));
+  }
+  if (!stays_) plan.output.slots = std::min(plan.rowStripes, generous ? 2 : 1);
+  return plan;
+}
+
+Result<const EncodedWeights*> Planner::encoded(int32_t channels) {
+  for (const auto& [stripe, form] : weights_) {
+    if (stripe == channels) return &form;
+  }
+  CARINA_TRY(EncodedWeights form,
+             encodeWeights(pass_.weights, variant_, {channels, roundUp(pass_.weights.inputs, 1024)}));
+  weights_.emplace_back(channels, std::move(form));
+  return &weights_.back().second;
+}
+
+Result<std::optional<Planner::Candidate>> Planner::best() {
+  std::optional<Candidate> best;
+  for (const Cut& cut : cuts()) {
+    Plan plan;
+    if (prepare(cut, plan)) trySlots(std::move(plan), best);
+  }
+  return best;
 }
 
 Result<Plan> Planner::plan() {
-  Plan plan;
-  for (const Cut& cut : cuts()) {
-    CARINA_TRY(const bool fits, tryCut(cut, plan));
-    if (fits) return plan;
+  const bool weighted = pass_.kind == PassKind::Mce;
+  if (weighted && weights_.empty()) {
+    if (auto form = encoded(allChannels()); !form.ok()) return std::move(form).error();
+  }
+  // Until the best cut is one whose weights have been encoded, and their sizes are known.
+  for (;;) {
+    CARINA_TRY(std::optional<Candidate> found, best());
+    if (!found) break;
+    Plan& plan = found->plan;
+    if (!weighted) return std::move(plan);
+    const size_t forms = weights_.size();
+    CARINA_TRY(const EncodedWeights* form, encoded(plan.channels));
+    if (weights_.size() != forms) continue;
+    plan.encoded = *form;
+    return std::move(plan);
   }
   return fail(Code::DoesNotFit, "no stripe of {}x{}x{} fits the {} bytes of SRAM", pass_.inputs[0].height,
               pass_.inputs[0].width, pass_.inputs[0].channels, target_.sramBytes)
@@ -259,9 +414,36 @@ int64_t groupStride(int32_t channels, const Variant& variant) {
   return int64_t{divideUp(channels, variant.banks())} * 64;
 }
 
-Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target,
-                      const Occupied& occupied) {
-  return Planner(pass, list, target, occupied).plan();
+BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height, int32_t channels,
+                    bool reads) {
+  BoxLayout out;
+  if (map.planar || list.storages[static_cast<size_t>(map.storage)].layout == Layout::Nhwc) return out;
+  const int32_t bricks = divideUp(map.wholeChannels, kBrickDepth);
+  const bool allChannels = divideUp(channels, kBrickDepth) == bricks;
+  out.rows = divideUp(height, kBrickEdge);
+  out.columns = divideUp(map.width, kBrickEdge);
+  // Writes may leave out bricks between two that they write.
+  out.strided = !reads && !allChannels && channels <= kBrickDepth;
+  const bool wide = out.columns == divideUp(map.wholeWidth, kBrickEdge);
+  out.rowByRow = allChannels || out.strided;
+  out.inOne = (out.rowByRow && (wide || out.rows == 1)) || (out.rows == 1 && out.columns == 1);
+  return out;
+}
+
+Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,
+                      const Occupied& occupied, bool stays) {
+  return Planner(pass, list, target, weights, occupied, stays).plan();
+}
+
+std::optional<Plan> planRows(const Pass& pass, const PassList& list, const Target& target, int32_t rows,
+                             const Occupied& occupied, bool stays, bool generous) {
+  WeightForms none;
+  return Planner(pass, list, target, none, occupied, stays).rowsOnly(rows, generous);
+}
+
+PassWork workOfPlan(const Pass& pass, const PassList& list, const Target& target, const Plan& plan) {
+  WeightForms none;
+  return Planner(pass, list, target, none, {}, plan.stays).workOf(plan);
 }
 
 }  // namespace carina::ethosn::compiler

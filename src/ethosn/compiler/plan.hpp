@@ -2,7 +2,10 @@
 // How a pass is cut into stripes that fit SRAM, and where its tiles lie.
 #pragma once
 
+#include <optional>
+
 #include "ethosn/compiler/pass.hpp"
+#include "ethosn/cost/metric.hpp"
 
 namespace carina::ethosn::compiler {
 
@@ -23,11 +26,25 @@ struct Plan {
   std::vector<TilePlan> inputs;
   TilePlan weights, output;
   EncodedWeights encoded;
+  /// Weights of passes behind this one that come with its own, in one transfer, behind them in SRAM.
+  std::vector<size_t> together;
+  int64_t togetherBytes = 0;
+  bool weightsAreThere = false;  // they came with those of an earlier pass
+  int32_t chained = -1;          // input that the pass in front makes stripe by stripe, in the same section
+  int32_t kernelPlace =
+      0;  // where in SRAM the PLE's code lies: 0 at the end of the banks, 1 in front of that, ...
   std::vector<bool> resident;  // inputs that lie in SRAM already, where an earlier pass left them
-  bool stored = true;          // false: the output only stays in SRAM
+  bool stays = false;   // the output stays in SRAM, whole: the slots are its stripes, one behind the other
+  bool handed = false;  // the pass behind takes the output stripe by stripe (its `chained` input)
+  bool stored = true;   // in DRAM
+  int64_t peak = 0;     // bytes of a bank, from address 0, that anything but the weights takes
+  PassWork work;        // as far as it is known without running: with the output stored or staying
+
+  int32_t stripes() const { return rowStripes * channelStripes; }
+  int64_t weightLoadBytes() const { return encoded.stripeBytes + togetherBytes; }
 };
 
-/// What SRAM holds while a pass runs.
+/// What SRAM holds while a pass runs. A whole map is a tile of one slot.
 struct Occupied {
   /// An input that an earlier pass left in SRAM, whole.
   struct Resident {
@@ -37,6 +54,22 @@ struct Occupied {
   std::vector<Resident> residents;
   std::vector<TilePlan> others;  // maps for later passes
 };
+
+/// Weights of one pass, encoded for several numbers of channels per stripe: what was encoded once is used
+/// again by the next attempt to plan the pass.
+using WeightForms = std::vector<std::pair<int32_t, EncodedWeights>>;
+
+/// How rows of a map, of all columns and some channels, lie in DRAM.
+struct BoxLayout {
+  bool inOne = true;              // one command moves it
+  bool strided = false;           // a write that leaves out bricks between those that it writes
+  bool rowByRow = false;          // a command for each row of bricks; otherwise, unless inOne, for each brick
+  int32_t rows = 1, columns = 1;  // of bricks
+
+  int32_t commands() const { return inOne ? 1 : rowByRow ? rows : rows * columns; }
+};
+BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height, int32_t channels,
+                    bool reads);
 
 /// Rows of the output that `rows` of the MCE's (input's) make.
 int32_t outputRows(const Pass& pass, int32_t rows);
@@ -48,8 +81,23 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant);
 /// Bytes in a bank between neighbouring 8x8 groups of a stripe.
 int64_t groupStride(int32_t channels, const Variant& variant);
 
-/// With resident inputs only cuts that take all of them at once count.
-Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target,
-                      const Occupied& occupied = {});
+/// Cycles of MCE and PLE for a stripe of so many rows and channels of what the MCE makes (PLE: of the input).
+uint64_t mceCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);
+uint64_t pleCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);
+
+/// Chooses the blocks of the pass's PLE kernel, and Winograd's algorithm where that is faster.
+void chooseKernel(Pass& pass, const Variant& variant);
+
+/// The cut of least cycles by the measure of cost/metric.hpp. Resident inputs may be cut in rows only. With
+/// `stays` the output is to stay in SRAM; fails where it cannot.
+Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,
+                      const Occupied& occupied = {}, bool stays = false);
+
+/// A cut in rows alone, with all slots but those of the weights as few as they can be (`generous`: one more,
+/// so that what comes next overlaps), and no addresses. None where the pass cannot be cut so.
+std::optional<Plan> planRows(const Pass& pass, const PassList& list, const Target& target, int32_t rows,
+                             const Occupied& occupied, bool stays, bool generous);
+/// What a pass does by a plan with slots.
+PassWork workOfPlan(const Pass& pass, const PassList& list, const Target& target, const Plan& plan);
 
 }  // namespace carina::ethosn::compiler

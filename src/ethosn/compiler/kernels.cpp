@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Of the forms in which a pass can run, the fastest by the public formulas: blocks between MCE and PLE, and
+// Winograd's algorithm or the direct one.
+#include <algorithm>
+#include <span>
+
+#include "ethosn/compiler/plan.hpp"
+#include "ethosn/cost/cycles.hpp"
+
+namespace carina::ethosn::compiler {
+namespace {
+
+/// Whether the MCE has accumulators for the block: Winograd's algorithm needs four (in one dimension two) for
+/// an element.
+bool fitsAccumulators(const LayerWeights& layer, const PleKernel& kernel) {
+  const bool plane = layer.height > 1 && layer.width > 1;
+  const int32_t each = layer.algorithm == MceAlgorithm::Direct ? 1 : plane ? 4 : 2;
+  return kernel.blockWidth * kernel.blockHeight * each <= kAccumulatorsPerOg;
+}
+
+bool mayBeWinograd(const Pass& pass) {
+  const LayerWeights& layer = pass.weights;
+  return layer.operation == MceOperation::Convolution && layer.strideX == 1 && layer.strideY == 1 &&
+         pass.resampling == Resampling::None && layer.height * layer.width > 1;
+}
+
+/// The kernels that do what this one does, in all blocks. Those that take several blocks at once take them
+/// from one row: no more than `width` has.
+std::vector<PleKernel> kernelsLike(const PleKernel& kernel, PleFamily family, int32_t width) {
+  std::vector<PleKernel> out;
+  const int first = static_cast<int>(family) * kPleKernelsPerFamily;
+  for (int id = first; id < first + kPleKernelsPerFamily; ++id) {
+    const std::optional<KernelId> other = pleKernel(static_cast<uint16_t>(id));
+    if (other && other->kernel.operation == kernel.operation &&
+        other->kernel.signedness == kernel.signedness && other->kernel.axis == kernel.axis)
+      out.push_back(other->kernel);
+  }
+  std::erase_if(out, [&, all = out](const PleKernel& k) {
+    return std::any_of(all.begin(), all.end(), [&](const PleKernel& less) {
+      return less.blockWidth == k.blockWidth && less.blockHeight == k.blockHeight &&
+             less.blockMultiplier < k.blockMultiplier && less.blockMultiplier * less.blockWidth >= width;
+    });
+  });
+  return out;
+}
+
+}  // namespace
+
+uint64_t mceCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels) {
+  const LayerWeights& layer = pass.weights;
+  const MceWork work{layer.operation,
+                     layer.algorithm == MceAlgorithm::Winograd,
+                     pass.kernel.blockWidth,
+                     pass.kernel.blockHeight,
+                     rows,
+                     pass.mceWidth,
+                     channels};
+  std::vector<FilterWork> filters;
+  for (const SubFilter& sub : subFilters(layer))
+    filters.push_back({std::max(sub.height, 1), std::max(sub.width, 1), layer.inputs});
+  return mceCycles(variant, work, filters);
+}
+
+uint64_t pleCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels) {
+  const int32_t width = pass.kind == PassKind::Mce ? pass.mceWidth : pass.inputs[0].width;
+  return pleCycles(variant, pass.kernel, {rows, width, channels, outputRows(pass, rows), pass.output.width});
+}
+
+void chooseKernel(Pass& pass, const Variant& variant) {
+  if (pass.kind != PassKind::Mce || pass.weights.operation == MceOperation::FullyConnected) return;
+  LayerWeights& layer = pass.weights;
+  const std::vector<PleKernel> kernels = kernelsLike(pass.kernel, *variant.kernels, pass.mceWidth);
+  std::pair<uint64_t, uint64_t> least(UINT64_MAX, 0);
+  MceAlgorithm algorithm = layer.algorithm;
+  PleKernel chosen = pass.kernel;
+  for (MceAlgorithm some : {MceAlgorithm::Direct, MceAlgorithm::Winograd}) {
+    if (some == MceAlgorithm::Winograd && !mayBeWinograd(pass)) continue;
+    layer.algorithm = some;
+    for (const PleKernel& kernel : kernels) {
+      if (!fitsAccumulators(layer, kernel)) continue;
+      pass.kernel = kernel;
+      const uint64_t mce = mceCyclesOf(pass, variant, pass.mceHeight, pass.mceChannels);
+      const uint64_t ple = pleCyclesOf(pass, variant, pass.mceHeight, pass.mceChannels);
+      // Both run side by side. Of what is as fast, the first: direct, whose arithmetic leaves no question.
+      const std::pair<uint64_t, uint64_t> cycles(std::max({mce, ple, kLeastOfStripe}), mce + ple);
+      const bool better = some == algorithm ? cycles < least : cycles.first < least.first;
+      if (!better) continue;
+      least = cycles;
+      algorithm = some;
+      chosen = kernel;
+    }
+  }
+  layer.algorithm = algorithm;
+  pass.kernel = chosen;
+}
+
+}  // namespace carina::ethosn::compiler

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of all passes: what stays in SRAM between them, and which weights come together.
+#pragma once
+
+#include "ethosn/compiler/plan.hpp"
+
+namespace carina::ethosn::compiler {
+
+struct PlannedPasses {
+  PassList list;  // with copies to bricks where a pass must be cut in channels
+  std::vector<Plan> plans;
+};
+
+/// A map in NHWC cannot be cut in channels; where a pass must be, it works on copies in bricks.
+Result<PlannedPasses> planPasses(PassList list, const Target& target);
+
+}  // namespace carina::ethosn::compiler

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ethosn/compiler/sections.hpp"
+
+#include <algorithm>
+
+namespace carina::ethosn::compiler {
+namespace {
+
+bool isWhole(const FeatureMap& map) {
+  return map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels &&
+         !map.planar;
+}
+
+int32_t rowsOf(const Pass& pass) {
+  return pass.kind == PassKind::Mce ? pass.mceHeight : pass.inputs[0].height;
+}
+
+class SectionPlanner {
+ public:
+  SectionPlanner(std::span<const SectionMember> members, size_t first, const PassList& list,
+                 const Target& target, bool stays)
+      : members_(members), first_(first), list_(list), target_(target), stays_(stays) {}
+
+  std::optional<SectionPlan> plan() const {
+    std::optional<SectionPlan> best;
+    const int32_t all = rowsOf(*members_[0].pass);
+    for (int32_t rows = 8; rows < all; rows += 8) {
+      for (bool generous : {true, false}) {
+        std::optional<SectionPlan> some = cut(rows, generous);
+        if (!some) continue;
+        if (!best || some->cycles < best->cycles) best = std::move(some);
+        break;
+      }
+    }
+    return best;
+  }
+
+ private:
+  /// Plans for so many rows of the first pass per stripe.
+  std::optional<SectionPlan> cut(int32_t rows, bool generous) const {
+    SectionPlan out;
+    for (size_t k = 0; k < members_.size(); ++k) {
+      const Pass& pass = *members_[k].pass;
+      const bool last = k + 1 == members_.size();
+      std::optional<Plan> plan =
+          planRows(pass, list_, target_, rows, members_[k].occupied, last && stays_, generous);
+      if (!plan || plan->rowStripes < 2) return std::nullopt;
+      if (k > 0 && !link(out.plans.back(), *plan, *members_[k - 1].pass, pass)) return std::nullopt;
+      plan->handed = !last;
+      // Stripes begin at whole rows of bricks.
+      const int32_t made = outputRows(pass, rows);
+      if (made % kBrickEdge != 0 || rows % (kBrickEdge * pass.upscale()) != 0) return std::nullopt;
+      if (!last) rows = made * members_[k + 1].pass->upscale();
+      out.plans.push_back(std::move(*plan));
+    }
+    if (!place(out.plans)) return std::nullopt;
+    for (size_t k = 0; k < members_.size(); ++k) {
+      Plan& plan = out.plans[k];
+      plan.work = workOfPlan(*members_[k].pass, list_, target_, plan);
+      plan.work.weights = {};
+      if (!plan.weightsAreThere && members_[k].weights != nullptr)
+        plan.work.weights = {static_cast<uint64_t>(plan.weightLoadBytes()), 1, 1};
+      out.cycles += passCycles(plan.work);
+    }
+    return out;
+  }
+
+  /// The first one's ring is the second one's input.
+  static bool link(Plan& first, Plan& second, const Pass& front, const Pass& behind) {
+    for (size_t i = 0; i < behind.inputs.size(); ++i) {
+      if (behind.inputs[i].storage == front.output.storage) second.chained = static_cast<int32_t>(i);
+    }
+    TilePlan& ring = second.inputs[static_cast<size_t>(second.chained)];
+    if (second.inputRowStripes != first.rowStripes || ring.slotBytes != first.output.slotBytes) return false;
+    first.output.slots = ring.slots;
+    return true;
+  }
+
+  bool place(std::vector<Plan>& plans) const {
+    std::vector<std::pair<int64_t, int64_t>> taken;
+    for (const SectionMember& member : members_) {
+      for (const Occupied::Resident& kept : member.occupied.residents)
+        taken.emplace_back(kept.tile.address, kept.tile.address + kept.tile.slotBytes);
+    }
+    for (const TilePlan& kept : members_[0].occupied.others)
+      taken.emplace_back(kept.address, kept.address + kept.slotBytes);
+    std::sort(taken.begin(), taken.end());
+    int64_t at = 0;
+    const auto lay = [&](TilePlan& tile) {
+      const int64_t bytes = tile.slotBytes * tile.slots;
+      for (const auto& [from, to] : taken) {
+        if (at < to && at + bytes > from) at = to;
+      }
+      tile.address = at;
+      at += bytes;
+    };
+    for (size_t k = 0; k < plans.size(); ++k) {
+      Plan& plan = plans[k];
+      for (size_t i = 0; i < plan.inputs.size(); ++i) {
+        if (!plan.resident[i] && plan.chained != static_cast<int32_t>(i)) lay(plan.inputs[i]);
+      }
+      for (const Occupied::Resident& kept : members_[k].occupied.residents)
+        plan.inputs[kept.input].address = kept.tile.address;
+      lay(plan.output);
+      if (plan.chained >= 0)
+        plan.inputs[static_cast<size_t>(plan.chained)].address = plans[k - 1].output.address;
+    }
+    const int64_t used = std::max(at, taken.empty() ? 0 : taken.back().second);
+    for (Plan& plan : plans) plan.peak = used;
+    return used <= placeWeights(plans, target_.bankBytes() - placeKernels(plans));
+  }
+
+  /// The bytes of a bank that the code of the PLE's kernels takes.
+  int64_t placeKernels(std::vector<Plan>& plans) const {
+    std::vector<PleKernel> kernels;
+    for (size_t k = 0; k < plans.size(); ++k) {
+      const PleKernel& kernel = members_[k].pass->kernel;
+      const auto found = std::find(kernels.begin(), kernels.end(), kernel);
+      plans[k].kernelPlace = static_cast<int32_t>(found - kernels.begin());
+      if (found == kernels.end()) kernels.push_back(kernel);
+    }
+    return kPleKernelMaxBytes * static_cast<int64_t>(kernels.size());
+  }
+
+  /// All weights below `top`, as they come: gives the first byte of them.
+  int64_t placeWeights(std::vector<Plan>& plans, int64_t top) const {
+    int64_t bytes = 0;
+    for (const SectionMember& member : members_)
+      bytes += member.weights != nullptr ? member.weights->bankBytes : 0;
+    int64_t at = top - bytes;
+    Plan* leader = nullptr;
+    for (size_t k = 0; k < plans.size(); ++k) {
+      const EncodedWeights* weights = members_[k].weights;
+      if (weights == nullptr) continue;
+      Plan& plan = plans[k];
+      plan.weights = {at, weights->bankBytes, 1};
+      at += weights->bankBytes;
+      // The bytes themselves are filled in for the plan that is chosen.
+      plan.encoded.stripeBytes = weights->stripeBytes;
+      plan.encoded.bankBytes = weights->bankBytes;
+      if (leader == nullptr) {
+        leader = &plan;
+        continue;
+      }
+      plan.weightsAreThere = true;
+      leader->together.push_back(first_ + k);
+      leader->togetherBytes += weights->stripeBytes;
+    }
+    return top - bytes;
+  }
+
+  std::span<const SectionMember> members_;
+  size_t first_;
+  const PassList& list_;
+  const Target& target_;
+  bool stays_;
+};
+
+}  // namespace
+
+std::optional<int32_t> chainedInput(const Pass& first, const Pass& second, const PassList& list) {
+  const Storage& storage = list.storages[static_cast<size_t>(first.output.storage)];
+  if (first.kind == PassKind::Copy || second.kind == PassKind::Copy || !isWhole(first.output) ||
+      storage.kind != Storage::Kind::Intermediate)
+    return std::nullopt;
+  for (size_t i = 0; i < second.inputs.size(); ++i) {
+    const FeatureMap& in = second.inputs[i];
+    if (in.storage == first.output.storage && isWhole(in) && in.height == first.output.height &&
+        in.width == first.output.width && in.channels == first.output.channels)
+      return static_cast<int32_t>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<SectionPlan> planSection(std::span<const SectionMember> members, size_t first,
+                                       const PassList& list, const Target& target, bool stays) {
+  std::optional<SectionPlan> plan = SectionPlanner(members, first, list, target, stays).plan();
+  for (size_t k = 0; plan && k < members.size(); ++k) {
+    if (members[k].weights != nullptr) plan->plans[k].encoded = *members[k].weights;
+  }
+  return plan;
+}
+
+}  // namespace carina::ethosn::compiler
