@@ -55,9 +55,11 @@ class Pair:
         return {"network": self.name, "target": self.target, "compiler": compiler, **values}
 
     def compiled(self, compiler, command, words):
-        """The faster of two runs counts: other work on the machine only adds."""
+        """Of what is short, the faster of two runs counts: other work on the machine only adds."""
         encn = self.path(f"-{compiler}.encn")
-        runs = [run([*command, words, encn]) for _ in range(2)]
+        runs = [run([*command, words, encn])]
+        if runs[0][0].get("cpu_seconds", 1) < 1:
+            runs.append(run([*command, words, encn]))
         problems = [problem for _, problem in runs if problem]
         if problems:
             return self.row(compiler, problem=problems[0])

@@ -568,10 +568,22 @@ Status Emitter::passStripe(const Stripe& stripe) {
     for (size_t n = 0; n < now_->inputs.size(); ++n) now_->inputs[n].users[now_->inputSlots[n]] = done;
   }
   if (!now_->plan->stored) return {};
-  wait(Queue::DmaWrite, Counter::PleStripe, done);
+  if (now_->unfinished)
+    CARINA_RETURN_IF_ERROR(storeStripe(now_->unfinished->first, now_->unfinished->second));
+  now_->unfinished.reset();
+  if (endsRowsLater(*now_->pass) && stripe.row + 1 < now_->plan->rowStripes) {
+    now_->unfinished.emplace(box, slot);
+    return {};
+  }
+  return storeStripe(box, slot);
+}
+
+/// Of the output, when the PLE is done with all that it has been given.
+Status Emitter::storeStripe(const Box& box, size_t slot) {
+  wait(Queue::DmaWrite, Counter::PleStripe, count(Counter::PleStripe));
   CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, now_->outputAgent,
-                                  now_->pass->output, box, output.address(slot)));
-  output.users[slot] = count(Counter::DmaWrite);
+                                  now_->pass->output, box, now_->output.address(slot)));
+  now_->output.users[slot] = count(Counter::DmaWrite);
   return {};
 }
 

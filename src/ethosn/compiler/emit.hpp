@@ -71,6 +71,8 @@ class Emitter {
     std::vector<size_t> inputSlots;
     std::vector<uint32_t> madeAt;  // by row stripe: PLE stripes
     int32_t made = 0;              // row stripes
+    std::optional<std::pair<Box, size_t>>
+        unfinished;  // what is stored when the next stripe has ended its rows
   };
 
   void wait(Queue queue, Counter counter, uint32_t value);
@@ -97,6 +99,7 @@ class Emitter {
   std::array<uint32_t, 8> scratch(const Stripe& stripe, int64_t outAddress) const;
   Status passStripes();
   Status passStripe(const Stripe& stripe);
+  Status storeStripe(const Box& box, size_t slot);
   Status makeRows(size_t pass, int32_t upTo);
   Status begin(const Job& job);
   void takeFromChain(size_t input, const Stripe& stripe);

@@ -16,6 +16,15 @@ void setSize(FeatureMap& map, uint32_t axis, int32_t size) {
   (axis == 1 ? map.height : axis == 2 ? map.width : map.channels) = size;
 }
 
+/// A row of pixels, channels last, is as well a column: that can be cut.
+FeatureMap upright(FeatureMap map) {
+  if (map.wholeHeight != 1 || map.planar) return map;
+  std::swap(map.height, map.width);
+  std::swap(map.wholeHeight, map.wholeWidth);
+  std::swap(map.atY, map.atX);
+  return map;
+}
+
 int32_t& placeAlong(FeatureMap& map, uint32_t axis) {
   return axis == 1 ? map.atY : axis == 2 ? map.atX : map.atC;
 }
@@ -77,11 +86,17 @@ void PassMaker::concatenation(const NetworkOperation& operation) {
   const FeatureMap joined = part;
   for (size_t i = 0; i < places.size(); ++i) {
     const int32_t input = operation.inputs[i];
-    const FeatureMap in = map(input);
+    FeatureMap in = map(input);
+    part = joined;
     part.height = in.height;
     part.width = in.width;
     part.channels = in.channels;
     placeAlong(part, op.axis) = places[i];
+    if (layoutOf(in) == Layout::Nhwc && layoutOf(part) == Layout::Nhwc &&
+        in.wholeHeight == joined.wholeHeight) {
+      in = upright(in);
+      part = upright(part);
+    }
     if (info(input).quantization == to.quantization) {
       copy(in, part, operation.name);
     } else {

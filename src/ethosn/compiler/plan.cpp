@@ -10,7 +10,8 @@ namespace {
 
 bool halves(PleOperation operation) {
   return operation == PleOperation::Interleave2x2 || operation == PleOperation::MaxPool2x2 ||
-         operation == PleOperation::Downsample2x2;
+         operation == PleOperation::Downsample2x2 || operation == PleOperation::MaxPool3x3Even ||
+         operation == PleOperation::MaxPool3x3Odd;
 }
 
 /// Kernels that look at neighbouring rows see whole planes only.
@@ -19,8 +20,6 @@ bool splitsRows(const Pass& pass) {
   if (pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected) return false;
   switch (pass.kernel.operation) {
     case PleOperation::AvgPool3x3:
-    case PleOperation::MaxPool3x3Even:
-    case PleOperation::MaxPool3x3Odd:
     case PleOperation::MeanXy7x7:
     case PleOperation::MeanXy8x8:
     case PleOperation::MaxPool1d:
@@ -141,11 +140,16 @@ std::vector<Planner::Cut> Planner::cuts() const {
     if (pass_.kind == PassKind::Mce && rowStripes > 1 &&
         divideUp(inputRows, rows / pass_.upscale()) < rowStripes)
       continue;
+    // Nor has one that has none of the output's.
+    if (rowStripes > 1 && outputRows(pass_, rows) * (rowStripes - 1) >= pass_.output.height &&
+        pass_.kind != PassKind::Copy)
+      continue;
     for (int32_t channels : sizes(allChannels(), channelUnit, !stays_ && splitsChannels(pass_, list_))) {
       const bool both = rowStripes > 1 && channels < allChannels();
-      // Where a stripe takes its own channels only, they are the outer loop: the rows that a filter needs
-      // again come one after the other.
-      if (!both || mixesChannels(pass_)) out.push_back({rows, channels, false});
+      // Where a stripe takes its own channels only, they are the outer loop: the rows that a filter, or the
+      // next stripe of a pooling, needs again come one after the other.
+      const bool anyOrder = mixesChannels(pass_) && !endsRowsLater(pass_);
+      if (!both || anyOrder) out.push_back({rows, channels, false});
       if (both) out.push_back({rows, channels, true});
     }
   }
@@ -250,8 +254,9 @@ void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
             plan.resident[i] ? plan.inputRowStripes : std::min(loads, inputSlots[generous]);
       }
       plan.weights.slots = weightSlots;
+      const int32_t fewest = plan.rowStripes > 1 && endsRowsLater(pass_) ? 2 : 1;
       if (!stays_ && pass_.kind != PassKind::Copy)
-        plan.output.slots = generous + 1 < inputSlots.size() ? std::min(plan.stripes(), 2) : 1;
+        plan.output.slots = generous + 1 < inputSlots.size() ? std::min(plan.stripes(), 2) : fewest;
       if (!place(plan)) continue;
       plan.work = workOf(plan);
       const PassWork& work = plan.work;
@@ -337,7 +342,8 @@ PassWork Planner::workOf(const Plan& plan) const {
 
 std::optional<Plan> Planner::rowsOnly(int32_t rows, bool generous) const {
   Plan plan;
-  if (!splitsRows(pass_) || !prepare({rows, allChannels(), false}, plan)) return std::nullopt;
+  if (!splitsRows(pass_) || endsRowsLater(pass_) || !prepare({rows, allChannels(), false}, plan))
+    return std::nullopt;
   if (plan.inputRowStripes < plan.rowStripes) return std::nullopt;
   const int32_t least = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
@@ -396,7 +402,13 @@ Result<Plan> Planner::plan() {
 int32_t outputRows(const Pass& pass, int32_t rows) {
   if (pass.kind == PassKind::Copy) return rows;
   if (!splitsRows(pass)) return pass.output.height;
+  if (endsRowsLater(pass) && rows >= pass.mceHeight) return pass.output.height;
   return halves(pass.kernel.operation) ? divideUp(rows, 2) : rows;
+}
+
+bool endsRowsLater(const Pass& pass) {
+  return pass.kind == PassKind::Mce && (pass.kernel.operation == PleOperation::MaxPool3x3Even ||
+                                        pass.kernel.operation == PleOperation::MaxPool3x3Odd);
 }
 
 int32_t outputChannels(const Pass& pass, int32_t channels, const Variant& variant) {

@@ -74,6 +74,8 @@ BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height,
 /// Rows of the output that `rows` of the MCE's (input's) make.
 int32_t outputRows(const Pass& pass, int32_t rows);
 int32_t outputChannels(const Pass& pass, int32_t channels, const Variant& variant);
+/// Whether a stripe's last row is ended by the next stripe below it, which has the rows that it lacks.
+bool endsRowsLater(const Pass& pass);
 
 /// Channels of the four sub-maps of a map.
 int32_t interleavedChannels(int32_t channels, const Variant& variant);
