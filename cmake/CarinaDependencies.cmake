@@ -21,13 +21,14 @@ if(CARINA_MPI AND NOT CARINA_SANITIZE)
   find_package(MPI QUIET COMPONENTS C)
 endif()
 
-# The package's own CMake file asks for OpenCL development files that only its GPU engine needs.
+# The package's own CMake file asks for OpenCL development files that only its GPU engine needs. Headers only: the library is
+# loaded when it is needed (src/aten/kernels/onednn_library.cpp).
 if(NOT TARGET DNNL::dnnl)
   find_library(DNNL_LIBRARY dnnl REQUIRED)
   find_path(DNNL_INCLUDE dnnl.hpp REQUIRED)
   add_library(DNNL::dnnl INTERFACE IMPORTED)
   target_include_directories(DNNL::dnnl SYSTEM INTERFACE "${DNNL_INCLUDE}")
-  target_link_libraries(DNNL::dnnl INTERFACE "${DNNL_LIBRARY}")
+  target_link_libraries(DNNL::dnnl INTERFACE ${CMAKE_DL_LIBS})
 endif()
 
 # RapidCheck ships headers and a static library without a CMake package.

@@ -9,6 +9,7 @@
 #ifdef CARINA_MPI
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
+#include <dlfcn.h>
 #include <mpi.h>
 #endif
 
@@ -33,19 +34,73 @@ Error notTogether(long processes, std::string_view why) {
 
 #ifdef CARINA_MPI
 
+namespace {
+
+/// MPI's functions and constants, in its library: only who was started by mpirun loads it.
+class Mpi {
+ public:
+  static const Mpi& get() {
+    static const Mpi mpi;
+    return mpi;
+  }
+  bool loaded() const {
+    return library_ != nullptr && init && rank && size && reduce && send && receive && finalize;
+  }
+
+ private:
+  // Never closed, and for all: it loads parts of itself that look for its names.
+  void* library_ = dlopen(CARINA_MPI, RTLD_NOW | RTLD_GLOBAL);
+
+  template <typename Function>
+  Function* function(const char* name) const {
+    return library_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+#ifdef OPEN_MPI
+  /// Open MPI's constants are addresses of its variables.
+  template <typename Handle>
+  Handle constant(const char* name) const {
+    return library_ == nullptr ? Handle() : reinterpret_cast<Handle>(dlsym(library_, name));
+  }
+#define CARINA_MPI_CONSTANT(type, name, variable) type name = constant<type>(variable)
+#else
+#define CARINA_MPI_CONSTANT(type, name, variable) type name = name##Constant
+  static constexpr auto worldConstant = MPI_COMM_WORLD;
+  static constexpr auto integersConstant = MPI_INT, sizesConstant = MPI_UINT64_T, bytesConstant = MPI_CHAR;
+  static constexpr auto largestConstant = MPI_MAX;
+#endif
+
+ public:
+  decltype(MPI_Init_thread)* init = function<decltype(MPI_Init_thread)>("MPI_Init_thread");
+  decltype(MPI_Comm_rank)* rank = function<decltype(MPI_Comm_rank)>("MPI_Comm_rank");
+  decltype(MPI_Comm_size)* size = function<decltype(MPI_Comm_size)>("MPI_Comm_size");
+  decltype(MPI_Allreduce)* reduce = function<decltype(MPI_Allreduce)>("MPI_Allreduce");
+  decltype(MPI_Send)* send = function<decltype(MPI_Send)>("MPI_Send");
+  decltype(MPI_Recv)* receive = function<decltype(MPI_Recv)>("MPI_Recv");
+  decltype(MPI_Finalize)* finalize = function<decltype(MPI_Finalize)>("MPI_Finalize");
+  CARINA_MPI_CONSTANT(MPI_Comm, world, "ompi_mpi_comm_world");
+  CARINA_MPI_CONSTANT(MPI_Datatype, integers, "ompi_mpi_int");
+  CARINA_MPI_CONSTANT(MPI_Datatype, sizes, "ompi_mpi_uint64_t");
+  CARINA_MPI_CONSTANT(MPI_Datatype, bytes, "ompi_mpi_char");
+  CARINA_MPI_CONSTANT(MPI_Op, largest, "ompi_mpi_op_max");
+};
+
+}  // namespace
+
 Result<Ranks> Ranks::join() {
   Ranks ranks;
   const long processes = std::max(startedBy("OMPI_COMM_WORLD_SIZE"), startedBy("PMI_SIZE"));
   const bool slurm = std::getenv("PMIX_NAMESPACE") != nullptr;
   // Starting MPI takes a tenth of a second: alone it is not needed.
   if (processes < 2 && !slurm) return ranks;
+  const Mpi& mpi = Mpi::get();
+  if (!mpi.loaded()) return notTogether(processes, "MPI's library " CARINA_MPI " is not there");
   int level = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+  if (mpi.init(nullptr, nullptr, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return notTogether(processes, "MPI does not start");
   ranks.joined_ = true;
   int rank = 0, size = 1;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  mpi.rank(mpi.world, &rank);
+  mpi.size(mpi.world, &size);
   if (processes > 0 && size != processes)
     return notTogether(processes, "their mpirun is of another MPI than this carina is built with");
   ranks.rank_ = static_cast<size_t>(rank);
@@ -54,16 +109,20 @@ Result<Ranks> Ranks::join() {
 }
 
 Ranks::~Ranks() {
-  if (joined_) MPI_Finalize();
+  if (joined_) Mpi::get().finalize();
 }
 
 int Ranks::largest(int mine) const {
+  if (!joined_) return mine;
   int result = mine;
-  if (joined_) MPI_Allreduce(&mine, &result, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  const Mpi& mpi = Mpi::get();
+  mpi.reduce(&mine, &result, 1, mpi.integers, mpi.largest, mpi.world);
   return result;
 }
 
 std::vector<std::string> Ranks::gather(const std::string& mine) const {
+  if (!joined_) return {mine};
+  const Mpi& mpi = Mpi::get();
   // A message has at most 2^31 bytes.
   constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;
   const auto inPieces = [&](uint64_t bytes, const auto& transfer) {
@@ -72,20 +131,19 @@ std::vector<std::string> Ranks::gather(const std::string& mine) const {
   };
   if (!first()) {
     const uint64_t bytes = mine.size();
-    MPI_Send(&bytes, 1, MPI_UINT64_T, 0, 0, MPI_COMM_WORLD);
-    inPieces(bytes, [&](uint64_t at, int count) {
-      MPI_Send(mine.data() + at, count, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
-    });
+    mpi.send(&bytes, 1, mpi.sizes, 0, 0, mpi.world);
+    inPieces(bytes,
+             [&](uint64_t at, int count) { mpi.send(mine.data() + at, count, mpi.bytes, 0, 0, mpi.world); });
     return {};
   }
   std::vector<std::string> texts{mine};
   for (size_t from = 1; from < size_; ++from) {
     const int source = static_cast<int>(from);
     uint64_t bytes = 0;
-    MPI_Recv(&bytes, 1, MPI_UINT64_T, source, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    mpi.receive(&bytes, 1, mpi.sizes, source, 0, mpi.world, MPI_STATUS_IGNORE);
     std::string& text = texts.emplace_back(bytes, '\0');
     inPieces(bytes, [&](uint64_t at, int count) {
-      MPI_Recv(text.data() + at, count, MPI_CHAR, source, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      mpi.receive(text.data() + at, count, mpi.bytes, source, 0, mpi.world, MPI_STATUS_IGNORE);
     });
   }
   return texts;
