@@ -127,17 +127,18 @@ void linkChains(Schedule& schedule) {
 
 namespace {
 
-/// Whether two buffers have the same elements at the same places.
-bool sameOrder(const Buffer& a, const Buffer& b) {
+bool mayOverwrite(const Buffer& a, const Buffer& b, InPlace inPlace) {
   if (a.shape != b.shape || a.elementBytes != b.elementBytes) return false;
   // A single column of whole bricks lies as it does without bricks.
   constexpr int64_t kBrickChannels = 16;
-  return a.layout == b.layout || (a.shape[2] == 1 && a.shape[3] % kBrickChannels == 0);
+  return a.layout == b.layout ||
+         (inPlace == InPlace::SamePlaces && a.shape[2] == 1 && a.shape[3] % kBrickChannels == 0);
 }
 
 }  // namespace
 
-int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges) {
+int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges,
+                   InPlace inPlace) {
   if (pass.isDma || pass.operation.kind != npu::OperationKind::Elementwise) return -1;
   const ir::Value* result = pass.node->result();
   if (schedule.chained.contains(result) || !ownsBuffer(*schedule.storage, result)) return -1;
@@ -147,7 +148,7 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
   for (const auto& [value, b] : memoryInputs(schedule, pass)) {
     const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(b)];
     if (buffer.kind == BufferKind::Constant || ranges[static_cast<size_t>(b)].last != index) continue;
-    if (!ownsBuffer(*schedule.storage, value) || !sameOrder(buffer, target)) continue;
+    if (!ownsBuffer(*schedule.storage, value) || !mayOverwrite(buffer, target, inPlace)) continue;
     // A cache holds feature maps only: program inputs and outputs would keep them out of it.
     if (schedule.machine.memory.spilling() && buffer.kind != target.kind) continue;
     // Other members of the group may read it in another order, this pass at another place.
@@ -163,7 +164,8 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
   return -1;
 }
 
-CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area) {
+CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area,
+                              InPlace inPlace) {
   CascadeProblem problem;
   problem.buffers.assign(ranges.begin(), ranges.end());
   for (size_t b = 0; b < ranges.size(); ++b) {
@@ -202,7 +204,7 @@ CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRang
           !result->isGraphOutput()) {
         facts.rollsUntil = index;
       }
-      const int32_t dying = dyingInput(schedule, pass, ranges);
+      const int32_t dying = dyingInput(schedule, pass, ranges, inPlace);
       if (dying >= 0) facts.inPlaceBytes = roundUp(ranges[static_cast<size_t>(dying)].bytes, 16);
     }
     problem.passes.push_back(facts);

@@ -74,6 +74,15 @@ int64_t Scheduler::mapBytes() const {
   return packingLowerBound(ranges);
 }
 
+int64_t Scheduler::cacheableBytes() const {
+  const std::vector<bool> may = mayBeCached();
+  std::vector<LiveRange> ranges;
+  for (size_t b = 0; b < may.size(); ++b) {
+    if (may[b]) ranges.push_back(result_.buffers[b].live);
+  }
+  return packingLowerBound(ranges);
+}
+
 Result<Schedule> Scheduler::finish() {
   for (Pass& pass : result_.passes) pass.slices.clear();
   result_.constants = {};
@@ -192,7 +201,7 @@ void Scheduler::rollBuffers() {
 void Scheduler::takeOver(const std::vector<LiveRange>& ranges) {
   for (const Pass& pass : result_.passes) {
     if (result_.groups[static_cast<size_t>(pass.group)].rows > 0) continue;
-    const int32_t from = dyingInput(result_, pass, ranges);
+    const int32_t from = dyingInput(result_, pass, ranges, inPlace());
     if (from < 0 || isOutside(static_cast<size_t>(from)) ||
         isOutside(static_cast<size_t>(pass.result.buffer)))
       continue;
@@ -248,7 +257,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
   for (Pass& pass : result_.passes)
     pass.staged = isConvolution(pass) && mode().slowConstants() && !limits_.inPlace;
   CARINA_RETURN_IF_ERROR(chooseBlocks());
-  problem_ = cascadeProblem(result_, rangesWithOverlays(), area);
+  problem_ = cascadeProblem(result_, rangesWithOverlays(), area, inPlace());
   for (size_t p = 0; p < problem_.passes.size(); ++p) {
     const Pass& pass = result_.passes[p];
     if (!isConvolution(pass) || !mode().slowConstants() || limits_.inPlace) continue;
@@ -270,7 +279,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
 }
 
 int64_t Scheduler::leastArena() const {
-  const CascadeProblem problem = cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena);
+  const CascadeProblem problem = cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena, inPlace());
   std::vector<int64_t> bytes;
   for (const LiveRange& buffer : problem.buffers) bytes.push_back(roundUp(buffer.bytes, 16));
   const size_t count = problem.passes.size();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/schedule/block_memo.hpp"
+#include "compiler/schedule/pass_links.hpp"
 #include "compiler/schedule/schedule.hpp"
 #include "compiler/search/options.hpp"
 #include "compiler/search/search.hpp"
@@ -62,6 +63,9 @@ class Scheduler {
   /// Bytes of maps that are alive at a time in the fast memory, without weights.
   int64_t mapBytes() const;
 
+  /// The same of all maps that a cache may hold.
+  int64_t cacheableBytes() const;
+
   /// Bytes to expect of the largest weights of one operation.
   int64_t largestWeights() const { return contents_->largestBytes(); }
   /// More than the staged weights of all operations together may take.
@@ -103,6 +107,8 @@ class Scheduler {
   bool shortOfMemory() const {
     return options_.arenaLimit > 0 || options_.cacheLimit > 0 || options_.optimize == Optimize::Size;
   }
+
+  InPlace inPlace() const { return shortOfMemory() ? InPlace::SamePlaces : InPlace::SameLayout; }
 
   /// A program input, and a buffer that may lie on it from its start: what is written there has been read.
   struct Overlay {

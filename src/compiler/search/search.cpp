@@ -178,15 +178,29 @@ class Search {
         all.push_back(without);
       }
     }
-    if (arenaLimit_ > 0 || options_.cacheLimit > 0) {
-      for (size_t i = 0, count = all.size(); i < count; ++i) {
-        for (const int64_t staging : shortStaging(prepared_, all[i].fast)) {
-          all.push_back(all[i]);
-          all.back().wholeStaging = staging;
-        }
+    if (arenaLimit_ > 0 || options_.cacheLimit > 0) addForShortMemory(all, most);
+    return all;
+  }
+
+  /// Thinner slices of staged weights; in a small cache all maps that fit, and weights planned with less
+  /// than there is.
+  void addForShortMemory(std::vector<Limits>& all, int64_t most) const {
+    const size_t count = all.size();
+    for (size_t i = 0; i < count; ++i) {
+      for (const int64_t staging : shortStaging(prepared_, all[i].fast)) {
+        all.push_back(all[i]);
+        all.back().wholeStaging = staging;
       }
     }
-    return all;
+    if (!machine_.memory.spilling()) return;
+    const int64_t maps = std::min(prepared_.cacheableBytes(), most);
+    for (const int64_t eighths : {1, 2, 3, 4, 5, 6, 7}) {
+      for (const bool copies : {false, true}) {
+        const int64_t fast = maps + (most - maps) / 8 * eighths;
+        all.push_back({std::nullopt, false, most, fast, true, copies, false, true});
+        all.push_back({std::nullopt, false, most, fast, true, copies, false, false});
+      }
+    }
   }
 
   const Scheduler& prepared_;
