@@ -10,8 +10,6 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kMaxCommandBytes = size_t{16} << 20;
-
 /// Name of the node in the user's network that a node comes from.
 std::string sourceName(const ir::Node* node) {
   const auto& location = node->location();

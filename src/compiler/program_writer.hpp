@@ -11,6 +11,9 @@
 
 namespace carina::compiler {
 
+/// What the NPU's command register QSIZE takes of a stream.
+inline constexpr size_t kMaxCommandBytes = size_t{16} << 20;
+
 /// Writes one stream, schedule after schedule, with branches between them.
 class ProgramWriter {
  public:

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compiler/emit/hazards.hpp"
+#include "compiler/program_writer.hpp"
 #include "compiler/schedule/constant_pool.hpp"
 #include "npu/isa/stream.hpp"
 
@@ -15,7 +16,6 @@ namespace {
 constexpr int kConstants = 0;         // region
 constexpr uint64_t kAlignment = 16;   // of what operations read there
 constexpr int64_t kLeastSaving = 10;  // one in so many bytes
-constexpr size_t kMaxCommandBytes = size_t{16} << 20;
 
 /// Bytes that operations read together, and where they lie in the common region.
 struct Piece {

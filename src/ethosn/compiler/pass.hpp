@@ -50,6 +50,12 @@ struct FeatureMap {
   bool planar = false;  // the storage holds it channel by channel (NCHW)
 };
 
+/// Whether the map is all of its storage.
+inline bool isWhole(const FeatureMap& map) {
+  return map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels &&
+         !map.planar;
+}
+
 enum class PassKind : uint8_t { Mce, Ple, Copy };
 
 /// Scale of an input of a PLE kernel: multiplier / 2^shift.

@@ -8,12 +8,6 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-/// Whether the map is all of its storage, as it was made.
-bool isWhole(const FeatureMap& map) {
-  return map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels &&
-         !map.planar;
-}
-
 bool sameShape(const FeatureMap& a, const FeatureMap& b) {
   return a.height == b.height && a.width == b.width && a.channels == b.channels;
 }

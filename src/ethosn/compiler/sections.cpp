@@ -6,11 +6,6 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-bool isWhole(const FeatureMap& map) {
-  return map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels &&
-         !map.planar;
-}
-
 int32_t rowsOf(const Pass& pass) {
   return pass.kind == PassKind::Mce ? pass.mceHeight : pass.inputs[0].height;
 }
