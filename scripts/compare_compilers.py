@@ -181,11 +181,14 @@ def tables(path):
                       not p["peer"]["problem"] and not p["carina"]["problem"] and p["peer"]["fast"] and
                       p["carina"]["fast"]]
             print(f"| {network} | " + " | ".join(cells) + f" | {geometric_mean(memory):.2f} |")
-        print(f"\nLost, {name}:\n\n| network | target | memory mode | Carina | peer | ratio |\n|---|---|---|---|---|---|")
-        lost = sorted((ratio, key) for key, ratio in ratios(some, "calibrated") if ratio < 1)
-        for ratio, (network, target, mode) in lost:
-            p = some[network, target, mode]
-            print(f"| {network} | {target} | {mode} | {p['carina']['cycles']:,} | {p['peer']['cycles']:,} | {ratio:.3f} |")
+        lost = sorted((ratio, compiler, key) for compiler in ("carina", "equal")
+                      for key, ratio in ratios(some, "calibrated", compiler) if ratio < 1)
+        if lost:
+            print(f"\nLost, {name}:\n\n| network | target | memory mode | memory | Carina | peer | ratio |\n" + "|---" * 7 + "|")
+        for ratio, compiler, key in lost:
+            memory = "its own" if compiler == "carina" else "the peer's"
+            own, others = some[key][compiler]["cycles"], some[key]["peer"]["cycles"]
+            print(f"| {' | '.join(key)} | {memory} | {own:,} | {others:,} | {ratio:.3f} |")
         refused = [(key, c, p[c]["problem"]) for key, p in some.items() for c in ("carina", "peer") if p[c]["problem"]]
         if refused:
             print(f"\nNot compared, {name}: " + "; ".join(
