@@ -11,6 +11,7 @@
 #include "pipeline/check.hpp"
 #include "pipeline/ethosn_profile.hpp"
 #include "pipeline/operators.hpp"
+#include "pipeline/sweep.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
 
@@ -128,6 +129,39 @@ TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
   }
   EXPECT_GT(macs, 0U);
   EXPECT_EQ(profile->cycles(), profile->parts[0].sum(&EthosNPassCost::cycles));
+}
+
+// A row for each variant, behind those of Ethos-U, with what a profile of that variant says; without a clock.
+TEST(EthosNProgram, SweepsHaveARowForEachVariant) {
+  SweepOptions options;
+  options.base = optionsFor(test::modelFile("digits8.pt2"), "");
+  options.targets = {"ethos-n78-8tops-2ple", "ethos-u55-128", "ETHOS_N78_1TOPS_4PLE", "ethos-n78-2tops-2ple"};
+  const auto refused = sweep(options);
+  ASSERT_FALSE(refused.ok());  // the firmware has no kernels for the last one
+  EXPECT_NE(refused.error().str().find("ethos-n78-2tops-2ple"), std::string::npos) << refused.error().str();
+  options.targets.pop_back();
+  const auto swept = sweep(options);
+  ASSERT_TRUE(swept.ok()) << swept.error().str();
+  ASSERT_EQ(swept->rows.size(), 3U);
+  EXPECT_EQ(swept->rows[0].target, "ethos-u55-128");
+  const char* const names[] = {"ethos-n78-8tops-2ple", "ethos-n78-1tops-4ple"};
+  for (size_t i = 0; i < 2; ++i) {
+    const SweepRow& row = swept->rows[i + 1];
+    EXPECT_EQ(row.target, names[i]);
+    EXPECT_EQ(row.problem, "");
+    EXPECT_TRUE(row.wholly);
+    EXPECT_EQ(row.clockHz, 0);
+    const auto built = build(optionsFor(test::modelFile("digits8.pt2"), names[i]));
+    ASSERT_TRUE(built.ok());
+    const auto profile = profileEthosN(*built);
+    ASSERT_TRUE(profile.ok());
+    EXPECT_EQ(row.cycles, static_cast<npu::Cycles>(profile->cycles()));
+    EXPECT_EQ(row.measured.cycles, row.cycles);
+    EXPECT_EQ(row.macs, static_cast<int64_t>(profile->parts[0].sum(&EthosNPassCost::macs)));
+    EXPECT_GT(row.macUse, 0);
+    EXPECT_LT(row.macUse, 1);
+    EXPECT_GT(row.constantBytes, static_cast<int64_t>(profile->parts[0].constantBytes));
+  }
 }
 
 TEST(EthosNProgram, ProgramsForAnotherVariantAreRefused) {
