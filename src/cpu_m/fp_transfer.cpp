@@ -91,7 +91,6 @@ Decoded descending(Op& op, DecodeContext& context) {
 
 /// VSCCLRM: Op::a words from Op::d on, and VPR, become 0, unless there is no Secure context to clear.
 void clearRegisters(Core& core, const Op& op) {
-  core.requireFloatingPoint();
   const bool active = (core.state.control[kSecure] & kControlSecureFpActive) != 0;
   if (core.has(kSecurity) && core.fp.has(fpccr::kAutomatic) && !active) return;
   core.useFloatingPoint();
@@ -313,15 +312,16 @@ bool activeForOther(const Core& core) {
 }
 
 /// FPCXT_NS and FPCXT_S as a value; FPSCR begins anew afterwards. FPCXT_NS without an active context is
-/// FPDSCR_NS.
+/// FPDSCR_NS, and does not need the unit: entry functions save it whether anybody computes or not.
 void storeContextWord(Core& core, const Op& op) {
   requireSecure(core, op);
-  core.requireFloatingPoint();
   State& s = core.state;
+  const bool passesBy = op.z == kFpcxtNs && !activeForOther(core);
+  if (!passesBy) core.requireFloatingPoint();
   const uint32_t base = s.r[op.n], moved = base + op.imm;
   if (op.w != 0 && op.n == kSp) core.checkStack(moved);
   const uint32_t address = op.x != 0 ? moved : base;
-  if (op.z == kFpcxtNs && !activeForOther(core)) {
+  if (passesBy) {
     core.memory.storeAligned<uint32_t>(address, core.fp.defaultFpscr(kNonSecure) & kPayload);
   } else {
     op.z == kFpcxtS ? core.useFloatingPoint() : core.storePendingContext();
@@ -335,13 +335,14 @@ void storeContextWord(Core& core, const Op& op) {
 }
 void loadContextWord(Core& core, const Op& op) {
   requireSecure(core, op);
-  core.requireFloatingPoint();
   State& s = core.state;
+  const bool passesBy = op.z == kFpcxtNs && !activeForOther(core);
+  if (!passesBy) core.requireFloatingPoint();
   const uint32_t base = s.r[op.n], moved = base + op.imm;
   if (op.w != 0 && op.n == kSp) core.checkStack(moved);
   const uint32_t value = core.memory.loadAligned<uint32_t>(op.x != 0 ? moved : base);
   if (op.w != 0) s.r[op.n] = moved;
-  if (op.z == kFpcxtNs && !activeForOther(core)) return;
+  if (passesBy) return;
   op.z == kFpcxtS ? core.useFloatingPoint() : core.storePendingContext();
   core.setFpscr(value & kPayload);
   s.control[kSecure] =

@@ -85,6 +85,13 @@ __attribute__((naked)) static void secure_fault(void) {
       "ldr r1, [sp, #24]\n adds r1, #4\n str r1, [sp, #24]\n bx lr\n");
 }
 
+static volatile uint32_t usage_faults;
+__attribute__((naked)) void UsageFault_Handler(void) {
+  __asm volatile(
+      "ldr r0, =usage_faults\n ldr r1, [r0]\n adds r1, #1\n str r1, [r0]\n"
+      "ldr r1, [sp, #24]\n adds r1, #4\n str r1, [sp, #24]\n bx lr\n");
+}
+
 static void show(const char* name, uint32_t value) {
   print(name);
   put(' ');
@@ -235,5 +242,24 @@ int main(void) {
   show("  fpccr", links[3]);
   show("  s1", three);
   show_floats();
+
+  // The code at both ends of a Secure entry function, where nobody uses the unit and it is off.
+  print("off\n");
+  no_context();
+  SHCSR |= 1u << 18;
+  REG(0xe000ed88) = 0;
+  __asm volatile("dsb\n isb" ::: "memory");
+  word[0] = 0;
+  __asm volatile("vstr fpcxtns, [%0]\n vldr fpcxtns, [%0]" ::"r"(word) : "memory");
+  show("  fpcxtns", word[0]);
+  show("  faults", usage_faults);
+  __asm volatile("vlstm %0\n vlldm %0" ::"r"(context) : "memory");
+  show("  faults", usage_faults);
+  __asm volatile("vscclrm {s0, vpr}" ::: FLOATS);
+  show("  faults", usage_faults);
+  __asm volatile("vstr fpcxts, [%0]" ::"r"(word) : "memory");
+  show("  faults", usage_faults);
+  REG(0xe000ed88) = 0xf << 20;
+  __asm volatile("dsb\n isb" ::: "memory");
   return 0;
 }
