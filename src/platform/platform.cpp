@@ -360,6 +360,7 @@ Status System::leave(uint32_t value) {
     trace("chain {} (vector 0x{:08x})", exceptionName(*chained), core_.state.pc | 1);
     if (cpuTrace_ && status.ok()) cpuTrace_->exception(exceptionName(*chained));
   }
+  if (status.ok() && !core_.state.handlerMode() && system_.sleepOnExit()) wait(false);
   return status;
 }
 

@@ -41,6 +41,8 @@ class SystemSpace {
     for (SysTick& sysTick : sysTicks_) sysTick.advance(now);
   }
   uint64_t nextEvent() const { return std::min(sysTicks_[0].nextEvent(), sysTicks_[1].nextEvent()); }
+  /// SCR.SLEEPONEXIT: a return to a thread waits for the next interrupt.
+  bool sleepOnExit() const { return (systemControl_ & 1u << 1) != 0; }
   bool sevOnPend() const { return (systemControl_ & 1u << 4) != 0; }
   /// Firmware has asked for a reset.
   bool resetRequested() const { return resetRequested_; }

@@ -89,6 +89,12 @@ TEST_F(Firmware, InterruptsOn320) {
   good("interrupts-320.elf");
 }
 
+TEST_F(Firmware, SleepsWhenItsHandlersAreDone) {
+  const Observed result = good("sleep-300.elf");
+  EXPECT_LT(result.outcome.instructions, 2000u) << "time passes without instructions";
+  EXPECT_GT(result.outcome.cycles, 15'000u);
+}
+
 TEST_F(Firmware, ThreadsKeepTheirRegisters) {
   good("tasks-300.elf");
 }
