@@ -59,9 +59,18 @@ bool isIgnored(std::string_view name) {
                      [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
 }
 
+/// The board with the number behind "SSE-".
+std::string platformOf(std::string_view program) {
+  for (const Board& board : allBoards()) {
+    const std::string number(board.name.substr(board.name.find('-') + 1));
+    if (program.find("SSE-" + number) != std::string_view::npos) return std::string(board.name);
+  }
+  return "corstone-300";
+}
+
 class Parser {
  public:
-  explicit Parser(FvpCommand& command) : command_(command) {
+  Parser(FvpCommand& command, std::string platform) : command_(command), platform_(std::move(platform)) {
     command_.options.semihosting = false;
     command_.options.stopAtEot = false;
     command_.options.exitTag.clear();
@@ -86,7 +95,9 @@ class Parser {
       } else if (name == "-f" || name == "--config-file") {
         CARINA_TRY(const std::string text, value());
         CARINA_RETURN_IF_ERROR(parameterFile(text));
-      } else if (name == "-h" || name == "--help") {
+      } else if (name == "-Q" || name == "--quantum") {  // the core is never ahead of the devices
+        CARINA_TRY(const std::string ignored, value());
+      } else if (name == "-h" || name == "--help" || name == "-l" || name == "--list-params") {
         command_.asks = FvpCommand::Asks::Help;
         return {};
       } else if (name == "--version") {
@@ -127,6 +138,7 @@ class Parser {
   }
 
   int macs() const { return macs_; }
+  const std::string& platform() const { return platform_; }
 
  private:
   /// Scripts in Python that virtual streams would call on the FVPs.
@@ -241,6 +253,9 @@ class Parser {
       return name.size() >= end.size() && std::string_view(name).substr(name.size() - end.size()) == end;
     };
     const bool on = value == "1" || value == "true";
+    // What the cores have: an MPU of 16 regions in each world, and the Cortex-M85 pointer authentication.
+    const bool asItIs = ((is("cpu0.MPU_S") || is("cpu0.MPU_NS")) && value == "16") ||
+                        (is("cpu0.CFGPACBTI") && on && board().pipeline == cpu_m::Pipeline::M85);
     if (is("ethosu.num_macs")) {
       macs_ = numberOf<int>(value).value_or(-1);
       if (macs_ <= 0) return fail(Code::BadOption, "'{}' is not a number of MACs", value).at(name);
@@ -267,25 +282,19 @@ class Parser {
       if (!options.vectorTable) return fail(Code::BadOption, "'{}' is not an address", value).at(name);
     } else if (is("v_path")) {
       scripts_ = value;
-    } else if (!mediaParameter(name, value) && !isIgnored(name)) {
+    } else if (!mediaParameter(name, value) && !asItIs && !isIgnored(name)) {
       command_.unknown.push_back(name);
     }
     return {};
   }
 
   FvpCommand& command_;
+  const Board& board() const { return **findBoard(platform_); }
+
+  std::string platform_;
   int macs_ = 0;
   std::string scripts_;
 };
-
-/// The board with the number behind "SSE-".
-std::string platformOf(std::string_view program) {
-  for (const Board& board : allBoards()) {
-    const std::string number(board.name.substr(board.name.find('-') + 1));
-    if (program.find("SSE-" + number) != std::string_view::npos) return std::string(board.name);
-  }
-  return "corstone-300";
-}
 
 }  // namespace
 
@@ -299,8 +308,8 @@ std::string fvpHelp(std::string_view program) {
       "      --timelimit SECONDS       stop after so much wall time\n"
       "      --simlimit SECONDS        stop after so much simulated time\n"
       "      --stat                    print cycles and instructions at the end\n"
-      "  -q, --quiet                   no effect\n"
-      "      --version, -h, --help\n"
+      "  -q, --quiet, -Q, --quantum N  no effect\n"
+      "      --version, -h, --help, -l, --list-params\n"
       "Parameters, by the ends of their names:\n"
       "  ethosu.num_macs, ethosu.extra_args, uart0.out_file (to uart5), uart0.in_file,\n"
       "  uart0.shutdown_on_eot, uart0.shutdown_tag, cpu0.semihosting-enable, cpu0.semihosting-cwd, "
@@ -314,14 +323,14 @@ std::string fvpHelp(std::string_view program) {
 
 Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std::string> arguments) {
   FvpCommand command;
-  Parser parser(command);
+  Parser parser(command, platformOf(program));
   CARINA_RETURN_IF_ERROR(parser.parse(arguments));
   if (command.asks != FvpCommand::Asks::Run) return command;
   // Like the FVPs: files of the folder it was started in.
   if (command.options.semihosting && command.options.semihostingFolder.empty())
     command.options.semihostingFolder = ".";
   HardwareChoice choice;
-  choice.platform = platformOf(program);
+  choice.platform = parser.platform();
   choice.macs = parser.macs();
   if (program.find("U65") != std::string_view::npos)
     choice.target = fmt::format("ethos-u65-{}", choice.macs == 0 ? 256 : choice.macs);

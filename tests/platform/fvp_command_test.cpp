@@ -47,6 +47,33 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
   EXPECT_THAT(command->unknown, IsEmpty());
 }
 
+TEST_F(FvpCommandTest, AsZephyrCallsIt) {
+  // boards/arm/mps4/board.cmake and boards/arm/mps3/board.cmake; --quantum is in notes to virtual hardware.
+  const std::vector<std::string> arguments = {
+      "-C", "mps4_board.subsystem.iotss3_systemcontrol.INITSVTOR_RST=0",
+      "-C", "mps4_board.subsystem.cpu0.MPU_S=16",
+      "-C", "mps4_board.subsystem.cpu0.CFGPACBTI=1",
+      "-C", "mps4_board.uart1.out_file=-",
+      "-C", "mps4_board.uart2.unbuffered_output=1",
+      "-C", "mps4_board.telnetterminal2.start_telnet=0",
+      "-C", "vis_hdlcd.disable_visualisation=1",
+      "-Q", "10",
+      "-a", "cpu0*=" + image()};
+  const auto command = parse("FVP_Corstone_SSE-320", arguments);
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_THAT(command->unknown, IsEmpty());
+  EXPECT_EQ(command->options.vectorTable, 0u);
+  EXPECT_EQ(command->image, image());
+  // A Cortex-M55 has no pointer authentication.
+  const auto other = parse("FVP_Corstone_SSE-300_Ethos-U55", arguments);
+  ASSERT_TRUE(other.ok()) << other.error().str();
+  EXPECT_THAT(other->unknown, ElementsAre("mps4_board.subsystem.cpu0.CFGPACBTI"));
+  const auto fewer = parse("FVP_Corstone_SSE-320", {"-C", "cpu0.MPU_S=8", "-a", image()});
+  ASSERT_TRUE(fewer.ok());
+  EXPECT_THAT(fewer->unknown, ElementsAre("cpu0.MPU_S"));
+  EXPECT_EQ(parse("FVP_Corstone_SSE-320", {"--list-params"})->asks, FvpCommand::Asks::Help);
+}
+
 TEST_F(FvpCommandTest, FilesOfStreamsInsteadOfScripts) {
   const auto scripts =
       parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/", "-a", image()});
