@@ -16,9 +16,10 @@ namespace carina::app {
 namespace {
 
 /// The options whose values are outputs. All others that name a file are inputs.
-constexpr std::array<std::string_view, 14> kOutputs{
-    "--output", "--json",      "--csv",      "--markdown",    "--junit",  "--records", "--etdump",
-    "--trace",  "--trace-cpu", "--coverage", "--write-rules", "--header", "--linker",  "--io-header"};
+constexpr std::array<std::string_view, 15> kOutputs{
+    "--output",      "--json",   "--csv",    "--markdown",  "--junit",
+    "--records",     "--etdump", "--trace",  "--trace-cpu", "--coverage",
+    "--write-rules", "--header", "--linker", "--io-header", "--model-explorer"};
 constexpr std::string_view kOutputFolder = "--report";
 
 struct Argument {

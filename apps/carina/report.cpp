@@ -8,6 +8,7 @@
 #include "console.hpp"
 #include "gate_options.hpp"
 #include "pipeline/timed_profile.hpp"
+#include "report/model_explorer.hpp"
 #include "report/page.hpp"
 #include "report/summary.hpp"
 
@@ -16,13 +17,13 @@ namespace {
 
 struct Flags {
   BuildOptions build;
-  std::filesystem::path output;
+  std::filesystem::path output, modelExplorer;
   report::PageAttachments attachments;
   GateOptions gates;
 };
 
 Result<int> execute(Flags& flags) {
-  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.modelExplorer}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
   options.measureSqnr = true;
@@ -35,6 +36,10 @@ Result<int> execute(Flags& flags) {
   CARINA_TRY(const std::string page, report::profilePage(timed, flags.attachments));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.files().add(flags.output, page));
+  if (!flags.modelExplorer.empty()) {
+    CARINA_TRY(const std::string graph, report::modelExplorerJson(timed));
+    CARINA_RETURN_IF_ERROR(files.files().add(flags.modelExplorer, graph));
+  }
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina report", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   files.print("");
@@ -53,6 +58,8 @@ void addReport(CommandLine& line, Run& run) {
   command.option("--sweep", flags->attachments.sweep, "JSON of carina sweep, shown as other targets");
   command.option("--against", flags->attachments.against,
                  "JSON of carina profile of another build, compared layer by layer");
+  command.option("--model-explorer", flags->modelExplorer,
+                 "Write the network with the profile's figures as Model Explorer takes graphs (.json)");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});

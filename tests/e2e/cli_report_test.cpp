@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli.hpp"
 
@@ -183,6 +184,32 @@ TEST_F(CliReport, AttachmentsOfAnotherKindAreRefused) {
   }
   EXPECT_FALSE(std::filesystem::exists(path("page.html")));
   EXPECT_EQ(run("report " + test::model("residual.pt2") + " --target cpu -o " + path("page.html")).status, 1);
+}
+
+/// Model Explorer's own form: a collection of graphs, edges by the ids of nodes.
+TEST_F(CliReport, TheNetworkForModelExplorer) {
+  const Outcome outcome =
+      run("report " + network() + "-o " + path("r.html") + " --model-explorer " + path("g.json"));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(test::contents(path("g.json")));
+  EXPECT_EQ(json.at("label"), "residual.pt2");
+  const auto& nodes = json.at("graphs").at(0).at("nodes");
+  std::set<std::string> ids;
+  size_t withCycles = 0;
+  for (const auto& node : nodes) {
+    for (const auto& edge : node.at("incomingEdges"))
+      EXPECT_EQ(ids.count(edge.at("sourceNodeId").get<std::string>()), 1u) << "inputs come first";
+    EXPECT_TRUE(ids.insert(node.at("id").get<std::string>()).second);
+    for (const auto& attribute : node.at("attrs")) withCycles += attribute.at("key") == "NPU cycles" ? 1 : 0;
+  }
+  EXPECT_GT(withCycles, 3u);
+  const Outcome finished = run("compile " + network() + "-o " + path("p.pte"));
+  ASSERT_EQ(finished.status, 0);
+  const Outcome refused =
+      run("report " + path("p.pte") + " -o " + path("p.html") + " --model-explorer " + path("p.json"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, testing::HasSubstr("does not say which network it came from"));
+  EXPECT_FALSE(std::filesystem::exists(path("p.html")));
 }
 
 }  // namespace
