@@ -2,8 +2,11 @@
 // A language model as firmware: on the virtual platform it says what `carina generate` says, token for token.
 #include <gmock/gmock.h>
 
+#include "base/file.hpp"
+#include "npu/isa/payload.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/methods.hpp"
+#include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
 #include "ran_images.hpp"
 #include "support/temp_dir.hpp"
@@ -37,6 +40,27 @@ class Language : public testing::Test {
     const auto bytes = pte::writeProgram(built->program);
     ASSERT_TRUE(bytes.ok()) << bytes.error().str();
     ASSERT_TRUE(writeFile(program(), *bytes).ok());
+  }
+
+  /// The first command of each NPU part becomes one that no NPU knows.
+  void breakCommands() {
+    const std::string bytes(asText((*MappedFile::open(program()))->bytes()));
+    auto broken = pte::readProgram(asBytes(bytes));
+    ASSERT_TRUE(broken.ok()) << broken.error().str();
+    for (pte::Method& method : broken->methods) {
+      for (pte::Delegate& delegate : method.delegates) {
+        auto blob = pte::parseDelegateBlob(delegate.blob);
+        auto payload = npu::readPayload(blob->payload);
+        const npu::Target& target = **npu::payloadTarget(*payload);
+        payload->words.front() = 0x3fe;
+        const std::vector<uint8_t> changed = *npu::buildPayload(target, payload->words);
+        const ByteSpan now = std::as_bytes(std::span(changed));
+        blob->payload.assign(now.begin(), now.end());
+        delegate.blob = pte::buildDelegateBlob(*blob);
+      }
+    }
+    const auto written = pte::writeProgram(*broken);
+    ASSERT_TRUE(written.ok() && writeFile(program(), *written).ok());
   }
 
   pipeline::Generated generate(const std::filesystem::path& tokenizer, const std::string& prompt,
@@ -153,9 +177,8 @@ TEST_F(Language, PromptsThatCannotBeTakenAreNamedAndTheNextOneIsAnswered) {
 TEST_F(Language, AFaultOfTheNpuIsALineOfItsOwn) {
   CARINA_NEED_CROSS_COMPILER();
   compile(tinyFile(""), "ethos-u85-256", 16);
-  ImageOptions options = image("corstone-320", tinyFile("tokenizer.json"), 4);
-  options.plan.text->context = 1000;  // more than the state has room for
-  const Ran ran = run(options, std::string(40, 'x') + "\n\n");
+  breakCommands();
+  const Ran ran = run(image("corstone-320", tinyFile("tokenizer.json"), 4), "xx\n\n");
   EXPECT_EQ(ran.outcome.exitCode, 1);
   EXPECT_THAT(ran.text, HasSubstr("x\nE [carina] device fault"));
 }
@@ -182,6 +205,8 @@ TEST_F(Language, WhatIsNoLanguageModelIsRefusedBeforeAnythingIsBuilt) {
   options.plan.text->tokenizer = tinyFile("tokenizer.json");
   options.plan.text->prompt = "sixteen letters.";
   expectError(options, "has 17 tokens, the context 16");
+  options.plan.text->context = 1000;
+  expectError(options, "--context: is 1000, and the program says that its state has room for 16");
   options = image("corstone-300", tinyFile("tokenizer.json"), 8);
   expectError(options, "corstone-300 carries");
   ASSERT_TRUE(compileNetwork("digits8", "ethos-u55-128", "", program()).ok());
