@@ -56,6 +56,7 @@ Status addBlob(std::string name, ByteSpan bytes, const pte::Program* program,
   stream.memory.regions[1] = {{blob->scratchBytes, true}};
   stream.memory.inputsKnown = true;
   stream.constants.assign(constants.begin(), constants.end());
+  stream.constantsKey = blob->constantsKey;
   stream.inputs = blob->inputs;
   stream.outputs = blob->outputs;
   for (const pte::BlobIo& io : blob->inputs) {

@@ -25,6 +25,7 @@ struct CommandStream {
   const npu::Target* target = nullptr;
   npu::StreamMemory memory;
   std::vector<std::byte> constants;          // region 0, where the file holds it
+  std::string constantsKey;                  // of the named data of a program that it is; else empty
   std::vector<pte::BlobIo> inputs, outputs;  // of a delegate blob; empty: unknown
   std::string systemConfig, memoryMode;      // that the container names; else empty
   std::string memories;                      // and describes (npu::describeMemories)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 #include "aten/control_flow.hpp"
@@ -144,6 +145,7 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
   const bool several = std::any_of(streams.begin(), streams.end(), [&](const CommandStream& stream) {
     return stream.method != streams.front().method;
   });
+  std::set<std::string> keys;  // of constants
   for (const CommandStream& stream : streams) {
     if (!options.target.empty() && options.target != stream.target->name) {
       return fail(Code::OtherNpu, "the program was compiled for {}", stream.target->name)
@@ -161,6 +163,8 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
     auto part = read();
     if (!part) return std::move(part).error().inFile(profile.file.string()).withRemedy(kDamagedRemedy);
     if (several) part->method = stream.method;
+    // Constants that several parts read count once, with the first.
+    if (!stream.constantsKey.empty() && !keys.insert(stream.constantsKey).second) part->constantBytes = 0;
     profile.parts.push_back(std::move(*part));
   }
   return {};

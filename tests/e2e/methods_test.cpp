@@ -13,6 +13,7 @@
 #include "pipeline/command_streams.hpp"
 #include "pipeline/generate.hpp"
 #include "pipeline/port_codes.hpp"
+#include "pipeline/profile.hpp"
 #include "pipeline/run.hpp"
 #include "pte/delegate_blob.hpp"
 #include "quantize/sqnr.hpp"
@@ -214,6 +215,11 @@ TEST_P(Methods, ShareTheWeightsOfTheNpu) {
       EXPECT_TRUE(blob->constants.empty());
     }
   }
+  Options options;
+  options.target = GetParam();
+  const auto profiled = profileProgram(write(*both), options);
+  ASSERT_TRUE(profiled.ok()) << profiled.error().str();
+  EXPECT_EQ(measuredOf(*profiled).sram, measuredOf(*both, std::nullopt).sram);
   const auto streams = commandStreams(write(*both));
   ASSERT_TRUE(streams.ok());
   for (const CommandStream& stream : *streams) EXPECT_EQ(stream.constants, constants.bytes);
