@@ -34,9 +34,10 @@ Result<int> execute(Flags& flags) {
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
   CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
   ResultFiles files;
-  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(timed)));
-  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::profileCsv(profile)));
-  CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(timed)));
+  // Of hundreds of thousands of operations each takes seconds and hundreds of megabytes.
+  if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(timed)));
+  if (!flags.csv.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::profileCsv(profile)));
+  if (!flags.trace.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(timed)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina profile", files));
   CARINA_RETURN_IF_ERROR(files.commit());
   files.print(report::profileText(profile, flags.text, inference));

@@ -43,6 +43,7 @@ Result<int> executeFirmware(Flags& flags) {
                                       {flags.run.resetState != pipeline::ResetState::Never, "--reset-state"},
                                       {!flags.etdump.empty(), "--etdump"},
                                       {flags.run.raw, "--raw"},
+                                      {flags.run.trusted, "--trusted"},
                                       {flags.run.dequantize, "--dequantize"},
                                       {flags.gates.gates.any(), "a gate"}}) {
     if (given)
@@ -134,7 +135,8 @@ Result<int> execute(Flags flags) {
     CARINA_TRY(const std::string bytes, pipeline::arraysFile(flags.output, result.outputs));
     CARINA_RETURN_IF_ERROR(files.files().add(flags.output, bytes));
   }
-  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result, inference)));
+  if (!flags.json.empty())
+    CARINA_RETURN_IF_ERROR(files.add(flags.json, report::runStatsJson(result, inference)));
   if (!flags.etdump.empty())
     CARINA_RETURN_IF_ERROR(files.files().add(flags.etdump, pte::writeEtDump(result.profile)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina run", files));
@@ -172,6 +174,8 @@ void addRun(CommandLine& line, Run& run) {
       "number of times: methods run in this order on one state");
   command.option("--output", flags->output,
                  "Where outputs go (.npz): out0, out1, ...; of several methods METHOD.out0, ...");
+  command.flag("--trusted", flags->run.trusted,
+               "No limits on work and memory: for programs whose maker you know");
   command.flag("--raw", flags->run.raw,
                "Inputs are what the program takes: floats for integers are refused, not quantized");
   command.flag("--dequantize", flags->run.dequantize,

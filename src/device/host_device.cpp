@@ -31,15 +31,14 @@ void HostDevice::unmap(const void* host, size_t) {
 }
 
 rt::Wait HostDevice::wait(uint32_t) {
-  uint64_t program = 0, memory = 0;
-  for (const auto& [host, mapping] : mapped_) {
-    memory += mapping.bytes;
-    if (mapping.access == rt::Access::Read) program += mapping.bytes;
-  }
-  npu_.setLimits(std::min(options_.maxRunWork, npu::runWorkFor(program, memory)),
+  uint64_t memory = 0;
+  for (const auto& [host, mapping] : mapped_) memory += mapping.bytes;
+  const int64_t left = budget_ == nullptr ? options_.maxRunWork : budget_->left();
+  npu_.setLimits(std::min(options_.maxRunWork, left),
                  std::min(options_.maxOperationBytes, npu::operationBytesFor(memory)));
   npu_.run();
   stats_ = npu_.stats();
+  if (budget_ != nullptr) budget_->spend(stats_.work);
   fault_ = npu_.fault();
   findings_ = npu_.findings();
   return npu_.interrupt() ? rt::Wait::Interrupt : rt::Wait::Timeout;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "carina/device.hpp"
+#include "device/work_budget.hpp"
 #include "npu/model/model.hpp"
 
 namespace carina::device {
@@ -21,9 +22,12 @@ class HostDevice final : public rt::Device {
   void write32(uint32_t offset, uint32_t value) override { npu_.write32(offset, value); }
   bool map(const void* host, size_t bytes, rt::Access access, uint64_t* busAddress) override;
   void unmap(const void* host, size_t bytes) override;
-  /// Runs the model until it raises its interrupt; Timeout when it stops without. Its limits follow from what
-  /// is mapped (npu::runWorkFor()).
+  /// Runs the model until it raises its interrupt; Timeout when it stops without. The memory of one operation
+  /// follows from what is mapped (npu::operationBytesFor()).
   rt::Wait wait(uint32_t milliseconds) override;
+
+  /// Jobs take their steps from it from now on; it outlives the device.
+  void share(WorkBudget& budget) { budget_ = &budget; }
 
   npu::Npu& npu() { return npu_; }
   /// Of the latest job, kept over the reset that follows a fault.
@@ -33,6 +37,7 @@ class HostDevice final : public rt::Device {
 
  private:
   npu::ModelOptions options_;
+  WorkBudget* budget_ = nullptr;
   npu::MappedMemory memory_;
   npu::Npu npu_;
   struct Mapping {

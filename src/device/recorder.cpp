@@ -84,7 +84,10 @@ void Recorder::clear() {
 }
 
 void Recorder::event(rt::EventKind kind, uint32_t instruction, rt::Text name) {
-  if (kind == rt::EventKind::KernelBegin) kernels.emplace_back(name.data, name.size);
+  if (kind == rt::EventKind::KernelBegin) {
+    kernels.emplace_back(name.data, name.size);
+    if (budgeted != nullptr) budgeted->begin(instruction, name);
+  }
   if (kind == rt::EventKind::DelegateBegin && backend != nullptr) backend->setInstruction(instruction);
   if (kind == rt::EventKind::DelegateBegin && ethosN != nullptr) ethosN->setInstruction(instruction);
   if (timing_) time(kind, instruction, name);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "carina/method.hpp"
+#include "device/budgeted_kernels.hpp"
 #include "device/ethosn_backend.hpp"
 #include "device/recording_backend.hpp"
 #include "pte/etdump.hpp"
@@ -31,6 +32,7 @@ class Recorder final : public rt::Profiler {
   rt::Method* method = nullptr;
   RecordingBackend* backend = nullptr;
   EthosNBackend* ethosN = nullptr;  // may be absent, too
+  BudgetedKernels* budgeted = nullptr;
 
   std::vector<std::string> kernels;
   std::vector<KernelResult> results;  // value of the method, contents

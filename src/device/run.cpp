@@ -2,6 +2,7 @@
 #include "device/run.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "carina/runtime.hpp"
 #include "device/ethosn_backend.hpp"
@@ -46,6 +47,8 @@ struct Runner::State {
   std::unique_ptr<rt::EthosUDelegate> delegate;
   std::unique_ptr<RecordingBackend> backend;
   std::unique_ptr<EthosNBackend> ethosN;  // with delegates for an Ethos-N only
+  std::optional<WorkBudget> budget;
+  std::optional<BudgetedKernels> kernels;
   Recorder recorder;
   std::vector<rt::Backend*> backends;
   rt::Environment environment;
@@ -77,6 +80,7 @@ struct Runner::State {
 
 Status Runner::State::openNpu(const pte::EthosUSettings& settings) {
   CARINA_TRY(npu, NpuHost::open(settings, options));
+  npu->device->share(*budget);
   delegate = std::make_unique<rt::EthosUDelegate>(npu->driver.get(), npu->fastScratch.span());
   backend = std::make_unique<RecordingBackend>(*delegate, *npu->driver, *npu->device, options.keepDelegateIo);
   recorder.backend = backend.get();
@@ -106,6 +110,8 @@ Status Runner::State::openEthosN(const std::string& compiled) {
 
 Error Runner::State::explain(const rt::Status& status) const {
   if (ethosN && ethosN->why()) return *ethosN->why();
+  if (budget && !budget->refused().empty())
+    return fail(Code::Excessive, "{}", budget->refused()).withRemedy(kTrustRemedy);
   if (status.code == rt::Code::MissingKernel)
     return asError(status).withRemedy("this runtime has no kernel for that operator");
   if (status.code == rt::Code::MissingBackend) {
@@ -120,11 +126,12 @@ Error Runner::State::explain(const rt::Status& status) const {
 }
 
 Status Runner::State::load() {
-  environment.kernels = rt::allKernels();
+  environment.kernels = BudgetedKernels::table();
   environment.backends = rt::Span<rt::Backend* const>(backends.data(), backends.size());
   environment.profiler = &recorder;
   environment.external = &external;
   recorder.method = &method;
+  recorder.budgeted = &*kernels;
   rt::Requirements needs;
   if (const rt::Status status = rt::Method::require(program, methodIndex, environment, &needs); !status.ok())
     return explain(status);
@@ -155,14 +162,14 @@ Status Runner::State::loadMethod() {
 
 Status Runner::State::take(size_t bytes) {
   const auto most = static_cast<size_t>(mostMemory(file->size()));
-  if (bytes <= most - taken) {
+  if (options.trusted || bytes <= most - taken) {
     taken += bytes;
     return {};
   }
   return fail(Code::Excessive,
               "the program asks for more than {} bytes of memory, the limit for a program of {} bytes", most,
               file->size())
-      .withRemedy("no network needs as much for its size: export it again");
+      .withRemedy(kTrustRemedy);
 }
 
 Status Runner::State::describeIo() {
@@ -236,7 +243,7 @@ Result<Runner> Runner::open(std::unique_ptr<State> state) {
   if (!options.method.empty()) {
     if (const rt::Status status = state->program.findMethod(options.method.c_str(), &state->methodIndex);
         !status.ok())
-      return asError(status);
+      return asError(status).withRemedy("'carina inspect PROGRAM' lists the methods");
   }
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
   for (const pte::TensorData& data : options.tensorData) CARINA_RETURN_IF_ERROR(state->external.add(data));
@@ -247,11 +254,15 @@ Result<Runner> Runner::open(std::unique_ptr<State> state) {
       state->statePoolBytes =
           std::max(state->statePoolBytes, static_cast<size_t>(std::max<int64_t>(0, pools[kStatePool + 1])));
   }
+  state->budget.emplace(options.trusted ? std::numeric_limits<int64_t>::max()
+                                        : npu::runWorkFor(bytes.size()));
+  state->kernels.emplace(*state->budget);
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
   CARINA_RETURN_IF_ERROR(state->openEthosN(ethosNTarget(program)));
   CARINA_RETURN_IF_ERROR(state->load());
   const pte::Method& method = program.methods[state->methodIndex];  // load() has verified it
+  state->kernels->list(method);
   if (options.keepKernelResults) state->recorder.keepResults(method);
   if (options.keepEvents)
     state->recorder.keepEvents(method, state->npu ? state->npu->machine.system.clockHz : 1e9);
@@ -297,6 +308,7 @@ Result<RunOutcome> Runner::run(std::span<const Tensor> inputs) {
     copyIn(inputs[i], state.method.input(index).tensor);
   }
   state.recorder.clear();
+  state.budget->renew();
   if (state.backend) state.backend->runs().clear();
   if (state.ethosN) state.ethosN->runs().clear();
   if (const rt::Status status = state.method.execute(); !status.ok()) return state.explain(status);

@@ -25,6 +25,7 @@ struct RunOptions {
   std::string memoryMode;
   std::filesystem::path configFile;  // describes further system configurations and memory modes; may be empty
   npu::ModelOptions model;
+  bool trusted = false;  // no limits on the work of an execution and the memory of the program
   std::vector<pte::TensorData> tensorData;  // files that hold data of the program by name (.ptd)
   bool keepDelegateIo = false;              // keep the inputs and outputs of every delegate call
   bool keepKernelResults = false;           // keep what every kernel call computes

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <map>
+#include <optional>
 
 #include "device/npu_host.hpp"
 #include "device/tflite_operator.hpp"
@@ -36,6 +38,7 @@ AlignedBuffer copyOf(ByteSpan bytes) {
 struct TfliteRunner::State {
   RunOptions options;
   tflite::NpuProgram program;
+  std::optional<WorkBudget> budget;
   NpuHost npu;
   AlignedBuffer arena;
   std::map<int32_t, AlignedBuffer> own;  // tensors outside the plan
@@ -173,6 +176,8 @@ Result<TfliteRunner> TfliteRunner::open(ByteSpan file, const RunOptions& options
   pte::EthosUSettings compiled;
   compiled.target = std::string(target->name);
   CARINA_TRY(state->npu, NpuHost::open(compiled, options));
+  state->budget.emplace(options.trusted ? std::numeric_limits<int64_t>::max() : npu::runWorkFor(file.size()));
+  state->npu.device->share(*state->budget);
   state->arena = AlignedBuffer(program.arenaBytes);
   for (const int32_t index : program.inputs) {
     state->placeUnplanned(index);
@@ -219,6 +224,7 @@ void TfliteRunner::reset() {
 Result<RunOutcome> TfliteRunner::run(std::span<const Tensor> inputs) {
   State& state = *state_;
   CARINA_RETURN_IF_ERROR(checkInputs(inputs, state.inputs));
+  state.budget->renew();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const rt::Region region = state.region(state.program.inputs[i]);
     if (region.access == rt::Access::Read)

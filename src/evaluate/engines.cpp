@@ -172,6 +172,7 @@ Status Engines::State::openNetwork(const pipeline::Options& options, std::vector
   measured = pipeline::measuredOf(*build, static_cast<int64_t>(program.size()));
   device::RunOptions run;
   run.configFile = options.configFile;
+  run.trusted = true;  // the program was made here
   run.keepDelegateIo = true;
   openProgram = [this, run] { return openRunner<device::Runner>(asBytes(program), run); };
   return {};

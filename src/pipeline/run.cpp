@@ -97,6 +97,7 @@ Result<device::RunOptions> deviceOptions(const RunOptions& options) {
   result.configFile = options.configFile;
   result.model.check = options.check;
   result.keepEvents = options.profile;
+  result.trusted = options.trusted;
   CARINA_TRY(result.tensorData, pte::readTensorDataFiles(options.tensorData));
   return result;
 }
@@ -429,11 +430,13 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   }
   const std::string name = options.file.string();
   if (kind == FileKind::Archive) {
+    std::filesystem::path program = std::filesystem::path(options.file).replace_extension(".pte");
+    if (program == options.file)
+      program = std::filesystem::path(options.file).replace_extension(".compiled.pte");
     return fail(Code::WrongKind, "is a network, not a program")
         .inFile(name)
         .withRemedy(fmt::format("compile it first: carina compile {} -o {} --target {} --calibrate DATA.npz",
-                                name, std::filesystem::path(options.file).replace_extension(".pte").string(),
-                                options.target.empty() ? "TARGET" : options.target));
+                                name, program.string(), options.target.empty() ? "TARGET" : options.target));
   }
   return fail(Code::WrongKind, "a {} cannot be run", fileKindName(kind))
       .inFile(name)

@@ -36,6 +36,7 @@ struct RunOptions {
   bool raw = false;         // arrays are what the program takes; else floats for integers are quantized
   bool dequantize = false;  // outputs of 8 and 16 bits become floats
   bool profile = false;     // keep when everything of a program began and ended
+  bool trusted = false;     // no limits on the work of an execution and the memory of a program
   bool check = false;       // look for mistakes in the command streams while they run
   double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;

@@ -82,7 +82,7 @@ TEST(ScalarValues, MemoryBeyondTheSizeOfTheProgramIsRefused) {
   ASSERT_FALSE(check->ok());
   EXPECT_THAT(check->problems.front(), HasSubstr("asks for more than"));
   // What is only declared costs nothing.
-  changed.methods[0].pools = {0, 16, int64_t{1} << 29};
+  changed.methods[0].pools = {0, 16, int64_t{1} << 28};
   EXPECT_TRUE(device::runProgram(asBytes(fileOf(changed)), kInput).ok());
 }
 

@@ -21,15 +21,14 @@ int64_t workOf(const Operation& operation) {
 
 /// Limit for a run of the stream; none where the memory is not known.
 int64_t workLimit(std::span<const uint32_t> words, const StreamMemory& memory) {
-  uint64_t program = words.size() * 4, all = program;
+  uint64_t program = words.size() * 4;
   bool known = false;
   for (const auto& region : memory.regions) {
     if (!region) continue;
     known = true;
-    all += region->bytes;
     if (!region->writable) program += region->bytes;
   }
-  return known ? runWorkFor(program, all) : std::numeric_limits<int64_t>::max();
+  return known ? runWorkFor(program) : std::numeric_limits<int64_t>::max();
 }
 
 /// Reads commands until one cannot be read; returns what is wrong with the stream itself.

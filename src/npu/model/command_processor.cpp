@@ -69,10 +69,11 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
     return Step::Stopped;
   }
   const uint32_t offset = position();
-  if (stats_.commands >= options_.maxCommands) {
+  if (stats_.commands >= options_.maxCommands || work_ > options_.maxRunWork) {
     return fail(FaultKind::Limit, "more commands than the model's limit", offset);
   }
   ++stats_.commands;
+  work_ += kCommandWork;
   Result<Command> read = readCommand(words_, index_, machine_.target->family);
   if (!read.ok()) return fail(FaultKind::Parse, read.error().message(), offset);
   const Command command = *read;
@@ -135,6 +136,7 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
 
 RunStats CommandProcessor::statistics() const {
   RunStats stats = stats_;
+  stats.work = work_;
   if (timeline_) {
     stats.cycles = timeline_->total();
     stats.pmu = timeline_->pmu();

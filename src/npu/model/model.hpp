@@ -107,6 +107,7 @@ struct ModelOptions {
 
 struct RunStats {
   int64_t commands = 0, kernelOperations = 0, dmaOperations = 0;
+  int64_t work = 0;   // steps that it counted against ModelOptions::maxRunWork
   int64_t macs = 0;   // useful multiply-accumulates
   Cycles cycles = 0;  // estimate; 0 without options.timing
   PmuCounts pmu;
@@ -120,17 +121,16 @@ struct RunResult {
   bool ok() const { return !fault; }
 };
 
-/// Limits for a job of a program that nobody vouches for, so that it ends in seconds: for each byte of the
-/// program, its commands and constants, as much as a layer does with a weight; and for each byte that it may
-/// read and write, as far as that is not much more than the program, what so many commands may do with it.
-constexpr int64_t runWorkFor(uint64_t programBytes, uint64_t memoryBytes) {
-  constexpr uint64_t kMost = uint64_t{1} << 40;  // bytes that count, so that nothing overflows
+/// Steps for one run, or one execution of several, of a program that nobody vouches for, by its bytes. What
+/// has less than a megabyte ends within two seconds; beyond, a byte brings as many as a layer takes with a
+/// weight.
+constexpr int64_t runWorkFor(uint64_t programBytes) {
+  constexpr uint64_t kSmall = uint64_t{1} << 20, kMost = uint64_t{1} << 40;
   const uint64_t program = programBytes < kMost ? programBytes : kMost;
-  const uint64_t expected = (uint64_t{8} << 20) + 32 * program;
-  const uint64_t memory = memoryBytes < expected ? memoryBytes : expected;
-  const uint64_t perByte = program < 16384 ? program / 8 : 2048;
-  return (int64_t{1} << 31) + static_cast<int64_t>(4096 * program + perByte * memory);
+  const uint64_t beyond = program > kSmall ? program - kSmall : 0;
+  return (int64_t{1} << 30) + static_cast<int64_t>(256 * (program - beyond) + 8192 * beyond);
 }
+/// Temporary memory of one operation of such a program, by the memory that it may reach.
 constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;
   return (int64_t{1} << 27) + 8 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);

@@ -12,7 +12,8 @@ namespace {
 // Steps per operation, element or multiply-accumulate, measured on one core of a 2020s x86 machine and
 // rounded up.
 constexpr double kOperation = 3000;
-constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kResize = 8, kWeight = 8;
+constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kResize = 8, kWeight = 8, kKept = 8,
+                 kTurned = 8;
 constexpr double kDotProduct = 1.0 / 16, kWideDotProduct = 1.0 / 4, kDepthwise = 1.0 / 4, kExact = 1,
                  kPool = 0.5;
 constexpr double kRun = 32, kByte = 1.0 / 8;
@@ -31,6 +32,10 @@ int64_t workOf(const KernelOperation& op) {
   const double out = elements(op.ofm), in = elements(op.ifm) * (op.upscale == Upscale::None ? 1 : 4);
   const double taps = static_cast<double>(op.kernel.height) * op.kernel.width;
   double steps = kOperation + out * kOutput + in * kInput;
+  const bool keeps = !op.accumulatorOutput || op.accumulatorInput != AccumulatorInput::Reset ||
+                     op.ofm.storage == Storage::Chained;
+  if (keeps) steps += out * kKept;
+  if (op.transpose != Transpose::HWC || op.reverse != Reverse::None) steps += out * kTurned;
   switch (op.kind) {
     case OperationKind::Conv: {
       const double volume = taps * op.ifm.depth;

@@ -194,15 +194,13 @@ TEST(ModelDevice, TheWorkOfARunIsLimited) {
 }
 
 TEST(ModelDevice, LimitsOfJobsFollowTheProgram) {
-  constexpr uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
-  // A few kilobytes end in seconds, whatever memory they ask for.
-  EXPECT_LT(runWorkFor(4 * kKiB, 64 * kKiB), 3'000'000'000);
-  EXPECT_LT(runWorkFor(4 * kKiB, 1024 * kMiB), 7'000'000'000);
-  // Networks stay far below: mobilenet_v2 takes 63 million steps.
-  EXPECT_GT(runWorkFor(3500 * kKiB, 1470 * kKiB), int64_t{63'000'000} * 100);
-  // Ten operations on maps of 8 MiB, with windows of 5x5.
-  EXPECT_GT(runWorkFor(10 * 256, 8 * kMiB), int64_t{10} * 14 * 8'000'000);
-  EXPECT_GT(runWorkFor(UINT64_MAX, UINT64_MAX), runWorkFor(3500 * kKiB, 1470 * kKiB));
+  constexpr uint64_t kKiB = 1024;
+  // Less than a megabyte ends in less than two seconds.
+  EXPECT_LT(runWorkFor(4 * kKiB), 1'100'000'000);
+  EXPECT_LT(runWorkFor(1'000'000), 1'400'000'000);
+  // Networks stay far below: mobilenet_v2 takes 63 million steps, no small one more than a hundred million.
+  EXPECT_GT(runWorkFor(3500 * kKiB), int64_t{63'000'000} * 100);
+  EXPECT_GT(runWorkFor(UINT64_MAX), runWorkFor(3500 * kKiB));
 }
 
 TEST(ModelDevice, LimitsEndOversizedOperations) {
