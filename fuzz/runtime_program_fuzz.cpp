@@ -2,10 +2,11 @@
 // The runtime's loader and executor on arbitrary bytes, with the NPU model behind the delegate: programs come
 // from files that nobody vouches for. What the driver's validator lets through must not make the model leave
 // its regions.
+#include <sanitizer/asan_interface.h>
+
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "carina/ethosu_validator.hpp"
@@ -17,12 +18,38 @@ namespace {
 using namespace carina::rt;
 namespace npu = carina::npu;
 
-struct Free {
-  void operator()(uint8_t* data) const { ::operator delete[](data, std::align_val_t{64}); }
+/// Memory of a unit, the same for every one of them, so that a unit costs no pages: what is not taken is
+/// poisoned, as what lies around an allocation of its own would be.
+class Arena64 {
+ public:
+  Arena64() { ASAN_POISON_MEMORY_REGION(bytes_, sizeof(bytes_)); }
+
+  void reset() {
+    ASAN_POISON_MEMORY_REGION(bytes_, used_);
+    used_ = 0;
+  }
+  /// Aligned to 64 with poison behind it; null when there is no more.
+  uint8_t* take(size_t size) {
+    const size_t whole = (size + 127) / 64 * 64;
+    if (size > sizeof(bytes_) || whole > sizeof(bytes_) - used_) return nullptr;
+    uint8_t* const result = bytes_ + used_;
+    used_ += whole;
+    ASAN_UNPOISON_MEMORY_REGION(result, size);
+    return result;
+  }
+
+ private:
+  alignas(64) uint8_t bytes_[16 << 20];
+  size_t used_ = 0;
 };
-using Memory64 = std::unique_ptr<uint8_t[], Free>;
-Memory64 aligned(size_t size) {
-  return Memory64(new (std::align_val_t{64}) uint8_t[size]);
+Arena64 memory64;
+
+/// That many bytes of one value; nothing when there is no more memory.
+MutableBytes filled(size_t size, int value) {
+  uint8_t* const bytes = memory64.take(size);
+  if (bytes == nullptr) return {};
+  std::memset(bytes, value, size);
+  return MutableBytes(bytes, size);
 }
 
 /// Data of other files: as many bytes of the file at hand as the name's first character says.
@@ -109,41 +136,36 @@ Status exercise(Bytes file) {
     Requirements needs;
     CARINA_RT_TRY(Method::require(program, index, environment, &needs));
     if (needs.methodBytes > kMost || needs.temporaryBytes > kMost || needs.poolCount > 8) return Status{};
-    const Memory64 methodMemory = aligned(needs.methodBytes), temporary = aligned(needs.temporaryBytes);
-    std::memset(temporary.get(), 0, needs.temporaryBytes);
-    std::vector<Memory64> pools;
-    std::vector<MutableBytes> spans;
+    const MutableBytes methodMemory = filled(needs.methodBytes, 0),
+                       temporary = filled(needs.temporaryBytes, 0);
+    MutableBytes pools[8];
     for (uint32_t i = 0; i < needs.poolCount; ++i) {
       size_t bytes = 0;
       CARINA_RT_TRY(Method::poolBytes(program, index, i, &bytes));
       if (bytes > kMost) return Status{};
-      pools.push_back(aligned(bytes));
-      std::memset(pools.back().get(), 0, bytes);
-      spans.emplace_back(pools.back().get(), bytes);
+      pools[i] = filled(bytes, 0);
+      if (pools[i].data == nullptr) return Status{};
     }
+    if (methodMemory.data == nullptr || temporary.data == nullptr) return Status{};
     Method method;
-    CARINA_RT_TRY(method.load(
-        program, index, environment,
-        {MutableBytes(methodMemory.get(), needs.methodBytes), Span<MutableBytes>(spans.data(), spans.size()),
-         MutableBytes(temporary.get(), needs.temporaryBytes)}));
-    std::vector<Memory64> given;
-    const auto take = [&](size_t bytes) {
-      given.push_back(aligned(bytes));
-      std::memset(given.back().get(), 1, bytes);
-      return MutableBytes(given.back().get(), bytes);
-    };
+    CARINA_RT_TRY(method.load(program, index, environment,
+                              {methodMemory, Span<MutableBytes>(pools, needs.poolCount), temporary}));
     // Twice, as callers do: what the first run left may be in the way of the second.
     for (int run = 0; run < 2; ++run) {
       for (uint32_t i = 0; i < method.inputCount() && i < 8; ++i) {
         const Value& value = method.input(i);
         if (value.kind != ValueKind::Tensor || value.tensor.bytes > kMost) continue;
-        CARINA_RT_TRY(method.setInput(i, take(value.tensor.bytes)));
+        const MutableBytes given = filled(value.tensor.bytes, 1);
+        if (given.data == nullptr) return Status{};
+        CARINA_RT_TRY(method.setInput(i, given));
       }
       for (uint32_t i = 0; i < method.outputCount() && i < 8; ++i) {
         const Value& value = method.output(i);
         if (value.kind != ValueKind::Tensor || value.tensor.bytes > kMost || value.tensor.data != nullptr)
           continue;
-        CARINA_RT_TRY(method.bindOutput(i, take(value.tensor.bytes)));
+        const MutableBytes given = filled(value.tensor.bytes, 1);
+        if (given.data == nullptr) return Status{};
+        CARINA_RT_TRY(method.bindOutput(i, given));
       }
       const Status status = method.execute();
       expectInside(units, status);
@@ -163,9 +185,11 @@ Status exercise(Bytes file) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const Memory64 file = aligned(size);
-  std::memcpy(file.get(), data, size);
+  memory64.reset();
+  uint8_t* const file = memory64.take(size);
+  if (file == nullptr) return 0;
+  if (size != 0) std::memcpy(file, data, size);
   char text[64];
-  carina::rt::statusText(exercise(carina::rt::Bytes(file.get(), size)), text, sizeof(text));
+  carina::rt::statusText(exercise(carina::rt::Bytes(file, size)), text, sizeof(text));
   return 0;
 }
