@@ -66,6 +66,12 @@ class Moved {
     return {};
   }
 
+  bool branches() const {
+    return std::any_of(operations_.begin(), operations_.end(), [](const npu::PlacedOperation& placed) {
+      return std::holds_alternative<npu::Branch>(placed.operation);
+    });
+  }
+
   bool fits() const { return commands_.size() * 4 <= kMaxCommandBytes; }
 
   void finish(const std::vector<std::byte>& constants) {
@@ -153,6 +159,8 @@ Result<SharedBytes> shareConstants(std::span<CompiledProgram* const> programs) {
   std::vector<Moved> all;
   all.reserve(programs.size());
   for (CompiledProgram* program : programs) CARINA_RETURN_IF_ERROR(all.emplace_back(*program).add(pool));
+  if (std::any_of(all.begin(), all.end(), [](const Moved& moved) { return moved.branches(); }))
+    return SharedBytes{apart, apart};
   const auto together = static_cast<int64_t>(pool.bytes().size());
   if (apart - together < ceilDiv(apart, kLeastSaving)) return SharedBytes{apart, apart};
   for (Moved& moved : all) CARINA_RETURN_IF_ERROR(moved.rewrite());
