@@ -2,6 +2,7 @@
 // Any bytes as firmware: read or refused, and loaded only where the board has memory.
 #include "base/file.hpp"
 #include "platform/coverage.hpp"
+#include "platform/hex_file.hpp"
 #include "platform/image_note.hpp"
 #include "platform/loader.hpp"
 
@@ -11,6 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Board& board = **findBoard("corstone-300");
   static Bus bus = std::move(*Bus::create(board));
   const auto image = readElf(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
+  if (const auto hex = readHexFile(ByteSpan(reinterpret_cast<const std::byte*>(data), size)); hex.ok())
+    (void)loadImage(imageOf(*hex), bus).ok();
   (void)readImageNote(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   if (!image.ok()) return 0;
   (void)checkForCortexM(image->attributes).ok();

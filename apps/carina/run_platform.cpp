@@ -136,7 +136,7 @@ std::string platformOptionGiven(const Command& command) {
 }
 
 bool isFirmware(const std::filesystem::path& file) {
-  return file.extension() == ".elf" || file.extension() == ".axf";
+  return file.extension() == ".elf" || file.extension() == ".axf" || file.extension() == ".hex";
 }
 
 Result<int> runOnPlatform(const PlatformFlags& flags) {

@@ -170,7 +170,7 @@ class Parser {
     const std::string_view behind = name.substr(kStream.size() + 1);
     if (!behind.empty() && behind != kOut) return false;
     (behind.empty() ? media.streams : media.streamOutputs)
-        .push_back(std::string(1, name[kStream.size()]) + "=" + value);
+        .push_back(fmt::format("{}={}", name[kStream.size()], value));
     return true;
   }
 

@@ -16,6 +16,7 @@
 #include "platform/elf.hpp"
 #include "platform/end_of_test.hpp"
 #include "platform/exceptions.hpp"
+#include "platform/hex_file.hpp"
 #include "platform/loader.hpp"
 #include "platform/peripherals.hpp"
 #include "platform/semihosting.hpp"
@@ -523,6 +524,26 @@ Result<Outcome> System::run() {
   return outcome_;
 }
 
+Result<Outcome> runImage(const ElfImage& image, ByteSpan bytes, const std::string& name,
+                         const Options& options) {
+  CARINA_TRY(Bus bus, Bus::create(*options.board));
+  ConfinedFiles files;
+  if (!options.semihostingFolder.empty()) {
+    CARINA_TRY(files, ConfinedFiles::open(options.semihostingFolder));
+  }
+  LineTable lines;
+  if (options.coverage) {
+    auto table = lineTableOf(image, bytes);
+    if (!table.ok()) return std::move(table).error().inFile(name);
+    lines = std::move(*table);
+  }
+  System system(options, image, std::move(bus), std::move(files));
+  if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(name);
+  CARINA_TRY(Outcome outcome, system.run());
+  if (options.coverage) outcome.lcov = lcovText(image, lines, system.executions());
+  return outcome;
+}
+
 }  // namespace
 
 const char* endReasonName(EndReason reason) {
@@ -562,26 +583,16 @@ Result<Outcome> runElf(const std::filesystem::path& file, const Options& options
 Result<Outcome> runElf(ByteSpan bytes, const std::string& name, const Options& options) {
   CARINA_CHECK(options.board != nullptr && options.machine.target != nullptr,
                "a board and an NPU are chosen");
+  if (isHexFile(bytes)) {
+    auto file = readHexFile(bytes);
+    if (!file.ok()) return std::move(file).error().inFile(name);
+    return runImage(imageOf(*file), bytes, name, options);
+  }
   auto image = readElf(bytes);
   if (!image.ok()) return std::move(image).error().inFile(name).withRemedy(kDamagedRemedy);
   if (Status status = checkForCortexM(image->attributes); !status.ok())
     return std::move(status).error().inFile(name);
-  CARINA_TRY(Bus bus, Bus::create(*options.board));
-  ConfinedFiles files;
-  if (!options.semihostingFolder.empty()) {
-    CARINA_TRY(files, ConfinedFiles::open(options.semihostingFolder));
-  }
-  LineTable lines;
-  if (options.coverage) {
-    auto table = lineTableOf(*image, bytes);
-    if (!table.ok()) return std::move(table).error().inFile(name);
-    lines = std::move(*table);
-  }
-  System system(options, *image, std::move(bus), std::move(files));
-  if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(name);
-  CARINA_TRY(Outcome outcome, system.run());
-  if (options.coverage) outcome.lcov = lcovText(*image, lines, system.executions());
-  return outcome;
+  return runImage(*image, bytes, name, options);
 }
 
 }  // namespace carina::platform

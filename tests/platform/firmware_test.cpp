@@ -532,6 +532,12 @@ TEST_F(Firmware, ImagesForOtherCoresRun) {
   for (const char* name : {"m55.elf", "m7.elf"}) EXPECT_EQ(run(name).text, run("hello-300.elf").text) << name;
 }
 
+TEST_F(Firmware, HexadecimalFilesRun) {
+  const Observed elf = run("hello-300.elf"), hex = run("hello-300.hex");
+  EXPECT_EQ(hex.text, elf.text);
+  EXPECT_EQ(hex.outcome.cycles, elf.outcome.cycles);
+}
+
 TEST_F(Firmware, AnotherBoardsImageDoesNotFindItsConsole) {
   const auto outcome = runElf(image("hello-320.elf"), options);
   // Its boot ROM is the other board's BRAM: it loads, and does not find its console.
