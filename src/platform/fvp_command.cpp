@@ -124,7 +124,7 @@ class Parser {
         command_.statistics = true;
       } else if (name == "--plugin") {
         CARINA_TRY(const std::string ignored, value());
-        command_.unknown.push_back(name + " " + ignored);
+        command_.unknown.push_back(fmt::format("{} {}", name, ignored));
       } else if (name == "-q" || name == "--quiet") {
         continue;
       } else if (argument.rfind('-', 0) == 0) {
