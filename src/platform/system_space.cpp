@@ -43,6 +43,10 @@ constexpr uint32_t kUserSetsPending = 1u << 1;                       // of CCR
 constexpr uint32_t kCcrReset = 0x201;                                // bit 9: stack alignment, always on
 constexpr uint32_t kPriorityRegisters = 0x300;                       // from kNvic
 
+// Of the gates of the tightly coupled memories.
+constexpr uint32_t kTcmGates = 0xe001e500, kTcmGateFrame = 0x100,
+                   kTcmGatesEnd = kTcmGates + 2 * kTcmGateFrame;
+
 // Register banks of the interrupt controller, 64 bytes each.
 enum Bank : uint32_t {
   kSetEnable,
@@ -389,6 +393,9 @@ bool SystemSpace::refuses(uint32_t address, bool write) const {
 }
 
 uint32_t SystemSpace::readWord(World world, uint32_t address) {
+  if (address >= kTcmGates && address < kTcmGatesEnd)
+    return world == kSecure ? tcmGates_[(address - kTcmGates) / kTcmGateFrame].read(address % kTcmGateFrame)
+                            : 0;
   if (address >= kSysTickBase && address < kSysTickEnd) return sysTicks_[world].read(address - kSysTickBase);
   if (address >= kNvic && address < kNvicEnd) return readInterrupts(world, address - kNvic);
   if (address >= kDwt && address < kDwt + 0x1000) return counters_.readDwt(address - kDwt);
@@ -450,6 +457,11 @@ uint32_t SystemSpace::readWord(World world, uint32_t address) {
 }
 
 void SystemSpace::writeWord(World world, uint32_t address, uint32_t value) {
+  if (address >= kTcmGates && address < kTcmGatesEnd) {
+    if (world == kSecure)
+      tcmGates_[(address - kTcmGates) / kTcmGateFrame].write(address % kTcmGateFrame, value);
+    return;
+  }
   if (address >= kSysTickBase && address < kSysTickEnd)
     return sysTicks_[world].write(address - kSysTickBase, value);
   if (address >= kNvic && address < kNvicEnd) return writeInterrupts(world, address - kNvic, value);

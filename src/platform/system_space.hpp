@@ -9,6 +9,7 @@
 
 #include "platform/board.hpp"
 #include "platform/interrupts.hpp"
+#include "platform/tcm_gate.hpp"
 #include "platform/timers.hpp"
 
 namespace carina::platform {
@@ -84,6 +85,7 @@ class SystemSpace {
   std::array<SysTick, 2> sysTicks_;
   CycleCounters counters_;
   FaultRegisters faults_;
+  std::array<TcmGate, 2> tcmGates_;  // of instructions, of data
   uint32_t vectorTable_[2] = {}, systemControl_ = 0;
   bool resetRequested_ = false, codeChanged_ = false, secureReset_ = false;
   uint32_t regionNumber_[2] = {}, sauRegion_ = 0;

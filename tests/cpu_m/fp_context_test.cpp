@@ -101,6 +101,24 @@ TEST(FpContext, FaultsSayWhyItCannotBeStored) {
   EXPECT_FALSE(full.core.fp.pending(kSecure));
 }
 
+TEST(FpContext, EntryFunctionsSaveNothingWhereTheUnitIsOff) {
+  // What compilers put round an entry function: vstr fpcxtns, [sp, #-4]!; vscclrm {s0-s15, vpr};
+  // vldr fpcxtns, [sp], #4; bkpt.
+  for (const bool active : {false, true}) {
+    Machine m;
+    m.put(Machine::kCode, {0xed6d, 0xcf81, 0xec9f, 0x0a10, 0xecfd, 0xcf81, 0xbe00});
+    m.core.setCoprocessorAccess(kSecure, 0);
+    m.core.fp.setDefaultFpscr(kNonSecure, 0x00c40000);
+    m.core.state.control[kSecure] = active ? kControlFpActive | kControlSecureFpActive : 0;
+    const uint32_t top = Machine::kData + 0x200;
+    m.core.state.r[13] = top;
+    const Stop stop = m.core.run(100);
+    EXPECT_EQ(stop.reason, active ? StopReason::NoCoprocessor : StopReason::Breakpoint);
+    EXPECT_EQ(m.core.state.r[13], top);
+    EXPECT_EQ(m.word(top - 4), active ? 0u : 0x00c40000u);
+  }
+}
+
 TEST(FpContext, VectorLoadBehindACallFindsItInTheRegisters) {
   Interrupted m;
   // vadd.f32 s0, s0, s1 (a context); vlstm r0; vlldm r0; vlstm r0; vlstm r0
