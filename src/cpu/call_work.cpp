@@ -18,7 +18,8 @@ constexpr int64_t kChunk = 32;       // runtime/kernels/stream.hpp
 constexpr double kMostBytes = 1e15;  // of one run, whatever a program says
 
 double chunksOf(double runs, double length) {
-  return runs * static_cast<double>((static_cast<int64_t>(length) + kChunk - 1) / kChunk);
+  const int64_t chunks = (static_cast<int64_t>(length) + kChunk - 1) / kChunk;
+  return runs * static_cast<double>(chunks);
 }
 
 /// Instructions of newlib's memcpy() for what is left of `bytes` behind blocks of 64, and for what it does
@@ -35,8 +36,9 @@ double leftOver(int64_t bytes, int64_t from, int64_t to) {
     }
   }
   bytes %= 64;
-  return instructions + kSixteen * static_cast<double>(bytes / 16) +
-         kFour * static_cast<double>(bytes % 16 / 4) + (bytes % 4 != 0 ? kBytes : 0);
+  const int64_t sixteens = bytes / 16, fours = bytes % 16 / 4;
+  return instructions + kSixteen * static_cast<double>(sixteens) + kFour * static_cast<double>(fours) +
+         (bytes % 4 != 0 ? kBytes : 0);
 }
 
 /// The sum of that over the runs of a box that is moved, innermost loop `bytes` long, elements of `size`
@@ -218,6 +220,7 @@ class Counter {
     Loops loops;
     const pte::Tensor& shape = *out_;
     std::vector<Ints> steps;
+    steps.reserve(operands.size());
     for (const pte::Tensor* operand : operands) steps.push_back(stridesOf(*operand));
     bool real = isReal(shape);
     for (const pte::Tensor* operand : operands) real = real || isReal(*operand);
