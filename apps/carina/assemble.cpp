@@ -21,14 +21,22 @@ Status assemble(const Flags& flags) {
   CARINA_TRY(const auto file, MappedFile::open(flags.input));
   if (ethosn::isNetworkText(asText(file->bytes()))) {
     auto network = ethosn::parseNetwork(asText(file->bytes()));
-    if (!network) return std::move(network).error().inFile(flags.input.string());
+    if (!network)
+      return std::move(network)
+          .error()
+          .inFile(flags.input.string())
+          .withRemedy("'carina inspect NETWORK.encn --commands' shows how these texts are written");
     const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(*network);
     CARINA_RETURN_IF_ERROR(writeFile(flags.output, std::as_bytes(std::span(bytes))));
     fmt::print("{}: compiled Ethos-N network of {} bytes\n", flags.output.string(), bytes.size());
     return {};
   }
   auto assembly = npu::assemble(asText(file->bytes()));
-  if (!assembly) return std::move(assembly).error().inFile(flags.input.string());
+  if (!assembly)
+    return std::move(assembly)
+        .error()
+        .inFile(flags.input.string())
+        .withRemedy("'carina inspect PROGRAM --commands' shows how these texts are written");
   CARINA_RETURN_IF_ERROR(writeFile(flags.output, std::as_bytes(std::span(assembly->bytes))));
   fmt::print("{}: {} of {} command words for {}\n", flags.output.string(),
              assembly->isPayload ? "driver payload" : "bare commands", assembly->stream.size(),

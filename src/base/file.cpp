@@ -57,13 +57,20 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     const int error = errno;
     return fail(Code::CannotRead, "cannot open: {}", systemMessage(error))
         .inFile(name)
-        .withRemedy(error == ENOENT ? "Check the path." : "");
+        .withRemedy(error == ENOENT ? "Check the path."
+                    : error == EACCES
+                        ? "This user may not read it: check its permissions and those of its folder."
+                        : "");
   }
   struct stat info {};
   if (::fstat(file.get(), &info) != 0)
     return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
-  if (S_ISDIR(info.st_mode)) return fail(Code::CannotRead, "is a folder, a file is needed").inFile(name);
-  if (!S_ISREG(info.st_mode)) return fail(Code::CannotRead, "is not a regular file").inFile(name);
+  if (S_ISDIR(info.st_mode))
+    return fail(Code::CannotRead, "is a folder, a file is needed")
+        .inFile(name)
+        .withRemedy("Name a file in it.");
+  if (!S_ISREG(info.st_mode))
+    return fail(Code::CannotRead, "is a device, a file is needed").inFile(name).withRemedy("Name a file.");
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(name, {}));
   const auto size = static_cast<size_t>(info.st_size);
   const bool copied = size <= kCopiedBytes;

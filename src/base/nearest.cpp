@@ -50,7 +50,7 @@ std::string nearestWord(std::string_view word, std::span<const std::string> know
       nearest = &candidate;
       least = distance;
     }
-    if (wanted.size() > 2 && text.starts_with(wanted)) {
+    if (wanted.size() > 2 && (text.starts_with(wanted) || text.ends_with(wanted))) {
       longer = &candidate;
       ++beginning;
     }

@@ -126,7 +126,9 @@ struct Scan {
 Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly = false) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
-    return fail(Code::CannotRead, "cannot be read: {}", std::strerror(errno)).inFile(path.string());
+    return fail(Code::CannotRead, "cannot be read: {}", std::strerror(errno))
+        .inFile(path.string())
+        .withRemedy("Check the path.");
   Scan result;
   std::string line;
   size_t number = 0;

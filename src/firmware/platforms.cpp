@@ -52,6 +52,7 @@ Result<const PlatformInfo*> findPlatform(std::string_view name) {
     names.push_back(platform.name);
   }
   return fail(Code::UnknownName, "unknown platform '{}'", name)
+      .at("--platform")
       .withRemedy(fmt::format("platforms: {}", fmt::join(names, ", ")));
 }
 

@@ -6,6 +6,19 @@
 #include "pipeline/ethosn_partition.hpp"
 
 namespace carina::pipeline {
+namespace {
+
+/// The option without which there would be such a machine.
+const char* optionAtFault(const Options& options) {
+  const auto works = [&](const std::string& system, const std::string& mode) {
+    return npu::makeMachine(options.target, system, mode, options.configFile).ok();
+  };
+  if (!options.systemConfig.empty() && works("", options.memoryMode)) return "--system-config";
+  if (!options.memoryMode.empty() && works(options.systemConfig, "")) return "--memory-mode";
+  return "--target";
+}
+
+}  // namespace
 
 Result<npu::Machine> chosenMachine(const Options& options) {
   auto machine =
@@ -19,7 +32,7 @@ Result<npu::Machine> chosenMachine(const Options& options) {
   }
   std::vector<Diagnostic> diagnostics = machine.error().diagnostics();
   for (Diagnostic& diagnostic : diagnostics) {
-    if (diagnostic.file.empty() && diagnostic.place.empty()) diagnostic.place = "--target";
+    if (diagnostic.file.empty() && diagnostic.place.empty()) diagnostic.place = optionAtFault(options);
   }
   return Error(std::move(diagnostics));
 }

@@ -20,8 +20,14 @@ class Container {
     file_ = file;
     layout_.fileBytes = file.size();
     if (file.size() < 8) return fail(Code::Damaged, "{} bytes are too few for a program", file.size());
-    if (asText(file.subspan(4, 4)) != schema::kIdentifier)
-      return fail(Code::WrongKind, "not an ExecuTorch program: the identifier ET12 is missing");
+    if (asText(file.subspan(4, 4)) != schema::kIdentifier) {
+      const bool isArchive = asText(file.subspan(0, 4)) == "PK\x03\x04";
+      return fail(Code::WrongKind, "not an ExecuTorch program: the identifier ET12 is missing{}",
+                  isArchive ? ", and the file is an archive, as networks are" : "")
+          .withRemedy(isArchive ? "compile it first: carina compile NETWORK.pt2 --target TARGET --calibrate "
+                                  "DATA.npz -o PROGRAM.pte"
+                                : "");
+    }
     layout_.programBytes = file.size();
     CARINA_RETURN_IF_ERROR(readHeader());
     return checkFlatbuffer();

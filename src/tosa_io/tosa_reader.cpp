@@ -20,7 +20,8 @@ Result<ir::Graph> readTosa(ByteSpan bytes, std::shared_ptr<const void> owner) {
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (size < 8 || !flatbuffers::BufferHasIdentifier(bytes.data(), "TOSA")) {
-    return fail(Code::WrongKind, "this is no TOSA flatbuffer: the identifier TOSA is missing");
+    return fail(Code::WrongKind, "this is no TOSA flatbuffer: the identifier TOSA is missing")
+        .withRemedy("give a .tosa file: 'carina compile NETWORK --target TARGET -o GRAPH.tosa' writes one");
   }
   if (!verifier.VerifyBuffer<wire::VersionedFile>("TOSA")) {
     return fail(Code::Damaged, "the file is damaged: it has no readable version")

@@ -76,7 +76,11 @@ class IniFile {
     if (ini.reader_->ParseError() != 0) {
       return fail(Code::BadConfiguration, "line {} is not 'key = value' or '[section]'",
                   ini.reader_->ParseError())
-          .inFile(ini.path_);
+          .inFile(ini.path_)
+          .withRemedy(
+              "a configuration file has sections [System_Config.NAME] and [Memory_Mode.NAME] of such lines, "
+              "as "
+              "vela.ini has them");
     }
     return ini;
   }
