@@ -21,20 +21,14 @@ bool isHalf(DType dtype) {
 /// Half-precision arithmetic is done in float32 and rounded once per operator; moving and casting is not
 /// arithmetic.
 bool computesInHalf(const ir::Node& node) {
+  const auto isHalfOne = [](const ir::Value* value) { return value && isHalf(value->dtype()); };
+  if (std::none_of(node.operands().begin(), node.operands().end(), isHalfOne) &&
+      std::none_of(node.results().begin(), node.results().end(), isHalfOne))
+    return false;
   if (isControlFlow(node)) return false;
-  for (const KernelEntry& entry : movementKernels()) {
-    if (entry.op == node.opName()) return false;
-  }
-  for (const KernelEntry& entry : castKernels()) {
-    if (entry.op == node.opName()) return false;
-  }
-  for (const ir::Value* operand : node.operands()) {
-    if (operand && isHalf(operand->dtype())) return true;
-  }
-  for (const ir::Value* result : node.results()) {
-    if (isHalf(result->dtype())) return true;
-  }
-  return false;
+  const auto isNamed = [&](const KernelEntry& entry) { return entry.op == node.opName(); };
+  return std::none_of(movementKernels().begin(), movementKernels().end(), isNamed) &&
+         std::none_of(castKernels().begin(), castKernels().end(), isNamed);
 }
 
 Diagnostic describe(const ir::Node& node, Diagnostic diagnostic) {
