@@ -95,11 +95,15 @@ int64_t regionBytes(const CommandStream& stream, size_t region) {
   return known ? static_cast<int64_t>(known->bytes) : 0;
 }
 
-/// What the stream takes where the measurements leave the cycle model open.
+/// Each set of rules takes the time of a whole profile; no network has as many operations.
+constexpr size_t kMostTimedByRules = 100000;
+
+/// What the stream takes where the measurements leave the cycle model open; nothing for very long ones.
 std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> operations,
                                        const npu::Machine& machine,
                                        std::span<const npu::CountedLoop> loops = {}) {
   std::vector<npu::Cycles> cycles;
+  if (operations.size() > kMostTimedByRules) return cycles;
   for (const npu::timing::Rules& rules : npu::timing::ruleSets())
     cycles.push_back(npu::longestWay(operations, machine, rules, loops));
   return cycles;

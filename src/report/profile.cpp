@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
 
 #include "report/document.hpp"
 #include "report/inference_time.hpp"
@@ -40,12 +41,25 @@ std::vector<size_t> usedPorts(const npu::Machine& machine) {
   return ports;
 }
 
+/// Nobody reads more rows, and hundreds of thousands of them take seconds.
+constexpr size_t kMostRows = 20000;
+
+template <typename Entry>
+std::span<const Entry> shownOf(const std::vector<Entry>& all) {
+  return std::span(all).first(std::min(all.size(), kMostRows));
+}
+
+std::string othersLine(size_t count) {
+  return count <= kMostRows ? ""
+                            : fmt::format("... and {} more: --csv and --json hold all\n", count - kMostRows);
+}
+
 std::string layerTable(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   const std::vector<size_t> ports = usedPorts(profile.machine);
   std::vector<std::string> header{"layer", "module", "kind", "bound by", "cycles", "share", "MAC use"};
   for (const size_t port : ports) header.push_back(portName(profile.machine, port));
   TextTable table(header, 4);
-  for (const pipeline::Layer& layer : part.layers) {
+  for (const pipeline::Layer& layer : shownOf(part.layers)) {
     std::vector<std::string> row{
         layer.name,
         layer.modulePath,
@@ -59,20 +73,20 @@ std::string layerTable(const pipeline::Profile& profile, const pipeline::Profile
     }
     table.add(std::move(row));
   }
-  return table.str();
+  return table.str() + othersLine(part.layers.size());
 }
 
 std::string operationTable(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   TextTable table(
       {"operation", "kind", "bound by", "start", "end", "cycles", "MAC", "output", "ports", "MAC use"}, 3);
-  for (const pipeline::ProfiledOperation& operation : part.operations) {
+  for (const pipeline::ProfiledOperation& operation : shownOf(part.operations)) {
     const npu::OperationCost& cost = operation.timing.cost;
     table.add({operation.name, operation.kind, npu::boundByName(cost.bound),
                countText(operation.timing.start), countText(operation.timing.end), countText(cost.total),
                countText(cost.mac), countText(cost.output), fmt::format("{}/{}", cost.port[0], cost.port[1]),
                percentText(asDouble(cost.macs), asDouble(cost.total) * profile.machine.target->macs)});
   }
-  return table.str();
+  return table.str() + othersLine(part.operations.size());
 }
 
 /// Choices and loops of the command stream, outer ones first.
