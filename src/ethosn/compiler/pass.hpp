@@ -48,13 +48,17 @@ struct FeatureMap {
   bool isSigned = false;
   int32_t zeroPoint = 0;
   bool planar = false;  // the storage holds it channel by channel (NCHW)
-};
 
-/// Whether the map is all of its storage.
-inline bool isWhole(const FeatureMap& map) {
-  return map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels &&
-         !map.planar;
-}
+  /// Whether it is all of its storage, as it was made.
+  bool isWhole() const {
+    return height == wholeHeight && width == wholeWidth && channels == wholeChannels && !planar;
+  }
+  /// Whether it is the same map, as large as the other.
+  bool isSameAs(const FeatureMap& other) const {
+    return storage == other.storage && height == other.height && width == other.width &&
+           channels == other.channels;
+  }
+};
 
 enum class PassKind : uint8_t { Mce, Ple, Copy };
 

@@ -163,32 +163,18 @@ int64_t Planner::inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t chan
 
 /// Tiles from address 0 up, the weights last; the PLE's code lies at the end of each bank.
 bool Planner::place(Plan& plan) const {
-  std::vector<std::pair<int64_t, int64_t>> taken;
-  for (const Occupied::Resident& kept : occupied_.residents) {
-    taken.emplace_back(kept.tile.address, kept.tile.address + kept.tile.slotBytes);
-  }
-  for (const TilePlan& kept : occupied_.others)
-    taken.emplace_back(kept.address, kept.address + kept.slotBytes);
-  std::sort(taken.begin(), taken.end());
-  plan.peak = taken.empty() ? 0 : taken.back().second;
-  int64_t at = 0;
-  const auto lay = [&](TilePlan& tile) {
-    const int64_t bytes = tile.slotBytes * tile.slots;
-    for (const auto& [from, to] : taken) {
-      if (at < to && at + bytes > from) at = to;
-    }
-    tile.address = at;
-    at += bytes;
-  };
+  std::vector<TilePlan> taken = occupied_.others;
+  for (const Occupied::Resident& kept : occupied_.residents) taken.push_back(kept.tile);
+  TileRoom room(taken);
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    if (!plan.resident[i]) lay(plan.inputs[i]);
+    if (!plan.resident[i]) room.place(plan.inputs[i]);
   }
   for (const Occupied::Resident& kept : occupied_.residents)
     plan.inputs[kept.input].address = kept.tile.address;
-  if (pass_.kind != PassKind::Copy) lay(plan.output);
-  plan.peak = std::max(plan.peak, at);
-  lay(plan.weights);
-  return at <= target_.bankBytes() - kPleKernelMaxBytes;
+  if (pass_.kind != PassKind::Copy) room.place(plan.output);
+  plan.peak = room.peak();
+  room.place(plan.weights);
+  return room.end() <= target_.bankBytes() - kPleKernelMaxBytes;
 }
 
 /// All of the cut but slots and addresses. False where the cut cannot be.
@@ -424,6 +410,25 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant) {
 
 int64_t groupStride(int32_t channels, const Variant& variant) {
   return int64_t{divideUp(channels, variant.banks())} * 64;
+}
+
+TileRoom::TileRoom(std::span<const TilePlan> taken) {
+  for (const TilePlan& tile : taken)
+    taken_.emplace_back(tile.address, tile.address + tile.slotBytes * tile.slots);
+  std::sort(taken_.begin(), taken_.end());
+}
+
+void TileRoom::place(TilePlan& tile) {
+  const int64_t bytes = tile.slotBytes * tile.slots;
+  for (const auto& [from, to] : taken_) {
+    if (end_ < to && end_ + bytes > from) end_ = to;
+  }
+  tile.address = end_;
+  end_ += bytes;
+}
+
+int64_t TileRoom::peak() const {
+  return std::max(end_, taken_.empty() ? 0 : taken_.back().second);
 }
 
 BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height, int32_t channels,

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "ethosn/compiler/pass.hpp"
 #include "ethosn/cost/metric.hpp"
@@ -53,6 +56,19 @@ struct Occupied {
   };
   std::vector<Resident> residents;
   std::vector<TilePlan> others;  // maps for later passes
+};
+
+/// Lays tiles into a bank, from address 0 up, around those that are there.
+class TileRoom {
+ public:
+  explicit TileRoom(std::span<const TilePlan> taken);
+  void place(TilePlan& tile);
+  int64_t end() const { return end_; }  // of what was placed
+  int64_t peak() const;                 // of all that the bank holds
+
+ private:
+  std::vector<std::pair<int64_t, int64_t>> taken_;
+  int64_t end_ = 0;
 };
 
 /// Weights of one pass, encoded for several numbers of channels per stripe: what was encoded once is used

@@ -8,15 +8,10 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-bool sameShape(const FeatureMap& a, const FeatureMap& b) {
-  return a.height == b.height && a.width == b.width && a.channels == b.channels;
-}
-
 /// Whether the pass can take the input from SRAM as another pass left it there.
 bool takesFromSram(const Pass& pass, const FeatureMap& in, const FeatureMap& made) {
   const bool vector = pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
-  return pass.kind != PassKind::Copy && !vector && in.storage == made.storage && isWhole(in) &&
-         sameShape(in, made);
+  return pass.kind != PassKind::Copy && !vector && in.isWhole() && in.isSameAs(made);
 }
 
 /// Cycles to move a map in one go.
@@ -94,7 +89,7 @@ class Planned {
   /// Passes that would take the output from SRAM.
   size_t takers(const Pass& pass) const {
     const Storage& storage = list_.storages[static_cast<size_t>(pass.output.storage)];
-    if (pass.kind == PassKind::Copy || !isWhole(pass.output) || storage.kind != Storage::Kind::Intermediate)
+    if (pass.kind == PassKind::Copy || !pass.output.isWhole() || storage.kind != Storage::Kind::Intermediate)
       return 0;
     const std::vector<Reader>& readers = readersOf(pass.output);
     return static_cast<size_t>(std::count_if(readers.begin(), readers.end(), [&pass](const Reader& reader) {

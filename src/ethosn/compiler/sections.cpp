@@ -72,35 +72,23 @@ class SectionPlanner {
   }
 
   bool place(std::vector<Plan>& plans) const {
-    std::vector<std::pair<int64_t, int64_t>> taken;
+    std::vector<TilePlan> taken = members_[0].occupied.others;
     for (const SectionMember& member : members_) {
-      for (const Occupied::Resident& kept : member.occupied.residents)
-        taken.emplace_back(kept.tile.address, kept.tile.address + kept.tile.slotBytes);
+      for (const Occupied::Resident& kept : member.occupied.residents) taken.push_back(kept.tile);
     }
-    for (const TilePlan& kept : members_[0].occupied.others)
-      taken.emplace_back(kept.address, kept.address + kept.slotBytes);
-    std::sort(taken.begin(), taken.end());
-    int64_t at = 0;
-    const auto lay = [&](TilePlan& tile) {
-      const int64_t bytes = tile.slotBytes * tile.slots;
-      for (const auto& [from, to] : taken) {
-        if (at < to && at + bytes > from) at = to;
-      }
-      tile.address = at;
-      at += bytes;
-    };
+    TileRoom room(taken);
     for (size_t k = 0; k < plans.size(); ++k) {
       Plan& plan = plans[k];
       for (size_t i = 0; i < plan.inputs.size(); ++i) {
-        if (!plan.resident[i] && plan.chained != static_cast<int32_t>(i)) lay(plan.inputs[i]);
+        if (!plan.resident[i] && plan.chained != static_cast<int32_t>(i)) room.place(plan.inputs[i]);
       }
       for (const Occupied::Resident& kept : members_[k].occupied.residents)
         plan.inputs[kept.input].address = kept.tile.address;
-      lay(plan.output);
+      room.place(plan.output);
       if (plan.chained >= 0)
         plan.inputs[static_cast<size_t>(plan.chained)].address = plans[k - 1].output.address;
     }
-    const int64_t used = std::max(at, taken.empty() ? 0 : taken.back().second);
+    const int64_t used = room.peak();
     for (Plan& plan : plans) plan.peak = used;
     return used <= placeWeights(plans, target_.bankBytes() - placeKernels(plans));
   }
@@ -155,14 +143,12 @@ class SectionPlanner {
 
 std::optional<int32_t> chainedInput(const Pass& first, const Pass& second, const PassList& list) {
   const Storage& storage = list.storages[static_cast<size_t>(first.output.storage)];
-  if (first.kind == PassKind::Copy || second.kind == PassKind::Copy || !isWhole(first.output) ||
+  if (first.kind == PassKind::Copy || second.kind == PassKind::Copy || !first.output.isWhole() ||
       storage.kind != Storage::Kind::Intermediate)
     return std::nullopt;
   for (size_t i = 0; i < second.inputs.size(); ++i) {
     const FeatureMap& in = second.inputs[i];
-    if (in.storage == first.output.storage && isWhole(in) && in.height == first.output.height &&
-        in.width == first.output.width && in.channels == first.output.channels)
-      return static_cast<int32_t>(i);
+    if (in.isWhole() && in.isSameAs(first.output)) return static_cast<int32_t>(i);
   }
   return std::nullopt;
 }
