@@ -331,9 +331,8 @@ std::optional<Plan> Planner::rowsOnly(int32_t rows, bool generous) const {
   if (!splitsRows(pass_) || endsRowsLater(pass_) || !prepare({rows, allChannels(), false}, plan))
     return std::nullopt;
   if (plan.inputRowStripes < plan.rowStripes) return std::nullopt;
-  const int32_t least = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    const int32_t slots = least == 2 ? 3 : least;
+    const int32_t slots = slotsAround(plan);
     plan.inputs[i].slots =
         plan.resident[i] ? plan.inputRowStripes : std::min(plan.inputRowStripes, slots + (generous ? 1 : 0));
   }
@@ -410,6 +409,10 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant) {
 
 int64_t groupStride(int32_t channels, const Variant& variant) {
   return int64_t{divideUp(channels, variant.banks())} * 64;
+}
+
+int32_t slotsAround(const Plan& plan) {
+  return plan.needsAbove || plan.needsBelow ? 3 : 1;
 }
 
 TileRoom::TileRoom(std::span<const TilePlan> taken) {

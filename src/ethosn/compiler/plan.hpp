@@ -111,6 +111,9 @@ void chooseKernel(Pass& pass, const Variant& variant);
 Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,
                       const Occupied& occupied = {}, bool stays = false);
 
+/// Slots of input for one stripe: with the rows around it, where the filter looks at them.
+int32_t slotsAround(const Plan& plan);
+
 /// A cut in rows alone, with all slots but those of the weights as few as they can be (`generous`: one more,
 /// so that what comes next overlaps), and no addresses. None where the pass cannot be cut so.
 std::optional<Plan> planRows(const Pass& pass, const PassList& list, const Target& target, int32_t rows,

@@ -20,8 +20,8 @@ class SectionPlanner {
     std::optional<SectionPlan> best;
     const int32_t all = rowsOf(*members_[0].pass);
     for (int32_t rows = 8; rows < all; rows += 8) {
-      for (bool generous : {true, false}) {
-        std::optional<SectionPlan> some = cut(rows, generous);
+      for (Slots slots : {Slots::Ahead, Slots::TransfersAhead, Slots::Fewest}) {
+        std::optional<SectionPlan> some = cut(rows, slots);
         if (!some) continue;
         if (!best || some->cycles < best->cycles) best = std::move(some);
         break;
@@ -31,16 +31,19 @@ class SectionPlanner {
   }
 
  private:
+  /// Room for stripes ahead of the one being worked on: in all rings, in those of transfers, in none.
+  enum class Slots : uint8_t { Ahead, TransfersAhead, Fewest };
+
   /// Plans for so many rows of the first pass per stripe.
-  std::optional<SectionPlan> cut(int32_t rows, bool generous) const {
+  std::optional<SectionPlan> cut(int32_t rows, Slots slots) const {
     SectionPlan out;
     for (size_t k = 0; k < members_.size(); ++k) {
       const Pass& pass = *members_[k].pass;
       const bool last = k + 1 == members_.size();
       std::optional<Plan> plan =
-          planRows(pass, list_, target_, rows, members_[k].occupied, last && stays_, generous);
+          planRows(pass, list_, target_, rows, members_[k].occupied, last && stays_, slots != Slots::Fewest);
       if (!plan || plan->rowStripes < 2) return std::nullopt;
-      if (k > 0 && !link(out.plans.back(), *plan, *members_[k - 1].pass, pass)) return std::nullopt;
+      if (k > 0 && !link(out.plans.back(), *plan, *members_[k - 1].pass, pass, slots)) return std::nullopt;
       plan->handed = !last;
       // Stripes begin at whole rows of bricks.
       const int32_t made = outputRows(pass, rows);
@@ -61,12 +64,13 @@ class SectionPlanner {
   }
 
   /// The first one's ring is the second one's input.
-  static bool link(Plan& first, Plan& second, const Pass& front, const Pass& behind) {
+  static bool link(Plan& first, Plan& second, const Pass& front, const Pass& behind, Slots slots) {
     for (size_t i = 0; i < behind.inputs.size(); ++i) {
       if (behind.inputs[i].storage == front.output.storage) second.chained = static_cast<int32_t>(i);
     }
     TilePlan& ring = second.inputs[static_cast<size_t>(second.chained)];
     if (second.inputRowStripes != first.rowStripes || ring.slotBytes != first.output.slotBytes) return false;
+    if (slots == Slots::TransfersAhead) ring.slots = std::min(ring.slots, slotsAround(second));
     first.output.slots = ring.slots;
     return true;
   }
