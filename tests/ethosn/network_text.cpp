@@ -15,7 +15,7 @@ std::filesystem::path bytesFile(const std::filesystem::path& file) {
 /// Appends the bytes and gives "OFFSET+BYTES".
 std::string append(std::string& all, const void* data, size_t size) {
   if (size == 0) return "-";
-  const std::string place = fmt::format("{}+{}", all.size(), size);
+  std::string place = fmt::format("{}+{}", all.size(), size);
   all.append(static_cast<const char*>(data), size);
   return place;
 }

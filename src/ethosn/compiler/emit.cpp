@@ -274,8 +274,8 @@ void Emitter::takeFromChain(size_t input, const Stripe& stripe) {
   const int32_t above = std::max(0, stripe.row - (now_->plan->needsAbove ? 1 : 0));
   const int32_t below =
       std::min(now_->plan->inputRowStripes - 1, stripe.row + (now_->plan->needsBelow ? 1 : 0));
-  now_->slots = {static_cast<size_t>(above % slots), static_cast<size_t>(stripe.row % slots),
-                 static_cast<size_t>(below % slots)};
+  const auto slotOf = [slots](int32_t row) { return static_cast<size_t>(row) % static_cast<size_t>(slots); };
+  now_->slots = {slotOf(above), slotOf(stripe.row), slotOf(below)};
   now_->inputSlots.push_back(now_->slots[1]);
   now_->residentsReady = std::max(now_->residentsReady, front.madeAt[static_cast<size_t>(below)]);
 }
