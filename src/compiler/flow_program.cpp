@@ -14,6 +14,8 @@
 namespace carina::compiler {
 namespace {
 
+constexpr uint32_t kBranchBytes = 8;
+
 /// A block with its schedule.
 struct Compiled {
   ir::Graph npu;
@@ -218,9 +220,9 @@ class FlowCompiler {
         const auto first = std::lower_bound(all.begin(), all.end(), begin, offsetOf);
         const auto last = std::lower_bound(first, all.end(), end, offsetOf);
         return npu::longestWay({first, last}, machine_, npu::timing::kCalibrated,
-                               loopsWithin(loops, begin, end));
+                               loopsWithin(loops, begin + 1, end));
       };
-      const npu::Cycles before = way(record.begin + 8, record.middle),
+      const npu::Cycles before = way(record.begin + kBranchBytes, record.middle),
                         behind = way(record.middle, record.end);
       record.first = record.isLoop ? before : behind;
       record.second = record.isLoop ? behind : before;
@@ -274,7 +276,9 @@ class FlowCompiler {
 std::vector<npu::CountedLoop> countedLoops(const CompiledProgram& program) {
   std::vector<npu::CountedLoop> loops;
   for (const BranchRecord& record : program.branches) {
-    if (record.isLoop && record.turns >= 0) loops.push_back({record.begin, record.end, record.turns});
+    // The branch that leads into a loop runs once.
+    if (record.isLoop && record.turns >= 0)
+      loops.push_back({record.begin + kBranchBytes, record.end, record.turns});
   }
   std::sort(loops.begin(), loops.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   return loops;

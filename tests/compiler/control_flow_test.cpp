@@ -206,6 +206,10 @@ TEST(ControlFlow, SlicesAreReadAndWrittenByIndex) {
   }
   EXPECT_EQ(moved, 16);
   EXPECT_EQ(program->branches[0].turns, 12);
+  // What leads into the loop runs once.
+  const std::vector<npu::CountedLoop> loops = compiler::countedLoops(*program);
+  ASSERT_EQ(loops.size(), 1u);
+  EXPECT_GT(loops[0].begin, program->branches[0].begin);
   EXPECT_GE(program->cycles, 12 * program->branches[0].first);
 }
 

@@ -68,13 +68,14 @@ class FlowBuilder {
     // A result of a node is written to where it is to be; anything else is copied there.
     std::vector<bool> copied(outputs.size(), true);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      const ir::Value* value = graph.outputs()[i];
+      const ir::Value* value = sameElements(graph.outputs()[i]);
       if (outputs[i] < 0 || !value->producer() || names_.contains(value) || places_.contains(value)) continue;
       places_[value] = outputs[i];
       copied[i] = false;
     }
     std::vector<const ir::Node*> straight;
     for (const ir::Node* node : graph.nodes()) {
+      if (isOtherName(*node, straight)) continue;
       if (!isControlFlow(*node)) {
         straight.push_back(node);
         continue;
@@ -87,10 +88,33 @@ class FlowBuilder {
     for (size_t i = 0; i < outputs.size(); ++i) {
       // A result of control flow may have turned out to be another value's name.
       const ir::Value* value = resolve(graph.outputs()[i]);
-      if (outputs[i] < 0 || (!copied[i] && value == graph.outputs()[i])) continue;
+      if (outputs[i] < 0 || (!copied[i] && value == sameElements(graph.outputs()[i]))) continue;
       rest.copies.push_back(copyOf(value, outputs[i]));
     }
     addCopies(std::move(rest), steps);
+  }
+
+  /// What a result of control flow was before reshapes that nothing else reads; other values as they are.
+  static const ir::Value* sameElements(const ir::Value* value) {
+    const ir::Value* root = value;
+    while (const auto reshape = ir::producerAs<tosa::Reshape>(root)) {
+      root = reshape.input1();
+      if (root->uses().size() != 1 || root->isGraphOutput()) return value;
+    }
+    return root->producer() && isControlFlow(*root->producer()) ? root : value;
+  }
+
+  /// A reshape of a value that lies in a place is another name of it.
+  bool isOtherName(const ir::Node& node, const std::vector<const ir::Node*>& straight) {
+    const auto reshape = ir::dynCast<tosa::Reshape>(&node);
+    if (!reshape || places_.contains(reshape.output())) return false;
+    const ir::Value* value = resolve(reshape.input1());
+    const auto place = places_.find(value);
+    const bool isComputed = place != places_.end() && (straight.empty() || value->producer() == nullptr ||
+                                                       isControlFlow(*value->producer()));
+    if (value->isConstant() || !isComputed) return false;
+    names_[reshape.output()] = value;
+    return true;
   }
 
   CopyPlaces::Copy copyOf(const ir::Value* value, int32_t to) {
@@ -147,7 +171,7 @@ class FlowBuilder {
     if (!operand || mapping.contains(operand)) return;
     const ir::Value* value = resolve(operand);
     const auto known = mapping.find(value);
-    if (known != mapping.end()) {
+    if (known != mapping.end() && known->second->type == operand->type) {
       mapping[operand] = known->second;
       return;
     }
@@ -155,12 +179,13 @@ class FlowBuilder {
     if (value->isConstant()) {
       copy = block.tosa.addConstant(value->constant(), value->name);
     } else {
-      copy = block.tosa.addInput(value->type, value->name);
+      copy = block.tosa.addInput(operand->type, operand->name);
       block.inputs.push_back(places_.at(value));
       touch(places_.at(value));
     }
-    copy->quantization = value->quantization;
-    mapping[value] = mapping[operand] = copy;
+    copy->quantization = operand->quantization;
+    mapping.emplace(value, copy);
+    mapping[operand] = copy;
   }
 
   /// A block that reads a predicate and writes it to a place of its own, with one operation on one element.
