@@ -46,7 +46,8 @@ void become(ir::Graph& graph, ir::Value* value, const BorderCodes& codes) {
   }
 }
 
-void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, ir::Node* before) {
+void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, ir::Node* before,
+                  const ir::LocationRef& location) {
   const auto becomesCodes = [&](const ir::Node* node) {
     const auto quantize = ir::dynCast<aten::QuantizePerTensor>(node);
     return quantize && quantize.input() == value && BorderCodes::of(quantize) == codes;
@@ -62,7 +63,7 @@ void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, 
   while (before && becomesCodes(before)) before = before->next();  // those go
   become(graph, value, codes);
   if (readers.empty() && outputs.empty()) return;
-  ir::Builder b(graph, before, value->producer() ? value->producer()->location() : nullptr);
+  ir::Builder b(graph, before, location);
   ir::Value* real = dequantized(b, value, codes);
   for (const ir::Use& use : readers) use.node->setOperand(use.operand, real);
   for (const size_t o : outputs) graph.setOutput(o, real);

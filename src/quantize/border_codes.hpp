@@ -37,6 +37,7 @@ ir::Value* dequantized(ir::Builder& b, ir::Value* value, const BorderCodes& code
 void become(ir::Graph& graph, ir::Value* value, const BorderCodes& codes);
 /// The same, and its other readers, and what leaves the graph, get the float value, made in front of
 /// `before`.
-void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, ir::Node* before);
+void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, ir::Node* before,
+                  const ir::LocationRef& location);
 
 }  // namespace carina::quantize

@@ -32,9 +32,10 @@ Found madeWith(const ir::Value& value) {
 }
 
 /// The codes of a float value. Constants are numbers of codes from now on.
-ir::Value* codesOf(ir::Graph& graph, ir::Node* before, ir::Value* value, const BorderCodes& codes) {
+ir::Value* codesOf(ir::Graph& graph, ir::Node* before, ir::Value* value, const BorderCodes& codes,
+                   const ir::LocationRef& location) {
   if (!value->isConstant()) {
-    ir::Builder b(graph, before, before ? before->location() : nullptr);
+    ir::Builder b(graph, before, location);
     return quantized(b, value, codes);
   }
   const QParams q{codes.scale, codes.zeroPoint, {codes.dtype, codes.low, codes.high}};
@@ -98,19 +99,19 @@ class RegionBorder {
 
   /// Operand number `flat` becomes codes.
   void setOperand(size_t flat, const BorderCodes& codes) {
-    node_.setOperand(flat, codesOf(node_.graph(), &node_, node_.operands()[flat], codes));
+    node_.setOperand(flat, codesOf(node_.graph(), &node_, node_.operands()[flat], codes, node_.location()));
   }
 
-  static void enter(ir::Graph& region, size_t input, const BorderCodes& codes) {
-    carryAsCodes(region, region.inputs()[input], codes, region.firstNode());
+  void enter(ir::Graph& region, size_t input, const BorderCodes& codes) const {
+    carryAsCodes(region, region.inputs()[input], codes, region.firstNode(), node_.location());
   }
 
-  static void leave(ir::Graph& region, size_t output, const BorderCodes& codes) {
-    region.setOutput(output, codesOf(region, nullptr, region.outputs()[output], codes));
+  void leave(ir::Graph& region, size_t output, const BorderCodes& codes) const {
+    region.setOutput(output, codesOf(region, nullptr, region.outputs()[output], codes, node_.location()));
   }
 
   void giveResult(size_t i, const BorderCodes& codes) {
-    carryAsCodes(node_.graph(), node_.result(i), codes, node_.next());
+    carryAsCodes(node_.graph(), node_.result(i), codes, node_.next(), node_.location());
   }
 
   /// What the regions take and do not change: the operands of the second group, from an input of theirs on.
