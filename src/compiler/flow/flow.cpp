@@ -308,7 +308,7 @@ class FlowBuilder {
   static bool isWrittenInPlace(const ir::Graph& body, size_t i) {
     const auto scatter = ir::producerAs<tosa::Scatter>(body.outputs()[i]);
     const ir::Value* before = body.inputs()[i];
-    return scatter && scatter->operand(0) == before && before->hasOneUse() &&
+    return before->hasOneUse() && scatter && scatter->operand(0) == before &&
            body.outputs()[i]->uses().empty() &&
            std::count(body.outputs().begin(), body.outputs().end(), body.outputs()[i]) == 1;
   }
