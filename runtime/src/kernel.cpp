@@ -111,7 +111,8 @@ KernelFunction findKernel(KernelTable table, Text name, Text overload) {
   if (name.size == 0) return nullptr;
   for (const Kernel& kernel : table) {
     const char* wanted = kernel.name;
-    if (strncmp(wanted, name.data, name.size) != 0) continue;
+    // The name comes from a file and may hold zeros.
+    if (strlen(wanted) < name.size || memcmp(wanted, name.data, name.size) != 0) continue;
     wanted += name.size;
     if (overload.size != 0) {
       if (*wanted != '.') continue;

@@ -184,9 +184,15 @@ TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
   ASSERT_TRUE(writeOutput(*built, options.file).ok());
   const auto ends = runFile(options, {{"in0", Tensor::from({1, 4}, std::vector<float>(4, -0.5f))}});
   ASSERT_TRUE(ends.ok()) << ends.error().str();
-  const auto runs = runFile(options, {{"in0", Tensor::from({1, 4}, std::vector<float>(4, 0.5f))}});
+  const NamedTensors endless{{"in0", Tensor::from({1, 4}, std::vector<float>(4, 0.5f))}};
+  const auto runs = runFile(options, endless);
   ASSERT_FALSE(runs.ok());
-  EXPECT_THAT(runs.error().str(), HasSubstr("does not come to an end"));
+  EXPECT_THAT(runs.error().str(), HasSubstr("the limit for this execution is"));
+  // Without that limit, the runtime has one of its own.
+  options.trusted = true;
+  const auto turns = runFile(options, endless);
+  ASSERT_FALSE(turns.ok());
+  EXPECT_THAT(turns.error().str(), HasSubstr("does not come to an end"));
 }
 
 TEST(ControlFlowCalibration, ABranchThatNoSampleTakesIsCalibratedWithAWarning) {

@@ -345,6 +345,9 @@ TEST(Kernels, TableFindsEveryNameAndNothingElse) {
   EXPECT_EQ(find("aten::relu", "Tensor_out"), nullptr);
   EXPECT_EQ(find("aten::rel", "u.out"), nullptr);
   EXPECT_EQ(find("aten::relu", ""), nullptr);
+  // Names in a file have a length and may go on behind a zero.
+  const char behind[] = "aten::relu\0.out and more than any name of the table has";
+  EXPECT_EQ(findKernel(allKernels(), Text(behind, sizeof behind), Text("out", 3)), nullptr);
 }
 
 TEST(Kernels, ListIsSortedAndSaysWhatEachKernelTakes) {

@@ -120,7 +120,7 @@ class Timeline {
   PmuCounts pmu() const;
   /// The first kMaxRecorded operations; totals cover all of them.
   const std::vector<ScheduledCost>& operations() const { return operations_; }
-  static constexpr size_t kMaxRecorded = size_t{1} << 20;
+  static constexpr size_t kMaxRecorded = size_t{1} << 18;
   const Machine& machine() const { return machine_; }
 
  private:
