@@ -52,7 +52,12 @@ set(CMAKE_SKIP_RPATH ON)
 
 # g++ -Wshadow also complains of enumerators of an enum class; only locals matter here. Its -Wrestrict has false
 # alarms on std::string (GCC bug 105651).
-add_compile_options(-Wall -Wextra -Wpedantic "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local;-Wno-restrict,-Wshadow>"
+# clang's -Wshadow means globals, too, of which a group of files has those of all.
+set(CARINA_CLANG_SHADOW -Wshadow)
+if(CARINA_UNITY)
+  set(CARINA_CLANG_SHADOW -Wno-shadow)
+endif()
+add_compile_options(-Wall -Wextra -Wpedantic "$<IF:$<CXX_COMPILER_ID:GNU>,-Wshadow=local;-Wno-restrict,${CARINA_CLANG_SHADOW}>"
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Werror)
 
 if(CARINA_SANITIZE)
