@@ -33,9 +33,11 @@ sanitize: deps
 	@JOBS=$(JOBS) scripts/sanitize.sh
 
 # clang-tidy over the whole tree, hours of CPU; scripts/tidy.sh takes files, or --changed COMMIT.
-tidy: configure
-	@cmake --build $(BUILD) --parallel $(JOBS)
-	@CARINA_BUILD=$(BUILD) JOBS=$(JOBS) scripts/tidy.sh
+tidy: deps
+	@cmake --preset release -B build-tidy -DCARINA_UNITY=OFF >build-tidy.log 2>&1 || { cat build-tidy.log; exit 1; }
+	@rm -f build-tidy.log
+	@cmake --build build-tidy --parallel $(JOBS)
+	@JOBS=$(JOBS) scripts/tidy.sh
 
 # docs/operators.md, which the tests compare with what the code does.
 operators: all

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# clang-tidy over the build in build/ (CARINA_BUILD), about ten seconds of CPU a file.
+# clang-tidy over the build in build-tidy/ (CARINA_BUILD), about ten seconds of CPU a file.
 # usage: tidy.sh [FILE...]            these files; default: all
 #        tidy.sh --changed [COMMIT]   the files that changed since COMMIT; default: the last release
 set -euo pipefail
 cd "$(dirname "$0")/.."
-build=${CARINA_BUILD:-build}
-[ -f "$build/compile_commands.json" ] || { echo "tidy.sh: $build is not built: make test, or CARINA_BUILD=FOLDER" >&2; exit 1; }
+build=${CARINA_BUILD:-build-tidy}
+if grep -q '^CARINA_UNITY:BOOL=ON' "$build/CMakeCache.txt" 2>/dev/null; then
+  echo "tidy.sh: $build compiles files in groups, which clang-tidy does not take apart: make tidy, or cmake -DCARINA_UNITY=OFF" >&2
+  exit 1
+fi
+[ -f "$build/compile_commands.json" ] || { echo "tidy.sh: $build is not built: make tidy, or CARINA_BUILD=FOLDER" >&2; exit 1; }
 if [ "${1:-}" = --changed ]; then
   base=${2:-$(git describe --tags --abbrev=0 --match 'v*' 2>/dev/null || git log -1 --format=%H -G '^## [0-9]' -- CHANGELOG.md)}
   mapfile -t files < <(git diff --name-only --diff-filter=d "$base" -- '*.cpp')
