@@ -105,7 +105,8 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
     return fail(Code::BadCalibration, "{} has shape {}, but input {} has {}", name, shapeText(array.shape()),
                 index, shapeText(expected))
         .withRemedy(layoutRemedy(array.shape(), expected))
-        .withRemedy("give the sample in the input's shape");
+        .withRemedy(fmt::format(
+            "give one sample in the input's shape, or several as calib{} along a leading axis", index));
   }
   CARINA_TRY(const Tensor typed, typedAs(array, name, input, index));
   CARINA_RETURN_IF_ERROR(checkFinite(typed, name));
