@@ -156,25 +156,21 @@ Status ProgramWriter::addOperation(const EmittedOperation& emitted, const Schedu
   if (Status status = writer_.add(emitted.operation); !status.ok())
     return std::move(status).error().at(emitted.node ? emitted.node->where() : "command stream");
   const uint32_t offset = writer_.position() - 4;
-  timeline_.add(emitted.operation, offset);
-  const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation);
-  if (!op && !std::holds_alternative<npu::DmaOperation>(emitted.operation)) return {};
+  const std::optional<npu::ScheduledCost> timing = timeline_.add(emitted.operation, offset);
+  if (!timing) return {};
   latest_ = emitted.operation;
-  const npu::OperationCost* cost =
-      timeline_.operations().empty() ? nullptr : &timeline_.operations().back().cost;
-  if (cost) program_.macs += cost->macs;
+  program_.macs += timing->cost.macs;
   if (!options_.records) return {};
   OperationRecord record;
+  const auto* op = std::get_if<npu::KernelOperation>(&emitted.operation);
   record.location = emitted.node ? emitted.node->location() : nullptr;
   record.name = operationName(emitted);
   record.kind = op ? operationKindText(*op) : std::string(emitted.kind);
   record.wordOffset = offset / 4;
   record.operation = emitted.operation;
-  if (cost) {
-    record.cycles = cost->total;
-    record.macs = cost->macs;
-    record.timing = timeline_.operations().back();
-  }
+  record.cycles = timing->cost.total;
+  record.macs = timing->cost.macs;
+  record.timing = *timing;
   if (op) recordKernel(*op, emitted, *schedule, once, record);
   program_.operations.push_back(std::move(record));
   return {};

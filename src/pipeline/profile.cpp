@@ -109,6 +109,10 @@ std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> ope
   return cycles;
 }
 
+/// Operations of a stream that a profile lists; one of 16 MiB, the longest that the compiler writes, has
+/// fewer unless nearly all its commands repeat what is set.
+constexpr size_t kMostProfiled = size_t{1} << 18;
+
 Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machine& machine) {
   ProfiledPart part;
   part.constantBytes = regionBytes(stream, 0);
@@ -120,15 +124,20 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
   PartBuilder builder(part);
   int64_t cacheEnd = 0;
   for (const npu::PlacedOperation& placed : operations) {
-    const size_t before = timeline.operations().size();
-    timeline.add(placed.operation, placed.offset);
-    if (timeline.operations().size() == before) continue;
+    const std::optional<npu::ScheduledCost> timing = timeline.add(placed.operation, placed.offset);
+    if (!timing) continue;
+    if (part.operations.size() == kMostProfiled) {
+      return fail(Code::TooLarge,
+                  "the command stream has more than {} operations, the most that a profile lists",
+                  kMostProfiled)
+          .withRemedy("`carina run` counts the cycles of streams of any length");
+    }
     ProfiledOperation operation;
-    operation.name = fmt::format("#{}", before);
+    operation.name = fmt::format("#{}", part.operations.size());
     operation.kind = kindText(placed.operation);
     operation.description = npu::describe(placed.operation);
     operation.operation = placed.operation;
-    operation.timing = timeline.operations().back();
+    operation.timing = *timing;
     if (const auto* dma = std::get_if<npu::DmaOperation>(&placed.operation);
         dma && !dma->destination.internal && dma->destination.region == 2) {
       cacheEnd = std::max(cacheEnd, static_cast<int64_t>(dma->destination.address + dma->length));

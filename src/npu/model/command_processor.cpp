@@ -97,11 +97,15 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
     if (timeline_) {
       TimingContext context = TimingContext::fromRegions(machine_, *kernel);
       context.zeroWeights = executor_.latestZeroWeights();
-      stats_.macs += timeline_->add(*kernel, context, offset).macs;
+      const ScheduledCost timing = timeline_->add(*kernel, context, offset);
+      stats_.macs += timing.cost.macs;
+      record(timing);
     }
     return Step::Continue;
   }
-  if (timeline_) timeline_->add(operation, offset);
+  if (timeline_) {
+    if (const auto timing = timeline_->add(operation, offset)) record(*timing);
+  }
   if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
     if (Outcome failed = executor_.execute(*dma, memory))
       return fail(failed->kind, failed->reason, offset, failed->channel);
@@ -134,13 +138,16 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
   return Step::Continue;  // waits: operations are complete when they are issued
 }
 
+void CommandProcessor::record(const ScheduledCost& timing) {
+  if (stats_.operations.size() < RunStats::kMaxRecorded) stats_.operations.push_back(timing);
+}
+
 RunStats CommandProcessor::statistics() const {
   RunStats stats = stats_;
   stats.work = work_;
   if (timeline_) {
     stats.cycles = timeline_->total();
     stats.pmu = timeline_->pmu();
-    stats.operations = timeline_->operations();
   }
   return stats;
 }

@@ -56,6 +56,7 @@ class CommandProcessor {
   Step fail(FaultKind kind, std::string reason, uint32_t offset, uint8_t channel = 0);
   /// Counts the work of `operation`; a reason when that is more than the run may take.
   std::optional<std::string> spend(const Operation& operation);
+  void record(const ScheduledCost& timing);
 
   Machine machine_;
   ModelOptions options_;

@@ -111,7 +111,9 @@ struct RunStats {
   int64_t macs = 0;   // useful multiply-accumulates
   Cycles cycles = 0;  // estimate; 0 without options.timing
   PmuCounts pmu;
+  /// The first kMaxRecorded kernels and transfers; counts, cycles and PMU cover all of them.
   std::vector<ScheduledCost> operations;
+  static constexpr size_t kMaxRecorded = size_t{1} << 18;
 };
 
 struct RunResult {

@@ -24,7 +24,7 @@ Cycles waitFor(std::vector<Cycles>& ends, int32_t outstanding, Cycles now) {
 
 }  // namespace
 
-OperationCost Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
+ScheduledCost Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
   OperationCost cost = estimate(operation, context);
   const bool chained = operation.ofm.storage == Storage::Chained;
   const bool follows = continuesChain(operation);
@@ -44,8 +44,7 @@ OperationCost Timeline::add(const KernelOperation& operation, const TimingContex
     }
     chainCost_ = whole;
   }
-  pushKernel(operation, cost, offset);
-  return cost;
+  return pushKernel(operation, cost, offset);
 }
 
 bool Timeline::continuesChain(const KernelOperation& operation) const {
@@ -54,20 +53,15 @@ bool Timeline::continuesChain(const KernelOperation& operation) const {
          (operation.ifm2 && operation.ifm2->storage == Storage::Chained);
 }
 
-void Timeline::add(const Operation& operation, uint32_t offset) {
+std::optional<ScheduledCost> Timeline::add(const Operation& operation, uint32_t offset) {
   parser_ += kCommandCycles;
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
     TimingContext context = TimingContext::fromRegions(machine_, *kernel);
     context.rules = rules_;
-    add(*kernel, context, offset);
-  } else if (const auto* dma = std::get_if<DmaOperation>(&operation)) {
-    const OperationCost cost = estimate(*dma, machine_);
-    parser_ = waitFor(dmaEnds_, machine_.target->architecture().outstandingDmas - 1, parser_);
-    ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
-    entry.end = dmaEnd_ = occupyPorts(cost, entry.start);
-    dmaEnds_.push_back(entry.end);
-    record(entry);
-  } else if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
+    return add(*kernel, context, offset);
+  }
+  if (const auto* dma = std::get_if<DmaOperation>(&operation)) return pushTransfer(*dma, offset);
+  if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
     parser_ = waitFor(kernelEnds_, kernelWait->outstanding, parser_);
   } else if (const auto* dmaWait = std::get_if<DmaWait>(&operation)) {
     parser_ = waitFor(dmaEnds_, dmaWait->outstanding, parser_);
@@ -75,9 +69,21 @@ void Timeline::add(const Operation& operation, uint32_t offset) {
     parser_ = waitFor(kernelEnds_, 0, parser_);
     parser_ = waitFor(dmaEnds_, 0, parser_);
   }
+  return std::nullopt;
 }
 
-void Timeline::pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset) {
+ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t offset) {
+  const OperationCost cost = estimate(operation, machine_);
+  parser_ = waitFor(dmaEnds_, machine_.target->architecture().outstandingDmas - 1, parser_);
+  ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
+  entry.end = dmaEnd_ = occupyPorts(cost, entry.start);
+  dmaEnds_.push_back(entry.end);
+  count(cost);
+  return entry;
+}
+
+ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const OperationCost& cost,
+                                   uint32_t offset) {
   parser_ = waitFor(kernelEnds_, machine_.target->maxOutstandingKernels() - 1, parser_);
   // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input
   // blocks load while the operation before finishes its last ones (assumption blockdep-overlap,
@@ -100,7 +106,8 @@ void Timeline::pushKernel(const KernelOperation& operation, const OperationCost&
   previousTail_ = cost.drain + cost.total / std::max<int64_t>(cost.blocks, 1);
   kernelEnds_.push_back(entry.end);
   if (elementBytes(operation.ifm.type) == 2) counts_.macActive16 += cost.mac;
-  record(entry);
+  count(cost);
+  return entry;
 }
 
 Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start) {
@@ -114,19 +121,17 @@ Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start) {
   return end;
 }
 
-void Timeline::record(const ScheduledCost& entry) {
-  counts_.macActive += entry.cost.mac;
-  counts_.outputActive += entry.cost.output;
-  counts_.weightActive += entry.cost.weights;
+void Timeline::count(const OperationCost& cost) {
+  counts_.macActive += cost.mac;
+  counts_.outputActive += cost.output;
+  counts_.weightActive += cost.weights;
   for (size_t port = 0; port < 2; ++port) {
-    counts_.readBeats[port] += entry.cost.traffic[port].readBytes / machine_.target->architecture().axiBytes;
-    counts_.writeBeats[port] +=
-        entry.cost.traffic[port].writeBytes / machine_.target->architecture().axiBytes;
+    counts_.readBeats[port] += cost.traffic[port].readBytes / machine_.target->architecture().axiBytes;
+    counts_.writeBeats[port] += cost.traffic[port].writeBytes / machine_.target->architecture().axiBytes;
     const int64_t burst = std::max(machine_.system.ports[port].burst, 1);
-    counts_.readBursts[port] += (entry.cost.traffic[port].readBytes + burst - 1) / burst;
-    counts_.writeBursts[port] += (entry.cost.traffic[port].writeBytes + burst - 1) / burst;
+    counts_.readBursts[port] += (cost.traffic[port].readBytes + burst - 1) / burst;
+    counts_.writeBursts[port] += (cost.traffic[port].writeBytes + burst - 1) / burst;
   }
-  if (operations_.size() < kMaxRecorded) operations_.push_back(entry);
 }
 
 Cycles Timeline::total() const {

@@ -103,31 +103,29 @@ struct PmuCounts {
   uint64_t event(const Architecture& npu, uint32_t id) const;
 };
 
-/// Feeds operations in stream order and keeps the time line.
+/// Places operations, given in stream order, on the time line.
 class Timeline {
  public:
   explicit Timeline(const Machine& machine, const timing::Rules& rules = timing::kCalibrated)
       : machine_(machine), rules_(&rules) {}
 
-  /// `offset`: byte offset of the command. Waits, IRQs and branches advance the time of the command
-  /// processor.
-  void add(const Operation& operation, uint32_t offset);
+  /// `offset`: byte offset of the command. Returns when the kernel or the transfer runs; nothing for waits,
+  /// IRQs and branches, which advance the time of the command processor alone.
+  std::optional<ScheduledCost> add(const Operation& operation, uint32_t offset);
   /// A kernel operation with a context of the caller's making.
-  OperationCost add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
+  ScheduledCost add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
 
   /// End of everything so far.
   Cycles total() const;
   PmuCounts pmu() const;
-  /// The first kMaxRecorded operations; totals cover all of them.
-  const std::vector<ScheduledCost>& operations() const { return operations_; }
-  static constexpr size_t kMaxRecorded = size_t{1} << 18;
   const Machine& machine() const { return machine_; }
 
  private:
-  void pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
+  ScheduledCost pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
+  ScheduledCost pushTransfer(const DmaOperation& operation, uint32_t offset);
   bool continuesChain(const KernelOperation& operation) const;
   Cycles occupyPorts(const OperationCost& cost, Cycles start);
-  void record(const ScheduledCost& entry);
+  void count(const OperationCost& cost);
 
   Machine machine_;
   const timing::Rules* rules_;
@@ -136,7 +134,6 @@ class Timeline {
   Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain
   std::array<Cycles, 2> portFree_{};
   std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
-  std::vector<ScheduledCost> operations_;
   // The chain that the latest kernel operation belongs to; empty when its OFM went to memory.
   std::vector<KernelOperation> chain_;
   std::vector<TimingContext> chainContexts_;

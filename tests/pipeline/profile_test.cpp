@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles of finished programs list every operation of a stream, or say that there are too many.
+#include "pipeline/profile.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/file.hpp"
+#include "npu/isa/payload.hpp"
+#include "npu/isa/stream.hpp"
+#include "support/temp_dir.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// The profile of a payload that transfers the same 16 bytes `times` times.
+Result<Profile> profileOfTransfers(size_t times) {
+  const npu::Target& target = **npu::findTarget("ethos-u65-256");
+  npu::StreamWriter writer(target);
+  npu::DmaOperation transfer;
+  transfer.source.region = 0;
+  transfer.destination.region = 1;
+  transfer.length = 16;
+  for (size_t i = 0; i < times; ++i) EXPECT_TRUE(writer.add(transfer).ok());
+  EXPECT_TRUE(writer.add(npu::Stop{}).ok());
+  CARINA_TRY(const auto payload, npu::buildPayload(target, writer.words()));
+  const test::TempDir folder;
+  CARINA_RETURN_IF_ERROR(writeFile(folder / "stream.bin", std::as_bytes(std::span(payload))));
+  return profileProgram(folder / "stream.bin", {});
+}
+
+TEST(Profile, ListsEveryOperationWithItsOwnTime) {
+  const auto profile = profileOfTransfers(3);
+  ASSERT_TRUE(profile.ok()) << profile.error().str();
+  ASSERT_EQ(profile->parts.size(), 1u);
+  const std::vector<ProfiledOperation>& operations = profile->parts[0].operations;
+  ASSERT_EQ(operations.size(), 3u);
+  for (size_t i = 1; i < 3; ++i) EXPECT_GE(operations[i].timing.start, operations[i - 1].timing.end);
+}
+
+TEST(Profile, RefusesStreamsThatAreTooLongToList) {
+  constexpr size_t kMost = size_t{1} << 18;
+  const auto whole = profileOfTransfers(kMost);
+  ASSERT_TRUE(whole.ok()) << whole.error().str();
+  EXPECT_EQ(whole->parts[0].operations.size(), kMost);
+  const auto refused = profileOfTransfers(kMost + 1);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::TooLarge);
+}
+
+}  // namespace
+}  // namespace carina::pipeline
