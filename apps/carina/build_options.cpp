@@ -317,7 +317,7 @@ Status BuildOptions::chooseSizes(std::vector<NamedFile>* inputs) {
 void BuildOptions::declareEnds(Command& command) {
   using pipeline::Finish;
   using pipeline::ProgramIo;
-  addChoice<ProgramIo, ProgramIo>(
+  addChoice<std::optional<ProgramIo>, ProgramIo>(
       command, "--io", io,
       {{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}},
       "Program inputs and outputs: float (default), int8 or int16");
@@ -330,9 +330,12 @@ void BuildOptions::declareEnds(Command& command) {
       .delimiter(',')
       .check([](const std::string& text) { return checkPortType(text, false); });
   command.flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
-  addChoice<bool, bool>(command, "--io-layout", options.ends.channelsLast, {{"nchw", false}, {"nhwc", true}},
-                        "Inputs and outputs of four dimensions: nchw (default), as networks have them, or "
-                        "nhwc, as cameras give and displays take them");
+  using pipeline::Layout;
+  addChoice<Layout, Layout>(
+      command, "--io-layout", options.ends.layout,
+      {{"nchw", Layout::ChannelsFirst}, {"nhwc", Layout::ChannelsLast}},
+      "Inputs and outputs of four dimensions: nchw (default), as networks have them, or "
+      "nhwc, as cameras give and displays take them");
   command
       .option("--mean", options.ends.mean,
               "The network is given (pixel / 255 - mean) / std of uint8 inputs (evaluate: of pictures "
@@ -349,7 +352,8 @@ void BuildOptions::declareEnds(Command& command) {
 pipeline::Options BuildOptions::finish() const {
   pipeline::Options result = options;
   result.observer = *quantize::parseObserver(observer);
-  result.inputs = result.outputs = io;
+  result.inputs = result.outputs = io.value_or(ProgramIo::Float);
+  result.ends.typesAsked = io || !inputs.empty() || !outputs.empty();
   takePortTypes(inputs, result.inputs, result.ends.inputTypes);
   takePortTypes(outputs, result.outputs, result.ends.outputTypes);
   if (!finishing.empty()) std::tie(result.ends.finish, result.ends.finishDim) = *parseFinish(finishing);

@@ -17,7 +17,7 @@ namespace carina::app {
 struct BuildOptions {
   pipeline::Options options;
   std::vector<std::string> inputs, outputs;  // TYPE, or NAME=TYPE: where they differ from `io`
-  pipeline::ProgramIo io = pipeline::ProgramIo::Float;
+  std::optional<pipeline::ProgramIo> io;
   std::string finishing;  // softmax, argmax:1, ...
   std::string observer = "histogram";
   std::string cpu;  // the core whose time for the CPU's part is told; empty: the usual one

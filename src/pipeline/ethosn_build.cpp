@@ -15,9 +15,28 @@
 namespace carina::pipeline {
 namespace {
 
-/// What is asked for and has no meaning for a compiled network alone.
+/// What is asked for and has no meaning for a compiled network alone: its inputs and outputs are the NPU's.
 Status checkOptions(const Options& options) {
   CARINA_RETURN_IF_ERROR(checkEthosNOptions(options));
+  const EndOptions& ends = options.ends;
+  std::vector<ProgramIo> types;
+  for (const auto* named : {&ends.inputTypes, &ends.outputTypes}) {
+    for (const auto& [name, type] : *named) types.push_back(type);
+  }
+  if (ends.typesAsked && types.empty()) types = {options.inputs, options.outputs};
+  // One of the two is what nobody asked for.
+  const bool anyInt8 = std::count(types.begin(), types.end(), ProgramIo::Int8) > 0;
+  const bool others = std::any_of(types.begin(), types.end(), [&](ProgramIo type) {
+    return type != ProgramIo::Int8 && !(type == ProgramIo::Float && anyInt8);
+  });
+  const char* given = ends.rewrites() ? "--mean, --std, --io-layout, --finish"
+                      : others        ? "--io, --io-inputs, --io-outputs"
+                                      : nullptr;
+  if (given != nullptr) {
+    return fail(Code::NeedsWholeNpu, "a .encn takes and gives what the network does, in int8")
+        .at(given)
+        .withRemedy("write a .pte, which shares the network with the CPU");
+  }
   const bool onCpu = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   if (!onCpu) return {};
   return fail(Code::NeedsWholeNpu, "a .encn holds networks that run wholly on the NPU")
@@ -134,14 +153,6 @@ Status checkEthosNOptions(const Options& options) {
   };
   CARINA_RETURN_IF_ERROR(refuse(options.quantization == Quantization::Int16x8, "--quantize",
                                 "an Ethos-N has no 16-bit activations: quantize to int8"));
-  CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::Int16 || options.outputs == ProgramIo::Int16,
-                                "--io", "inputs and outputs of an Ethos-N are int8"));
-  CARINA_RETURN_IF_ERROR(refuse(options.inputs == ProgramIo::UInt8 || !options.ends.inputTypes.empty() ||
-                                    !options.ends.outputTypes.empty(),
-                                "--io-inputs",
-                                "inputs and outputs of an Ethos-N are of one type, int8 or float"));
-  CARINA_RETURN_IF_ERROR(refuse(options.ends.rewrites(), "--mean, --std, --io-layout, --finish",
-                                "an Ethos-N takes and gives what the network does"));
   const char* memories = "an Ethos-N has no memory modes: its SRAM follows from the variant";
   CARINA_RETURN_IF_ERROR(refuse(!options.memoryMode.empty(), "--memory-mode", memories));
   CARINA_RETURN_IF_ERROR(refuse(!options.systemConfig.empty(), "--system-config", memories));

@@ -133,10 +133,11 @@ void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<con
   }
 }
 
-/// Graphs of integers keep their ends.
-Status refuseEnds(const Options& options, const char* kind) {
+/// Graphs of integers keep their ends. `own`: the layout that they have.
+Status refuseEnds(const Options& options, const char* kind, Layout own) {
   const EndOptions& ends = options.ends;
-  const char* given = ends.channelsLast                                       ? "--io-layout"
+  const bool otherLayout = ends.layout != Layout::Network && ends.layout != own;
+  const char* given = otherLayout                                             ? "--io-layout"
                       : ends.pixels()                                         ? "--mean and --std"
                       : ends.finish != Finish::None                           ? "--finish"
                       : PortTypes(options.inputs).contains(ProgramIo::UInt8)  ? "--io-inputs uint8"
@@ -153,7 +154,7 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
   Front front;
   front.isTosa = true;
   CARINA_TRY(front.quantized, tosa_io::readTosa(options.model));
-  CARINA_RETURN_IF_ERROR(refuseEnds(options, ".tosa graph"));
+  CARINA_RETURN_IF_ERROR(refuseEnds(options, ".tosa graph", Layout::Network));
   if (hasFloatArithmetic(front.quantized) && options.target != "cpu") {
     return fail(Code::NotQuantized, "the graph computes in floating point, {} computes in integers",
                 options.target)
@@ -399,6 +400,29 @@ Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
   return {};
 }
 
+/// A network that stays in float has no codes that an input or output could be; pixels it can take.
+Status refuseCodesOfFloats(const Options& options, const ir::Graph& graph, const Front& front) {
+  const auto refuse = [](const char* option) {
+    return fail(Code::OptionDoesNotApply,
+                "the program computes in float: its inputs and outputs have no codes")
+        .at(option)
+        .withRemedy(
+            "quantize it (--quantize int8 --calibrate DATA.npz), or leave the option out; pixels are "
+            "--io-inputs uint8 with --mean or --std");
+  };
+  for (size_t i = 0; i < ir::callerInputs(graph, front.state); ++i) {
+    const ProgramIo type = front.inputs.of(i);
+    const bool pixels = type == ProgramIo::UInt8 && options.ends.pixels();
+    if (type != ProgramIo::Float && !pixels && isFloat(graph.inputs()[i]->dtype()))
+      return refuse("--io-inputs");
+  }
+  for (size_t i = 0; i < ir::callerOutputs(graph, front.state); ++i) {
+    if (front.outputs.of(i) != ProgramIo::Float && isFloat(graph.outputs()[i]->dtype()))
+      return refuse("--io-outputs");
+  }
+  return {};
+}
+
 /// Whether long recurrences may be loops.
 enum class Recurrences : uint8_t { MayLoop, Unrolled };
 
@@ -443,6 +467,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
         {"has no effect: nothing is quantized", "", options.quantizeConfig.string(), ""});
   }
   const bool prequantized = quantize::carriesQuantization(graph);
+  if (!quantizes && !prequantized) CARINA_RETURN_IF_ERROR(refuseCodesOfFloats(options, graph, front));
   CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, quantizes, recurrences)));
   verifyPass(graph, "loop-recurrences");
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
@@ -617,7 +642,7 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
   }
   if (kind == FileKind::Tosa) return readTosa(options, times);
   if (kind == FileKind::Tflite) {
-    CARINA_RETURN_IF_ERROR(refuseEnds(options, "quantized .tflite"));
+    CARINA_RETURN_IF_ERROR(refuseEnds(options, "quantized .tflite", Layout::ChannelsLast));
     return readTflite(options, times);
   }
   return (kind == FileKind::Unknown ? fail(Code::WrongKind, "cannot tell what kind of network this is")

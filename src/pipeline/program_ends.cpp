@@ -144,7 +144,7 @@ Result<InputForm> adaptInput(ir::Graph& graph, ir::Value* input, ProgramIo type,
     CARINA_TRY(const PixelScaling scaling, scalingOf(form));
     takePixels(graph, input, scaling);
   }
-  form.channelsLast = options.channelsLast && input->shape().size() == kImageRank;
+  form.channelsLast = options.channelsLast() && input->shape().size() == kImageRank;
   if (form.channelsLast) putChannelsLast(graph, input);
   return form;
 }
@@ -209,7 +209,7 @@ Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, 
       }
       CARINA_TRY(output, finished(graph, output, options));
     }
-    moved.back() = options.channelsLast && output->shape().size() == kImageRank;
+    moved.back() = options.channelsLast() && output->shape().size() == kImageRank;
     if (moved.back()) output = channelsLast(graph, output);
     graph.setOutput(i, output);
   }

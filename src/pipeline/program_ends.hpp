@@ -39,14 +39,21 @@ struct PortTypes {
   bool anyInteger() const;
 };
 
+/// Order of inputs and outputs of four dimensions.
+enum class Layout : uint8_t {
+  Network,        // nothing was asked for: that of the network
+  ChannelsFirst,  // [N, C, H, W], as .pt2 networks have them
+  ChannelsLast,   // [N, H, W, C], as .tflite networks have them
+};
+
 /// What the program does to float outputs of the network.
 enum class Finish : uint8_t { None, Softmax, Argmax };
 
 struct EndOptions {
   /// Types of single inputs and outputs: by name, or in0, out1, ...
   std::vector<std::pair<std::string, ProgramIo>> inputTypes, outputTypes;
-  bool channelsLast =
-      false;  // inputs and outputs of four dimensions are [N, H, W, C] instead of [N, C, H, W]
+  bool typesAsked = false;  // --io, --io-inputs or --io-outputs was given: networks that keep theirs say so
+  Layout layout = Layout::Network;
   /// uint8 inputs are pixels from 0 to 255: the network is given (pixel / 255 - mean) / deviation. One value,
   /// or one for each channel; an empty list means 0 or 1, two empty ones that there are no pixels.
   std::vector<double> mean, deviation;
@@ -55,7 +62,8 @@ struct EndOptions {
 
   bool pixels() const { return !mean.empty() || !deviation.empty(); }
   /// Whether the network itself is changed.
-  bool rewrites() const { return channelsLast || pixels() || finish != Finish::None; }
+  bool channelsLast() const { return layout == Layout::ChannelsLast; }
+  bool rewrites() const { return channelsLast() || pixels() || finish != Finish::None; }
 };
 
 /// How an input of the network became one of the program.

@@ -58,7 +58,7 @@ void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
          "change nothing in it",
          "", options.model.string(), ""});
   }
-  if (!floatEdges && (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float)) {
+  if (!floatEdges && options.ends.typesAsked) {
     front.warnings.push_back({"inputs and outputs keep the types of the file: --io has no effect", "",
                               options.model.string(), ""});
   }
@@ -168,7 +168,7 @@ std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine&
   if (!staysFloat && !asked) whole = placesOf(machine).placeWhole(front.quantized);
   if (whole) return whole;
   takeParts(front);
-  if (options.inputs != ProgramIo::Float || options.outputs != ProgramIo::Float) {
+  if (options.ends.typesAsked) {
     front.warnings.push_back({"inputs and outputs keep the types of the file: --io has no effect", "",
                               options.model.string(), ""});
   }

@@ -106,11 +106,11 @@ void expectSame(const ir::Graph& before, const EndOptions& options, size_t convo
   const Tensor frame = randomFrame(before.inputs()[0]->shape(), 3);
   const InputForm& form = ends->inputs[0];
   const Tensor given[] = {normalised(frame, form.mean, form.deviation)};
-  const Tensor pixels[] = {options.channelsLast ? permuted(frame, {0, 2, 3, 1}) : frame};
+  const Tensor pixels[] = {options.channelsLast() ? permuted(frame, {0, 2, 3, 1}) : frame};
   const auto wanted = aten::execute(before, given);
   const auto found = aten::execute(graph, pixels);
   ASSERT_TRUE(wanted.ok() && found.ok()) << found.error().str();
-  const Tensor result = options.channelsLast && found->front().rank() == 4
+  const Tensor result = options.channelsLast() && found->front().rank() == 4
                             ? permuted(found->front(), {0, 3, 1, 2})
                             : found->front();
   ASSERT_EQ(result.shape(), wanted->front().shape());
@@ -142,13 +142,13 @@ TEST(PixelInput, OneValueForAllChannelsNeedsNoConvolution) {
   half.mean = half.deviation = {0.5};
   expectSame(convolution({1, 1}), half, 1);
   expectSame(convolution({0, 0}), half, 1);
-  half.channelsLast = true;
+  half.layout = Layout::ChannelsLast;
   expectSame(convolution({1, 0}), half, 1);
 }
 
 TEST(PixelInput, ChannelsLast) {
   EndOptions options = imageNet();
-  options.channelsLast = true;
+  options.layout = Layout::ChannelsLast;
   expectSame(convolution({0, 0}), options, 1);
   expectSame(convolution({1, 1}), options, 2);
 }
@@ -163,7 +163,7 @@ TEST(PixelInput, EveryReaderGetsItsOwn) {
   graph.setOutputs({padded, graph.outputs()[0], aten::Relu::create(b, x).output()});
   expectSame(graph, imageNet(), 3);
   EndOptions last = imageNet();
-  last.channelsLast = true;
+  last.layout = Layout::ChannelsLast;
   expectSame(graph, last, 3);
 }
 
@@ -210,7 +210,7 @@ TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutComesBehindIt) {
   ir::Graph graph = convolution({0, 0});
   EndOptions options;
   options.finish = Finish::Argmax;
-  options.channelsLast = true;
+  options.layout = Layout::ChannelsLast;
   ir::Graph classes = graph.clone();
   ASSERT_TRUE(adaptEnds(classes, options, ProgramIo::Float, 0, false).ok());
   EXPECT_EQ(classes.outputs()[0]->type, (ir::Type{DType::Int64, {1, 3, 4}}));
@@ -285,7 +285,7 @@ class Camera : public testing::Test {
     options.calibration = folder_ / "frames.npz";
     options.inputs = ProgramIo::UInt8;
     options.ends = imageNet();
-    options.ends.channelsLast = true;
+    options.ends.layout = Layout::ChannelsLast;
     return options;
   }
 
