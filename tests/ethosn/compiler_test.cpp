@@ -150,6 +150,13 @@ TEST(EthosNCompiler, Pooling) {
   pool(18, 20, PoolingType::Average, 3, 1, kOne);
   pool(7, 7, PoolingType::Average, 7, 1, {});
   pool(8, 8, PoolingType::Average, 8, 1, {});
+  for (uint32_t size : {7U, 8U}) {
+    expectOnAll([=](NetworkBuilder& b) { b.output(b.unary(Operator::MeanXy, b.input(size, size, 200))); });
+    expectOnAll([=](NetworkBuilder& b) {
+      const int32_t mean = b.unary(Operator::MeanXy, b.convolution(b.input(size, size, 90), 1, 1, 300));
+      b.output(b.fullyConnected(mean, 50));
+    });
+  }
 }
 
 TEST(EthosNCompiler, Elementwise) {

@@ -316,11 +316,11 @@ MceScheduler Emitter::mceAgent() const {
   out.ifmDefaultSlotSize = ifm_default_slot_size::kWidth.of(vector ? 8 : roundUp(in.width, 8)) |
                            ifm_default_slot_size::kHeight.of(vector ? 8 : roundUp(slotRows, 8));
   out.ifmSlotStride = sram_address::kBytes.of(now_->plan->inputs[0].slotBytes);
-  out.stripeBlockConfig = stripe_block_config::kWidth.of(now_->pass->kernel.blockWidth) |
-                          stripe_block_config::kHeight.of(now_->pass->kernel.blockHeight);
+  out.stripeBlockConfig = stripe_block_config::kWidth.of(now_->plan->kernel.blockWidth) |
+                          stripe_block_config::kHeight.of(now_->plan->kernel.blockHeight);
   out.depthwiseControl = depthwise_control::kIfmsPerOfm.of(layer.strideX * layer.strideY);
   out.ifmSlotBaseAddress = sram_address::kBytes.of(now_->plan->inputs[0].address);
-  const int32_t block = now_->pass->kernel.blockWidth * now_->pass->kernel.blockHeight;
+  const int32_t block = now_->plan->kernel.blockWidth * now_->plan->kernel.blockHeight;
   out.pleMceifConfig =
       ple_mceif_config::kBuffers.of(1024 / block) | ple_mceif_config::kBufferWords.of(block / 16);
   return out;
@@ -442,7 +442,7 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
     out.weightBaseAddress[static_cast<size_t>(og)] = sram_address::kBytes.of(
         now_->weights.address(now_->weightSlot) + og / variant_.banksPerEngine * half);
   }
-  const PleKernel& kernel = now_->pass->kernel;
+  const PleKernel& kernel = now_->plan->kernel;
   out.blocks = static_cast<uint32_t>(divideUp(now_->pass->mceWidth, kernel.blockWidth) *
                                      divideUp(stripe.height, kernel.blockHeight) *
                                      divideUp(stripe.channels, variant_.engines));
@@ -694,7 +694,7 @@ Status Emitter::begin(const Job& job) {
   beginInputs();
   if (job.pass->kind != PassKind::Copy) {
     now_->output = makeTile(job.plan->output);
-    const std::optional<uint16_t> kernel = pleKernelId(*variant_.kernels, job.pass->kernel);
+    const std::optional<uint16_t> kernel = pleKernelId(*variant_.kernels, job.plan->kernel);
     CARINA_CHECK(kernel.has_value(), "the compiler asks for kernels that there are");
     now_->kernel = *kernel;
     loadKernel();

@@ -2,6 +2,7 @@
 // Of the forms in which a pass can run, the fastest by the public formulas: blocks between MCE and PLE, and
 // Winograd's algorithm or the direct one.
 #include <algorithm>
+#include <iterator>
 #include <span>
 
 #include "ethosn/compiler/plan.hpp"
@@ -44,14 +45,23 @@ std::vector<PleKernel> kernelsLike(const PleKernel& kernel, PleFamily family, in
   return out;
 }
 
+/// MCE and PLE run side by side; the sum of both, where that is the same.
+std::pair<uint64_t, uint64_t> cyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant,
+                                       int32_t rows, int32_t channels) {
+  const uint64_t mce = mceCyclesOf(pass, kernel, variant, rows, channels);
+  const uint64_t ple = pleCyclesOf(pass, kernel, variant, rows, channels);
+  return {std::max({mce, ple, kLeastOfStripe}), mce + ple};
+}
+
 }  // namespace
 
-uint64_t mceCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels) {
+uint64_t mceCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
+                     int32_t channels) {
   const LayerWeights& layer = pass.weights;
   const MceWork work{layer.operation,
                      layer.algorithm == MceAlgorithm::Winograd,
-                     pass.kernel.blockWidth,
-                     pass.kernel.blockHeight,
+                     kernel.blockWidth,
+                     kernel.blockHeight,
                      rows,
                      pass.mceWidth,
                      channels};
@@ -61,37 +71,46 @@ uint64_t mceCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int
   return mceCycles(variant, work, filters);
 }
 
-uint64_t pleCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels) {
+uint64_t pleCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
+                     int32_t channels) {
   const int32_t width = pass.kind == PassKind::Mce ? pass.mceWidth : pass.inputs[0].width;
-  return pleCycles(variant, pass.kernel, {rows, width, channels, outputRows(pass, rows), pass.output.width});
+  return pleCycles(variant, kernel, {rows, width, channels, outputRows(pass, rows), pass.output.width});
 }
 
-void chooseKernel(Pass& pass, const Variant& variant) {
+PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels) {
+  PleKernel fastest = pass.kernel;
+  std::pair<uint64_t, uint64_t> least(UINT64_MAX, 0);
+  for (const PleKernel& kernel : pass.kernels) {
+    const auto cycles = cyclesOf(pass, kernel, variant, rows, channels);
+    if (cycles >= least) continue;
+    least = cycles;
+    fastest = kernel;
+  }
+  return fastest;
+}
+
+void chooseAlgorithm(Pass& pass, const Variant& variant) {
   if (pass.kind != PassKind::Mce || pass.weights.operation == MceOperation::FullyConnected) return;
   LayerWeights& layer = pass.weights;
   const std::vector<PleKernel> kernels = kernelsLike(pass.kernel, *variant.kernels, pass.mceWidth);
-  std::pair<uint64_t, uint64_t> least(UINT64_MAX, 0);
+  uint64_t least = UINT64_MAX;
   MceAlgorithm algorithm = layer.algorithm;
-  PleKernel chosen = pass.kernel;
   for (MceAlgorithm some : {MceAlgorithm::Direct, MceAlgorithm::Winograd}) {
     if (some == MceAlgorithm::Winograd && !mayBeWinograd(pass)) continue;
     layer.algorithm = some;
     for (const PleKernel& kernel : kernels) {
       if (!fitsAccumulators(layer, kernel)) continue;
-      pass.kernel = kernel;
-      const uint64_t mce = mceCyclesOf(pass, variant, pass.mceHeight, pass.mceChannels);
-      const uint64_t ple = pleCyclesOf(pass, variant, pass.mceHeight, pass.mceChannels);
-      // Both run side by side. Of what is as fast, the first: direct, whose arithmetic leaves no question.
-      const std::pair<uint64_t, uint64_t> cycles(std::max({mce, ple, kLeastOfStripe}), mce + ple);
-      const bool better = some == algorithm ? cycles < least : cycles.first < least.first;
-      if (!better) continue;
+      // Of what is as fast, the first: direct, whose arithmetic leaves no question.
+      const uint64_t cycles = cyclesOf(pass, kernel, variant, pass.mceHeight, pass.mceChannels).first;
+      if (cycles >= least) continue;
       least = cycles;
       algorithm = some;
-      chosen = kernel;
     }
   }
   layer.algorithm = algorithm;
-  pass.kernel = chosen;
+  std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(pass.kernels),
+               [&layer](const PleKernel& kernel) { return fitsAccumulators(layer, kernel); });
+  pass.kernel = fastestKernel(pass, variant, pass.mceHeight, pass.mceChannels);
 }
 
 }  // namespace carina::ethosn::compiler

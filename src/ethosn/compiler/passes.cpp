@@ -50,7 +50,9 @@ FeatureMap PassMaker::wholeMap(int32_t storage, const TensorInfo& info) const {
 FeatureMap PassMaker::newMap(int32_t tensor, const std::string& name) {
   const TensorInfo& of = info(tensor);
   const auto size = [&of](size_t dim) { return static_cast<int32_t>(of.shape[dim]); };
-  const Layout layout = asRows_[static_cast<size_t>(tensor)] ? Layout::Nhwc : Layout::Nhwcb;
+  // Of one pixel bricks would be 64 times as large.
+  const bool pixel = size(1) == 1 && size(2) == 1;
+  const Layout layout = pixel || asRows_[static_cast<size_t>(tensor)] ? Layout::Nhwc : Layout::Nhwcb;
   return wholeMap(addStorage(Storage::Kind::Intermediate, layout, size(1), size(2), size(3), name), of);
 }
 
@@ -245,8 +247,6 @@ Status PassMaker::fullyConnected(const NetworkOperation& operation) {
                            ? divideUp(layer.inputs, 16)
                            : roundUp(layer.inputs, kVectorProductInputs) / kVectorProductInputs * 16;
   pass.output = newMap(operation.outputs[0], operation.name);
-  // A row of channels lies in DRAM as it is used next.
-  list_.storages.back().layout = Layout::Nhwc;
   pass.subTop = pass.subLeft = {0};
   pass.mceHeight = pass.mceWidth = 8;
   pass.mceChannels = layer.outputs;
@@ -301,7 +301,7 @@ Status PassMaker::pooling(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   const FeatureMap in = map(operation.inputs[0]);
   const PleSignedness sign = signednessOf(in.isSigned);
-  if (op.pooling == PoolingType::Max && op.stride.x == 1) {
+  if (op.op == Operator::Pooling && op.pooling == PoolingType::Max && op.stride.x == 1) {
     slidingMaximum(operation);
     return {};
   }

@@ -184,6 +184,7 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   plan.channelsOutside = cut.channelsOutside;
   plan.rowStripes = divideUp(allRows(), cut.rows);
   plan.channelStripes = divideUp(allChannels(), cut.channels);
+  plan.kernel = fastestKernel(pass_, variant_, cut.rows, cut.channels);
   plan.stays = stays_;
   const bool mixes = mixesChannels(pass_);
   const Needs needs = reach(pass_);
@@ -305,11 +306,11 @@ PassWork Planner::workOf(const Plan& plan) const {
   }
   if (pass_.kind == PassKind::Mce) {
     work.mceStripes = stripes;
-    work.mceCycles = mceCyclesOf(pass_, variant_, plan.rows, plan.channels) * stripes;
+    work.mceCycles = mceCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels) * stripes;
   }
   if (pass_.kind != PassKind::Copy) {
     work.pleStripes = stripes;
-    work.pleCycles = pleCyclesOf(pass_, variant_, plan.rows, plan.channels) * stripes;
+    work.pleCycles = pleCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels) * stripes;
     work.pleOverhead = pleStripeOverhead(pass_.kernel.operation);
   }
   // A ring without a free slot is filled when the stripe is done: nothing runs beside that.

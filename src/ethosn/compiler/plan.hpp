@@ -25,6 +25,7 @@ struct Plan {
   int32_t rowStripes = 1, channelStripes = 1;
   int32_t inputRowStripes = 1;
   bool channelsOutside = false;  // the loop over channels is the outer one
+  PleKernel kernel;              // in the blocks that are the fastest for such stripes
   bool needsAbove = false, needsBelow = false;
   std::vector<TilePlan> inputs;
   TilePlan weights, output;
@@ -99,12 +100,18 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant);
 /// Bytes in a bank between neighbouring 8x8 groups of a stripe.
 int64_t groupStride(int32_t channels, const Variant& variant);
 
-/// Cycles of MCE and PLE for a stripe of so many rows and channels of what the MCE makes (PLE: of the input).
-uint64_t mceCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);
-uint64_t pleCyclesOf(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);
+/// Cycles of MCE and PLE for a stripe of so many rows and channels of what the MCE makes (PLE: of the input),
+/// with one of the pass's kernels.
+uint64_t mceCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
+                     int32_t channels);
+uint64_t pleCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
+                     int32_t channels);
 
-/// Chooses the blocks of the pass's PLE kernel, and Winograd's algorithm where that is faster.
-void chooseKernel(Pass& pass, const Variant& variant);
+/// Finds the kernels that the pass can take, and chooses Winograd's algorithm where that is faster.
+void chooseAlgorithm(Pass& pass, const Variant& variant);
+
+/// Of the pass's kernels the fastest for a stripe of so many rows and channels of what the MCE makes.
+PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);
 
 /// The cut of least cycles by the measure of cost/metric.hpp. Resident inputs may be cut in rows only. With
 /// `stays` the output is to stay in SRAM; fails where it cannot.

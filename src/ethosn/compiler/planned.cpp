@@ -32,7 +32,7 @@ class Planned {
       for (const FeatureMap& in : pass.inputs)
         readers_[static_cast<size_t>(in.storage)].push_back({&pass, &in});
     }
-    for (Pass& pass : passes) chooseKernel(pass, *target_.variant);
+    for (Pass& pass : passes) chooseAlgorithm(pass, *target_.variant);
     forms_.resize(passes.size());
     for (size_t i = 0; i < passes.size();) {
       CARINA_TRY(const size_t count, planNext(passes, i));

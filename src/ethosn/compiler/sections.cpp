@@ -101,7 +101,7 @@ class SectionPlanner {
   int64_t placeKernels(std::vector<Plan>& plans) const {
     std::vector<PleKernel> kernels;
     for (size_t k = 0; k < plans.size(); ++k) {
-      const PleKernel& kernel = members_[k].pass->kernel;
+      const PleKernel& kernel = plans[k].kernel;
       const auto found = std::find(kernels.begin(), kernels.end(), kernel);
       plans[k].kernelPlace = static_cast<int32_t>(found - kernels.begin());
       if (found == kernels.end()) kernels.push_back(kernel);
