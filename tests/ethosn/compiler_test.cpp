@@ -325,6 +325,17 @@ TEST(EthosNCompiler, LargeMapsAreHandedOnInStripes) {
       0, 32 * 1024);
 }
 
+// The first map would find room in SRAM whole, but then the next two go through DRAM.
+TEST(EthosNCompiler, AMapThatCouldStayIsHandedOnWhereThatSavesOthers) {
+  NetworkBuilder b(DataType::S8, 3);
+  const int32_t strided = b.convolution(b.input(224, 224, 3), 3, 3, 32, 2, kOne);
+  b.output(b.convolution(b.depthwise(strided, 3, 1, kOne), 1, 1, 16));
+  const Result<CompiledNetwork> compiled =
+      compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-4tops-4ple")));
+  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+  EXPECT_TRUE(compiled->intermediates.empty());
+}
+
 // The assumption about it is named by a run.
 TEST(EthosNCompiler, WinogradWhereItIsFaster) {
   const auto assumes = [](uint32_t size, uint32_t channels) {

@@ -137,7 +137,7 @@ CompiledPass describe(const Pass& pass, const Plan& plan, uint32_t firstAgent, u
   out.outputBytes = elementsOf(pass.output);
   out.outputStays = !plan.stored;
   out.weightBytes = pass.weights.weights.size();
-  out.streamBytes = plan.encoded.bytes.size();
+  if (plan.encoded != nullptr) out.streamBytes = plan.encoded->bytes.size();
   if (pass.kind == PassKind::Mce) {
     out.mce = pass.weights.operation == MceOperation::Depthwise        ? "depthwise"
               : pass.weights.operation == MceOperation::FullyConnected ? "vector_product"
@@ -157,8 +157,8 @@ bool addWeights(const PlannedPasses& planned, size_t pass, uint32_t id, Compiled
   const auto append = [&out](const EncodedWeights& encoded) {
     out.constantDma.insert(out.constantDma.end(), encoded.bytes.begin(), encoded.bytes.end());
   };
-  append(plan.encoded);
-  for (size_t with : plan.together) append(planned.plans[with].encoded);
+  append(*plan.encoded);
+  for (size_t with : plan.together) append(*planned.plans[with].encoded);
   out.dmaBuffers.push_back(
       {id, offset, static_cast<uint32_t>(out.constantDma.size()) - offset, planned.list.passes[pass].name});
   return true;

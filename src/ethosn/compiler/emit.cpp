@@ -504,7 +504,7 @@ Status Emitter::loadWeights(const Stripe& stripe) {
         DmaCommand load;
         load.type = CommandType::LoadWeightStripe;
         load.agent = now_->weightAgent;
-        load.dramOffset = static_cast<uint32_t>(now_->plan->encoded.offset(stripe.channel, 0));
+        load.dramOffset = static_cast<uint32_t>(now_->plan->encoded->offset(stripe.channel, 0));
         load.sramAddress = sram_address::kBytes.of(address);
         load.emcs = (1U << variant_.banks()) - 1;
         load.totalBytes = bytesField(now_->plan->weightLoadBytes());

@@ -87,7 +87,8 @@ struct Pass {
   int32_t upscale() const { return resampling == Resampling::None ? 1 : 2; }
   // Ple
   PleKernel kernel;
-  std::vector<PleKernel> kernels;  // that do what `kernel` does, in all blocks: of an MCE pass, a plan takes one
+  std::vector<PleKernel>
+      kernels;  // that do what `kernel` does, in all blocks: of an MCE pass, a plan takes one
   std::array<PleScale, 2> scales;
   std::array<int32_t, 2> pleZeroPoints{};   // of what the kernel takes
   int32_t poolPadBefore = 0, poolSize = 0;  // MaxPool1d

@@ -98,7 +98,6 @@ class Planner {
   int64_t weightBankBytes(int32_t channels) const;
   bool place(Plan& plan) const;
   Transfers inputTransfers(const Plan& plan) const;
-  Result<const EncodedWeights*> encoded(int32_t channels);
 
   int32_t allRows() const { return pass_.kind == PassKind::Mce ? pass_.mceHeight : pass_.inputs[0].height; }
   int32_t allChannels() const {
@@ -220,8 +219,8 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
 int64_t Planner::weightBankBytes(int32_t channels) const {
   const auto exact = std::find_if(weights_.begin(), weights_.end(),
                                   [&](const auto& form) { return form.first == channels; });
-  if (exact != weights_.end()) return exact->second.bankBytes;
-  return weights_.front().second.bankBytes * channels / allChannels() / 16 * 16 + 32;
+  if (exact != weights_.end()) return exact->second->bankBytes;
+  return weights_.front().second->bankBytes * channels / allChannels() / 16 * 16 + 32;
 }
 
 /// Rings of as many slots as there is room for: the more, the more is loaded ahead, and the less again.
@@ -341,16 +340,6 @@ std::optional<Plan> Planner::rowsOnly(int32_t rows, bool generous) const {
   return plan;
 }
 
-Result<const EncodedWeights*> Planner::encoded(int32_t channels) {
-  for (const auto& [stripe, form] : weights_) {
-    if (stripe == channels) return &form;
-  }
-  CARINA_TRY(EncodedWeights form,
-             encodeWeights(pass_.weights, variant_, {channels, roundUp(pass_.weights.inputs, 1024)}));
-  weights_.emplace_back(channels, std::move(form));
-  return &weights_.back().second;
-}
-
 Result<std::optional<Planner::Candidate>> Planner::best() {
   std::optional<Candidate> best;
   for (const Cut& cut : cuts()) {
@@ -363,7 +352,8 @@ Result<std::optional<Planner::Candidate>> Planner::best() {
 Result<Plan> Planner::plan() {
   const bool weighted = pass_.kind == PassKind::Mce;
   if (weighted && weights_.empty()) {
-    if (auto form = encoded(allChannels()); !form.ok()) return std::move(form).error();
+    if (auto form = weightsOf(pass_, variant_, allChannels(), weights_); !form.ok())
+      return std::move(form).error();
   }
   // Until the best cut is one whose weights have been encoded, and their sizes are known.
   for (;;) {
@@ -372,9 +362,8 @@ Result<Plan> Planner::plan() {
     Plan& plan = found->plan;
     if (!weighted) return std::move(plan);
     const size_t forms = weights_.size();
-    CARINA_TRY(const EncodedWeights* form, encoded(plan.channels));
+    CARINA_TRY(plan.encoded, weightsOf(pass_, variant_, plan.channels, weights_));
     if (weights_.size() != forms) continue;
-    plan.encoded = *form;
     return std::move(plan);
   }
   return fail(Code::DoesNotFit, "no stripe of {}x{}x{} fits the {} bytes of SRAM", pass_.inputs[0].height,
@@ -449,6 +438,17 @@ BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height,
   out.rowByRow = allChannels || out.strided;
   out.inOne = (out.rowByRow && (wide || out.rows == 1)) || (out.rows == 1 && out.columns == 1);
   return out;
+}
+
+Result<std::shared_ptr<const EncodedWeights>> weightsOf(const Pass& pass, const Variant& variant,
+                                                        int32_t channels, WeightForms& forms) {
+  for (const auto& [stripe, form] : forms) {
+    if (stripe == channels) return form;
+  }
+  CARINA_TRY(EncodedWeights form,
+             encodeWeights(pass.weights, variant, {channels, roundUp(pass.weights.inputs, 1024)}));
+  forms.emplace_back(channels, std::make_shared<const EncodedWeights>(std::move(form)));
+  return forms.back().second;
 }
 
 Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,

@@ -2,6 +2,7 @@
 // How a pass is cut into stripes that fit SRAM, and where its tiles lie.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -29,7 +30,7 @@ struct Plan {
   bool needsAbove = false, needsBelow = false;
   std::vector<TilePlan> inputs;
   TilePlan weights, output;
-  EncodedWeights encoded;
+  std::shared_ptr<const EncodedWeights> encoded;  // none: no MCE
   /// Weights of passes behind this one that come with its own, in one transfer, behind them in SRAM.
   std::vector<size_t> together;
   int64_t togetherBytes = 0;
@@ -45,7 +46,7 @@ struct Plan {
   PassWork work;        // as far as it is known without running: with the output stored or staying
 
   int32_t stripes() const { return rowStripes * channelStripes; }
-  int64_t weightLoadBytes() const { return encoded.stripeBytes + togetherBytes; }
+  int64_t weightLoadBytes() const { return encoded->stripeBytes + togetherBytes; }
 };
 
 /// What SRAM holds while a pass runs. A whole map is a tile of one slot.
@@ -74,7 +75,11 @@ class TileRoom {
 
 /// Weights of one pass, encoded for several numbers of channels per stripe: what was encoded once is used
 /// again by the next attempt to plan the pass.
-using WeightForms = std::vector<std::pair<int32_t, EncodedWeights>>;
+using WeightForms = std::vector<std::pair<int32_t, std::shared_ptr<const EncodedWeights>>>;
+
+/// The weights of an MCE pass for so many channels of its output per stripe.
+Result<std::shared_ptr<const EncodedWeights>> weightsOf(const Pass& pass, const Variant& variant,
+                                                        int32_t channels, WeightForms& forms);
 
 /// How rows of a map, of all columns and some channels, lie in DRAM.
 struct BoxLayout {

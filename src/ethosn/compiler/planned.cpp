@@ -2,6 +2,8 @@
 #include "ethosn/compiler/planned.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <memory>
 
 #include "ethosn/compiler/sections.hpp"
 
@@ -20,81 +22,200 @@ uint64_t transferCycles(const FeatureMap& map) {
   return stripesCycles(bytes / kDmaBytesPerCycle, 1);
 }
 
+/// A pass, and how it runs.
+struct Step {
+  const Pass* pass = nullptr;
+  Plan plan;
+};
+
+/// The steps that were taken last, and those in front of them: states share what they have in common.
+struct Way {
+  std::shared_ptr<const Way> before;
+  std::vector<Step> steps;
+};
+
+/// A map that a pass left in SRAM for later ones.
+struct Kept {
+  FeatureMap map;
+  TilePlan tile;
+  size_t producer;  // step
+  // Readers that are still to come, and those of them that would take it from SRAM.
+  size_t readersLeft, takersLeft;
+};
+
+/// Passes, one behind the other, whose weights can come in one transfer.
+struct Together {
+  int64_t peak = 0;       // bytes of a bank that anything but the weights takes
+  int64_t bankBytes = 0;  // of the weights
+  int64_t loadBytes = 0;
+  size_t loads = 0;
+
+  /// Whether the pass runs beside the others and, where it has weights, they come with theirs.
+  bool joins(const Pass& pass, const Plan& plan, int64_t top) {
+    const bool alone = plan.chained < 0 && !plan.handed;  // sections have theirs together anyway
+    const bool weighted = pass.kind == PassKind::Mce;
+    const int64_t room = std::max(peak, plan.peak), own = weighted ? plan.encoded->bankBytes : 0;
+    if (!alone || (weighted && !isOneShortLoad(plan)) || room + bankBytes + own > top) return false;
+    peak = room;
+    bankBytes += own;
+    if (weighted) loadBytes += plan.encoded->stripeBytes;
+    loads += weighted ? 1 : 0;
+    return true;
+  }
+  uint64_t cycles() const {
+    return stripesCycles(static_cast<uint64_t>(loadBytes) / kDmaBytesPerCycle, loads > 0 ? 1 : 0);
+  }
+
+ private:
+  /// Shorter than the least time of a transfer.
+  static bool isOneShortLoad(const Plan& plan) {
+    const auto bytes = static_cast<uint64_t>(plan.encoded->stripeBytes);
+    return plan.channelStripes == 1 && bytes / kDmaBytesPerCycle + kStripeOverhead < kLeastOfStripe;
+  }
+};
+
+/// The first passes, planned in one of the ways that were tried.
+struct State {
+  std::shared_ptr<const Way> way;
+  std::vector<Kept> kept;
+  std::vector<bool> stored;  // whether the output is in DRAM, by step
+  Together together;         // the last of the passes
+  uint64_t cost = 0;         // cycles of all steps
+  uint64_t ahead = 0;        // cycles that later passes take to load maps that could have stayed in SRAM
+
+  uint64_t total() const { return cost + ahead; }
+  /// Whether SRAM holds the same: then the cheaper one is better, whatever comes.
+  bool keepsTheSame(const State& other) const {
+    return std::equal(kept.begin(), kept.end(), other.kept.begin(), other.kept.end(),
+                      [](const Kept& a, const Kept& b) {
+                        return a.map.storage == b.map.storage && a.tile.address == b.tile.address;
+                      });
+  }
+};
+
+/// A beam search: pass by pass, each in every form that the planner has for it (output to stay in SRAM or
+/// not, beside what SRAM holds or without it, alone or in a section with those behind it), from the best few
+/// states that the passes in front can be left in.
 class Planned {
  public:
-  Planned(PassList list, const Target& target) : list_(std::move(list)), target_(target) {}
-
-  Result<PlannedPasses> plan() {
-    std::vector<Pass> passes = std::move(list_.passes);
+  Planned(PassList list, const Target& target)
+      : list_(std::move(list)), target_(target), passes_(std::move(list_.passes)) {
     list_.passes.clear();
     readers_.assign(list_.storages.size(), {});
-    for (const Pass& pass : passes) {
+    made_.assign(list_.storages.size(), nullptr);
+    for (Pass& pass : passes_) {
+      chooseAlgorithm(pass, *target_.variant);
       for (const FeatureMap& in : pass.inputs)
         readers_[static_cast<size_t>(in.storage)].push_back({&pass, &in});
+      const auto made = static_cast<size_t>(pass.output.storage);
+      if (pass.kind != PassKind::Copy && pass.output.isWhole() &&
+          list_.storages[made].kind == Storage::Kind::Intermediate)
+        made_[made] = &pass.output;
     }
-    for (Pass& pass : passes) chooseAlgorithm(pass, *target_.variant);
-    forms_.resize(passes.size());
-    for (size_t i = 0; i < passes.size();) {
-      CARINA_TRY(const size_t count, planNext(passes, i));
-      for (size_t end = i + count; i < end; ++i) forms_[i] = {};
+  }
+
+  Result<PlannedPasses> plan() {
+    forms_.resize(passes_.size());
+    states_.resize(passes_.size() + 1);
+    states_[0].emplace_back();
+    for (size_t at = 0; at < passes_.size(); ++at) {
+      const std::vector<State> states = std::move(states_[at]);
+      std::optional<Error> problem;
+      for (const State& state : states) {
+        tryAlone(state, at, problem);
+        trySections(state, at);
+      }
+      const bool reached = std::any_of(states_.begin() + static_cast<std::ptrdiff_t>(at) + 1, states_.end(),
+                                       [](const std::vector<State>& some) { return !some.empty(); });
+      if (!reached) {
+        if (passes_[at].kind == PassKind::Copy) return std::move(*problem);
+        CARINA_RETURN_IF_ERROR(planOnBricks(states.front(), at));
+      }
+      forms_[at] = {};
     }
+    takeSteps(states_.back().front());
     loadWeightsTogether();
     return PlannedPasses{std::move(list_), std::move(plans_)};
   }
 
  private:
-  /// A map that a pass left in SRAM for later ones.
-  struct Kept {
-    FeatureMap map;
-    TilePlan tile;
-    size_t producer;     // pass
-    size_t readersLeft;  // passes that are still to be planned
-  };
   struct Reader {
     const Pass* pass;
     const FeatureMap* map;
   };
-  /// What of SRAM a plan does without.
-  enum class Evicted : uint8_t { Nothing, Others, All };
-  struct Choice {
-    Plan plan;
-    uint64_t cost = UINT64_MAX;
-    Evicted evicted = Evicted::Nothing;
-    std::vector<size_t> storages;  // of what the pass takes from SRAM, unless evicted
-  };
 
-  /// Readers take from SRAM what the plan says, everything else must be in DRAM.
-  void push(Pass pass, Plan plan) {
-    for (size_t i = 0; i < pass.inputs.size(); ++i) {
-      for (Kept& kept : kept_) {
-        if (kept.map.storage != pass.inputs[i].storage) continue;
-        if (!plan.resident[i]) plans_[kept.producer].stored = true;
-        --kept.readersLeft;
-      }
+  /// Of a state, as many go on as this.
+  static constexpr size_t kWidth = 4;
+
+  void reach(size_t at, State state) {
+    std::vector<State>& states = states_[at];
+    const auto same = std::find_if(states.begin(), states.end(),
+                                   [&state](const State& other) { return other.keepsTheSame(state); });
+    if (same != states.end()) {
+      if (same->total() <= state.total()) return;
+      states.erase(same);
     }
-    std::erase_if(kept_, [](const Kept& kept) { return kept.readersLeft == 0; });
-    plan.stored = !plan.stays && !plan.handed;
-    if (plan.stays) {
-      const TilePlan whole{plan.output.address, plan.output.slotBytes * plan.output.slots, 1};
-      kept_.push_back({pass.output, whole, plans_.size(), readersOf(pass.output).size()});
-    }
-    list_.passes.push_back(std::move(pass));
-    plans_.push_back(std::move(plan));
+    const auto behind =
+        std::upper_bound(states.begin(), states.end(), state,
+                         [](const State& a, const State& b) { return a.total() < b.total(); });
+    states.insert(behind, std::move(state));
+    if (states.size() > kWidth) states.pop_back();
   }
 
   const std::vector<Reader>& readersOf(const FeatureMap& map) const {
     return readers_[static_cast<size_t>(map.storage)];
   }
 
-  /// Passes that would take the output from SRAM.
+  /// Whether the pass would take the input from SRAM, had it been left there.
+  bool isTaker(const Pass& pass, const FeatureMap& in) const {
+    const FeatureMap* made = made_[static_cast<size_t>(in.storage)];
+    return made != nullptr && takesFromSram(pass, in, *made);
+  }
+
   size_t takers(const Pass& pass) const {
-    const Storage& storage = list_.storages[static_cast<size_t>(pass.output.storage)];
-    if (pass.kind == PassKind::Copy || !pass.output.isWhole() || storage.kind != Storage::Kind::Intermediate)
-      return 0;
     const std::vector<Reader>& readers = readersOf(pass.output);
-    return static_cast<size_t>(std::count_if(readers.begin(), readers.end(), [&pass](const Reader& reader) {
-      return takesFromSram(*reader.pass, *reader.map, pass.output);
+    return static_cast<size_t>(std::count_if(readers.begin(), readers.end(), [this](const Reader& reader) {
+      return isTaker(*reader.pass, *reader.map);
     }));
+  }
+
+  static void store(State& state, const Kept& kept) {
+    if (state.stored[kept.producer]) return;
+    state.stored[kept.producer] = true;
+    state.cost += transferCycles(kept.map);
+  }
+
+  /// Adds passes that run at the same time. Readers take from SRAM what the plan says, everything else must
+  /// be in DRAM.
+  void push(State& state, std::vector<Step> steps) const {
+    for (const Step& step : steps) {
+      const Pass& pass = *step.pass;
+      const Plan& plan = step.plan;
+      for (size_t i = 0; i < pass.inputs.size(); ++i) {
+        const FeatureMap& in = pass.inputs[i];
+        const auto kept = std::find_if(state.kept.begin(), state.kept.end(),
+                                       [&in](const Kept& k) { return k.map.storage == in.storage; });
+        if (kept != state.kept.end()) {
+          if (!plan.resident[i]) store(state, *kept);
+          --kept->readersLeft;
+          if (isTaker(pass, in)) --kept->takersLeft;
+        } else if (plan.chained != static_cast<int32_t>(i) && isTaker(pass, in)) {
+          state.ahead -= std::min(state.ahead, transferCycles(in));
+        }
+      }
+      std::erase_if(state.kept, [](const Kept& kept) { return kept.readersLeft == 0; });
+      const size_t takersLeft = takers(pass);
+      if (plan.stays) {
+        const TilePlan whole{plan.output.address, plan.output.slotBytes * plan.output.slots, 1};
+        state.kept.push_back(
+            {pass.output, whole, state.stored.size(), readersOf(pass.output).size(), takersLeft});
+      } else if (!plan.handed) {
+        state.ahead += takersLeft * transferCycles(pass.output);
+      }
+      state.stored.push_back(!plan.stays && !plan.handed);
+      state.cost += costOf(loadedTogether(state, step));
+    }
+    state.way = std::make_shared<const Way>(Way{state.way, std::move(steps)});
   }
 
   static bool isResident(const Kept& kept, const std::vector<size_t>& storages) {
@@ -102,28 +223,19 @@ class Planned {
   }
 
   /// What is kept goes to DRAM for those that still need it.
-  void evict(const std::vector<size_t>& residentStorages) {
-    std::erase_if(kept_, [&](const Kept& kept) {
-      if (isResident(kept, residentStorages)) return false;
-      plans_[kept.producer].stored = true;
-      return true;
-    });
-  }
-
-  /// Cycles that it costs later to have evicted what is not resident.
-  uint64_t evictionCycles(const std::vector<size_t>& residentStorages) const {
-    uint64_t cycles = 0;
-    for (const Kept& kept : kept_) {
+  static void evict(State& state, const std::vector<size_t>& residentStorages) {
+    for (const Kept& kept : state.kept) {
       if (isResident(kept, residentStorages)) continue;
-      cycles += transferCycles(kept.map) * (kept.readersLeft + (plans_[kept.producer].stored ? 0 : 1));
+      store(state, kept);
+      state.ahead += kept.takersLeft * transferCycles(kept.map);
     }
-    return cycles;
+    std::erase_if(state.kept, [&](const Kept& kept) { return !isResident(kept, residentStorages); });
   }
 
   /// Inputs that an earlier pass left in SRAM just as this one needs them.
-  Occupied occupiedFor(const Pass& pass, std::vector<size_t>& storages) const {
+  static Occupied occupiedFor(const State& state, const Pass& pass, std::vector<size_t>& storages) {
     Occupied out;
-    for (const Kept& kept : kept_) {
+    for (const Kept& kept : state.kept) {
       bool used = false;
       for (size_t i = 0; i < pass.inputs.size(); ++i) {
         if (!takesFromSram(pass, pass.inputs[i], kept.map)) continue;
@@ -139,58 +251,54 @@ class Planned {
     return out;
   }
 
-  void consider(const Pass& pass, const Occupied& occupied, Evicted evicted, uint64_t evictions,
-                WeightForms& weights, Choice& best, std::optional<Error>& problem) const {
-    const uint64_t readers = takers(pass);
+  /// In SRAM as it is occupied, when all but the residents is evicted where `evicts`.
+  void tryAlone(const State& state, size_t at, const Occupied& occupied, const std::vector<size_t>& residents,
+                bool evicts, std::optional<Error>& problem) {
+    const Pass& pass = passes_[at];
     for (bool stays : {true, false}) {
-      if (stays && readers == 0) continue;
-      Result<Plan> plan = planPass(pass, list_, target_, weights, occupied, stays);
+      if (stays && takers(pass) == 0) continue;
+      Result<Plan> plan = planPass(pass, list_, target_, forms_[at], occupied, stays);
       if (!plan.ok()) {
         if (!stays) problem = std::move(plan).error();
         continue;
       }
-      const uint64_t later = stays ? 0 : readers * transferCycles(pass.output);
-      const uint64_t cost = costOf(plan->work) + evictions + later;
-      if (cost < best.cost) best = {std::move(*plan), cost, evicted, {}};
+      State next = state;
+      if (evicts) evict(next, residents);
+      push(next, {{&pass, std::move(*plan)}});
+      reach(at + 1, std::move(next));
     }
   }
 
-  /// With everything that SRAM holds, without what only later passes need, with SRAM to itself: whichever
-  /// costs least, what it costs later passes included.
-  Choice choose(const Pass& pass, WeightForms& weights, std::optional<Error>& problem) const {
-    std::vector<size_t> storages;
-    Occupied occupied = occupiedFor(pass, storages);
-    Choice best;
-    consider(pass, occupied, Evicted::Nothing, 0, weights, best, problem);
+  /// With everything that SRAM holds, without what only later passes need, with SRAM to itself.
+  void tryAlone(const State& state, size_t at, std::optional<Error>& problem) {
+    std::vector<size_t> residents;
+    Occupied occupied = occupiedFor(state, passes_[at], residents);
+    tryAlone(state, at, occupied, residents, false, problem);
     if (!occupied.others.empty()) {
       occupied.others.clear();
-      consider(pass, occupied, Evicted::Others, evictionCycles(storages), weights, best, problem);
+      tryAlone(state, at, occupied, residents, true, problem);
     }
-    if (!occupied.residents.empty())
-      consider(pass, {}, Evicted::All, evictionCycles({}), weights, best, problem);
-    best.storages = std::move(storages);
-    return best;
+    if (!occupied.residents.empty()) tryAlone(state, at, {}, {}, true, problem);
   }
 
-  /// Gives how many passes have been planned: one, or a section.
-  Result<size_t> planNext(std::vector<Pass>& passes, size_t at) {
-    Pass& pass = passes[at];
-    std::optional<Error> problem;
-    Choice best = choose(pass, forms_[at], problem);
-    if (best.cost == UINT64_MAX) {
-      if (pass.kind == PassKind::Copy) return std::move(*problem);
-      evict({});
-      CARINA_RETURN_IF_ERROR(planOnBricks(pass));
-      return 1;
+  /// What the step does but for weights that come with those of the passes in front: they make that load
+  /// longer.
+  PassWork loadedTogether(State& state, const Step& step) const {
+    const uint64_t before = state.together.cycles();
+    const bool first = state.together.loads == 0;
+    if (!state.together.joins(*step.pass, step.plan, roomForWeights())) {
+      state.together = {};
+      if (!state.together.joins(*step.pass, step.plan, roomForWeights())) state.together = {};
+      return step.plan.work;
     }
-    if (!best.plan.stays) {
-      if (const size_t count = planSectionAt(passes, at, best.plan)) return count;
-    }
-    if (best.evicted == Evicted::Others) evict(best.storages);
-    if (best.evicted == Evicted::All) evict({});
-    push(std::move(pass), std::move(best.plan));
-    return 1;
+    PassWork work = step.plan.work;
+    if (first || step.pass->kind != PassKind::Mce) return work;
+    work.weights = {};
+    state.cost += state.together.cycles() - before;
+    return work;
   }
+
+  int64_t roomForWeights() const { return target_.bankBytes() - kPleKernelMaxBytes; }
 
   static uint64_t costOf(const PassWork& work) {
     constexpr uint64_t kHidden = 64;  // traffic that something else hides counts a little
@@ -198,11 +306,11 @@ class Planned {
   }
 
   /// How many passes from `at` on can hand each other their maps.
-  size_t chainFrom(const std::vector<Pass>& passes, size_t at) const {
+  size_t chainFrom(size_t at) const {
     constexpr size_t kLongest = 8;
     size_t length = 1;
-    while (length < kLongest && at + length < passes.size()) {
-      const Pass &first = passes[at + length - 1], &second = passes[at + length];
+    while (length < kLongest && at + length < passes_.size()) {
+      const Pass &first = passes_[at + length - 1], &second = passes_[at + length];
       const bool vector =
           second.kind == PassKind::Mce && second.weights.operation == MceOperation::FullyConnected;
       if (vector || !chainedInput(first, second, list_) || readersOf(first.output).size() != 1) break;
@@ -211,94 +319,67 @@ class Planned {
     return length;
   }
 
-  /// What the passes cost one by one, the first by its plan: with what is after them up to each length.
-  std::vector<uint64_t> costsOneByOne(const std::vector<Pass>& passes, size_t at, size_t length,
-                                      const Plan& first) {
-    std::vector<uint64_t> costs;
-    uint64_t sum = 0;
-    std::optional<TilePlan> left;
-    for (size_t k = 0; k < length; ++k) {
-      const Pass& pass = passes[at + k];
-      Choice best;
-      std::optional<Error> problem;
-      if (k > 0) {
-        Occupied occupied;
-        if (left)
-          occupied.residents.push_back(
-              {static_cast<size_t>(*chainedInput(passes[at + k - 1], pass, list_)), *left});
-        consider(pass, occupied, Evicted::Nothing, 0, forms_[at + k], best, problem);
-        if (left)
-          consider(pass, {}, Evicted::All, 2 * transferCycles(passes[at + k - 1].output), forms_[at + k],
-                   best, problem);
-        if (best.cost == UINT64_MAX) break;
-      }
-      const Plan& plan = k == 0 ? first : best.plan;
-      left = std::nullopt;
-      if (plan.stays) left = TilePlan{plan.output.address, plan.output.slotBytes * plan.output.slots, 1};
-      sum += costOf(plan.work);
-      costs.push_back(sum + (plan.stays ? 0 : takers(pass) * transferCycles(pass.output)));
-    }
-    return costs;
-  }
-
   /// The passes as members of a section, with what SRAM holds for them, or with SRAM to itself but for the
-  /// maps that they read.
-  std::vector<SectionMember> membersOf(const std::vector<Pass>& passes, size_t at, size_t length, bool others,
+  /// maps that they read. Fewer where the weights of one cannot be encoded whole.
+  std::vector<SectionMember> membersOf(const State& state, size_t at, size_t length, bool others,
                                        std::vector<size_t>& storages) {
     std::vector<SectionMember> out;
-    for (size_t k = 0; k < length; ++k) {
-      const Pass& pass = passes[at + k];
-      SectionMember member{&pass, occupiedFor(pass, storages), nullptr};
+    for (size_t k = at; k < at + length; ++k) {
+      const Pass& pass = passes_[k];
+      SectionMember member{&pass, occupiedFor(state, pass, storages), nullptr};
       member.occupied.others.clear();
       if (pass.kind == PassKind::Mce) {
-        for (const auto& [channels, form] : forms_[at + k]) {
-          if (channels == pass.mceChannels) member.weights = &form;
-        }
+        auto weights = weightsOf(pass, *target_.variant, pass.mceChannels, forms_[k]);
+        if (!weights) break;
+        member.weights = std::move(*weights);
       }
       out.push_back(std::move(member));
     }
-    for (const Kept& kept : kept_) {
+    for (const Kept& kept : state.kept) {
       if (!others || isResident(kept, storages)) continue;
       for (SectionMember& member : out) member.occupied.others.push_back(kept.tile);
     }
     return out;
   }
 
-  /// Plans a section where that saves something over one pass after the other; gives its length, or 0.
-  size_t planSectionAt(std::vector<Pass>& passes, size_t at, const Plan& first) {
-    const size_t longest = chainFrom(passes, at);
-    if (longest < 2) return 0;
-    const std::vector<uint64_t> alone = costsOneByOne(passes, at, longest, first);
-    SectionPlan best;
-    uint64_t gain = 0;
-    bool evicts = false;
-    std::vector<size_t> kept;
-    for (size_t length = 2; length <= alone.size(); ++length) {
-      for (bool others : {true, false}) {
-        if (!others && kept_.empty()) continue;
+  /// Sections that begin with the pass. Where some passes find no room, more of them do not, either.
+  void trySections(const State& state, size_t at) {
+    const size_t longest = chainFrom(at);
+    for (bool others : {true, false}) {
+      if (!others && state.kept.empty()) continue;
+      for (size_t length = 2; length <= longest; ++length) {
         std::vector<size_t> storages;
-        const std::vector<SectionMember> members = membersOf(passes, at, length, others, storages);
-        const uint64_t evictions = others ? 0 : evictionCycles(storages);
-        const Pass& last = passes[at + length - 1];
+        const std::vector<SectionMember> members = membersOf(state, at, length, others, storages);
+        if (members.size() < length) break;
+        bool found = false;
         for (bool stays : {true, false}) {
-          const uint64_t readers = takers(last);
-          if (stays && readers == 0) continue;
-          std::optional<SectionPlan> plan = planSection(members, plans_.size(), list_, target_, stays);
+          if (stays && takers(passes_[at + length - 1]) == 0) continue;
+          std::optional<SectionPlan> plan = planSection(members, state.stored.size(), list_, target_, stays);
           if (!plan) continue;
-          uint64_t cost = evictions + (stays ? 0 : readers * transferCycles(last.output));
-          for (const Plan& some : plan->plans) cost += costOf(some.work);
-          if (cost + gain >= alone[length - 1]) continue;
-          gain = alone[length - 1] - cost;
-          best = std::move(*plan);
-          evicts = !others;
-          kept = storages;
+          found = true;
+          State next = state;
+          if (!others) evict(next, storages);
+          std::vector<Step> steps;
+          for (size_t k = 0; k < length; ++k) steps.push_back({&passes_[at + k], std::move(plan->plans[k])});
+          push(next, std::move(steps));
+          reach(at + length, std::move(next));
         }
+        if (!found) break;
       }
     }
-    if (gain == 0) return 0;
-    if (evicts) evict(kept);
-    for (size_t k = 0; k < best.plans.size(); ++k) push(std::move(passes[at + k]), std::move(best.plans[k]));
-    return best.plans.size();
+  }
+
+  /// The passes of a state and their plans.
+  void takeSteps(const State& state) {
+    std::vector<const Way*> ways;
+    for (const Way* way = state.way.get(); way != nullptr; way = way->before.get()) ways.push_back(way);
+    for (size_t i = ways.size(); i-- > 0;) {
+      for (const Step& step : ways[i]->steps) {
+        list_.passes.push_back(*step.pass);
+        plans_.push_back(step.plan);
+        plans_.back().stored = state.stored[plans_.size() - 1];
+      }
+    }
   }
 
   bool isRows(const FeatureMap& map) const {
@@ -311,6 +392,7 @@ class Planned {
     list_.storages.push_back(
         {Storage::Kind::Intermediate, Layout::Nhwcb, map.height, map.width, map.channels, "bricks"});
     readers_.emplace_back();
+    made_.push_back(nullptr);
     out.wholeHeight = map.height;
     out.wholeWidth = map.width;
     out.wholeChannels = map.channels;
@@ -319,22 +401,27 @@ class Planned {
     return out;
   }
 
-  Status planCopy(const FeatureMap& from, const FeatureMap& to, const std::string& name) {
+  /// Passes that are not among those given.
+  const Pass& madeUp(Pass pass) { return madeUp_.emplace_back(std::move(pass)); }
+
+  Status planCopy(State& state, const FeatureMap& from, const FeatureMap& to, const std::string& name) {
     Pass copy;
     copy.name = name;
     copy.inputs = {from};
     copy.output = to;
     WeightForms none;
     CARINA_TRY(Plan plan, planPass(copy, list_, target_, none));
-    push(std::move(copy), std::move(plan));
+    push(state, {{&madeUp(std::move(copy)), std::move(plan)}});
     return {};
   }
 
-  Status planOnBricks(Pass& pass) {
+  Status planOnBricks(State state, size_t at) {
+    evict(state, {});
+    Pass pass = passes_[at];
     for (FeatureMap& in : pass.inputs) {
       if (!isRows(in)) continue;
       const FeatureMap bricks = onBricks(in);
-      CARINA_RETURN_IF_ERROR(planCopy(in, bricks, pass.name));
+      CARINA_RETURN_IF_ERROR(planCopy(state, in, bricks, pass.name));
       in = bricks;
     }
     const FeatureMap out = pass.output;
@@ -343,36 +430,25 @@ class Planned {
     CARINA_TRY(Plan plan, planPass(pass, list_, target_, weights));
     const FeatureMap made = pass.output;
     const std::string name = pass.name;
-    push(std::move(pass), std::move(plan));
-    return made.storage == out.storage ? Status() : planCopy(made, out, name);
+    push(state, {{&madeUp(std::move(pass)), std::move(plan)}});
+    if (made.storage != out.storage) CARINA_RETURN_IF_ERROR(planCopy(state, made, out, name));
+    reach(at + 1, std::move(state));
+    return {};
   }
 
   /// Weights that take a transfer less than its least time come with those of a pass in front, where SRAM has
   /// room for all of them until the last of these passes is done.
   void loadWeightsTogether() {
-    const int64_t top = target_.bankBytes() - kPleKernelMaxBytes;
     for (size_t first = 0; first < plans_.size();) {
-      int64_t bankBytes = 0, peak = 0;
-      std::vector<size_t> together;
+      Together passes;
+      std::vector<size_t> weighted;
       size_t i = first;
-      for (; i < plans_.size(); ++i) {
-        const Plan& plan = plans_[i];
-        const bool weighted = list_.passes[i].kind == PassKind::Mce;
-        const int64_t room = std::max(peak, plan.peak), own = weighted ? plan.encoded.bankBytes : 0;
-        const bool alone = plan.chained < 0 && !plan.handed;  // sections have theirs together anyway
-        if (!alone || (weighted && !isOneShortLoad(plan)) || room + bankBytes + own > top) break;
-        peak = room;
-        bankBytes += own;
-        if (weighted) together.push_back(i);
+      for (; i < plans_.size() && passes.joins(list_.passes[i], plans_[i], roomForWeights()); ++i) {
+        if (list_.passes[i].kind == PassKind::Mce) weighted.push_back(i);
       }
-      if (together.size() > 1) gather(together, top - bankBytes);
+      if (weighted.size() > 1) gather(weighted, roomForWeights() - passes.bankBytes);
       first = std::max(i, first + 1);
     }
-  }
-
-  bool isOneShortLoad(const Plan& plan) const {
-    const auto bytes = static_cast<uint64_t>(plan.encoded.stripeBytes);
-    return plan.channelStripes == 1 && bytes / kDmaBytesPerCycle + kStripeOverhead < kLeastOfStripe;
   }
 
   void gather(const std::vector<size_t>& together, int64_t address) {
@@ -380,20 +456,23 @@ class Planned {
     for (size_t i : together) {
       Plan& plan = plans_[i];
       plan.weights.address = address;
-      address += plan.encoded.bankBytes;
+      address += plan.encoded->bankBytes;
       if (i == together.front()) continue;
       plan.weightsAreThere = true;
       first.together.push_back(i);
-      first.togetherBytes += plan.encoded.stripeBytes;
+      first.togetherBytes += plan.encoded->stripeBytes;
     }
   }
 
   PassList list_;
   const Target& target_;
+  std::vector<Pass> passes_;  // as they were given
+  std::deque<Pass> madeUp_;
+  std::vector<std::vector<Reader>> readers_;  // of each storage
+  std::vector<const FeatureMap*> made_;       // of each storage, where a pass makes all of it
+  std::vector<WeightForms> forms_;
+  std::vector<std::vector<State>> states_;  // by how many passes are planned; the best first
   std::vector<Plan> plans_;
-  std::vector<std::vector<Reader>> readers_;  // of each storage, among the passes as they were given
-  std::vector<Kept> kept_;
-  std::vector<WeightForms> forms_;  // of the passes as they were given
 };
 
 }  // namespace

@@ -117,14 +117,12 @@ class SectionPlanner {
     int64_t at = top - bytes;
     Plan* leader = nullptr;
     for (size_t k = 0; k < plans.size(); ++k) {
-      const EncodedWeights* weights = members_[k].weights;
+      const std::shared_ptr<const EncodedWeights>& weights = members_[k].weights;
       if (weights == nullptr) continue;
       Plan& plan = plans[k];
       plan.weights = {at, weights->bankBytes, 1};
       at += weights->bankBytes;
-      // The bytes themselves are filled in for the plan that is chosen.
-      plan.encoded.stripeBytes = weights->stripeBytes;
-      plan.encoded.bankBytes = weights->bankBytes;
+      plan.encoded = weights;
       if (leader == nullptr) {
         leader = &plan;
         continue;
@@ -159,11 +157,7 @@ std::optional<int32_t> chainedInput(const Pass& first, const Pass& second, const
 
 std::optional<SectionPlan> planSection(std::span<const SectionMember> members, size_t first,
                                        const PassList& list, const Target& target, bool stays) {
-  std::optional<SectionPlan> plan = SectionPlanner(members, first, list, target, stays).plan();
-  for (size_t k = 0; plan && k < members.size(); ++k) {
-    if (members[k].weights != nullptr) plan->plans[k].encoded = *members[k].weights;
-  }
-  return plan;
+  return SectionPlanner(members, first, list, target, stays).plan();
 }
 
 }  // namespace carina::ethosn::compiler

@@ -12,8 +12,8 @@ namespace carina::ethosn::compiler {
 /// Of each pass of a section: what lies in SRAM already, and its weights as one stripe.
 struct SectionMember {
   const Pass* pass = nullptr;
-  Occupied occupied;                        // `others` are the same for all
-  const EncodedWeights* weights = nullptr;  // none: no MCE
+  Occupied occupied;                              // `others` are the same for all
+  std::shared_ptr<const EncodedWeights> weights;  // none: no MCE
 };
 
 /// Whether the second pass can take the first one's output, which nobody else reads, stripe by stripe; then
