@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "quantize/observer.hpp"
 
@@ -51,14 +52,12 @@ RangeResult rangeKernel(const float* values, size_t count) {
 }
 
 /// Bin indices are computed by vectors, counted in four tables in turn: neighbouring equal values (the zeros
-/// after a ReLU) would otherwise wait for each other's increments.
-void histogramKernel(const float* values, size_t count, float low, float high, uint32_t* counts) {
+/// after a ReLU) would otherwise wait for each other's increments. `tables`: room for them.
+void histogramKernel(const float* values, size_t count, float low, float high, uint32_t* tables,
+                     uint32_t* counts) {
   constexpr size_t kBins = HistogramObserver::kBins;
-  constexpr size_t kTables = 4;
   constexpr size_t kBlock = 1024;
-  // Entry kBins of each table takes what is not counted (non-finite values).
-  alignas(64) static thread_local std::array<uint32_t, kTables*(kBins + 16)> tables;
-  tables.fill(0);
+  std::fill_n(tables, kTables * kTableEntries, 0);
   const hn::ScalableTag<float> d;
   const hn::RebindToSigned<decltype(d)> di;
   const size_t lanes = hn::Lanes(d);
@@ -90,14 +89,14 @@ void histogramKernel(const float* values, size_t count, float low, float high, u
                         : static_cast<int32_t>(kBins);
     }
     for (i = 0; i + kTables <= block; i += kTables) {
-      for (size_t t = 0; t < kTables; ++t) ++tables[t * (kBins + 16) + static_cast<size_t>(index[i + t])];
+      for (size_t t = 0; t < kTables; ++t) ++tables[t * kTableEntries + static_cast<size_t>(index[i + t])];
     }
     for (; i < block; ++i) ++tables[static_cast<size_t>(index[i])];
     done += block;
   }
   for (size_t bin = 0; bin < kBins; ++bin) {
     uint32_t sum = 0;
-    for (size_t t = 0; t < kTables; ++t) sum += tables[t * (kBins + 16) + bin];
+    for (size_t t = 0; t < kTables; ++t) sum += tables[t * kTableEntries + bin];
     counts[bin] += sum;
   }
 }
@@ -175,8 +174,12 @@ Range rangeOf(std::span<const float> values, bool* nonFinite) {
 void addHistogram(std::span<const float> values, const Range& range, std::span<float> counts) {
   using Counts = std::array<uint32_t, HistogramObserver::kBins>;
   const auto visit = [&](const tbb::blocked_range<size_t>& block, Counts sum) {
+    // One allocation for each thread that counts: as static storage it would cost every thread of the
+    // program.
+    thread_local std::vector<uint32_t> tables;
+    tables.resize(kTables * kTableEntries);
     HWY_DYNAMIC_DISPATCH(histogramKernel)
-    (values.data() + block.begin(), block.size(), range.min, range.max, sum.data());
+    (values.data() + block.begin(), block.size(), range.min, range.max, tables.data(), sum.data());
     return sum;
   };
   const auto join = [](Counts a, const Counts& b) {

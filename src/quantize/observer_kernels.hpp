@@ -2,9 +2,17 @@
 // The vector loops of the observers (SIMD by Highway, the best instruction set of the machine at run time).
 #pragma once
 
+#include <cstddef>
 #include <span>
 
+#include "quantize/observer.hpp"
+
 namespace carina::quantize {
+
+/// Tables that a histogram is counted in, and entries of each: one for every bin, one for what is not counted
+/// (non-finite values), and padding.
+constexpr size_t kTables = 4;
+constexpr size_t kTableEntries = HistogramObserver::kBins + 16;
 
 /// Smallest and largest finite element (+infinity, -infinity when there is none), and whether another kind
 /// was seen.

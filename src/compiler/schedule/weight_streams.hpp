@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -46,6 +47,8 @@ class WeightContents {
   int64_t largestBytes() const {
     return bytes_.empty() ? 0 : *std::max_element(bytes_.begin(), bytes_.end());
   }
+  /// Of all nodes, those with equal contents counted once.
+  int64_t totalBytes() const { return std::accumulate(bytes_.begin(), bytes_.end(), int64_t{0}); }
 
  private:
   std::unordered_map<const ir::Node*, int32_t> numbers_;

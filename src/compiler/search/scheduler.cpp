@@ -18,6 +18,10 @@ namespace {
 /// What a plain dedicated cache holds at most: the fast scratch of the common runner.
 constexpr int64_t kDefaultCacheBytes = 384 * 1024;
 
+/// Up to so many passes and bytes of encoded weights one thread does everything.
+constexpr size_t kFewPasses = 512;
+constexpr int64_t kFewWeights = 384 * 1024;
+
 /// How hard to look for a dense packing: for the program, and for a try that does not fit at once.
 constexpr int kPackingAttempts = 2000, kTryAttempts = 100;
 
@@ -37,6 +41,7 @@ Status Scheduler::prepare() {
     if (isConvolution(pass)) convolutions.push_back(pass.node);
   }
   contents_ = std::make_shared<const WeightContents>(convolutions);
+  worthThreads_ = result_.passes.size() > kFewPasses || contents_->totalBytes() > kFewWeights;
   linkChains(result_);
   separateGroups();
   findLifetimes();

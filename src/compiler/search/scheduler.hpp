@@ -74,6 +74,10 @@ class Scheduler {
   /// Whether some program input may be faster to read from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
 
+  /// Whether the network is large enough for several threads. Starting them takes about as much CPU time as
+  /// the search and the encoding of a small network.
+  bool worthThreads() const { return worthThreads_; }
+
   Result<Schedule> finish();
 
  private:
@@ -234,6 +238,7 @@ class Scheduler {
   std::shared_ptr<BlockMemo> blocks_;
   std::shared_ptr<const WeightContents> contents_;
   Limits limits_;
+  bool worthThreads_ = true;
   CascadeProblem problem_;                         // with cascades only
   std::vector<Overlay> overlays_, wholeOverlays_;  // of this try, and without cascades
   Schedule result_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks, weight transfer paths and weight streams (scheduler.hpp).
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -9,17 +7,13 @@
 
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/operation_builder.hpp"
+#include "compiler/search/parallel.hpp"
 #include "compiler/search/scheduler.hpp"
 #include "npu/isa/blockconfig.hpp"
 #include "npu/weights/scale_records.hpp"
 
 namespace carina::compiler {
 namespace {
-
-/// Schedules are tried in parallel, and an exception (out of memory) in one of them cancels the loops inside
-/// of the others, which then return as if they had done their work. A loop with a context of its own is done
-/// or throws.
-constexpr auto kWholeLoop = oneapi::tbb::task_group_context::isolated;
 
 /// Whether two operations with equal weights have equal streams: encodeSlice() looks at nothing else of them.
 bool encodesAlike(const npu::KernelOperation& a, const npu::KernelOperation& b) {
@@ -292,9 +286,7 @@ void Scheduler::expectSlices(Pass& pass) {
 
 Status Scheduler::forEachPass(const std::function<Status(Pass&)>& body) {
   std::vector<Status> statuses(result_.passes.size());
-  oneapi::tbb::task_group_context context(kWholeLoop);
-  oneapi::tbb::parallel_for(
-      size_t{0}, statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); }, context);
+  forEachIndex(worthThreads(), statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); });
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].ok()) return std::move(statuses[i]).error().at(result_.passes[i].node->where());
   }
@@ -336,17 +328,14 @@ Status Scheduler::encodeWeights() {
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work(a) > work(b); });
   std::vector<std::optional<Result<EncodedSlice>>> encoded(jobs.size());
-  oneapi::tbb::task_group_context context(kWholeLoop);
-  oneapi::tbb::parallel_for(
-      oneapi::tbb::blocked_range<size_t>(0, order.size(), 1),
-      [&](const oneapi::tbb::blocked_range<size_t>& range) {
-        for (size_t k = range.begin(); k != range.end(); ++k) {
-          const Job& job = jobs[order[k]];
-          const Pass& pass = result_.passes[job.pass];
-          encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_);
-        }
+  forEachIndex(
+      worthThreads(), order.size(),
+      [&](size_t k) {
+        const Job& job = jobs[order[k]];
+        const Pass& pass = result_.passes[job.pass];
+        encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_);
       },
-      oneapi::tbb::simple_partitioner(), context);
+      oneapi::tbb::simple_partitioner());
   int64_t total = 0;
   for (const auto& slice : encoded) {
     if (slice && slice->ok()) total += roundUp(static_cast<int64_t>((*slice)->bytes.size()), 16);

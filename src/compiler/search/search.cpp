@@ -3,8 +3,6 @@
 // that each would give decides.
 #include "compiler/search/search.hpp"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -13,6 +11,7 @@
 #include <tuple>
 
 #include "compiler/emit/emit.hpp"
+#include "compiler/search/parallel.hpp"
 #include "compiler/search/scheduler.hpp"
 
 namespace carina::compiler {
@@ -38,7 +37,7 @@ class Search {
     const std::vector<Limits> all = tries();
     std::vector<Try> results(all.size());
     Best best;
-    oneapi::tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) {
+    forEachIndex(prepared_.worthThreads(), all.size(), [&](size_t i) {
       auto scheduler = std::make_unique<Scheduler>(prepared_);
       results[i].limits = all[i];
       measure(*scheduler, results[i], all.size() > 1);
@@ -289,7 +288,7 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
   };
   std::vector<Aim> aims;
   for (Limits& limits : aimsFor(prepared, machine, options, limit)) aims.push_back({limits, std::nullopt, 0});
-  oneapi::tbb::parallel_for(size_t{0}, aims.size(), [&](size_t i) {
+  forEachIndex(prepared.worthThreads(), aims.size(), [&](size_t i) {
     Scheduler scheduler = prepared;
     Status status = scheduler.choose(aims[i].limits);
     if (status.ok()) {

@@ -28,17 +28,20 @@ uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
     running += counts[n];
     tail[static_cast<size_t>(n)] = running;
   }
-  uint64_t best = kNever;
-  for (int divisor = 0; divisor <= 5; ++divisor) {
+  uint64_t best = kNever, quotients = 0;
+  for (int divisor = 5; divisor >= 0; --divisor) {
     const int step = 1 << divisor;
+    const uint64_t fixed = total * static_cast<uint64_t>(divisor + 1);
     if ((last >> divisor) <= 2) {
       const uint64_t second = step <= last ? tail[static_cast<size_t>(step)] : 0;
-      best = std::min(best, total * static_cast<uint64_t>(divisor + 1) + second);
+      best = std::min(best, fixed + second);
     }
-    if ((last >> divisor) > kMaxQuotient) continue;
-    uint64_t quotients = 0;
+    // Half the divisor makes quotients at least twice as large: most sums need not be made.
+    quotients *= 2;
+    if ((last >> divisor) > kMaxQuotient || fixed + quotients >= best) continue;
+    quotients = 0;
     for (int n = step; n <= last; n += step) quotients += tail[static_cast<size_t>(n)];
-    best = std::min(best, total * static_cast<uint64_t>(divisor + 1) + quotients);
+    best = std::min(best, fixed + quotients);
   }
   return best + kPaddingBits;
 }
@@ -73,10 +76,13 @@ void rank(Values& values, size_t end) {
   // are all.
   const size_t distinct = reaching(counts, end, 1);
   const size_t keep = distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
-  uint32_t most = 0, least = 0;
-  for (size_t n = 0; n < end; ++n) most |= counts[n];
-  for (uint32_t bit = std::bit_floor(most); bit > 0; bit >>= 1) {
-    if (reaching(counts, end, least | bit) >= keep) least |= bit;
+  uint32_t least = 0;
+  if (keep < distinct) {
+    // That many values occur so often at most.
+    const auto most = static_cast<uint32_t>(values.total / keep);
+    for (uint32_t bit = std::bit_floor(most); bit > 0; bit >>= 1) {
+      if (reaching(counts, end, least | bit) >= keep) least |= bit;
+    }
   }
   std::array<uint64_t, kFoldedValues> frequent;  // the frequency above, then the smaller value first
   size_t found = 0;
@@ -148,28 +154,23 @@ PaletteChoice paletteOf(const Values& values, size_t size) {
 }
 
 uint64_t bitsWith(const Values& values, const PaletteChoice& choice) {
-  Histogram byIndex{};
-  const int entries = static_cast<int>(choice.entries.size());
-  Histogram direct = values.counts;
-  int last = 0;
-  for (int n = 0; n < entries; ++n) {
-    const uint16_t value = choice.entries[static_cast<size_t>(n)];
-    if (direct[value] == 0) continue;  // filler
-    byIndex[static_cast<size_t>(n)] = direct[value];
-    direct[value] = 0;
-    last = n;
+  // Indices: the palette first, direct values from the offset behind it.
+  const size_t entries = choice.entries.size(), used = std::min(entries, values.ranked.size());
+  const auto from = static_cast<size_t>(choice.directOffset), end = static_cast<size_t>(values.last) + 1;
+  std::array<uint32_t, kFoldedValues + kMaxPalette> byIndex;
+  std::copy(values.counts.begin() + from, values.counts.begin() + end, byIndex.begin() + entries);
+  for (size_t n = 0; n < entries; ++n) {
+    byIndex[n] = 0;  // filler
+    if (n >= used) continue;
+    const size_t value = choice.entries[n];
+    byIndex[n] = values.counts[value];
+    if (value >= from) byIndex[entries + value - from] = 0;
   }
-  bool covered = true;
-  for (int value = values.first; value <= values.last; ++value) {
-    if (direct[static_cast<size_t>(value)] == 0) continue;
-    const int index = entries + value - choice.directOffset;
-    if (index < 0 || index >= kFoldedValues) return kNever;
-    byIndex[static_cast<size_t>(index)] = direct[static_cast<size_t>(value)];
-    last = index;
-    covered = false;
-  }
-  uint64_t bits = golombRiceBits(byIndex.data(), last, values.total);
-  if (covered) bits = std::min(bits, values.total * static_cast<uint64_t>(choice.rawBits()));
+  size_t last = entries + end - from - 1;
+  while (last > 0 && byIndex[last] == 0) --last;
+  if (last >= kFoldedValues) return kNever;
+  uint64_t bits = golombRiceBits(byIndex.data(), static_cast<int>(last), values.total);
+  if (last < entries) bits = std::min(bits, values.total * static_cast<uint64_t>(choice.rawBits()));
   return bits + static_cast<uint64_t>(choice.definitionBits());
 }
 
@@ -271,14 +272,18 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
                        (n != kIndexCodes - 1 || code.palette.rawCovers(static_cast<uint32_t>(value)));
     return 8 * (coded ? indexBits(indexOf[value], indexCode(n), rawBits) : kUncodable);
   };
+  std::array<uint16_t, kFoldedValues> used;
+  size_t usedCount = 0;
   const size_t end = endOf(statistics.count);
+  for (size_t value = code.zeroRuns ? 1 : 0; value < end; ++value) {
+    used[usedCount] = static_cast<uint16_t>(value);
+    usedCount += statistics.count[value] > 0 ? 1 : 0;
+  }
   int cheapest = 0;
   uint64_t bestTotal = UINT64_MAX;
   for (int n = 0; n < kIndexCodes; ++n) {
     uint64_t total = 0;
-    for (size_t value = code.zeroRuns ? 1 : 0; value < end; ++value) {
-      if (statistics.count[value] > 0) total += uint64_t{costOf(value, n)} * statistics.count[value];
-    }
+    for (size_t k = 0; k < usedCount; ++k) total += uint64_t{costOf(used[k], n)} * statistics.count[used[k]];
     if (total < bestTotal) {
       bestTotal = total;
       cheapest = n;

@@ -4,6 +4,7 @@
 // (swd_slices.hpp).
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <queue>
 
 #include "base/check.hpp"
@@ -148,15 +149,17 @@ struct PlannedSection {
   SlicePlan plan;
 };
 
-PlannedSection planSection(std::span<const uint16_t> folded, const Statistics& statistics) {
+/// The cheapest of a few plans; nothing when none takes less than `limit` bits.
+std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, const Statistics& statistics,
+                                          uint64_t limit) {
   const size_t candidates = folded.size() <= 1024 ? 4 : folded.size() <= 4096 ? 2 : 1;
-  PlannedSection best;
-  best.plan.bits = UINT64_MAX;
+  std::optional<PlannedSection> best;
   for (SectionCode& code : candidateCodes(statistics, candidates)) {
-    PlannedSection trial;
-    trial.section = codeSection(folded, std::move(code));
-    trial.plan = planSlices(trial.section);
-    if (trial.plan.bits < best.plan.bits) best = std::move(trial);
+    CodedSection section = codeSection(folded, std::move(code));
+    std::optional<SlicePlan> plan = planSlices(section, limit);
+    if (!plan) continue;
+    limit = plan->bits;
+    best = PlannedSection{std::move(section), std::move(*plan)};
   }
   return best;
 }
@@ -182,16 +185,17 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
   std::vector<PlannedSection> sections;
   uint64_t bits = 0;
   for (const Segment& segment : merged) {
-    sections.push_back(
-        planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics));
-    bits += sections.back().plan.bits;
+    auto planned = planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics,
+                               UINT64_MAX);
+    CARINA_CHECK(planned.has_value(), "every section has a code that reaches all of its weights");
+    bits += planned->plan.bits;
+    sections.push_back(std::move(*planned));
   }
   // Slices adapt within a section, which the merging does not foresee: one section may still be cheaper.
   if (merged.size() > 1 && merged.size() <= 16) {
-    PlannedSection whole = planSection(folded, all);
-    if (whole.plan.bits <= bits) {
+    if (auto whole = planSection(folded, all, bits + 1)) {
       sections.clear();
-      sections.push_back(std::move(whole));
+      sections.push_back(std::move(*whole));
     }
   }
   return sections;

@@ -15,35 +15,60 @@ constexpr int kLanes = 16;  // index codes, padded for vector units
 constexpr uint32_t kMaxSliceWeights = 32767;
 constexpr int kWeightPositions = 12;
 constexpr uint32_t kMaxRunQuotientCost = 1u << 22;
+/// A palette of 32 entries in front of all folded values.
+constexpr uint32_t kIndices = kFoldedValues + 32;
 
-/// Cost of one index under every code, in two vectors of eight: sums of them are what the search spends its
-/// time on.
-struct IndexCosts {
-  using Vector = uint16_t __attribute__((vector_size(16)));
-  Vector half[2] = {};
+/// Eight of the sixteen lanes.
+using Half = int16_t __attribute__((vector_size(16)));
 
-  uint16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
-  void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<uint16_t>(bits); }
-  void add(const IndexCosts& other) {
+Half least(Half a, Half b) {
+  return a < b ? a : b;
+}
+
+int32_t least(Half a) {
+  a = least(a, __builtin_shufflevector(a, a, 4, 5, 6, 7, 0, 1, 2, 3));
+  a = least(a, __builtin_shufflevector(a, a, 2, 3, 0, 1, 6, 7, 4, 5));
+  return std::min(a[0], a[1]);
+}
+
+/// A number for every code, in two vectors of eight: sums of them are what the search spends its time on.
+struct Lanes {
+  Half half[2] = {};
+
+  int16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
+  void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<int16_t>(bits); }
+  void add(const Lanes& other) {
     half[0] += other.half[0];
     half[1] += other.half[1];
   }
 };
 
-std::vector<IndexCosts> costTable(const CodedSection& section) {
-  const int rawBits = section.code.palette.rawBits();
+/// What every index costs under each code, the raw one left out: that depends on the palette.
+const std::array<Lanes, kIndices>& unaryCosts() {
+  static const std::array<Lanes, kIndices> table = [] {
+    std::array<Lanes, kIndices> costs;
+    for (uint32_t index = 0; index < kIndices; ++index) {
+      for (int code = 0; code < kLanes; ++code) {
+        costs[index].set(static_cast<size_t>(code),
+                         code < kIndexCodes - 1 ? indexBits(index, indexCode(code), 0) : kUncodable);
+      }
+    }
+    return costs;
+  }();
+  return table;
+}
+
+std::vector<Lanes> costTable(const CodedSection& section) {
+  const auto rawBits = static_cast<uint32_t>(section.code.palette.rawBits());
   const auto entries = static_cast<uint32_t>(section.code.palette.entries.size());
   uint32_t highest = 0;
   for (const uint16_t index : section.indices) highest = std::max<uint32_t>(highest, index);
-  std::vector<IndexCosts> table(highest + 1);
-  for (uint32_t index = 0; index <= highest; ++index) {
-    for (int code = 0; code < kLanes; ++code) {
-      table[index].set(static_cast<size_t>(code),
-                       code < kIndexCodes ? indexBits(index, indexCode(code), rawBits) : kUncodable);
-    }
-    if (entries > 0 && index >= entries)
-      table[index].set(kIndexCodes - 1, kUncodable);  // raw reaches the palette only
-  }
+  CARINA_CHECK(highest < kIndices, "every coded weight has an index");
+  std::vector<Lanes> table(unaryCosts().begin(), unaryCosts().begin() + highest + 1);
+  // With entries, raw indices reach the palette only.
+  const uint32_t rawEnd = entries > 0 ? entries : 1u << rawBits;
+  for (uint32_t index = 0; index < std::min(rawEnd, highest + 1); ++index)
+    table[index].set(kIndexCodes - 1, rawBits);
   return table;
 }
 
@@ -56,13 +81,11 @@ size_t groupSize(size_t weights) {
   return weights <= 512 ? 1 : weights <= 2048 ? 4 : 16;
 }
 
-using LaneCosts = std::array<int32_t, kLanes>;
-
 /// State of the search: index code `lane` with zero run mode `mode` is mode * kLanes + lane.
 template <int kModes>
 class StateSearch {
  public:
-  StateSearch(const CodedSection& section, const std::vector<IndexCosts>& table, size_t group)
+  StateSearch(const CodedSection& section, const std::vector<Lanes>& table, size_t group)
       : section_(section),
         table_(table),
         group_(group),
@@ -72,14 +95,7 @@ class StateSearch {
   std::vector<uint8_t> run() {
     best_.resize(groups_);
     switched_.resize(groups_);
-    if (kModes > 1) {
-      for (int mode = 0; mode < kModes; ++mode)
-        cost_[static_cast<size_t>(mode)].fill(static_cast<int32_t>(runBits(section_.runs[0], mode))
-                                              << kLaneBits);
-    }
-    for (LaneCosts& cost : cost_) {
-      for (size_t lane = 0; lane < kLanes; ++lane) cost[lane] += static_cast<int32_t>(lane);
-    }
+    for (Lanes& cost : cost_) cost = kLane;
     for (size_t g = 0; g < groups_; ++g) step(g);
     std::vector<uint8_t> path(groups_);
     size_t state = groups_ > 0 ? best_[groups_ - 1] : 0;
@@ -94,71 +110,79 @@ class StateSearch {
   /// Costs carry the number of their lane in the lowest bits: the smallest of them tells its lane, too, and
   /// of equal costs the first lane's is the smallest.
   static constexpr int kLaneBits = 4;
-  static constexpr int32_t kLaneMask = (1 << kLaneBits) - 1;
+  static constexpr int16_t kLaneMask = (1 << kLaneBits) - 1;
   static_assert(kLanes == 1 << kLaneBits);
+  static constexpr Lanes kLane{{{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}}};
 
+  /// A state may be entered from the cheapest one before this group, for a slice header and the padding of a
+  /// chunk.
+  static constexpr int16_t kSwitchBits = kSliceHeaderBits + 6 + (kModes > 1 ? 5 : 0);
+  /// A group costs less than this under the best code, and what is dearer than the best by more than a switch
+  /// is entered anew: what a group costs may be cut to it.
+  static constexpr int16_t kMostGroupBits = 1000;
+  static_assert((kSwitchBits + 2 * kMostGroupBits + 1) << kLaneBits <= INT16_MAX);
+
+  /// Bits of the group's zero runs under every mode, beyond the cheapest one's. The run before the first
+  /// weight counts with the first group.
+  std::array<int16_t, kModes> runCosts(size_t g, size_t begin, size_t end) const {
+    std::array<uint32_t, kModes> sums{};
+    for (size_t n = g == 0 ? 0 : begin + 1; n <= end; ++n) {
+      for (size_t mode = 0; mode < kModes; ++mode)
+        sums[mode] += runBits(section_.runs[n], static_cast<int>(mode));
+    }
+    const uint32_t low = *std::min_element(sums.begin(), sums.end());
+    std::array<int16_t, kModes> costs;
+    for (size_t mode = 0; mode < kModes; ++mode) {
+      costs[mode] = static_cast<int16_t>(std::min<uint32_t>(sums[mode] - low, kMostGroupBits));
+    }
+    return costs;
+  }
+
+  /// Costs are kept relative to the cheapest state's.
   void step(size_t g) {
     const size_t begin = g * group_, end = std::min(section_.indices.size(), begin + group_);
-    IndexCosts sums{};
-    for (size_t n = begin; n < end; ++n) {
-      sums.add(table_[section_.indices[n]]);
-    }
-    // A state may be entered from the cheapest one before this group, for a slice header and the padding of a
-    // chunk.
-    constexpr int32_t kSwitchBits = static_cast<int32_t>(kSliceHeaderBits) + 6 + (kModes > 1 ? 5 : 0);
-    const int32_t limit = g == 0 ? INT32_MAX & ~kLaneMask : low_ + (kSwitchBits << kLaneBits);
+    Lanes sums{};
+    for (size_t n = begin; n < end; ++n) sums.add(table_[section_.indices[n]]);
+    std::array<int16_t, kModes> runs{};
+    if constexpr (kModes > 1) runs = runCosts(g, begin, end);
     int32_t low = INT32_MAX;
     size_t cheapest = 0;
     for (size_t mode = 0; mode < kModes; ++mode) {
-      int32_t runs = 0;
-      if (kModes > 1) {
-        for (size_t n = begin; n < end; ++n)
-          runs += static_cast<int32_t>(runBits(section_.runs[n + 1], static_cast<int>(mode)));
+      for (size_t h = 0; h < 2; ++h) {
+        Half& cost = cost_[mode].half[h];
+        const Half entered = kLane.half[h] + static_cast<int16_t>(kSwitchBits << kLaneBits);
+        const Half switched = g == 0 ? Half{} : cost > entered;
+        switched_[g][mode].half[h] = switched;
+        const Half bits = least(sums.half[h], Half{} + kMostGroupBits) + runs[mode];
+        cost = (g == 0 ? cost : least(cost, entered)) + (bits << kLaneBits);
       }
-      LaneCosts& cost = cost_[mode];
-      std::array<uint8_t, kLanes>& switched = switched_[g][mode];
-      int32_t lowest = INT32_MAX;
-      for (int32_t lane = 0; lane < kLanes; ++lane) {
-        const auto at = static_cast<size_t>(lane);
-        const int32_t entered = limit | lane;
-        const bool enter = cost[at] > entered;
-        switched[at] = enter ? 1 : 0;
-        cost[at] = (enter ? entered : cost[at]) + ((sums[at] + runs) << kLaneBits);
-        lowest = std::min(lowest, cost[at]);
-      }
+      const int32_t lowest = least(least(cost_[mode].half[0], cost_[mode].half[1]));
       if ((lowest | kLaneMask) < low) {
         low = lowest & ~kLaneMask;
         cheapest = mode * kLanes + static_cast<size_t>(lowest & kLaneMask);
       }
     }
     best_[g] = static_cast<uint8_t>(cheapest);
-    if (low > (1 << 28)) {  // only differences matter: keep clear of overflow
-      for (LaneCosts& cost : cost_) {
-        for (int32_t& lane : cost) lane -= low;
-      }
-      low = 0;
+    for (Lanes& cost : cost_) {
+      for (Half& half : cost.half) half -= static_cast<int16_t>(low);
     }
-    low_ = low;
   }
 
   const CodedSection& section_;
-  const std::vector<IndexCosts>& table_;
+  const std::vector<Lanes>& table_;
   size_t group_, groups_;
-  std::array<LaneCosts, kModes> cost_{};
-  int32_t low_ = 0;
-  std::vector<uint8_t> best_;  // cheapest state at the end of each group
-  std::vector<std::array<std::array<uint8_t, kLanes>, kModes>>
-      switched_;  // states entered from the best before
+  std::array<Lanes, kModes> cost_{};
+  std::vector<uint8_t> best_;                        // cheapest state at the end of each group
+  std::vector<std::array<Lanes, kModes>> switched_;  // states entered from the best before
 };
 
-std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<IndexCosts>& table,
-                                size_t group) {
+std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<Lanes>& table, size_t group) {
   return section.code.zeroRuns ? StateSearch<kZeroRunModes>(section, table, group).run()
                                : StateSearch<1>(section, table, group).run();
 }
 
 /// The cut between two parameter sets, moved to where the sum on both sides is least.
-size_t bestCut(const CodedSection& section, const std::vector<IndexCosts>& table, int before, int after,
+size_t bestCut(const CodedSection& section, const std::vector<Lanes>& table, int before, int after,
                size_t cut, size_t low, size_t high) {
   const auto bits = [&](size_t n, int state) {
     int64_t sum = table[section.indices[n]][static_cast<size_t>(state % kLanes)];
@@ -177,6 +201,22 @@ size_t bestCut(const CodedSection& section, const std::vector<IndexCosts>& table
     if (balance < best) best = balance, at = n - 1;
   }
   return at;
+}
+
+/// No plan takes fewer bits: one slice, with every index and every run in the code that is best for it.
+uint64_t leastBits(const CodedSection& section, const std::vector<Lanes>& table) {
+  std::vector<uint16_t> cheapest(table.size());
+  for (size_t index = 0; index < table.size(); ++index)
+    cheapest[index] = static_cast<uint16_t>(least(least(table[index].half[0], table[index].half[1])));
+  uint64_t bits = kSliceHeaderBits;
+  for (const uint16_t index : section.indices) bits += cheapest[index];
+  for (const uint32_t run : section.runs) {
+    uint32_t low = UINT32_MAX;
+    for (int mode = 0; mode < kZeroRunModes; ++mode)
+      low = std::min(low, (run >> mode) + 1 + static_cast<uint32_t>(mode));
+    bits += low;
+  }
+  return bits;
 }
 
 uint64_t chunked(uint64_t bits, uint64_t chunk) {
@@ -366,11 +406,13 @@ CodedSection codeSection(std::span<const uint16_t> folded, SectionCode code) {
   return section;
 }
 
-SlicePlan planSlices(const CodedSection& section) {
+std::optional<SlicePlan> planSlices(const CodedSection& section, uint64_t limit) {
   SlicePlan plan;
   const size_t weights = section.indices.size();
   CARINA_CHECK(weights > 0, "a section has at least one coded weight");
-  const std::vector<IndexCosts> table = costTable(section);
+  const std::vector<Lanes> table = costTable(section);
+  const auto definition = static_cast<uint64_t>(section.code.palette.definitionBits());
+  if (definition + leastBits(section, table) >= limit) return std::nullopt;
   const size_t group = groupSize(weights);
   const std::vector<uint8_t> states = bestStates(section, table, group);
   size_t begin = 0;
@@ -391,8 +433,9 @@ SlicePlan planSlices(const CodedSection& section) {
     begin = end;
     g = next;
   }
-  plan.bits = static_cast<uint64_t>(section.code.palette.definitionBits());
+  plan.bits = definition;
   for (const Slice& slice : plan.slices) plan.bits += sliceBits(section, slice, slice.begin == 0);
+  if (plan.bits >= limit) return std::nullopt;
   return plan;
 }
 

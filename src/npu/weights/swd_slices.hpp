@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,8 +35,8 @@ struct SlicePlan {
 };
 
 /// Cheapest parameters over the section: dynamic programming over groups of weights, cuts moved to the best
-/// weight.
-SlicePlan planSlices(const CodedSection& section);
+/// weight. Nothing when they take `limit` bits or more, which a bound often tells before the search.
+std::optional<SlicePlan> planSlices(const CodedSection& section, uint64_t limit);
 
 /// Least significant bit first. finish() leaves the written bytes in the vector.
 class BitWriter {
