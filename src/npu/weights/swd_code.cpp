@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 
 namespace carina::npu::swd {
@@ -55,7 +56,12 @@ struct Values {
 
 /// Where the values that occur end: behind the highest.
 size_t endOf(const Histogram& counts) {
+  constexpr size_t kBlock = 16;
   size_t end = kFoldedValues;
+  for (uint32_t any = 0; end > 0; end -= kBlock) {
+    for (size_t n = end - kBlock; n < end; ++n) any |= counts[n];
+    if (any != 0) break;
+  }
   while (end > 0 && counts[end - 1] == 0) --end;
   return end;
 }
@@ -185,10 +191,36 @@ uint64_t zeroRunBits(const Statistics& statistics) {
   return best + kPaddingBits;
 }
 
-/// Zero runs cost a bit or more per non-zero weight, and save at most what a zero costs as an index.
-bool zeroRunsMayPay(const Statistics& statistics) {
+/// n * log2(n), for sums of entropies.
+double nLogN(uint64_t n) {
+  static const std::array<float, 1024> table = [] {
+    std::array<float, 1024> values{};
+    for (size_t k = 2; k < values.size(); ++k)
+      values[k] = static_cast<float>(static_cast<double>(k) * std::log2(static_cast<double>(k)));
+    return values;
+  }();
+  return n < table.size() ? static_cast<double>(table[n])
+                          : static_cast<double>(n) * std::log2(static_cast<double>(n));
+}
+
+/// No code with zero runs takes fewer bits: the entropy of the other weights, and the runs.
+uint64_t leastWithZeroRuns(const Statistics& statistics) {
+  const size_t end = endOf(statistics.count);
+  double bits = nLogN(statistics.nonZero());
+  for (size_t value = 1; value < end; ++value) bits -= nLogN(statistics.count[value]);
+  // The table's numbers are rounded.
+  const double safe = std::max(0.0, bits * 0.999 - 1);
+  return kSliceHeaderBits + zeroRunBits(statistics) + static_cast<uint64_t>(safe);
+}
+
+/// Zero runs cost a bit or more per non-zero weight, and save at most what a zero costs as an index. Those
+/// that cannot be among the `limit` cheapest, of which some are known, are not looked at.
+bool zeroRunsMayPay(const Statistics& statistics, const std::vector<SectionCode>& known, size_t limit) {
   constexpr uint64_t kMostIndexBits = 9;
-  return uint64_t{statistics.count[0]} * kMostIndexBits > statistics.nonZero();
+  if (uint64_t{statistics.count[0]} * kMostIndexBits <= statistics.nonZero()) return false;
+  const uint64_t least = leastWithZeroRuns(statistics);
+  const auto cheaper = [&](const SectionCode& code) { return code.bits <= least; };
+  return static_cast<size_t>(std::count_if(known.begin(), known.end(), cheaper)) < limit;
 }
 
 void collect(const Statistics& statistics, bool zeroRuns, Effort effort, std::vector<SectionCode>& out) {
@@ -248,7 +280,7 @@ SectionCode bestCode(const Statistics& statistics, Effort effort) {
   std::vector<SectionCode> codes;
   codes.reserve(8);
   collect(statistics, false, effort, codes);
-  if (zeroRunsMayPay(statistics)) collect(statistics, true, effort, codes);
+  if (zeroRunsMayPay(statistics, codes, 1)) collect(statistics, true, effort, codes);
   return *std::min_element(codes.begin(), codes.end(),
                            [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
 }
@@ -256,7 +288,7 @@ SectionCode bestCode(const Statistics& statistics, Effort effort) {
 std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t limit) {
   std::vector<SectionCode> codes;
   collect(statistics, false, Effort::Full, codes);
-  if (zeroRunsMayPay(statistics)) collect(statistics, true, Effort::Full, codes);
+  if (zeroRunsMayPay(statistics, codes, limit)) collect(statistics, true, Effort::Full, codes);
   std::stable_sort(codes.begin(), codes.end(),
                    [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
   if (codes.size() > limit) codes.resize(limit);
