@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of error codes and types.
+// Texts of error codes.
 #include "carina/status.hpp"
 
-#include "carina/value.hpp"
+#include "carina/span.hpp"
 
 namespace carina::rt {
 
@@ -50,38 +50,6 @@ const char* codeText(Code code) {
       return "buffer not reachable";
   }
   return "unknown code";
-}
-
-const char* scalarTypeText(ScalarType type) {
-  switch (type) {
-    case ScalarType::UInt8:
-      return "uint8";
-    case ScalarType::Int8:
-      return "int8";
-    case ScalarType::Int16:
-      return "int16";
-    case ScalarType::Int32:
-      return "int32";
-    case ScalarType::Int64:
-      return "int64";
-    case ScalarType::Float16:
-      return "float16";
-    case ScalarType::Float32:
-      return "float32";
-    case ScalarType::Float64:
-      return "float64";
-    case ScalarType::Bool:
-      return "bool";
-    case ScalarType::BFloat16:
-      return "bfloat16";
-    case ScalarType::UInt16:
-      return "uint16";
-    case ScalarType::UInt32:
-      return "uint32";
-    case ScalarType::UInt64:
-      return "uint64";
-  }
-  return "unknown";
 }
 
 namespace {

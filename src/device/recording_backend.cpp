@@ -49,7 +49,7 @@ std::vector<npu::InitializedRange> inputRanges(const pte::DelegateBlob& blob) {
 }
 
 Result<Runner::Io> describe(const rt::Tensor& tensor) {
-  const auto dtype = pte::toDType(static_cast<pte::ScalarType>(tensor.type));
+  const auto dtype = pte::toDType(tensor.type);
   if (!dtype)
     return fail(Code::UnsupportedProgram, "tensors of type {} cannot cross the program boundary",
                 rt::scalarTypeText(tensor.type));

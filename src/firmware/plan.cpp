@@ -304,7 +304,7 @@ class Planner {
                     as.sizes.data(),
                     tensor.bytes().size(),
                     as.dimOrder.data(),
-                    static_cast<rt::ScalarType>(as.type),
+                    as.type,
                     static_cast<uint8_t>(as.sizes.size()),
                     false,
                     true};

@@ -3,91 +3,44 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace carina::pte {
 
+namespace {
+
+/// Types that ExecuTorch knows and no tensor of Carina or its runtime has: files that hold them are shown.
+struct ForeignType {
+  int8_t number;
+  const char* name;
+  int8_t bytes;
+};
+constexpr ForeignType kForeignTypes[] = {
+    {12, "qint8", 1},           {13, "quint8", 1},          {14, "qint32", 4},      {16, "quint4x2", 1},
+    {17, "quint2x4", 1},        {22, "bits16", 2},          {23, "float8_e5m2", 1}, {24, "float8_e4m3fn", 1},
+    {25, "float8_e5m2fnuz", 1}, {26, "float8_e4m3fnuz", 1},
+};
+
+const ForeignType* foreignType(ScalarType type) {
+  const auto* found =
+      std::find_if(std::begin(kForeignTypes), std::end(kForeignTypes),
+                   [&](const ForeignType& row) { return row.number == static_cast<int8_t>(type); });
+  return found == std::end(kForeignTypes) ? nullptr : found;
+}
+
+}  // namespace
+
 std::string scalarTypeName(ScalarType type) {
-  switch (type) {
-    case ScalarType::UInt8:
-      return "uint8";
-    case ScalarType::Int8:
-      return "int8";
-    case ScalarType::Int16:
-      return "int16";
-    case ScalarType::Int32:
-      return "int32";
-    case ScalarType::Int64:
-      return "int64";
-    case ScalarType::Float16:
-      return "float16";
-    case ScalarType::Float32:
-      return "float32";
-    case ScalarType::Float64:
-      return "float64";
-    case ScalarType::Bool:
-      return "bool";
-    case ScalarType::QInt8:
-      return "qint8";
-    case ScalarType::QUInt8:
-      return "quint8";
-    case ScalarType::QInt32:
-      return "qint32";
-    case ScalarType::BFloat16:
-      return "bfloat16";
-    case ScalarType::QUInt4x2:
-      return "quint4x2";
-    case ScalarType::QUInt2x4:
-      return "quint2x4";
-    case ScalarType::Bits16:
-      return "bits16";
-    case ScalarType::Float8E5M2:
-      return "float8_e5m2";
-    case ScalarType::Float8E4M3FN:
-      return "float8_e4m3fn";
-    case ScalarType::Float8E5M2FNUZ:
-      return "float8_e5m2fnuz";
-    case ScalarType::Float8E4M3FNUZ:
-      return "float8_e4m3fnuz";
-    case ScalarType::UInt16:
-      return "uint16";
-    case ScalarType::UInt32:
-      return "uint32";
-    case ScalarType::UInt64:
-      return "uint64";
-  }
-  return fmt::format("type {}", static_cast<int>(type));
+  if (format::elementSize(type) > 0) return format::scalarTypeText(type);
+  const ForeignType* foreign = foreignType(type);
+  return foreign ? foreign->name : fmt::format("type {}", static_cast<int>(type));
 }
 
 int64_t scalarTypeSize(ScalarType type) {
-  switch (type) {
-    case ScalarType::UInt8:
-    case ScalarType::Int8:
-    case ScalarType::Bool:
-    case ScalarType::QInt8:
-    case ScalarType::QUInt8:
-    case ScalarType::QUInt4x2:
-    case ScalarType::QUInt2x4:
-    case ScalarType::Float8E5M2:
-    case ScalarType::Float8E4M3FN:
-    case ScalarType::Float8E5M2FNUZ:
-    case ScalarType::Float8E4M3FNUZ:
-      return 1;
-    case ScalarType::Int16:
-    case ScalarType::UInt16:
-    case ScalarType::Float16:
-    case ScalarType::BFloat16:
-    case ScalarType::Bits16:
-      return 2;
-    case ScalarType::Int32:
-    case ScalarType::UInt32:
-    case ScalarType::Float32:
-    case ScalarType::QInt32:
-      return 4;
-    case ScalarType::Int64:
-    case ScalarType::UInt64:
-    case ScalarType::Float64:
-      return 8;
-  }
-  return 0;
+  if (const size_t bytes = format::elementSize(type)) return static_cast<int64_t>(bytes);
+  const ForeignType* foreign = foreignType(type);
+  return foreign ? foreign->bytes : 0;
 }
 
 std::optional<DType> toDType(ScalarType type) {

@@ -16,37 +16,14 @@
 #include "base/result.hpp"
 #include "base/shape.hpp"
 #include "base/tensor.hpp"
+#include "format/scalar_type.hpp"
 
 namespace carina::pte {
 
 using ByteVector = std::vector<std::byte>;
 
-/// Element types with ExecuTorch's numbers.
-enum class ScalarType : int8_t {
-  UInt8 = 0,
-  Int8 = 1,
-  Int16 = 2,
-  Int32 = 3,
-  Int64 = 4,
-  Float16 = 5,
-  Float32 = 6,
-  Float64 = 7,
-  Bool = 11,
-  QInt8 = 12,
-  QUInt8 = 13,
-  QInt32 = 14,
-  BFloat16 = 15,
-  QUInt4x2 = 16,
-  QUInt2x4 = 17,
-  Bits16 = 22,
-  Float8E5M2 = 23,
-  Float8E4M3FN = 24,
-  Float8E5M2FNUZ = 25,
-  Float8E4M3FNUZ = 26,
-  UInt16 = 27,
-  UInt32 = 28,
-  UInt64 = 29,
-};
+using format::ScalarType;
+
 /// "int8", "float32", ...; "type 9" for numbers that mean nothing.
 std::string scalarTypeName(ScalarType type);
 /// Bytes of one element; 0 for numbers that mean nothing.

@@ -2,53 +2,11 @@
 // What instructions work on: tensors and scalars. Sizes, dimension orders and lists stay in the program file.
 #pragma once
 
+#include "carina/scalar_type.hpp"
 #include "carina/span.hpp"
 #include "carina/status.hpp"
 
 namespace carina::rt {
-
-/// Element types with ExecuTorch's numbers.
-enum class ScalarType : int8_t {
-  UInt8 = 0,
-  Int8 = 1,
-  Int16 = 2,
-  Int32 = 3,
-  Int64 = 4,
-  Float16 = 5,
-  Float32 = 6,
-  Float64 = 7,
-  Bool = 11,
-  BFloat16 = 15,
-  UInt16 = 27,
-  UInt32 = 28,
-  UInt64 = 29,
-};
-
-/// Bytes of one element; 0 for types that this runtime does not know.
-constexpr size_t elementSize(ScalarType type) {
-  switch (type) {
-    case ScalarType::UInt8:
-    case ScalarType::Int8:
-    case ScalarType::Bool:
-      return 1;
-    case ScalarType::Int16:
-    case ScalarType::UInt16:
-    case ScalarType::Float16:
-    case ScalarType::BFloat16:
-      return 2;
-    case ScalarType::Int32:
-    case ScalarType::UInt32:
-    case ScalarType::Float32:
-      return 4;
-    case ScalarType::Int64:
-    case ScalarType::UInt64:
-    case ScalarType::Float64:
-      return 8;
-  }
-  return 0;
-}
-/// "int8", "float32", ...; "unknown" for other numbers.
-const char* scalarTypeText(ScalarType type);
 
 constexpr uint32_t kMaxRank = 16;
 
