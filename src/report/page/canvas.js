@@ -69,6 +69,7 @@ function makeCanvas(parent, height, axes, view) {
     event.preventDefault();
     const [x, y] = place(event);
     const [width, h] = size();
+    showTip("");
     zoomAt(Math.exp(-event.deltaY * 0.002), x / width, y / h);
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {

@@ -26,9 +26,11 @@ function sqnrHeat(decibels) {
   return heat((60 - decibels) / 50);
 }
 
+const mostCycles = layers.reduce((most, layer) => Math.max(most, layer.cycles), 1);
+
 function nodeColour(node) {
   if (graphColour === "sqnr") return node.sqnr_db === undefined ? colour("--latency") : sqnrHeat(node.sqnr_db);
-  if (graphColour === "cycles") return node.layer ? heat(Math.sqrt(node.layer.cycles / Math.max(...layers.map((l) => l.cycles), 1))) : colour("--latency");
+  if (graphColour === "cycles") return node.layer ? heat(Math.sqrt(node.layer.cycles / mostCycles)) : colour("--latency");
   if (graphColour === "bound") return colour(node.layer ? boundColours[node.layer.bound] || "--latency" : "--latency");
   return colour(placeColours[node.place] || "--latency");
 }
@@ -53,7 +55,8 @@ function graphView() {
           const [ix, iy, iw, ih] = place(graphNodes[input], width, height, camera);
           if (x < 0 || ix > width) continue;
           context.moveTo(ix + iw, iy + ih / 2);
-          context.bezierCurveTo((ix + iw + x) / 2, iy + ih / 2, (ix + iw + x) / 2, y + h / 2, x, y + h / 2);
+          if (x - ix - iw < 3) context.lineTo(x, y + h / 2);
+          else context.bezierCurveTo((ix + iw + x) / 2, iy + ih / 2, (ix + iw + x) / 2, y + h / 2, x, y + h / 2);
         }
       }
       context.stroke();

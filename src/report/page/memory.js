@@ -9,7 +9,7 @@ function memoryAreas() {
       areas.push({
         name: (profile.parts.length > 1 ? `part ${index}: ` : "") + area,
         of, part, steps,
-        bytes: Math.max(...of.map((record) => record.address + record.bytes)),
+        bytes: of.reduce((most, record) => Math.max(most, record.address + record.bytes), 0),
       });
     }
   });
@@ -29,7 +29,7 @@ function liveBytes(area) {
 
 function memoryView(area) {
   const live = liveBytes(area);
-  const peak = Math.max(...live);
+  const peak = live.reduce((most, bytes) => Math.max(most, bytes), 1);
   const colours = { input: "--output", output: "--output", "feature map": "--mac", "in place": "--memory", "staged weights": "--weights" };
   const box = (record, width, height, camera) => {
     const span = (area.steps + 1) / camera.zoom, from = camera.x * (area.steps + 1);
@@ -45,15 +45,24 @@ function memoryView(area) {
     mostZoom: 2000,
     draw(context, width, height, camera) {
       context.strokeStyle = colour("--back");
+      const drawn = new Set();
       for (const record of area.of) {
         const [x, y, w, h] = box(record, width, height, camera);
         if (x > width || x + w < 0 || y > height || y + h < 0) continue;
         const layer = layerByName.get(record.name);
+        const chosen = layer && selected === layer.index;
+        // Of slivers, those on the same pixels are drawn once, and none has room for a border.
+        const sliver = w < 3;
+        if (sliver && !chosen) {
+          const pixels = (Math.round(x) * 4096 + Math.round(y)) * 4096 + Math.round(h);
+          if (drawn.has(pixels)) continue;
+          drawn.add(pixels);
+        }
         context.globalAlpha = found && !(layer && found.has(layer.index)) ? 0.2 : 1;
         context.fillStyle = colour(colours[record.what] || "--latency");
         context.fillRect(x, y, w, h);
-        context.strokeRect(x, y, w, h);
-        if (layer && selected === layer.index) {
+        if (!sliver) context.strokeRect(x, y, w, h);
+        if (chosen) {
           context.strokeStyle = colour("--text");
           context.strokeRect(x + 1, y + 1, w - 2, h - 2);
           context.strokeStyle = colour("--back");
@@ -65,9 +74,13 @@ function memoryView(area) {
       // Below: how much is live at each step.
       const span = (area.steps + 1) / camera.zoom, from = camera.x * (area.steps + 1);
       context.fillStyle = colour("--faint");
-      for (let step = Math.floor(from); step <= Math.min(from + span, live.length - 1); ++step) {
-        const h = (live[step] / peak) * 18;
-        context.fillRect(((step - from) / span) * width, height - h, Math.max(width / span - 1, 0.5), h);
+      // Steps of one pixel are one column, as high as the highest.
+      const each = Math.max(1, Math.floor(span / width));
+      for (let step = Math.floor(from / each) * each; step <= Math.min(from + span, live.length - 1); step += each) {
+        let most = 0;
+        for (let i = step; i < Math.min(step + each, live.length); ++i) most = Math.max(most, live[i]);
+        const h = (most / peak) * 18;
+        context.fillRect(((step - from) / span) * width, height - h, Math.max((each * width) / span - 1, 0.5), h);
       }
     },
     at(x, y, width, height, camera) {

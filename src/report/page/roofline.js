@@ -3,10 +3,15 @@ const roofPoints = layers
   .map((layer) => ({ layer, intensity: layer.macs / Math.max(bytesOf(layer), 1), rate: layer.macs / Math.max(layer.cycles, 1) }))
   .filter((point) => point.layer.macs > 0);
 
+for (const point of roofPoints) point.radius = 3 + 12 * Math.sqrt(point.layer.cycles / totalCycles);
+// Of more points than these, the small ones are squares: 10,000 discs take longer than a frame.
+const kMostDiscs = 2000;
+
 function rooflineView() {
   const left = 50, bottom = 34;
-  const lowX = Math.min(0.1, ...roofPoints.map((p) => p.intensity)) / 2, highX = Math.max(1000, ...roofPoints.map((p) => p.intensity)) * 2;
-  const lowY = Math.min(0.1, ...roofPoints.map((p) => p.rate)) / 2, highY = machine.macs * 2;
+  const least = (of) => roofPoints.reduce((low, point) => Math.min(low, point[of]), 0.1);
+  const lowX = least("intensity") / 2, highX = roofPoints.reduce((high, point) => Math.max(high, point.intensity), 1000) * 2;
+  const lowY = least("rate") / 2, highY = machine.macs * 2;
   const scale = (value, low, high) => Math.log(value / low) / Math.log(high / low);
   const place = (point, width, height, camera) => [
     left + (scale(point.intensity, lowX, highX) - camera.x) * camera.zoom * (width - left),
@@ -43,18 +48,27 @@ function rooflineView() {
         context.fillStyle = context.strokeStyle;
         context.fillText(`${port.name} ${port.bytes_per_cycle.toFixed(1)} B/cycle`, x(knee) + 6, y(machine.macs) - 6 - 14 * index);
       });
+      let chosen = null;
       for (const point of roofPoints) {
-        const [px, py] = place(point, width, height, camera);
-        if (px < left) continue;
-        context.globalAlpha = found && !found.has(point.layer.index) ? 0.15 : 0.85;
-        context.fillStyle = colour(boundColours[point.layer.bound] || "--latency");
-        context.beginPath();
-        context.arc(px, py, 3 + 12 * Math.sqrt(point.layer.cycles / totalCycles), 0, 7);
-        context.fill();
-        if (selected === point.layer.index) {
-          context.strokeStyle = colour("--text");
-          context.stroke();
+        const [px, py] = place(point, width, height, camera), { radius, layer } = point;
+        if (px < left || px - radius > width || py + radius < 0 || py - radius > height) continue;
+        context.globalAlpha = found && !found.has(layer.index) ? 0.15 : 0.85;
+        context.fillStyle = colour(boundColours[layer.bound] || "--latency");
+        if (radius < 6 && roofPoints.length > kMostDiscs) {
+          const side = Math.round(1.8 * radius);
+          context.fillRect(Math.round(px - side / 2), Math.round(py - side / 2), side, side);
+        } else {
+          context.beginPath();
+          context.arc(px, py, radius, 0, 7);
+          context.fill();
         }
+        if (selected === layer.index) chosen = [px, py, radius];
+      }
+      if (chosen) {
+        context.strokeStyle = colour("--text");
+        context.beginPath();
+        context.arc(...chosen, 0, 7);
+        context.stroke();
       }
       context.globalAlpha = 1;
     },

@@ -63,7 +63,7 @@ function timelineView() {
           const chosen = selected !== null && o.layerIndex === selected;
           context.globalAlpha = found && !found.has(o.layerIndex) ? 0.2 : 1;
           context.fillStyle = colour(o.colour || boundColours[o.bound] || "--latency");
-          context.fillRect(x, top, w, kLaneHeight);
+          context.fillRect(x, top, w > 3 ? w - 1 : w, kLaneHeight);  // neighbours of one colour stay apart
           if (chosen) {
             context.strokeStyle = colour("--text");
             context.lineWidth = 2;
@@ -71,8 +71,9 @@ function timelineView() {
             context.lineWidth = 1;
           }
           context.fillStyle = "#fff";
-          label(context, o.name, x + 4, top + 18, w - 8);
-          label(context, o.kind, x + 4, top + 34, w - 8);
+          const seen = Math.max(x, 0), room = Math.min(x + w, width) - seen - 8;
+          label(context, o.name, seen + 4, top + 18, room);
+          label(context, o.kind, seen + 4, top + 34, room);
         }
         context.globalAlpha = 1;
         context.fillStyle = colour("--faint");

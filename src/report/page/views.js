@@ -31,9 +31,13 @@ function overview(parent) {
   const byBound = new Map();
   for (const layer of layers) byBound.set(layer.bound, (byBound.get(layer.bound) || 0) + layer.cycles);
   parent.append(element("h2", {}, "What limits it"));
-  parent.append(element("div", { class: "bar" }, ...[...byBound].sort((a, b) => b[1] - a[1]).map(([name, cycles]) =>
+  const limits = [...byBound].sort((a, b) => b[1] - a[1]);
+  parent.append(element("div", { class: "bar" }, ...limits.map(([name, cycles]) =>
     element("span", { style: `flex: ${cycles} 1 0; background: var(${boundColours[name] || "--latency"})`, title: `${name}: ${count(cycles)} cycles` },
-      `${name} ${percent(cycles, totalCycles)}`))));
+      element("b", {}, `${name} ${percent(cycles, totalCycles)}`)))));
+  // Narrow segments have no room for their words.
+  parent.append(element("p", { class: "key" }, ...limits.flatMap(([name, cycles]) =>
+    [element("i", { style: `background: var(${boundColours[name] || "--latency"})` }), `${name} ${percent(cycles, totalCycles)}`])));
   const advised = layers.filter((layer) => layer.advice).sort((a, b) => b.possible_gain - a.possible_gain).slice(0, 8);
   if (advised.length > 0) parent.append(element("h2", {}, "What would help most"));
   for (const layer of advised) {
