@@ -59,18 +59,20 @@ void Node::setOperand(size_t flatIndex, Value* value) {
 }
 
 void Node::setOperandGroup(size_t i, std::span<Value* const> values) {
-  for (size_t k = 0; k < operands_.size(); ++k) dropUse(k);
-  const size_t begin = i == 0 ? 0 : groupEnds_[i - 1];
+  const size_t begin = i == 0 ? 0 : groupEnds_[i - 1], end = groupEnds_[i];
   const std::vector<Value*> replacement(values.begin(), values.end());
-  auto first = operands_.begin() + static_cast<std::ptrdiff_t>(begin);
-  const auto oldSize = static_cast<std::ptrdiff_t>(groupEnds_[i] - begin);
-  operands_.erase(first, first + oldSize);
-  operands_.insert(operands_.begin() + static_cast<std::ptrdiff_t>(begin), replacement.begin(),
-                   replacement.end());
-  for (size_t g = i; g < groupEnds_.size(); ++g) {
-    groupEnds_[g] = static_cast<uint32_t>(groupEnds_[g] + replacement.size() - static_cast<size_t>(oldSize));
+  if (replacement.size() == end - begin) {
+    // The others keep their places in the use lists: a constant may have as many uses as there are nodes.
+    for (size_t k = begin; k < end; ++k) setOperand(k, replacement[k - begin]);
+    return;
   }
-  for (size_t k = 0; k < operands_.size(); ++k) {
+  for (size_t k = begin; k < operands_.size(); ++k) dropUse(k);
+  const auto at = [this](size_t k) { return operands_.begin() + static_cast<std::ptrdiff_t>(k); };
+  operands_.erase(at(begin), at(end));
+  operands_.insert(at(begin), replacement.begin(), replacement.end());
+  for (size_t g = i; g < groupEnds_.size(); ++g)
+    groupEnds_[g] = static_cast<uint32_t>(groupEnds_[g] + replacement.size() - (end - begin));
+  for (size_t k = begin; k < operands_.size(); ++k) {
     if (operands_[k]) operands_[k]->uses_.push_back({this, static_cast<uint32_t>(k)});
   }
 }

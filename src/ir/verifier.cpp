@@ -11,6 +11,7 @@ class Verifier {
  public:
   void graph(const Graph& graph) {
     std::unordered_set<const Value*> defined;
+    defined.reserve(graph.inputs().size() + graph.constants().size() + graph.numNodes());
     for (const Value* input : graph.inputs()) defined.insert(input);
     for (const auto& constant : graph.constants()) defined.insert(constant.get());
     for (const Node* node : graph.nodes()) {

@@ -292,14 +292,19 @@ class Partitioner {
   Result<Partitioned> rebuild(std::vector<Placed> parts) {
     Partitioned result;
     result.graph = ir::Graph(graph_.name);
+    const auto isOnNpu = [this](const ir::Use& use) { return onNpu_[units_.unitOf.at(use.node)]; };
     std::unordered_map<const ir::Value*, ir::Value*> mapping;
     for (const ir::Value* input : graph_.inputs()) {
       mapping[input] = result.graph.addInput(input->type, input->name);
       mapping[input]->quantization = input->quantization;
     }
     for (const auto& constant : graph_.constants()) {
-      mapping[constant.get()] = result.graph.addConstant(constant->constant(), constant->name);
-      mapping[constant.get()]->quantization = constant->quantization;
+      if (!constant->isGraphOutput() &&
+          std::all_of(constant->uses().begin(), constant->uses().end(), isOnNpu))
+        continue;
+      ir::Value* copy = result.graph.addConstant(constant->constant(), constant->name);
+      copy->quantization = constant->quantization;
+      mapping.emplace(constant.get(), copy);
     }
     std::map<int, std::vector<const ir::Node*>> cpuNodes;
     int last = -1;

@@ -76,6 +76,8 @@ Status separateDequantizes(ir::Graph& graph) {
 Units findUnits(const ir::Graph& graph) {
   std::vector<ir::Node*> nodes;
   std::unordered_map<const ir::Node*, size_t> indexOf;
+  nodes.reserve(graph.numNodes());
+  indexOf.reserve(graph.numNodes());
   for (ir::Node* node : graph.nodes()) {
     indexOf[node] = nodes.size();
     nodes.push_back(node);
@@ -87,6 +89,7 @@ Units findUnits(const ir::Graph& graph) {
     }
   }
   Units units;
+  units.unitOf.reserve(nodes.size());
   std::unordered_map<size_t, size_t> unitOfRoot;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto [it, isNew] = unitOfRoot.emplace(joiner.find(i), units.units.size());
@@ -104,6 +107,7 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
   Part part{ir::Graph(name), {}, {}};
   const std::unordered_set<const ir::Node*> inside(nodes.begin(), nodes.end());
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  mapping.reserve(2 * nodes.size());
   const auto bring = [&](ir::Value* value) -> Status {
     if (!value || mapping.count(value) != 0) return {};
     if (value->isConstant()) {

@@ -62,6 +62,24 @@ TEST(Graph, VariadicAndOptionalOperands) {
   EXPECT_TRUE(verify(c.graph).ok());
 }
 
+TEST(Graph, ReplacedOperandsLeaveTheUsesOfOthersInOrder) {
+  Chain c;
+  std::vector<Node*> users;
+  for (int i = 0; i < 3; ++i)
+    users.push_back(toy::CatDefault::create(c.build, {c.one}, c.x, {0}, std::nullopt).node());
+  users[0]->setOperandGroup(0, std::vector<Value*>{c.x});
+  users[1]->setOperandGroup(0, std::vector<Value*>{c.one, c.one});
+  std::vector<std::pair<Node*, uint32_t>> uses;
+  for (const Use& use : c.x->uses()) {
+    if (std::find(users.begin(), users.end(), use.node) != users.end())
+      uses.emplace_back(use.node, use.operand);
+  }
+  // The first bias stays where it is; a group of another size gives those behind it other places.
+  EXPECT_EQ(uses, (std::vector<std::pair<Node*, uint32_t>>{
+                      {users[0], 1}, {users[2], 1}, {users[0], 0}, {users[1], 2}}));
+  EXPECT_TRUE(verify(c.graph).ok());
+}
+
 TEST(Graph, RefusesWrongOperandsAndAttributes) {
   Graph graph;
   Value* x = graph.addInput({DType::Float32, {2}}, "x");

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions: oneDNN on plain layouts, except 2-D depthwise ones, which have a kernel of their own
 // (depthwise.cpp).
+#include <array>
 #include <dnnl.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
 
 #include "aten/geometry.hpp"
 #include "aten/kernels/conv_transpose.hpp"
@@ -48,50 +53,115 @@ memory::dims list(const ir::Ints& values, int64_t minus = 0) {
   return result;
 }
 
-/// A convolution primitive with what it needs to run.
-struct Prepared {
-  dnnl::primitive primitive;
-  memory::desc input, weight, output, bias, scratch;
+/// What a primitive reads and writes when it runs. oneDNN's descriptions of memory take longer to make than a
+/// small convolution does, so they are made once and pointed elsewhere.
+struct MemoryArguments {
+  std::unordered_map<int, memory> list;
+
+  void set(int argument, const void* data) { list.at(argument).set_data_handle(const_cast<void*>(data)); }
 };
 
-Prepared build(const ConvGeometry& g, const ConvShapes& shapes, bool withBias) {
-  Prepared p;
-  p.input = plain(shapes.input);
-  p.weight = plain(shapes.weight);
-  p.output = plain(shapes.output);
-  if (withBias) p.bias = plain({g.outChannels});
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::convolution_forward::primitive_desc primitive(
-      {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, p.input, p.weight, p.bias,
-       p.output, list(g.stride), list(g.dilation, 1), list(g.padBefore), list(g.padAfter)},
-      attributes, onednnEngine());
-  p.scratch = primitive.scratchpad_desc();
-  p.primitive = dnnl::convolution_forward(primitive);
-  return p;
-}
+/// A convolution primitive with what it needs to run. Any number of threads may run one.
+class Prepared {
+ public:
+  Prepared(const ConvGeometry& g, const ConvShapes& shapes, bool withBias) {
+    const memory::desc input = plain(shapes.input), weight = plain(shapes.weight),
+                       output = plain(shapes.output);
+    const memory::desc bias = withBias ? plain({g.outChannels}) : memory::desc();
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::convolution_forward::primitive_desc primitive(
+        {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, input, weight, bias, output,
+         list(g.stride), list(g.dilation, 1), list(g.padBefore), list(g.padAfter)},
+        attributes, onednnEngine());
+    primitive_ = dnnl::convolution_forward(primitive);
+    descriptions_ = {{DNNL_ARG_SRC, input},
+                     {DNNL_ARG_WEIGHTS, weight},
+                     {DNNL_ARG_DST, output},
+                     {DNNL_ARG_SCRATCHPAD, primitive.scratchpad_desc()}};
+    if (withBias) descriptions_.emplace_back(DNNL_ARG_BIAS, bias);
+  }
 
-memory memoryOf(const memory::desc& desc, const void* data) {
-  return {desc, onednnEngine(), const_cast<void*>(data)};
-}
+  int64_t scratchBytes() const { return static_cast<int64_t>(descriptions_[3].second.get_size()); }
 
-Kernel onednnConvolution(Prepared prepared) {
+  Status run(const void* input, const void* weight, const void* bias, void* scratch, void* output) const {
+    return runOnednn([&](dnnl::stream& stream) {
+      auto arguments = take();
+      arguments->set(DNNL_ARG_SRC, input);
+      arguments->set(DNNL_ARG_WEIGHTS, weight);
+      arguments->set(DNNL_ARG_DST, output);
+      arguments->set(DNNL_ARG_SCRATCHPAD, scratch);
+      if (bias) arguments->set(DNNL_ARG_BIAS, bias);
+      primitive_.execute(stream, arguments->list);
+      const std::lock_guard lock(mutex_);
+      unused_.push_back(std::move(arguments));
+    });
+  }
+
+ private:
+  std::unique_ptr<MemoryArguments> take() const {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!unused_.empty()) {
+        auto arguments = std::move(unused_.back());
+        unused_.pop_back();
+        return arguments;
+      }
+    }
+    auto arguments = std::make_unique<MemoryArguments>();
+    for (const auto& [argument, description] : descriptions_)
+      arguments->list.emplace(argument, memory(description, onednnEngine(), nullptr));
+    return arguments;
+  }
+
+  dnnl::primitive primitive_;
+  std::vector<std::pair<int, memory::desc>> descriptions_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<MemoryArguments>> unused_;
+};
+
+/// Primitives in use, by what they compute: networks repeat their layers, and making a primitive takes longer
+/// than running a small one.
+class Primitives {
+ public:
+  Result<std::shared_ptr<const Prepared>> get(const ConvGeometry& g, const ConvShapes& shapes,
+                                              bool withBias) {
+    const Key key{shapes.input, shapes.weight, shapes.output, g.stride,
+                  g.dilation,   g.padBefore,   g.padAfter,    {withBias ? g.outChannels : -1}};
+    const std::lock_guard lock(mutex_);
+    std::weak_ptr<const Prepared>& known = known_[key];
+    if (auto prepared = known.lock()) return prepared;
+    std::shared_ptr<const Prepared> made;
+    CARINA_RETURN_IF_ERROR(guardOnednn([&] { made = std::make_shared<Prepared>(g, shapes, withBias); }));
+    known = made;
+    if (known_.size() > most_) {
+      std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
+      most_ = std::max<size_t>(kFew, 2 * known_.size());
+    }
+    return made;
+  }
+
+ private:
+  using Key = std::array<std::vector<int64_t>, 8>;
+  static constexpr size_t kFew = 64;
+
+  std::mutex mutex_;
+  std::map<Key, std::weak_ptr<const Prepared>> known_;
+  size_t most_ = kFew;  // entries before those of networks that are gone are dropped
+};
+
+Kernel onednnConvolution(std::shared_ptr<const Prepared> prepared) {
   return [prepared = std::move(prepared)](Call& call) -> Status {
     for (size_t i = 0; i < call.numOperands(); ++i) {
       if (call.operand(i).dtype() != DType::Float32)
         return fail(Code::WrongElementType, "convolutions of type {} are not supported",
                     dtypeName(call.operand(i).dtype()));
     }
-    Tensor scratch = Tensor::uninitialized(DType::Int8, {static_cast<int64_t>(prepared.scratch.get_size())});
+    Tensor scratch = Tensor::uninitialized(DType::Int8, {prepared->scratchBytes()});
     const Tensor* bias = call.named(2);
     float* out = call.allocate().mutableAs<float>().data();
-    std::unordered_map<int, memory> arguments{
-        {DNNL_ARG_SRC, memoryOf(prepared.input, call.operand(0).bytes().data())},
-        {DNNL_ARG_WEIGHTS, memoryOf(prepared.weight, call.operand(1).bytes().data())},
-        {DNNL_ARG_DST, memoryOf(prepared.output, out)},
-        {DNNL_ARG_SCRATCHPAD, memoryOf(prepared.scratch, scratch.mutableBytes().data())}};
-    if (bias) arguments.emplace(DNNL_ARG_BIAS, memoryOf(prepared.bias, bias->bytes().data()));
-    return runOnednn([&](dnnl::stream& stream) { prepared.primitive.execute(stream, arguments); });
+    return prepared->run(call.operand(0).bytes().data(), call.operand(1).bytes().data(),
+                         bias ? bias->bytes().data() : nullptr, scratch.mutableBytes().data(), out);
   };
 }
 
@@ -99,10 +169,8 @@ Result<Kernel> prepareConvolution(const ir::Node& node) {
   CARINA_TRY(const ConvGeometry geometry, convGeometry(node));
   if (geometry.transposed) return transposedKernel(geometry, node.operand(0)->shape());
   if (isDepthwise(geometry)) return depthwiseKernel(geometry, node.operand(0)->shape());
-  const ConvShapes shapes = convShapes(node, geometry);
-  Prepared prepared;
-  CARINA_RETURN_IF_ERROR(
-      guardOnednn([&] { prepared = build(geometry, shapes, node.operand(2) != nullptr); }));
+  static Primitives primitives;
+  CARINA_TRY(auto prepared, primitives.get(geometry, convShapes(node, geometry), node.operand(2) != nullptr));
   return onednnConvolution(std::move(prepared));
 }
 

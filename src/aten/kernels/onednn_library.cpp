@@ -51,6 +51,8 @@ CARINA_ONEDNN_STATUS(dnnl_memory_desc_init_by_tag,
                       dnnl_data_type_t type, dnnl_format_tag_t tag),
                      (description, rank, dims, type, tag))
 CARINA_ONEDNN_STATUS(dnnl_memory_destroy, (dnnl_memory_t memory), (memory))
+CARINA_ONEDNN_STATUS(dnnl_memory_set_data_handle_v2,
+                     (dnnl_memory_t memory, void* handle, dnnl_stream_t stream), (memory, handle, stream))
 CARINA_ONEDNN_STATUS(dnnl_primitive_attr_create, (dnnl_primitive_attr_t * attributes), (attributes))
 CARINA_ONEDNN_STATUS(dnnl_primitive_attr_destroy, (dnnl_primitive_attr_t attributes), (attributes))
 CARINA_ONEDNN_STATUS(dnnl_primitive_attr_set_scratchpad_mode,

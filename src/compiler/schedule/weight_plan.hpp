@@ -19,6 +19,8 @@ constexpr size_t kWeightPaths = 3;
 struct Fetch {
   int32_t during = 0;
   int64_t offset = 0, bytes = 0;  // multiples of 16, except the end of the last
+
+  bool operator==(const Fetch&) const = default;
 };
 
 /// What one path costs the group that uses it.
@@ -69,6 +71,8 @@ struct PlannedWeights {
   std::vector<Fetch> fetches;            // of a copy, in order; empty when an earlier one is read
   int32_t copyOf = -1;                   // the use whose copy is read
   int32_t liveFirst = 0, liveLast = -1;  // of a copy of its own, in groups
+
+  bool operator==(const PlannedWeights&) const = default;
 };
 
 struct WeightPlan {

@@ -51,6 +51,13 @@ Status Scheduler::prepare() {
 }
 
 Status Scheduler::choose(const Limits& limits) {
+  CARINA_RETURN_IF_ERROR(chooseButWeights(limits));
+  if (mode().slowConstants()) useWeightPaths(limits, planWeightPaths(limits));
+  weights_.reset();
+  return {};
+}
+
+Status Scheduler::chooseButWeights(const Limits& limits) {
   limits_ = limits;
   chooseAreas();
   if (limits_.cascades) {
@@ -59,7 +66,7 @@ Status Scheduler::choose(const Limits& limits) {
     chooseAreas();
   }
   CARINA_RETURN_IF_ERROR(chooseBlocks());
-  if (mode().slowConstants()) CARINA_RETURN_IF_ERROR(chooseWeightPaths());
+  if (mode().slowConstants()) CARINA_RETURN_IF_ERROR(describeWeights());
   return {};
 }
 

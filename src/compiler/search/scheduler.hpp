@@ -11,6 +11,7 @@
 #include "compiler/schedule/block_memo.hpp"
 #include "compiler/schedule/pass_links.hpp"
 #include "compiler/schedule/schedule.hpp"
+#include "compiler/schedule/weight_streams.hpp"
 #include "compiler/search/options.hpp"
 #include "compiler/search/search.hpp"
 
@@ -55,6 +56,12 @@ class Scheduler {
 
   /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
   Status choose(const Limits& limits);
+
+  /// The same in three steps. Where nothing spills, limits that differ in `fast` and `copies` have the first
+  /// in common; the second tells limits that come to the same from others.
+  Status chooseButWeights(const Limits& limits);
+  WeightPlan planWeightPaths(const Limits& limits) const;
+  void useWeightPaths(const Limits& limits, const WeightPlan& plan);
 
   /// Cycles of the program to expect, before its weights are encoded.
   Result<npu::Cycles> expectedCycles();
@@ -193,8 +200,17 @@ class Scheduler {
   /// Passes whose weights are planned: not in cascades, where they are staged before the first stripe.
   bool isPlanned(const Pass& pass) const { return isConvolution(pass) && !inCascade(pass); }
 
-  /// How the weights of each pass are read, and in which blocks.
-  Status chooseWeightPaths();
+  /// Best blocks of a pass for each way to its weights; no blocks where there is no such way.
+  using WeightChoices = std::array<ChosenBlocks, kWeightPaths>;
+
+  /// What a plan of the weights goes by, apart from the room that there is.
+  struct DescribedWeights {
+    std::vector<WeightChoices> choices;  // per pass
+    WeightProblem problem;               // freeBytes: minus what other things take
+    std::vector<size_t> passOfUse;
+  };
+  Status describeWeights();
+  WeightUse describeUse(const Pass& pass, const WeightChoices& choices, StreamSets& sets) const;
 
   /// Groups with what they cost apart from planned weights.
   void describeGroups(WeightProblem& problem) const;
@@ -239,8 +255,9 @@ class Scheduler {
   std::shared_ptr<const WeightContents> contents_;
   Limits limits_;
   bool worthThreads_ = true;
-  CascadeProblem problem_;                         // with cascades only
-  std::vector<Overlay> overlays_, wholeOverlays_;  // of this try, and without cascades
+  std::shared_ptr<const DescribedWeights> weights_;  // between the steps of choose()
+  CascadeProblem problem_;                           // with cascades only
+  std::vector<Overlay> overlays_, wholeOverlays_;    // of this try, and without cascades
   Schedule result_;
 };
 

@@ -136,8 +136,10 @@ Status Scheduler::chooseBlocks() {
   });
 }
 
-Status Scheduler::chooseWeightPaths() {
-  std::vector<std::array<ChosenBlocks, kWeightPaths>> choices(result_.passes.size());
+Status Scheduler::describeWeights() {
+  auto described = std::make_shared<DescribedWeights>();
+  auto& choices = described->choices;
+  choices.resize(result_.passes.size());
   CARINA_RETURN_IF_ERROR(forEachPass([&](Pass& pass) -> Status {
     if (!isPlanned(pass)) return {};
     auto& choice = choices[static_cast<size_t>(&pass - result_.passes.data())];
@@ -149,53 +151,67 @@ Status Scheduler::chooseWeightPaths() {
     }
     return {};
   }));
-  WeightProblem problem;
+  WeightProblem& problem = described->problem;
   problem.ahead = limits_.ahead;
-  problem.copies = limits_.copies;
   describeGroups(problem);
-  std::vector<size_t> passOfUse;
   StreamSets sets(target_, *contents_);
   for (size_t p = 0; p < result_.passes.size(); ++p) {
-    const Pass& pass = result_.passes[p];
-    if (!isPlanned(pass)) continue;
-    WeightUse use;
-    use.group = pass.group;
-    npu::KernelOperation whole = pass.operation;
-    choices[p][static_cast<size_t>(WeightPath::Whole)].blocks.front().apply(whole);
-    use.set = sets.indexOf(pass.node, whole);
-    use.bytes = contents_->expectedBytes(pass.node);
-    const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
-    use.sliceBytes = slicedBytes(pass);
-    use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
-    for (size_t path = 0; path < kWeightPaths; ++path) {
-      const ChosenBlocks& chosen = choices[p][path];
-      use.costs[path].cycles = kNoPath;
-      if (chosen.blocks.empty()) continue;
-      // For the smallest memory: slices wherever there are some.
-      if (!limits_.ahead && use.slices > 1 && path == static_cast<size_t>(WeightPath::Whole)) continue;
-      // The last slice may be thinner than the others.
-      const double share =
-          path == static_cast<size_t>(WeightPath::Sliced) ? static_cast<double>(depth) / slice : 1;
-      const auto part = [share](npu::Cycles cycles) {
-        return static_cast<npu::Cycles>(static_cast<double>(cycles) * share);
-      };
-      use.costs[path] = {part(chosen.cost.total), part(chosen.cost.port[mode().port(npu::Area::Constants)]),
-                         part(chosen.cost.port[mode().port(fastArea())])};
-    }
-    problem.uses.push_back(use);
-    passOfUse.push_back(p);
+    if (!isPlanned(result_.passes[p])) continue;
+    problem.uses.push_back(describeUse(result_.passes[p], choices[p], sets));
+    described->passOfUse.push_back(p);
   }
-  WeightPlan plan = planWeights(problem);
+  weights_ = std::move(described);
+  return {};
+}
+
+WeightUse Scheduler::describeUse(const Pass& pass, const WeightChoices& choices, StreamSets& sets) const {
+  WeightUse use;
+  use.group = pass.group;
+  npu::KernelOperation whole = pass.operation;
+  choices[static_cast<size_t>(WeightPath::Whole)].blocks.front().apply(whole);
+  use.set = sets.indexOf(pass.node, whole);
+  use.bytes = contents_->expectedBytes(pass.node);
+  const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
+  use.sliceBytes = slicedBytes(pass);
+  use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
+  for (size_t path = 0; path < kWeightPaths; ++path) {
+    const ChosenBlocks& chosen = choices[path];
+    use.costs[path].cycles = kNoPath;
+    if (chosen.blocks.empty()) continue;
+    // For the smallest memory: slices wherever there are some.
+    if (!limits_.ahead && use.slices > 1 && path == static_cast<size_t>(WeightPath::Whole)) continue;
+    // The last slice may be thinner than the others.
+    const double share =
+        path == static_cast<size_t>(WeightPath::Sliced) ? static_cast<double>(depth) / slice : 1;
+    const auto part = [share](npu::Cycles cycles) {
+      return static_cast<npu::Cycles>(static_cast<double>(cycles) * share);
+    };
+    use.costs[path] = {part(chosen.cost.total), part(chosen.cost.port[mode().port(npu::Area::Constants)]),
+                       part(chosen.cost.port[mode().port(fastArea())])};
+  }
+  return use;
+}
+
+WeightPlan Scheduler::planWeightPaths(const Limits& limits) const {
+  WeightProblem problem = weights_->problem;
+  problem.copies = limits.copies;
+  const int64_t room = limits.ahead || mode().spilling() ? limits.fast : int64_t{1} << 40;
+  for (WeightGroup& group : problem.groups) group.freeBytes += room;
+  return planWeights(problem);
+}
+
+void Scheduler::useWeightPaths(const Limits& limits, const WeightPlan& plan) {
+  limits_ = limits;
+  const std::vector<size_t>& passOfUse = weights_->passOfUse;
   for (size_t u = 0; u < passOfUse.size(); ++u) {
     Pass& pass = result_.passes[passOfUse[u]];
-    pass.weights = std::move(plan.uses[u]);
+    pass.weights = plan.uses[u];
     if (pass.weights.copyOf >= 0) {
       pass.weights.copyOf = static_cast<int32_t>(passOfUse[static_cast<size_t>(pass.weights.copyOf)]);
     }
     pass.staged = pass.weights.path != WeightPath::Direct;
-    this->use(choices[passOfUse[u]][static_cast<size_t>(pass.weights.path)], pass);
+    this->use(weights_->choices[passOfUse[u]][static_cast<size_t>(pass.weights.path)], pass);
   }
-  return {};
 }
 
 void Scheduler::describeGroups(WeightProblem& problem) const {
@@ -235,7 +251,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
     const Group& members = result_.groups[g];
     WeightGroup group;
     takenBytes += change[g];
-    group.freeBytes = (limits_.ahead || mode().spilling() ? limits_.fast : int64_t{1} << 40) - takenBytes;
+    group.freeBytes = -takenBytes;
     std::vector<npu::KernelOperation> chain;
     std::vector<npu::TimingContext> contexts;
     for (int32_t p = members.first; p <= members.last; ++p) {

@@ -34,14 +34,11 @@ class Search {
       : prepared_(prepared), machine_(machine), options_(options), arenaLimit_(arenaLimit) {}
 
   Result<Schedule> run() {
-    const std::vector<Limits> all = tries();
-    std::vector<Try> results(all.size());
+    std::vector<Try> results = prepareTries();
+    const bool compare = results.size() > 1;
     Best best;
-    forEachIndex(prepared_.worthThreads(), all.size(), [&](size_t i) {
-      auto scheduler = std::make_unique<Scheduler>(prepared_);
-      results[i].limits = all[i];
-      measure(*scheduler, results[i], all.size() > 1);
-      best.offer(*this, results, i, std::move(scheduler));
+    forEachIndex(prepared_.worthThreads(), results.size(), [&](size_t i) {
+      best.offer(*this, results, i, measured(results[i], compare));
     });
     std::vector<Try*> order;
     for (Try& result : results) order.push_back(&result);
@@ -52,10 +49,8 @@ class Search {
       if (result->error) break;
       auto scheduler = std::move(best.scheduler);
       if (!scheduler) {
-        scheduler = std::make_unique<Scheduler>(prepared_);
-        Try again;
-        again.limits = result->limits;
-        measure(*scheduler, again, all.size() > 1);
+        Try again = {result->limits, result->plan, std::nullopt, 0, 0};
+        scheduler = measured(again, compare);
       }
       auto schedule = scheduler->finish();
       if (schedule.ok()) return schedule;
@@ -67,6 +62,7 @@ class Search {
  private:
   struct Try {
     Limits limits;
+    std::shared_ptr<const WeightPlan> plan;  // where planned_ has the rest
     std::optional<Error> error;
     npu::Cycles cycles = 0;
     int64_t bytes = 0;
@@ -90,8 +86,40 @@ class Search {
     }
   };
 
+  /// All limits to try. Where nothing spills they differ in little but the room for weights: what does not
+  /// depend on it is chosen once, and of those that come to the same plan of weights the first one stays.
+  std::vector<Try> prepareTries() {
+    std::vector<Try> all;
+    for (const Limits& limits : tries()) all.push_back({limits, nullptr, std::nullopt, 0, 0});
+    if (all.size() < 2 || machine_.memory.spilling()) return all;
+    const auto sharesChoices = [](const Try& t) { return t.limits.wholeStaging == kWholeStagingBytes; };
+    planned_ = std::make_unique<Scheduler>(prepared_);
+    // An error comes again, and is reported, when the limits are tried.
+    if (!planned_->chooseButWeights(all.front().limits).ok()) return all;
+    forEachIndex(prepared_.worthThreads(), all.size(), [&](size_t i) {
+      if (sharesChoices(all[i]))
+        all[i].plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(all[i].limits));
+    });
+    std::vector<Try> different;
+    for (Try& t : all) {
+      const bool known = t.plan && std::any_of(different.begin(), different.end(), [&](const Try& other) {
+                           return other.plan && other.plan->uses == t.plan->uses;
+                         });
+      if (!known) different.push_back(std::move(t));
+    }
+    return different;
+  }
+
+  std::unique_ptr<Scheduler> measured(Try& result, bool compare) const {
+    auto scheduler = std::make_unique<Scheduler>(result.plan ? *planned_ : prepared_);
+    measure(*scheduler, result, compare);
+    return scheduler;
+  }
+
   void measure(Scheduler& scheduler, Try& result, bool compare) const {
-    if (Status status = scheduler.choose(result.limits); !status.ok()) {
+    if (result.plan) {
+      scheduler.useWeightPaths(result.limits, *result.plan);
+    } else if (Status status = scheduler.choose(result.limits); !status.ok()) {
       result.error = std::move(status).error();
       return;
     }
@@ -203,6 +231,7 @@ class Search {
   }
 
   const Scheduler& prepared_;
+  std::unique_ptr<Scheduler> planned_;  // but for the weights
   const npu::Machine& machine_;
   const Options& options_;
   const int64_t arenaLimit_;

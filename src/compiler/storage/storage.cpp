@@ -280,6 +280,7 @@ int addBuffer(Accesses& accesses, const ir::Value* value, BufferKind kind) {
 
 Accesses computeAccesses(const ir::Graph& graph) {
   Accesses accesses;
+  accesses.map.reserve(graph.inputs().size() + graph.constants().size() + graph.numNodes());
   for (const ir::Value* input : graph.inputs()) addBuffer(accesses, input, BufferKind::Input);
   for (const auto& constant : graph.constants()) addBuffer(accesses, constant.get(), BufferKind::Constant);
   // Backwards: where a join lies is known before where its pieces lie.
