@@ -295,7 +295,11 @@ Result<NamedTensors> parseNpz(const std::shared_ptr<const MappedFile>& file) {
 Result<NamedTensors> readNpz(const std::filesystem::path& path) {
   CARINA_TRY(const auto file, MappedFile::open(path));
   auto tensors = parseNpz(file);
-  if (!tensors) return std::move(tensors).error().inFile(file->path());
+  if (!tensors)
+    return std::move(tensors)
+        .error()
+        .inFile(file->path())
+        .withRemedy("give an .npz file, as numpy.savez writes it");
   return tensors;
 }
 

@@ -256,6 +256,14 @@ Status fill(const Value& root, const std::filesystem::path& folder, Project& pro
   return {};
 }
 
+/// What toml11 says, without the names of its functions and the lines that it cites.
+std::string reasonOf(const toml::exception& error) {
+  std::string text = error.what();
+  text.resize(std::min(text.find('\n'), text.size()));
+  const size_t colon = text.find(": ");
+  return colon != std::string::npos && text.starts_with("[error] ") ? text.substr(colon + 2) : text;
+}
+
 }  // namespace
 
 Result<Project> parseProject(std::string_view text, const std::filesystem::path& file) {
@@ -271,7 +279,10 @@ Result<Project> parseProject(std::string_view text, const std::filesystem::path&
     if (auto status = fill(root, file.parent_path(), project); !status.ok())
       return std::move(status).error().inFile(file.string());
   } catch (const toml::exception& error) {
-    return fail(Code::BadConfiguration, "is no TOML: {}", error.what()).inFile(file.string());
+    return fail(Code::BadConfiguration, "is no TOML: {}", reasonOf(error))
+        .at(fmt::format("line {}", error.location().line()))
+        .inFile(file.string())
+        .withRemedy("docs/commands/ci.md shows a project file");
   }
   return project;
 }

@@ -122,6 +122,12 @@ struct Scan {
   uint64_t goodBytes = 0;  // up to the end of the last whole line
 };
 
+Error noRecords(const char* why, const fs::path& path) {
+  return fail(Code::Damaged, "is no file of records: {}", why)
+      .inFile(path.string())
+      .withRemedy("records are what carina evaluate writes with --records");
+}
+
 /// Reads as far as the lines are whole and in order. A damaged or missing rest is no error here.
 Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly = false) {
   std::ifstream stream(path, std::ios::binary);
@@ -157,14 +163,12 @@ Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly 
         }
       }
     } catch (const std::exception& error) {
-      if (number == 1)
-        return fail(Code::Damaged, "is no file of records: {}", error.what()).inFile(path.string());
+      if (number == 1) return noRecords(error.what(), path);
       break;
     }
     result.goodBytes += line.size() + 1;
   }
-  if (number == 0 || result.goodBytes == 0)
-    return fail(Code::Damaged, "is no file of records: it has no header").inFile(path.string());
+  if (number == 0 || result.goodBytes == 0) return noRecords("it has no header", path);
   return result;
 }
 

@@ -30,7 +30,11 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
           .withRemedy("graphs are read from text (.ir) and from networks: .pt2, .tosa, .tflite");
   }
   auto graph = ir::parse(asText(mapped->bytes()), allOperators());
-  if (!graph) return std::move(graph).error().inFile(file.string());
+  if (!graph)
+    return std::move(graph)
+        .error()
+        .inFile(file.string())
+        .withRemedy("docs/ir.md says how graphs are written");
   return graph;
 }
 

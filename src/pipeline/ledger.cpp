@@ -347,7 +347,9 @@ Result<Ledger> parseLedger(std::string_view text) {
   try {
     root = json::parse(text, shallow);
   } catch (const json::parse_error& error) {
-    return fail(Code::Damaged, "is no JSON: {}", error.what()).at(fmt::format("byte {}", error.byte));
+    return fail(Code::Damaged, "is no JSON: {}", error.what())
+        .at(fmt::format("byte {}", error.byte))
+        .withRemedy(kWhatIsRead);
   } catch (const std::length_error& error) {
     return fail(Code::Damaged, "{}", error.what());
   }

@@ -78,23 +78,44 @@ TEST_F(CliMessages, DamagedFilesOfEveryKind) {
 TEST_F(CliMessages, WhatNamesAreWrong) {
   compileDense("d.pte");
   const std::string dense = model("dense.pt2") + calibrate("dense");
+  writeText("hello.txt", "hello\n");
+  writeText("open.json", "{\n");
+  const std::string text = path("hello.txt"), open = path("open.json");
   for (const std::string& command :
        {"compile " + dense + " --target ethos-u1 -o " + path("o.pte"),
         "compile " + dense + " --target ethos-u55-128 --memory-mode Slow -o " + path("o.pte"),
         "compile " + dense + " --target ethos-u55-128 --system-config Slow -o " + path("o.pte"),
-        "profile " + dense, "profile " + dense + " --target cpu",
-        "profile " + path("d.pte") + " --target ethos-u55-64", "ops " + dense + " --target ethos-u1",
-        "sweep " + dense + " --targets ethos-u1", "run " + path("d.pte") + " --target ethos-u1",
-        "run " + path("d.pte") + " --memory-mode Slow", "run " + path("d.pte") + " --method none",
-        "run " + path("d.pte"), "inspect " + path("d.pte") + " --part 9",
-        "inspect " + model("dense.pt2") + " --commands", "check " + path("none.pte"),
+        "profile " + dense,
+        "profile " + dense + " --target cpu",
+        "profile " + path("d.pte") + " --target ethos-u55-64",
+        "ops " + dense + " --target ethos-u1",
+        "sweep " + dense + " --targets ethos-u1",
+        "run " + path("d.pte") + " --target ethos-u1",
+        "run " + path("d.pte") + " --memory-mode Slow",
+        "run " + path("d.pte") + " --method none",
+        "run " + path("d.pte"),
+        "inspect " + path("d.pte") + " --part 9",
+        "inspect " + model("dense.pt2") + " --commands",
+        "check " + path("none.pte"),
         "assemble " + path("none.s") + " -o " + path("x.bin"),
+        "diff " + open + " " + path("d.pte"),
+        "evaluate " + path("d.pte") + " --data " + text,
+        "ci " + text,
+        "ci " + open,
+        "merge " + text,
+        "merge " + open,
+        "opt " + text,
+        "assemble " + text + " -o " + path("x.bin"),
+        "check " + text,
+        "fit " + text + " --board corstone-300",
+        "run " + path("d.pte") + " --input " + text,
         "run " + path("none.elf") + " --platform corstone-300"}) {
     const Outcome result = run(command);
     EXPECT_EQ(result.status, 1) << command;
     EXPECT_THAT(result.err, HasSubstr("carina: error[E")) << command;
     expectHelpful(result, command);
   }
+  EXPECT_THAT(run("compile " + dense + " --target ethos-u1 -o " + path("o.pte")).err, HasSubstr("Ethos-N78"));
 }
 
 }  // namespace

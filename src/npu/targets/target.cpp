@@ -79,7 +79,7 @@ Result<const Target*> findTarget(std::string_view name) {
   const std::string nearest = nearestWord(name, names);
   return fail(Code::UnknownName, "unknown target '{}'", name)
       .at("--target")
-      .withRemedy(fmt::format("{}targets: {}",
+      .withRemedy(fmt::format("{}targets: {}; carina targets lists those of Ethos-N78, too",
                               nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest),
                               fmt::join(names, ", ")));
 }
