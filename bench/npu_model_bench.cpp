@@ -2,7 +2,9 @@
 // Speed of the NPU model: simulated multiply-accumulates per second for single layers and for the layers of
 // MobileNetV2 1.0 224, beside what the machine can copy and multiply.
 #include <benchmark/benchmark.h>
+#include <hwy/targets.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
@@ -14,6 +16,13 @@
 #include "npu/weights/weight_codec.hpp"
 
 namespace {
+
+/// CARINA_BENCH_WITHOUT: vector instruction sets of Highway (HWY_TARGETS, a number) that this run leaves out.
+[[maybe_unused]] const bool kLeftOut = [] {
+  const char* const without = std::getenv("CARINA_BENCH_WITHOUT");
+  if (without != nullptr) hwy::DisableTargets(std::strtoll(without, nullptr, 0));
+  return without != nullptr;
+}();
 
 using namespace carina;
 using namespace carina::npu;
@@ -171,6 +180,30 @@ BENCHMARK_CAPTURE(layer, conv3x3_56_128, 56, 128, 128, 3, false)->Unit(benchmark
 BENCHMARK_CAPTURE(layer, conv1x1_56_256, 56, 256, 256, 1, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(layer, conv3x3_7_512, 7, 512, 512, 3, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(layer, depthwise3x3_112_96, 112, 96, 96, 3, true)->Unit(benchmark::kMillisecond);
+
+/// Steps per nanosecond (model/work.hpp): what a layer is said to cost over what it takes; 1 or more keeps
+/// the promise of base/work_budget.hpp.
+void steps(benchmark::State& state, int size, int ifm, int ofm, int kernel, bool depthwise) {
+  Network network("ethos-u55-128");
+  network.conv(size, size, ifm, ofm, kernel, 1, depthwise);
+  network.finish();
+  auto npu = network.device(false, false);
+  for (auto _ : state) network.run(*npu);
+  report(state, network.macs());
+  state.counters["step/ns"] = benchmark::Counter(
+      1e-9 * static_cast<double>(npu->stats().work * state.iterations()), benchmark::Counter::kIsRate);
+}
+BENCHMARK_CAPTURE(steps, conv3x3_64_128, 64, 128, 128, 3, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv1x1_64_256, 64, 256, 256, 1, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv1x1_64_16_16, 64, 16, 16, 1, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv3x3_256_1_to_1, 256, 1, 1, 3, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv9x9_256_1_to_1, 256, 1, 1, 9, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv9x9_128_1_to_64, 128, 1, 64, 9, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv3x3_128_64_to_1, 128, 64, 1, 3, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv3x3_128_32_to_12, 128, 32, 12, 3, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, conv1x1_16_1000_to_1, 16, 1000, 1, 1, false)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, depthwise3x3_64_96, 64, 96, 96, 3, true)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(steps, depthwise9x9_64_96, 64, 96, 96, 9, true)->Unit(benchmark::kMillisecond);
 
 void mobileNet(benchmark::State& state, const char* target, bool cold, bool parallel) {
   Network network(target);

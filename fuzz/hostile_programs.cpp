@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes programs of a few hundred bytes to a megabyte that ask for as much work as their commands and calls
-// can: what a reader, the checker, the NPU model and the kernels' budget must bound. scripts/time_hostile.py
-// measures what becomes of them.
+// can, and graphs: what a reader, the checker, the NPU model, the kernels' budget and the interpreter must
+// bound. scripts/time_hostile.py measures what becomes of them.
 //
 // usage: hostile_programs OUT_DIR
 #include <fmt/format.h>
@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "hostile_graphs.hpp"
 #include "npu/isa/blockconfig.hpp"
 #include "npu/isa/payload.hpp"
 #include "npu/isa/stream.hpp"
@@ -420,5 +421,5 @@ int main(int argc, char** argv) {
   ofTheU85(files);
   loopedCalls(files);
   cpuKernels(files);
-  return files.failed ? 1 : 0;
+  return writeHostileGraphs(argv[1]) && !files.failed ? 0 : 1;
 }

@@ -75,6 +75,9 @@ npu::ModelOptions modelOptions() {
   return options;
 }
 
+/// Steps of the NPU for a unit: as much as finding a fault in a command takes, so that units are short.
+carina::WorkBudget budget(1 << 20);
+
 bool validated = false;  // what the validator said of the job under way
 
 /// Only notes its opinion: the model runs the commands all the same.
@@ -90,6 +93,7 @@ struct Unit {
         device(machine, modelOptions()),
         driver(device, options()) {
     if (!driver.open().ok()) __builtin_trap();
+    device.share(budget);
   }
   static DriverOptions options() {
     DriverOptions options;
@@ -186,6 +190,7 @@ Status exercise(Bytes file) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   memory64.reset();
+  budget.renew();
   uint8_t* const file = memory64.take(size);
   if (file == nullptr) return 0;
   if (size != 0) std::memcpy(file, data, size);

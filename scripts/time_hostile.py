@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times what becomes of hostile files: every command over every file, and prints the worst of each command.
 
-usage: time_hostile.py CARINA FILE|FOLDER... [--all] [--commands NAME,...] [--seconds S] [--megabytes M]
+usage: time_hostile.py CARINA FILE|FOLDER... [--all] [--commands NAME,...] [--share I/N] [--seconds S] [--megabytes M]
 
 Files of less than a megabyte (.pte, .bpte, .pt2, .tflite, .tosa, .ir, .npz, .elf, .bin). Seconds are user + system time of the
 whole process, megabytes its largest resident set. Inputs of programs are zeros, made from what `carina check --json` says.
---all prints every row, --commands takes some of the commands only (run,check,inspect --check). Exit status 1 when a command takes more than S seconds (2) or M megabytes (500), or ends by a signal.
+--all prints every row, --commands takes some of the commands only (run,check,inspect --check), --share every N-th file from the I-th (0, 1, ...).
+Exit status 1 when a command takes more than S seconds (2) or M megabytes (500), or ends by a signal.
 """
 import json
 import os
@@ -68,20 +69,38 @@ def zeros(carina, file, path):
 def commands(carina, file, scratch):
     yield "inspect", [carina, "inspect", file]
     extension = os.path.splitext(file)[1]
+    out = os.path.join(scratch, "out")
+    target = ["--target", "ethos-u55-128"]
     if extension in (".pte", ".bpte"):
         yield "inspect --commands", [carina, "inspect", file, "--commands"]
         yield "inspect --check", [carina, "inspect", file, "--check"]
         yield "check", [carina, "check", file]
         yield "profile", [carina, "profile", file]
+        yield "report", [carina, "report", file, "-o", out + ".html"]
+        yield "fit", [carina, "fit", file, "--board", "corstone-300"]
+        yield "diff", [carina, "diff", file, file]
+        yield "compile", [carina, "compile", file, *target, "-o", out + ".pte"]
         data = zeros(carina, file, os.path.join(scratch, "zeros.npz"))
         if data:
             yield "run", [carina, "run", file, "--input", data]
             yield "run --check", [carina, "run", file, "--input", data, "--check"]
+            yield "evaluate", [carina, "evaluate", file, "--data", data, "--task", "compare"]
     if extension in (".pt2", ".tflite", ".tosa", ".ir"):
-        out = os.path.join(scratch, "out.pte")
-        for target in ("ethos-u55-128", "ethos-u85-256"):
-            yield "compile", [carina, "compile", file, "--target", target, "-o", out]
-        yield "ops", [carina, "ops", file, "--target", "ethos-u55-128"]
+        for name in ("ethos-u55-128", "ethos-u85-256", "cpu"):
+            yield "compile", [carina, "compile", file, "--target", name, "-o", out + ".pte"]
+        yield "compile 16x8", [carina, "compile", file, "--quantize", "int16x8", *target, "-o", out + ".pte"]
+        yield "ops", [carina, "ops", file, *target]
+        yield "opt", [carina, "opt", file, "-o", out + ".ir"]
+        for name in ("verify", "profile", "sweep"):
+            yield name, [carina, name, file, *target]
+        yield "report", [carina, "report", file, *target, "-o", out + ".html"]
+        yield "fit", [carina, "fit", file, "--board", "corstone-300", *target]
+    stem = os.path.splitext(file)[0]
+    if extension in (".tflite", ".tosa") and os.path.exists(stem + ".npz"):
+        yield "run", [carina, "run", file, "--input", stem + ".npz"]
+    if extension == ".elf":
+        yield "run", [carina, "run", file]
+        yield "run --platform", [carina, "run", file, "--platform", "corstone-300"]
 
 
 def files(arguments):
@@ -94,6 +113,7 @@ def files(arguments):
 
 
 def main():
+    share = [0, 1]
     arguments, everything, chosen, most_seconds, most_megabytes = [], False, [], 2.0, 500.0
     words = iter(sys.argv[1:])
     for word in words:
@@ -101,6 +121,8 @@ def main():
             everything = True
         elif word == "--commands":
             chosen = next(words).split(",")
+        elif word == "--share":
+            share = [int(number) for number in next(words).split("/")]
         elif word == "--seconds":
             most_seconds = float(next(words))
         elif word == "--megabytes":
@@ -112,8 +134,8 @@ def main():
     carina, kinds = arguments[0], (".pte", ".bpte", ".pt2", ".tflite", ".tosa", ".ir", ".npz", ".elf", ".bin")
     worst, beyond, count = {}, [], 0
     began = time.time()
-    for file in files(arguments[1:]):
-        if not file.endswith(kinds) or os.path.getsize(file) >= 1_000_000:
+    for number, file in enumerate(files(arguments[1:])):
+        if number % share[1] != share[0] or not file.endswith(kinds) or os.path.getsize(file) >= 1_000_000:
             continue
         count += 1
         with tempfile.TemporaryDirectory() as scratch:

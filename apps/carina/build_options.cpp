@@ -181,6 +181,7 @@ void BuildOptions::declare(Command& command, Takes takes) {
               "schedule, operations")
       .delimiter(',')
       .check(oneOf(kStages));
+  addTrustedOption(command, options.trusted);
   command.flag("-v,--verbose", verbose, "Say how long each stage took");
 }
 

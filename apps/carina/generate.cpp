@@ -96,6 +96,7 @@ void addGenerate(CommandLine& line, Run& run) {
       .option("--config", options.configFile, "vela.ini with further system configurations and memory modes")
       .transform(inputFile())
       .check(existingFile());
+  addTrustedOption(command, options.trusted);
   addCpuOption(command, options.cpu);
   addResultOption(command, "--json", flags->json, "Text, tokens and cycles as JSON");
   using Gate = GateOptions::Gate;

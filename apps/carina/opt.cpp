@@ -17,7 +17,7 @@ struct Flags {
   std::filesystem::path input, output, calibration;
   std::string program, target;
   std::vector<std::string> passes;
-  bool list = false, verifyEach = false, brief = false;
+  bool list = false, verifyEach = false, brief = false, trusted = false;
 };
 
 int listPasses() {
@@ -38,10 +38,12 @@ Status optimize(const Flags& flags) {
     if (!target) return std::move(target).error().at("--target");
     settings.target = *target;
   }
+  WorkBudget budget = WorkBudget::ofFiles({flags.input}, flags.trusted);
+  settings.budget = &budget;
   CARINA_TRY(ir::Graph graph, pipeline::readGraph(flags.input, flags.program));
   if (!flags.calibration.empty()) {
     CARINA_TRY(pipeline::Front front,
-               pipeline::quantizeGraph(std::move(graph), flags.input, flags.calibration));
+               pipeline::quantizeGraph(std::move(graph), flags.input, flags.calibration, flags.trusted));
     warn(front.warnings);
     graph = std::move(front.quantized);
   }
@@ -75,6 +77,7 @@ void addOpt(CommandLine& line, Run& run) {
                "Verify the graph after each pass, not only after the last one");
   command.flag("--brief", flags->brief,
                "Leave out large constants and source locations: to look at, it does not read back");
+  addTrustedOption(command, flags->trusted);
   command.flag("--list-passes", flags->list, "List the passes, with what each takes and gives");
   command.callback([flags, &run] {
     if (flags->input.empty() && !flags->list) throwMissing("FILE");

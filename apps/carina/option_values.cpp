@@ -132,6 +132,10 @@ Option addNamedFiles(Command& command, const std::string& flag, std::vector<Name
   return command.option(flag, store, description).oneValueEach();
 }
 
+void addTrustedOption(Command& command, bool& trusted) {
+  command.flag("--trusted", trusted, "No limits on work and memory: for files whose maker you know");
+}
+
 ValueRule inputFile() {
   return ValueRule(
       [](std::string& path) {

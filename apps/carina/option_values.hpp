@@ -40,6 +40,9 @@ ValueRule targetName();
 /// replaced by a file in memory, at most 4 GiB, which lives as long as this process.
 ValueRule inputFile();
 
+/// --trusted, of every command that executes what a file says: the limits of base/work_budget.hpp are gone.
+void addTrustedOption(Command& command, bool& trusted);
+
 /// NAME=FILE, or a file alone: then the name is empty. A file that is there counts as one, whatever its name
 /// holds.
 struct NamedFile {

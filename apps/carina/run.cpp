@@ -174,8 +174,7 @@ void addRun(CommandLine& line, Run& run) {
       "number of times: methods run in this order on one state");
   command.option("--output", flags->output,
                  "Where outputs go (.npz): out0, out1, ...; of several methods METHOD.out0, ...");
-  command.flag("--trusted", flags->run.trusted,
-               "No limits on work and memory: for programs whose maker you know");
+  addTrustedOption(command, flags->run.trusted);
   command.flag("--raw", flags->run.raw,
                "Inputs are what the program takes: floats for integers are refused, not quantized");
   command.flag("--dequantize", flags->run.dequantize,

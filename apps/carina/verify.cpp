@@ -124,7 +124,8 @@ Result<int> compareProgram(Flags& flags) {
   if (!flags.inputs.empty()) {
     CARINA_TRY(arrays, readArrays(flags.inputs[0].file));
   }
-  const pipeline::AgainstOptions options{flags.build.options.model, flags.against, flags.samples.value_or(1)};
+  const pipeline::AgainstOptions options{flags.build.options.model, flags.against, flags.samples.value_or(1),
+                                         flags.build.options.trusted};
   CARINA_TRY(const pipeline::Against result, pipeline::verifyAgainst(options, arrays));
   if (flags.gates.gates.any()) {
     pipeline::Options profiled;
@@ -147,8 +148,9 @@ Result<int> compareProgram(Flags& flags) {
 /// Options of building do nothing for a program that exists.
 void refuseBuildOptions(const Command& command) {
   constexpr std::string_view kAllowed[] = {
-      "MODEL",        "--against",          "--input",    "--samples",   "--json",       "--csv", "--junit",
-      "--max-cycles", "--max-inference-ms", "--max-sram", "--max-flash", "--require-npu"};
+      "MODEL",       "--against",     "--input",      "--samples",          "--json",
+      "--csv",       "--junit",       "--max-cycles", "--max-inference-ms", "--max-sram",
+      "--max-flash", "--require-npu", "--trusted"};
   for (const GivenOption& option : command.given()) {
     if (std::find(std::begin(kAllowed), std::end(kAllowed), option.name) != std::end(kAllowed)) continue;
     throwBadValue(option.name, "has no effect on a compiled program: leave it out with --against");

@@ -15,11 +15,6 @@
 
 namespace carina::device {
 
-/// Memory that the host sets aside for a program of this size and that a file may therefore ask for.
-constexpr int64_t mostMemory(size_t programBytes) {
-  return (int64_t{384} << 20) + 64 * static_cast<int64_t>(programBytes);
-}
-
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;

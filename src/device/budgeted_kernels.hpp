@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/work_budget.hpp"
 #include "carina/kernel.hpp"
-#include "device/work_budget.hpp"
 #include "pte/program.hpp"
 
 namespace carina::device {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
+#include "base/work_budget.hpp"
 #include "carina/device.hpp"
-#include "device/work_budget.hpp"
 #include "npu/model/model.hpp"
 
 namespace carina::device {

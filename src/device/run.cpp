@@ -161,8 +161,8 @@ Status Runner::State::loadMethod() {
 }
 
 Status Runner::State::take(size_t bytes) {
-  const auto most = static_cast<size_t>(mostMemory(file->size()));
-  if (options.trusted || bytes <= most - taken) {
+  const auto most = static_cast<size_t>(budget->bytes());
+  if (bytes <= most - taken) {
     taken += bytes;
     return {};
   }
@@ -254,8 +254,7 @@ Result<Runner> Runner::open(std::unique_ptr<State> state) {
       state->statePoolBytes =
           std::max(state->statePoolBytes, static_cast<size_t>(std::max<int64_t>(0, pools[kStatePool + 1])));
   }
-  state->budget.emplace(options.trusted ? std::numeric_limits<int64_t>::max()
-                                        : npu::runWorkFor(bytes.size()));
+  state->budget.emplace(bytes.size(), options.trusted);
   state->kernels.emplace(*state->budget);
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));

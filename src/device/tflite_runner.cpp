@@ -176,7 +176,7 @@ Result<TfliteRunner> TfliteRunner::open(ByteSpan file, const RunOptions& options
   pte::EthosUSettings compiled;
   compiled.target = std::string(target->name);
   CARINA_TRY(state->npu, NpuHost::open(compiled, options));
-  state->budget.emplace(options.trusted ? std::numeric_limits<int64_t>::max() : npu::runWorkFor(file.size()));
+  state->budget.emplace(file.size(), options.trusted);
   state->npu.device->share(*state->budget);
   state->arena = AlignedBuffer(program.arenaBytes);
   for (const int32_t index : program.inputs) {

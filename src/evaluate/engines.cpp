@@ -19,6 +19,7 @@
 #include "pipeline/port_codes.hpp"
 #include "pipeline/simulated_values.hpp"
 #include "pipeline/timed_profile.hpp"
+#include "pipeline/work_limits.hpp"
 #include "quantize/sqnr.hpp"
 #include "tflite/vela.hpp"
 #include "tosa/interpreter.hpp"
@@ -109,8 +110,8 @@ namespace {
 
 /// Whether a part gave what its TOSA graph gives.
 Result<bool> equalsTosa(const ir::Graph& tosa, std::span<const Tensor> inputs,
-                        std::span<const Tensor> outputs) {
-  CARINA_TRY(const std::vector<Tensor> wanted, tosa::interpret(tosa, inputs));
+                        std::span<const Tensor> outputs, WorkBudget budget) {
+  CARINA_TRY(const std::vector<Tensor> wanted, tosa::interpret(tosa, inputs, nullptr, &budget));
   if (wanted.size() != outputs.size())
     return fail(Code::WrongKind, "an NPU part has another number of results");
   for (size_t k = 0; k < wanted.size(); ++k) {
@@ -134,7 +135,8 @@ Result<bool> Engines::State::equalsTosa(const device::RunOutcome& outcome) const
     CARINA_TRY(
         const bool same,
         evaluate::equalsTosa(delegates[i].tosa, ethosN ? stats.ethosN[i].inputs : stats.delegates[i].inputs,
-                             ethosN ? stats.ethosN[i].outputs : stats.delegates[i].outputs));
+                             ethosN ? stats.ethosN[i].outputs : stats.delegates[i].outputs,
+                             pipeline::budgetOf(build->options)));
     if (!same) return false;
   }
   return true;
@@ -172,7 +174,7 @@ Status Engines::State::openNetwork(const pipeline::Options& options, std::vector
   measured = pipeline::measuredOf(*build, static_cast<int64_t>(program.size()));
   device::RunOptions run;
   run.configFile = options.configFile;
-  run.trusted = true;  // the program was made here
+  run.trusted = options.trusted;
   run.keepDelegateIo = true;
   openProgram = [this, run] { return openRunner<device::Runner>(asBytes(program), run); };
   return {};
@@ -189,6 +191,7 @@ Status Engines::State::openFinished(const pipeline::Options& options, const Mapp
   run.systemConfig = options.systemConfig;
   run.memoryMode = options.memoryMode;
   run.configFile = options.configFile;
+  run.trusted = options.trusted;
   const bool isPte = kind == pipeline::FileKind::Program;
   auto ports = isPte ? portsOf<device::Runner>(asBytes(program), run)
                      : portsOf<device::TfliteRunner>(asBytes(program), run);

@@ -56,8 +56,9 @@ Samples noiseFor(const ir::Graph& graph, size_t count) {
 }
 
 /// The inputs that every delegate of the program's first method gets, by the delegate's index.
-Result<std::map<size_t, Samples>> delegateInputs(ByteSpan bytes, const NamedTensors& arrays) {
+Result<std::map<size_t, Samples>> delegateInputs(ByteSpan bytes, const NamedTensors& arrays, bool trusted) {
   device::RunOptions options;
+  options.trusted = trusted;
   options.keepDelegateIo = true;
   options.model.timing = false;
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
@@ -290,16 +291,19 @@ class Comparison {
   std::vector<const ir::Value*> wrong_;  // in graph order
 };
 
+/// `budget`: for the stream, and again for the graph.
 Status compareSample(const CommandStream& stream, const ir::Graph& graph, std::span<const Tensor> inputs,
-                     PartAgainst& part) {
+                     WorkBudget& budget, PartAgainst& part) {
   std::vector<ByteSpan> bytes;
   for (const Tensor& input : inputs) bytes.push_back(input.bytes());
-  CARINA_TRY(const StreamTrace trace, traceStream(stream, bytes));
+  CARINA_TRY(const StreamTrace trace, traceStream(stream, bytes, budget));
+  budget.renew();
   Comparison comparison(graph, trace);
-  CARINA_TRY(const std::vector<Tensor> outputs,
-             tosa::interpret(graph, inputs, [&](const ir::Value& value, const Tensor& tensor) {
-               comparison.add(value, tensor);
-             }));
+  CARINA_TRY(
+      const std::vector<Tensor> outputs,
+      tosa::interpret(
+          graph, inputs, [&](const ir::Value& value, const Tensor& tensor) { comparison.add(value, tensor); },
+          &budget));
   int64_t mismatches = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     Tensor actual = Tensor::uninitialized(outputs[i].dtype(), outputs[i].shape());
@@ -358,8 +362,10 @@ class AgainstRunner {
     part.graph = file.filename().string();
     part.findings = checkText(stream);
     CARINA_TRY(const Samples samples, samplesFor(at, graph));
+    WorkBudget budget = WorkBudget::ofFiles({options_.program, file}, options_.trusted);
     for (const std::vector<Tensor>& sample : samples) {
-      if (auto status = compareSample(stream, graph, sample, part); !status.ok())
+      budget.renew();
+      if (auto status = compareSample(stream, graph, sample, budget, part); !status.ok())
         return std::move(status).error().inFile(file.string());
     }
     return part;
@@ -376,7 +382,7 @@ class AgainstRunner {
       }
     }
     if (!recorded_) {
-      auto inputs = delegateInputs(file_->bytes(), arrays_);
+      auto inputs = delegateInputs(file_->bytes(), arrays_, options_.trusted);
       if (!inputs) return std::move(inputs).error().inFile(options_.program.string());
       recorded_ = std::move(*inputs);
     }

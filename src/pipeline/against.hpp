@@ -49,6 +49,7 @@ struct AgainstOptions {
   std::filesystem::path program;              // .pte, .bpte or a delegate blob
   std::vector<std::filesystem::path> graphs;  // .tosa, one per NPU part that is to be compared
   size_t samples = 1;                         // of noise, where no arrays are given
+  bool trusted = false;                       // no limits on the work of an execution and on memory
 };
 
 /// `arrays`: in0, in1, ... of the one graph; or of the program, which then runs to get at the inputs of its

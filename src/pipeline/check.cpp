@@ -289,7 +289,7 @@ class Checker {
     const bool others = std::any_of(method.delegates.begin(), method.delegates.end(), [](const auto& d) {
       return d.id != kEthosU && d.id != ethosn::kProgramBackend;
     });
-    const int64_t most = device::mostMemory(file_.size());
+    const int64_t most = memoryFor(file_.size());
     int64_t total = method.temporaryBytes;
     for (int64_t pool : method.pools) total = pool < 0 || pool > most - total ? most + 1 : total + pool;
     if (total > most) {

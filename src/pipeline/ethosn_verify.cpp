@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "ethosn/lower/tosa_network.hpp"
+#include "pipeline/work_limits.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::pipeline {
@@ -85,10 +86,11 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
   const ethosn::Network& network = build_.ethosNParts[index].operations;
   const ir::Graph& tosa = build_.partitioned.delegates[index].tosa;
   std::unordered_map<const ir::Value*, Bytes> expected;
-  CARINA_TRY(const std::vector<Tensor> outputs,
-             tosa::interpret(tosa, run.inputs, [&](const ir::Value& value, const Tensor& tensor) {
-               if (dtypeSize(tensor.dtype()) == 1) expected[&value] = bytesOf(tensor);
-             }));
+  const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
+    if (dtypeSize(tensor.dtype()) == 1) expected[&value] = bytesOf(tensor);
+  };
+  WorkBudget budget = budgetOf(build_.options);
+  CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget));
   for (size_t i = 0; i < tosa.inputs().size(); ++i) expected[tosa.inputs()[i]] = bytesOf(run.inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) {
     for (int64_t k = 0; k < outputs[i].numElements(); ++k) {

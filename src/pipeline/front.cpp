@@ -26,6 +26,7 @@
 #include "pipeline/quantizer_options.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pipeline/tflite_network.hpp"
+#include "pipeline/work_limits.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/fold_batch_norm.hpp"
 #include "quantize/inside.hpp"
@@ -448,6 +449,8 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   CARINA_RETURN_IF_ERROR(decompose::closeRegions(graph));
   verifyPass(graph, "close-regions");
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
+  WorkBudget budget = budgetOf(options);
+  CARINA_RETURN_IF_ERROR(checkWork(graph, 1, budget));
   FloatNetwork network;
   Front& front = network.front;
   front.state = std::move(exported.state);
@@ -511,6 +514,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
     return network;
   }
   CARINA_TRY(network.samples, readSamples(options, graph, front.state, front.ends));
+  CARINA_RETURN_IF_ERROR(checkWork(graph, network.samples.size(), budget));
   // The examples are of the network's ends.
   if (front.ends.inputs.empty())
     warnOfSamples(options, graph, network.samples, exported.examples, front.warnings);

@@ -90,6 +90,7 @@ Result<Generated> run(const GenerateOptions& options, ByteSpan bytes, const toke
   running.systemConfig = options.systemConfig;
   running.memoryMode = options.memoryMode;
   running.configFile = options.configFile;
+  running.trusted = options.trusted;
   Generated result;
   result.prompt = options.prompt;
   CARINA_TRY(const LanguageProgram language,

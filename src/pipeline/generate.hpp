@@ -47,7 +47,8 @@ struct GenerateOptions {
   Sampling sampling;
   std::string target, systemConfig, memoryMode;  // empty: the program's
   std::filesystem::path configFile;
-  std::string cpu;  // core of the CPU's part, for its time; empty: the usual one
+  bool trusted = false;  // no limits on the work of a call and the memory of the program
+  std::string cpu;       // core of the CPU's part, for its time; empty: the usual one
   /// Each piece of the text as soon as it is there, that of the prompt first.
   std::function<void(const std::string& piece)> write;
 };

@@ -39,12 +39,13 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
 }
 
 Result<Front> quantizeGraph(ir::Graph graph, const std::filesystem::path& file,
-                            const std::filesystem::path& calibration) {
+                            const std::filesystem::path& calibration, bool trusted) {
   if (Status status = checkDialect(graph, Dialect::Aten); !status.ok())
     return std::move(status).error().inFile(file.string()).at("--calibrate");
   Options options;
   options.model = file;
   options.calibration = calibration;
+  options.trusted = trusted;
   std::vector<StageTime> times;
   return frontOf(options, std::move(graph), times);
 }

@@ -16,6 +16,6 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
 /// A float aten graph decomposed and quantized as the front of build() does it with its default settings.
 /// `file`: where the graph is from, for messages. Errors: other dialects, and those of the quantizer.
 Result<Front> quantizeGraph(ir::Graph graph, const std::filesystem::path& file,
-                            const std::filesystem::path& calibration);
+                            const std::filesystem::path& calibration, bool trusted = false);
 
 }  // namespace carina::pipeline

@@ -26,6 +26,7 @@
 #include "partition/partition.hpp"
 #include "partition/units.hpp"
 #include "pipeline/integer_io.hpp"
+#include "pipeline/work_limits.hpp"
 #include "quantize/prequantized.hpp"
 #include "quantize/quantize.hpp"
 #include "tfl/ops.hpp"
@@ -318,6 +319,8 @@ Status runNamedPasses(ir::Graph& graph, std::span<const std::string> names, cons
         .withRemedy(nearest.empty() ? "'carina opt --list-passes' lists the passes"
                                     : fmt::format("did you mean '{}'?", nearest));
   }
+  if (settings.budget != nullptr && !chosen.empty())
+    CARINA_RETURN_IF_ERROR(checkWork(graph, 1, *settings.budget));
   for (const NamedPass* pass : chosen) {
     Status status = runOne(graph, *pass, settings);
     if (status.ok() && (verifyEach || ir::verifiesEachPass() || pass == chosen.back()))

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/work_budget.hpp"
 #include "ir/parser.hpp"
 #include "npu/targets/target.hpp"
 
@@ -13,6 +14,7 @@ namespace carina::pipeline {
 
 struct PassSettings {
   const npu::Target* target = nullptr;  // of the passes that need one
+  WorkBudget* budget = nullptr;         // for constants that are folded; null: no limit
 };
 
 enum class Dialect : uint8_t { Any, Aten, Tfl, Tosa, Npu };

@@ -70,6 +70,8 @@ struct Options {
   bool measureSqnr = false;       // fill in the SQNR of every tensor: runs the calibration samples once more
   bool estimateAccuracy = false;  // fill in Build::accuracy: runs some of the calibration samples once more
   bool requireNpu = false;        // an error unless the network is wholly on the NPU
+  /// No limits on what executing the network, and a program in its place, may ask for (base/work_budget.hpp).
+  bool trusted = false;
   /// What stays on the CPU: operators ("relu", "aten.add.Tensor"), node names and module paths (both with *
   /// and ?; a module includes what is below it).
   std::vector<std::string> cpuOps, cpuNames, cpuModules;

@@ -286,8 +286,11 @@ Result<RunResult> runExecuTorchFile(const RunOptions& given, ByteSpan bytes, Fil
 Result<RunResult> interpretGraph(const RunOptions& options, const NamedTensors& arrays,
                                  const ir::Graph& graph) {
   const std::vector<Port> ports = inputPorts(graph);
-  return runAll(options, arrays, ports,
-                [&](std::span<const Tensor> inputs) { return tosa::interpret(graph, inputs); });
+  WorkBudget budget = WorkBudget::ofFiles({options.file}, options.trusted);
+  return runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) {
+    budget.renew();
+    return tosa::interpret(graph, inputs, nullptr, &budget);
+  });
 }
 
 Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arrays) {

@@ -61,7 +61,7 @@ class Writers {
 
 class Tracer {
  public:
-  explicit Tracer(const CommandStream& stream) : stream_(stream) {}
+  Tracer(const CommandStream& stream, WorkBudget& budget) : stream_(stream), budget_(budget) {}
 
   Result<StreamTrace> run(std::span<const ByteSpan> inputs) {
     const auto& arena = stream_.memory.regions[1];
@@ -70,6 +70,7 @@ class Tracer {
     CARINA_TRY(const npu::Machine machine,
                device::machineFor({std::string(stream_.target->name), stream_.systemConfig,
                                    stream_.memoryMode, false, stream_.memories}));
+    CARINA_RETURN_IF_ERROR(take(arena->bytes));
     arena_.resize(std::max<uint64_t>(arena->bytes, 16));
     fast_.resize(static_cast<size_t>(device::fastScratchBytes(machine)));
     CARINA_RETURN_IF_ERROR(place(inputs));
@@ -82,7 +83,11 @@ class Tracer {
     npu::ModelOptions options;
     options.timing = false;
     npu::Npu device(machine, memory, options);
-    CARINA_RETURN_IF_ERROR(execute(device));
+    device.setLimits(std::min(options.maxRunWork, budget_.left()),
+                     std::min(options.maxOperationBytes, npu::operationBytesFor(taken_)));
+    const Status executed = execute(device);
+    budget_.spend(device.stats().work);
+    CARINA_RETURN_IF_ERROR(executed);
     StreamTrace trace;
     for (const pte::BlobIo& io : stream_.outputs) {
       const std::byte* at = arena_.data() + io.offset;
@@ -137,17 +142,32 @@ class Tracer {
     while (device.running()) {
       const auto at = byOffset.find(device.read32(reg::kQRead));
       device.step();
-      if (device.fault())
-        return fail(Code::NpuFault, "the NPU model stopped: {}", device.fault()->str()).at(stream_.name);
-      if (at != byOffset.end()) record(at->first, *at->second);
+      if (const auto& fault = device.fault()) {
+        if (fault->kind == npu::FaultKind::Limit)
+          return fail(Code::Excessive, "{}", fault->str()).at(stream_.name).withRemedy(kTrustRemedy);
+        return fail(Code::NpuFault, "the NPU model stopped: {}", fault->str()).at(stream_.name);
+      }
+      if (at != byOffset.end()) CARINA_RETURN_IF_ERROR(record(at->first, *at->second));
     }
     return {};
   }
 
-  void record(uint32_t offset, const npu::Operation& operation) {
+  /// Counts memory that the stream asks for.
+  Status take(uint64_t bytes) {
+    const auto most = static_cast<uint64_t>(budget_.bytes());
+    if (bytes <= most - taken_) {
+      taken_ += bytes;
+      return {};
+    }
+    return fail(Code::Excessive, "its memory and what its operations write take more than {} bytes", most)
+        .at(stream_.name)
+        .withRemedy(kTrustRemedy);
+  }
+
+  Status record(uint32_t offset, const npu::Operation& operation) {
     const auto* kernel = std::get_if<npu::KernelOperation>(&operation);
     const auto* dma = std::get_if<npu::DmaOperation>(&operation);
-    if (kernel == nullptr && dma == nullptr) return;
+    if (kernel == nullptr && dma == nullptr) return {};
     TracedStep step;
     step.offset = offset;
     step.text = npu::describe(operation);
@@ -166,12 +186,18 @@ class Tracer {
         chain_.clear();
       }
       if (chained(kernel->ofm)) chain_.push_back(steps_.size());
+      constexpr uint64_t kKept = sizeof(int64_t);
+      const npu::FeatureMap& ofm = kernel->ofm;
+      CARINA_RETURN_IF_ERROR(take(sizeof(TracedStep) + kKept * static_cast<uint64_t>(ofm.height) *
+                                                           static_cast<uint64_t>(ofm.width) *
+                                                           static_cast<uint64_t>(ofm.depth)));
       dense = read(*kernel, step);
     }
     for (const npu::MemoryUse& use : uses) {
       if (use.write) writers_.write(use.space, use.first, use.last, dense, steps_.size());
     }
     steps_.push_back(std::move(step));
+    return {};
   }
 
   /// Takes the OFM out of memory; whether it fills the range that it lies in.
@@ -206,6 +232,8 @@ class Tracer {
   }
 
   const CommandStream& stream_;
+  WorkBudget& budget_;
+  uint64_t taken_ = 0;  // of its memory
   std::vector<std::byte> arena_, fast_;
   std::vector<TracedStep> steps_;
   std::vector<size_t> chain_;  // members of the chain that is open
@@ -214,8 +242,9 @@ class Tracer {
 
 }  // namespace
 
-Result<StreamTrace> traceStream(const CommandStream& stream, std::span<const ByteSpan> inputs) {
-  return Tracer(stream).run(inputs);
+Result<StreamTrace> traceStream(const CommandStream& stream, std::span<const ByteSpan> inputs,
+                                WorkBudget& budget) {
+  return Tracer(stream, budget).run(inputs);
 }
 
 }  // namespace carina::pipeline

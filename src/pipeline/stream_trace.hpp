@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/tensor.hpp"
+#include "base/work_budget.hpp"
 #include "npu/isa/operation.hpp"
 #include "pipeline/command_streams.hpp"
 
@@ -31,8 +32,10 @@ struct StreamTrace {
   std::vector<std::vector<std::byte>> outputs;  // per output of the stream
 };
 
-/// Bytes of each input in the order of `stream.inputs`. Errors: a stream without known inputs and outputs,
-/// inputs of other sizes, ranges outside the regions, a fault of the model.
-Result<StreamTrace> traceStream(const CommandStream& stream, std::span<const ByteSpan> inputs);
+/// Bytes of each input in the order of `stream.inputs`. `budget` gives the steps of the run, and memory for
+/// what it keeps. Errors: a stream without known inputs and outputs, inputs of other sizes, ranges outside
+/// the regions, a fault of the model, a run or results beyond the budget.
+Result<StreamTrace> traceStream(const CommandStream& stream, std::span<const ByteSpan> inputs,
+                                WorkBudget& budget);
 
 }  // namespace carina::pipeline

@@ -21,6 +21,7 @@
 #include "pipeline/npu_probe.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/simulated_values.hpp"
+#include "pipeline/work_limits.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::pipeline {
@@ -248,7 +249,7 @@ class Verifier {
   device::RunOptions runOptions() const {
     device::RunOptions options;
     options.configFile = build_.options.configFile;
-    options.trusted = true;  // the program was made here
+    options.trusted = build_.options.trusted;
     options.model.check = true;
     options.keepDelegateIo = true;
     options.keepKernelResults = true;
@@ -362,14 +363,13 @@ class Verifier {
   Status compareDelegate(size_t index, const device::DelegateRun& run) {
     const ir::Graph& tosa = build_.partitioned.delegates[index].tosa;
     std::map<std::string, std::pair<const ir::Value*, Tensor>, std::less<>> expected;
-    CARINA_TRY(const std::vector<Tensor> outputs,
-               tosa::interpret(tosa, run.inputs, [&](const ir::Value& value, const Tensor& tensor) {
-                 // What regions compute, they may compute any number of times: results of choices and loops
-                 // tell.
-                 const bool once = value.producer() && &value.producer()->graph() == &tosa;
-                 if (once && !value.name.empty())
-                   expected.insert_or_assign(value.name, std::pair(&value, tensor));
-               }));
+    const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
+      // What regions compute, they may compute any number of times: results of choices and loops tell.
+      const bool once = value.producer() && &value.producer()->graph() == &tosa;
+      if (once && !value.name.empty()) expected.insert_or_assign(value.name, std::pair(&value, tensor));
+    };
+    WorkBudget budget = budgetOf(build_.options);
+    CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget));
     const size_t turn = calls_[index]++;
     for (const ir::Node* node : tosa.nodes()) {
       for (const ir::Value* result : node->results()) {

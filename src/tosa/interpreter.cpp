@@ -3,7 +3,9 @@
 
 #include <unordered_map>
 
+#include "ir/footprint.hpp"
 #include "tosa/kernels/kernel.hpp"
+#include "tosa/work.hpp"
 
 namespace carina::tosa {
 namespace {
@@ -14,12 +16,18 @@ using kernels::Results;
 /// A WHILE_LOOP that runs longer is taken for endless.
 constexpr int64_t kMaxIterations = 1'000'000;
 
-Results runNode(const ir::Node& node, Operands operands, const Observer& observer);
+/// What a run shares with those of nested graphs.
+struct Session {
+  const Observer& observer;
+  WorkBudget* budget = nullptr;
+};
+
+Results runNode(const ir::Node& node, Operands operands, const Session& session);
 
 /// Runs one graph; tensors live until their last use.
 class Run {
  public:
-  Run(const ir::Graph& graph, const Observer& observer) : graph_(graph), observer_(observer) {}
+  Run(const ir::Graph& graph, const Session& session) : graph_(graph), session_(session) {}
 
   Results operator()(Operands inputs) {
     if (inputs.size() != graph_.inputs().size()) {
@@ -71,7 +79,7 @@ class Run {
   Status step(const ir::Node& node) {
     std::vector<Tensor> operands;
     for (const ir::Value* operand : node.operands()) operands.push_back(valueOf(operand));
-    auto results = runNode(node, operands, observer_);
+    auto results = runNode(node, operands, session_);
     if (!results.ok()) return std::move(results).error().at(node.where());
     operands.clear();
     for (const ir::Value* operand : node.operands()) used(operand);
@@ -81,7 +89,7 @@ class Run {
       Tensor& tensor = (*results)[i];
       CARINA_CHECK(tensor.dtype() == value.dtype() && tensor.shape() == value.shape(),
                    "a kernel gave another type");
-      if (observer_) observer_(value, tensor);
+      if (session_.observer) session_.observer(value, tensor);
       keep(value, std::move(tensor));
     }
     return {};
@@ -92,26 +100,27 @@ class Run {
     size_t usesLeft;
   };
   const ir::Graph& graph_;
-  const Observer& observer_;
+  const Session& session_;
   std::unordered_map<const ir::Value*, Live> live_;
 };
 
-Results conditional(const ir::Node& node, Operands operands, const Observer& observer) {
+Results conditional(const ir::Node& node, Operands operands, const Session& session) {
   const size_t region = operands[0].integerAt(0) != 0 ? 0 : 1;
-  return Run(node.region(region), observer)(operands.subspan(1));
+  return Run(node.region(region), session)(operands.subspan(1));
 }
 
-Results loop(const ir::Node& node, Operands operands, const Observer& observer) {
+Results loop(const ir::Node& node, Operands operands, const Session& session) {
   std::vector<Tensor> state(operands.begin(), operands.end());
   for (int64_t i = 0; i < kMaxIterations; ++i) {
-    CARINA_TRY(const std::vector<Tensor> condition, Run(node.region(0), observer)(state));
+    CARINA_TRY(const std::vector<Tensor> condition, Run(node.region(0), session)(state));
     if (condition[0].integerAt(0) == 0) return state;
-    CARINA_TRY(state, Run(node.region(1), observer)(state));
+    CARINA_TRY(state, Run(node.region(1), session)(state));
   }
   return fail(Code::Excessive, "the loop still runs after {} iterations", kMaxIterations);
 }
 
-Results runNode(const ir::Node& node, Operands operands, const Observer& observer) {
+Results runNode(const ir::Node& node, Operands operands, const Session& session) {
+  if (session.budget != nullptr) CARINA_RETURN_IF_ERROR(session.budget->require(workOf(node), node.opName()));
   switch (opId(&node)) {
     case OpId::Conv2d:
     case OpId::Conv3d:
@@ -209,9 +218,9 @@ Results runNode(const ir::Node& node, Operands operands, const Observer& observe
     case OpId::Identity:
       return kernels::one(operands[0]);
     case OpId::CondIf:
-      return conditional(node, operands, observer);
+      return conditional(node, operands, session);
     case OpId::WhileLoop:
-      return loop(node, operands, observer);
+      return loop(node, operands, session);
     case OpId::Custom:
       return fail(Code::UnsupportedForm, "custom operator '{}' has no meaning here",
                   ir::dynCast<Custom>(&node).operatorName())
@@ -225,21 +234,36 @@ Results runNode(const ir::Node& node, Operands operands, const Observer& observe
   CARINA_UNREACHABLE("operator without a kernel");
 }
 
+/// Kernels take as much again for operands without zero points and sums of 32 bits.
+Status checkMemory(const ir::Graph& graph, const WorkBudget& budget) {
+  const ir::Footprint most = ir::footprintOf(graph);
+  for (const ir::Node* node : graph.nodes()) {
+    for (const auto& region : node->regions()) CARINA_RETURN_IF_ERROR(checkMemory(*region, budget));
+  }
+  if (most.bytes <= budget.bytes() / 4) return {};
+  return fail(Code::Excessive,
+              "its tensors take {} bytes at once, more than {}, the limit for a file of its size", most.bytes,
+              budget.bytes() / 4)
+      .at(most.at ? most.at->where() : "inputs")
+      .withRemedy(kTrustRemedy);
+}
+
 }  // namespace
 
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
-                                      const Observer& observer) {
+                                      const Observer& observer, WorkBudget* budget) {
   for (const ir::Node* node : graph.nodes()) {
     if (!isOperator(node))
       return fail(Code::UnknownOperator, "{} is no TOSA operator", node->opName()).at(node->where());
   }
-  return Run(graph, observer)(inputs);
+  if (budget != nullptr) CARINA_RETURN_IF_ERROR(checkMemory(graph, *budget));
+  return Run(graph, {observer, budget})(inputs);
 }
 
 Result<std::vector<Tensor>> interpretNode(const ir::Node& node, std::span<const Tensor> operands,
                                           const Observer& observer) {
   CARINA_CHECK(isOperator(&node), "not a TOSA operator");
-  return runNode(node, operands, observer);
+  return runNode(node, operands, {observer});
 }
 
 }  // namespace carina::tosa

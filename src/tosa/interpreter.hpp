@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/work_budget.hpp"
 #include "ir/graph.hpp"
 
 namespace carina::tosa {
@@ -22,9 +23,10 @@ using Observer = std::function<void(const ir::Value& value, const Tensor& tensor
 /// another type, operators that have no meaning here (CUSTOM), and what the specification calls unpredictable
 /// (accumulator overflow, values out of RESCALE's range, indices out of range, division by zero, shifts out
 /// of range, endless loops).
-/// uint8 tensors are the bytes of int8 inputs.
+/// uint8 tensors are the bytes of int8 inputs. With a budget: what it has no steps or memory left for is not
+/// begun.
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
-                                      const Observer& observer = nullptr);
+                                      const Observer& observer = nullptr, WorkBudget* budget = nullptr);
 
 /// One node on its own (constant operands included in `operands`), for tests and constant folding.
 Result<std::vector<Tensor>> interpretNode(const ir::Node& node, std::span<const Tensor> operands,

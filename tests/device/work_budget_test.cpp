@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program may make the host do: kernels and NPU jobs of one execution share one number of steps.
-#include "device/work_budget.hpp"
+#include "base/work_budget.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -319,7 +319,7 @@ void tryNetwork(const std::filesystem::path& record) {
   expectOrderly(ran, 2000);
   EXPECT_EQ(ran.status, 0) << ran.err;
   if (std::find(options.begin(), options.end(), "cpu") != options.end()) return;
-  std::vector<std::string> verify{"verify", network.model.string()};
+  std::vector<std::string> verify{"verify", network.model.string(), "--trusted"};
   verify.insert(verify.end(), options.begin(), options.end());
   const test::ChildOutcome verified = carina(verify);
   expectOrderly(verified, 2000);  // all stages side by side

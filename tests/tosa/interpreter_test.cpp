@@ -277,5 +277,18 @@ RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
   }
 }
 
+TEST(TosaInterpreter, WhatABudgetDoesNotAllowIsNotBegun) {
+  const ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32}, 1);
+  const std::vector<Tensor> inputs{Tensor::zeros(DType::Int8, graph.inputs()[0]->shape())};
+  WorkBudget enough(1'000'000);
+  EXPECT_TRUE(tosa::interpret(graph, inputs, nullptr, &enough).ok());
+  EXPECT_LT(enough.left(), 1'000'000);
+  WorkBudget little(100);
+  const auto refused = tosa::interpret(graph, inputs, nullptr, &little);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().str().find("tosa.RESCALE"), std::string::npos) << refused.error().str();
+  EXPECT_NE(refused.error().str().find("--trusted"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace carina::test

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/work_budget.hpp"
 #include "npu/isa/disassembler.hpp"
 #include "npu/isa/stream.hpp"
 #include "npu/model/checker.hpp"
@@ -28,7 +29,7 @@ int64_t workLimit(std::span<const uint32_t> words, const StreamMemory& memory) {
     known = true;
     if (!region->writable) program += region->bytes;
   }
-  return known ? runWorkFor(program) : std::numeric_limits<int64_t>::max();
+  return known ? workFor(program) : std::numeric_limits<int64_t>::max();
 }
 
 /// Reads commands until one cannot be read; returns what is wrong with the stream itself.

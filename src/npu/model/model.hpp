@@ -123,16 +123,7 @@ struct RunResult {
   bool ok() const { return !fault; }
 };
 
-/// Steps for one run, or one execution of several, of a program that nobody vouches for, by its bytes. What
-/// has less than a megabyte ends within two seconds; beyond, a byte brings as many as a layer takes with a
-/// weight.
-constexpr int64_t runWorkFor(uint64_t programBytes) {
-  constexpr uint64_t kSmall = uint64_t{1} << 20, kMost = uint64_t{1} << 40;
-  const uint64_t program = programBytes < kMost ? programBytes : kMost;
-  const uint64_t beyond = program > kSmall ? program - kSmall : 0;
-  return (int64_t{1} << 30) + static_cast<int64_t>(256 * (program - beyond) + 8192 * beyond);
-}
-/// Temporary memory of one operation of such a program, by the memory that it may reach.
+/// Temporary memory of one operation of a program that nobody vouches for, by the memory that it may reach.
 constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;
   return (int64_t{1} << 27) + 8 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);

@@ -3,19 +3,22 @@
 #include "npu/model/work.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "npu/model/executor.hpp"
 
 namespace carina::npu::model {
 namespace {
 
-// Steps per operation, element or multiply-accumulate, measured on one core of a 2020s x86 machine and
-// rounded up.
+// Steps per operation, element or multiply-accumulate, measured on one core of a 2020s x86 machine with AVX2
+// and rounded up (`npu_model_bench --benchmark_filter=steps`). Dot products are of whole vectors of channels
+// and of pairs of inputs.
 constexpr double kOperation = 3000;
-constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kResize = 8, kWeight = 8, kKept = 8,
-                 kTurned = 8;
-constexpr double kDotProduct = 1.0 / 16, kWideDotProduct = 1.0 / 4, kDepthwise = 1.0 / 4, kExact = 1,
-                 kPool = 0.5;
+constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kShift = 3, kResize = 8, kWeight = 8,
+                 kKept = 8, kTurned = 8;
+constexpr double kDotProduct = 1.0 / 64, kWideDotProduct = 1.0 / 8, kLane = 0.25, kDepthwise = 1.0 / 8,
+                 kExact = 1, kPool = 0.6;
+constexpr int kLanes = 16;
 constexpr double kRun = 32, kByte = 1.0 / 8;
 
 int64_t cut(double steps) {
@@ -24,6 +27,29 @@ int64_t cut(double steps) {
 
 double elements(const FeatureMap& map) {
   return static_cast<double>(map.height) * map.width * map.depth;
+}
+
+double positions(const FeatureMap& map) {
+  return static_cast<double>(map.height) * map.width;
+}
+
+double convolution(const KernelOperation& op) {
+  const double taps = static_cast<double>(op.kernel.height) * op.kernel.width;
+  if (!fitsInt16(op.ifm)) return elements(op.ofm) * taps * op.ifm.depth * kExact;
+  // Without dilation a row of the window is one run of pairs.
+  const bool rows = op.kernel.dilationX == 1;
+  const double runs = rows ? op.kernel.height : taps;
+  const double run = static_cast<double>(op.ifm.depth) * (rows ? op.kernel.width : 1);
+  const double lanes = std::ceil(static_cast<double>(op.ofm.depth) / kLanes) * kLanes;
+  const double price = elementBytes(op.ifm.type) == 1 ? kDotProduct : kWideDotProduct;
+  return positions(op.ofm) * lanes * (runs * 2 * std::ceil(run / 2) * price + kLane);
+}
+
+double depthwise(const KernelOperation& op) {
+  const double taps = static_cast<double>(op.kernel.height) * op.kernel.width;
+  if (!fitsInt16(op.ifm)) return elements(op.ofm) * taps * kExact;
+  const int rest = op.ofm.depth % kLanes;  // channels that fill no vector
+  return positions(op.ofm) * taps * ((op.ofm.depth - rest) * kDepthwise + rest * kExact);
 }
 
 }  // namespace
@@ -37,22 +63,17 @@ int64_t workOf(const KernelOperation& op) {
   if (keeps) steps += out * kKept;
   if (op.transpose != Transpose::HWC || op.reverse != Reverse::None) steps += out * kTurned;
   switch (op.kind) {
-    case OperationKind::Conv: {
-      const double volume = taps * op.ifm.depth;
-      const double mac = !fitsInt16(op.ifm)               ? kExact
-                         : elementBytes(op.ifm.type) == 1 ? kDotProduct
-                                                          : kWideDotProduct;
-      steps += out * volume * mac + volume * op.ofm.depth * kWeight;
+    case OperationKind::Conv:
+      steps += convolution(op) + taps * op.ifm.depth * op.ofm.depth * kWeight;
       break;
-    }
     case OperationKind::Depthwise:
-      steps += out * taps * (fitsInt16(op.ifm) ? kDepthwise : kExact) + taps * op.ofm.depth * kWeight;
+      steps += depthwise(op) + taps * op.ofm.depth * kWeight;
       break;
     case OperationKind::Pool:
       steps += out * taps * (op.pool == PoolMode::ReduceSum ? op.ifm.depth : 1) * kPool;
       break;
     case OperationKind::Elementwise:
-      steps += out * kElementwise;
+      steps += out * (op.elementwise.mode == ElementwiseMode::Shr ? kShift : kElementwise);
       break;
     case OperationKind::Resize:
       steps += out * kResize;

@@ -11,8 +11,9 @@ namespace carina::npu::model {
 
 /// Of a command by itself: read, decoded and remembered.
 constexpr int64_t kCommandWork = 60;
-/// In steps of about a nanosecond of one core; far too large values are cut to 2^62. Multiply-accumulates
-/// count a sixteenth where the vector kernels take them, elements as what their operation costs each.
+/// In steps of about a nanosecond of one core; far too large values are cut to 2^62. Multiply-accumulates of
+/// 8 bits count a 64th, output channels in whole vectors of 16; elements count what their operation costs
+/// each.
 int64_t workOf(const KernelOperation& op);
 int64_t workOf(const DmaOperation& op);
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a network may make this machine do while it is compiled and compared (base/work_budget.hpp).
+#pragma once
+
+#include "base/work_budget.hpp"
+#include "pipeline/pipeline.hpp"
+
+namespace carina::pipeline {
+
+/// For one execution of the network or of what was made of it: by the bytes of network and calibration data.
+/// Graphs without a file have no limits.
+WorkBudget budgetOf(const Options& options);
+
+/// Takes `runs` runs of the float executor, which folding constants counts as, out of the budget. Error:
+/// there is not as much left, or the values of one run need more memory.
+Status checkWork(const ir::Graph& graph, size_t runs, WorkBudget& budget);
+
+}  // namespace carina::pipeline

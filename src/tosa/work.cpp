@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tosa/work.hpp"
+
+#include "tosa/tosa.hpp"
+
+namespace carina::tosa {
+namespace {
+
+// Steps of the interpreter's kernels, measured on one core of a 2020s x86 machine and rounded up.
+constexpr double kNode = 500;
+constexpr double kOutput = 2, kInput = 0.5, kReduced = 6, kFunction = 10, kPower = 40, kTap = 1.5,
+                 kFourier = 2;
+constexpr double kProduct = 0.1, kFloatProduct = 1.5, kRun = 3;  // runs: stretches of contiguous products
+
+double elements(const std::vector<ir::Value*>& values) {
+  double sum = 0;
+  for (const ir::Value* value : values) {
+    if (value != nullptr) sum += static_cast<double>(value->numElements());
+  }
+  return sum;
+}
+
+double productOf(const ir::Value& operand) {
+  return isFloat(operand.dtype()) ? kFloatProduct : kProduct;
+}
+
+/// Products for each element of the result: all of the weight but its output channels.
+double convolutionOf(const ir::Node& node, double out) {
+  const ir::Value& weight = *node.operand(1);
+  const double channels = static_cast<double>(node.result()->shape().back());
+  const double taps = static_cast<double>(weight.numElements()) / std::max(channels, 1.0);
+  const double inner = ir::isa<DepthwiseConv2d>(&node) ? 1 : static_cast<double>(weight.shape().back());
+  return out * (taps * productOf(*node.operand(0)) + taps / std::max(inner, 1.0) * kRun);
+}
+
+double windowOf(const ir::Ints& kernel, double out) {
+  double taps = kTap;
+  for (const int64_t size : kernel) taps *= static_cast<double>(size);
+  return out * taps;
+}
+
+double fourierOf(const ir::Node& node) {
+  const ir::Value& input = *node.operand(0);
+  const double sides = static_cast<double>(input.shape()[1]) + static_cast<double>(input.shape()[2]);
+  return static_cast<double>(input.numElements()) * sides * kFourier;
+}
+
+}  // namespace
+
+double workOf(const ir::Node& node) {
+  const double out = elements(node.results());
+  const double steps = kNode + out * kOutput + elements(node.operands()) * kInput;
+  switch (opId(&node)) {
+    case OpId::Conv2d:
+    case OpId::Conv3d:
+    case OpId::DepthwiseConv2d:
+    case OpId::TransposeConv2d:
+      return steps + convolutionOf(node, out);
+    case OpId::AvgPool2d:
+      return steps + windowOf(ir::dynCast<AvgPool2d>(&node).kernel(), out);
+    case OpId::MaxPool2d:
+      return steps + windowOf(ir::dynCast<MaxPool2d>(&node).kernel(), out);
+    case OpId::Matmul: {
+      const ir::Value& a = *node.operand(0);
+      return steps + out * (static_cast<double>(a.shape().back()) * productOf(a) + kRun);
+    }
+    case OpId::Fft2d:
+    case OpId::Rfft2d:
+      return steps + fourierOf(node);
+    case OpId::ReduceAll:
+    case OpId::ReduceAny:
+    case OpId::ReduceMax:
+    case OpId::ReduceMin:
+    case OpId::ReduceProduct:
+    case OpId::ReduceSum:
+    case OpId::Argmax:
+      return steps + elements(node.operands()) * kReduced;
+    case OpId::Pow:
+    case OpId::Sin:
+    case OpId::Cos:
+      return steps + out * kPower;
+    case OpId::Exp:
+    case OpId::Log:
+    case OpId::Erf:
+    case OpId::Tanh:
+    case OpId::Sigmoid:
+    case OpId::Rsqrt:
+    case OpId::Reciprocal:
+    case OpId::Resize:
+    case OpId::Rescale:
+    case OpId::Scatter:
+      return steps + out * kFunction;
+    default:
+      return steps;
+  }
+}
+
+}  // namespace carina::tosa
