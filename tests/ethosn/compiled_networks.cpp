@@ -3,7 +3,11 @@
 //   compiled_networks shapes                       names of the networks that it can make up
 //   compiled_networks write SOURCE TARGET FILE [CALIBRATION.npz]
 //       SOURCE is such a name, or a .pt2, .tflite or .tosa: its largest part for the NPU. network_text.hpp
+//   compiled_networks random SEED STEPS TARGET FILE
+//       a random operation (1 step) or chain; exit 3 and no file where the rules refuse what was drawn
 //   compiled_networks compile FILE OUT.encn        Carina's compiler; prints the CPU time of compiling alone
+//   compiled_networks check FILE FILE.encn         of any compiler: reads, writes the same bytes, runs in two
+//       orders of its lists without findings to the reference's results (reference.hpp)
 //   compiled_networks measure FILE.encn            of any compiler: what the stream moves, and the measure
 //   compiled_networks passes FILE.encn             the same, pass by pass, to see where two compilers differ
 // `write`, `compile` and `measure` print one JSON object.
@@ -18,6 +22,7 @@
 #include "ethosn/known_networks.hpp"
 #include "ethosn/model/pass_work.hpp"
 #include "ethosn/network_text.hpp"
+#include "ethosn/random_network.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::ethosn::test {
@@ -78,6 +83,85 @@ Status compile(const std::string& file, const std::string& to) {
   return {};
 }
 
+Status writeRandom(uint32_t seed, uint32_t steps, const std::string& target, const std::string& file) {
+  CARINA_TRY(const Variant* variant, findVariant(target));
+  std::optional<RandomNetwork> random = randomNetwork(*variant, seed, steps);
+  if (!random) return fail(Code::NoIntegerForm, "the rules refuse what was drawn");
+  return writeNetwork({random->target, random->builder.network()}, file);
+}
+
+Result<std::string> contentsOf(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream contents;
+  contents << in.rdbuf();
+  if (!in) return fail(Code::CannotRead, "cannot be read").inFile(file);
+  return contents.str();
+}
+
+int tolerated(const Network& network) {
+  return std::any_of(network.operations.begin(), network.operations.end(), [](const NetworkOperation& o) {
+    return o.operation.op == Operator::Sigmoid || o.operation.op == Operator::Tanh;
+  });
+}
+
+/// Inputs near their zero points, so that sums do not saturate, and any.
+std::vector<std::vector<uint8_t>> inputsOf(const Network& network, uint32_t spread) {
+  std::mt19937 random(spread);
+  std::vector<std::vector<uint8_t>> out;
+  for (const int32_t input : network.inputs) {
+    const TensorInfo& info = network.tensors[static_cast<size_t>(input)];
+    auto& bytes = out.emplace_back(elements(info.shape));
+    for (uint8_t& byte : bytes) {
+      const auto offset = static_cast<int32_t>(random() >> 8) % static_cast<int32_t>(spread);
+      byte = static_cast<uint8_t>(info.quantization.zeroPoint + offset - static_cast<int32_t>(spread / 3));
+    }
+  }
+  return out;
+}
+
+Status check(const std::string& file, const std::string& encn) {
+  CARINA_TRY(const TargetNetwork words, readNetwork(file));
+  CARINA_TRY(const std::string bytes, contentsOf(encn));
+  CARINA_TRY(const CompiledNetwork network, readCompiledNetwork(std::as_bytes(std::span(bytes))));
+  const std::vector<uint8_t> written = writeCompiledNetwork(network);
+  CARINA_TRY(const ByteSpan streamBytes, commandStreamBytes(network));
+  CARINA_TRY(const CommandStream stream, readCommandStream(streamBytes));
+  CARINA_TRY(const std::vector<uint8_t> again, writeCommandStream(stream));
+  const bool same = std::ranges::equal(std::as_bytes(std::span(written)), std::as_bytes(std::span(bytes))) &&
+                    again.size() <= streamBytes.size() &&
+                    std::ranges::equal(std::as_bytes(std::span(again)), streamBytes.first(again.size()));
+  if (!same) return fail(Code::NpuFault, "does not write back the same").inFile(encn);
+  int largest = 0;
+  for (const uint32_t spread : {4U, 21U, 256U}) {
+    const auto inputs = inputsOf(words.network, spread);
+    const auto expected = computeReference(words.network, inputs);
+    const std::vector<ByteSpan> spans = [&] {
+      std::vector<ByteSpan> out;
+      for (const auto& input : inputs) out.push_back(std::as_bytes(std::span(input)));
+      return out;
+    }();
+    CARINA_TRY(const RunResult run,
+               runNetwork(network, spans, largestTarget(*words.target.variant), {.order = spread % 5}));
+    if (!run.findings.empty()) return fail(Code::NpuFault, "{}", run.findings[0].str()).inFile(encn);
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const TensorInfo& info = words.network.tensors[static_cast<size_t>(words.network.outputs[i])];
+      const auto code = [&info](uint8_t byte) {
+        return info.type == DataType::S8 ? static_cast<int8_t>(byte) : int{byte};
+      };
+      if (run.outputs[i].size() != expected[i].size())
+        return fail(Code::NpuFault, "output {} has {} bytes, not {}", i, run.outputs[i].size(),
+                    expected[i].size())
+            .inFile(encn);
+      for (size_t k = 0; k < expected[i].size(); ++k)
+        largest = std::max(largest, std::abs(code(run.outputs[i][k]) - code(expected[i][k])));
+    }
+  }
+  if (largest > tolerated(words.network))
+    return fail(Code::NpuFault, "results differ from the reference's by up to {}", largest).inFile(encn);
+  std::cout << fmt::format("{{\"largest_difference\": {}}}\n", largest);
+  return {};
+}
+
 struct Walked {
   CommandStream stream;
   RunResult run;
@@ -85,10 +169,7 @@ struct Walked {
 
 /// The stream as it is executed, but for the sums.
 Result<Walked> walk(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream contents;
-  contents << in.rdbuf();
-  const std::string bytes = contents.str();
+  CARINA_TRY(const std::string bytes, contentsOf(file));
   Walked out;
   CARINA_TRY(const CompiledNetwork network, readCompiledNetwork(std::as_bytes(std::span(bytes))));
   CARINA_TRY(const ByteSpan streamBytes, commandStreamBytes(network));
@@ -131,9 +212,10 @@ Status listPasses(const std::string& file) {
 }
 
 int usage() {
-  std::cerr << "usage: compiled_networks shapes | write SOURCE TARGET FILE [CALIBRATION.npz] | compile FILE "
-               "OUT.encn | "
-               "measure FILE.encn | passes FILE.encn\n";
+  std::cerr
+      << "usage: compiled_networks shapes | write SOURCE TARGET FILE [CALIBRATION.npz] | random SEED "
+         "STEPS TARGET FILE | compile FILE OUT.encn | check FILE FILE.encn | measure FILE.encn | passes "
+         "FILE.encn\n";
   return 2;
 }
 
@@ -145,6 +227,12 @@ int run(const std::vector<std::string>& arguments) {
     for (std::string_view name : knownNetworks()) std::cout << name << '\n';
   } else if (mode == "write" && (count == 4 || count == 5)) {
     status = write(arguments[1], arguments[2], arguments[3], count == 5 ? arguments[4] : "");
+  } else if (mode == "random" && count == 5) {
+    status = writeRandom(static_cast<uint32_t>(std::stoul(arguments[1])),
+                         static_cast<uint32_t>(std::stoul(arguments[2])), arguments[3], arguments[4]);
+    if (!status.ok()) return 3;
+  } else if (mode == "check" && count == 3) {
+    status = check(arguments[1], arguments[2]);
   } else if (mode == "compile" && count == 3) {
     status = compile(arguments[1], arguments[2]);
   } else if (mode == "measure" && count == 2) {

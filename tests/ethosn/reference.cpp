@@ -275,6 +275,15 @@ void concatenate(uint32_t axis, const std::vector<const Values*>& in, Values& ou
   }
 }
 
+void transpose(const std::array<uint32_t, 4>& permutation, const Values& in, Values& out) {
+  forEach(out, [&](int32_t y, int32_t x, int32_t c) {
+    const std::array<int32_t, 4> to = {0, y, x, c};
+    std::array<int32_t, 4> from{};
+    for (size_t d = 0; d < 4; ++d) from[permutation[d]] = to[d];
+    return in.at(from[1], from[2], from[3]);
+  });
+}
+
 void compute(const NetworkOperation& operation, const std::vector<const Values*>& in, Values& out) {
   const Operation& op = operation.operation;
   switch (op.op) {
@@ -310,6 +319,8 @@ void compute(const NetworkOperation& operation, const std::vector<const Values*>
       for (size_t i = 0; i < out.data.size(); ++i)
         out.data[i] = std::clamp(in[0]->data[i], op.lower, op.upper);
       return;
+    case Operator::Transpose:
+      return transpose(op.permutation, *in[0], out);
     case Operator::Reshape:
     case Operator::ReinterpretQuantization:
       out.data = in[0]->data;

@@ -12,6 +12,12 @@ uint32_t bytesField(int64_t bytes) {
 
 constexpr int64_t kBrickBytes = 1024;
 
+/// Of the input, that the MCE adds up over in one stripe.
+int32_t partChannels(const Pass& pass, const Plan& plan, int32_t part) {
+  if (plan.iterations == 1) return pass.inputChannels;
+  return std::min(plan.iterationChannels, pass.inputChannels - part * plan.iterationChannels);
+}
+
 /// Winograd's algorithm takes filters in thirds, from 3x3 up; the direct one takes up to 7x7 as they are.
 bool isWide(const LayerWeights& layer) {
   const int32_t largest = layer.algorithm == MceAlgorithm::Winograd ? 3 : 7;
@@ -164,7 +170,8 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
          int64_t{map.width} * box.channels);
     return {};
   }
-  if (y % 8 != 0 || map.atX % 8 != 0 || c % 16 != 0) {
+  const int32_t inBrick = c % 16;  // its first channel: then it has to end in the same brick
+  if (y % 8 != 0 || map.atX % 8 != 0 || (inBrick != 0 && inBrick + box.channels > 16)) {
     return fail(Code::NoIntegerForm, "a part of a map in NHWCB begins inside of a brick")
         .at(now_->pass->name);
   }
@@ -172,7 +179,8 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
   const BoxLayout layout = boxLayout(list_, map, box.height, box.channels, reads);
   const auto dramAt = [&](int32_t brickY, int32_t brickX) {
     return kBrickBytes *
-           (c / 16 + (map.atX / 8 + brickX) * bricks + (y / 8 + brickY) * bricks * brickColumns);
+               (c / 16 + (map.atX / 8 + brickX) * bricks + (y / 8 + brickY) * bricks * brickColumns) +
+           int64_t{16} * inBrick;
   };
   const auto format = layout.strided ? dma_cmd::Format::NhwcbWeightStreaming : dma_cmd::Format::Nhwcb;
   const int64_t gap = layout.strided ? kBrickBytes * (bricks - 1) : 0;
@@ -210,6 +218,16 @@ Emitter::Stripe Emitter::stripeAt(int32_t row, int32_t channel) const {
   return out;
 }
 
+/// The slot for what is loaded next: of those that hold none of the keys, the one that was used longest ago.
+size_t Emitter::nextSlot(const Tile& tile, int64_t firstKey, int64_t lastKey) const {
+  std::optional<size_t> oldest;
+  for (size_t slot = 0; slot < tile.keys.size(); ++slot) {
+    const bool needed = tile.keys[slot] >= firstKey && tile.keys[slot] <= lastKey;
+    if (!needed && (!oldest || tile.users[slot] < tile.users[*oldest])) oldest = slot;
+  }
+  return oldest.value_or(0);
+}
+
 template <typename Load>
 Result<size_t> Emitter::acquire(Tile& tile, int64_t key, Counter freedBy, Load&& load) {
   for (size_t slot = 0; slot < tile.keys.size(); ++slot) {
@@ -242,6 +260,10 @@ Status Emitter::loadInputs(const Stripe& stripe) {
         std::min(now_->plan->inputRowStripes - 1, stripe.row + (now_->plan->needsBelow ? 1 : 0));
     for (int32_t row = first; row <= last; ++row) {
       Box box{0, map.height, 0, now_->pass->inputChannels};
+      if (now_->plan->iterations > 1) {
+        box.c = now_->part * now_->plan->iterationChannels;
+        box.channels = partChannels(*now_->pass, *now_->plan, now_->part);
+      }
       if (!mixes) {
         const bool strided = fromMce && now_->pass->weights.strideX == 2;
         box.c = strided ? interleavedChannels(stripe.c, variant_) : stripe.c;
@@ -252,7 +274,12 @@ Status Emitter::loadInputs(const Stripe& stripe) {
         box.y = row * rows;
         box.height = std::min(rows, map.height - box.y);
       }
-      const int64_t key = int64_t{row} * now_->plan->channelStripes + (mixes ? 0 : stripe.channel);
+      int64_t key = int64_t{row} * now_->plan->channelStripes + (mixes ? 0 : stripe.channel);
+      if (now_->plan->iterations > 1) {
+        const auto keyOf = [&](int32_t of) { return int64_t{now_->part} * now_->plan->inputRowStripes + of; };
+        key = keyOf(row);
+        now_->inputs[i].next = nextSlot(now_->inputs[i], keyOf(first), keyOf(last));
+      }
       CARINA_TRY(const size_t slot, acquire(now_->inputs[i], vector ? 0 : key, freedBy, [&](int64_t address) {
                    return transfer(Queue::DmaRead, CommandType::LoadIfmStripe, now_->inputAgents[i], map, box,
                                    address);
@@ -389,7 +416,9 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
       ce_control::kSignedIfm.of(in.isSigned ? 1 : 0) |
       ce_control::kWinograd.of(layer.algorithm == MceAlgorithm::Winograd ? 1 : 0) |
       ce_control::kRelu.of(now_->pass->activationMin > low || now_->pass->activationMax < high ? 1 : 0) |
-      ce_control::kOutputType.of(now_->pass->mceSigned ? 1 : 0);
+      ce_control::kOutputType.of(now_->pass->mceSigned ? 1 : 0) |
+      ce_control::kKeepAccumulators.of(now_->iteration > 0 ? 1 : 0) |
+      ce_control::kNoOutput.of(now_->iteration + 1 < now_->plan->iterations ? 1 : 0);
   for (int32_t ce = 0; ce < variant_.engines; ++ce) {
     for (int32_t og = 0; og < variant_.ogsPerEngine; ++og) {
       uint32_t& word = out.mulEnable[static_cast<size_t>(4 * ce + og)];
@@ -403,7 +432,7 @@ ProgramMceStripe Emitter::program(const Stripe& stripe) const {
   }
   const int32_t channels = depthwise && !strided ? stripe.channels
                            : depthwise           ? interleavedChannels(stripe.channels, variant_)
-                                                 : now_->pass->inputChannels;
+                                                 : partChannels(*now_->pass, *now_->plan, now_->part);
   const int64_t group = groupStride(channels, variant_);
   const int64_t row = group * (vector ? 1 : divideUp(in.width, 8));
   out.ifmRowStride = ifm_row_stride::kDefault.of(row) | ifm_row_stride::kResidual.of(row);
@@ -498,13 +527,13 @@ std::array<uint32_t, 8> Emitter::scratch(const Stripe& stripe, int64_t outAddres
 }
 
 Status Emitter::loadWeights(const Stripe& stripe) {
-  const int64_t key = stripe.channel;
+  const int64_t key = int64_t{stripe.channel} * now_->plan->iterations + now_->part;
   CARINA_TRY(
       now_->weightSlot, acquire(now_->weights, key, Counter::MceStripe, [&](int64_t address) -> Status {
         DmaCommand load;
         load.type = CommandType::LoadWeightStripe;
         load.agent = now_->weightAgent;
-        load.dramOffset = static_cast<uint32_t>(now_->plan->encoded->offset(stripe.channel, 0));
+        load.dramOffset = static_cast<uint32_t>(now_->plan->encoded->offset(stripe.channel, now_->part));
         load.sramAddress = sram_address::kBytes.of(address);
         load.emcs = (1U << variant_.banks()) - 1;
         load.totalBytes = bytesField(now_->plan->weightLoadBytes());
@@ -540,7 +569,19 @@ Status Emitter::mceStripe(const Stripe& stripe) {
   return {};
 }
 
+/// Of the MCE, all that one stripe of the PLE takes.
+Status Emitter::mceStripes(const Stripe& stripe) {
+  const int32_t iterations = now_->plan->iterations;
+  for (now_->iteration = 0; now_->iteration < iterations; ++now_->iteration) {
+    now_->part = partOf(iterations, now_->madeAt.size(), now_->iteration);
+    if (now_->iteration > 0) CARINA_RETURN_IF_ERROR(loadInputs(stripe));
+    CARINA_RETURN_IF_ERROR(mceStripe(stripe));
+  }
+  return {};
+}
+
 Status Emitter::passStripe(const Stripe& stripe) {
+  now_->part = partOf(now_->plan->iterations, now_->madeAt.size(), 0);
   CARINA_RETURN_IF_ERROR(loadInputs(stripe));
   const Box box{stripe.outY, stripe.outHeight, stripe.outC, stripe.outChannels};
   if (now_->pass->kind == PassKind::Copy) {
@@ -553,7 +594,7 @@ Status Emitter::passStripe(const Stripe& stripe) {
   }
   chooseKernel();
   if (now_->pass->kind == PassKind::Mce) {
-    CARINA_RETURN_IF_ERROR(mceStripe(stripe));
+    CARINA_RETURN_IF_ERROR(mceStripes(stripe));
   } else {
     wait(Queue::Ple, Counter::DmaRead, count(Counter::DmaRead));
   }

@@ -68,6 +68,7 @@ class Emitter {
     uint32_t weightAgent = 0, loaderAgent = 0, mceAgent = 0, pleAgent = 0, outputAgent = 0;
     std::array<size_t, 3> slots{};  // of the rows above, at, and below the stripe
     size_t weightSlot = 0;
+    int32_t iteration = 0, part = 0;  // of the MCE stripe, and of the input's channels
     std::vector<size_t> inputSlots;
     std::vector<uint32_t> madeAt;  // by row stripe: PLE stripes
     int32_t made = 0;              // row stripes
@@ -86,6 +87,7 @@ class Emitter {
   /// slot's users.
   template <typename Load>
   Result<size_t> acquire(Tile& tile, int64_t key, Counter freedBy, Load&& load);
+  size_t nextSlot(const Tile& tile, int64_t firstKey, int64_t lastKey) const;
   Status transfer(Queue queue, CommandType type, uint32_t agent, const FeatureMap& map, const Box& box,
                   int64_t address);
   Status loadInputs(const Stripe& stripe);
@@ -99,6 +101,7 @@ class Emitter {
   std::array<uint32_t, 8> scratch(const Stripe& stripe, int64_t outAddress) const;
   Status passStripes();
   Status passStripe(const Stripe& stripe);
+  Status mceStripes(const Stripe& stripe);
   Status storeStripe(const Box& box, size_t slot);
   Status makeRows(size_t pass, int32_t upTo);
   Status begin(const Job& job);

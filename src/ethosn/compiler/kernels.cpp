@@ -19,10 +19,14 @@ bool fitsAccumulators(const LayerWeights& layer, const PleKernel& kernel) {
   return kernel.blockWidth * kernel.blockHeight * each <= kAccumulatorsPerOg;
 }
 
-bool mayBeWinograd(const Pass& pass) {
+/// Where not even three stripes with all input channels fit, the MCE adds up over parts of them: directly.
+bool mayBeWinograd(const Pass& pass, const Target& target) {
   const LayerWeights& layer = pass.weights;
+  const int64_t stripe =
+      groupStride(pass.inputChannels, *target.variant) * divideUp(pass.inputs[0].width, kBrickEdge);
   return layer.operation == MceOperation::Convolution && layer.strideX == 1 && layer.strideY == 1 &&
-         pass.resampling == Resampling::None && layer.height * layer.width > 1;
+         pass.resampling == Resampling::None && layer.height * layer.width > 1 &&
+         3 * stripe < target.bankBytes() - kPleKernelMaxBytes;
 }
 
 /// The kernels that do what this one does, in all blocks. Those that take several blocks at once take them
@@ -89,14 +93,23 @@ PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, 
   return fastest;
 }
 
-void chooseAlgorithm(Pass& pass, const Variant& variant) {
+std::optional<PleKernel> oneBlockKernel(const Pass& pass, int32_t rows) {
+  for (const PleKernel& kernel : pass.kernels) {
+    if (kernel.blockMultiplier == 1 && kernel.blockWidth >= pass.mceWidth && kernel.blockHeight >= rows)
+      return kernel;
+  }
+  return std::nullopt;
+}
+
+void chooseAlgorithm(Pass& pass, const Target& target) {
+  const Variant& variant = *target.variant;
   if (pass.kind != PassKind::Mce || pass.weights.operation == MceOperation::FullyConnected) return;
   LayerWeights& layer = pass.weights;
   const std::vector<PleKernel> kernels = kernelsLike(pass.kernel, *variant.kernels, pass.mceWidth);
   uint64_t least = UINT64_MAX;
   MceAlgorithm algorithm = layer.algorithm;
   for (MceAlgorithm some : {MceAlgorithm::Direct, MceAlgorithm::Winograd}) {
-    if (some == MceAlgorithm::Winograd && !mayBeWinograd(pass)) continue;
+    if (some == MceAlgorithm::Winograd && !mayBeWinograd(pass, target)) continue;
     layer.algorithm = some;
     for (const PleKernel& kernel : kernels) {
       if (!fitsAccumulators(layer, kernel)) continue;

@@ -62,6 +62,8 @@ Needs reach(const Pass& pass) {
   return out;
 }
 
+constexpr int32_t kMostIterations = 32;  // that a layer's input is added up in
+
 /// Traffic that the measure does not see because something else takes longer counts a little all the same.
 constexpr uint64_t kHiddenBytesPerCycle = 64;
 
@@ -85,17 +87,24 @@ class Planner {
   struct Cut {
     int32_t rows, channels;
     bool channelsOutside;
+    int32_t iterationChannels = 0;  // 0: all at once
   };
   struct Candidate {
     uint64_t cost;
     Plan plan;
   };
   std::vector<Cut> cuts() const;
+  std::vector<Cut> cutsOfInputs() const;
   Result<std::optional<Candidate>> best();
   bool prepare(const Cut& cut, Plan& plan) const;
   void trySlots(Plan plan, std::optional<Candidate>& best) const;
+  void tryIterations(Plan plan, std::optional<Candidate>& best) const;
+  bool tryPlace(Plan plan, std::optional<Candidate>& best) const;
   int64_t inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t channels) const;
-  int64_t weightBankBytes(int32_t channels) const;
+  int64_t weightBankBytes(int32_t channels, int32_t iterationChannels) const;
+  Transfers iteratedTransfers(const Plan& plan) const;
+  /// Channels of the convolution for channels as the MCE sees them, in four maps where it is strided.
+  int32_t weightInputs(int32_t channels) const { return isStrided() ? channels / 4 : channels; }
   bool place(Plan& plan) const;
   Transfers inputTransfers(const Plan& plan) const;
 
@@ -155,6 +164,26 @@ std::vector<Planner::Cut> Planner::cuts() const {
   return out;
 }
 
+/// Stripes of as many outputs as the OGs have accumulators for, over parts of the input's channels.
+std::vector<Planner::Cut> Planner::cutsOfInputs() const {
+  std::vector<Cut> out;
+  if (!mixesChannels(pass_) || isVector() || pass_.upscale() == 2 || !splitsRows(pass_) ||
+      endsRowsLater(pass_) || !splitsChannels(pass_, list_) || !canSplitChannels(pass_.inputs[0], list_))
+    return out;
+  const int32_t unit = isStrided() ? 4 * variant_.banks() : std::max(kBrickDepth, variant_.igs());
+  const int32_t most = std::min(kMostIterations, divideUp(pass_.inputChannels, unit));
+  for (int32_t rows : {32, 16, 8}) {
+    const int32_t stripe = std::min(rows, allRows());
+    if (halves(pass_.kernel.operation) && rows == 8 && stripe < allRows()) continue;
+    for (int32_t n = 2; n <= most; ++n) {
+      for (bool channelsOutside : {true, false})
+        out.push_back({stripe, std::min(variant_.ogs(), allChannels()), channelsOutside,
+                       roundUp(divideUp(pass_.inputChannels, n), unit)});
+    }
+  }
+  return out;
+}
+
 int64_t Planner::inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t channels) const {
   if (isVector()) return groupStride(pass_.inputChannels, variant_);
   return groupStride(channels, variant_) * divideUp(in.width, 8) * divideUp(std::min(rows, in.height), 8);
@@ -184,6 +213,13 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   plan.rowStripes = divideUp(allRows(), cut.rows);
   plan.channelStripes = divideUp(allChannels(), cut.channels);
   plan.kernel = fastestKernel(pass_, variant_, cut.rows, cut.channels);
+  if (cut.iterationChannels > 0) {
+    plan.iterations = divideUp(pass_.inputChannels, cut.iterationChannels);
+    plan.iterationChannels = cut.iterationChannels;
+    const std::optional<PleKernel> kernel = oneBlockKernel(pass_, cut.rows);
+    if (!kernel || !occupied_.residents.empty()) return false;
+    plan.kernel = *kernel;
+  }
   plan.stays = stays_;
   const bool mixes = mixesChannels(pass_);
   const Needs needs = reach(pass_);
@@ -199,9 +235,10 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   // What stays is there stripe behind stripe: whole groups of eight rows each.
   const bool aligned = plan.rowStripes == 1 || outputRows(pass_, cut.rows) % kBrickEdge == 0;
   if (stays_ && (plan.channelStripes > 1 || !aligned)) return false;
-  const int32_t inputChannels = mixes         ? pass_.inputChannels
-                                : isStrided() ? interleavedChannels(cut.channels, variant_)
-                                              : cut.channels;
+  const int32_t inputChannels = plan.iterations > 1 ? plan.iterationChannels
+                                : mixes             ? pass_.inputChannels
+                                : isStrided()       ? interleavedChannels(cut.channels, variant_)
+                                                    : cut.channels;
   for (const FeatureMap& in : pass_.inputs) {
     const int32_t slotRows = plan.rowStripes == 1 ? in.height : stripeRows;
     plan.inputs.push_back({0, inputSlotBytes(in, slotRows, inputChannels), 1});
@@ -216,11 +253,38 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
 }
 
 /// What the weights of a stripe take of a bank: exactly where they have been encoded so, else in proportion.
-int64_t Planner::weightBankBytes(int32_t channels) const {
-  const auto exact = std::find_if(weights_.begin(), weights_.end(),
-                                  [&](const auto& form) { return form.first == channels; });
-  if (exact != weights_.end()) return exact->second->bankBytes;
-  return weights_.front().second->bankBytes * channels / allChannels() / 16 * 16 + 32;
+int64_t Planner::weightBankBytes(int32_t channels, int32_t iterationChannels) const {
+  const auto exact = std::find_if(weights_.begin(), weights_.end(), [&](const WeightForm& form) {
+    return form.channels == channels && form.iterationInputs == weightInputs(iterationChannels);
+  });
+  if (exact != weights_.end()) return exact->encoded->bankBytes;
+  const int64_t stripe = weights_.front().encoded->bankBytes * channels / allChannels();
+  return (iterationChannels > 0 ? stripe * iterationChannels / pass_.inputChannels : stripe) / 16 * 16 + 32;
+}
+
+bool Planner::tryPlace(Plan plan, std::optional<Candidate>& best) const {
+  if (!place(plan)) return false;
+  plan.work = workOf(plan);
+  const PassWork& work = plan.work;
+  const uint64_t traffic = work.input.bytes + work.weights.bytes + work.output.bytes;
+  const uint64_t cost = passCycles(work) + traffic / kHiddenBytesPerCycle;
+  if (!best || cost < best->cost) best = Candidate{cost, std::move(plan)};
+  return true;
+}
+
+/// Every stripe loads its part of the rows around it; the weights of a stripe of channels stay for all rows
+/// where there is room.
+void Planner::tryIterations(Plan plan, std::optional<Candidate>& best) const {
+  plan.weights.slotBytes = weightBankBytes(plan.channels, plan.iterationChannels);
+  const int32_t around = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
+  for (int32_t inputSlots : {2 * around, around + 1, around}) {
+    for (int32_t weightSlots : {plan.iterations + 1, plan.iterations, 2, 1}) {
+      plan.inputs[0].slots = inputSlots;
+      plan.weights.slots = weightSlots;
+      plan.output.slots = std::min(plan.stripes(), inputSlots > around ? 2 : 1);
+      if (tryPlace(plan, best)) return;
+    }
+  }
 }
 
 /// Rings of as many slots as there is room for: the more, the more is loaded ahead, and the less again.
@@ -228,7 +292,7 @@ void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
   const bool mixes = mixesChannels(pass_), around = plan.needsAbove || plan.needsBelow;
   const int32_t loads = plan.inputRowStripes * (mixes ? 1 : plan.channelStripes);
   const bool weighted = pass_.kind == PassKind::Mce;
-  if (weighted) plan.weights.slotBytes = weightBankBytes(plan.channels);
+  if (weighted) plan.weights.slotBytes = weightBankBytes(plan.channels, 0);
   // Three slots do for a filter that looks at its neighbours: nothing is loaded ahead.
   const int32_t most = plan.channelsOutside ? kMaxTileSlots : around ? 4 : 2;
   const std::array<int32_t, 3> inputSlots = {most, around ? 4 : 2, around ? 3 : 1};
@@ -243,18 +307,45 @@ void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
       const int32_t fewest = plan.rowStripes > 1 && endsRowsLater(pass_) ? 2 : 1;
       if (!stays_ && pass_.kind != PassKind::Copy)
         plan.output.slots = generous + 1 < inputSlots.size() ? std::min(plan.stripes(), 2) : fewest;
-      if (!place(plan)) continue;
-      plan.work = workOf(plan);
-      const PassWork& work = plan.work;
-      const uint64_t traffic = work.input.bytes + work.weights.bytes + work.output.bytes;
-      const uint64_t cost = passCycles(work) + traffic / kHiddenBytesPerCycle;
-      if (!best || cost < best->cost) best = Candidate{cost, plan};
-      return;
+      if (tryPlace(plan, best)) return;
     }
   }
 }
 
+/// Of an input that stripes of the MCE load by parts of its channels: what is not in one of the slots, in the
+/// place of what was used longest ago.
+Transfers Planner::iteratedTransfers(const Plan& plan) const {
+  Transfers out;
+  const FeatureMap& in = pass_.inputs[0];
+  const BoxLayout box = boxLayout(list_, in, std::min(plan.rows, in.height), plan.iterationChannels, true);
+  std::vector<std::pair<int32_t, int32_t>> slots;  // row and part, the one used last at the end
+  const auto use = [&](int32_t row, int32_t part) {
+    const std::pair<int32_t, int32_t> key(row, part);
+    const size_t there = std::erase(slots, key);
+    slots.push_back(key);
+    if (there > 0) return;
+    if (slots.size() > static_cast<size_t>(plan.inputs[0].slots)) slots.erase(slots.begin());
+    const int32_t height =
+        std::min(plan.inputRowStripes == 1 ? in.height : plan.rows, in.height - row * plan.rows);
+    const int32_t channels =
+        std::min(plan.iterationChannels, pass_.inputChannels - part * plan.iterationChannels);
+    out.bytes += static_cast<uint64_t>(int64_t{roundUp(height, 8)} * roundUp(in.width, 8) * channels);
+    out.commands += static_cast<uint64_t>(box.commands());
+  };
+  for (int32_t stripe = 0; stripe < plan.stripes(); ++stripe) {
+    const int32_t row = plan.channelsOutside ? stripe % plan.rowStripes : stripe / plan.channelStripes;
+    const int32_t first = std::max(0, row - (plan.needsAbove ? 1 : 0)),
+                  last = std::min(plan.inputRowStripes - 1, row + (plan.needsBelow ? 1 : 0));
+    for (int32_t iteration = 0; iteration < plan.iterations; ++iteration) {
+      for (int32_t part = first; part <= last; ++part)
+        use(part, partOf(plan.iterations, static_cast<size_t>(stripe), iteration));
+    }
+  }
+  return out;
+}
+
 Transfers Planner::inputTransfers(const Plan& plan) const {
+  if (plan.iterations > 1) return iteratedTransfers(plan);
   Transfers out;
   const bool mixes = mixesChannels(pass_);
   for (size_t i = 0; i < pass_.inputs.size(); ++i) {
@@ -286,8 +377,11 @@ PassWork Planner::workOf(const Plan& plan) const {
              channelStripes = static_cast<uint64_t>(plan.channelStripes);
   const uint64_t stripes = rowStripes * channelStripes;
   if (pass_.kind == PassKind::Mce) {
-    const bool again = rowStripes > 1 && !plan.channelsOutside && plan.weights.slots < plan.channelStripes;
-    work.weights.commands = channelStripes * (again ? rowStripes : 1);
+    const int32_t once = plan.iterations * (plan.channelsOutside ? 1 : plan.channelStripes);
+    const bool alwaysNew = plan.channelsOutside && plan.iterations == 1;
+    const bool again = rowStripes > 1 && !alwaysNew && plan.weights.slots < once;
+    work.weights.commands =
+        channelStripes * static_cast<uint64_t>(plan.iterations) * (again ? rowStripes : 1);
     work.weights.bytes = work.weights.commands * static_cast<uint64_t>(plan.weights.slotBytes) *
                          static_cast<uint64_t>(variant_.banks());
   }
@@ -304,7 +398,7 @@ PassWork Planner::workOf(const Plan& plan) const {
                                                              roundUp(out.width, 8) * out.channels);
   }
   if (pass_.kind == PassKind::Mce) {
-    work.mceStripes = stripes;
+    work.mceStripes = stripes * static_cast<uint64_t>(plan.iterations);
     work.mceCycles = mceCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels) * stripes;
   }
   if (pass_.kind != PassKind::Copy) {
@@ -318,7 +412,9 @@ PassWork Planner::workOf(const Plan& plan) const {
   bool ahead = true;
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const bool there = plan.resident[i] || plan.chained == static_cast<int32_t>(i);
-    ahead &= there || plan.inputs[i].slots > (around ? 3 : 1);
+    const int32_t both = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
+    const int32_t needed = plan.iterations > 1 ? both : around ? 3 : 1;
+    ahead &= there || plan.inputs[i].slots > needed;
   }
   work.input.stripes = spread(ahead);
   work.weights.stripes = spread(plan.weights.slots > 1);
@@ -346,13 +442,18 @@ Result<std::optional<Planner::Candidate>> Planner::best() {
     Plan plan;
     if (prepare(cut, plan)) trySlots(std::move(plan), best);
   }
+  if (best) return best;
+  for (const Cut& cut : cutsOfInputs()) {
+    Plan plan;
+    if (prepare(cut, plan)) tryIterations(std::move(plan), best);
+  }
   return best;
 }
 
 Result<Plan> Planner::plan() {
   const bool weighted = pass_.kind == PassKind::Mce;
   if (weighted && weights_.empty()) {
-    if (auto form = weightsOf(pass_, variant_, allChannels(), weights_); !form.ok())
+    if (auto form = weightsOf(pass_, variant_, weights_, allChannels()); !form.ok())
       return std::move(form).error();
   }
   // Until the best cut is one whose weights have been encoded, and their sizes are known.
@@ -362,7 +463,8 @@ Result<Plan> Planner::plan() {
     Plan& plan = found->plan;
     if (!weighted) return std::move(plan);
     const size_t forms = weights_.size();
-    CARINA_TRY(plan.encoded, weightsOf(pass_, variant_, plan.channels, weights_));
+    CARINA_TRY(plan.encoded,
+               weightsOf(pass_, variant_, weights_, plan.channels, weightInputs(plan.iterationChannels)));
     if (weights_.size() != forms) continue;
     return std::move(plan);
   }
@@ -441,14 +543,15 @@ BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height,
 }
 
 Result<std::shared_ptr<const EncodedWeights>> weightsOf(const Pass& pass, const Variant& variant,
-                                                        int32_t channels, WeightForms& forms) {
-  for (const auto& [stripe, form] : forms) {
-    if (stripe == channels) return form;
+                                                        WeightForms& forms, int32_t channels,
+                                                        int32_t iterationInputs) {
+  for (const WeightForm& form : forms) {
+    if (form.channels == channels && form.iterationInputs == iterationInputs) return form.encoded;
   }
-  CARINA_TRY(EncodedWeights form,
-             encodeWeights(pass.weights, variant, {channels, roundUp(pass.weights.inputs, 1024)}));
-  forms.emplace_back(channels, std::make_shared<const EncodedWeights>(std::move(form)));
-  return forms.back().second;
+  const int32_t inputs = iterationInputs > 0 ? iterationInputs : roundUp(pass.weights.inputs, 1024);
+  CARINA_TRY(EncodedWeights encoded, encodeWeights(pass.weights, variant, {channels, inputs}));
+  forms.push_back({channels, iterationInputs, std::make_shared<const EncodedWeights>(std::move(encoded))});
+  return forms.back().encoded;
 }
 
 Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,

@@ -28,6 +28,9 @@ struct Plan {
   bool channelsOutside = false;  // the loop over channels is the outer one
   PleKernel kernel;              // in the blocks that are the fastest for such stripes
   bool needsAbove = false, needsBelow = false;
+  /// Stripes of the MCE that add up over parts of the input's channels for one stripe of the PLE, and the
+  /// channels of each part but the last, as the MCE sees them.
+  int32_t iterations = 1, iterationChannels = 0;
   std::vector<TilePlan> inputs;
   TilePlan weights, output;
   std::shared_ptr<const EncodedWeights> encoded;  // none: no MCE
@@ -75,11 +78,16 @@ class TileRoom {
 
 /// Weights of one pass, encoded for several numbers of channels per stripe: what was encoded once is used
 /// again by the next attempt to plan the pass.
-using WeightForms = std::vector<std::pair<int32_t, std::shared_ptr<const EncodedWeights>>>;
+struct WeightForm {
+  int32_t channels = 0, iterationInputs = 0;  // of a stripe; 0: all inputs at once
+  std::shared_ptr<const EncodedWeights> encoded;
+};
+using WeightForms = std::vector<WeightForm>;
 
-/// The weights of an MCE pass for so many channels of its output per stripe.
+/// The weights of an MCE pass for so many channels of its output per stripe, and of its input.
 Result<std::shared_ptr<const EncodedWeights>> weightsOf(const Pass& pass, const Variant& variant,
-                                                        int32_t channels, WeightForms& forms);
+                                                        WeightForms& forms, int32_t channels,
+                                                        int32_t iterationInputs = 0);
 
 /// How rows of a map, of all columns and some channels, lie in DRAM.
 struct BoxLayout {
@@ -113,7 +121,11 @@ uint64_t pleCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& v
                      int32_t channels);
 
 /// Finds the kernels that the pass can take, and chooses Winograd's algorithm where that is faster.
-void chooseAlgorithm(Pass& pass, const Variant& variant);
+void chooseAlgorithm(Pass& pass, const Target& target);
+
+/// Of the pass's kernels one that takes a stripe of the MCE as one block: only then its sums are in the
+/// accumulators when the next stripe begins.
+std::optional<PleKernel> oneBlockKernel(const Pass& pass, int32_t rows);
 
 /// Of the pass's kernels the fastest for a stripe of so many rows and channels of what the MCE makes.
 PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);
@@ -122,6 +134,12 @@ PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, 
 /// `stays` the output is to stay in SRAM; fails where it cannot.
 Result<Plan> planPass(const Pass& pass, const PassList& list, const Target& target, WeightForms& weights,
                       const Occupied& occupied = {}, bool stays = false);
+
+/// The part of the input's channels that an iteration adds up over: back and forth, so that two stripes of
+/// the PLE in turn share one.
+inline int32_t partOf(int32_t iterations, size_t stripe, int32_t iteration) {
+  return stripe % 2 == 0 ? iteration : iterations - 1 - iteration;
+}
 
 /// Slots of input for one stripe: with the rows around it, where the filter looks at them.
 int32_t slotsAround(const Plan& plan);

@@ -104,7 +104,7 @@ class Planned {
     readers_.assign(list_.storages.size(), {});
     made_.assign(list_.storages.size(), nullptr);
     for (Pass& pass : passes_) {
-      chooseAlgorithm(pass, *target_.variant);
+      chooseAlgorithm(pass, target_);
       for (const FeatureMap& in : pass.inputs)
         readers_[static_cast<size_t>(in.storage)].push_back({&pass, &in});
       const auto made = static_cast<size_t>(pass.output.storage);
@@ -329,7 +329,7 @@ class Planned {
       SectionMember member{&pass, occupiedFor(state, pass, storages), nullptr};
       member.occupied.others.clear();
       if (pass.kind == PassKind::Mce) {
-        auto weights = weightsOf(pass, *target_.variant, pass.mceChannels, forms_[k]);
+        auto weights = weightsOf(pass, *target_.variant, forms_[k], pass.mceChannels);
         if (!weights) break;
         member.weights = std::move(*weights);
       }

@@ -477,7 +477,8 @@ Status Machine::startMce(const StartMceStripe& command) {
   if (conv.winograd) assume(Assumption::Winograd);
   if (conv.resampling == Resampling::Bilinear) assume(Assumption::BilinearResize);
   assume(Assumption::MceRounding);
-  for (size_t i = 0; i < accumulators_.size(); ++i) {
+  // Stripes that add to each other all carry the biases, which count once.
+  for (size_t i = 0; !keep && i < accumulators_.size(); ++i) {
     accumulators_[i] =
         static_cast<int32_t>(static_cast<uint32_t>(accumulators_[i]) +
                              static_cast<uint32_t>(ofms_[i % static_cast<size_t>(conv.ofms)].bias));
