@@ -3,6 +3,8 @@
 // read of a program input, and limits on dedicated caches.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "compiler/program_runner.hpp"
 #include "compiler/schedule/split_steps.hpp"
 #include "compiler/tosa_graphs.hpp"
@@ -46,6 +48,12 @@ Result<CompiledProgram> compiled(const ir::Graph& graph, const char* target, con
   return compiler::compile(graph, machineOf(target, mode), options);
 }
 
+/// Operations that are no transfers.
+int64_t kernels(const CompiledProgram& program) {
+  return std::count_if(program.operations.begin(), program.operations.end(),
+                       [](const auto& operation) { return !operation.kind.starts_with("DMA"); });
+}
+
 TEST(Steps, ArePartsWhereMemoryIsShort) {
   const ir::Graph graph = recurrence();
   const auto inputs = randomInputs(graph, 3);
@@ -65,7 +73,7 @@ TEST(Steps, ArePartsWhereMemoryIsShort) {
       // Of all steps' sums there is one at a time, and the results lie where the input was.
       EXPECT_LE(small->arenaBytes + (kSteps - 2) * kUnits, fast->arenaBytes) << target;
       EXPECT_EQ(small->outputs[0].offset, small->inputs[0].offset);
-      EXPECT_GE(small->operations.size(), fast->operations.size() + kSteps - 1);
+      EXPECT_GE(kernels(*small), kernels(*fast) + kSteps - 1);
     }
   }
 }

@@ -9,64 +9,13 @@
 #include <iterator>
 
 #include "compiler/emit/hazards.hpp"
+#include "compiler/emit/table_slots.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/schedule/stripes.hpp"
 #include "npu/isa/blockconfig.hpp"
 
 namespace carina::compiler {
 namespace {
-
-constexpr int kTableSlots = 8;
-constexpr int64_t kTableSlotBytes = 256;
-
-/// Which tables the on-chip table memory holds: slots of 256 bytes, replaced least recently used first.
-class TableSlots {
- public:
-  struct Place {
-    uint8_t slot = 0;
-    bool load = false;
-  };
-  Place use(int64_t constant, int64_t bytes) {
-    const auto size = static_cast<size_t>(std::max<int64_t>(bytes / kTableSlotBytes, 1));
-    ++clock_;
-    size_t best = 0;
-    int64_t oldest = clock_ + 1;
-    for (size_t s = 0; s + size <= kTableSlots; s += size) {
-      if (content_[s] == std::pair(constant, bytes)) {
-        touch(s, size);
-        return {static_cast<uint8_t>(s), false};
-      }
-      const int64_t age = *std::max_element(used_.begin() + static_cast<std::ptrdiff_t>(s),
-                                            used_.begin() + static_cast<std::ptrdiff_t>(s + size));
-      if (age < oldest) {
-        oldest = age;
-        best = s;
-      }
-    }
-    for (size_t s = best; s < best + size; ++s) content_[s] = {-1, 0};
-    // A wider table that covered these slots is gone as well.
-    for (size_t s = 0; s < best; ++s) {
-      const auto covers = s + static_cast<size_t>(content_[s].second / kTableSlotBytes);
-      if (content_[s].first >= 0 && covers > best) content_[s] = {-1, 0};
-    }
-    content_[best] = {constant, bytes};
-    touch(best, size);
-    return {static_cast<uint8_t>(best), true};
-  }
-  void forget() { content_.fill({-1, 0}); }
-
- private:
-  void touch(size_t slot, size_t size) {
-    for (size_t s = slot; s < slot + size; ++s) used_[s] = clock_;
-  }
-  std::array<std::pair<int64_t, int64_t>, kTableSlots> content_ = [] {
-    std::array<std::pair<int64_t, int64_t>, kTableSlots> empty;
-    empty.fill({-1, 0});
-    return empty;
-  }();
-  std::array<int64_t, kTableSlots> used_{};
-  int64_t clock_ = 0;
-};
 
 /// A kernel operation or transfer of the program with the transfers that must come before it.
 struct Step {
@@ -278,7 +227,8 @@ class Emitter {
       if (shared) tables_.forget();
       return;
     }
-    const TableSlots::Place place = tables_.use(pass.table, pass.tableBytes);
+    const std::vector<StoredTable> tables = tablesFrom(pass);
+    const TableSlots::Place place = tables_.use(tables);
     if (place.load) {
       npu::DmaOperation dma;
       dma.source.region = regionOf(npu::Area::Constants);
@@ -287,10 +237,35 @@ class Emitter {
       dma.destination.region = 3;  // core mask
       dma.destination.address =
           target_.tableMemoryStart() + static_cast<uint64_t>(place.slot) * kTableSlotBytes;
-      dma.length = static_cast<uint64_t>(pass.tableBytes);
+      dma.length = static_cast<uint64_t>(tables.back().end() - tables.front().constant);
       step.transfers.push_back({dma, pass.node, "", "DMA table", false});
     }
     op.activation.slot = place.slot;
+  }
+
+  /// The pass's table and, where it has to be loaded, those of passes soon after it that lie right behind it
+  /// in the constants: one transfer brings them all, for one latency.
+  std::vector<StoredTable> tablesFrom(const Pass& pass) {
+    std::vector<StoredTable> tables{{pass.table, pass.tableBytes}};
+    if (tables_.holds(tables.front()) || target_.tablesShareAccumulators() ||
+        pass.tableBytes != kTableSlotBytes)
+      return tables;
+    constexpr std::ptrdiff_t kLookAhead = 64;  // passes
+    const Pass* end = schedule_.passes.data() + schedule_.passes.size();
+    size_t kept = 0;  // other tables that are there and will be used in between
+    for (const Pass* later = &pass + 1; later < std::min(end, &pass + kLookAhead); ++later) {
+      if (later->table < 0 || later->table == tables.front().constant) continue;
+      const StoredTable table{later->table, later->tableBytes};
+      if (std::find(tables.begin(), tables.end(), table) != tables.end()) continue;
+      if (tables_.holds(table)) {
+        kept += tables_.touch(table) ? table.slots() : 0;
+        continue;
+      }
+      const bool neighbour = table.constant == tables.back().end() && table.bytes == kTableSlotBytes;
+      if (!neighbour || tables.size() + kept >= kTableSlots) break;
+      tables.push_back(table);
+    }
+    return tables;
   }
 
   /// GATHER and SCATTER: rows that the U85 DMA copies by index.
