@@ -434,6 +434,12 @@ Permission Core::permission(uint32_t address, uint32_t context, bool instruction
   return result;
 }
 
+bool Core::stackLimitHolds(World world) const {
+  const bool urgent =
+      state.faultmask[world] != 0 || (priorities_ != nullptr && priorities_->handlesUrgent(world));
+  return !(urgentStackFree_[world] && urgent);
+}
+
 void Core::setArithmeticTraps(World world, bool divide, bool unaligned) {
   divideTraps_[world] = divide;
   for (uint32_t context = 0; context < Memory::kContexts; ++context) {

@@ -156,6 +156,13 @@ class Core final : private MemoryListener, private Protection {
   /// CCR.DIV_0_TRP and UNALIGN_TRP.
   void setArithmeticTraps(World world, bool divide, bool unaligned);
   bool divideTraps() const { return divideTraps_[state.world]; }
+  /// CCR.STKOFHFNMIGN: the limits of stacks do not hold in handlers of hard faults and NMI, nor with
+  /// FAULTMASK.
+  void setUrgentStackFree(World world, bool on) { urgentStackFree_[world] = on; }
+  /// The limit of a stack, main (0) or process (1); 0 where it does not hold now.
+  uint32_t stackLimit(World world, uint32_t which) const {
+    return stackLimitHolds(world) ? state.stackLimit[world][which] : 0;
+  }
   /// Changes between Secure and Non-secure state; the stack pointer and the permissions are the other ones
   /// then.
   void enterWorld(World world) {
@@ -205,7 +212,8 @@ class Core final : private MemoryListener, private Protection {
   }
   /// Throws StackLimit where a new value of the stack pointer is below its limit.
   void checkStack(uint32_t value) {
-    if (value < state.stackLimit[state.world][state.activeStack()]) throw Trap{StopReason::StackLimit, value};
+    if (value < state.stackLimit[state.world][state.activeStack()] && stackLimitHolds(state.world))
+      throw Trap{StopReason::StackLimit, value};
   }
 
   /// Goes on at Op::imm.
@@ -314,6 +322,7 @@ class Core final : private MemoryListener, private Protection {
     executed_[end] -= times;
   }
   void prepareFloatingPoint();
+  bool stackLimitHolds(World world) const;
 
   uint32_t features_;
   Pipeline pipeline_;
@@ -329,7 +338,7 @@ class Core final : private MemoryListener, private Protection {
   bool stopped_ = false;
   Stop stop_;
 
-  bool eventSent_ = false, monitor_ = false, divideTraps_[2] = {};
+  bool eventSent_ = false, monitor_ = false, divideTraps_[2] = {}, urgentStackFree_[2] = {};
   bool floatingPointReady_ = false;
   bool nonSecureFp_ = false;
   uint32_t cpacr_[2] = {};

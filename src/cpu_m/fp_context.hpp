@@ -44,6 +44,8 @@ class FaultPriorities {
  public:
   /// The faults that could be taken now, of `world` where there are two: the "ready" bits of FPCCR.
   virtual uint32_t readyFaults(World world) const = 0;
+  /// Whether NMI or a HardFault of `world` is being handled.
+  virtual bool handlesUrgent(World world) const = 0;
 
  protected:
   ~FaultPriorities() = default;

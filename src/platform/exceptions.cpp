@@ -30,7 +30,7 @@ constexpr uint32_t kInvalidEntry = 1u << 0, kInvalidSignature = 1u << 1, kInvali
                    kAttributionViolation = 1u << 3, kInvalidTransition = 1u << 4, kLazySecureError = 1u << 5,
                    kSecureAddressValid = 1u << 6, kLazyStateError = 1u << 7;
 constexpr uint32_t kInstructionBus = 1u << 8, kPreciseData = 1u << 9, kAddressValid = 1u << 15;
-constexpr uint32_t kForced = 1u << 30, kDebugEvent = 1u << 31;
+constexpr uint32_t kVectorRead = 1u << 1, kForced = 1u << 30, kDebugEvent = 1u << 31;
 
 const char* whyRefused(uint32_t address) {
   const bool isPrivate = address >= kPrivate && address - kPrivate < kPrivateSize;
@@ -169,6 +169,11 @@ uint32_t Exceptions::readyFaults(World world) const {
          bit(kHardFault, fpccr::kHardFaultReady);
 }
 
+bool Exceptions::handlesUrgent(World world) const {
+  return interrupts_.isActive(ofWorld(kHardFault, world)) ||
+         (interrupts_.targetOf(kNmi) == world && interrupts_.isActive(kNmi));
+}
+
 template <typename Accesses>
 std::optional<CpuFault> Exceptions::onStack(uint32_t context, bool store, Accesses accesses) {
   const uint32_t before = core_.memory.context();
@@ -209,7 +214,7 @@ std::optional<CpuFault> Exceptions::push(uint32_t& stack, bool fp, bool calleeTo
   const uint32_t size = kBasicFrame + (fp ? 4 * core_.fp.words(s.world) : 0);
   const uint32_t padding = (stack - size) & 4;
   const uint32_t frame = stack - size - padding, end = frame - (calleeToo ? kCalleeFrame : 0);
-  const uint32_t limit = s.stackLimit[s.world][s.activeStack()];
+  const uint32_t limit = core_.stackLimit(s.world, s.activeStack());
   if (fp && core_.fp.pending(s.world)) {
     return CpuFault{kSecureFault,
                     kLazyStateError,
@@ -271,7 +276,8 @@ Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
   const World target = interrupts_.targetOf(exception);
   const uint32_t table = system_.vectorTable(target);
   const auto vector = bus_.load32(table + 4 * numberOf(exception));
-  if (!vector || *vector == 0)
+  if (!vector) return beginWithoutVector(exception, value, cycles);
+  if (*vector == 0)
     return fail(Code::GuestFault, "no handler for {} in the vector table at 0x{:08x}",
                 exceptionName(exception), table)
         .at(fmt::format("pc 0x{:08x}", s.pc));
@@ -303,6 +309,29 @@ Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
   core_.pass(cycles);
   interrupts_.enter(exception);
   return {};
+}
+
+Status Exceptions::beginWithoutVector(uint32_t exception, uint32_t value, uint32_t cycles) {
+  const World world = interrupts_.faultsNonSecure() ? interrupts_.targetOf(exception) : kSecure;
+  const uint32_t hardFault = ofWorld(kHardFault, world);
+  const CpuFault fault = {
+      kHardFault,
+      0,
+      kVectorRead,
+      {},
+      fmt::format("no memory for the vector of {} at 0x{:08x}", exceptionName(exception),
+                  system_.vectorTable(interrupts_.targetOf(exception)) + 4 * numberOf(exception))};
+  record(fault);
+  if (numberOf(exception) == kHardFault ||
+      interrupts_.groupPriority(hardFault) >= interrupts_.executionPriority(core_.state))
+    return fail(Code::GuestFault, "{}: the core locks up", fault.what)
+        .at(fmt::format("pc 0x{:08x}", core_.state.pc));
+  stackingFault_ = fault;
+  interrupts_.pend(exception);  // it is still to be handled
+  if (chained_) chained_ = hardFault;
+  // R4 to R11 may be in the frame already, for a Non-secure handler.
+  const bool calleeThere = (value & kReturnSecureStack) != 0 && interrupts_.targetOf(exception) == kNonSecure;
+  return begin(hardFault, calleeThere && world == kSecure ? value & ~kReturnDefaultRules : value, cycles);
 }
 
 std::optional<CpuFault> Exceptions::refusal(uint32_t value) const {
@@ -368,7 +397,7 @@ Status Exceptions::chain(uint32_t exception, uint32_t value) {
       const bool privileged =
           (value & kReturnThread) == 0 || (s.control[kSecure] & cpu_m::kControlUnprivileged) == 0;
       std::optional<CpuFault> fault;
-      if (const uint32_t limit = s.stackLimit[kSecure][which]; stack - kCalleeFrame < limit) {
+      if (const uint32_t limit = core_.stackLimit(kSecure, which); stack - kCalleeFrame < limit) {
         stack = limit;
         fault = CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by the frame of an exception"};
       } else {

@@ -51,6 +51,7 @@ class Exceptions final : private cpu_m::FaultPriorities {
 
  private:
   uint32_t readyFaults(World world) const override;
+  bool handlesUrgent(World world) const override;
   void setFpActive(bool active);
   /// Puts the frame of an exception on the stack. The fault when it cannot be stored: the stack pointer is
   /// where it would be then, or at its limit.
@@ -66,6 +67,8 @@ class Exceptions final : private cpu_m::FaultPriorities {
   Result<uint32_t> resolve(const CpuFault& fault, uint32_t exception);
   /// Begins the handler of `exception` with this EXC_RETURN, whose ES and SPSEL are set here.
   Status begin(uint32_t exception, uint32_t value, uint32_t cycles);
+  /// There is no memory where the vector of `exception` should be: HardFault instead of it.
+  Status beginWithoutVector(uint32_t exception, uint32_t value, uint32_t cycles);
   /// Enters `exception` from a return with `value`: the frame stays.
   Status chain(uint32_t exception, uint32_t value);
   /// Enters the handler of a fault that a return met on the stack of `world`.

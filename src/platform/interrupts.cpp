@@ -37,7 +37,7 @@ std::string exceptionName(uint32_t exception) {
 }
 
 Interrupts::Interrupts() {
-  for (const uint32_t always : {kReset, kNmi, kHardFault, kSvcall, kPendSv, kSysTick}) {
+  for (const uint32_t always : {kReset, kNmi, kHardFault, kSvcall, kDebugMonitor, kPendSv, kSysTick}) {
     enabled_.set(always);
     if (isBanked(always) && always != kHardFault) enabled_.set(always + kNonSecureBank);
   }

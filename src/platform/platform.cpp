@@ -34,6 +34,8 @@ constexpr uint64_t kSlice = 1'000'000;
 constexpr uint32_t kAccessesPerLook = 1024;
 constexpr uint8_t kSemihostingBreakpoint = 0xab;
 constexpr uint16_t kBranchToSelf = 0xe7fe;
+/// Of DFSR: an instruction stepped, BKPT.
+constexpr uint32_t kStepEvent = 1u << 0, kBreakpointEvent = 1u << 1;
 constexpr size_t kMaxFaultNotes = 8;
 /// Events without effect before a wait counts as endless.
 constexpr int kIdleEvents = 1000;
@@ -89,6 +91,7 @@ class System {
 
   Status step();
   Status handle(const Stop& stop);
+  Status debugEvent(uint32_t kind);
   Status take(uint32_t exception);
   Status leave(uint32_t value);
   /// `late`: of a floating-point context that was to be stored before.
@@ -283,7 +286,9 @@ void System::advance() {
 bool System::stopWanted() {
   // Device accesses are slow next to instructions: without this look the limit would come late.
   if (++accesses_ % kAccessesPerLook == 0 && limitPassed()) return true;
-  if (ended_ || system_.resetRequested() || system_.codeChanged() || nextEvent() < deadline_) return true;
+  if (ended_ || system_.resetRequested() || system_.codeChanged() || system_.monitorSteps() ||
+      nextEvent() < deadline_)
+    return true;
   const auto next = interrupts_.first();
   if (!next) return false;
   // One that is new and masked: the core has to come back as soon as the mask changes, and does not know that
@@ -456,6 +461,7 @@ Status System::handle(const Stop& stop) {
         semihost();
         return {};
       }
+      if (system_.monitors()) return debugEvent(kBreakpointEvent);
       break;
     default:
       break;
@@ -463,6 +469,12 @@ Status System::handle(const Stop& stop) {
   const auto fault = faultOf(stop);
   CARINA_CHECK(fault.has_value(), "every stop is handled or a fault");
   return raise(*fault);
+}
+
+/// What a debugger of the board's own software hears of.
+Status System::debugEvent(uint32_t kind) {
+  system_.faults().dfsr |= kind;
+  return take(kDebugMonitor);
 }
 
 Status System::step() {
@@ -488,13 +500,18 @@ Status System::step() {
     budget = std::min(
         budget,
         (options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()) + 2) / 3);
-  const Stop stop = cpuTrace_ ? cpuTrace_->step()
-                    : single  ? core_.step()
-                              : core_.run(budget, interrupts_.maskedOnly(registers));
+  const bool monitored = system_.monitorSteps();
+  const Stop stop = cpuTrace_             ? cpuTrace_->step()
+                    : single || monitored ? core_.step()
+                                          : core_.run(budget, interrupts_.maskedOnly(registers));
   if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
   if (Status status = handle(stop); !status.ok()) end(EndReason::Lockup, status.error().str());
+  if (monitored) {
+    system_.faults().dfsr |= kStepEvent;
+    interrupts_.pend(kDebugMonitor);
+  }
   return {};
 }
 

@@ -26,6 +26,8 @@ constexpr uint32_t kBusFaultBits = 0xff00;  // of CFSR
 /// Regions of 256 MiB with address bit 28 set, up to 0xdfffffff, are Secure on these boards.
 constexpr uint16_t kSecureRegions = 0x2aaa;
 constexpr uint32_t kDemcr = 0xe000edfc;
+constexpr uint32_t kMonitorEnable = 1u << 16, kMonitorPending = 1u << 17, kMonitorRequest = 1u << 19,
+                   kMonitorSecure = 1u << 20, kMonitorBits = 0x1fu << 16;
 constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpcar = 0xe000ef38, kFpdscr = 0xe000ef3c;
 constexpr uint32_t kMvfr0 = 0xe000ef40, kMvfr1 = 0xe000ef44, kMvfr2 = 0xe000ef48;
 /// ID_PFR0 to ID_ISAR5, as both cores have them without PACBTI.
@@ -39,6 +41,7 @@ constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
 constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4;  // of CCR
 constexpr uint32_t kFpdscrBits = 0x07c80000;                         // AHP, DN, FZ, RMode, FZ16
 constexpr uint32_t kNoTail = 0x00040000;                             // LTPSIZE
+constexpr uint32_t kUrgentStackFree = 1u << 10;                      // of CCR
 constexpr uint32_t kUserSetsPending = 1u << 1;                       // of CCR
 constexpr uint32_t kCcrReset = 0x201;                                // bit 9: stack alignment, always on
 constexpr uint32_t kPriorityRegisters = 0x300;                       // from kNvic
@@ -232,6 +235,26 @@ void SystemSpace::writeIcsr(World world, uint32_t value) {
   if ((value >> 25 & 1) != 0) interrupts_.unpend(sysTick);
 }
 
+// Secure programs may be debugged on these boards, so DebugMonitor is theirs.
+
+bool SystemSpace::monitors() const {
+  return (monitor_ & kMonitorEnable) != 0 &&
+         interrupts_.groupPriority(kDebugMonitor) < interrupts_.executionPriority(core_.state);
+}
+
+uint32_t SystemSpace::readDemcr(World world) const {
+  const uint32_t trace = counters_.demcr();
+  if (world == kNonSecure) return trace;
+  return trace | monitor_ | kMonitorSecure | (interrupts_.pending(kDebugMonitor) ? kMonitorPending : 0);
+}
+
+void SystemSpace::writeDemcr(World world, uint32_t value) {
+  counters_.writeDemcr(value & ~kMonitorBits);
+  if (world == kNonSecure) return;
+  monitor_ = value & (kMonitorEnable | kMonitorStep | kMonitorRequest);
+  (value & kMonitorPending) != 0 ? interrupts_.pend(kDebugMonitor) : interrupts_.unpend(kDebugMonitor);
+}
+
 uint32_t SystemSpace::readAircr(World world) const {
   uint32_t value = 0xfa050000u | interrupts_.priorityGroup(world) << 8;
   if (interrupts_.faultsNonSecure()) value |= kFaultsNonSecure;
@@ -262,6 +285,7 @@ uint32_t SystemSpace::readShcsr(World world) const {
   set(active(kUsageFault), 3);
   set(world == kSecure && active(kSecureFault), 4);
   set(active(kSvcall), 7);
+  set(world == kSecure && active(kDebugMonitor), 8);
   set(active(kPendSv), 10);
   set(active(kSysTick), 11);
   set(pending(kUsageFault), 12);
@@ -382,8 +406,10 @@ void SystemSpace::store(World world, uint32_t address, uint32_t value) {
   stored_[world][address] = value;
   if (address == kCpacr) core_.setCoprocessorAccess(world, value);
   if (address == kNsacr) core_.setNonSecureFloatingPoint((value & kNonSecureFp) != 0);
-  if (address == kCcr)
+  if (address == kCcr) {
     core_.setArithmeticTraps(world, (value & kDivideTrap) != 0, (value & kUnalignedTrap) != 0);
+    core_.setUrgentStackFree(world, (value & kUrgentStackFree) != 0);
+  }
 }
 
 bool SystemSpace::refuses(uint32_t address, bool write) const {
@@ -437,7 +463,7 @@ uint32_t SystemSpace::readWord(World world, uint32_t address) {
     case kMpuType:
       return cpu_m::Mpu::kRegions << 8;
     case kDemcr:
-      return counters_.demcr();
+      return readDemcr(world);
     case kFpccr:
       return core_.fp.control(world, interrupts_.faultsNonSecure());
     case kFpcar:
@@ -505,8 +531,7 @@ void SystemSpace::writeWord(World world, uint32_t address, uint32_t value) {
       if ((visibleFaults(world) & kBusFaultBits) != 0) faults_.bfar = value;
       return;
     case kDemcr:
-      counters_.writeDemcr(value);
-      return;
+      return writeDemcr(world, value);
     case kFpccr:
       core_.fp.setControl(world, value, interrupts_.faultsNonSecure());
       core_.floatingPointChanged();

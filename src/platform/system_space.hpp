@@ -42,6 +42,10 @@ class SystemSpace {
     for (SysTick& sysTick : sysTicks_) sysTick.advance(now);
   }
   uint64_t nextEvent() const { return std::min(sysTicks_[0].nextEvent(), sysTicks_[1].nextEvent()); }
+  /// Whether debug events are exceptions now (DEMCR.MON_EN), unless something more urgent executes.
+  bool monitors() const;
+  /// Whether DebugMonitor comes after each instruction (DEMCR.MON_STEP).
+  bool monitorSteps() const { return (monitor_ & kMonitorStep) != 0 && monitors(); }
   /// SCR.SLEEPONEXIT: a return to a thread waits for the next interrupt.
   bool sleepOnExit() const { return (systemControl_ & 1u << 1) != 0; }
   bool sevOnPend() const { return (systemControl_ & 1u << 4) != 0; }
@@ -65,6 +69,8 @@ class SystemSpace {
   void writeMpu(World world, uint32_t address, uint32_t value);
   uint32_t readSau(uint32_t address) const;
   void writeSau(uint32_t address, uint32_t value);
+  uint32_t readDemcr(World world) const;
+  void writeDemcr(World world, uint32_t value);
   uint32_t readIcsr(World world) const;
   void writeIcsr(World world, uint32_t value);
   uint32_t readAircr(World world) const;
@@ -86,7 +92,8 @@ class SystemSpace {
   CycleCounters counters_;
   FaultRegisters faults_;
   std::array<TcmGate, 2> tcmGates_;  // of instructions, of data
-  uint32_t vectorTable_[2] = {}, systemControl_ = 0;
+  static constexpr uint32_t kMonitorStep = 1u << 18;
+  uint32_t vectorTable_[2] = {}, systemControl_ = 0, monitor_ = 0;  // of DEMCR: MON_EN, MON_STEP, MON_REQ
   bool resetRequested_ = false, codeChanged_ = false, secureReset_ = false;
   uint32_t regionNumber_[2] = {}, sauRegion_ = 0;
   std::map<uint32_t, uint32_t> stored_[2];  // registers that keep what is written

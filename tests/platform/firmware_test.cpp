@@ -139,6 +139,18 @@ TEST_F(Firmware, ProtectionControllers) {
               HasSubstr("a Secure block\n  Secure 00001234\n  not Secure 00001234\n"));
 }
 
+TEST_F(Firmware, DebugMonitorVectorsAndStacksOfHardFaults) {
+  const Observed result = good("monitor-300.elf");
+  EXPECT_THAT(result.text, StartsWith("monitored\nvectors\nstack limits\n"));
+  ASSERT_EQ(result.outcome.faults.size(), 4u);
+  EXPECT_EQ(result.outcome.faults[2].what, "no memory for the vector of interrupt 56 at 0x100800a0");
+  // Without CCR.STKOFHFNMIGN.
+  options.commandLine = "monitor -";
+  const Observed limited = run("monitor-300.elf");
+  EXPECT_EQ(limited.outcome.reason, EndReason::Lockup);
+  EXPECT_THAT(limited.outcome.explanation, HasSubstr("stack overflow"));
+}
+
 TEST_F(Firmware, ProtectedReturnsAndBranches) {
   if (!std::filesystem::exists(image("pacbti.elf"))) GTEST_SKIP() << "clang is missing (Debian: clang-14)";
   for (const auto& [board, target] :
