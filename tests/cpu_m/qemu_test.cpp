@@ -88,6 +88,26 @@ void compare(const RandomImage& image, const std::string& here, const std::strin
   }
 }
 
+/// Runs an image here and there; how many random instructions it had.
+uint64_t expectTheSame(const RandomImage& image, uint32_t seed) {
+  Stop stop;
+  uint32_t pc = 0;
+  const std::string here = runHere(image, &stop, &pc);
+  if (here.empty()) {
+    for (const RandomImage::Case& which : image.cases) {
+      if (pc >= which.begin && pc < which.end) ADD_FAILURE() << listing(image, which, kM55);
+    }
+    ADD_FAILURE() << "stopped at " << std::hex << pc << ", reason " << static_cast<int>(stop.reason)
+                  << ", address " << stop.address;
+    return 0;
+  }
+  const std::string there = runInQemu(image);
+  EXPECT_EQ(there.size(), here.size()) << "seed " << seed << ": QEMU did not get to the end";
+  if (there.size() != here.size()) return 0;
+  compare(image, here, there);
+  return image.instructions;
+}
+
 /// Runs `images` of random code from the rows that `wanted` takes.
 void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, uint32_t features, int images,
                    bool control, bool vectors = false, bool resumed = false) {
@@ -102,19 +122,7 @@ void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, u
   for (int seed = 1; seed <= images; ++seed) {
     const RandomImage image = makeRandomImage(static_cast<uint32_t>(seed), options);
     ASSERT_GT(image.instructions, 2000u * 8);
-    Stop stop;
-    uint32_t pc = 0;
-    const std::string here = runHere(image, &stop, &pc);
-    if (here.empty()) {
-      for (const RandomImage::Case& which : image.cases) {
-        if (pc >= which.begin && pc < which.end) ADD_FAILURE() << listing(image, which, kM55);
-      }
-      FAIL() << "stopped at " << std::hex << pc << ", reason " << static_cast<int>(stop.reason)
-             << ", address " << stop.address;
-    }
-    const std::string there = runInQemu(image);
-    ASSERT_EQ(there.size(), here.size()) << "seed " << seed << ": QEMU did not get to the end";
-    compare(image, here, there);
+    expectTheSame(image, static_cast<uint32_t>(seed));
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -157,6 +165,57 @@ TEST(AgainstQemu, Vectors) {
 TEST(AgainstQemu, VectorsThatAreResumed) {
   expectTheSame(isVector, kM55, 4, false, true, true);
 }
+
+// --- group by group
+
+struct Group {
+  const char* name;
+  std::span<const Encoding> (*rows)();
+};
+constexpr Group kGroups[] = {
+    {"Thumb16", thumb16Encodings},
+    {"DataProcessing", dataProcessingEncodings},
+    {"LoadStore", loadStoreEncodings},
+    {"MultiplyDsp", multiplyDspEncodings},
+    {"FloatingPoint", floatingPointEncodings},
+    {"FloatingPointTransfer", floatingPointTransferEncodings},
+    {"MvePredicate", mvePredicateEncodings},
+    {"MveInteger", mveIntegerEncodings},
+    {"MveShift", mveShiftEncodings},
+    {"MveMove", mveMoveEncodings},
+    {"MveReduce", mveReduceEncodings},
+    {"MveMemory", mveMemoryEncodings},
+    {"MveFloat", mveFloatEncodings},
+};
+
+struct AgainstQemuByGroup : testing::TestWithParam<Group> {};
+
+/// Instructions of one group only, so that each is met often. CARINA_QEMU_INSTRUCTIONS says how many of each
+/// group; without it a short run.
+TEST_P(AgainstQemuByGroup, IsTheSame) {
+  if (!qemuIsThere()) GTEST_SKIP() << "qemu-system-arm is missing (Debian: qemu-system-arm)";
+  const std::span<const Encoding> rows = GetParam().rows();
+  const auto inGroup = [&](const CompiledEncoding& row) {
+    return row.row >= rows.data() && row.row < rows.data() + rows.size() &&
+           (isInteger(row) || isScalarFloat(row) || isVector(row));
+  };
+  const char* wanted = std::getenv("CARINA_QEMU_INSTRUCTIONS");
+  const uint64_t least = wanted == nullptr ? 0 : std::strtoull(wanted, nullptr, 10);
+  const bool integer = std::string_view(GetParam().name).find("Mve") == std::string_view::npos &&
+                       std::string_view(GetParam().name).find("Float") == std::string_view::npos;
+  RandomOptions options;
+  options.features = kM55;
+  options.cases = least == 0 ? 500 : 20000;
+  options.wanted = inGroup;
+  options.control = integer;
+  options.vectors = !integer;
+  uint64_t done = 0;
+  for (uint32_t seed = 1000; done <= least && !testing::Test::HasFailure(); ++seed)
+    done += expectTheSame(makeRandomImage(seed, options), seed);
+  RecordProperty("instructions", std::to_string(done));
+}
+INSTANTIATE_TEST_SUITE_P(Groups, AgainstQemuByGroup, testing::ValuesIn(kGroups),
+                         [](const auto& group) { return group.param.name; });
 
 }  // namespace
 }  // namespace carina::cpu_m
