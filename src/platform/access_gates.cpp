@@ -243,12 +243,26 @@ void AccessGates::busError(uint32_t address, bool write) {
   throw cpu_m::Trap{write ? StopReason::WriteFault : StopReason::ReadFault, address};
 }
 
-void AccessGates::refuse(uint32_t address, bool write, bool secure) {
+bool AccessGates::refused(uint32_t address, bool secure) {
   for (MemoryGate& memory : memories_) {
     if (!memory.offsetOf(address)) continue;
     const bool error = memory.refuse(address, secure);
-    if (error || (word(true, kResponse) & kBusErrors) != 0) busError(address, write);
+    return error || (word(true, kResponse) & kBusErrors) != 0;
   }
+  return false;
+}
+
+void AccessGates::refuse(uint32_t address, bool write, bool secure) {
+  if (refused(address, secure)) busError(address, write);
+}
+
+uint64_t AccessGates::blockEnd(uint32_t address) const {
+  uint64_t end = uint64_t{address | 0xfff} + 1;  // the ends of memories lie on pages
+  for (const MemoryGate& memory : memories_) {
+    if (const auto offset = memory.offsetOf(address))
+      end = uint64_t{address} + (memory.blockEnd(*offset) - *offset);
+  }
+  return end;
 }
 
 bool AccessGates::passes(uint32_t address, bool write) {

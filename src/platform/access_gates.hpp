@@ -37,6 +37,8 @@ class MemoryGate final : public Peripheral {
   /// The offset of an address in the memory, or nothing.
   std::optional<uint32_t> offsetOf(uint32_t address) const;
   bool open(uint32_t offset, bool secure) const;
+  /// Where the block ends that an offset lies in.
+  uint32_t blockEnd(uint32_t offset) const { return (offset / place_.block + 1) * place_.block; }
   /// Notes a transaction that was refused; true: it ends in a bus error.
   bool refuse(uint32_t address, bool secure);
   bool interrupting() const { return (status_ & enabled_) != 0; }
@@ -61,6 +63,10 @@ class AccessGates final : public cpu_m::Gates {
 
   bool open(uint32_t address, bool secure) const override;
   void refuse(uint32_t address, bool write, bool secure) override;
+  /// Notes a transaction of any master that a memory refused; true: it ends in a bus error.
+  bool refused(uint32_t address, bool secure);
+  /// An address behind which open() may say something else; the first one after `address`.
+  uint64_t blockEnd(uint32_t address) const;
   /// An access of the program that runs to a peripheral: false, when it reads 0 and writes nothing. Throws
   /// ReadFault or WriteFault where the board answers with a bus error.
   bool passes(uint32_t address, bool write);

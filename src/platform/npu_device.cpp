@@ -129,6 +129,7 @@ void NpuDevice::runSegment(uint64_t from) {
     const uint32_t position = keepsHistory_ ? npu_.read32(reg::kQRead) : 0;
     const npu::PmuCounts counts = keepsHistory_ ? npu_.counts() : npu::PmuCounts{};
     goesOn = npu_.step() && (raised || !npu_.interrupt());
+    if (afterStep_) afterStep_();
     if (keepsHistory_ && npu_.running() && npu_.elapsed() != before) note(position, before, counts);
   }
   const npu::Cycles elapsed = npu_.running() ? npu_.elapsed() : npu_.stats().cycles;
@@ -170,6 +171,10 @@ uint32_t NpuDevice::readBusy(uint32_t offset) {
     }
   }
   return now;
+}
+
+bool NpuDevice::secure() {
+  return (npu_.read32(reg::kProt) & format::ethosu_reset::kNonSecure) == 0;
 }
 
 uint32_t NpuDevice::read(uint32_t offset) {

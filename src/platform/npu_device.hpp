@@ -45,6 +45,10 @@ class NpuDevice final : public Peripheral, public Timed {
   /// What has been counted by `time`, which is not before the latest job; with keepHistory().
   npu::PmuCounts countsAt(uint64_t time) const;
   const std::vector<NpuPosition>& positions() const { return positions_; }
+  /// Whether its transactions are Secure (PROT.active_CSL, by the latest reset).
+  bool secure();
+  /// Called after every operation.
+  void setAfterStep(std::function<void()> afterStep) { afterStep_ = std::move(afterStep); }
   /// Called before a job starts; may change what the time line assumes.
   void setBeforeStart(std::function<void(npu::Npu&)> beforeStart) { beforeStart_ = std::move(beforeStart); }
 
@@ -84,6 +88,7 @@ class NpuDevice final : public Peripheral, public Timed {
   std::vector<Moment> course_;  // of the latest job
   std::vector<NpuPosition> positions_;
   std::function<void(npu::Npu&)> beforeStart_;
+  std::function<void()> afterStep_;
 };
 
 }  // namespace carina::platform

@@ -18,6 +18,7 @@
 #include "platform/exceptions.hpp"
 #include "platform/hex_file.hpp"
 #include "platform/loader.hpp"
+#include "platform/npu_port.hpp"
 #include "platform/peripherals.hpp"
 #include "platform/semihosting.hpp"
 #include "platform/simple_devices.hpp"
@@ -63,7 +64,7 @@ class System {
         system_(*options.board, clock_, interrupts_, core_),
         peripherals_(system_),
         exceptions_(bus_, system_, interrupts_, core_),
-        npu_(options.machine, bus_, options.model, clock_, interrupts_, options.board->npuInterrupt),
+        npu_(options.machine, npuPort_, options.model, clock_, interrupts_, options.board->npuInterrupt),
         fpgaIo_(clock_),
         scc_(options.board->sccId),
         semihosting_(
@@ -122,6 +123,7 @@ class System {
   SystemSpace system_;
   Peripherals peripherals_;
   Exceptions exceptions_;
+  NpuPort npuPort_{bus_};
   NpuDevice npu_;
   std::array<TimingAdapter, 2> timingAdapters_;
   FpgaIo fpgaIo_;
@@ -190,7 +192,10 @@ void System::addPeripherals() {
     const uint32_t pc = core_.accessingAddress();
     outcome_.unknownPeripherals.push_back({address, write, pc, image_.nameOf(pc)});
   });
-  if (options_.timingAdapters) npu_.setBeforeStart([this](npu::Npu& npu) { useTimingAdapters(npu); });
+  npu_.setBeforeStart([this](npu::Npu& npu) {
+    npuPort_.forget();
+    if (options_.timingAdapters) useTimingAdapters(npu);
+  });
   if (options_.trace) {
     peripherals_.setWatch([this](const std::string& place, bool write, uint32_t value) {
       trace("{:5} {:<14} 0x{:08x}", write ? "write" : "read", place, value);
@@ -228,7 +233,11 @@ Status System::start() {
   core_.memory.mapDevices(kPeripherals, kPeripheralsSize);
   core_.memory.mapDevices(kPrivate, kPrivateSize);
   core_.memory.setDevices(&peripherals_);
-  if (options_.gating) gates_.close();
+  if (options_.gating) {
+    gates_.close();
+    npuPort_.close(gates_, [this] { return npu_.secure(); });
+    npu_.setAfterStep([this] { npuPort_.settle(); });
+  }
   if (options_.coverage) core_.countExecutions();
   if (options_.cpuTrace) cpuTrace_.emplace(options_.cpuTrace, image_, clock_, core_);
   if (options_.pmuInterval != 0) {

@@ -477,6 +477,15 @@ TEST_F(Firmware, NpuU55) {
   EXPECT_THAT(result.outcome.jobs[102].fault, HasSubstr("bus fault"));
 }
 
+TEST_F(Firmware, NpuBehindProtectionControllers) {
+  const Observed result = good("npu_gates-300.elf");
+  ASSERT_EQ(result.outcome.jobs.size(), 2u);
+  EXPECT_TRUE(result.outcome.jobs[0].fault.empty()) << result.outcome.jobs[0].fault;
+  EXPECT_THAT(result.outcome.jobs[1].fault, HasSubstr("bus fault"));
+  options.gating = false;
+  EXPECT_THAT(run("npu_gates-300.elf").text, HasSubstr("wrong: not Secure"));
+}
+
 TEST_F(Firmware, NpuU65) {
   use("corstone-300", "ethos-u65-512");
   EXPECT_THAT(good("npu-300.elf").text, StartsWith("id 1006"));
