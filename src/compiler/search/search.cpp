@@ -37,9 +37,8 @@ class Search {
     std::vector<Try> results = prepareTries();
     const bool compare = results.size() > 1;
     Best best;
-    forEachIndex(prepared_.worthThreads(), results.size(), [&](size_t i) {
-      best.offer(*this, results, i, measured(results[i], compare));
-    });
+    forEachIndex(prepared_.worthThreads(), results.size(),
+                 [&](size_t i) { best.offer(*this, results, i, measured(results[i], compare)); });
     std::vector<Try*> order;
     for (Try& result : results) order.push_back(&result);
     std::stable_sort(order.begin(), order.end(),
