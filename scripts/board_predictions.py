@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predicts what was measured on boards, for the table of docs/boards.md.
 
-usage: board_predictions.py CARINA --nuvoton FOLDER --fixtures FOLDER [--check]
+usage: board_predictions.py CARINA [--nuvoton FOLDER] [--fixtures FOLDER] [--check]
 
 The programs and networks are not part of the repository: --nuvoton is a checkout of OpenNuvoton/ML_M55M1_SampleCode, --fixtures the
-fixture collection. Writes the table into docs/boards.md, or with --check compares it and ends with status 1 where it differs. A
-model that is only there as a C array (NAME.tflite.cpp) is read from that.
+fixture collection (default: $CARINA_FIXTURES, or `shared` beside the repository). Writes the table into docs/boards.md, or with
+--check compares it and ends with status 1 where it differs: rows whose files are there are predicted anew, of the others the
+measurement and the difference are held against the figures beside them, and the boards of the page against those of
+src/firmware/boards.json. A model that is only there as a C array (NAME.tflite.cpp) is read from that.
 """
 import argparse
 import json
@@ -63,40 +65,74 @@ def predicted(carina, path, target):
     return sum(part["cycles"] for part in json.loads(done.stdout)["parts"])
 
 
-def table(carina, folders):
+def predicted_text(cycles, measured, target):
+    if target is not None:
+        return f"Carina's own program {cycles:,}"
+    off = 100 * (cycles / measured - 1)
+    return f"{cycles:,}, {abs(off):.0f} % {'less' if off < 0 else 'more'}"
+
+
+def shown_cycles(shown):
+    """The cycles that a row of the page has; nothing where it has none."""
+    found = re.search(r"(\d[\d,]*)", shown.split(" | ")[3]) if shown.count(" | ") == 4 else None
+    return int(found.group(1).replace(",", "")) if found else None
+
+
+def table(carina, folders, shown):
+    """The table, and how many rows were predicted. Rows without their files keep the cycles of `shown`."""
     lines = ["| board | network | measured | predicted | source of the measurement |", "|---|---|---|---|---|"]
-    board = None
+    board, made = None, 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, network, measured, place, path, target in ROWS:
-            cycles = predicted(carina, model_file(os.path.join(folders[place], path), folder), target)
-            text = f"{cycles:,}"
-            if target is None:
-                off = 100 * (cycles / measured - 1)
-                text += f", {abs(off):.0f} % {'less' if off < 0 else 'more'}"
+        for number, (name, network, measured, place, path, target) in enumerate(ROWS):
+            file = os.path.join(folders[place] or "", path)
+            if folders[place] and os.path.exists(file):
+                cycles = predicted(carina, model_file(file, folder), target)
+                made += 1
+            elif shown is None:
+                raise SystemExit(f"there is no {file}: give --{place} FOLDER")
             else:
-                text = f"Carina's own program {text}"
+                cycles = shown_cycles(shown[number + 2]) if number + 2 < len(shown) else None
+            text = predicted_text(cycles, measured, target) if cycles is not None else "nothing"
             same = name == board
             lines.append(f"| {'the same' if same else name} | {network} | {measured:,} | {text} | {'the same' if same else SOURCES[name]} |")
             board = name
-    return "\n" + "\n".join(lines) + "\n"
+    return "\n" + "\n".join(lines) + "\n", made
+
+
+def boards_amiss(text):
+    """Boards of the tool that the page's table lacks, or tells another date or clock of."""
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text[:text.index(BEGIN)].split("\n") if line.startswith("| ")]
+    with open(os.path.join(ROOT, "src", "firmware", "boards.json"), encoding="utf-8") as file:
+        boards = json.load(file)
+    boards = boards["boards"] if isinstance(boards, dict) else boards
+    for board in boards:
+        row = next((row for row in rows if board["name"] in row[0].split(", ")), None)
+        clock = board.get("clock_mhz")
+        if row is None or row[-1] != board["date"] or (clock and f"{clock} MHz" not in " ".join(row)):
+            yield board["name"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("carina")
-    parser.add_argument("--nuvoton", required=True)
-    parser.add_argument("--fixtures", required=True)
+    parser.add_argument("--nuvoton")
+    parser.add_argument("--fixtures", default=os.environ.get("CARINA_FIXTURES", os.path.join(os.path.dirname(ROOT), "shared")))
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     page = os.path.join(ROOT, "docs", "boards.md")
     with open(page, encoding="utf-8") as file:
         text = file.read()
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    made = table(os.path.abspath(options.carina), {"nuvoton": options.nuvoton, "fixtures": options.fixtures})
+    shown = text[begin:end].strip().split("\n") if options.check else None
+    made, rows = table(os.path.abspath(options.carina), {"nuvoton": options.nuvoton, "fixtures": options.fixtures}, shown)
     if options.check:
+        amiss = list(boards_amiss(text))
+        if amiss:
+            raise SystemExit(f"docs/boards.md lacks boards, or tells another date or clock of them than boards.json: {', '.join(amiss)}")
         if text[begin:end] != made:
             print(f"docs/boards.md differs from what is predicted now:{made}", end="")
             sys.exit(1)
+        print(f"{rows} of {len(ROWS)} rows predicted anew, the others agree with themselves")
         return
     with open(page, "w", encoding="utf-8") as file:
         file.write(text[:begin] + made + text[end:])

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "aten/ops.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/plan.hpp"
 
@@ -64,10 +65,16 @@ class Units {
  private:
   static bool isNamed(const ir::Node& node) { return node.location() && !node.location()->name.empty(); }
 
+  /// Averages and interpolations share the range of what they read, but make numbers that it has no codes for.
+  static bool averages(const ir::Node& node) {
+    return ir::isa<aten::AvgPool1d>(&node) || ir::isa<aten::AvgPool2d>(&node) ||
+           ir::isa<aten::UpsampleBilinear2dVec>(&node);
+  }
+
   /// The one real operand of an operator that moves or limits it; null for others.
   static const ir::Value* moved(const ir::Node& node) {
     const Role role = roleOf(node);
-    if (role != Role::Shared && role != Role::Compare) return nullptr;
+    if ((role != Role::Shared && role != Role::Compare) || averages(node)) return nullptr;
     const ir::Value* only = nullptr;
     for (const ir::Value* operand : node.operands()) {
       if (!isReal(operand)) continue;

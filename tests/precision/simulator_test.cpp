@@ -84,6 +84,26 @@ TEST(PrecisionUnits, AreWhatComputesWithWhatFollowsIt) {
                                  std::pair(3, 4), std::pair(4, 5)));
 }
 
+/// The average of a map in int8 needs more codes than the map has, and costs little.
+TEST(PrecisionUnits, AnAverageIsOneAndWhatPicksIsNot) {
+  quantize::Network network;
+  network.in("conv2d", "body");
+  quantize::Value* map = network.conv(network.input({1, 2, 6, 6}), 4);
+  network.in("max_pool2d", "body");
+  const ir::Ints two{2, 2}, none{0, 0};
+  map = aten::MaxPool2d::create(network.b, map, two, two, none, ir::Ints{1, 1}, false).output();
+  network.in("avg_pool2d", "head");
+  map = aten::AvgPool2d::create(network.b, map, two, two, none, false, true, std::nullopt).output();
+  network.in("conv2d_1", "head");
+  network.done(network.conv(map, 3));
+  const std::vector<quantize::Sample> samples = samplesOf(network.graph, 2);
+  const auto switched = quantize::switchedNetwork(std::move(network.graph), {}, samples, 100);
+  ASSERT_TRUE(switched.ok()) << switched.error().str();
+  ASSERT_EQ(switched->units.size(), 3u);
+  EXPECT_THAT(switched->units[0].followers, ElementsAre("max_pool2d"));
+  EXPECT_THAT(switched->units[1].nodes, ElementsAre("avg_pool2d"));
+}
+
 TEST(PrecisionUnits, WhatRulesSettleIsNoneOfThem) {
   quantize::Options options;
   quantize::Rule rule;

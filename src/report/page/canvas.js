@@ -133,7 +133,8 @@ function niceStep(span, wanted) {
 
 function label(context, text, x, y, most) {
   if (most < 14) return;
+  if (context.measureText(text).width <= most) return context.fillText(text, x, y);
   let shown = text;
-  while (shown.length > 1 && context.measureText(shown).width > most) shown = shown.slice(0, Math.max(1, Math.floor(shown.length * 0.8)));
-  context.fillText(shown === text ? text : shown + "…", x, y);
+  while (shown.length > 1 && context.measureText(shown + "…").width > most) shown = shown.slice(0, Math.max(1, Math.floor(shown.length * 0.8)));
+  context.fillText(shown + "…", x, y);
 }
