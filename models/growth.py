@@ -13,6 +13,7 @@ KIND: tanh      a chain of tanh and sigmoid in turn
       fan       N sigmoids of one input, all of them outputs
       tree      the same N sigmoids, added in pairs down to one output
       concat    the same N sigmoids, concatenated by one node
+      repeat    the input N times, concatenated by one node
       chain     y = cat([y, sigmoid(x)]) N times
       slices    one input of N columns, each sliced off, and all concatenated again
       gru       a GRU over N steps of 40 numbers with 64 hidden ones, and a linear layer to 10 behind the last step
@@ -133,6 +134,9 @@ def chain(kind, n):
 
 def branches(kind, n):
     net = Network([1, 8])
+    if kind == "repeat":
+        net.outputs = [net.cat(["x"] * n)]
+        return net
     if kind == "chain":
         net = Network([1, 2])
         last = "x"
@@ -206,7 +210,7 @@ def calibration(shapes, path):
 
 def main():
     kind, n, prefix = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    make = {"fan": branches, "tree": branches, "concat": branches, "chain": branches, "inputs": branches,
+    make = {"fan": branches, "tree": branches, "concat": branches, "repeat": branches, "chain": branches, "inputs": branches,
             "slices": lambda _, count: slices(count), "gru": lambda _, count: recurrent(count)}.get(kind, chain)
     net = make(kind, n)
     net.save(prefix + ".pt2")

@@ -274,21 +274,24 @@ void Executor::Plan::delayLateSteps() {
 void Executor::Plan::findLastUses(std::vector<bool> known) {
   // Backwards: the first time a value is seen is its last use. Outputs and constants stay.
   std::vector<bool>& needed = known;
+  std::vector<uint32_t> reads(needed.size(), 0);  // of each value by the step at hand
   for (int slot : outputs) needed[static_cast<size_t>(slot)] = true;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     for (int slot : step->results) {
       if (!needed[static_cast<size_t>(slot)]) step->dying.push_back(slot);  // never read
     }
-    for (size_t i = 0; i < step->operands.size(); ++i) {
-      const int slot = step->operands[i];
-      if (slot < 0 || needed[static_cast<size_t>(slot)]) continue;
-      const bool again = std::count(step->operands.begin(), step->operands.end(), slot) > 1;
-      step->lastUse[i] = !again;
-      if (std::find(step->dying.begin(), step->dying.end(), slot) == step->dying.end())
+    for (int slot : step->operands) {
+      if (slot >= 0 && !needed[static_cast<size_t>(slot)] && ++reads[static_cast<size_t>(slot)] == 1)
         step->dying.push_back(slot);
     }
+    for (size_t i = 0; i < step->operands.size(); ++i) {
+      const int slot = step->operands[i];
+      if (slot >= 0 && reads[static_cast<size_t>(slot)] == 1) step->lastUse[i] = true;
+    }
     for (int slot : step->operands) {
-      if (slot >= 0) needed[static_cast<size_t>(slot)] = true;
+      if (slot < 0) continue;
+      needed[static_cast<size_t>(slot)] = true;
+      reads[static_cast<size_t>(slot)] = 0;
     }
   }
 }

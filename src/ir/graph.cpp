@@ -286,7 +286,18 @@ Result<Node*> Graph::create(NodeSpec spec, Node* before) {
 
 void Graph::erase(Node* node) {
   for (Value* value : node->resultPointers_) CARINA_CHECK(value->unused(), "erased node is still in use");
-  for (size_t i = 0; i < node->operands_.size(); ++i) node->dropUse(i);
+  // Of many operands some may be one value, whose uses would be searched for each.
+  constexpr size_t kMany = 16;
+  if (node->operands_.size() <= kMany) {
+    for (size_t i = 0; i < node->operands_.size(); ++i) node->dropUse(i);
+  } else {
+    std::vector<Value*> values(node->operands_);
+    std::sort(values.begin(), values.end(), std::less<>());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    for (Value* value : values) {
+      if (value) std::erase_if(value->uses_, [node](const Use& use) { return use.node == node; });
+    }
+  }
   unlink(node);
   delete node;
 }

@@ -61,14 +61,18 @@ Status separateDequantizes(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
     if (!isDequantize(*node)) continue;
     const std::vector<ir::Use> uses = node->result()->uses();
-    const bool leaves = node->result()->isGraphOutput();
-    for (size_t i = leaves ? 0 : 1; i < uses.size(); ++i) {
+    const size_t first = node->result()->isGraphOutput() ? 0 : 1;
+    std::vector<ir::Value*> copies;
+    for (size_t i = first; i < uses.size(); ++i) {
       std::unordered_map<const ir::Value*, ir::Value*> mapping;
       for (ir::Value* operand : node->operands()) mapping[operand] = operand;
       CARINA_TRY(ir::Node* const copy, ir::cloneNode(*node, graph, mapping, node));
       copy->result()->name.clear();
-      uses[i].node->setOperand(uses[i].operand, copy->result());
+      copies.push_back(copy->result());
     }
+    // The last use first: it is the fastest to remove.
+    for (size_t i = uses.size(); i > first; --i)
+      uses[i - 1].node->setOperand(uses[i - 1].operand, copies[i - 1 - first]);
   }
   return {};
 }

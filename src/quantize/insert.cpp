@@ -66,7 +66,18 @@ class Inserter {
     }
     const auto made = madeAs_.find(value);
     ir::Value* from = made == madeAs_.end() ? value : made->second;
-    ir::Value* real = insertPair(graph, from, from->producer(), q).second;
+    const auto sameUse = [](const ir::Use& a, const ir::Use& b) {
+      return a.node == b.node && a.operand == b.operand;
+    };
+    const bool all =
+        form.leaves == from->isGraphOutput() && std::equal(form.readers.begin(), form.readers.end(),
+                                                           from->uses().begin(), from->uses().end(), sameUse);
+    const auto [quantized, real] = insertPair(graph, from, from->producer(), q);
+    if (all) {
+      graph.replaceAllUses(from, real);
+      quantized->setOperand(0, from);
+      return;
+    }
     for (const ir::Use& use : form.readers) use.node->setOperand(use.operand, real);
     if (!form.leaves) return;
     for (size_t i = 0; i < graph.outputs().size(); ++i) {

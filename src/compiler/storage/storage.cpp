@@ -128,10 +128,11 @@ void readPieces(ir::Graph& graph) {
   foldReshapes(graph);
 }
 
+/// How many uses are pieces of joins: 0, 1 or 2 for more.
 int joinUses(const ir::Value* value) {
   int count = 0;
   for (const ir::Use& use : value->uses()) {
-    if (ir::isa<npu_ir::Join>(use.node)) ++count;
+    if (ir::isa<npu_ir::Join>(use.node) && ++count == 2) break;
   }
   return count;
 }
