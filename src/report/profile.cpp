@@ -230,7 +230,36 @@ Json branchesJson(const pipeline::ProfiledPart& part) {
   return json;
 }
 
-Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+Json operationJson(const pipeline::ProfiledPart& part, const pipeline::ProfiledOperation& operation) {
+  Json json{{"name", operation.name},          {"layer", part.layers[operation.layer].name},
+            {"kind", operation.kind},          {"what", operation.description},
+            {"start", operation.timing.start}, {"end", operation.timing.end}};
+  json.update(costJson(operation.timing.cost));
+  return json;
+}
+
+Json layerJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part,
+               const pipeline::Layer& layer) {
+  const Advice advice = adviceFor(part, layer, profile.machine);
+  Json json{{"name", layer.name},
+            {"module", layer.modulePath},
+            {"source", layer.source},
+            {"kind", layer.kind},
+            {"operations", layer.operations},
+            {"cycles", layer.cycles},
+            {"compute_cycles", layer.compute},
+            {"macs", layer.macs},
+            {"bound", npu::boundByName(layer.bound)},
+            {"read_bytes", {layer.traffic[0].readBytes, layer.traffic[1].readBytes}},
+            {"written_bytes", {layer.traffic[0].writeBytes, layer.traffic[1].writeBytes}},
+            {"advice", advice.text},
+            {"possible_gain", advice.gain}};
+  if (layer.sqnr) json["sqnr_db"] = *layer.sqnr;
+  return json;
+}
+
+/// A part, with its rows as text: a program of a megabyte has hundreds of thousands of them.
+void addPart(JsonText& text, const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   Json json = Json::object();
   if (!part.method.empty()) json["method"] = part.method;
   json["cycles"] = part.cycles;
@@ -242,27 +271,21 @@ Json partJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& pa
                    {"cache", part.cacheBytes},
                    {"constants", part.constantBytes},
                    {"commands", part.commandBytes}};
-  json["layers"] = layersJson(profile, part);
-  if (!part.branches.empty()) json["branches"] = branchesJson(part);
-  json["operations"] = Json::array();
-  for (const pipeline::ProfiledOperation& operation : part.operations) {
-    Json entry{{"name", operation.name},          {"layer", part.layers[operation.layer].name},
-               {"kind", operation.kind},          {"what", operation.description},
-               {"start", operation.timing.start}, {"end", operation.timing.end}};
-    entry.update(costJson(operation.timing.cost));
-    json["operations"].push_back(std::move(entry));
-  }
-  json["memory"] = Json::array();
-  for (const compiler::MemoryRecord& record : part.memory) {
-    json["memory"].push_back({{"name", record.name},
-                              {"what", record.what},
-                              {"area", kAreaNames[static_cast<size_t>(record.area)]},
-                              {"address", record.address},
-                              {"bytes", record.bytes},
-                              {"first_step", record.first},
-                              {"last_step", record.last}});
-  }
-  return json;
+  text.members(json);
+  text.rows("layers", part.layers,
+            [&](const pipeline::Layer& layer) { return layerJson(profile, part, layer); });
+  if (!part.branches.empty()) text.members({{"branches", branchesJson(part)}});
+  text.rows("operations", part.operations,
+            [&](const pipeline::ProfiledOperation& operation) { return operationJson(part, operation); });
+  text.rows("memory", part.memory, [](const compiler::MemoryRecord& record) {
+    return Json{{"name", record.name},
+                {"what", record.what},
+                {"area", kAreaNames[static_cast<size_t>(record.area)]},
+                {"address", record.address},
+                {"bytes", record.bytes},
+                {"first_step", record.first},
+                {"last_step", record.last}};
+  });
 }
 
 const char* kindName(pipeline::InferenceStep::Kind kind) {
@@ -323,23 +346,7 @@ std::string profileText(const pipeline::Profile& profile, const ProfileText& opt
 
 nlohmann::ordered_json layersJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   Json json = Json::array();
-  for (const pipeline::Layer& layer : part.layers) {
-    const Advice advice = adviceFor(part, layer, profile.machine);
-    json.push_back({{"name", layer.name},
-                    {"module", layer.modulePath},
-                    {"source", layer.source},
-                    {"kind", layer.kind},
-                    {"operations", layer.operations},
-                    {"cycles", layer.cycles},
-                    {"compute_cycles", layer.compute},
-                    {"macs", layer.macs},
-                    {"bound", npu::boundByName(layer.bound)},
-                    {"read_bytes", {layer.traffic[0].readBytes, layer.traffic[1].readBytes}},
-                    {"written_bytes", {layer.traffic[0].writeBytes, layer.traffic[1].writeBytes}},
-                    {"advice", advice.text},
-                    {"possible_gain", advice.gain}});
-    if (layer.sqnr) json.back()["sqnr_db"] = *layer.sqnr;
-  }
+  for (const pipeline::Layer& layer : part.layers) json.push_back(layerJson(profile, part, layer));
   return json;
 }
 
@@ -356,9 +363,18 @@ std::string profileJson(const pipeline::TimedProfile& timed) {
     if (!timed.steps.empty()) json["inference"]["steps"] = stepsJson(timed.steps);
   }
   json["ports"] = {portName(profile.machine, 0), portName(profile.machine, 1)};
-  json["parts"] = Json::array();
-  for (const pipeline::ProfiledPart& part : profile.parts) json["parts"].push_back(partJson(profile, part));
-  return documentText(json);
+  JsonText text;
+  text.open('{');
+  text.members(json);
+  text.open('[', "parts");
+  for (const pipeline::ProfiledPart& part : profile.parts) {
+    text.open('{');
+    addPart(text, profile, part);
+    text.close('}');
+  }
+  text.close(']');
+  text.close('}');
+  return std::move(text).str();
 }
 
 std::string profileCsv(const pipeline::Profile& profile) {
