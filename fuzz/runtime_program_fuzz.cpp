@@ -76,7 +76,7 @@ npu::ModelOptions modelOptions() {
 }
 
 /// Steps of the NPU for a unit: as much as finding a fault in a command takes, so that units are short.
-carina::WorkBudget budget(1 << 20);
+carina::WorkBudget budget(1 << 17);
 
 bool validated = false;  // what the validator said of the job under way
 

@@ -68,7 +68,7 @@ def zeros(carina, file, path):
 
 def commands(carina, file, scratch):
     yield "inspect", [carina, "inspect", file]
-    extension = os.path.splitext(file)[1]
+    stem, extension = os.path.splitext(file)
     out = os.path.join(scratch, "out")
     target = ["--target", "ethos-u55-128"]
     if extension in (".pte", ".bpte"):
@@ -86,16 +86,18 @@ def commands(carina, file, scratch):
             yield "run --check", [carina, "run", file, "--input", data, "--check"]
             yield "evaluate", [carina, "evaluate", file, "--data", data, "--task", "compare"]
     if extension in (".pt2", ".tflite", ".tosa", ".ir"):
+        samples = stem.removesuffix("_in") + "_cal.npz"
+        data = ["--calibrate", samples] if extension == ".pt2" and os.path.exists(samples) else []
         for name in ("ethos-u55-128", "ethos-u85-256", "cpu"):
-            yield "compile", [carina, "compile", file, "--target", name, "-o", out + ".pte"]
-        yield "compile 16x8", [carina, "compile", file, "--quantize", "int16x8", *target, "-o", out + ".pte"]
+            yield "compile", [carina, "compile", file, "--target", name, "-o", out + ".pte", *data]
+        yield "compile 16x8", [carina, "compile", file, "--quantize", "int16x8", *target, "-o", out + ".pte", *data]
         yield "ops", [carina, "ops", file, *target]
         yield "opt", [carina, "opt", file, "-o", out + ".ir"]
-        for name in ("verify", "profile", "sweep"):
-            yield name, [carina, name, file, *target]
-        yield "report", [carina, "report", file, *target, "-o", out + ".html"]
-        yield "fit", [carina, "fit", file, "--board", "corstone-300", *target]
-    stem = os.path.splitext(file)[0]
+        for name in ("verify", "profile"):
+            yield name, [carina, name, file, *target, *data]
+        yield "sweep", [carina, "sweep", file, "--targets", target[1], *data]
+        yield "report", [carina, "report", file, *target, "-o", out + ".html", *data]
+        yield "fit", [carina, "fit", file, "--board", "corstone-300", *target, *data]
     if extension in (".tflite", ".tosa") and os.path.exists(stem + ".npz"):
         yield "run", [carina, "run", file, "--input", stem + ".npz"]
     if extension == ".elf":

@@ -5,11 +5,13 @@
 #include <memory>
 
 #include "aten/executor.hpp"
+#include "aten/work.hpp"
 #include "device/tflite_kernels.hpp"
 #include "lower_tfl/lower.hpp"
 #include "lower_tfl/to_aten.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tosa/interpreter.hpp"
+#include "tosa/work.hpp"
 
 namespace carina::device {
 namespace {
@@ -32,6 +34,23 @@ tflite::Model networkOf(const tflite::Model& model, size_t index, TfliteOperator
   return network;
 }
 
+/// Of a kernel of our own: every element of every tensor, and constants once for each entry of a batch.
+double workOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
+  constexpr double kElement = 20, kProduct = 2;
+  double elements = 0, constants = 0, batch = 1;
+  for (const auto* tensors : {&op.inputs, &op.outputs}) {
+    for (const int32_t index : *tensors) {
+      if (index < 0) continue;
+      const tflite::Tensor& tensor = graph.tensors[static_cast<size_t>(index)];
+      double count = 1;
+      for (const int64_t size : tensor.shape) count *= static_cast<double>(size);
+      (tensor.data.empty() ? elements : constants) += count;
+      if (!tensor.shape.empty()) batch = std::max(batch, static_cast<double>(tensor.shape.front()));
+    }
+  }
+  return elements * kElement + batch * constants * kProduct;
+}
+
 }  // namespace
 
 Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index) {
@@ -40,6 +59,7 @@ Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index)
   const tflite::Operator& described = network.subgraphs.front().operators.front();
   if (auto kernel = kernelOf(network.subgraphs.front(), described)) {
     op.run = std::move(*kernel);
+    op.work = workOf(network.subgraphs.front(), described);
     return op;
   }
   const auto refuse = [&](const Error& why) -> Result<TfliteOperator> {
@@ -54,6 +74,7 @@ Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index)
     return refuse(Error(fail(Code::UnsupportedForm, "it keeps values from run to run")));
   auto lowered = lower_tfl::lowerToTosa(*graph);
   if (lowered && !lowered->floatEdges()) {
+    for (const ir::Node* node : lowered->tosa.nodes()) op.work += tosa::workOf(*node);
     op.run = [tosa = std::make_shared<const ir::Graph>(std::move(lowered->tosa))](
                  std::span<const Tensor> inputs) { return tosa::interpret(*tosa, inputs); };
     return op;
@@ -61,6 +82,7 @@ Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index)
   if (const Status status = lower_tfl::toAten(*graph); !status.ok())
     return refuse(lowered ? status.error() : lowered.error());
   const auto floats = std::make_shared<const ir::Graph>(std::move(*graph));
+  op.work = aten::workOf(*floats);
   auto executor = aten::Executor::create(*floats);
   if (!executor) return refuse(executor.error());
   op.run = [floats, executor = std::make_shared<const aten::Executor>(std::move(*executor))](

@@ -15,6 +15,7 @@ struct TfliteOperator {
   std::vector<int32_t> inputs, outputs;  // tensors of the main subgraph, without constants
   std::vector<int32_t> variables;        // that it reads and writes
   TfliteKernel run;
+  double work = 0;  // steps of a run (base/work_budget.hpp)
 };
 
 /// An operator of the main subgraph. Integer operators give the numbers of the reference kernels, float ones

@@ -107,6 +107,8 @@ struct TfliteRunner::State {
 
   Status executeCpu(size_t index, RunStats& stats) {
     const TfliteOperator& op = operators.at(index);
+    if (Status enough = budget->require(op.work, op.name); !enough.ok())
+      return std::move(enough).error().at(fmt::format("operator {}", index));
     std::vector<Tensor> operands;
     std::vector<int32_t> from = op.inputs, to = op.outputs;
     from.insert(from.end(), op.variables.begin(), op.variables.end());

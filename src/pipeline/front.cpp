@@ -155,6 +155,8 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
   Front front;
   front.isTosa = true;
   CARINA_TRY(front.quantized, tosa_io::readTosa(options.model));
+  if (Status fits = checkTensors(front.quantized, budgetOf(options)); !fits.ok())
+    return std::move(fits).error().inFile(options.model.string());
   CARINA_RETURN_IF_ERROR(refuseEnds(options, ".tosa graph", Layout::Network));
   if (hasFloatArithmetic(front.quantized) && options.target != "cpu") {
     return fail(Code::NotQuantized, "the graph computes in floating point, {} computes in integers",

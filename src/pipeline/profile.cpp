@@ -109,9 +109,11 @@ std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> ope
   return cycles;
 }
 
-/// Operations of a stream that a profile lists; one of 16 MiB, the longest that the compiler writes, has
-/// fewer unless nearly all its commands repeat what is set.
-constexpr size_t kMostProfiled = size_t{1} << 18;
+/// Operations of a stream that a profile lists. Compilers spend more words on one; only commands that repeat
+/// what is set come denser.
+size_t mostProfiled(std::span<const uint32_t> words) {
+  return std::max(words.size() / 4, size_t{1} << 16);
+}
 
 Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machine& machine) {
   ProfiledPart part;
@@ -126,11 +128,11 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
   for (const npu::PlacedOperation& placed : operations) {
     const std::optional<npu::ScheduledCost> timing = timeline.add(placed.operation, placed.offset);
     if (!timing) continue;
-    if (part.operations.size() == kMostProfiled) {
+    if (part.operations.size() == mostProfiled(stream.words)) {
       return fail(Code::TooLarge,
-                  "the command stream has more than {} operations, the most that a profile lists",
-                  kMostProfiled)
-          .withRemedy("`carina run` counts the cycles of streams of any length");
+                  "the command stream of {} words has more than {} operations, the most that a profile lists",
+                  stream.words.size(), mostProfiled(stream.words))
+          .withRemedy("`carina run` counts the cycles of any stream");
     }
     ProfiledOperation operation;
     operation.name = fmt::format("#{}", part.operations.size());

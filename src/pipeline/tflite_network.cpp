@@ -10,6 +10,7 @@
 #include "lower_tfl/lower.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pipeline/work_limits.hpp"
 #include "tfl/ops.hpp"
 
 namespace carina::pipeline {
@@ -146,6 +147,8 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
     floatEdges = whole.floatEdges();
     front.isTosa = true;
     front.quantized = std::move(whole.tosa);
+    if (Status fits = checkTensors(front.quantized, budgetOf(options)); !fits.ok())
+      return std::move(fits).error().inFile(options.model.string());
     if (options.inputs == ProgramIo::Float) front.floatInputs = std::move(whole.floatInputs);
     if (options.outputs == ProgramIo::Float) front.floatOutputs = std::move(whole.floatOutputs);
   } else if (isForEthosU(options)) {

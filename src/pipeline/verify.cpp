@@ -155,7 +155,7 @@ ir::StateHolder continued(const ir::StateHolder& holder, const ir::State& state,
 
 class Verifier {
  public:
-  explicit Verifier(const Build& build) : build_(build), ethosN_(build) {}
+  explicit Verifier(const Build& build) : build_(build), ethosN_(build), budget_(budgetOf(build.options)) {}
 
   /// Of the build's own program.
   Status prepare() {
@@ -189,6 +189,9 @@ class Verifier {
     Values values;
     std::vector<Tensor> reference, simulated;
     if (float_) {
+      constexpr int kRuns = 3;  // float, simulated, float between rounded ends
+      CARINA_RETURN_IF_ERROR(checkValues(*build_.source, budget_, kRuns));
+      CARINA_RETURN_IF_ERROR(checkWork(*build_.source, kRuns, budget_));
       const quantize::Sample inputs = floatState_.inputs(sample);
       CARINA_TRY(reference, float_->run(inputs, [&](const ir::Value& value, const Tensor& tensor) {
         if (!value.name.empty() && isFloat(value.dtype()) && values[value.name].size() < kMostCompared)
@@ -368,8 +371,8 @@ class Verifier {
       const bool once = value.producer() && &value.producer()->graph() == &tosa;
       if (once && !value.name.empty()) expected.insert_or_assign(value.name, std::pair(&value, tensor));
     };
-    WorkBudget budget = budgetOf(build_.options);
-    CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget));
+    CARINA_RETURN_IF_ERROR(checkValues(tosa, budget_));
+    CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget_));
     const size_t turn = calls_[index]++;
     for (const ir::Node* node : tosa.nodes()) {
       for (const ir::Value* result : node->results()) {
@@ -459,6 +462,7 @@ class Verifier {
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
+  WorkBudget budget_;  // of all samples
   int64_t ethosNCycles_ = 0;
   Verification result_;
   /// One quantize node of the simulation: what it gave, turn by turn of the loop that it is in.

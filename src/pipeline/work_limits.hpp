@@ -11,6 +11,11 @@ namespace carina::pipeline {
 /// Graphs without a file have no limits.
 WorkBudget budgetOf(const Options& options);
 
+/// Whether all values of the graph together fit into the memory, for who keeps them `copies` times.
+Status checkValues(const ir::Graph& graph, const WorkBudget& budget, int copies = 1);
+/// Whether the compiler may work on the graph: what is alive at once, with constants of that size beside it.
+Status checkTensors(const ir::Graph& graph, const WorkBudget& budget);
+
 /// Takes `runs` runs of the float executor, which folding constants counts as, out of the budget. Error:
 /// there is not as much left, or the values of one run need more memory.
 Status checkWork(const ir::Graph& graph, size_t runs, WorkBudget& budget);

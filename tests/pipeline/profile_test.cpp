@@ -38,7 +38,7 @@ TEST(Profile, ListsEveryOperationWithItsOwnTime) {
 }
 
 TEST(Profile, RefusesStreamsThatAreTooLongToList) {
-  constexpr size_t kMost = size_t{1} << 18;
+  constexpr size_t kMost = size_t{1} << 16;
   const auto whole = profileOfTransfers(kMost);
   ASSERT_TRUE(whole.ok()) << whole.error().str();
   EXPECT_EQ(whole->parts[0].operations.size(), kMost);

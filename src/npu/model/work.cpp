@@ -14,8 +14,8 @@ namespace {
 // and rounded up (`npu_model_bench --benchmark_filter=steps`). Dot products are of whole vectors of channels
 // and of pairs of inputs.
 constexpr double kOperation = 3000;
-constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kShift = 3, kResize = 8, kWeight = 8,
-                 kKept = 8, kTurned = 8;
+constexpr double kOutput = 1, kInput = 0.5, kElementwise = 1.5, kShift = 3, kWide = 12, kPixel = 8,
+                 kResize = 8, kWeight = 8, kKept = 8, kTurned = 8;
 constexpr double kDotProduct = 1.0 / 64, kWideDotProduct = 1.0 / 8, kLane = 0.25, kDepthwise = 1.0 / 8,
                  kExact = 1, kPool = 0.6;
 constexpr int kLanes = 16;
@@ -73,7 +73,10 @@ int64_t workOf(const KernelOperation& op) {
       steps += out * taps * (op.pool == PoolMode::ReduceSum ? op.ifm.depth : 1) * kPool;
       break;
     case OperationKind::Elementwise:
-      steps += out * (op.elementwise.mode == ElementwiseMode::Shr ? kShift : kElementwise);
+      steps +=
+          positions(op.ofm) * kPixel + out * (elementBytes(op.ofm.type) >= 4                ? kWide
+                                              : op.elementwise.mode == ElementwiseMode::Shr ? kShift
+                                                                                            : kElementwise);
       break;
     case OperationKind::Resize:
       steps += out * kResize;
