@@ -42,6 +42,53 @@ TEST(EthosNCurveFit, LeakyRelus) {
   }
 }
 
+TEST(EthosNCurveFit, ClampedLines) {
+  const auto hardSigmoid = [](double x) { return std::clamp(x / 6 + 0.5, 0.0, 1.0); };
+  for (int zero : {-128, -20, 0, 35}) {
+    for (double scale : {0.0078, 0.02, 0.05, 0.1}) {
+      for (double out : {1.0 / 256, 1.0 / 255, 1.0 / 200}) {
+        const Table table = tableOf(hardSigmoid, scale, zero, out, -128);
+        const auto line = fitClampedLine(table);
+        ASSERT_TRUE(line.has_value()) << zero << " " << scale << " " << out;
+        EXPECT_NEAR(line->slope, scale / 6 / out, 0.02 * scale / 6 / out);
+      }
+    }
+  }
+  // Constants and steps, as networks have them whose activations hardly vary.
+  for (double high : {0.0, 1.0, 2.0, 50.0}) {
+    for (double sign : {1.0, -1.0}) {
+      const Table step = tableOf([=](double x) { return sign * x > 4 ? high : 0; }, 1, 0, 1, 3);
+      const auto line = fitClampedLine(step);
+      ASSERT_TRUE(line.has_value()) << high << " " << sign;
+      for (int x = -128; x <= 127; ++x) {
+        const double y = std::floor(line->slope * x + line->offset + 0.5);
+        EXPECT_EQ(std::clamp<double>(y, line->low, line->high), step[static_cast<size_t>(x + 128)]) << x;
+      }
+    }
+  }
+  const auto falling = fitClampedLine(tableOf([](double x) { return -x; }, 0.05, 3, 0.04, 7));
+  ASSERT_TRUE(falling.has_value());
+  EXPECT_NEAR(falling->slope, -1.25, 0.01);
+  EXPECT_FALSE(fitClampedLine(tableOf([](double x) { return x * x; }, 0.05, 3, 0.04, 7)).has_value());
+  EXPECT_FALSE(
+      fitClampedLine(tableOf([](double x) { return std::tanh(x); }, 0.05, 0, 1 / 127.0, 0)).has_value());
+}
+
+TEST(EthosNCurveFit, GatedLines) {
+  const auto hardSwish = [](double x) { return x * std::clamp(x / 6 + 0.5, 0.0, 1.0); };
+  const auto swish = [](double x) { return x * sigmoid(x); };
+  for (int zero : {-60, -20, 0}) {
+    for (double scale : {0.03, 0.05, 0.1}) {
+      const double out = scale * (127 - zero) / 240;
+      const auto hard = fitGated(tableOf(hardSwish, scale, zero, out, -115));
+      ASSERT_TRUE(hard.has_value()) << zero << " " << scale;
+      const auto smooth = fitGated(tableOf(swish, scale, zero, out, -115));
+      ASSERT_TRUE(smooth.has_value()) << zero << " " << scale;
+    }
+  }
+  EXPECT_FALSE(fitGated(tableOf([](double x) { return std::sin(x); }, 0.05, 0, 1 / 127.0, 0)).has_value());
+}
+
 TEST(EthosNCurveFit, SigmoidsAndTangents) {
   for (int zero : {-20, 0, 35}) {
     for (double scale : {0.02, 0.05, 0.1}) {

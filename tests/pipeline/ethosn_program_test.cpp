@@ -66,6 +66,24 @@ TEST(EthosNProgram, SmallNetworks) {
   expectVerified(test::modelFile("residual.pt2"), "ethos-n78-8tops-2ple", true);
 }
 
+// Gates, products of maps, sums and products with constants: of passes of PLE and MCE. A GRU is one part; the
+// LSTM's states go out where they are made.
+TEST(EthosNProgram, ProductsAndGates) {
+  expectVerified(test::dataDir() / "aten/glu.pt2", "ethos-n78-1tops-4ple", true);
+  expectVerified(test::dataDir() / "aten/gru_cell.pt2", "ethos-n78-4tops-4ple", false);
+  expectVerified(test::dataDir() / "aten/lstm.pt2", "ethos-n78-8tops-2ple", false);
+}
+
+// A part is one when it is worth its call: those of activations, products and pooling by the pixel stay
+// whole.
+TEST(EthosNProgram, SqueezeAndExciteStaysInOnePart) {
+  CARINA_NEED_FIXTURES(fixtures);
+  const std::filesystem::path folder = fixtures / "fixtures/ops";
+  for (const char* name :
+       {"mul_same", "mul_broadcast_channel", "hardswish", "hardsigmoid", "silu", "sub_same"})
+    expectVerified(folder / (std::string(name) + ".pt2"), "ethos-n78-4tops-4ple", true);
+}
+
 // Networks of one operator, as torch.export writes them: what the NPU takes of each computes what TOSA does.
 TEST(EthosNProgram, NetworksOfOneOperator) {
   CARINA_NEED_FIXTURES(fixtures);

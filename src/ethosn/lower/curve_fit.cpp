@@ -113,11 +113,47 @@ std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table) {
     if (!above.some() || !below.some()) continue;
     const double alpha = below.middle() / above.middle();
     const double width = std::min(above.most - above.least, below.most - below.least);
-    if (alpha <= 0 || alpha >= 1 || (best && width <= widest)) continue;
+    if (alpha <= 0 || static_cast<float>(alpha) >= 1 || (best && width <= widest)) continue;
     widest = width;
     best = LeakyCurve{zero, at, above.middle(), alpha};
   }
   return best;
+}
+
+std::optional<ClampedLine> fitClampedLine(std::span<const int32_t, 256> table) {
+  ClampedLine line;
+  const auto [least, most] = std::minmax_element(table.begin(), table.end());
+  line.low = *least;
+  line.high = *most;
+  double n = 0, sx = 0, sxx = 0, sy = 0, sxy = 0;
+  for (int32_t x = kLow; x <= kHigh; ++x) {
+    const double y = table[static_cast<size_t>(x - kLow)];
+    if (y <= line.low || y >= line.high) continue;
+    n += 1;
+    sx += x;
+    sxx += static_cast<double>(x) * x;
+    sy += y;
+    sxy += x * y;
+  }
+  const double determinant = n * sxx - sx * sx;
+  if (line.low == line.high) {
+    line.slope = 1;  // what it makes is clamped to the one result
+  } else if (n >= 3 && determinant > 0) {
+    line.slope = (n * sxy - sx * sy) / determinant;
+    line.offset = (sy - line.slope * sx) / n;
+  } else {
+    // A step: from the last of the one end to the first of the other.
+    const bool falls = table.front() > table.back();
+    const auto before = std::count(table.begin(), table.end(), falls ? line.high : line.low);
+    const auto behind = 255 - std::count(table.begin(), table.end(), falls ? line.low : line.high);
+    line.slope = (line.high - line.low) / static_cast<double>(behind + 2 - before) * (falls ? -1 : 1);
+    line.offset = (falls ? line.high : line.low) - line.slope * (static_cast<double>(before) - 1 + kLow);
+  }
+  for (int32_t x = kLow; x <= kHigh; ++x) {
+    const double y = std::clamp<double>(std::floor(line.slope * x + line.offset + 0.5), line.low, line.high);
+    if (std::abs(y - table[static_cast<size_t>(x - kLow)]) > 1) return std::nullopt;
+  }
+  return line;
 }
 
 std::optional<SmoothCurve> fitSmooth(std::span<const int32_t, 256> table) {
@@ -160,6 +196,77 @@ std::optional<SmoothCurve> fitSmooth(std::span<const int32_t, 256> table) {
     best = curve;
   }
   return best;
+}
+
+double GatedLine::gateAt(int32_t code) const {
+  const double at = gate * (code - zeroPoint);
+  return smooth ? sigmoid(at) : std::clamp(at + 0.5, 0.0, 1.0);
+}
+
+namespace {
+
+/// The ratio that fits best, and the sum of squares that is left; results at the ends of the range count for
+/// nothing.
+double fitRatio(std::span<const int32_t, 256> table, GatedLine& line) {
+  double uu = 0, ut = 0, tt = 0;
+  for (int32_t x = kLow; x <= kHigh; ++x) {
+    const int32_t result = table[static_cast<size_t>(x - kLow)];
+    if (result <= kLow || result >= kHigh) continue;
+    const double u = (x - line.zeroPoint) * line.gateAt(x), t = result - line.outputZeroPoint;
+    uu += u * u;
+    ut += u * t;
+    tt += t * t;
+  }
+  if (uu <= 0) return std::numeric_limits<double>::infinity();
+  line.ratio = ut / uu;
+  return tt - line.ratio * ut;
+}
+
+bool within(const GatedLine& line, std::span<const int32_t, 256> table) {
+  for (int32_t x = kLow; x <= kHigh; ++x) {
+    const double y = line.ratio * (x - line.zeroPoint) * line.gateAt(x) + line.outputZeroPoint;
+    const double code = std::clamp<double>(std::floor(y + 0.5), kLow, kHigh);
+    if (std::abs(code - table[static_cast<size_t>(x - kLow)]) > 1) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<GatedLine> fitGated(std::span<const int32_t, 256> table) {
+  constexpr double kStep = 1.25, kFirst = 1.0 / 2048, kLast = 1;
+  constexpr size_t kTried = 12;
+  for (bool smooth : {false, true}) {
+    std::vector<std::pair<double, GatedLine>> candidates;  // by what they leave
+    for (int32_t zero = kLow; zero <= kHigh; ++zero) {
+      const int32_t at = table[static_cast<size_t>(zero - kLow)];
+      if (at <= kLow || at >= kHigh) continue;
+      for (double gate = kFirst; gate < kLast; gate *= kStep) {
+        GatedLine line{smooth, zero, at, gate, 1};
+        const double error = fitRatio(table, line);
+        if (std::isfinite(error) && line.ratio > 0) candidates.emplace_back(error, line);
+      }
+    }
+    const size_t tried = std::min(kTried, candidates.size());
+    std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(tried),
+                      candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (size_t i = 0; i < tried; ++i) {
+      // Golden section between the neighbours of the gate's slope.
+      GatedLine line = candidates[i].second;
+      double low = line.gate / kStep, high = line.gate * kStep;
+      for (int turn = 0; turn < 40; ++turn) {
+        GatedLine left = line, right = line;
+        left.gate = high - (high - low) / std::numbers::phi;
+        right.gate = low + (high - low) / std::numbers::phi;
+        const bool goLeft = fitRatio(table, left) < fitRatio(table, right);
+        (goLeft ? high : low) = goLeft ? right.gate : left.gate;
+      }
+      line.gate = (low + high) / 2;
+      fitRatio(table, line);
+      if (within(line, table)) return line;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace carina::ethosn

@@ -17,6 +17,25 @@ struct LeakyCurve {
 /// rounded to either side.
 std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table);
 
+/// y = slope * x + offset, rounded and clamped to low...high.
+struct ClampedLine {
+  double slope = 0, offset = 0;
+  int32_t low = -128, high = 127;
+};
+/// Nothing unless every result is met to within 1.
+std::optional<ClampedLine> fitClampedLine(std::span<const int32_t, 256> table);
+
+/// y - outputZeroPoint = ratio * (x - zeroPoint) * gate, where the gate is gate * (x - zeroPoint) + 1/2
+/// clamped to 0...1 (hardswish), or the sigmoid of gate * (x - zeroPoint) (swish).
+struct GatedLine {
+  bool smooth = false;
+  int32_t zeroPoint = 0, outputZeroPoint = 0;
+  double gate = 1, ratio = 1;
+  double gateAt(int32_t code) const;
+};
+/// Nothing unless every result is met to within 1.
+std::optional<GatedLine> fitGated(std::span<const int32_t, 256> table);
+
 /// 256 * sigmoid(scale * (x - zeroPoint)) - 128 (128 * tanh(...)) in whole numbers, times `ratio`, moved so
 /// that the code that the PLE gives for 0 becomes `outputZeroPoint`.
 struct SmoothCurve {

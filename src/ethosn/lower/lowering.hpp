@@ -3,9 +3,11 @@
 // lowering_patterns.cpp what takes more.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ethosn/lower/curve_fit.hpp"
 #include "ethosn/lower/tosa_network.hpp"
 #include "tosa/tosa.hpp"
 
@@ -15,6 +17,10 @@ ir::Ints valuesOf(const ir::Value* value);
 int64_t valueOf(const ir::Value* value);
 /// Multiplier / 2^shift of a RESCALE, per tensor or per channel.
 std::vector<float> ratiosOf(const tosa::Rescale& rescale);
+/// Whether its values are known: a constant, or a RESCALE of one.
+bool isConstantOperand(const ir::Value* value);
+/// Them, after the RESCALE.
+std::vector<double> constantOperand(const ir::Value* value);
 /// The next size of filter that the MCE has.
 int64_t filterSize(int64_t size);
 
@@ -23,6 +29,20 @@ struct ConvolutionNode {
   const ir::Value *input, *weight, *bias, *inputZp, *weightZp, *output;
   const ir::Ints &pad, &stride, &dilation;
   bool depthwise;
+};
+
+/// What a tensor becomes: slope * (code - zero point) + the offset of its channel, in codes, and a zero
+/// point.
+struct LineTo {
+  double slope = 1;
+  std::vector<double> offsets;  // one, or one per channel
+  int32_t zeroPoint = 0;
+};
+
+/// Of codes less a zero point, or of products of such.
+struct CodeRange {
+  int64_t low = 0, high = 0;
+  int64_t furthest() const { return std::max(-low, high); }
 };
 
 class Lowering {
@@ -36,7 +56,8 @@ class Lowering {
   Status rescale(const ir::Node& node, const tosa::Rescale& rescale);
   Status convolution(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
   Status wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
-  Status addition(const ir::Node& node, const tosa::Add& add, const tosa::Rescale& rescale);
+  Status addition(const ir::Node& node, const ir::Value* left, const ir::Value* right, bool subtracts,
+                  const tosa::Rescale& rescale);
   Status pool(const ir::Node& node, const ir::Value* input, const ir::Value* output, const ir::Ints& kernel,
               const ir::Ints& stride, const ir::Ints& pad, PoolingType type);
   Status reshape(const ir::Node& node, const ir::Value* input, const ir::Value* output);
@@ -54,6 +75,20 @@ class Lowering {
   Status averageByFilter(const ir::Node& node, const tosa::AvgPool2d& pool);
   bool averages(const tosa::AvgPool2d& pool) const;
   Status moveByFilter(const ir::Node& node, const tosa::Reshape& last);
+  // lowering_products.cpp
+  Status product(const ir::Node& node, const tosa::Mul& mul, const tosa::Rescale& rescale);
+  Status productOfConstant(const ir::Node& node, const tosa::Rescale& input, const ir::Value* constant,
+                           const tosa::Rescale& rescale);
+  /// sign * input + constantSign * constant.
+  Status sumWithConstant(const ir::Node& node, const tosa::Rescale& input, int sign,
+                         const ir::Value* constant, int constantSign, const tosa::Rescale& rescale);
+  Status gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated);
+  int32_t multiplied(const ir::Node& node, int32_t a, int32_t b, const CodeRange& products, double scale,
+                     int32_t zeroPoint);
+  Status clampedLine(const ir::Node& node, const tosa::Table& table, const ClampedLine& line);
+  int32_t line(const ir::Node& node, int32_t tensor, const LineTo& to);
+  bool channelsToTheEnd(const ir::Node& node, int32_t& a, int32_t& b);
+  int32_t stretched(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width);
 
   Result<int32_t> tensorOf(const ir::Value* value) const;
   /// The tensor under another quantization.

@@ -181,9 +181,13 @@ Status Lowering::table(const ir::Node& node, const tosa::Table& table) {
     define(table.output(), append(node, op, {input})[0]);
     return {};
   }
+  if (const auto line = fitClampedLine(results)) return clampedLine(node, table, *line);
   const auto smooth = fitSmooth(results);
   if (!smooth) {
-    return fail(Code::NoIntegerForm, "the PLE has leaky ReLU, sigmoid and tanh, its table is none of them")
+    if (const auto gated = fitGated(results)) return gatedLine(node, table, *gated);
+    return fail(Code::NoIntegerForm,
+                "its table is none of what MCE and PLE have: a clamped line, leaky ReLU, "
+                "sigmoid, tanh, hardswish, swish")
         .withRemedy("use one of these in the network");
   }
   CARINA_TRY(const int32_t input,

@@ -220,21 +220,32 @@ Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, con
   return {};
 }
 
-Status Lowering::addition(const ir::Node& node, const tosa::Add& add, const tosa::Rescale& rescale) {
-  const auto first = ir::producerAs<tosa::Rescale>(add.input1()),
-             second = ir::producerAs<tosa::Rescale>(add.input2());
+/// The PLE adds: what is subtracted is negated first, exactly.
+Status Lowering::addition(const ir::Node& node, const ir::Value* left, const ir::Value* right, bool subtracts,
+                          const tosa::Rescale& rescale) {
+  const int sign = subtracts ? -1 : 1;
+  const auto first = ir::producerAs<tosa::Rescale>(left), second = ir::producerAs<tosa::Rescale>(right);
+  if (first && isConstantOperand(right)) return sumWithConstant(node, first, 1, right, sign, rescale);
+  if (second && isConstantOperand(left)) return sumWithConstant(node, second, sign, left, 1, rescale);
   if (!first || !second || first.perChannel() || second.perChannel() || rescale.perChannel()) {
     return fail(Code::NoIntegerForm, "the addition is not one of two requantized tensors");
   }
-  if (add.input1()->shape() != add.input2()->shape())
-    return fail(Code::NoIntegerForm, "the addition stretches an operand");
+  if (left->shape() != right->shape()) return fail(Code::NoIntegerForm, "the addition stretches an operand");
   if (valueOf(first.outputZp()) != 0 || valueOf(second.outputZp()) != 0) {
     return fail(Code::NoIntegerForm, "an operand of the addition has a zero point");
   }
   const float to = ratiosOf(rescale)[0];
   CARINA_TRY(const int32_t a, seenAs(node, first.input(), valueOf(first.inputZp()), ratiosOf(first)[0] * to));
-  CARINA_TRY(const int32_t b,
-             seenAs(node, second.input(), valueOf(second.inputZp()), ratiosOf(second)[0] * to));
+  CARINA_TRY(int32_t b, seenAs(node, second.input(), valueOf(second.inputZp()), ratiosOf(second)[0] * to));
+  if (subtracts) {
+    const float scale = info(b).quantization.scales[0];
+    const int32_t zero = -1 - info(b).quantization.zeroPoint;
+    b = line(node, b, {-1, {0}, zero});
+    Operation seen;
+    seen.op = Operator::ReinterpretQuantization;
+    seen.outputQuantization = {zero, {scale}, {}};
+    b = append(node, seen, {b})[0];
+  }
   Operation op;
   op.op = Operator::Addition;
   op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
@@ -256,7 +267,11 @@ Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
   }
   if (valueOf(rescale.inputZp()) != 0) return fail(Code::NoIntegerForm, "its 32-bit input has a zero point");
   if (const auto conv = convolutionOf(producer)) return convolution(*producer, *conv, rescale);
-  if (const auto add = ir::dynCast<tosa::Add>(producer)) return addition(*producer, add, rescale);
+  if (const auto add = ir::dynCast<tosa::Add>(producer))
+    return addition(*producer, add.input1(), add.input2(), false, rescale);
+  if (const auto sub = ir::dynCast<tosa::Sub>(producer))
+    return addition(*producer, sub.input1(), sub.input2(), true, rescale);
+  if (const auto mul = ir::dynCast<tosa::Mul>(producer)) return product(*producer, mul, rescale);
   if (const auto conv = ir::dynCast<tosa::TransposeConv2d>(producer))
     return transposeConvolution(*producer, conv, rescale);
   if (const auto resized = ir::dynCast<tosa::Resize>(producer)) return resize(*producer, resized, &rescale);
@@ -377,7 +392,8 @@ Status Lowering::clamp(const ir::Node& node, const tosa::Clamp& clamp) {
 Status Lowering::lower(const ir::Node& node) {
   const auto resized = ir::dynCast<tosa::Resize>(&node);
   if (resized && resized.output()->dtype() == DType::Int8) return resize(node, resized, nullptr);
-  if (convolutionOf(&node) || ir::isa<tosa::Add>(&node) || ir::isa<tosa::TransposeConv2d>(&node) || resized) {
+  if (convolutionOf(&node) || ir::isa<tosa::Add>(&node) || ir::isa<tosa::Sub>(&node) ||
+      ir::isa<tosa::Mul>(&node) || ir::isa<tosa::TransposeConv2d>(&node) || resized) {
     // Taken along by the RESCALE behind it.
     const ir::Value* result = node.result();
     const bool requantized = result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses()[0].node);

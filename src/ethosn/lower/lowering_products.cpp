@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products, sums with constants, and what else is a line per channel.
+#include <algorithm>
+#include <cmath>
+
+#include "ethosn/lower/lowering.hpp"
+
+namespace carina::ethosn {
+namespace {
+
+constexpr int64_t kMostOfProduct = 32767;
+
+CodeRange rangeOf(const TensorInfo& info) {
+  const int64_t zero = info.quantization.zeroPoint;
+  return info.type == DataType::S8 ? CodeRange{-128 - zero, 127 - zero} : CodeRange{-zero, 255 - zero};
+}
+
+CodeRange operator*(const CodeRange& a, const CodeRange& b) {
+  const auto [low, high] = std::minmax({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
+  return {std::min<int64_t>(low, 0), std::max<int64_t>(high, 0)};
+}
+
+/// One number per channel of the tensor, or one for all.
+bool isByChannel(const ir::Value* constant, const ir::Value* tensor) {
+  const int64_t count = constant->numElements();
+  return count == 1 || (constant->shape().back() == count && tensor->shape().back() == count);
+}
+
+}  // namespace
+
+bool isConstantOperand(const ir::Value* value) {
+  if (value->isConstant()) return true;
+  const auto rescale = ir::producerAs<tosa::Rescale>(value);
+  return rescale && !rescale.perChannel() && rescale.input()->isConstant();
+}
+
+std::vector<double> constantOperand(const ir::Value* value) {
+  const auto rescale = ir::producerAs<tosa::Rescale>(value);
+  const ir::Value* source = rescale ? rescale.input() : value;
+  const double ratio = rescale ? static_cast<double>(ratiosOf(rescale)[0]) : 1;
+  const int64_t from = rescale ? valueOf(rescale.inputZp()) : 0,
+                to = rescale ? valueOf(rescale.outputZp()) : 0;
+  std::vector<double> out;
+  for (const int64_t code : valuesOf(source))
+    out.push_back(std::nearbyint(static_cast<double>(code - from) * ratio) + static_cast<double>(to));
+  return out;
+}
+
+/// A depthwise convolution of one weight per channel, whose biases are the offsets.
+int32_t Lowering::line(const ir::Node& node, int32_t tensor, const LineTo& to) {
+  constexpr int32_t kWeight = 127;  // so that biases have fractions of a code
+  const uint32_t channels = info(tensor).shape[3];
+  const double unit = std::abs(to.slope) / kWeight;
+  Operation op;
+  op.op = Operator::DepthwiseConvolution;
+  op.weights = {{1, 1, channels, 1}, DataType::S8, DataFormat::Hwim, {0, {}, {}}};
+  op.weights.quantization.scales = {static_cast<float>(unit) / info(tensor).quantization.scales[0]};
+  op.bias = {{1, 1, 1, channels},
+             DataType::S32,
+             DataFormat::Nhwc,
+             {0, {info(tensor).quantization.scales[0] * op.weights.quantization.scales[0]}, {}}};
+  op.stride = {1, 1};
+  op.outputQuantization = {to.zeroPoint, {1.0F}, {}};
+  std::vector<int32_t> biases;
+  for (uint32_t c = 0; c < channels; ++c) {
+    const double offset = to.offsets[to.offsets.size() == 1 ? 0 : c];
+    biases.push_back(static_cast<int32_t>(std::clamp(std::nearbyint(offset / unit), -1e9, 1e9)));
+  }
+  const auto weight = static_cast<uint8_t>(to.slope < 0 ? -kWeight : kWeight);
+  return append(node, std::move(op), {tensor}, std::vector<uint8_t>(channels, weight), std::move(biases))[0];
+}
+
+Status Lowering::clampedLine(const ir::Node& node, const tosa::Table& table, const ClampedLine& fit) {
+  CARINA_TRY(const int32_t input, seenAs(node, table.input1(), 0, 1.0F));
+  int32_t made = line(node, input, {fit.slope, {fit.offset}, 0});
+  if (fit.low > -128 || fit.high < 127) {
+    Operation op;
+    op.op = Operator::Relu;
+    op.lower = fit.low;
+    op.upper = fit.high;
+    made = append(node, op, {made})[0];
+  }
+  define(table.output(), made);
+  return {};
+}
+
+Status Lowering::sumWithConstant(const ir::Node& node, const tosa::Rescale& input, int sign,
+                                 const ir::Value* constant, int constantSign, const tosa::Rescale& rescale) {
+  if (input.perChannel() || rescale.perChannel() || valueOf(input.outputZp()) != 0)
+    return fail(Code::NoIntegerForm, "the addition is not one of two requantized tensors");
+  if (!isByChannel(constant, input.output()) || constant->rank() > input.output()->rank())
+    return fail(Code::NoIntegerForm, "it adds a constant that is not one number per channel")
+        .withRemedy("add one number, or one per channel");
+  const double to = static_cast<double>(ratiosOf(rescale)[0]);
+  CARINA_TRY(const int32_t tensor, seenAs(node, input.input(), valueOf(input.inputZp()), 1.0F));
+  LineTo sum{static_cast<double>(ratiosOf(input)[0]) * to * sign, constantOperand(constant),
+             static_cast<int32_t>(valueOf(rescale.outputZp()))};
+  for (double& offset : sum.offsets) offset *= to * constantSign;
+  define(rescale.output(), line(node, tensor, sum));
+  return {};
+}
+
+/// A depthwise convolution whose weights are the constant's codes.
+Status Lowering::productOfConstant(const ir::Node& node, const tosa::Rescale& input,
+                                   const ir::Value* constant, const tosa::Rescale& rescale) {
+  if (!isByChannel(constant, input.output()) || constant->rank() > input.output()->rank())
+    return fail(Code::NoIntegerForm, "it multiplies by a constant that is not one number per channel")
+        .withRemedy("multiply by one number, or one per channel");
+  const std::vector<double> factors = constantOperand(constant);
+  CARINA_TRY(const int32_t tensor, seenAs(node, input.input(), valueOf(input.inputZp()), 1.0F));
+  const auto zeroPoint = static_cast<int32_t>(valueOf(rescale.outputZp()));
+  const bool one = std::equal(factors.begin() + 1, factors.end(), factors.begin());
+  if (one && factors[0] != 0) {
+    const double slope = static_cast<double>(ratiosOf(input)[0]) * static_cast<double>(ratiosOf(rescale)[0]);
+    define(rescale.output(), line(node, tensor, {slope * factors[0], {0}, zeroPoint}));
+    return {};
+  }
+  const auto scaled = ir::producerAs<tosa::Rescale>(constant);
+  const ir::Ints codes = valuesOf(scaled ? scaled.input() : constant);
+  const int64_t zero = scaled ? valueOf(scaled.inputZp()) : 0;
+  if (std::any_of(codes.begin(), codes.end(), [](int64_t code) { return code < -128 || code > 127; }))
+    return fail(Code::NoIntegerForm, "it multiplies by constants of more than 8 bits, one per channel");
+  const float ratio = ratiosOf(input)[0] * (scaled ? ratiosOf(scaled)[0] : 1.0F) * ratiosOf(rescale)[0];
+  const uint32_t channels = info(tensor).shape[3];
+  Operation op;
+  op.op = Operator::DepthwiseConvolution;
+  op.weights = {
+      {1, 1, channels, 1}, DataType::S8, DataFormat::Hwim, {static_cast<int32_t>(zero), {ratio}, {}}};
+  op.bias = {{1, 1, 1, channels}, DataType::S32, DataFormat::Nhwc, {0, {ratio}, {}}};
+  op.stride = {1, 1};
+  op.outputQuantization = {zeroPoint, {1.0F}, {}};
+  std::vector<uint8_t> weights;
+  for (uint32_t c = 0; c < channels; ++c)
+    weights.push_back(static_cast<uint8_t>(codes[codes.size() == 1 ? 0 : c]));
+  define(rescale.output(),
+         append(node, std::move(op), {tensor}, std::move(weights), std::vector<int32_t>(channels, 0))[0]);
+  return {};
+}
+
+/// One pixel over a whole map: by a filter of ones up to 7x7, then twice as large as often as needed.
+int32_t Lowering::stretched(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width) {
+  constexpr uint32_t kLargest = 7;
+  constexpr uint8_t kOne = 2;
+  constexpr float kHalf = 0.5F;
+  std::vector<std::pair<uint32_t, uint32_t>> sizes;
+  while (height > kLargest || width > kLargest) {
+    sizes.emplace_back(height, width);
+    height = (height + 1) / 2;
+    width = (width + 1) / 2;
+  }
+  const Quantization same = info(tensor).quantization;
+  const uint32_t channels = info(tensor).shape[3];
+  if (height > 1 || width > 1) {
+    const auto size = static_cast<uint32_t>(filterSize(std::max(height, width)));
+    Operation op;
+    op.op = Operator::DepthwiseConvolution;
+    op.weights = {{size, size, channels, 1}, DataType::S8, DataFormat::Hwim, {0, {kHalf}, {}}};
+    op.bias = {{1, 1, 1, channels}, DataType::S32, DataFormat::Nhwc, {0, {same.scales[0] * kHalf}, {}}};
+    op.stride = {1, 1};
+    op.padding = {height - 1, size - 1, width - 1, size - 1};
+    op.outputQuantization = same;
+    tensor = append(node, std::move(op), {tensor}, std::vector<uint8_t>(size_t{size} * size * channels, kOne),
+                    std::vector<int32_t>(channels, 0))[0];
+  }
+  for (size_t i = sizes.size(); i-- > 0;) {
+    Operation op;
+    op.op = Operator::Resize;
+    op.resize = ResizeAlgorithm::NearestNeighbour;
+    op.newShape = {1, sizes[i].first, sizes[i].second, channels};
+    op.outputQuantization = same;
+    tensor = append(node, op, {tensor})[0];
+  }
+  return tensor;
+}
+
+/// The PLE multiplies differences of codes in 16 bits, cuts off what the shift takes, and lets results wrap:
+/// they get a scale that holds all `products`. What is cut off is a half on average, which the requantization
+/// to `scale` codes per product puts back.
+int32_t Lowering::multiplied(const ir::Node& node, int32_t a, int32_t b, const CodeRange& products,
+                             double scale, int32_t zeroPoint) {
+  constexpr double kCodes = 254, kCutOff = 0.5;
+  const double coarse = kCodes / static_cast<double>(products.high - products.low);
+  const double lowest = std::floor(static_cast<double>(products.low) * coarse);
+  Operation op;
+  op.op = Operator::Multiplication;
+  const float unit = info(a).quantization.scales[0] * info(b).quantization.scales[0];
+  op.outputQuantization = {
+      -128 - static_cast<int32_t>(lowest), {static_cast<float>(static_cast<double>(unit) / coarse)}, {}};
+  const double slope = scale / coarse;
+  return line(node, append(node, op, {a, b})[0], {slope, {kCutOff * slope}, zeroPoint});
+}
+
+/// An operand gets fewer bits where products could have more than 16, one of one pixel is stretched.
+Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa::Rescale& rescale) {
+  const auto first = ir::producerAs<tosa::Rescale>(mul.input1()),
+             second = ir::producerAs<tosa::Rescale>(mul.input2());
+  const auto plain = [](const tosa::Rescale& operand) {
+    return !operand || (!operand.perChannel() && valueOf(operand.outputZp()) == 0);
+  };
+  if (rescale.perChannel() || valueOf(mul.shift()) != 0 || !plain(first) || !plain(second))
+    return fail(Code::NoIntegerForm, "the product is not one of two requantized tensors");
+  if (first && isConstantOperand(mul.input2())) return productOfConstant(node, first, mul.input2(), rescale);
+  if (second && isConstantOperand(mul.input1()))
+    return productOfConstant(node, second, mul.input1(), rescale);
+  if (!first || !second)
+    return fail(Code::NoIntegerForm, "the product is not one of two requantized tensors");
+  CARINA_TRY(int32_t a, seenAs(node, first.input(), valueOf(first.inputZp()), 1.0F));
+  CARINA_TRY(int32_t b, seenAs(node, second.input(), valueOf(second.inputZp()), 1.0F));
+  if (info(a).type != DataType::S8 || info(b).type != DataType::S8)
+    return fail(Code::NoIntegerForm, "it multiplies unsigned codes");
+  const bool planes = channelsToTheEnd(node, a, b);
+  for (auto [operand, other] : {std::pair(&a, b), std::pair(&b, a)}) {
+    const Shape whole = info(other).shape;
+    if (info(*operand).shape != whole && info(*operand).shape == Shape{1, 1, 1, whole[3]})
+      *operand = stretched(node, *operand, whole[1], whole[2]);
+  }
+  if (info(a).shape != info(b).shape)
+    return fail(Code::NoIntegerForm,
+                "it multiplies {}x{}x{} by {}x{}x{}: an operand can be one pixel, or as large as the other",
+                info(a).shape[1], info(a).shape[2], info(a).shape[3], info(b).shape[1], info(b).shape[2],
+                info(b).shape[3]);
+  double scale = static_cast<double>(ratiosOf(first)[0]) * static_cast<double>(ratiosOf(second)[0]) *
+                 static_cast<double>(ratiosOf(rescale)[0]);
+  CodeRange ofA = rangeOf(info(a)), ofB = rangeOf(info(b));
+  if (ofA.furthest() * ofB.furthest() > kMostOfProduct) {
+    const bool takesA = ofA.furthest() > ofB.furthest();
+    int32_t& wide = takesA ? a : b;
+    CodeRange &less = takesA ? ofA : ofB, &other = takesA ? ofB : ofA;
+    const double fewer =
+        static_cast<double>(kMostOfProduct / other.furthest() - 1) / static_cast<double>(less.furthest());
+    const auto at = [fewer](int64_t code) {
+      return static_cast<int64_t>(std::nearbyint(static_cast<double>(code) * fewer));
+    };
+    less = {at(less.low), at(less.high)};
+    wide = line(node, wide, {fewer, {0}, -static_cast<int32_t>((less.low + less.high) / 2)});
+    scale /= fewer;
+  }
+  int32_t made = multiplied(node, a, b, ofA * ofB, scale, static_cast<int32_t>(valueOf(rescale.outputZp())));
+  if (planes) {
+    Operation back;
+    back.op = Operator::Transpose;
+    back.permutation = {0, 3, 1, 2};
+    made = append(node, back, {made})[0];
+  }
+  define(rescale.output(), made);
+  return {};
+}
+
+/// Where a number per plane multiplies planes (channels first), both get their channels last. Whether it was
+/// so.
+bool Lowering::channelsToTheEnd(const ir::Node& node, int32_t& a, int32_t& b) {
+  for (auto [number, planes] : {std::pair(&a, &b), std::pair(&b, &a)}) {
+    const Shape whole = info(*planes).shape;
+    if (info(*number).shape != Shape{1, whole[1], 1, 1} || whole[1] == 1 || whole[2] * whole[3] == 1)
+      continue;
+    Operation flat, last;
+    flat.op = Operator::Reshape;
+    flat.newShape = {1, 1, 1, whole[1]};
+    *number = append(node, flat, {*number})[0];
+    last.op = Operator::Transpose;
+    last.permutation = {0, 2, 3, 1};
+    *planes = append(node, last, {*planes})[0];
+    return true;
+  }
+  return false;
+}
+
+/// The gate has 7 bits, so that products have 16.
+Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated) {
+  constexpr int32_t kOpen = 127, kShut = -64;
+  CARINA_TRY(const int32_t input, seenAs(node, table.input1(), gated.zeroPoint, 1.0F));
+  int32_t gate = -1;
+  if (gated.smooth) {
+    CARINA_TRY(const int32_t scaled,
+               seenAs(node, table.input1(), gated.zeroPoint, static_cast<float>(gated.gate)));
+    Operation sigmoid;
+    sigmoid.op = Operator::Sigmoid;
+    gate = line(node, append(node, sigmoid, {scaled})[0], {kOpen / 256.0, {0}, kShut});
+  } else {
+    Operation clamp;
+    clamp.op = Operator::Relu;
+    clamp.lower = kShut;
+    clamp.upper = kShut + kOpen;
+    gate = append(node, clamp, {line(node, input, {kOpen * gated.gate, {kOpen * 0.5}, kShut})})[0];
+  }
+  CodeRange products;
+  for (int32_t code = -128; code <= 127; ++code) {
+    const auto product =
+        static_cast<int64_t>(std::nearbyint(kOpen * gated.gateAt(code) * (code - gated.zeroPoint)));
+    products.low = std::min(products.low, product - kOpen);
+    products.high = std::max(products.high, product + kOpen);
+  }
+  // Both operands are codes of scale 1 to what follows.
+  Operation plain;
+  plain.op = Operator::ReinterpretQuantization;
+  plain.outputQuantization = {kShut, {1.0F}, {}};
+  gate = append(node, plain, {gate})[0];
+  define(table.output(), multiplied(node, input, gate, products, gated.ratio / kOpen, gated.outputZeroPoint));
+  return {};
+}
+
+}  // namespace carina::ethosn
