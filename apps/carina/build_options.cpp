@@ -166,6 +166,10 @@ void BuildOptions::declare(Command& command, Takes takes) {
       {{"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}},
       "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe");
   command
+      .option("--effort", options.effort,
+              "Time for the search and the codes of weights: 1 (little), 2 (default) or 3 (much)")
+      .check(range(int64_t{1}, int64_t{3}));
+  command
       .option("--arena-size", options.arenaLimit,
               "Bytes that the arena may take (256K, 1.5M, ...); layers run stripe by stripe where that "
               "makes it fit")
@@ -182,7 +186,8 @@ void BuildOptions::declare(Command& command, Takes takes) {
       .delimiter(',')
       .check(oneOf(kStages));
   addTrustedOption(command, options.trusted);
-  command.flag("-v,--verbose", verbose, "Say how long each stage took");
+  command.flag("-v,--verbose", verbose,
+               "Say how long each stage took, and how far the program is from a bound on its cycles");
 }
 
 void BuildOptions::declareSizes(Command& command, Takes takes) {

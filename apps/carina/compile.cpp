@@ -278,7 +278,8 @@ int compile(Flags& flags) {
   if (!build) return report(build.error(), options.model);
   warn(build->warnings);
   if (auto status = write(*build, flags); !status.ok()) return report(status.error(), flags.output);
-  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build->times));
+  if (flags.build.verbose)
+    fmt::print(stderr, "{}{}", report::stageTimes(build->times), report::cycleBoundLine(*build));
   return flags.gates.finish(0);
 }
 

@@ -103,6 +103,7 @@ Status compileDelegates(Build& build) {
     compilerOptions.arenaLimit = options.arenaLimit;
     compilerOptions.cacheLimit = options.cacheLimit;
     compilerOptions.optimize = options.optimize;
+    compilerOptions.effort = options.effort;
     compilerOptions.dump = options.dump;
     auto npu = std::exchange(delegate.placed, std::nullopt);
     auto compiled = npu ? compiler::compile(delegate.tosa, std::move(*npu), *build.machine, compilerOptions)
@@ -213,6 +214,7 @@ void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings
   idle(options.arenaLimit > 0, "--arena-size");
   idle(options.cacheLimit > 0, "--cache-size");
   idle(options.optimize != compiler::Optimize::Performance, "--optimize");
+  idle(options.effort != 2, "--effort");
 }
 
 /// Why an NPU has nothing to do, and what would change that.

@@ -160,8 +160,9 @@ Status checkEthosNOptions(const Options& options) {
   CARINA_RETURN_IF_ERROR(refuse(options.arenaLimit > 0, "--arena-size", memories));
   CARINA_RETURN_IF_ERROR(refuse(options.cacheLimit > 0, "--cache-size", memories));
   CARINA_RETURN_IF_ERROR(refuse(options.sramLimit > 0, "--max-sram", memories));
-  return refuse(options.optimize != compiler::Optimize::Performance, "--optimize",
-                "for an Ethos-N there is one way to compile");
+  const char* oneWay = "for an Ethos-N there is one way to compile";
+  CARINA_RETURN_IF_ERROR(refuse(options.optimize != compiler::Optimize::Performance, "--optimize", oneWay));
+  return refuse(options.effort != 2, "--effort", oneWay);
 }
 
 Result<EthosNBuild> buildEthosN(const Options& options) {

@@ -35,6 +35,19 @@ npu::Cycles npuCycles(const Build& build) {
   return sumOf(build, [](const compiler::CompiledProgram& part) { return part.cycles; });
 }
 
+std::optional<compiler::CycleBound> npuCycleBound(const Build& build) {
+  if (build.compiled.empty()) return std::nullopt;
+  const std::vector<int64_t> turns = turnsOfParts(build.graph());
+  compiler::CycleBound sum;
+  for (size_t i = 0; i < build.compiled.size(); ++i) {
+    const auto bound = compiler::cycleBound(build.compiled[i]);
+    if (!bound) return std::nullopt;
+    sum.engine += bound->engine * turns[i];
+    for (size_t port = 0; port < sum.ports.size(); ++port) sum.ports[port] += bound->ports[port] * turns[i];
+  }
+  return sum;
+}
+
 int64_t npuMacs(const Build& build) {
   return sumOf(build, [](const compiler::CompiledProgram& part) { return part.macs; });
 }

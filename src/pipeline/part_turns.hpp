@@ -2,8 +2,10 @@
 // How often NPU parts run in one inference.
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "compiler/cycle_bound.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
@@ -15,5 +17,9 @@ std::vector<int64_t> turnsOfParts(const ir::Graph& graph);
 /// Cycles and multiply-accumulates of the Ethos-U in one inference, parts in loops as often as they run.
 npu::Cycles npuCycles(const Build& build);
 int64_t npuMacs(const Build& build);
+
+/// A bound on npuCycles() (compiler/cycle_bound.hpp), parts in loops as often as they run. Nothing where a
+/// part branches, or there is none.
+std::optional<compiler::CycleBound> npuCycleBound(const Build& build);
 
 }  // namespace carina::pipeline

@@ -283,6 +283,23 @@ std::string stageTimes(std::span<const pipeline::StageTime> times) {
   return text + fmt::format("  {:<10} {:8.1f} ms\n", "total", 1e3 * total);
 }
 
+std::string cycleBoundLine(const pipeline::Build& build) {
+  const auto bound = pipeline::npuCycleBound(build);
+  if (!bound || bound->total() == 0) return {};
+  const npu::Machine& machine = *build.machine;
+  std::string parts = fmt::format("multipliers and output {}", countText(bound->engine));
+  for (size_t port = 0; port < bound->ports.size(); ++port) {
+    if (bound->ports[port] == 0) continue;
+    parts += fmt::format(", {} {}", npu::memoryKindName(machine.system.ports[port].kind),
+                         countText(bound->ports[port]));
+  }
+  const npu::Cycles cycles = pipeline::npuCycles(build);
+  const double gap =
+      100.0 * static_cast<double>(cycles - bound->total()) / static_cast<double>(bound->total());
+  return fmt::format("  bound      {} cycles ({}); the program takes {:.1f} % more\n",
+                     countText(bound->total()), parts, gap);
+}
+
 std::string reportJson(const pipeline::Build& build, int64_t programBytes, const std::string& core) {
   return documentText(toJson(build, programBytes, core));
 }

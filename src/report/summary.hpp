@@ -22,6 +22,10 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
 /// One line per pipeline stage with its wall time.
 std::string stageTimes(std::span<const pipeline::StageTime> times);
 
+/// How many cycles the operations of a build take at least, by what, and how far the program is from it; ""
+/// when no bound is known.
+std::string cycleBoundLine(const pipeline::Build& build);
+
 /// The files of a report.
 constexpr std::array<std::string_view, 4> kReportFiles{"summary.txt", "layers.txt", "quantization.txt",
                                                        "report.json"};

@@ -10,8 +10,9 @@ namespace {
 /// Answers that are kept; a network of more different operations searches again.
 constexpr size_t kMostAnswers = 8192;
 
-/// The operation without what neither the rules for blocks nor the timing model look at.
-npu::KernelOperation normalized(npu::KernelOperation op) {
+}  // namespace
+
+npu::KernelOperation withoutPlaces(npu::KernelOperation op) {
   const auto place = [](npu::FeatureMap& map) {
     map.base = {};
     map.zeroPoint = 0;
@@ -26,6 +27,8 @@ npu::KernelOperation normalized(npu::KernelOperation op) {
   op.ifmBufferEnd = op.ifm2BufferStart = op.accumulatorStart = op.blockDependency = 0;
   return op;
 }
+
+namespace {
 
 bool same(const npu::TimingContext& a, const npu::TimingContext& b) {
   return a.ifm == b.ifm && a.ifm2 == b.ifm2 && a.ofm == b.ofm && a.weights == b.weights &&
@@ -102,7 +105,7 @@ Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> cha
                                        std::span<const npu::TimingContext> contexts, bool traversals) {
   Key key;
   key.traversals = traversals;
-  for (const npu::KernelOperation& op : chain) key.chain.push_back(normalized(op));
+  for (const npu::KernelOperation& op : chain) key.chain.push_back(withoutPlaces(op));
   key.contexts.assign(contexts.begin(), contexts.end());
   {
     const std::lock_guard lock(mutex_);

@@ -11,6 +11,10 @@
 
 namespace carina::compiler {
 
+/// An operation without what neither the rules for blocks nor the timing model look at: addresses, zero
+/// points, scales, and the blocks themselves.
+npu::KernelOperation withoutPlaces(npu::KernelOperation op);
+
 /// What the block search decides about an operation.
 struct BlockChoice {
   npu::BlockShape block, microblock;

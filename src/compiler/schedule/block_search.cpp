@@ -4,6 +4,7 @@
 #include "compiler/schedule/block_search.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -90,9 +91,10 @@ class Chain {
   std::span<const npu::TimingContext> contexts_;
 };
 
-/// `lastResort`: also blocks of which the on-chip buffers hold only one.
-void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& target, bool lastResort,
-                      Best& best) {
+/// Calls visit(op) for the operation in every block worth a look of its microblock. `lastResort`: where there
+/// is none, in the smallest one of which the on-chip buffers hold only one.
+template <typename Visit>
+void forEachBlock(npu::KernelOperation op, const npu::Target& target, bool lastResort, const Visit& visit) {
   const npu::BlockRules rules(target, op);
   npu::BlockShape granule = rules.granule();
   const npu::BlockShape limit = rules.limit();
@@ -104,6 +106,7 @@ void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& 
   const bool coded = op.weights && op.weights->weights[0].length > 0;
   const auto depths = coded ? std::vector<int32_t>{op.block.c}
                             : depthCandidates(op.ofm.depth, granule.c, std::max(limit.c, granule.c));
+  bool found = false;
   for (const int32_t depth : depths) {
     for (const int32_t height : heights) {
       int taken = 0;
@@ -111,26 +114,30 @@ void searchMicroblock(npu::KernelOperation op, Chain& chain, const npu::Target& 
         const npu::BlockShape block{height, width, depth};
         if (!rules.fits(block, elementwise ? 1 : target.architecture().blockBuffers)) continue;
         op.block = block;
-        const npu::OperationCost cost = chain.estimate(op);
-        if (!best.found || better(cost, best.cost)) {
-          best.cost = cost;
-          best.op = op;
-          best.found = true;
-        }
+        visit(op);
+        found = true;
         // Narrower blocks only add fetches once a wide one fits.
         if (++taken >= 6) break;
       }
     }
   }
-  if (best.found || !lastResort) return;
+  if (found || !lastResort) return;
   // Large windows may leave room for one block at a time only.
   const npu::BlockShape smallest{granule.h, granule.w, std::min(depths.back(), std::max(granule.c, 16))};
   for (const npu::BlockShape& block : {smallest, granule}) {
     if (!rules.fits(block, 1)) continue;
     op.block = block;
-    best = {chain.estimate(op), op, true};
+    visit(op);
     return;
   }
+}
+
+void searchMicroblock(const npu::KernelOperation& op, Chain& chain, const npu::Target& target,
+                      bool lastResort, Best& best) {
+  forEachBlock(op, target, lastResort, [&](const npu::KernelOperation& candidate) {
+    const npu::OperationCost cost = chain.estimate(candidate);
+    if (!best.found || better(cost, best.cost)) best = {cost, candidate, true};
+  });
 }
 
 Error noBlockFits(const npu::KernelOperation& op) {
@@ -225,11 +232,13 @@ Best safest(std::span<npu::KernelOperation> operations, const std::vector<Finali
   return chosen->best;
 }
 
-Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
-              const std::vector<Order>& orders) {
+/// Calls visit(first operation, contexts) for every order of the weights and every microblock that all
+/// operations of the chain allow.
+template <typename Visit>
+void forEachForm(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
+                 const std::vector<Order>& orders, const Visit& visit) {
   const npu::Target& target = *contexts.front().machine->target;
-  npu::KernelOperation& op = operations.front();
-  std::vector<Finalist> finalists;
+  const npu::KernelOperation& op = operations.front();
   for (const Order& order : orders) {
     npu::KernelOperation candidate = op;
     std::vector<npu::TimingContext> ordered(contexts.begin(), contexts.end());
@@ -238,23 +247,32 @@ Status search(std::span<npu::KernelOperation> operations, std::span<const npu::T
       candidate.weights->sparse = order.sparse;
       if (ordered.front().weightBytes >= 0) ordered.front().weightBytes += paddingBytes(candidate);
     }
-    Chain chain(operations, ordered);
-    const auto consider = [&] {
-      Finalist finalist{{}, ordered};
-      searchMicroblock(candidate, chain, target, finalists.empty(), finalist.best);
-      if (finalist.best.found) finalists.push_back(std::move(finalist));
-    };
+    const Chain chain(operations, ordered);
     if (!target.architecture().choosesMicroblocks) {
       candidate.microblock = npu::microblocks(target).front();
-      consider();
+      visit(candidate, ordered);
       continue;
     }
     for (const npu::BlockShape& microblock : npu::microblocks(target)) {
       candidate.microblock = microblock;
       if (npu::microblockAllowed(target, candidate, microblock) && chain.allows(target, microblock))
-        consider();
+        visit(candidate, ordered);
     }
   }
+}
+
+Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
+              const std::vector<Order>& orders) {
+  const npu::Target& target = *contexts.front().machine->target;
+  npu::KernelOperation& op = operations.front();
+  std::vector<Finalist> finalists;
+  forEachForm(operations, contexts, orders,
+              [&](const npu::KernelOperation& form, const std::vector<npu::TimingContext>& ordered) {
+                Chain chain(operations, ordered);
+                Finalist finalist{{}, ordered};
+                searchMicroblock(form, chain, target, finalists.empty(), finalist.best);
+                if (finalist.best.found) finalists.push_back(std::move(finalist));
+              });
   const Best best = safest(operations, finalists);
   if (!best.found) return noBlockFits(op);
   op = best.op;
@@ -291,6 +309,24 @@ Status checkBlock(npu::KernelOperation op, const npu::Target& target) {
     }
   }
   return noBlockFits(op);
+}
+
+npu::Cycles leastEngineCycles(std::span<npu::KernelOperation> chain,
+                              std::span<const npu::TimingContext> contexts) {
+  const npu::Target& target = *contexts.front().machine->target;
+  npu::Cycles least = std::numeric_limits<npu::Cycles>::max();
+  forEachForm(chain, contexts, ordersOf(chain.front()),
+              [&](const npu::KernelOperation& form, const std::vector<npu::TimingContext>& ordered) {
+                Chain members(chain, ordered);
+                forEachBlock(form, target, true, [&](const npu::KernelOperation& candidate) {
+                  const npu::OperationCost cost = members.estimate(candidate);
+                  // The model hides an elementwise operation's fill behind the operation before it.
+                  const bool hides = candidate.kind == npu::OperationKind::Elementwise;
+                  const npu::Cycles busy = std::max(cost.mac, cost.output) - (hides ? cost.fill : 0);
+                  least = std::min(least, std::max<npu::Cycles>(busy, 0));
+                });
+              });
+  return least == std::numeric_limits<npu::Cycles>::max() ? 0 : least;
 }
 
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) {

@@ -21,6 +21,12 @@ Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContex
 /// Whether chooseBlock would find one: fails when not even the smallest block fits.
 Status checkBlock(npu::KernelOperation op, const npu::Target& target);
 
+/// Cycles that the multipliers or the output unit, whichever takes longer, are busy with an operation or U85
+/// chain in the blocks, microblocks and order of weights that are best for that: nothing waits for memory.
+/// The weights of the first operation are not encoded yet.
+npu::Cycles leastEngineCycles(std::span<npu::KernelOperation> chain,
+                              std::span<const npu::TimingContext> contexts);
+
 /// One block and microblock for all operations of a U85 chain, and the traversal of the first one's weights.
 Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts);
 

@@ -81,7 +81,8 @@ bool canBeSparse(const ir::Node* node) {
 }
 
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
-                                 npu::DepthSlice channels, const npu::Target& target) {
+                                 npu::DepthSlice channels, const npu::Target& target,
+                                 npu::CodingEffort effort) {
   const bool depthwise = op.kind == npu::OperationKind::Depthwise;
   const Tensor& weight = node->operand(1)->constant();
   const Tensor& bias = node->operand(2)->constant();
@@ -96,7 +97,8 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
       depthwise ? npu::WeightView::hwc(weight.bytes().data(), weight.dtype(), shape, zeroPoints)
                 : npu::WeightView::ohwi(weight.bytes().data(), weight.dtype(), shape, zeroPoints);
   const npu::WeightOrder order = npu::weightOrder(target, op);
-  CARINA_TRY(const npu::EncodedWeights encoded, npu::encodeWeights(view, order, channels));
+  CARINA_TRY(const npu::EncodedWeights encoded,
+             npu::encodeWeights(view, order, channels, npu::WeightEncoding::Standard, effort));
 
   CARINA_TRY(const auto scales, scaleStreams(node, bias, op, channels, target));
 

@@ -28,7 +28,8 @@ bool canBeSparse(const ir::Node* node);
 
 /// Encodes weights, biases and scales of a CONV or DEPTHWISE node for the block and traversal chosen in `op`.
 Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperation& op,
-                                 npu::DepthSlice channels, const npu::Target& target);
+                                 npu::DepthSlice channels, const npu::Target& target,
+                                 npu::CodingEffort effort);
 
 /// The scales of a CODED_CONV node, whose weights are no constants: the streams of `op` stay as they are.
 Result<EncodedSlice> encodeScales(const ir::Node* node, const npu::KernelOperation& op,

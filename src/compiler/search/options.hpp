@@ -17,6 +17,10 @@ struct Options {
   int64_t arenaLimit = 0;  // bytes that the arena may take, 0: what the memory system offers
   int64_t cacheLimit = 0;  // bytes that the cache of a dedicated mode may take, 0: what the mode offers
   Optimize optimize = Optimize::Performance;
+  /// How much time the search may take: 1 (few limits on memory are tried, weights are coded quickly),
+  /// 2, or 3 (finer limits, the best few schedules are completed and timed, weights are coded as short as
+  /// possible). Each always gives the same program.
+  int effort = 2;
   bool records = true;  // fill CompiledProgram::operations
   /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for
   /// --dump-after.

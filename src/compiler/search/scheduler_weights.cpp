@@ -344,12 +344,15 @@ Status Scheduler::encodeWeights() {
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work(a) > work(b); });
   std::vector<std::optional<Result<EncodedSlice>>> encoded(jobs.size());
+  const npu::CodingEffort effort = options_.effort == 1   ? npu::CodingEffort::Low
+                                   : options_.effort == 3 ? npu::CodingEffort::High
+                                                          : npu::CodingEffort::Normal;
   forEachIndex(
       worthThreads(), order.size(),
       [&](size_t k) {
         const Job& job = jobs[order[k]];
         const Pass& pass = result_.passes[job.pass];
-        encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_);
+        encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_, effort);
       },
       oneapi::tbb::simple_partitioner());
   int64_t total = 0;

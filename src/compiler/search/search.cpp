@@ -43,6 +43,11 @@ class Search {
     for (Try& result : results) order.push_back(&result);
     std::stable_sort(order.begin(), order.end(),
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
+    // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
+    const size_t most = options_.effort == 3 && all.size() > 1 ? 6 : 1;
+    std::optional<Schedule> fastest;
+    Try found;
+    size_t completed = 0;
     for (Try* result : order) {
       // Encoded weights may be a little larger than was to be expected.
       if (result->error) break;
@@ -52,9 +57,21 @@ class Search {
         scheduler = measured(again, compare);
       }
       auto schedule = scheduler->finish();
-      if (schedule.ok()) return schedule;
-      result->error.emplace(std::move(schedule).error());
+      if (!schedule.ok()) {
+        result->error.emplace(std::move(schedule).error());
+        continue;
+      }
+      if (most == 1) return schedule;
+      Try exact;
+      exact.cycles = streamCycles(*schedule);
+      exact.bytes = machine_.memory.spilling() ? schedule->cacheBytes : schedule->arenaBytes;
+      if (!fastest || better(exact, found)) {
+        found = std::move(exact);
+        fastest = std::move(*schedule);
+      }
+      if (++completed == most) break;
     }
+    if (fastest) return std::move(*fastest);
     return std::move(*order.front()->error);
   }
 
@@ -174,6 +191,10 @@ class Search {
       if (arenaLimit_ > 0 && !spilling && most > least) sizes.push_back(least + (most - least) / 8 * eighths);
     }
     sizes.push_back(most);
+    // A cache is shared by maps and weights: how is worth a try more.
+    if (quick())
+      sizes = spilling ? std::vector<int64_t>{most / 3, most * 2 / 3, most} : std::vector<int64_t>{most};
+    if (options_.effort == 3) addBetween(sizes);
     std::sort(sizes.begin(), sizes.end());
     if (!spilling) {
       // Beyond what all maps and weights together take, a plan is the same whatever there is.
@@ -183,6 +204,7 @@ class Search {
     for (const int64_t size : sizes) {
       // Reading in place is planned with an estimate of its traffic: both ways are looked at.
       for (const bool copies : {false, true}) {
+        if (copies && quick()) continue;
         if (!spilling) {
           all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
           continue;
@@ -204,8 +226,22 @@ class Search {
         all.push_back(without);
       }
     }
-    if (arenaLimit_ > 0 || options_.cacheLimit > 0) addForShortMemory(all, most);
+    if (arenaLimit_ > 0 || options_.cacheLimit > 0 || options_.effort == 3) addForShortMemory(all, most);
     return all;
+  }
+
+  /// Few tries. Not where the user limits memory: what fits then may be one of the others.
+  bool quick() const { return options_.effort == 1 && arenaLimit_ == 0 && options_.cacheLimit == 0; }
+
+  /// Three more sizes between every two.
+  static void addBetween(std::vector<int64_t>& sizes) {
+    std::sort(sizes.begin(), sizes.end());
+    for (size_t i = 1, count = sizes.size(); i < count; ++i) {
+      for (const int64_t quarters : {1, 2, 3}) {
+        const int64_t size = sizes[i - 1] + (sizes[i] - sizes[i - 1]) / 4 * quarters;
+        if (size > sizes[i - 1] && size < sizes[i]) sizes.push_back(size);
+      }
+    }
   }
 
   /// Thinner slices of staged weights; in a small cache all maps that fit, and weights planned with less

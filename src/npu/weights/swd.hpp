@@ -13,9 +13,12 @@
 
 namespace carina::npu {
 
+/// How hard the encoder looks for short codes: the streams decode to the same weights.
+enum class CodingEffort : uint8_t { Low, Normal, High };
+
 /// Encodes one stream; the result is a multiple of 16 bytes and ends with the end-of-stream mark. Weights
 /// must lie in -255..255 (checked by orderWeights; a CHECK here). An empty input gives an end mark only.
-std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights);
+std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort effort = CodingEffort::Normal);
 
 /// Decodes up to and including the end mark(s). `maxWeights` bounds the result: a stream that holds more is
 /// an error, as are illegal headers and a stream that ends inside a slice.

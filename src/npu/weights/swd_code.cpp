@@ -18,44 +18,63 @@ constexpr uint64_t kNever = UINT64_MAX / 4;
 
 using Histogram = std::array<uint32_t, kFoldedValues>;
 
+/// Quotients of all indices 0..last added up, for every divisor 0..5: a quotient counts the multiples of
+/// 2^divisor from 1 up to the index, so that how many indices reach each of those is what is to be summed.
+std::array<uint64_t, 6> quotientSums(const uint32_t* counts, int last) {
+  constexpr int kBlock = 32;
+  std::array<uint64_t, 6> sums{};  // first by the largest of the powers that divides n
+  uint64_t reaching = 0;
+  int n = last;
+  for (; n > 0 && n % kBlock != kBlock - 1; --n) {
+    reaching += counts[n];
+    sums[static_cast<size_t>(std::min(std::countr_zero(static_cast<unsigned>(n)), 5))] += reaching;
+  }
+  for (; n > 0; n -= kBlock) {
+    const uint32_t* block = counts + n - (kBlock - 1);
+#pragma GCC unroll 32
+    for (int k = kBlock - 1; k > 0; --k) {
+      reaching += block[k];
+      sums[static_cast<size_t>(std::countr_zero(static_cast<unsigned>(k)))] += reaching;
+    }
+    reaching += block[0];
+    if (block != counts) sums[5] += reaching;
+  }
+  for (size_t divisor = 5; divisor-- > 0;) sums[divisor] += sums[divisor + 1];
+  return sums;
+}
+
 /// Cheapest of the twelve Golomb-Rice codes for a histogram of indices 0..last.
 uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
-  // A plain code costs quotient + 1 + divisor: the sum of quotients is found from the tail sums at multiples
-  // of 2^divisor.
-  std::array<uint64_t, kFoldedValues + 1> tail;
-  tail[static_cast<size_t>(last) + 1] = 0;
-  uint64_t running = 0;
-  for (int n = last; n >= 0; --n) {
-    running += counts[n];
-    tail[static_cast<size_t>(n)] = running;
-  }
-  uint64_t best = kNever, quotients = 0;
-  for (int divisor = 5; divisor >= 0; --divisor) {
-    const int step = 1 << divisor;
+  const std::array<uint64_t, 6> quotients = quotientSums(counts, last);
+  uint64_t best = kNever;
+  for (int divisor = 0; divisor <= 5; ++divisor) {
     const uint64_t fixed = total * static_cast<uint64_t>(divisor + 1);
     if ((last >> divisor) <= 2) {
-      const uint64_t second = step <= last ? tail[static_cast<size_t>(step)] : 0;
+      // Truncated: one more bit for every quotient that is not zero.
+      uint64_t second = total;
+      for (int n = 0; n <= std::min(last, (1 << divisor) - 1); ++n) second -= counts[n];
       best = std::min(best, fixed + second);
     }
-    // Half the divisor makes quotients at least twice as large: most sums need not be made.
-    quotients *= 2;
-    if ((last >> divisor) > kMaxQuotient || fixed + quotients >= best) continue;
-    quotients = 0;
-    for (int n = step; n <= last; n += step) quotients += tail[static_cast<size_t>(n)];
-    best = std::min(best, fixed + quotients);
+    if ((last >> divisor) > kMaxQuotient) continue;
+    best = std::min(best, fixed + quotients[static_cast<size_t>(divisor)]);
   }
   return best + kPaddingBits;
 }
 
 struct Values {
-  Histogram counts;  // of the coded values (without zero when runs are used)
+  explicit Values(const Statistics& statistics, bool zeroRuns);
+  Values(const Values&) = delete;
+  Values& operator=(const Values&) = delete;
+
+  Histogram own;                     // where it is not that of the statistics
+  const uint32_t* counts = nullptr;  // of the coded values (without zero when runs are used)
   uint64_t total = 0;
   int first = 0, last = 0;       // lowest and highest used folded value
   std::vector<uint16_t> ranked;  // most frequent first, at most kMaxPalette
 };
 
 /// Where the values that occur end: behind the highest.
-size_t endOf(const Histogram& counts) {
+size_t endOf(const uint32_t* counts) {
   constexpr size_t kBlock = 16;
   size_t end = kFoldedValues;
   for (uint32_t any = 0; end > 0; end -= kBlock) {
@@ -67,7 +86,7 @@ size_t endOf(const Histogram& counts) {
 }
 
 /// How many of the first `end` values occur at least so often.
-size_t reaching(const Histogram& counts, size_t end, uint32_t least) {
+size_t reaching(const uint32_t* counts, size_t end, uint32_t least) {
   uint32_t reached = 0;
   for (size_t n = 0; n < end; ++n) reached += counts[n] >= least ? 1 : 0;
   return reached;
@@ -77,7 +96,7 @@ size_t reaching(const Histogram& counts, size_t end, uint32_t least) {
 /// which on they count is found bit by bit: a selection by comparing values with each other would mostly wait
 /// for branches.
 void rank(Values& values, size_t end) {
-  const Histogram& counts = values.counts;
+  const uint32_t* counts = values.counts;
   // With 31 entries direct values keep their place (the offset reaches 31); 32 are worth it only when they
   // are all.
   const size_t distinct = reaching(counts, end, 1);
@@ -105,21 +124,24 @@ void rank(Values& values, size_t end) {
   }
 }
 
-Values valuesOf(const Statistics& statistics, bool zeroRuns) {
-  Values values;
-  values.counts = statistics.count;
-  if (zeroRuns) values.counts[0] = 0;
-  values.total = zeroRuns ? statistics.nonZero() : statistics.total;
-  size_t end = endOf(values.counts);
+Values::Values(const Statistics& statistics, bool zeroRuns)
+    : counts(statistics.count.data()), total(zeroRuns ? statistics.nonZero() : statistics.total) {
+  if (zeroRuns) {
+    own = statistics.count;
+    own[0] = 0;
+    counts = own.data();
+  }
+  size_t end = endOf(counts);
   if (end == 0) {  // nothing but zeros: one of them is coded as a weight
-    values.counts[0] = 1;
-    values.total = 1;
+    own = {};
+    own[0] = 1;
+    counts = own.data();
+    total = 1;
     end = 1;
   }
-  values.last = static_cast<int>(end) - 1;
-  while (values.counts[static_cast<size_t>(values.first)] == 0) ++values.first;
-  rank(values, end);
-  return values;
+  last = static_cast<int>(end) - 1;
+  while (counts[static_cast<size_t>(first)] == 0) ++first;
+  rank(*this, end);
 }
 
 PaletteChoice noPalette(const Values& values) {
@@ -131,8 +153,8 @@ PaletteChoice noPalette(const Values& values) {
 }
 
 uint64_t bitsWithout(const Values& values, const PaletteChoice& choice) {
-  const uint64_t coded = golombRiceBits(values.counts.data() + choice.directOffset,
-                                        values.last - choice.directOffset, values.total);
+  const uint64_t coded =
+      golombRiceBits(values.counts + choice.directOffset, values.last - choice.directOffset, values.total);
   return std::min(coded, values.total * static_cast<uint64_t>(choice.bits)) +
          static_cast<uint64_t>(choice.definitionBits());
 }
@@ -164,7 +186,7 @@ uint64_t bitsWith(const Values& values, const PaletteChoice& choice) {
   const size_t entries = choice.entries.size(), used = std::min(entries, values.ranked.size());
   const auto from = static_cast<size_t>(choice.directOffset), end = static_cast<size_t>(values.last) + 1;
   std::array<uint32_t, kFoldedValues + kMaxPalette> byIndex;
-  std::copy(values.counts.begin() + from, values.counts.begin() + end, byIndex.begin() + entries);
+  std::copy(values.counts + from, values.counts + end, byIndex.begin() + entries);
   for (size_t n = 0; n < entries; ++n) {
     byIndex[n] = 0;  // filler
     if (n >= used) continue;
@@ -205,7 +227,7 @@ double nLogN(uint64_t n) {
 
 /// No code with zero runs takes fewer bits: the entropy of the other weights, and the runs.
 uint64_t leastWithZeroRuns(const Statistics& statistics) {
-  const size_t end = endOf(statistics.count);
+  const size_t end = endOf(statistics.count.data());
   double bits = nLogN(statistics.nonZero());
   for (size_t value = 1; value < end; ++value) bits -= nLogN(statistics.count[value]);
   // The table's numbers are rounded.
@@ -224,7 +246,7 @@ bool zeroRunsMayPay(const Statistics& statistics, const std::vector<SectionCode>
 }
 
 void collect(const Statistics& statistics, bool zeroRuns, Effort effort, std::vector<SectionCode>& out) {
-  const Values values = valuesOf(statistics, zeroRuns);
+  const Values values(statistics, zeroRuns);
   const uint64_t fixed = kSliceHeaderBits + (zeroRuns ? zeroRunBits(statistics) : 0);
   const auto add = [&](PaletteChoice choice, uint64_t bits) {
     if (bits < kNever) out.push_back({zeroRuns, std::move(choice), bits + fixed});
@@ -306,7 +328,7 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
   };
   std::array<uint16_t, kFoldedValues> used;
   size_t usedCount = 0;
-  const size_t end = endOf(statistics.count);
+  const size_t end = endOf(statistics.count.data());
   for (size_t value = code.zeroRuns ? 1 : 0; value < end; ++value) {
     used[usedCount] = static_cast<uint16_t>(value);
     usedCount += statistics.count[value] > 0 ? 1 : 0;

@@ -18,7 +18,8 @@ namespace {
 using namespace swd;
 
 constexpr size_t kSwdAlignment = 16;
-constexpr size_t kFineLimit = 65536;  // weights up to which borders of sections are worth fine-tuning
+constexpr size_t kFineLimit = 65536;      // weights up to which borders of sections are worth fine-tuning
+constexpr size_t kMostFineSections = 16;  // sections up to which one for all of them is tried
 
 std::vector<uint16_t> foldAll(std::span<const int16_t> weights) {
   std::vector<uint16_t> folded(weights.size());
@@ -109,9 +110,17 @@ std::vector<Segment> mergeSegments(std::vector<Segment> segments) {
 }
 
 /// Windows of statistics that sections are built from.
-size_t windowSize(size_t weights) {
-  const size_t wanted = std::bit_floor(std::max<size_t>(weights / 16, 1));
-  return std::clamp<size_t>(wanted, 64, 2048);
+size_t windowSize(size_t weights, CodingEffort effort) {
+  const size_t windows = effort == CodingEffort::Low ? 4 : effort == CodingEffort::High ? 32 : 16;
+  const size_t wanted = std::bit_floor(std::max<size_t>(weights / windows, 1));
+  return std::clamp<size_t>(wanted, 64, effort == CodingEffort::High ? 1024 : 2048);
+}
+
+/// Codes of a section that slices are planned with.
+size_t candidatesFor(size_t weights, CodingEffort effort) {
+  if (effort == CodingEffort::Low) return 1;
+  const size_t normal = weights <= 1024 ? 4 : weights <= 4096 ? 2 : 1;
+  return effort == CodingEffort::High ? 4 * normal : normal;
 }
 
 /// Moves the borders between sections from window limits to the weight where the two codes part best.
@@ -151,8 +160,8 @@ struct PlannedSection {
 
 /// The cheapest of a few plans; nothing when none takes less than `limit` bits.
 std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, const Statistics& statistics,
-                                          uint64_t limit) {
-  const size_t candidates = folded.size() <= 1024 ? 4 : folded.size() <= 4096 ? 2 : 1;
+                                          uint64_t limit, CodingEffort effort) {
+  const size_t candidates = candidatesFor(folded.size(), effort);
   std::optional<PlannedSection> best;
   for (SectionCode& code : candidateCodes(statistics, candidates)) {
     CodedSection section = codeSection(folded, std::move(code));
@@ -164,9 +173,9 @@ std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, cons
   return best;
 }
 
-std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
+std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingEffort effort) {
   std::vector<Segment> segments;
-  const size_t window = windowSize(folded.size());
+  const size_t window = windowSize(folded.size(), effort);
   uint32_t run = 0;
   for (size_t begin = 0; begin < folded.size(); begin += window) {
     Segment segment;
@@ -181,19 +190,21 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
   Statistics all;
   for (const Segment& segment : segments) all.add(segment.statistics);
   std::vector<Segment> merged = mergeSegments(std::move(segments));
-  if (folded.size() <= kFineLimit) refineBorders(folded, merged, window);
+  const bool fine =
+      effort == CodingEffort::High || (effort == CodingEffort::Normal && folded.size() <= kFineLimit);
+  if (fine) refineBorders(folded, merged, window);
   std::vector<PlannedSection> sections;
   uint64_t bits = 0;
   for (const Segment& segment : merged) {
     auto planned = planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics,
-                               UINT64_MAX);
+                               UINT64_MAX, effort);
     CARINA_CHECK(planned.has_value(), "every section has a code that reaches all of its weights");
     bits += planned->plan.bits;
     sections.push_back(std::move(*planned));
   }
   // Slices adapt within a section, which the merging does not foresee: one section may still be cheaper.
-  if (merged.size() > 1 && merged.size() <= 16) {
-    if (auto whole = planSection(folded, all, bits + 1)) {
+  if (effort != CodingEffort::Low && merged.size() > 1 && merged.size() <= kMostFineSections) {
+    if (auto whole = planSection(folded, all, bits + 1, effort)) {
       sections.clear();
       sections.push_back(std::move(*whole));
     }
@@ -201,21 +212,28 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded) {
   return sections;
 }
 
-}  // namespace
-
-std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights) {
-  const std::vector<uint16_t> folded = foldAll(weights);
+std::vector<uint8_t> encoded(std::span<const uint16_t> folded, CodingEffort effort) {
   std::vector<uint8_t> bytes;
-  bytes.reserve(weights.size() * 5 / 4 + 64);
+  bytes.reserve(folded.size() * 5 / 4 + 64);
   BitWriter out(bytes);
   if (!folded.empty()) {
-    for (const PlannedSection& section : planStream(folded))
+    for (const PlannedSection& section : planStream(folded, effort))
       writeSection(section.section, section.plan.slices, out);
   }
   out.put(7, 3);
   out.finish();
   bytes.resize((bytes.size() + kSwdAlignment - 1) / kSwdAlignment * kSwdAlignment, 0xff);
   return bytes;
+}
+
+}  // namespace
+
+std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort effort) {
+  const std::vector<uint16_t> folded = foldAll(weights);
+  if (effort != CodingEffort::High) return encoded(folded, effort);
+  // Finer windows merge in another order, which is not always the better one.
+  std::vector<uint8_t> normal = encoded(folded, CodingEffort::Normal), fine = encoded(folded, effort);
+  return fine.size() < normal.size() ? std::move(fine) : std::move(normal);
 }
 
 }  // namespace carina::npu

@@ -65,7 +65,7 @@ int64_t EncodedWeights::bytes() const {
 }
 
 Result<EncodedWeights> encodeWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice,
-                                     WeightEncoding encoding) {
+                                     WeightEncoding encoding, CodingEffort effort) {
   EncodedWeights encoded;
   encoded.streams.resize(static_cast<size_t>(std::max(order.streams, 1)));
   if (encoding == WeightEncoding::Fast) {
@@ -79,7 +79,7 @@ Result<EncodedWeights> encodeWeights(const WeightView& view, const WeightOrder& 
     CARINA_TRY(const std::vector<int16_t> weights, orderWeights(view, order, slice, s));
     if (weights.empty()) continue;  // a core without channels
     encoded.weights += static_cast<int64_t>(weights.size());
-    encoded.streams[static_cast<size_t>(s)] = encodeSwd(weights);
+    encoded.streams[static_cast<size_t>(s)] = encodeSwd(weights, effort);
   }
   return encoded;
 }

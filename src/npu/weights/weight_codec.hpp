@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/tensor.hpp"
+#include "npu/weights/swd.hpp"
 #include "npu/weights/weight_order.hpp"
 
 namespace carina::npu {
@@ -28,7 +29,8 @@ struct EncodedWeights {
 
 /// Encodes the OFM channels of `slice`.
 Result<EncodedWeights> encodeWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice,
-                                     WeightEncoding encoding = WeightEncoding::Standard);
+                                     WeightEncoding encoding = WeightEncoding::Standard,
+                                     CodingEffort effort = CodingEffort::Normal);
 
 /// Streams back to weights: dense OHWI of `shape` (depthwise: H,W,C), zero point removed already. `streams`
 /// as the WEIGHTn_BASE/LENGTH registers select them; fails when a stream is corrupt or holds another count

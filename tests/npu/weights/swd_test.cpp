@@ -141,6 +141,11 @@ RC_GTEST_PROP(Swd, RoundTrips, ()) {
   const auto decoded = decodeSwd(byteSpan(bytes), weights.size());
   RC_ASSERT(decoded.ok());
   RC_ASSERT(*decoded == weights);
+  const std::vector<uint8_t> quick = encodeSwd(weights, CodingEffort::Low);
+  const std::vector<uint8_t> thorough = encodeSwd(weights, CodingEffort::High);
+  RC_ASSERT(*decodeSwd(byteSpan(quick), weights.size()) == weights);
+  RC_ASSERT(*decodeSwd(byteSpan(thorough), weights.size()) == weights);
+  RC_ASSERT(thorough.size() <= bytes.size());
 }
 
 RC_GTEST_PROP(Swd, DamagedStreamsAreRefusedOrBounded, ()) {
@@ -163,6 +168,21 @@ TEST(Swd, ErrorsNameTheBit) {
   EXPECT_FALSE(decodeSwd(byteSpan(cut), 100000).ok());
   const std::vector<int16_t> weights(100, 3);
   EXPECT_FALSE(decodeSwd(byteSpan(encodeSwd(weights)), 99).ok());
+}
+
+TEST(Swd, EffortBuysBytes) {
+  // Channels of a few values each: a palette for every one of them is what is to be found.
+  std::mt19937 random(11);
+  std::vector<int16_t> weights;
+  for (int channel = 0; channel < 12; ++channel) {
+    std::array<int16_t, 4> values;
+    for (int16_t& value : values) value = static_cast<int16_t>(static_cast<int>(random() % 255) - 127);
+    for (int n = 0; n < 300; ++n) weights.push_back(values[random() % values.size()]);
+  }
+  const size_t low = encodeSwd(weights, CodingEffort::Low).size(), normal = encodeSwd(weights).size(),
+               high = encodeSwd(weights, CodingEffort::High).size();
+  EXPECT_LT(normal, low);
+  EXPECT_LE(high, normal);
 }
 
 TEST(Swd, GaussianWeightsCloseToTheirEntropy) {

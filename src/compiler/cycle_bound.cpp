@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bound (cycle_bound.hpp).
+#include "compiler/cycle_bound.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "compiler/schedule/block_memo.hpp"
+#include "compiler/schedule/block_search.hpp"
+#include "npu/timing/bandwidth.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// An operation and what is chained to it.
+struct Group {
+  std::vector<npu::KernelOperation> operations;
+  std::vector<npu::TimingContext> contexts;
+};
+
+bool follows(const npu::KernelOperation& op) {
+  const auto chained = [](const npu::FeatureMap& map) { return map.storage == npu::Storage::Chained; };
+  return chained(op.ifm) || (op.ifm2 && chained(*op.ifm2));
+}
+
+/// Whatever is placed where: scales come from the memory with the least latency, and as much of an operation
+/// as the slowest memory's latency hides is not counted.
+npu::TimingContext kindest(const npu::Machine& machine) {
+  const auto latency = [&](npu::Area area) { return machine.timing(area).readLatency; };
+  const auto areas = {npu::Area::Constants, npu::Area::Arena, npu::Area::Cache};
+  const auto faster = [&](npu::Area a, npu::Area b) { return latency(a) < latency(b); };
+  npu::TimingContext context;
+  context.machine = &machine;
+  context.scales = std::min(areas, faster);
+  context.ifm = context.ifm2 = std::max(areas, faster);
+  return context;
+}
+
+/// The kernel operations without what the search for blocks does not look at, so that equal ones are equal.
+std::vector<Group> groupsOf(const CompiledProgram& program) {
+  std::vector<Group> groups;
+  for (const OperationRecord& record : program.operations) {
+    const auto* kernel = std::get_if<npu::KernelOperation>(&record.operation);
+    if (!kernel) continue;
+    npu::KernelOperation op = *kernel;
+    if (groups.empty() || !follows(op)) groups.emplace_back();
+    op = withoutPlaces(std::move(op));
+    if (op.weights) {  // how they are coded and where they lie is not of the operation
+      op.weights->weightRegion = op.weights->scaleRegion = 0;
+      op.weights->weights = {};
+      op.weights->scales = {};
+    }
+    groups.back().operations.push_back(std::move(op));
+    groups.back().contexts.push_back(kindest(program.machine));
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::optional<CycleBound> cycleBound(const CompiledProgram& program) {
+  if (!program.branches.empty()) return std::nullopt;
+  CycleBound bound;
+  std::vector<std::pair<std::vector<npu::KernelOperation>, npu::Cycles>> known;  // networks repeat layers
+  std::unordered_multimap<int64_t, size_t> places;
+  for (Group& group : groupsOf(program)) {
+    const npu::KernelOperation& head = group.operations.front();
+    const int64_t key = (int64_t{head.ofm.height} * 4099 + head.ofm.width) * 4099 + head.ofm.depth;
+    const auto [first, last] = places.equal_range(key);
+    const auto same = std::find_if(
+        first, last, [&](const auto& place) { return known[place.second].first == group.operations; });
+    if (same != last) {
+      bound.engine += known[same->second].second;
+      continue;
+    }
+    std::vector<npu::KernelOperation> operations = group.operations;
+    const npu::Cycles cycles = leastEngineCycles(operations, group.contexts);
+    places.emplace(key, known.size());
+    known.emplace_back(std::move(group.operations), cycles);
+    bound.engine += cycles;
+  }
+  const npu::Machine& machine = program.machine;
+  std::array<int64_t, 2> bytes{};
+  bytes[machine.memory.port(npu::Area::Constants)] += static_cast<int64_t>(program.constants.size());
+  for (const auto* ports : {&program.inputs, &program.outputs}) {
+    for (const IoTensor& tensor : *ports) bytes[machine.memory.port(npu::Area::Arena)] += tensor.bytes;
+  }
+  for (size_t port = 0; port < bytes.size(); ++port) {
+    const double rate = npu::timing::portBandwidth(*machine.target, machine.system.ports[port]);
+    bound.ports[port] = static_cast<npu::Cycles>(static_cast<double>(bytes[port]) / rate);
+  }
+  return bound;
+}
+
+}  // namespace carina::compiler

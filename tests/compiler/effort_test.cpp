@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much time the search may take, and how far what it finds is from a bound.
+#include <gtest/gtest.h>
+
+#include "compiler/cycle_bound.hpp"
+#include "compiler/program_runner.hpp"
+#include "compiler/tosa_graphs.hpp"
+
+namespace carina::test {
+namespace {
+
+/// Layers with more weights than fast memory holds at one time, a join and a table.
+ir::Graph network() {
+  TosaBuilder b;
+  ir::Value* value = b.input(DType::Int8, {1, 12, 12, 16});
+  for (const int64_t depth : {32, 64, 96}) {
+    value = b.rescale(b.conv(value, depth, {3, 3}), DType::Int8, 1 << 30, 40);
+    value = b.table(value);
+  }
+  ir::Value* sum = b.binary<tosa::Add>(b.rescale(value, DType::Int32, 1 << 30, 20),
+                                       b.rescale(value, DType::Int32, 1 << 30, 21));
+  return b.finish({b.rescale(sum, DType::Int8, 1 << 30, 40)});
+}
+
+compiler::CompiledProgram compiled(const ir::Graph& graph, const char* target, const char* mode, int effort) {
+  auto machine = npu::makeMachine(target, "", mode);
+  CARINA_CHECK(machine.ok(), "stock targets have their memory modes");
+  compiler::Options options;
+  options.effort = effort;
+  auto program = compiler::compile(graph, *machine, options);
+  CARINA_CHECK(program.ok(), "the graph compiles");
+  return std::move(*program);
+}
+
+TEST(Effort, GivesOneProgramOfTheSameResults) {
+  const ir::Graph graph = network();
+  const auto inputs = randomInputs(graph, 7);
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
+    std::vector<Tensor> expected;
+    for (const int effort : {1, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << target << ", effort " << effort);
+      const auto program = compiled(graph, target, "Shared_Sram", effort);
+      const auto again = compiled(graph, target, "Shared_Sram", effort);
+      EXPECT_EQ(program.commands, again.commands);
+      EXPECT_EQ(program.constants, again.constants);
+      auto run = runProgram(program, inputs, true);
+      ASSERT_TRUE(run.ok());
+      EXPECT_TRUE(run->findings.empty());
+      if (expected.empty()) expected = run->outputs;
+      for (size_t i = 0; i < expected.size(); ++i)
+        EXPECT_TRUE(std::ranges::equal(run->outputs[i].bytes(), expected[i].bytes()));
+    }
+  }
+}
+
+TEST(Effort, CostsNeitherCyclesNorBytes) {
+  const ir::Graph graph = network();
+  for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
+    SCOPED_TRACE(target);
+    const auto little = compiled(graph, target, "Shared_Sram", 1);
+    const auto normal = compiled(graph, target, "Shared_Sram", 2);
+    const auto much = compiled(graph, target, "Shared_Sram", 3);
+    EXPECT_LE(normal.cycles, little.cycles);
+    EXPECT_LE(much.cycles, normal.cycles);
+    EXPECT_LE(normal.constants.size(), little.constants.size());
+    EXPECT_LE(much.constants.size(), normal.constants.size());
+  }
+}
+
+TEST(CycleBound, IsBelowEveryProgram) {
+  const ir::Graph graph = network();
+  for (const char* target : {"ethos-u55-32", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512",
+                             "ethos-u85-128", "ethos-u85-512", "ethos-u85-2048"}) {
+    for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
+      SCOPED_TRACE(testing::Message() << target << ", " << mode);
+      const auto program = compiled(graph, target, mode, 2);
+      const auto bound = compiler::cycleBound(program);
+      ASSERT_TRUE(bound.has_value());
+      EXPECT_LE(bound->total(), program.cycles);
+      // The multipliers cannot do more than their number.
+      EXPECT_GE(bound->engine, program.macs / program.machine.target->macs);
+    }
+  }
+}
+
+TEST(CycleBound, GoesByTheMemoryOfTheWeights) {
+  TosaBuilder b;
+  const ir::Graph graph = b.finish(
+      {b.rescale(b.conv(b.input(DType::Int8, {1, 1, 1, 512}), 512, {1, 1}), DType::Int8, 1 << 30, 40)});
+  const auto program = compiled(graph, "ethos-u55-256", "Shared_Sram", 2);
+  const auto bound = compiler::cycleBound(program);
+  ASSERT_TRUE(bound.has_value());
+  const size_t flash = program.machine.memory.port(npu::Area::Constants);
+  EXPECT_EQ(bound->total(), bound->ports[flash]);
+  EXPECT_GT(bound->total(), bound->engine);
+}
+
+}  // namespace
+}  // namespace carina::test
