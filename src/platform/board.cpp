@@ -109,7 +109,8 @@ constexpr std::array kBoards = {
           0,
           0,
           0x48201000,
-          0x40100000},
+          0x40100000,
+          0x40310000},
     Board{"corstone-320",
           "Cortex-M85",
           0x410fd230,
@@ -129,10 +130,38 @@ constexpr std::array kBoards = {
           0,
           0,
           0x48201000,
-          0x40100000},
+          0x40100000,
+          0x40310000},
+};
+
+/// By the address without bit 28, on boards with the FPGA image of MPS3 or MPS4.
+struct AbsentDevice {
+  bool mps4;
+  uint32_t address, size;
+  std::string_view name;
+};
+constexpr AbsentDevice kAbsent[] = {
+    {false, 0x41200000, 0x4000, "a DMA controller (PL081)"},
+    {false, 0x41400000, 0x100000, "the Ethernet controller"},
+    {false, 0x41500000, 0x100000, "the USB controller"},
+    {false, 0x41800000, 0x2000, "the QSPI controller's registers"},
+    {true, 0x40400000, 0x100000, "the Ethernet controller"},
+    {true, 0x40500000, 0x100000, "the USB controller"},
+    {true, 0x40800000, 0x2000, "the QSPI controller's registers"},
+    {true, 0x48300000, 0x100000, "the image signal processor (a camera is a virtual stream: --vsi)"},
+    {true, 0x48400000, 0x100000,
+     "the virtual camera of the image signal processor (a camera is a virtual stream: --vsi)"},
 };
 
 }  // namespace
+
+std::string_view absentDevice(const Board& board, uint32_t address) {
+  for (const AbsentDevice& device : kAbsent) {
+    if (device.mps4 == (board.hdlcd != 0) && (address & ~kSecureBit) - device.address < device.size)
+      return device.name;
+  }
+  return {};
+}
 
 std::span<const Board> allBoards() {
   return kBoards;

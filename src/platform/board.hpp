@@ -39,6 +39,7 @@ struct Board {
   uint32_t sccId;  // what the SCC calls the board; 0: not known
   // Display, two-wire buses to touch screen and audio codec, audio; four ports of pins, 4 KiB each. 0: none.
   uint32_t display, touchBus, codecBus, sound, gpio;
+  uint32_t hdlcd = 0;
 };
 
 /// Peripherals live in [kPeripherals, kPeripherals + kPeripheralsSize); bit 28 does not matter.
@@ -54,6 +55,10 @@ constexpr uint32_t kUarts = 6;
 constexpr uint32_t kUartsWithLines = 5;
 constexpr uint32_t kUartInterrupt = 33;
 constexpr uint32_t kUartCombinedInterrupt = 43;
+
+/// What the board has at the address of a peripheral, and the model has not: "the Ethernet controller"; empty
+/// where nothing is known of it.
+std::string_view absentDevice(const Board& board, uint32_t address);
 
 std::span<const Board> allBoards();
 /// Error lists the known names.

@@ -9,7 +9,7 @@ namespace {
 constexpr uint32_t kFrame = 0x1000;
 constexpr uint32_t kStreams = 8, kStreamBase = 0x4ff00000, kStreamSize = 0x10000, kStreamInterrupt = 224;
 constexpr uint32_t kSignalsBase = 0x4fef0000;
-constexpr uint32_t kSoundInterrupt = 50, kTouchInterrupt = 51;
+constexpr uint32_t kSoundInterrupt = 50, kTouchInterrupt = 51, kHdlcdInterrupt = 133;
 /// Of port n as a whole, and of each of its pins.
 constexpr uint32_t kPortInterrupt = 69, kPinInterrupt = 73;
 /// Pins of each port that have an interrupt of their own.
@@ -24,18 +24,23 @@ Media::Media(const MediaOptions& options, const Board& board, const Clock& clock
       interrupts_(interrupts),
       fpgaIo_(fpgaIo),
       display_(clock),
+      hdlcd_(clock, interrupts, kHdlcdInterrupt, bus),
       touch_(interrupts, kTouchInterrupt),
       touchBus_(touch_, kTouchAddress),
       codecBus_(codec_, kCodecAddress),
       sound_(clock, interrupts, kSoundInterrupt),
       events_(options.events, [this](const BoardEvent& event) { apply(event); }) {
   if (options.frames) {
-    display_.setFrame([this](const Picture& picture) {
-      if (outcome_.frames.size() < kMostFrames)
-        outcome_.frames.push_back(pngOf(picture));
-      else
+    const auto keep = [this](const Picture& picture) {
+      if (outcome_.frames.size() >= kMostFrames || frameBytes_ >= kMostFrameBytes) {
         ++outcome_.framesLeftOut;
-    });
+        return;
+      }
+      outcome_.frames.push_back(pngOf(picture));
+      frameBytes_ += outcome_.frames.back().size();
+    };
+    display_.setFrame(keep);
+    hdlcd_.setFrame(keep);
   }
   if (options.soundIn) sound_.setInput(*options.soundIn);
   if (options.soundOut) sound_.record();
@@ -60,6 +65,7 @@ void Media::addTo(Peripherals& peripherals) {
     if (base != 0) peripherals.add(base, kFrame, name, peripheral);
   };
   add(board_.display, "lcd", display_);
+  add(board_.hdlcd, "hdlcd", hdlcd_);
   add(board_.touchBus, "touch", touchBus_);
   add(board_.codecBus, "codec", codecBus_);
   add(board_.sound, "i2s", sound_);
@@ -71,7 +77,7 @@ void Media::addTo(Peripherals& peripherals) {
 }
 
 std::vector<Timed*> Media::timed() {
-  std::vector<Timed*> all{&events_, &display_, &sound_};
+  std::vector<Timed*> all{&events_, &display_, &hdlcd_, &sound_};
   for (const auto& stream : streams_) all.push_back(stream.get());
   return all;
 }
@@ -101,14 +107,15 @@ void Media::apply(const BoardEvent& event) {
 
 MediaOutcome Media::finish(uint64_t now) {
   display_.finish();
+  hdlcd_.finish();
   sound_.advance(now);
   outcome_.sound = sound_.recorded();
   if (const uint32_t rate = sound_.otherRate(); rate != 0)
     outcome_.notes.push_back(
         fmt::format("the audio interface runs at {} Hz, the file that it receives has another rate", rate));
   if (outcome_.framesLeftOut != 0)
-    outcome_.notes.push_back(
-        fmt::format("{} frames after the first {} are left out", outcome_.framesLeftOut, kMostFrames));
+    outcome_.notes.push_back(fmt::format("{} frames after the first {} are left out", outcome_.framesLeftOut,
+                                         outcome_.frames.size()));
   for (uint32_t i = 0; i < kStreams; ++i) {
     const VirtualStream& stream = *streams_[i];
     if (auto files = stream.peer().files(); !files.empty()) outcome_.streams.push_back({i, std::move(files)});

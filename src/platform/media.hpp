@@ -12,6 +12,7 @@
 #include "platform/board_events.hpp"
 #include "platform/display.hpp"
 #include "platform/gpio.hpp"
+#include "platform/hdlcd.hpp"
 #include "platform/peripherals.hpp"
 #include "platform/simple_devices.hpp"
 #include "platform/sound.hpp"
@@ -30,7 +31,7 @@ struct MediaOptions {
 };
 
 struct MediaOutcome {
-  std::vector<std::string> frames;  // PNG files, at most kMostFrames
+  std::vector<std::string> frames;  // PNG files, at most kMostFrames, kMostFrameBytes
   uint64_t framesLeftOut = 0;
   Wave sound;  // no data: nothing was sent
   std::vector<StreamOutput> streams;
@@ -40,6 +41,7 @@ struct MediaOutcome {
 class Media {
  public:
   static constexpr size_t kMostFrames = 1000;
+  static constexpr uint64_t kMostFrameBytes = uint64_t{1} << 28;
 
   Media(const MediaOptions& options, const Board& board, const Clock& clock, Interrupts& interrupts,
         const Bus& bus, FpgaIo& fpgaIo);
@@ -58,7 +60,9 @@ class Media {
   Interrupts& interrupts_;
   FpgaIo& fpgaIo_;
   MediaOutcome outcome_;
+  uint64_t frameBytes_ = 0;
   Display display_;
+  Hdlcd hdlcd_;
   TouchController touch_;
   TwoWireBus touchBus_;
   WireRegisters codec_;

@@ -190,7 +190,8 @@ void System::addPeripherals() {
   peripherals_.setStopWanted([this] { return stopWanted(); });
   peripherals_.setUnknown([this](uint32_t address, bool write) {
     const uint32_t pc = core_.accessingAddress();
-    outcome_.unknownPeripherals.push_back({address, write, pc, image_.nameOf(pc)});
+    outcome_.unknownPeripherals.push_back(
+        {address, write, pc, image_.nameOf(pc), std::string(absentDevice(*options_.board, address))});
   });
   npu_.setBeforeStart([this](npu::Npu& npu) {
     npuPort_.forget();
@@ -597,8 +598,10 @@ const char* endReasonName(EndReason reason) {
 }
 
 std::string text(const UnknownAccess& access) {
-  return fmt::format("{} 0x{:08x}, where no device is, at {}", access.write ? "write to" : "read of",
-                     access.address, placeText(access.pc, access.function));
+  const std::string what =
+      access.device.empty() ? "where no device is" : access.device + ", which is not modelled";
+  return fmt::format("{} 0x{:08x}, {}, at {}", access.write ? "write to" : "read of", access.address, what,
+                     placeText(access.pc, access.function));
 }
 
 Result<Outcome> runElf(const std::filesystem::path& file, const Options& options) {

@@ -96,6 +96,7 @@ struct UnknownAccess {
   bool write = false;
   uint32_t pc = 0;
   std::string function;  // "main+0x12"; may be empty
+  std::string device;    // what the board has there: "the Ethernet controller"; may be empty
 };
 /// "read of 0x40001000, where no device is, at 0x10000200 (main+0x12)".
 std::string text(const UnknownAccess& access);

@@ -515,6 +515,11 @@ TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
   EXPECT_THAT(text(unknown[1]),
               ContainsRegex("write to 0x50123458, where no device is, at 0x1000.... .main"));
   EXPECT_GT(unknown[1].pc, unknown[0].pc);
+  // What is known to be there is named.
+  EXPECT_EQ(text(UnknownAccess{0x41400050, false, 0x100, "main",
+                               std::string(absentDevice(*options.board, 0x51400050))}),
+            "read of 0x41400050, the Ethernet controller, which is not modelled, at 0x00000100 (main)");
+  EXPECT_EQ(absentDevice(**findBoard("corstone-320"), 0x41400050), "");
 }
 
 TEST_F(Firmware, TraceNamesDevicesAndExceptions) {

@@ -73,6 +73,38 @@ TEST_F(MediaFirmware, DisplayTouchAndPins) {
   EXPECT_EQ(pixel(second, 10, 60), kBlue);
 }
 
+TEST_F(MediaFirmware, FramesInMemory) {
+  for (const auto& [board, target] :
+       {std::pair("corstone-320", "ethos-u85-256"), {"corstone-315", "ethos-u65-256"}}) {
+    options.board = *findBoard(board);
+    options.machine = *npu::makeMachine(target, "", "");
+    options.media.frames = true;
+    const Outcome outcome = run("hdlcd-320.elf");
+    EXPECT_EQ(outcome.exitCode, 0) << text;
+    EXPECT_THAT(text, StartsWith("shown\n"));
+    EXPECT_TRUE(outcome.unknownPeripherals.empty());
+    EXPECT_GE(outcome.cycles, 5u * 4000);
+    // Blue, a red box in it, green, and what is shown where no memory is.
+    ASSERT_EQ(outcome.media.frames.size(), 4u);
+    std::vector<Picture> shown;
+    for (const std::string& frame : outcome.media.frames) shown.push_back(*readPicture(asBytes(frame)));
+    EXPECT_EQ(shown[0].width, 64u);
+    EXPECT_EQ(shown[0].height, 32u);
+    EXPECT_EQ(pixel(shown[0], 10, 4), kBlue);
+    EXPECT_EQ(pixel(shown[1], 10, 4), kRed);
+    EXPECT_EQ(pixel(shown[1], 19, 7), kRed);
+    EXPECT_EQ(pixel(shown[1], 20, 7), kBlue);
+    EXPECT_EQ(pixel(shown[1], 10, 8), kBlue);
+    EXPECT_EQ(pixel(shown[2], 63, 31), (std::array<uint8_t, 3>{0, 255, 0}));
+    EXPECT_EQ(pixel(shown[3], 0, 0), (std::array<uint8_t, 3>{0, 0, 0}));
+    // Nobody looks: the same run without frames.
+    options.media.frames = false;
+    const Outcome blind = run("hdlcd-320.elf");
+    EXPECT_EQ(blind.cycles, outcome.cycles);
+    EXPECT_TRUE(blind.media.frames.empty());
+  }
+}
+
 TEST_F(MediaFirmware, WithoutEventsNobodyTouches) {
   const Outcome outcome = run("screen-300.elf");
   EXPECT_EQ(outcome.reason, EndReason::Deadlock) << text;

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: the registers in Arm's Technical Reference Manual of the HDLCD controller.
+#include "platform/hdlcd.hpp"
+
+#include <algorithm>
+
+namespace carina::platform {
+namespace {
+
+constexpr uint32_t kVersion = 0x000, kRaw = 0x010, kClear = 0x014, kMask = 0x018, kStatus = 0x01c,
+                   kBase = 0x100, kLineLength = 0x104, kLineCount = 0x108, kLinePitch = 0x10c, kVSync = 0x200,
+                   kVData = 0x208, kHSync = 0x210, kHData = 0x218, kCommand = 0x230, kFormat = 0x240,
+                   kRed = 0x244, kSize = 0x250;
+constexpr uint32_t kIdentity = 0x1cdc0000;
+/// Interrupts: the frame has been read, an address without memory, the vertical synchronization, no data in
+/// time.
+constexpr uint32_t kRead = 1, kBusError = 2, kSync = 4, kInterruptBits = 15;
+constexpr uint32_t kBigEndian = 1u << 31, kTiming = 0xfff;
+
+/// A colour of a pixel by a SELECT register (position and number of its bits), as 8 bits.
+uint8_t colour(uint32_t pixel, uint32_t select) {
+  const uint32_t bits = std::min(select >> 8 & 15, 8u), full = (1u << bits) - 1;
+  return full == 0 ? 0 : static_cast<uint8_t>((pixel >> (select & 31) & full) * 255 / full);
+}
+
+}  // namespace
+
+Hdlcd::Hdlcd(const Clock& clock, Interrupts& interrupts, uint32_t interrupt, const Bus& bus)
+    : clock_(clock), interrupts_(interrupts), interrupt_(interrupt), bus_(bus), registers_(kSize / 4) {}
+
+bool Hdlcd::on() const {
+  return (at(kCommand) & 1) != 0;
+}
+uint32_t Hdlcd::width() const {
+  return (at(kHData) & kTiming) + 1;
+}
+uint32_t Hdlcd::height() const {
+  return (at(kVData) & kTiming) + 1;
+}
+
+uint64_t Hdlcd::period() const {
+  // Synchronization, back porch, data, front porch; each register is one less.
+  uint64_t lines = 0, pixels = 0;
+  for (uint32_t i = 0; i < 4; ++i) {
+    lines += (at(kVSync + 4 * i) & kTiming) + 1;
+    pixels += (at(kHSync + 4 * i) & kTiming) + 1;
+  }
+  return lines * pixels;
+}
+
+void Hdlcd::update() {
+  interrupts_.setLine(interrupt_, (raw_ & at(kMask)) != 0);
+}
+
+uint32_t Hdlcd::read(uint32_t offset) {
+  advance(clock_.now());
+  switch (offset) {
+    case kVersion:
+      return kIdentity;
+    case kRaw:
+      return raw_;
+    case kClear:
+      return 0;
+    case kStatus:
+      return raw_ & at(kMask);
+    default:
+      return offset < kSize ? at(offset) : 0;
+  }
+}
+
+void Hdlcd::write(uint32_t offset, uint32_t value) {
+  advance(clock_.now());
+  quiet_ = 0;
+  if (offset == kRaw) {
+    raw_ |= value & kInterruptBits;
+  } else if (offset == kClear) {
+    raw_ &= ~value;
+  } else if (offset == kMask) {
+    at(kMask) = value & kInterruptBits;
+  } else if (offset < kSize && offset != kVersion && offset != kStatus) {
+    const bool before = on();
+    at(offset) = value;
+    if (!before && on()) end_ = clock_.now() + period();
+  }
+  update();
+}
+
+uint64_t Hdlcd::nextEvent() const {
+  const bool wanted = at(kMask) != 0 || (frame_ && quiet_ < kQuiet);
+  return on() && wanted ? end_ : kNever;
+}
+
+void Hdlcd::advance(uint64_t now) {
+  if (!on() || now < end_) return;
+  // Of frames that nobody has looked at in time the last one counts.
+  const uint64_t frames = (now - end_) / period() + 1;
+  end_ += frames * period();
+  raw_ |= kRead | kSync;
+  show();
+  update();
+}
+
+void Hdlcd::show() {
+  if (bus_.find(at(kBase), 1) == nullptr) raw_ |= kBusError;
+  if (!frame_) return;
+  Picture now = picture();
+  if (now.rgb == shown_) {
+    quiet_ = std::min(quiet_ + 1, kQuiet);
+    return;
+  }
+  quiet_ = 0;
+  frame_(now);
+  shown_ = std::move(now.rgb);
+}
+
+void Hdlcd::finish() {
+  if (on()) show();
+}
+
+Picture Hdlcd::picture() const {
+  const uint32_t bytes = (at(kFormat) >> 3 & 3) + 1;
+  const bool big = (at(kFormat) & kBigEndian) != 0;
+  const uint32_t lines = std::min<uint64_t>(uint64_t{at(kLineCount)} + 1, height());
+  const uint32_t pixels = std::min(at(kLineLength) / bytes, width());
+  Picture picture{width(), height(), std::vector<uint8_t>(size_t{width()} * height() * 3)};
+  for (uint32_t y = 0; y < lines; ++y) {
+    const std::byte* from = bus_.find(at(kBase) + y * at(kLinePitch), uint64_t{pixels} * bytes);
+    if (from == nullptr) continue;
+    uint8_t* to = picture.rgb.data() + size_t{y} * width() * 3;
+    for (uint32_t x = 0; x < pixels; ++x, from += bytes, to += 3) {
+      uint32_t pixel = 0;
+      for (uint32_t i = 0; i < bytes; ++i)
+        pixel |= std::to_integer<uint32_t>(from[i]) << 8 * (big ? bytes - 1 - i : i);
+      for (uint32_t i = 0; i < 3; ++i) to[i] = colour(pixel, at(kRed + 4 * i));
+    }
+  }
+  return picture;
+}
+
+}  // namespace carina::platform
