@@ -228,7 +228,10 @@ uint32_t SystemSpace::readIcsr(World world) const {
 
 void SystemSpace::writeIcsr(World world, uint32_t value) {
   const uint32_t pendSv = ofWorld(kPendSv, world), sysTick = ofWorld(kSysTick, world);
-  if ((value >> 31 & 1) != 0 && interrupts_.targetOf(kNmi) <= world) interrupts_.pend(kNmi);
+  if (interrupts_.targetOf(kNmi) <= world) {
+    if ((value >> 31 & 1) != 0) interrupts_.pend(kNmi);
+    if ((value >> 30 & 1) != 0) interrupts_.unpend(kNmi);
+  }
   if ((value >> 28 & 1) != 0) interrupts_.pend(pendSv);
   if ((value >> 27 & 1) != 0) interrupts_.unpend(pendSv);
   if ((value >> 26 & 1) != 0) interrupts_.pend(sysTick);

@@ -10,7 +10,7 @@ namespace {
 constexpr uint32_t kShcsr = 0xe000ed24, kOther = 0x20000;  // the Non-secure registers, from the Secure ones
 
 struct Space {
-  explicit Space(const char* name) : board(**findBoard(name)), core(board.features) {}
+  explicit Space(const char* name) : board(**findBoard(name)), core(board.features) { clock.attach(core); }
   uint32_t read(uint32_t address) { return system.read(address, 4); }
   void write(uint32_t address, uint32_t value) { system.write(address, 4, value); }
   const Board& board;
@@ -39,6 +39,39 @@ TEST(SystemSpace, FaultsThatWaitAreSeenAndSetInShcsr) {
   EXPECT_FALSE(s.interrupts.pending(kBusFault));
   EXPECT_FALSE(s.interrupts.pending(kSecureFault));
   EXPECT_TRUE(s.interrupts.pending(kMemManage + kNonSecureBank));
+}
+
+TEST(SystemSpace, NmiIsTheSecureWorldsUnlessItIsGivenAway) {
+  constexpr uint32_t kIcsr = 0xe000ed04, kAircr = 0xe000ed0c, kSet = 1u << 31, kClear = 1u << 30;
+  Space s("corstone-300");
+  s.write(kIcsr + kOther, kSet);
+  EXPECT_FALSE(s.interrupts.pending(kNmi));
+  s.write(kIcsr, kSet);
+  EXPECT_TRUE(s.interrupts.pending(kNmi));
+  s.write(kIcsr + kOther, kClear);
+  EXPECT_TRUE(s.interrupts.pending(kNmi));
+  s.write(kIcsr, kClear);
+  EXPECT_FALSE(s.interrupts.pending(kNmi));
+  s.write(kAircr, 0x05fa2000);  // BFHFNMINS
+  s.write(kIcsr + kOther, kSet);
+  EXPECT_TRUE(s.interrupts.pending(kNmi));
+  s.write(kIcsr + kOther, kClear);
+  EXPECT_FALSE(s.interrupts.pending(kNmi));
+}
+
+TEST(SystemSpace, DebugMonitorIsTheSecureWorlds) {
+  constexpr uint32_t kDemcr = 0xe000edfc, kTrace = 1u << 24, kSecureMonitor = 1u << 20, kEnable = 1u << 16;
+  Space s("corstone-300");
+  s.write(kDemcr, kTrace | kEnable);
+  EXPECT_EQ(s.read(kDemcr), kTrace | kSecureMonitor | kEnable);
+  EXPECT_EQ(s.read(kDemcr + kOther), kTrace) << "only what both worlds share";
+  EXPECT_TRUE(s.system.monitors());
+  s.write(kDemcr + kOther, kTrace | 1u << 17);
+  EXPECT_FALSE(s.interrupts.pending(kDebugMonitor));
+  EXPECT_EQ(s.read(kDemcr), kTrace | kSecureMonitor | kEnable);
+  s.write(kDemcr, kTrace | 1u << 17);
+  EXPECT_TRUE(s.interrupts.pending(kDebugMonitor));
+  EXPECT_FALSE(s.system.monitors());
 }
 
 TEST(SystemSpace, CoresSayWhatTheyAre) {
