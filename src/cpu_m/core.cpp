@@ -130,11 +130,31 @@ Stop Core::run(uint64_t budget, bool stopOnMaskChange) {
   }
 }
 
-Stop Core::step() {
+Stop Core::runAtMost(uint64_t most, uint64_t budget, bool stopOnMaskChange) {
+  constexpr uint64_t kNear = 4 * kMaxInstructions;
+  // No pipeline executes more than two instructions and the end of a loop in a cycle, and the last block is
+  // whole.
+  if (most > kNear) return run(std::min(budget, (most - kMaxInstructions) / 3), stopOnMaskChange);
+  if (most >= kMaxInstructions) return run(1, stopOnMaskChange);
+  if (flush_) flush();
+  bool whole = state.it != 0 || state.landing;
+  if (!whole && state.thumb) {
+    memory.select(contextOf(state));
+    try {
+      const Block* next = lookUp(state.pc);
+      whole = next != nullptr && next->count <= most;
+    } catch (const Trap&) {
+      whole = true;
+    }
+  }
+  return whole ? run(1, stopOnMaskChange) : step(static_cast<uint32_t>(most));
+}
+
+Stop Core::step(uint32_t most) {
   if (flush_) flush();
   stopRequested_ = stopped_ = stopOnMaskChange_ = false;
   try {
-    executeOne();
+    executeOne(most);
   } catch (const Trap& trap) {
     return finish(trap);
   }
@@ -144,7 +164,7 @@ Stop Core::step() {
   return {StopReason::Budget};
 }
 
-void Core::executeOne() {
+void Core::executeOne(uint32_t most) {
   if (!state.thumb) throw Trap{StopReason::InvalidState, state.pc};
   memory.select(contextOf(state));
   if (state.landing) land();
@@ -154,7 +174,7 @@ void Core::executeOne() {
   const bool resumed = it != 0 && (it & 15) == 0;
   bool beats = false;
   const uint8_t behind = resumed ? resume(&beats) : advanceIt(it);
-  decode(single_, state.pc, resumed ? 0 : it, 1, false);
+  decode(single_, state.pc, resumed ? 0 : it, it != 0 ? 1 : most, false);
   for (Op& op : single_.ops) {
     if (resumed) op.it = it;
   }

@@ -46,7 +46,10 @@ class Core final : private MemoryListener, private Protection {
   /// `stopOnMaskChange` also comes back when PRIMASK, BASEPRI or FAULTMASK change.
   Stop run(uint64_t budget, bool stopOnMaskChange = false);
   /// Runs one instruction.
-  Stop step();
+  Stop step() { return step(1); }
+  /// As run(), but never executes more than `most` instructions (at least one): whole blocks, then the
+  /// beginning of one.
+  Stop runAtMost(uint64_t most, uint64_t budget, bool stopOnMaskChange);
   /// Instructions executed so far; also valid inside of handlers and device accesses.
   uint64_t instructions() const { return at_ == nullptr ? retired_ : retired_ - at_->left; }
   /// Cycles that they took, likewise.
@@ -304,7 +307,8 @@ class Core final : private MemoryListener, private Protection {
   bool decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& issue);
   /// What leaving a block through `op`, its last instruction, costs.
   void chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const;
-  void executeOne();
+  /// The instruction that comes next, or up to `most` of its basic block.
+  void executeOne(uint32_t most = 1);
   /// What the next instruction makes of EPSR.ECI (ICI), which is `state.it`: ECI behind it. Throws
   /// InvalidState where there is nothing to resume. `beats`: whether it is a vector instruction.
   uint8_t resume(bool* beats) const;
@@ -323,6 +327,7 @@ class Core final : private MemoryListener, private Protection {
   }
   void prepareFloatingPoint();
   bool stackLimitHolds(World world) const;
+  Stop step(uint32_t most);
 
   uint32_t features_;
   Pipeline pipeline_;

@@ -41,8 +41,66 @@ void DebugSession::remove() {
   core_.codeChanged();
 }
 
+std::optional<uint64_t> DebugSession::ahead() const {
+  if (!history_.again || mode_ != Mode::Running || leg_ >= history_.legs.size()) return std::nullopt;
+  const uint64_t end = history_.legs[leg_].end.instructions, now = core_.instructions();
+  return end > now ? end - now : 0;
+}
+
+void DebugSession::beginLeg() {
+  const DebugHistory::Leg& leg = history_.legs[leg_];
+  for (const DebugHistory::MemoryChange& change : leg.memory) (void)write(change.address, change.bytes);
+  changes_ = {};
+  if (leg.registers) core_.state = *leg.registers;
+  mode_ = leg.step ? Mode::Stepping : leg.leaves ? Mode::LeavingBreakpoint : Mode::Running;
+  late_ = false;
+}
+
+bool DebugSession::legEnds() {
+  const DebugHistory::Leg& leg = history_.legs[leg_];
+  if (mode_ == Mode::Stepping) return true;
+  if (mode_ == Mode::LeavingBreakpoint) mode_ = Mode::Running;
+  if (core_.instructions() < leg.end.instructions) return false;
+  if (leg.loose || entries_ >= leg.end.entries || late_) return true;
+  late_ = true;  // an exception is still to be entered
+  return false;
+}
+
+bool DebugSession::repeat() {
+  pending_.reset();
+  if (begun_ && !legEnds()) return true;
+  if (begun_) ++leg_;
+  begun_ = true;
+  for (; leg_ < history_.legs.size(); ++leg_) {
+    beginLeg();
+    if (mode_ != Mode::Running || !legEnds()) return true;  // others have nothing to execute
+  }
+  history_.again = false;
+  mode_ = Mode::Stepping;
+  pending_ = history_.legs.empty() ? DebugEvent::Beginning : DebugEvent::Stepped;
+  return false;
+}
+
+Result<Debugger::Next> DebugSession::ask(DebugEvent event) {
+  for (;;) {
+    const State before = core_.state;
+    CARINA_TRY(const Debugger::Next next, debugger_.stopped(event, *this));
+    if (std::memcmp(&before, &core_.state, sizeof before) != 0)
+      changes_.registers = std::make_unique<State>(core_.state);
+    if (next != Debugger::Next::StepBack) return next;
+    if (!history_.impossible.empty()) {
+      debugger_.say("there is no way back: " + history_.impossible);
+    } else if (history_.stepBack()) {
+      history_.again = true;
+      return next;
+    }
+    event = DebugEvent::Beginning;
+  }
+}
+
 Result<bool> DebugSession::beforeStep() {
   if (detached_) return true;
+  if (history_.again && repeat()) return true;
   if (mode_ == Mode::LeavingBreakpoint && !pending_) {
     mode_ = Mode::Running;
     insert();
@@ -53,14 +111,26 @@ Result<bool> DebugSession::beforeStep() {
   remove();
   const DebugEvent event = *pending_;
   pending_.reset();
-  CARINA_TRY(const Debugger::Next next, debugger_.stopped(event, *this));
-  return resume(next);
+  if (!legs().empty() && open_) legs().back().end = {core_.instructions(), entries_};
+  open_ = false;
+  CARINA_TRY(const Debugger::Next next, ask(event));
+  return next == Debugger::Next::StepBack ? Result<bool>(false) : resume(next);
 }
 
 void DebugSession::applyWatchpoints() {
   if (watchpoints_ == applied_) return;
   applied_ = watchpoints_;
   core_.memory.watch(applied_);
+}
+
+void DebugSession::record() {
+  changes_.step = mode_ == Mode::Stepping;
+  changes_.leaves = mode_ == Mode::LeavingBreakpoint;
+  if (history_.impossible.empty() && legs().size() >= DebugHistory::kMostLegs)
+    history_.impossible = "there were too many stops";
+  if (history_.impossible.empty()) legs().push_back(std::move(changes_));
+  changes_ = {};
+  open_ = history_.impossible.empty();
 }
 
 Result<bool> DebugSession::resume(Debugger::Next next) {
@@ -77,15 +147,14 @@ Result<bool> DebugSession::resume(Debugger::Next next) {
       return true;
     case Debugger::Next::Step:
       mode_ = Mode::Stepping;
+      record();
       return true;
     default:
       break;
   }
-  if (breakpoints_.count(core_.state.pc) != 0) {
-    mode_ = Mode::LeavingBreakpoint;
-  } else {
-    insert();
-  }
+  if (breakpoints_.count(core_.state.pc) != 0) mode_ = Mode::LeavingBreakpoint;
+  record();
+  if (mode_ == Mode::Running) insert();
   return true;
 }
 
@@ -94,7 +163,9 @@ Status DebugSession::end(bool itself, int exitCode, const std::string& explanati
   remove();
   if (!itself) {
     debugger_.say(explanation);
-    CARINA_TRY(const Debugger::Next next, debugger_.stopped(DebugEvent::Ending, *this));
+    if (open_) legs().back().end = {core_.instructions(), entries_};
+    CARINA_TRY(const Debugger::Next next, ask(DebugEvent::Ending));
+    if (next == Debugger::Next::StepBack) return {};
     if (next == Debugger::Next::Kill || next == Debugger::Next::Detach) return {};
   }
   debugger_.ended(exitCode);
@@ -102,6 +173,7 @@ Status DebugSession::end(bool itself, int exitCode, const std::string& explanati
 }
 
 bool DebugSession::claims(const Stop& stop) {
+  if (history_.again) return false;
   if (!detached_ && stop.reason == StopReason::Watchpoint) {
     const bool write = stop.value == cpu_m::kWatchWrites;
     for (const WatchedRange& range : watchpoints_) {
@@ -131,6 +203,7 @@ bool DebugSession::read(uint32_t address, std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4) {
     const uint32_t at = address + static_cast<uint32_t>(i);
     if (!isDevice(at)) return false;
+    if (history_.impossible.empty()) history_.impossible = "registers of a device have been read";
     const uint32_t value = peripherals_.readFreely(at, 4);
     std::memcpy(&bytes[i], &value, sizeof value);
   }
@@ -138,6 +211,7 @@ bool DebugSession::read(uint32_t address, std::span<std::byte> bytes) {
 }
 
 bool DebugSession::write(uint32_t address, std::span<const std::byte> bytes) {
+  changes_.memory.push_back({address, {bytes.begin(), bytes.end()}});
   if (std::byte* memory = bus_.find(address, bytes.size()); memory != nullptr) {
     std::memcpy(memory, bytes.data(), bytes.size());
     core_.codeChanged();
@@ -161,6 +235,7 @@ bool DebugSession::setWatchpoint(const WatchedRange& range) {
     return false;
   if (std::find(watchpoints_.begin(), watchpoints_.end(), range) != watchpoints_.end()) return true;
   if (watchpoints_.size() >= kMost) return false;
+  if (history_.impossible.empty()) history_.impossible = "there have been watchpoints";
   watchpoints_.push_back(range);
   return true;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "platform/bus.hpp"
+#include "platform/debug_history.hpp"
 #include "platform/debugger.hpp"
 #include "platform/peripherals.hpp"
 
@@ -16,13 +17,19 @@ namespace carina::platform {
 class DebugSession final : public DebugTarget {
  public:
   /// All but `debugger` must outlive the session.
-  DebugSession(Debugger& debugger, const Bus& bus, Peripherals& peripherals, Core& core)
-      : debugger_(debugger), bus_(bus), peripherals_(peripherals), core_(core) {}
+  DebugSession(Debugger& debugger, DebugHistory& history, const Bus& bus, Peripherals& peripherals,
+               Core& core)
+      : debugger_(debugger), history_(history), bus_(bus), peripherals_(peripherals), core_(core) {}
 
-  /// Before the core goes on: gives the debugger its turn when it is due. False: the run shall end.
+  /// Before the core goes on: gives the debugger its turn when it is due. False: the run shall end, or with
+  /// DebugHistory::again begin anew.
   Result<bool> beforeStep();
   /// Whether the next instruction goes alone.
   bool single() const { return mode_ != Mode::Running; }
+  /// Going through a history: instructions that may be executed now.
+  std::optional<uint64_t> ahead() const;
+  /// An exception has been entered.
+  void noteEntry() { ++entries_; }
   /// A stop that only the debugger asked for, not the firmware.
   bool claims(const Stop& stop);
   /// The firmware has met a fault; the core stands at its handler.
@@ -47,8 +54,17 @@ class DebugSession final : public DebugTarget {
   void remove();
   Result<bool> resume(Debugger::Next next);
   void applyWatchpoints();
+  /// The debugger's turn; what it wants next.
+  Result<Debugger::Next> ask(DebugEvent event);
+  /// Between two steps of a history. True: the core goes on; false: this was its end.
+  bool repeat();
+  void record();
+  std::vector<DebugHistory::Leg>& legs() { return history_.legs; }
+  void beginLeg();
+  bool legEnds();
 
   Debugger& debugger_;
+  DebugHistory& history_;
   const Bus& bus_;
   Peripherals& peripherals_;
   Core& core_;
@@ -57,7 +73,12 @@ class DebugSession final : public DebugTarget {
   WatchedRange accessed_{};
   std::optional<DebugEvent> pending_ = DebugEvent::Attached;
   Mode mode_ = Mode::Stepping;
-  bool inserted_ = false, detached_ = false;
+  bool inserted_ = false, detached_ = false, open_ = false;
+  uint64_t entries_ = 0;
+  DebugHistory::Leg changes_;  // what the debugger has changed since the latest stop
+  // While a history is gone through: where, and that its end has had a chance to be reached.
+  size_t leg_ = 0;
+  bool begun_ = false, late_ = false;
 };
 
 }  // namespace carina::platform

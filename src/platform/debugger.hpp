@@ -42,13 +42,14 @@ enum class DebugEvent : uint8_t {
   Watchpoint,
   Fault,
   UndefinedInstruction,
-  Ending,  // it cannot go on: the run ends when the debugger lets go
+  Beginning,  // there is nothing before this to go back to
+  Ending,     // it cannot go on: the run ends when the debugger lets go
 };
 
 class Debugger {
  public:
   virtual ~Debugger() = default;
-  enum class Next : uint8_t { Continue, Step, Detach, Kill };
+  enum class Next : uint8_t { Continue, Step, StepBack, Detach, Kill };
   /// The core stands still until this returns. An Error: the debugger is gone.
   virtual Result<Next> stopped(DebugEvent event, DebugTarget& target) = 0;
   /// Asked now and then while the core runs: whether it shall stop.

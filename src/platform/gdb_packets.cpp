@@ -368,7 +368,7 @@ bool startsWith(std::string_view text, std::string_view prefix) {
 PacketAnswer question(std::string_view packet) {
   constexpr std::string_view kFeatures = "qXfer:features:read:target.xml:";
   if (startsWith(packet, "qSupported"))
-    return {fmt::format("PacketSize={:x};qXfer:features:read+;QStartNoAckMode+;vContSupported+",
+    return {fmt::format("PacketSize={:x};qXfer:features:read+;QStartNoAckMode+;vContSupported+;ReverseStep+",
                         PacketReader::kMaxPacket)};
   if (startsWith(packet, kFeatures)) return {description(packet.substr(kFeatures.size()))};
   if (packet == "QStartNoAckMode") return {kOk, {}, false, true};
@@ -472,6 +472,7 @@ std::string stopReply(DebugEvent event, const DebugTarget& target) {
                                              : "rwatch",
                        at.address);
   }
+  if (event == DebugEvent::Beginning) return fmt::format("T{:02x}replaylog:begin;thread:1;", signal);
   return fmt::format("T{:02x}thread:1;", signal);
 }
 
@@ -520,6 +521,8 @@ PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget
         return answer;
       }
       return {};
+    case 'b':
+      return packet == "bs" ? goOn(Debugger::Next::StepBack) : PacketAnswer{};
     case 'D':
       return goOn(Debugger::Next::Detach);
     case 'k':

@@ -56,8 +56,9 @@ std::string placeText(uint32_t pc, const std::string& function) {
 
 class System {
  public:
-  System(const Options& options, const ElfImage& image, Bus bus, ConfinedFiles files)
+  System(const Options& options, const ElfImage& image, Bus bus, ConfinedFiles files, DebugHistory& history)
       : options_(options),
+        history_(history),
         image_(image),
         bus_(std::move(bus)),
         core_(options.board->features, options.board->pipeline),
@@ -115,6 +116,7 @@ class System {
   }
 
   const Options& options_;
+  DebugHistory& history_;
   const ElfImage& image_;
   Bus bus_;
   Clock clock_;
@@ -245,7 +247,7 @@ Status System::start() {
     npu_.keepHistory();
     pmuTrace_.emplace(options_.pmuInterval, clock_, core_, npu_);
   }
-  if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, bus_, peripherals_, core_);
+  if (options_.debugger != nullptr) debug_.emplace(*options_.debugger, history_, bus_, peripherals_, core_);
   return exceptions_.reset();
 }
 
@@ -358,6 +360,7 @@ Status System::take(uint32_t exception) {
         bus_.load32(system_.vectorTable(interrupts_.targetOf(exception)) + 4 * numberOf(exception))
             .value_or(0));
   event_ = true;
+  if (debug_) debug_->noteEntry();
   const uint32_t pc = core_.state.pc;
   const World world = core_.state.world;
   Status status = exceptions_.enter(exception);
@@ -373,6 +376,7 @@ Status System::leave(uint32_t value) {
   Status status = exceptions_.leave(value, !(debug_ && debug_->single()));
   noteStackingFault(pc, world);
   if (const auto chained = exceptions_.takeChained()) {
+    if (debug_) debug_->noteEntry();
     trace("chain {} (vector 0x{:08x})", exceptionName(*chained), core_.state.pc | 1);
     if (cpuTrace_ && status.ok()) cpuTrace_->exception(exceptionName(*chained));
   }
@@ -382,6 +386,7 @@ Status System::leave(uint32_t value) {
 
 Status System::raise(const CpuFault& fault, bool late) {
   const uint32_t pc = core_.state.pc;
+  if (debug_) debug_->noteEntry();
   trace("fault {} at {}", fault.what, here());
   const World world = core_.state.world;
   const Status status = late ? exceptions_.raiseLazily(fault) : exceptions_.raise(fault);
@@ -491,6 +496,7 @@ Status System::step() {
   if (system_.takeCodeChanged()) core_.codeChanged();
   advance();
   const State& registers = core_.state;
+  const auto ahead = debug_ ? debug_->ahead() : std::nullopt;
   const bool single = debug_ && debug_->single();
   // Interrupts wait while a debugger goes by single instructions.
   if (const auto exception = single ? std::nullopt : interrupts_.takeable(registers)) {
@@ -511,9 +517,10 @@ Status System::step() {
         budget,
         (options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()) + 2) / 3);
   const bool monitored = system_.monitorSteps();
-  const Stop stop = cpuTrace_             ? cpuTrace_->step()
-                    : single || monitored ? core_.step()
-                                          : core_.run(budget, interrupts_.maskedOnly(registers));
+  const Stop stop = cpuTrace_                           ? cpuTrace_->step()
+                    : single || monitored || ahead == 0 ? core_.step()
+                    : ahead ? core_.runAtMost(*ahead, budget, interrupts_.maskedOnly(registers))
+                            : core_.run(budget, interrupts_.maskedOnly(registers));
   if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
@@ -551,6 +558,41 @@ Result<Outcome> System::run() {
   return outcome_;
 }
 
+/// Options under which a debugger can have the board start anew: what comes in comes again, and what goes out
+/// goes out once.
+struct Recorded {
+  explicit Recorded(const Options& original) : options(original) {
+    if (original.debugger == nullptr) return;
+    options.output = [this, &original](uint32_t uart, char byte) {
+      if (++sent_ <= everSent_) return;
+      everSent_ = sent_;
+      if (original.output) original.output(uart, byte);
+    };
+    if (original.input) options.input = [this, &original] { return console_.next(original.input); };
+    if (original.uartInput) options.uartInput = [this, &original] { return uart_.next(original.uartInput); };
+  }
+  Recorded(const Recorded&) = delete;
+  Recorded& operator=(const Recorded&) = delete;
+  void restart() {
+    sent_ = 0;
+    console_.at = uart_.at = 0;
+  }
+
+  Options options;
+
+ private:
+  struct Input {
+    std::vector<int> bytes;
+    size_t at = 0;
+    int next(const std::function<int()>& source) {
+      if (at == bytes.size()) bytes.push_back(source());
+      return bytes[at++];
+    }
+  };
+  uint64_t sent_ = 0, everSent_ = 0;
+  Input console_, uart_;
+};
+
 Result<Outcome> runImage(const ElfImage& image, ByteSpan bytes, const std::string& name,
                          const Options& options) {
   CARINA_TRY(Bus bus, Bus::create(*options.board));
@@ -564,11 +606,22 @@ Result<Outcome> runImage(const ElfImage& image, ByteSpan bytes, const std::strin
     if (!table.ok()) return std::move(table).error().inFile(name);
     lines = std::move(*table);
   }
-  System system(options, image, std::move(bus), std::move(files));
-  if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(name);
-  CARINA_TRY(Outcome outcome, system.run());
-  if (options.coverage) outcome.lcov = lcovText(image, lines, system.executions());
-  return outcome;
+  Recorded recorded(options);
+  DebugHistory history;
+  if (!options.semihostingFolder.empty()) history.impossible = "the firmware may have changed files";
+  if (options.trace || options.cpuTrace) history.impossible = "a trace is written";
+  for (;;) {
+    System system(recorded.options, image, std::move(bus), std::move(files), history);
+    if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(name);
+    CARINA_TRY(Outcome outcome, system.run());
+    if (!history.again) {
+      if (options.coverage) outcome.lcov = lcovText(image, lines, system.executions());
+      return outcome;
+    }
+    CARINA_TRY(bus, Bus::create(*options.board));
+    files = {};
+    recorded.restart();
+  }
 }
 
 }  // namespace

@@ -182,6 +182,72 @@ TEST_F(DebuggedFirmware, MemoryAndDevices) {
   EXPECT_EQ(debugger.code, std::nullopt);
 }
 
+/// Everything that a debugger sees of the registers.
+std::string registersOf(DebugTarget& target) {
+  return answerPacket("g", DebugEvent::Stepped, target).text;
+}
+
+TEST_F(DebuggedFirmware, StepsBackTheWayItCame) {
+  const std::string alone = (run("interrupts-300.elf", nullptr), text);
+  const uint32_t handler = addressOf("interrupts-300.elf", "SysTick_Handler");
+  // To the handler of an interrupt, and some instructions on; then all of it back, and forth once more.
+  constexpr size_t kSteps = 40, kBack = 60;
+  std::vector<std::string> forth, again;
+  size_t stops = 0;
+  Scripted debugger([&](DebugEvent event, DebugTarget& target) {
+    ++stops;
+    if (stops == 1) {
+      EXPECT_TRUE(target.setBreakpoint(handler));
+      return Next::Continue;
+    }
+    if (stops == 2) {
+      EXPECT_EQ(event, DebugEvent::Breakpoint);
+      EXPECT_EQ(target.registers().pc, handler);
+      target.registers().r[11] = 0x1234;
+      target.clearBreakpoint(handler);
+    }
+    if (stops <= 2 + kSteps) {
+      forth.push_back(registersOf(target));
+      return Next::Step;
+    }
+    if (stops <= 3 + kSteps + kBack) {
+      // The first of these stops is a step further than forth goes.
+      const size_t back = stops - (3 + kSteps);
+      if (back >= 1 && back <= kSteps) {
+        EXPECT_EQ(registersOf(target), forth[kSteps + 1 - back]) << back;
+      } else if (back == kSteps + 1) {
+        EXPECT_EQ(target.registers().pc, handler);
+        EXPECT_NE(target.registers().r[11], 0x1234u) << "before the debugger changed it";
+      }
+      return Next::StepBack;
+    }
+    if (stops <= 3 + kSteps + kBack + 20) {
+      again.push_back(registersOf(target));
+      return Next::Step;
+    }
+    return Next::Continue;
+  });
+  const Outcome outcome = run("interrupts-300.elf", &debugger);
+  EXPECT_EQ(outcome.exitCode, 0) << text;
+  EXPECT_EQ(text, alone) << "what was sent is sent once";
+  EXPECT_EQ(again.size(), 20u);
+}
+
+TEST_F(DebuggedFirmware, NothingIsBeforeTheBeginning) {
+  std::vector<DebugEvent> seen;
+  size_t stops = 0;
+  Scripted debugger([&](DebugEvent, DebugTarget&) {
+    ++stops;
+    return stops == 1 || stops == 3 ? Next::StepBack
+           : stops == 2             ? Next::Step
+           : stops == 4             ? Next::StepBack
+                                    : Next::Kill;
+  });
+  run("hello-300.elf", &debugger);
+  EXPECT_THAT(debugger.events, ElementsAre(DebugEvent::Attached, DebugEvent::Beginning, DebugEvent::Stepped,
+                                           DebugEvent::Beginning, DebugEvent::Beginning));
+}
+
 TEST_F(DebuggedFirmware, DetachedItRunsOn) {
   Scripted debugger([&](DebugEvent, DebugTarget& target) {
     EXPECT_TRUE(target.setBreakpoint(addressOf("debugged-300.elf", "ordered")));
