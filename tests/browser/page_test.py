@@ -208,49 +208,57 @@ def check_interaction(browser, page, profile):
 
 
 FRAMES = 20
-FRAME_MS = 1000 / 60
 
 
 def frame_cost(browser):
-    """Milliseconds of CPU that the page's thread takes for a frame while the view zooms."""
+    """Calls of the canvas that a frame takes while the view zooms, and milliseconds of CPU of the page's thread."""
     def spent():
         metrics = browser.call("Performance.getMetrics")["metrics"]
         return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     before = spent()
-    browser.evaluate("""(() => {
+    calls = browser.evaluate("""(() => {
         const canvas = document.querySelector("#view canvas"), box = canvas.getBoundingClientRect();
+        const context = CanvasRenderingContext2D.prototype, plain = {};
+        let calls = 0;
+        for (const name of Object.getOwnPropertyNames(context)) {
+            const of = Object.getOwnPropertyDescriptor(context, name);
+            if (typeof of.value !== "function") continue;
+            plain[name] = of.value;
+            context[name] = function (...given) { ++calls; return plain[name].apply(this, given); };
+        }
         return new Promise((done) => {
             let frame = 0;
             const step = () => {
                 canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: frame %% 10 < 5 ? -200 : 200, clientX: box.left + 300, clientY: box.top + 40, cancelable: true }));
-                if (++frame < %d) requestAnimationFrame(step);
-                else done(true);
+                if (++frame < %d) return requestAnimationFrame(step);
+                Object.assign(context, plain);
+                done(calls);
             };
             step();
         });
     })()""" % FRAMES)
-    return (spent() - before) / FRAMES
+    return calls / FRAMES, (spent() - before) / FRAMES
+
+
+# What a frame may draw: a processor of today takes about a third of a sixtieth of a second for as many calls.
+MOST_CALLS = 20000
 
 
 def check_large(browser, page, folder):
-    """10,000 operations: what a frame draws is bounded by the window, a table by its height, and 60 frames a second are possible."""
+    """10,000 operations: what a frame draws is bounded by the window, a table by its height. Counted in calls: time is for benchmarks."""
     large = many_operations(page, folder, 10000)
     browser.open(large, "#view=layers")
     assert browser.evaluate("document.querySelectorAll('#view tr.row').length") < 100
-    # Time of the processor, as others use this machine, too; the least of some rounds, as they get in the way even so.
+    # Time of the processor, as others use this machine, too.
     browser.call("Performance.setTimeDomain", timeDomain="threadTicks")
     browser.call("Performance.enable")
     for view in ("timeline", "memory", "roofline", "graph"):
         browser.open(large, f"#view={view}")
         assert drawn(browser) > 5, view
-        cost = FRAME_MS
-        for _ in range(6):
-            cost = min(cost, frame_cost(browser))
-            if cost < 0.6 * FRAME_MS:
-                break
-        print(f"10,000 operations, {view}: {cost:.1f} ms of CPU per frame")
-        assert cost < FRAME_MS, view
+        calls, milliseconds = frame_cost(browser)
+        print(f"10,000 operations, {view}: {calls:.0f} calls and {milliseconds:.1f} ms of CPU per frame")
+        assert calls < MOST_CALLS, view
         if shots:
             browser.screenshot(shots / f"large_{view}.png")
     browser.call("Performance.disable")

@@ -44,7 +44,7 @@ class Search {
     std::stable_sort(order.begin(), order.end(),
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
     // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
-    const size_t most = options_.effort == 3 && all.size() > 1 ? 6 : 1;
+    const size_t most = options_.effort == 3 && compare ? 6 : 1;
     std::optional<Schedule> fastest;
     Try found;
     size_t completed = 0;
