@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_line.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <utility>
 
 #include "usage.hpp"
@@ -15,6 +18,18 @@ ValueRule ruleOf(const CLI::Validator& validator) {
 
 CLI::Validator validatorOf(const ValueRule& rule) {
   return {rule.apply, rule.shown};
+}
+
+/// A number that `keeps` accepts. `wanted`: what it says of others, "a number of at least 0".
+ValueRule numberRule(const CLI::Validator& shown, std::string wanted, std::function<bool(double)> keeps) {
+  const auto apply = [wanted = std::move(wanted), keeps = std::move(keeps)](const std::string& value) {
+    double number = 0;
+    const char* end = value.data() + value.size();
+    const auto [last, error] = std::from_chars(value.data(), end, number);
+    if (error == std::errc() && last == end && keeps(number)) return std::string();
+    return fmt::format("'{}' is not {}", value, wanted);
+  };
+  return {apply, shown.get_description()};
 }
 
 template <typename T>
@@ -72,19 +87,24 @@ ValueRule existingFolder() {
 }
 
 ValueRule positive() {
-  return ruleOf(CLI::PositiveNumber);
+  return numberRule(CLI::PositiveNumber, "a number above 0", [](double number) { return number > 0; });
 }
 
 ValueRule nonNegative() {
-  return ruleOf(CLI::NonNegativeNumber);
+  return numberRule(CLI::NonNegativeNumber, "a number of at least 0",
+                    [](double number) { return number >= 0; });
 }
 
 ValueRule range(int64_t least, int64_t most) {
-  return ruleOf(CLI::Range(least, most));
+  return numberRule(CLI::Range(least, most), fmt::format("a number from {} to {}", least, most),
+                    [least, most](double number) {
+                      return number >= static_cast<double>(least) && number <= static_cast<double>(most);
+                    });
 }
 
 ValueRule range(double least, double most) {
-  return ruleOf(CLI::Range(least, most));
+  return numberRule(CLI::Range(least, most), fmt::format("a number from {} to {}", least, most),
+                    [least, most](double number) { return number >= least && number <= most; });
 }
 
 ValueRule listedWord(std::vector<std::string> words) {

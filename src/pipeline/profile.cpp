@@ -302,7 +302,9 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
   if (profile.parts.empty()) {
     return fail(Code::NeedsWholeNpu, "nothing in this program runs on an Ethos-U")
         .inFile(file.string())
-        .withRemedy("compile it for an NPU target");
+        .withRemedy(
+            "compile it for an Ethos-U; what an Ethos-N takes is told of the network: give that, with "
+            "--target");
   }
   return profile;
 }

@@ -124,7 +124,8 @@ SweepRow rowOf(const Options& base, const std::string& core, const Front& front,
   for (const compiler::CompiledProgram& part : build->compiled) {
     row.arenaBytes = std::max(row.arenaBytes, part.arenaBytes);
     row.cacheBytes = std::max(row.cacheBytes, part.cacheBytes);
-    row.constantBytes += static_cast<int64_t>(part.constants.size() + part.commands.size() * 4);
+    row.constantBytes += static_cast<int64_t>(part.constants.size());
+    row.commandBytes += static_cast<int64_t>(part.commands.size() * 4);
     row.arenaBound = std::max(row.arenaBound, part.arenaBound);
   }
   const auto add = [&](npu::Area area, int64_t bytes) {
@@ -132,7 +133,7 @@ SweepRow rowOf(const Options& base, const std::string& core, const Front& front,
   };
   add(npu::Area::Arena, row.arenaBytes);
   add(npu::Area::Cache, row.cacheBytes);
-  add(npu::Area::Constants, row.constantBytes);
+  add(npu::Area::Constants, row.constantBytes + row.commandBytes);
   if (build->compiled.empty()) row.problem = "nothing runs on the NPU";
   if (row.cycles > 0)
     row.macUse = static_cast<double>(row.macs) / (static_cast<double>(row.cycles) * machine.target->macs);
@@ -157,9 +158,10 @@ SweepRow rowOf(const Options& base, const Front& front, const ethosn::Target& ta
     for (const EthosNPartCost& part : profile.parts) {
       row.macs += static_cast<int64_t>(part.sum(&EthosNPassCost::macs));
       row.arenaBytes = std::max(row.arenaBytes, static_cast<int64_t>(part.intermediateBytes));
-      row.constantBytes += static_cast<int64_t>(part.constantBytes + part.commandBytes);
+      row.constantBytes += static_cast<int64_t>(part.constantBytes);
+      row.commandBytes += static_cast<int64_t>(part.commandBytes);
     }
-    row.bytes[npu::MemoryKind::Dram] = row.arenaBytes + row.constantBytes;
+    row.bytes[npu::MemoryKind::Dram] = row.arenaBytes + row.constantBytes + row.commandBytes;
     if (profile.parts.empty()) row.problem = "nothing runs on the NPU";
     constexpr int64_t kMacsPerOg = 8;
     const double perCycle = static_cast<double>(target.variant->igs() * target.variant->ogs() * kMacsPerOg);

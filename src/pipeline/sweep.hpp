@@ -33,7 +33,7 @@ struct SweepRow {
   npu::Cycles cycles = 0;
   int64_t macs = 0;
   double macUse = 0;  // 0..1
-  int64_t arenaBytes = 0, cacheBytes = 0, constantBytes = 0;
+  int64_t arenaBytes = 0, cacheBytes = 0, constantBytes = 0, commandBytes = 0;
   std::string reproduce;   // of a frontier: the options of `carina compile` that give this row
   int64_t arenaBound = 0;  // of a frontier: no choice of cascades takes less; 0: not known
   std::map<npu::MemoryKind, int64_t> bytes;  // of each physical memory, commands included with the constants

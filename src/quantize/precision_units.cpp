@@ -65,7 +65,8 @@ class Units {
  private:
   static bool isNamed(const ir::Node& node) { return node.location() && !node.location()->name.empty(); }
 
-  /// Averages and interpolations share the range of what they read, but make numbers that it has no codes for.
+  /// Averages and interpolations share the range of what they read, but make numbers that it has no codes
+  /// for.
   static bool averages(const ir::Node& node) {
     return ir::isa<aten::AvgPool1d>(&node) || ir::isa<aten::AvgPool2d>(&node) ||
            ir::isa<aten::UpsampleBilinear2dVec>(&node);

@@ -127,8 +127,10 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
       if (row.inference) entry["inference"] = inferenceJson(*row.inference);
       entry["macs"] = row.macs;
       entry["wholly_on_npu"] = row.wholly;
-      entry["bytes"] = {
-          {"arena", row.arenaBytes}, {"cache", row.cacheBytes}, {"constants", row.constantBytes}};
+      entry["bytes"] = {{"arena", row.arenaBytes},
+                        {"cache", row.cacheBytes},
+                        {"constants", row.constantBytes},
+                        {"commands", row.commandBytes}};
       if (isFrontier(rows)) {
         entry["options"] = row.reproduce;
         entry["pick"] = isPick(rows, row);
@@ -147,8 +149,8 @@ std::string sweepJson(const std::vector<pipeline::SweepRow>& rows) {
 
 std::string sweepCsv(const std::vector<pipeline::SweepRow>& rows) {
   CsvTable table({"target", "system_config", "memory_mode", "cycles", "clock_hz", "milliseconds", "macs",
-                  "wholly_on_npu", "arena_bytes", "cache_bytes", "constant_bytes", "problem",
-                  "inference_ms"});
+                  "wholly_on_npu", "arena_bytes", "cache_bytes", "constant_bytes", "problem", "inference_ms",
+                  "command_bytes"});
   for (const pipeline::SweepRow& row : rows) {
     std::vector<std::string> cells{row.target, row.systemConfig, row.memoryMode};
     if (row.problem.empty()) {
@@ -161,6 +163,7 @@ std::string sweepCsv(const std::vector<pipeline::SweepRow>& rows) {
     cells.resize(11);
     cells.push_back(row.problem);
     cells.push_back(row.problem.empty() ? fmt::format("{:.6f}", inferenceMs(row)) : "");
+    cells.push_back(row.problem.empty() ? fmt::format("{}", row.commandBytes) : "");
     table.add(cells);
   }
   return table.str();

@@ -211,54 +211,53 @@ FRAMES = 20
 
 
 def frame_cost(browser):
-    """Calls of the canvas that a frame takes while the view zooms, and milliseconds of CPU of the page's thread."""
+    """(drawing operations, milliseconds of CPU of the page's thread) of a frame while the view zooms."""
     def spent():
         metrics = browser.call("Performance.getMetrics")["metrics"]
         return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
-    before = spent()
-    calls = browser.evaluate("""(() => {
-        const canvas = document.querySelector("#view canvas"), box = canvas.getBoundingClientRect();
-        const context = CanvasRenderingContext2D.prototype, plain = {};
-        let calls = 0;
-        for (const name of Object.getOwnPropertyNames(context)) {
-            const of = Object.getOwnPropertyDescriptor(context, name);
-            if (typeof of.value !== "function") continue;
-            plain[name] = of.value;
-            context[name] = function (...given) { ++calls; return plain[name].apply(this, given); };
+    browser.evaluate("""(() => {
+        const drawing = CanvasRenderingContext2D.prototype;
+        window.drawn = 0;
+        for (const name of ["fillRect", "strokeRect", "fill", "stroke", "fillText", "drawImage"]) {
+            const plain = drawing[name];
+            drawing[name] = function (...given) { ++window.drawn; return plain.apply(this, given); };
         }
+    })()""")
+    before = spent()
+    browser.evaluate("""(() => {
+        const canvas = document.querySelector("#view canvas"), box = canvas.getBoundingClientRect();
         return new Promise((done) => {
             let frame = 0;
             const step = () => {
                 canvas.dispatchEvent(new WheelEvent("wheel", { deltaY: frame %% 10 < 5 ? -200 : 200, clientX: box.left + 300, clientY: box.top + 40, cancelable: true }));
-                if (++frame < %d) return requestAnimationFrame(step);
-                Object.assign(context, plain);
-                done(calls);
+                if (++frame < %d) requestAnimationFrame(step);
+                else requestAnimationFrame(() => done(true));
             };
             step();
         });
     })()""" % FRAMES)
-    return calls / FRAMES, (spent() - before) / FRAMES
+    return browser.evaluate("window.drawn") / FRAMES, (spent() - before) / FRAMES
 
 
-# What a frame may draw: a processor of today takes about a third of a sixtieth of a second for as many calls.
-MOST_CALLS = 20000
+# Drawing operations of a frame at most, of 10,000 operations, buffers, layers or nodes.
+MOST_DRAWN = {"timeline": 2500, "memory": 7000, "roofline": 5500, "graph": 5000}
 
 
 def check_large(browser, page, folder):
-    """10,000 operations: what a frame draws is bounded by the window, a table by its height. Counted in calls: time is for benchmarks."""
+    """10,000 operations: what a frame draws is bounded by the window and by what there is, a table by its height."""
     large = many_operations(page, folder, 10000)
     browser.open(large, "#view=layers")
     assert browser.evaluate("document.querySelectorAll('#view tr.row').length") < 100
-    # Time of the processor, as others use this machine, too.
     browser.call("Performance.setTimeDomain", timeDomain="threadTicks")
     browser.call("Performance.enable")
-    for view in ("timeline", "memory", "roofline", "graph"):
+    for view, most in MOST_DRAWN.items():
         browser.open(large, f"#view={view}")
         assert drawn(browser) > 5, view
-        calls, milliseconds = frame_cost(browser)
-        print(f"10,000 operations, {view}: {calls:.0f} calls and {milliseconds:.1f} ms of CPU per frame")
-        assert calls < MOST_CALLS, view
+        count, cost = frame_cost(browser)
+        # Time is for information: it depends on what else the machine does, and decides no test.
+        print(f"10,000 operations, {view}: {count:,.0f} drawn, {cost:.1f} ms of CPU per frame")
+        assert 0 < count <= most, (view, count)
         if shots:
             browser.screenshot(shots / f"large_{view}.png")
     browser.call("Performance.disable")

@@ -173,6 +173,28 @@ TEST_F(CliGates, AGeneratedTokenKeepsThem) {
   EXPECT_EQ(run(generate).out.substr(0, 3), "GNU");
 }
 
+TEST_F(CliGates, NumbersOutOfRangeAreToldWithTheRange) {
+  const std::string compile = "compile " + model("digits8.pt2") + calibrate("digits8") +
+                              " --target ethos-u55-128 -o " + path("x.pte") + " ";
+  const Outcome noNumber = run(compile + "--max-cycles many");
+  EXPECT_EQ(noNumber.status, 2);
+  EXPECT_THAT(noNumber.err, HasSubstr("--max-cycles: 'many' is not a number of at least 0\n"));
+  EXPECT_THAT(run(compile + "--max-inference-ms -1").err, HasSubstr("'-1' is not a number of at least 0\n"));
+  EXPECT_THAT(run(compile + "--min-top1 101").err, HasSubstr("'101' is not a number from 0 to 100\n"));
+  EXPECT_THAT(run(compile + "--weight-bits 9").err, HasSubstr("'9' is not a number from 2 to 8\n"));
+}
+
+/// A file that lacks what is asked for is named, with what is in it.
+TEST_F(CliGates, AnIniWithoutTheSectionIsSaid) {
+  writeText("my.ini", "[System_Config.Mine]\ncore_clock=1e8\naxi0_port=Sram\naxi1_port=OffChipFlash\n");
+  const std::string digits = "--target ethos-u55-128" + calibrate("digits8") + " --config " + path("my.ini");
+  expectRefused(model("digits8.pt2"), digits + " --system-config Other",
+                "there is no section [System_Config.Other], and ethos-u55-128 has no system configuration");
+  expectRefused(model("digits8.pt2"), digits + " --system-config Mine --memory-mode Other",
+                "there is no section [Memory_Mode.Other], and ethos-u55-128 has no memory mode");
+  expectRefused(model("digits8.pt2"), digits, "it would not be used");
+}
+
 TEST_F(CliGates, GatesThatCannotBeReachedAreSaid) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
   const Outcome unmeasured = run("profile " + path("d.pte") + " --min-sqnr 20 --json " + path("p.json"));

@@ -178,7 +178,8 @@ TEST(EthosNProgram, SweepsHaveARowForEachVariant) {
     EXPECT_EQ(row.macs, static_cast<int64_t>(profile->parts[0].sum(&EthosNPassCost::macs)));
     EXPECT_GT(row.macUse, 0);
     EXPECT_LT(row.macUse, 1);
-    EXPECT_GT(row.constantBytes, static_cast<int64_t>(profile->parts[0].constantBytes));
+    EXPECT_EQ(row.constantBytes, static_cast<int64_t>(profile->parts[0].constantBytes));
+    EXPECT_EQ(row.commandBytes, static_cast<int64_t>(profile->parts[0].commandBytes));
   }
 }
 

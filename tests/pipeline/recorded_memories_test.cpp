@@ -115,7 +115,7 @@ TEST_F(RecordedMemories, AModeThatTheNpuCannotUseSaysWhy) {
   EXPECT_THAT(u55.error().str(), HasSubstr("Shared_Sram"));
   const auto unknown = npu::makeMachine("ethos-u55-128", "", "Nowhere", folder_ / "board.ini");
   ASSERT_FALSE(unknown.ok());
-  EXPECT_THAT(unknown.error().str(), HasSubstr("has no memory mode 'Nowhere'"));
+  EXPECT_THAT(unknown.error().str(), HasSubstr("there is no section [Memory_Mode.Nowhere]"));
   EXPECT_TRUE(npu::makeMachine("ethos-u65-256", "", "Dtcm_Cache", folder_ / "board.ini").ok());
 }
 

@@ -273,7 +273,23 @@ const IniFile* describing(const IniFiles& files, const std::string& section) {
   return it == files.end() ? nullptr : &*it;
 }
 
-Result<SystemConfig> findSystem(const Target& target, const std::string& name, const IniFiles& files) {
+/// No file and no target has what this section would describe. `what`: "system configuration"; `given`: the
+/// file of --config.
+Error unknownName(const Target& target, const char* what, const std::string& name, const std::string& section,
+                  const IniFile* given, std::string_view choices) {
+  if (given == nullptr) {
+    return fail(Code::UnknownName, "{} has no {} '{}'", target.name, what, name)
+        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", choices));
+  }
+  return fail(Code::UnknownName, "there is no section [{}{}], and {} has no {} of that name", section, name,
+              target.name, what)
+      .inFile(given->path())
+      .withRemedy(fmt::format("choose one of: {}; or a section of the file ({})", choices,
+                              given->described(section)));
+}
+
+Result<SystemConfig> findSystem(const Target& target, const std::string& name, const IniFiles& files,
+                                const IniFile* given) {
   if (const IniFile* ini = describing(files, kSystemSection + name))
     return readSystemConfig(*ini, name, target.family);
   std::vector<std::string_view> names;
@@ -282,9 +298,8 @@ Result<SystemConfig> findSystem(const Target& target, const std::string& name, c
     if (config.name == name) return config;
     names.push_back(config.name);
   }
-  return fail(Code::UnknownName, "{} has no system configuration '{}'", target.name, name)
-      .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config",
-                              fmt::join(names, ", ")));
+  return unknownName(target, "system configuration", name, kSystemSection, given,
+                     fmt::format("{}", fmt::join(names, ", ")));
 }
 
 /// Why the target cannot use a mode that is described.
@@ -298,7 +313,8 @@ Error refuseMode(const Target& target, const MemoryMode& mode, std::string_view 
           fmt::format("keep arena_mem_area and cache_mem_area on Axi0; modes for this target: {}", choices));
 }
 
-Result<MemoryMode> findMode(const Target& target, const std::string& name, const IniFiles& files) {
+Result<MemoryMode> findMode(const Target& target, const std::string& name, const IniFiles& files,
+                            const IniFile* given) {
   std::optional<MemoryMode> found;
   std::vector<std::string_view> names;
   for (const MemoryMode& mode : memoryModes()) {
@@ -309,10 +325,7 @@ Result<MemoryMode> findMode(const Target& target, const std::string& name, const
     CARINA_TRY(found, readMemoryMode(*ini, name));
   }
   const std::string choices = fmt::format("{}", fmt::join(names, ", "));
-  if (!found) {
-    return fail(Code::UnknownName, "{} has no memory mode '{}'", target.name, name)
-        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", choices));
-  }
+  if (!found) return unknownName(target, "memory mode", name, kModeSection, given, choices);
   if (!supportsMemoryMode(target, *found)) return refuseMode(target, *found, choices);
   return *found;
 }
@@ -395,8 +408,9 @@ Result<Machine> makeMachine(std::string_view targetName, std::string_view system
     CARINA_TRY(IniFile file, IniFile::parse(recorded, "the memory system that the program records"));
     files.push_back(std::move(file));
   }
-  CARINA_TRY(machine.system, findSystem(target, system, files));
-  CARINA_TRY(machine.memory, findMode(target, mode, files));
+  const IniFile* given = iniFile.empty() ? nullptr : &files.front();
+  CARINA_TRY(machine.system, findSystem(target, system, files, given));
+  CARINA_TRY(machine.memory, findMode(target, mode, files, given));
   if (auto status = checkMemories(machine); !status.ok())
     return std::move(status).error().inFile(files.empty() ? std::string() : files.front().path());
   if (!iniFile.empty()) CARINA_RETURN_IF_ERROR(checkUsed(files.front(), system, mode));

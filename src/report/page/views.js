@@ -120,6 +120,7 @@ function targets(parent) {
     { head: "arena", number: true, key: (row) => row.bytes.arena, text: (row) => bytes(row.bytes.arena) },
     { head: "cache", number: true, key: (row) => row.bytes.cache, text: (row) => bytes(row.bytes.cache) },
     { head: "constants", number: true, key: (row) => row.bytes.constants, text: (row) => bytes(row.bytes.constants) },
+    { head: "commands", number: true, key: (row) => row.bytes.commands, text: (row) => bytes(row.bytes.commands) },
   ], { column: 3, down: false });
 }
 
