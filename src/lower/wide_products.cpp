@@ -10,6 +10,7 @@
 #include "lower/rules.hpp"
 #include "lower/weights.hpp"
 #include "lower/wide.hpp"
+#include "tosa/ops.hpp"
 
 namespace carina::lower {
 namespace {
@@ -31,34 +32,83 @@ constexpr int kDigitBits = 8;
 /// Four products of two digits each, over that many elements, are a sum of 31 bits.
 constexpr int64_t kMostDepth = int64_t{1} << 13;
 
-/// x = sum of digits[i] * 2^(8 i): the last one from -128 to 127, the others from 0 to 255, which are codes
-/// with zero point -128.
-struct Digits {
-  std::vector<ir::Value*> digits;  // int8
-  std::vector<double> most;        // of each
-  double scale = 1;                // of the first one
-
-  size_t count() const { return digits.size(); }
-  int64_t zero(size_t i) const { return i + 1 < digits.size() ? -128 : 0; }
+struct Digit {
+  ir::Value* codes = nullptr;  // int8
+  int64_t zero = 0;
+  double most = 0;  // the largest magnitude
 };
 
-/// Two digits of what has 16 bits, four of others.
+/// x = scale * sum of digits[i] * 2^(8 i).
+struct Digits {
+  std::vector<Digit> digits;
+  double scale = 1;
+
+  size_t count() const { return digits.size(); }
+};
+
+/// Two digits of what has 16 bits, four of others: the last one from -128 to 127, the others from 0 to 255,
+/// which are codes with zero point -128.
 Digits digitsOf(Emitter& emit, const Wide& x) {
   const bool narrow = x.within.low >= integerMin(DType::Int16) && x.within.high <= integerMax(DType::Int16);
   const double largest = narrow ? 0x1p15 : 0x1p31;
-  Digits result{{}, {}, x.scale};
+  Digits result{{}, x.scale};
   ir::Value* rest = x.data.value;
   for (int i = narrow ? 1 : 3; i > 0; --i) {
     ir::Value* above = emit.binary(Binary::ArithmeticRightShift, rest, emit.number(kDigitBits, rest));
     ir::Value* shifted = emit.product(above, emit.number(1 << kDigitBits, rest), 0);
-    result.digits.push_back(narrowed(emit, emit.binary(Binary::Sub, rest, shifted), DType::Int8, -128));
-    result.most.push_back(255);
+    result.digits.push_back(
+        {narrowed(emit, emit.binary(Binary::Sub, rest, shifted), DType::Int8, -128), -128, 255});
     rest = above;
   }
-  result.digits.push_back(narrowed(emit, rest, DType::Int8, 0));
-  result.most.push_back(std::ceil(128 * std::min(1.0, static_cast<double>(x.within.magnitude()) / largest)) +
-                        1);
+  const double part = std::min(1.0, static_cast<double>(x.within.magnitude()) / largest);
+  result.digits.push_back({narrowed(emit, rest, DType::Int8, 0), 0, std::ceil(128 * part) + 1});
   return result;
+}
+
+/// The zero point of the int8 codes that a value of 16 bits has kInt8Step times, which is how a network's own
+/// codes are read between codes of 16 bits; nothing for others.
+constexpr int64_t kInt8Step = 128;
+std::optional<int64_t> zeroPointOfSteps(const ir::Value* value) {
+  while (value->producer()) {
+    const ir::Node* node = value->producer();
+    const auto rescale = ir::dynCast<tosa::Rescale>(node);
+    if (!rescale) {
+      if (!ir::isa<tosa::Transpose>(node) && !ir::isa<tosa::Reshape>(node) && !ir::isa<tosa::Tile>(node) &&
+          !ir::isa<tosa::Slice>(node))
+        return std::nullopt;
+      value = node->operand(0);
+      continue;
+    }
+    const auto known = [](const ir::Value* number) {
+      return number->isConstant() && number->numElements() == 1;
+    };
+    if (rescale.input()->dtype() != DType::Int8 || rescale.inputUnsigned() || rescale.outputUnsigned() ||
+        rescale.perChannel() || !known(rescale.multiplier()) || !known(rescale.shift()) ||
+        !known(rescale.inputZp()) || !known(rescale.outputZp()) ||
+        rescale.outputZp()->constant().integerAt(0) != 0)
+      return std::nullopt;
+    const int64_t multiplier = rescale.multiplier()->constant().integerAt(0),
+                  shift = rescale.shift()->constant().integerAt(0);
+    if (shift < 0 || shift > 40 || multiplier != kInt8Step << shift) return std::nullopt;
+    return rescale.inputZp()->constant().integerAt(0);
+  }
+  return std::nullopt;
+}
+
+/// Codes that eight bits tell are one digit.
+Result<Digits> digitsOf(Lowering& lowering, const QuantizedValue& real) {
+  Emitter& emit = lowering.emit();
+  if (real.data.dtype() == DType::Int16 && real.plain() && real.scales.size() == 1 && real.zeroPoint == 0) {
+    if (const auto zero = zeroPointOfSteps(real.data.value)) {
+      const Interval codes{integerMin(DType::Int8) - *zero, integerMax(DType::Int8) - *zero};
+      ir::Value* digit = emit.rescale(
+          real.data.value, DType::Int8, 0, *zero,
+          std::array{RescaleFactor{1 << 30, 30 + std::countr_zero(uint64_t{kInt8Step})}}, true, false);
+      return Digits{{{digit, *zero, static_cast<double>(codes.magnitude())}}, real.scale() * kInt8Step};
+    }
+  }
+  CARINA_TRY(const Wide wide, wideForm(lowering, real));
+  return digitsOf(emit, wide);
 }
 
 /// Products of digits with the same weight, added up.
@@ -74,9 +124,10 @@ std::vector<DigitSum> digitProducts(Emitter& emit, const Digits& a, const Digits
     for (size_t j = 0; j < b.count(); ++j) {
       if (i + j + 4 < sums.size()) continue;
       DigitSum& sum = sums[i + j];
-      ir::Value* product = emit.matmul(a.digits[i], b.digits[j], a.zero(i), b.zero(j));
+      const Digit &left = a.digits[i], &right = b.digits[j];
+      ir::Value* product = emit.matmul(left.codes, right.codes, left.zero, right.zero);
       sum.value = sum.value ? emit.binary(Binary::Add, sum.value, product) : product;
-      sum.most += a.most[i] * b.most[j] * static_cast<double>(depth);
+      sum.most += left.most * right.most * static_cast<double>(depth);
     }
   }
   return sums;
@@ -98,9 +149,8 @@ Status lowerWideMatmul(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Matrices matrices, matricesOf(lowering, reals[0].data, reals[1].data));
   reals[0].data = {matrices.left, Layout::rowMajor(matrices.left->shape())};
   reals[1].data = {matrices.right, Layout::rowMajor(matrices.right->shape())};
-  CARINA_TRY(const Wide left, wideForm(lowering, reals[0]));
-  CARINA_TRY(const Wide right, wideForm(lowering, reals[1]));
-  const Digits a = digitsOf(emit, left), b = digitsOf(emit, right);
+  CARINA_TRY(const Digits a, digitsOf(lowering, reals[0]));
+  CARINA_TRY(const Digits b, digitsOf(lowering, reals[1]));
   const std::vector<DigitSum> sums = digitProducts(emit, a, b, depth);
   double most = 0;
   for (size_t k = 0; k < sums.size(); ++k) most += std::ldexp(sums[k].most, kDigitBits * static_cast<int>(k));

@@ -13,6 +13,7 @@
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
+#include "tosa/ops.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -111,6 +112,20 @@ TEST(QuantizedFormsOnTheCpu, AnOperatorThatIsKeptThereComputesInFloatInside) {
     EXPECT_FALSE(q && q.dtype() == DType::Int16 && !ir::producerAs<aten::DequantizePerTensor>(q.input()))
         << node->where();
   }
+}
+
+TEST(QuantizedFormsInside, Int8CodesAreOneDigitOfWideProducts) {
+  Options options;
+  options.model = test::dataDir() / "qdq" / "sdpa.pt2";
+  options.target = "ethos-u85-256";
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  ASSERT_EQ(built->partitioned.delegates.size(), 1u);
+  int products = 0;
+  for (const ir::Node* node : built->partitioned.delegates[0].tosa.nodes())
+    products += ir::isa<tosa::Matmul>(node) ? 1 : 0;
+  // Queries with keys, and four digits of the probabilities with the values.
+  EXPECT_EQ(products, 1 + 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, QuantizedForms, testing::ValuesIn(forms()),
