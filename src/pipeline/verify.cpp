@@ -14,6 +14,8 @@
 #include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "device/run.hpp"
+#include "npu/isa/stream.hpp"
+#include "npu/model/work.hpp"
 #include "pipeline/ethosn_profile.hpp"
 #include "pipeline/ethosn_verify.hpp"
 #include "pipeline/integer_io.hpp"
@@ -153,6 +155,23 @@ ir::StateHolder continued(const ir::StateHolder& holder, const ir::State& state,
   return ir::StateHolder(std::move(now));
 }
 
+/// What one run of the NPU parts takes: a program may be many times as large as the network that it comes
+/// from.
+Result<double> npuWorkOf(const Build& build) {
+  double work = 0;
+  for (const compiler::CompiledProgram& part : build.compiled) {
+    CARINA_TRY(const std::vector<npu::PlacedOperation> operations,
+               npu::decodeStream(part.commands, *part.machine.target));
+    for (const npu::PlacedOperation& placed : operations) {
+      if (const auto* kernel = std::get_if<npu::KernelOperation>(&placed.operation))
+        work += static_cast<double>(npu::model::workOf(*kernel));
+      if (const auto* dma = std::get_if<npu::DmaOperation>(&placed.operation))
+        work += static_cast<double>(npu::model::workOf(*dma));
+    }
+  }
+  return work;
+}
+
 class Verifier {
  public:
   explicit Verifier(const Build& build) : build_(build), ethosN_(build), budget_(budgetOf(build.options)) {}
@@ -186,6 +205,7 @@ class Verifier {
   }
 
   Status add(const quantize::Sample& sample) {
+    CARINA_RETURN_IF_ERROR(budget_.require(npuWork_, "the NPU parts on the model"));
     Values values;
     std::vector<Tensor> reference, simulated;
     if (float_) {
@@ -261,6 +281,7 @@ class Verifier {
 
   Status prepare(device::Runner runner) {
     runner_.emplace(std::move(runner));
+    CARINA_TRY(npuWork_, npuWorkOf(build_));
     if (build_.source) {
       CARINA_TRY(auto executor, aten::Executor::create(*build_.source));
       float_.emplace(std::move(executor));
@@ -462,7 +483,8 @@ class Verifier {
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
-  WorkBudget budget_;  // of all samples
+  WorkBudget budget_;   // of all samples
+  double npuWork_ = 0;  // of each
   int64_t ethosNCycles_ = 0;
   Verification result_;
   /// One quantize node of the simulation: what it gave, turn by turn of the loop that it is in.
