@@ -205,6 +205,15 @@ ir::Value* Emitter::lessHalf(ir::Value* bytes) {
       .output();
 }
 
+ir::Value* Emitter::plusHalf(ir::Value* codes) {
+  ir::Builder b = builder();
+  return tosa::Rescale::create(b, codes, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
+                               scalar(DType::Int8, 0), scalar(DType::Int8, -128), true,
+                               tosa::RoundingMode::SINGLE_ROUND, false, false, true,
+                               {{DType::Int8, codes->shape()}})
+      .output();
+}
+
 ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                            int64_t weightZero, const Window& window) {
   ir::Builder b = builder();

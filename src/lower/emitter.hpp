@@ -57,6 +57,8 @@ class Emitter {
 
   /// uint8 numbers, as TOSA's int8 tensors hold their bytes, less 128 as int8.
   ir::Value* lessHalf(ir::Value* bytes);
+  /// int8 numbers and 128, as bytes of uint8 numbers.
+  ir::Value* plusHalf(ir::Value* codes);
 
   struct Window {
     std::vector<int64_t> stride, dilation;

@@ -23,6 +23,10 @@ struct Lowered {
 /// change.
 Result<Lowered> lowerToTosa(const ir::Graph& network);
 
+/// The same where tensors may be uint8, too: inside they are int8, by codes 128 less. Inputs and outputs keep
+/// their bytes, as TOSA has them: int8 tensors that a RESCALE takes (makes) as unsigned.
+Result<Lowered> lowerBytesToTosa(const ir::Graph& network);
+
 /// The place that errors name for a node: "operator 3 (CONV_2D) 'features'".
 std::string placeOf(const ir::Node& node);
 

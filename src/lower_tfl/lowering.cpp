@@ -91,8 +91,48 @@ bool Lowered::floatEdges() const {
   return any(floatInputs) || any(floatOutputs);
 }
 
+namespace {
+
+bool isUnsigned(const ir::Value& value) {
+  return value.dtype() == DType::UInt8 && value.quantization.has_value();
+}
+
+/// The same numbers by codes 128 less.
+void makeSigned(ir::Value& value) {
+  constexpr int64_t kHalf = 128;
+  if (!isUnsigned(value)) return;
+  for (int64_t& zero : value.quantization->zeroPoints) zero -= kHalf;
+  if (!value.isConstant()) {
+    value.type.dtype = DType::Int8;
+    return;
+  }
+  Tensor codes = Tensor::uninitialized(DType::Int8, value.shape());
+  for (int64_t i = 0; i < codes.numElements(); ++i)
+    codes.setIntegerAt(i, value.constant().integerAt(i) - kHalf);
+  value.setConstant(std::move(codes));
+}
+
+}  // namespace
+
 Result<Lowered> lowerToTosa(const ir::Graph& network) {
   return Lowering(network).run();
+}
+
+Result<Lowered> lowerBytesToTosa(const ir::Graph& network) {
+  bool any = false;
+  const auto note = [&any](const ir::Value* value) { any |= isUnsigned(*value); };
+  for (const ir::Value* input : network.inputs()) note(input);
+  for (const ir::Node* node : network.nodes()) {
+    for (const ir::Value* result : node->results()) note(result);
+  }
+  if (!any) return lowerToTosa(network);
+  ir::Graph codes = network.clone();
+  for (ir::Value* input : codes.inputs()) makeSigned(*input);
+  for (const auto& constant : codes.constants()) makeSigned(*constant);
+  for (ir::Node* node : codes.nodes()) {
+    for (ir::Value* result : node->results()) makeSigned(*result);
+  }
+  return Lowering(codes, network).run();
 }
 
 Result<Lowered> Lowering::run() {
@@ -171,6 +211,13 @@ Status Lowering::addInput(const ir::Value* input) {
   ir::Value* value = target_.addInput({dtype, input->shape()}, input->name);
   value->quantization = codes->quantization;
   values_[input] = value;
+  if (unsigned_ != nullptr && !floatInputs_.back()) {
+    const ir::Value* asIs = unsigned_->inputs()[floatInputs_.size() - 1];
+    if (isUnsigned(*asIs)) {
+      value->quantization = asIs->quantization;
+      values_[input] = emitter_.lessHalf(value);
+    }
+  }
   if (floatInputs_.back()) {
     for (const ir::Use& use : input->uses()) values_[use.node->result()] = value;
   }
@@ -192,8 +239,11 @@ Status Lowering::addOutputs() {
     if (value->isInput() || value->isConstant() || taken) {
       value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
     }
+    const ir::Value* asIs = unsigned_ != nullptr ? unsigned_->outputs()[outputs.size()] : output;
+    const bool isBytes = isUnsigned(*asIs) && !floatOutputs_.back();
+    if (isBytes) value = emitter_.plusHalf(value);
     value->name = output->name;
-    value->quantization = codes->quantization;
+    value->quantization = isBytes ? asIs->quantization : codes->quantization;
     outputs.push_back(value);
   }
   target_.setOutputs(std::move(outputs));

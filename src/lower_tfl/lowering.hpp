@@ -37,10 +37,14 @@ struct CodeRange {
 class Lowering {
  public:
   explicit Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
+  /// Of a network of uint8 whose `codes` are 128 less, and int8.
+  Lowering(const ir::Graph& codes, const ir::Graph& network) : Lowering(codes) { unsigned_ = &network; }
   Result<Lowered> run();
 
   // For the rules
   Emitter& emit() { return emitter_; }
+  /// Whether the file's codes were uint8: then weights may have a zero point.
+  bool fromUnsigned() const { return unsigned_ != nullptr; }
   ir::Builder builder() { return ir::Builder(target_, nullptr, location_); }
 
   /// The value as it stands in the TOSA graph; constants are entered when they are first asked for.
@@ -90,6 +94,7 @@ class Lowering {
   Status lowerNode(const ir::Node& node);
 
   const ir::Graph& source_;
+  const ir::Graph* unsigned_ = nullptr;  // the network as the file has it, where that is in uint8
   ir::Graph target_;
   Emitter emitter_;
   ir::LocationRef location_;

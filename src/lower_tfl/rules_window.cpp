@@ -15,6 +15,7 @@ struct Filter {
   Tensor codes;
   Tensor bias;
   std::vector<Multiplier> factors;
+  int64_t zero = 0;
 };
 
 /// `channels` output channels along `axis`. The file's bias counts in input scale * filter scale.
@@ -38,11 +39,12 @@ Result<Filter> filterOf(const Lowering& lowering, const ir::Value* filter, const
                 "its filter '{}' has scales along dimension {}, not along its output channels", filter->name,
                 quantization.axis);
   }
+  const int64_t zero = lowering.fromUnsigned() ? quantization.zeroPoints[0] : 0;
   if (std::any_of(quantization.zeroPoints.begin(), quantization.zeroPoints.end(),
-                  [](int64_t zero) { return zero != 0; }))
+                  [zero](int64_t other) { return other != zero; }))
     return fail(Code::UnusableQuantization, "its filter '{}' has zero points other than 0", filter->name)
         .withRemedy("int8 weights are symmetric: convert the network again");
-  Filter result{filter->constant(), {}, {}};
+  Filter result{filter->constant(), {}, {}, zero};
   for (double scale : quantization.scales) {
     double factor = from.scale * scale / to.scale;
     // Without a scale per channel, FULLY_CONNECTED rounds the product of scales to float32.
@@ -148,7 +150,7 @@ Status lowerConv(Lowering& lowering, const ir::Node& node) {
     ir::Value* part = groups == 1 ? input : emit.sliceAxis(input, 3, g * depth, depth);
     ir::Value* weight = emit.constant(groups == 1 ? filter.codes : rows(filter.codes, g * each, each));
     ir::Value* bias = emit.constant(groups == 1 ? filter.bias : rows(filter.bias, g * each, each));
-    ir::Value* sums = emit.conv2d(part, weight, bias, from.zero, 0, window);
+    ir::Value* sums = emit.conv2d(part, weight, bias, from.zero, filter.zero, window);
     std::span<const Multiplier> factors = filter.factors;
     if (factors.size() > 1)
       factors = factors.subspan(static_cast<size_t>(g * each), static_cast<size_t>(each));
@@ -171,7 +173,8 @@ Status lowerDepthwiseConv(Lowering& lowering, const ir::Node& node) {
   const Emitter::Window window = convolutionWindow(lowering, op, input);
   const int64_t depth = op.input()->dim(3);
   ir::Value* weight = emit.constant(filter.codes.reshaped({shape[1], shape[2], depth, shape[3] / depth}));
-  ir::Value* sums = emit.depthwiseConv2d(input, weight, emit.constant(filter.bias), from.zero, 0, window);
+  ir::Value* sums =
+      emit.depthwiseConv2d(input, weight, emit.constant(filter.bias), from.zero, filter.zero, window);
   CARINA_TRY(ir::Value * codes,
              finished(lowering, sums, op.output(), filter.factors, op.fusedActivationFunction()));
   lowering.define(op.output(), codes);
@@ -198,7 +201,7 @@ Status lowerTransposeConv(Lowering& lowering, const ir::Node& node) {
                   input[i + 1]);
   }
   ir::Value* sums = emit.transposeConv2d(lowering.get(op.input()), emit.constant(filter.codes),
-                                         emit.constant(filter.bias), from.zero, 0, window);
+                                         emit.constant(filter.bias), from.zero, filter.zero, window);
   CARINA_TRY(ir::Value * codes,
              finished(lowering, sums, op.output(), filter.factors, op.fusedActivationFunction()));
   lowering.define(op.output(), codes);
@@ -226,8 +229,9 @@ Status lowerFullyConnected(Lowering& lowering, const ir::Node& node) {
     CARINA_TRY(const Filter filter,
                filterOf(lowering, op.filter(), op.bias(), op.input(), op.output(), channels, 0, true));
     ir::Value* weight = emit.constant(filter.codes.reshaped({channels, 1, 1, depth}));
-    ir::Value* sums = emit.conv2d(emit.reshape(input, {1, count, 1, depth}), weight,
-                                  emit.constant(filter.bias), from.zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+    ir::Value* sums =
+        emit.conv2d(emit.reshape(input, {1, count, 1, depth}), weight, emit.constant(filter.bias), from.zero,
+                    filter.zero, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
     CARINA_TRY(codes, finished(lowering, sums, op.output(), filter.factors, op.fusedActivationFunction()));
   } else {
     if (op.bias()) {
@@ -289,9 +293,11 @@ Status lowerPool(Lowering& lowering, const ir::Node& node) {
   const ir::Ints kernel{op.filterHeight(), op.filterWidth()};
   const Emitter::Window window = windowOf(emit, input, axis(1, kernel[0], op.strideH()),
                                           axis(2, kernel[1], op.strideW()), {op.strideH(), op.strideW()}, {});
-  // Averages are those of the codes: input and result have the same quantization, as converters see to.
+  // Averages are those of the codes: input and result have the same quantization, as converters see to. Those
+  // of uint8 round halves up.
+  const int64_t least = lowering.fromUnsigned() ? integerMin(DType::Int8) : 0;
   ir::Value* pooled = std::is_same_v<Op, tfl::MaxPool2d> ? emit.maxPool2d(input, kernel, window)
-                                                         : emit.averagePool2d(input, kernel, window, 0);
+                                                         : emit.averagePool2d(input, kernel, window, least);
   lowering.define(op.output(), lowering.clamped(pooled, range));
   return {};
 }

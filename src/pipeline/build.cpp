@@ -172,6 +172,16 @@ Result<std::string> tfliteModel(const Build& build) {
   return tflite::writeNpuModel(model);
 }
 
+/// Bytes at the ends of a part of a TOSA graph, which has them as int8, are uint8 in the program.
+void nameBytes(const ethosn::Network& network, const ir::Node& call) {
+  const auto name = [&network](int32_t tensor, ir::Value* value) {
+    if (network.tensors[static_cast<size_t>(tensor)].type == ethosn::DataType::U8)
+      value->type.dtype = DType::UInt8;
+  };
+  for (size_t i = 0; i < network.inputs.size(); ++i) name(network.inputs[i], call.operands()[i]);
+  for (size_t i = 0; i < network.outputs.size(); ++i) name(network.outputs[i], call.result(i));
+}
+
 /// Parts of a TOSA graph are compiled here; those of other networks were when they were found.
 Status compileEthosN(Build& build) {
   Stopwatch watch(build.times, "compile");
@@ -180,6 +190,7 @@ Status compileEthosN(Build& build) {
     if (build.ethosNParts.size() == build.partitioned.delegates.size()) continue;
     auto part = compileEthosNPart(delegate.tosa, *build.ethosN);
     if (!part) return std::move(part).error().inFile(build.options.model.string());
+    nameBytes(part->operations, *delegate.call);
     build.ethosNParts.push_back(std::move(*part));
   }
   return {};

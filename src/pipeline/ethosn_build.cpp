@@ -114,11 +114,22 @@ Values reordered(const Values& values, const std::vector<size_t>& order) {
   return out;
 }
 
+/// TOSA has bytes as int8.
+void nameBytes(const ethosn::Network& network, const std::vector<int32_t>& tensors,
+               std::vector<EthosNPort>& ports) {
+  for (size_t i = 0; i < ports.size(); ++i) {
+    if (network.tensors[static_cast<size_t>(tensors[i])].type == ethosn::DataType::U8)
+      ports[i].type.dtype = DType::UInt8;
+  }
+}
+
 Status compileGraph(EthosNBuild& build) {
   Stopwatch watch(build.times, "compile");
   CARINA_TRY(ethosn::Network network, ethosn::networkOfTosa(build.tosa));
   network.inputs = reordered(network.inputs, build.graphInputs);
   network.outputs = reordered(network.outputs, build.graphOutputs);
+  nameBytes(network, network.inputs, build.inputs);
+  nameBytes(network, network.outputs, build.outputs);
   CARINA_TRY(build.network, ethosn::compileNetwork(network, build.target));
   return {};
 }

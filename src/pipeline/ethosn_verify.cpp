@@ -111,9 +111,14 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
   WorkBudget budget = budgetOf(build_.options);
   CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget));
   for (size_t i = 0; i < tosa.inputs().size(); ++i) expected[tosa.inputs()[i]] = bytesOf(run.inputs[i]);
+  const auto codeOf = [&network](int32_t tensor, int64_t value) -> int64_t {
+    const bool isSigned = network.tensors[static_cast<size_t>(tensor)].type == ethosn::DataType::S8;
+    return isSigned ? static_cast<int8_t>(value) : static_cast<uint8_t>(value);
+  };
   for (size_t i = 0; i < outputs.size(); ++i) {
     for (int64_t k = 0; k < outputs[i].numElements(); ++k) {
-      const int64_t distance = std::abs(outputs[i].integerAt(k) - run.outputs[i].integerAt(k));
+      const int64_t distance = std::abs(codeOf(network.outputs[i], outputs[i].integerAt(k)) -
+                                        codeOf(network.outputs[i], run.outputs[i].integerAt(k)));
       ++result.offTosa.elements;
       result.offTosa.different += distance != 0;
       result.offTosa.worst = std::max(result.offTosa.worst, distance);
@@ -138,13 +143,12 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
         continue;
       }
       LayerResult& layer = result.layers[part.layers[i]];
-      const bool isSigned = network.tensors[tensor].type == ethosn::DataType::S8;
       const int64_t tolerance = toleranceOf(
           network, operation, [&part](int32_t of) { return part.values.find(of) != part.values.end(); });
-      const auto code = [isSigned](uint8_t byte) { return isSigned ? static_cast<int8_t>(byte) : int{byte}; };
       layer.elements += static_cast<int64_t>(ran.outputs[o].size());
       for (size_t k = 0; k < ran.outputs[o].size(); ++k) {
-        const int want = code(tensors[tensor][k]), got = code(ran.outputs[o][k]);
+        const int64_t want = codeOf(operation.outputs[o], tensors[tensor][k]),
+                      got = codeOf(operation.outputs[o], ran.outputs[o][k]);
         if (std::abs(want - got) <= tolerance) continue;
         if (layer.mismatches++ != 0) continue;
         layer.firstMismatch = static_cast<int64_t>(k);

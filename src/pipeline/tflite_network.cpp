@@ -74,12 +74,18 @@ void takeParts(Front& front) {
   front.floatOutputs.clear();
 }
 
+/// An Ethos-N takes uint8 as it takes int8.
+Result<lower_tfl::Lowered> lowerWhole(const ir::Graph& network, const Options& options) {
+  return ethosn::isEthosNName(options.target) ? lower_tfl::lowerBytesToTosa(network)
+                                              : lower_tfl::lowerToTosa(network);
+}
+
 /// Why a network is no whole: errors name operators and what would help.
 Error wholeError(const TfliteSource& source, const Options& options) {
   const std::string file = options.model.string();
   auto graph = tflite::buildGraph(source.model, source.file);
   if (!graph) return std::move(graph).error().inFile(file);
-  auto lowered = lower_tfl::lowerToTosa(*graph);
+  auto lowered = lowerWhole(*graph, options);
   if (!lowered) return std::move(lowered).error().inFile(file);
   std::vector<Diagnostic> problems;
   for (const auto& [location, why] : source.network.others) {
@@ -141,7 +147,7 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   front.nodes = nodesOf(*front.tflite);
   Stopwatch watch(times, "lower");
   bool floatEdges = false;
-  auto lowered = network.others.empty() ? std::optional(lower_tfl::lowerToTosa(network.graph)) : std::nullopt;
+  auto lowered = network.others.empty() ? std::optional(lowerWhole(network.graph, options)) : std::nullopt;
   if (lowered && lowered->ok()) {
     lower_tfl::Lowered& whole = **lowered;
     floatEdges = whole.floatEdges();
