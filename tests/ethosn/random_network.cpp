@@ -52,10 +52,11 @@ int32_t singleOperation(NetworkBuilder& b, int& tolerance) {
       }
       return b.concatenation(parts, axis);
     }
+    // No wider than a block of the MCE: deep ones that are wider may find no room.
     default: {
       const uint32_t size = 1 + 2 * below(4), outputs = 1 + below(100);
       const uint32_t pad = below(2) * (size / 2);
-      return b.convolution(b.input(size + below(30), size + below(30), 1 + below(600)), size, size, outputs,
+      return b.convolution(b.input(size + below(25), size + below(25), 1 + below(600)), size, size, outputs,
                            1 + below(2), {pad, pad, pad, pad});
     }
   }
