@@ -70,7 +70,8 @@ struct Together {
   /// Shorter than the least time of a transfer.
   static bool isOneShortLoad(const Plan& plan) {
     const auto bytes = static_cast<uint64_t>(plan.encoded->stripeBytes);
-    return plan.channelStripes == 1 && bytes / kDmaBytesPerCycle + kStripeOverhead < kLeastOfStripe;
+    return plan.channelStripes == 1 && plan.iterations == 1 &&
+           bytes / kDmaBytesPerCycle + kStripeOverhead < kLeastOfStripe;
   }
 };
 
