@@ -45,13 +45,13 @@ std::vector<Group> groupsOf(const CompiledProgram& program) {
     if (!kernel) continue;
     npu::KernelOperation op = *kernel;
     if (groups.empty() || !follows(op)) groups.emplace_back();
-    op = withoutPlaces(std::move(op));
+    op = withoutPlaces(op);
     if (op.weights) {  // how they are coded and where they lie is not of the operation
       op.weights->weightRegion = op.weights->scaleRegion = 0;
       op.weights->weights = {};
       op.weights->scales = {};
     }
-    groups.back().operations.push_back(std::move(op));
+    groups.back().operations.push_back(op);
     groups.back().contexts.push_back(kindest(program.machine));
   }
   return groups;

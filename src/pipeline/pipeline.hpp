@@ -81,8 +81,8 @@ struct Options {
   /// Keep the float graph and the simulation in the build: verify() needs them.
   bool keepSources = true;
   compiler::Optimize optimize = compiler::Optimize::Performance;
-  int effort = 2;  // compiler::Options::effort
   Delivery delivery = Delivery::Compiled;
+  int effort = 2;               // compiler::Options::effort
   quantize::Progress progress;  // calibration samples
   DumpListener dump;
 };
