@@ -17,210 +17,17 @@ A case draws its random numbers in a fixed order: another order makes other netw
 """
 import argparse
 import tempfile
-import zlib
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from tflite_draw import NO_TENSOR, TANH, Draw
 from tflite_file import NUMPY_TYPES, Network, Quantization, Writer
+from tflite_windows import convolution, fully_connected, padded_convolution, pool, resize, transposed_convolution
 
-SAME_PADDING = 0
-VALID_PADDING = 1
-NO_ACTIVATION, RELU, RELU_N1_TO_1, RELU6, TANH = range(5)
-NO_TENSOR = -1
 INPUT_SEED = 7
-
-
-class Draw:
-    """The random numbers of one network."""
-
-    def __init__(self, case, seed):
-        self.rng = np.random.default_rng(zlib.crc32(f"{case}{seed}".encode()))
-
-    def number(self, low, high):
-        """An integer from low to high - 1."""
-        return int(self.rng.integers(low, high))
-
-    def numbers(self, low, high, shape):
-        return self.rng.integers(low, high, shape)
-
-    def real(self, low, high):
-        return float(self.rng.uniform(low, high))
-
-    def flag(self):
-        return bool(self.rng.integers(0, 2))
-
-    def one_of(self, values):
-        return self.rng.choice(values).item()
-
-    def scale(self, low=0.002, high=0.2):
-        return float(np.float32(np.exp(self.rng.uniform(np.log(low), np.log(high)))))
-
-    def zero_point(self, type_):
-        return self.number(-128, 128) if type_ == "i8" else 0
-
-    def quantization(self, type_):
-        scale = self.scale()
-        return Quantization(scale, self.zero_point(type_))
-
-    def weight_scales(self, count):
-        return np.array([self.scale(0.001, 0.02) for _ in range(count)], np.float32)
-
-    def activation(self):
-        return self.one_of([NO_ACTIVATION, NO_ACTIVATION, RELU, RELU_N1_TO_1, RELU6])
-
-    def type(self):
-        return self.one_of(["i8", "i8", "i16"])
-
-
-def convolved_size(size, kernel, stride, padding, dilation=1):
-    if padding == SAME_PADDING:
-        return -(-size // stride)
-    return (size - ((kernel - 1) * dilation + 1)) // stride + 1
-
-
-def bias(net, draw, type_, count, scale):
-    values = draw.numbers(-2000, 2000, count)
-    return net.constant("i32" if type_ == "i8" else "i64", values, Quantization(scale))
-
-
-def bias_or_none(net, draw, type_, count, scale):
-    return bias(net, draw, type_, count, scale) if draw.number(0, 4) else NO_TENSOR
-
-
-def add_convolution(net, inputs, output, depth_multiplier=None, **fields):
-    """Depthwise if it has a depth_multiplier."""
-    if depth_multiplier is None:
-        net.operator("CONV_2D", inputs, [output], "Conv2D", **fields)
-    else:
-        fields["depth_multiplier"] = depth_multiplier
-        net.operator("DEPTHWISE_CONV_2D", inputs, [output], "DepthwiseConv2D", **fields)
-
-
-def convolution(net, draw, type_, depthwise=False, groups=1):
-    height = draw.number(3, 12)
-    width = draw.number(3, 12)
-    channels = draw.number(1, 9) * groups
-    filters = draw.number(1, 20) * groups
-    kernel_h = draw.number(1, 4)
-    kernel_w = draw.number(1, 4)
-    dilation = draw.one_of([1, 1, 2])
-    stride_h = draw.number(1, 4) if dilation == 1 else 1
-    stride_w = draw.number(1, 4) if dilation == 1 else 1
-    padding = draw.number(0, 2)
-    if dilation > 1 and padding == VALID_PADDING:
-        height += 4
-        width += 4
-    scale = draw.scale()
-    multiplier = draw.number(1, 3)
-    if depthwise:
-        filters = channels * multiplier
-    scales = draw.weight_scales(filters if draw.flag() else 1)
-    x = net.input(type_, [1, height, width, channels], Quantization(scale, draw.zero_point(type_)))
-    depth = 1 if depthwise else channels // groups
-    shape = (1, kernel_h, kernel_w, filters) if depthwise else (filters, kernel_h, kernel_w, depth)
-    weights = net.constant("i8", draw.numbers(-127, 128, shape), Quantization(scales, 0, 3 if depthwise else 0))
-    biases = bias_or_none(net, draw, type_, filters, scales * np.float32(scale))
-    spread = scale * float(scales.mean()) * np.sqrt(kernel_h * kernel_w * depth) * 70 * 70 / 60
-    if type_ == "i16":
-        spread *= 256 / 200
-    result_scale = spread * draw.real(0.5, 2)
-    result_shape = [
-        1,
-        convolved_size(height, kernel_h, stride_h, padding, dilation),
-        convolved_size(width, kernel_w, stride_w, padding, dilation),
-        filters,
-    ]
-    y = net.output(type_, result_shape, Quantization(result_scale, draw.zero_point(type_)))
-    add_convolution(
-        net,
-        [x, weights, biases],
-        y,
-        multiplier if depthwise else None,
-        padding=padding,
-        stride_w=stride_w,
-        stride_h=stride_h,
-        dilation_w_factor=dilation,
-        dilation_h_factor=dilation,
-        fused_activation_function=draw.activation(),
-    )
-
-
-def padded_convolution(net, draw):
-    """A convolution, depthwise or not, of what PAD made larger."""
-    quantization = draw.quantization("i8")
-    height = draw.number(5, 12)
-    width = draw.number(5, 12)
-    channels = draw.number(1, 6)
-    top = draw.number(0, 3)
-    bottom = draw.number(0, 3)
-    left = draw.number(0, 3)
-    right = draw.number(0, 3)
-    kernel = 3
-    stride = draw.number(1, 3)
-    depthwise = draw.flag()
-    filters = channels if depthwise else 7
-    x = net.input("i8", [1, height, width, channels], quantization)
-    height += top + bottom
-    width += left + right
-    padded = net.tensor("i8", [1, height, width, channels], quantization)
-    amounts = net.constant("i32", [[0, 0], [top, bottom], [left, right], [0, 0]])
-    net.operator("PAD", [x, amounts], [padded])
-    shape = (1, kernel, kernel, filters) if depthwise else (filters, kernel, kernel, channels)
-    weights = net.constant("i8", draw.numbers(-127, 128, shape), Quantization(0.01))
-    bias_scale = np.float32(0.01) * np.float32(quantization.scale)
-    biases = net.constant("i32", draw.numbers(-500, 500, filters), Quantization(bias_scale))
-    result_height = convolved_size(height, kernel, stride, VALID_PADDING)
-    result_width = convolved_size(width, kernel, stride, VALID_PADDING)
-    result_quantization = Quantization(quantization.scale * 5, draw.zero_point("i8"))
-    y = net.output("i8", [1, result_height, result_width, filters], result_quantization)
-    fields = {"padding": VALID_PADDING, "stride_w": stride, "stride_h": stride}
-    add_convolution(net, [padded, weights, biases], y, 1 if depthwise else None, **fields)
-
-
-def fully_connected(net, draw):
-    type_ = draw.type()
-    batch = draw.number(1, 4)
-    channels = draw.number(1, 70)
-    filters = draw.number(1, 40)
-    scale = draw.scale()
-    scales = draw.weight_scales(filters if draw.flag() else 1)
-    x = net.input(type_, [batch, channels], Quantization(scale, draw.zero_point(type_)))
-    weights = net.constant("i8", draw.numbers(-127, 128, (filters, channels)), Quantization(scales))
-    biases = bias_or_none(net, draw, type_, filters, scales * np.float32(scale))
-    result_scale = scale * float(scales.mean()) * np.sqrt(channels) * 80
-    y = net.output(type_, [batch, filters], Quantization(result_scale, draw.zero_point(type_)))
-    activation = draw.activation()
-    net.operator("FULLY_CONNECTED", [x, weights, biases], [y], "FullyConnected", fused_activation_function=activation)
-
-
-def transposed_convolution(net, draw):
-    type_ = draw.type()
-    height = draw.number(1, 6)
-    width = draw.number(1, 6)
-    channels = draw.number(1, 6)
-    filters = draw.number(1, 9)
-    kernel_h = draw.number(1, 5)
-    kernel_w = draw.number(1, 5)
-    stride = draw.number(1, 4)
-    padding = draw.number(0, 2)
-    scale = draw.scale()
-    scales = draw.weight_scales(filters)
-    if padding == SAME_PADDING:
-        shape = [1, height * stride, width * stride, filters]
-    else:
-        shape = [1, (height - 1) * stride + kernel_h, (width - 1) * stride + kernel_w, filters]
-    x = net.input(type_, [1, height, width, channels], Quantization(scale, draw.zero_point(type_)))
-    values = draw.numbers(-127, 128, (filters, kernel_h, kernel_w, channels))
-    weights = net.constant("i8", values, Quantization(scales))
-    result_shape = net.constant("i32", shape)
-    biases = bias(net, draw, type_, filters, scales * np.float32(scale))
-    result_scale = scale * float(scales.mean()) * np.sqrt(channels * kernel_h * kernel_w) * 80
-    y = net.output(type_, shape, Quantization(result_scale, draw.zero_point(type_)))
-    fields = {"padding": padding, "stride_w": stride, "stride_h": stride}
-    net.operator("TRANSPOSE_CONV", [result_shape, weights, x, biases], [y], "TransposeConv", **fields)
 
 
 def broadcast_shapes(draw):
@@ -237,7 +44,7 @@ def broadcast_shapes(draw):
 def scale_of_result(operator, type_, left, right):
     """A scale with which few results saturate."""
     if operator == "MUL":
-        return left * right * (60 if type_ == "i8" else 16000)
+        return left * right * (16000 if type_ == "i16" else 60)
     if operator == "SQUARED_DIFFERENCE":
         return max(left, right) ** 2 * (200 if type_ == "i8" else 40000)
     return max(left, right) * 1.5
@@ -304,34 +111,6 @@ def select(net, draw):
     net.operator("SELECT_V2", [condition, x, y], [z])
 
 
-def pool(net, draw, operator, type_):
-    height = draw.number(2, 14)
-    width = draw.number(2, 14)
-    channels = draw.number(1, 18)
-    kernel_h = draw.number(1, min(height, 5) + 1)
-    kernel_w = draw.number(1, min(width, 5) + 1)
-    stride_h = draw.number(1, 4)
-    stride_w = draw.number(1, 4)
-    padding = draw.number(0, 2)
-    quantization = draw.quantization(type_)
-    result_height = convolved_size(height, kernel_h, stride_h, padding)
-    result_width = convolved_size(width, kernel_w, stride_w, padding)
-    x = net.input(type_, [1, height, width, channels], quantization)
-    y = net.output(type_, [1, result_height, result_width, channels], quantization)
-    net.operator(
-        operator,
-        [x],
-        [y],
-        "Pool2D",
-        padding=padding,
-        stride_w=stride_w,
-        stride_h=stride_h,
-        filter_width=kernel_w,
-        filter_height=kernel_h,
-        fused_activation_function=draw.activation(),
-    )
-
-
 def unary(net, draw, operator, type_, source=None, result=None, options="", **fields):
     """source, result: quantizations, drawn where they are not given."""
     shape = [1, draw.number(1, 6), draw.number(1, 6), draw.number(1, 60)]
@@ -340,9 +119,10 @@ def unary(net, draw, operator, type_, source=None, result=None, options="", **fi
     net.operator(operator, [x], [y], options, **fields)
 
 
-def softmax_i8(net, draw):
+def softmax(net, draw, type_="i8"):
     beta = draw.one_of([1.0, 1.0, 0.5, 2.0])
-    unary(net, draw, "SOFTMAX", "i8", result=Quantization(1 / 256, -128), options="Softmax", beta=beta)
+    result = Quantization(1 / 256, 0 if type_ == "u8" else -128)
+    unary(net, draw, "SOFTMAX", type_, result=result, options="Softmax", beta=beta)
 
 
 def softmax_i16(net, draw):
@@ -355,16 +135,16 @@ def curve_i16(net, draw, operator, scales):
     unary(net, draw, operator, "i16", Quantization(draw.one_of(scales)), Quantization(1 / 32768))
 
 
-def hard_swish(net, draw):
+def hard_swish(net, draw, type_="i8"):
     scale = draw.scale(0.01, 0.1)
-    source = Quantization(scale, draw.zero_point("i8"))
+    source = Quantization(scale, draw.zero_point(type_))
     result_scale = scale * draw.real(0.5, 1.0)
-    unary(net, draw, "HARD_SWISH", "i8", source, Quantization(result_scale, draw.zero_point("i8")))
+    unary(net, draw, "HARD_SWISH", type_, source, Quantization(result_scale, draw.zero_point(type_)))
 
 
-def leaky_relu_i8(net, draw):
+def leaky_relu(net, draw, type_="i8"):
     alpha = draw.real(0, 1)
-    unary(net, draw, "LEAKY_RELU", "i8", options="LeakyRelu", alpha=alpha)
+    unary(net, draw, "LEAKY_RELU", type_, options="LeakyRelu", alpha=alpha)
 
 
 def leaky_relu_i16(net, draw):
@@ -390,6 +170,16 @@ def relu6(net, draw):
 
 def rsqrt(net, draw):
     unary(net, draw, "RSQRT", "i8", Quantization(draw.scale(), -128))
+
+
+def requantize(net, draw, source_type, result_type):
+    """Codes of one byte with or without a sign, half of the time the same numbers."""
+    source = draw.quantization(source_type)
+    result = draw.quantization(result_type)
+    if draw.flag():
+        result = Quantization(source.scale, source.zero_point + (128 if result_type == "u8" else -128))
+    x = net.input(source_type, [1, 3, 4, 7], source)
+    net.operator("QUANTIZE", [x], [net.output(result_type, [1, 3, 4, 7], result)])
 
 
 def quantize(net, draw):
@@ -551,6 +341,16 @@ def broadcast_to(net, draw):
     move(net, draw, "BROADCAST_TO", [1, 3, 1, 5], [2, 3, 4, 5], constants=[[2, 3, 4, 5]])
 
 
+def scaled_concatenation(net, draw):
+    """Parts of uint8 with codes of their own."""
+    shape = [1, 3, 4, 5]
+    scale = draw.scale()
+    codes = [Quantization(scale * draw.real(0.4, 2), draw.zero_point("u8")) for _ in range(4)]
+    inputs = [net.input("u8", shape, quantization) for quantization in codes[:3]]
+    y = net.output("u8", [1, 3, 4, 15], codes[3])
+    net.operator("CONCATENATION", inputs, [y], "Concatenation", axis=3)
+
+
 def concatenation(net, draw):
     quantization = draw.quantization("i8")
     axis = draw.number(1, 4)
@@ -664,26 +464,6 @@ def gather(net, draw):
     net.operator("GATHER", [x, indices], [y], "Gather", axis=axis)
 
 
-def resize(net, draw, operator, options):
-    quantization = draw.quantization("i8")
-    height = draw.number(1, 7)
-    width = draw.number(1, 7)
-    channels = draw.number(1, 9)
-    whole = draw.number(0, 4) != 0
-    factor = draw.one_of([1, 2, 4])
-    result_height = height * factor if whole else draw.number(1, 12)
-    result_width = width * factor if whole else draw.number(1, 12)
-    mode = draw.number(0, 3)
-    corners = mode == 1
-    if corners and whole:
-        result_height = (height - 1) * factor + 1
-        result_width = (width - 1) * factor + 1
-    x = net.input("i8", [1, height, width, channels], quantization)
-    y = net.output("i8", [1, result_height, result_width, channels], quantization)
-    sizes = net.constant("i32", [result_height, result_width])
-    net.operator(operator, [x, sizes], [y], options, align_corners=corners, half_pixel_centers=mode == 2)
-
-
 class Case(NamedTuple):
     """tested: the seeds of the networks in tests/data/tflite."""
 
@@ -719,14 +499,14 @@ CASES = {
     "avg16": Case((3, 4), partial(pool, operator="AVERAGE_POOL_2D", type_="i16")),
     "max8": Case((3, 4), partial(pool, operator="MAX_POOL_2D", type_="i8")),
     "max16": Case((3, 4), partial(pool, operator="MAX_POOL_2D", type_="i16")),
-    "softmax8": Case((3, 4), softmax_i8),
+    "softmax8": Case((3, 4), softmax),
     "softmax16": Case((3, 4), softmax_i16),
     "logistic8": Case((3, 4), partial(unary, operator="LOGISTIC", type_="i8", result=Quantization(1 / 256, -128))),
     "logistic16": Case((3, 4), partial(curve_i16, operator="LOGISTIC", scales=[2**-12, 2**-13, 3e-4, 1e-3, 2e-4])),
     "tanh8": Case((3, 4), partial(unary, operator="TANH", type_="i8", result=Quantization(1 / 128))),
     "tanh16": Case((3, 4), partial(curve_i16, operator="TANH", scales=[2**-12, 2**-11, 2**-13, 3e-4, 1e-3])),
     "hswish": Case((3, 4), hard_swish),
-    "leaky8": Case((3, 4), leaky_relu_i8),
+    "leaky8": Case((3, 4), leaky_relu),
     "leaky16": Case((3, 4), leaky_relu_i16),
     "relu": Case((3,), relu),
     "relu6": Case((3, 4), relu6),
@@ -767,6 +547,22 @@ CASES = {
     "squeeze": Case((), squeeze),
     "expand": Case((), expand_dims),
     "bcast": Case((3,), broadcast_to),
+    "u8conv": Case((3, 4, 5), partial(convolution, type_="u8")),
+    "u8dw": Case((3, 4, 5), partial(convolution, type_="u8", depthwise=True)),
+    "u8fc": Case((3, 4), partial(fully_connected, type_="u8")),
+    "u8avg": Case((3, 4, 5), partial(pool, operator="AVERAGE_POOL_2D", type_="u8")),
+    "u8max": Case((3,), partial(pool, operator="MAX_POOL_2D", type_="u8")),
+    "u8add": Case((3, 4), partial(binary, operator="ADD", type_="u8", options="Add")),
+    "u8mul": Case((3, 4), partial(binary, operator="MUL", type_="u8", options="Mul")),
+    "u8softmax": Case((3, 4), partial(softmax, type_="u8")),
+    "u8logistic": Case((3, 4), partial(unary, operator="LOGISTIC", type_="u8", result=Quantization(1 / 256))),
+    "u8tanh": Case((3, 4), partial(unary, operator="TANH", type_="u8", result=Quantization(1 / 128, 128))),
+    "u8hswish": Case((3, 4), partial(hard_swish, type_="u8")),
+    "u8leaky": Case((3, 4), partial(leaky_relu, type_="u8")),
+    "u8mean": Case((3, 4), partial(reduction, operator="MEAN", type_="u8")),
+    "u8concat": Case((3, 4), scaled_concatenation),
+    "u8i8quant": Case((3, 4, 5), partial(requantize, source_type="u8", result_type="i8")),
+    "i8u8quant": Case((3, 4, 5), partial(requantize, source_type="i8", result_type="u8")),
 }
 
 

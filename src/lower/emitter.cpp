@@ -196,22 +196,21 @@ ir::Value* Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64
       .output();
 }
 
-ir::Value* Emitter::lessHalf(ir::Value* bytes) {
+ir::Value* Emitter::halfTurned(ir::Value* value, bool fromUnsigned) {
   ir::Builder b = builder();
-  return tosa::Rescale::create(b, bytes, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
+  return tosa::Rescale::create(b, value, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
                                scalar(DType::Int8, -128), scalar(DType::Int8, 0), true,
-                               tosa::RoundingMode::SINGLE_ROUND, false, true, false,
-                               {{DType::Int8, bytes->shape()}})
+                               tosa::RoundingMode::SINGLE_ROUND, false, fromUnsigned, !fromUnsigned,
+                               {{DType::Int8, value->shape()}})
       .output();
 }
 
+ir::Value* Emitter::lessHalf(ir::Value* bytes) {
+  return halfTurned(bytes, true);
+}
+
 ir::Value* Emitter::plusHalf(ir::Value* codes) {
-  ir::Builder b = builder();
-  return tosa::Rescale::create(b, codes, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
-                               scalar(DType::Int8, 0), scalar(DType::Int8, -128), true,
-                               tosa::RoundingMode::SINGLE_ROUND, false, false, true,
-                               {{DType::Int8, codes->shape()}})
-      .output();
+  return halfTurned(codes, false);
 }
 
 ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,

@@ -57,7 +57,7 @@ class Emitter {
 
   /// uint8 numbers, as TOSA's int8 tensors hold their bytes, less 128 as int8.
   ir::Value* lessHalf(ir::Value* bytes);
-  /// int8 numbers and 128, as bytes of uint8 numbers.
+  /// int8 numbers plus 128, as the bytes of uint8.
   ir::Value* plusHalf(ir::Value* codes);
 
   struct Window {
@@ -122,6 +122,7 @@ class Emitter {
                     const Shape& border);
 
  private:
+  ir::Value* halfTurned(ir::Value* value, bool fromUnsigned);
   ir::Builder builder() const { return ir::Builder(*graph_, nullptr, location_); }
   ir::Value* shapeConstant(const Shape& values);
   /// Numbers that these factors saturate, and that RESCALE is not defined for (2^(shift - 1) and beyond),

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/invalid_node.hpp"
+#include "lower_tfl/signed_codes.hpp"
 #include "tosa/ops.hpp"
 #include "tosa/tosa.hpp"
 
@@ -12,6 +13,7 @@ namespace carina::lower_tfl {
 namespace {
 
 constexpr size_t kMostErrors = 20;
+constexpr int64_t kSignedOffset = 128;  // of codes: uint8 less int8
 constexpr lower::RescaleFactor kUnit{1 << 30, 30};
 
 const Rules& rules() {
@@ -85,54 +87,24 @@ bool hasRule(const ir::OpDef& def) {
 }
 
 bool Lowered::floatEdges() const {
-  const auto any = [](const std::vector<bool>& which) {
-    return std::find(which.begin(), which.end(), true) != which.end();
+  const auto any = [](const std::vector<DType>& types) {
+    return std::any_of(types.begin(), types.end(), isFloat);
   };
-  return any(floatInputs) || any(floatOutputs);
+  return any(inputTypes) || any(outputTypes);
 }
 
-namespace {
-
-bool isUnsigned(const ir::Value& value) {
-  return value.dtype() == DType::UInt8 && value.quantization.has_value();
-}
-
-/// The same numbers by codes 128 less.
-void makeSigned(ir::Value& value) {
-  constexpr int64_t kHalf = 128;
-  if (!isUnsigned(value)) return;
-  for (int64_t& zero : value.quantization->zeroPoints) zero -= kHalf;
-  if (!value.isConstant()) {
-    value.type.dtype = DType::Int8;
-    return;
+std::vector<Tensor> Lowered::networkOutputs(std::vector<Tensor> outputs) const {
+  for (size_t i = 0; i < outputs.size() && i < outputTypes.size(); ++i) {
+    if (outputTypes[i] != DType::UInt8) continue;
+    const auto owner = std::make_shared<const Tensor>(std::move(outputs[i]));
+    outputs[i] = Tensor::borrow(DType::UInt8, owner->shape(), owner->bytes(), owner);
   }
-  Tensor codes = Tensor::uninitialized(DType::Int8, value.shape());
-  for (int64_t i = 0; i < codes.numElements(); ++i)
-    codes.setIntegerAt(i, value.constant().integerAt(i) - kHalf);
-  value.setConstant(std::move(codes));
+  return outputs;
 }
-
-}  // namespace
 
 Result<Lowered> lowerToTosa(const ir::Graph& network) {
+  if (auto changed = signedCodes(network)) return Lowering(changed->graph, std::move(changed->bytes)).run();
   return Lowering(network).run();
-}
-
-Result<Lowered> lowerBytesToTosa(const ir::Graph& network) {
-  bool any = false;
-  const auto note = [&any](const ir::Value* value) { any |= isUnsigned(*value); };
-  for (const ir::Value* input : network.inputs()) note(input);
-  for (const ir::Node* node : network.nodes()) {
-    for (const ir::Value* result : node->results()) note(result);
-  }
-  if (!any) return lowerToTosa(network);
-  ir::Graph codes = network.clone();
-  for (ir::Value* input : codes.inputs()) makeSigned(*input);
-  for (const auto& constant : codes.constants()) makeSigned(*constant);
-  for (ir::Node* node : codes.nodes()) {
-    for (ir::Value* result : node->results()) makeSigned(*result);
-  }
-  return Lowering(codes, network).run();
 }
 
 Result<Lowered> Lowering::run() {
@@ -160,7 +132,7 @@ Result<Lowered> Lowering::run() {
   if (!problems.empty()) return Error(std::move(problems));
   target_.eraseDeadNodes();
   CARINA_RETURN_IF_ERROR(tosa::verify(target_, {.extensions = tosa::kIntegerExtensions}));
-  return Lowered{std::move(target_), std::move(floatInputs_), std::move(floatOutputs_)};
+  return Lowered{std::move(target_), std::move(inputTypes_), std::move(outputTypes_)};
 }
 
 namespace {
@@ -202,23 +174,21 @@ Status Lowering::addInputs() {
 
 Status Lowering::addInput(const ir::Value* input) {
   const ir::Value* codes = input->dtype() == DType::Float32 ? quantizedInput(input) : nullptr;
-  floatInputs_.push_back(codes != nullptr);
+  const bool real = codes != nullptr, unsignedCodes = !real && isUnsigned(input);
+  inputTypes_.push_back(unsignedCodes ? DType::UInt8 : input->dtype());
   if (!codes) codes = input;
   CARINA_TRY(const DType dtype, tosaType(*codes));
-  if (floatInputs_.back()) {
+  if (real) {
     CARINA_TRY([[maybe_unused]] const Quantum quantum, codesOf(codes, "input"));
   }
   ir::Value* value = target_.addInput({dtype, input->shape()}, input->name);
   value->quantization = codes->quantization;
-  values_[input] = value;
-  if (unsigned_ != nullptr && !floatInputs_.back()) {
-    const ir::Value* asIs = unsigned_->inputs()[floatInputs_.size() - 1];
-    if (isUnsigned(*asIs)) {
-      value->quantization = asIs->quantization;
-      values_[input] = emitter_.lessHalf(value);
-    }
+  if (unsignedCodes) {
+    value->quantization->zeroPoints[0] += kSignedOffset;
+    value = emitter_.lessHalf(value);
   }
-  if (floatInputs_.back()) {
+  values_[input] = value;
+  if (real) {
     for (const ir::Use& use : input->uses()) values_[use.node->result()] = value;
   }
   return {};
@@ -228,22 +198,25 @@ Status Lowering::addOutputs() {
   std::vector<ir::Value*> outputs;
   for (const ir::Value* output : source_.outputs()) {
     const ir::Value* codes = dequantizedOutput(output);
-    floatOutputs_.push_back(codes != nullptr);
+    const bool real = codes != nullptr, unsignedCodes = !real && isUnsigned(output);
+    outputTypes_.push_back(unsignedCodes ? DType::UInt8 : output->dtype());
     if (!codes) codes = output;
     CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*codes));
-    if (floatOutputs_.back()) {
+    if (real) {
       CARINA_TRY([[maybe_unused]] const Quantum quantum, codesOf(codes, "result"));
     }
     ir::Value* value = get(codes);
+    if (unsignedCodes) {
+      if (value->name == output->name) value->name.clear();  // it is the name of the bytes
+      value = emitter_.plusHalf(value);
+    }
     const bool taken = std::find(outputs.begin(), outputs.end(), value) != outputs.end();
     if (value->isInput() || value->isConstant() || taken) {
       value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
     }
-    const ir::Value* asIs = unsigned_ != nullptr ? unsigned_->outputs()[outputs.size()] : output;
-    const bool isBytes = isUnsigned(*asIs) && !floatOutputs_.back();
-    if (isBytes) value = emitter_.plusHalf(value);
     value->name = output->name;
-    value->quantization = isBytes ? asIs->quantization : codes->quantization;
+    value->quantization = codes->quantization;
+    if (unsignedCodes) value->quantization->zeroPoints[0] += kSignedOffset;
     outputs.push_back(value);
   }
   target_.setOutputs(std::move(outputs));
@@ -276,6 +249,14 @@ Status Lowering::lowerNode(const ir::Node& node) {
   if (rule == rules().end()) {
     return fail(Code::NoIntegerForm, "{} has no integer form here", node.opName().substr(4))
         .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
+  }
+  const auto anyUnsigned = [&](const std::vector<ir::Value*>& values) {
+    return std::any_of(values.begin(), values.end(),
+                       [&](const ir::Value* value) { return isUnsigned(value); });
+  };
+  if (!takesUnsigned(node.def()) && (anyUnsigned(node.operands()) || anyUnsigned(node.results()))) {
+    return fail(Code::NoIntegerForm, "{} has no form for uint8", node.opName().substr(4))
+        .withRemedy("convert the network with int8 activations");
   }
   CARINA_RETURN_IF_ERROR(rule->second(*this, node));
   for (const ir::Value* result : node.results()) {

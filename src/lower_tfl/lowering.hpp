@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -36,15 +37,13 @@ struct CodeRange {
 
 class Lowering {
  public:
-  explicit Lowering(const ir::Graph& source) : source_(source), target_(source.name), emitter_(target_) {}
-  /// Of a network of uint8 whose `codes` are 128 less, and int8.
-  Lowering(const ir::Graph& codes, const ir::Graph& network) : Lowering(codes) { unsigned_ = &network; }
+  /// `bytes`: values of `source` that are uint8 in the network (SignedNetwork).
+  explicit Lowering(const ir::Graph& source, std::unordered_set<const ir::Value*> bytes = {})
+      : source_(source), bytes_(std::move(bytes)), target_(source.name), emitter_(target_) {}
   Result<Lowered> run();
 
   // For the rules
   Emitter& emit() { return emitter_; }
-  /// Whether the file's codes were uint8: then weights may have a zero point.
-  bool fromUnsigned() const { return unsigned_ != nullptr; }
   ir::Builder builder() { return ir::Builder(target_, nullptr, location_); }
 
   /// The value as it stands in the TOSA graph; constants are entered when they are first asked for.
@@ -52,6 +51,9 @@ class Lowering {
   /// The same under a shape with leading ones up to `rank`.
   ir::Value* ranked(const ir::Value* value, int64_t rank);
   void define(const ir::Value* value, ir::Value* tosa) { values_[value] = tosa; }
+
+  /// Whether the network has it as uint8; here it is int8, codes and zero points 128 lower.
+  bool isUnsigned(const ir::Value* value) const { return bytes_.contains(value); }
 
   /// Errors: no quantization (a float network, or plain integers), a scale per channel, or a zero point
   /// outside of the type.
@@ -94,12 +96,12 @@ class Lowering {
   Status lowerNode(const ir::Node& node);
 
   const ir::Graph& source_;
-  const ir::Graph* unsigned_ = nullptr;  // the network as the file has it, where that is in uint8
+  std::unordered_set<const ir::Value*> bytes_;
   ir::Graph target_;
   Emitter emitter_;
   ir::LocationRef location_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;
-  std::vector<bool> floatInputs_, floatOutputs_;
+  std::vector<DType> inputTypes_, outputTypes_;
 };
 
 /// How one operator is lowered; errors get the node's place added. The rule defines all results.

@@ -164,6 +164,12 @@ Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
     lowering.define(output, wideSigmoid(lowering, lowering.get(input), scaled, kTanh));
     return {};
   }
+  if (lowering.isUnsigned(output)) {
+    const Function function = kTanh ? Function([](float x) { return std::tanh(x); })
+                                    : Function([](float x) { return 1 / (1 + std::exp(-x)); });
+    defineTable(lowering, node, roundedFunction(function, from, to));
+    return {};
+  }
   // Input codes as Q4; what lies beyond is saturated.
   const Multiplier factor = quantizeMultiplier(from.scale * (1 << 27));
   const int32_t radius = inputRadius(4, factor.shift);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move elements: the codes stay what they are.
 #include <algorithm>
+#include <cmath>
 
 #include "lower_tfl/lowering.hpp"
 #include "tfl/geometry.hpp"
@@ -14,6 +15,19 @@ Status lowerReshape(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// uint8 as the kernel of CONCATENATION scales it, in float32.
+ir::Value* scaledBytes(Lowering& lowering, const ir::Value* value, const Quantum& from, const Quantum& to) {
+  constexpr int64_t kHalf = 128;
+  const float scale = from.single() * (1 / to.single());
+  const float bias = -static_cast<float>(from.zero + kHalf) * scale;
+  Tensor table = Tensor::uninitialized(DType::Int8, {2 * kHalf});
+  for (int64_t i = 0; i < 2 * kHalf; ++i) {
+    const auto code = static_cast<int64_t>(std::round(static_cast<float>(i) * scale + bias)) + to.zero;
+    table.setIntegerAt(i, std::clamp<int64_t>(code, -kHalf, kHalf - 1));
+  }
+  return lowering.emit().table(lowering.get(value), std::move(table));
+}
+
 /// Values that are joined take the result's quantization.
 Result<ir::Value*> requantized(Lowering& lowering, const ir::Value* value, const ir::Value* output) {
   if (!value->quantization || !output->quantization || *value->quantization == *output->quantization ||
@@ -22,6 +36,7 @@ Result<ir::Value*> requantized(Lowering& lowering, const ir::Value* value, const
   CARINA_TRY(const Quantum from, lowering.codesOf(value, "part"));
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   if (from.zero == to.zero && from.single() == to.single()) return lowering.get(value);
+  if (lowering.isUnsigned(value)) return scaledBytes(lowering, value, from, to);
   return lowering.rescale(lowering.get(value), output->dtype(), from.zero, to.zero,
                           quantizeMultiplier(from.scale / to.scale));
 }

@@ -15,7 +15,7 @@ struct Filter {
   Tensor codes;
   Tensor bias;
   std::vector<Multiplier> factors;
-  int64_t zero = 0;
+  int64_t zero = 0;  // of the codes: other than 0 in networks of uint8
 };
 
 /// `channels` output channels along `axis`. The file's bias counts in input scale * filter scale.
@@ -39,16 +39,24 @@ Result<Filter> filterOf(const Lowering& lowering, const ir::Value* filter, const
                 "its filter '{}' has scales along dimension {}, not along its output channels", filter->name,
                 quantization.axis);
   }
-  const int64_t zero = lowering.fromUnsigned() ? quantization.zeroPoints[0] : 0;
-  if (std::any_of(quantization.zeroPoints.begin(), quantization.zeroPoints.end(),
-                  [zero](int64_t other) { return other != zero; }))
+  const bool bytes = lowering.isUnsigned(filter);
+  if (bytes && (quantization.perChannel() || !lowering.isUnsigned(input)))
+    return fail(Code::UnusableQuantization, "its filter '{}' is uint8, {}", filter->name,
+                quantization.perChannel() ? "with a scale per channel" : "its input is not")
+        .withRemedy("convert the network again, with int8 weights");
+  if (!bytes && std::any_of(quantization.zeroPoints.begin(), quantization.zeroPoints.end(),
+                            [](int64_t zero) { return zero != 0; }))
     return fail(Code::UnusableQuantization, "its filter '{}' has zero points other than 0", filter->name)
         .withRemedy("int8 weights are symmetric: convert the network again");
-  Filter result{filter->constant(), {}, {}, zero};
+  Filter result{filter->constant(), {}, {}, bytes ? quantization.zeroPoints[0] : 0};
+  if (result.zero < integerMin(DType::Int8) || result.zero > integerMax(DType::Int8))
+    return fail(Code::UnusableQuantization, "its filter '{}' has zero point {}, which is no code of uint8",
+                filter->name, result.zero + 128);
   for (double scale : quantization.scales) {
     double factor = from.scale * scale / to.scale;
-    // Without a scale per channel, FULLY_CONNECTED rounds the product of scales to float32.
-    if (singlePrecision && quantization.scales.size() == 1)
+    // Without a scale per channel, FULLY_CONNECTED and all kernels for uint8 round the product of scales to
+    // float32.
+    if ((singlePrecision || bytes) && quantization.scales.size() == 1)
       factor = static_cast<double>(from.single() * static_cast<float>(scale)) / to.scale;
     result.factors.push_back(quantizeMultiplier(factor));
   }
@@ -293,11 +301,11 @@ Status lowerPool(Lowering& lowering, const ir::Node& node) {
   const ir::Ints kernel{op.filterHeight(), op.filterWidth()};
   const Emitter::Window window = windowOf(emit, input, axis(1, kernel[0], op.strideH()),
                                           axis(2, kernel[1], op.strideW()), {op.strideH(), op.strideW()}, {});
-  // Averages are those of the codes: input and result have the same quantization, as converters see to. Those
-  // of uint8 round halves up.
-  const int64_t least = lowering.fromUnsigned() ? integerMin(DType::Int8) : 0;
+  // Averages are those of the codes: input and result have the same quantization, as converters see to.
+  // Halves go away from code 0 as the file has it.
+  const int64_t zero = lowering.isUnsigned(op.input()) ? integerMin(DType::Int8) : 0;
   ir::Value* pooled = std::is_same_v<Op, tfl::MaxPool2d> ? emit.maxPool2d(input, kernel, window)
-                                                         : emit.averagePool2d(input, kernel, window, least);
+                                                         : emit.averagePool2d(input, kernel, window, zero);
   lowering.define(op.output(), lowering.clamped(pooled, range));
   return {};
 }

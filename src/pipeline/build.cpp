@@ -43,23 +43,23 @@ struct CodesOf {
   DType dtype;
 };
 
-/// A tosa graph as a program graph of one delegate call. `floatInputs` and `floatOutputs`: see Front,
+/// A tosa graph as a program graph of one delegate call. `inputTypes` and `outputTypes`: see Front,
 /// `placed`: see partition::Delegate.
-partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatInputs,
-                                const std::vector<bool>& floatOutputs, std::optional<ir::Graph> placed) {
+partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<DType>& inputTypes,
+                                const std::vector<DType>& outputTypes, std::optional<ir::Graph> placed) {
   partition::Partitioned result;
   result.graph = ir::Graph(tosa.name);
   ir::Builder builder(result.graph);
-  const auto isFloat = [](const std::vector<bool>& which, size_t i) { return i < which.size() && which[i]; };
+  const auto typeOf = [](const std::vector<DType>& types, size_t i, const ir::Value& value) {
+    return ir::Type{i < types.size() ? types[i] : value.dtype(), value.shape()};
+  };
   ir::NodeSpec spec;
   spec.def = &partition::delegateCallDef();
   spec.operands.emplace_back();
   for (size_t i = 0; i < tosa.inputs().size(); ++i) {
     const ir::Value* input = tosa.inputs()[i];
-    const bool real = isFloat(floatInputs, i);
-    ir::Value* value =
-        result.graph.addInput(real ? ir::Type{DType::Float32, input->shape()} : input->type, input->name);
-    if (real) {
+    ir::Value* value = result.graph.addInput(typeOf(inputTypes, i, *input), input->name);
+    if (isFloat(value->dtype())) {
       const CodesOf codes(*input);
       value = aten::QuantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low, codes.high,
                                               codes.dtype)
@@ -69,13 +69,16 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<bool>& floatIn
     }
     spec.operands.back().push_back(value);
   }
-  for (const ir::Value* output : tosa.outputs()) spec.types.push_back(output->type);
+  for (size_t i = 0; i < tosa.outputs().size(); ++i) {
+    const ir::Type type = typeOf(outputTypes, i, *tosa.outputs()[i]);
+    spec.types.push_back(isFloat(type.dtype) ? tosa.outputs()[i]->type : type);
+  }
   auto call = result.graph.create(std::move(spec));
   CARINA_CHECK(call.ok(), "a delegate call takes any operands");
   std::vector<ir::Value*> outputs;
   for (size_t i = 0; i < tosa.outputs().size(); ++i) {
     ir::Value* value = (*call)->result(i);
-    if (isFloat(floatOutputs, i)) {
+    if (isFloat(typeOf(outputTypes, i, *value).dtype)) {
       const CodesOf codes(*tosa.outputs()[i]);
       value = aten::DequantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low,
                                                 codes.high, codes.dtype, std::nullopt)
@@ -330,7 +333,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   }
   if (front.isTosa) {
     build.partitioned =
-        wrapTosa(std::move(front.quantized), front.floatInputs, front.floatOutputs, std::move(placed));
+        wrapTosa(std::move(front.quantized), front.inputTypes, front.outputTypes, std::move(placed));
   } else if (front.isTfl) {
     Stopwatch watch(build.times, "lower");
     const NpuPlaces places = placesOf(*build.machine);

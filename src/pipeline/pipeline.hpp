@@ -178,8 +178,9 @@ struct Front {
   bool isTosa = false;  // `quantized` is a tosa graph: a .tosa, or a .tflite lowered
   bool isTfl = false;   // `quantized` is a graph of the tfl dialect: a .tflite with parts for the CPU
   std::shared_ptr<const TfliteSource> tflite;  // of a .tflite
-  /// Of such a graph: inputs and outputs that the program has as float. Empty: none.
-  std::vector<bool> floatInputs, floatOutputs;
+  /// Of such a graph: what the program has as inputs and outputs, which may be float where the graph has
+  /// codes, and uint8 where it has int8. Empty: the graph's own.
+  std::vector<DType> inputTypes, outputTypes;
 };
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times);
 /// The same for an aten graph as it was exported, without state.

@@ -283,13 +283,17 @@ Result<RunResult> runExecuTorchFile(const RunOptions& given, ByteSpan bytes, Fil
   return result;
 }
 
+/// `network`: what `graph` was lowered from, which may have uint8 where TOSA has int8.
 Result<RunResult> interpretGraph(const RunOptions& options, const NamedTensors& arrays,
-                                 const ir::Graph& graph) {
-  const std::vector<Port> ports = inputPorts(graph);
+                                 const ir::Graph& graph, const lower_tfl::Lowered* network = nullptr) {
+  std::vector<Port> ports = inputPorts(graph);
+  for (size_t i = 0; network != nullptr && i < ports.size(); ++i)
+    ports[i].type.dtype = network->inputTypes[i];
   WorkBudget budget = WorkBudget::ofFiles({options.file}, options.trusted);
-  return runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) {
+  return runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
     budget.renew();
-    return tosa::interpret(graph, inputs, nullptr, &budget);
+    CARINA_TRY(std::vector<Tensor> outputs, tosa::interpret(graph, inputs, nullptr, &budget));
+    return network != nullptr ? network->networkOutputs(std::move(outputs)) : std::move(outputs);
   });
 }
 
@@ -313,7 +317,7 @@ Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const
         .withRemedy(
             "compile it and run the program: carina compile NETWORK.tflite -o PROGRAM.pte --target T");
   }
-  return interpretGraph(options, arrays, graph->tosa);
+  return interpretGraph(options, arrays, graph->tosa, &*graph);
 }
 
 Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {

@@ -82,8 +82,8 @@ Front cloneOf(const Front& front) {
   copy.isTosa = front.isTosa;
   copy.isTfl = front.isTfl;
   copy.tflite = front.tflite;
-  copy.floatInputs = front.floatInputs;
-  copy.floatOutputs = front.floatOutputs;
+  copy.inputTypes = front.inputTypes;
+  copy.outputTypes = front.outputTypes;
   copy.keptFloat = front.keptFloat;
   copy.ends = front.ends;
   copy.inputs = front.inputs;

@@ -65,19 +65,23 @@ void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
   }
 }
 
+/// The network's types, where floats are asked to stay; else the integers that `values` of the TOSA graph
+/// are.
+std::vector<DType> portTypes(std::vector<DType> types, ProgramIo asked,
+                             const std::vector<ir::Value*>& values) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (isFloat(types[i]) && asked != ProgramIo::Float) types[i] = values[i]->dtype();
+  }
+  return types;
+}
+
 /// The graph of the tfl dialect in place of what the front has.
 void takeParts(Front& front) {
   front.quantized = front.tflite->network.graph.clone();
   front.isTosa = false;
   front.isTfl = true;
-  front.floatInputs.clear();
-  front.floatOutputs.clear();
-}
-
-/// An Ethos-N takes uint8 as it takes int8.
-Result<lower_tfl::Lowered> lowerWhole(const ir::Graph& network, const Options& options) {
-  return ethosn::isEthosNName(options.target) ? lower_tfl::lowerBytesToTosa(network)
-                                              : lower_tfl::lowerToTosa(network);
+  front.inputTypes.clear();
+  front.outputTypes.clear();
 }
 
 /// Why a network is no whole: errors name operators and what would help.
@@ -85,7 +89,7 @@ Error wholeError(const TfliteSource& source, const Options& options) {
   const std::string file = options.model.string();
   auto graph = tflite::buildGraph(source.model, source.file);
   if (!graph) return std::move(graph).error().inFile(file);
-  auto lowered = lowerWhole(*graph, options);
+  auto lowered = lower_tfl::lowerToTosa(*graph);
   if (!lowered) return std::move(lowered).error().inFile(file);
   std::vector<Diagnostic> problems;
   for (const auto& [location, why] : source.network.others) {
@@ -147,7 +151,7 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   front.nodes = nodesOf(*front.tflite);
   Stopwatch watch(times, "lower");
   bool floatEdges = false;
-  auto lowered = network.others.empty() ? std::optional(lowerWhole(network.graph, options)) : std::nullopt;
+  auto lowered = network.others.empty() ? std::optional(lower_tfl::lowerToTosa(network.graph)) : std::nullopt;
   if (lowered && lowered->ok()) {
     lower_tfl::Lowered& whole = **lowered;
     floatEdges = whole.floatEdges();
@@ -155,8 +159,8 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
     front.quantized = std::move(whole.tosa);
     if (Status fits = checkTensors(front.quantized, budgetOf(options)); !fits.ok())
       return std::move(fits).error().inFile(options.model.string());
-    if (options.inputs == ProgramIo::Float) front.floatInputs = std::move(whole.floatInputs);
-    if (options.outputs == ProgramIo::Float) front.floatOutputs = std::move(whole.floatOutputs);
+    front.inputTypes = portTypes(whole.inputTypes, options.inputs, front.quantized.inputs());
+    front.outputTypes = portTypes(whole.outputTypes, options.outputs, front.quantized.outputs());
   } else if (isForEthosU(options)) {
     takeParts(front);
   } else {
@@ -168,10 +172,10 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
 
 std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine& machine, Front& front) {
   if (!front.isTosa || !front.tflite) return std::nullopt;
-  const auto any = [](const std::vector<bool>& which) {
-    return std::find(which.begin(), which.end(), true) != which.end();
+  const auto any = [](const std::vector<DType>& types) {
+    return std::any_of(types.begin(), types.end(), isFloat);
   };
-  const bool staysFloat = options.tflite && (any(front.floatInputs) || any(front.floatOutputs));
+  const bool staysFloat = options.tflite && (any(front.inputTypes) || any(front.outputTypes));
   const bool asked = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   std::optional<ir::Graph> whole;
   if (!staysFloat && !asked) whole = placesOf(machine).placeWhole(front.quantized);

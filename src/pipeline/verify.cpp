@@ -131,9 +131,15 @@ std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& value
   return least;
 }
 
-int64_t countDifferences(const Tensor& a, const Tensor& b) {
+/// TOSA's tensors have no sign: bytes that the program has as uint8 are int8 in its graphs.
+int64_t asCodeOf(DType dtype, int64_t code) {
+  return dtype == DType::Int8 ? static_cast<int8_t>(code) : code;
+}
+
+int64_t countDifferences(const Tensor& expected, const Tensor& actual) {
   int64_t count = 0;
-  for (int64_t i = 0; i < a.numElements(); ++i) count += a.integerAt(i) != b.integerAt(i);
+  for (int64_t i = 0; i < expected.numElements(); ++i)
+    count += expected.integerAt(i) != asCodeOf(expected.dtype(), actual.integerAt(i));
   return count;
 }
 
@@ -467,7 +473,7 @@ class Verifier {
     layer.elements += expected.numElements();
     for (int64_t i = 0; i < expected.numElements(); ++i) {
       const int64_t want = expected.integerAt(i);
-      const int64_t got = actual[static_cast<size_t>(i)];
+      const int64_t got = asCodeOf(expected.dtype(), actual[static_cast<size_t>(i)]);
       if (want == got) continue;
       if (layer.mismatches++ == 0) {
         layer.firstMismatch = i;

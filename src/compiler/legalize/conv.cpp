@@ -190,7 +190,6 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>&
 Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
   CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
   CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
-  CARINA_TRY(ir::Value * input, get(node.input()));
   Convolution conv;
   conv.weight = weightTensor(node.weight());
   conv.bias = expandBias(node.bias()->constant(), conv.weight.dim(0));
@@ -202,6 +201,7 @@ Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
   const ir::Ints& pad = node.pad();
   conv.window.pad = {pad[0], pad[2], pad[1], pad[3]};
   conv.window.ifmZeroPoint = constantValue(node.inputZp());
+  CARINA_TRY(ir::Value * input, codesOf(node.input(), conv.window.ifmZeroPoint));
   const Shape& shape = input->shape();
   const bool pointwise = conv.window.kernel == ir::Ints{1, 1} && conv.window.stride == ir::Ints{1, 1} &&
                          conv.window.pad == ir::Ints{0, 0, 0, 0};
@@ -232,7 +232,6 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
   CARINA_RETURN_IF_ERROR(requireConstant(node.weight(), "weights"));
   CARINA_RETURN_IF_ERROR(requireConstant(node.bias(), "biases"));
   if (isScaledSum(node)) return lowerScaledSum(node);
-  CARINA_TRY(ir::Value * input, get(node.input()));
   const Tensor weight = weightTensor(node.weight());  // [KH, KW, C, M]
   const int64_t kh = weight.dim(0), kw = weight.dim(1), channels = weight.dim(2), multiple = weight.dim(3);
   Convolution conv;
@@ -245,6 +244,7 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
   const ir::Ints& pad = node.pad();
   conv.window.pad = {pad[0], pad[2], pad[1], pad[3]};
   conv.window.ifmZeroPoint = constantValue(node.inputZp());
+  CARINA_TRY(ir::Value * input, codesOf(node.input(), conv.window.ifmZeroPoint));
   conv.depthwise = multiple == 1;
   if (conv.depthwise) {
     conv.weight = weight.reshaped({kh, kw, channels});

@@ -129,9 +129,12 @@ ir::Value* Legalizer::scalarConstant(DType type, int64_t value) {
 }
 
 bool Legalizer::isPutOff(const ir::Node* node) const {
-  // What elementwise operations may read through: lowered only when somebody needs the 32-bit values.
+  // What elementwise operations and convolutions may read through: lowered only when somebody needs the
+  // values.
   const auto rescale = ir::dynCast<tosa::Rescale>(node);
-  return rescale && rescale.output()->dtype() == DType::Int32 && dtypeSize(rescale.input()->dtype()) <= 2;
+  if (!rescale) return false;
+  return makesSigned(rescale) ||
+         (rescale.output()->dtype() == DType::Int32 && dtypeSize(rescale.input()->dtype()) <= 2);
 }
 
 ir::Value* Legalizer::image(ir::Value* value, int64_t n) {

@@ -312,6 +312,13 @@ class Legalizer {
   RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
   /// Whether the numbers only saturate a product that is shifted already to 8 or 16 bits.
   static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
+  /// Whether the numbers only turn its codes of int8 into the same ones of uint8.
+  static bool makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers);
+  /// Whether a RESCALE only turns codes of uint8 into the same ones of int8.
+  static bool makesSigned(const tosa::Rescale& node);
+  /// The codes of a convolution's input, whose zero point is `zero`: the bytes of uint8, with the zero point
+  /// of these, where a RESCALE only makes them signed.
+  Result<ir::Value*> codesOf(const ir::Value* input, int64_t& zero);
   bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
   void fuse(ir::Node* operation, const RescaleNumbers& numbers);
 

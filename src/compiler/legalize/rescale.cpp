@@ -15,6 +15,8 @@ using npu_ir::TableKind;
 
 namespace {
 
+constexpr int64_t kSignedOffset = 128;  // of codes: uint8 less int8
+
 DType unsignedType(DType type) {
   return type == DType::Int8 ? DType::UInt8 : type == DType::Int16 ? DType::UInt16 : type;
 }
@@ -96,7 +98,32 @@ bool Legalizer::narrowsProduct(const ir::Node* operation, const RescaleNumbers& 
          numbers.inputZeroPoint == 0 && dtypeSize(numbers.outputType) <= 2 && numbers.wholeFactor() == 1;
 }
 
+bool Legalizer::makesSigned(const tosa::Rescale& node) {
+  if (!node.inputUnsigned() || node.input()->dtype() != DType::Int8 || node.output()->dtype() != DType::Int8)
+    return false;
+  const RescaleNumbers numbers = rescaleNumbers(node);
+  return numbers.wholeFactor() == 1 && numbers.inputZeroPoint - numbers.outputZeroPoint == kSignedOffset;
+}
+
+Result<ir::Value*> Legalizer::codesOf(const ir::Value* input, int64_t& zero) {
+  const auto rescale = ir::producerAs<tosa::Rescale>(input);
+  if (!rescale || !makesSigned(rescale)) return get(input);
+  CARINA_TRY(ir::Value * bytes, get(rescale.input()));
+  zero += kSignedOffset;
+  return npu_ir::createView(builder_, bytes, DType::UInt8, bytes->shape(), 0,
+                            rowMajorStrides(bytes->shape()));
+}
+
+bool Legalizer::makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers) {
+  const bool sums = ir::isa<npu_ir::Conv>(operation) || ir::isa<npu_ir::Depthwise>(operation) ||
+                    ir::isa<npu_ir::MatMul>(operation);
+  return sums && operation->result()->dtype() == DType::Int8 && numbers.outputType == DType::UInt8 &&
+         numbers.wholeFactor() == 1 && numbers.outputZeroPoint - numbers.inputZeroPoint == kSignedOffset &&
+         npu_ir::outputStage(operation).tableKind == TableKind::NONE;
+}
+
 bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const {
+  if (makesUnsigned(operation, numbers)) return true;
   if (narrowsProduct(operation, numbers)) return true;
   const OutputStage stage = npu_ir::outputStage(operation);
   if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
@@ -171,6 +198,12 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
 
 void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   OutputStage stage = npu_ir::outputStage(operation);
+  if (makesUnsigned(operation, numbers)) {
+    stage.zeroPoint += kSignedOffset;
+    if (stage.clamp) stage.clamp = {stage.clamp->first + kSignedOffset, stage.clamp->second + kSignedOffset};
+    npu_ir::setOutputStage(operation, stage);
+    return;
+  }
   if (narrowsProduct(operation, numbers)) {
     stage.zeroPoint = numbers.outputZeroPoint;
     npu_ir::setOutputStage(operation, stage);
