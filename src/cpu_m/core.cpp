@@ -150,6 +150,25 @@ Stop Core::runAtMost(uint64_t most, uint64_t budget, bool stopOnMaskChange) {
   return whole ? run(1, stopOnMaskChange) : step(static_cast<uint32_t>(most));
 }
 
+std::optional<uint32_t> Core::distanceTo(uint32_t address) {
+  if (flush_) flush();
+  if (state.it != 0 || !state.thumb || address < state.pc) return std::nullopt;
+  memory.select(contextOf(state));
+  try {
+    const Block* next = lookUp(state.pc);
+    if (next == nullptr || address >= next->ops.back().imm) return std::nullopt;
+    uint32_t instructions = 0;
+    for (uint32_t at = state.pc; at <= address; ++instructions) {
+      if (at == address) return instructions;
+      std::array<uint8_t, 2> code{};
+      memory.peek(at, code);
+      at += isWide(static_cast<uint16_t>(code[0] | code[1] << 8)) ? 4 : 2;
+    }
+  } catch (const Trap&) {  // met again when it is executed
+  }
+  return std::nullopt;
+}
+
 Stop Core::step(uint32_t most) {
   if (flush_) flush();
   stopRequested_ = stopped_ = stopOnMaskChange_ = false;

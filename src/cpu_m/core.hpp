@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Core final : private MemoryListener, private Protection {
   Stop run(uint64_t budget, bool stopOnMaskChange = false);
   /// Runs one instruction.
   Stop step() { return step(1); }
+  /// Instructions of the basic block that comes next before the one at `address`; nothing when that is not
+  /// one of them.
+  std::optional<uint32_t> distanceTo(uint32_t address);
   /// As run(), but never executes more than `most` instructions (at least one): whole blocks, then the
   /// beginning of one.
   Stop runAtMost(uint64_t most, uint64_t budget, bool stopOnMaskChange);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,31 @@ struct DebugHistory {
   };
   static constexpr size_t kMostLegs = size_t{1} << 20;
   std::vector<Leg> legs;
-  std::string impossible;  // why there is no way back; empty: there is
-  bool again = false;      // the board starts anew and goes through the legs
+  std::string impossible;             // why there is no way back; empty: there is
+  bool again = false;                 // the board starts anew and goes through the legs
+  std::vector<uint32_t> breakpoints;  // at the time of the step back
+  /// Going through them looks for breakpoints, too: for the latest one.
+  bool searches = false;
+  struct Found {
+    size_t leg;
+    uint64_t instructions;
+  };
+  std::optional<Found> found;
+
+  /// Ends at what was found, or at the beginning.
+  void endAtFound() {
+    searches = false;
+    legs.resize(found ? found->leg + 1 : 0);
+    if (!found) return;
+    const uint64_t start = legs.size() > 1 ? legs[legs.size() - 2].end.instructions : 0;
+    if (legs.back().step || found->instructions <= start) {
+      legs.pop_back();
+    } else {
+      legs.back().end.instructions = found->instructions;
+      legs.back().loose = true;
+    }
+    found.reset();
+  }
 
   /// Takes back the last instruction. False: there is none.
   bool stepBack() {

@@ -10,6 +10,13 @@ namespace {
 constexpr uint16_t kBreakpoint = 0xbe00;  // BKPT 0
 constexpr uint8_t kSemihosting = 0xab;
 
+/// Of instructions ahead, on the way back to a breakpoint: a basic block goes alone then (Core::runAtMost()).
+constexpr uint64_t kSearched = 64;
+
+bool goesBack(Debugger::Next next) {
+  return next == Debugger::Next::StepBack || next == Debugger::Next::ContinueBack;
+}
+
 bool isDevice(uint32_t address) {
   return address >= kPrivate ? address - kPrivate < kPrivateSize
                              : address >= kPeripherals && address - kPeripherals < kPeripheralsSize;
@@ -44,7 +51,18 @@ void DebugSession::remove() {
 std::optional<uint64_t> DebugSession::ahead() const {
   if (!history_.again || mode_ != Mode::Running || leg_ >= history_.legs.size()) return std::nullopt;
   const uint64_t end = history_.legs[leg_].end.instructions, now = core_.instructions();
-  return end > now ? end - now : 0;
+  if (now >= end) return 0;
+  return history_.searches ? std::min(end - now, kSearched) : end - now;
+}
+
+void DebugSession::search() {
+  for (const uint32_t address : history_.breakpoints) {
+    const auto distance = core_.distanceTo(address);
+    if (!distance || (mode_ != Mode::Running && *distance != 0)) continue;
+    const uint64_t at = core_.instructions() + *distance;
+    if (at < history_.legs.back().end.instructions && (!history_.found || at >= history_.found->instructions))
+      history_.found = DebugHistory::Found{leg_, at};
+  }
 }
 
 void DebugSession::beginLeg() {
@@ -68,15 +86,25 @@ bool DebugSession::legEnds() {
 
 bool DebugSession::repeat() {
   pending_.reset();
-  if (begun_ && !legEnds()) return true;
+  if (begun_ && !legEnds()) {
+    if (history_.searches) search();
+    return true;
+  }
   if (begun_) ++leg_;
   begun_ = true;
   for (; leg_ < history_.legs.size(); ++leg_) {
     beginLeg();
+    if (history_.searches) search();
     if (mode_ != Mode::Running || !legEnds()) return true;  // others have nothing to execute
+  }
+  if (history_.searches) {
+    history_.endAtFound();
+    restarts_ = true;
+    return false;
   }
   history_.again = false;
   mode_ = Mode::Stepping;
+  for (const uint32_t address : history_.breakpoints) setBreakpoint(address);
   pending_ = history_.legs.empty() ? DebugEvent::Beginning : DebugEvent::Stepped;
   return false;
 }
@@ -85,13 +113,18 @@ Result<Debugger::Next> DebugSession::ask(DebugEvent event) {
   for (;;) {
     const State before = core_.state;
     CARINA_TRY(const Debugger::Next next, debugger_.stopped(event, *this));
+    // Padding that differs costs a copy, no more.
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     if (std::memcmp(&before, &core_.state, sizeof before) != 0)
       changes_.registers = std::make_unique<State>(core_.state);
-    if (next != Debugger::Next::StepBack) return next;
+    if (!goesBack(next)) return next;
     if (!history_.impossible.empty()) {
       debugger_.say("there is no way back: " + history_.impossible);
-    } else if (history_.stepBack()) {
+    } else if (next == Debugger::Next::ContinueBack ? !history_.legs.empty() : history_.stepBack()) {
       history_.again = true;
+      history_.searches = next == Debugger::Next::ContinueBack;
+      history_.breakpoints.clear();
+      for (const auto& [address, original] : breakpoints_) history_.breakpoints.push_back(address);
       return next;
     }
     event = DebugEvent::Beginning;
@@ -101,6 +134,7 @@ Result<Debugger::Next> DebugSession::ask(DebugEvent event) {
 Result<bool> DebugSession::beforeStep() {
   if (detached_) return true;
   if (history_.again && repeat()) return true;
+  if (restarts_) return false;
   if (mode_ == Mode::LeavingBreakpoint && !pending_) {
     mode_ = Mode::Running;
     insert();
@@ -114,7 +148,7 @@ Result<bool> DebugSession::beforeStep() {
   if (!legs().empty() && open_) legs().back().end = {core_.instructions(), entries_};
   open_ = false;
   CARINA_TRY(const Debugger::Next next, ask(event));
-  return next == Debugger::Next::StepBack ? Result<bool>(false) : resume(next);
+  return goesBack(next) ? Result<bool>(false) : resume(next);
 }
 
 void DebugSession::applyWatchpoints() {
@@ -165,7 +199,7 @@ Status DebugSession::end(bool itself, int exitCode, const std::string& explanati
     debugger_.say(explanation);
     if (open_) legs().back().end = {core_.instructions(), entries_};
     CARINA_TRY(const Debugger::Next next, ask(DebugEvent::Ending));
-    if (next == Debugger::Next::StepBack) return {};
+    if (goesBack(next)) return {};
     if (next == Debugger::Next::Kill || next == Debugger::Next::Detach) return {};
   }
   debugger_.ended(exitCode);

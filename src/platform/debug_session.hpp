@@ -61,6 +61,8 @@ class DebugSession final : public DebugTarget {
   void record();
   std::vector<DebugHistory::Leg>& legs() { return history_.legs; }
   void beginLeg();
+  /// Whether a breakpoint is among what is executed next.
+  void search();
   bool legEnds();
 
   Debugger& debugger_;
@@ -78,7 +80,7 @@ class DebugSession final : public DebugTarget {
   DebugHistory::Leg changes_;  // what the debugger has changed since the latest stop
   // While a history is gone through: where, and that its end has had a chance to be reached.
   size_t leg_ = 0;
-  bool begun_ = false, late_ = false;
+  bool begun_ = false, late_ = false, restarts_ = false;
 };
 
 }  // namespace carina::platform

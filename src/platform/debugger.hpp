@@ -49,7 +49,7 @@ enum class DebugEvent : uint8_t {
 class Debugger {
  public:
   virtual ~Debugger() = default;
-  enum class Next : uint8_t { Continue, Step, StepBack, Detach, Kill };
+  enum class Next : uint8_t { Continue, Step, StepBack, ContinueBack, Detach, Kill };
   /// The core stands still until this returns. An Error: the debugger is gone.
   virtual Result<Next> stopped(DebugEvent event, DebugTarget& target) = 0;
   /// Asked now and then while the core runs: whether it shall stop.

@@ -368,8 +368,9 @@ bool startsWith(std::string_view text, std::string_view prefix) {
 PacketAnswer question(std::string_view packet) {
   constexpr std::string_view kFeatures = "qXfer:features:read:target.xml:";
   if (startsWith(packet, "qSupported"))
-    return {fmt::format("PacketSize={:x};qXfer:features:read+;QStartNoAckMode+;vContSupported+;ReverseStep+",
-                        PacketReader::kMaxPacket)};
+    return {fmt::format(
+        "PacketSize={:x};qXfer:features:read+;QStartNoAckMode+;vContSupported+;ReverseStep+;ReverseContinue+",
+        PacketReader::kMaxPacket)};
   if (startsWith(packet, kFeatures)) return {description(packet.substr(kFeatures.size()))};
   if (packet == "QStartNoAckMode") return {kOk, {}, false, true};
   if (packet == "qAttached") return {"1"};
@@ -522,7 +523,9 @@ PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget
       }
       return {};
     case 'b':
-      return packet == "bs" ? goOn(Debugger::Next::StepBack) : PacketAnswer{};
+      return packet == "bs"   ? goOn(Debugger::Next::StepBack)
+             : packet == "bc" ? goOn(Debugger::Next::ContinueBack)
+                              : PacketAnswer{};
     case 'D':
       return goOn(Debugger::Next::Detach);
     case 'k':

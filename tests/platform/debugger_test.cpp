@@ -233,6 +233,51 @@ TEST_F(DebuggedFirmware, StepsBackTheWayItCame) {
   EXPECT_EQ(again.size(), 20u);
 }
 
+TEST_F(DebuggedFirmware, GoesBackToTheLatestBreakpoint) {
+  const uint32_t put = addressOf("hello-300.elf", "put"), main = addressOf("hello-300.elf", "main");
+  std::vector<uint32_t> places;
+  std::vector<uint8_t> sent;  // what put() is called with
+  std::vector<DebugEvent> events;
+  Scripted debugger([&](DebugEvent event, DebugTarget& target) {
+    events.push_back(event);
+    const State& s = target.registers();
+    places.push_back(s.pc);
+    sent.push_back(static_cast<uint8_t>(s.r[0]));
+    switch (events.size()) {
+      case 1:
+        target.setBreakpoint(put);
+        return Next::Continue;
+      case 2:
+      case 3:
+      case 4:
+        return Next::Continue;  // H, e, l, and stands at the second l
+      case 5:
+      case 6:
+        return Next::ContinueBack;
+      case 7:
+        target.clearBreakpoint(put);
+        target.setBreakpoint(main);
+        return Next::ContinueBack;
+      case 8:
+        return Next::ContinueBack;
+      case 9:
+        target.clearBreakpoint(main);
+        target.setBreakpoint(put);
+        return Next::Continue;
+      default:
+        return Next::Kill;
+    }
+  });
+  run("hello-300.elf", &debugger);
+  ASSERT_EQ(places.size(), 10u);
+  EXPECT_EQ(std::string(sent.begin() + 1, sent.begin() + 7), "Hellle");
+  EXPECT_EQ(places[7], main);
+  EXPECT_EQ(events[8], DebugEvent::Beginning);
+  EXPECT_EQ(places[8], places[0]);
+  EXPECT_EQ(places[9], put);
+  EXPECT_EQ(sent[9], 'H');
+}
+
 TEST_F(DebuggedFirmware, NothingIsBeforeTheBeginning) {
   std::vector<DebugEvent> seen;
   size_t stops = 0;

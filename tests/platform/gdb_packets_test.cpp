@@ -219,7 +219,8 @@ TEST_F(GdbPackets, GoingOn) {
   EXPECT_EQ(answer("vCont;s:1;c").next, Next::Step);
   EXPECT_EQ(answer("C05").next, Next::Continue);
   EXPECT_EQ(answer("bs").next, Next::StepBack);
-  EXPECT_EQ(answer("bc").next, std::nullopt) << "not supported";
+  EXPECT_EQ(answer("bc").next, Next::ContinueBack);
+  EXPECT_EQ(answer("bx").next, std::nullopt);
   EXPECT_EQ(answer("k").next, Next::Kill);
   const PacketAnswer detached = answer("D");
   EXPECT_EQ(detached.next, Next::Detach);
