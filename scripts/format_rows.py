@@ -8,7 +8,7 @@ import json
 import sys
 
 KEYS = ["class", "schema", "summary", "infer", "tosa", "aliases", "inplace", "view", "identity", "impure", "quantize",
-        "homogeneous", "range", "domain", "cost", "cpu", "outs", "operator", "arguments", "cases"]
+        "homogeneous", "range", "domain", "cost", "work", "cpu", "outs", "operator", "arguments", "cases"]
 WIDTH = 120
 
 

@@ -23,6 +23,7 @@ SCALAR_TYPES = {"0": "u8", "1": "i8", "2": "i16", "3": "i32", "4": "i64", "5": "
                 "15": "bf16"}
 QUANTIZE = {"own", "function", "rounding", "clamp", "shared", "compare", "weighted", "norm", "conversion"}
 COSTS = {"function", "conversion"}
+WORK = {"convolution", "product", "addition", "attention", "einsum", "recurrence", "window", "order"}
 TOSA = {"elementwise", "other"}
 
 
@@ -124,6 +125,7 @@ def facts(table, classes):
         row = table.rows[name]
         fields = [f".summary = {quoted(row['summary'])}"]
         for key, allowed, kind in (("quantize", QUANTIZE, "QuantizeRule"), ("cost", COSTS, "CostClass"),
+                                   ("work", WORK, "WorkClass"),
                                    ("tosa", TOSA, "TosaForm")):
             value = checked(row, key, allowed, name)
             if value:

@@ -21,6 +21,7 @@ operators/FAMILY.json says what Carina knows of an operator, one row each:
   "range"        what results cannot leave
   "domain"       what operands cannot leave
   "cost"         class of the cycles that the CPU needs for an element (aten::CostClass)
+  "work"         class of what the float executor does beyond visiting every element (aten::WorkClass)
   "cpu"          "FUNCTION KERNEL": the function of the runtime and ExecuTorch's name of the out-variant that it is
   "outs"         names of the out-variant's results where they are not out, or out0, out1, ...
   "cases"        sample nodes, "OPERANDS ; ATTRIBUTES ; NOTE" (pipeline/operator_cases.cpp)
@@ -32,7 +33,7 @@ import json
 import os
 
 KEYS = {"summary", "schema", "class", "infer", "tosa", "aliases", "inplace", "view", "impure", "identity", "quantize", "homogeneous",
-        "range", "domain", "cost", "cpu", "outs", "cases"}
+        "range", "domain", "cost", "work", "cpu", "outs", "cases"}
 KERNEL_KEYS = {"summary", "cpu", "operator", "arguments"}
 
 

@@ -28,6 +28,19 @@ enum class QuantizeRule : uint8_t {
 /// What an element costs a CPU.
 enum class CostClass : uint8_t { Arithmetic, Function, Conversion };
 
+/// What the float executor does beyond visiting every element (aten/work.cpp says how much of it).
+enum class WorkClass : uint8_t {
+  Elements,     // nothing
+  Convolution,  // a window of weights for every element
+  Product,      // a dot product of the first operand's last dimension for every element
+  Addition,     // the same of the second operand, which is multiplied by the third and added to the first
+  Attention,    // two products, with a softmax between them
+  Einsum,       // a product of any two
+  Recurrence,   // all weights for every step
+  Window,       // kernel_size elements for every one
+  Order,        // elements are compared until they are in order
+};
+
 /// Whether src/lower has a rule for an operator. Elementwise: an element of the result depends on the
 /// operands' elements at its place only.
 enum class TosaForm : uint8_t { None, Elementwise, Other };
@@ -42,6 +55,7 @@ struct OperatorFacts {
   std::string_view summary{};  // what it computes, in a line; empty: the operator has no row
   QuantizeRule quantize = QuantizeRule::Float;
   CostClass cost = CostClass::Arithmetic;
+  WorkClass work = WorkClass::Elements;
   TosaForm tosa = TosaForm::None;
   bool identity = false;     // gives its first operand unchanged where the types are equal
   bool homogeneous = false;  // f(s * x) = s * f(x) for s > 0, channel by channel

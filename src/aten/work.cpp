@@ -2,8 +2,6 @@
 #include "aten/work.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "aten/control_flow.hpp"
 #include "aten/operator_facts.hpp"
@@ -23,11 +21,6 @@ double elements(const std::vector<ir::Value*>& values) {
   double sum = 0;
   for (const ir::Value* value : values) sum += elementsOf(value);
   return sum;
-}
-
-bool isAny(std::string_view name, std::initializer_list<std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](std::string_view beginning) { return name.starts_with(beginning); });
 }
 
 /// Members of lists count each; null: absent.
@@ -70,31 +63,38 @@ double taps(const ir::Node& node) {
 }
 
 /// Beyond what every element costs.
-double products(const ir::Node& node, double in, double out) {
-  const std::string_view name = node.opName();
-  if (isAny(name, {"aten.conv", "aten.conv_transpose"})) return convolution(node, out);
-  if (isAny(name, {"aten.linear", "aten.mm", "aten.bmm", "aten.matmul", "aten.mv", "aten.dot", "aten._cdist",
-                   "aten.cdist", "aten.pdist", "aten._pdist"}))
-    return out * lastSize(node, 0) * kProduct;
-  if (isAny(name, {"aten.addmm", "aten.baddbmm", "aten.addmv", "aten.addbmm"}))
-    return out * lastSize(node, 1) * kProduct * (name.starts_with("aten.addbmm") ? in : 1);
-  if (isAny(name, {"aten.scaled_dot_product_attention"})) {
-    const ir::Value* keys = operandOf(node, 1);
-    const bool known = keys != nullptr && keys->shape().size() >= 2;
-    const double length = known ? static_cast<double>(keys->shape()[keys->shape().size() - 2]) : 1;
-    return out * length * (2 * kProduct + kFunction / std::max(lastSize(node, 0), 1.0));
+double products(const ir::Node& node, WorkClass work, double in, double out) {
+  switch (work) {
+    case WorkClass::Elements:
+      return 0;
+    case WorkClass::Convolution:
+      return convolution(node, out);
+    case WorkClass::Product:
+      return out * lastSize(node, 0) * kProduct;
+    case WorkClass::Addition: {
+      const ir::Value* by = operandOf(node, 2);
+      const double columns = by != nullptr && by->shape().size() > 1 ? lastSize(node, 2) : 1;
+      return elementsOf(operandOf(node, 1)) * columns * kProduct;
+    }
+    case WorkClass::Attention: {
+      const ir::Value* keys = operandOf(node, 1);
+      const bool known = keys != nullptr && keys->shape().size() >= 2;
+      const double length = known ? static_cast<double>(keys->shape()[keys->shape().size() - 2]) : 1;
+      return out * length * (2 * kProduct + kFunction / std::max(lastSize(node, 0), 1.0));
+    }
+    case WorkClass::Einsum: {
+      // Every size of every operand at most once in the sum.
+      double sizes = out;
+      for (const ir::Value* operand : node.operands()) sizes = std::max(sizes, elementsOf(operand));
+      return sizes * std::max(lastSize(node, 0), lastSize(node, 1));
+    }
+    case WorkClass::Recurrence:
+      return recurrence(node, in);
+    case WorkClass::Window:
+      return std::max(out * taps(node), in) * kTap;
+    case WorkClass::Order:
+      return (in + out) * kSorted;
   }
-  if (isAny(name, {"aten.einsum"})) {
-    // Every size of every operand at most once in the sum.
-    double sizes = out;
-    for (const ir::Value* operand : node.operands()) sizes = std::max(sizes, elementsOf(operand));
-    return sizes * std::max(lastSize(node, 0), lastSize(node, 1));
-  }
-  if (isAny(name, {"aten.lstm", "aten.gru", "aten.rnn"})) return recurrence(node, in);
-  if (name.find("pool") != std::string_view::npos) return std::max(out * taps(node), in) * kTap;
-  if (isAny(name, {"aten.sort", "aten.argsort", "aten.topk", "aten.median", "aten.kthvalue",
-                   "aten.searchsorted", "aten.bucketize"}))
-    return (in + out) * kSorted;
   return 0;
 }
 
@@ -107,8 +107,9 @@ double workOf(const ir::Node& node) {
     return kNode +
            inside * (node.is(scanDef()) ? static_cast<double>(std::max<int64_t>(Scan(node).turns, 1)) : 1);
   const double in = elements(node.operands()), out = elements(node.results());
-  const double each = factsOf(node).cost == CostClass::Function ? kFunction : kElement;
-  return kNode + out * each + in + products(node, in, out);
+  const OperatorFacts& facts = factsOf(node);
+  const double each = facts.cost == CostClass::Function ? kFunction : kElement;
+  return kNode + out * each + in + products(node, facts.work, in, out);
 }
 
 double workOf(const ir::Graph& graph) {

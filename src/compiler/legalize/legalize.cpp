@@ -129,12 +129,16 @@ ir::Value* Legalizer::scalarConstant(DType type, int64_t value) {
 }
 
 bool Legalizer::isPutOff(const ir::Node* node) const {
-  // What elementwise operations and convolutions may read through: lowered only when somebody needs the
-  // values.
+  // What elementwise operations may read through, and what only convolutions read, which take bytes: lowered
+  // when somebody needs the values.
   const auto rescale = ir::dynCast<tosa::Rescale>(node);
   if (!rescale) return false;
-  return makesSigned(rescale) ||
-         (rescale.output()->dtype() == DType::Int32 && dtypeSize(rescale.input()->dtype()) <= 2);
+  if (rescale.output()->dtype() == DType::Int32) return dtypeSize(rescale.input()->dtype()) <= 2;
+  const auto& uses = rescale.output()->uses();
+  return makesSigned(rescale) && !uses.empty() &&
+         std::all_of(uses.begin(), uses.end(), [](const ir::Use& use) {
+           return ir::isa<tosa::Conv2d>(use.node) || ir::isa<tosa::DepthwiseConv2d>(use.node);
+         });
 }
 
 ir::Value* Legalizer::image(ir::Value* value, int64_t n) {
