@@ -168,13 +168,15 @@ void report(benchmark::State& state, int64_t macs) {
       benchmark::Counter(static_cast<double>(macs * state.iterations()), benchmark::Counter::kIsRate);
 }
 
-void layer(benchmark::State& state, int size, int ifm, int ofm, int kernel, bool depthwise) {
+/// Returns the steps of one run (model/work.hpp).
+int64_t layer(benchmark::State& state, int size, int ifm, int ofm, int kernel, bool depthwise) {
   Network network("ethos-u55-128");
   network.conv(size, size, ifm, ofm, kernel, 1, depthwise);
   network.finish();
   auto npu = network.device(false, false);
   for (auto _ : state) network.run(*npu);
   report(state, network.macs());
+  return npu->stats().work;
 }
 BENCHMARK_CAPTURE(layer, conv3x3_56_128, 56, 128, 128, 3, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(layer, conv1x1_56_256, 56, 256, 256, 1, false)->Unit(benchmark::kMillisecond);
@@ -184,14 +186,9 @@ BENCHMARK_CAPTURE(layer, depthwise3x3_112_96, 112, 96, 96, 3, true)->Unit(benchm
 /// Steps per nanosecond (model/work.hpp): what a layer is said to cost over what it takes; 1 or more keeps
 /// the promise of base/work_budget.hpp.
 void steps(benchmark::State& state, int size, int ifm, int ofm, int kernel, bool depthwise) {
-  Network network("ethos-u55-128");
-  network.conv(size, size, ifm, ofm, kernel, 1, depthwise);
-  network.finish();
-  auto npu = network.device(false, false);
-  for (auto _ : state) network.run(*npu);
-  report(state, network.macs());
-  state.counters["step/ns"] = benchmark::Counter(
-      1e-9 * static_cast<double>(npu->stats().work * state.iterations()), benchmark::Counter::kIsRate);
+  const int64_t work = layer(state, size, ifm, ofm, kernel, depthwise);
+  state.counters["step/ns"] =
+      benchmark::Counter(1e-9 * static_cast<double>(work * state.iterations()), benchmark::Counter::kIsRate);
 }
 BENCHMARK_CAPTURE(steps, conv3x3_64_128, 64, 128, 128, 3, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(steps, conv1x1_64_256, 64, 256, 256, 1, false)->Unit(benchmark::kMillisecond);
