@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/block_memory.hpp"
 #include "base/descriptor.hpp"
 #include "base/idle_memory.hpp"
 
@@ -50,7 +51,8 @@ struct Mappings {
 
 }  // namespace
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path,
+                                                           Reading reading) {
   const std::string name = path.string();
   const Descriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
@@ -73,11 +75,12 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     return fail(Code::CannotRead, "is a device, a file is needed").inFile(name).withRemedy("Name a file.");
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(name, {}));
   const auto size = static_cast<size_t>(info.st_size);
-  const bool copied = size <= kCopiedBytes;
+  const bool copied = reading == Reading::Whole && size <= kCopiedBytes;
   void* memory = copied ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                         : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory == MAP_FAILED)
     return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
+  if (copied) adviseLargePages(memory, size);
   auto* bytes = static_cast<std::byte*>(memory);
   const std::shared_ptr<MappedFile> result(new MappedFile(name, ByteSpan(bytes, size)));
   if (!copied) {
@@ -103,7 +106,9 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
 
 void giveBackIdleMemory() {
 #ifdef __GLIBC__
-  ::malloc_trim(0);
+  // Little is soon needed again, and would begin with page faults.
+  constexpr size_t kIdle = size_t{64} << 20;
+  if (::mallinfo2().fordblks > kIdle) ::malloc_trim(0);
 #endif
   Mappings& mappings = Mappings::all();
   const std::lock_guard lock(mappings.mutex);

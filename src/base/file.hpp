@@ -2,6 +2,7 @@
 // Files: copied or mapped for reading; written whole and made visible by rename.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -23,10 +24,13 @@ namespace carina {
 class MappedFile {
  public:
   static constexpr size_t kCopiedBytes = size_t{64} << 20;
+  /// Of a file of which little is looked at, nothing is copied.
+  enum class Reading : uint8_t { Whole, Little };
 
   /// Errors name the path and what the system said (no such file, is a directory, permission), or that the
   /// file changed while it was read.
-  static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path);
+  static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path,
+                                                        Reading reading = Reading::Whole);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

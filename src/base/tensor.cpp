@@ -7,6 +7,7 @@
 #include <limits>
 #include <new>
 
+#include "base/block_memory.hpp"
 #include "base/float16.hpp"
 
 namespace carina {
@@ -16,6 +17,7 @@ std::shared_ptr<std::byte> allocate(int64_t bytes) {
   const size_t rounded = static_cast<size_t>(roundUp(std::max<int64_t>(bytes, 1), 64));
   void* memory = std::aligned_alloc(64, rounded);
   if (!memory) throw std::bad_alloc();
+  adviseLargePages(memory, rounded);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 

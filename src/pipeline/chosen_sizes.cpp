@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/file.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pt2/exported_program.hpp"
 
@@ -17,8 +16,7 @@ constexpr const char* kOption = "--specialize";
 constexpr size_t kMostMethods = 64;
 
 Result<std::vector<pt2::SizeSymbol>> symbolsOf(const MethodSource& source, const std::string& program) {
-  CARINA_TRY(const auto file, MappedFile::open(source.model));
-  const FileKind kind = fileKind(file->bytes(), source.model);
+  CARINA_TRY(const FileKind kind, fileKindOf(source.model));
   if (kind == FileKind::Archive) return pt2::sizeSymbols(source.model, {.model = program});
   return fail(Code::OptionDoesNotApply, "the sizes of a {} are fixed", fileKindName(kind))
       .inFile(source.model.string())

@@ -61,6 +61,11 @@ FileKind fileKind(ByteSpan bytes, const std::filesystem::path& file) {
   return FileKind::Unknown;
 }
 
+Result<FileKind> fileKindOf(const std::filesystem::path& file) {
+  CARINA_TRY(const auto mapped, MappedFile::open(file, MappedFile::Reading::Little));
+  return fileKind(mapped->bytes(), file);
+}
+
 const char* fileKindName(FileKind kind) {
   switch (kind) {
     case FileKind::Program:

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "base/result.hpp"
 #include "base/tensor.hpp"
 
 namespace carina::pipeline {
@@ -30,6 +31,8 @@ enum class FileKind : uint8_t {
 FileKind fileKind(ByteSpan bytes);
 /// By the bytes; where they say nothing (a damaged file), by the name: the reader for it says what is wrong.
 FileKind fileKind(ByteSpan bytes, const std::filesystem::path& file);
+/// The same for a file of which nothing else is wanted. Errors are MappedFile::open's.
+Result<FileKind> fileKindOf(const std::filesystem::path& file);
 const char* fileKindName(FileKind kind);  // "program (.pte)", ...
 
 }  // namespace carina::pipeline

@@ -628,11 +628,7 @@ std::vector<Port> inputPorts(const ir::Graph& graph) {
 }
 
 Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
-  FileKind kind = FileKind::Unknown;
-  {
-    CARINA_TRY(const auto file, MappedFile::open(options.model));
-    kind = fileKind(file->bytes(), options.model);
-  }
+  CARINA_TRY(const FileKind kind, fileKindOf(options.model));
   if (kind == FileKind::Archive) {
     CARINA_TRY(Exported exported, readPt2(options, times));
     const std::vector<Diagnostic> warnings = std::move(exported.warnings);

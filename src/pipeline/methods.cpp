@@ -26,8 +26,7 @@ Status checkSources(std::span<const MethodSource> sources) {
           .at("--method")
           .withRemedy("give each method a name of its own; MODEL without one is 'forward'");
     }
-    CARINA_TRY(const auto file, MappedFile::open(source.model));
-    const FileKind kind = fileKind(file->bytes(), source.model);
+    CARINA_TRY(const FileKind kind, fileKindOf(source.model));
     if (kind == FileKind::Archive) continue;
     return fail(Code::WrongKind, "methods are made from .pt2 archives, and this is a {}", fileKindName(kind))
         .inFile(source.model.string())
