@@ -201,6 +201,23 @@ TEST(EthosNCompiler, ShapesOfMaps) {
   });
 }
 
+TEST(EthosNCompiler, Transposes) {
+  const std::array<std::array<uint32_t, 4>, 6> orders = {
+      {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1}}};
+  for (const auto& order : orders) {
+    SCOPED_TRACE(fmt::format("{}", fmt::join(order, ",")));
+    Operation op;
+    op.op = Operator::Transpose;
+    op.permutation = order;
+    expectOnAll([&op](NetworkBuilder& b) { b.output(b.add(op, {b.input(18, 5, 20)})); });
+    expectOnAll([&op](NetworkBuilder& b) {
+      const int32_t made = b.convolution(b.input(9, 24, 16), 1, 1, 40);
+      b.output(b.convolution(b.add(op, {made}), 1, 1, 16));
+    });
+    expectOnAll([&op](NetworkBuilder& b) { b.output(b.add(op, {b.input(40, 40, 100)})); });
+  }
+}
+
 TEST(EthosNCompiler, TransposeConvolutions) {
   for (const auto& [size, pad] : {std::pair(2U, 0U), {3U, 0U}, {3U, 1U}, {5U, 2U}, {7U, 3U}}) {
     SCOPED_TRACE(size);

@@ -37,9 +37,8 @@ int32_t singleOperation(NetworkBuilder& b, int& tolerance) {
     case 7: {
       Operation op;
       op.op = Operator::Transpose;
-      // The others are supported by the rules, and not compiled.
-      op.permutation =
-          below(2) == 0 ? std::array<uint32_t, 4>{0, 2, 3, 1} : std::array<uint32_t, 4>{0, 3, 1, 2};
+      op.permutation = std::array<std::array<uint32_t, 4>, 6>{
+          {{0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1}}}[below(6)];
       return b.add(op, {any()});
     }
     case 8: {

@@ -15,6 +15,16 @@ using namespace compiler;
 /// The rules refuse what would be compiled wrong.
 Status checkSupport(const Network& network, const Target& target) {
   std::vector<Diagnostic> problems;
+  for (size_t i = 0; i < network.inputs.size(); ++i) {
+    SupportQuery query;
+    query.operation.op = Operator::Input;
+    query.inputs.push_back(network.tensors[static_cast<size_t>(network.inputs[i])]);
+    if (const SupportAnswer answer = querySupport(target, query); !answer) {
+      problems.push_back(
+          {fmt::format("an input cannot be given to {}: {}", target.variant->name, answer.reason), "", "",
+           fmt::format("input {}", i), Code::NoIntegerForm});
+    }
+  }
   for (const NetworkOperation& operation : network.operations) {
     SupportQuery query;
     query.operation = operation.operation;

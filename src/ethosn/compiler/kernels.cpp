@@ -33,6 +33,8 @@ bool mayBeWinograd(const Pass& pass, const Target& target) {
 /// from one row: no more than `width` has.
 std::vector<PleKernel> kernelsLike(const PleKernel& kernel, PleFamily family, int32_t width) {
   std::vector<PleKernel> out;
+  // Arm's compiler has it for blocks of 8x8 alone, in whatever order the MCE makes larger ones.
+  if (kernel.operation == PleOperation::TransposeXy) return {kernel};
   const int first = static_cast<int>(family) * kPleKernelsPerFamily;
   for (int id = first; id < first + kPleKernelsPerFamily; ++id) {
     const std::optional<KernelId> other = pleKernel(static_cast<uint16_t>(id));

@@ -39,6 +39,9 @@ class PassMaker {
   void select(const NetworkOperation& operation, const FeatureMap& from, const std::vector<int32_t>& channels,
               const FeatureMap& to);
   Status transpose(const NetworkOperation& operation);
+  FeatureMap channelsToTheEnd(const FeatureMap& map, const std::string& name);
+  void channelsToTheFront(const FeatureMap& map, const FeatureMap& to, const std::string& name);
+  void rowsForColumns(const NetworkOperation& operation, const FeatureMap& map, const FeatureMap& to);
   void transposeConvolution(const NetworkOperation& operation);
   void depthToSpace(const NetworkOperation& operation);
   void resize(const NetworkOperation& operation);

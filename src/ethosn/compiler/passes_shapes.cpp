@@ -2,6 +2,7 @@
 // Passes of what changes the shape of maps: joins, parts, transpositions, and maps of twice the size.
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include "ethosn/compiler/pass_maker.hpp"
 
@@ -145,40 +146,86 @@ void PassMaker::split(const NetworkOperation& operation) {
   shareUses(operation);
 }
 
-/// Channels first to channels last is a matter of how the input is read, and the other way round of how the
-/// output is written.
+/// Channels first to channels last, (0, 2, 3, 1), is a matter of how a map is read.
+FeatureMap PassMaker::channelsToTheEnd(const FeatureMap& map, const std::string& name) {
+  FeatureMap out = channelsLast(map, name);
+  std::tie(out.height, out.width, out.channels) = std::tuple(map.width, map.channels, map.height);
+  out.wholeHeight = out.height;
+  out.wholeWidth = out.width;
+  out.wholeChannels = out.channels;
+  out.planar = true;
+  return out;
+}
+
+/// The other way round, (0, 3, 1, 2), one of how it is written. `to`: in NHWC.
+void PassMaker::channelsToTheFront(const FeatureMap& map, const FeatureMap& to, const std::string& name) {
+  FeatureMap planar = map;
+  planar.storage = to.storage;
+  planar.atY = planar.atX = planar.atC = 0;
+  planar.wholeHeight = planar.height;
+  planar.wholeWidth = planar.width;
+  planar.wholeChannels = planar.channels;
+  planar.planar = true;
+  copy(map, planar, name);
+}
+
+/// Rows for columns, (0, 2, 1, 3): the PLE does that with whole planes.
+void PassMaker::rowsForColumns(const NetworkOperation& operation, const FeatureMap& map,
+                               const FeatureMap& to) {
+  const Quantization same{map.zeroPoint, {1.0F}, {}};
+  Pass pass = identityPass(operation, map, same, same, map.isSigned);
+  pass.kernel = {PleOperation::TransposeXy, PleSignedness::Any, 8, 8, 1, PleAxis::None};
+  pass.output = to;
+  list_.passes.push_back(std::move(pass));
+}
+
+/// All orders are made of these three. Where there are two ways, the one whose planes are smaller.
 Status PassMaker::transpose(const NetworkOperation& operation) {
   const auto& order = operation.operation.permutation;
-  using Order = std::array<uint32_t, 4>;
-  const TensorInfo& to = info(operation.outputs[0]);
-  if (order == Order{0, 2, 3, 1}) {
-    const FeatureMap from = channelsLast(map(operation.inputs[0]), operation.name);
-    FeatureMap& out = map(operation.outputs[0]);
-    out = wholeMap(from.storage, to);
-    out.planar = true;
+  const auto is = [&order](uint32_t y, uint32_t x, uint32_t c) {
+    return order == std::array<uint32_t, 4>{0, y, x, c};
+  };
+  const FeatureMap in = map(operation.inputs[0]);
+  const int32_t h = in.height, w = in.width, c = in.channels;
+  FeatureMap& out = map(operation.outputs[0]);
+  if (is(1, 2, 3) || is(2, 3, 1)) {
+    out = is(1, 2, 3) ? in : channelsToTheEnd(in, operation.name);
     shareUses(operation);
     return {};
   }
-  if (order == Order{0, 3, 1, 2}) {
-    FeatureMap out = newMap(operation.outputs[0], operation.name);
+  const auto rows = [&](int32_t height, int32_t width, int32_t channels) {
+    const FeatureMap made = between(in, height, width, channels, operation.name);
     list_.storages.back().layout = Layout::Nhwc;
-    FeatureMap planar = map(operation.inputs[0]);
-    planar.storage = out.storage;
-    planar.atY = planar.atX = planar.atC = 0;
-    planar.wholeHeight = planar.height;
-    planar.wholeWidth = planar.width;
-    planar.wholeChannels = planar.channels;
-    planar.planar = true;
-    copy(map(operation.inputs[0]), planar, operation.name);
-    map(operation.outputs[0]) = out;
+    return made;
+  };
+  if (is(3, 2, 1) && int64_t{h} * w <= int64_t{w} * c) {  // (0, 2, 1, 3), then (0, 3, 1, 2)
+    const FeatureMap swapped = between(in, w, h, c, operation.name);
+    rowsForColumns(operation, in, swapped);
+    out = rows(c, w, h);
+    channelsToTheFront(swapped, out, operation.name);
     return {};
   }
-  return fail(Code::NoIntegerForm, "a transpose by ({}, {}, {}, {}) is not compiled for Ethos-N", order[0],
-              order[1], order[2], order[3])
-      .at(operation.name)
-      .withRemedy(
-          "keep it on the CPU: channels first to channels last (0, 2, 3, 1) and back (0, 3, 1, 2) are "
-          "compiled");
+  if (is(1, 3, 2) && int64_t{h} * w <= int64_t{h} * c) {  // (0, 2, 1, 3), then (0, 2, 3, 1)
+    const FeatureMap swapped = rows(w, h, c);
+    rowsForColumns(operation, in, swapped);
+    out = channelsToTheEnd(swapped, operation.name);
+    return {};
+  }
+  if (is(3, 1, 2)) {
+    out = rows(c, h, w);
+    channelsToTheFront(in, out, operation.name);
+    return {};
+  }
+  FeatureMap turned = in;
+  if (is(1, 3, 2)) {  // (0, 3, 1, 2), then (0, 2, 1, 3)
+    turned = rows(c, h, w);
+    channelsToTheFront(in, turned, operation.name);
+  } else if (is(3, 2, 1)) {  // (0, 2, 3, 1), then (0, 2, 1, 3)
+    turned = channelsToTheEnd(in, operation.name);
+  }
+  out = newMap(operation.outputs[0], operation.name);
+  rowsForColumns(operation, turned, out);
+  return {};
 }
 
 /// Input and outputs mean one storage: who reads one of them reads the others.

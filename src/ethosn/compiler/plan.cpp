@@ -23,6 +23,7 @@ bool splitsRows(const Pass& pass) {
     case PleOperation::MeanXy7x7:
     case PleOperation::MeanXy8x8:
     case PleOperation::MaxPool1d:
+    case PleOperation::TransposeXy:
       return false;
     default:
       return true;

@@ -18,12 +18,12 @@ bool rises(std::span<const int32_t, 256> table) {
 
 /// The slopes of lines through (0, 0) that rounding takes to the results on one side of a zero point.
 struct Slopes {
+  double rounding = 0.5;  // what rounding may have moved results by
   double least = 0, most = std::numeric_limits<double>::infinity();
   void add(int32_t distance, int32_t change, bool saturatedLow, bool saturatedHigh) {
-    // change - 1/2 <= slope * distance <= change + 1/2, in which distance may be negative: who made the table
-    // may have taken a half to either side.
-    constexpr double kHalf = 0.5 + 1e-4;
-    const double low = (change - kHalf) / distance, high = (change + kHalf) / distance;
+    // change - rounding <= slope * distance <= change + rounding, in which distance may be negative: who made
+    // the table may have taken a half to either side.
+    const double low = (change - rounding) / distance, high = (change + rounding) / distance;
     const bool noLower = distance > 0 ? saturatedLow : saturatedHigh,
                noUpper = distance > 0 ? saturatedHigh : saturatedLow;
     if (!noLower) least = std::max(least, std::min(low, high));
@@ -96,16 +96,13 @@ std::optional<SmoothCurve> curveOf(const Fit& fit, int32_t zeroPoint, double sca
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table) {
-  if (!rises(table)) return std::nullopt;
+std::optional<LeakyCurve> fitLeakyRounded(std::span<const int32_t, 256> table, double rounding) {
   std::optional<LeakyCurve> best;
   double widest = 0;
   for (int32_t zero = kLow; zero <= kHigh; ++zero) {
     const int32_t at = table[static_cast<size_t>(zero - kLow)];
     if (at <= kLow || at >= kHigh) continue;
-    Slopes above, below;
+    Slopes above{rounding}, below{rounding};
     for (int32_t x = kLow; x <= kHigh; ++x) {
       const int32_t result = table[static_cast<size_t>(x - kLow)];
       if (x != zero) (x > zero ? above : below).add(x - zero, result - at, result == kLow, result == kHigh);
@@ -118,6 +115,16 @@ std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table) {
     best = LeakyCurve{zero, at, above.middle(), alpha};
   }
   return best;
+}
+
+}  // namespace
+
+std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table) {
+  if (!rises(table)) return std::nullopt;
+  // TensorFlow Lite's kernels round to halves of a code first, at the coarsest.
+  constexpr double kOnce = 0.5 + 1e-4, kTwice = 0.75 + 1e-4;
+  const auto once = fitLeakyRounded(table, kOnce);
+  return once ? once : fitLeakyRounded(table, kTwice);
 }
 
 std::optional<ClampedLine> fitClampedLine(std::span<const int32_t, 256> table) {

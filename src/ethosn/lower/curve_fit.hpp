@@ -14,7 +14,7 @@ struct LeakyCurve {
   double ratio = 1, alpha = 0;  // 0 < alpha < 1
 };
 /// `table`: results for the codes -128 to 127. Nothing unless every one of them is met, halves
-/// rounded to either side.
+/// rounded to either side; or to within 1 where results were rounded twice.
 std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table);
 
 /// y = slope * x + offset, rounded and clamped to low...high.

@@ -8,19 +8,16 @@
 #include <unordered_set>
 
 #include "ethosn/lower/curve_fit.hpp"
+#include "ethosn/lower/operands.hpp"
 #include "ethosn/lower/tosa_network.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::ethosn {
 
-ir::Ints valuesOf(const ir::Value* value);
-int64_t valueOf(const ir::Value* value);
-/// Multiplier / 2^shift of a RESCALE, per tensor or per channel.
-std::vector<float> ratiosOf(const tosa::Rescale& rescale);
-/// Whether its values are known: a constant, or a RESCALE of one.
-bool isConstantOperand(const ir::Value* value);
-/// Them, after the RESCALE.
-std::vector<double> constantOperand(const ir::Value* value);
+/// A weight of 1: 2 times one half.
+inline constexpr uint8_t kOne = 2;
+inline constexpr float kHalf = 0.5F;
+
 /// The next size of filter that the MCE has.
 int64_t filterSize(int64_t size);
 
@@ -71,24 +68,31 @@ class Lowering {
   Status transposeConvolution(const ir::Node& node, const tosa::TransposeConv2d& conv,
                               const tosa::Rescale& rescale);
   Status resize(const ir::Node& node, const tosa::Resize& resize, const tosa::Rescale* rescale);
+  /// Whether it takes the elements that the MCE takes to make twice as many, or one less.
+  static Status checkDoubles(const tosa::Resize& resize);
   Status table(const ir::Node& node, const tosa::Table& table);
   Status averageByFilter(const ir::Node& node, const tosa::AvgPool2d& pool);
   bool averages(const tosa::AvgPool2d& pool) const;
   Status moveByFilter(const ir::Node& node, const tosa::Reshape& last);
   // lowering_products.cpp
   Status product(const ir::Node& node, const tosa::Mul& mul, const tosa::Rescale& rescale);
-  Status productOfConstant(const ir::Node& node, const tosa::Rescale& input, const ir::Value* constant,
+  Status productOfConstant(const ir::Node& node, const WideOperand& input, const WideOperand& constant,
                            const tosa::Rescale& rescale);
   /// sign * input + constantSign * constant.
-  Status sumWithConstant(const ir::Node& node, const tosa::Rescale& input, int sign,
-                         const ir::Value* constant, int constantSign, const tosa::Rescale& rescale);
-  Status gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated);
+  Status sumWithConstant(const ir::Node& node, const WideOperand& input, int sign,
+                         const WideOperand& constant, int constantSign, const tosa::Rescale& rescale);
+  Status gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated,
+                   std::span<const int32_t, 256> results);
   int32_t multiplied(const ir::Node& node, int32_t a, int32_t b, const CodeRange& products, double scale,
                      int32_t zeroPoint);
   Status clampedLine(const ir::Node& node, const tosa::Table& table, const ClampedLine& line);
   int32_t line(const ir::Node& node, int32_t tensor, const LineTo& to);
   bool channelsToTheEnd(const ir::Node& node, int32_t& a, int32_t& b);
-  int32_t stretched(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width);
+  int32_t stretched(const ir::Node& node, int32_t tensor, const Shape& whole);
+  int32_t pixelOverMap(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width);
+  int32_t planeOverChannels(const ir::Node& node, int32_t tensor, uint32_t channels);
+  /// Two operands to one shape. `verb`: what the node does with them, for errors.
+  Status stretchToEachOther(const ir::Node& node, std::string_view verb, int32_t& a, int32_t& b);
 
   Result<int32_t> tensorOf(const ir::Value* value) const;
   /// The tensor under another quantization.

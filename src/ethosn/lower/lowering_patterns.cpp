@@ -13,10 +13,6 @@ uint32_t size32(int64_t value) {
   return static_cast<uint32_t>(value);
 }
 
-/// Filters of one weight per output, of value 1: 2 times one half.
-constexpr uint8_t kOne = 2;
-constexpr float kHalf = 0.5F;
-
 /// A convolution's bias of zeros and its scales, with an input of scale 1.
 void addZeroBias(Operation& op, uint32_t outputs) {
   op.bias = {{1, 1, 1, outputs}, DataType::S32, DataFormat::Nhwc, {0, op.weights.quantization.scales, {}}};
@@ -123,8 +119,7 @@ Status Lowering::transposeConvolution(const ir::Node& node, const tosa::Transpos
   return {};
 }
 
-/// To twice the size, or one less. `rescale` of an interpolating one only takes its weights out again.
-Status Lowering::resize(const ir::Node& node, const tosa::Resize& resize, const tosa::Rescale* rescale) {
+Status Lowering::checkDoubles(const tosa::Resize& resize) {
   const bool bilinear = resize.mode() == tosa::ResizeMode::BILINEAR;
   const ir::Ints scale = valuesOf(resize.scale()), offset = valuesOf(resize.offset());
   const ir::Value &from = *resize.input(), &to = *resize.output();
@@ -133,16 +128,23 @@ Status Lowering::resize(const ir::Node& node, const tosa::Resize& resize, const 
     return (outputs == 2 * inputs || outputs == 2 * inputs - 1) &&
            doubles(inputs, outputs, scale[at], scale[at + 1], offset[at / 2], bilinear);
   };
-  if (!twice(1, 0) || !twice(2, 2)) {
-    return fail(Code::NoIntegerForm,
-                "it resizes {}x{} to {}x{} by other elements than the MCE takes: every element and, between "
-                "two, "
-                "{}",
-                from.dim(1), from.dim(2), to.dim(1), to.dim(2), bilinear ? "their mean" : "the first again")
-        .withRemedy(
-            bilinear ? "resize to twice the size less one with align_corners=True, or by nearest neighbours"
-                     : "resize to twice the size");
-  }
+  if (twice(1, 0) && twice(2, 2)) return {};
+  return fail(Code::NoIntegerForm,
+              "it resizes {}x{} to {}x{} by other elements than the MCE takes: every element and, between "
+              "two, "
+              "{}",
+              from.dim(1), from.dim(2), to.dim(1), to.dim(2), bilinear ? "their mean" : "the first again")
+      .withRemedy(bilinear
+                      ? "resize to twice the size less one with align_corners=True, or by nearest neighbours"
+                      : "resize to twice the size");
+}
+
+/// To twice the size, or one less. `rescale` of an interpolating one only takes its weights out again.
+Status Lowering::resize(const ir::Node& node, const tosa::Resize& resize, const tosa::Rescale* rescale) {
+  CARINA_RETURN_IF_ERROR(checkDoubles(resize));
+  const bool bilinear = resize.mode() == tosa::ResizeMode::BILINEAR;
+  const ir::Ints scale = valuesOf(resize.scale());
+  const ir::Value& to = *resize.output();
   const ir::Value* result = resize.output();
   if (rescale != nullptr) {
     const double ratio =
@@ -184,7 +186,7 @@ Status Lowering::table(const ir::Node& node, const tosa::Table& table) {
   if (const auto line = fitClampedLine(results)) return clampedLine(node, table, *line);
   const auto smooth = fitSmooth(results);
   if (!smooth) {
-    if (const auto gated = fitGated(results)) return gatedLine(node, table, *gated);
+    if (const auto gated = fitGated(results)) return gatedLine(node, table, *gated, results);
     return fail(Code::NoIntegerForm,
                 "its table is none of what MCE and PLE have: a clamped line, leaky ReLU, "
                 "sigmoid, tanh, hardswish, swish")

@@ -2,6 +2,7 @@
 // Products, sums with constants, and what else is a line per channel.
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "ethosn/lower/lowering.hpp"
 
@@ -20,6 +21,31 @@ CodeRange operator*(const CodeRange& a, const CodeRange& b) {
   return {std::min<int64_t>(low, 0), std::max<int64_t>(high, 0)};
 }
 
+/// Codes of the PLE's result per product: all products have room.
+double coarseness(const CodeRange& products) {
+  constexpr double kCodes = 254;
+  return kCodes / static_cast<double>(products.high - products.low);
+}
+
+/// Results of the PLE are cut off, by half a code on average: a code of them must not be many of the result.
+constexpr double kMostCodesPerProduct = 4;
+
+/// Whether the gated line's results, as MCE and PLE compute them with a gate of `open` codes, lie within 3
+/// codes of the table.
+bool gateIsFineEnough(std::span<const int32_t, 256> table, const GatedLine& gated, const CodeRange& products,
+                      int32_t open) {
+  constexpr double kMost = 3;
+  const double coarse = coarseness(products), slope = gated.ratio / open / coarse;
+  for (int32_t code = -128; code <= 127; ++code) {
+    const double gate = std::nearbyint(open * gated.gateAt(code));
+    const double kept = std::floor(gate * (code - gated.zeroPoint) * coarse);
+    const double result =
+        std::clamp(std::floor((kept + 0.5) * slope + gated.outputZeroPoint + 0.5), -128.0, 127.0);
+    if (std::abs(result - table[static_cast<size_t>(code + 128)]) > kMost) return false;
+  }
+  return true;
+}
+
 /// One number per channel of the tensor, or one for all.
 bool isByChannel(const ir::Value* constant, const ir::Value* tensor) {
   const int64_t count = constant->numElements();
@@ -27,24 +53,6 @@ bool isByChannel(const ir::Value* constant, const ir::Value* tensor) {
 }
 
 }  // namespace
-
-bool isConstantOperand(const ir::Value* value) {
-  if (value->isConstant()) return true;
-  const auto rescale = ir::producerAs<tosa::Rescale>(value);
-  return rescale && !rescale.perChannel() && rescale.input()->isConstant();
-}
-
-std::vector<double> constantOperand(const ir::Value* value) {
-  const auto rescale = ir::producerAs<tosa::Rescale>(value);
-  const ir::Value* source = rescale ? rescale.input() : value;
-  const double ratio = rescale ? static_cast<double>(ratiosOf(rescale)[0]) : 1;
-  const int64_t from = rescale ? valueOf(rescale.inputZp()) : 0,
-                to = rescale ? valueOf(rescale.outputZp()) : 0;
-  std::vector<double> out;
-  for (const int64_t code : valuesOf(source))
-    out.push_back(std::nearbyint(static_cast<double>(code - from) * ratio) + static_cast<double>(to));
-  return out;
-}
 
 /// A depthwise convolution of one weight per channel, whose biases are the offsets.
 int32_t Lowering::line(const ir::Node& node, int32_t tensor, const LineTo& to) {
@@ -84,43 +92,41 @@ Status Lowering::clampedLine(const ir::Node& node, const tosa::Table& table, con
   return {};
 }
 
-Status Lowering::sumWithConstant(const ir::Node& node, const tosa::Rescale& input, int sign,
-                                 const ir::Value* constant, int constantSign, const tosa::Rescale& rescale) {
-  if (input.perChannel() || rescale.perChannel() || valueOf(input.outputZp()) != 0)
-    return fail(Code::NoIntegerForm, "the addition is not one of two requantized tensors");
-  if (!isByChannel(constant, input.output()) || constant->rank() > input.output()->rank())
+Status Lowering::sumWithConstant(const ir::Node& node, const WideOperand& input, int sign,
+                                 const WideOperand& constant, int constantSign,
+                                 const tosa::Rescale& rescale) {
+  if (!isByChannel(constant.codes, input.codes) || constant.codes->rank() > input.codes->rank())
     return fail(Code::NoIntegerForm, "it adds a constant that is not one number per channel")
         .withRemedy("add one number, or one per channel");
   const double to = static_cast<double>(ratiosOf(rescale)[0]);
-  CARINA_TRY(const int32_t tensor, seenAs(node, input.input(), valueOf(input.inputZp()), 1.0F));
-  LineTo sum{static_cast<double>(ratiosOf(input)[0]) * to * sign, constantOperand(constant),
-             static_cast<int32_t>(valueOf(rescale.outputZp()))};
+  CARINA_TRY(const int32_t tensor, seenAs(node, input.codes, input.zeroPoint, 1.0F));
+  LineTo sum{input.ratio * to * sign, constant.values(), static_cast<int32_t>(valueOf(rescale.outputZp()))};
   for (double& offset : sum.offsets) offset *= to * constantSign;
   define(rescale.output(), line(node, tensor, sum));
   return {};
 }
 
 /// A depthwise convolution whose weights are the constant's codes.
-Status Lowering::productOfConstant(const ir::Node& node, const tosa::Rescale& input,
-                                   const ir::Value* constant, const tosa::Rescale& rescale) {
-  if (!isByChannel(constant, input.output()) || constant->rank() > input.output()->rank())
+Status Lowering::productOfConstant(const ir::Node& node, const WideOperand& input,
+                                   const WideOperand& constant, const tosa::Rescale& rescale) {
+  if (!isByChannel(constant.codes, input.codes) || constant.codes->rank() > input.codes->rank())
     return fail(Code::NoIntegerForm, "it multiplies by a constant that is not one number per channel")
         .withRemedy("multiply by one number, or one per channel");
-  const std::vector<double> factors = constantOperand(constant);
-  CARINA_TRY(const int32_t tensor, seenAs(node, input.input(), valueOf(input.inputZp()), 1.0F));
+  const std::vector<double> factors = constant.values();
+  CARINA_TRY(const int32_t tensor, seenAs(node, input.codes, input.zeroPoint, 1.0F));
   const auto zeroPoint = static_cast<int32_t>(valueOf(rescale.outputZp()));
   const bool one = std::equal(factors.begin() + 1, factors.end(), factors.begin());
   if (one && factors[0] != 0) {
-    const double slope = static_cast<double>(ratiosOf(input)[0]) * static_cast<double>(ratiosOf(rescale)[0]);
+    const double slope = input.ratio * static_cast<double>(ratiosOf(rescale)[0]);
     define(rescale.output(), line(node, tensor, {slope * factors[0], {0}, zeroPoint}));
     return {};
   }
-  const auto scaled = ir::producerAs<tosa::Rescale>(constant);
-  const ir::Ints codes = valuesOf(scaled ? scaled.input() : constant);
-  const int64_t zero = scaled ? valueOf(scaled.inputZp()) : 0;
+  const ir::Ints codes = valuesOf(constant.codes);
+  const int64_t zero = constant.zeroPoint;
   if (std::any_of(codes.begin(), codes.end(), [](int64_t code) { return code < -128 || code > 127; }))
     return fail(Code::NoIntegerForm, "it multiplies by constants of more than 8 bits, one per channel");
-  const float ratio = ratiosOf(input)[0] * (scaled ? ratiosOf(scaled)[0] : 1.0F) * ratiosOf(rescale)[0];
+  const auto ratio =
+      static_cast<float>(input.ratio * constant.ratio * static_cast<double>(ratiosOf(rescale)[0]));
   const uint32_t channels = info(tensor).shape[3];
   Operation op;
   op.op = Operator::DepthwiseConvolution;
@@ -137,11 +143,42 @@ Status Lowering::productOfConstant(const ir::Node& node, const tosa::Rescale& in
   return {};
 }
 
+/// One plane for every channel.
+int32_t Lowering::planeOverChannels(const ir::Node& node, int32_t tensor, uint32_t channels) {
+  const Quantization same = info(tensor).quantization;
+  Operation op;
+  op.op = Operator::Convolution;
+  op.weights = {{1, 1, 1, channels}, DataType::S8, DataFormat::Hwio, {0, {kHalf}, {}}};
+  op.bias = {{1, 1, 1, channels}, DataType::S32, DataFormat::Nhwc, {0, {same.scales[0] * kHalf}, {}}};
+  op.stride = {1, 1};
+  op.outputQuantization = same;
+  return append(node, std::move(op), {tensor}, std::vector<uint8_t>(channels, kOne),
+                std::vector<int32_t>(channels, 0))[0];
+}
+
+/// As far as one pixel, one plane or one number is to be: others stay as they are.
+int32_t Lowering::stretched(const ir::Node& node, int32_t tensor, const Shape& whole) {
+  const bool pixel = info(tensor).shape[1] == 1 && info(tensor).shape[2] == 1;
+  if (info(tensor).shape[3] == 1 && whole[3] > 1) tensor = planeOverChannels(node, tensor, whole[3]);
+  return pixel ? pixelOverMap(node, tensor, whole[1], whole[2]) : tensor;
+}
+
+Status Lowering::stretchToEachOther(const ir::Node& node, std::string_view verb, int32_t& a, int32_t& b) {
+  Shape whole = info(a).shape;
+  for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(whole[i], info(b).shape[i]);
+  const auto text = [this](int32_t tensor) { return fmt::format("{}", fmt::join(info(tensor).shape, "x")); };
+  const std::string shapes = fmt::format("it {} {} and {}", verb, text(a), text(b));
+  if (whole[0] > 1) return fail(Code::NoIntegerForm, "{}: an Ethos-N has batches of 1", shapes);
+  a = stretched(node, a, whole);
+  b = stretched(node, b, whole);
+  if (info(a).shape == info(b).shape) return {};
+  return fail(Code::NoIntegerForm,
+              "{}: an operand can be a number, a pixel or a plane, or as large as the other", shapes);
+}
+
 /// One pixel over a whole map: by a filter of ones up to 7x7, then twice as large as often as needed.
-int32_t Lowering::stretched(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width) {
+int32_t Lowering::pixelOverMap(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width) {
   constexpr uint32_t kLargest = 7;
-  constexpr uint8_t kOne = 2;
-  constexpr float kHalf = 0.5F;
   std::vector<std::pair<uint32_t, uint32_t>> sizes;
   while (height > kLargest || width > kLargest) {
     sizes.emplace_back(height, width);
@@ -178,8 +215,8 @@ int32_t Lowering::stretched(const ir::Node& node, int32_t tensor, uint32_t heigh
 /// to `scale` codes per product puts back.
 int32_t Lowering::multiplied(const ir::Node& node, int32_t a, int32_t b, const CodeRange& products,
                              double scale, int32_t zeroPoint) {
-  constexpr double kCodes = 254, kCutOff = 0.5;
-  const double coarse = kCodes / static_cast<double>(products.high - products.low);
+  constexpr double kCutOff = 0.5;
+  const double coarse = coarseness(products);
   const double lowest = std::floor(static_cast<double>(products.low) * coarse);
   Operation op;
   op.op = Operator::Multiplication;
@@ -192,35 +229,18 @@ int32_t Lowering::multiplied(const ir::Node& node, int32_t a, int32_t b, const C
 
 /// An operand gets fewer bits where products could have more than 16, one of one pixel is stretched.
 Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa::Rescale& rescale) {
-  const auto first = ir::producerAs<tosa::Rescale>(mul.input1()),
-             second = ir::producerAs<tosa::Rescale>(mul.input2());
-  const auto plain = [](const tosa::Rescale& operand) {
-    return !operand || (!operand.perChannel() && valueOf(operand.outputZp()) == 0);
-  };
-  if (rescale.perChannel() || valueOf(mul.shift()) != 0 || !plain(first) || !plain(second))
+  const auto first = wideOperandOf(mul.input1()), second = wideOperandOf(mul.input2());
+  if (rescale.perChannel() || valueOf(mul.shift()) != 0 || !first || !second)
     return fail(Code::NoIntegerForm, "the product is not one of two requantized tensors");
-  if (first && isConstantOperand(mul.input2())) return productOfConstant(node, first, mul.input2(), rescale);
-  if (second && isConstantOperand(mul.input1()))
-    return productOfConstant(node, second, mul.input1(), rescale);
-  if (!first || !second)
-    return fail(Code::NoIntegerForm, "the product is not one of two requantized tensors");
-  CARINA_TRY(int32_t a, seenAs(node, first.input(), valueOf(first.inputZp()), 1.0F));
-  CARINA_TRY(int32_t b, seenAs(node, second.input(), valueOf(second.inputZp()), 1.0F));
+  if (second->isConstant()) return productOfConstant(node, *first, *second, rescale);
+  if (first->isConstant()) return productOfConstant(node, *second, *first, rescale);
+  CARINA_TRY(int32_t a, seenAs(node, first->codes, first->zeroPoint, 1.0F));
+  CARINA_TRY(int32_t b, seenAs(node, second->codes, second->zeroPoint, 1.0F));
   if (info(a).type != DataType::S8 || info(b).type != DataType::S8)
     return fail(Code::NoIntegerForm, "it multiplies unsigned codes");
   const bool planes = channelsToTheEnd(node, a, b);
-  for (auto [operand, other] : {std::pair(&a, b), std::pair(&b, a)}) {
-    const Shape whole = info(other).shape;
-    if (info(*operand).shape != whole && info(*operand).shape == Shape{1, 1, 1, whole[3]})
-      *operand = stretched(node, *operand, whole[1], whole[2]);
-  }
-  if (info(a).shape != info(b).shape)
-    return fail(Code::NoIntegerForm,
-                "it multiplies {}x{}x{} by {}x{}x{}: an operand can be one pixel, or as large as the other",
-                info(a).shape[1], info(a).shape[2], info(a).shape[3], info(b).shape[1], info(b).shape[2],
-                info(b).shape[3]);
-  double scale = static_cast<double>(ratiosOf(first)[0]) * static_cast<double>(ratiosOf(second)[0]) *
-                 static_cast<double>(ratiosOf(rescale)[0]);
+  CARINA_RETURN_IF_ERROR(stretchToEachOther(node, "multiplies", a, b));
+  double scale = first->ratio * second->ratio * static_cast<double>(ratiosOf(rescale)[0]);
   CodeRange ofA = rangeOf(info(a)), ofB = rangeOf(info(b));
   if (ofA.furthest() * ofB.furthest() > kMostOfProduct) {
     const bool takesA = ofA.furthest() > ofB.furthest();
@@ -235,7 +255,16 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
     wide = line(node, wide, {fewer, {0}, -static_cast<int32_t>((less.low + less.high) / 2)});
     scale /= fewer;
   }
-  int32_t made = multiplied(node, a, b, ofA * ofB, scale, static_cast<int32_t>(valueOf(rescale.outputZp())));
+  const CodeRange products = ofA * ofB;
+  if (const double unit = scale / coarseness(products); unit > kMostCodesPerProduct) {
+    return fail(Code::NoIntegerForm,
+                "its results saturate: the PLE keeps 8 bits of all that products can be, of which a step is "
+                "{:.1f} "
+                "codes here, more than {}",
+                unit, kMostCodesPerProduct)
+        .withRemedy("give the result a larger scale");
+  }
+  int32_t made = multiplied(node, a, b, products, scale, static_cast<int32_t>(valueOf(rescale.outputZp())));
   if (planes) {
     Operation back;
     back.op = Operator::Transpose;
@@ -266,8 +295,20 @@ bool Lowering::channelsToTheEnd(const ir::Node& node, int32_t& a, int32_t& b) {
 }
 
 /// The gate has 7 bits, so that products have 16.
-Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated) {
+Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated,
+                           std::span<const int32_t, 256> results) {
   constexpr int32_t kOpen = 127, kShut = -64;
+  CodeRange products;
+  for (int32_t code = -128; code <= 127; ++code) {
+    const auto product =
+        static_cast<int64_t>(std::nearbyint(kOpen * gated.gateAt(code) * (code - gated.zeroPoint)));
+    products.low = std::min(products.low, product - kOpen);
+    products.high = std::max(products.high, product + kOpen);
+  }
+  if (!gateIsFineEnough(results, gated, products, kOpen))
+    return fail(Code::NoIntegerForm,
+                "its table is a gate whose results saturate, finer than the PLE multiplies")
+        .withRemedy("give the result a larger scale");
   CARINA_TRY(const int32_t input, seenAs(node, table.input1(), gated.zeroPoint, 1.0F));
   int32_t gate = -1;
   if (gated.smooth) {
@@ -282,13 +323,6 @@ Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const
     clamp.lower = kShut;
     clamp.upper = kShut + kOpen;
     gate = append(node, clamp, {line(node, input, {kOpen * gated.gate, {kOpen * 0.5}, kShut})})[0];
-  }
-  CodeRange products;
-  for (int32_t code = -128; code <= 127; ++code) {
-    const auto product =
-        static_cast<int64_t>(std::nearbyint(kOpen * gated.gateAt(code) * (code - gated.zeroPoint)));
-    products.low = std::min(products.low, product - kOpen);
-    products.high = std::max(products.high, product + kOpen);
   }
   // Both operands are codes of scale 1 to what follows.
   Operation plain;

@@ -8,7 +8,7 @@
 namespace carina::ethosn {
 namespace {
 
-constexpr int64_t kMaxDenseWeights = int64_t{1} << 24;  // of a depthwise convolution over a whole map
+constexpr int64_t kMaxDenseWeights = int64_t{1} << 24;  // of a depthwise convolution as another one
 
 /// Leading ones.
 Result<Shape> fourDimensions(const carina::Shape& shape) {
@@ -49,25 +49,25 @@ int64_t filterSize(int64_t size) {
   return size;
 }
 
-ir::Ints valuesOf(const ir::Value* value) {
-  ir::Ints out;
-  for (int64_t i = 0; i < value->numElements(); ++i) out.push_back(value->constant().integerAt(i));
-  return out;
+namespace {
+
+/// Whether the node makes a tensor that an Ethos-N has no form for, of more than four dimensions or batches,
+/// on the way from a map to a map: the RESHAPE that ends there says what becomes of all. Others fail where
+/// they end.
+bool isInsidePattern(const ir::Node& node) {
+  const bool isReshape = ir::isa<tosa::Reshape>(&node), isTranspose = ir::isa<tosa::Transpose>(&node);
+  if (!isReshape && !isTranspose) return false;
+  const ir::Value& made = *node.result();
+  if (made.rank() > 4) return true;
+  if (made.rank() < 4 || made.dim(0) == 1 || !made.hasOneUse()) return false;
+  const ir::Node& next = *made.uses()[0].node;
+  const ir::Value& from = *node.operand(0);
+  if (isReshape) return from.rank() == 4 && from.dim(0) == 1 && ir::isa<tosa::Transpose>(&next);
+  return from.producer() != nullptr && ir::isa<tosa::Reshape>(from.producer()) &&
+         isInsidePattern(*from.producer()) && ir::isa<tosa::Reshape>(&next);
 }
 
-int64_t valueOf(const ir::Value* value) {
-  return value->constant().integerAt(0);
-}
-
-std::vector<float> ratiosOf(const tosa::Rescale& rescale) {
-  const ir::Ints multipliers = valuesOf(rescale.multiplier()), shifts = valuesOf(rescale.shift());
-  std::vector<float> out;
-  for (size_t i = 0; i < (rescale.perChannel() ? multipliers.size() : 1); ++i) {
-    out.push_back(
-        static_cast<float>(std::ldexp(static_cast<double>(multipliers[i]), -static_cast<int>(shifts[i]))));
-  }
-  return out;
-}
+}  // namespace
 
 Result<int32_t> Lowering::tensorOf(const ir::Value* value) const {
   const auto found = tensors_.find(value);
@@ -103,67 +103,98 @@ Result<int32_t> Lowering::seenAs(const ir::Node& node, const ir::Value* value, i
   return append(node, op, {tensor})[0];
 }
 
+namespace {
+
+/// Sizes of a filter in TOSA's order, which is another one for depthwise convolutions.
+struct Filter {
+  Filter(const ConvolutionNode& conv)
+      : depthwise(conv.depthwise),
+        rows(conv.weight->dim(depthwise ? 0 : 1)),
+        columns(conv.weight->dim(depthwise ? 1 : 2)),
+        inputs(conv.weight->dim(depthwise ? 2 : 3)),
+        outputs(depthwise ? inputs * conv.weight->dim(3) : conv.weight->dim(0)),
+        height((rows - 1) * conv.dilation[0] + 1),
+        width((columns - 1) * conv.dilation[1] + 1) {}
+  bool depthwise;
+  int64_t rows, columns, inputs, outputs;
+  int64_t height, width;  // with the zeros of a dilation between them
+  /// A depthwise convolution with several outputs for each input is one with zeros for the other inputs.
+  bool dense() const { return depthwise && outputs != inputs; }
+};
+
+/// The weights in the order of `shape` (HWIO or HWIM), in which other places are zero.
+std::vector<uint8_t> filterBytes(const Filter& filter, const ConvolutionNode& conv, const Shape& shape,
+                                 uint8_t zero) {
+  std::vector<uint8_t> bytes(elements(shape), zero);
+  const Tensor& weights = conv.weight->constant();
+  const int64_t each = filter.depthwise ? filter.outputs / filter.inputs : filter.outputs;
+  for (int64_t y = 0; y < filter.rows; ++y) {
+    for (int64_t x = 0; x < filter.columns; ++x) {
+      for (int64_t i = 0; i < filter.inputs; ++i) {
+        const int64_t row = (y * conv.dilation[0] * shape[1] + x * conv.dilation[1]) * filter.inputs + i;
+        for (int64_t o = 0; o < each; ++o) {
+          const int64_t from = filter.depthwise
+                                   ? ((y * filter.columns + x) * filter.inputs + i) * each + o
+                                   : ((o * filter.rows + y) * filter.columns + x) * filter.inputs + i;
+          const int64_t to = row * shape[3] + (filter.dense() ? i * each : 0) + o;
+          bytes[static_cast<size_t>(to)] = static_cast<uint8_t>(weights.integerAt(from));
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
 /// Filters of a size that the MCE lacks are filled up with zeros below and to the right.
 Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
                              const tosa::Rescale& rescale) {
-  if (conv.dilation[0] != 1 || conv.dilation[1] != 1) {
-    return fail(Code::NoIntegerForm, "its filter has dilation {}x{}", conv.dilation[0], conv.dilation[1]);
-  }
   if (!conv.weight->isConstant() || !conv.bias->isConstant())
     return fail(Code::NoIntegerForm, "its weights are not constant");
   if (conv.weight->dtype() != DType::Int8)
     return fail(Code::NoIntegerForm, "its weights are {}", dtypeName(conv.weight->dtype()));
   const bool single = conv.output->dim(1) == 1 && conv.output->dim(2) == 1;
-  const ir::Value& weight = *conv.weight;
-  int64_t height = conv.depthwise ? weight.dim(0) : weight.dim(1),
-          width = conv.depthwise ? weight.dim(1) : weight.dim(2);
-  const int64_t inputs = conv.depthwise ? weight.dim(2) : weight.dim(3),
-                outputs = conv.depthwise ? weight.dim(2) * weight.dim(3) : weight.dim(0);
-  const int64_t realHeight = height, realWidth = width;
-  height = filterSize(height);
-  width = filterSize(width);
-  if (conv.depthwise) height = width = std::max(height, width);
+  const Filter filter(conv);
+  const bool depthwise = conv.depthwise && !filter.dense();
+  int64_t height = filterSize(filter.height), width = filterSize(filter.width);
+  if (depthwise) height = width = std::max(height, width);
   // A depthwise filter of more than 7 has no code of its own; over a whole map it is a vector product.
-  if (conv.depthwise && height > 7) {
-    if (single && conv.input->dim(1) == realHeight && conv.input->dim(2) == realWidth) {
+  if (depthwise && height > 7) {
+    const bool dilated = filter.height != filter.rows || filter.width != filter.columns;
+    if (single && !dilated && conv.input->dim(1) == filter.rows && conv.input->dim(2) == filter.columns) {
       return wholeMap(node, conv, rescale);
     }
-    return fail(Code::NoIntegerForm, "its depthwise filter of {}x{} exceeds 7x7", realHeight, realWidth);
+    return fail(Code::NoIntegerForm, "its depthwise filter of {}x{} exceeds 7x7", filter.height,
+                filter.width);
+  }
+  if (height * width * filter.inputs > kMaxDenseWeights / filter.outputs && filter.dense()) {
+    return fail(Code::NoIntegerForm,
+                "its depthwise filter makes {} outputs of {} inputs, for which {} weights "
+                "would be needed",
+                filter.outputs, filter.inputs, height * width * filter.inputs * filter.outputs);
   }
   Operation op;
-  op.op = conv.depthwise ? Operator::DepthwiseConvolution : Operator::Convolution;
-  op.weights.format = conv.depthwise ? DataFormat::Hwim : DataFormat::Hwio;
+  op.op = depthwise ? Operator::DepthwiseConvolution : Operator::Convolution;
+  op.weights.format = depthwise ? DataFormat::Hwim : DataFormat::Hwio;
   op.weights.type = DataType::S8;
   const auto size = [](int64_t value) { return static_cast<uint32_t>(value); };
-  op.weights.shape = {size(height), size(width), size(inputs),
-                      size(conv.depthwise ? outputs / inputs : outputs)};
+  op.weights.shape = {size(height), size(width), size(filter.inputs), size(depthwise ? 1 : filter.outputs)};
   op.weights.quantization = {static_cast<int32_t>(valueOf(conv.weightZp)), ratiosOf(rescale), {}};
   const bool perChannel = rescale.perChannel();
-  if (perChannel) op.weights.quantization.dim = conv.depthwise ? 2U : 3U;
-  op.bias = {{1, 1, 1, size(outputs)}, DataType::S32, DataFormat::Nhwc, {0, ratiosOf(rescale), {}}};
+  if (perChannel) op.weights.quantization.dim = depthwise ? 2U : 3U;
+  op.bias = {{1, 1, 1, size(filter.outputs)}, DataType::S32, DataFormat::Nhwc, {0, ratiosOf(rescale), {}}};
   if (perChannel) op.bias.quantization.dim = 3;
   op.stride = single ? Extent{1, 1} : Extent{size(conv.stride[1]), size(conv.stride[0])};
-  op.padding = {size(conv.pad[0]), size(conv.pad[1] + height - realHeight), size(conv.pad[2]),
-                size(conv.pad[3] + width - realWidth)};
+  op.padding = {size(conv.pad[0]), size(conv.pad[1] + height - filter.height), size(conv.pad[2]),
+                size(conv.pad[3] + width - filter.width)};
   op.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
 
   const uint8_t zero = static_cast<uint8_t>(static_cast<int8_t>(op.weights.quantization.zeroPoint));
-  std::vector<uint8_t> bytes(elements(op.weights.shape), zero);
-  for (int64_t y = 0; y < realHeight; ++y) {
-    for (int64_t x = 0; x < realWidth; ++x) {
-      for (int64_t i = 0; i < inputs; ++i) {
-        for (int64_t o = 0; o < op.weights.shape[3]; ++o) {
-          const int64_t from = conv.depthwise ? ((y * realWidth + x) * inputs + i) * op.weights.shape[3] + o
-                                              : ((o * realHeight + y) * realWidth + x) * inputs + i;
-          const int64_t to = ((y * width + x) * inputs + i) * op.weights.shape[3] + o;
-          bytes[static_cast<size_t>(to)] = static_cast<uint8_t>(weight.constant().integerAt(from));
-        }
-      }
-    }
-  }
+  std::vector<uint8_t> bytes = filterBytes(filter, conv, op.weights.shape, zero);
   const int64_t biasCount = conv.bias->numElements();
   std::vector<int32_t> biases;
-  for (int64_t o = 0; o < outputs; ++o) {
+  for (int64_t o = 0; o < filter.outputs; ++o) {
     biases.push_back(static_cast<int32_t>(conv.bias->constant().integerAt(biasCount == 1 ? 0 : o)));
   }
   CARINA_TRY(const int32_t input, seenAs(node, conv.input, valueOf(conv.inputZp), 1.0F));
@@ -220,23 +251,23 @@ Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, con
   return {};
 }
 
-/// The PLE adds: what is subtracted is negated first, exactly.
+/// The PLE adds: what is subtracted is negated first, exactly. A number, pixel or plane is stretched to the
+/// other operand.
 Status Lowering::addition(const ir::Node& node, const ir::Value* left, const ir::Value* right, bool subtracts,
                           const tosa::Rescale& rescale) {
   const int sign = subtracts ? -1 : 1;
-  const auto first = ir::producerAs<tosa::Rescale>(left), second = ir::producerAs<tosa::Rescale>(right);
-  if (first && isConstantOperand(right)) return sumWithConstant(node, first, 1, right, sign, rescale);
-  if (second && isConstantOperand(left)) return sumWithConstant(node, second, sign, left, 1, rescale);
-  if (!first || !second || first.perChannel() || second.perChannel() || rescale.perChannel()) {
+  const auto first = wideOperandOf(left), second = wideOperandOf(right);
+  if (!first || !second || rescale.perChannel())
     return fail(Code::NoIntegerForm, "the addition is not one of two requantized tensors");
-  }
-  if (left->shape() != right->shape()) return fail(Code::NoIntegerForm, "the addition stretches an operand");
-  if (valueOf(first.outputZp()) != 0 || valueOf(second.outputZp()) != 0) {
-    return fail(Code::NoIntegerForm, "an operand of the addition has a zero point");
-  }
-  const float to = ratiosOf(rescale)[0];
-  CARINA_TRY(const int32_t a, seenAs(node, first.input(), valueOf(first.inputZp()), ratiosOf(first)[0] * to));
-  CARINA_TRY(int32_t b, seenAs(node, second.input(), valueOf(second.inputZp()), ratiosOf(second)[0] * to));
+  if (second->isConstant()) return sumWithConstant(node, *first, 1, *second, sign, rescale);
+  if (first->isConstant()) return sumWithConstant(node, *second, sign, *first, 1, rescale);
+  const double to = static_cast<double>(ratiosOf(rescale)[0]);
+  const auto scaled = [&](const WideOperand& operand) {
+    return seenAs(node, operand.codes, operand.zeroPoint, static_cast<float>(operand.ratio * to));
+  };
+  CARINA_TRY(int32_t a, scaled(*first));
+  CARINA_TRY(int32_t b, scaled(*second));
+  CARINA_RETURN_IF_ERROR(stretchToEachOther(node, "adds", a, b));
   if (subtracts) {
     const float scale = info(b).quantization.scales[0];
     const int32_t zero = -1 - info(b).quantization.zeroPoint;
@@ -318,6 +349,8 @@ Status Lowering::transpose(const ir::Node& node, const tosa::Transpose& transpos
   if (std::is_sorted(moved.begin(), moved.end()))
     return reshape(node, transpose.input1(), transpose.output());
   CARINA_TRY(const int32_t tensor, tensorOf(transpose.input1()));
+  if (info(tensor).shape[0] != 1)
+    return fail(Code::NoIntegerForm, "its batch size is {}", info(tensor).shape[0]);
   Operation op;
   op.op = Operator::Transpose;
   const size_t lead = 4 - perms.size();
@@ -397,9 +430,12 @@ Status Lowering::lower(const ir::Node& node) {
     // Taken along by the RESCALE behind it.
     const ir::Value* result = node.result();
     const bool requantized = result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses()[0].node);
+    if (resized) CARINA_RETURN_IF_ERROR(checkDoubles(resized));
     return requantized ? Status()
                        : fail(Code::NoIntegerForm, "its 32-bit result is not requantized right behind it");
   }
+  // Part of an operand: what takes that along says what is wrong with it.
+  if (ir::isa<tosa::LogicalLeftShift>(&node) && node.result()->dtype() == DType::Int32) return {};
   if (const auto op = ir::dynCast<tosa::Rescale>(&node)) return rescale(node, op);
   if (const auto op = ir::dynCast<tosa::MaxPool2d>(&node)) {
     return pool(node, op.input(), op.output(), op.kernel(), op.stride(), op.pad(), PoolingType::Max);
@@ -410,11 +446,10 @@ Status Lowering::lower(const ir::Node& node) {
     if (!averages(op)) return averageByFilter(node, op);
     return pool(node, op.input(), op.output(), op.kernel(), op.stride(), op.pad(), PoolingType::Average);
   }
-  // What has more than four dimensions is part of a pattern, or fails where it ends.
-  const bool isReshape = ir::isa<tosa::Reshape>(&node), isTranspose = ir::isa<tosa::Transpose>(&node);
-  if ((isReshape || isTranspose) && node.result()->rank() > 4) return {};
+  if (isInsidePattern(node)) return {};
   if (const auto op = ir::dynCast<tosa::Reshape>(&node)) {
-    return op.input1()->rank() > 4 ? moveByFilter(node, op) : reshape(node, op.input1(), op.output());
+    const bool ends = op.input1()->producer() != nullptr && isInsidePattern(*op.input1()->producer());
+    return ends ? moveByFilter(node, op) : reshape(node, op.input1(), op.output());
   }
   if (const auto op = ir::dynCast<tosa::Transpose>(&node)) return transpose(node, op);
   if (const auto op = ir::dynCast<tosa::Table>(&node)) return table(node, op);

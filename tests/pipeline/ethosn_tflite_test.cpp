@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks of TensorFlow Lite for the four variants of Ethos-N78: one operator each, of int8 and uint8.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/npy.hpp"
+#include "device/run.hpp"
+#include "pipeline/verify.hpp"
+#include "support/fixtures.hpp"
+
+namespace carina::pipeline {
+namespace {
+
+/// Of products of two maps, whose results have few bits on the way.
+constexpr int64_t kMostCodes = 3;
+
+Result<Build> builtFor(const std::filesystem::path& model, const char* target) {
+  Options options;
+  options.model = model;
+  options.target = target;
+  return build(options);
+}
+
+/// Every operation beside TOSA, whose numbers are those of TensorFlow Lite (tests/lower_tfl/golden_test.cpp).
+void expectVerified(const Build& built) {
+  const auto samples = verificationSamples(built, {});
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  const auto verified = verify(built, *samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  for (const LayerResult& layer : verified->layers) {
+    EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op << ": " << layer.actual << " instead of "
+                                   << layer.expected;
+  }
+  EXPECT_FALSE(built.ethosNParts.empty());
+  EXPECT_LE(verified->offTosa.worst, kMostCodes);
+  for (const std::string& finding : verified->findings) ADD_FAILURE() << finding;
+}
+
+/// Beside what the reference kernels gave.
+void expectRecordedResults(const Build& built, const std::filesystem::path& file) {
+  const auto arrays = readArrays(std::filesystem::path(file).replace_extension(".npz"));
+  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  const auto bytes = pte::writeProgram(built.program);
+  ASSERT_TRUE(bytes.ok());
+  auto runner = device::Runner::open(asBytes(*bytes));
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  std::vector<Tensor> inputs;
+  while (const Tensor* input = findTensor(*arrays, fmt::format("in{}", inputs.size())))
+    inputs.push_back(*input);
+  const auto ran = runner->run(inputs);
+  ASSERT_TRUE(ran.ok()) << ran.error().str();
+  for (size_t i = 0; i < ran->outputs.size(); ++i) {
+    const Tensor* expected = findTensor(*arrays, fmt::format("out{}", i));
+    ASSERT_NE(expected, nullptr);
+    ASSERT_EQ(ran->outputs[i].dtype(), expected->dtype());
+    ASSERT_EQ(ran->outputs[i].shape(), expected->shape());
+    for (int64_t k = 0; k < expected->numElements(); ++k)
+      ASSERT_NEAR(ran->outputs[i].integerAt(k), expected->integerAt(k), kMostCodes) << "element " << k;
+  }
+}
+
+class EthosNTflite : public testing::TestWithParam<const char*> {};
+
+TEST_P(EthosNTflite, NetworksOfOneOperatorRunWhole) {
+  const auto files = test::filesIn(test::dataDir() / "ethosn/tflite", ".tflite");
+  ASSERT_GE(files.size(), 60U);
+  for (const std::filesystem::path& file : files) {
+    SCOPED_TRACE(file.stem().string());
+    const auto built = builtFor(file, GetParam());
+    ASSERT_TRUE(built.ok()) << built.error().str();
+    EXPECT_TRUE(built->partitioned.wholly);
+    expectVerified(*built);
+  }
+}
+
+// Of sizes and strides drawn for Ethos-U, what this NPU takes comes near the reference kernels; the rest says
+// why not.
+TEST_P(EthosNTflite, OthersRunOrSayWhyNot) {
+  size_t whole = 0, refused = 0;
+  for (const std::filesystem::path& file : test::filesIn(test::dataDir() / "tflite", ".tflite")) {
+    SCOPED_TRACE(file.stem().string());
+    const auto built = builtFor(file, GetParam());
+    if (built.ok()) {
+      ++whole;
+      expectVerified(*built);
+      expectRecordedResults(*built, file);
+      continue;
+    }
+    ++refused;
+    for (const Diagnostic& problem : built.error().diagnostics()) {
+      EXPECT_NE(problem.code, Code::None) << problem.str();
+      EXPECT_FALSE(problem.place.empty()) << problem.str();
+    }
+  }
+  EXPECT_GE(whole, 55U);
+  EXPECT_GT(refused, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Variants, EthosNTflite,
+                         testing::Values("ethos-n78-1tops-4ple", "ethos-n78-4tops-2ple",
+                                         "ethos-n78-4tops-4ple", "ethos-n78-8tops-2ple"),
+                         [](const auto& param) {
+                           std::string name = std::string(param.param).substr(sizeof("ethos-n78-") - 1);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace carina::pipeline
