@@ -56,10 +56,11 @@ struct MemoryRecord {
   int32_t first = 0, last = 0;     // steps of the schedule; -1: before the first
 };
 
-/// Where the elements of a TOSA value lie once its last operation has run: lets verify compare intermediate
-/// results.
+/// Where the elements of a TOSA value lie each time that its last operation has run: lets verify compare
+/// intermediate results.
 struct ValuePlacement {
   std::string value;     // name of the TOSA value
+  size_t graph = 0;      // that it is in: its place among ir::graphsWithin() of the TOSA graph
   size_t operation = 0;  // index into CompiledProgram::operations of the last operation that writes it
   npu::FeatureMap map;   // shape, layout and strides; height x width x depth elements
 };
@@ -85,7 +86,7 @@ struct CompiledProgram {
   int64_t cacheBytes = 0;                 // region 2; 0 when the cache is the arena
   std::vector<IoTensor> inputs, outputs;  // in the order of the graph's inputs and outputs
   std::vector<OperationRecord> operations;
-  std::vector<ValuePlacement> values;  // of operations that run once in every inference
+  std::vector<ValuePlacement> values;
   std::vector<BranchRecord> branches;  // inner ones first
   std::vector<MemoryRecord> memory;    // of arena and cache
   std::vector<std::string> steps;      // of the schedule: what runs in each, for the reader of `memory`

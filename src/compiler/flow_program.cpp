@@ -5,10 +5,12 @@
 #include "compiler/flow_program.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/flow/flow.hpp"
 #include "compiler/program_writer.hpp"
 #include "compiler/search/search.hpp"
+#include "compiler/storage/storage.hpp"
 #include "ir/printer.hpp"
 
 namespace carina::compiler {
@@ -43,7 +45,7 @@ class FlowCompiler {
     CARINA_RETURN_IF_ERROR(compileBlocks());
     ProgramWriter writer(machine_, options_, program_);
     writer_ = &writer;
-    CARINA_RETURN_IF_ERROR(write(flow_.steps, true));
+    CARINA_RETURN_IF_ERROR(write(flow_.steps));
     CARINA_RETURN_IF_ERROR(writer.finish());
     CARINA_RETURN_IF_ERROR(estimate());
     for (size_t i = 0; i < flow_.inputs.size(); ++i)
@@ -122,11 +124,10 @@ class FlowCompiler {
     }
   }
 
-  /// Writes steps. `once`: they run once in every inference.
-  Status write(const FlowSteps& steps, bool once) {
+  Status write(const FlowSteps& steps) {
     for (const FlowStep& step : steps) {
       if (const auto* run = std::get_if<RunBlock>(&step.what)) {
-        CARINA_RETURN_IF_ERROR(writeBlock(run->block, once));
+        CARINA_RETURN_IF_ERROR(writeBlock(run->block));
       } else if (const auto* copies = std::get_if<CopyPlaces>(&step.what)) {
         CARINA_RETURN_IF_ERROR(writeCopies(copies->copies));
       } else if (const auto* choice = std::get_if<Choose>(&step.what)) {
@@ -138,13 +139,38 @@ class FlowCompiler {
     return {};
   }
 
-  Status writeBlock(int32_t index, bool once) {
+  Status writeBlock(int32_t index) {
     const Compiled& block = *blocks_[static_cast<size_t>(index)];
-    if (options_.records)
-      addMemoryRecords(block.schedule, block.npu, flow_.blocks[static_cast<size_t>(index)].tosa, program_);
-    CARINA_RETURN_IF_ERROR(writer_->add(block.schedule, once));
+    const Block& from = flow_.blocks[static_cast<size_t>(index)];
+    if (options_.records) addMemoryRecords(block.schedule, block.npu, from.tosa, program_);
+    const size_t before = program_.values.size();
+    CARINA_RETURN_IF_ERROR(writer_->add(block.schedule, from.graph));
     CARINA_RETURN_IF_ERROR(writer_->addWaits());
-    return block.copies.empty() ? Status() : writeCopies(block.copies);
+    if (!block.copies.empty()) CARINA_RETURN_IF_ERROR(writeCopies(block.copies));
+    recordResults(from, before);
+    return {};
+  }
+
+  /// What a block gives lies whole in its places, however many operations it came from. `before`: values that
+  /// were recorded in front of the block.
+  void recordResults(const Block& block, size_t before) {
+    if (program_.operations.empty()) return;
+    std::set<std::string_view> known;
+    for (size_t i = before; i < program_.values.size(); ++i) known.insert(program_.values[i].value);
+    std::vector<ValuePlacement> results;
+    for (size_t i = 0; i < block.outputs.size(); ++i) {
+      const ir::Value& value = *block.tosa.outputs()[i];
+      if (value.name.empty() || known.contains(value.name)) continue;
+      npu::FeatureMap map;
+      map.type = elementType(value.dtype());
+      map.region = regionOf(npu::Area::Arena);
+      map.base[0] = static_cast<uint64_t>(placeOf(block.outputs[i]).address);
+      map.width = map.width0 = static_cast<int32_t>(value.numElements());
+      map.strideX = map.strideC = npu::elementBytes(map.type);
+      map.strideY = map.strideX * map.width;
+      results.push_back({value.name, block.graph, program_.operations.size() - 1, map});
+    }
+    program_.values.insert(program_.values.end(), results.begin(), results.end());
   }
 
   Status writeCopies(const std::vector<CopyPlaces::Copy>& copies) {
@@ -164,7 +190,7 @@ class FlowCompiler {
     const npu::KernelOperation* setter = writer_->flagSetter();
     const bool isSet = setter && setter->ofm.region == regionOf(npu::Area::Arena) &&
                        setter->ofm.base[0] == static_cast<uint64_t>(placeOf(predicate).address);
-    return isSet ? Status() : writeBlock(flagBlock, false);
+    return isSet ? Status() : writeBlock(flagBlock);
   }
 
   Status writeChoice(const Choose& choice) {
@@ -174,11 +200,11 @@ class FlowCompiler {
     const ProgramWriter::Label isTrue = writer_->newLabel(), end = writer_->newLabel();
     record.begin = writer_->position();
     CARINA_RETURN_IF_ERROR(writer_->branch(isTrue, true));
-    CARINA_RETURN_IF_ERROR(write(choice.whenFalse, false));
+    CARINA_RETURN_IF_ERROR(write(choice.whenFalse));
     CARINA_RETURN_IF_ERROR(writer_->branch(end, false));
     writer_->place(isTrue);
     record.middle = writer_->position();
-    CARINA_RETURN_IF_ERROR(write(choice.whenTrue, false));
+    CARINA_RETURN_IF_ERROR(write(choice.whenTrue));
     writer_->place(end);
     record.end = writer_->position();
     program_.branches.push_back(std::move(record));
@@ -195,10 +221,10 @@ class FlowCompiler {
     record.begin = writer_->position();
     CARINA_RETURN_IF_ERROR(writer_->branch(test, false));
     writer_->place(body);
-    CARINA_RETURN_IF_ERROR(write(loop.body, false));
+    CARINA_RETURN_IF_ERROR(write(loop.body));
     writer_->place(test);
     record.middle = writer_->position();
-    CARINA_RETURN_IF_ERROR(write(loop.test, false));
+    CARINA_RETURN_IF_ERROR(write(loop.test));
     CARINA_RETURN_IF_ERROR(writeFlag(loop.predicate, loop.flagBlock));
     CARINA_RETURN_IF_ERROR(writer_->branch(body, true));
     writer_->place(writer_->newLabel());

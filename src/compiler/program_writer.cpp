@@ -96,23 +96,23 @@ void addMemoryRecords(const Schedule& schedule, const ir::Graph& npu, const ir::
   }
 }
 
-Status ProgramWriter::add(const Schedule& schedule, bool once) {
+Status ProgramWriter::add(const Schedule& schedule, size_t graph) {
   std::vector<EmittedOperation> operations;
   emit(schedule, [&](EmittedOperation&& operation) { operations.push_back(std::move(operation)); });
   for (const EmittedOperation& emitted : operations) {
     if (!std::holds_alternative<npu::Stop>(emitted.operation))
-      CARINA_RETURN_IF_ERROR(addOperation(emitted, &schedule, once));
+      CARINA_RETURN_IF_ERROR(addOperation(emitted, &schedule, graph));
   }
   return {};
 }
 
 Status ProgramWriter::add(const npu::DmaOperation& copy, std::string name) {
-  return addOperation({copy, nullptr, std::move(name), "DMA copy", false}, nullptr, false);
+  return addOperation({copy, nullptr, std::move(name), "DMA copy", false}, nullptr, 0);
 }
 
 Status ProgramWriter::addWaits() {
-  CARINA_RETURN_IF_ERROR(addOperation({npu::KernelWait{0}, nullptr, "", "WAIT", false}, nullptr, false));
-  return addOperation({npu::DmaWait{0}, nullptr, "", "WAIT", false}, nullptr, false);
+  CARINA_RETURN_IF_ERROR(addOperation({npu::KernelWait{0}, nullptr, "", "WAIT", false}, nullptr, 0));
+  return addOperation({npu::DmaWait{0}, nullptr, "", "WAIT", false}, nullptr, 0);
 }
 
 ProgramWriter::Label ProgramWriter::newLabel() {
@@ -127,8 +127,7 @@ void ProgramWriter::place(Label label) {
 }
 
 Status ProgramWriter::branch(Label label, bool ifResult) {
-  CARINA_RETURN_IF_ERROR(
-      addOperation({npu::Branch{ifResult, 0}, nullptr, "", "BRANCH", false}, nullptr, false));
+  CARINA_RETURN_IF_ERROR(addOperation({npu::Branch{ifResult, 0}, nullptr, "", "BRANCH", false}, nullptr, 0));
   branches_.emplace_back(writer_.position() - 8, label);
   return {};
 }
@@ -141,7 +140,7 @@ const npu::KernelOperation* ProgramWriter::flagSetter() const {
 }
 
 Status ProgramWriter::finish() {
-  CARINA_RETURN_IF_ERROR(addOperation({npu::Stop{}, nullptr, "", "STOP", false}, nullptr, false));
+  CARINA_RETURN_IF_ERROR(addOperation({npu::Stop{}, nullptr, "", "STOP", false}, nullptr, 0));
   for (const auto& [branch, label] : branches_) writer_.patchBranch(branch, labels_[label]);
   program_.commands = std::move(writer_).take();
   if (program_.commands.size() * 4 > kMaxCommandBytes) {
@@ -152,7 +151,7 @@ Status ProgramWriter::finish() {
   return {};
 }
 
-Status ProgramWriter::addOperation(const EmittedOperation& emitted, const Schedule* schedule, bool once) {
+Status ProgramWriter::addOperation(const EmittedOperation& emitted, const Schedule* schedule, size_t graph) {
   if (Status status = writer_.add(emitted.operation); !status.ok())
     return std::move(status).error().at(emitted.node ? emitted.node->where() : "command stream");
   const uint32_t offset = writer_.position() - 4;
@@ -171,13 +170,13 @@ Status ProgramWriter::addOperation(const EmittedOperation& emitted, const Schedu
   record.cycles = timing->cost.total;
   record.macs = timing->cost.macs;
   record.timing = *timing;
-  if (op) recordKernel(*op, emitted, *schedule, once, record);
+  if (op) recordKernel(*op, emitted, *schedule, graph, record);
   program_.operations.push_back(std::move(record));
   return {};
 }
 
 void ProgramWriter::recordKernel(const npu::KernelOperation& op, const EmittedOperation& emitted,
-                                 const Schedule& schedule, bool once, OperationRecord& record) {
+                                 const Schedule& schedule, size_t graph, OperationRecord& record) {
   record.block = op.block;
   const int64_t rows = op.ofm.strideY * (op.ofm.height - 1);
   record.ofm = {op.ofm.base[0],
@@ -186,12 +185,12 @@ void ProgramWriter::recordKernel(const npu::KernelOperation& op, const EmittedOp
   const ir::Value* result = emitted.node->result();
   const bool inMemory = op.ofm.storage != npu::Storage::Chained && holdsWhole(schedule, result);
   if (emitted.last && inMemory) record.value = result->name;
-  if (!emitted.last || record.value.empty() || !once || op.transpose != npu::Transpose::HWC) return;
+  if (!emitted.last || record.value.empty() || op.transpose != npu::Transpose::HWC) return;
   npu::FeatureMap map = featureMap(*schedule.storage, result);
   const Placement& place = schedule.buffers[static_cast<size_t>(schedule.storage->access(result).buffer)];
   map.region = regionOf(place.area);
   map.base[0] += static_cast<uint64_t>(place.address);
-  program_.values.push_back({record.value, program_.operations.size(), map});
+  program_.values.push_back({record.value, graph, program_.operations.size(), map});
 }
 
 }  // namespace carina::compiler

@@ -21,9 +21,8 @@ class ProgramWriter {
   ProgramWriter(const npu::Machine& machine, const Options& options, CompiledProgram& program)
       : options_(options), program_(program), writer_(*machine.target), timeline_(machine) {}
 
-  /// All operations of a schedule. `once`: they run once in every inference, so that the values they leave in
-  /// memory can be looked at (CompiledProgram::values).
-  Status add(const Schedule& schedule, bool once = true);
+  /// All operations of a schedule. `graph`: the one that its values are of (ValuePlacement::graph).
+  Status add(const Schedule& schedule, size_t graph = 0);
   /// A copy of bytes of the arena, or of a constant to the arena, for what has that name.
   Status add(const npu::DmaOperation& copy, std::string name);
   /// Waits until everything before is complete.
@@ -47,9 +46,9 @@ class ProgramWriter {
   Status finish();
 
  private:
-  Status addOperation(const EmittedOperation& emitted, const Schedule* schedule, bool once);
+  Status addOperation(const EmittedOperation& emitted, const Schedule* schedule, size_t graph);
   void recordKernel(const npu::KernelOperation& op, const EmittedOperation& emitted, const Schedule& schedule,
-                    bool once, OperationRecord& record);
+                    size_t graph, OperationRecord& record);
 
   const Options& options_;
   CompiledProgram& program_;

@@ -129,10 +129,22 @@ Status Lowering::addOutputs() {
       value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
     }
     if (!output->name.empty()) value->name = output->name;
+    if (level_ == Level::Region) nameResult(*output, *value);
     outputs.push_back(value);
   }
   target_.setOutputs(std::move(outputs));
   return {};
+}
+
+void Lowering::nameResult(const ir::Value& output, ir::Value& codes) {
+  const ir::Value* source = &output;
+  while (source->name.empty() && source->producer() &&
+         (ir::isa<aten::QuantizePerTensor>(source->producer()) ||
+          ir::isa<aten::DequantizePerTensor>(source->producer())))
+    source = source->producer()->operand(0);
+  if (!codes.name.empty() || source->name.empty()) return;
+  const int count = ++results_[source];
+  codes.name = source->name + ".result" + (count == 1 ? "" : std::to_string(count));
 }
 
 void Lowering::nameAfter(const ir::Value& source, ir::Value& codes) {

@@ -176,6 +176,9 @@ class Lowering {
   /// Names `codes`, unless they are constant or have a name, after the aten value that they stand for: NAME,
   /// and NAME:2, NAME:3, ... where several quantize nodes read it. No two values have one name.
   void nameAfter(const ir::Value& source, ir::Value& codes);
+  /// Names what a region gives, unless it has a name, after the aten value that it is the last codes of:
+  /// NAME.result, NAME.result2, ... where several are.
+  void nameResult(const ir::Value& output, ir::Value& codes);
 
   /// Brings a real to the codes of a quantize node.
   Result<StoredTensor> quantized(const QuantizedValue& real, const Codes& codes);
@@ -199,7 +202,8 @@ class Lowering {
   std::unordered_map<const ir::Value*, StoredTensor> storedTensors_;
   std::unordered_map<const ir::Value*, ir::Value*> bytes_;  // of uint8 inputs
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
-  std::unordered_map<const ir::Value*, int> named_;  // how many values are named after this one
+  std::unordered_map<const ir::Value*, int> named_;    // how many values are named after this one
+  std::unordered_map<const ir::Value*, int> results_;  // and how many of what the region gives
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*>
       reordered_;  // key: sequence, -1, shape
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "format/ethosu_registers.hpp"
 #include "npu/isa/layout.hpp"
@@ -59,6 +60,44 @@ void start(npu::Npu& device, const compiler::CompiledProgram& program) {
   device.write32(reg::kCmd, 1);
 }
 
+/// Follows the branches of a stream.
+class WayCounter {
+ public:
+  explicit WayCounter(std::span<const compiler::BranchRecord> branches) : counts_(branches.size()) {
+    constexpr uint32_t kBranchBytes = 8;
+    for (size_t i = 0; i < branches.size(); ++i) {
+      const compiler::BranchRecord& branch = branches[i];
+      // A loop decides at its end, where the test has run.
+      if (branch.isLoop) {
+        decisions_[branch.end - kBranchBytes] = {i, branch.begin + kBranchBytes, true};
+      } else {
+        decisions_[branch.begin] = {i, branch.middle, false};
+      }
+    }
+  }
+
+  /// The command at one byte offset has run, the one at another comes next.
+  void step(uint32_t command, uint32_t next) {
+    const auto found = decisions_.find(command);
+    if (found == decisions_.end()) return;
+    const Decision& decision = found->second;
+    WayCount& count = counts_[decision.branch];
+    const bool taken = next == decision.target;
+    count.first += taken;
+    count.second += decision.isLoop || !taken;
+  }
+  std::vector<WayCount> take() { return std::move(counts_); }
+
+ private:
+  struct Decision {
+    size_t branch = 0;
+    uint32_t target = 0;
+    bool isLoop = false;
+  };
+  std::unordered_map<uint32_t, Decision> decisions_;
+  std::vector<WayCount> counts_;
+};
+
 }  // namespace
 
 Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<const Tensor> inputs,
@@ -71,30 +110,26 @@ Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<co
     std::copy(bytes.begin(), bytes.end(), board.arena.begin() + program.inputs[i].offset);
   }
 
-  // Values in the order in which they are complete.
-  std::vector<const compiler::ValuePlacement*> pending;
+  std::unordered_multimap<uint32_t, const compiler::ValuePlacement*>
+      complete;  // by byte offset of the command
   if (listener) {
-    for (const compiler::ValuePlacement& placement : program.values) {
-      if (!placement.value.empty()) pending.push_back(&placement);
-    }
-    std::stable_sort(pending.begin(), pending.end(),
-                     [](const auto* a, const auto* b) { return a->operation < b->operation; });
+    for (const compiler::ValuePlacement& placement : program.values)
+      complete.emplace(program.operations[placement.operation].wordOffset * 4, &placement);
   }
+  ProbeResult result;
+  WayCounter ways(program.branches);
   npu::Npu device(program.machine, board.memory);
   start(device, program);
-  size_t next = 0;
   while (device.running()) {
+    const uint32_t command = device.read32(reg::kQRead);
     device.step();
-    const uint32_t executed = device.read32(reg::kQRead) / 4;  // word offset of what comes next
-    while (next < pending.size() &&
-           (program.operations[pending[next]->operation].wordOffset < executed || !device.running())) {
-      if (!device.fault()) listener(*pending[next], board.read(pending[next]->map));
-      ++next;
-    }
+    if (device.fault()) return fail(Code::NpuFault, "the NPU model stopped: {}", device.fault()->str());
+    ways.step(command, device.read32(reg::kQRead));
+    const auto [first, last] = complete.equal_range(command);
+    for (auto it = first; it != last; ++it)
+      listener(*it->second, [&, it] { return board.read(it->second->map); });
   }
-  if (device.fault()) return fail(Code::NpuFault, "the NPU model stopped: {}", device.fault()->str());
-
-  ProbeResult result;
+  result.ways = ways.take();
   result.stats = device.stats();
   for (const compiler::IoTensor& io : program.outputs) {
     Tensor tensor = Tensor::uninitialized(io.dtype, io.shape);

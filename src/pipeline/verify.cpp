@@ -21,6 +21,7 @@
 #include "pipeline/integer_io.hpp"
 #include "pipeline/methods.hpp"
 #include "pipeline/npu_probe.hpp"
+#include "pipeline/part_values.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/simulated_values.hpp"
 #include "pipeline/work_limits.hpp"
@@ -32,9 +33,6 @@ namespace {
 /// Tensors of the float network by the name of their value: one, or one for each turn of the loop that it is
 /// in.
 using Values = std::map<std::string, std::vector<Tensor>, std::less<>>;
-
-/// Of a loop, this many turns are compared value by value.
-constexpr size_t kMostCompared = 64;
 
 /// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when
 /// unknown.
@@ -234,7 +232,7 @@ class Verifier {
     if (float_ && simulation_) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
     if (float_) reference = floatState_.outputs(std::move(reference));
     codes_.clear();
-    calls_.clear();
+    turnsSoFar_.clear();
     std::unordered_map<const ir::Value*, size_t> turns;
     if (simulation_) {
       const quantize::Sample inputs = simulationState_.inputs(integers);
@@ -392,21 +390,15 @@ class Verifier {
   /// The TOSA interpreter on what the delegate really got, the NPU model value by value beside it.
   Status compareDelegate(size_t index, const device::DelegateRun& run) {
     const ir::Graph& tosa = build_.partitioned.delegates[index].tosa;
-    std::map<std::string, std::pair<const ir::Value*, Tensor>, std::less<>> expected;
-    const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
-      // What regions compute, they may compute any number of times: results of choices and loops tell.
-      const bool once = value.producer() && &value.producer()->graph() == &tosa;
-      if (once && !value.name.empty()) expected.insert_or_assign(value.name, std::pair(&value, tensor));
-    };
+    PartValues expected(tosa);
+    const auto keep = [&](const ir::Value& value, const Tensor& tensor) { expected.keep(value, tensor); };
     CARINA_RETURN_IF_ERROR(checkValues(tosa, budget_));
     CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget_));
-    const size_t turn = calls_[index]++;
-    for (const ir::Node* node : tosa.nodes()) {
-      for (const ir::Value* result : node->results()) {
-        const auto it = expected.find(result->name);
-        if (it != expected.end() && it->second.first == result)
-          compareDrift(index, turn, *result, it->second.second);
-      }
+    for (const PartValues::Turns& turns : expected.all()) {
+      size_t& before = turnsSoFar_[turns.value];
+      for (size_t i = 0; i < turns.first.size(); ++i)
+        compareDrift(index, before + i, *turns.value, turns.first[i]);
+      before += turns.count;
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const int64_t differences = countDifferences(outputs[i], run.outputs[i]);
@@ -420,16 +412,37 @@ class Verifier {
         }
       }
     }
-    const auto listener = [&](const compiler::ValuePlacement& placement, std::span<const int64_t> elements) {
-      auto it = expected.find(placement.value);
-      if (it != expected.end()) compareLayer(index, *it->second.first, it->second.second, elements);
+    return compareLayers(index, run.inputs, expected);
+  }
+
+  /// The NPU model value by value, in each turn of a loop.
+  Status compareLayers(size_t index, std::span<const Tensor> inputs, const PartValues& expected) {
+    const compiler::CompiledProgram& part = build_.compiled[index];
+    std::unordered_map<const compiler::ValuePlacement*, size_t> npuTurns;
+    const auto listener = [&](const compiler::ValuePlacement& placement, const ElementReader& elements) {
+      const PartValues::Turns* turns = expected.find(placement);
+      if (!turns) return;
+      const size_t turn = npuTurns[&placement]++;
+      if (turn < turns->first.size()) compareLayer(index, *turns, turns->first[turn], elements());
     };
-    CARINA_RETURN_IF_ERROR(toStatus(probe(build_.compiled[index], run.inputs, listener)));
+    CARINA_RETURN_IF_ERROR(toStatus(probe(part, inputs, listener)));
+    // What only one of them computed is not compared, but counted.
+    for (const compiler::ValuePlacement& placement : part.values) {
+      const PartValues::Turns* turns = expected.find(placement);
+      const auto found = turns ? layerIndex_.find(layerKey(index, *turns)) : layerIndex_.end();
+      if (found == layerIndex_.end()) continue;
+      result_.layers[found->second].turns += turns->count;
+      result_.layers[found->second].npuTurns += npuTurns[&placement];
+    }
     return {};
   }
 
+  static std::string layerKey(size_t delegate, const PartValues::Turns& turns) {
+    return fmt::format("{}:{}:{}", delegate, turns.graph, turns.value->name);
+  }
+
   /// A value that the program computes against the codes that the simulation has for it. `turn`: which call
-  /// of the delegate in this sample.
+  /// of the delegate in this sample, or turn of a region.
   void compareDrift(size_t delegate, size_t turn, const ir::Value& value, const Tensor& tensor) {
     const auto found = codes_.find(std::string_view(value.name).substr(0, value.name.find(':')));
     if (found == codes_.end()) return;
@@ -457,11 +470,11 @@ class Verifier {
     return {};
   }
 
-  void compareLayer(size_t delegate, const ir::Value& value, const Tensor& expected,
+  void compareLayer(size_t delegate, const PartValues::Turns& turns, const Tensor& expected,
                     std::span<const int64_t> actual) {
     if (static_cast<int64_t>(actual.size()) != expected.numElements()) return;
-    auto [index, isNew] =
-        layerIndex_.try_emplace(fmt::format("{}:{}", delegate, value.name), result_.layers.size());
+    const ir::Value& value = *turns.value;
+    auto [index, isNew] = layerIndex_.try_emplace(layerKey(delegate, turns), result_.layers.size());
     if (isNew) {
       LayerResult layer;
       layer.value = value.name;
@@ -499,7 +512,7 @@ class Verifier {
     std::vector<Tensor> turns;
   };
   std::map<std::string, std::vector<Codes>, std::less<>> codes_;  // by the name of what it reads; one sample
-  std::map<size_t, size_t> calls_;                                // by NPU part: calls so far; one sample
+  std::unordered_map<const ir::Value*, size_t> turnsSoFar_;       // of values of TOSA graphs; one sample
   std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_, driftIndex_;
 };
 
@@ -508,8 +521,7 @@ class Verifier {
 bool Verification::ok() const {
   return delegateMismatches == 0 && findings.empty() &&
          std::all_of(cpu.begin(), cpu.end(), [](const CpuResult& node) { return node.mismatches == 0; }) &&
-         std::all_of(layers.begin(), layers.end(),
-                     [](const LayerResult& layer) { return layer.mismatches == 0; });
+         std::all_of(layers.begin(), layers.end(), [](const LayerResult& layer) { return layer.equal(); });
 }
 
 std::optional<double> Verification::worstDecibels() const {

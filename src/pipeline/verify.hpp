@@ -21,6 +21,8 @@ struct LayerResult {
   int64_t mismatches = 0;            // NPU against TOSA interpreter
   int64_t firstMismatch = -1;        // flat index, in the first sample that differs
   int64_t expected = 0, actual = 0;  // there
+  size_t turns = 0, npuTurns = 0;    // how often the interpreter and the NPU computed it, all samples
+  bool equal() const { return mismatches == 0 && turns == npuTurns; }
 };
 
 /// One program output.

@@ -30,13 +30,16 @@ std::string layerTable(const pipeline::Verification& verification, bool allLayer
   TextTable table({"layer", "operator", "from", "elements", "NPU = TOSA"}, 3);
   size_t shown = 0;
   for (const pipeline::LayerResult& layer : verification.layers) {
-    if (layer.mismatches == 0 && !allLayers) continue;
+    if (layer.equal() && !allLayers) continue;
     ++shown;
-    table.add({layer.value, layer.op, layer.where, countText(layer.elements),
-               layer.mismatches == 0
-                   ? "yes"
-                   : fmt::format("{} differ, first at {}: {} instead of {}", countText(layer.mismatches),
-                                 layer.firstMismatch, layer.actual, layer.expected)});
+    table.add(
+        {layer.value, layer.op, layer.where, countText(layer.elements),
+         layer.equal() ? "yes"
+         : layer.mismatches == 0
+             ? fmt::format("computed {} times instead of {}", countText(static_cast<int64_t>(layer.npuTurns)),
+                           countText(static_cast<int64_t>(layer.turns)))
+             : fmt::format("{} differ, first at {}: {} instead of {}", countText(layer.mismatches),
+                           layer.firstMismatch, layer.actual, layer.expected)});
   }
   return shown > 0 ? table.str() : "";
 }
@@ -97,7 +100,7 @@ std::string verificationText(const pipeline::Verification& verification, bool al
   if (const std::string cpu = cpuTable(verification, allLayers); !cpu.empty()) text += cpu + "\n";
   const size_t exact =
       static_cast<size_t>(std::count_if(verification.layers.begin(), verification.layers.end(),
-                                        [](const auto& layer) { return layer.mismatches == 0; }));
+                                        [](const auto& layer) { return layer.equal(); }));
   const bool npu = verification.delegates > 0;
   text += verification.wholly ? "wholly on the NPU\n" : npu ? "partly on the CPU\n" : "wholly on the CPU\n";
   const std::string over =
@@ -166,7 +169,9 @@ void fill(Json& json, const pipeline::Verification& verification) {
                               {"op", layer.op},
                               {"from", layer.where},
                               {"elements", layer.elements},
-                              {"npu_differs_from_tosa", layer.mismatches}});
+                              {"npu_differs_from_tosa", layer.mismatches},
+                              {"turns", layer.turns},
+                              {"npu_turns", layer.npuTurns}});
   }
   json["accuracy"] = Json::array();
   for (const pipeline::AccuracyResult& value : verification.accuracy) {

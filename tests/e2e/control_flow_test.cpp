@@ -149,6 +149,58 @@ INSTANTIATE_TEST_SUITE_P(Networks, InStream,
                                          "refine", "search", "same"),
                          [](const auto& instance) { return std::string(instance.param); });
 
+/// Values of the sides of a choice, and of each turn of a loop, are compared with the interpreter's.
+TEST_P(InStream, WhatRegionsComputeIsCompared) {
+  auto built = build(optionsFor(GetParam(), "ethos-u85-256"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto arrays = readNpz(controlFile(std::string(GetParam()) + ".npz"));
+  ASSERT_TRUE(arrays.ok());
+  const auto samples = verificationSamples(*built, inputsOf(*arrays));
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  const auto verified = verify(*built, *samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  int inRegions = 0;
+  for (const LayerResult& layer : verified->layers) {
+    EXPECT_TRUE(layer.equal()) << layer.value << " of " << layer.where;
+    EXPECT_GT(layer.elements, 0) << layer.value;
+    inRegions += layer.value.ends_with(".result") || layer.where.find("_graph_") != std::string::npos;
+  }
+  // The sides of one network are constants.
+  EXPECT_GT(inRegions, std::string(GetParam()) == "cond_zero_args_one_output" ? -1 : 0);
+}
+
+TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
+  auto built = build(optionsFor("refine", "ethos-u85-256"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto arrays = readNpz(controlFile("refine.npz"));
+  ASSERT_TRUE(arrays.ok());
+  const auto samples = verificationSamples(*built, inputsOf(*arrays));
+  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  // The interpreter multiplies with other weights than the NPU.
+  size_t changed = 0;
+  for (const ir::Node* node : built->partitioned.delegates[0].tosa.nodes()) {
+    if (node->regions().empty()) continue;
+    for (const auto& constant : node->region(1).constants()) {
+      if (constant->dtype() != DType::Int8 || constant->shape().size() != 4) continue;
+      Tensor other = Tensor::uninitialized(DType::Int8, constant->shape());
+      for (int64_t i = 0; i < other.numElements(); ++i)
+        other.setIntegerAt(i, -constant->constant().integerAt(i) / 2);
+      constant->setConstant(std::move(other));
+      ++changed;
+    }
+  }
+  ASSERT_GT(changed, 0u);
+  const auto verified = verify(*built, std::span(*samples).first(1));
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_FALSE(verified->ok());
+  const auto found = std::find_if(verified->layers.begin(), verified->layers.end(),
+                                  [](const LayerResult& layer) { return layer.mismatches > 0; });
+  ASSERT_NE(found, verified->layers.end());
+  EXPECT_EQ(found->value, "tanh.result");
+  EXPECT_GT(found->turns, 1u);
+  EXPECT_EQ(found->npuTurns, found->turns);
+}
+
 TEST(InStreamChosen, OnRequestTheProgramDecides) {
   Options options = optionsFor("experts", "ethos-u85-256");
   options.cpuOps = {"higher_order.cond"};

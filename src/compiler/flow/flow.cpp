@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "ir/op_view.hpp"
+#include "ir/regions.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::compiler {
@@ -20,6 +21,8 @@ bool isControlFlow(const ir::Node& node) {
 class FlowBuilder {
  public:
   Flow run(const ir::Graph& tosa) {
+    const std::vector<const ir::Graph*> graphs = ir::graphsWithin(tosa);
+    for (size_t i = 0; i < graphs.size(); ++i) graphs_[graphs[i]] = i;
     for (const ir::Value* input : tosa.inputs()) {
       places_[input] = newPlace(*input);
       flow_.inputs.push_back(places_[input]);
@@ -137,7 +140,8 @@ class FlowBuilder {
   void addBlock(std::vector<const ir::Node*>& nodes, FlowSteps& steps) {
     if (nodes.empty()) return;
     ++clock_;
-    Block block{ir::Graph(nodes.front()->graph().name), {}, {}};
+    const ir::Graph& from = nodes.front()->graph();
+    Block block{ir::Graph(from.name), {}, {}, graphs_.at(&from)};
     const std::unordered_set<const ir::Node*> inside(nodes.begin(), nodes.end());
     std::unordered_map<const ir::Value*, ir::Value*> mapping;
     for (const ir::Node* node : nodes) {
@@ -328,6 +332,7 @@ class FlowBuilder {
   int32_t clock_ = 0;
   std::unordered_map<const ir::Value*, int32_t> places_;
   std::unordered_map<const ir::Value*, const ir::Value*> names_;
+  std::unordered_map<const ir::Graph*, size_t> graphs_;  // by their place among all
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ struct Place {
 struct Block {
   ir::Graph tosa;
   std::vector<int32_t> inputs, outputs;  // places; a place may be both: what is written in place
+  size_t graph = 0;  // that its nodes are copies from: among ir::graphsWithin() of the whole
 };
 
 struct FlowStep;
