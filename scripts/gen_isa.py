@@ -13,6 +13,47 @@ USERS = ["CONV", "DEPTHWISE", "POOL", "ELEMENTWISE", "RESIZE", "DMA_START"]
 SIGNED = {None: "Sign::None", True: "Sign::Signed", "by_tensor_type": "Sign::ByTensorType"}
 
 
+def rows_of(rows, arch):
+    """The rows that hold for an architecture, as they are there."""
+    return [{**row, **row.get(arch, {})} for row in rows if arch in row.get("on", SHORT)]
+
+
+def mirror(command):
+    """The host registers that show the state of a SET command: one of 32 or 64 bits, and one for the shift where that lies apart."""
+    opcode, rule = command["opcode"], command.get("register", {})
+    if rule is None:
+        return []
+    if command["kind"] == "cmd0":
+        offset, width = 0x800 + 0x100 * (opcode >> 7 & 1) + 4 * (opcode & 0x3F), 32
+    else:
+        offset, width = 0xA00 + 0x100 * (opcode >> 7) + 0x40 * (opcode >> 4 & 7) + 8 * (opcode & 15), 64
+    first = {"name": command["name"].removeprefix("NPU_SET_"), "offset": f"0x{offset:04x}", "access": "RW", "width": width,
+             "state_of": command["name"], **rule}
+    shift = {**first, "name": first["name"] + "_SHIFT", "offset": f"0x{offset + 4:04x}"}
+    return [first, shift] if "shift" in rule else [first]
+
+
+def architecture(data, arch):
+    """What the file says of one architecture: commands by opcode, registers by offset, events by number."""
+    entry = {name: rows_of(data[name], arch) for name in ("enums", "commands", "registers", "pmu_events")}
+    operations = {command["name"].removeprefix("NPU_OP_") for command in entry["commands"] if is_operation(command)}
+    for command in entry["commands"]:
+        command["used_by"] = [user for user in command.get("used_by", []) if user in operations]
+        if not is_operation(command):
+            entry["registers"] += mirror(command)
+    for port in rows_of(data["ports"], arch):
+        entry["pmu_events"] += [{**event, "name": f"{port['name']}_{event['name']}", "id": port["first"] + event["id"],
+                                 "desc": f"{event['desc']} on {port['name'][:-1]} port {port['name'][-1]}"}
+                                for event in data["port_events"]]
+    entry["registers"].sort(key=lambda register: int(register["offset"], 16))
+    entry["pmu_events"].sort(key=lambda event: event["id"])
+    return {**data["architectures"][arch], **entry}
+
+
+def is_operation(command):
+    return command["name"].startswith("NPU_OP_")
+
+
 def camel(name):
     return "".join(part[:1].upper() + part[1:].lower() for part in name.split("_"))
 
@@ -38,18 +79,18 @@ def tables(arch, entry):
     short = SHORT[arch]
     out = [f"namespace {short.lower()} {{"]
     index = {}
-    for n, (name, values) in enumerate(entry["enums"].items()):
-        index[name] = n
-        out.append(f"inline constexpr EnumValue kEnum{camel(name)}[] = {{")
-        out.append("  " + ", ".join(f"{{{text(v)}, {i}}}" for v, i in values) + "};")
+    for n, enum in enumerate(entry["enums"]):
+        index[enum["name"]] = n
+        out.append(f"inline constexpr EnumValue kEnum{camel(enum['name'])}[] = {{")
+        out.append("  " + ", ".join(f"{{{text(v)}, {i}}}" for v, i in enum["values"]) + "};")
     out.append("inline constexpr Enumeration kEnums[] = {")
-    out += [f"  {{{text(n)}, kEnum{camel(n)}, {len(v)}}}," for n, v in entry["enums"].items()]
+    out += [f"  {{{text(e['name'])}, kEnum{camel(e['name'])}, {len(e['values'])}}}," for e in entry["enums"]]
     out.append("};")
     out.append("inline constexpr Field kFields[] = {")
     first, count = [], 0
     for command in entry["commands"]:
         first.append(count)
-        for f in command["fields"]:
+        for f in command.get("fields", []):
             parts = f["parts"] + [[0, 0]] * (2 - len(f["parts"]))
             enum = f"&kEnums[{index[f['enum']]}]" if "enum" in f else "nullptr"
             out.append("  {%s, {{%d, %d}, {%d, %d}}, %d, %s, %s}," % (
@@ -58,10 +99,10 @@ def tables(arch, entry):
     out.append("};")
     out.append("inline constexpr Command kCommands[] = {")
     for command, start in zip(entry["commands"], first):
-        users = sum(1 << USERS.index(u) for u in command.get("used_by", []) if u in USERS)
+        users = sum(1 << USERS.index(u) for u in command["used_by"])
         out.append("  {%s, %#x, %s, %s, &kFields[%d], %d, %#x, %s}," % (
             text(command["name"]), command["opcode"], "true" if command["kind"] == "cmd1" else "false",
-            "true" if command["class"] == "op" else "false", min(start, count - 1), len(command["fields"]), users,
+            "true" if is_operation(command) else "false", min(start, count - 1), len(command.get("fields", [])), users,
             text(command["desc"])))
     out.append("};")
     out.append("inline constexpr Register kRegisters[] = {")
@@ -71,7 +112,7 @@ def tables(arch, entry):
             r.get("count", 1), r.get("stride", 0), text(r["state_of"]) if "state_of" in r else "nullptr"))
     out.append("};")
     out.append("inline constexpr PmuEvent kPmuEvents[] = {")
-    out += ["  {%s, %d, %s, %s}," % (text(n), i, text(u), text(d)) for n, i, u, d in entry["pmu_events"]]
+    out += ["  {%s, %d, %s, %s}," % (text(e["name"]), e["id"], text(e["unit"]), text(e["desc"])) for e in entry["pmu_events"]]
     out.append("};")
     out.append("inline constexpr Architecture kArchitecture = {%s, %s, %d, %d, %d, %s, kCommands, %d, kRegisters, %d, "
                "kPmuEvents, %d};" % (text(arch), text(entry["version"]), entry["config_product"],
@@ -160,7 +201,8 @@ struct Architecture {
 def main():
     source, target = sys.argv[1], sys.argv[2]
     with open(source, encoding="utf-8") as f:
-        architectures = json.load(f)["architectures"]
+        data = json.load(f)
+    architectures = {arch: architecture(data, arch) for arch in data["architectures"]}
     out = [PRELUDE, "/// One-word commands. Names that exist on some architectures only share the space."]
     out += opcode_enum("cmd0", "Cmd0", architectures)
     out.append("\n/// Two-word commands.")
