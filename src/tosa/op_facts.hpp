@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables behind inference and verification: operand ranks, compile-time constants, supported element
-// types.
+// The tables behind inference and verification, from the rows of ops.json: operand ranks, compile-time
+// constants, supported element types, each in which profile or extension (specification 1.0, operator
+// tables). The 8-bit floating point rows are left out: no part of Carina computes in those types.
 #pragma once
 
 #include <array>
@@ -16,7 +17,6 @@ struct TypeRow {
   static constexpr uint8_t kNone = 255;  // the operator has no accumulator type
 
   std::array<uint8_t, 5> operands;  // per operand of the table; every member of a list has its type
-  uint8_t operandCount;
   std::array<uint8_t, 2> results;
   uint8_t accumulator;
   uint32_t extensions;  // any one of these profiles and extensions has the row

@@ -137,7 +137,7 @@ class LevelChecker {
     const auto fits = [](uint8_t code, DType dtype) {
       return code == TypeRow::kAny || code == static_cast<uint8_t>(dtype);
     };
-    for (size_t i = 0; i < row.operandCount; ++i) {
+    for (size_t i = 0; i < node.def().operands.size(); ++i) {
       for (const ir::Value* value : node.operandGroup(i)) {
         if (!fits(row.operands[i], value->dtype())) return false;
       }
