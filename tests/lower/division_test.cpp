@@ -76,8 +76,7 @@ const Case kQuotients[] = {
      [](Network& n) { return aten::FmodTensor::create(n.b, dividend(n), ofBothSigns(n)).output(); }, -1,
      0.02},
 };
-INSTANTIATE_TEST_SUITE_P(Quotients, Division, testing::ValuesIn(kQuotients),
-                         [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(Quotients, Division, testing::ValuesIn(kQuotients), nameOf);
 
 /// A number divided by itself is 1, whatever its codes are: the quotient is not a hair below.
 TEST(Division, OfEqualNumbersIsOne) {

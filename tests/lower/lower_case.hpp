@@ -6,6 +6,7 @@
 
 #include "aten/ops.hpp"
 #include "fake_quant.hpp"
+#include "support/graph_cases.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::lower::test {
@@ -39,7 +40,7 @@ struct Network {
 };
 
 struct Case {
-  const char* name;
+  std::string name;
   std::function<Value*(Network&)> build;
   int transposes = -1;  // how many TRANSPOSE nodes are right; -1: not looked at
   double share = 0.01;  // of elements that may differ
@@ -48,6 +49,30 @@ struct Case {
 
 inline void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
+}
+inline std::string nameOf(const testing::TestParamInfo<Case>& info) {
+  return info.param.name;
+}
+
+/// The networks of tests/data/lower/FILE.ir. A weight's number is the seed of its values; those of "wide"
+/// ones deviate more.
+inline std::vector<Case> casesIn(const std::string& file) {
+  std::vector<Case> cases;
+  for (const carina::test::GraphCase& text : carina::test::graphCases("lower/" + file + ".ir")) {
+    const auto weight = [](const Value& value) {
+      const bool wide = value.name.starts_with("wide");
+      const auto seed = static_cast<uint32_t>(std::stoul(value.name.substr(wide ? 4 : 1)));
+      return randomFloats(value.shape(), seed, wide ? 0.8f : 0.3f);
+    };
+    const auto build = [text, weight](Network& n) {
+      n.graph = carina::test::graphOf(text, weight);
+      return n.graph.outputs().front();
+    };
+    const Case usual;
+    cases.push_back({text.name, build, static_cast<int>(text.number("transposes", usual.transposes)),
+                     text.number("share", usual.share), text.number("largest", usual.largest)});
+  }
+  return cases;
 }
 
 /// Wholly lowered, and few codes off the simulation (one, if the case does not say more) in few places.

@@ -106,8 +106,7 @@ TEST_P(Norms, EqualTheSimulationIn16x8) {
   wide.largest = 2;
   check(wide, options);
 }
-INSTANTIATE_TEST_SUITE_P(All, Norms, testing::ValuesIn(kNorms),
-                         [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, Norms, testing::ValuesIn(kNorms), nameOf);
 
 Value* meanOfRows(Network& n, Value* x) {
   return aten::MeanDim::create(n.b, x, Ints{-1}, true, std::nullopt).output();
@@ -164,8 +163,7 @@ TEST_P(SpelledNorms, BecomeOneOperator) {
   }
   EXPECT_EQ(norms, 1);
 }
-INSTANTIATE_TEST_SUITE_P(All, SpelledNorms, testing::ValuesIn(kSpelled),
-                         [](const auto& param) { return std::string(param.param.name); });
+INSTANTIATE_TEST_SUITE_P(All, SpelledNorms, testing::ValuesIn(kSpelled), nameOf);
 
 /// The factor of another tensor, of other rows or without an eps is no norm.
 TEST(SpelledNorms, OthersStayAsTheyAre) {
