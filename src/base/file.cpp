@@ -11,7 +11,7 @@
 #include <map>
 #include <mutex>
 
-#include "base/block_memory.hpp"
+#include "base/large_pages.hpp"
 #include "base/descriptor.hpp"
 #include "base/idle_memory.hpp"
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <new>
 
-#include "base/block_memory.hpp"
+#include "base/large_pages.hpp"
 #include "base/float16.hpp"
 
 namespace carina {
