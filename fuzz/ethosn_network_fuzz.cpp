@@ -29,7 +29,8 @@ void runOn(const CompiledNetwork& network, const Variant& variant) {
     spans.push_back(inputs.back());
   }
   const auto target = makeTarget(variant);
-  const auto result = runNetwork(network, spans, *target, {.order = inputs.size(), .maxWork = 1 << 22});
+  WorkBudget budget(1 << 24);
+  const auto result = runNetwork(network, spans, *target, {.order = inputs.size(), .budget = &budget});
   if (result && result->outputs.size() != network.outputs.size()) __builtin_trap();
 }
 

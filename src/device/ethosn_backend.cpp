@@ -31,6 +31,7 @@ Result<std::unique_ptr<EthosNBackend::Part>> EthosNBackend::open(ByteSpan bytes)
   CARINA_TRY(const ethosn::Target target, ethosn::makeTarget(*variant, part->blob.sramBytes));
   ethosn::RunOptions options;
   options.hazards = hazards_;
+  options.budget = &budget_;
   part->device = std::make_unique<ethosn::ModelDevice>(target, options);
   CARINA_TRY(part->network, part->device->createNetwork(part->blob.network));
   return part;

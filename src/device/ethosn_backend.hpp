@@ -16,8 +16,10 @@ namespace carina::device {
 
 class EthosNBackend final : public rt::Backend {
  public:
-  /// `hazards`: look for accesses that no wait puts in order. `keepIo`: keep what goes in and comes out.
-  EthosNBackend(bool hazards, bool keepIo) : hazards_(hazards), keepIo_(keepIo) {}
+  /// `hazards`: look for accesses that no wait puts in order. `keepIo`: keep what goes in and comes out. Runs
+  /// take their steps from `budget`, which outlives the backend.
+  EthosNBackend(bool hazards, bool keepIo, WorkBudget& budget)
+      : hazards_(hazards), keepIo_(keepIo), budget_(budget) {}
   ~EthosNBackend() = default;
 
   const char* id() const override { return ethosn::kProgramBackend.data(); }
@@ -49,6 +51,7 @@ class EthosNBackend final : public rt::Backend {
   const Part& partOf(const void* state) const;
 
   bool hazards_, keepIo_;
+  WorkBudget& budget_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::vector<EthosNDelegateRun> runs_;
   uint32_t instruction_ = 0;

@@ -102,7 +102,7 @@ Status Runner::State::openEthosN(const std::string& compiled) {
         .withRemedy(
             fmt::format("compile the network with --target {}, or leave the target out", options.target));
   }
-  ethosN = std::make_unique<EthosNBackend>(options.model.check, options.keepDelegateIo);
+  ethosN = std::make_unique<EthosNBackend>(options.model.check, options.keepDelegateIo, *budget);
   recorder.ethosN = ethosN.get();
   backends.push_back(ethosN.get());
   return {};

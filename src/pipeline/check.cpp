@@ -36,7 +36,7 @@ class Checker {
  public:
   Checker(ByteSpan file, const pte::Program& program, std::span<const pte::TensorData> tensorData,
           Check& check)
-      : file_(file), program_(program), tensorData_(tensorData), check_(check) {}
+      : file_(file), program_(program), tensorData_(tensorData), check_(check), budget_(file.size(), false) {}
 
   void run() {
     if (const auto status = pte::verifyProgram(program_); !status.ok())
@@ -181,7 +181,7 @@ class Checker {
     result.inputs = blob->inputs.size();
     result.outputs = blob->outputs.size();
     const std::vector<uint8_t> network = ethosn::writeCompiledNetwork(blob->network);
-    const auto checkedNetwork = checkEthosN(std::as_bytes(std::span(network)));
+    const auto checkedNetwork = checkEthosN(std::as_bytes(std::span(network)), budget_);
     if (!checkedNetwork) {
       problem("{} fails to load: {}", place, firstOf(checkedNetwork.error()));
       return;
@@ -256,7 +256,7 @@ class Checker {
       return;
     }
     rt::EthosUDelegate npu(nullptr);
-    device::EthosNBackend ethosN(false, false);
+    device::EthosNBackend ethosN(false, false, budget_);
     rt::Backend* const backends[] = {&npu, &ethosN};
     std::vector<rt::Kernel> kernels(rt::allKernels().begin(), rt::allKernels().end());
     for (const CheckedMethod& method : check_.methods) {
@@ -331,6 +331,7 @@ class Checker {
   std::span<const pte::TensorData> tensorData_;
   Check& check_;
   size_t ethosNStreams_ = 0;
+  WorkBudget budget_;  // of all streams for an Ethos-N
 };
 
 }  // namespace

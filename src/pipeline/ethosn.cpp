@@ -84,7 +84,7 @@ Result<ethosn::RunResult> runOn(const EthosNProgram& program, std::span<const By
 
 }  // namespace
 
-Result<EthosNCheck> checkEthosN(ByteSpan bytes) {
+Result<EthosNCheck> checkEthosN(ByteSpan bytes, WorkBudget& budget) {
   CARINA_TRY(const EthosNProgram program, readEthosN(bytes, ""));
   EthosNCheck check;
   CARINA_TRY(const ByteSpan streamBytes, ethosn::commandStreamBytes(program.network));
@@ -98,7 +98,7 @@ Result<EthosNCheck> checkEthosN(ByteSpan bytes) {
   for (const ethosn::BufferInfo& info : program.network.inputs) {
     inputs.push_back(ByteSpan(zeros).first(std::min<size_t>(info.size, kMostInput)));
   }
-  auto result = runOn(program, inputs, {.arithmetic = false});
+  auto result = runOn(program, inputs, {.arithmetic = false, .budget = &budget});
   if (!result) {
     for (const Diagnostic& diagnostic : result.error().diagnostics())
       check.findings.push_back(diagnostic.str());
@@ -139,11 +139,11 @@ Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedT
   return ports;
 }
 
-Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs,
-                                    bool check) {
+Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs, bool check,
+                                    WorkBudget& budget) {
   std::vector<ByteSpan> bytes;
   for (const Tensor& input : inputs) bytes.push_back(input.bytes());
-  return runOn(program, bytes, {.hazards = check});
+  return runOn(program, bytes, {.hazards = check, .budget = &budget});
 }
 
 std::vector<Tensor> ethosNOutputs(std::vector<std::vector<uint8_t>> outputs, std::span<const Port> inputs) {

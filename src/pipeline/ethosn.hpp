@@ -23,8 +23,8 @@ struct EthosNCheck {
   std::vector<std::string> findings;
 };
 /// Walks the command lists without computing: waits, memory, registers, weight streams. What ends the walk is
-/// a finding.
-Result<EthosNCheck> checkEthosN(ByteSpan bytes);
+/// a finding, also that the budget does.
+Result<EthosNCheck> checkEthosN(ByteSpan bytes, WorkBudget& budget);
 
 struct EthosNProgram {
   ethosn::CompiledNetwork network;
@@ -37,7 +37,8 @@ Result<EthosNProgram> readEthosN(ByteSpan bytes, std::string_view target);
 /// is given that has as many elements, else one axis. Unsigned, unless arrays are i8. Fails on arrays of real
 /// numbers: the container does not say what codes stand for.
 Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedTensors& arrays);
-Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs, bool check);
+Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs, bool check,
+                                    WorkBudget& budget);
 /// Outputs have one axis, and the type of the inputs.
 std::vector<Tensor> ethosNOutputs(std::vector<std::vector<uint8_t>> outputs, std::span<const Port> inputs);
 

@@ -134,8 +134,8 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
     std::vector<ByteSpan> inputs;
     for (int32_t input : operation.inputs)
       inputs.push_back(std::as_bytes(std::span(tensors[static_cast<size_t>(input)])));
-    CARINA_TRY(ethosn::RunResult ran,
-               ethosn::runNetwork(part.alone[i], inputs, *build_.ethosN, {.hazards = false}));
+    CARINA_TRY(ethosn::RunResult ran, ethosn::runNetwork(part.alone[i], inputs, *build_.ethosN,
+                                                         {.hazards = false, .budget = &budget}));
     for (size_t o = 0; o < operation.outputs.size(); ++o) {
       const auto tensor = static_cast<size_t>(operation.outputs[o]);
       if (tensors[tensor].size() != ran.outputs[o].size()) {

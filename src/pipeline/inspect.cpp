@@ -140,7 +140,8 @@ Result<std::string> inspectFile(const std::filesystem::path& file, const Inspect
 Result<CheckedFile> checkFile(const std::filesystem::path& file, const InspectOptions& options) {
   CARINA_TRY(const FileContents contents, readStreams(file, options));
   if (contents.kind == FileKind::EthosNNetwork) {
-    auto checked = checkEthosN(contents.file->bytes());
+    WorkBudget budget = WorkBudget::ofFiles({file}, false);
+    auto checked = checkEthosN(contents.file->bytes(), budget);
     if (!checked) return std::move(checked).error().inFile(file.string()).withRemedy(kDamagedRemedy);
     return CheckedFile{1, checked->words, std::move(checked->findings)};
   }

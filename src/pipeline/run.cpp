@@ -333,9 +333,11 @@ Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const
   CARINA_TRY(const std::vector<Port> ports, ethosNPorts(program, arrays));
   RunResult::EthosN last;
   std::vector<std::string> findings;
+  WorkBudget budget = WorkBudget::ofFiles({options.file}, options.trusted);
   auto result =
       runAll(options, arrays, ports, [&](std::span<const Tensor> inputs) -> Result<std::vector<Tensor>> {
-        CARINA_TRY(ethosn::RunResult one, runEthosN(program, inputs, options.check));
+        budget.renew();
+        CARINA_TRY(ethosn::RunResult one, runEthosN(program, inputs, options.check, budget));
         last = {program.variant, std::move(one.stats), std::move(one.assumptions)};
         findings.clear();
         for (const ethosn::Finding& finding : one.findings) findings.push_back(finding.str());

@@ -10,8 +10,11 @@
 namespace carina::ethosn {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 using testing::SmallConvolution;
 
 Target target() {
@@ -305,9 +308,13 @@ TEST(EthosNModel, WorkIsBounded) {
   const CompiledNetwork network = convolution(8, 8, 16, 16, 1, 0).network();
   const auto input = randomBytes(1024, 1);
   const ByteSpan span = std::as_bytes(std::span(input));
-  auto result = runNetwork(network, std::span(&span, 1), target(), {.maxWork = 1000});
+  WorkBudget few(1000), many(1'000'000);
+  auto result = runNetwork(network, std::span(&span, 1), target(), {.budget = &few});
   ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().str(), HasSubstr("more work"));
+  EXPECT_THAT(result.error().str(), HasSubstr("the limit for this execution is 1e+03"));
+  ASSERT_TRUE(runNetwork(network, std::span(&span, 1), target(), {.budget = &many}));
+  // 16,384 products and what belongs to them.
+  EXPECT_THAT(many.most() - many.left(), AllOf(Gt(20'000), Lt(200'000)));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ Status Machine::transfer(const DmaCommand& command) {
                           bytesIn(command.totalBytes),
                           dma_channels::kChannels.in(command.channels),
                           address};
-  CARINA_RETURN_IF_ERROR(spend(transfer.total));
+  CARINA_RETURN_IF_ERROR(spend(kMovedSteps * static_cast<double>(transfer.total)));
   stats(command.agent).bytes += transfer.total;
   stats(command.agent).cycles += (transfer.total + 15) / 16;
   (store ? result_.stats.writtenBytes : result_.stats.readBytes) += transfer.total;
@@ -247,7 +247,7 @@ Status Machine::cells(const Transfer& t) {
   const Tile tile{t.address, dma_sram_stride::kGroup.in(t.command.sramStride) * 16,
                   dma_sram_stride::kRow.in(t.command.sramStride) * 16};
   CARINA_RETURN_IF_ERROR(sram_.checkTile(tile, h, w, c));
-  CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(h * w) * static_cast<uint64_t>(c)));
+  CARINA_RETURN_IF_ERROR(spend(kMovedSteps * static_cast<double>(h * w) * static_cast<double>(c)));
   const int64_t lastCell = (h - 1) / kCellH * cellsRow + (w - 1) / cellW * cellsC + (c - 1) / cellC;
   const auto start = static_cast<int64_t>(t.command.dramOffset);
   CARINA_RETURN_IF_ERROR(checkDram(t, static_cast<uint64_t>(start + (lastCell + 1) * kCellBytes)));

@@ -7,7 +7,7 @@
 namespace carina::ethosn::model {
 
 Machine::Machine(const CommandStream& stream, const Target& target, const RunOptions& options,
-                 Buffers buffers, uint64_t work)
+                 Buffers buffers, WorkBudget& work)
     : stream_(stream),
       target_(target),
       variant_(*target.variant),
@@ -84,6 +84,7 @@ Result<Machine::Progress> Machine::wait(Queue queue, const WaitForCounter& wait)
 }
 
 Result<Machine::Progress> Machine::execute(Queue queue, const Command& command) {
+  CARINA_RETURN_IF_ERROR(spend(kCommandSteps));
   const CommandType type = commandType(command);
   switch (type) {
     case CommandType::LoadIfmStripe:
@@ -178,9 +179,8 @@ Error Machine::placed(Error error, Queue queue) const {
   return std::move(error).at(Finding{queue, command, offsetOf(queue, command), ""}.str());
 }
 
-Status Machine::spend(uint64_t work) {
-  if (work_.take(work)) return {};
-  return fail(Code::Excessive, "the network asks for more work than the model does for a file of its size");
+Status Machine::spend(double steps) {
+  return work_.require(steps, "the model of an Ethos-N");
 }
 
 void Machine::find(std::string message) {

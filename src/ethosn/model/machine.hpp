@@ -8,7 +8,6 @@
 #include <set>
 #include <vector>
 
-#include "base/budget.hpp"
 #include "ethosn/model/buffers.hpp"
 #include "ethosn/model/run.hpp"
 #include "ethosn/model/sram.hpp"
@@ -17,6 +16,15 @@
 #include "ethosn/weights/weight_decoder.hpp"
 
 namespace carina::ethosn::model {
+
+// Steps of the model, measured on one core of a 2020s x86 machine and rounded up.
+inline constexpr double kCommandSteps = 500;
+inline constexpr double kMovedSteps = 2;                                  // a byte between DRAM and SRAM
+inline constexpr double kPixelSteps = 40, kElementSteps = 2;              // of a map that the MCE reads
+inline constexpr double kWeightSteps = 10;                                // decoded
+inline constexpr double kProductSteps = 1.0 / 16, kDepthwiseSteps = 0.5;  // a multiplication
+inline constexpr double kResultSteps = 8;                                 // of the MCE
+inline constexpr double kPleSteps = 16;                                   // an element of the PLE
 
 /// Elements [y][x][c].
 struct Block {
@@ -54,7 +62,7 @@ struct PendingRow {
 class Machine {
  public:
   Machine(const CommandStream& stream, const Target& target, const RunOptions& options, Buffers buffers,
-          uint64_t work);
+          WorkBudget& work);
 
   Status run();
   RunResult result();
@@ -73,7 +81,9 @@ class Machine {
   void finish(Counter counter, Queue queue);  // counts, and notes the clock of the end
 
   // For all units
-  Status spend(uint64_t work);
+  /// Takes from the budget what is about to be done with so many of something, in steps
+  /// (base/work_budget.hpp).
+  Status spend(double steps);
   void find(std::string message);
   void assume(Assumption assumption) { assumptions_.insert(assumption); }
   Access access() const { return {counter_, counters_[static_cast<size_t>(counter_)] + 1}; }
@@ -127,7 +137,7 @@ class Machine {
   Buffers buffers_;
   Sram sram_;
   AccessMap sramAccesses_;
-  Budget work_;
+  WorkBudget& work_;
   RunResult result_;
   Timeline time_;
   std::set<Assumption> assumptions_;

@@ -133,7 +133,9 @@ Status Machine::fetchPlane(const Convolution& conv, int subfilter, std::vector<i
   const ProgramMceStripe& stripe = mce_.registers;
   const int32_t banks = variant_.banks(), maps = static_cast<int32_t>(conv.subfilters.size());
   const int64_t planeH = conv.h + s.kh - 1, planeW = conv.w + s.kw - 1;
-  CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(planeH * planeW) * static_cast<uint64_t>(s.channels)));
+  const double fetches = conv.resampling == Resampling::Bilinear ? 5 : 1;
+  CARINA_RETURN_IF_ERROR(spend(static_cast<double>(planeH * planeW) *
+                               (kPixelSteps * fetches + kElementSteps * fetches * s.channels)));
   if (planeH * planeW * s.channels > 8 * target_.sramBytes + (int64_t{1} << 24)) {
     return fail(Code::NpuFault, "an MCE stripe reads {}x{}x{} elements, more than any SRAM holds", planeH,
                 planeW, s.channels);
@@ -254,7 +256,7 @@ Status Machine::decodeWeights(const Convolution& conv, size_t count) {
         decoder.extend(stream);
       };
       for (int32_t ofm = og; ofm < conv.ofms; ofm += streams) {
-        CARINA_RETURN_IF_ERROR(spend(count));
+        CARINA_RETURN_IF_ERROR(spend(kWeightSteps * static_cast<double>(count)));
         const size_t start = decoder.bitOffset();
         need(start / 8 + 4);
         if (start / 8 + 4 <= stream.size()) {
@@ -466,7 +468,11 @@ Status Machine::startMce(const StartMceStripe& command) {
   if (results > 4 * target_.sramBytes)
     return fail(Code::NpuFault, "an MCE stripe has {} results, more than any PLE can take", results);
   const int64_t perResult = connected ? int64_t{conv.ifms} * 64 : conv.weightsPerOfm(variant_.igs());
-  CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(results) * static_cast<uint64_t>(perResult)));
+  const double product = !options_.arithmetic                        ? 0
+                         : conv.operation == MceOperation::Depthwise ? kDepthwiseSteps
+                                                                     : kProductSteps;
+  CARINA_RETURN_IF_ERROR(
+      spend(static_cast<double>(results) * (kResultSteps + product * static_cast<double>(perResult))));
   const bool keep = ce_control::kKeepAccumulators.in(stripe.ceControl) != 0;
   if (!keep) accumulators_.assign(static_cast<size_t>(results), 0);
   if (accumulators_.size() != static_cast<size_t>(results)) {

@@ -149,7 +149,7 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   }
   stats(command.agent).stripes += 1;
   const uint64_t elements = static_cast<uint64_t>(kernel.w) * kernel.h * kernel.d;
-  CARINA_RETURN_IF_ERROR(spend(elements));
+  CARINA_RETURN_IF_ERROR(spend(kPleSteps * static_cast<double>(elements)));
   if (elements > static_cast<uint64_t>(target_.sramBytes)) {
     return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} elements is larger than the SRAM", kernel.w,
                 kernel.h, kernel.d);
@@ -304,7 +304,7 @@ Status Machine::multiplication(const Kernel& kernel) {
   const auto zero0 = static_cast<int16_t>(halfOf(s[4], 0)), zero1 = static_cast<int16_t>(halfOf(s[4], 1));
   if (int64_t{h} * w * d > target_.sramBytes)
     return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
-  CARINA_RETURN_IF_ERROR(spend(static_cast<uint64_t>(int64_t{h} * w * d)));
+  CARINA_RETURN_IF_ERROR(spend(kPleSteps * static_cast<double>(int64_t{h} * w * d)));
   CARINA_TRY(Block a, readTile(s[5], h, w, d));
   CARINA_TRY(const Block b, readTile(s[6], h, w, d));
   for (size_t i = 0; i < a.data.size(); ++i) {

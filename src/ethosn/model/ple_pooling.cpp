@@ -126,7 +126,7 @@ Status Machine::maxPool1d(const Kernel& kernel) {
     return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
   }
   CARINA_RETURN_IF_ERROR(
-      spend(static_cast<uint64_t>(int64_t{h} * w * d) * static_cast<uint64_t>(std::min(window, size) + 1)));
+      spend(kPleSteps * static_cast<double>(int64_t{h} * w * d) * (std::min(window, size) + 1)));
   CARINA_TRY(const Block in, readTile(s[4], alongX ? h : size, alongX ? size : w, d));
   if (before > 0) assume(Assumption::PaddedMaxPool);
   Block out{h, w, d, std::vector<uint8_t>(static_cast<size_t>(int64_t{h} * w * d))};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosn/model/run.hpp"
 
+#include <algorithm>
+
+#include "base/budget.hpp"
 #include "ethosn/model/machine.hpp"
 
 namespace carina::ethosn {
@@ -72,11 +75,12 @@ Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const Byt
     return fail(Code::OtherNpu, "the network is for {}, not for {}", variant->name, target.variant->name);
   }
   // Real networks do up to some 100,000 multiply-accumulates for a byte of their file.
-  constexpr uint64_t kBaseWork = uint64_t{1} << 33, kWorkPerByte = uint64_t{1} << 19;
+  constexpr uint64_t kBaseWork = uint64_t{1} << 33, kWorkPerByte = uint64_t{1} << 16;
   const uint64_t size = network.constantDma.size() + network.constantControlUnit.size();
-  const uint64_t work =
-      options.maxWork != 0 ? options.maxWork : Budget::ofFile(size, kBaseWork, kWorkPerByte).left();
-  model::Machine machine(stream, target, options, std::move(buffers), work);
+  WorkBudget own(static_cast<int64_t>(
+      std::min<uint64_t>(Budget::ofFile(size, kBaseWork, kWorkPerByte).left(), uint64_t{1} << 62)));
+  model::Machine machine(stream, target, options, std::move(buffers),
+                         options.budget != nullptr ? *options.budget : own);
   CARINA_RETURN_IF_ERROR(machine.run());
   return machine.result();
 }

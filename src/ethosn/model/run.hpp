@@ -13,6 +13,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "base/work_budget.hpp"
 #include "ethosn/stream/compiled_network.hpp"
 #include "ethosn/targets/variant.hpp"
 
@@ -38,8 +39,8 @@ struct RunOptions {
   bool arithmetic = true;
   /// Look for accesses to memory that no wait puts in order.
   bool hazards = true;
-  /// Multiply-accumulates, and bytes moved, that a run may take; 0: by the size of the network.
-  uint64_t maxWork = 0;
+  /// Steps are taken from it; null: as many as the model gives a network of its size.
+  WorkBudget* budget = nullptr;
 };
 
 /// What one agent did. Cycles are those of the public formulas, by stripes.
