@@ -88,6 +88,22 @@ int64_t sigmoidEntry(int64_t i) {
   return i >= 255 ? 65535 : std::llround(exact(at) + missed / 2);
 }
 
+/// The entries up to 254, and from each to the next one.
+struct SigmoidTable {
+  std::array<int32_t, 256> entries{}, steps{};
+};
+const SigmoidTable& sigmoidTable() {
+  static const SigmoidTable table = [] {
+    SigmoidTable made;
+    for (size_t i = 0; i < 255; ++i) {
+      made.entries[i] = static_cast<int32_t>(sigmoidEntry(static_cast<int64_t>(i)));
+      made.steps[i] = static_cast<int32_t>(sigmoidEntry(static_cast<int64_t>(i) + 1)) - made.entries[i];
+    }
+    return made;
+  }();
+  return table;
+}
+
 /// Input codes as LOGISTIC (no left shift) and TANH (at most one) read them.
 WideInput wideInput(double scale, int mostLeftShift) {
   int exponent = 0;
@@ -119,11 +135,7 @@ ir::Value* wideSigmoid(Lowering& lowering, ir::Value* input, const WideInput& sc
   ir::Value* size = emit.unary(Unary::Abs, x);
   ir::Value* index = emit.binary(Binary::ArithmeticRightShift, size, number(fractionBits));
   ir::Value* fraction = emit.binary(Binary::Sub, size, lowering.shiftedLeft(index, fractionBits));
-  std::array<int32_t, 256> entries{}, steps{};
-  for (size_t i = 0; i < 255; ++i) {
-    entries[i] = static_cast<int32_t>(sigmoidEntry(static_cast<int64_t>(i)));
-    steps[i] = static_cast<int32_t>(sigmoidEntry(static_cast<int64_t>(i) + 1)) - entries[i];
-  }
+  auto [entries, steps] = sigmoidTable();
   entries[255] = tanh ? 0xffff : 2 * 0x7fff;  // and all beyond
   ir::Value* code = lowering.narrowed(index, DType::Int8, -128);
   ir::Value* base = lowering.shiftedLeft(wideLookup(lowering, code, entries), fractionBits);

@@ -36,11 +36,12 @@ ir::Value* wideLookup(Lowering& lowering, ir::Value* codes, const std::array<int
   ir::Value* sum = nullptr;
   for (int byte = 0; byte < 4; ++byte) {
     Tensor table = Tensor::uninitialized(DType::Int8, {256});
+    const auto parts = table.mutableAs<int8_t>();
     bool used = false;
-    for (int64_t i = 0; i < 256; ++i) {
-      const int64_t part = entries[static_cast<size_t>(i)] >> (8 * byte) & 0xff;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const int32_t part = entries[i] >> (8 * byte) & 0xff;
       used = used || part != 0;
-      table.setIntegerAt(i, part - 128);
+      parts[i] = static_cast<int8_t>(part - 128);
     }
     if (!used) continue;
     ir::Value* part = lowering.widened(emit.table(codes, std::move(table)), -128, 8 * byte);

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -98,13 +100,16 @@ std::string textOf(const Part& part) {
   return text;
 }
 
-/// The part's result for every code, from -32768; empty where it has none.
-std::vector<int64_t> resultsOf(const Part& part) {
+/// The part by itself, for codes in steps of kStep: what lies between its operators stays in the caches.
+constexpr int64_t kStep = 4096;
+static_assert(kCodes % kStep == 0);
+
+std::optional<ir::Graph> graphOf(const Part& part) {
   ir::Graph graph("function");
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   Shape shape(part.input->shape().size(), 1);
-  if (shape.empty()) return {};
-  shape.back() = kCodes;
+  if (shape.empty()) return std::nullopt;
+  shape.back() = kStep;
   mapping[part.input] = graph.addInput({DType::Int16, shape});
   for (const ir::Node* node : part.nodes) {
     ir::NodeSpec spec;
@@ -120,30 +125,26 @@ std::vector<int64_t> resultsOf(const Part& part) {
     }
     for (size_t i = 0; i < node->def().attributes.size(); ++i) spec.attributes.push_back(node->attribute(i));
     auto copy = graph.create(std::move(spec));
-    if (!copy.ok()) return {};
+    if (!copy.ok()) return std::nullopt;
     mapping[node->result()] = (*copy)->result();
   }
   graph.setOutputs({mapping.at(part.nodes.back()->result())});
-  std::array codes{Tensor::uninitialized(DType::Int16, shape)};
-  for (int64_t i = 0; i < kCodes; ++i) codes[0].setIntegerAt(i, i - kCodes / 2);
-  auto outputs = tosa::interpret(graph, codes);
-  if (!outputs.ok() || outputs->front().numElements() != kCodes) return {};
-  std::vector<int64_t> results;
-  for (int64_t i = 0; i < kCodes; ++i) results.push_back(outputs->front().integerAt(i));
-  return results;
+  return graph;
 }
 
-bool computes(const WideFunction& function, const std::vector<int64_t>& results) {
+/// Whether these are the function's results for the codes from `first` on.
+bool computes(const WideFunction& function, int64_t first, std::span<const int16_t> results) {
   const int64_t half = function.shift > 0 ? int64_t{1} << (function.shift - 1) : 0;
-  for (int64_t i = 0; i < kCodes; ++i) {
-    const int64_t v = ((i - kCodes / 2) * function.multiplier + half) >> function.shift;
-    if (results[static_cast<size_t>(i)] != npu_ir::wideFunction(function.tanh, v)) return false;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int64_t code = first + static_cast<int64_t>(i);
+    const int64_t v = (code * function.multiplier + half) >> function.shift;
+    if (results[i] != npu_ir::wideFunction(function.tanh, v)) return false;
   }
   return true;
 }
 
-/// Numbers that the part multiplies by and shifts by, and 0, are the ones to try.
-std::optional<WideFunction> functionOf(const Part& part) {
+/// The functions that a part may be: numbers that it multiplies by and shifts by, and 0, are the ones to try.
+std::vector<WideFunction> candidatesFor(const Part& part) {
   std::vector<int64_t> multipliers, shifts{0};
   const auto numberOf = [](const ir::Value* value) -> std::optional<int64_t> {
     if (!value->isConstant() || value->numElements() != 1) return std::nullopt;
@@ -158,17 +159,33 @@ std::optional<WideFunction> functionOf(const Part& part) {
       if (ir::isa<tosa::ArithmeticRightShift>(node) && *number > 0 && *number < 32) shifts.push_back(*number);
     }
   }
-  const std::vector<int64_t> results = multipliers.empty() ? std::vector<int64_t>{} : resultsOf(part);
-  if (results.empty()) return std::nullopt;
+  std::vector<WideFunction> candidates;
   for (const int64_t multiplier : multipliers) {
     for (const int64_t shift : shifts) {
-      for (const bool tanh : {false, true}) {
-        const WideFunction function{tanh, multiplier, shift};
-        if (computes(function, results)) return function;
-      }
+      for (const bool tanh : {false, true}) candidates.push_back({tanh, multiplier, shift});
     }
   }
-  return std::nullopt;
+  return candidates;
+}
+
+/// The first of them that gives the part's result for every code.
+std::optional<WideFunction> functionOf(const Part& part) {
+  std::vector<WideFunction> candidates = candidatesFor(part);
+  const auto graph = candidates.empty() ? std::nullopt : graphOf(part);
+  if (!graph) return std::nullopt;
+  std::array codes{Tensor::uninitialized(DType::Int16, graph->inputs().front()->shape())};
+  for (int64_t first = -kCodes / 2; first < kCodes / 2; first += kStep) {
+    const auto numbers = codes[0].mutableAs<int16_t>();
+    std::iota(numbers.begin(), numbers.end(), static_cast<int16_t>(first));
+    auto outputs = tosa::interpret(*graph, codes);
+    if (!outputs.ok() || outputs->front().dtype() != DType::Int16 || outputs->front().numElements() != kStep)
+      return std::nullopt;
+    const std::span<const int16_t> results = outputs->front().as<int16_t>();
+    std::erase_if(candidates,
+                  [&](const WideFunction& function) { return !computes(function, first, results); });
+    if (candidates.empty()) return std::nullopt;
+  }
+  return candidates.front();
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "compiler/schedule/weight_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -213,18 +214,37 @@ class Planner {
     copy.missing -= bytes;
   }
 
-  std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths) const {
+  /// What the group's kernels take when nothing makes them wait.
+  Cycles kernelCycles(const std::vector<WeightPath>& paths, size_t g) const {
+    const int32_t u = useOf_[g];
+    if (u < 0) return problem_.groups[g].cycles;
+    const auto at = static_cast<size_t>(u);
+    const WeightUse& use = problem_.uses[at];
+    const Cycles cycles = use.costs[index(paths[at])].cycles;
+    return paths[at] == WeightPath::Sliced ? cycles / use.slices * use.slices : cycles;
+  }
+  Cycles kernelCycles(const std::vector<WeightPath>& paths) const {
+    Cycles sum = 0;
+    for (size_t g = 0; g < problem_.groups.size(); ++g) sum += kernelCycles(paths, g);
+    return sum;
+  }
+
+  /// The plan of these paths; nothing when they do not fit, or take `limit` cycles or more.
+  std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths, Cycles limit) const {
     std::vector<int64_t> free = freeBytes();
     std::vector<int32_t> copyOf;
     auto copies = this->copies(paths, free, copyOf);
     if (!copies) return std::nullopt;
     Clock clock(problem_.speed);
+    Cycles rest = kernelCycles(paths);  // what the kernels of the groups to come take at least
     const auto count = static_cast<int32_t>(problem_.groups.size());
     size_t next = 0;  // the first copy that is not complete
     Cycles firstSlice = 0;
     for (int32_t g = -1; g < count; ++g) {
       Cycles last = 0;  // when the group's last operation starts
+      if (clock.kernelEnd() + rest >= limit) return std::nullopt;
       if (g >= 0) {
+        rest -= kernelCycles(paths, static_cast<size_t>(g));
         const WeightGroup& group = problem_.groups[static_cast<size_t>(g)];
         const int32_t u = useOf_[static_cast<size_t>(g)];
         if (u < 0) {
@@ -256,6 +276,7 @@ class Planner {
       while (next < copies->size() && (*copies)[next].missing == 0) ++next;
       if (problem_.ahead && g >= 0) fetchAhead(clock, *copies, next, free, g, last);
     }
+    if (clock.kernelEnd() >= limit) return std::nullopt;
     return planOf(paths, *copies, copyOf, clock.kernelEnd());
   }
 
@@ -312,8 +333,8 @@ class Planner {
   }
 
   bool consider(const std::vector<WeightPath>& paths) {
-    auto plan = simulate(paths);
-    if (!plan || (!best_.uses.empty() && plan->cycles >= best_.cycles)) return false;
+    auto plan = simulate(paths, best_.uses.empty() ? std::numeric_limits<Cycles>::max() : best_.cycles);
+    if (!plan) return false;
     best_ = std::move(*plan);
     paths_ = paths;
     return true;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 
+#include "base/check.hpp"
+
 namespace carina::npu::swd {
 namespace {
 
@@ -61,8 +63,11 @@ uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
   return best + kPaddingBits;
 }
 
+/// The values that are coded, and which of them are the most frequent.
 struct Values {
-  explicit Values(const Statistics& statistics, bool zeroRuns);
+  explicit Values(const Statistics& statistics);
+  /// The same without zeros, which runs are for.
+  Values(const Values& all, const Statistics& statistics);
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
 
@@ -70,6 +75,7 @@ struct Values {
   const uint32_t* counts = nullptr;  // of the coded values (without zero when runs are used)
   uint64_t total = 0;
   int first = 0, last = 0;       // lowest and highest used folded value
+  size_t distinct = 0;           // how many are used
   std::vector<uint16_t> ranked;  // most frequent first, at most kMaxPalette
 };
 
@@ -92,15 +98,19 @@ size_t reaching(const uint32_t* counts, size_t end, uint32_t least) {
   return reached;
 }
 
+/// How many values of so many are ranked. With 31 entries direct values keep their place (the offset reaches
+/// 31); 32 are worth it only when they are all.
+size_t rankedOf(size_t distinct) {
+  return distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
+}
+
 /// Finds the most frequent values, of those that occur equally often the smallest first. The frequency from
 /// which on they count is found bit by bit: a selection by comparing values with each other would mostly wait
 /// for branches.
 void rank(Values& values, size_t end) {
   const uint32_t* counts = values.counts;
-  // With 31 entries direct values keep their place (the offset reaches 31); 32 are worth it only when they
-  // are all.
-  const size_t distinct = reaching(counts, end, 1);
-  const size_t keep = distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
+  values.distinct = reaching(counts, end, 1);
+  const size_t distinct = values.distinct, keep = rankedOf(distinct);
   uint32_t least = 0;
   if (keep < distinct) {
     // That many values occur so often at most.
@@ -124,24 +134,44 @@ void rank(Values& values, size_t end) {
   }
 }
 
-Values::Values(const Statistics& statistics, bool zeroRuns)
-    : counts(statistics.count.data()), total(zeroRuns ? statistics.nonZero() : statistics.total) {
-  if (zeroRuns) {
-    own = statistics.count;
-    own[0] = 0;
-    counts = own.data();
-  }
-  size_t end = endOf(counts);
-  if (end == 0) {  // nothing but zeros: one of them is coded as a weight
-    own = {};
-    own[0] = 1;
-    counts = own.data();
-    total = 1;
-    end = 1;
-  }
+Values::Values(const Statistics& statistics) : counts(statistics.count.data()), total(statistics.total) {
+  const size_t end = endOf(counts);
+  CARINA_CHECK(end > 0, "statistics are of at least one weight");
   last = static_cast<int>(end) - 1;
   while (counts[static_cast<size_t>(first)] == 0) ++first;
   rank(*this, end);
+}
+
+Values::Values(const Values& all, const Statistics& statistics)
+    : total(statistics.nonZero()), first(1), last(all.last) {
+  counts = own.data();
+  if (total == 0) {  // nothing but zeros: one of them is coded as a weight
+    own = {};
+    own[0] = 1;
+    total = distinct = 1;
+    first = 0;
+    ranked = {0};
+    return;
+  }
+  own = statistics.count;
+  distinct = all.distinct - (own[0] > 0 ? 1 : 0);
+  own[0] = 0;
+  while (own[static_cast<size_t>(first)] == 0) ++first;
+  const size_t keep = rankedOf(distinct);
+  if (keep > all.ranked.size()) {  // 32 where 31 of 33 were ranked
+    rank(*this, static_cast<size_t>(last) + 1);
+    return;
+  }
+  ranked.reserve(keep);
+  for (const uint16_t value : all.ranked) {
+    if (value != 0) ranked.push_back(value);
+  }
+  if (ranked.size() == keep) return;
+  // One more, of those that occur equally often the smallest.
+  Histogram rest = own;
+  for (const uint16_t value : ranked) rest[value] = 0;
+  ranked.push_back(
+      static_cast<uint16_t>(std::max_element(rest.begin(), rest.begin() + last + 1) - rest.begin()));
 }
 
 PaletteChoice noPalette(const Values& values) {
@@ -245,8 +275,8 @@ bool zeroRunsMayPay(const Statistics& statistics, const std::vector<SectionCode>
   return static_cast<size_t>(std::count_if(known.begin(), known.end(), cheaper)) < limit;
 }
 
-void collect(const Statistics& statistics, bool zeroRuns, Effort effort, std::vector<SectionCode>& out) {
-  const Values values(statistics, zeroRuns);
+void collect(const Values& values, const Statistics& statistics, bool zeroRuns, Effort effort,
+             std::vector<SectionCode>& out) {
   const uint64_t fixed = kSliceHeaderBits + (zeroRuns ? zeroRunBits(statistics) : 0);
   const auto add = [&](PaletteChoice choice, uint64_t bits) {
     if (bits < kNever) out.push_back({zeroRuns, std::move(choice), bits + fixed});
@@ -267,6 +297,17 @@ void collect(const Statistics& statistics, bool zeroRuns, Effort effort, std::ve
     for (size_t size = 2; size < most; size += size < 8 ? 1 : size < 16 ? 2 : 4) tryPalette(size);
     tryPalette(most);
   }
+}
+
+/// The codes of all kinds that may be among the `limit` cheapest.
+std::vector<SectionCode> collected(const Statistics& statistics, Effort effort, size_t limit) {
+  std::vector<SectionCode> codes;
+  codes.reserve(8);
+  const Values values(statistics);
+  collect(values, statistics, false, effort, codes);
+  if (zeroRunsMayPay(statistics, codes, limit))
+    collect(Values(values, statistics), statistics, true, effort, codes);
+  return codes;
 }
 
 }  // namespace
@@ -299,18 +340,13 @@ void PaletteChoice::indices(std::array<uint16_t, kFoldedValues>& out) const {
 }
 
 SectionCode bestCode(const Statistics& statistics, Effort effort) {
-  std::vector<SectionCode> codes;
-  codes.reserve(8);
-  collect(statistics, false, effort, codes);
-  if (zeroRunsMayPay(statistics, codes, 1)) collect(statistics, true, effort, codes);
+  const std::vector<SectionCode> codes = collected(statistics, effort, 1);
   return *std::min_element(codes.begin(), codes.end(),
                            [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
 }
 
 std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t limit) {
-  std::vector<SectionCode> codes;
-  collect(statistics, false, Effort::Full, codes);
-  if (zeroRunsMayPay(statistics, codes, limit)) collect(statistics, true, Effort::Full, codes);
+  std::vector<SectionCode> codes = collected(statistics, Effort::Full, limit);
   std::stable_sort(codes.begin(), codes.end(),
                    [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
   if (codes.size() > limit) codes.resize(limit);

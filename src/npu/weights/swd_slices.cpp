@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
 
 #include "base/check.hpp"
 
@@ -33,7 +34,7 @@ int32_t least(Half a) {
 
 /// A number for every code, in two vectors of eight: sums of them are what the search spends its time on.
 struct Lanes {
-  Half half[2] = {};
+  Half half[2];
 
   int16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
   void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<int16_t>(bits); }
@@ -94,7 +95,7 @@ class StateSearch {
   /// The states of all groups with the smallest total.
   std::vector<uint8_t> run() {
     best_.resize(groups_);
-    switched_.resize(groups_);
+    switched_ = std::make_unique_for_overwrite<std::array<Lanes, kModes>[]>(groups_);
     for (Lanes& cost : cost_) cost = kLane;
     for (size_t g = 0; g < groups_; ++g) step(g);
     std::vector<uint8_t> path(groups_);
@@ -125,11 +126,15 @@ class StateSearch {
   /// Bits of the group's zero runs under every mode, beyond the cheapest one's. The run before the first
   /// weight counts with the first group.
   std::array<int16_t, kModes> runCosts(size_t g, size_t begin, size_t end) const {
-    std::array<uint32_t, kModes> sums{};
-    for (size_t n = g == 0 ? 0 : begin + 1; n <= end; ++n) {
-      for (size_t mode = 0; mode < kModes; ++mode)
-        sums[mode] += runBits(section_.runs[n], static_cast<int>(mode));
+    const size_t from = g == 0 ? 0 : begin + 1;
+    std::array<uint32_t, kModes> quotients{};
+    for (size_t n = from; n <= end; ++n) {
+      const uint32_t run = std::min(section_.runs[n], kMaxRunQuotientCost);
+      for (size_t mode = 0; mode < kModes; ++mode) quotients[mode] += run >> mode;
     }
+    std::array<uint32_t, kModes> sums{};
+    for (size_t mode = 0; mode < kModes; ++mode)
+      sums[mode] = quotients[mode] + static_cast<uint32_t>((end + 1 - from) * (mode + 1));
     const uint32_t low = *std::min_element(sums.begin(), sums.end());
     std::array<int16_t, kModes> costs;
     for (size_t mode = 0; mode < kModes; ++mode) {
@@ -172,8 +177,8 @@ class StateSearch {
   const std::vector<Lanes>& table_;
   size_t group_, groups_;
   std::array<Lanes, kModes> cost_{};
-  std::vector<uint8_t> best_;                        // cheapest state at the end of each group
-  std::vector<std::array<Lanes, kModes>> switched_;  // states entered from the best before
+  std::vector<uint8_t> best_;                              // cheapest state at the end of each group
+  std::unique_ptr<std::array<Lanes, kModes>[]> switched_;  // states entered from the best before
 };
 
 std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<Lanes>& table, size_t group) {
