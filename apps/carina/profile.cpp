@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "console.hpp"
 #include "gate_options.hpp"
+#include "option_values.hpp"
 #include "pipeline/timed_profile.hpp"
 #include "report/ethosn_profile.hpp"
 #include "report/summary.hpp"
@@ -19,6 +20,7 @@ namespace {
 struct Flags {
   BuildOptions build;
   report::ProfileText text;
+  std::filesystem::path input;
   ResultPath json, csv, trace;
   GateOptions gates;
 };
@@ -27,7 +29,8 @@ Result<int> execute(Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.trace, flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
   options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
-  CARINA_TRY(const pipeline::TimedProfile timed, pipeline::timedProfile(options, flags.build.cpu));
+  CARINA_TRY(const pipeline::TimedProfile timed,
+             pipeline::timedProfile(options, flags.build.cpu, flags.input));
   const pipeline::Profile& profile = timed.profile;
   const pipeline::InferenceTime* inference = timed.inference ? &*timed.inference : nullptr;
   warn(profile.warnings);
@@ -46,6 +49,11 @@ Result<int> execute(Flags& flags) {
 
 /// The profile of a network on an Ethos-N: passes instead of operations on a time line.
 Result<int> executeEthosN(Flags& flags) {
+  if (!flags.input.empty()) {
+    return fail(Code::OptionDoesNotApply, "is for an Ethos-U: what a sample takes of an Ethos-N is not known")
+        .at("--input")
+        .withRemedy("leave it out");
+  }
   if (!flags.trace.empty() || flags.text.operations || flags.text.memory) {
     return fail(Code::OptionDoesNotApply, "is for an Ethos-U: an Ethos-N has no public time line")
         .at(!flags.trace.empty()    ? "--trace"
@@ -80,6 +88,12 @@ void addProfile(CommandLine& line, Run& run) {
   Command command =
       line.add("profile", "Cycles, limits, traffic and memory of a network or program, layer by layer");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
+  command
+      .option("--input", flags->input,
+              "Samples (in0, in1, ... or calib0, ...) of a network: how often they take each way of choices "
+              "and loops, "
+              "and the cycles of each")
+      .transform(inputFile());
   addResultOption(command, "--json", flags->json, "The profile as JSON");
   addResultOption(command, "--csv", flags->csv, "The layers as comma-separated values");
   addResultOption(command, "--trace", flags->trace, "The time line for chrome://tracing or ui.perfetto.dev");

@@ -26,7 +26,10 @@ struct Flags {
   std::vector<NamedFile> inputs;  // of the network, or METHOD=FILE
   std::optional<size_t> samples;
   std::vector<std::filesystem::path> against;
-  bool layers = false;
+  bool layers = false, integers = false;
+  pipeline::Simulation simulation() const {
+    return integers ? pipeline::Simulation::Integers : pipeline::Simulation::Float;
+  }
   ResultPath json, csv;
   GateOptions gates;
 };
@@ -54,7 +57,8 @@ Result<pipeline::Verification> runVerification(Flags& flags) {
   warn(build.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
   CARINA_TRY(const std::vector<quantize::Sample> samples, samplesFor(flags, "", build));
-  CARINA_TRY(pipeline::Verification result, pipeline::verify(build, samples, progressBar("verifying")));
+  CARINA_TRY(pipeline::Verification result,
+             pipeline::verify(build, samples, progressBar("verifying"), flags.simulation()));
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
   pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
   measured.sqnr = result.worstDecibels();
@@ -76,7 +80,7 @@ Result<int> verifyMethods(Flags& flags) {
   }
   warn(build.warnings);
   CARINA_TRY(const std::vector<pipeline::Verification> results,
-             pipeline::verifyMethods(build, samples, progressBar("verifying")));
+             pipeline::verifyMethods(build, samples, progressBar("verifying"), flags.simulation()));
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
   pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
   measured.sqnr.reset();
@@ -204,6 +208,9 @@ void addVerify(CommandLine& line, Run& run) {
                  "At most this many samples (default 8, 0: all); with --against and without --input: so many "
                  "samples of noise (default 1)");
   command.flag("--layers", flags->layers, "One line per layer, also where nothing differs");
+  command.flag("--integers", flags->integers,
+               "Simulate in the integers of each operator's TOSA form instead of in float: the program's "
+               "codes are the same");
   addResultOption(command, "--json", flags->json, "The comparison as JSON");
   addResultOption(command, "--csv", flags->csv,
                   "The outputs (of --against: the NPU parts) as comma-separated values");

@@ -52,6 +52,7 @@ Measured measuredOf(const MethodsBuild& build, std::optional<int64_t> programByt
 /// of the executions. `samples`: one list per method.
 Result<std::vector<Verification>> verifyMethods(const MethodsBuild& build,
                                                 std::span<const std::vector<quantize::Sample>> samples,
-                                                const quantize::Progress& progress = nullptr);
+                                                const quantize::Progress& progress = nullptr,
+                                                Simulation simulation = Simulation::Float);
 
 }  // namespace carina::pipeline

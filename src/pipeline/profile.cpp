@@ -10,6 +10,7 @@
 #include "aten/control_flow.hpp"
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "base/npy.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "npu/isa/disassembler.hpp"
 #include "npu/isa/stream.hpp"
@@ -20,6 +21,7 @@
 #include "pipeline/gates.hpp"
 #include "pipeline/stopwatch.hpp"
 #include "pipeline/timed_profile.hpp"
+#include "pipeline/verify.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::pipeline {
@@ -206,24 +208,22 @@ npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::Compile
 }
 
 /// What the sum over all parts means for a network with control flow; nothing for others.
-std::optional<Diagnostic> aboutBranches(const Build& build) {
+std::optional<Diagnostic> aboutBranches(const Build& build, npu::Cycles longest) {
   bool branches = false, slices = false;
   aten::forEachNode(build.graph(), [&](const ir::Node& node) {
     (node.is(aten::scanDef()) ? slices : branches) |= aten::isControlFlow(node);
   });
   if (!branches && !slices) return std::nullopt;
-  size_t next = 0;
-  const npu::Cycles longest = longestWay(build.graph(), build.compiled, next);
   if (!branches) {
     return Diagnostic{fmt::format("loops call NPU parts again: all turns of the {} together take {} cycles",
                                   build.compiled.size(), longest),
-                      "'carina run' says what a sample takes", build.options.model.string(), "", Code::None};
+                      "--input SAMPLES says what samples take", build.options.model.string(), "", Code::None};
   }
   return Diagnostic{
       fmt::format("branches and loops decide which of the {} NPU parts run: the longest way, with "
                   "one turn of each loop whose turns are not known, takes {} cycles",
                   build.compiled.size(), longest),
-      "'carina run' says what a sample takes", build.options.model.string(), "", Code::None};
+      "--input SAMPLES says what samples take", build.options.model.string(), "", Code::None};
 }
 
 std::vector<int64_t> partCyclesOf(const Profile& profile) {
@@ -253,7 +253,9 @@ Profile profileBuild(const Build& build) {
   profile.file = build.options.model;
   profile.machine = *build.machine;
   profile.warnings = build.warnings;
-  if (auto about = aboutBranches(build)) profile.warnings.push_back(std::move(*about));
+  size_t next = 0;
+  profile.longest = longestWay(build.graph(), build.compiled, next);
+  if (auto about = aboutBranches(build, profile.longest)) profile.warnings.push_back(std::move(*about));
   profile.times = build.times;
   profile.network = networkGraph(build);
   const std::map<std::string, double> sqnr = sqnrByValue(build);
@@ -309,10 +311,29 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
   return profile;
 }
 
-Result<TimedProfile> timedProfile(const Options& options, const std::string& core) {
+namespace {
+
+/// What the samples of a file take.
+Result<MeasuredWays> measuredWays(const Build& build, const std::filesystem::path& file) {
+  CARINA_TRY(const NamedTensors arrays, readArrays(file));
+  const auto samples = verificationSamples(build, arrays);
+  if (!samples) return Error(samples.error()).inFile(file.string());
+  return measureWays(build, *samples);
+}
+
+}  // namespace
+
+Result<TimedProfile> timedProfile(const Options& options, const std::string& core,
+                                  const std::filesystem::path& samples) {
   {
     CARINA_TRY(const auto mapped, MappedFile::open(options.model));
     if (!isNetwork(mapped->bytes(), options.model)) {
+      if (!samples.empty()) {
+        return fail(Code::OptionDoesNotApply, "a finished program does not say where its ways begin")
+            .inFile(options.model.string())
+            .at("--input")
+            .withRemedy("profile the network itself, or count the cycles of samples with carina run");
+      }
       if (!options.sizes.empty()) {
         return fail(Code::OptionDoesNotApply, "the sizes of a program are fixed")
             .inFile(options.model.string())
@@ -358,6 +379,9 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
   const Measured measured = measuredOf(built, static_cast<int64_t>(program.size()));
   TimedProfile timed{profileBuild(built), inferenceOf(built, core), {}};
   takeSteps(built.program.methods.front(), timed);
+  if (!samples.empty()) {
+    CARINA_TRY(timed.profile.measured, measuredWays(built, samples));
+  }
   Profile& result = timed.profile;
   result.inferenceMs = timed.inference ? std::optional(timed.inference->milliseconds()) : std::nullopt;
   result.sqnr = measured.sqnr;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/measured_ways.hpp"
 #include "pipeline/network_graph.hpp"
 #include "pipeline/pipeline.hpp"
 
@@ -57,6 +58,8 @@ struct Profile {
   npu::Machine machine;
   std::vector<ProfiledPart> parts;
   std::vector<NetworkNode> network;  // empty for a finished program
+  npu::Cycles longest = 0;  // of a network: all parts on the longest way, one turn of loops that data decide
+  std::optional<MeasuredWays> measured;  // where samples were given
   /// What is not known of a finished program is nothing: none tells its SQNR, and only a .pte the others.
   std::optional<double> inferenceMs, sqnr;
   std::optional<bool> wholly;

@@ -13,8 +13,10 @@ struct TimedProfile {
   std::vector<InferenceStep> steps;        // of that, where its NPU parts are those of the profile
 };
 
-/// profile() with the time on the core that `core` names (empty: the usual one).
-Result<TimedProfile> timedProfile(const Options& options, const std::string& core);
+/// profile() with the time on the core that `core` names (empty: the usual one). `samples`: arrays of a
+/// network whose ways are measured (Profile::measured); may be empty.
+Result<TimedProfile> timedProfile(const Options& options, const std::string& core,
+                                  const std::filesystem::path& samples = {});
 
 /// Whether the file is a network, which is compiled before anything else is asked of it.
 bool isNetwork(ByteSpan bytes, const std::filesystem::path& file);

@@ -16,6 +16,7 @@
 #include "device/run.hpp"
 #include "npu/isa/stream.hpp"
 #include "npu/model/work.hpp"
+#include "partition/integer_executor.hpp"
 #include "pipeline/ethosn_profile.hpp"
 #include "pipeline/ethosn_verify.hpp"
 #include "pipeline/integer_io.hpp"
@@ -178,7 +179,8 @@ Result<double> npuWorkOf(const Build& build) {
 
 class Verifier {
  public:
-  explicit Verifier(const Build& build) : build_(build), ethosN_(build), budget_(budgetOf(build.options)) {}
+  Verifier(const Build& build, Simulation simulation)
+      : build_(build), kind_(simulation), ethosN_(build), budget_(budgetOf(build.options)) {}
 
   /// Of the build's own program.
   Status prepare() {
@@ -229,19 +231,21 @@ class Verifier {
       }));
     }
     const quantize::Sample integers = programSample(build_.graph(), sample);
-    if (float_ && simulation_) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
+    if (float_ && simulates()) CARINA_RETURN_IF_ERROR(addEnds(sample, reference));
     if (float_) reference = floatState_.outputs(std::move(reference));
     codes_.clear();
     turnsSoFar_.clear();
     std::unordered_map<const ir::Value*, size_t> turns;
-    if (simulation_) {
+    if (simulates()) {
       const quantize::Sample inputs = simulationState_.inputs(integers);
-      CARINA_TRY(simulated, simulation_->run(inputs, [&](const ir::Value& value, const Tensor& tensor) {
+      const auto observer = [&](const ir::Value& value, const Tensor& tensor) {
         if (const ir::Value* source = quantizedSource(value))
           compareAccuracy(*source, turns[&value]++, tensor, values);
         const auto quantize = ir::producerAs<aten::QuantizePerTensor>(&value);
         if (quantize && !quantize.input()->name.empty()) keepCodes(value, quantize.input()->name, tensor);
-      }));
+      };
+      CARINA_TRY(simulated,
+                 integers_ ? integers_->run(inputs, observer) : simulation_->run(inputs, observer));
       simulated = simulationState_.outputs(std::move(simulated));
     }
     CARINA_TRY(const quantize::Sample programState, stateOfProgram());
@@ -292,8 +296,15 @@ class Verifier {
       floatState_ = initialState(*build_.source, build_.state);
     }
     if (build_.simulation) {
-      CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
-      simulation_.emplace(std::move(executor));
+      if (kind_ == Simulation::Integers) {
+        CARINA_TRY(auto executor, partition::IntegerExecutor::create(*build_.simulation));
+        integers_.emplace(std::move(executor));
+        result_.inIntegers = integers_->inIntegers();
+        result_.quantized = integers_->quantized();
+      } else {
+        CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
+        simulation_.emplace(std::move(executor));
+      }
       simulationState_ = initialState(*build_.simulation, build_.state);
     }
     CARINA_TRY(auto cpu, CpuCheck::create(build_.computed));
@@ -496,9 +507,13 @@ class Verifier {
     }
   }
 
+  bool simulates() const { return simulation_ || integers_; }
+
   const Build& build_;
+  const Simulation kind_;
   std::optional<aten::Executor> float_, simulation_;
-  ir::StateHolder floatState_, simulationState_;  // each goes its own way
+  std::optional<partition::IntegerExecutor> integers_;  // instead of `simulation_`
+  ir::StateHolder floatState_, simulationState_;        // each goes its own way
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
@@ -534,8 +549,8 @@ std::optional<double> Verification::worstDecibels() const {
 }
 
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,
-                            const quantize::Progress& progress) {
-  Verifier verifier(build);
+                            const quantize::Progress& progress, Simulation simulation) {
+  Verifier verifier(build, simulation);
   CARINA_RETURN_IF_ERROR(verifier.prepare());
   for (size_t i = 0; i < samples.size(); ++i) {
     CARINA_RETURN_IF_ERROR(verifier.add(samples[i]));
@@ -546,12 +561,12 @@ Result<Verification> verify(const Build& build, std::span<const quantize::Sample
 
 Result<std::vector<Verification>> verifyMethods(const MethodsBuild& build,
                                                 std::span<const std::vector<quantize::Sample>> samples,
-                                                const quantize::Progress& progress) {
+                                                const quantize::Progress& progress, Simulation simulation) {
   CARINA_TRY(const std::string program, pte::writeProgram(build.program));
   std::vector<std::unique_ptr<Verifier>> verifiers;
   size_t total = 0, done = 0;
   for (size_t m = 0; m < build.methods.size(); ++m) {
-    auto verifier = std::make_unique<Verifier>(build.methods[m]);
+    auto verifier = std::make_unique<Verifier>(build.methods[m], simulation);
     const Verifier* beside = verifiers.empty() ? nullptr : verifiers.front().get();
     CARINA_RETURN_IF_ERROR(verifier->prepare(asBytes(program), build.names[m], beside));
     verifiers.push_back(std::move(verifier));

@@ -68,10 +68,11 @@ struct Verification {
   std::vector<AccuracyResult> accuracy;
   std::vector<DriftResult> drift;  // in the order in which they are computed; NPU parts only
   std::vector<OutputResult> outputs;
-  int64_t delegateMismatches = 0;     // elements of delegate results that differ from the TOSA interpreter's
-  OffTosa offTosa;                    // of an Ethos-N: its layers are compared within a code or two
-  int64_t cycles = 0;                 // NPU, one inference
-  std::vector<std::string> findings;  // of the checker of command streams, in the first sample
+  int64_t delegateMismatches = 0;  // elements of delegate results that differ from the TOSA interpreter's
+  size_t inIntegers = 0, quantized = 0;  // of Simulation::Integers: quantized values computed so, and all
+  OffTosa offTosa;                       // of an Ethos-N: its layers are compared within a code or two
+  int64_t cycles = 0;                    // NPU, one inference
+  std::vector<std::string> findings;     // of the checker of command streams, in the first sample
   /// NPU equals TOSA everywhere, CPU kernels the float executor within its tolerance; nothing is found in the
   /// command streams.
   bool ok() const;
@@ -79,10 +80,15 @@ struct Verification {
   std::optional<double> worstDecibels() const;
 };
 
+/// What the program's codes are compared with: the quantized network computed in float and rounded wherever
+/// it quantizes, or operator by operator in the integers of its TOSA form (partition::IntegerExecutor).
+enum class Simulation : uint8_t { Float, Integers };
+
 /// `samples`: one tensor per input of the float network, or of the program when there is no float network.
 /// `progress` is called after each.
 Result<Verification> verify(const Build& build, std::span<const quantize::Sample> samples,
-                            const quantize::Progress& progress = nullptr);
+                            const quantize::Progress& progress = nullptr,
+                            Simulation simulation = Simulation::Float);
 
 /// Samples for a build: `in*`/`calib*` arrays of `arrays` where given; otherwise one sample of reproducible
 /// noise over the range of each integer input (float inputs need arrays).

@@ -89,20 +89,46 @@ std::string operationTable(const pipeline::Profile& profile, const pipeline::Pro
   return table.str() + othersLine(part.operations.size());
 }
 
-/// Choices and loops of the command stream, outer ones first.
-std::string branchTable(const pipeline::ProfiledPart& part) {
-  TextTable table({"choice or loop", "turns", "way", "cycles", "other way", "cycles"}, 1);
-  std::vector<compiler::BranchRecord> branches = part.branches;
-  std::sort(branches.begin(), branches.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  for (const compiler::BranchRecord& branch : branches) {
-    table.add({branch.name,
-               !branch.isLoop      ? ""
-               : branch.turns >= 0 ? countText(branch.turns)
-                                   : "data decide",
-               branch.isLoop ? "body" : "true", countText(branch.first), branch.isLoop ? "test" : "false",
-               countText(branch.second)});
+/// Choices and loops of the command stream, outer ones first. `ways`: how often samples took them; may be
+/// null.
+std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pipeline::WayCount>* ways) {
+  std::vector<std::string> header{"choice or loop", "turns", "way", "cycles", "other way", "cycles"};
+  if (ways) {
+    header.insert(header.begin() + 4, "taken");
+    header.push_back("taken");
+  }
+  TextTable table(std::move(header), 1);
+  std::vector<size_t> order(part.branches.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return part.branches[a].begin < part.branches[b].begin; });
+  for (const size_t i : order) {
+    const compiler::BranchRecord& branch = part.branches[i];
+    std::vector<std::string> row{branch.name,
+                                 !branch.isLoop      ? ""
+                                 : branch.turns >= 0 ? countText(branch.turns)
+                                                     : "data decide",
+                                 branch.isLoop ? "body" : "true", countText(branch.first)};
+    if (ways) row.push_back(countText((*ways)[i].first));
+    row.push_back(branch.isLoop ? "test" : "false");
+    row.push_back(countText(branch.second));
+    if (ways) row.push_back(countText((*ways)[i].second));
+    table.add(std::move(row));
   }
   return table.str();
+}
+
+/// What samples take of the NPU, beside the longest way.
+std::string measuredLine(const pipeline::Profile& profile) {
+  const std::vector<npu::Cycles>& cycles = profile.measured->cycles;
+  if (cycles.empty()) return "";
+  const auto [least, most] = std::minmax_element(cycles.begin(), cycles.end());
+  const auto sum = std::accumulate(cycles.begin(), cycles.end(), npu::Cycles{0});
+  const auto count = static_cast<npu::Cycles>(cycles.size());
+  return fmt::format(
+      "measured over {} sample{}: {} to {} NPU cycles, {} on average; estimate of the longest way: {}\n",
+      count, count == 1 ? "" : "s", countText(*least), countText(*most), countText(sum / count),
+      countText(profile.longest));
 }
 
 /// Share of the cycles by what limits them.
@@ -218,13 +244,18 @@ Json costJson(const npu::OperationCost& cost) {
           {"bound", npu::boundByName(cost.bound)}};
 }
 
-Json branchesJson(const pipeline::ProfiledPart& part) {
+Json branchesJson(const pipeline::ProfiledPart& part, const std::vector<pipeline::WayCount>* ways) {
   Json json = Json::array();
-  for (const compiler::BranchRecord& branch : part.branches) {
+  for (size_t i = 0; i < part.branches.size(); ++i) {
+    const compiler::BranchRecord& branch = part.branches[i];
     Json entry{{"name", branch.name}, {"kind", branch.isLoop ? "loop" : "choice"}};
     if (branch.isLoop && branch.turns >= 0) entry["turns"] = branch.turns;
     entry[branch.isLoop ? "body_cycles" : "true_cycles"] = branch.first;
     entry[branch.isLoop ? "test_cycles" : "false_cycles"] = branch.second;
+    if (ways) {
+      entry[branch.isLoop ? "body_taken" : "true_taken"] = (*ways)[i].first;
+      entry[branch.isLoop ? "test_taken" : "false_taken"] = (*ways)[i].second;
+    }
     json.push_back(std::move(entry));
   }
   return json;
@@ -258,8 +289,14 @@ Json layerJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& p
   return json;
 }
 
+/// How often samples took the ways of a part; null where none were given.
+const std::vector<pipeline::WayCount>* waysOf(const pipeline::Profile& profile, size_t part) {
+  return profile.measured ? &profile.measured->ways[part] : nullptr;
+}
+
 /// A part, with its rows as text: a program of a megabyte has hundreds of thousands of them.
-void addPart(JsonText& text, const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
+void addPart(JsonText& text, const pipeline::Profile& profile, size_t index) {
+  const pipeline::ProfiledPart& part = profile.parts[index];
   Json json = Json::object();
   if (!part.method.empty()) json["method"] = part.method;
   json["cycles"] = part.cycles;
@@ -271,10 +308,11 @@ void addPart(JsonText& text, const pipeline::Profile& profile, const pipeline::P
                    {"cache", part.cacheBytes},
                    {"constants", part.constantBytes},
                    {"commands", part.commandBytes}};
+  if (profile.measured) json["calls"] = profile.measured->calls[index];
   text.members(json);
   text.rows("layers", part.layers,
             [&](const pipeline::Layer& layer) { return layerJson(profile, part, layer); });
-  if (!part.branches.empty()) text.members({{"branches", branchesJson(part)}});
+  if (!part.branches.empty()) text.members({{"branches", branchesJson(part, waysOf(profile, index))}});
   text.rows("operations", part.operations,
             [&](const pipeline::ProfiledOperation& operation) { return operationJson(part, operation); });
   text.rows("memory", part.memory, [](const compiler::MemoryRecord& record) {
@@ -326,6 +364,7 @@ std::string profileText(const pipeline::Profile& profile, const ProfileText& opt
   const double clock = machine.system.clockHz;
   std::string text;
   if (inference != nullptr) text = inferenceLine(*inference) + inferenceAdvice(*inference, "");
+  if (profile.measured) text += measuredLine(profile);
   for (size_t i = 0; i < profile.parts.size(); ++i) {
     const pipeline::ProfiledPart& part = profile.parts[i];
     text += fmt::format("{}{}: {}, {}, {}\n", profile.file.filename().string(),
@@ -335,9 +374,11 @@ std::string profileText(const pipeline::Profile& profile, const ProfileText& opt
                         countText(part.cycles), 1e3 * asDouble(part.cycles) / clock, clock / 1e6,
                         countText(part.macs),
                         percentText(asDouble(part.macs), asDouble(part.cycles) * machine.target->macs));
+    if (profile.measured && profile.parts.size() > 1)
+      text += fmt::format("called {} times by the samples\n", countText(profile.measured->calls[i]));
     text += "limited by: " + boundLine(part) + "\n\n";
     text += (options.operations ? operationTable(profile, part) : layerTable(profile, part)) + "\n";
-    if (!part.branches.empty()) text += branchTable(part) + "\n";
+    if (!part.branches.empty()) text += branchTable(part, waysOf(profile, i)) + "\n";
     const std::string advice = adviceText(profile, part);
     text += advice + (advice.empty() ? "" : "\n") + memoryText(profile, part, options.memory);
   }
@@ -362,14 +403,16 @@ std::string profileJson(const pipeline::TimedProfile& timed) {
     json["inference"] = inferenceJson(*timed.inference);
     if (!timed.steps.empty()) json["inference"]["steps"] = stepsJson(timed.steps);
   }
+  if (profile.measured)
+    json["measured"] = {{"cycles", profile.measured->cycles}, {"longest_way", profile.longest}};
   json["ports"] = {portName(profile.machine, 0), portName(profile.machine, 1)};
   JsonText text;
   text.open('{');
   text.members(json);
   text.open('[', "parts");
-  for (const pipeline::ProfiledPart& part : profile.parts) {
+  for (size_t i = 0; i < profile.parts.size(); ++i) {
     text.open('{');
-    addPart(text, profile, part);
+    addPart(text, profile, i);
     text.close('}');
   }
   text.close(']');

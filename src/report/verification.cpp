@@ -103,6 +103,11 @@ std::string verificationText(const pipeline::Verification& verification, bool al
                                         [](const auto& layer) { return layer.equal(); }));
   const bool npu = verification.delegates > 0;
   text += verification.wholly ? "wholly on the NPU\n" : npu ? "partly on the CPU\n" : "wholly on the CPU\n";
+  if (verification.quantized > 0) {
+    text += fmt::format("simulated in integers, operator by operator: {} of {} quantized values\n",
+                        countText(static_cast<int64_t>(verification.inIntegers)),
+                        countText(static_cast<int64_t>(verification.quantized)));
+  }
   const std::string over =
       fmt::format("over {} sample{}", verification.samples, verification.samples == 1 ? "" : "s");
   if (npu) {
@@ -148,6 +153,9 @@ void fill(Json& json, const pipeline::Verification& verification) {
   json["wholly_on_npu"] = verification.wholly;
   json["npu_parts"] = verification.delegates;
   json["npu_differs_from_tosa"] = verification.delegateMismatches;
+  if (verification.quantized > 0)
+    json["simulated_in_integers"] = {{"values", verification.quantized},
+                                     {"in_integers", verification.inIntegers}};
   if (const pipeline::OffTosa& off = verification.offTosa; off.elements > 0) {
     json["ethos_n_off_tosa"] = {
         {"elements", off.elements}, {"different", off.different}, {"worst", off.worst}};

@@ -122,6 +122,20 @@ TEST_F(Language, SaysTheSameAsOnTheHost) {
   }
 }
 
+/// Those of the other representations: language_model_test.
+TEST_F(Language, AHundredTokensAreThoseOfTheHost) {
+  CARINA_NEED_CROSS_COMPILER();
+  compile(test::modelFile(""), "ethos-u85-256", 128, false);
+  const auto tokenizer = test::modelFile("language_tokenizer.json");
+  const std::string prompt = "This is free software: you are free";
+  const Ran ran = run(image("corstone-320", tokenizer, 100), prompt + "\n\n");
+  EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
+  const auto said = generate(tokenizer, prompt, 100);
+  ASSERT_EQ(said.tokens.size(), 100u);
+  EXPECT_THAT(ran.text, HasSubstr("> " + prompt + said.text + "\nI [carina] prompt: "));
+  EXPECT_THAT(ran.text, HasSubstr(lineOf("text", 100, said.writing)));
+}
+
 TEST_F(Language, EveryTargetAnswersLinkedAndTypedPromptsTheSame) {
   CARINA_NEED_CROSS_COMPILER();
   struct Case {

@@ -93,6 +93,35 @@ TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
   EXPECT_THAT(names, Not(testing::Contains("hardtanh"))) << "in front of it";
 }
 
+/// Operator by operator in integers, a network has the codes of its program; in float it rounds by itself.
+TEST(Verification, SimulatedInIntegersTheCodesAreTheProgramsOwn) {
+  for (const char* network : {"digits8", "residual", "mixed", "language"}) {
+    for (const auto quantization : {pipeline::Quantization::Int8, pipeline::Quantization::Int16x8}) {
+      SCOPED_TRACE(network);
+      pipeline::Options options;
+      options.model = test::modelFile(std::string(network) + ".pt2");
+      options.calibration = test::modelFile(std::string(network) + ".npz");
+      options.target = "ethos-u85-256";
+      options.quantization = quantization;
+      auto built = pipeline::build(options);
+      ASSERT_TRUE(built.ok()) << built.error().str();
+      const auto arrays = readArrays(options.calibration);
+      ASSERT_TRUE(arrays.ok());
+      const auto samples = pipeline::verificationSamples(*built, *arrays);
+      ASSERT_TRUE(samples.ok()) << samples.error().str();
+      const auto verified =
+          pipeline::verify(*built, std::span(*samples).first(2), nullptr, pipeline::Simulation::Integers);
+      ASSERT_TRUE(verified.ok()) << verified.error().str();
+      EXPECT_TRUE(verified->ok());
+      // What quantizes an input of the program is the CPU's.
+      EXPECT_GE(verified->inIntegers + 1, verified->quantized);
+      EXPECT_GE(verified->drift.size(), 3u) << "values are compared";
+      for (const pipeline::DriftResult& drift : verified->drift) EXPECT_EQ(drift.worstLsb, 0) << drift.value;
+      for (const pipeline::OutputResult& output : verified->outputs) EXPECT_EQ(output.worstLsb, 0);
+    }
+  }
+}
+
 TEST(Verification, TwoCodesOfOneValueAreTwoLayers) {
   ir::Graph graph("network");
   ir::Builder b(graph);
