@@ -177,9 +177,9 @@ void convolve(ReferenceTensor& out, int inputs, int kh, int kw, const std::vecto
 
 }  // namespace
 
-ReferenceTensor ReferenceNetwork::evaluate(const Node& n, const std::vector<ReferenceTensor>& values,
-                                           int splitOffset) {
-  ReferenceTensor out = n.result;
+/// Convolutions, pools and means. False where `n` is another operation.
+bool ReferenceNetwork::windows(const Node& n, const std::vector<ReferenceTensor>& values,
+                               ReferenceTensor& out) {
   const ReferenceTensor& in = values[static_cast<size_t>(n.operands.at(0))];
   const bool isSigned = out.isSigned;
   const std::string& op = n.operation;
@@ -232,7 +232,19 @@ ReferenceTensor ReferenceNetwork::evaluate(const Node& n, const std::vector<Refe
       }
       return meanOf(sum, in.h * in.w, 20, isSigned);
     });
-  } else if (op == "add") {
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// Sums, products and functions. False where `n` is another operation.
+bool ReferenceNetwork::arithmetic(const Node& n, const std::vector<ReferenceTensor>& values,
+                                  ReferenceTensor& out) {
+  const ReferenceTensor& in = values[static_cast<size_t>(n.operands.at(0))];
+  const bool isSigned = out.isSigned;
+  const std::string& op = n.operation;
+  if (op == "add") {
     const ReferenceTensor& other = values[static_cast<size_t>(n.operands.at(1))];
     const bool plain = sameScale(in, other) && sameScale(in, out);
     const Multiplier m0 = pleMultiplier(in.scale / out.scale, 16),
@@ -273,7 +285,19 @@ ReferenceTensor ReferenceNetwork::evaluate(const Node& n, const std::vector<Refe
       const double result = 256 / (1 + std::exp2(-v));
       return clampTo(std::lround(result) - (isSigned ? 128 : 0), isSigned);
     });
-  } else if (op == "resize_nearest") {
+  } else {
+    return false;
+  }
+  return true;
+}
+
+/// What moves or repeats elements. False where `n` is another operation.
+bool ReferenceNetwork::moves(const Node& n, const std::vector<ReferenceTensor>& values, int splitOffset,
+                             ReferenceTensor& out) {
+  const ReferenceTensor& in = values[static_cast<size_t>(n.operands.at(0))];
+  const std::string& op = n.operation;
+  const auto inside = [&](int y, int x) { return y >= 0 && x >= 0 && y < in.h && x < in.w; };
+  if (op == "resize_nearest") {
     forEach(out, [&](int y, int x, int c) { return at(in, y / 2, x / 2, c); });
   } else if (op == "resize_bilinear") {
     forEach(out, [&](int y, int x, int c) {
@@ -324,8 +348,16 @@ ReferenceTensor ReferenceNetwork::evaluate(const Node& n, const std::vector<Refe
       return inside(y - n.top, x - n.left) ? at(in, y - n.top, x - n.left, c) : in.zeroPoint;
     });
   } else {
-    throw std::runtime_error("unknown operator " + op);
+    return false;
   }
+  return true;
+}
+
+ReferenceTensor ReferenceNetwork::evaluate(const Node& n, const std::vector<ReferenceTensor>& values,
+                                           int splitOffset) {
+  ReferenceTensor out = n.result;
+  if (!windows(n, values, out) && !arithmetic(n, values, out) && !moves(n, values, splitOffset, out))
+    throw std::runtime_error("unknown operator " + n.operation);
   return out;
 }
 

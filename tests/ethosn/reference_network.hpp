@@ -42,6 +42,10 @@ class ReferenceNetwork {
   };
   static ReferenceTensor evaluate(const Node& node, const std::vector<ReferenceTensor>& values,
                                   int splitOffset);
+  static bool windows(const Node& node, const std::vector<ReferenceTensor>& values, ReferenceTensor& out);
+  static bool arithmetic(const Node& node, const std::vector<ReferenceTensor>& values, ReferenceTensor& out);
+  static bool moves(const Node& node, const std::vector<ReferenceTensor>& values, int splitOffset,
+                    ReferenceTensor& out);
   std::vector<Node> nodes_;
   std::vector<int> outputs_;
 };

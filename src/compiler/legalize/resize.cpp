@@ -86,6 +86,19 @@ Axis axisOf(const tosa::Resize& node, size_t i) {
   return {node.input()->dim(dim), node.output()->dim(dim), scale[2 * i], scale[2 * i + 1], offset[i]};
 }
 
+/// Of a depthwise window, product by product and 128 less, so that int8 holds weights up to 255; byte: which
+/// one of them, -1 all.
+Tensor weightsOf(const ir::Ints& rows, const ir::Ints& columns, int64_t depth, int byte) {
+  Tensor tensor = Tensor::zeros(
+      DType::Int8, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), depth});
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
+    const auto tap = static_cast<size_t>(i / depth);
+    const int64_t weight = rows[tap / columns.size()] * columns[tap % columns.size()];
+    tensor.setIntegerAt(i, (byte < 0 ? weight : (weight >> (8 * byte)) & 0xff) - 128);
+  }
+  return tensor;
+}
+
 }  // namespace
 
 Status Legalizer::lowerResize(ir::Node* node) {
@@ -214,12 +227,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
         conv.window.kernel = {kh, kw};
         conv.window.stride = {std::max<int64_t>(y.sourceStep, 1), std::max<int64_t>(x.sourceStep, 1)};
         conv.weightZeroPoint = -128;  // so that int8 holds weights up to 255
-        conv.weight = Tensor::zeros(DType::Int8, {kh, kw, depth});
-        for (int64_t i = 0; i < conv.weight.numElements(); ++i) {
-          const auto tap = static_cast<size_t>(i / depth);
-          const int64_t weight = rows[tap / columns.size()] * columns[tap % columns.size()];
-          conv.weight.setIntegerAt(i, (byte < 0 ? weight : (weight >> (8 * byte)) & 0xff) - 128);
-        }
+        conv.weight = weightsOf(rows, columns, depth, byte);
         conv.bias = Tensor::zeros(DType::Int32, {depth});
         CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
         pieces.push_back({part,

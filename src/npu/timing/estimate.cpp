@@ -266,6 +266,262 @@ double depthReads(const Target& target, const Rules& rules, int64_t outputBlocks
   return static_cast<double>(depthSteps + (outputBlocks - 1) * again) / static_cast<double>(depthSteps);
 }
 
+/// The cycles and the traffic of one operation, put together step by step: later steps read what earlier ones
+/// found.
+class OperationEstimate {
+ public:
+  OperationEstimate(const KernelOperation& op, const TimingContext& context)
+      : op_(op),
+        context_(context),
+        machine_(*context.machine),
+        target_(*machine_.target),
+        rules_(*context.rules),
+        shapes_(shapesOf(target_, op)),
+        elementwise_(shapes_.kind == Class::Elementwise),
+        binary_(elementwise_ && op.ifm2 && !isUnary(op.elementwise.mode)),
+        writes_(op.accumulatorOutput && inMemory(op.ofm)),
+        macOp_(shapes_.kind == Class::Conv || shapes_.kind == Class::Depthwise),
+        ofmElements_(int64_t{op.ofm.height} * op.ofm.width * op.ofm.depth),
+        taps_(int64_t{op.kernel.height} * op.kernel.width),
+        weightCount_(macOp_ ? taps_ * op.ofm.depth * (shapes_.kind == Class::Conv ? shapes_.ifmDepth : 1)
+                            : 0),
+        rate_(timing::outputCyclesPerElement(target_, op) + context.chainedRate) {}
+
+  OperationCost cost() {
+    fillAndDrain();
+    sizesOfStreams();
+    if (elementwise_ || shapes_.kind == Class::Resize)
+      elements();
+    else
+      blocks();
+    if (macOp_) multiplications();
+    result_.firstBlock = result_.fill + static_cast<Cycles>(macBlock_ + outBlock_);
+    PortLoad load(machine_, result_);
+    if (elementwise_)
+      elementwiseInputs(load);
+    else
+      input(load);
+    otherTraffic(load);
+    load.finish();
+    result_.total = std::max({result_.npu, result_.port[0], result_.port[1]});
+    result_.bound = boundBy(load);
+    return result_;
+  }
+
+ private:
+  /// Of the first input block and the last output block, with their memory's latency.
+  double latencyOf(const FeatureMap& map, Area area, int64_t width, int64_t depth, BlockShape clipped,
+                   BlockShape full, bool write) const {
+    const MemoryTiming& memory = machine_.timing(area);
+    const int64_t bytes =
+        timing::mapTransfer(target_, rules_, map, width, depth, clipped.elements(), full, memory.burst, write)
+            .bytes;
+    return (write ? memory.writeLatency : memory.readLatency) +
+           std::floor(static_cast<double>(bytes) / timing::portBandwidth(target_, memory));
+  }
+
+  void fillAndDrain() {
+    const bool ifmScalar = op_.elementwise.ifmBroadcast.scalar,
+               ifm2Scalar = op_.elementwise.ifm2Broadcast.scalar;
+    if (shapes_.readsIfm && inMemory(op_.ifm) && !(elementwise_ && ifmScalar)) {
+      fill_ = latencyOf(op_.ifm, context_.ifm, shapes_.ifmWidth, shapes_.ifmDepth, shapes_.ifmBlock,
+                        shapes_.ifmBlockFull, false);
+    }
+    if (op_.ifm2 && (binary_ || op_.accumulatorInput == AccumulatorInput::Ifm2) && inMemory(*op_.ifm2) &&
+        !ifm2Scalar) {
+      const FeatureMap& map = *op_.ifm2;
+      const Broadcast& b = op_.elementwise.ifm2Broadcast;
+      const BlockShape own{b.h ? 1 : shapes_.ofmBlock.h, b.w ? 1 : shapes_.ofmBlock.w,
+                           b.c ? 1 : shapes_.ofmBlock.c};
+      fill_ = std::max(fill_, latencyOf(map, context_.ifm2, b.w ? 1 : op_.ofm.width, b.c ? 1 : op_.ofm.depth,
+                                        own, own, false));
+    }
+    if (writes_) {
+      const bool permuted = op_.transpose != Transpose::HWC;
+      drain_ = latencyOf(op_.ofm, context_.ofm, permuted ? op_.ofm.width0 : op_.ofm.width, op_.ofm.depth,
+                         shapes_.ofmBlock, shapes_.ofmBlockFull, true);
+    }
+    result_.fill = static_cast<Cycles>(fill_);
+    result_.drain = static_cast<Cycles>(drain_);
+    result_.blocks = ceilDiv(op_.ofm.height, shapes_.ofmBlockFull.h) *
+                     ceilDiv(op_.ofm.width, shapes_.ofmBlockFull.w) *
+                     ceilDiv(op_.ofm.depth, shapes_.ofmBlockFull.c);
+  }
+
+  void sizesOfStreams() {
+    if (!op_.weights) return;
+    int64_t streams = 0, scales = 0;
+    for (const AddressRange& range : op_.weights->weights) streams += static_cast<int64_t>(range.length);
+    for (const AddressRange& range : op_.weights->scales) scales += static_cast<int64_t>(range.length);
+    weightBytes_ = context_.weightBytes >= 0 ? context_.weightBytes : streams > 0 ? streams : weightCount_;
+    scaleBytes_ = context_.scaleBytes >= 0 ? context_.scaleBytes
+                  : scales > 0             ? scales
+                                           : 10 * int64_t{op_.ofm.depth};
+  }
+
+  /// Elementwise operations and RESIZE: a rate_ for each element.
+  void elements() {
+    const bool realDepth = elementwise_ && target_.isU85() && rules_.u85RealElementwiseDepth;
+    const int64_t depth = realDepth ? op_.ofm.depth : storedDepth(op_.ofm, op_.ofm.depth);
+    int64_t n = int64_t{op_.ofm.height} * op_.ofm.width * depth;
+    if (elementwise_ && rules_.elementwiseMicroblocks) {
+      n = roundUp(op_.ofm.height, shapes_.microblock.h) * roundUp(op_.ofm.width, shapes_.microblock.w) *
+          roundUp(depth, shapes_.microblock.c);
+    }
+    const auto blockElements = static_cast<double>(std::max<int64_t>(shapes_.ofmBlockFull.elements(), 1));
+    double perElement = rate_;
+    if (shapes_.kind == Class::Resize) {
+      // Assumption resize-rate_: the interpolation reads four inputs per output through the elementwise_
+      // path.
+      perElement = std::max(rate_, 4.0 * 16.0 / static_cast<double>(target_.macs));
+    }
+    const double output = std::ceil(perElement * static_cast<double>(n));
+    const double command =
+        std::ceil(static_cast<double>(n) * (std::max(fill_, drain_) / blockElements + perElement) / 4.0);
+    result_.output = static_cast<Cycles>(output);
+    result_.npu = static_cast<Cycles>(std::max(output, command));
+    if (elementwise_ && rules_.elementwiseFills) result_.npu += result_.fill + result_.drain;
+    commandBound_ = command > output;
+    outputBound_ = true;
+    outBlock_ = perElement * static_cast<double>(shapes_.ofmBlock.elements());
+  }
+
+  /// The others: the MAC array and the output unit take turns over blocks.
+  void blocks() {
+    const MacCycles mac = macCycles(target_, rules_, op_, shapes_);
+    macBlock_ = mac.block;
+    weightBlock_ = mac.weights;
+    decodeBound_ = mac.decodeBound;
+    outBlock_ = std::ceil(rate_ * static_cast<double>(shapes_.ofmBlock.elements()));
+    if (op_.weights && macOp_ && !op_.globalScale) {
+      outBlock_ = std::max(outBlock_, std::floor(10.0 * shapes_.ofmBlock.c *
+                                                 machine_.timing(context_.scales).readLatency / 256.0));
+    }
+    const double wait = shapes_.blocks > 1 ? std::abs(drain_ - fill_) : 0;
+    const double command = std::floor((wait + macBlock_ + outBlock_) / 4.0);
+    const double b = std::max(macBlock_, command), a = std::max(outBlock_, command);
+    double total = b > a ? std::floor(b * shapes_.blocks) + a : std::floor(a * shapes_.blocks + b);
+    total += drain_ + fill_;
+    result_.npu = static_cast<Cycles>(total);
+    result_.mac = static_cast<Cycles>(macBlock_ * shapes_.blocks);
+    result_.output = static_cast<Cycles>(outBlock_ * shapes_.blocks);
+    commandBound_ = command >= std::max(macBlock_, outBlock_);
+    outputBound_ = a >= b;
+  }
+
+  void multiplications() {
+    const int64_t perOutput = taps_ * (shapes_.kind == Class::Conv ? shapes_.ifmDepth : 1);
+    result_.macs = perOutput * ofmElements_;
+    const double refetch = static_cast<double>(ceilDiv(op_.ofm.height, shapes_.ofmBlockFull.h) *
+                                               ceilDiv(op_.ofm.width, shapes_.ofmBlockFull.w));
+    if (target_.isU85() && op_.weights) {
+      // Decoder rate_: 8 to 32 weights per cycle and decoder with the share of zeros; fast format 32 in all.
+      const double zeros = std::clamp(context_.zeroWeights >= 0 ? context_.zeroWeights : 0.5, 0.5, 0.9);
+      const double perCycle = op_.weights->fastFormat ? 32.0
+                                                      : std::floor(8.0 + (zeros - 0.5) * 24.0 / 0.4) *
+                                                            std::max(target_.weightStreams, 1);
+      result_.weights = static_cast<Cycles>(static_cast<double>(weightCount_) * refetch / perCycle);
+    } else {
+      result_.weights = static_cast<Cycles>(weightBlock_ * shapes_.blocks);
+    }
+  }
+
+  static int64_t countOf(int64_t size, int64_t block) { return ceilDiv(size, std::max<int64_t>(block, 1)); }
+
+  void elementwiseInputs(PortLoad& load) {
+    const auto input = [&](const FeatureMap& map, Area area, const Broadcast& b) {
+      if (!inMemory(map) || b.scalar) return;
+      int64_t h = op_.ofm.height, w = op_.ofm.width, c = op_.ofm.depth;
+      if (target_.architecture().broadcastsBothOperands) {
+        h = b.h ? 1 : h;
+        w = b.w ? 1 : w;
+        c = b.c ? 1 : c;
+      }
+      const int64_t elements = h * w * movedDepth(target_, rules_, map, c);
+      load.read(area,
+                timing::mapTransfer(target_, rules_, map, w, c, elements, shapes_.ofmBlockFull,
+                                    machine_.timing(area).burst, false),
+                Channel::IfmStream);
+    };
+    input(op_.ifm, context_.ifm, op_.elementwise.ifmBroadcast);
+    if (binary_) input(*op_.ifm2, context_.ifm2, op_.elementwise.ifm2Broadcast);
+  }
+
+  void input(PortLoad& load) {
+    if (!shapes_.readsIfm || !inMemory(op_.ifm)) return;
+    int64_t elements;
+    if (shapes_.kind == Class::Resize) {
+      elements =
+          shapes_.ifmHeight * shapes_.ifmWidth * movedDepth(target_, rules_, op_.ifm, shapes_.ifmDepth);
+    } else {
+      const int64_t repeats = countOf(op_.kernel.width, 8) * countOf(op_.kernel.height, 8);
+      const bool reduces = shapes_.kind == Class::Conv || shapes_.kind == Class::ReduceSum;
+      const int64_t once = int64_t{shapes_.ifmBlock.h} * shapes_.ifmBlock.w *
+                           movedDepth(target_, rules_, op_.ifm, shapes_.ifmDepth) * repeats *
+                           countOf(op_.ofm.height, shapes_.ofmBlock.h) *
+                           countOf(op_.ofm.width, shapes_.ofmBlock.w);
+      const double reads = reduces ? depthReads(target_, rules_, countOf(op_.ofm.depth, shapes_.ofmBlock.c),
+                                                countOf(shapes_.ifmDepth, shapes_.ifmBlock.c))
+                                   : 1.0;
+      elements = static_cast<int64_t>(static_cast<double>(once) * reads);
+    }
+    load.read(context_.ifm,
+              timing::mapTransfer(target_, rules_, op_.ifm, shapes_.ifmWidth, shapes_.ifmDepth, elements,
+                                  shapes_.ifmBlockFull, machine_.timing(context_.ifm).burst, false),
+              shapes_.kind == Class::Resize ? Channel::IfmStream : Channel::Ifm);
+  }
+
+  void otherTraffic(PortLoad& load) {
+    if (!elementwise_ && op_.ifm2 && inMemory(*op_.ifm2) &&
+        (op_.weightsFromIfm2 || op_.accumulatorInput == AccumulatorInput::Ifm2)) {
+      const int64_t elements = op_.weightsFromIfm2 ? int64_t{op_.ofm.depth} * op_.ifm.depth : ofmElements_;
+      load.read(context_.ifm2, elements * elementBytes(op_.ifm2->type), Channel::IfmStream);
+    }
+    if (writes_) {
+      const int64_t elements =
+          int64_t{op_.ofm.height} * op_.ofm.width * movedDepth(target_, rules_, op_.ofm, op_.ofm.depth);
+      load.write(context_.ofm,
+                 timing::mapTransfer(target_, rules_, op_.ofm, op_.ofm.width, op_.ofm.depth, elements,
+                                     shapes_.ofmBlockFull, machine_.timing(context_.ofm).burst, true));
+    }
+    if (op_.weights) {
+      const int64_t refetch =
+          countOf(op_.ofm.height, shapes_.ofmBlock.h) * countOf(op_.ofm.width, shapes_.ofmBlock.w);
+      if (macOp_ && !op_.weightsFromIfm2) {
+        load.read(context_.weights, refetch * weightBytes_,
+                  op_.weights->fastFormat ? Channel::FastWeights : Channel::Weights);
+      }
+      if (!op_.globalScale) load.read(context_.scales, refetch * scaleBytes_, Channel::Scales);
+    }
+  }
+
+  BoundBy boundBy(const PortLoad& load) const {
+    if (result_.total > result_.npu) {
+      const size_t port = result_.port[0] >= result_.port[1] ? 0 : 1;
+      const PortTraffic& traffic = result_.traffic[port];
+      return 2 * load.weightBytes(port) > traffic.readBytes + traffic.writeBytes ? BoundBy::Weights
+                                                                                 : BoundBy::Memory;
+    }
+    if (commandBound_ || 2 * (fill_ + drain_) > static_cast<double>(result_.npu)) return BoundBy::Latency;
+    if (outputBound_) return BoundBy::Output;
+    return decodeBound_ && macOp_ ? BoundBy::Weights : BoundBy::Mac;
+  }
+
+  const KernelOperation& op_;
+  const TimingContext& context_;
+  const Machine& machine_;
+  const Target& target_;
+  const Rules& rules_;
+  const Shapes shapes_;
+  const bool elementwise_, binary_, writes_, macOp_;
+  const int64_t ofmElements_, taps_, weightCount_;
+  const double rate_;  // output cycles of an element
+  OperationCost result_;
+  double fill_ = 0, drain_ = 0, macBlock_ = 0, outBlock_ = 0, weightBlock_ = 0;
+  int64_t weightBytes_ = 0, scaleBytes_ = 0;
+  bool commandBound_ = false, outputBound_ = false, decodeBound_ = false;
+};
+
 }  // namespace
 
 const char* boundByName(BoundBy bound) {
@@ -303,203 +559,7 @@ TimingContext TimingContext::fromRegions(const Machine& machine, const KernelOpe
 }
 
 OperationCost estimate(const KernelOperation& op, const TimingContext& context) {
-  const Machine& machine = *context.machine;
-  const Target& target = *machine.target;
-  const Rules& rules = *context.rules;
-  OperationCost cost;
-  const Shapes s = shapesOf(target, op);
-  const int64_t ofmElements = int64_t{op.ofm.height} * op.ofm.width * op.ofm.depth;
-  const double rate = timing::outputCyclesPerElement(target, op) + context.chainedRate;
-  const bool elementwise = s.kind == Class::Elementwise;
-  const bool binary = elementwise && op.ifm2 && !isUnary(op.elementwise.mode);
-
-  // Fill and drain: the first input block and the last output block, with their memory's latency.
-  double fill = 0, drain = 0;
-  const auto latencyOf = [&](const FeatureMap& map, Area area, int64_t width, int64_t depth,
-                             BlockShape clipped, BlockShape full, bool write) {
-    const MemoryTiming& memory = machine.timing(area);
-    const int64_t bytes =
-        timing::mapTransfer(target, rules, map, width, depth, clipped.elements(), full, memory.burst, write)
-            .bytes;
-    return (write ? memory.writeLatency : memory.readLatency) +
-           std::floor(static_cast<double>(bytes) / timing::portBandwidth(target, memory));
-  };
-  const bool ifmScalar = op.elementwise.ifmBroadcast.scalar, ifm2Scalar = op.elementwise.ifm2Broadcast.scalar;
-  if (s.readsIfm && inMemory(op.ifm) && !(elementwise && ifmScalar)) {
-    fill = latencyOf(op.ifm, context.ifm, s.ifmWidth, s.ifmDepth, s.ifmBlock, s.ifmBlockFull, false);
-  }
-  if (op.ifm2 && (binary || op.accumulatorInput == AccumulatorInput::Ifm2) && inMemory(*op.ifm2) &&
-      !ifm2Scalar) {
-    const FeatureMap& map = *op.ifm2;
-    const Broadcast& b = op.elementwise.ifm2Broadcast;
-    const BlockShape own{b.h ? 1 : s.ofmBlock.h, b.w ? 1 : s.ofmBlock.w, b.c ? 1 : s.ofmBlock.c};
-    fill = std::max(
-        fill, latencyOf(map, context.ifm2, b.w ? 1 : op.ofm.width, b.c ? 1 : op.ofm.depth, own, own, false));
-  }
-  const bool writes = op.accumulatorOutput && inMemory(op.ofm);
-  if (writes) {
-    const bool permuted = op.transpose != Transpose::HWC;
-    drain = latencyOf(op.ofm, context.ofm, permuted ? op.ofm.width0 : op.ofm.width, op.ofm.depth, s.ofmBlock,
-                      s.ofmBlockFull, true);
-  }
-  cost.fill = static_cast<Cycles>(fill);
-  cost.drain = static_cast<Cycles>(drain);
-  cost.blocks = ceilDiv(op.ofm.height, s.ofmBlockFull.h) * ceilDiv(op.ofm.width, s.ofmBlockFull.w) *
-                ceilDiv(op.ofm.depth, s.ofmBlockFull.c);
-
-  int64_t weightBytes = 0, scaleBytes = 0;
-  const bool macOp = s.kind == Class::Conv || s.kind == Class::Depthwise;
-  const int64_t taps = int64_t{op.kernel.height} * op.kernel.width;
-  const int64_t weightCount = macOp ? taps * op.ofm.depth * (s.kind == Class::Conv ? s.ifmDepth : 1) : 0;
-  if (op.weights) {
-    int64_t streams = 0, scales = 0;
-    for (const AddressRange& range : op.weights->weights) streams += static_cast<int64_t>(range.length);
-    for (const AddressRange& range : op.weights->scales) scales += static_cast<int64_t>(range.length);
-    weightBytes = context.weightBytes >= 0 ? context.weightBytes : streams > 0 ? streams : weightCount;
-    scaleBytes = context.scaleBytes >= 0 ? context.scaleBytes
-                 : scales > 0            ? scales
-                                         : 10 * int64_t{op.ofm.depth};
-  }
-
-  double macBlock = 0, outBlock = 0, weightBlock = 0;
-  bool commandBound = false, outputBound = false, decodeBound = false;
-  if (elementwise || s.kind == Class::Resize) {
-    const bool realDepth = elementwise && target.isU85() && rules.u85RealElementwiseDepth;
-    const int64_t depth = realDepth ? op.ofm.depth : storedDepth(op.ofm, op.ofm.depth);
-    int64_t n = int64_t{op.ofm.height} * op.ofm.width * depth;
-    if (elementwise && rules.elementwiseMicroblocks) {
-      n = roundUp(op.ofm.height, s.microblock.h) * roundUp(op.ofm.width, s.microblock.w) *
-          roundUp(depth, s.microblock.c);
-    }
-    const auto blockElements = static_cast<double>(std::max<int64_t>(s.ofmBlockFull.elements(), 1));
-    double perElement = rate;
-    if (s.kind == Class::Resize) {
-      // Assumption resize-rate: the interpolation reads four inputs per output through the elementwise path.
-      perElement = std::max(rate, 4.0 * 16.0 / static_cast<double>(target.macs));
-    }
-    const double output = std::ceil(perElement * static_cast<double>(n));
-    const double command =
-        std::ceil(static_cast<double>(n) * (std::max(fill, drain) / blockElements + perElement) / 4.0);
-    cost.output = static_cast<Cycles>(output);
-    cost.npu = static_cast<Cycles>(std::max(output, command));
-    if (elementwise && rules.elementwiseFills) cost.npu += cost.fill + cost.drain;
-    commandBound = command > output;
-    outputBound = true;
-    outBlock = perElement * static_cast<double>(s.ofmBlock.elements());
-  } else {
-    const MacCycles mac = macCycles(target, rules, op, s);
-    macBlock = mac.block;
-    weightBlock = mac.weights;
-    decodeBound = mac.decodeBound;
-    outBlock = std::ceil(rate * static_cast<double>(s.ofmBlock.elements()));
-    if (op.weights && macOp && !op.globalScale) {
-      outBlock = std::max(
-          outBlock, std::floor(10.0 * s.ofmBlock.c * machine.timing(context.scales).readLatency / 256.0));
-    }
-    const double wait = s.blocks > 1 ? std::abs(drain - fill) : 0;
-    const double command = std::floor((wait + macBlock + outBlock) / 4.0);
-    const double b = std::max(macBlock, command), a = std::max(outBlock, command);
-    double total = b > a ? std::floor(b * s.blocks) + a : std::floor(a * s.blocks + b);
-    total += drain + fill;
-    cost.npu = static_cast<Cycles>(total);
-    cost.mac = static_cast<Cycles>(macBlock * s.blocks);
-    cost.output = static_cast<Cycles>(outBlock * s.blocks);
-    commandBound = command >= std::max(macBlock, outBlock);
-    outputBound = a >= b;
-  }
-  if (macOp) {
-    const int64_t perOutput = taps * (s.kind == Class::Conv ? s.ifmDepth : 1);
-    cost.macs = perOutput * ofmElements;
-    const double refetch = static_cast<double>(ceilDiv(op.ofm.height, s.ofmBlockFull.h) *
-                                               ceilDiv(op.ofm.width, s.ofmBlockFull.w));
-    if (target.isU85() && op.weights) {
-      // Decoder rate: 8 to 32 weights per cycle and decoder with the share of zeros; fast format 32 in all.
-      const double zeros = std::clamp(context.zeroWeights >= 0 ? context.zeroWeights : 0.5, 0.5, 0.9);
-      const double perCycle = op.weights->fastFormat ? 32.0
-                                                     : std::floor(8.0 + (zeros - 0.5) * 24.0 / 0.4) *
-                                                           std::max(target.weightStreams, 1);
-      cost.weights = static_cast<Cycles>(static_cast<double>(weightCount) * refetch / perCycle);
-    } else {
-      cost.weights = static_cast<Cycles>(weightBlock * s.blocks);
-    }
-  }
-  cost.firstBlock = cost.fill + static_cast<Cycles>(macBlock + outBlock);
-
-  // Memory traffic.
-  PortLoad load(machine, cost);
-  const auto nb = [](int64_t size, int64_t block) { return ceilDiv(size, std::max<int64_t>(block, 1)); };
-  if (elementwise) {
-    const auto input = [&](const FeatureMap& map, Area area, const Broadcast& b) {
-      if (!inMemory(map) || b.scalar) return;
-      int64_t h = op.ofm.height, w = op.ofm.width, c = op.ofm.depth;
-      if (target.architecture().broadcastsBothOperands) {
-        h = b.h ? 1 : h;
-        w = b.w ? 1 : w;
-        c = b.c ? 1 : c;
-      }
-      const int64_t elements = h * w * movedDepth(target, rules, map, c);
-      load.read(area,
-                timing::mapTransfer(target, rules, map, w, c, elements, s.ofmBlockFull,
-                                    machine.timing(area).burst, false),
-                Channel::IfmStream);
-    };
-    input(op.ifm, context.ifm, op.elementwise.ifmBroadcast);
-    if (binary) input(*op.ifm2, context.ifm2, op.elementwise.ifm2Broadcast);
-  } else if (s.readsIfm && inMemory(op.ifm)) {
-    int64_t elements;
-    if (s.kind == Class::Resize) {
-      elements = s.ifmHeight * s.ifmWidth * movedDepth(target, rules, op.ifm, s.ifmDepth);
-    } else {
-      const int64_t repeats = nb(op.kernel.width, 8) * nb(op.kernel.height, 8);
-      const bool reduces = s.kind == Class::Conv || s.kind == Class::ReduceSum;
-      const int64_t once = int64_t{s.ifmBlock.h} * s.ifmBlock.w *
-                           movedDepth(target, rules, op.ifm, s.ifmDepth) * repeats *
-                           nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
-      const double reads =
-          reduces ? depthReads(target, rules, nb(op.ofm.depth, s.ofmBlock.c), nb(s.ifmDepth, s.ifmBlock.c))
-                  : 1.0;
-      elements = static_cast<int64_t>(static_cast<double>(once) * reads);
-    }
-    load.read(context.ifm,
-              timing::mapTransfer(target, rules, op.ifm, s.ifmWidth, s.ifmDepth, elements, s.ifmBlockFull,
-                                  machine.timing(context.ifm).burst, false),
-              s.kind == Class::Resize ? Channel::IfmStream : Channel::Ifm);
-  }
-  if (!elementwise && op.ifm2 && inMemory(*op.ifm2) &&
-      (op.weightsFromIfm2 || op.accumulatorInput == AccumulatorInput::Ifm2)) {
-    const int64_t elements = op.weightsFromIfm2 ? int64_t{op.ofm.depth} * op.ifm.depth : ofmElements;
-    load.read(context.ifm2, elements * elementBytes(op.ifm2->type), Channel::IfmStream);
-  }
-  if (writes) {
-    const int64_t elements =
-        int64_t{op.ofm.height} * op.ofm.width * movedDepth(target, rules, op.ofm, op.ofm.depth);
-    load.write(context.ofm, timing::mapTransfer(target, rules, op.ofm, op.ofm.width, op.ofm.depth, elements,
-                                                s.ofmBlockFull, machine.timing(context.ofm).burst, true));
-  }
-  if (op.weights) {
-    const int64_t refetch = nb(op.ofm.height, s.ofmBlock.h) * nb(op.ofm.width, s.ofmBlock.w);
-    if (macOp && !op.weightsFromIfm2) {
-      load.read(context.weights, refetch * weightBytes,
-                op.weights->fastFormat ? Channel::FastWeights : Channel::Weights);
-    }
-    if (!op.globalScale) load.read(context.scales, refetch * scaleBytes, Channel::Scales);
-  }
-  load.finish();
-
-  cost.total = std::max({cost.npu, cost.port[0], cost.port[1]});
-  if (cost.total > cost.npu) {
-    const size_t port = cost.port[0] >= cost.port[1] ? 0 : 1;
-    const PortTraffic& traffic = cost.traffic[port];
-    cost.bound = 2 * load.weightBytes(port) > traffic.readBytes + traffic.writeBytes ? BoundBy::Weights
-                                                                                     : BoundBy::Memory;
-  } else if (commandBound || 2 * (fill + drain) > static_cast<double>(cost.npu)) {
-    cost.bound = BoundBy::Latency;
-  } else if (outputBound) {
-    cost.bound = BoundBy::Output;
-  } else {
-    cost.bound = decodeBound && macOp ? BoundBy::Weights : BoundBy::Mac;
-  }
-  return cost;
+  return OperationEstimate(op, context).cost();
 }
 
 OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<const TimingContext> contexts) {

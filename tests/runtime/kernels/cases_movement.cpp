@@ -159,9 +159,7 @@ std::string anyType(Random& random) {
   return std::string(dtypeName(random.pick(kAll)));
 }
 
-}  // namespace
-
-void addMovement(Generators& g) {
+void addCopiesAndParts(Generators& g) {
   g["aten::_to_copy.out"] = g["dim_order_ops::_to_dim_order_copy.out"] = moved(
       [](Random& random, const Shape&) {
         return Attributes{{"dtype", anyType(random)}};
@@ -244,6 +242,9 @@ void addMovement(Generators& g) {
       },
       2);
   g["aten::as_strided_copy.out"] = asStridedCase;
+}
+
+void addJoinsAndRepeats(Generators& g) {
   g["aten::cat.out"] = catCase;
   g["aten::stack.out"] = stackCase;
   g["aten::select_scatter.out"] = selectScatterCase;
@@ -289,6 +290,9 @@ void addMovement(Generators& g) {
     g["aten::reflection_pad" + std::to_string(n) + "d.out"] = padded(n, true);
     g["aten::replication_pad" + std::to_string(n) + "d.out"] = padded(n, false);
   }
+}
+
+void addCreations(Generators& g) {
   g["aten::full.out"] = created([](Random& random) {
     return Attributes{{"size", textOf(random.shape())},
                       {"fill_value", random.coin() ? "2.5" : "3"},
@@ -326,6 +330,14 @@ void addMovement(Generators& g) {
                       {"step", real ? "0.3" : std::to_string(random.range(1, 4))},
                       {"dtype", real ? "f32" : random.pick(std::vector<std::string>{"None", "i32", "f32"})}};
   });
+}
+
+}  // namespace
+
+void addMovement(Generators& g) {
+  addCopiesAndParts(g);
+  addJoinsAndRepeats(g);
+  addCreations(g);
 }
 
 }  // namespace carina::rt::test
