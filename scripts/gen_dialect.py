@@ -18,11 +18,13 @@ TABLE.json:
                   kinds: bool int real scalar string type ints reals strings enum tensor
     "infer": "conv2d", "verify": "conv2d", "traits": ["pure", "pointwise", "inplace", "view", "core", "composite"],
     "regions": 0,
-    "types": {"T T -> T": "int fp: i32; fp: f16 f32", "i8 i8 -> i32 acc i32": "int"}
+    "types": {"T T -> T": "int fp: i32; fp: f16 f32", "i8 i8 -> i32 acc i32": "int"}, "kernel": "matmul", "work": "product"
   }]
   "facts":  headers of OpFacts and of the bits kProInt, ... ; the file gets factsOf(def), and its operators say what they take:
             operands their "rank" (4; [1]: one or more; absent: any) and whether they are "constant", "types" the element types of
-            operands, results and accumulator with the profiles and extensions that have them, T standing for each type of the list
+            operands, results and accumulator with the profiles and extensions that have them, T standing for each type of the list,
+            "kernel" the interpreter's function (namespace::kernels::NAME), "work" the class of what it does beyond visiting every
+            element (namespace::WorkClass)
   "types":  {"float": {...}}: types of several operators, which name them
 """
 import json
@@ -190,7 +192,8 @@ def emit_facts(table, array):
     for op in table["ops"]:
         types = op.get("types", {})
         facts = [array("TypeRow", type_rows(table["types"][types] if isinstance(types, str) else types)),
-                 array("OperandFact", [operand_fact(o) for o in op["operands"]] if types else [])]
+                 array("OperandFact", [operand_fact(o) for o in op["operands"]] if types else []),
+                 f"&kernels::{op['kernel']}" if "kernel" in op else "nullptr", "WorkClass::" + op.get("work", "elements").title()]
         rows.append("    {%s}," % ", ".join(facts))
     return ["constexpr OpFacts kFacts[] = {"] + rows + ["};"]
 

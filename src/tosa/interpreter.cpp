@@ -5,6 +5,7 @@
 
 #include "ir/footprint.hpp"
 #include "tosa/kernels/kernel.hpp"
+#include "tosa/op_facts.hpp"
 #include "tosa/work.hpp"
 
 namespace carina::tosa {
@@ -121,102 +122,8 @@ Results loop(const ir::Node& node, Operands operands, const Session& session) {
 
 Results runNode(const ir::Node& node, Operands operands, const Session& session) {
   if (session.budget != nullptr) CARINA_RETURN_IF_ERROR(session.budget->require(workOf(node), node.opName()));
+  if (const Kernel kernel = factsOf(node.def()).kernel) return kernel(node, operands);
   switch (opId(&node)) {
-    case OpId::Conv2d:
-    case OpId::Conv3d:
-    case OpId::DepthwiseConv2d:
-    case OpId::TransposeConv2d:
-      return kernels::convolution(node, operands);
-    case OpId::AvgPool2d:
-      return kernels::averagePool(node, operands);
-    case OpId::MaxPool2d:
-      return kernels::maxPool(node, operands);
-    case OpId::Matmul:
-      return kernels::matmul(node, operands);
-    case OpId::Fft2d:
-    case OpId::Rfft2d:
-      return kernels::fft(node, operands);
-    case OpId::Argmax:
-      return kernels::argmax(node, operands);
-    case OpId::ReduceAll:
-    case OpId::ReduceAny:
-    case OpId::ReduceMax:
-    case OpId::ReduceMin:
-    case OpId::ReduceProduct:
-    case OpId::ReduceSum:
-      return kernels::reduce(node, operands);
-    case OpId::Add:
-    case OpId::Sub:
-    case OpId::Mul:
-    case OpId::Intdiv:
-    case OpId::Maximum:
-    case OpId::Minimum:
-    case OpId::Pow:
-    case OpId::BitwiseAnd:
-    case OpId::BitwiseOr:
-    case OpId::BitwiseXor:
-    case OpId::LogicalLeftShift:
-    case OpId::LogicalRightShift:
-    case OpId::ArithmeticRightShift:
-      return kernels::binary(node, operands);
-    case OpId::Equal:
-    case OpId::Greater:
-    case OpId::GreaterEqual:
-      return kernels::compare(node, operands);
-    case OpId::LogicalAnd:
-    case OpId::LogicalOr:
-    case OpId::LogicalXor:
-    case OpId::LogicalNot:
-      return kernels::logical(node, operands);
-    case OpId::Select:
-      return kernels::select(node, operands);
-    case OpId::Abs:
-    case OpId::BitwiseNot:
-    case OpId::Ceil:
-    case OpId::Clz:
-    case OpId::Cos:
-    case OpId::Erf:
-    case OpId::Exp:
-    case OpId::Floor:
-    case OpId::Log:
-    case OpId::Reciprocal:
-    case OpId::Rsqrt:
-    case OpId::Sigmoid:
-    case OpId::Sin:
-    case OpId::Tanh:
-      return kernels::unary(node, operands);
-    case OpId::Clamp:
-      return kernels::clamp(node, operands);
-    case OpId::Negate:
-      return kernels::negate(node, operands);
-    case OpId::Table:
-      return kernels::table(node, operands);
-    case OpId::Cast:
-      return kernels::cast(node, operands);
-    case OpId::Rescale:
-      return kernels::rescale(node, operands);
-    case OpId::Concat:
-      return kernels::concat(node, operands);
-    case OpId::Pad:
-      return kernels::pad(node, operands);
-    case OpId::Reshape:
-      return kernels::reshape(node, operands);
-    case OpId::Reverse:
-      return kernels::reverse(node, operands);
-    case OpId::Slice:
-      return kernels::slice(node, operands);
-    case OpId::Tile:
-      return kernels::tile(node, operands);
-    case OpId::Transpose:
-      return kernels::transpose(node, operands);
-    case OpId::Gather:
-      return kernels::gather(node, operands);
-    case OpId::Scatter:
-      return kernels::scatter(node, operands);
-    case OpId::Resize:
-      return kernels::resize(node, operands);
-    case OpId::Identity:
-      return kernels::one(operands[0]);
     case OpId::CondIf:
       return conditional(node, operands, session);
     case OpId::WhileLoop:
@@ -230,8 +137,9 @@ Results runNode(const ir::Node& node, Operands operands, const Session& session)
     case OpId::VariableWrite:
       return fail(Code::UnsupportedForm, "{}: graphs with state cannot be run", node.opName())
           .withRemedy("make the state an input and an output of the graph");
+    default:
+      CARINA_UNREACHABLE("operator without a kernel");
   }
-  CARINA_UNREACHABLE("operator without a kernel");
 }
 
 /// Kernels take as much again for operands without zero points and sums of 32 bits.

@@ -6,7 +6,9 @@
 
 #include <array>
 #include <span>
+#include <vector>
 
+#include "base/tensor.hpp"
 #include "ir/op_def.hpp"
 
 namespace carina::tosa {
@@ -29,10 +31,26 @@ struct OperandFact {
   bool compileTimeConstant;
 };
 
-/// Empty for control flow, variables and custom operators, which take any type.
+/// What the interpreter does beyond visiting every element (work.hpp has the prices).
+enum class WorkClass : uint8_t {
+  Elements,
+  Convolution,
+  Window,
+  Product,
+  Fourier,
+  Reduction,
+  Function,  // of every element of the result
+  Power,
+};
+
+using Kernel = Result<std::vector<Tensor>> (*)(const ir::Node& node, std::span<const Tensor> operands);
+
+/// Empty for control flow, variables and custom operators, which take any type and have no kernel.
 struct OpFacts {
   std::span<const TypeRow> types;
   std::span<const OperandFact> operands;
+  Kernel kernel;
+  WorkClass work;
 };
 
 const OpFacts& factsOf(const ir::OpDef& def);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tosa/work.hpp"
 
+#include "tosa/op_facts.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::tosa {
@@ -33,9 +34,11 @@ double convolutionOf(const ir::Node& node, double out) {
   return out * (taps * productOf(*node.operand(0)) + taps / std::max(inner, 1.0) * kRun);
 }
 
-double windowOf(const ir::Ints& kernel, double out) {
+double windowOf(const ir::Node& node, double out) {
+  const int kernel = node.def().attributeIndex("kernel");
   double taps = kTap;
-  for (const int64_t size : kernel) taps *= static_cast<double>(size);
+  for (const int64_t size : node.attributeAs<ir::Ints>(static_cast<size_t>(kernel)))
+    taps *= static_cast<double>(size);
   return out * taps;
 }
 
@@ -48,51 +51,29 @@ double fourierOf(const ir::Node& node) {
 }  // namespace
 
 double workOf(const ir::Node& node) {
-  const double out = elements(node.results());
-  const double steps = kNode + out * kOutput + elements(node.operands()) * kInput;
-  switch (opId(&node)) {
-    case OpId::Conv2d:
-    case OpId::Conv3d:
-    case OpId::DepthwiseConv2d:
-    case OpId::TransposeConv2d:
+  const double out = elements(node.results()), in = elements(node.operands());
+  const double steps = kNode + out * kOutput + in * kInput;
+  switch (factsOf(node.def()).work) {
+    case WorkClass::Elements:
+      return steps;
+    case WorkClass::Convolution:
       return steps + convolutionOf(node, out);
-    case OpId::AvgPool2d:
-      return steps + windowOf(ir::dynCast<AvgPool2d>(&node).kernel(), out);
-    case OpId::MaxPool2d:
-      return steps + windowOf(ir::dynCast<MaxPool2d>(&node).kernel(), out);
-    case OpId::Matmul: {
+    case WorkClass::Window:
+      return steps + windowOf(node, out);
+    case WorkClass::Product: {
       const ir::Value& a = *node.operand(0);
       return steps + out * (static_cast<double>(a.shape().back()) * productOf(a) + kRun);
     }
-    case OpId::Fft2d:
-    case OpId::Rfft2d:
+    case WorkClass::Fourier:
       return steps + fourierOf(node);
-    case OpId::ReduceAll:
-    case OpId::ReduceAny:
-    case OpId::ReduceMax:
-    case OpId::ReduceMin:
-    case OpId::ReduceProduct:
-    case OpId::ReduceSum:
-    case OpId::Argmax:
-      return steps + elements(node.operands()) * kReduced;
-    case OpId::Pow:
-    case OpId::Sin:
-    case OpId::Cos:
-      return steps + out * kPower;
-    case OpId::Exp:
-    case OpId::Log:
-    case OpId::Erf:
-    case OpId::Tanh:
-    case OpId::Sigmoid:
-    case OpId::Rsqrt:
-    case OpId::Reciprocal:
-    case OpId::Resize:
-    case OpId::Rescale:
-    case OpId::Scatter:
+    case WorkClass::Reduction:
+      return steps + in * kReduced;
+    case WorkClass::Function:
       return steps + out * kFunction;
-    default:
-      return steps;
+    case WorkClass::Power:
+      return steps + out * kPower;
   }
+  return steps;
 }
 
 }  // namespace carina::tosa

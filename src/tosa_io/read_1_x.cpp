@@ -52,25 +52,6 @@ ByteSpan byteSpan(const flatbuffers::Vector<uint8_t>* data) {
   return {reinterpret_cast<const std::byte*>(data->data()), data->size()};
 }
 
-Result<ir::Ints> ints(const flatbuffers::Vector<int32_t>* values, std::string_view name) {
-  if (!values) return fail(Code::InvalidGraph, "attribute '{}' is missing (AttributeMissing)", name);
-  return ir::Ints(values->begin(), values->end());
-}
-
-Result<DType> accumulator(wire::DType dtype) {
-  const auto type = elementType(dtype);
-  if (!type)
-    return fail(Code::UnsupportedForm, "acc_type {} is not supported (WrongAccumulatorType)",
-                typeName(dtype));
-  return *type;
-}
-
-/// The reference model refuses UNKNOWN; the specification's default is to propagate.
-ir::Attribute nanMode(wire::NanMode mode) {
-  const auto value = static_cast<int64_t>(mode);
-  return mode == wire::NanMode::UNKNOWN ? static_cast<int64_t>(tosa::NanMode::PROPAGATE) : value;
-}
-
 /// One element of a bound of CLAMP; the vector may be padded.
 Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtype, std::string_view name) {
   const ByteSpan bytes = byteSpan(data);
@@ -105,106 +86,60 @@ const Table& as(const wire::TosaOperator& op) {
   return *static_cast<const Table*>(op.attribute());
 }
 
-Result<Attributes> windowAttributes(const wire::TosaOperator& op) {
-  switch (op.op()) {
-    case wire::Op::AVG_POOL2D: {
-      const auto& a = as<wire::AveragePoolAttributes>(op);
-      CARINA_TRY(ir::Ints kernel, ints(a.kernel(), "kernel"));
-      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
-      CARINA_TRY(ir::Ints pad, ints(a.pad(), "pad"));
-      CARINA_TRY(const DType acc, accumulator(a.acc_type()));
-      return Attributes{kernel, stride, pad, acc};
+/// Attribute `i` of the operator's row: the format's tables have the same fields in the same order.
+/// `inputType`: element type of the first operand.
+Result<ir::Attribute> attributeOf(const flatbuffers::Table& table, const ir::OpDef& def, size_t i,
+                                  std::optional<DType> inputType, Copies& copies) {
+  const ir::AttributeDef& attribute = def.attributes[i];
+  const auto field = flatbuffers::FieldIndexToOffset(static_cast<flatbuffers::voffset_t>(i));
+  using Bytes = flatbuffers::Vector<uint8_t>;
+  switch (attribute.kind) {
+    case ir::AttributeKind::Bool:
+      return ir::Attribute(table.GetField<uint8_t>(field, 0) != 0);
+    case ir::AttributeKind::Int:
+      return ir::Attribute(int64_t{table.GetField<int32_t>(field, 0)});
+    case ir::AttributeKind::Enum: {
+      // The reference model refuses UNKNOWN; the specification's default is to propagate NaN.
+      const auto value = table.GetField<uint32_t>(field, 0);
+      if (value == 0 && !attribute.defaultText.empty())
+        return ir::parseAttribute(attribute, attribute.defaultText);
+      return ir::Attribute(int64_t{value});
     }
-    case wire::Op::MAX_POOL2D: {
-      const auto& a = as<wire::MaxPoolAttributes>(op);
-      CARINA_TRY(ir::Ints kernel, ints(a.kernel(), "kernel"));
-      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
-      CARINA_TRY(ir::Ints pad, ints(a.pad(), "pad"));
-      return Attributes{kernel, stride, pad, nanMode(a.nan_mode())};
+    case ir::AttributeKind::Type: {
+      const auto dtype = static_cast<wire::DType>(table.GetField<uint32_t>(field, 0));
+      if (const auto type = elementType(dtype)) return ir::Attribute(*type);
+      return fail(Code::UnsupportedForm, "{} {} is not supported (WrongAccumulatorType)", attribute.name,
+                  typeName(dtype));
     }
-    case wire::Op::TRANSPOSE_CONV2D: {
-      const auto& a = as<wire::TransposeConvAttributes>(op);
-      CARINA_TRY(ir::Ints pad, ints(a.out_pad(), "out_pad"));
-      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
-      CARINA_TRY(const DType acc, accumulator(a.acc_type()));
-      return Attributes{pad, stride, a.local_bound(), acc};
+    case ir::AttributeKind::Ints: {
+      const auto* values = table.GetPointer<const flatbuffers::Vector<int32_t>*>(field);
+      if (!values)
+        return fail(Code::InvalidGraph, "attribute '{}' is missing (AttributeMissing)", attribute.name);
+      return ir::Attribute(ir::Ints(values->begin(), values->end()));
     }
+    case ir::AttributeKind::Scalar:
+      if (!inputType)
+        return fail(Code::InvalidGraph, "the type of the operand is not known (WrongInputType)");
+      return bound(table.GetPointer<const Bytes*>(field), *inputType, attribute.name);
     default: {
-      const auto& a = as<wire::ConvAttributes>(op);
-      CARINA_TRY(ir::Ints pad, ints(a.pad(), "pad"));
-      CARINA_TRY(ir::Ints stride, ints(a.stride(), "stride"));
-      CARINA_TRY(ir::Ints dilation, ints(a.dilation(), "dilation"));
-      CARINA_TRY(const DType acc, accumulator(a.acc_type()));
-      return Attributes{pad, stride, dilation, a.local_bound(), acc};
+      // Names, and bytes that only the operator's maker understands: both are vectors of bytes.
+      if (attribute.name != "implementation_attrs")
+        return ir::Attribute(copies.text(table.GetPointer<const flatbuffers::String*>(field)));
+      const ByteSpan bytes = byteSpan(table.GetPointer<const Bytes*>(field));
+      return ir::Attribute(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     }
   }
 }
 
-Result<Attributes> clampAttributes(const wire::TosaOperator& op, std::optional<DType> dtype) {
-  const auto& a = as<wire::ClampAttributes>(op);
-  if (!dtype) return fail(Code::InvalidGraph, "the type of the operand is not known (WrongInputType)");
-  CARINA_TRY(ir::Attribute low, bound(a.min_val(), *dtype, "min_val"));
-  CARINA_TRY(ir::Attribute high, bound(a.max_val(), *dtype, "max_val"));
-  return Attributes{std::move(low), std::move(high), nanMode(a.nan_mode())};
-}
-
-/// In the order of the operator table. `inputType`: element type of the first operand.
-Result<Attributes> attributesOf(const wire::TosaOperator& op, std::optional<DType> inputType,
-                                Copies& copies) {
-  switch (op.op()) {
-    case wire::Op::CONV2D:
-    case wire::Op::CONV3D:
-    case wire::Op::DEPTHWISE_CONV2D:
-    case wire::Op::TRANSPOSE_CONV2D:
-    case wire::Op::AVG_POOL2D:
-    case wire::Op::MAX_POOL2D:
-      return windowAttributes(op);
-    case wire::Op::ARGMAX:
-    case wire::Op::REDUCE_MAX:
-    case wire::Op::REDUCE_MIN: {
-      const auto& a = as<wire::AxisNanAttributes>(op);
-      return Attributes{int64_t{a.axis()}, nanMode(a.nan_mode())};
-    }
-    case wire::Op::REDUCE_ALL:
-    case wire::Op::REDUCE_ANY:
-    case wire::Op::REDUCE_PRODUCT:
-    case wire::Op::REDUCE_SUM:
-    case wire::Op::CONCAT:
-    case wire::Op::REVERSE:
-      return Attributes{int64_t{as<wire::AxisAttributes>(op).axis()}};
-    case wire::Op::MAXIMUM:
-    case wire::Op::MINIMUM:
-      return Attributes{nanMode(as<wire::NanAttributes>(op).nan_mode())};
-    case wire::Op::FFT2D: {
-      const auto& a = as<wire::FftAttributes>(op);
-      return Attributes{a.inverse(), a.local_bound()};
-    }
-    case wire::Op::RFFT2D:
-      return Attributes{as<wire::RealFftAttributes>(op).local_bound()};
-    case wire::Op::ARITHMETIC_RIGHT_SHIFT:
-      return Attributes{as<wire::ArithmeticRightShiftAttributes>(op).round()};
-    case wire::Op::CLAMP:
-      return clampAttributes(op, inputType);
-    case wire::Op::TRANSPOSE: {
-      CARINA_TRY(ir::Ints perms, ints(as<wire::TransposeAttributes>(op).perms(), "perms"));
-      return Attributes{std::move(perms)};
-    }
-    case wire::Op::RESIZE:
-      return Attributes{static_cast<int64_t>(as<wire::ResizeAttributes>(op).mode())};
-    case wire::Op::RESCALE: {
-      const auto& a = as<wire::RescaleAttributes>(op);
-      return Attributes{a.scale32(), static_cast<int64_t>(a.rounding_mode()), a.per_channel(),
-                        a.input_unsigned(), a.output_unsigned()};
-    }
-    case wire::Op::CUSTOM: {
-      const auto& a = as<wire::CustomAttributes>(op);
-      const ByteSpan bytes = byteSpan(a.implementation_attrs());
-      return Attributes{copies.text(a.operator_name()), copies.text(a.domain_name()),
-                        std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
-    }
-    default:
-      return Attributes{};
+Result<Attributes> attributesOf(const wire::TosaOperator& op, const ir::OpDef* def,
+                                std::optional<DType> inputType, Copies& copies) {
+  Attributes attributes;
+  if (def == nullptr || op.attribute() == nullptr) return attributes;
+  for (size_t i = 0; i < def->attributes.size(); ++i) {
+    CARINA_TRY(ir::Attribute value, attributeOf(as<flatbuffers::Table>(op), *def, i, inputType, copies));
+    attributes.push_back(std::move(value));
   }
+  return attributes;
 }
 
 class Reader {
@@ -318,7 +253,7 @@ class Reader {
     if (!op.inputs.empty()) {
       if (auto it = types.find(op.inputs[0]); it != types.end()) inputType = it->second;
     }
-    CARINA_TRY(op.attributes, attributesOf(source, inputType, copies_));
+    CARINA_TRY(op.attributes, attributesOf(source, def, inputType, copies_));
     copies_.chargeLists(op);
     CARINA_RETURN_IF_ERROR(copies_.check());
     return op;

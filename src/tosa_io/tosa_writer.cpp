@@ -233,13 +233,6 @@ class Writer {
     return builder_.CreateVector(std::vector<int32_t>(values.begin(), values.end()));
   }
 
-  Result<Offset<void>> convolution(const ir::Ints& pad, const ir::Ints& stride, const ir::Ints& dilation,
-                                   bool localBound, DType accType) {
-    CARINA_TRY(const wire::DType acc, wireType(accType));
-    return wire::CreateConvAttributes(builder_, ints(pad), ints(stride), ints(dilation), localBound, acc)
-        .Union();
-  }
-
   Result<std::array<std::string, 2>> subGraphs(const ir::Node& node) {
     std::array<std::string, 2> names;
     for (size_t i = 0; i < 2; ++i) {
@@ -250,112 +243,10 @@ class Writer {
     return names;
   }
 
-  static wire::NanMode nan(tosa::NanMode mode) { return static_cast<wire::NanMode>(mode); }
-
-  Result<Offset<void>> windowAttributes(const ir::Node& node) {
-    switch (tosa::opId(&node)) {
-      case tosa::OpId::Conv2d: {
-        const auto op = ir::dynCast<tosa::Conv2d>(&node);
-        return convolution(op.pad(), op.stride(), op.dilation(), op.localBound(), op.accType());
-      }
-      case tosa::OpId::Conv3d: {
-        const auto op = ir::dynCast<tosa::Conv3d>(&node);
-        return convolution(op.pad(), op.stride(), op.dilation(), op.localBound(), op.accType());
-      }
-      case tosa::OpId::DepthwiseConv2d: {
-        const auto op = ir::dynCast<tosa::DepthwiseConv2d>(&node);
-        return convolution(op.pad(), op.stride(), op.dilation(), op.localBound(), op.accType());
-      }
-      case tosa::OpId::TransposeConv2d: {
-        const auto op = ir::dynCast<tosa::TransposeConv2d>(&node);
-        CARINA_TRY(const wire::DType acc, wireType(op.accType()));
-        return wire::CreateTransposeConvAttributes(builder_, ints(op.outPad()), ints(op.stride()),
-                                                   op.localBound(), acc)
-            .Union();
-      }
-      case tosa::OpId::AvgPool2d: {
-        const auto op = ir::dynCast<tosa::AvgPool2d>(&node);
-        CARINA_TRY(const wire::DType acc, wireType(op.accType()));
-        return wire::CreateAveragePoolAttributes(builder_, ints(op.kernel()), ints(op.stride()),
-                                                 ints(op.pad()), acc)
-            .Union();
-      }
-      case tosa::OpId::MaxPool2d: {
-        const auto op = ir::dynCast<tosa::MaxPool2d>(&node);
-        return wire::CreateMaxPoolAttributes(builder_, ints(op.kernel()), ints(op.stride()), ints(op.pad()),
-                                             nan(op.nanMode()))
-            .Union();
-      }
-      default:
-        CARINA_UNREACHABLE("operator without a window");
-    }
-  }
-
+  /// The table of an operator's attributes: the format's tables have the fields of its row in the row's
+  /// order.
   Result<Offset<void>> attributesOf(const ir::Node& node) {
     switch (tosa::opId(&node)) {
-      case tosa::OpId::Conv2d:
-      case tosa::OpId::Conv3d:
-      case tosa::OpId::DepthwiseConv2d:
-      case tosa::OpId::TransposeConv2d:
-      case tosa::OpId::AvgPool2d:
-      case tosa::OpId::MaxPool2d:
-        return windowAttributes(node);
-      case tosa::OpId::Argmax:
-      case tosa::OpId::ReduceMax:
-      case tosa::OpId::ReduceMin:
-        return wire::CreateAxisNanAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0)),
-                                             static_cast<wire::NanMode>(node.attributeAs<int64_t>(1)))
-            .Union();
-      case tosa::OpId::ReduceAll:
-      case tosa::OpId::ReduceAny:
-      case tosa::OpId::ReduceProduct:
-      case tosa::OpId::ReduceSum:
-      case tosa::OpId::Concat:
-      case tosa::OpId::Reverse:
-        return wire::CreateAxisAttributes(builder_, static_cast<int32_t>(node.attributeAs<int64_t>(0)))
-            .Union();
-      case tosa::OpId::Maximum:
-      case tosa::OpId::Minimum:
-        return wire::CreateNanAttributes(builder_, static_cast<wire::NanMode>(node.attributeAs<int64_t>(0)))
-            .Union();
-      case tosa::OpId::Fft2d: {
-        const auto op = ir::dynCast<tosa::Fft2d>(&node);
-        return wire::CreateFftAttributes(builder_, op.inverse(), op.localBound()).Union();
-      }
-      case tosa::OpId::Rfft2d:
-        return wire::CreateRealFftAttributes(builder_, ir::dynCast<tosa::Rfft2d>(&node).localBound()).Union();
-      case tosa::OpId::ArithmeticRightShift:
-        return wire::CreateArithmeticRightShiftAttributes(
-                   builder_, ir::dynCast<tosa::ArithmeticRightShift>(&node).round())
-            .Union();
-      case tosa::OpId::Clamp: {
-        const auto op = ir::dynCast<tosa::Clamp>(&node);
-        const DType dtype = op.input()->dtype();
-        const auto low = data(boundBytes(op.minVal(), dtype)), high = data(boundBytes(op.maxVal(), dtype));
-        return wire::CreateClampAttributes(builder_, low, high, nan(op.nanMode())).Union();
-      }
-      case tosa::OpId::Transpose:
-        return wire::CreateTransposeAttributes(builder_, ints(ir::dynCast<tosa::Transpose>(&node).perms()))
-            .Union();
-      case tosa::OpId::Resize:
-        return wire::CreateResizeAttributes(
-                   builder_, static_cast<wire::ResizeMode>(ir::dynCast<tosa::Resize>(&node).mode()))
-            .Union();
-      case tosa::OpId::Rescale: {
-        const auto op = ir::dynCast<tosa::Rescale>(&node);
-        return wire::CreateRescaleAttributes(builder_, op.scale32(),
-                                             static_cast<wire::RoundingMode>(op.roundingMode()),
-                                             op.perChannel(), op.inputUnsigned(), op.outputUnsigned())
-            .Union();
-      }
-      case tosa::OpId::Custom: {
-        const auto op = ir::dynCast<tosa::Custom>(&node);
-        const std::string& bytes = op.implementationAttrs();
-        const auto blob = data(std::vector<uint8_t>(bytes.begin(), bytes.end()));
-        return wire::CreateCustomAttributes(builder_, builder_.CreateString(op.operatorName()),
-                                            builder_.CreateString(op.domainName()), blob)
-            .Union();
-      }
       case tosa::OpId::CondIf: {
         CARINA_TRY(const auto names, subGraphs(node));
         return wire::CreateCondIfAttributes(builder_, builder_.CreateString(names[0]),
@@ -375,7 +266,66 @@ class Writer {
                     "{} cannot be written: the format leaves open how variables are bound", node.opName())
             .withRemedy("make the state an input and an output of the graph");
       default:
-        return emptyAttributes();
+        return table(node);
+    }
+  }
+
+  Result<Offset<void>> table(const ir::Node& node) {
+    const auto attributes = node.def().attributes;
+    // What lies outside of the table comes first, the last one before the others.
+    std::vector<Offset<void>> outside(attributes.size());
+    for (size_t i = attributes.size(); i-- > 0;) outside[i] = outsideOf(node, i);
+    const auto start = builder_.StartTable();
+    // Wide fields first, as flatc writes them.
+    for (const bool wide : {true, false}) {
+      for (size_t i = attributes.size(); i-- > 0;) {
+        if ((attributes[i].kind != ir::AttributeKind::Bool) == wide)
+          CARINA_RETURN_IF_ERROR(addField(node.attribute(i), attributes[i], i, outside[i]));
+      }
+    }
+    return Offset<void>(builder_.EndTable(start));
+  }
+
+  /// Vectors and strings; nothing for what lies in the table itself.
+  Offset<void> outsideOf(const ir::Node& node, size_t i) {
+    const ir::Attribute& value = node.attribute(i);
+    switch (node.def().attributes[i].kind) {
+      case ir::AttributeKind::Ints:
+        return ints(std::get<ir::Ints>(value)).Union();
+      case ir::AttributeKind::Scalar:
+        return data(boundBytes(value, node.operand(0)->dtype())).Union();
+      case ir::AttributeKind::String: {
+        const std::string& text = std::get<std::string>(value);
+        if (node.def().attributes[i].name != "implementation_attrs")
+          return builder_.CreateString(text).Union();
+        return data({text.begin(), text.end()}).Union();
+      }
+      default:
+        return {};
+    }
+  }
+
+  Status addField(const ir::Attribute& value, const ir::AttributeDef& attribute, size_t i,
+                  Offset<void> outside) {
+    const auto field = flatbuffers::FieldIndexToOffset(static_cast<flatbuffers::voffset_t>(i));
+    switch (attribute.kind) {
+      case ir::AttributeKind::Bool:
+        builder_.AddElement<uint8_t>(field, std::get<bool>(value) ? 1 : 0, 0);
+        return {};
+      case ir::AttributeKind::Int:
+        builder_.AddElement<int32_t>(field, static_cast<int32_t>(std::get<int64_t>(value)), 0);
+        return {};
+      case ir::AttributeKind::Enum:
+        builder_.AddElement<uint32_t>(field, static_cast<uint32_t>(std::get<int64_t>(value)), 0);
+        return {};
+      case ir::AttributeKind::Type: {
+        CARINA_TRY(const wire::DType dtype, wireType(std::get<DType>(value)));
+        builder_.AddElement<uint32_t>(field, static_cast<uint32_t>(dtype), 0);
+        return {};
+      }
+      default:
+        builder_.AddOffset(field, outside);
+        return {};
     }
   }
 

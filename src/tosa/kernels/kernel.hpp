@@ -55,6 +55,9 @@ inline Tensor resultTensor(const ir::Node& node, size_t i = 0) {
 inline Results one(Tensor tensor) {
   return std::vector<Tensor>{std::move(tensor)};
 }
+inline Results identity(const ir::Node&, Operands operands) {
+  return one(operands[0]);
+}
 
 /// A graph whose result the specification leaves open.
 template <typename... Args>
