@@ -40,12 +40,11 @@ Result<int> execute(Flags& flags) {
 /// A program or JSON file, or the folder of a report.
 ValueRule fileOrFolder() {
   const ValueRule file = inputFile();
-  return ValueRule(
-      [file](std::string& path) {
-        std::error_code ignored;
-        return std::filesystem::is_directory(path, ignored) ? std::string() : file.apply(path);
-      },
-      "FILE|DIR");
+  return {[file](std::string& path) {
+            std::error_code ignored;
+            return std::filesystem::is_directory(path, ignored) ? std::string() : file.apply(path);
+          },
+          "FILE|DIR"};
 }
 
 }  // namespace

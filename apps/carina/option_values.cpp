@@ -85,35 +85,32 @@ std::string keepPipe(std::string& path) {
 }  // namespace
 
 ValueRule oneOf(std::vector<std::string> choices) {
-  return ValueRule(
-      [choices = std::move(choices)](std::string& text) {
-        for (const std::string& choice : choices) {
-          if (choice == text) return std::string();
-        }
-        return fmt::format("there is no '{}'\n  choices: {}", text, fmt::join(choices, ", "));
-      },
-      "");
+  return {[choices = std::move(choices)](std::string& text) {
+            for (const std::string& choice : choices) {
+              if (choice == text) return std::string();
+            }
+            return fmt::format("there is no '{}'\n  choices: {}", text, fmt::join(choices, ", "));
+          },
+          ""};
 }
 
 ValueRule byteCount() {
-  return ValueRule(
-      [](std::string& text) {
-        const auto bytes = bytesOf(text);
-        if (!bytes)
-          return fmt::format("'{}' is no number of bytes\n  for example 262144, 256K or 1.5M", text);
-        text = std::to_string(*bytes);
-        return std::string();
-      },
-      "");
+  return {[](std::string& text) {
+            const auto bytes = bytesOf(text);
+            if (!bytes)
+              return fmt::format("'{}' is no number of bytes\n  for example 262144, 256K or 1.5M", text);
+            text = std::to_string(*bytes);
+            return std::string();
+          },
+          ""};
 }
 
 ValueRule targetName() {
-  return ValueRule(
-      [](std::string& text) {
-        text = npu::canonicalTargetName(text);
-        return std::string();
-      },
-      "");
+  return {[](std::string& text) {
+            text = npu::canonicalTargetName(text);
+            return std::string();
+          },
+          ""};
 }
 
 Option addNamedFiles(Command& command, const std::string& flag, std::vector<NamedFile>& files,
@@ -137,13 +134,12 @@ void addTrustedOption(Command& command, bool& trusted) {
 }
 
 ValueRule inputFile() {
-  return ValueRule(
-      [](std::string& path) {
-        struct stat info {};
-        if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return std::string();
-        return keepPipe(path);
-      },
-      "");
+  return {[](std::string& path) {
+            struct stat info {};
+            if (::stat(path.c_str(), &info) != 0 || !S_ISFIFO(info.st_mode)) return std::string();
+            return keepPipe(path);
+          },
+          ""};
 }
 
 }  // namespace carina::app

@@ -20,6 +20,7 @@ template <typename Target, typename Value>
 Option addChoice(OptionGroup& options, const std::string& flag, Target& target,
                  std::vector<std::pair<std::string, Value>> choices, const std::string& description) {
   std::vector<std::string> words;
+  words.reserve(choices.size());
   for (const auto& choice : choices) words.push_back(choice.first);
   const auto store = [&target, choices = std::move(choices)](const std::string& word) {
     for (const auto& [name, value] : choices) {

@@ -133,7 +133,7 @@ Status relu(KernelContext& context) {
 Status glu(KernelContext& context) {
   Call call(context, 3);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   Tensor* output = call.output(2);
   if (!call.ok()) return call.status();
   if (!isReal(self->type) || !isReal(output->type)) return typesDiffer();

@@ -57,6 +57,10 @@ class Call {
   bool isText(uint32_t i, const char* text);
   /// A dimension of a tensor of this rank; scalars count as rank 1.
   uint32_t dimension(uint32_t i, uint32_t rank);
+  /// A dimension of this tensor; 0 when an argument was refused before and there is none.
+  uint32_t dimension(uint32_t i, const Tensor* tensor) {
+    return tensor == nullptr ? 0 : dimension(i, tensor->rank);
+  }
   /// Tensor or number.
   Operand operand(uint32_t i);
 

@@ -14,7 +14,7 @@ struct Cut {
   size_t from[kMaxRank], to[kMaxRank];
 
   Cut(Call& call, uint32_t dimArgument) : self(call.tensor(0)) {
-    dim = self == nullptr ? 0 : call.dimension(dimArgument, self->rank);
+    dim = call.dimension(dimArgument, self);
     call.require(self == nullptr || self->rank > 0, shapesDiffer());
     if (call.ok()) strides(*self, from);
   }
@@ -150,7 +150,7 @@ Status unbindCopy(KernelContext& context) {
 Status unfoldCopy(KernelContext& context) {
   Call call(context, 5);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   const int64_t size = call.integer(2), step = call.integer(3);
   Tensor* output = call.output(4);
   if (!call.ok()) return call.status();

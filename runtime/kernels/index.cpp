@@ -102,7 +102,7 @@ Status embedding(KernelContext& context) {
 Status indexSelect(KernelContext& context) {
   Call call(context, 4);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   const Tensor* index = call.tensor(2);
   Tensor* output = call.output(3);
   if (!call.ok()) return call.status();
@@ -131,7 +131,7 @@ Status indexSelect(KernelContext& context) {
 Status gather(KernelContext& context) {
   Call call(context, 5);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   const Tensor* index = call.tensor(2);
   Tensor* output = call.output(4);
   if (!call.ok()) return call.status();
@@ -164,7 +164,7 @@ namespace {
 Status scatterBy(KernelContext& context, bool adds) {
   Call call(context, 5);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   const Tensor* index = call.tensor(2);
   const Operand source = call.operand(3);
   Tensor* output = call.output(4);

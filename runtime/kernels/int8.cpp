@@ -120,7 +120,7 @@ void softmaxLine(const int8_t* in, int8_t* out, size_t count, const Rescale& sca
 Status quantizedSoftmax(KernelContext& context) {
   Call call(context, 8);
   const Tensor* input = call.tensor(0);
-  const uint32_t dim = input == nullptr ? 0 : call.dimension(1, input->rank);
+  const uint32_t dim = call.dimension(1, input);
   const int64_t zero = call.integer(3), least = call.integer(6);
   const Rescale scale = rescaleOf(call, 4);
   Tensor* output = call.output(7);

@@ -53,7 +53,7 @@ Status cat(KernelContext& context) {
   Call call(context, 3);
   const uint32_t count = call.tensorCount(0);
   Tensor* output = call.output(2);
-  const uint32_t dim = output == nullptr ? 0 : call.dimension(1, output->rank);
+  const uint32_t dim = call.dimension(1, output);
   if (!call.ok()) return call.status();
   size_t at = 0;
   for (uint32_t k = 0; k < count; ++k) {
@@ -75,7 +75,7 @@ Status stack(KernelContext& context) {
   Call call(context, 3);
   const uint32_t count = call.tensorCount(0);
   Tensor* output = call.output(2);
-  const uint32_t dim = output == nullptr ? 0 : call.dimension(1, output->rank);
+  const uint32_t dim = call.dimension(1, output);
   if (!call.ok()) return call.status();
   if (output->rank == 0 || static_cast<size_t>(output->sizes[dim]) != count) return shapesDiffer();
   for (uint32_t k = 0; k < count; ++k) {
@@ -92,7 +92,7 @@ Status selectScatter(KernelContext& context) {
   Call call(context, 5);
   const Tensor* self = call.tensor(0);
   const Tensor* source = call.tensor(1);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(2, self->rank);
+  const uint32_t dim = call.dimension(2, self);
   const int64_t index = call.integer(3);
   Tensor* output = call.output(4);
   if (!call.ok()) return call.status();
@@ -107,7 +107,7 @@ Status sliceScatter(KernelContext& context) {
   Call call(context, 7);
   const Tensor* self = call.tensor(0);
   const Tensor* source = call.tensor(1);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(2, self->rank);
+  const uint32_t dim = call.dimension(2, self);
   const int64_t start = call.integer(3, 0), end = call.integer(4, INT64_MAX), step = call.integer(5);
   Tensor* output = call.output(6);
   if (!call.ok()) return call.status();

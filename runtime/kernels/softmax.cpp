@@ -20,7 +20,7 @@ struct Lines {
   /// Shapes agree but in `dim`. Scalars are lines of one element.
   Status open(const Tensor& from, const Tensor& to, uint32_t dim) {
     if (!sameBut(from, to, dim)) return shapesDiffer();
-    size_t fromSteps[kMaxRank], toSteps[kMaxRank];
+    size_t fromSteps[kMaxRank] = {}, toSteps[kMaxRank] = {};
     strides(from, fromSteps);
     strides(to, toSteps);
     for (uint32_t d = 0; d < from.rank; ++d) {
@@ -39,7 +39,7 @@ struct Lines {
 Status softmaxOf(KernelContext& context, bool logarithm) {
   Call call(context, 4);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   Tensor* output = call.output(3);
   if (!call.ok()) return call.status();
   if (!isReal(self->type) || !isReal(output->type)) return typesDiffer();
@@ -82,7 +82,7 @@ Status logSoftmax(KernelContext& context) {
 Status cumsum(KernelContext& context) {
   Call call(context, 4);
   const Tensor* self = call.tensor(0);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(1, self->rank);
+  const uint32_t dim = call.dimension(1, self);
   Tensor* output = call.output(3);
   if (!call.ok()) return call.status();
   if (!sameShape(*self, *output)) return shapesDiffer();
@@ -176,7 +176,7 @@ Status topk(KernelContext& context) {
   Call call(context, 7);
   const Tensor* self = call.tensor(0);
   const int64_t k = call.integer(1);
-  const uint32_t dim = self == nullptr ? 0 : call.dimension(2, self->rank);
+  const uint32_t dim = call.dimension(2, self);
   const bool largest = call.boolean(3);
   Tensor* values = call.output(5);
   Tensor* indices = call.output(6);

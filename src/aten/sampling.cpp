@@ -52,10 +52,11 @@ Taps tapsOf(Mode mode, int64_t o, int64_t size, float scale, bool align) {
 Taps wideTaps(Mode mode, int64_t o, int64_t size, float scale) {
   const float stretch = std::max(scale, 1.0f), support = (mode == Mode::Cubic ? 2.0f : 1.0f) * stretch;
   const float centre = scale * (static_cast<float>(o) + 0.5f);
-  const int64_t end = std::min(static_cast<int64_t>(centre + support + 0.5f), size);
+  const int64_t end = std::min(static_cast<int64_t>(std::trunc(centre + support + 0.5f)), size);
   Taps taps;
   float total = 0;
-  for (int64_t i = std::max<int64_t>(static_cast<int64_t>(centre - support + 0.5f), 0); i < end; ++i) {
+  for (int64_t i = std::max<int64_t>(static_cast<int64_t>(std::trunc(centre - support + 0.5f)), 0); i < end;
+       ++i) {
     const float x = (static_cast<float>(i) - centre + 0.5f) / stretch;
     taps.push_back({i, mode == Mode::Cubic ? cubic(x, -0.5f) : std::max(1 - std::abs(x), 0.0f)});
     total += taps.back().weight;

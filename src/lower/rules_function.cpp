@@ -45,7 +45,10 @@ double digamma(double x) {
   if (x <= 0 && x == std::floor(x)) return std::nan("");
   if (x < 0) return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * x);
   double below = 0;
-  for (; x < 10; ++x) below += 1 / x;
+  while (x < 10) {
+    below += 1 / x;
+    x += 1;
+  }
   const double y = 1 / (x * x);
   const double series = y * (1.0 / 12 - y * (1.0 / 120 - y * (1.0 / 252 - y * (1.0 / 240 - y / 132))));
   return std::log(x) - 1 / (2 * x) - series - below;

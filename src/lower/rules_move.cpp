@@ -116,6 +116,7 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
   }
   const std::vector<int> order = lowering.commonOrder(data);
   std::vector<ir::Value*> pieces;
+  pieces.reserve(data.size());
   for (const StoredTensor& piece : data) pieces.push_back(lowering.ordered(piece, order));
   const LayoutView result{lowering.emit().concat(pieces, LayoutView{nullptr, order}.axisOf(dim)), order};
   if (codes)

@@ -302,6 +302,7 @@ class Checker {
     std::vector<device::AlignedBuffer> buffers;
     std::vector<rt::MutableBytes> pools;
     for (int64_t pool : method.pools) buffers.emplace_back(static_cast<size_t>(pool));
+    pools.reserve(buffers.size());
     for (const auto& buffer : buffers) pools.push_back(buffer.span());
     const rt::Memory memory{methodMemory.span(), rt::Span<rt::MutableBytes>(pools.data(), pools.size()),
                             temporary.span()};

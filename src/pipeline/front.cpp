@@ -581,6 +581,7 @@ Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vec
   auto quantized = quantize::quantizeTogether(std::move(jobs), options.front().progress);
   if (!quantized) return std::move(quantized).error().withRemedy(kQuantizeRemedy);
   std::vector<Front> fronts;
+  fronts.reserve(networks.size());
   for (FloatNetwork& network : networks) fronts.push_back(std::move(network.front));
   for (size_t k = 0; k < methods.size(); ++k) {
     const size_t i = methods[k];

@@ -42,8 +42,10 @@ std::string convertedAtBorder(const pte::Method& method, const pte::KernelCall& 
                   contains(method.inputs, call.arguments.front());
   const bool out = work.kernel.find("::dequantize_per_tensor") != std::string::npos &&
                    contains(method.outputs, call.arguments.back());
-  for (const std::string type : {"int8", "int16"}) {
-    if ((in && work.types == "float32>" + type) || (out && work.types == type + ">float32")) return type;
+  for (const char* type : {"int8", "int16"}) {
+    if ((in && work.types == std::string("float32>") + type) ||
+        (out && work.types == std::string(type) + ">float32"))
+      return type;
   }
   return "";
 }

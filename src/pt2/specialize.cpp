@@ -80,6 +80,7 @@ class Specializer {
                       [&, &wanted = name](const SizeSymbol& symbol) { return symbol.name == wanted; }))
         continue;
       std::vector<std::string> known;
+      known.reserve(symbols.size());
       for (const SizeSymbol& symbol : symbols) known.push_back(symbol.str());
       return fail(Code::UnknownName, "no input has the size '{}'", name)
           .at(std::string(kOption))

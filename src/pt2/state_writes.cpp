@@ -219,6 +219,7 @@ class Resolver {
 
   Error refusal(const std::vector<size_t>& state) const {
     std::vector<Diagnostic> diagnostics;
+    diagnostics.reserve(state.size());
     for (size_t i : state) {
       diagnostics.push_back(
           {fmt::format("keeps state from call to call: {} writes it, and the results depend on it",

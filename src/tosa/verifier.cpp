@@ -58,7 +58,7 @@ class LevelChecker {
  private:
   const Level& level() const { return *options_.level; }
 
-  void add(Error error) {
+  void add(const Error& error) {
     for (const Diagnostic& diagnostic : error.diagnostics()) {
       if (errors_.size() < 20) errors_.push_back(diagnostic);
     }

@@ -69,11 +69,11 @@ std::vector<T> values(const Tensor& tensor) {
   const auto span = tensor.as<T>();
   return {span.begin(), span.end()};
 }
-inline Tensor floats(std::vector<float> list) {
+inline Tensor floats(const std::vector<float>& list) {
   const auto n = static_cast<int64_t>(list.size());
   return Tensor::from<float>({n}, list);
 }
-inline Tensor longs(std::vector<int64_t> list) {
+inline Tensor longs(const std::vector<int64_t>& list) {
   const auto n = static_cast<int64_t>(list.size());
   return Tensor::from<int64_t>({n}, list);
 }

@@ -9,7 +9,7 @@ namespace {
 
 const Shape kVector{1}, kScalar{};
 
-DType promoted(std::vector<ir::Type> tensors, std::vector<ir::Attribute> numbers = {}) {
+DType promoted(const std::vector<ir::Type>& tensors, const std::vector<ir::Attribute>& numbers = {}) {
   Promotion promotion;
   for (const ir::Type& type : tensors) promotion.add(type);
   for (const ir::Attribute& number : numbers) promotion.add(number);

@@ -81,7 +81,7 @@ TEST(CompileCache, RemovesWhatWasNotUsedForLongest) {
   const test::TempDir folder;
   const CompileCache cache(folder.path(), 3000);
   const auto store = [&](const std::string& name) {
-    const std::string key = CompileCache::keyOf(asBytes(name), "");
+    std::string key = CompileCache::keyOf(asBytes(name), "");
     EXPECT_TRUE(cache.store(key, pte::ByteVector(1000)).ok());
     return key;
   };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends of programs on every family of targets: what an option makes of a program is what its user would have
 // done around the plain program, in integers to the bit (models/camera_network.py).
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -400,7 +402,8 @@ TEST_F(CameraKept, ATfliteIsChannelsLast) {
                              "--io-inputs uint8 --mean 0.5", "--io-inputs in0=int16"})
     expectRefused(file, std::string("--target ethos-u55-128 ") + option, "keeps the inputs and outputs");
   for (const char* option : {"--io float", "--io int8", "--io-outputs int16"})
-    EXPECT_THAT(run("compile " + file + target + " " + option).err, HasSubstr("--io has no effect"))
+    EXPECT_THAT(run(fmt::format("compile {}{} {}", file, target, option)).err,
+                HasSubstr("--io has no effect"))
         << option;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // carina evaluate and merge, as scripts use them.
+#include <fmt/format.h>
+
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "cli.hpp"
@@ -48,7 +50,7 @@ TEST_F(CliEvaluate, ShardsMergeToTheWholeBitForBit) {
   std::string files;
   for (const int shard : {3, 1, 2}) {
     const std::string name = path("part" + std::to_string(shard));
-    const Outcome part = run(base + " --shard " + std::to_string(shard) + "/3 --records " + name);
+    const Outcome part = run(fmt::format("{} --shard {}/3 --records {}", base, shard, name));
     ASSERT_EQ(part.status, 0) << part.err;
     files += " " + name;
   }

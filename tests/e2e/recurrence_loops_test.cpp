@@ -170,7 +170,7 @@ TEST(RecurrenceLoopsChosen, ByTheNumberOfSteps) {
 
 /// A GRU over so many steps, compiled with samples of noise.
 Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128") {
-  const auto filled = [](Shape shape) {
+  const auto filled = [](const Shape& shape) {
     Tensor tensor = Tensor::zeros(DType::Float32, shape);
     for (int64_t i = 0; i < tensor.numElements(); ++i)
       tensor.mutableAs<float>()[static_cast<size_t>(i)] = static_cast<float>(i % 7 - 3) / 4;

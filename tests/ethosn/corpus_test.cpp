@@ -79,6 +79,7 @@ void compare(const fs::path& file, int spread, uint64_t order) {
               : static_cast<uint8_t>(zeroPoint + static_cast<int>(random() >> 8) % (spread + 1) - spread / 3);
     }
   }
+  spans.reserve(inputs.size());
   for (const auto& input : inputs) spans.push_back(std::as_bytes(std::span(input)));
   RunOptions options;
   options.order = order;

@@ -365,6 +365,7 @@ std::vector<std::vector<uint8_t>> computeReference(const Network& network,
 int32_t NetworkBuilder::add(Operation operation, const std::vector<int32_t>& in, std::vector<uint8_t> weights,
                             std::vector<int32_t> biases) {
   std::vector<TensorInfo> infos;
+  infos.reserve(in.size());
   for (int32_t input : in) infos.push_back(network_.tensors[static_cast<size_t>(input)]);
   NetworkOperation made;
   made.name = fmt::format("{}{}", operatorName(operation.op), network_.operations.size());

@@ -13,7 +13,6 @@ namespace carina::firmware {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 FitOptions optionsFor(const std::string& network, const Board& board) {
   FitOptions options;

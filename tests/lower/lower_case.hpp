@@ -23,7 +23,7 @@ struct Network {
   Value* input(const Shape& shape, DType dtype = DType::Float32) {
     return graph.addInput({dtype, shape}, "x" + std::to_string(graph.inputs().size()));
   }
-  Value* numbers(const Shape& shape, std::vector<int64_t> values) {
+  Value* numbers(const Shape& shape, const std::vector<int64_t>& values) {
     return graph.addConstant(Tensor::from(shape, values));
   }
   Value* weight(const Shape& shape, float deviation = 0.3f) {

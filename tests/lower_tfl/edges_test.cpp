@@ -30,7 +30,7 @@ std::filesystem::path floatNetwork(const test::TempDir& folder) {
                     {"", kDequantize, {2}, {3}}};
   file.inputs = {0};
   file.outputs = {3};
-  const std::filesystem::path path = folder.path() / "network.tflite";
+  std::filesystem::path path = folder.path() / "network.tflite";
   std::ofstream(path, std::ios::binary) << file.bytes();
   return path;
 }

@@ -171,6 +171,7 @@ RC_GTEST_PROP(Kernels, QuantizeMatchesTheFormula, ()) {
   const float scale = static_cast<float>(*rc::gen::inRange(1, 4000)) / 977.0f;
   const int zero = *rc::gen::inRange(-128, 128);
   std::vector<float> input;
+  input.reserve(raw.size());
   for (int r : raw) input.push_back(static_cast<float>(r) / 1013.0f);
   Call call = quantizeCall(input, scale, zero, -127, 127);
   call.tensor(ScalarType::Int16, {static_cast<int32_t>(input.size())}, std::vector<int16_t>(input.size()));

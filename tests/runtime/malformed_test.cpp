@@ -239,7 +239,7 @@ TEST(Malformed, DelegateBlobs) {
 }
 
 /// What the call stores: 4 bytes in the arena, to a tensor of `sizes`.
-Status loadWithOutput(pte::ScalarType type, std::vector<int32_t> sizes) {
+Status loadWithOutput(pte::ScalarType type, const std::vector<int32_t>& sizes) {
   pte::Program program;
   pte::MethodBuilder builder(program);
   const ValueId x = builder.input(PteType::Int8, {4});

@@ -98,7 +98,7 @@ Result<Kernel> preparePad(const ir::Node& node) {
   const Arguments a(node);
   CARINA_TRY(const PadMode mode, padMode(node));
   const ir::Ints pads = a.ints(a.has("pad") ? "pad" : "padding");
-  const ir::Attribute value = a.at("value");
+  const ir::Attribute& value = a.at("value");
   // Per dimension the source index of every output index.
   const Shape &in = node.operand(0)->shape(), &out = node.result()->shape();
   std::vector<std::vector<int64_t>> sources(in.size());

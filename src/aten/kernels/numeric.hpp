@@ -47,7 +47,7 @@ T wrapNeg(T a) {
 template <typename T>
 bool isNan(T value) {
   if constexpr (std::is_floating_point_v<T>) {
-    return value != value;
+    return std::isnan(value);
   } else {
     return false;
   }

@@ -356,15 +356,13 @@ class Emitter {
   }
 
   void issue(EmittedOperation emitted) {
-    const auto wait = [&](npu::Operation operation) {
-      out_({std::move(operation), nullptr, "", "WAIT", false});
-    };
+    const auto wait = [&](const npu::Operation& operation) { out_({operation, nullptr, "", "WAIT", false}); };
     if (const auto* dma = std::get_if<npu::DmaOperation>(&emitted.operation)) {
-      for (npu::Operation& operation : waits_.before(*dma)) wait(std::move(operation));
+      for (const npu::Operation& operation : waits_.before(*dma)) wait(operation);
     } else {
       auto& op = std::get<npu::KernelOperation>(emitted.operation);
       op.blockDependency = blockDependency(previous_ ? &*previous_ : nullptr, op, target_);
-      for (npu::Operation& operation : waits_.before(op)) wait(std::move(operation));
+      for (const npu::Operation& operation : waits_.before(op)) wait(operation);
       previous_ = op;
     }
     out_(std::move(emitted));

@@ -223,7 +223,7 @@ ir::Value* Legalizer::codedStream(ir::Value* groups, int64_t zeroPoint, int64_t 
     return npu_ir::createDepthwise(builder_, ifm, constant(std::move(weight)), constant(std::move(bias)),
                                    window, {0}, stage, DType::UInt8);
   };
-  const auto perChannel = [](Shape shape, auto&& value) {
+  const auto perChannel = [](const Shape& shape, auto&& value) {
     Tensor tensor = Tensor::zeros(shape.size() == 1 ? DType::Int32 : DType::Int8, shape);
     for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, value(i));
     return tensor;

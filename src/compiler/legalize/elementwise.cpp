@@ -93,7 +93,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
   if (!whole)
     return fail(Code::InvalidGraph, "{} and {} do not broadcast", shapeText(a.value->shape()),
                 shapeText(b.value->shape()));
-  const Shape out = *whole;
+  const Shape& out = *whole;
   Shape sa = a.value->shape(), sb = b.value ? b.value->shape() : out, shape = out;
   const auto pad = [&](Shape& s) {
     while (s.size() < std::max<size_t>(out.size(), 3)) s.insert(s.begin(), 1);

@@ -131,7 +131,6 @@ bool microblockAllowed(const Target& target, const KernelOperation& op, BlockSha
     const bool reduces = reduceSum || (pool && isReduceExtremum(op.pool));
     switch (target.macs) {
       case 128:
-        return microblock.c == 8 ? reduces || resize : resize;
       case 256:
         return microblock.c == 8 ? reduces || resize : resize;
       case 512:

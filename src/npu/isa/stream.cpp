@@ -144,8 +144,8 @@ Result<std::vector<PlacedOperation>> decodeStream(std::span<const uint32_t> word
       state.apply(command);
       continue;
     }
-    CARINA_TRY(Operation operation, decodeOperation(state, command, target));
-    operations.push_back({std::move(operation), command.offset});
+    CARINA_TRY(const Operation operation, decodeOperation(state, command, target));
+    operations.push_back({operation, command.offset});
   }
   return operations;
 }

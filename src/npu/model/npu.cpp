@@ -123,7 +123,8 @@ struct Npu::State final : model::AddressMap {
     std::memcpy(words.data(), bytes, qSize);
     processor.start(std::move(words));
     if (processor.checker() == nullptr) return;
-    for (uint8_t region = 0; region < baseP.size(); ++region) {
+    for (size_t index = 0; index < baseP.size(); ++index) {
+      const auto region = static_cast<uint8_t>(index);
       const bool readOnly =
           resolve(region, 0, 1, Access::Read) != nullptr && resolve(region, 0, 1, Access::Write) == nullptr;
       if (readOnly) processor.checker()->assumeInitialized(region);

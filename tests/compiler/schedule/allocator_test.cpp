@@ -73,6 +73,7 @@ RC_GTEST_PROP(Packing, IsTheSameEveryTime, ()) {
 TEST(Packing, ReachesTheBoundOnAChain) {
   // Each map lives while it is written and while the next one is.
   std::vector<LiveRange> ranges;
+  ranges.reserve(30);
   for (int i = 0; i < 30; ++i) ranges.push_back({1000 + 37 * (i % 7), i, i + 1});
   EXPECT_EQ(pack(ranges).bytes, packingLowerBound(ranges));
 }

@@ -8,7 +8,7 @@ using aten::test::Attributes;
 using aten::test::Groups;
 
 /// A tensor of any type; attributes from its shape.
-Generator moved(std::function<Attributes(Random&, const Shape&)> attributes, int64_t leastRank = 1,
+Generator moved(const std::function<Attributes(Random&, const Shape&)>& attributes, int64_t leastRank = 1,
                 int64_t mostRank = 4, const char* aten = nullptr) {
   return [=](const std::string& kernel, Random& random) {
     const Shape shape = random.shape(leastRank, mostRank);
@@ -151,7 +151,7 @@ Generator padded(int64_t dims, bool reflects) {
 }
 
 /// Attributes alone.
-Generator created(std::function<Attributes(Random&)> attributes) {
+Generator created(const std::function<Attributes(Random&)>& attributes) {
   return [=](const std::string& kernel, Random& random) { return fromAten(kernel, {}, attributes(random)); };
 }
 

@@ -176,6 +176,7 @@ KernelCall& KernelCall::output(DType dtype, const Shape& shape, std::vector<uint
 
 KernelCall& KernelCall::outputs(const std::vector<ir::Type>& types) {
   std::vector<std::optional<carina::Tensor>> list;
+  list.reserve(types.size());
   for (const ir::Type& type : types) list.emplace_back(carina::Tensor::zeros(type.dtype, type.shape));
   const size_t value = values_.size(), storage = storage_.size();
   tensors(list);
@@ -308,7 +309,7 @@ KernelCase fromAten(const std::string& kernel, const aten::test::Groups& groups,
       result.text += tensor ? std::string(dtypeName(tensor->dtype())) + shapeText(tensor->shape()) : "none";
     result.text += "]";
   }
-  for (const auto& [name, value] : attributes) result.text += " " + name + "=" + value;
+  for (const auto& [name, value] : attributes) result.text.append(" ").append(name).append("=").append(value);
   auto graph = aten::test::oneOp(aten != nullptr ? aten : info->aten, groups, attributes);
   EXPECT_TRUE(graph.ok()) << result.text << ": " << (graph.ok() ? "" : graph.error().str());
   if (!graph.ok()) return result;
