@@ -9,6 +9,7 @@
 #include "aten/kernels/kernel.hpp"
 #include "aten/kernels/single_thread.hpp"
 #include "aten/movement.hpp"
+#include "aten/work.hpp"
 #include "base/failed_checks.hpp"
 
 namespace carina::aten {
@@ -73,9 +74,11 @@ struct Step {
   bool inFloat = false;  // half-precision node
   bool folded = false;   // results are constants of the plan
   bool late = false;     // constant, but computed where it is read first
+  WorkBudget* loops = nullptr;
+  double turnSteps = 0;  // of a while_loop
 };
 
-Status prepare(const ir::Node& node, Folding folding, Step& step) {
+Status prepare(const ir::Node& node, Folding folding, WorkBudget* loops, Step& step) {
   if (!isControlFlow(node)) {
     auto kernel = prepareNode(node);
     if (!kernel) return describe(node, std::move(kernel).error());
@@ -83,10 +86,13 @@ Status prepare(const ir::Node& node, Folding folding, Step& step) {
     return {};
   }
   for (const auto& region : node.regions()) {
-    auto executor = Executor::create(*region, folding);
+    auto executor = Executor::create(*region, folding, loops);
     if (!executor) return std::move(executor).error().at(node.where());
     step.regions.push_back(std::move(*executor));
   }
+  if (loops == nullptr || !node.is(whileLoopDef())) return {};
+  step.loops = loops;
+  for (const auto& region : node.regions()) step.turnSteps += workOf(*region);
   return {};
 }
 
@@ -137,6 +143,8 @@ using Values = Result<std::vector<Tensor>>;
 Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& observer) {
   const auto carried = static_cast<std::ptrdiff_t>(step.results.size());
   for (int64_t turn = 0; turn < kMostTurns; ++turn) {
+    if (step.loops != nullptr)
+      CARINA_RETURN_IF_ERROR(step.loops->require(step.turnSteps, fmt::format("turn {} of the loop", turn)));
     CARINA_TRY(const std::vector<Tensor> condition, step.regions[0].run(values, observer));
     if (condition[0].integerAt(0) == 0) {
       values.erase(values.begin() + carried, values.end());
@@ -312,7 +320,7 @@ bool grows(const ir::Node& node) {
 
 }  // namespace
 
-Result<Executor> Executor::create(const ir::Graph& graph, Folding folding) {
+Result<Executor> Executor::create(const ir::Graph& graph, Folding folding, WorkBudget* loops) {
   const SingleThread singleThread;
   auto plan = std::make_unique<Plan>();
   plan->graph = &graph;
@@ -338,7 +346,7 @@ Result<Executor> Executor::create(const ir::Graph& graph, Folding folding) {
   for (const ir::Node* node : graph.nodes()) {
     Step step;
     step.node = node;
-    if (Status prepared = prepare(*node, folding, step); !prepared.ok()) {
+    if (Status prepared = prepare(*node, folding, loops, step); !prepared.ok()) {
       for (const Diagnostic& diagnostic : prepared.error().diagnostics()) problems.push_back(diagnostic);
       continue;
     }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/work_budget.hpp"
 #include "ir/graph.hpp"
 
 namespace carina::aten {
@@ -45,8 +46,11 @@ enum class Folding : uint8_t {
 class Executor {
  public:
   /// Fails with one diagnostic for every node that the executor cannot run (operator, node, module path,
-  /// remedy). `graph` is kept by reference and must not change while the executor lives.
-  static Result<Executor> create(const ir::Graph& graph, Folding folding = Folding::All);
+  /// remedy). `graph` is kept by reference and must not change while the executor lives. Turns of loops whose
+  /// number is not in the graph take their steps from `loops`, which outlives the executor; null: they end
+  /// after kMostTurns (control_flow.hpp).
+  static Result<Executor> create(const ir::Graph& graph, Folding folding = Folding::All,
+                                 WorkBudget* loops = nullptr);
   ~Executor();
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;

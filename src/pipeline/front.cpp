@@ -195,7 +195,7 @@ std::vector<Tensor> initialState(const ir::Graph& graph, const ir::State& state)
 /// before this one left, and leaves its own end there.
 Result<std::vector<quantize::Sample>> callsOf(const Options& options, const ir::Graph& graph,
                                               const ir::State& state, std::vector<quantize::Sample> samples,
-                                              CommonState* common) {
+                                              CommonState* common, WorkBudget* loops) {
   const size_t callers = ir::callerInputs(graph, state);
   if (state.empty() || samples.front().size() != callers) return samples;  // made-up ones have it all
   std::vector<Tensor> start = initialState(graph, state);
@@ -205,7 +205,7 @@ Result<std::vector<quantize::Sample>> callsOf(const Options& options, const ir::
       start[i] = convert(left->second, start[i].dtype());
   }
   ir::StateHolder holder(std::move(start));
-  auto calls = quantize::withState(graph, holder, samples);
+  auto calls = quantize::withState(graph, holder, samples, loops);
   if (!calls) return std::move(calls).error().inFile(options.model.string());
   for (size_t i = 0; common && i < state.size(); ++i) common->contents[state[i].name] = holder.now()[i];
   return calls;
@@ -318,7 +318,7 @@ std::vector<partition::Unit> unitsToQuantize(const ir::Graph& graph) {
 /// The operators of a network that comes quantized which have no integer form as they stand, decomposed and
 /// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
 /// warning. `read`: whether calibration samples were of use.
-Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Settings& settings,
+Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Options& settings,
                                   const ir::State& state, const ProgramEnds& ends,
                                   std::vector<Diagnostic>& warnings, bool& read) {
   CARINA_RETURN_IF_ERROR(partition::separateDequantizes(graph));
@@ -333,7 +333,8 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
   if (!units.empty() && !options.calibration.empty()) {
     CARINA_TRY(samples, readSamples(options, graph, state, ends));
     if (!state.empty()) {
-      CARINA_TRY(samples, quantize::withState(graph, initialState(graph, state), samples));
+      CARINA_TRY(samples,
+                 quantize::withState(graph, initialState(graph, state), samples, settings.loops.get()));
     }
     read = true;
   }
@@ -350,7 +351,8 @@ Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const
         if (!partition::isQuantize(*node) && !partition::isDequantize(*node)) nodes.insert(copy);
       }
     }
-    if (const Status status = quantize::quantizeInside(trial, nodes, settings, samples); !status.ok()) {
+    if (const Status status = quantize::quantizeInside(trial, nodes, settings, samples, settings.loops);
+        !status.ok()) {
       const Diagnostic& why = status.error().diagnostics().front();
       warnings.push_back(
           {fmt::format("operators that are quantized as a whole keep float values inside{}{}: {}",
@@ -451,8 +453,8 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   CARINA_RETURN_IF_ERROR(decompose::closeRegions(graph));
   verifyPass(graph, "close-regions");
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
-  WorkBudget budget = budgetOf(options);
-  CARINA_RETURN_IF_ERROR(checkWork(graph, 1, budget));
+  const std::shared_ptr<WorkBudget> budget(new WorkBudget(budgetOf(options)));
+  CARINA_RETURN_IF_ERROR(checkWork(graph, 1, *budget));
   FloatNetwork network;
   Front& front = network.front;
   front.state = std::move(exported.state);
@@ -465,6 +467,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   quantizer.options.sourceOps = quantize::sourceOpsOf(graph);
   quantizer.options.moduleClasses = std::move(exported.classes);
   quantizer.options.states = front.state.size();
+  quantizer.options.loops = budget;
   const bool quantizes =
       quantizationOf(options) != Quantization::None && !quantize::carriesQuantization(graph);
   if (!quantizes && !options.quantizeConfig.empty()) {
@@ -516,11 +519,12 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
     return network;
   }
   CARINA_TRY(network.samples, readSamples(options, graph, front.state, front.ends));
-  CARINA_RETURN_IF_ERROR(checkWork(graph, network.samples.size(), budget));
+  CARINA_RETURN_IF_ERROR(checkWork(graph, network.samples.size(), *budget));
   // The examples are of the network's ends.
   if (front.ends.inputs.empty())
     warnOfSamples(options, graph, network.samples, exported.examples, front.warnings);
-  CARINA_TRY(network.samples, callsOf(options, graph, front.state, std::move(network.samples), common));
+  CARINA_TRY(network.samples,
+             callsOf(options, graph, front.state, std::move(network.samples), common, budget.get()));
   network.quantizes = true;
   network.graph = std::move(graph);
   network.quantizer = std::move(quantizer.options);
@@ -531,14 +535,14 @@ constexpr const char* kQuantizeRemedy = "the float network cannot compute this: 
 
 /// `front`: what is known before.
 Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Quantized quantized,
-                               std::span<const quantize::Sample> samples) {
+                               std::span<const quantize::Sample> samples, WorkBudget* loops) {
   if (options.measureSqnr) {
-    CARINA_RETURN_IF_ERROR(quantize::measureSqnr(quantized, samples, quantized.report));
+    CARINA_RETURN_IF_ERROR(quantize::measureSqnr(quantized, samples, quantized.report, loops));
   }
   if (options.estimateAccuracy) {
     giveBackIdleMemory();
     constexpr size_t kSamples = 2;  // for a figure without decimals that matter; verify measures
-    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kSamples));
+    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kSamples, loops));
   }
   front.source = std::move(quantized.reference);
   front.quantized = std::move(quantized.graph);
@@ -558,7 +562,7 @@ Result<Front> quantizeGraph(const Options& options, Front front, ir::Graph graph
   auto quantized = quantize::quantize(std::move(graph), quantizer, samples, options.progress);
   if (!quantized)
     return std::move(quantized).error().inFile(options.model.string()).withRemedy(kQuantizeRemedy);
-  return frontOfQuantized(options, std::move(front), std::move(*quantized), samples);
+  return frontOfQuantized(options, std::move(front), std::move(*quantized), samples, quantizer.loops.get());
 }
 
 Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vector<FloatNetwork> networks,
@@ -585,8 +589,8 @@ Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vec
   for (FloatNetwork& network : networks) fronts.push_back(std::move(network.front));
   for (size_t k = 0; k < methods.size(); ++k) {
     const size_t i = methods[k];
-    auto front =
-        frontOfQuantized(options[i], std::move(fronts[i]), std::move((*quantized)[k]), networks[i].samples);
+    auto front = frontOfQuantized(options[i], std::move(fronts[i]), std::move((*quantized)[k]),
+                                  networks[i].samples, networks[i].quantizer.loops.get());
     if (!front) return std::move(front).error().inFile(options[i].model.string());
     fronts[i] = std::move(*front);
   }
@@ -680,6 +684,7 @@ quantize::Options quantizerOf(const Options& options, const FloatNetwork& networ
   quantizer.states = network.quantizer.states;
   quantizer.inputPrecisions = network.quantizer.inputPrecisions;
   quantizer.outputPrecisions = network.quantizer.outputPrecisions;
+  quantizer.loops = network.quantizer.loops;
   return quantizer;
 }
 

@@ -35,12 +35,19 @@ namespace {
 /// in.
 using Values = std::map<std::string, std::vector<Tensor>, std::less<>>;
 
+/// Codes in a quantum. Codes of 32 bits have more digits than what is computed: as many of them are one as if
+/// they had 16 bits.
+int64_t quantumOf(DType codes) {
+  return codes == DType::Int32 ? 65536 : 1;
+}
+
 /// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when
 /// unknown.
 double quantumOf(const ir::Value& output) {
   if (!isFloat(output.dtype())) return 1.0;
   auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&output);
-  return dequantize ? dequantize.scale() : 0.0;
+  if (!dequantize) return 0.0;
+  return dequantize.scale() * static_cast<double>(quantumOf(dequantize.dtype()));
 }
 
 /// The codes of a program input, which a quantize or dequantize node reads; nothing for what has none.
@@ -83,9 +90,10 @@ ir::StateHolder initialState(const ir::Graph& graph, const ir::State& state) {
 
 /// How far integers lie from other integers, element by element.
 struct Distance {
+  int64_t quantum = 1;
   int64_t beyondOne = 0, worst = 0;
   void add(int64_t a, int64_t b) {
-    const int64_t distance = std::abs(a - b);
+    const int64_t distance = (std::abs(a - b) + quantum / 2) / quantum;
     beyondOne += distance > 1;
     worst = std::max(worst, distance);
   }
@@ -113,7 +121,7 @@ std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& value
     if (!std::equal(order.begin(), order.end(), to.begin(),
                     [&](size_t d, int64_t size) { return from[d] == size; }))
       continue;
-    Distance distance;
+    Distance distance{quantumOf(codes.dtype())};
     std::vector<int64_t> index(order.size(), 0);
     int64_t at = 0;
     for (int64_t i = 0; i < values.numElements(); ++i) {
@@ -180,10 +188,12 @@ Result<double> npuWorkOf(const Build& build) {
 class Verifier {
  public:
   Verifier(const Build& build, Simulation simulation)
-      : build_(build), kind_(simulation), ethosN_(build), budget_(budgetOf(build.options)) {}
+      : build_(build), kind_(simulation), budget_(budgetOf(build.options)), ethosN_(build) {}
 
   /// Of the build's own program.
   Status prepare() {
+    for (const auto& delegate : build_.partitioned.delegates)
+      CARINA_RETURN_IF_ERROR(tosa::checkBudget(delegate.tosa, budget_));
     CARINA_TRY(const std::string program, pte::writeProgram(build_.program));
     CARINA_TRY(auto runner, device::Runner::open(asBytes(program), runOptions()));
     return prepare(std::move(runner));
@@ -291,7 +301,7 @@ class Verifier {
     runner_.emplace(std::move(runner));
     CARINA_TRY(npuWork_, npuWorkOf(build_));
     if (build_.source) {
-      CARINA_TRY(auto executor, aten::Executor::create(*build_.source));
+      CARINA_TRY(auto executor, aten::Executor::create(*build_.source, aten::Folding::All, &budget_));
       float_.emplace(std::move(executor));
       floatState_ = initialState(*build_.source, build_.state);
     }
@@ -302,7 +312,7 @@ class Verifier {
         result_.inIntegers = integers_->inIntegers();
         result_.quantized = integers_->quantized();
       } else {
-        CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation));
+        CARINA_TRY(auto executor, aten::Executor::create(*build_.simulation, aten::Folding::All, &budget_));
         simulation_.emplace(std::move(executor));
       }
       simulationState_ = initialState(*build_.simulation, build_.state);
@@ -511,13 +521,13 @@ class Verifier {
 
   const Build& build_;
   const Simulation kind_;
+  WorkBudget budget_;  // of all samples
   std::optional<aten::Executor> float_, simulation_;
   std::optional<partition::IntegerExecutor> integers_;  // instead of `simulation_`
   ir::StateHolder floatState_, simulationState_;        // each goes its own way
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
-  WorkBudget budget_;   // of all samples
   double npuWork_ = 0;  // of each
   int64_t ethosNCycles_ = 0;
   Verification result_;

@@ -27,8 +27,9 @@ std::vector<quantize::Sample> evenly(const std::vector<quantize::Sample>& sample
 }
 
 Result<std::vector<std::vector<Tensor>>> outputsOf(const ir::Graph& graph,
-                                                   const std::vector<quantize::Sample>& samples) {
-  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+                                                   const std::vector<quantize::Sample>& samples,
+                                                   const std::shared_ptr<WorkBudget>& loops) {
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops.get()));
   std::vector<std::vector<Tensor>> outputs(samples.size());
   std::vector<Status> states(samples.size());
   tbb::parallel_for(size_t{0}, samples.size(), [&](size_t i) {
@@ -99,11 +100,11 @@ Result<Trials> Trials::create(const pipeline::Options& options, const pipeline::
                               size_t mostJudged, const Labelled* labelled) {
   Trials trials(options, network, labelled);
   trials.judged_ = evenly(network.samples, mostJudged);
-  CARINA_TRY(trials.expected_, outputsOf(network.graph, trials.judged_));
+  CARINA_TRY(trials.expected_, outputsOf(network.graph, trials.judged_, network.quantizer.loops));
   const size_t proving = std::min(network.samples.size(), kProvingEach * mostJudged);
   trials.proving_.assign(network.samples.begin(),
                          network.samples.begin() + static_cast<std::ptrdiff_t>(proving));
-  CARINA_TRY(trials.provingExpected_, outputsOf(network.graph, trials.proving_));
+  CARINA_TRY(trials.provingExpected_, outputsOf(network.graph, trials.proving_, network.quantizer.loops));
   return trials;
 }
 
@@ -150,7 +151,7 @@ Result<Candidate> Trials::make(quantize::RulesFile rules) const {
   Candidate candidate;
   std::vector<pipeline::StageTime> times;
   CARINA_TRY(pipeline::Front front, pipeline::quantizeNetwork(options, *network_, rules, times));
-  CARINA_TRY(const auto found, outputsOf(front.quantized, judged_));
+  CARINA_TRY(const auto found, outputsOf(front.quantized, judged_, network_->quantizer.loops));
   const Energies energies = compare(found, expected_);
   // What `compile` estimates accuracy on: a gate that the search keeps has to hold there, too.
   candidate.noise = noiseOf(energies, {0, energies.size() / 2});
@@ -190,8 +191,8 @@ Result<Noise> Trials::noiseWith(const quantize::RulesFile& rules, bool heldOut) 
   const quantize::Options quantizer = pipeline::quantizerOf(*options_, *network_, rules);
   CARINA_TRY(const quantize::Quantized quantized,
              quantize::quantize(network_->graph.clone(), quantizer, calibrating));
-  CARINA_TRY(const auto expected, outputsOf(network_->graph, judging));
-  CARINA_TRY(const auto found, outputsOf(quantized.graph, judging));
+  CARINA_TRY(const auto expected, outputsOf(network_->graph, judging, quantizer.loops));
+  CARINA_TRY(const auto found, outputsOf(quantized.graph, judging, quantizer.loops));
   return noiseOf(compare(found, expected), {});
 }
 

@@ -30,12 +30,12 @@ bool hasLargeValue(const ir::Graph& graph) {
 }  // namespace
 
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
-                                                 size_t most) {
+                                                 size_t most, WorkBudget* loops) {
   if (!quantized.reference || samples.empty() || most == 0) return std::optional<Accuracy>();
   // Weights stay codes until they are read: for these few runs it does not pay to have all of them as floats.
   constexpr auto kFolding = aten::Folding::NothingThatGrows;
-  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding));
-  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding));
+  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding, loops));
+  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding, loops));
   const size_t count = std::min(most, samples.size());
   const bool large = hasLargeValue(quantized.graph);
   std::vector<Sqnr> outputs(quantized.graph.outputs().size());

@@ -19,6 +19,6 @@ struct Accuracy {
 /// Runs both networks on at most `most` of the samples, taken evenly. Nothing when the network came quantized
 /// or has no float output. Errors: what the executor cannot run.
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
-                                                 size_t most);
+                                                 size_t most, WorkBudget* loops = nullptr);
 
 }  // namespace carina::quantize

@@ -206,7 +206,7 @@ class Reach {
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
-                                     const Progress& progress) {
+                                     const Progress& progress, WorkBudget* loops) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
@@ -234,7 +234,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
         observers[g]->observe(values);
     }
   }
-  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops));
 
   std::vector<Reach> reaches(groups);
   const size_t wave =

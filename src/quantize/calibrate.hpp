@@ -15,9 +15,9 @@ namespace carina::quantize {
 /// program order, then those of the second, and so on, whatever the number of threads. Constants are observed
 /// once. `inputs` sees the samples as well. With `rangeMargin` the ranges of histograms reach beyond the
 /// samples, as far as these differ. The int16 form of a value that is made in int8 has the range of the
-/// latter.
+/// latter. `loops`: of the executor.
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
-                                     const Progress& progress);
+                                     const Progress& progress, WorkBudget* loops);
 
 }  // namespace carina::quantize

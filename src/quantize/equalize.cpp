@@ -138,13 +138,14 @@ std::vector<float> valuesOf(const ir::Value* value) {
 }
 
 /// Fills in the layers' peaks.
-Status observePeaks(const ir::Graph& graph, std::vector<Layer>& layers, std::span<const Sample> samples) {
+Status observePeaks(const ir::Graph& graph, std::vector<Layer>& layers, std::span<const Sample> samples,
+                    WorkBudget* loops) {
   std::unordered_map<const ir::Value*, Layer*> byResult;
   for (Layer& layer : layers) {
     byResult[layer.op.node->result()] = &layer;
     if (!samples.empty()) layer.peaks.assign(static_cast<size_t>(layer.outputs()), 0.0);
   }
-  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops));
   for (const Sample& sample : samples) {
     CARINA_TRY(const auto outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
       const auto found = byResult.find(&value);
@@ -163,7 +164,7 @@ Status observePeaks(const ir::Graph& graph, std::vector<Layer>& layers, std::spa
 
 }  // namespace
 
-Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples) {
+Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples, WorkBudget* loops) {
   std::vector<Layer> layers;
   std::unordered_map<const ir::Node*, size_t> indexOf;
   for (ir::Node* node : graph.nodes()) {
@@ -173,7 +174,7 @@ Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples) {
     indexOf[node] = layers.size();
     layers.push_back({*op, aten::asConvolution(node), valuesOf(op->weight), valuesOf(op->bias), false, {}});
   }
-  CARINA_RETURN_IF_ERROR(observePeaks(graph, layers, samples));
+  CARINA_RETURN_IF_ERROR(observePeaks(graph, layers, samples, loops));
   std::vector<Pair> pairs;
   for (size_t i = 0; i < layers.size(); ++i) {
     const auto next = nextLayer(layers[i].op.node);

@@ -415,8 +415,10 @@ Nodes normsAndScales(const Nodes& nodes) {
 
 class Inside {
  public:
-  Inside(ir::Graph& graph, Nodes nodes, const Settings& settings) : graph_(graph), nodes_(std::move(nodes)) {
+  Inside(ir::Graph& graph, Nodes nodes, const Settings& settings, std::shared_ptr<WorkBudget> loops)
+      : graph_(graph), nodes_(std::move(nodes)) {
     static_cast<Settings&>(options_) = settings;
+    options_.loops = std::move(loops);
     options_.weightBits = kMostWeightBits;  // networks that come quantized have the codes of eight
     options_.precision = Precision::Int16x8;
     options_.scheme = Scheme::Symmetric;
@@ -540,7 +542,7 @@ class Inside {
   Result<std::vector<Range>> observe(const Annotation& annotation, std::span<const Sample> samples) {
     const auto over = [&](std::span<const Sample> shown) {
       LayerInputs inputs(graph_, annotation, {}, shown.size());
-      return calibrate(graph_, annotation, shown, true, inputs, nullptr);
+      return calibrate(graph_, annotation, shown, true, inputs, nullptr, options_.loops.get());
     };
     Cut cut(graph_, nodes_);
     auto possible = over(cut.samples());
@@ -577,8 +579,8 @@ bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes) {
 }
 
 Status quantizeInside(ir::Graph& graph, const Nodes& nodes, const Settings& settings,
-                      std::span<const Sample> samples) {
-  return Inside(graph, nodes, settings).run(samples);
+                      std::span<const Sample> samples, std::shared_ptr<WorkBudget> loops) {
+  return Inside(graph, nodes, settings, std::move(loops)).run(samples);
 }
 
 }  // namespace carina::quantize

@@ -18,9 +18,10 @@ namespace carina::quantize {
 ///
 /// The ranges of the codes are observed: over `samples` of the network's inputs; where there are none, by
 /// codes that are made up for every dequantize node in front of the nodes, as far as those of the network
-/// reach.
+/// reach. `loops`: of the executor.
 Status quantizeInside(ir::Graph& graph, const std::unordered_set<const ir::Node*>& nodes,
-                      const Settings& settings, std::span<const Sample> samples);
+                      const Settings& settings, std::span<const Sample> samples,
+                      std::shared_ptr<WorkBudget> loops = nullptr);
 
 /// Whether there is a smooth, bounded function of int16 codes of the network among these nodes. A TABLE,
 /// whose entries and results are rounded, gives a code more or less than PyTorch in every third place, and

@@ -47,7 +47,7 @@ Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sa
   CARINA_RETURN_IF_ERROR(checkWeights(graph));
   CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
   nameValues(graph);
-  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples));
+  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples, options.loops.get()));
   return {};
 }
 
@@ -65,8 +65,8 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
   if (!joins.apart.empty() || !joins.widely.empty())
     annotation = annotate(graph, assignment, options, joins.apart);
   LayerInputs inputs(graph, annotation, wanted, samples.size());
-  CARINA_TRY(std::vector<Range> ranges,
-             calibrate(graph, annotation, samples, options.rangeMargin, inputs, progress));
+  CARINA_TRY(std::vector<Range> ranges, calibrate(graph, annotation, samples, options.rangeMargin, inputs,
+                                                  progress, options.loops.get()));
   cutFlatEnds(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);

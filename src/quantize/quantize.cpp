@@ -172,15 +172,16 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
   return insertPlanned(std::move(graph), options, samples, std::move(planned));
 }
 
-Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report) {
+Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report,
+                   WorkBudget* loops) {
   if (!quantized.reference) return {};
   std::map<std::pair<std::string, DType>, TensorReport*> entries;
   for (TensorReport& tensor : report.tensors) {
     if (!tensor.isConstant) entries[{tensor.name, tensor.dtype}] = &tensor;
   }
   constexpr auto kFolding = aten::Folding::NothingThatGrows;  // weights are not all floats at once
-  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding));
-  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding));
+  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding, loops));
+  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding, loops));
   for (const Sample& sample : samples) {
     std::map<std::string, Tensor, std::less<>> values;
     CARINA_TRY(const auto floatOutputs, real.run(sample, [&](const ir::Value& value, const Tensor& tensor) {

@@ -6,11 +6,13 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/work_budget.hpp"
 #include "ir/graph.hpp"
 #include "quantize/qparams.hpp"
 #include "quantize/settings.hpp"
@@ -40,6 +42,7 @@ struct Options : Settings {
   size_t states = 0;
   SourceOps sourceOps;
   std::map<std::string, std::string> moduleClasses;  // Python classes by module path, "" for the root
+  std::shared_ptr<WorkBudget> loops;  // for turns of loops in float; null: as aten::Executor says
 };
 
 /// What became of one tensor. Per-channel tensors give the largest scale and its range.
@@ -88,7 +91,7 @@ Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const Name
 /// of one sequence, and each gets the state that the ones before it left. Fails on what the executor cannot
 /// run.
 Result<std::vector<Sample>> withState(const ir::Graph& graph, std::vector<Tensor> initial,
-                                      std::span<const Sample> samples);
+                                      std::span<const Sample> samples, WorkBudget* loops = nullptr);
 
 /// Whether the graph holds quantized_decomposed nodes, that is, whether quantize() will keep it as it is.
 bool carriesQuantization(const ir::Graph& graph);
@@ -109,9 +112,10 @@ Status foldBatchNorms(ir::Graph& graph);
 /// stays the same up to float rounding. Over the samples no channel grows beyond the largest one; a limit in
 /// between (relu6) cuts the same of their values as before. Without samples it ends the search. Returns how
 /// many pairs of layers there are.
-Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples);
+Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples, WorkBudget* loops = nullptr);
 
 /// Runs float and quantized graph side by side and fills in the report's SQNRs of activations.
-Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report);
+Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, Report& report,
+                   WorkBudget* loops = nullptr);
 
 }  // namespace carina::quantize

@@ -188,7 +188,8 @@ Result<BorderRanges> quantizeRegions(Quantized& quantized, const Options& option
   CARINA_CHECK(nodes.size() == references.size(), "float and quantized graph have the same control flow");
   Watcher watcher(references);
   {
-    CARINA_TRY(const aten::Executor executor, aten::Executor::create(*quantized.reference));
+    CARINA_TRY(const aten::Executor executor,
+               aten::Executor::create(*quantized.reference, aten::Folding::All, options.loops.get()));
     for (const Sample& sample : samples) {
       CARINA_TRY([[maybe_unused]] const auto outputs,
                  executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {

@@ -143,14 +143,14 @@ Result<std::vector<Sample>> samplesFromArrays(const ir::Graph& graph, const Name
 }
 
 Result<std::vector<Sample>> withState(const ir::Graph& graph, std::vector<Tensor> initial,
-                                      std::span<const Sample> samples) {
+                                      std::span<const Sample> samples, WorkBudget* loops) {
   ir::StateHolder state(std::move(initial));
-  return withState(graph, state, samples);
+  return withState(graph, state, samples, loops);
 }
 
 Result<std::vector<Sample>> withState(const ir::Graph& graph, ir::StateHolder& state,
-                                      std::span<const Sample> samples) {
-  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+                                      std::span<const Sample> samples, WorkBudget* loops) {
+  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops));
   std::vector<Sample> result;
   for (const Sample& sample : samples) {
     result.push_back(state.inputs(sample));

@@ -27,6 +27,6 @@ Result<std::vector<Quantized>> quantizeTogether(std::vector<Job> jobs, const Pro
 
 /// withState() that starts with what `state` holds and leaves there what the last sample did.
 Result<std::vector<Sample>> withState(const ir::Graph& graph, ir::StateHolder& state,
-                                      std::span<const Sample> samples);
+                                      std::span<const Sample> samples, WorkBudget* loops = nullptr);
 
 }  // namespace carina::quantize

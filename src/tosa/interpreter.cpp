@@ -158,13 +158,21 @@ Status checkMemory(const ir::Graph& graph, const WorkBudget& budget) {
 
 }  // namespace
 
+Status checkBudget(const ir::Graph& graph, WorkBudget& budget) {
+  CARINA_RETURN_IF_ERROR(checkMemory(graph, budget));
+  double steps = 0;
+  for (const ir::Node* node : graph.nodes()) steps += workOf(*node);
+  if (steps <= static_cast<double>(budget.left())) return {};
+  return budget.require(steps, "the interpreter");
+}
+
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
                                       const Observer& observer, WorkBudget* budget) {
   for (const ir::Node* node : graph.nodes()) {
     if (!isOperator(node))
       return fail(Code::UnknownOperator, "{} is no TOSA operator", node->opName()).at(node->where());
   }
-  if (budget != nullptr) CARINA_RETURN_IF_ERROR(checkMemory(graph, *budget));
+  if (budget != nullptr) CARINA_RETURN_IF_ERROR(checkBudget(graph, *budget));
   return Run(graph, {observer, budget})(inputs);
 }
 

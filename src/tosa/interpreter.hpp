@@ -28,6 +28,9 @@ using Observer = std::function<void(const ir::Value& value, const Tensor& tensor
 Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Tensor> inputs,
                                       const Observer& observer = nullptr, WorkBudget* budget = nullptr);
 
+/// Whether the budget has the memory and the steps for one run, of loops for none of their turns.
+Status checkBudget(const ir::Graph& graph, WorkBudget& budget);
+
 /// One node on its own (constant operands included in `operands`), for tests and constant folding.
 Result<std::vector<Tensor>> interpretNode(const ir::Node& node, std::span<const Tensor> operands,
                                           const Observer& observer = nullptr);

@@ -127,6 +127,20 @@ TEST(ControlFlowExecutor, ALoopThatDoesNotEndIsAnError) {
   EXPECT_EQ(why.message, "the loop still runs after 1000000 turns");
 }
 
+TEST(ControlFlowExecutor, TurnsTakeStepsFromTheBudget) {
+  const ir::Graph graph = readControl("endless");
+  WorkBudget budget(1'000'000);
+  const auto executor = aten::Executor::create(graph, aten::Folding::All, &budget);
+  ASSERT_TRUE(executor.ok()) << executor.error().str();
+  const auto results = executor->run(std::vector{Tensor::from({1, 4}, std::vector<float>(4, 0.5f))});
+  ASSERT_FALSE(results.ok());
+  const Diagnostic& why = results.error().diagnostics().front();
+  EXPECT_EQ(why.place, "while_loop");
+  EXPECT_EQ(why.message.rfind("turn ", 0), 0u) << why.message;
+  EXPECT_NE(why.message.find("the limit for this execution is 1e+06"), std::string::npos) << why.message;
+  EXPECT_LT(budget.left(), 20'000);
+}
+
 TEST(ControlFlowVerifier, RegionsMustTakeAndGiveWhatTheOperatorDoes) {
   const ir::OperatorSet operators{decompose::findReadable, [] { return std::vector<std::string>(); }};
   const auto refusal = [&](const std::string& text) {
