@@ -23,6 +23,21 @@ bool isConcatenation(const ir::Node& node) {
   return ir::isa<aten::Cat>(&node) || ir::isa<aten::Stack>(&node);
 }
 
+/// Whether the result holds elements of several operands, those of each as they are.
+bool putsTogether(const ir::Node& node) {
+  return isConcatenation(node) || ir::isa<aten::WhereSelf>(&node) || ir::isa<aten::IndexPut>(&node) ||
+         ir::isa<aten::SliceScatter>(&node) || ir::isa<aten::SelectScatter>(&node);
+}
+
+/// Those operands.
+std::vector<const ir::Value*> partsOf(const ir::Node& node, const Annotation& annotation) {
+  std::vector<const ir::Value*> parts;
+  for (size_t i = 0; i < node.operands().size(); ++i) {
+    if (annotation.readIn.count({&node, i}) != 0) parts.push_back(node.operands()[i]);
+  }
+  return parts;
+}
+
 /// The values of one range, were it not for concatenations.
 class Parts {
  public:
@@ -180,10 +195,9 @@ Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, cons
                       const Options& options, const Sample& sample) {
   Joins joins;
   for (const ir::Node* node : graph.nodes()) {
-    if (!isConcatenation(*node) || annotation.madeIn.count(node->result()) == 0) continue;
-    for (const ir::Value* operand : node->operands()) {
-      joins.ranges[operand] = operand->isConstant() ? rangeOf(operand->constant().as<float>()) : Range{};
-    }
+    if (!putsTogether(*node) || annotation.madeIn.count(node->result()) == 0) continue;
+    for (const ir::Value* part : partsOf(*node, annotation))
+      joins.ranges[part] = part->isConstant() ? rangeOf(part->constant().as<float>()) : Range{};
   }
   if (joins.ranges.empty()) return joins;
   Parts parts(graph, annotation);
@@ -191,7 +205,8 @@ Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, cons
   std::unordered_map<const ir::Value*, Range> ofPart;
   std::unordered_map<size_t, Range> ofGroup;
   for (const Candidate& candidate : found) ofPart[candidate.part], ofGroup[candidate.group];
-  CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph));
+  CARINA_TRY(const aten::Executor executor,
+             aten::Executor::create(graph, aten::Folding::All, options.loops.get()));
   CARINA_TRY(const auto outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
     const auto operand = value.isConstant() ? joins.ranges.end() : joins.ranges.find(&value);
     const auto made = annotation.madeIn.find(&value);
@@ -218,13 +233,13 @@ std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& an
                                     const std::vector<QParams>& params, const Joins& joins) {
   std::vector<Diagnostic> warnings;
   for (const ir::Node* node : graph.nodes()) {
-    const auto made =
-        isConcatenation(*node) ? annotation.madeIn.find(node->result()) : annotation.madeIn.end();
+    const auto made = putsTogether(*node) ? annotation.madeIn.find(node->result()) : annotation.madeIn.end();
     if (made == annotation.madeIn.end()) continue;
     const QParams& q = params[made->second];
+    const std::vector<const ir::Value*> parts = partsOf(*node, annotation);
     const ir::Value* least = nullptr;
     size_t scarce = 0;
-    for (const ir::Value* operand : node->operands()) {
+    for (const ir::Value* operand : parts) {
       const auto seen = joins.ranges.find(operand);
       if (seen == joins.ranges.end() || span(seen->second) == 0 || span(seen->second) >= kScarce * q.scale)
         continue;
@@ -239,11 +254,12 @@ std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& an
         {fmt::format(
              "leaves {} of its {} parts few codes: {} ({:.3g} to {:.3g}) has {:.1f} of {}, beside values "
              "that need a scale of {:.3g}",
-             scarce, node->operands().size(), name, range.min, range.max, span(range) / q.scale,
+             scarce, parts.size(), name, range.min, range.max, span(range) / q.scale,
              q.codes.max - q.codes.min + 1, q.scale),
-         "give it and its readers precision int16x8 in a --quantize-config file, bring the parts to one "
-         "magnitude "
-         "before, or return them one by one",
+         fmt::format("{}bring the parts to one magnitude before, or return them one by one",
+                     annotation.groups[made->second].precision == Precision::Int8
+                         ? "give it and its readers precision int16x8 in a --quantize-config file, "
+                         : ""),
          "", node->where()});
   }
   return warnings;

@@ -22,16 +22,16 @@ struct Joins {
   /// get wide codes. In int8 a part is unlike with less than 1/8 of the range of the whole, in int16 with
   /// less than 1/64.
   std::vector<const ir::Node*> widely;
-  /// What the parts of concatenations hold in the sample.
+  /// What the parts of concatenations, choices by element and scattered slices hold in the sample.
   std::unordered_map<const ir::Value*, Range> ranges;
 };
 
-/// Looks at the concatenations of the graph. The network runs only if there are any.
+/// Looks at the concatenations of the graph, and at what else puts elements of several values into one. The
+/// network runs only if there are any.
 Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, const Annotation& annotation,
                       const Options& options, const Sample& sample);
 
-/// A warning for each concatenation that leaves some part fewer than 16 codes, with the part and their
-/// number.
+/// A warning for each of them that leaves some part fewer than 16 codes, with the part and their number.
 std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& annotation,
                                     const std::vector<QParams>& params, const Joins& joins);
 

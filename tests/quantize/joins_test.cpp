@@ -157,5 +157,36 @@ TEST(Joins, PartsWithFewCodesAreNamed) {
       << result->warnings[0].message;
 }
 
+/// The same of what is chosen element by element or scattered into a tensor; the remedy is one for the codes
+/// that there are.
+TEST(Joins, PartsOfChoicesAndSlicesAreNamed) {
+  for (const bool choice : {true, false}) {
+    for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
+      Network n;
+      Value* x = n.input({1, 8, 6});
+      Value* small = aten::Sigmoid::create(n.b, x).output();
+      Value* large = aten::MulTensor::create(n.b, x, n.constant({1, 8, 1}, 1, 9000)).output();
+      if (choice) {
+        Value* positive = aten::GtScalar::create(n.b, x, 0.0).output();
+        n.done(aten::WhereSelf::create(n.b, positive, large, small).output());
+      } else {
+        Value* row =
+            aten::SliceTensor::create(n.b, small, int64_t{1}, int64_t{0}, int64_t{1}, int64_t{1}).output();
+        n.done(aten::SliceScatter::create(n.b, large, row, int64_t{1}, int64_t{0}, int64_t{1}, int64_t{1})
+                   .output());
+      }
+      Options options;
+      options.precision = precision;
+      const auto result = quantize(std::move(n.graph), options, std::array{samples()});
+      ASSERT_TRUE(result.ok()) << result.error().str();
+      ASSERT_EQ(result->warnings.size(), 1u);
+      EXPECT_NE(result->warnings[0].message.find("leaves 1 of its 2 parts few codes"), std::string::npos)
+          << result->warnings[0].message;
+      EXPECT_EQ(result->warnings[0].remedy.find("int16x8") != std::string::npos,
+                precision == Precision::Int8);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carina::quantize
