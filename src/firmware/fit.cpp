@@ -178,10 +178,27 @@ Result<Attempt> compileFor(const FitOptions& options) {
   return attempt;
 }
 
+bool hasFloatEnds(const pte::Program& program) {
+  for (const pte::Method& method : program.methods) {
+    for (const auto* ends : {&method.inputs, &method.outputs}) {
+      for (const int32_t end : *ends) {
+        const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(end)]);
+        if (tensor != nullptr && tensor->type == pte::ScalarType::Float32) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// Changes of options that may help, each alone; then together with the smallest arena.
 class Fixer {
  public:
-  Fixer(const FitOptions& options, const Fit& before) : options_(options), before_(before) {}
+  /// Before the build is let go of: attempts need the memory.
+  Fixer(const FitOptions& options, const Attempt& before)
+      : options_(options), before_(before.fit), floatEnds_(hasFloatEnds(before.build.program)) {
+    for (const compiler::CompiledProgram& part : before.build.compiled)
+      arenaBound_ = std::max(arenaBound_, part.arenaBound);
+  }
 
   std::vector<FitFix> run() {
     const pipeline::Options& build = options_.build;
@@ -190,14 +207,13 @@ class Fixer {
         continue;
       try_("--memory-mode " + mode.name, [&](pipeline::Options& o) { o.memoryMode = mode.name; });
     }
-    const bool small = build.optimize == compiler::Optimize::Size;
-    if (!small) try_("--optimize size", [](pipeline::Options& o) { o.optimize = compiler::Optimize::Size; });
-    if (const int64_t room = arenaRoom(); room > 0 && !small) {
+    const bool smaller = build.optimize != compiler::Optimize::Size && arenaCanShrink();
+    if (smaller) try_("--optimize size", [](pipeline::Options& o) { o.optimize = compiler::Optimize::Size; });
+    if (const int64_t room = arenaRoom(); room > 0 && smaller) {
       try_(fmt::format("--arena-size {}", room), [&](pipeline::Options& o) { o.arenaLimit = room; });
     }
-    if (build.inputs == pipeline::ProgramIo::Float || build.outputs == pipeline::ProgramIo::Float)
-      try_(std::string("--io ") + integerType(), [&](pipeline::Options& o) { integerIo(o); });
-    if (!anyFits()) {
+    if (floatEnds_) try_(std::string("--io ") + integerType(), [&](pipeline::Options& o) { integerIo(o); });
+    if (floatEnds_ && smaller && !anyFits()) {
       try_(std::string("--optimize size --io ") + integerType(), [&](pipeline::Options& o) {
         o.optimize = compiler::Optimize::Size;
         integerIo(o);
@@ -226,6 +242,13 @@ class Fixer {
     return std::max<int64_t>((use->memory.bytes - others) / 16 * 16, 0);
   }
 
+  /// Whether a choice of cascades may bring the arena into its memory: what is alive at once with the best of
+  /// them is no more than there is.
+  bool arenaCanShrink() const {
+    const int64_t room = arenaRoom();
+    return room == 0 || arenaBound_ <= room;
+  }
+
   bool anyFits() const {
     return std::any_of(fixes_.begin(), fixes_.end(), [](const FitFix& fix) { return fix.fits; });
   }
@@ -247,6 +270,8 @@ class Fixer {
 
   const FitOptions& options_;
   const Fit& before_;
+  const bool floatEnds_;
+  int64_t arenaBound_ = 0;
   std::vector<FitFix> fixes_;
 };
 
@@ -254,7 +279,11 @@ Result<Fit> fitNetwork(const FitOptions& options) {
   CARINA_TRY(Attempt attempt, compileFor(options));
   Fit& result = attempt.fit;
   findPeak(attempt.build, result);
-  if (!result.fits()) result.fixes = Fixer(options, result).run();
+  if (result.fits()) return std::move(attempt.fit);
+  Fixer fixer(options, attempt);
+  attempt.build = pipeline::Build();
+  result.program = {};
+  result.fixes = fixer.run();
   return std::move(attempt.fit);
 }
 

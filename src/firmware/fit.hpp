@@ -62,7 +62,7 @@ struct Fit {
   pipeline::Measured measured;  // for gates; SQNR with Options::estimateAccuracy
   std::vector<FitFix> fixes;    // where it does not fit: those that make it fit first, by cycles
   std::vector<Diagnostic> warnings;
-  std::string program;  // the .pte of a network, compiled for the board
+  std::string program;  // the .pte of a network that fits, compiled for the board
 
   int64_t over() const;
   bool fits() const { return over() == 0; }

@@ -12,6 +12,7 @@
 
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "aten/work.hpp"
 #include "base/file.hpp"
 #include "device/run.hpp"
 #include "npu/isa/stream.hpp"
@@ -27,6 +28,7 @@
 #include "pipeline/simulated_values.hpp"
 #include "pipeline/work_limits.hpp"
 #include "tosa/interpreter.hpp"
+#include "tosa/work.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -34,6 +36,9 @@ namespace {
 /// Tensors of the float network by the name of their value: one, or one for each turn of the loop that it is
 /// in.
 using Values = std::map<std::string, std::vector<Tensor>, std::less<>>;
+
+/// Float runs of a sample: float, simulated, float between rounded ends.
+constexpr int kRuns = 3;
 
 /// Codes in a quantum. Codes of 32 bits have more digits than what is computed: as many of them are one as if
 /// they had 16 bits.
@@ -221,11 +226,13 @@ class Verifier {
   }
 
   Status add(const quantize::Sample& sample) {
+    // What would not end is not begun.
+    if (sampleWork_ > static_cast<double>(budget_.left()))
+      CARINA_RETURN_IF_ERROR(budget_.require(sampleWork_, "all that is compared of a sample"));
     CARINA_RETURN_IF_ERROR(budget_.require(npuWork_, "the NPU parts on the model"));
     Values values;
     std::vector<Tensor> reference, simulated;
     if (float_) {
-      constexpr int kRuns = 3;  // float, simulated, float between rounded ends
       CARINA_RETURN_IF_ERROR(checkValues(*build_.source, budget_, kRuns));
       CARINA_RETURN_IF_ERROR(checkWork(*build_.source, kRuns, budget_));
       const quantize::Sample inputs = floatState_.inputs(sample);
@@ -300,6 +307,8 @@ class Verifier {
   Status prepare(device::Runner runner) {
     runner_.emplace(std::move(runner));
     CARINA_TRY(npuWork_, npuWorkOf(build_));
+    sampleWork_ = npuWork_ + (build_.source ? kRuns * aten::workOf(*build_.source) : 0);
+    for (const auto& delegate : build_.partitioned.delegates) sampleWork_ += tosa::workOf(delegate.tosa);
     if (build_.source) {
       CARINA_TRY(auto executor, aten::Executor::create(*build_.source, aten::Folding::All, &budget_));
       float_.emplace(std::move(executor));
@@ -528,7 +537,7 @@ class Verifier {
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
-  double npuWork_ = 0;  // of each
+  double npuWork_ = 0, sampleWork_ = 0;  // of each: the NPU parts alone, all
   int64_t ethosNCycles_ = 0;
   Verification result_;
   /// One quantize node of the simulation: what it gave, turn by turn of the loop that it is in.

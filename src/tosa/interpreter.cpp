@@ -160,8 +160,7 @@ Status checkMemory(const ir::Graph& graph, const WorkBudget& budget) {
 
 Status checkBudget(const ir::Graph& graph, WorkBudget& budget) {
   CARINA_RETURN_IF_ERROR(checkMemory(graph, budget));
-  double steps = 0;
-  for (const ir::Node* node : graph.nodes()) steps += workOf(*node);
+  const double steps = workOf(graph);
   if (steps <= static_cast<double>(budget.left())) return {};
   return budget.require(steps, "the interpreter");
 }

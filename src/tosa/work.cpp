@@ -76,4 +76,10 @@ double workOf(const ir::Node& node) {
   return steps;
 }
 
+double workOf(const ir::Graph& graph) {
+  double steps = 0;
+  for (const ir::Node* node : graph.nodes()) steps += workOf(*node);
+  return steps;
+}
+
 }  // namespace carina::tosa

@@ -9,5 +9,6 @@ namespace carina::tosa {
 
 /// Steps of about a nanosecond of one core. Of control flow, what it costs to begin it.
 double workOf(const ir::Node& node);
+double workOf(const ir::Graph& graph);
 
 }  // namespace carina::tosa

@@ -54,10 +54,10 @@ TEST(SramNeeds, MoreThanTheBoardHasIsAWarning) {
     EXPECT_TRUE(checkSram(build).ok());
     return build.warnings;
   };
-  EXPECT_TRUE(warnings("ethos-u55-128", "Shared_Sram", 31 * kMiB).empty());
-  const auto tooLarge = warnings("ethos-u55-128", "Shared_Sram", 68 * kMiB);
+  EXPECT_TRUE(warnings("ethos-u55-128", "Shared_Sram", kMiB).empty());
+  const auto tooLarge = warnings("ethos-u55-128", "Shared_Sram", 27 * kMiB);
   ASSERT_EQ(tooLarge.size(), 1u);
-  EXPECT_THAT(tooLarge[0].message, HasSubstr("corstone-300 has 33554432"));
+  EXPECT_THAT(tooLarge[0].message, HasSubstr("corstone-300 has 2097152"));
   EXPECT_EQ(warnings("ethos-u85-256", "Sram_Only", 5 * kMiB).size(), 1u);
   EXPECT_TRUE(warnings("ethos-u85-256", "Dedicated_Sram", 500 * kMiB).empty()) << "the arena is in Dram";
 }
