@@ -4,7 +4,7 @@
 
 usage: time_hostile.py CARINA FILE|FOLDER... [--all] [--commands NAME,...] [--share I/N] [--seconds S] [--megabytes M]
 
-Files of less than a megabyte (.pte, .bpte, .pt2, .tflite, .tosa, .ir, .npz, .elf, .bin). Seconds are user + system time of the
+Files of less than a megabyte (.pte, .bpte, .encn, .pt2, .tflite, .tosa, .ir, .npz, .elf, .bin). Seconds are user + system time of the
 whole process, megabytes its largest resident set. Inputs of programs are zeros, made from what `carina check --json` says.
 --all prints every row, --commands takes some of the commands only (run,check,inspect --check), --share every N-th file from the I-th (0, 1, ...).
 Exit status 1 when a command takes more than S seconds (2) or M megabytes (500), or ends by a signal.
@@ -38,6 +38,23 @@ def limits():
     resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
 
+def bytes_of_zeros(carina, file, path):
+    """Arrays for the inputs of a compiled Ethos-N network, whose sizes `carina inspect` says."""
+    text = subprocess.run([carina, "inspect", file], capture_output=True, text=True).stdout
+    sizes = [int(line.split()[3]) for line in text.splitlines() if line.strip().startswith("input buffer")]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for i, size in enumerate(sizes):
+            with archive.open(f"in{i}.npy", "w") as stream:
+                stream.write(array_head("|u1", [size]) + bytes(size))
+    return path if sizes else None
+
+
+def array_head(dtype, sizes):
+    head = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({''.join(f'{s},' for s in sizes)}), }}"
+    head += " " * (-(len(head) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
+
+
 def zeros(carina, file, path):
     """Arrays for the inputs that the program has; nothing when it cannot be checked."""
     told = path + ".json"
@@ -55,10 +72,8 @@ def zeros(carina, file, path):
             count = 1
             for size in sizes:
                 count *= size
-            header = f"{{'descr': '{DTYPES[dtype]}', 'fortran_order': False, 'shape': ({''.join(f'{s},' for s in sizes)}), }}"
-            header += " " * (-(len(header) + 11) % 64) + "\n"
             with archive.open(f"in{i}.npy", "w") as stream:
-                stream.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+                stream.write(array_head(DTYPES[dtype], sizes))
                 left = count * int(DTYPES[dtype][-1])
                 while left > 0:
                     stream.write(bytes(min(left, 1 << 20)))
@@ -85,10 +100,17 @@ def commands(carina, file, scratch):
             yield "run", [carina, "run", file, "--input", data]
             yield "run --check", [carina, "run", file, "--input", data, "--check"]
             yield "evaluate", [carina, "evaluate", file, "--data", data, "--task", "compare"]
+    if extension == ".encn":
+        yield "inspect --commands", [carina, "inspect", file, "--commands"]
+        yield "inspect --check", [carina, "inspect", file, "--check"]
+        data = bytes_of_zeros(carina, file, os.path.join(scratch, "zeros.npz"))
+        if data:
+            yield "run", [carina, "run", file, "--input", data]
+            yield "run --check", [carina, "run", file, "--input", data, "--check"]
     if extension in (".pt2", ".tflite", ".tosa", ".ir"):
         samples = stem.removesuffix("_in") + "_cal.npz"
         data = ["--calibrate", samples] if extension == ".pt2" and os.path.exists(samples) else []
-        for name in ("ethos-u55-128", "ethos-u85-256", "cpu"):
+        for name in ("ethos-u55-128", "ethos-u85-256", "ethos-n78-4tops-4ple", "cpu"):
             yield "compile", [carina, "compile", file, "--target", name, "-o", out + ".pte", *data]
         yield "compile 16x8", [carina, "compile", file, "--quantize", "int16x8", *target, "-o", out + ".pte", *data]
         yield "ops", [carina, "ops", file, *target]
@@ -133,7 +155,7 @@ def main():
             arguments.append(word)
     if len(arguments) < 2:
         sys.exit(__doc__.split("\n\n")[1])
-    carina, kinds = arguments[0], (".pte", ".bpte", ".pt2", ".tflite", ".tosa", ".ir", ".npz", ".elf", ".bin")
+    carina, kinds = arguments[0], (".pte", ".bpte", ".pt2", ".tflite", ".tosa", ".ir", ".npz", ".elf", ".bin", ".encn")
     worst, beyond, count = {}, [], 0
     began = time.time()
     for number, file in enumerate(files(arguments[1:])):

@@ -108,8 +108,9 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
   const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
     if (dtypeSize(tensor.dtype()) == 1) expected[&value] = bytesOf(tensor);
   };
-  WorkBudget budget = budgetOf(build_.options);
-  CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget));
+  constexpr int kKept = 2;  // each value as the interpreter has it, and by the number of its tensor
+  CARINA_RETURN_IF_ERROR(checkValues(tosa, budget_, kKept));
+  CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget_));
   for (size_t i = 0; i < tosa.inputs().size(); ++i) expected[tosa.inputs()[i]] = bytesOf(run.inputs[i]);
   const auto codeOf = [&network](int32_t tensor, int64_t value) -> int64_t {
     const bool isSigned = network.tensors[static_cast<size_t>(tensor)].type == ethosn::DataType::S8;
@@ -135,7 +136,7 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
     for (int32_t input : operation.inputs)
       inputs.push_back(std::as_bytes(std::span(tensors[static_cast<size_t>(input)])));
     CARINA_TRY(ethosn::RunResult ran, ethosn::runNetwork(part.alone[i], inputs, *build_.ethosN,
-                                                         {.hazards = false, .budget = &budget}));
+                                                         {.hazards = false, .budget = &budget_}));
     for (size_t o = 0; o < operation.outputs.size(); ++o) {
       const auto tensor = static_cast<size_t>(operation.outputs[o]);
       if (tensors[tensor].size() != ran.outputs[o].size()) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "base/work_budget.hpp"
 #include "device/run.hpp"
 #include "pipeline/verify.hpp"
 
@@ -14,8 +15,9 @@ namespace carina::pipeline {
 
 class EthosNVerifier {
  public:
-  /// `build` is for an Ethos-N and outlives it.
-  explicit EthosNVerifier(const Build& build) : build_(build), parts_(build.ethosNParts.size()) {}
+  /// `build` is for an Ethos-N; it and `budget`, from which all runs take their steps, outlive the verifier.
+  EthosNVerifier(const Build& build, WorkBudget& budget)
+      : build_(build), budget_(budget), parts_(build.ethosNParts.size()) {}
 
   /// A run of part `index`: adds its operations to `result.layers`, and its results to
   /// `result.offTosa`.
@@ -31,6 +33,7 @@ class EthosNVerifier {
   Status open(size_t index, Verification& result);
 
   const Build& build_;
+  WorkBudget& budget_;
   std::vector<Part> parts_;
 };
 

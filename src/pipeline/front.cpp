@@ -42,9 +42,10 @@ void dump(const Options& options, std::string_view stage, const ir::Graph& graph
   if (options.dump) options.dump(stage, [&] { return ir::print(graph); });
 }
 
-bool hasFloatArithmetic(const ir::Graph& graph) {
-  for (const ir::Value* input : graph.inputs()) {
-    if (isFloat(input->dtype())) return true;
+bool hasFloats(const ir::Graph& graph) {
+  for (const auto* ends : {&graph.inputs(), &graph.outputs()}) {
+    if (std::any_of(ends->begin(), ends->end(), [](const ir::Value* end) { return isFloat(end->dtype()); }))
+      return true;
   }
   for (const ir::Node* node : graph.nodes()) {
     for (const ir::Value* result : node->results()) {
@@ -158,7 +159,12 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
   if (Status fits = checkTensors(front.quantized, budgetOf(options)); !fits.ok())
     return std::move(fits).error().inFile(options.model.string());
   CARINA_RETURN_IF_ERROR(refuseEnds(options, ".tosa graph", Layout::Network));
-  if (hasFloatArithmetic(front.quantized) && options.target != "cpu") {
+  if (options.target == "cpu") {
+    return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
+        .inFile(options.model.string())
+        .withRemedy("name an NPU with --target, or run the graph itself: carina run");
+  }
+  if (hasFloats(front.quantized)) {
     return fail(Code::NotQuantized, "the graph computes in floating point, {} computes in integers",
                 options.target)
         .inFile(options.model.string())

@@ -193,7 +193,7 @@ Result<double> npuWorkOf(const Build& build) {
 class Verifier {
  public:
   Verifier(const Build& build, Simulation simulation)
-      : build_(build), kind_(simulation), budget_(budgetOf(build.options)), ethosN_(build) {}
+      : build_(build), kind_(simulation), budget_(budgetOf(build.options)), ethosN_(build, budget_) {}
 
   /// Of the build's own program.
   Status prepare() {

@@ -3,8 +3,13 @@
 // what TOSA defines.
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "aten/ops.hpp"
 #include "pipeline/verify.hpp"
+#include "support/temp_dir.hpp"
+#include "tosa/ops.hpp"
+#include "tosa_io/tosa_writer.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -82,6 +87,31 @@ TEST(OddNetworks, SumsOfMoreCodesThan32BitsHold) {
   const std::vector<double> worst = run(std::move(graph), options, ramp({1, 1, 257, 300}, 100, 0));
   ASSERT_EQ(worst.size(), 1u);
   EXPECT_LE(worst[0], 1) << "codes off PyTorch's simulation";
+}
+
+/// No target takes a .tosa of floats, be they only a constant that leaves; target cpu takes none at all.
+TEST(OddNetworks, TosaGraphsOfFloatsAreRefused) {
+  const test::TempDir folder;
+  for (const bool computed : {true, false}) {
+    ir::Graph graph("g");
+    ir::Builder b(graph);
+    ir::Value* x = graph.addInput({computed ? DType::Float32 : DType::Int8, {1, 4}}, "x");
+    ir::Value* y = computed ? tosa::Exp::create(b, x).output() : tosa::Identity::create(b, x).output();
+    graph.setOutputs({y});
+    if (!computed) graph.setOutputs({y, graph.addConstant(ramp({1, 4}, 0, 1))});
+    const auto bytes = tosa_io::writeTosa(graph);
+    ASSERT_TRUE(bytes.ok()) << bytes.error().str();
+    Options options;
+    options.model = folder / "floats.tosa";
+    std::ofstream(options.model, std::ios::binary) << *bytes;
+    for (const char* target : {"ethos-u55-128", "ethos-u85-256", "ethos-n78-4tops-4ple", "cpu"}) {
+      options.target = target;
+      const auto built = build(options);
+      ASSERT_FALSE(built.ok()) << target;
+      const char* why = options.target == "cpu" ? "is there for an NPU" : "computes in floating point";
+      EXPECT_NE(built.error().str().find(why), std::string::npos) << target << ": " << built.error().str();
+    }
+  }
 }
 
 }  // namespace
