@@ -33,7 +33,8 @@ bool putsTogether(const ir::Node& node) {
 std::vector<const ir::Value*> partsOf(const ir::Node& node, const Annotation& annotation) {
   std::vector<const ir::Value*> parts;
   for (size_t i = 0; i < node.operands().size(); ++i) {
-    if (annotation.readIn.count({&node, i}) != 0) parts.push_back(node.operands()[i]);
+    if (isConcatenation(node) || annotation.readIn.count({&node, i}) != 0)
+      parts.push_back(node.operands()[i]);
   }
   return parts;
 }
