@@ -194,6 +194,40 @@ def tables(path):
             print(f"\nNot compared, {name}: " + "; ".join(
                 f"{network} on {target} ({c}: {problem})" for (network, target, _), c, problem in refused[:12]) +
                 ("; ..." if len(refused) > 12 else ""))
+    lost_in_doubt(pairs, settings)
+    largest_constants(pairs)
+
+
+def lost_in_doubt(pairs, settings):
+    """Which pairs are lost under settings of the cycle model other than the calibrated one, by network."""
+    found = {}
+    for setting in settings:
+        for compiler in ("carina", "equal"):
+            for (network, target, _), ratio in ratios(pairs, setting, compiler):
+                if setting != "calibrated" and ratio < 1:
+                    found.setdefault((setting, network), {}).setdefault(compiler, []).append((ratio, target))
+    if not found:
+        return
+    print("\nLost under other settings of the cycle model, own (equal) memory:\n")
+    print("| setting | network | pairs | least ratio | targets |\n" + "|---" * 5 + "|")
+    for (setting, network), by_compiler in found.items():
+        own, equal = by_compiler.get("carina", []), by_compiler.get("equal", [])
+        targets = dict.fromkeys(target.removeprefix("ethos-") for _, target in own + equal)
+        print(f"| {setting} | {network} | {len(own)} ({len(equal)}) | {min(own + equal)[0]:.3f} | {', '.join(targets)} |")
+
+
+def largest_constants(pairs):
+    """Where Carina's constants are largest beside the peer's, by network."""
+    most = {}
+    for (network, target, mode), pair in pairs.items():
+        if pair["peer"]["problem"] or pair["carina"]["problem"] or not pair["peer"]["constants"]:
+            continue
+        ratio = pair["carina"]["constants"] / pair["peer"]["constants"]
+        most[network] = max(most.get(network, (0,)), (ratio, target, mode))
+    above = [f"{network} {ratio:.3f} ({target.removeprefix('ethos-')}, {mode})"
+             for network, (ratio, target, mode) in most.items() if ratio > 0.99]
+    print(f"\nConstants, Carina's / the peer's: at most 0.99 in every pair of {len(most) - len(above)} of {len(most)} networks; "
+          f"the largest of the others: {', '.join(above) or 'none'}.")
 
 
 def main():

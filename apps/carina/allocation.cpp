@@ -55,7 +55,7 @@ bool useLargePages() {
 /// Tensors are the C library's memory (aligned_alloc). By default it gives every large one back to the system
 /// when it is freed, and the next one begins with a page fault for every 4 KiB: a twentieth of the time of
 /// calibrating mobilenet_v2. giveBackIdleMemory() trims what is kept between stages.
-constexpr int kKept = 64 << 20;
+constexpr int kKept = 128 << 20;
 [[maybe_unused]] const bool kept =
     mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, kKept) == 1;
 

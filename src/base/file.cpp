@@ -107,7 +107,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
 void giveBackIdleMemory() {
 #ifdef __GLIBC__
   // Little is soon needed again, and would begin with page faults.
-  constexpr size_t kIdle = size_t{64} << 20;
+  constexpr size_t kIdle = size_t{128} << 20;
   if (::mallinfo2().fordblks > kIdle) ::malloc_trim(0);
 #endif
   Mappings& mappings = Mappings::all();

@@ -385,8 +385,8 @@ void emit(const Schedule& schedule, const OperationSink& out) {
   Emitter(schedule, out).run();
 }
 
-npu::Cycles streamCycles(const Schedule& schedule) {
-  npu::Timeline timeline(schedule.machine);
+npu::Cycles streamCycles(const Schedule& schedule, const npu::timing::Rules& rules) {
+  npu::Timeline timeline(schedule.machine, rules);
   emit(schedule, [&](EmittedOperation&& emitted) { timeline.add(emitted.operation, 0); });
   return timeline.total();
 }

@@ -27,7 +27,8 @@ using OperationSink = std::function<void(EmittedOperation&&)>;
 /// the search only asks what they cost.
 void emit(const Schedule& schedule, const OperationSink& out);
 
-/// Cycles of the operations.
-npu::Cycles streamCycles(const Schedule& schedule);
+/// Cycles of the operations, under a setting of the cycle model.
+npu::Cycles streamCycles(const Schedule& schedule,
+                         const npu::timing::Rules& rules = npu::timing::kCalibrated);
 
 }  // namespace carina::compiler

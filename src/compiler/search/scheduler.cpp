@@ -3,8 +3,10 @@
 #include "compiler/search/scheduler.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
+#include <string_view>
 
 #include "compiler/emit/emit.hpp"
 #include "compiler/schedule/block_search.hpp"
@@ -14,6 +16,9 @@
 
 namespace carina::compiler {
 namespace {
+
+/// The settings of the cycle model that bear on where maps are read, the calibrated one first.
+constexpr std::array<std::string_view, 2> kInDoubt{"calibrated", "whole-bursts"};
 
 /// What a plain dedicated cache holds at most: the fast scratch of the common runner.
 constexpr int64_t kDefaultCacheBytes = 384 * 1024;
@@ -76,6 +81,12 @@ Result<npu::Cycles> Scheduler::expectedCycles() {
   addConstants();
   CARINA_RETURN_IF_ERROR(allocate(true));
   return streamCycles(result_);
+}
+
+npu::Cycles Scheduler::cyclesInDoubt() const {
+  npu::Cycles sum = 0;
+  for (const std::string_view name : kInDoubt) sum += streamCycles(result_, *npu::timing::findRules(name));
+  return sum;
 }
 
 int64_t Scheduler::mapBytes() const {
@@ -425,7 +436,9 @@ void Scheduler::evict(Placement& placement) {
 }
 
 std::vector<size_t> Scheduler::inputsToCopy() const {
-  std::vector<npu::Cycles> gain(result_.buffers.size());
+  // What short accesses cost is in doubt: a copy is worth a try when it pays under either setting.
+  std::array<std::vector<npu::Cycles>, kInDoubt.size()> gains;
+  for (std::vector<npu::Cycles>& gain : gains) gain.resize(result_.buffers.size());
   std::vector<bool> possible(result_.buffers.size());
   for (size_t b = 0; b < possible.size(); ++b)
     possible[b] = result_.storage->buffers[b].kind == BufferKind::Input && result_.buffers[b].live.bytes > 0;
@@ -437,18 +450,26 @@ std::vector<size_t> Scheduler::inputsToCopy() const {
       const size_t b = rootBuffer(input.buffer);
       if (!possible[b] || result_.storage->buffers[b].kind != BufferKind::Input) continue;
       npu::TimingContext context = timingContext(pass);
-      const auto cycles = [&](npu::Area area) {
+      for (const auto& [area, sign] : {std::pair(npu::Area::Arena, 1), std::pair(npu::Area::Cache, -1)}) {
         (input.value == pass.ifm.value ? context.ifm : context.ifm2) = area;
         const auto chosen = blocks_->choose({&pass.operation, 1}, {&context, 1}, isConvolution(pass));
-        return chosen.ok() ? chosen->cost.total : 0;
-      };
-      gain[b] += cycles(npu::Area::Arena) - cycles(npu::Area::Cache);
+        if (!chosen.ok()) continue;
+        npu::KernelOperation operation = pass.operation;
+        if (!chosen->blocks.empty()) chosen->blocks.front().apply(operation);
+        for (size_t n = 0; n < gains.size(); ++n) {
+          npu::TimingContext judged = context;
+          judged.rules = npu::timing::findRules(kInDoubt[n]);
+          gains[n][b] += sign * (n == 0 ? chosen->cost : npu::estimate(operation, judged)).total;
+        }
+      }
     }
   }
   std::vector<size_t> worth;
-  for (size_t b = 0; b < gain.size(); ++b) {
-    if (possible[b] && gain[b] > npu::transferCycles(result_.machine, result_.buffers[b].live.bytes,
-                                                     npu::Area::Arena, npu::Area::Cache))
+  for (size_t b = 0; b < possible.size(); ++b) {
+    const npu::Cycles copy = npu::transferCycles(result_.machine, result_.buffers[b].live.bytes,
+                                                 npu::Area::Arena, npu::Area::Cache);
+    if (possible[b] &&
+        std::any_of(gains.begin(), gains.end(), [&](const auto& gain) { return gain[b] > copy; }))
       worth.push_back(b);
   }
   return worth;

@@ -37,6 +37,7 @@ struct Limits {
   bool inPlace = false;                       // weights of cascades are read where they lie, once per stripe
   bool copyInputs = true;                     // program inputs to the cache, where that may be faster
   int64_t wholeStaging = kWholeStagingBytes;  // less where memory is short
+  bool operator==(const Limits&) const = default;
 };
 
 /// Prepared once, then copied for every try.
@@ -65,6 +66,9 @@ class Scheduler {
 
   /// Cycles of the program to expect, before its weights are encoded.
   Result<npu::Cycles> expectedCycles();
+  /// The same, behind expectedCycles(), added up over the settings of the cycle model that bear on where maps
+  /// are read.
+  npu::Cycles cyclesInDoubt() const;
   int64_t fastBytes() const { return mode().spilling() ? result_.cacheBytes : result_.arenaBytes; }
 
   /// Bytes of maps that are alive at a time in the fast memory, without weights.
