@@ -47,8 +47,9 @@ Result<int> execute(Flags& flags) {
   return flags.gates.finish(0);
 }
 
-/// The profile of a network on an Ethos-N: passes instead of operations on a time line.
-Result<int> executeEthosN(Flags& flags) {
+/// The profile of a network or, `finished`, of a program on an Ethos-N: passes instead of operations on a
+/// time line.
+Result<int> executeEthosN(Flags& flags, bool finished) {
   if (!flags.input.empty()) {
     return fail(Code::OptionDoesNotApply, "is for an Ethos-U: what a sample takes of an Ethos-N is not known")
         .at("--input")
@@ -64,13 +65,20 @@ Result<int> executeEthosN(Flags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
   options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
-  CARINA_TRY(const pipeline::Build build, pipeline::build(options));
-  CARINA_TRY(const pipeline::EthosNProfile profile, pipeline::profileEthosN(build));
+  pipeline::Measured measured;
+  pipeline::EthosNProfile profile;
+  if (finished) {
+    CARINA_TRY(profile, pipeline::profileEthosNProgram(options.model, options));
+    measured.subject = options.model.filename().string();
+  } else {
+    CARINA_TRY(const pipeline::Build build, pipeline::build(options));
+    CARINA_TRY(profile, pipeline::profileEthosN(build));
+    CARINA_TRY(const std::string program, pte::writeProgram(build.program));
+    measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
+  }
+  measured.cycles = static_cast<int64_t>(profile.cycles());
   warn(profile.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
-  CARINA_TRY(const std::string program, pte::writeProgram(build.program));
-  pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
-  measured.cycles = static_cast<int64_t>(profile.cycles());
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.add(flags.json, report::ethosNProfileJson(profile)));
@@ -105,8 +113,9 @@ void addProfile(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
-      const bool ethosN = ethosn::isEthosNName(flags->build.options.target);
-      const auto status = ethosN ? executeEthosN(*flags) : execute(*flags);
+      const bool finished = pipeline::isEthosNProgram(flags->build.options.model);
+      const bool ethosN = finished || ethosn::isEthosNName(flags->build.options.target);
+      const auto status = ethosN ? executeEthosN(*flags, finished) : execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });

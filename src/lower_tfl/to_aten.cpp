@@ -182,19 +182,82 @@ bool isFloatOnly(const ir::Node& node) {
   return is(node.result()) && std::all_of(operands.begin(), operands.end(), is);
 }
 
+bool isQuantized(const ir::Value& value) {
+  return value.quantization.has_value() && !isFloat(value.dtype());
+}
+
+/// Whether the operator computes with codes of 8 bits that have real values: of operands one by one, of
+/// constants by channel, too. With 16 bits, kernels of TensorFlow Lite are many codes from real numbers.
+bool computesWithCodes(const ir::Node& node) {
+  const auto isByte = [](const ir::Value& value) {
+    return isQuantized(value) && dtypeSize(value.dtype()) == 1;
+  };
+  const ir::Value& result = *node.result();
+  if (!isByte(result) || result.quantization->perChannel()) return false;
+  return std::all_of(node.operands().begin(), node.operands().end(), [&](const ir::Value* operand) {
+    const bool real = operand->dtype() == DType::Float32;
+    return real || (operand->isConstant() && isQuantized(*operand)) ||
+           (isByte(*operand) && !operand->quantization->perChannel());
+  });
+}
+
+/// The real values of a constant of codes.
+ir::Value* realConstant(ir::Graph& graph, const ir::Value& codes) {
+  const ir::Quantization& quantization = *codes.quantization;
+  std::vector<float> reals;
+  int64_t inner = 1;  // elements with one scale, in a row
+  if (quantization.perChannel()) {
+    for (int64_t dim = quantization.axis + 1; dim < codes.rank(); ++dim) inner *= codes.dim(dim);
+  }
+  const auto count = static_cast<int64_t>(quantization.scales.size());
+  for (int64_t i = 0; i < codes.numElements(); ++i) {
+    const auto channel = static_cast<size_t>(i / inner % count);
+    const int64_t zero = quantization.zeroPoints[quantization.zeroPoints.size() == 1 ? 0 : channel];
+    reals.push_back(static_cast<float>(codes.constant().integerAt(i) - zero) *
+                    static_cast<float>(quantization.scales[channel]));
+  }
+  return graph.addConstant(Tensor::from(codes.shape(), reals));
+}
+
+/// Gives an operator of codes real operands and a real result.
+void toReals(ir::Graph& graph, ir::Builder& builder, ir::Node& node) {
+  for (size_t i = 0; i < node.operands().size(); ++i) {
+    ir::Value* operand = node.operand(i);
+    if (!isQuantized(*operand)) continue;
+    const ir::Quantization& q = *operand->quantization;
+    const DType dtype = operand->dtype();
+    node.setOperand(i, operand->isConstant() ? realConstant(graph, *operand)
+                                             : aten::DequantizePerTensor::create(
+                                                   builder, operand, q.scales[0], q.zeroPoints[0],
+                                                   integerMin(dtype), integerMax(dtype), dtype, std::nullopt)
+                                                   .output());
+  }
+  node.result()->type.dtype = DType::Float32;
+}
+
+ir::Value* toCodes(ir::Builder& builder, ir::Value* reals, const ir::Quantization& q, DType dtype) {
+  return aten::QuantizePerTensor::create(builder, reals, q.scales[0], q.zeroPoints[0], integerMin(dtype),
+                                         integerMax(dtype), dtype)
+      .output();
+}
+
 Status replace(ir::Graph& graph, ir::Node& node) {
   const bool converts = ir::isa<tfl::Quantize>(&node) || ir::isa<tfl::Dequantize>(&node);
   const bool views =
       ir::isa<tfl::Reshape>(&node) || ir::isa<tfl::Squeeze>(&node) || ir::isa<tfl::ExpandDims>(&node);
   const auto known = floatForms().find(&node.def());
-  if (!views && (known == floatForms().end() || (!converts && !isFloatOnly(node)))) {
+  const bool codes = !views && !converts && computesWithCodes(node);
+  if (!views && (known == floatForms().end() || (!converts && !codes && !isFloatOnly(node)))) {
     return fail(Code::NoIntegerForm, "{} has no form for the CPU here", node.opName().substr(4));
   }
   ir::Builder builder(graph, &node, node.location());
+  const DType dtype = node.result()->dtype();
+  if (codes) toReals(graph, builder, node);
   CARINA_TRY(ir::Value * value, views ? view(builder, node) : known->second(builder, node));
   if (value->type != node.result()->type)
     return fail(Code::InvalidOperator, "the file gives its result the type {}, the operator makes {}",
                 ir::typeText(node.result()->type), ir::typeText(value->type));
+  if (codes) value = toCodes(builder, value, *node.result()->quantization, dtype);
   const std::string name = std::exchange(node.result()->name, "");
   value->quantization = node.result()->quantization;
   graph.replaceAllUses(node.result(), value);

@@ -185,6 +185,12 @@ void nameBytes(const ethosn::Network& network, const ir::Node& call) {
   for (size_t i = 0; i < network.outputs.size(); ++i) name(network.outputs[i], call.result(i));
 }
 
+/// Of a TOSA graph that is one part.
+void takeEthosNPart(EthosNPart part, Build& build) {
+  nameBytes(part.operations, *build.partitioned.delegates[build.ethosNParts.size()].call);
+  build.ethosNParts.push_back(std::move(part));
+}
+
 /// Parts of a TOSA graph are compiled here; those of other networks were when they were found.
 Status compileEthosN(Build& build) {
   Stopwatch watch(build.times, "compile");
@@ -193,8 +199,7 @@ Status compileEthosN(Build& build) {
     if (build.ethosNParts.size() == build.partitioned.delegates.size()) continue;
     auto part = compileEthosNPart(delegate.tosa, *build.ethosN);
     if (!part) return std::move(part).error().inFile(build.options.model.string());
-    nameBytes(part->operations, *delegate.call);
-    build.ethosNParts.push_back(std::move(*part));
+    takeEthosNPart(std::move(*part), build);
   }
   return {};
 }
@@ -292,9 +297,13 @@ Error leftToTflite(const Build& build, const Error& formless) {
       return one.place.ends_with("'" + refusal.node + "'");
     });
     if (!named) continue;
+    const std::string instead =
+        build.ethosN
+            ? "compile for an Ethos-U to a .tflite, in which it stays an operator of TensorFlow Lite: a .pte "
+              "for an Ethos-N has no form for it"
+            : "write a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow Lite";
     problems.push_back({fmt::format("{} is left to the CPU: {}", refusal.op, refusal.reason),
-                        "write a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow Lite" +
-                            (refusal.remedy.empty() ? "" : "; or " + refusal.remedy),
+                        instead + (refusal.remedy.empty() ? "" : "; or " + refusal.remedy),
                         build.options.model.string(), refusal.node, refusal.code});
   }
   return problems.empty() ? Error(formless).inFile(build.options.model.string()) : Error(std::move(problems));
@@ -327,23 +336,29 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   const std::string file = options.model.string();
 
   std::optional<ir::Graph> placed;
-  if (build.machine) {
+  std::optional<EthosNPart> part;
+  if (build.hasNpu()) {
     Stopwatch watch(build.times, "lower");
-    placed = placeTflite(options, *build.machine, front);
+    placed = placeTflite(
+        options, build.machine ? placesOf(*build.machine).placeWhole : ethosNPlace(*build.ethosN, &part),
+        front);
   }
   if (front.isTosa) {
     build.partitioned =
         wrapTosa(std::move(front.quantized), front.inputTypes, front.outputTypes, std::move(placed));
-  } else if (front.isTfl) {
+    if (part) takeEthosNPart(std::move(*part), build);
+  } else if (front.isTfl && build.machine) {
     Stopwatch watch(build.times, "lower");
     const NpuPlaces places = placesOf(*build.machine);
     CARINA_TRY(build.partitioned, partitionFor(options, &places, front, false));
   } else {
-    if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
-        !status.ok())
-      return std::move(status).error().inFile(file);
-    exposeIntegerState(front.quantized, front.state.size());
-    if (options.keepSources) build.simulation = front.quantized.clone();
+    if (!front.isTfl) {
+      if (auto status = exposeIntegers(front.quantized, front.inputs, front.outputs, front.state.size());
+          !status.ok())
+        return std::move(status).error().inFile(file);
+      exposeIntegerState(front.quantized, front.state.size());
+      if (options.keepSources) build.simulation = front.quantized.clone();
+    }
     Stopwatch watch(build.times, "lower");
     if (build.ethosN) {
       CARINA_TRY(EthosNPartitioned made, partitionForEthosN(options, *build.ethosN, front, false));
@@ -375,10 +390,10 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
       hasTypesOf(build.graph(), front.tflite->network.graph)) {
     build.tflite = TfliteRest{front.tflite, build.graph().clone()};
     if (front.isTfl && options.tflite) return build;
-    if (front.isTfl) {
-      if (const Status status = lower_tfl::toAten(build.partitioned.graph); !status.ok())
-        return leftToTflite(build, status.error());
-    }
+  }
+  if (front.isTfl) {
+    if (const Status status = lower_tfl::toAten(build.partitioned.graph); !status.ok())
+      return leftToTflite(build, status.error());
   }
   {
     Stopwatch watch(build.times, "assemble");

@@ -11,6 +11,7 @@
 #include "pipeline/ethosn_partition.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/stopwatch.hpp"
+#include "pipeline/tflite_network.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -147,6 +148,7 @@ Result<EthosNBuild> makeBuild(const Options& options) {
         .withRemedy(
             "make it an input of forward() and return its new value, so that the caller keeps the state");
   }
+  if (front.isTfl) return wholeError(*front.tflite, options);
   build.warnings = std::move(front.warnings);
   const std::string file = options.model.string();
   if (auto status = takeWhole(std::move(front), build); !status.ok())

@@ -75,10 +75,10 @@ bool isCompiled(const EthosNPart& part) {
 }
 
 /// The names of what is in parts that are not worth it, or do not compile.
-std::set<std::string> notWorthIt(const EthosNPartitioned& made) {
+std::set<std::string> notWorthIt(const EthosNPartitioned& made, bool allAreWorthIt) {
   std::set<std::string> names;
   for (size_t i = 0; i < made.parts.size(); ++i) {
-    const bool stays = made.partitioned.wholly || isIntensive(made.parts[i].operations);
+    const bool stays = allAreWorthIt || made.partitioned.wholly || isIntensive(made.parts[i].operations);
     if (stays && isCompiled(made.parts[i])) continue;
     for (const ir::Node* node : made.partitioned.delegates[i].call->region(0).nodes()) {
       if (node->location() && !partition::isQuantize(*node) && !partition::isDequantize(*node))
@@ -119,6 +119,15 @@ Result<EthosNPart> compileEthosNPart(const ir::Graph& tosa, const ethosn::Target
   return part;
 }
 
+partition::Place ethosNPlace(const ethosn::Target& target, std::optional<EthosNPart>* part) {
+  return [&target, part](const ir::Graph& tosa) -> std::optional<ir::Graph> {
+    auto compiled = compileEthosNPart(tosa, target);
+    if (!compiled) return std::nullopt;
+    if (part != nullptr) *part = std::move(*compiled);
+    return ir::Graph("ethosn");
+  };
+}
+
 partition::Supports ethosNSupports(const ir::Graph& tosa, const ethosn::Target& target) {
   auto placer = std::make_shared<Placer>(target);
   placer->placeWhole(tosa);
@@ -133,7 +142,7 @@ Result<EthosNPartitioned> partitionForEthosN(const Options& options, const ethos
   for (;;) {
     const ir::Graph original = front.quantized.clone();
     CARINA_TRY(EthosNPartitioned made, partitionOnce(asked, target, front));
-    std::set<std::string> names = notWorthIt(made);
+    std::set<std::string> names = notWorthIt(made, front.isTfl);
     std::erase_if(names, [&left](const std::string& name) { return left.count(name) != 0; });
     if (names.empty()) {
       for (size_t i = 0; i < made.parts.size(); ++i) {

@@ -3,6 +3,7 @@
 // are executed, and what each pass moves and computes is counted.
 #pragma once
 
+#include "ethosn/stream/ple_kernels.hpp"
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
@@ -24,6 +25,8 @@ struct EthosNPassCost {
   std::string mce, ple;   // see ethosn::CompiledPass
   uint64_t stripes = 0;   // of the MCE, or of the PLE
   uint64_t macs = 0, mceCycles = 0, pleCycles = 0;
+  uint64_t plePatches = 0;                           // see ethosn::plePatches()
+  std::optional<ethosn::PleOperation> pleOperation;  // none: a copy
   EthosNTraffic input, weights, output;
   uint64_t streamBytes = 0, plainWeightBytes = 0;  // of the weights, compressed and not
   /// By the measure of Arm's planner: transfers that nothing runs beside, and the longest of what runs side
@@ -34,6 +37,9 @@ struct EthosNPassCost {
 struct EthosNPartCost {
   std::vector<EthosNPassCost> passes;
   int64_t sramBytes = 0;  // in use
+  /// From the first command to the end of the last, as the waits let them run: with what passes do beside
+  /// each other.
+  uint64_t overlappedCycles = 0;
   uint64_t constantBytes = 0, intermediateBytes = 0, commandBytes = 0;
 
   uint64_t sum(uint64_t EthosNPassCost::*member) const;
@@ -51,8 +57,15 @@ struct EthosNProfile {
   std::vector<StageTime> times;
 
   uint64_t cycles() const;
+  uint64_t overlappedCycles() const;
 };
 /// `build` is for an Ethos-N.
 Result<EthosNProfile> profileEthosN(const Build& build);
+
+/// Whether the file is a compiled network (.encn), or a program with parts for an Ethos-N.
+bool isEthosNProgram(const std::filesystem::path& file);
+/// Of such a file, made by any compiler: a pass is named by its weights or its output. What the maps hold
+/// beyond what is moved is not known.
+Result<EthosNProfile> profileEthosNProgram(const std::filesystem::path& file, const Options& options);
 
 }  // namespace carina::pipeline

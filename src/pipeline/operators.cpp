@@ -243,7 +243,8 @@ Result<partition::Partitioned> partitionOf(const Options& options, const ChosenN
 
 /// Fills in the list of a network that is read and quantized.
 Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front, OperatorList& list) {
-  if (npu.machine) placeTflite(options, *npu.machine, front);
+  if (npu.machine) placeTflite(options, placesOf(*npu.machine).placeWhole, front);
+  if (npu.ethosN) placeTflite(options, ethosNPlace(*npu.ethosN), front);
   Lister lister(front.nodes, usualCore(npu.machine ? &*npu.machine : nullptr), list);
   const partition::Supports supports =
       front.isTosa ? npu.supportsFor(front.quantized) : partition::Supports();

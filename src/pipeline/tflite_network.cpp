@@ -20,10 +20,6 @@ void dump(const Options& options, std::string_view stage, const ir::Graph& graph
   if (options.dump) options.dump(stage, [&] { return ir::print(graph); });
 }
 
-bool isForEthosU(const Options& options) {
-  return options.target != "cpu" && !ethosn::isEthosNName(options.target);
-}
-
 Result<std::shared_ptr<const TfliteSource>> readSource(const std::filesystem::path& path) {
   auto source = std::make_shared<TfliteSource>();
   CARINA_TRY(source->file, MappedFile::open(path));
@@ -84,7 +80,8 @@ void takeParts(Front& front) {
   front.outputTypes.clear();
 }
 
-/// Why a network is no whole: errors name operators and what would help.
+}  // namespace
+
 Error wholeError(const TfliteSource& source, const Options& options) {
   const std::string file = options.model.string();
   auto graph = tflite::buildGraph(source.model, source.file);
@@ -98,6 +95,8 @@ Error wholeError(const TfliteSource& source, const Options& options) {
   }
   return Error(std::move(problems)).inFile(file);
 }
+
+namespace {
 
 Result<ir::Graph> lowerPart(const ir::Graph& part) {
   const auto fromTo = [&](const ir::Node* node) -> Result<ir::Graph> {
@@ -161,7 +160,7 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
       return std::move(fits).error().inFile(options.model.string());
     front.inputTypes = portTypes(whole.inputTypes, options.inputs, front.quantized.inputs());
     front.outputTypes = portTypes(whole.outputTypes, options.outputs, front.quantized.outputs());
-  } else if (isForEthosU(options)) {
+  } else if (options.target != "cpu") {
     takeParts(front);
   } else {
     return wholeError(*front.tflite, options);
@@ -170,7 +169,8 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   return front;
 }
 
-std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine& machine, Front& front) {
+std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole,
+                                     Front& front) {
   if (!front.isTosa || !front.tflite) return std::nullopt;
   const auto any = [](const std::vector<DType>& types) {
     return std::any_of(types.begin(), types.end(), isFloat);
@@ -178,7 +178,7 @@ std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine&
   const bool staysFloat = options.tflite && (any(front.inputTypes) || any(front.outputTypes));
   const bool asked = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   std::optional<ir::Graph> whole;
-  if (!staysFloat && !asked) whole = placesOf(machine).placeWhole(front.quantized);
+  if (!staysFloat && !asked) whole = placeWhole(front.quantized);
   if (whole) return whole;
   takeParts(front);
   if (options.ends.typesAsked) {

@@ -18,14 +18,18 @@ struct TfliteSource {
 /// Every operator of a .tflite as the file names it.
 Result<std::vector<SourceNode>> tfliteNodes(const std::filesystem::path& file);
 
-/// A whole network as TOSA; for an Ethos-U, one that has parts for the CPU as a graph of the tfl dialect. For
-/// other targets, operators that do not lower are errors, all of them at once.
+/// A whole network as TOSA; for an NPU, one that has parts for the CPU as a graph of the tfl dialect. For
+/// target cpu, operators that do not lower are errors, all of them at once.
 Result<Front> readTflite(const Options& options, std::vector<StageTime>& times);
 
-/// Settles whether a network that lowers to TOSA is one part of an Ethos-U: otherwise, where some of it is to
-/// stay on the CPU, and where conversions at its ends are to stay operators, the front's graph becomes that
-/// of the tfl dialect. Returns the npu graph of a whole network.
-std::optional<ir::Graph> placeTflite(const Options& options, const npu::Machine& machine, Front& front);
+/// Why a network is no whole: errors name operators and what would help.
+Error wholeError(const TfliteSource& source, const Options& options);
+
+/// Settles whether a network that lowers to TOSA is one part of an NPU, as `placeWhole` says: otherwise,
+/// where some of it is to stay on the CPU, and where conversions at its ends are to stay operators, the
+/// front's graph becomes that of the tfl dialect. Returns what `placeWhole` made of a whole network.
+std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole,
+                                     Front& front);
 
 /// How the graph of such a front is partitioned. `source` outlives it.
 partition::Dialect tfliteDialect(const TfliteSource& source);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/ethosn_profile.hpp"
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "report/document.hpp"
@@ -28,6 +29,17 @@ Json trafficJson(const pipeline::EthosNTraffic& traffic) {
           {"NumReloads", traffic.reloads()}};
 }
 
+/// Arm's number for a PLE kernel; 0 where there is none, as in Arm's estimate.
+int numberOf(std::optional<ethosn::PleOperation> operation) {
+  using Op = ethosn::PleOperation;
+  static const std::map<Op, int> kNumbers = {
+      {Op::Addition, 0},   {Op::AdditionRescale, 1}, {Op::AvgPool3x3, 2},    {Op::Interleave2x2, 4},
+      {Op::MaxPool2x2, 5}, {Op::MaxPool3x3Even, 6},  {Op::MaxPool3x3Odd, 7}, {Op::MeanXy7x7, 8},
+      {Op::MeanXy8x8, 9},  {Op::Passthrough, 10},    {Op::Sigmoid, 11},      {Op::TransposeXy, 12},
+      {Op::LeakyRelu, 13}, {Op::Downsample2x2, 14},  {Op::MaxPool1d, 15},    {Op::Multiplication, 16}};
+  return operation ? kNumbers.at(*operation) : 0;
+}
+
 Json passJson(const pipeline::EthosNPassCost& pass, size_t index) {
   Json json = Json::object();
   json["OperationIds"] = Json::array({index});
@@ -40,9 +52,11 @@ Json passJson(const pipeline::EthosNPassCost& pass, size_t index) {
           ? 1 - static_cast<double>(pass.streamBytes) / static_cast<double>(pass.plainWeightBytes)
           : 0.0;
   json["Mce"] = {{"Operations", 2 * pass.macs}, {"CycleCount", pass.mceCycles}};
-  json["Ple"] = {{"Operation", pass.ple}, {"CycleCount", pass.pleCycles}};
+  json["Ple"] = {{"NumOfPatches", pass.plePatches}, {"Operation", numberOf(pass.pleOperation)}};
   json["operation"] = pass.operation;
   json["mce"] = pass.mce;
+  json["ple"] = pass.ple;
+  json["ple_cycles"] = pass.pleCycles;
   json["cycles"] = pass.cycles;
   return json;
 }
@@ -75,6 +89,8 @@ std::string ethosNProfileText(const pipeline::EthosNProfile& profile) {
   }
   text += fmt::format("\n{}: {} cycles in {} part{}", profile.target.variant->name, count(profile.cycles()),
                       profile.parts.size(), profile.parts.size() == 1 ? "" : "s");
+  text += fmt::format("; {} with passes beside each other as the waits let them run",
+                      count(profile.overlappedCycles()));
   text += profile.cpuCycles > 0 ? fmt::format(", about {} on the CPU\n", countText(profile.cpuCycles)) : "\n";
   for (const partition::Refusal& refusal : profile.refusals)
     text += fmt::format("  on the CPU: {} ({}): {}\n", refusal.node, refusal.op, refusal.reason);
@@ -87,19 +103,22 @@ std::string ethosNProfileJson(const pipeline::EthosNProfile& profile) {
   json["target"] = profile.target.variant->name;
   json["sram_bytes"] = profile.target.sramBytes;
   json["cycles"] = profile.cycles();
+  json["overlapped_cycles"] = profile.overlappedCycles();
   json["cpu_cycles"] = profile.cpuCycles;
   json["parts"] = Json::array();
   for (const pipeline::EthosNPartCost& part : profile.parts) {
     Json stream = Json::array();
     for (const pipeline::EthosNPassCost& pass : part.passes) stream.push_back(passJson(pass, stream.size()));
     json["parts"].push_back({{"cycles", part.sum(&pipeline::EthosNPassCost::cycles)},
+                             {"overlapped_cycles", part.overlappedCycles},
                              {"sram_in_use", part.sramBytes},
                              {"constant_bytes", part.constantBytes},
                              {"intermediate_bytes", part.intermediateBytes},
                              {"command_bytes", part.commandBytes},
-                             {"Stream", std::move(stream)},
-                             {"Issues", Json::object()}});
+                             {"Stream", std::move(stream)}});
   }
+  json["Issues"] = Json::object();
+  for (const partition::Refusal& refusal : profile.refusals) json["Issues"][refusal.node] = refusal.reason;
   json["cpu"] = Json::array();
   for (const partition::Refusal& refusal : profile.refusals) {
     json["cpu"].push_back({{"op", refusal.op}, {"node", refusal.node}, {"reason", refusal.reason}});

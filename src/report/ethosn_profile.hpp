@@ -10,7 +10,8 @@ namespace carina::report {
 
 /// A table with a line per pass, sums, and what is left to the CPU.
 std::string ethosNProfileText(const pipeline::EthosNProfile& profile);
-/// Passes with the members of Arm's performance estimate ("Stream", "Issues") and Carina's own beside them.
+/// Passes of each part with the members of Arm's performance estimate ("Stream", and "Issues" of the network)
+/// and Carina's own beside them.
 std::string ethosNProfileJson(const pipeline::EthosNProfile& profile);
 /// The passes as comma-separated values.
 std::string ethosNProfileCsv(const pipeline::EthosNProfile& profile);

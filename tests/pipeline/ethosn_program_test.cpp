@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <random>
 
 #include "base/npy.hpp"
@@ -14,6 +15,7 @@
 #include "pipeline/sweep.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -147,6 +149,44 @@ TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
   }
   EXPECT_GT(macs, 0U);
   EXPECT_EQ(profile->cycles(), profile->parts[0].sum(&EthosNPassCost::cycles));
+}
+
+// Of a finished program, whoever made it: the same passes, by their agents.
+TEST(EthosNProgram, ProfileOfAProgramIsThatOfItsNetwork) {
+  const Options options = optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple");
+  const auto built = build(options);
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto expected = profileEthosN(*built);
+  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  EXPECT_GT(expected->overlappedCycles(), 0U);
+  const test::TempDir folder;
+  const std::filesystem::path program = folder.path() / "residual.pte",
+                              network = folder.path() / "residual.encn";
+  ASSERT_TRUE(writeOutput(*built, program).ok());
+  const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(built->ethosNParts[0].compiled);
+  std::ofstream(network, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  for (const std::filesystem::path& file : {program, network}) {
+    SCOPED_TRACE(file.filename().string());
+    ASSERT_TRUE(isEthosNProgram(file));
+    const auto profile = profileEthosNProgram(file, {});
+    ASSERT_TRUE(profile.ok()) << profile.error().str();
+    ASSERT_EQ(profile->parts.size(), 1U);
+    EXPECT_EQ(profile->overlappedCycles(), expected->overlappedCycles());
+    const EthosNPartCost &part = profile->parts[0], &same = expected->parts[0];
+    ASSERT_EQ(part.passes.size(), same.passes.size());
+    for (size_t i = 0; i < part.passes.size(); ++i) {
+      EXPECT_EQ(part.passes[i].cycles, same.passes[i].cycles) << i;
+      EXPECT_EQ(part.passes[i].macs, same.passes[i].macs) << i;
+      EXPECT_EQ(part.passes[i].mce, same.passes[i].mce) << i;
+      EXPECT_EQ(part.passes[i].ple, same.passes[i].ple) << i;
+      EXPECT_EQ(part.passes[i].plePatches, same.passes[i].plePatches) << i;
+    }
+    Options other;
+    other.target = "ethos-n78-8tops-2ple";
+    EXPECT_FALSE(profileEthosNProgram(file, other).ok());
+  }
+  EXPECT_FALSE(isEthosNProgram(test::modelFile("residual.pt2")));
 }
 
 // A row for each variant, behind those of Ethos-U, with what a profile of that variant says; without a clock.

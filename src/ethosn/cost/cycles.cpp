@@ -89,21 +89,35 @@ uint64_t mceCycles(const Variant& variant, const MceWork& work, std::span<const 
   return cycles;
 }
 
-uint64_t pleCycles(const Variant& variant, const PleKernel& kernel, const PleWork& work) {
+namespace {
+
+/// Whether the PLE takes whole blocks, also where the map ends inside of one.
+bool worksInBlocks(const PleKernel& kernel) {
   const bool adds =
       kernel.operation == PleOperation::Addition || kernel.operation == PleOperation::AdditionRescale;
-  const bool inBlocks = kernel.blockWidth != 0 && !adds;
+  return kernel.blockWidth != 0 && !adds;
+}
+
+uint64_t channelsPerLane(const Variant& variant, const PleWork& work) {
+  return divideUp(unsignedOf(work.channels), unsignedOf(variant.engines) * unsignedOf(variant.pleLanes));
+}
+
+}  // namespace
+
+uint64_t plePatches(const Variant& variant, const PleKernel& kernel, const PleWork& work) {
+  const bool inBlocks = worksInBlocks(kernel);
   const uint64_t blockW = inBlocks ? kernel.blockWidth : kPatchEdge,
                  blockH = inBlocks ? kernel.blockHeight : kPatchEdge;
-  const uint64_t channels =
-      divideUp(unsignedOf(work.channels), unsignedOf(variant.engines) * unsignedOf(variant.pleLanes));
-  // The PLE takes whole blocks, also where the map ends inside of one.
-  const uint64_t patches = roundUp(unsignedOf(work.inputHeight), blockH) / kPatchEdge *
-                           (roundUp(unsignedOf(work.inputWidth), blockW) / kPatchEdge) * channels;
-  uint64_t cycles = patches * cyclesPerPatch(kernel.operation);
-  if (inBlocks) {
-    const uint64_t blocks =
-        divideUp(unsignedOf(work.height), blockH) * divideUp(unsignedOf(work.width), blockW) * channels;
+  return roundUp(unsignedOf(work.inputHeight), blockH) / kPatchEdge *
+         (roundUp(unsignedOf(work.inputWidth), blockW) / kPatchEdge) * channelsPerLane(variant, work);
+}
+
+uint64_t pleCycles(const Variant& variant, const PleKernel& kernel, const PleWork& work) {
+  uint64_t cycles = plePatches(variant, kernel, work) * cyclesPerPatch(kernel.operation);
+  if (worksInBlocks(kernel)) {
+    const uint64_t blocks = divideUp(unsignedOf(work.height), uint64_t{kernel.blockHeight}) *
+                            divideUp(unsignedOf(work.width), uint64_t{kernel.blockWidth}) *
+                            channelsPerLane(variant, work);
     cycles += 10 * blocks + 100 * (blocks / std::max<uint64_t>(kernel.blockMultiplier, 1));
   }
   return cycles;

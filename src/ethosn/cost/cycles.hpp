@@ -35,5 +35,7 @@ struct PleWork {
   int32_t height = 0, width = 0;
 };
 uint64_t pleCycles(const Variant& variant, const PleKernel& kernel, const PleWork& work);
+/// Squares of 4x4 elements that each lane of the PLE goes through.
+uint64_t plePatches(const Variant& variant, const PleKernel& kernel, const PleWork& work);
 
 }  // namespace carina::ethosn

@@ -46,21 +46,26 @@ PassWork workOfAgents(const CommandStream& stream, const RunStats& stats, size_t
   return pass;
 }
 
-std::vector<PassWork> passesOf(const CommandStream& stream, const RunStats& stats) {
-  std::vector<PassWork> passes;
-  size_t first = 0;
-  bool ended = false;  // the agents since `first` have a PLE, or a store
+std::vector<size_t> passBounds(const CommandStream& stream) {
+  std::vector<size_t> bounds = {0};
+  bool ended = false;  // the agents since the last bound have a PLE, or a store
   for (size_t i = 0; i < stream.agents.size(); ++i) {
     const AgentType type = stream.agents[i].type();
     if (ended && type != AgentType::OfmStreamer) {
-      passes.push_back(workOfAgents(stream, stats, first, i));
-      first = i;
+      bounds.push_back(i);
       ended = false;
     }
     ended |= type == AgentType::PleScheduler || type == AgentType::OfmStreamer;
   }
-  if (first < stream.agents.size())
-    passes.push_back(workOfAgents(stream, stats, first, stream.agents.size()));
+  if (bounds.back() < stream.agents.size()) bounds.push_back(stream.agents.size());
+  return bounds;
+}
+
+std::vector<PassWork> passesOf(const CommandStream& stream, const RunStats& stats) {
+  std::vector<PassWork> passes;
+  const std::vector<size_t> bounds = passBounds(stream);
+  for (size_t i = 1; i < bounds.size(); ++i)
+    passes.push_back(workOfAgents(stream, stats, bounds[i - 1], bounds[i]));
   return passes;
 }
 

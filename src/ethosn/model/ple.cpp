@@ -158,6 +158,7 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
                                : PleWork{kernel.h, kernel.w, kernel.d, kernel.h, kernel.w};
   const uint64_t cycles = pleCycles(variant_, kernel.kernel, work);
   stats(command.agent).cycles += cycles;
+  stats(command.agent).patches += plePatches(variant_, kernel.kernel, work);
   result_.stats.pleCycles += cycles;
   time_.pleStripe(stripesCycles(cycles, 1, pleStripeOverhead(kernel.kernel.operation)), mceStripes.first,
                   mceStripes.second);

@@ -48,6 +48,7 @@ struct AgentStats {
   uint32_t stripes = 0;  // of a streamer: commands
   uint64_t bytes = 0;    // moved between DRAM and SRAM
   uint64_t macs = 0, cycles = 0;
+  uint64_t patches = 0;  // of the PLE, see plePatches()
 };
 
 struct RunStats {
