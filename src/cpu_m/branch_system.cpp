@@ -113,9 +113,10 @@ const Op* whileLoop(Core& core, const Op* op) {
 }
 const Op* whileLoopTail(Core& core, const Op* op) {
   core.at(op);
-  core.useFloatingPoint();
+  core.requireFloatingPoint();
   const uint32_t count = core.state.r[op->n];
-  if (count == 0) return core.follow(op);
+  if (count == 0) return core.follow(op);  // no context begins
+  core.useFloatingPoint();
   core.state.r[kLr] = count;
   core.state.ltpsize = op->x;
   return op + 1;
@@ -168,6 +169,13 @@ Decoded prepareLoopEnd(Op& op, DecodeContext& context) {
 }
 Decoded outsideIt(Op&, DecodeContext& context) {
   return context.inIt ? Decoded::Unpredictable : Decoded::Ok;
+}
+
+/// Without an offset it is something else.
+Decoded branchFuture(Op& op, DecodeContext& context) {
+  if (bits(op.code, 23, 4) == 0) return Decoded::Undefined;
+  context.idle = true;
+  return Decoded::Ok;
 }
 
 // --- hints, stops
@@ -265,11 +273,12 @@ void testTarget(Core& core, const Op& op) {
   if (const auto region = mpu.regionOf(address); mpu.enabled() && region) result |= 1u << 16 | *region;
   if (s.world == kSecure && core.has(kSecurity)) {
     const Sau::Attribution at = core.sau().attribution(address);
-    const bool nonSecure = !at.secure && !at.exempt;
+    // What belongs to both worlds is of the one that is asked about, and in no region of the board.
+    const bool nonSecure = at.exempt ? alternate : !at.secure;
     if (nonSecure) result |= (allowed.read ? 1u << 20 : 0) | (allowed.write ? 1u << 21 : 0);
     if (!nonSecure) result |= 1u << 22;
     if (at.region && (core.sau().control & Sau::kEnable) != 0) result |= 1u << 17 | uint32_t{*at.region} << 8;
-    result |= 1u << 23 | (address >> 28) << 24;  // regions of the board
+    if (!at.exempt) result |= 1u << 23 | (address >> 28) << 24;  // regions of the board
   }
   s.r[op.d] = result;
 }
@@ -331,8 +340,10 @@ uint32_t readSpecial(const State& s, uint8_t number) {
     return value;
   }
   if (number == kControl) return readBanked(s, number, s.world);
+  const bool ofNonSecure = (number & kOfNonSecure) != 0;
+  if (number == (kOfNonSecure | kControl) && s.world == kSecure) return readBanked(s, kControl, kNonSecure);
   if (!s.privileged()) return 0;
-  if ((number & kOfNonSecure) == 0) return readBanked(s, number, s.world);
+  if (!ofNonSecure) return readBanked(s, number, s.world);
   if (s.world != kSecure) return 0;
   if (number == (kOfNonSecure | kActiveSp)) return s.stackPointer(kNonSecure, nonSecureStack(s));
   return readBanked(s, number & ~kOfNonSecure, kNonSecure);
@@ -345,9 +356,11 @@ void writeControl(Core& core, World world, uint32_t value) {
   const uint32_t kBanked = kControlUnprivileged | kControlProcessStack | (core.has(kPacBti) ? kChecks : 0);
   // What branches do is decided when they are decoded.
   if (((s.control[world] ^ value) & kBanked & kChecks) != 0) core.codeChanged();
-  const uint32_t shared = core.has(kFloat) ? value & kControlFpActive : 0;
   s.control[world] = (s.control[world] & ~kBanked) | (value & kBanked);
-  for (uint32_t& control : s.control) control = (control & ~kControlFpActive) | shared;
+  // FPCA is one bit for both worlds, and read-only in CONTROL_NS unless NSACR gives the unit to that world.
+  if (core.has(kFloat) && (world == kSecure || core.nonSecureFloatingPoint())) {
+    for (uint32_t& control : s.control) control = (control & ~kControlFpActive) | (value & kControlFpActive);
+  }
   if (world == kSecure && core.has(kFloat) && core.has(kSecurity))
     s.control[kSecure] = (s.control[kSecure] & ~kControlSecureFpActive) | (value & kControlSecureFpActive);
   s.takeStack();
@@ -401,7 +414,13 @@ void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {
     if ((mask & 1) != 0 && core.has(kDsp)) s.ge = value >> 16 & 15;
     return;
   }
-  if (!s.privileged()) return;
+  if (!s.privileged()) {
+    // SFPA is every Secure program's own.
+    if (number == kControl && s.world == kSecure && core.has(kFloat) && core.has(kSecurity))
+      s.control[kSecure] = (s.control[kSecure] & ~kControlSecureFpActive) | (value & kControlSecureFpActive);
+    core.floatingPointChanged();
+    return;
+  }
   if ((number & kOfNonSecure) == 0) {
     writeBanked(core, number, s.world, value);
   } else if (s.world == kSecure) {
@@ -519,13 +538,11 @@ const Encoding kRows[] = {
     {"1111 0000 0001 1111 1100 ---- ---- ---1", "letp lr, {label}", kV81 | kMve, loopEndTail, prepareLoopEnd},
     {"1111 0000 0100 nnnn 1100 ---- ---- ---1", "wls lr, {Rn}, {label}", kV81, whileLoop, prepareWhileLoop},
     {"1111 0000 00xx nnnn 1100 ---- ---- ---1", "wlstp lr, {Rn}, {label}", kV81 | kMve, whileLoopTail, prepareWhileLoop},
-    // Branch future: a hint.
-    {"1111 0--- ---- ---- 1110 ---- ---- ---1", "bf", kV81, nullptr, [](Op& op, DecodeContext& context) {
-       if (bits(op.code, 23, 4) == 0) return Decoded::Undefined;
-       return idle(op, context); }},
-    {"1111 0--- ---- ---- 1100 ---- ---- ---1", "bfl", kV81, nullptr, [](Op& op, DecodeContext& context) {
-       if (bits(op.code, 23, 4) == 0) return Decoded::Undefined;
-       return idle(op, context); }},
+    // Branch future: hints.
+    {"1111 0--- -10- ---- 1110 ---- ---- ---1", "bf", kV81, nullptr, branchFuture},
+    {"1111 0--- -0-- ---- 1110 ---- ---- ---1", "bfcsel", kV81, nullptr, branchFuture},
+    {"1111 0--- -11- nnnn 1110 0000 0000 0001", "bfx", kV81, nullptr, branchFuture},
+    {"1111 0--- ---- ---- 1100 ---- ---- ---1", "bfl", kV81, nullptr, branchFuture},
 
     {"1111 0-xx xx-- ---- 10-0 ---- ---- ----", "b{c}.w {label}", kBase, nullptr, prepareConditional32},
     {"1111 0--- ---- ---- 10-1 ---- ---- ----", "b.w {label}", kBase, jump, prepareBranch32},

@@ -134,6 +134,7 @@ class Core final : private MemoryListener, private Protection {
     nonSecureFp_ = on;
     floatingPointReady_ = false;
   }
+  bool nonSecureFloatingPoint() const { return nonSecureFp_; }
   void setDefaultFpscr(uint32_t fpdscr) {
     for (const World world : {kNonSecure, kSecure}) fp.setDefaultFpscr(world, fpdscr);
   }

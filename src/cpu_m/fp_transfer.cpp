@@ -100,8 +100,9 @@ void clearRegisters(Core& core, const Op& op) {
 template <bool Double>
 Decoded cleared(Op& op, DecodeContext&) {
   op.d = Double ? static_cast<uint8_t>(2 * op.d) : single(op.d);
-  if (op.d + op.imm > 32) return Decoded::Unpredictable;
-  op.a = static_cast<uint8_t>(Double ? op.imm & ~1u : op.imm);
+  if (Double) op.imm *= 2;
+  if (op.imm == 0 || op.d + op.imm > 32) return Decoded::Unpredictable;
+  op.a = static_cast<uint8_t>(op.imm);
   return Decoded::Ok;
 }
 
@@ -251,7 +252,8 @@ Decoded systemOffset(Op& op, DecodeContext&) {
   op.z = Number;
   op.imm *= 4;
   if (op.y == 0) op.imm = 0u - op.imm;
-  if (op.x == 0 && op.w == 0) return Decoded::Undefined;
+  op.x = static_cast<uint8_t>(bits(op.code, 24, 1));
+  op.w = static_cast<uint8_t>(bits(op.code, 21, 1));
   return op.n == kPc ? Decoded::Unpredictable : Decoded::Ok;
 }
 
@@ -311,8 +313,9 @@ bool activeForOther(const Core& core) {
   return !core.fp.has(fpccr::kAutomatic, kNonSecure) || (core.state.control[kSecure] & kControlFpActive) != 0;
 }
 
-/// FPCXT_NS and FPCXT_S as a value; FPSCR begins anew afterwards. FPCXT_NS without an active context is
-/// FPDSCR_NS, and does not need the unit: entry functions save it whether anybody computes or not.
+/// FPCXT_NS and FPCXT_S as a value; afterwards FPSCR begins anew, but for what a Secure caller has where
+/// FPCXT_NS is stored. FPCXT_NS without an active context is FPDSCR_NS, and does not need the unit: entry
+/// functions save it whether anybody computes or not.
 void storeContextWord(Core& core, const Op& op) {
   requireSecure(core, op);
   State& s = core.state;
@@ -327,8 +330,8 @@ void storeContextWord(Core& core, const Op& op) {
     op.z == kFpcxtS ? core.useFloatingPoint() : core.storePendingContext();
     core.memory.storeAligned<uint32_t>(address,
                                        (readFpscr(core) & kPayload) | (secureContext(s) ? 1u << 31 : 0));
-    s.setFpscrWord(core.fp.defaultFpscr(kNonSecure));
-    s.control[kSecure] &= ~kControlSecureFpActive;
+    if (op.z == kFpcxtS || !secureContext(s)) s.setFpscrWord(core.fp.defaultFpscr(kNonSecure));
+    if (op.z == kFpcxtS) s.control[kSecure] &= ~kControlSecureFpActive;
     core.floatingPointChanged();
   }
   if (op.w != 0) s.r[op.n] = moved;
@@ -368,26 +371,25 @@ void loadContextWord(Core& core, const Op& op) {
     "1110 1101 001" l " nnnn dddd 1011 iiii iiii", name "db {Rn}!, {dlist}", kFloat,      \
         straight<multiple<Load>>, descending<true>                                        \
   }
-// r3 is bit 22, r210 bits 15:13 of the loads and stores.
+// With an offset or behind the access; neither is a scatter of doublewords. r3 is bit 22, r210 bits 15:13.
+#define SYSTEM_MEMORY(load, r3, r210, value, does, name, features, run)                                   \
+  {"1110 1101 y" r3 "-" load " nnnn " r210 "0 1111 1iii iiii", does " " name ", {mem}", features | kV81,  \
+   run, systemOffset<value>},                                                                             \
+  {                                                                                                       \
+    "1110 1100 y" r3 "1" load " nnnn " r210 "0 1111 1iii iiii", does " " name ", {mem}", features | kV81, \
+        run, systemOffset<value>                                                                          \
+  }
 #define SYSTEM(number, r3, r210, value, name, features)                                                     \
   {"1110 1110 1111 " number " dddd 1010 0001 0000", "vmrs {Rd}, " name, features, straight<moveFromSystem>, \
    systemMove<value>},                                                                                      \
       {"1110 1110 1110 " number " dddd 1010 0001 0000", "vmsr " name ", {Rd}", features,                    \
        straight<moveToSystem>, systemMove<value>},                                                          \
-      {"1110 110x y" r3 "w1 nnnn " r210 "0 1111 1iii iiii", "vldr " name ", {mem}", features | kV81,        \
-       straight<loadSystem>, systemOffset<value>},                                                          \
-  {                                                                                                         \
-    "1110 110x y" r3 "w0 nnnn " r210 "0 1111 1iii iiii", "vstr " name ", {mem}", features | kV81,           \
-        straight<storeSystem>, systemOffset<value>                                                          \
-  }
+      SYSTEM_MEMORY("1", r3, r210, value, "vldr", name, features, straight<loadSystem>),                    \
+      SYSTEM_MEMORY("0", r3, r210, value, "vstr", name, features, straight<storeSystem>)
 
-#define CONTEXT_WORD(r210, value, name)                                                       \
-  {"1110 110x y1w1 nnnn " r210 "0 1111 1iii iiii", "vldr " name ", {mem}", kV81 | kSecurity,  \
-   straight<loadContextWord>, systemOffset<value>},                                           \
-  {                                                                                           \
-    "1110 110x y1w0 nnnn " r210 "0 1111 1iii iiii", "vstr " name ", {mem}", kV81 | kSecurity, \
-        straight<storeContextWord>, systemOffset<value>                                       \
-  }
+#define CONTEXT_WORD(r210, value, name)                                                     \
+  SYSTEM_MEMORY("1", "1", r210, value, "vldr", name, kSecurity, straight<loadContextWord>), \
+      SYSTEM_MEMORY("0", "1", r210, value, "vstr", name, kSecurity, straight<storeContextWord>)
 
 const Encoding kRows[] = {
     {"1110 1100 0010 nnnn 0000 1010 -000 0000", "vlstm {Rn}", kSecurity, straight<storeContext>,
@@ -398,7 +400,7 @@ const Encoding kRows[] = {
     // Before VLDM, whose base is never the program counter.
     {"1110 1100 1d01 1111 dddd 1010 iiii iiii", "vscclrm {slist}, vpr", kV81, straight<clearRegisters>,
      cleared<false>},
-    {"1110 1100 1001 1111 dddd 1011 iiii iiii", "vscclrm {dlist}, vpr", kV81, straight<clearRegisters>,
+    {"1110 1100 1001 1111 dddd 1011 iiii iii0", "vscclrm {dlist}, vpr", kV81, straight<clearRegisters>,
      cleared<true>},
     MULTIPLE("1", "vldm", true),
     MULTIPLE("0", "vstm", false),

@@ -30,6 +30,32 @@ TEST(Encodings, RowsAreDifferent) {
     EXPECT_TRUE(seen.insert({row.mask, row.value}).second) << row.row->pattern;
 }
 
+/// Rows are tried in order: what an earlier one refuses may not be what a later one is for.
+TEST(Encodings, NoRowIsHiddenByOneThatRefuses) {
+  std::mt19937 random(3);
+  const auto decodes = [](const CompiledEncoding& row, uint32_t code) {
+    Op op;
+    op.code = code;
+    op.size = row.wide ? 4 : 2;
+    DecodeContext context;
+    context.features = Machine::kAllFeatures;
+    return decodeInto(op, row, context);
+  };
+  for (const CompiledEncoding& row : allEncodings()) {
+    for (int i = 0; i < 3000; ++i) {
+      const auto code =
+          static_cast<uint32_t>((random() & ~row.mask) | row.value) & (row.wide ? ~0u : 0xffffu);
+      const CompiledEncoding* first = findEncoding(code, row.wide, Machine::kAllFeatures);
+      if (first == &row || first == nullptr || decodes(*first, code) != Decoded::Undefined) continue;
+      if (std::string_view(first->row->text).find(" {R") == std::string_view::npos)
+        continue;  // refuses on purpose
+      if (decodes(row, code) != Decoded::Ok) continue;
+      ADD_FAILURE() << std::hex << code << ": " << row.row->text << " is refused by " << first->row->text;
+      break;
+    }
+  }
+}
+
 TEST(Encodings, WideOnesBeginWithTheirBits) {
   for (const CompiledEncoding& row : allEncodings()) {
     const bool looksWide = isWide(static_cast<uint16_t>(row.wide ? row.value >> 16 : row.value));
@@ -66,6 +92,8 @@ TEST(Encodings, AreDisassembled) {
   EXPECT_EQ(wide(0xf7ffffFE), "bl 0x1000");
   EXPECT_EQ(wide(0xfb92f1f3), "sdiv r1, r2, r3");
   EXPECT_EQ(wide(0xffffffff), "undefined 0xffffffff");
+  EXPECT_EQ(wide(0xec814fd0), "vstrd.64 q2, [r1, q0, uxtw #0]") << "not VSTR of FPSCR_nzcvqc";
+  EXPECT_EQ(wide(0xed812f80), "vstr fpscr, [r1]");
 }
 
 }  // namespace

@@ -131,5 +131,32 @@ TEST(FpContext, VectorLoadBehindACallFindsItInTheRegisters) {
   EXPECT_EQ(m.core.state.element<uint32_t>(2), 0x102u);
 }
 
+TEST(FpContext, ALoopThatIsNotEnteredBeginsNone) {
+  for (const uint32_t count : {0u, 5u}) {
+    Machine m;
+    m.put(Machine::kCode, {0xf000, 0xc001, 0xbe00});  // wlstp.8 lr, r0, over nothing; bkpt
+    m.core.state.r[0] = count;
+    m.core.state.vpr = 0x77;
+    EXPECT_EQ(m.core.run(100).reason, StopReason::Breakpoint);
+    EXPECT_EQ(m.core.state.vpr, count == 0 ? 0x77u : 0u);
+    EXPECT_EQ(m.core.state.control[kSecure], count == 0 ? 0u : kControlFpActive | kControlSecureFpActive);
+  }
+}
+
+TEST(FpContext, EntryFunctionsKeepASecureCallersState) {
+  for (const bool secure : {false, true}) {
+    Machine m;
+    m.put(Machine::kCode, {0xed6d, 0xcf81, 0xbe00});  // vstr fpcxtns, [sp, #-4]!; bkpt
+    m.core.fp.setDefaultFpscr(kNonSecure, 0x00c40000);
+    m.core.state.setFpscrWord(0x04040000);
+    m.core.state.control[kSecure] = kControlFpActive | (secure ? kControlSecureFpActive : 0);
+    m.core.state.r[13] = Machine::kData + 0x200;
+    EXPECT_EQ(m.core.run(100).reason, StopReason::Breakpoint);
+    EXPECT_EQ(m.word(Machine::kData + 0x1fc), 0x04040000u | (secure ? 1u << 31 : 0));
+    EXPECT_EQ(m.core.state.fpscrWord(), secure ? 0x04040000u : 0x00c40000u);
+    EXPECT_EQ((m.core.state.control[kSecure] & kControlSecureFpActive) != 0, secure);
+  }
+}
+
 }  // namespace
 }  // namespace carina::cpu_m

@@ -7,89 +7,83 @@
 #include <optional>
 #include <string_view>
 
+#include "code_writer.hpp"
+#include "random_flow.hpp"
+
 namespace carina::cpu_m {
 namespace {
 
 constexpr uint32_t kSp = 13, kLr = 14;
 
-class Generator {
+class Generator : CodeWriter {
  public:
-  Generator(uint32_t seed, const RandomOptions& options) : random_(seed), options_(options) {
+  Generator(uint32_t seed, const RandomOptions& options) : CodeWriter(seed), options_(options) {
     for (const CompiledEncoding& row : allEncodings()) {
-      if ((row.row->features & ~options.features) == 0 && options.wanted(row)) rows_.push_back(&row);
+      if ((row.row->features & ~options.features) != 0 || !options.wanted(row)) continue;
+      (options.flow && isFlow(row) ? flows_ : rows_).push_back(&row);
     }
   }
 
   RandomImage make() {
     prologue();
     // Results lie behind the code; how much code there will be is not known: give each case generous room.
-    const uint32_t perCase = 160u + 64u * static_cast<uint32_t>(options_.instructionsPerCase);
-    image_.results = RandomImage::kStart + 4096 + perCase * static_cast<uint32_t>(options_.cases);
-    image_.results = (image_.results + 63) & ~63u;
-    image_.resultBytes = RandomImage::kCaseBytes * static_cast<uint32_t>(options_.cases);
-    inputs_ = image_.results + image_.resultBytes;
+    const uint32_t perCase =
+        160u + (options_.flow ? 320u : 64u) * static_cast<uint32_t>(options_.instructionsPerCase);
+    image.results = RandomImage::kStart + 4096 + perCase * static_cast<uint32_t>(options_.cases);
+    image.results = (image.results + 63) & ~63u;
+    image.resultBytes = RandomImage::kCaseBytes * static_cast<uint32_t>(options_.cases);
+    inputs_ = image.results + image.resultBytes;
     for (int i = 0; i < options_.cases; ++i) oneCase(static_cast<uint32_t>(i));
     epilogue();
-    image_.code.resize(inputs_ - RandomImage::kBase);
-    image_.code.insert(image_.code.end(), inputBytes_.begin(), inputBytes_.end());
+    image.code.resize(inputs_ - RandomImage::kBase);
+    image.code.insert(image.code.end(), inputBytes_.begin(), inputBytes_.end());
     // The memory that loads and stores of a case see is random at first.
     for (int i = 0; i < options_.cases; ++i) {
-      const size_t at = image_.results - RandomImage::kBase +
+      const size_t at = image.results - RandomImage::kBase +
                         RandomImage::kCaseBytes * static_cast<size_t>(i) + 4 * RandomImage::kRegisterWords;
       for (uint32_t b = 0; b < RandomImage::kScratch; ++b)
-        image_.code[at + b] = static_cast<uint8_t>(random_());
+        image.code[at + b] = static_cast<uint8_t>(random());
     }
-    return std::move(image_);
+    return std::move(image);
   }
 
  private:
-  uint32_t pick(uint32_t count) { return static_cast<uint32_t>(random_() % count); }
-  uint32_t here() const { return RandomImage::kBase + static_cast<uint32_t>(image_.code.size()); }
-  void half(uint32_t value) {
-    image_.code.push_back(static_cast<uint8_t>(value));
-    image_.code.push_back(static_cast<uint8_t>(value >> 8));
-  }
-  void wide(uint32_t code) {
-    half(code >> 16);
-    half(code);
-  }
-  void movHalf(uint32_t opcode, uint32_t reg, uint32_t value) {
-    wide(opcode | (value >> 12 & 15) << 16 | (value >> 11 & 1) << 26 | (value >> 8 & 7) << 12 | reg << 8 |
-         (value & 0xff));
-  }
-  /// MOVW and MOVT.
-  void constant(uint32_t reg, uint32_t value) {
-    movHalf(0xf2400000, reg, value & 0xffff);
-    movHalf(0xf2c00000, reg, value >> 16);
-  }
-
   void prologue() {
     // Room in front, for loads relative to the program counter.
-    image_.code.resize(RandomImage::kStart - RandomImage::kBase);
-    for (uint8_t& byte : image_.code) byte = static_cast<uint8_t>(random_());
+    image.code.resize(RandomImage::kStart - RandomImage::kBase);
+    for (uint8_t& byte : image.code) byte = static_cast<uint8_t>(random());
     const uint32_t start = RandomImage::kStart | 1;
     // Whatever goes wrong: exit by semihosting (at 0x10000080), with nothing written.
     const uint32_t handler = RandomImage::kVectors + 0x80;
-    image_.vectors.resize(0xb0);
+    image.vectors.resize(0xb0);
     for (uint32_t i = 0; i < 16; ++i)
-      word(image_.vectors, 4 * i, i == 0 ? 0x30040000 : i == 1 ? start : handler | 1);
+      store(image.vectors, 4 * i, i == 0 ? 0x30040000 : i == 1 ? start : handler | 1);
     const uint16_t exit[] = {0x2018, 0x2100, 0xbeab};  // movs r0, #SYS_EXIT; movs r1, #0; bkpt 0xab
-    std::memcpy(&image_.vectors[0x80], exit, sizeof exit);
+    std::memcpy(&image.vectors[0x80], exit, sizeof exit);
+    if (options_.flow) {
+      writeFlowHandlers(image);
+      writeTrampolines(*this);
+    }
     if (options_.resumed) {
       // The handler of SVC: its number becomes ECI (XPSR 15:12) of the program that goes on.
-      word(image_.vectors, 4 * 11, (RandomImage::kVectors + 0x90) | 1);
+      store(image.vectors, 4 * 11, (RandomImage::kVectors + 0x90) | 1);
       // ldr r0, [sp, #24]; ldrb r0, [r0, #-2]; lsls r0, r0, #12; ldr r1, [sp, #28]; orrs r1, r0; str r1, [sp,
       // #28]
       const uint16_t resume[] = {0x9806, 0xf810, 0x0c02, 0x0300, 0x9907, 0x4301, 0x9107, 0x4770};
-      std::memcpy(&image_.vectors[0x90], resume, sizeof resume);
+      std::memcpy(&image.vectors[0x90], resume, sizeof resume);
     }
     constant(0, 0xe000ed88);  // CPACR: floating point on
     constant(1, 0x00f00000);
     wide(0xf8c01000);  // str r1, [r0]
+    if (options_.flow) {
+      constant(0, 0xe000ed24);  // SHCSR: UsageFaults are exceptions of their own
+      constant(1, 1u << 18);
+      wide(0xf8c01000);
+    }
     wide(0xf3bf8f4f);
     wide(0xf3bf8f6f);
   }
-  static void word(std::vector<uint8_t>& bytes, size_t at, uint32_t value) {
+  static void store(std::vector<uint8_t>& bytes, size_t at, uint32_t value) {
     std::memcpy(&bytes[at], &value, 4);
   }
 
@@ -99,7 +93,7 @@ class Generator {
                                      0xff,       0x7fff,     0x8000,     0xffff,     0x7fffffff,
                                      0x80000000, 0xffffffff, 0x80008000, 0x7fff7fff, 0x80808080,
                                      0x00010001, 31,         32,         33,         64};
-    return pick(4) == 0 ? kSpecial[pick(std::size(kSpecial))] : static_cast<uint32_t>(random_());
+    return pick(4) == 0 ? kSpecial[pick(std::size(kSpecial))] : word();
   }
 
   /// Registers as floating-point numbers of all formats, FPSCR and VPR.
@@ -115,29 +109,29 @@ class Generator {
       if (kind == 1) value = (value & 0x807fffff) | (118 + pick(20)) << 23;  // singles near 1
       if (kind == 2) value = (value & 0x83ff83ff) | (12 + pick(6)) << 26 | (12 + pick(6)) << 10;  // halves
       if (kind == 3) value = (value & 0x800fffff) | (1018 + pick(10)) << 20;                      // doubles
-      word(bytes, 4 * i, value);
+      store(bytes, 4 * i, value);
     }
-    uint32_t fpscr = static_cast<uint32_t>(random_()) & 0xf8080000;
-    if (pick(2) != 0) fpscr |= static_cast<uint32_t>(random_()) & 0x07c00000;
+    uint32_t fpscr = word() & 0xf8080000;
+    if (pick(2) != 0) fpscr |= word() & 0x07c00000;
     fpscr |= (pick(3) == 0 ? pick(5) : 4) << 16;
-    word(bytes, 4 * 46, fpscr);
-    const uint32_t masks = pick(3) == 0   ? static_cast<uint32_t>(random_()) & 0x00ff0000
+    store(bytes, 4 * 46, fpscr);
+    const uint32_t masks = pick(3) == 0   ? word() & 0x00ff0000
                            : pick(2) == 0 ? (1 + pick(15)) * 0x00110000
                                           : 0;
-    word(bytes, 4 * 47, masks | (static_cast<uint32_t>(random_()) & 0xffff));
+    store(bytes, 4 * 47, masks | (word() & 0xffff));
   }
 
   void oneCase(uint32_t number) {
     const bool fp = (options_.features & kFloat) != 0;
     const uint32_t input = inputs_ + static_cast<uint32_t>(inputBytes_.size());
     std::vector<uint8_t> bytes(4 * RandomImage::kRegisterWords);
-    for (uint32_t i = 0; i < RandomImage::kRegisterWords; ++i) word(bytes, 4 * i, operand());
-    word(bytes, 4 * 13, static_cast<uint32_t>(random_()) & 0xf80f0000);  // APSR
-    word(bytes, 4 * 46, 0x00040000 | (static_cast<uint32_t>(random_()) & 0xf0000000));
-    word(bytes, 4 * 47, 0);
+    for (uint32_t i = 0; i < RandomImage::kRegisterWords; ++i) store(bytes, 4 * i, operand());
+    store(bytes, 4 * 13, word() & 0xf80f0000);  // APSR
+    store(bytes, 4 * 46, 0x00040000 | (word() & 0xf0000000));
+    store(bytes, 4 * 47, 0);
     if (options_.vectors) vectorInputs(bytes);
     inputBytes_.insert(inputBytes_.end(), bytes.begin(), bytes.end());
-    scratch_ = image_.results + RandomImage::kCaseBytes * number + 4 * RandomImage::kRegisterWords;
+    scratch_ = image.results + RandomImage::kCaseBytes * number + 4 * RandomImage::kRegisterWords;
 
     constant(kLr, input);
     if (fp) {
@@ -164,7 +158,7 @@ class Generator {
       resumesNext_ = false;
     }
     which.end = here();
-    image_.cases.push_back(which);
+    image.cases.push_back(which);
     constant(kLr, which.results);
     wide(0xe88e1fff);  // stmia lr, {r0-r12}
     wide(0xf3ef8000);  // mrs r0, apsr
@@ -184,6 +178,11 @@ class Generator {
   void step() {
     if (options_.vectors && !options_.resumed && (options_.features & kMve) != 0 && pick(8) == 0) {
       vectorLoop();
+      return;
+    }
+    if (!flows_.empty() && pick(4) != 0) {
+      const CompiledEncoding& row = *flows_[pick(static_cast<uint32_t>(flows_.size()))];
+      writeFlow({*this, options_.features, scratch_, [this] { instruction(0); }}, row);
       return;
     }
     switch (options_.control ? pick(12) : 11) {
@@ -211,7 +210,7 @@ class Generator {
   std::optional<Chosen> choose(uint8_t it) {
     const CompiledEncoding& row = *rows_[pick(static_cast<uint32_t>(rows_.size()))];
     for (int tries = 0; tries < 200; ++tries) {
-      Chosen chosen{(static_cast<uint32_t>(random_()) & ~row.mask) | row.value, row.wide, {}, &row};
+      Chosen chosen{(word() & ~row.mask) | row.value, row.wide, {}, &row};
       if (!row.wide) chosen.code &= 0xffff;
       if (findEncoding(chosen.code, row.wide, options_.features) != &row) continue;
       Op& op = chosen.op;
@@ -264,17 +263,17 @@ class Generator {
       if (has(*chosen, "{list}") && (op.imm & 0xe000) != 0) return false;
       if (has(*chosen, "{Rm}") && (op.m == op.n || op.m >= kSp)) return false;
       constant(op.n, scratch_ + RandomImage::kScratch / 2 - offsetOf(*chosen));
-      image_.instructions += 2;
+      image.instructions += 2;
       if (has(*chosen, "{Rm}")) {
         movHalf(0xf2400000, op.m, pick(8));
-        ++image_.instructions;
+        ++image.instructions;
       }
     }
     if (has(*chosen, "sat {x}")) {
       // Shifts to 48 bits by more than 48: QEMU takes what is left of the 64 bits for 0, the manual does not.
       if (it != 0) return false;
       movHalf(0xf2400000, op.m, (pick(96) - 48) & 0xff);
-      ++image_.instructions;
+      ++image.instructions;
     }
     if (loadsClrm && (op.imm & 0x2000) != 0) return false;
     emit(*chosen);
@@ -300,12 +299,12 @@ class Generator {
       // Bits 31:24 are RES0: QEMU keeps what is written there.
       if (begins(chosen, {"vmsr"}) && op.d >= kSp) return false;
       const bool moves = begins(chosen, {"vmsr"});
-      constant(moves ? op.d : 4, static_cast<uint32_t>(random_()) & 0x00ffffff);
+      constant(moves ? op.d : 4, word() & 0x00ffffff);
       if (!moves) {
         constant(5, middle);
         half(0x602c);  // str r4, [r5]
       }
-      image_.instructions += 5;
+      image.instructions += 5;
     }
     if (has(chosen, "[q{n}")) {  // addresses in a vector
       for (uint32_t i = 0; i < 2; ++i) {
@@ -313,7 +312,7 @@ class Generator {
         constant(5, middle - op.imm + 4 * pick(8));
         moveToDouble(2u * op.n + i, 4, 5);
       }
-      image_.instructions += 10;
+      image.instructions += 10;
     } else if (has(chosen, "q{m}, uxtw")) {
       if (op.n >= kSp) return false;
       for (uint32_t i = 0; i < 2; ++i) {
@@ -322,7 +321,7 @@ class Generator {
         moveToDouble(2u * op.m + i, 4, 5);
       }
       constant(op.n, scratch_);
-      image_.instructions += 12;
+      image.instructions += 12;
     } else if (begins(chosen, {"vldm", "vstm"}) || has(chosen, "[{Rn}") || has(chosen, "{mem}")) {
       if (op.n >= kSp) return false;
       const bool several = begins(chosen, {"vldm", "vstm"});
@@ -332,7 +331,7 @@ class Generator {
                      : interleaves ? scratch_ + 16 * pick(4)
                      : indexed     ? middle - op.imm
                                    : middle);
-      image_.instructions += 2;
+      image.instructions += 2;
     }
     return true;
   }
@@ -340,18 +339,13 @@ class Generator {
   uint32_t offsets(const Chosen& chosen) {
     const uint32_t lane = chosen.code >> 7 & 3, memory = (chosen.code >> 5 & 2) | (chosen.code >> 4 & 1);
     const bool scaled = chosen.op.x != 0;
-    uint32_t word = 0;
+    uint32_t lanes = 0;
     for (uint32_t i = 0; i < 4; i += 1u << std::min(lane, 2u)) {
       const uint32_t element = pick(120u >> memory);
-      word |= (scaled ? element : element << memory) << 8 * i;
+      lanes |= (scaled ? element : element << memory) << 8 * i;
     }
-    return word;
+    return lanes;
   }
-  /// vmov d, rt, rt2
-  void moveToDouble(uint32_t number, uint32_t low, uint32_t high) {
-    wide(0xec400b10 | high << 16 | low << 12 | number);
-  }
-
   /// What an instruction adds to its base, so that the access is near the middle of the scratch memory.
   uint32_t offsetOf(const Chosen& chosen) {
     const bool list = has(chosen, "{list}");
@@ -367,23 +361,23 @@ class Generator {
     } else {
       half(chosen.code);
     }
-    ++image_.instructions;
+    ++image.instructions;
   }
 
   void itBlock() {
     const uint32_t condition = pick(14), length = 1 + pick(4);
     // The mask: low bits of the conditions of the others, then a one.
-    const uint32_t mask = ((static_cast<uint32_t>(random_()) << (5 - length)) | 1u << (4 - length)) & 15;
+    const uint32_t mask = ((word() << (5 - length)) | 1u << (4 - length)) & 15;
     const uint8_t state = static_cast<uint8_t>(condition << 4 | mask);
-    const size_t before = image_.code.size();
+    const size_t before = image.code.size();
     half(0xbf00 | state);
-    ++image_.instructions;
+    ++image.instructions;
     uint8_t it = state;
     for (uint32_t i = 0; i < length; ++i) {
       int tries = 0;
       while (!instruction(it)) {
         if (++tries > 100) {
-          image_.code.resize(before);  // cannot happen with any useful choice of rows
+          image.code.resize(before);  // cannot happen with any useful choice of rows
           return;
         }
       }
@@ -393,17 +387,17 @@ class Generator {
 
   /// A forward branch over a few instructions.
   void skip() {
-    const size_t at = image_.code.size();
+    const size_t at = image.code.size();
     const uint32_t kind = pick(4);
     half(0);
     if (kind >= 2) half(0);
     instruction(0);
     instruction(0);
     half(0xbf00);  // NOP: forward at least that far
-    const auto offset = static_cast<uint32_t>(image_.code.size() - at - 4);
-    std::vector<uint8_t> tail(image_.code.begin() + static_cast<ptrdiff_t>(at) + (kind >= 2 ? 4 : 2),
-                              image_.code.end());
-    image_.code.resize(at);
+    const auto offset = static_cast<uint32_t>(image.code.size() - at - 4);
+    std::vector<uint8_t> tail(image.code.begin() + static_cast<ptrdiff_t>(at) + (kind >= 2 ? 4 : 2),
+                              image.code.end());
+    image.code.resize(at);
     const uint32_t reg = pick(8);
     // Code with constants can be longer than CBZ reaches; it is short enough here.
     if (kind == 0) half(0xd000 | pick(14) << 8 | (offset >> 1 & 0xff));
@@ -411,8 +405,8 @@ class Generator {
       half((pick(2) != 0 ? 0xb900 : 0xb100) | (offset >> 6 & 1) << 9 | (offset >> 1 & 31) << 3 | reg);
     if (kind == 2) wide(0xf0008000 | pick(14) << 22 | (offset >> 1 & 0x7ff));
     if (kind == 3) wide(0xf000b800 | (offset >> 1 & 0x7ff));
-    image_.code.insert(image_.code.end(), tail.begin(), tail.end());
-    ++image_.instructions;
+    image.code.insert(image.code.end(), tail.begin(), tail.end());
+    ++image.instructions;
   }
 
   /// WLSTP or DLSTP, a body, LETP: the vectors of the last iteration are not full.
@@ -420,9 +414,9 @@ class Generator {
     const uint32_t reg = pick(13), size = pick(4);
     movHalf(0xf2400000, reg, pick(40));
     const bool whiles = pick(2) != 0;
-    const size_t start = image_.code.size();
+    const size_t start = image.code.size();
     wide(0xf000e001 | size << 20 | reg << 16);  // dlstp lr, reg
-    const size_t body = image_.code.size();
+    const size_t body = image.code.size();
     for (int i = 0; i < 3; ++i) {
       const auto chosen = choose(0);
       if (!chosen) continue;
@@ -436,17 +430,17 @@ class Generator {
       if (!prepareVector(*chosen)) continue;
       emit(*chosen);
     }
-    const auto back = static_cast<uint32_t>(image_.code.size() + 4 - body);
+    const auto back = static_cast<uint32_t>(image.code.size() + 4 - body);
     wide(0xf01fc001 | (back >> 1 & 1) << 11 | back >> 2 << 1);
     if (whiles) {
-      const auto out = static_cast<uint32_t>(image_.code.size() - start - 4);
+      const auto out = static_cast<uint32_t>(image.code.size() - start - 4);
       const uint32_t code = 0xf000c001 | size << 20 | reg << 16 | (out >> 1 & 1) << 11 | out >> 2 << 1;
-      image_.code[start] = static_cast<uint8_t>(code >> 16);
-      image_.code[start + 1] = static_cast<uint8_t>(code >> 24);
-      image_.code[start + 2] = static_cast<uint8_t>(code);
-      image_.code[start + 3] = static_cast<uint8_t>(code >> 8);
+      image.code[start] = static_cast<uint8_t>(code >> 16);
+      image.code[start + 1] = static_cast<uint8_t>(code >> 24);
+      image.code[start + 2] = static_cast<uint8_t>(code);
+      image.code[start + 3] = static_cast<uint8_t>(code >> 8);
     }
-    image_.instructions += 3;
+    image.instructions += 3;
   }
 
   /// WLS or DLS, a body, LE: a count that the body may change, of at most 15 where it is set here.
@@ -455,38 +449,38 @@ class Generator {
     const uint32_t reg = pick(13);
     movHalf(0xf2400000, reg, pick(6));
     const bool whiles = pick(2) != 0;
-    const size_t start = image_.code.size();
+    const size_t start = image.code.size();
     wide(0xf040e001 | reg << 16);  // dls lr, reg
-    const size_t body = image_.code.size();
+    const size_t body = image.code.size();
     // The body must not touch LR.
     for (int i = 0; i < 2; ++i) {
-      const size_t before = image_.code.size();
-      const uint64_t counted = image_.instructions;
+      const size_t before = image.code.size();
+      const uint64_t counted = image.instructions;
       if (const auto chosen = choose(0); chosen && chosen->op.d != kLr && chosen->op.a != kLr &&
                                          !has(*chosen, "[{Rn}") && !has(*chosen, "{list}") &&
                                          !has(*chosen, "sat {x}")) {
         emit(*chosen);
       } else {
-        image_.code.resize(before);
-        image_.instructions = counted;
+        image.code.resize(before);
+        image.instructions = counted;
       }
     }
-    const auto back = static_cast<uint32_t>(image_.code.size() + 4 - body);
+    const auto back = static_cast<uint32_t>(image.code.size() + 4 - body);
     wide(0xf00fc001 | (back >> 1 & 1) << 11 | back >> 2 << 1);
     if (whiles) {
-      const auto out = static_cast<uint32_t>(image_.code.size() - start - 4);
+      const auto out = static_cast<uint32_t>(image.code.size() - start - 4);
       const uint32_t code = 0xf040c001 | reg << 16 | (out >> 1 & 1) << 11 | out >> 2 << 1;
-      image_.code[start] = static_cast<uint8_t>(code >> 16);
-      image_.code[start + 1] = static_cast<uint8_t>(code >> 24);
-      image_.code[start + 2] = static_cast<uint8_t>(code);
-      image_.code[start + 3] = static_cast<uint8_t>(code >> 8);
+      image.code[start] = static_cast<uint8_t>(code >> 16);
+      image.code[start + 1] = static_cast<uint8_t>(code >> 24);
+      image.code[start + 2] = static_cast<uint8_t>(code);
+      image.code[start + 3] = static_cast<uint8_t>(code >> 8);
     }
-    image_.instructions += 3;
+    image.instructions += 3;
   }
 
   /// Opens the console, writes the results there, exits.
   void epilogue() {
-    image_.end = here();
+    image.end = here();
     const uint32_t block = 0x30000000;  // for the arguments, in data memory
     constant(5, block);
     constant(0, 0x0074743a);  // ":tt"
@@ -501,9 +495,9 @@ class Generator {
     half(0x4629);
     half(0xbeab);
     half(0x6028);
-    constant(0, image_.results);
+    constant(0, image.results);
     half(0x6068);
-    constant(0, image_.resultBytes);
+    constant(0, image.resultBytes);
     half(0x60a8);
     half(0x2005);  // SYS_WRITE
     half(0x4629);
@@ -513,11 +507,9 @@ class Generator {
     half(0xbeab);
   }
 
-  std::mt19937 random_;
   bool resumesNext_ = false;  // one beat of the next vector instruction counts as done
   const RandomOptions& options_;
-  std::vector<const CompiledEncoding*> rows_;
-  RandomImage image_;
+  std::vector<const CompiledEncoding*> rows_, flows_;
   uint32_t inputs_ = 0, scratch_ = 0;
   std::vector<uint8_t> inputBytes_;
 };
@@ -547,18 +539,33 @@ std::vector<uint8_t> RandomImage::elf() const {
   return file;
 }
 
-std::string listing(const RandomImage& image, const RandomImage::Case& which, uint32_t features) {
-  std::string text;
+std::vector<Listed> instructionsOf(const RandomImage& image, const RandomImage::Case& which) {
+  std::vector<Listed> result;
   for (uint32_t at = which.begin; at < which.end;) {
+    const auto data = std::find_if(image.data.begin(), image.data.end(),
+                                   [at](const auto& range) { return at >= range.begin && at < range.end; });
+    if (data != image.data.end()) {
+      at = data->end;
+      continue;
+    }
     const uint8_t* bytes = &image.code[at - RandomImage::kBase];
     const auto first = static_cast<uint16_t>(bytes[0] | bytes[1] << 8);
     const bool wide = isWide(first);
     const uint32_t code =
         wide ? uint32_t{first} << 16 | bytes[2] | static_cast<uint32_t>(bytes[3]) << 8 : first;
-    char line[32];
-    std::snprintf(line, sizeof line, wide ? "  %08x  " : "  %04x      ", code);
-    text += line + disassemble(code, wide, at, features) + "\n";
+    result.push_back({at, code, wide});
     at += wide ? 4 : 2;
+  }
+  return result;
+}
+
+std::string listing(const RandomImage& image, const RandomImage::Case& which, uint32_t features) {
+  std::string text;
+  for (const Listed& one : instructionsOf(image, which)) {
+    char line[48];
+    std::snprintf(line, sizeof line, one.wide ? "  %08x: %08x  " : "  %08x: %04x      ", one.address,
+                  one.code);
+    text += line + disassemble(one.code, one.wide, one.address, features) + "\n";
   }
   return text;
 }

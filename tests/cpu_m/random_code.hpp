@@ -24,7 +24,12 @@ struct RandomImage {
     uint32_t results;     // r0..r12, APSR, S0..S31, FPSCR, VPR, then kScratch bytes of memory
   };
   std::vector<Case> cases;
-  uint64_t instructions = 0;
+  struct Data {
+    uint32_t begin, end;
+  };
+  std::vector<Data> data;         // tables and constants between instructions
+  uint64_t instructions = 0;      // all that are random
+  uint64_t flowInstructions = 0;  // those that RandomOptions::flow asks for
 
   static constexpr uint32_t kRegisterWords = 14 + 32 + 2, kScratch = 256,
                             kCaseBytes = 4 * kRegisterWords + kScratch;
@@ -45,9 +50,18 @@ struct RandomOptions {
   /// Vector instructions that are resumed behind their first beats, as by the return from an exception: SVC
   /// with ECI as its number comes before them.
   bool resumed = false;
+  /// Branches, loops, stops and accesses to special registers (random_flow.hpp) among them.
+  bool flow = false;
 };
 
 RandomImage makeRandomImage(uint32_t seed, const RandomOptions& options);
+
+/// The instructions of a case in the order of their addresses.
+struct Listed {
+  uint32_t address, code;
+  bool wide;
+};
+std::vector<Listed> instructionsOf(const RandomImage& image, const RandomImage::Case& which);
 
 /// "adds r0, r1" and so on, a line each, for messages.
 std::string listing(const RandomImage& image, const RandomImage::Case& which, uint32_t features);

@@ -129,5 +129,33 @@ TEST(Sau, NonSecureFunctionsReturnToTheirCaller) {
   EXPECT_EQ(s.r[13], Machine::kData + 0x800);
 }
 
+TEST(Sau, PrivatePeripheralsBelongToTheWorldThatIsAskedAbout) {
+  Machine machine;
+  machine.core.changeSau().secureRegions = 0xaaaa;
+  machine.core.state.r[0] = 0xe000e000;
+  machine.put(Machine::kCode, {0xe840, 0xf100, 0xe840, 0xf280, 0xbe00});  // tt r1, r0; tta r2, r0; bkpt
+  EXPECT_EQ(machine.core.run(100).reason, StopReason::Breakpoint);
+  EXPECT_EQ(machine.core.state.r[1], 0x004c0000u) << "Secure, and in no region of the board";
+  EXPECT_EQ(machine.core.state.r[2], 0x003c0000u);
+}
+
+TEST(Sau, ControlOfBothWorldsFromASecureProgram) {
+  Machine machine;
+  State& s = machine.core.state;
+  s.control[kSecure] = s.control[kNonSecure] = kControlFpActive;
+  // msr control_ns, r0; mrs r1, control_ns; msr control, r2; msr control, r3; mrs r4, control; mrs r5,
+  // control_ns
+  machine.put(Machine::kCode, {0xf380, 0x8894, 0xf3ef, 0x8194, 0xf382, 0x8814, 0xf383, 0x8814, 0xf3ef, 0x8414,
+                               0xf3ef, 0x8594, 0xbe00});
+  s.r[0] = kControlProcessStack;
+  s.r[2] = kControlUnprivileged | kControlFpActive;
+  s.r[3] = kControlSecureFpActive;
+  EXPECT_EQ(machine.core.run(100).reason, StopReason::Breakpoint);
+  EXPECT_EQ(s.r[1], kControlProcessStack | kControlFpActive) << "NSACR does not give FPCA to the other world";
+  EXPECT_EQ(s.r[4], kControlUnprivileged | kControlFpActive | kControlSecureFpActive)
+      << "SFPA alone is written";
+  EXPECT_EQ(s.r[5], kControlProcessStack | kControlFpActive) << "read without privileges, too";
+}
+
 }  // namespace
 }  // namespace carina::cpu_m
