@@ -41,6 +41,11 @@ Result<platform::Options> optionsOf(const PlatformFlags& flags) {
   options.board = hardware.board;
   options.machine = hardware.machine;
   options.timingAdapters = flags.timingAdapters;
+  if (!flags.waitStates.empty()) {
+    auto timing = platform::parseMemoryTiming(flags.waitStates, *options.board);
+    if (!timing) return std::move(timing.error()).at("--wait-states");
+    options.memoryTiming = std::move(*timing);
+  }
   options.semihosting = !flags.noSemihosting;
   options.semihostingFolder = flags.semihostingFolder;
   options.commandLine = flags.file.filename().string();
@@ -94,6 +99,9 @@ void addPlatformOptions(Command& command, PlatformFlags& flags) {
   group.option("--npu-macs", flags.macs,
                "MACs per cycle of the platform's NPU; default: what the image was built for");
   group.flag("--timing-adapters", flags.timingAdapters, "Its timing adapters set the memory speeds");
+  group.option("--wait-states", flags.waitStates,
+               "Cycles that its core waits for memories, and the size of its caches in KiB: "
+               "sram=1,ddr=30,cache=32");
   group.option("--semihosting-dir", flags.semihostingFolder, "The folder whose files it may read and write");
   group.flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
   group.option("--args", flags.arguments, "Its command line, after the program's name");

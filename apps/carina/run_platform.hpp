@@ -19,7 +19,7 @@ constexpr const char* kHostPlatform = "host";
 
 struct PlatformFlags {
   std::filesystem::path file, json, semihostingFolder, trace, cpuTrace, pmuTrace, coverage, uartInput;
-  std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable;
+  std::string platform = kHostPlatform, target, systemConfig, memoryMode, arguments, vectorTable, waitStates;
   std::vector<std::string> data;  // FILE@ADDRESS
   platform::MediaFiles media;
   int macs = 0;

@@ -27,6 +27,12 @@ const Op* countBlock(Core&, const Op* op) {
   return op + 1;
 }
 
+/// At the start of a block whose instructions may wait: those from Op::address to Op::imm.
+const Op* fetchBlock(Core& core, const Op* op) {
+  core.pass(core.waitStates()->fetch(op->address, op->imm, core.state.world));
+  return op + 1;
+}
+
 /// Makes r[15] what the next instruction reads.
 const Op* providePc(Core& core, const Op* op) {
   core.state.r[15] = op->imm;
@@ -335,6 +341,14 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
     count.link = &block;
     ops.push_back(count);
   }
+  const bool waits = waits_ != nullptr && waits_->concerns(address);
+  if (waits) {
+    Op fetch;
+    fetch.run = fetchBlock;
+    fetch.address = address;
+    ops.push_back(fetch);
+  }
+  const size_t fetched = ops.size();
   IssueModel issue(pipeline_);
   while (!ended && block.count < most && issue.cycles() < kMaxCycles) {
     const size_t before = ops.size();
@@ -352,6 +366,7 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
     const uint32_t begins = (first & 0xff00) == 0xbf00 && (first & 15) != 0 ? first & 0xffu : 0;
     it = begins != 0 ? static_cast<uint8_t>(begins) : advanceIt(it);
   }
+  if (waits) ops[fetched - 1].imm = at;
   Op last;
   // A block in the cache may only be left for another one outside of IT blocks.
   last.run = cached && it == 0 ? fallThrough : leave;

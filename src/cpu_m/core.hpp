@@ -71,6 +71,13 @@ class Core final : private MemoryListener, private Protection {
     uint64_t count;
   };
   std::vector<Executions> executions();
+  /// From now on instructions and data of some memories wait; null: of none.
+  void setWaitStates(WaitStates* waits) {
+    waits_ = waits;
+    memory.setWaiting(waits);
+    codeWritten();
+  }
+  WaitStates* waitStates() const { return waits_; }
   /// Passes cycles in which no instruction is issued.
   void pass(uint32_t cycles) { done_ += cycles; }
   const Mpu& mpu(World world) const { return mpu_[world]; }
@@ -289,6 +296,13 @@ class Core final : private MemoryListener, private Protection {
     requestStopQuietly();
   }
   void deviceWantsStop() override { requestStop(); }
+  void accessWaits(uint32_t address, bool write) override {
+    if (write) {
+      waits_->store(address, state.world);
+    } else {
+      done_ += waits_->load(address, state.world);
+    }
+  }
   /// Leaves at the end of the block; run() goes on by itself.
   void requestStopQuietly() { end_ = 0; }
 
@@ -340,6 +354,7 @@ class Core final : private MemoryListener, private Protection {
   Mpu mpu_[2];
   Sau sau_;
   Gates* gates_ = nullptr;
+  WaitStates* waits_ = nullptr;
   const Op* at_ = nullptr;
   uint64_t done_ = 0, retired_ = 0;  // cycles and instructions, with all of the block being executed
   uint64_t end_ = 0;                 // execution leaves the blocks when done_ reaches it

@@ -81,6 +81,7 @@ bool Memory::peek(uint32_t address, std::span<uint8_t> bytes) const {
 uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
   if (split && (address & (size - 1)) != 0) {
     if (unalignedTraps_[context_]) throw Trap{StopReason::Unaligned, address};
+    if (waits(address)) listener_.accessWaits(address, false);
     uint32_t value = 0;
     for (uint32_t i = 0; i < size; ++i) value |= loadSlowly(address + i, 1, false) << 8 * i;
     return value;
@@ -102,6 +103,7 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
     gates_->refuse(address, false, permission.secure);
     return 0;
   }
+  if (split && waits(address)) listener_.accessWaits(address, false);
   const uint32_t page = address >> kPageBits;
   uint8_t* at = region->host + (address - region->begin);
   if (permission.wholePage && fast(page))
@@ -142,6 +144,7 @@ void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool s
     gates_->refuse(address, true, permission.secure);
     return;
   }
+  if (waits(address)) listener_.accessWaits(address, true);
   const uint32_t page = address >> kPageBits, offset = address & (kPageSize - 1);
   uint8_t* at = region->host + (address - region->begin);
   std::memcpy(at, &value, size);

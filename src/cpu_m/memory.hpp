@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cpu_m/stop.hpp"
+#include "cpu_m/wait_states.hpp"
 
 namespace carina::cpu_m {
 
@@ -53,6 +54,8 @@ class MemoryListener {
   virtual void codeWritten() = 0;
   /// A device wants the core to come back.
   virtual void deviceWantsStop() = 0;
+  /// An access to memory that may wait (Memory::setWaiting).
+  virtual void accessWaits(uint32_t address, bool write) = 0;
 
  protected:
   ~MemoryListener() = default;
@@ -114,6 +117,11 @@ class Memory {
   void setDevices(Devices* devices) { devices_ = devices; }
   /// Hears of refused transactions (Permission::gated).
   void setGates(Gates* gates) { gates_ = gates; }
+  /// From now on the listener hears of accesses to the memories that `waits` concerns.
+  void setWaiting(const WaitStates* waits) {
+    waits_ = waits;
+    forgetPages();
+  }
   /// CCR.UNALIGN_TRP of a context.
   void setUnalignedTraps(uint32_t context, bool on) { unalignedTraps_[context] = on; }
 
@@ -215,12 +223,16 @@ class Memory {
   bool watchedPage(uint32_t page) const;
 
   /// Whether the fast path may know a page.
-  bool fast(uint32_t page) const { return observer_ == nullptr && (!watching() || !watchedPage(page)); }
+  bool fast(uint32_t page) const {
+    return observer_ == nullptr && !waits(page << kPageBits) && (!watching() || !watchedPage(page));
+  }
+  bool waits(uint32_t address) const { return waits_ != nullptr && waits_->concerns(address); }
 
   MemoryListener& listener_;
   AccessObserver* observer_ = nullptr;
   Devices* devices_ = nullptr;
   Gates* gates_ = nullptr;
+  const WaitStates* waits_ = nullptr;
   std::array<bool, kContexts> unalignedTraps_{};
   const Protection& protection_;
   std::array<Table, kContexts> tables_;

@@ -122,6 +122,7 @@ class System {
   Clock clock_;
   Interrupts interrupts_;
   Core core_;
+  std::optional<cpu_m::WaitStates> waits_;
   SystemSpace system_;
   Peripherals peripherals_;
   Exceptions exceptions_;
@@ -233,6 +234,8 @@ Status System::start() {
     core_.memory.mapRam(block.address, block.size, memory + mapping.offset);
     if (block.alias != block.address) core_.memory.mapRam(block.alias, block.size, memory + mapping.offset);
   }
+  waits_ = waitStatesOf(options_.memoryTiming);
+  if (waits_) core_.setWaitStates(&*waits_);
   core_.memory.mapDevices(kPeripherals, kPeripheralsSize);
   core_.memory.mapDevices(kPrivate, kPrivateSize);
   core_.memory.setDevices(&peripherals_);

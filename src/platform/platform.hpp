@@ -13,6 +13,7 @@
 #include "npu/model/model.hpp"
 #include "platform/board.hpp"
 #include "platform/media.hpp"
+#include "platform/memory_timing.hpp"
 #include "platform/npu_device.hpp"
 #include "platform/pmu_trace.hpp"
 
@@ -26,6 +27,9 @@ struct Options {
   npu::ModelOptions model;
   /// The firmware's timing adapters decide about memory speed, not `machine`.
   bool timingAdapters = false;
+
+  /// What the core waits for memories.
+  MemoryTiming memoryTiming;
 
   /// Memory and peripheral protection controllers refuse transactions.
   bool gating = true;

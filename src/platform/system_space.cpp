@@ -38,13 +38,14 @@ constexpr std::array<uint32_t, (kIdentityEnd - kIdentity) / 4> kIdentityWords = 
 /// ID_ISAR5.PACBTI: with an algorithm that the architecture does not define.
 constexpr uint32_t kPacBtiIdentity = 2u << 20;
 constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
-constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4;  // of CCR
-constexpr uint32_t kFpdscrBits = 0x07c80000;                         // AHP, DN, FZ, RMode, FZ16
-constexpr uint32_t kNoTail = 0x00040000;                             // LTPSIZE
-constexpr uint32_t kUrgentStackFree = 1u << 10;                      // of CCR
-constexpr uint32_t kUserSetsPending = 1u << 1;                       // of CCR
-constexpr uint32_t kCcrReset = 0x201;                                // bit 9: stack alignment, always on
-constexpr uint32_t kPriorityRegisters = 0x300;                       // from kNvic
+constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4, kDataCache = 1u << 16,
+                   kInstructionCache = 1u << 17;  // of CCR
+constexpr uint32_t kFpdscrBits = 0x07c80000;      // AHP, DN, FZ, RMode, FZ16
+constexpr uint32_t kNoTail = 0x00040000;          // LTPSIZE
+constexpr uint32_t kUrgentStackFree = 1u << 10;   // of CCR
+constexpr uint32_t kUserSetsPending = 1u << 1;    // of CCR
+constexpr uint32_t kCcrReset = 0x201;             // bit 9: stack alignment, always on
+constexpr uint32_t kPriorityRegisters = 0x300;    // from kNvic
 
 // Of the gates of the tightly coupled memories.
 constexpr uint32_t kTcmGates = 0xe001e500, kTcmGateFrame = 0x100,
@@ -412,6 +413,8 @@ void SystemSpace::store(World world, uint32_t address, uint32_t value) {
   if (address == kCcr) {
     core_.setArithmeticTraps(world, (value & kDivideTrap) != 0, (value & kUnalignedTrap) != 0);
     core_.setUrgentStackFree(world, (value & kUrgentStackFree) != 0);
+    if (core_.waitStates() != nullptr)
+      core_.waitStates()->setCaches(world, (value & kInstructionCache) != 0, (value & kDataCache) != 0);
   }
 }
 

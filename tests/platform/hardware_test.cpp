@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "platform/memory_timing.hpp"
+
 namespace carina::platform {
 namespace {
 
@@ -50,6 +52,31 @@ TEST(Hardware, WhatDoesNotFit) {
   EXPECT_THAT(targetOf({"corstone-300", "", "", "", 77}), HasSubstr("ethos-u55-77"));
   EXPECT_THAT(targetOf({"corstone-9", "", "", "", 0}),
               HasSubstr("corstone-300, corstone-310, corstone-315, corstone-320"));
+}
+
+std::string timingOf(std::string_view text) {
+  const auto timing = parseMemoryTiming(text, *allBoards().begin());
+  if (!timing) return timing.error().str();
+  std::string result = std::to_string(timing->cacheKiB);
+  for (const MemoryTiming::Entry& entry : timing->entries)
+    result += " " + std::string(entry.memory->name) + " " + std::to_string(entry.cycles);
+  return result;
+}
+
+TEST(MemoryTiming, NamesMemoriesOfTheBoard) {
+  EXPECT_EQ(timingOf(""), "32");
+  EXPECT_EQ(timingOf("sram=1,ddr=30,cache=16"), "16 SRAM 1 DDR 30");
+  EXPECT_THAT(timingOf("flash=1"), HasSubstr("'flash' is no memory of corstone-300"));
+  EXPECT_THAT(timingOf("itcm=1"), HasSubstr("tightly coupled"));
+  EXPECT_THAT(timingOf("sram"), HasSubstr("sram= is not a number of 0 to 10000"));
+  EXPECT_THAT(timingOf("sram=-1"), HasSubstr("sram=-1 is not a number"));
+  EXPECT_THAT(timingOf("cache=12"), HasSubstr("caches of 12 KiB do not exist"));
+  EXPECT_FALSE(waitStatesOf(*parseMemoryTiming("sram=0,cache=4", *allBoards().begin())));
+  const auto waits = waitStatesOf(*parseMemoryTiming("sram=2", *allBoards().begin()));
+  ASSERT_TRUE(waits);
+  EXPECT_TRUE(waits->concerns(0x31000000));
+  EXPECT_TRUE(waits->concerns(0x21000000)) << "its other address";
+  EXPECT_FALSE(waits->concerns(0x20000000));
 }
 
 }  // namespace
