@@ -14,18 +14,23 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)tflite::npuCalls(*model);
   const auto program = tflite::npuProgram(*model);
   if (!program.ok()) return 0;
+  const auto check = [&](size_t graph, const std::vector<int32_t>& tensors) {
+    const tflite::NpuProgram::Subgraph& subgraph = program->subgraphs[graph];
+    for (const int32_t index : tensors) {
+      const auto at = static_cast<size_t>(index);
+      const auto bytes = tflite::storedBytes(subgraph.tensors[at]);
+      CARINA_CHECK(bytes.has_value(), "a tensor of a program has a size");
+      CARINA_CHECK(!subgraph.offsets[at] ||
+                       *subgraph.offsets[at] + static_cast<uint64_t>(*bytes) <= program->arenaBytes,
+                   "a planned tensor lies in the arena");
+    }
+  };
   for (const tflite::NpuCall& call : program->calls) {
     (void)program->sharesScratch(call);
-    for (const auto* tensors : {&call.inputs, &call.outputs, &program->inputs, &program->outputs}) {
-      for (const int32_t index : *tensors) {
-        const auto at = static_cast<size_t>(index);
-        const auto bytes = tflite::tensorBytes(program->tensors[at]);
-        CARINA_CHECK(bytes.has_value(), "a tensor of a program has a size");
-        CARINA_CHECK(!program->offsets[at] ||
-                         *program->offsets[at] + static_cast<uint64_t>(*bytes) <= program->arenaBytes,
-                     "a planned tensor lies in the arena");
-      }
-    }
+    check(call.subgraph, call.inputs);
+    check(call.subgraph, call.outputs);
   }
+  check(0, program->main().inputs);
+  check(0, program->main().outputs);
   return 0;
 }

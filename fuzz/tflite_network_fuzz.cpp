@@ -31,14 +31,23 @@ void placeParts(const tflite::Model& model) {
 void writeAgain(ByteSpan file, const tflite::Model& model) {
   tflite::Rewrite rewrite;
   rewrite.source = file;
-  const tflite::Subgraph& subgraph = model.subgraphs.front();
-  for (size_t i = 0; i < subgraph.operators.size(); ++i) rewrite.operators.push_back(tflite::KeptOperator{i});
-  rewrite.offsets.assign(subgraph.tensors.size(), tflite::kNotPlanned);
+  for (size_t g = 0; g < model.subgraphs.size(); ++g) {
+    const tflite::Subgraph& subgraph = model.subgraphs[g];
+    // Every other one is rewritten, the others are copied.
+    if (g % 2 != 0) continue;
+    tflite::RewrittenSubgraph& to = rewrite.subgraphs.emplace_back();
+    to.index = g;
+    for (size_t i = 0; i < subgraph.operators.size(); ++i) to.operators.push_back(tflite::KeptOperator{i});
+    to.offsets.assign(subgraph.tensors.size(), tflite::kNotPlanned);
+  }
   const auto bytes = tflite::rewriteModel(rewrite);
   if (!bytes.ok()) return;
   const auto again = tflite::readModel(asBytes(*bytes));
   CARINA_CHECK(again.ok(), "what is written can be read");
-  CARINA_CHECK(again->subgraphs.front().operators.size() == subgraph.operators.size(), "operators stay");
+  CARINA_CHECK(again->subgraphs.size() == model.subgraphs.size(), "subgraphs stay");
+  for (size_t g = 0; g < model.subgraphs.size(); ++g)
+    CARINA_CHECK(again->subgraphs[g].operators.size() == model.subgraphs[g].operators.size(),
+                 "operators stay");
 }
 
 }  // namespace
@@ -50,10 +59,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   writeAgain(file, *model);
   // Sizes that a network may well have take longer than a fuzzer waits.
   int64_t elements = 0;
-  for (const tflite::Tensor& tensor : model->subgraphs.front().tensors) {
-    const auto count = checkedNumElements(tensor.shape);
-    if (!count || *count > (1 << 20)) return 0;
-    elements += *count;
+  for (const tflite::Subgraph& subgraph : model->subgraphs) {
+    for (const tflite::Tensor& tensor : subgraph.tensors) {
+      const auto count = checkedNumElements(tensor.shape);
+      if (!count || *count > (1 << 20)) return 0;
+      elements += *count;
+    }
   }
   if (elements > (1 << 22)) return 0;
   placeParts(*model);

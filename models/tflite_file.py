@@ -16,7 +16,7 @@ import numpy as np
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "tflite" / "tflite_schema.fbs"
 
 # Numbers of TensorFlow Lite's format that the schema has no names for.
-TENSOR_TYPES = {"f32": 0, "i32": 2, "u8": 3, "i64": 4, "bool": 6, "i16": 7, "i8": 9}
+TENSOR_TYPES = {"f32": 0, "i32": 2, "u8": 3, "i64": 4, "bool": 6, "i16": 7, "i8": 9, "resource": 13}
 # fmt: off
 OPERATORS = {
     "ADD": 0, "AVERAGE_POOL_2D": 1, "CONCATENATION": 2, "CONV_2D": 3, "DEPTHWISE_CONV_2D": 4, "DEPTH_TO_SPACE": 5,
@@ -28,7 +28,8 @@ OPERATORS = {
     "TRANSPOSE_CONV": 67, "EXPAND_DIMS": 70, "EQUAL": 71, "NOT_EQUAL": 72, "SUM": 74, "RSQRT": 76, "REDUCE_MAX": 82,
     "PACK": 83, "LOGICAL_OR": 84, "LOGICAL_AND": 86, "UNPACK": 88, "REDUCE_MIN": 89, "RESIZE_NEAREST_NEIGHBOR": 97,
     "LEAKY_RELU": 98, "SQUARED_DIFFERENCE": 99, "MIRROR_PAD": 100, "ABS": 101, "SPLIT_V": 102, "ELU": 111,
-    "QUANTIZE": 114, "HARD_SWISH": 117, "IF": 118, "SELECT_V2": 123, "BATCH_MATMUL": 126, "BROADCAST_TO": 130,
+    "QUANTIZE": 114, "HARD_SWISH": 117, "IF": 118, "WHILE": 119, "SELECT_V2": 123, "BATCH_MATMUL": 126, "CALL_ONCE": 129, "BROADCAST_TO": 130,
+    "VAR_HANDLE": 142, "READ_VARIABLE": 143, "ASSIGN_VARIABLE": 144,
 }
 # fmt: on
 WIDEST_SHORT_CODE = 127

@@ -31,6 +31,13 @@ class Maker:
         self.net = Network()
         self.rng = np.random.default_rng(zlib.crc32(name.encode()))
 
+    def subgraph(self):
+        """A maker of the next subgraph, which draws from the same random numbers. Returns its number, too."""
+        inner = Maker("")
+        inner.rng = self.rng
+        self.net.subgraphs.append(inner.net)
+        return inner, len(self.net.subgraphs)
+
     def codes(self):
         """Some quantization of int8 activations."""
         return Quantization(float(np.float32(self.rng.uniform(0.02, 0.06))), int(self.rng.integers(-20, 20)))
@@ -209,6 +216,109 @@ def branches(make):
     net.outputs.append(make.connected(y, 6))
 
 
+def divided(make, x, codes):
+    """A division in float."""
+    net = make.net
+    quotient = net.tensor("f32", net.tensors[x].shape)
+    net.operator("DIV", [make.dequantized(x), net.constant("f32", make.rng.uniform(0.5, 2, [1, 1]))], [quotient], "Div")
+    return make.quantized(quotient, codes)
+
+
+def sides(make):
+    """An IF with layers on both sides, one of them around a float division; it stands between layers."""
+    net = make.net
+    condition = net.input("bool", [1])
+    x = net.input("i8", [1, 16], make.codes())
+    h = make.connected(x, 16)
+    codes = net.tensors[h].quantization
+    numbers = []
+    for with_island in (False, True):
+        side, number = make.subgraph()
+        a = side.net.input("i8", [1, 16], codes)
+        b = side.connected(a, 16)
+        if with_island:
+            b = divided(side, b, side.codes())
+        side.net.outputs.append(side.add(side.connected(b, 16), a, side.net.tensor("i8", [1, 16], codes)))
+        numbers.append(number)
+    y = net.tensor("i8", [1, 16], codes)
+    net.operator("IF", [condition, h], [y], "If", then_subgraph_index=numbers[0], else_subgraph_index=numbers[1])
+    net.outputs.append(make.add(make.connected(y, 16), h))
+
+
+def turns(make):
+    """A WHILE of a number of turns that is an input, with a layer and a float division in each."""
+    net = make.net
+    count = net.input("i32", [1])
+    x = net.input("i8", [1, 16], make.codes())
+    h = make.connected(x, 16)
+    codes = net.tensors[h].quantization
+
+    asks, asks_number = make.subgraph()
+    left = asks.net.input("i32", [1])
+    asks.net.input("i8", [1, 16], codes)
+    asks.net.operator("GREATER", [left, asks.constant("i32", 0, 1, [1])], [asks.net.output("bool", [1])])
+
+    body, body_number = make.subgraph()
+    left = body.net.input("i32", [1])
+    state = body.net.input("i8", [1, 16], codes)
+    one = body.constant("i32", 1, 2, [1])
+    body.net.operator("SUB", [left, one], [body.net.output("i32", [1])], "Sub")
+    next_state = divided(body, body.connected(state, 16), body.codes())
+    body.net.outputs.append(body.add(next_state, state, body.net.tensor("i8", [1, 16], codes)))
+
+    rest, y = net.tensor("i32", [1]), net.tensor("i8", [1, 16], codes)
+    net.operator("WHILE", [count, h], [rest, y], "While", cond_subgraph_index=asks_number, body_subgraph_index=body_number)
+    net.outputs += [make.connected(y, 6), rest]
+
+
+def handle(maker):
+    tensor = maker.net.tensor("resource", [1])
+    maker.net.operator("VAR_HANDLE", [], [tensor], "VarHandle", container="", shared_name="state")
+    return tensor
+
+
+def remembered(make):
+    """A variable that CALL_ONCE fills: each inference mixes it with its input and keeps the result. An IF inside of
+    a side of an IF, which is called from two places, mixes once more."""
+    net = make.net
+    codes = make.codes()
+    condition = net.input("bool", [1])
+    x = net.input("i8", [1, 16], codes)
+
+    first, first_number = make.subgraph()
+    first.net.operator("ASSIGN_VARIABLE", [handle(first), first.constant("i8", -100, 100, [1, 16], codes)], [])
+
+    mix, mix_number = make.subgraph()
+    a, b = mix.net.input("i8", [1, 16], codes), mix.net.input("i8", [1, 16], codes)
+    mix.net.outputs.append(mix.add(mix.connected(a, 16), b, mix.net.tensor("i8", [1, 16], codes)))
+
+    plain, plain_number = make.subgraph()
+    a, b = plain.net.input("i8", [1, 16], codes), plain.net.input("i8", [1, 16], codes)
+    plain.net.outputs.append(plain.add(a, b, plain.net.tensor("i8", [1, 16], codes)))
+
+    outer, outer_number = make.subgraph()
+    a, b = outer.net.input("i8", [1, 16], codes), outer.net.input("i8", [1, 16], codes)
+    is_more = outer.net.tensor("bool", [1, 1])
+    start, size = outer.net.constant("i32", [0, 0]), outer.net.constant("i32", [1, 1])
+    pick = [outer.net.tensor("i8", [1, 1], codes) for _ in range(2)]
+    outer.net.operator("SLICE", [a, start, size], [pick[0]])
+    outer.net.operator("SLICE", [b, start, size], [pick[1]])
+    outer.net.operator("GREATER", pick, [is_more])
+    c = outer.net.tensor("i8", [1, 16], codes)
+    outer.net.operator("IF", [is_more, a, b], [c], "If", then_subgraph_index=mix_number, else_subgraph_index=plain_number)
+    outer.net.outputs.append(outer.connected(c, 16, outer.net.tensor("i8", [1, 16], codes)))
+
+    net.operator("CALL_ONCE", [], [], "CallOnce", init_subgraph_index=first_number)
+    state = handle(make)
+    before = net.tensor("i8", [1, 16], codes)
+    net.operator("READ_VARIABLE", [state], [before])
+    y = net.tensor("i8", [1, 16], codes)
+    net.operator("IF", [condition, x, before], [y], "If", then_subgraph_index=outer_number, else_subgraph_index=mix_number)
+    after = make.add(make.connected(y, 16), before, net.tensor("i8", [1, 16], codes))
+    net.operator("ASSIGN_VARIABLE", [state, after], [])
+    net.outputs.append(make.connected(after, 6))
+
+
 def custom(make):
     """An operator that nobody here knows."""
     net = make.net
@@ -231,7 +341,9 @@ def nothing(make):
     net.metadata = {"notes": b"kept"}
 
 
-NETWORKS = (svdf, svdf_bytes, float_island, float_layers, float_ends, byte_ends, two_tensors, input_again, branches, custom, nothing)
+NETWORKS = (svdf, svdf_bytes, float_island, float_layers, float_ends, byte_ends, two_tensors, input_again, branches, sides, turns,
+            remembered, custom, nothing)
+SAMPLES = {svdf: 3, svdf_bytes: 3, sides: 4, turns: 4, remembered: 6}  # of more than one inference
 
 
 def random_input(rng, tensor):
@@ -239,8 +351,15 @@ def random_input(rng, tensor):
         return rng.uniform(-2, 2, tensor.shape).astype(np.float32)
     if tensor.type == "bool":
         return rng.integers(0, 2, tensor.shape).astype(np.bool_)
+    if tensor.type == "i32":
+        return rng.integers(0, 6, tensor.shape).astype(np.int32)  # turns
     limits = np.iinfo(NUMPY_TYPES[tensor.type])
     return rng.integers(limits.min, limits.max + 1, tensor.shape).astype(NUMPY_TYPES[tensor.type])
+
+
+def samples(rng, tensor, count):
+    """Of several inferences one after the other."""
+    return np.stack([random_input(rng, tensor) for _ in range(count)]) if count > 1 else random_input(rng, tensor)
 
 
 def main():
@@ -257,7 +376,8 @@ def main():
             writer.write(make.net, arguments.out_dir / f"{fill.__name__}.tflite")
             if arguments.inputs:
                 rng = np.random.default_rng(7)
-                arrays = {f"in{i}": random_input(rng, make.net.tensors[t]) for i, t in enumerate(make.net.inputs)}
+                count = SAMPLES.get(fill, 1)
+                arrays = {f"in{i}": samples(rng, make.net.tensors[t], count) for i, t in enumerate(make.net.inputs)}
                 np.savez_compressed(arguments.out_dir / f"{fill.__name__}.npz", **arrays)
 
 

@@ -17,8 +17,8 @@ namespace carina::device {
 namespace {
 
 /// The operator as a network of its own.
-tflite::Model networkOf(const tflite::Model& model, size_t index, TfliteOperator& op) {
-  const tflite::Subgraph& subgraph = model.subgraphs.front();
+tflite::Model networkOf(const tflite::Model& model, const tflite::Subgraph& subgraph, size_t index,
+                        TfliteOperator& op) {
   const tflite::Operator& from = subgraph.operators[index];
   op.name = from.name;
   op.outputs = from.outputs;
@@ -53,9 +53,9 @@ double workOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
 
 }  // namespace
 
-Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index) {
+Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t subgraph, size_t index) {
   TfliteOperator op;
-  const tflite::Model network = networkOf(model, index, op);
+  const tflite::Model network = networkOf(model, model.subgraphs[subgraph], index, op);
   const tflite::Operator& described = network.subgraphs.front().operators.front();
   if (auto kernel = kernelOf(network.subgraphs.front(), described)) {
     op.run = std::move(*kernel);
@@ -65,7 +65,8 @@ Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index)
   const auto refuse = [&](const Error& why) -> Result<TfliteOperator> {
     return fail(Code::UnsupportedProgram, "{} is left to the CPU and is not computed here: {}", op.name,
                 why.diagnostics().front().message)
-        .at(fmt::format("operator {}", index))
+        .at(fmt::format("operator {}", index) +
+            (subgraph == 0 ? "" : fmt::format(" of subgraph {}", subgraph)))
         .withRemedy("run the model in TensorFlow Lite for Microcontrollers");
   };
   auto graph = tflite::buildGraph(network, nullptr);

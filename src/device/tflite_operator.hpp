@@ -12,15 +12,15 @@ namespace carina::device {
 
 struct TfliteOperator {
   std::string name;                      // "SOFTMAX"
-  std::vector<int32_t> inputs, outputs;  // tensors of the main subgraph, without constants
+  std::vector<int32_t> inputs, outputs;  // tensors of the subgraph, without constants
   std::vector<int32_t> variables;        // that it reads and writes
   TfliteKernel run;
   double work = 0;  // steps of a run (base/work_budget.hpp)
 };
 
-/// An operator of the main subgraph. Integer operators give the numbers of the reference kernels, float ones
+/// An operator of a subgraph. Integer operators give the numbers of the reference kernels, float ones
 /// may differ from them in the last bits. Error: an operator that is not computed here, with the reason.
 /// `model` outlives it.
-Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t index);
+Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t subgraph, size_t index);
 
 }  // namespace carina::device

@@ -34,12 +34,13 @@ class Partitioner {
 
   Result<Partitioned> run() {
     CARINA_RETURN_IF_ERROR(separateDequantizes(graph_));
-    units_ = findUnits(graph_);
+    units_ = findUnits(graph_, options_.dialect ? options_.dialect->divides : nullptr);
     onNpu_.assign(units_.units.size(), true);
     for (size_t u = 0; u < units_.units.size(); ++u) {
       Unit& unit = units_.units[u];
       if (options_.dialect && options_.dialect->converts)
-        unit.boundary = unit.nodes.size() == 1 && options_.dialect->converts(*unit.nodes[0]);
+        unit.boundary =
+            unit.nodes.size() == 1 && (options_.dialect->converts(*unit.nodes[0]) || divides(*unit.nodes[0]));
       if (unit.boundary)
         onNpu_[u] = false;
       else if (auto other = isOther(unit))
@@ -64,6 +65,10 @@ class Partitioner {
     ir::Graph tosa;
     std::optional<ir::Graph> whole;  // Delegate::placed
   };
+
+  bool divides(const ir::Node& node) const {
+    return options_.dialect && options_.dialect->divides && options_.dialect->divides(node);
+  }
 
   void refuse(size_t unit, Reason reason) {
     onNpu_[unit] = false;
@@ -165,19 +170,21 @@ class Partitioner {
   }
 
   /// How many times a path to a node goes from the CPU to the NPU: units with the same depth are one part,
-  /// and everything of depth d runs before the NPU part of depth d + 1. Refuses a unit on a cycle and returns
-  /// false.
+  /// and everything of depth d runs before the NPU part of depth d + 1. Nodes behind a border are deeper than
+  /// all in front of it. Refuses a unit on a cycle and returns false.
   bool computeDepths() {
     const int limit = static_cast<int>(units_.units.size()) + 1;
     unitDepth_.assign(units_.units.size(), 0);
     cpuDepth_.clear();
     for (bool changed = true; changed;) {
       changed = false;
-      int effects = -1;  // depth of the last node with effects
+      int effects = -1;               // depth of the last node with effects
+      int deepest = -1, border = -1;  // of the nodes so far, of those in front of the last border
       for (const ir::Node* node : graph_.nodes()) {
+        if (divides(*node)) border = deepest;
         const size_t unit = units_.unitOf.at(node);
         const bool ordered = !onNpu_[unit] && !node->def().has(ir::kPure);
-        int depth = onNpu_[unit] ? 0 : ordered ? effects : -1;
+        int depth = onNpu_[unit] ? border + 1 : ordered ? std::max(effects, border) : border;
         for (const ir::Value* operand : node->operands()) {
           const ir::Node* producer = operand ? operand->producer() : nullptr;
           if (!producer) continue;
@@ -193,6 +200,7 @@ class Partitioner {
           changed = true;
         }
         if (ordered) effects = known;
+        deepest = std::max(deepest, known);
         if (known > limit) {
           refuse(unit, {node->where(), "its NPU part would depend on itself through the CPU", ""});
           return false;

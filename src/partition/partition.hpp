@@ -45,6 +45,8 @@ struct Dialect {
   /// Whether a node by itself is a conversion between numbers and codes, which is expected at the network's
   /// ends and stays outside of the NPU.
   std::function<bool(const ir::Node&)> converts;
+  /// Whether a node is a border between networks in one graph, over which no part reaches; none: no node is.
+  std::function<bool(const ir::Node&)> divides;
 };
 
 struct Options {

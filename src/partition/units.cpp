@@ -77,7 +77,7 @@ Status separateDequantizes(ir::Graph& graph) {
   return {};
 }
 
-Units findUnits(const ir::Graph& graph) {
+Units findUnits(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& divides) {
   std::vector<ir::Node*> nodes;
   std::unordered_map<const ir::Node*, size_t> indexOf;
   nodes.reserve(graph.numNodes());
@@ -87,9 +87,12 @@ Units findUnits(const ir::Graph& graph) {
     nodes.push_back(node);
   }
   Joiner joiner(nodes.size());
+  const auto isApart = [&](const ir::Node& node) { return divides && divides(node); };
   for (size_t i = 0; i < nodes.size(); ++i) {
+    if (isApart(*nodes[i])) continue;
     for (const ir::Value* operand : nodes[i]->operands()) {
-      if (operand && connects(*operand)) joiner.join(i, indexOf.at(operand->producer()));
+      if (operand && connects(*operand) && !isApart(*operand->producer()))
+        joiner.join(i, indexOf.at(operand->producer()));
     }
   }
   Units units;

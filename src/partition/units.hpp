@@ -3,6 +3,7 @@
 // nodes.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct Units {
 /// Gives every dequantize node a single use by copying it, so that it belongs to its reader.
 Status separateDequantizes(ir::Graph& graph);
 
-Units findUnits(const ir::Graph& graph);
+/// `divides`: nodes that are units of their own whatever their edges are; none: there are no such nodes.
+Units findUnits(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& divides = nullptr);
 
 /// aten.to.dtype of an integer value at the builder's place.
 ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to);

@@ -99,10 +99,11 @@ Result<std::vector<CommandStream>> ofModel(ByteSpan bytes) {
     CARINA_TRY(CommandStream stream, fromPayload(call.name, call.payload));
     stream.memory.regions[0] = {{call.constants.size(), false}};
     if (program) {
+      const tflite::NpuProgram::Subgraph& graph = program->subgraphs[call.subgraph];
       const auto bytesOf = [&](int32_t tensor) {
-        return static_cast<uint64_t>(*tflite::tensorBytes(program->tensors[static_cast<size_t>(tensor)]));
+        return static_cast<uint64_t>(*tflite::storedBytes(graph.tensors[static_cast<size_t>(tensor)]));
       };
-      const auto offsetOf = [&](int32_t tensor) { return program->offsets[static_cast<size_t>(tensor)]; };
+      const auto offsetOf = [&](int32_t tensor) { return graph.offsets[static_cast<size_t>(tensor)]; };
       stream.memory.regions[1] = {{bytesOf(call.scratch), true}};
       stream.memory.regions[2] = {{bytesOf(call.fastScratch), true}};
       stream.memory.inputsKnown = true;

@@ -302,22 +302,18 @@ Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arr
   return interpretGraph(options, arrays, graph);
 }
 
-/// A compiled model on its NPU; a network by the interpreter of the TOSA graph that it lowers to.
+/// A network of integers by the interpreter of the TOSA graph that it lowers to; a compiled model on its NPU,
+/// and networks with other operators one by one.
 Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
   auto model = tflite::readModel(bytes);
   if (!model) return std::move(model).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
-  if (!tflite::npuCalls(*model).empty()) return runProgram<device::TfliteRunner>(options, bytes, arrays);
-  CARINA_TRY(const ir::Graph network, tflite::readNetwork(options.file));
-  auto graph = lower_tfl::lowerToTosa(network);
-  if (!graph) return std::move(graph).error().inFile(options.file.string());
-  if (graph->floatEdges()) {
-    return fail(Code::NotQuantized,
-                "the network has float inputs or outputs, the interpreter computes in integers")
-        .inFile(options.file.string())
-        .withRemedy(
-            "compile it and run the program: carina compile NETWORK.tflite -o PROGRAM.pte --target T");
+  if (tflite::npuCalls(*model).empty()) {
+    if (const auto network = tflite::readNetwork(options.file); network.ok()) {
+      const auto graph = lower_tfl::lowerToTosa(*network);
+      if (graph.ok() && !graph->floatEdges()) return interpretGraph(options, arrays, graph->tosa, &*graph);
+    }
   }
-  return interpretGraph(options, arrays, graph->tosa, &*graph);
+  return runProgram<device::TfliteRunner>(options, bytes, arrays);
 }
 
 Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {

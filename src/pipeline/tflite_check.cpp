@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "npu/isa/payload.hpp"
+#include "tflite/control_flow.hpp"
 #include "tflite/resolver.hpp"
 #include "tflite/rewriter.hpp"
 #include "tflite/vela.hpp"
@@ -16,6 +17,7 @@ void countOperators(const tflite::Model& model, TfliteCheck& check) {
     check.tensors += subgraph.tensors.size();
     check.nodes += subgraph.operators.size();
     for (const tflite::Operator& op : subgraph.operators) {
+      check.choosesOrTurns |= tflite::controlFlowOf(op).has_value();
       auto known = std::find_if(check.operators.begin(), check.operators.end(),
                                 [&](const CheckedTfliteOperator& one) { return one.name == op.name; });
       if (known == check.operators.end()) {
@@ -29,8 +31,8 @@ void countOperators(const tflite::Model& model, TfliteCheck& check) {
   }
 }
 
-void measureMemory(const tflite::Model& model, const std::vector<std::optional<uint64_t>>& offsets,
-                   TfliteCheck& check) {
+/// `program`: null where there is no plan.
+void measureMemory(const tflite::Model& model, const tflite::NpuProgram* program, TfliteCheck& check) {
   for (size_t g = 0; g < model.subgraphs.size(); ++g) {
     const tflite::Subgraph& subgraph = model.subgraphs[g];
     for (size_t i = 0; i < subgraph.tensors.size(); ++i) {
@@ -38,7 +40,7 @@ void measureMemory(const tflite::Model& model, const std::vector<std::optional<u
       const int64_t bytes = tflite::tensorBytes(tensor).value_or(0);
       if (tensor.isVariable) check.variableBytes += bytes;
       if (!tflite::liesInArena(tensor)) continue;
-      if (g == 0 && i < offsets.size() && offsets[i]) continue;
+      if (program && program->subgraphs[g].offsets[i]) continue;
       ++check.unplanned;
       check.unplannedBytes += bytes;
     }
@@ -56,7 +58,8 @@ Status checkCalls(const tflite::NpuProgram& program, TfliteCheck& check) {
       check.problems.push_back(
           fmt::format("its NPU operators are for {} and for {}", check.target, target->name));
     if (program.sharesScratch(call)) continue;
-    const tflite::Tensor& fast = program.tensors[static_cast<size_t>(call.fastScratch)];
+    const tflite::Tensor& fast =
+        program.subgraphs[call.subgraph].tensors[static_cast<size_t>(call.fastScratch)];
     check.fastScratchBytes = std::max(check.fastScratchBytes, tflite::tensorBytes(fast).value_or(0));
   }
   return {};
@@ -69,14 +72,13 @@ Result<TfliteCheck> checkTflite(ByteSpan file) {
   check.fileBytes = static_cast<int64_t>(file.size());
   CARINA_TRY(const tflite::Model model, tflite::readModel(file));
   countOperators(model, check);
-  std::vector<std::optional<uint64_t>> offsets;
+  std::optional<tflite::NpuProgram> program;
   if (!tflite::npuCalls(model).empty()) {
-    CARINA_TRY(const tflite::NpuProgram program, tflite::npuProgram(model));
-    if (const Status status = checkCalls(program, check); !status.ok())
+    CARINA_TRY(program, tflite::npuProgram(model));
+    if (const Status status = checkCalls(*program, check); !status.ok())
       check.problems.push_back(status.error().diagnostics().front().str());
-    offsets = program.offsets;
   }
-  measureMemory(model, offsets, check);
+  measureMemory(model, program ? &*program : nullptr, check);
   return check;
 }
 

@@ -23,12 +23,13 @@ struct TfliteCheck {
   int64_t fileBytes = 0;
   std::vector<CheckedTfliteOperator> operators;  // each once
   std::string target;                            // of `ethos-u` operators; empty without one
-  size_t calls = 0;                              // of the NPU in one inference
-  int64_t plannedBytes = 0;                      // of the arena, by the offline memory plan
-  size_t unplanned = 0;                          // tensors that the interpreter places itself
-  int64_t unplannedBytes = 0;                    // of them, if none shared its memory with another
-  int64_t fastScratchBytes = 0;                  // of the largest NPU call, beside the arena
-  int64_t variableBytes = 0;                     // of variables, which keep their values
+  size_t calls = 0;                   // of the NPU in one inference, where nothing turns or chooses
+  bool choosesOrTurns = false;        // operators run subgraphs
+  int64_t plannedBytes = 0;           // of the arena, by the offline memory plan
+  size_t unplanned = 0;               // tensors that the interpreter places itself
+  int64_t unplannedBytes = 0;         // of them, if none shared its memory with another
+  int64_t fastScratchBytes = 0;       // of the largest NPU call, beside the arena
+  int64_t variableBytes = 0;          // of variables, which keep their values
   size_t tensors = 0, nodes = 0;      // of all subgraphs: the interpreter keeps records of them in the arena
   std::vector<std::string> problems;  // each one sentence: what would fail and why
   bool ok() const { return problems.empty(); }

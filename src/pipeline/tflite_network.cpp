@@ -33,13 +33,15 @@ Result<std::shared_ptr<const TfliteSource>> readSource(const std::filesystem::pa
   return std::shared_ptr<const TfliteSource>(std::move(source));
 }
 
-/// Every operator as the file names it.
+/// Every operator as the file names it, those of the main subgraph first.
 std::vector<SourceNode> nodesOf(const TfliteSource& source) {
   std::vector<SourceNode> nodes;
-  const auto& operators = source.model.subgraphs.front().operators;
-  for (size_t i = 0; i < operators.size(); ++i) {
-    const ir::Location& location = *source.network.operators[i];
-    nodes.push_back({location.name, "tfl." + operators[i].name, "", location.source});
+  for (const tflite::PartialSubgraph& subgraph : source.network.subgraphs) {
+    const auto& operators = source.model.subgraphs[subgraph.index].operators;
+    for (size_t i = 0; i < operators.size(); ++i) {
+      const ir::Location& location = *subgraph.operators[i];
+      nodes.push_back({location.name, "tfl." + operators[i].name, "", location.source});
+    }
   }
   return nodes;
 }
@@ -192,6 +194,7 @@ partition::Dialect tfliteDialect(const TfliteSource& source) {
   partition::Dialect dialect;
   dialect.lower = lowerPart;
   dialect.converts = convertsFloats;
+  dialect.divides = tflite::isSubgraphEnd;
   dialect.whyOther = [&source](const ir::Node& node) -> std::optional<Diagnostic> {
     const auto why = source.network.others.find(node.location().get());
     return why == source.network.others.end() ? std::nullopt : std::optional(why->second);

@@ -7,22 +7,29 @@
 
 #include "npu/isa/payload.hpp"
 #include "pipeline/tflite_network.hpp"
+#include "tfl/ops.hpp"
 #include "tflite/arena_plan.hpp"
+#include "tflite/control_flow.hpp"
 #include "tflite/rewriter.hpp"
 
 namespace carina::pipeline {
 namespace {
 
-/// Parts and tensors share the arena. A part's inputs and outputs lie where its commands expect them: a
-/// tensor of two parts ties these together, or is copied in front of the second where that cannot be.
+/// Parts and tensors of all subgraphs share the arena. A part's inputs and outputs lie where its commands
+/// expect them: a tensor of two parts ties these together, or is copied in front of the second where that
+/// cannot be. Tensors have one numbering: those of the first subgraph, those of the next, then copies.
 class ModelAssembler {
  public:
   explicit ModelAssembler(const Build& build)
-      : build_(build),
-        source_(*build.tflite->source),
-        subgraph_(source_.model.subgraphs.front()),
-        count_(static_cast<int32_t>(subgraph_.tensors.size())) {
+      : build_(build), source_(*build.tflite->source), order_(source_.model.subgraphs.size()) {
     rewrite_.source = source_.file->bytes();
+    for (size_t g = 0; g < source_.network.subgraphs.size(); ++g) {
+      const tflite::PartialSubgraph& subgraph = source_.network.subgraphs[g];
+      order_[subgraph.index] = g;
+      rewrite_.subgraphs.push_back({subgraph.index, {}, {}, {}});
+      first_.push_back(count_);
+      count_ += static_cast<int32_t>(fileOf(g).tensors.size());
+    }
   }
 
   Result<std::string> run() {
@@ -38,64 +45,84 @@ class ModelAssembler {
     int32_t tensor = 0;
     int64_t offset = 0, bytes = 0;
   };
-  struct Part {
-    const compiler::CompiledProgram* compiled = nullptr;
-    size_t position = 0;  // in rewrite_.operators
-    std::vector<Io> inputs, outputs;
-    size_t group = 0;      // of parts that keep their distance
-    int64_t distance = 0;  // of its memory from that of the group
-  };
+  /// Steps, both included. 0 is the beginning of an inference.
   struct Life {
     int32_t first = -1, last = -1;
   };
+  struct Part {
+    const compiler::CompiledProgram* compiled = nullptr;
+    size_t subgraph = 0;  // in rewrite_.subgraphs
+    size_t position = 0;  // among its operators
+    std::vector<Io> inputs, outputs;
+    Life life;
+    size_t group = 0;      // of parts that keep their distance
+    int64_t distance = 0;  // of its memory from that of the group
+  };
 
-  Result<int32_t> tensorOf(const ir::Value& value) const {
-    const auto known = tensors_.find(value.name);
-    CARINA_CHECK(known != tensors_.end(), "values between parts are tensors of the file");
-    return known->second;
+  const tflite::Subgraph& fileOf(size_t g) const {
+    return source_.model.subgraphs[source_.network.subgraphs[g].index];
+  }
+  /// The tensor of the file that a tensor is or is a copy of.
+  int32_t originalOf(int32_t tensor) const {
+    return tensor < count_ ? tensor : copies_[static_cast<size_t>(tensor - count_)];
+  }
+  size_t subgraphOf(int32_t tensor) const {
+    return static_cast<size_t>(std::upper_bound(first_.begin(), first_.end(), originalOf(tensor)) -
+                               first_.begin()) -
+           1;
+  }
+  const tflite::Tensor& described(int32_t tensor) const {
+    const size_t g = subgraphOf(tensor);
+    return fileOf(g).tensors[static_cast<size_t>(originalOf(tensor) - first_[g])];
   }
 
   Status takeOperators() {
-    for (size_t i = 0; i < source_.network.names.size(); ++i) {
-      if (!source_.network.names[i].empty())
-        tensors_.emplace(source_.network.names[i], static_cast<int32_t>(i));
-    }
     std::unordered_map<const ir::Location*, size_t> operators;
-    for (size_t i = 0; i < source_.network.operators.size(); ++i)
-      operators.emplace(source_.network.operators[i].get(), i);
+    for (size_t g = 0; g < first_.size(); ++g) {
+      const tflite::PartialSubgraph& subgraph = source_.network.subgraphs[g];
+      for (size_t i = 0; i < subgraph.names.size(); ++i) {
+        if (!subgraph.names[i].empty())
+          tensors_.emplace(subgraph.names[i], first_[g] + static_cast<int32_t>(i));
+      }
+      for (size_t i = 0; i < subgraph.operators.size(); ++i)
+        operators.emplace(subgraph.operators[i].get(), i);
+    }
+    size_t g = 0;
     for (const ir::Node* node : build_.tflite->graph.nodes()) {
+      if (ir::isa<tfl::Subgraph>(node)) ++g;
+      if (tflite::isSubgraphEnd(*node)) continue;
       if (node->is(partition::delegateCallDef())) {
-        CARINA_RETURN_IF_ERROR(takePart(*node));
+        CARINA_RETURN_IF_ERROR(takePart(g, *node));
       } else {
-        rewrite_.operators.push_back(tflite::KeptOperator{operators.at(node->location().get())});
+        rewrite_.subgraphs[g].operators.push_back(tflite::KeptOperator{operators.at(node->location().get())});
       }
     }
     return {};
   }
 
-  Status takePart(const ir::Node& call) {
+  Status takePart(size_t g, const ir::Node& call) {
     Part part;
     part.compiled = &build_.compiled[parts_.size()];
     const compiler::CompiledProgram& compiled = *part.compiled;
     CARINA_TRY(std::vector<uint8_t> payload, npu::buildPayload(*compiled.machine.target, compiled.commands));
     payloads_.push_back(std::make_unique<std::vector<uint8_t>>(std::move(payload)));
-    for (size_t i = 0; i < compiled.inputs.size(); ++i) {
-      CARINA_TRY(const int32_t tensor, tensorOf(*call.operands()[i]));
-      part.inputs.push_back({tensor, compiled.inputs[i].offset, compiled.inputs[i].bytes});
-    }
+    for (size_t i = 0; i < compiled.inputs.size(); ++i)
+      part.inputs.push_back(
+          {tensors_.at(call.operands()[i]->name), compiled.inputs[i].offset, compiled.inputs[i].bytes});
+    std::vector<int32_t> given;
+    for (const int32_t input : fileOf(g).inputs) given.push_back(first_[g] + input);
     for (size_t i = 0; i < compiled.outputs.size(); ++i) {
-      CARINA_TRY(const int32_t tensor, tensorOf(*call.result(i)));
+      const int32_t tensor = tensors_.at(call.result(i)->name);
       // An input or constant that is an output as well is there without the NPU.
-      const tflite::Tensor& described = subgraph_.tensors[static_cast<size_t>(tensor)];
-      const auto& given = subgraph_.inputs;
-      if (!described.data.empty() || std::count(given.begin(), given.end(), tensor) != 0 ||
+      if (!described(tensor).data.empty() || std::count(given.begin(), given.end(), tensor) != 0 ||
           !made_.insert(tensor).second)
         continue;
       part.outputs.push_back({tensor, compiled.outputs[i].offset, compiled.outputs[i].bytes});
     }
-    part.position = rewrite_.operators.size();
+    part.subgraph = g;
+    part.position = rewrite_.subgraphs[g].operators.size();
     part.group = parts_.size();
-    rewrite_.operators.emplace_back(
+    rewrite_.subgraphs[g].operators.emplace_back(
         tflite::NpuOperator{{std::as_bytes(std::span(*payloads_.back())), compiled.constants, 0,
                              compiled.arenaBytes, compiled.cacheBytes},
                             {},
@@ -107,36 +134,85 @@ class ModelAssembler {
   // Lifetimes
   // -------------------------------------------------------------------------------------------------
 
-  void live(int32_t tensor, int32_t step) {
-    if (tensor < 0) return;
-    const auto [known, isNew] = lives_.emplace(tensor, Life{step, step});
-    known->second.first = std::min(known->second.first, step);
-    known->second.last = std::max(known->second.last, step);
+  void live(int32_t tensor, Life life) {
+    const auto [known, isNew] = lives_.emplace(tensor, life);
+    known->second.first = std::min(known->second.first, life.first);
+    known->second.last = std::max(known->second.last, life.last);
+  }
+  void live(size_t g, const std::vector<int32_t>& tensors, Life life) {
+    for (const int32_t tensor : tensors) {
+      if (tensor >= 0) live(first_[g] + tensor, life);
+    }
   }
 
-  /// By the operators as they stand; copies are live between their two operators.
+  /// Steps are counted along one inference, with subgraphs where they first run; an operator that runs some
+  /// lasts until they are through, and what it takes and gives lives as long. Copies live between their two
+  /// operators.
   void findLives() {
     lives_.clear();
-    for (const int32_t input : subgraph_.inputs) live(input, -1);
-    std::map<size_t, const Part*> partAt;
-    for (const Part& part : parts_) partAt[part.position] = &part;
-    for (size_t i = 0; i < rewrite_.operators.size(); ++i) {
-      const auto step = static_cast<int32_t>(i);
-      const tflite::RewrittenOperator& op = rewrite_.operators[i];
-      if (const auto* kept = std::get_if<tflite::KeptOperator>(&op)) {
-        const tflite::Operator& from = subgraph_.operators[kept->index];
-        for (const int32_t input : from.inputs) live(input, step);
-        for (const int32_t output : from.outputs) live(output, step);
-      } else if (const auto* copy = std::get_if<tflite::CopyOperator>(&op)) {
-        live(copy->from, step);
-        live(copy->to, step);
+    partAt_.clear();
+    for (Part& part : parts_) partAt_[{part.subgraph, part.position}] = &part;
+    std::vector<Life> runs(first_.size());
+    std::vector<std::vector<size_t>> called(first_.size());
+    step_ = -1;
+    stepThrough(0, runs, called);
+    lastToo(runs, called);
+  }
+
+  void stepThrough(size_t g, std::vector<Life>& runs, std::vector<std::vector<size_t>>& called) {
+    runs[g].first = ++step_;
+    live(g, fileOf(g).inputs, {step_, step_});
+    const auto& operators = rewrite_.subgraphs[g].operators;
+    for (size_t i = 0; i < operators.size(); ++i) {
+      const int32_t step = ++step_;
+      if (const auto* kept = std::get_if<tflite::KeptOperator>(&operators[i])) {
+        const tflite::Operator& from = fileOf(g).operators[kept->index];
+        if (const auto flow = tflite::controlFlowOf(from)) {
+          for (const int64_t subgraph : flow->subgraphs) {
+            const size_t inner = order_[static_cast<size_t>(subgraph)];
+            called[g].push_back(inner);
+            if (runs[inner].first < 0) {
+              stepThrough(inner, runs, called);
+            } else {
+              runs[inner].last = ++step_;  // once more
+            }
+          }
+        }
+        live(g, from.inputs, {step, step_});
+        live(g, from.outputs, {step, step_});
+      } else if (const auto* copy = std::get_if<tflite::CopyOperator>(&operators[i])) {
+        live(copy->from, {step, step});
+        live(copy->to, {step, step});
       } else {
-        for (const Io& io : partAt.at(i)->inputs) live(io.tensor, step);
-        for (const Io& io : partAt.at(i)->outputs) live(io.tensor, step);
+        Part& part = *partAt_.at({g, i});
+        part.life = {step, step};
+        for (const auto* list : {&part.inputs, &part.outputs}) {
+          for (const Io& io : *list) live(io.tensor, part.life);
+        }
       }
     }
-    for (const int32_t output : subgraph_.outputs)
-      live(output, static_cast<int32_t>(rewrite_.operators.size()));
+    ++step_;
+    live(g, fileOf(g).outputs, {step_, step_});
+  }
+
+  /// What runs from several places keeps its memory from the first to the last of them.
+  void lastToo(std::vector<Life>& runs, const std::vector<std::vector<size_t>>& called) {
+    // Callers in front of what they call: a subgraph is called from where it does not run itself.
+    std::vector<size_t> callers(first_.size());
+    for (const auto& list : called) {
+      for (const size_t inner : list) ++callers[inner];
+    }
+    std::vector<size_t> ready = {0};
+    while (!ready.empty()) {
+      const size_t g = ready.back();
+      ready.pop_back();
+      for (const size_t inner : called[g]) {
+        runs[inner].last = std::max(runs[inner].last, runs[g].last);
+        if (--callers[inner] == 0) ready.push_back(inner);
+      }
+    }
+    for (auto& [tensor, life] : lives_) life.last = std::max(life.last, runs[subgraphOf(tensor)].last);
+    for (Part& part : parts_) part.life.last = std::max(part.life.last, runs[part.subgraph].last);
   }
 
   // Groups
@@ -155,8 +231,8 @@ class ModelAssembler {
     std::set<int32_t> tensors;
     for (const Part& part : parts_) {
       if (part.group != group) continue;
-      const auto step = static_cast<int32_t>(part.position);
-      pieces.push_back({{part.distance, part.compiled->arenaBytes, step, step}, -1, &part});
+      pieces.push_back(
+          {{part.distance, part.compiled->arenaBytes, part.life.first, part.life.last}, -1, &part});
       for (const auto* list : {&part.inputs, &part.outputs}) {
         for (const Io& io : *list) {
           if (!tensors.insert(io.tensor).second) continue;
@@ -211,14 +287,14 @@ class ModelAssembler {
 
   /// Reads `input` of part p from a copy of its own.
   void copyInput(size_t p, Io& input) {
-    const auto to = count_ + static_cast<int32_t>(rewrite_.copies.size());
-    const int32_t like =
-        input.tensor < count_ ? input.tensor : rewrite_.copies[static_cast<size_t>(input.tensor - count_)];
-    rewrite_.copies.push_back(like);
+    const int32_t to = count_ + static_cast<int32_t>(copies_.size());
+    copies_.push_back(originalOf(input.tensor));
     const size_t at = parts_[p].position;
-    rewrite_.operators.insert(rewrite_.operators.begin() + static_cast<std::ptrdiff_t>(at),
-                              tflite::CopyOperator{input.tensor, to});
-    for (Part& part : parts_) part.position += part.position >= at ? 1 : 0;
+    auto& operators = rewrite_.subgraphs[parts_[p].subgraph].operators;
+    operators.insert(operators.begin() + static_cast<std::ptrdiff_t>(at),
+                     tflite::CopyOperator{input.tensor, to});
+    for (Part& part : parts_)
+      part.position += part.subgraph == parts_[p].subgraph && part.position >= at ? 1 : 0;
     input.tensor = to;
     findLives();
   }
@@ -244,7 +320,7 @@ class ModelAssembler {
     findLives();
     for (size_t p = 0; p < parts_.size(); ++p) {
       for (Io& input : parts_[p].inputs) {
-        const bool later = lives_.at(input.tensor).last > static_cast<int32_t>(parts_[p].position);
+        const bool later = lives_.at(input.tensor).last > parts_[p].life.first;
         if ((later && overwrites(*parts_[p].compiled, input)) || !tie(p, input)) copyInput(p, input);
       }
     }
@@ -265,19 +341,17 @@ class ModelAssembler {
     }
     std::vector<int32_t> alone;
     for (const auto& [tensor, life] : lives_) {
-      const int32_t like = tensor < count_ ? tensor : rewrite_.copies[static_cast<size_t>(tensor - count_)];
-      const tflite::Tensor& described = subgraph_.tensors[static_cast<size_t>(like)];
-      if (inParts.count(tensor) != 0 || !tflite::liesInArena(described)) continue;
-      bodies.push_back(
-          tflite::ArenaBody{tflite::ArenaPiece{0, *tflite::tensorBytes(described), life.first, life.last}});
+      if (inParts.count(tensor) != 0 || !tflite::liesInArena(described(tensor))) continue;
+      bodies.push_back(tflite::ArenaBody{
+          tflite::ArenaPiece{0, *tflite::tensorBytes(described(tensor)), life.first, life.last}});
       alone.push_back(tensor);
     }
     const std::vector<int64_t> places = tflite::placeBodies(bodies);
-    rewrite_.offsets.assign(subgraph_.tensors.size() + rewrite_.copies.size(), tflite::kNotPlanned);
+    offsets_.assign(static_cast<size_t>(count_) + copies_.size(), tflite::kNotPlanned);
     for (size_t i = 0; i < alone.size(); ++i) offset(alone[i]) = places[bodies.size() - alone.size() + i];
     for (const Part& part : parts_) {
       const int64_t base = places[bodyOfGroup.at(part.group)] + part.distance;
-      auto& op = std::get<tflite::NpuOperator>(rewrite_.operators[part.position]);
+      auto& op = std::get<tflite::NpuOperator>(rewrite_.subgraphs[part.subgraph].operators[part.position]);
       op.memory.scratchOffset = base;
       for (const Io& io : part.inputs) {
         op.inputs.push_back(io.tensor);
@@ -288,18 +362,48 @@ class ModelAssembler {
         offset(io.tensor) = base + io.offset;
       }
     }
+    numberBySubgraph();
   }
-  int64_t& offset(int32_t tensor) { return rewrite_.offsets[static_cast<size_t>(tensor)]; }
+  int64_t& offset(int32_t tensor) { return offsets_[static_cast<size_t>(tensor)]; }
+
+  /// Tensors as the rewriter counts them: those of a subgraph from 0, its copies behind them.
+  void numberBySubgraph() {
+    std::vector<int32_t> own(offsets_.size());
+    for (size_t t = 0; t < offsets_.size(); ++t) {
+      const auto tensor = static_cast<int32_t>(t);
+      const size_t g = subgraphOf(tensor);
+      tflite::RewrittenSubgraph& to = rewrite_.subgraphs[g];
+      own[t] = static_cast<int32_t>(to.offsets.size());
+      to.offsets.push_back(offsets_[t]);
+      if (tensor >= count_) to.copies.push_back(originalOf(tensor) - first_[g]);
+    }
+    const auto number = [&](int32_t& tensor) { tensor = own[static_cast<size_t>(tensor)]; };
+    for (tflite::RewrittenSubgraph& subgraph : rewrite_.subgraphs) {
+      for (tflite::RewrittenOperator& op : subgraph.operators) {
+        if (auto* npu = std::get_if<tflite::NpuOperator>(&op)) {
+          for (auto* list : {&npu->inputs, &npu->outputs}) std::for_each(list->begin(), list->end(), number);
+        } else if (auto* copy = std::get_if<tflite::CopyOperator>(&op)) {
+          number(copy->from);
+          number(copy->to);
+        }
+      }
+    }
+  }
 
   const Build& build_;
   const TfliteSource& source_;
-  const tflite::Subgraph& subgraph_;
-  int32_t count_;                                     // of the file's tensors
+  std::vector<size_t> order_;    // by subgraph of the file: which of those that run it is
+  std::vector<int32_t> first_;   // by subgraph that runs: its first tensor
+  int32_t count_ = 0;            // of the file's tensors
+  std::vector<int32_t> copies_;  // the tensors of the file that copies are of
   std::unordered_map<std::string, int32_t> tensors_;  // by name of their value
   std::vector<std::unique_ptr<std::vector<uint8_t>>> payloads_;
   std::vector<Part> parts_;
-  std::set<int32_t> made_;  // by parts
+  std::map<std::pair<size_t, size_t>, Part*> partAt_;  // by subgraph and position
+  std::set<int32_t> made_;                             // by parts
+  int32_t step_ = -1;
   std::map<int32_t, Life> lives_;
+  std::vector<int64_t> offsets_;  // by tensor
   tflite::Rewrite rewrite_;
 };
 

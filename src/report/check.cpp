@@ -146,8 +146,9 @@ std::string checkText(const pipeline::TfliteCheck& check) {
     ++registered;
   }
   if (check.calls > 0) {
-    text += fmt::format("  {:<10} {}, {} call{} per inference\n", "NPU", check.target, check.calls,
-                        check.calls == 1 ? "" : "s");
+    text +=
+        fmt::format("  {:<10} {}, {} call{} per inference{}\n", "NPU", check.target, check.calls,
+                    check.calls == 1 ? "" : "s", check.choosesOrTurns ? " if each subgraph runs once" : "");
   }
   const bool planned = check.plannedBytes > 0;
   if (planned)

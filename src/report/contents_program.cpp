@@ -171,7 +171,9 @@ Json tfliteTensorJson(const tflite::Tensor& tensor) {
 Json tfliteOperatorJson(const tflite::Operator& op) {
   Json options = Json::object();
   for (const tflite::Option& option : op.options)
-    options[std::string(option.name)] = option.list.empty() ? finiteNumber(option.value) : Json(option.list);
+    options[std::string(option.name)] = !option.list.empty()   ? Json(option.list)
+                                        : !option.text.empty() ? Json(std::string(option.text))
+                                                               : finiteNumber(option.value);
   return {{"name", op.name},     {"custom", op.custom},   {"version", op.version},
           {"inputs", op.inputs}, {"outputs", op.outputs}, {"options", std::move(options)}};
 }

@@ -17,6 +17,7 @@
 #include "report/program_io.hpp"
 #include "report/quantization.hpp"
 #include "report/text.hpp"
+#include "tflite/graph_builder.hpp"
 
 namespace carina::report {
 namespace {
@@ -80,7 +81,8 @@ std::string cpuLine(const pipeline::Build& build) {
   std::map<std::string, int> calls;
   if (build.program.methods.empty() && build.tflite) {
     for (const ir::Node* node : build.tflite->graph.nodes()) {
-      if (!node->is(partition::delegateCallDef())) ++calls[pipeline::tfliteName(*node)];
+      if (!node->is(partition::delegateCallDef()) && !tflite::isSubgraphEnd(*node))
+        ++calls[pipeline::tfliteName(*node)];
     }
   }
   for (const pte::Method& method : build.program.methods) {

@@ -8,6 +8,7 @@
 #include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "tfl/ops.hpp"
+#include "tflite/control_flow.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::tflite {
@@ -65,63 +66,140 @@ Result<ir::Attribute> attributeOf(const ir::AttributeDef& def, const Option& opt
   return ir::Attribute(number);
 }
 
+bool handlesVariables(const Operator& op) {
+  return !op.custom &&
+         (op.name == "VAR_HANDLE" || op.name == "READ_VARIABLE" || op.name == "ASSIGN_VARIABLE");
+}
+
 class Builder {
  public:
-  /// `partial`: operators that cannot be taken become tfl.OTHER, and `others` says why.
-  Builder(const Subgraph& source, std::shared_ptr<const void> owner, bool partial = false)
-      : source_(source),
+  Builder(const Subgraph& source, std::shared_ptr<const void> owner)
+      : source_(&source),
         owner_(std::move(owner)),
-        partial_(partial),
         graph_(source.name.empty() ? "main" : source.name),
         values_(source.tensors.size()),
         hidden_(source.tensors.size()) {}
 
-  Result<PartialNetwork> buildPartial() {
+  /// Operators that cannot be taken become tfl.OTHER, and `others` says why.
+  static Result<PartialNetwork> buildPartial(const Model& model, const std::shared_ptr<const void>& owner) {
+    CARINA_TRY(const std::vector<size_t> running, runningSubgraphs(model));
+    Builder builder(model.subgraphs.front(), owner);
+    builder.partial_ = true;
     PartialNetwork network;
-    CARINA_TRY(network.graph, build());
-    for (const ir::Value* value : values_) network.names.push_back(value ? value->name : std::string());
-    network.operators = std::move(locations_);
-    network.others = std::move(others_);
+    for (const size_t index : running) {
+      if (index == 0) {
+        CARINA_RETURN_IF_ERROR(builder.addMain());
+      } else if (Status added = builder.addSubgraph(model.subgraphs[index], index); !added.ok()) {
+        return std::move(added).error().at(fmt::format("subgraph {}", index));
+      }
+      network.subgraphs.push_back(builder.madeSubgraph(index));
+    }
+    network.graph = std::move(builder.graph_);
+    network.others = std::move(builder.others_);
     return network;
   }
 
   Result<ir::Graph> build() {
-    for (const Operator& op : source_.operators) {
-      for (const int32_t output : op.outputs) {
-        if (output >= 0) results_.insert(firstName(tensor(output).name));
-      }
-    }
-    for (const int32_t input : source_.inputs) {
+    CARINA_RETURN_IF_ERROR(addMain());
+    return std::move(graph_);
+  }
+
+ private:
+  const Tensor& tensor(int32_t index) const { return source_->tensors[static_cast<size_t>(index)]; }
+  ir::Value*& slot(int32_t index) { return values_[static_cast<size_t>(index)]; }
+
+  Status addMain() {
+    noteResults();
+    for (const int32_t input : source_->inputs) {
       if (partial_ && !slot(input) && !canHold(input)) {
         hidden_[static_cast<size_t>(input)] = true;
         continue;
       }
       note(addInput(input), "");
     }
-    for (size_t i = 0; i < source_.operators.size() && errors_.size() < kMostErrors; ++i) {
-      const Operator& op = source_.operators[i];
+    CARINA_RETURN_IF_ERROR(addOperators());
+    CARINA_TRY(std::vector<ir::Value*> outputs, outputsOf());
+    if (outputs.empty() && !(partial_ && !source_->outputs.empty()))
+      return fail(Code::InvalidGraph, "the network has no output");
+    graph_.setOutputs(std::move(outputs));
+    return {};
+  }
+
+  Status addSubgraph(const Subgraph& source, size_t index) {
+    source_ = &source;
+    index_ = index;
+    values_.assign(source.tensors.size(), nullptr);
+    hidden_.assign(source.tensors.size(), false);
+    locations_.clear();
+    results_.clear();
+    noteResults();
+    CARINA_RETURN_IF_ERROR(addBegin());
+    CARINA_RETURN_IF_ERROR(addOperators());
+    ir::NodeSpec end;
+    end.def = &tfl::Return::def();
+    CARINA_TRY(std::vector<ir::Value*> outputs, outputsOf());
+    end.operands.push_back(std::move(outputs));
+    CARINA_TRY([[maybe_unused]] const ir::Node* const node, graph_.create(std::move(end)));
+    return {};
+  }
+
+  /// The inputs of a subgraph.
+  Status addBegin() {
+    ir::NodeSpec spec;
+    spec.def = &tfl::Subgraph::def();
+    spec.attributes = {static_cast<int64_t>(index_)};
+    std::vector<int32_t> shown;
+    for (const int32_t input : source_->inputs) {
+      if (std::count(shown.begin(), shown.end(), input) != 0)
+        return fail(Code::InvalidGraph, "tensor '{}' is an input twice", tensor(input).name);
+      if (!tensor(input).data.empty()) continue;
+      hidden_[static_cast<size_t>(input)] = !canHold(input);
+      if (hidden_[static_cast<size_t>(input)]) continue;
+      shown.push_back(input);
+      spec.types.push_back(*typeOf(input));
+    }
+    CARINA_TRY(ir::Node* const node, graph_.create(std::move(spec)));
+    for (size_t i = 0; i < shown.size(); ++i) describeLeniently(shown[i], node->result(i));
+    return {};
+  }
+
+  PartialSubgraph madeSubgraph(size_t index) {
+    PartialSubgraph made{index, {}, std::move(locations_)};
+    made.operators.resize(source_->operators.size());
+    for (const ir::Value* value : values_) made.names.push_back(value ? value->name : std::string());
+    return made;
+  }
+
+  void noteResults() {
+    for (const Operator& op : source_->operators) {
+      for (const int32_t output : op.outputs) {
+        if (output >= 0) results_.insert(firstName(tensor(output).name));
+      }
+    }
+  }
+
+  Status addOperators() {
+    for (size_t i = 0; i < source_->operators.size() && errors_.size() < kMostErrors; ++i) {
+      const Operator& op = source_->operators[i];
       const bool named = !op.outputs.empty() && op.outputs[0] >= 0 && !tensor(op.outputs[0]).name.empty();
       note(addOperator(op, i),
            fmt::format("operator {} ({}){}", i, op.name,
                        named ? fmt::format(" '{}'", firstName(tensor(op.outputs[0]).name)) : std::string()));
     }
     if (!errors_.empty()) return Error(std::move(errors_));
+    return {};
+  }
+
+  Result<std::vector<ir::Value*>> outputsOf() {
     std::vector<ir::Value*> outputs;
-    for (const int32_t output : source_.outputs) {
+    for (const int32_t output : source_->outputs) {
       if (partial_ && (hidden_[static_cast<size_t>(output)] || tensor(output).isVariable)) continue;
       CARINA_TRY(ir::Value * value, valueOf(output));
       CARINA_RETURN_IF_ERROR(hasElements(value->shape(), "output", output));
       outputs.push_back(value);
     }
-    if (outputs.empty() && !(partial_ && !source_.outputs.empty()))
-      return fail(Code::InvalidGraph, "the network has no output");
-    graph_.setOutputs(std::move(outputs));
-    return std::move(graph_);
+    return outputs;
   }
-
- private:
-  const Tensor& tensor(int32_t index) const { return source_.tensors[static_cast<size_t>(index)]; }
-  ir::Value*& slot(int32_t index) { return values_[static_cast<size_t>(index)]; }
 
   void note(Status status, const std::string& place) {
     if (status.ok()) return;
@@ -255,24 +333,28 @@ class Builder {
     }
     CARINA_TRY(ir::Node* const node, graph_.create(std::move(spec)));
     for (size_t i = 0; i < shown.size(); ++i) {
-      ir::Value* const value = node->result(i);
-      value->name = uniqueName(shown[i], false);
-      // What cannot be computed with is no quantization for those behind it.
-      if (auto quantization = quantizationOf(tensor(shown[i])); quantization.ok())
-        value->quantization = std::move(*quantization);
       if (slot(shown[i])) return fail(Code::InvalidGraph, "tensor '{}' is made twice", tensor(shown[i]).name);
-      slot(shown[i]) = value;
+      describeLeniently(shown[i], node->result(i));
     }
     locate(*node, op, index);
     return {};
   }
 
+  /// What cannot be computed with is no quantization for those behind it.
+  void describeLeniently(int32_t index, ir::Value* value) {
+    value->name = uniqueName(index, false);
+    if (auto quantization = quantizationOf(tensor(index)); quantization.ok())
+      value->quantization = std::move(*quantization);
+    slot(index) = value;
+  }
+
   void locate(ir::Node& node, const Operator& op, size_t index) {
-    const std::string source = fmt::format("operator {} ({})", index, op.name);
+    const std::string source = fmt::format("operator {} ({}){}", index, op.name,
+                                           index_ == 0 ? "" : fmt::format(" of subgraph {}", index_));
     const bool named = !node.results().empty() && !node.result()->name.empty();
     node.setLocation(
         std::make_shared<ir::Location>(ir::Location{named ? node.result()->name : source, "", source}));
-    locations_.resize(source_.operators.size());
+    locations_.resize(source_->operators.size());
     locations_[index] = node.location();
   }
 
@@ -307,7 +389,20 @@ class Builder {
     return std::move(node).error();
   }
 
+  /// What only the interpreter of TensorFlow Lite does.
+  Error keptOperator(const std::string& why) const {
+    Error error(fail(Code::UnsupportedForm, "{}", why));
+    if (partial_) return error;
+    return std::move(error).withRemedy(
+        "compile for an Ethos-U to a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow "
+        "Lite");
+  }
+
   Result<ir::Node*> makeNode(const Operator& op, size_t index) {
+    if (handlesVariables(op))
+      return keptOperator(fmt::format("{} is about a variable, which the interpreter keeps", op.name));
+    if (controlFlowOf(op))
+      return keptOperator(fmt::format("{} runs subgraphs, whose operators have their own places", op.name));
     const ir::OpDef* def = op.custom ? nullptr : tfl::findOperator("tfl." + op.name);
     if (!def) {
       return fail(Code::UnsupportedForm, "{} {} is not known here",
@@ -369,9 +464,10 @@ class Builder {
     return groups;
   }
 
-  const Subgraph& source_;
+  const Subgraph* source_;
+  size_t index_ = 0;  // of the subgraph
   std::shared_ptr<const void> owner_;
-  bool partial_;
+  bool partial_ = false;
   ir::Graph graph_;
   std::vector<ir::Value*> values_;          // by tensor
   std::vector<bool> hidden_;                // by tensor: made, or an input, but no value of a partial network
@@ -401,7 +497,11 @@ Result<ir::Graph> buildGraph(const Model& model, const std::shared_ptr<const voi
 
 Result<PartialNetwork> buildPartialNetwork(const Model& model, const std::shared_ptr<const void>& owner) {
   CARINA_RETURN_IF_ERROR(refuseCompiled(model));
-  return Builder(model.subgraphs.front(), owner, true).buildPartial();
+  return Builder::buildPartial(model, owner);
+}
+
+bool isSubgraphEnd(const ir::Node& node) {
+  return node.is(tfl::Subgraph::def()) || node.is(tfl::Return::def());
 }
 
 Result<ir::Graph> readNetwork(const std::filesystem::path& path) {

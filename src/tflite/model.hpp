@@ -66,6 +66,7 @@ struct Option {
   std::string_view name;
   double value = 0;
   std::vector<int64_t> list;  // in place of a value
+  std::string_view text;      // in place of a value; borrows the file
 };
 
 struct Operator {

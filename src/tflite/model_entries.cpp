@@ -78,17 +78,17 @@ Offset<fb::SubgraphEntry> ModelEntries::subgraph(const std::vector<int32_t>& inp
                                                  const std::vector<Offset<fb::OperatorEntry>>& operators,
                                                  const std::string& name) {
   const auto tensorVector = builder_.CreateVector(tensors_);
+  tensors_.clear();
   const auto inputVector = builder_.CreateVector(inputs), outputVector = builder_.CreateVector(outputs);
   const auto operatorVector = builder_.CreateVector(operators);
   return fb::CreateSubgraphEntry(builder_, tensorVector, inputVector, outputVector, operatorVector,
                                  builder_.CreateString(name));
 }
 
-Offset<fb::MetadataEntry> ModelEntries::plan(size_t others) {
-  // Version, the subgraph meant, and an offset for each tensor.
-  std::vector<int32_t> words = {1, 0, static_cast<int32_t>(offsets_.size() + others)};
+Offset<fb::MetadataEntry> ModelEntries::plan() {
+  // Version, the subgraph meant, and an offset for each tensor, subgraph by subgraph.
+  std::vector<int32_t> words = {1, 0, static_cast<int32_t>(offsets_.size())};
   words.insert(words.end(), offsets_.begin(), offsets_.end());
-  words.insert(words.end(), others, kNotPlanned);
   const uint32_t data = buffer(std::as_bytes(std::span(words)));
   return fb::CreateMetadataEntry(builder_, builder_.CreateString(std::string(kArenaPlan)), data);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a .tflite in the making: buffers and tensors by index, each tensor with its place in the
-// arena, and what an `ethos-u` operator consists of.
+// The tables of a .tflite in the making: buffers, and subgraph by subgraph tensors by index, each with its
+// place in the arena, and what an `ethos-u` operator consists of.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,10 @@ class ModelEntries {
   ModelEntries();
 
   flatbuffers::FlatBufferBuilder& builder() { return builder_; }
-  size_t tensorCount() const { return tensors_.size(); }
 
   /// Index of a buffer with these bytes, aligned to 16.
   uint32_t buffer(ByteSpan bytes);
-  /// Index of a tensor at this place of the arena, or kNotPlanned.
+  /// Index of a tensor of the subgraph in the making, at this place of the arena, or kNotPlanned.
   int32_t tensor(flatbuffers::Offset<fb::TensorEntry> entry, int64_t offset);
   int32_t tensor(TensorType type, const std::vector<int32_t>& shape, const std::string& name, uint32_t data,
                  flatbuffers::Offset<fb::Quantization> quantization, int64_t offset);
@@ -51,12 +50,12 @@ class ModelEntries {
                                                              const std::vector<int32_t>& outputs,
                                                              const std::string& suffix = "");
   flatbuffers::Offset<fb::OperatorCode> npuCode();
-  /// The main subgraph.
+  /// A subgraph of the tensors since the one before it; the first is the main one.
   flatbuffers::Offset<fb::SubgraphEntry> subgraph(
       const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs,
       const std::vector<flatbuffers::Offset<fb::OperatorEntry>>& operators, const std::string& name);
-  /// The offline memory plan: the tensors made so far, then `others` that have no place in it.
-  flatbuffers::Offset<fb::MetadataEntry> plan(size_t others = 0);
+  /// The offline memory plan of all tensors made so far.
+  flatbuffers::Offset<fb::MetadataEntry> plan();
 
   /// Everything but what is given is filled in. Error: more than 2 GiB.
   Result<std::string> finish(
@@ -71,8 +70,8 @@ class ModelEntries {
 
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<flatbuffers::Offset<fb::BufferEntry>> buffers_;
-  std::vector<flatbuffers::Offset<fb::TensorEntry>> tensors_;
-  std::vector<int32_t> offsets_;
+  std::vector<flatbuffers::Offset<fb::TensorEntry>> tensors_;  // of the subgraph in the making
+  std::vector<int32_t> offsets_;                               // of the tensors of all subgraphs
   uint64_t bufferBytes_ = 0;
 };
 

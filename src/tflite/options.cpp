@@ -11,13 +11,16 @@ using Named = std::vector<Option>;
 
 template <typename T>
 Option number(std::string_view name, T value) {
-  return {name, static_cast<double>(value), {}};
+  return {name, static_cast<double>(value), {}, {}};
 }
 /// Through memcpy: see readers of other vectors.
 Option list(std::string_view name, const flatbuffers::Vector<int32_t>* values) {
   std::vector<int32_t> items(values != nullptr ? values->size() : 0);
   if (!items.empty()) std::memcpy(items.data(), values->Data(), items.size() * sizeof(int32_t));
-  return {name, 0, {items.begin(), items.end()}};
+  return {name, 0, {items.begin(), items.end()}, {}};
+}
+Option words(std::string_view name, const flatbuffers::String* value) {
+  return {name, 0, {}, value != nullptr ? value->string_view() : std::string_view()};
 }
 
 Named read(const fb::Conv2DOptions& o) {
@@ -126,6 +129,20 @@ Named read(const fb::MirrorPadOptions& o) {
 Named read(const fb::SplitVOptions& o) {
   return {number("num_splits", o.num_splits())};
 }
+Named read(const fb::IfOptions& o) {
+  return {number("then_subgraph_index", o.then_subgraph_index()),
+          number("else_subgraph_index", o.else_subgraph_index())};
+}
+Named read(const fb::WhileOptions& o) {
+  return {number("cond_subgraph_index", o.cond_subgraph_index()),
+          number("body_subgraph_index", o.body_subgraph_index())};
+}
+Named read(const fb::CallOnceOptions& o) {
+  return {number("init_subgraph_index", o.init_subgraph_index())};
+}
+Named read(const fb::VarHandleOptions& o) {
+  return {words("container", o.container()), words("shared_name", o.shared_name())};
+}
 Named read(const fb::DepthToSpaceOptions& o) {
   return {number("block_size", o.block_size())};
 }
@@ -200,6 +217,14 @@ std::vector<Option> optionsOf(const fb::OperatorEntry& entry) {
       return readOptions<fb::MirrorPadOptions>(entry);
     case fb::OperatorOptions::SplitVOptions:
       return readOptions<fb::SplitVOptions>(entry);
+    case fb::OperatorOptions::IfOptions:
+      return readOptions<fb::IfOptions>(entry);
+    case fb::OperatorOptions::WhileOptions:
+      return readOptions<fb::WhileOptions>(entry);
+    case fb::OperatorOptions::CallOnceOptions:
+      return readOptions<fb::CallOnceOptions>(entry);
+    case fb::OperatorOptions::VarHandleOptions:
+      return readOptions<fb::VarHandleOptions>(entry);
     case fb::OperatorOptions::DepthToSpaceOptions:
       return readOptions<fb::DepthToSpaceOptions>(entry);
     case fb::OperatorOptions::BatchMatMulOptions:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tflite/rewriter.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -22,33 +23,28 @@ class Rewriter {
   explicit Rewriter(const Rewrite& rewrite)
       : rewrite_(rewrite),
         root_(*fb::GetRoot(rewrite.source.data())),
-        main_(*root_.subgraphs()->Get(0)),
+        tensorsOf_(root_.subgraphs()->size()),
         copies_(Budget::ofFile(rewrite.source.size(), kCopiesBase, kCopiesFactor)) {}
 
   Result<std::string> run() {
-    const size_t known = main_.tensors() == nullptr ? 0 : main_.tensors()->size();
-    CARINA_RETURN_IF_ERROR(addUsedTensors(static_cast<int32_t>(known)));
-    std::vector<Offset<fb::OperatorEntry>> operators;
-    for (const RewrittenOperator& op : rewrite_.operators) {
-      CARINA_TRY(const auto entry, std::visit([&](const auto& one) { return add(one); }, op));
-      operators.push_back(entry);
-    }
-    CARINA_TRY(const auto inputs, mapped(main_.inputs()));
-    CARINA_TRY(const auto outputs, mapped(main_.outputs()));
-    std::vector<Offset<fb::SubgraphEntry>> subgraphs = {
-        entries_.subgraph(inputs, outputs, operators, text(main_.name()))};
-    size_t others = 0;
-    for (uint32_t i = 1; i < root_.subgraphs()->size(); ++i) {
-      CARINA_TRY(const auto subgraph, copySubgraph(*root_.subgraphs()->Get(i), others));
-      subgraphs.push_back(subgraph);
+    std::vector<Offset<fb::SubgraphEntry>> subgraphs;
+    auto next = rewrite_.subgraphs.begin();
+    for (uint32_t i = 0; i < root_.subgraphs()->size(); ++i) {
+      const bool isNew = next != rewrite_.subgraphs.end() && next->index == i;
+      auto subgraph = isNew ? rewrite(*next++) : copySubgraph(*root_.subgraphs()->Get(i));
+      if (!subgraph && i > 0) return std::move(subgraph).error().at(fmt::format("subgraph {}", i));
+      if (!subgraph) return std::move(subgraph).error();
+      subgraphs.push_back(*subgraph);
     }
     CARINA_TRY(auto metadata, copyMetadata());
-    metadata.push_back(entries_.plan(others));
+    metadata.push_back(entries_.plan());
     CARINA_TRY(const auto signatures, copySignatures());
     return entries_.finish(codes_, subgraphs, "compiled by Carina", metadata, signatures);
   }
 
  private:
+  using Tensors = std::map<int32_t, int32_t>;  // index in the source, index in the new file
+
   flatbuffers::FlatBufferBuilder& builder() { return entries_.builder(); }
 
   static std::string text(const flatbuffers::String* string) { return string ? string->str() : ""; }
@@ -70,6 +66,20 @@ class Rewriter {
     if (from == nullptr) return Offset<flatbuffers::String>();
     CARINA_RETURN_IF_ERROR(charge(from->size() + 8));
     return builder().CreateString(from->c_str(), from->size());
+  }
+
+  Result<Offset<fb::SubgraphEntry>> rewrite(const RewrittenSubgraph& to) {
+    CARINA_RETURN_IF_ERROR(addUsedTensors(to));
+    const fb::SubgraphEntry& from = *root_.subgraphs()->Get(static_cast<uint32_t>(to.index));
+    const Tensors& tensors = tensorsOf_[to.index];
+    std::vector<Offset<fb::OperatorEntry>> operators;
+    for (const RewrittenOperator& op : to.operators) {
+      CARINA_TRY(const auto entry, std::visit([&](const auto& one) { return add(to, one); }, op));
+      operators.push_back(entry);
+    }
+    CARINA_TRY(const auto inputs, mapped(from.inputs(), tensors));
+    CARINA_TRY(const auto outputs, mapped(from.outputs(), tensors));
+    return entries_.subgraph(inputs, outputs, operators, text(from.name()));
   }
 
   // Buffers, tensors
@@ -129,14 +139,16 @@ class Rewriter {
     }
   }
 
-  /// What is left of the main subgraph's tensors, in their order, and the copies behind them.
-  Status addUsedTensors(int32_t known) {
+  /// What is left of the subgraph's tensors, in their order, and the copies behind them.
+  Status addUsedTensors(const RewrittenSubgraph& to) {
+    const fb::SubgraphEntry& from = *root_.subgraphs()->Get(static_cast<uint32_t>(to.index));
+    const auto known = static_cast<int32_t>(from.tensors() == nullptr ? 0 : from.tensors()->size());
     std::set<int32_t> used;
-    use(main_.inputs(), used);
-    use(main_.outputs(), used);
-    for (const RewrittenOperator& op : rewrite_.operators) {
+    use(from.inputs(), used);
+    use(from.outputs(), used);
+    for (const RewrittenOperator& op : to.operators) {
       if (const auto* kept = std::get_if<KeptOperator>(&op)) {
-        const fb::OperatorEntry& entry = *main_.operators()->Get(static_cast<uint32_t>(kept->index));
+        const fb::OperatorEntry& entry = *from.operators()->Get(static_cast<uint32_t>(kept->index));
         for (const auto* tensors : {entry.inputs(), entry.outputs(), entry.intermediates()})
           use(tensors, used);
       } else if (const auto* npu = std::get_if<NpuOperator>(&op)) {
@@ -148,37 +160,32 @@ class Rewriter {
     }
     for (const int32_t index : used) {
       const auto copy = static_cast<size_t>(index - known);
-      if (index >= known && copy >= rewrite_.copies.size())
+      if (index >= known && copy >= to.copies.size())
         return fail(Code::Damaged, "tensor {} does not exist, there are {}", index, known);
-      const int32_t like = index < known ? index : rewrite_.copies[copy];
-      CARINA_TRY(const auto entry, copyTensor(*main_.tensors()->Get(static_cast<uint32_t>(like)),
+      const int32_t like = index < known ? index : to.copies[copy];
+      CARINA_TRY(const auto entry, copyTensor(*from.tensors()->Get(static_cast<uint32_t>(like)),
                                               index < known ? "" : fmt::format("#copy{}", copy)));
-      tensors_[index] = entries_.tensor(entry, rewrite_.offsets.at(static_cast<size_t>(index)));
+      tensorsOf_[to.index][index] = entries_.tensor(entry, to.offsets.at(static_cast<size_t>(index)));
     }
     return {};
   }
 
-  std::vector<int32_t> mapped(const std::vector<int32_t>& from) const {
+  static std::vector<int32_t> mapped(const std::vector<int32_t>& from, const Tensors& tensors) {
     std::vector<int32_t> to;
-    for (const int32_t index : from) to.push_back(index < 0 ? -1 : tensors_.at(index));
+    for (const int32_t index : from) to.push_back(index < 0 ? -1 : tensors.at(index));
     return to;
   }
-  Result<std::vector<int32_t>> mapped(const Vector<int32_t>* from) {
+  Result<std::vector<int32_t>> mapped(const Vector<int32_t>* from, const Tensors& tensors) {
     if (from == nullptr) return std::vector<int32_t>();
     CARINA_RETURN_IF_ERROR(charge(uint64_t{from->size()} * sizeof(int32_t)));
     std::vector<int32_t> to;
     for (uint32_t i = 0; i < from->size(); ++i) {
-      const auto known = tensors_.find(from->Get(i));
-      if (known == tensors_.end() && from->Get(i) != -1)
+      const auto known = tensors.find(from->Get(i));
+      if (known == tensors.end() && from->Get(i) != -1)
         return fail(Code::Damaged, "tensor {} does not exist", from->Get(i));
-      to.push_back(known == tensors_.end() ? -1 : known->second);
+      to.push_back(known == tensors.end() ? -1 : known->second);
     }
     return to;
-  }
-  Result<Offset<Vector<int32_t>>> mappedVector(const Vector<int32_t>* from) {
-    if (from == nullptr) return Offset<Vector<int32_t>>();
-    CARINA_TRY(const std::vector<int32_t> to, mapped(from));
-    return builder().CreateVector(to);
   }
 
   // Operators
@@ -195,14 +202,15 @@ class Rewriter {
     return known->second;
   }
 
-  /// An operator with its tensors renumbered when it is of the main subgraph.
-  Result<Offset<fb::OperatorEntry>> copyOperator(const fb::OperatorEntry& from, bool renumbered) {
+  Result<Offset<fb::OperatorEntry>> copyOperator(const fb::OperatorEntry& from, const Tensors& tensors) {
     if (from.second_options() != nullptr || from.large_custom_options_size() != 0) {
       return fail(Code::NotRepresentable, "its options are of a kind that cannot be copied")
           .withRemedy("convert the network without StableHLO and without options behind the model");
     }
-    const auto list = [&](const Vector<int32_t>* tensors) {
-      return renumbered ? mappedVector(tensors) : copyVector(tensors);
+    const auto list = [&](const Vector<int32_t>* indices) -> Result<Offset<Vector<int32_t>>> {
+      if (indices == nullptr) return Offset<Vector<int32_t>>();
+      CARINA_TRY(const std::vector<int32_t> to, mapped(indices, tensors));
+      return builder().CreateVector(to);
     };
     CARINA_TRY(const uint32_t codeIndex, code(from.code()));
     CARINA_TRY(const auto inputs, list(from.inputs()));
@@ -217,32 +225,37 @@ class Rewriter {
                                    options, custom, from.custom_options_format(), mutating, intermediates);
   }
 
-  Result<Offset<fb::OperatorEntry>> add(const KeptOperator& op) {
-    auto entry = copyOperator(*main_.operators()->Get(static_cast<uint32_t>(op.index)), true);
+  Result<Offset<fb::OperatorEntry>> add(const RewrittenSubgraph& to, const KeptOperator& op) {
+    const fb::SubgraphEntry& from = *root_.subgraphs()->Get(static_cast<uint32_t>(to.index));
+    auto entry = copyOperator(*from.operators()->Get(static_cast<uint32_t>(op.index)), tensorsOf_[to.index]);
     if (!entry) return std::move(entry).error().at(fmt::format("operator {}", op.index));
     return *entry;
   }
 
-  Result<Offset<fb::OperatorEntry>> add(const NpuOperator& op) {
+  Result<Offset<fb::OperatorEntry>> add(const RewrittenSubgraph& to, const NpuOperator& op) {
     if (!npuCode_) {
       npuCode_ = static_cast<uint32_t>(codes_.size());
       codes_.push_back(entries_.npuCode());
     }
     const std::string suffix = npuOperators_ == 0 ? "" : fmt::format("_{}", npuOperators_);
     ++npuOperators_;
-    return entries_.npuOperator(*npuCode_, op.memory, mapped(op.inputs), mapped(op.outputs), suffix);
+    const Tensors& tensors = tensorsOf_[to.index];
+    return entries_.npuOperator(*npuCode_, op.memory, mapped(op.inputs, tensors), mapped(op.outputs, tensors),
+                                suffix);
   }
 
-  Result<Offset<fb::OperatorEntry>> add(const CopyOperator& op) {
+  Result<Offset<fb::OperatorEntry>> add(const RewrittenSubgraph& to, const CopyOperator& op) {
     if (!reshapeCode_) {
       reshapeCode_ = static_cast<uint32_t>(codes_.size());
       codes_.push_back(fb::CreateOperatorCode(builder(), kReshapeCode, 0, 1, kReshapeCode));
     }
-    const int32_t like = rewrite_.copies.at(static_cast<size_t>(op.to) - main_.tensors()->size());
-    CARINA_TRY(const auto shape, copyVector(main_.tensors()->Get(static_cast<uint32_t>(like))->shape()));
+    const auto& known = *root_.subgraphs()->Get(static_cast<uint32_t>(to.index))->tensors();
+    const int32_t like = to.copies.at(static_cast<size_t>(op.to) - known.size());
+    CARINA_TRY(const auto shape, copyVector(known.Get(static_cast<uint32_t>(like))->shape()));
     const auto options = fb::CreateReshapeOptions(builder(), shape);
-    const auto inputs = builder().CreateVector(mapped({op.from}));
-    const auto outputs = builder().CreateVector(mapped({op.to}));
+    const Tensors& tensors = tensorsOf_[to.index];
+    const auto inputs = builder().CreateVector(mapped({op.from}, tensors));
+    const auto outputs = builder().CreateVector(mapped({op.to}, tensors));
     return fb::CreateOperatorEntry(builder(), *reshapeCode_, inputs, outputs,
                                    fb::OperatorOptions::ReshapeOptions, options.Union());
   }
@@ -250,25 +263,22 @@ class Rewriter {
   // Everything else
   // -------------------------------------------------------------------------------------------
 
-  Result<Offset<fb::SubgraphEntry>> copySubgraph(const fb::SubgraphEntry& from, size_t& tensors) {
-    std::vector<Offset<fb::TensorEntry>> tensorTable;
+  /// A subgraph with all of its tensors and operators, the interpreter to place its tensors.
+  Result<Offset<fb::SubgraphEntry>> copySubgraph(const fb::SubgraphEntry& from) {
+    Tensors same;
     for (uint32_t i = 0; from.tensors() != nullptr && i < from.tensors()->size(); ++i) {
       CARINA_TRY(const auto tensor, copyTensor(*from.tensors()->Get(i)));
-      tensorTable.push_back(tensor);
+      same[static_cast<int32_t>(i)] = entries_.tensor(tensor, kNotPlanned);
     }
-    tensors += tensorTable.size();
     std::vector<Offset<fb::OperatorEntry>> operators;
     for (uint32_t i = 0; from.operators() != nullptr && i < from.operators()->size(); ++i) {
-      auto entry = copyOperator(*from.operators()->Get(i), false);
-      if (!entry) return std::move(entry).error().at(fmt::format("operator {} of a further subgraph", i));
+      auto entry = copyOperator(*from.operators()->Get(i), same);
+      if (!entry) return std::move(entry).error().at(fmt::format("operator {}", i));
       operators.push_back(*entry);
     }
-    const auto tensorVector = builder().CreateVector(tensorTable);
-    CARINA_TRY(const auto inputs, copyVector(from.inputs()));
-    CARINA_TRY(const auto outputs, copyVector(from.outputs()));
-    const auto operatorVector = builder().CreateVector(operators);
-    CARINA_TRY(const auto name, copyText(from.name()));
-    return fb::CreateSubgraphEntry(builder(), tensorVector, inputs, outputs, operatorVector, name);
+    CARINA_TRY(const auto inputs, mapped(from.inputs(), same));
+    CARINA_TRY(const auto outputs, mapped(from.outputs(), same));
+    return entries_.subgraph(inputs, outputs, operators, text(from.name()));
   }
 
   Result<std::vector<Offset<fb::MetadataEntry>>> copyMetadata() {
@@ -284,16 +294,20 @@ class Rewriter {
   }
 
   using SignatureTensors = Vector<Offset<fb::SignatureTensor>>;
-  Result<Offset<SignatureTensors>> copySignatureTensors(const SignatureTensors* from, bool renumbered) {
+  Result<Offset<SignatureTensors>> copySignatureTensors(const SignatureTensors* from, uint32_t subgraph) {
+    const bool isNew = std::any_of(rewrite_.subgraphs.begin(), rewrite_.subgraphs.end(),
+                                   [&](const RewrittenSubgraph& one) { return one.index == subgraph; });
     std::vector<Offset<fb::SignatureTensor>> tensors;
     for (uint32_t i = 0; from != nullptr && i < from->size(); ++i) {
       CARINA_TRY(const auto name, copyText(from->Get(i)->name()));
-      const uint32_t index = from->Get(i)->tensor_index();
-      const auto known = tensors_.find(static_cast<int32_t>(index));
-      if (renumbered && known == tensors_.end())
-        return fail(Code::Damaged, "a signature names tensor {}, which is no input or output", index);
-      tensors.push_back(fb::CreateSignatureTensor(builder(), name,
-                                                  renumbered ? static_cast<uint32_t>(known->second) : index));
+      uint32_t index = from->Get(i)->tensor_index();
+      if (isNew) {
+        const auto known = tensorsOf_[subgraph].find(static_cast<int32_t>(index));
+        if (known == tensorsOf_[subgraph].end())
+          return fail(Code::Damaged, "a signature names tensor {}, which is no input or output", index);
+        index = static_cast<uint32_t>(known->second);
+      }
+      tensors.push_back(fb::CreateSignatureTensor(builder(), name, index));
     }
     return builder().CreateVector(tensors);
   }
@@ -303,8 +317,8 @@ class Rewriter {
     std::vector<Offset<fb::Signature>> signatures;
     for (uint32_t i = 0; i < root_.signatures()->size(); ++i) {
       const fb::Signature& from = *root_.signatures()->Get(i);
-      CARINA_TRY(const auto inputs, copySignatureTensors(from.inputs(), from.subgraph_index() == 0));
-      CARINA_TRY(const auto outputs, copySignatureTensors(from.outputs(), from.subgraph_index() == 0));
+      CARINA_TRY(const auto inputs, copySignatureTensors(from.inputs(), from.subgraph_index()));
+      CARINA_TRY(const auto outputs, copySignatureTensors(from.outputs(), from.subgraph_index()));
       CARINA_TRY(const auto key, copyText(from.key()));
       signatures.push_back(fb::CreateSignature(builder(), inputs, outputs, key, from.subgraph_index()));
     }
@@ -313,11 +327,10 @@ class Rewriter {
 
   const Rewrite& rewrite_;
   const fb::Root& root_;
-  const fb::SubgraphEntry& main_;
+  std::vector<Tensors> tensorsOf_;  // of rewritten subgraphs
   Budget copies_;
   ModelEntries entries_;
   std::map<std::pair<const std::byte*, size_t>, uint32_t> buffers_;
-  std::map<int32_t, int32_t> tensors_;  // of the main subgraph: old index, new index
   std::vector<Offset<fb::OperatorCode>> codes_;
   std::map<uint32_t, uint32_t> codeOf_;
   std::optional<uint32_t> npuCode_, reshapeCode_;

@@ -13,7 +13,7 @@
 
 namespace carina::tflite {
 
-/// An operator of the main subgraph that stays, by its index.
+/// An operator of the subgraph that stays, by its index.
 struct KeptOperator {
   size_t index = 0;
 };
@@ -28,15 +28,20 @@ struct CopyOperator {
 };
 using RewrittenOperator = std::variant<KeptOperator, NpuOperator, CopyOperator>;
 
-/// A model whose main subgraph is computed in another way.
-struct Rewrite {
-  ByteSpan source;                           // a file that readModel() takes
+/// A subgraph that is computed in another way.
+struct RewrittenSubgraph {
+  size_t index = 0;
   std::vector<RewrittenOperator> operators;  // in execution order
   std::vector<int32_t> copies;   // tensors of which there is one more, by index behind those of the source
   std::vector<int64_t> offsets;  // places in the arena by tensor, copies included; kNotPlanned: none
 };
+struct Rewrite {
+  ByteSpan source;                           // a file that readModel() takes
+  std::vector<RewrittenSubgraph> subgraphs;  // in ascending order; all others stay as they are
+};
 
-/// The bytes of the model. Tensors that no operator uses any more go, and so do their constants. Errors:
+/// The bytes of the model. Tensors that no operator of a rewritten subgraph uses any more go, and so do their
+/// constants. Errors:
 /// what cannot be copied (sparse tensors, operators of StableHLO), more than 2 GiB.
 Result<std::string> rewriteModel(const Rewrite& rewrite);
 

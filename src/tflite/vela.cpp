@@ -5,6 +5,8 @@
 #include <cstring>
 #include <set>
 
+#include "tflite/control_flow.hpp"
+
 namespace carina::tflite {
 namespace {
 
@@ -19,45 +21,15 @@ bool isEthosU(const Operator& op) {
   return op.custom && op.name == kEthosU;
 }
 
-/// "CONV_2D x3, SOFTMAX": in order of first appearance.
-std::string operatorCounts(const Model& model) {
-  std::vector<std::pair<std::string, int>> counts;
-  for (const Subgraph& subgraph : model.subgraphs) {
-    for (const Operator& op : subgraph.operators) {
-      const auto known = std::find_if(counts.begin(), counts.end(),
-                                      [&](const auto& entry) { return entry.first == op.name; });
-      if (known != counts.end()) {
-        ++known->second;
-      } else {
-        counts.emplace_back(op.name, 1);
-      }
-    }
+/// Offsets of all tensors, subgraph by subgraph; all empty without a plan.
+Status readPlan(const Model& model, std::vector<NpuProgram::Subgraph>& subgraphs) {
+  size_t all = 0;
+  for (NpuProgram::Subgraph& subgraph : subgraphs) {
+    subgraph.offsets.resize(subgraph.tensors.size());
+    all += subgraph.tensors.size();
   }
-  std::string text;
-  for (const auto& [name, count] : counts) {
-    text += text.empty() ? "" : ", ";
-    text += count == 1 ? name : fmt::format("{} x{}", name, count);
-  }
-  return text;
-}
-
-Status refuseUncompiled(const Model& model) {
-  const auto& operators = model.subgraphs.front().operators;
-  if (std::any_of(operators.begin(), operators.end(), isEthosU)) return {};
-  const std::string counts = operatorCounts(model);
-  return Error(fail(Code::UnsupportedProgram, "the model is not compiled for an Ethos-U: it holds {}",
-                    counts.empty() ? "no operator" : counts))
-      .withRemedy(
-          "compile it with Vela first (the result has ethos-u operators), or export the network as .pt2 "
-          "and use "
-          "carina compile");
-}
-
-/// Offsets by tensor of the first subgraph; all empty without a plan.
-Result<std::vector<std::optional<uint64_t>>> readPlan(const Model& model, size_t tensors) {
-  std::vector<std::optional<uint64_t>> offsets(tensors);
   const Metadata* plan = model.findMetadata(kPlan);
-  if (plan == nullptr) return offsets;
+  if (plan == nullptr) return {};
   // int32 words: version, subgraphs (or the subgraph meant: writers differ, readers ignore it), count, then
   // an offset per tensor (-1: not planned), subgraph by subgraph. Some writers leave out further subgraphs.
   const auto word = [&](size_t i) {
@@ -68,22 +40,24 @@ Result<std::vector<std::optional<uint64_t>>> readPlan(const Model& model, size_t
   const size_t words = plan->data.size() / 4;
   if (words < 3)
     return fail(Code::Damaged, "the offline memory plan of {} bytes is cut off", plan->data.size()).at(kPlan);
-  size_t all = 0;
-  for (const Subgraph& subgraph : model.subgraphs) all += subgraph.tensors.size();
-  const bool counts =
-      word(2) >= 0 && (static_cast<size_t>(word(2)) == tensors || static_cast<size_t>(word(2)) == all);
-  if (!counts || words - 3 < tensors) {
+  const size_t first = subgraphs.front().tensors.size();
+  const size_t count = word(2) < 0 ? SIZE_MAX : static_cast<size_t>(word(2));
+  if ((count != first && count != all) || words - 3 < count) {
     return fail(Code::Damaged, "the offline memory plan has {} entries in {} bytes, the model {} tensors",
-                word(2), plan->data.size(), tensors)
+                word(2), plan->data.size(), first)
         .at(kPlan);
   }
-  for (size_t i = 0; i < tensors; ++i) {
-    if (word(3 + i) >= 0) offsets[i] = static_cast<uint64_t>(word(3 + i));
+  size_t next = 0;
+  for (NpuProgram::Subgraph& subgraph : subgraphs) {
+    for (size_t i = 0; i < subgraph.tensors.size() && next < count; ++i, ++next) {
+      if (word(3 + next) >= 0) subgraph.offsets[i] = static_cast<uint64_t>(word(3 + next));
+    }
   }
-  return offsets;
+  return {};
 }
 
-Result<NpuCall> readCall(const Subgraph& subgraph, size_t index) {
+Result<NpuCall> readCall(const Model& model, size_t graph, size_t index) {
+  const Subgraph& subgraph = model.subgraphs[graph];
   const Operator& op = subgraph.operators[index];
   const auto bad = [](const std::vector<int32_t>& tensors) {
     return std::count(tensors.begin(), tensors.end(), -1) != 0;
@@ -97,7 +71,8 @@ Result<NpuCall> readCall(const Subgraph& subgraph, size_t index) {
         op.inputs.size());
   }
   NpuCall call;
-  call.name = fmt::format("operator {}", index);
+  call.name = fmt::format("operator {}", index) + (graph == 0 ? "" : fmt::format(" of subgraph {}", graph));
+  call.subgraph = graph;
   const auto data = [&](size_t input) {
     return subgraph.tensors[static_cast<size_t>(op.inputs[input])].data;
   };
@@ -112,68 +87,41 @@ Result<NpuCall> readCall(const Subgraph& subgraph, size_t index) {
   return call;
 }
 
-}  // namespace
-
-bool NpuProgram::sharesScratch(const NpuCall& call) const {
-  const auto scratch = static_cast<size_t>(call.scratch), fast = static_cast<size_t>(call.fastScratch);
-  return scratch == fast || (offsets[scratch] && offsets[scratch] == offsets[fast] &&
-                             tensorBytes(tensors[scratch]) == tensorBytes(tensors[fast]));
-}
-
-std::vector<NpuCall> npuCalls(const Model& model) {
-  std::vector<NpuCall> calls;
-  for (const Subgraph& subgraph : model.subgraphs) {
-    for (size_t i = 0; i < subgraph.operators.size(); ++i) {
-      if (!isEthosU(subgraph.operators[i])) continue;
-      if (auto call = readCall(subgraph, i)) calls.push_back(std::move(*call));
-    }
-  }
-  return calls;
-}
-
-Result<NpuProgram> npuProgram(const Model& model) {
-  CARINA_RETURN_IF_ERROR(refuseUncompiled(model));
-  const Subgraph& subgraph = model.subgraphs.front();
-  NpuProgram program;
-  program.tensors = subgraph.tensors;
-  program.inputs = subgraph.inputs;
-  program.outputs = subgraph.outputs;
-  CARINA_TRY(program.offsets, readPlan(model, subgraph.tensors.size()));
-  std::vector<int32_t> used = program.inputs;
-  used.insert(used.end(), program.outputs.begin(), program.outputs.end());
-  for (size_t i = 0; i < subgraph.operators.size(); ++i) {
-    const Operator& op = subgraph.operators[i];
-    if (!isEthosU(op)) {
-      program.steps.push_back({false, i});
+/// Tensors that need memory: those of the NPU, and what operators of the CPU use where it has a place, or a
+/// size that is known.
+std::set<int32_t> neededTensors(const Subgraph& from, const NpuProgram::Subgraph& subgraph,
+                                const std::vector<NpuCall>& calls) {
+  std::set<int32_t> needed(subgraph.inputs.begin(), subgraph.inputs.end());
+  needed.insert(subgraph.outputs.begin(), subgraph.outputs.end());
+  for (const NpuProgram::Step& step : subgraph.steps) {
+    if (step.isCall) {
+      const NpuCall& call = calls[step.index];
+      needed.insert({call.scratch, call.fastScratch});
+      // More tensors than regions can only be reached through the arena, as they all can be.
+      needed.insert(call.inputs.begin(), call.inputs.end());
+      needed.insert(call.outputs.begin(), call.outputs.end());
       continue;
     }
-    auto call = readCall(subgraph, i);
-    if (!call) return std::move(call).error().at(fmt::format("operator {}", i));
-    program.steps.push_back({true, program.calls.size()});
-    used.insert(used.end(), {call->scratch, call->fastScratch});
-    // More tensors than regions can only be reached through the arena, as they all can be.
-    used.insert(used.end(), call->inputs.begin(), call->inputs.end());
-    used.insert(used.end(), call->outputs.begin(), call->outputs.end());
-    program.calls.push_back(std::move(*call));
-  }
-  uint64_t unplanned = 0;
-  // What nothing but operators of the CPU use needs memory where it has a place, or a size that is known.
-  std::set<int32_t> needed(used.begin(), used.end());
-  for (const NpuProgram::Step& step : program.steps) {
-    if (step.isCall) continue;
-    const Operator& op = subgraph.operators[step.index];
+    const Operator& op = from.operators[step.index];
     for (const auto* tensors : {&op.inputs, &op.outputs}) {
       for (const int32_t index : *tensors) {
-        if (index >= 0 && (program.offsets[static_cast<size_t>(index)] ||
-                           tensorBytes(program.tensors[static_cast<size_t>(index)])))
+        if (index >= 0 && (subgraph.offsets[static_cast<size_t>(index)] ||
+                           storedBytes(subgraph.tensors[static_cast<size_t>(index)])))
           needed.insert(index);
       }
     }
   }
+  return needed;
+}
+
+/// Checks the memory of a subgraph. `unplanned`: bytes outside the plan so far.
+Status measure(const std::set<int32_t>& needed, const NpuProgram::Subgraph& subgraph, uint64_t& arenaBytes,
+               uint64_t& unplanned) {
   for (const int32_t index : needed) {
-    const Tensor& tensor = program.tensors[static_cast<size_t>(index)];
-    const auto bytes = tensorBytes(tensor);
-    const uint64_t offset = program.offsets[static_cast<size_t>(index)].value_or(0);
+    const Tensor& tensor = subgraph.tensors[static_cast<size_t>(index)];
+    const auto bytes = storedBytes(tensor);
+    const auto& place = subgraph.offsets[static_cast<size_t>(index)];
+    const uint64_t offset = place.value_or(0);
     if (!bytes)
       return fail(Code::Damaged, "tensor {} '{}' is {}", index, tensor.name, tensor.str())
           .withRemedy("sizes must be known, elements plain numbers");
@@ -185,11 +133,62 @@ Result<NpuProgram> npuProgram(const Model& model) {
       return fail(Code::Damaged, "tensor {} '{}' needs {} bytes, {} are stored", index, tensor.name, *bytes,
                   tensor.data.size());
     }
-    if (program.offsets[static_cast<size_t>(index)]) {
-      program.arenaBytes = std::max(program.arenaBytes, offset + static_cast<uint64_t>(*bytes));
+    if (place) {
+      arenaBytes = std::max(arenaBytes, offset + static_cast<uint64_t>(*bytes));
     } else if (unplanned += static_cast<uint64_t>(*bytes); unplanned > kMaxArena) {
       return fail(Code::Damaged, "the tensors outside the memory plan need more than 2 GiB");
     }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<int64_t> storedBytes(const Tensor& tensor) {
+  if (tensor.type == TensorType::Resource) return 4;
+  return tensorBytes(tensor);
+}
+
+bool NpuProgram::sharesScratch(const NpuCall& call) const {
+  const Subgraph& of = subgraphs[call.subgraph];
+  const auto scratch = static_cast<size_t>(call.scratch), fast = static_cast<size_t>(call.fastScratch);
+  return scratch == fast || (of.offsets[scratch] && of.offsets[scratch] == of.offsets[fast] &&
+                             storedBytes(of.tensors[scratch]) == storedBytes(of.tensors[fast]));
+}
+
+std::vector<NpuCall> npuCalls(const Model& model) {
+  std::vector<NpuCall> calls;
+  for (size_t g = 0; g < model.subgraphs.size(); ++g) {
+    for (size_t i = 0; i < model.subgraphs[g].operators.size(); ++i) {
+      if (!isEthosU(model.subgraphs[g].operators[i])) continue;
+      if (auto call = readCall(model, g, i)) calls.push_back(std::move(*call));
+    }
+  }
+  return calls;
+}
+
+Result<NpuProgram> npuProgram(const Model& model) {
+  CARINA_TRY(const std::vector<size_t> running, runningSubgraphs(model));
+  NpuProgram program;
+  for (const tflite::Subgraph& from : model.subgraphs)
+    program.subgraphs.push_back({from.tensors, {}, from.inputs, from.outputs, {}});
+  CARINA_RETURN_IF_ERROR(readPlan(model, program.subgraphs));
+  uint64_t unplanned = 0;
+  for (const size_t g : running) {
+    const tflite::Subgraph& from = model.subgraphs[g];
+    NpuProgram::Subgraph& subgraph = program.subgraphs[g];
+    for (size_t i = 0; i < from.operators.size(); ++i) {
+      if (!isEthosU(from.operators[i])) {
+        subgraph.steps.push_back({false, i});
+        continue;
+      }
+      auto call = readCall(model, g, i);
+      if (!call) return std::move(call).error().at(fmt::format("operator {}", i));
+      subgraph.steps.push_back({true, program.calls.size()});
+      program.calls.push_back(std::move(*call));
+    }
+    CARINA_RETURN_IF_ERROR(
+        measure(neededTensors(from, subgraph, program.calls), subgraph, program.arenaBytes, unplanned));
   }
   return program;
 }

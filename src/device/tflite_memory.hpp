@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a TFLite model while it runs: one arena by the plan, tensors outside of it, and what
+// variables hold.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "carina/ethosu_driver.hpp"
+#include "device/aligned_buffer.hpp"
+#include "tflite/vela.hpp"
+
+namespace carina::device {
+
+class TfliteMemory {
+ public:
+  /// `program` outlives it.
+  explicit TfliteMemory(const tflite::NpuProgram& program) : program_(program), arena_(program.arenaBytes) {}
+
+  size_t arenaBytes() const { return arena_.size(); }
+  const tflite::Tensor& tensor(size_t subgraph, int32_t index) const {
+    return program_.subgraphs[subgraph].tensors[static_cast<size_t>(index)];
+  }
+  size_t bytes(size_t subgraph, int32_t index) const {
+    return static_cast<size_t>(*tflite::storedBytes(tensor(subgraph, index)));
+  }
+
+  /// Memory of its own for a tensor that the plan leaves out; constants with their contents.
+  void place(size_t subgraph, int32_t index);
+  rt::Region region(size_t subgraph, int32_t index);
+  /// From one tensor to another of as many bytes.
+  void copy(size_t fromSubgraph, int32_t from, size_t toSubgraph, int32_t to);
+
+ private:
+  bool planned(size_t subgraph, int32_t index) const {
+    return program_.subgraphs[subgraph].offsets[static_cast<size_t>(index)].has_value();
+  }
+
+  const tflite::NpuProgram& program_;
+  AlignedBuffer arena_;
+  std::map<std::pair<size_t, int32_t>, AlignedBuffer> own_;
+};
+
+/// Resource variables: what VAR_HANDLE names, ASSIGN_VARIABLE writes and READ_VARIABLE reads.
+class TfliteVariables {
+ public:
+  /// `most`: bytes that all of them may hold.
+  explicit TfliteVariables(int64_t most) : left_(most) {}
+  /// The number of the variable of this name.
+  int32_t handleOf(const std::string& name);
+  /// Its contents before anything is assigned; the first to say so counts.
+  Status describe(int32_t handle, size_t bytes, std::byte initial);
+  Status assign(int32_t handle, ByteSpan contents);
+  Status read(int32_t handle, std::span<std::byte> into) const;
+  /// As if nothing had been assigned.
+  void reset();
+
+ private:
+  struct Variable {
+    std::byte initial{};
+    std::vector<std::byte> contents;
+  };
+  Status check(int32_t handle, size_t bytes) const;
+
+  int64_t left_;
+  std::map<std::string, int32_t> handles_;
+  std::vector<Variable> variables_;
+};
+
+}  // namespace carina::device

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Networks with subgraphs, run operator by operator: what they keep, and what is wrong with them.
+#include "tflite/control_flow.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/file.hpp"
+#include "device/tflite_runner.hpp"
+#include "support/fixtures.hpp"
+#include "tflite/schema.hpp"
+
+namespace carina {
+namespace {
+
+using device::TfliteRunner;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A network of tests/data/tflite_mixed, to be changed.
+std::unique_ptr<tflite::fb::RootT> network(const std::string& name) {
+  const auto file = MappedFile::open(test::dataDir() / "tflite_mixed" / (name + ".tflite"));
+  EXPECT_TRUE(file.ok());
+  return std::unique_ptr<tflite::fb::RootT>(tflite::fb::GetRoot((*file)->bytes().data())->UnPack());
+}
+
+std::string bytesOf(const tflite::fb::RootT& root) {
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(tflite::fb::Root::Pack(builder, &root), "TFL3");
+  return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
+}
+
+/// What opening says is wrong.
+std::string problemOf(const tflite::fb::RootT& root) {
+  const std::string bytes = bytesOf(root);
+  const auto runner = TfliteRunner::open(asBytes(bytes));
+  return runner.ok() ? std::string() : runner.error().str();
+}
+
+std::vector<Tensor> turnsInputs(int32_t count) {
+  return {Tensor::from({1}, std::vector<int32_t>{count}), Tensor::from({1, 16}, std::vector<int8_t>(16, 7))};
+}
+
+TEST(TfliteControlFlow, FindsWhatRuns) {
+  const std::string bytes = bytesOf(*network("remembered"));
+  const auto model = tflite::readModel(asBytes(bytes));
+  ASSERT_TRUE(model.ok());
+  const auto running = tflite::runningSubgraphs(*model);
+  ASSERT_TRUE(running.ok());
+  EXPECT_THAT(*running, ElementsAre(0, 1, 2, 3, 4));
+}
+
+TEST(TfliteControlFlow, WhatNothingRunsNeedNotRun) {
+  auto root = network("branches");
+  auto unused = std::make_unique<tflite::fb::SubgraphEntryT>(*root->subgraphs[1]);
+  unused->operators[0]->code = 99;
+  unused->operators.clear();
+  root->subgraphs.push_back(std::move(unused));
+  EXPECT_EQ(problemOf(*root), "");
+}
+
+TEST(TfliteControlFlow, SubgraphsThatRunThemselvesAreRefused) {
+  auto root = network("turns");
+  auto& body = *root->subgraphs[2];
+  // The body runs the loop again.
+  body.operators.push_back(std::make_unique<tflite::fb::OperatorEntryT>(*root->subgraphs[0]->operators[1]));
+  body.operators.back()->inputs = body.inputs;
+  body.operators.back()->outputs = body.outputs;
+  EXPECT_THAT(problemOf(*root), HasSubstr("subgraph 2 runs itself"));
+}
+
+TEST(TfliteControlFlow, SubgraphsThatDoNotExistAreRefused) {
+  auto root = network("turns");
+  root->subgraphs[0]->operators[1]->builtin_options.AsWhileOptions()->body_subgraph_index = 3;
+  EXPECT_THAT(problemOf(*root), HasSubstr("operator 1 (WHILE) of subgraph 0 runs subgraph 3, there are 3"));
+  root->subgraphs[0]->operators[1]->builtin_options.AsWhileOptions()->body_subgraph_index = -1;
+  EXPECT_THAT(problemOf(*root), HasSubstr("runs subgraph -1"));
+}
+
+TEST(TfliteControlFlow, SubgraphsOfAnotherFormAreRefused) {
+  auto root = network("turns");
+  root->subgraphs[2]->inputs.pop_back();
+  EXPECT_THAT(problemOf(*root), HasSubstr("values to subgraph 2"));
+  root = network("turns");
+  root->subgraphs[1]->tensors[static_cast<size_t>(root->subgraphs[1]->inputs[1])]->shape = {1, 8};
+  EXPECT_THAT(problemOf(*root), HasSubstr("of subgraph 1 is int8[1,8]"));
+  root = network("turns");
+  root->subgraphs[1]->outputs = {root->subgraphs[1]->inputs[0]};
+  EXPECT_THAT(problemOf(*root), HasSubstr("not one truth value"));
+  root = network("sides");
+  root->subgraphs[0]->operators[1]->inputs.clear();
+  EXPECT_THAT(problemOf(*root), HasSubstr("it has no condition"));
+}
+
+/// Subgraphs inside of one another: 64 are enough for anybody, and each is looked at once.
+TEST(TfliteControlFlow, DepthIsLimited) {
+  const auto nested = [](size_t depth) {
+    tflite::Model model;
+    model.subgraphs.resize(depth);
+    for (size_t g = 0; g + 1 < depth; ++g) {
+      tflite::Operator op;
+      op.name = "IF";
+      op.options = {{"then_subgraph_index", static_cast<double>(g + 1), {}, {}},
+                    {"else_subgraph_index", static_cast<double>(g + 1), {}, {}}};
+      model.subgraphs[g].operators = {op, op};
+    }
+    return tflite::runningSubgraphs(model);
+  };
+  ASSERT_TRUE(nested(64).ok());
+  EXPECT_EQ(nested(64)->size(), 64u);
+  ASSERT_FALSE(nested(65).ok());
+  EXPECT_THAT(nested(65).error().str(), HasSubstr("more than 64 deep"));
+}
+
+/// A loop that never ends takes what a file of its size may take.
+TEST(TfliteControlFlow, EndlessLoopsEnd) {
+  auto root = network("turns");
+  // The condition returns a constant: what it is asked for always holds.
+  auto& asks = *root->subgraphs[1];
+  auto& answer = *asks.tensors[static_cast<size_t>(asks.outputs[0])];
+  answer.buffer = static_cast<uint32_t>(root->buffers.size());
+  root->buffers.push_back(std::make_unique<tflite::fb::BufferEntryT>());
+  root->buffers.back()->data = {1};
+  asks.operators.clear();
+  const std::string bytes = bytesOf(*root);
+  auto runner = TfliteRunner::open(asBytes(bytes));
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  const auto outcome = runner->run(turnsInputs(1));
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().str(), HasSubstr("--trusted"));
+}
+
+TEST(TfliteControlFlow, LoopsTurnAsOftenAsTheirConditionHolds) {
+  const std::string bytes = bytesOf(*network("turns"));
+  auto runner = TfliteRunner::open(asBytes(bytes));
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  for (const int32_t count : {0, 1, 5}) {
+    const auto outcome = runner->run(turnsInputs(count));
+    ASSERT_TRUE(outcome.ok()) << outcome.error().str();
+    EXPECT_EQ(outcome->outputs[1].integerAt(0), 0);
+    EXPECT_EQ(std::count(outcome->stats.kernels.begin(), outcome->stats.kernels.end(), "tfl.DIV"), count);
+  }
+}
+
+TEST(TfliteControlFlow, VariablesLastUntilTheyAreReset) {
+  const std::string bytes = bytesOf(*network("remembered"));
+  auto runner = TfliteRunner::open(asBytes(bytes));
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  const std::vector<Tensor> asked = {Tensor::zeros(DType::Bool, {1}),
+                                     Tensor::from({1, 16}, std::vector<int8_t>(16, 50))};
+  const auto first = runner->run(asked), second = runner->run(asked);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE(first->outputs[0], second->outputs[0]);
+  runner->reset();
+  const auto again = runner->run(asked);
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(first->outputs[0], again->outputs[0]);
+}
+
+TEST(TfliteControlFlow, VariablesKeepTheirSize) {
+  auto root = network("remembered");
+  auto& first = *root->subgraphs[1];
+  auto& value = *first.tensors[static_cast<size_t>(first.operators[1]->inputs[1])];
+  value.shape = {1, 8};
+  const std::string bytes = bytesOf(*root);
+  auto runner = TfliteRunner::open(asBytes(bytes));
+  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  const auto outcome =
+      runner->run(std::vector<Tensor>{Tensor::zeros(DType::Bool, {1}), Tensor::zeros(DType::Int8, {1, 16})});
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.error().str(), HasSubstr("holds 16 bytes, the operator 8"));
+}
+
+}  // namespace
+}  // namespace carina
