@@ -19,6 +19,7 @@
 #include "pipeline/ethosn_build.hpp"
 #include "pipeline/ethosn_partition.hpp"
 #include "pipeline/integer_io.hpp"
+#include "pipeline/loop_choice.hpp"
 #include "pipeline/memory_needs.hpp"
 #include "pipeline/partitioning.hpp"
 #include "pipeline/port_codes.hpp"
@@ -416,7 +417,17 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
 }  // namespace
 
 Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
-  return ir::rejectInvalidNodes("", [&] { return makeBuild(std::move(front), options, std::move(times)); });
+  return ir::rejectInvalidNodes("", [&]() -> Result<Build> {
+    if (!weighsLoops(front, options)) return makeBuild(std::move(front), options, std::move(times));
+    Options quiet = options;  // what is dumped is of the loops
+    quiet.dump = nullptr;
+    CARINA_TRY(Front straightFront, withoutLoops(front));
+    auto straight = makeBuild(std::move(straightFront), quiet, times);
+    auto loops = makeBuild(std::move(front), options, std::move(times));
+    if (!straight.ok() || (loops.ok() && !isCheaper(*straight, *loops))) return loops;
+    straight->options = options;
+    return straight;
+  });
 }
 
 Status checkOutput(const std::filesystem::path& output) {

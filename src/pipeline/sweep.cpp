@@ -12,6 +12,7 @@
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/ethosn_partition.hpp"
 #include "pipeline/ethosn_profile.hpp"
+#include "pipeline/loop_choice.hpp"
 #include "pipeline/part_turns.hpp"
 #include "pipeline/stopwatch.hpp"
 
@@ -72,24 +73,6 @@ Result<std::vector<ethosn::Target>> ethosNTargetsOf(const SweepOptions& options)
     found.push_back(target);
   }
   return found;
-}
-
-Front cloneOf(const Front& front) {
-  Front copy;
-  copy.nodes = front.nodes;
-  copy.state = front.state;
-  copy.quantized = front.quantized.clone();
-  copy.isTosa = front.isTosa;
-  copy.isTfl = front.isTfl;
-  copy.tflite = front.tflite;
-  copy.inputTypes = front.inputTypes;
-  copy.outputTypes = front.outputTypes;
-  copy.keptFloat = front.keptFloat;
-  copy.ends = front.ends;
-  copy.inputs = front.inputs;
-  copy.outputs = front.outputs;
-  copy.accuracy = front.accuracy;
-  return copy;
 }
 
 SweepRow rowOf(const Options& base, const std::string& core, const Front& front,

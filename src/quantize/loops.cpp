@@ -160,6 +160,13 @@ Status unrollLoops(ir::Graph& graph) {
   return {};
 }
 
+Status unrollAllLoops(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    if (node->is(aten::scanDef())) CARINA_RETURN_IF_ERROR(Unroller(*node).run());
+  }
+  return {};
+}
+
 void carryCodes(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
     if (!node->is(aten::scanDef())) continue;

@@ -22,5 +22,7 @@ void carryCodes(ir::Graph& graph);
 
 /// Puts the turns of the loops that ask for it one behind the other.
 Status unrollLoops(ir::Graph& graph);
+/// The same for all loops over slices.
+Status unrollAllLoops(ir::Graph& graph);
 
 }  // namespace carina::quantize

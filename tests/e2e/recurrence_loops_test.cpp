@@ -29,6 +29,7 @@ Options optionsFor(const std::string& network, const std::string& target) {
   options.model = dataFile(network + ".pt2");
   options.target = target;
   if (target != "cpu") options.calibration = dataFile(network + ".npz");
+  options.unroll = 99;  // loops, whatever they cost
   return options;
 }
 
@@ -166,6 +167,35 @@ TEST(RecurrenceLoopsChosen, ByTheNumberOfSteps) {
   EXPECT_EQ(loopsIn(asked->graph()), 1);
   const NamedTensors arrays = arraysOf("short");
   EXPECT_GT(signalToNoise(outputsOf(*asked, arrays)[0].second, *findTensor(arrays, "expected0")), 28);
+}
+
+/// Half the time is worth twice the bytes: a U55 calls its NPU for every turn, a U85 turns in the stream.
+TEST(RecurrenceLoopsChosen, ByWhatTheProgramsTake) {
+  const auto built = [](const char* target, std::optional<int64_t> unroll, compiler::Optimize optimize) {
+    Options options = optionsFor("gru", target);
+    options.unroll = unroll;
+    options.optimize = optimize;
+    auto result = build(options);
+    EXPECT_TRUE(result.ok()) << result.error().str();
+    return std::move(*result);
+  };
+  const auto faster = compiler::Optimize::Performance, smaller = compiler::Optimize::Size;
+  const auto bytesOf = [](const Build& build) { return *programBytes(build); };
+  const Build loops = built("ethos-u55-128", 99, faster), straight = built("ethos-u55-128", 120, faster),
+              chosen = built("ethos-u55-128", std::nullopt, faster);
+  const auto timeOf = [](const Build& build) { return inferenceOf(build, "")->cycles(); };
+  ASSERT_LT(timeOf(straight) * 3, timeOf(loops));
+  EXPECT_LT(bytesOf(loops) * 3, bytesOf(straight));
+  EXPECT_EQ(bytesOf(chosen), bytesOf(straight));
+  EXPECT_EQ(loopsIn(chosen.graph()), 0);
+  EXPECT_EQ(loopsIn(built("ethos-u55-128", std::nullopt, smaller).graph()), 1);
+  const Build inStream = built("ethos-u85-256", std::nullopt, faster);
+  ASSERT_EQ(inStream.compiled.size(), 1u);
+  EXPECT_FALSE(inStream.compiled[0].branches.empty());
+  const NamedTensors arrays = arraysOf("gru");
+  const NamedTensors outputs = outputsOf(chosen, arrays), same = outputsOf(loops, arrays);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
 }
 
 /// A GRU over so many steps, compiled with samples of noise.

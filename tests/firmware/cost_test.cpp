@@ -38,6 +38,7 @@ class Inference : public testing::TestWithParam<Case> {
     options.calibration = std::filesystem::path(network).replace_extension(".npz");
     options.target = GetParam().target;
     options.inputs = options.outputs = GetParam().io;
+    options.unroll = 99;  // recurrences are loops, whatever they cost
     auto build = pipeline::build(options);
     ASSERT_TRUE(build.ok()) << build.error().str();
     ASSERT_TRUE(pipeline::writeOutput(*build, program()).ok());
