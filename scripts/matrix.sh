@@ -13,22 +13,23 @@ cd "$(dirname "$0")/.."
 carina=$(realpath "$1")
 shift
 fixtures=${CARINA_FIXTURES:-../shared}/fixtures
-targets="ethos-u55-32 ethos-u55-64 ethos-u55-128 ethos-u55-256 ethos-u65-256 ethos-u65-512
-         ethos-u85-128 ethos-u85-256 ethos-u85-512 ethos-u85-1024 ethos-u85-2048"
 families="ethos-u55-128 ethos-u65-256 ethos-u85-256"
-modes() {
-  case $1 in
-    ethos-u55-*) echo Sram_Only Shared_Sram ;;
-    *) echo Sram_Only Shared_Sram Dedicated_Sram Dedicated_Sram_256KB Dedicated_Sram_384KB Dedicated_Sram_512KB ;;
-  esac
-}
+declare -A modes=()
+targets=
+while read -r target rest; do
+  targets+=" $target"
+  modes[$target]=$rest
+done < <("$carina" targets --json | python3 -c '
+import json, sys
+for target in json.load(sys.stdin)["targets"]:
+    print(target["name"], *target["memory_modes"])')
 
 jobs=()  # four fields each: network, target, memory mode ("" for the target's own), precision
 add_networks() {
   local network target mode
   for network in "$@"; do
     for target in $targets; do
-      for mode in $(modes "$target"); do jobs+=("$network" "$target" "$mode" int8); done
+      for mode in ${modes[$target]}; do jobs+=("$network" "$target" "$mode" int8); done
     done
     for target in $families; do jobs+=("$network" "$target" "" int16x8); done
   done

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "npu/targets/mac_array.hpp"
+
 namespace carina::npu {
 namespace {
 
@@ -15,56 +17,11 @@ constexpr int64_t roundUp(int64_t a, int64_t b) {
   return ceilDiv(a, b) * b;
 }
 
-constexpr BlockShape kU55_32[] = {{1, 1, 4}};
-constexpr BlockShape kU55_64[] = {{1, 1, 8}};
-constexpr BlockShape kU55_128[] = {{1, 2, 8}};
-constexpr BlockShape kU55_256[] = {{2, 2, 8}};
-constexpr BlockShape kU85_128[] = {{1, 2, 8}, {1, 1, 16}};
-constexpr BlockShape kU85_256[] = {{1, 2, 16}, {1, 4, 8}, {2, 2, 8}};
-constexpr BlockShape kU85_512[] = {{2, 2, 16}, {1, 4, 16}};
-constexpr BlockShape kU85_1024[] = {{2, 2, 32}, {1, 4, 32}, {2, 4, 16}};
-constexpr BlockShape kU85_2048[] = {{2, 2, 64}, {1, 4, 64}, {4, 4, 16}};
-
-/// SHRAM bank granules of U55/U65 (ethosu-architecture 1.1), by size of the variant.
-struct Granules {
-  int32_t ifm, ifm32, acc32, acc40;
-};
-Granules granulesOf(const Target& target) {
-  switch (target.macs / std::max(target.cores, 1)) {
-    case 32:
-      return {2, 4, 4, 4};
-    case 64:
-      return {2, 4, 4, 8};
-    case 128:
-      return {4, 8, 8, 12};
-    default:
-      return {8, 16, 16, 20};
-  }
-}
-
-/// IFM allocation unit (h, w, and depth as a factor of 128 bits) of a microblock, by bits of the block's IFM
-/// depth.
+/// IFM allocation unit of a microblock, by bits of the block's IFM depth.
 BlockShape allocationUnit(const Target& target, BlockShape ub, int64_t depthBits) {
-  const int u = depthBits <= 128 ? 0 : depthBits <= 256 ? 1 : 2;
-  using Row = std::array<BlockShape, 3>;
-  const bool wide = ub.h == 1 && ub.w == 4;
-  Row row{};
-  switch (target.macs) {
-    case 128:
-      row = Row{{{1, 2, 1}, {1, 1, 2}, {1, 1, 2}}};
-      break;
-    case 256:
-    case 512:
-      row = wide ? Row{{{1, 4, 1}, {1, 2, 2}, {1, 1, 4}}} : Row{{{2, 2, 1}, {1, 2, 2}, {1, 1, 4}}};
-      break;
-    case 1024:
-      row = wide ? Row{{{2, 4, 1}, {1, 4, 2}, {1, 2, 4}}} : Row{{{2, 4, 1}, {2, 2, 2}, {1, 2, 4}}};
-      break;
-    default:
-      row = wide ? Row{{{4, 4, 1}, {2, 4, 2}, {1, 4, 4}}} : Row{{{4, 4, 1}, {2, 4, 2}, {2, 2, 4}}};
-      break;
-  }
-  return row[static_cast<size_t>(u)];
+  const MacArray& array = macArrayOf(target);
+  const AllocationUnits& units = ub.h == 1 && ub.w == 4 ? array.wideAllocation : array.allocation;
+  return units[depthBits <= 128 ? 0 : depthBits <= 256 ? 1 : 2];
 }
 
 bool isReduceExtremum(PoolMode mode) {
@@ -80,30 +37,7 @@ int32_t lookupBits(const KernelOperation& op) {
 }  // namespace
 
 std::span<const BlockShape> microblocks(const Target& target) {
-  if (!target.isU85()) {
-    switch (target.macs / std::max(target.cores, 1)) {
-      case 32:
-        return kU55_32;
-      case 64:
-        return kU55_64;
-      case 128:
-        return kU55_128;
-      default:
-        return kU55_256;
-    }
-  }
-  switch (target.macs) {
-    case 128:
-      return kU85_128;
-    case 256:
-      return kU85_256;
-    case 512:
-      return kU85_512;
-    case 1024:
-      return kU85_1024;
-    default:
-      return kU85_2048;
-  }
+  return macArrayOf(target).microblocks;
 }
 
 std::optional<BlockShape> microblockFromCode(const Target& target, int32_t code) {
@@ -174,18 +108,8 @@ BlockShape preferredMicroblock(const Target& target, const KernelOperation& op) 
 }
 
 U85Buffers u85Buffers(const Target& target) {
-  switch (target.macs) {
-    case 128:
-      return {8192, 8192, 2048, 768};
-    case 256:
-      return {16384, 16384, 2048, 1536};
-    case 512:
-      return {16384, 32768, 4096, 3072};
-    case 1024:
-      return {16384, 65536, 4096, 6144};
-    default:
-      return {32768, 131072, 8192, 12288};
-  }
+  const auto& [input, accumulator, output, chaining] = macArrayOf(target).bufferBytes;
+  return {input, accumulator, output, chaining};
 }
 
 bool usesTableMemory(const Target& target, const Activation& activation) {
@@ -316,7 +240,7 @@ BlockShape BlockRules::ifmBlockU85(BlockShape block) const {
 std::optional<ShramLayout> BlockRules::shram(BlockShape block) const {
   if (target_.isU85()) return std::nullopt;
   constexpr int32_t kOutputBanks = 2;
-  const Granules granules = granulesOf(target_);
+  const Granules granules = macArrayOf(target_).granules;
   const int32_t lutBanks = std::max(usesLut_ ? 2 : 0, target_.lutReservedBanks);
   const int32_t lutStart = target_.shramKiB - lutBanks;
   const BlockShape ifm = ifmBlockU55(block);

@@ -3,28 +3,10 @@
 #include "npu/timing/bandwidth.hpp"
 
 #include <algorithm>
-#include <array>
+
+#include "npu/targets/mac_array.hpp"
 
 namespace carina::npu::timing {
-namespace {
-
-/// Entries of 16 bytes in the read buffers of each channel, in the order of Channel.
-std::array<int32_t, 6> readBuffers(const Target& target) {
-  switch (target.macs) {
-    case 128:
-      return {64, 64, 128, 128, 104, 16};
-    case 256:
-      return {104, 104, 128, 128, 128, 16};
-    case 512:
-      return {128, 128, 256, 256, 128, 16};
-    case 1024:
-      return {256, 256, 416, 208, 256, 16};
-    default:
-      return {256, 256, 512, 256, 256, 16};
-  }
-}
-
-}  // namespace
 
 double portBandwidth(const Target& target, const MemoryTiming& memory) {
   return std::max(target.architecture().axiBytes * memory.ports * memory.clockScale, 1e-4);
@@ -39,7 +21,7 @@ double channelBandwidth(const Target& target, const MemoryTiming& memory, Channe
   double utilised = outstanding;
   if (!write) {
     const int64_t entries = std::max<int64_t>((length + 15) / 16, 1);
-    const int64_t limit = readBuffers(target)[static_cast<size_t>(channel)] / entries;
+    const int64_t limit = macArrayOf(target).readBuffers[static_cast<size_t>(channel)] / entries;
     utilised = std::min(static_cast<double>(limit), outstanding);
   }
   const double latency = std::max(write ? memory.writeLatency : memory.readLatency, 1);

@@ -3,51 +3,11 @@
 #include "npu/timing/output_rate.hpp"
 
 #include <algorithm>
-#include <array>
+
+#include "npu/targets/mac_array.hpp"
 
 namespace carina::npu::timing {
 namespace {
-
-struct U55Rates {
-  std::array<double, 8> output;
-  std::array<double, 3> activation;
-};
-
-U55Rates u55Rates(const Target& target) {
-  if (target.cores > 1) {
-    return {{0.3125, 0.5625, 0.25, 0.1875, 0.25, 0.375, 0.0625, 0.125}, {0.5, 0.125, 0}};
-  }
-  switch (target.macs) {
-    case 32:
-      return {{2, 3, 3, 3, 4, 6, 1, 2}, {1, 1, 0}};
-    case 64:
-      return {{1, 1.5, 1.5, 1.5, 2, 3, 0.5, 1}, {1, 1, 0}};
-    case 128:
-      return {{0.75, 1.25, 0.75, 0.75, 1, 1.5, 0.25, 0.5}, {1, 0.5, 0}};
-    default:
-      return {{0.625, 1.125, 0.5, 0.375, 0.5, 0.75, 0.125, 0.25}, {1, 0.25, 0}};
-  }
-}
-
-struct U85Rates {
-  std::array<double, 6> output;
-  std::array<double, 2> activation;
-};
-
-U85Rates u85Rates(const Target& target) {
-  switch (target.macs) {
-    case 128:
-      return {{.5, .5, .5, 1, 1, 1}, {.5, 1}};
-    case 256:
-      return {{.25, .25, .25, .5, .5, .5}, {.25, .5}};
-    case 512:
-      return {{.125, .125, .25, .5, .25, .25}, {.125, .25}};
-    case 1024:
-      return {{.0625, .125, .25, .5, .125, .25}, {.0625, .125}};
-    default:
-      return {{.03125, .0625, .125, .25, .0625, .125}, {.03125, .0625}};
-  }
-}
 
 bool clampsBelowType(const KernelOperation& op) {
   if (elementBytes(op.ofm.type) > 2) return false;
@@ -61,8 +21,8 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op) {
   const bool binary = elementwise && !isUnary(op.elementwise.mode);
   const int32_t ifmBytes = elementBytes(op.ifm.type), ofmBytes = elementBytes(op.ofm.type);
   const ElementwiseMode mode = op.elementwise.mode;
+  const OutputRates& rates = macArrayOf(target).rates;
   if (!target.isU85()) {
-    const U55Rates rates = u55Rates(target);
     size_t index = 7;
     if (elementwise && ifmBytes == 4) {
       index = binary ? 1 : 0;
@@ -78,7 +38,6 @@ double outputCyclesPerElement(const Target& target, const KernelOperation& op) {
     const size_t activation = op.activation.table != Table::None ? 0 : clampsBelowType(op) ? 1 : 2;
     return std::max(rates.output[index], rates.activation[activation]);
   }
-  const U85Rates rates = u85Rates(target);
   double output;
   if (elementwise && mode == ElementwiseMode::Div) {
     output = 33;
