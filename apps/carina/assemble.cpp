@@ -12,11 +12,11 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct AssembleFlags {
   std::filesystem::path input, output;
 };
 
-Status assemble(const Flags& flags) {
+Status assemble(const AssembleFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
   CARINA_TRY(const auto file, MappedFile::open(flags.input));
   if (ethosn::isNetworkText(asText(file->bytes()))) {
@@ -47,7 +47,7 @@ Status assemble(const Flags& flags) {
 }  // namespace
 
 void addAssemble(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<AssembleFlags>();
   Command command =
       line.add("assemble", "Turn the text of carina inspect --commands back to a command stream");
   command

@@ -16,7 +16,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct CheckFlags {
   std::filesystem::path file;
   std::vector<std::filesystem::path> tensorData;
   ResultPath json;
@@ -48,14 +48,14 @@ void takePlace(const pipeline::TfliteCheck& check, pipeline::Measured& measured)
 }
 
 /// What the gates are about; only what one asks for is looked for.
-Status measure(ByteSpan file, const Flags& flags, pipeline::Measured& measured) {
+Status measure(ByteSpan file, const CheckFlags& flags, pipeline::Measured& measured) {
   measured.subject = flags.file.filename().string();
   measured.flash = static_cast<int64_t>(file.size());
   if (flags.gates.gates.maxSram) CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.file, {}, measured));
   return {};
 }
 
-Result<Found> checkBytes(ByteSpan file, const Flags& flags) {
+Result<Found> checkBytes(ByteSpan file, const CheckFlags& flags) {
   if (tflite::isTflite(file)) {
     CARINA_TRY(const pipeline::TfliteCheck check, pipeline::checkTflite(file));
     Found found = foundIn(check);
@@ -71,14 +71,14 @@ Result<Found> checkBytes(ByteSpan file, const Flags& flags) {
   return found;
 }
 
-Result<Found> checkFile(const Flags& flags) {
+Result<Found> checkFile(const CheckFlags& flags) {
   CARINA_TRY(auto file, MappedFile::open(flags.file));
   auto found = checkBytes(file->bytes(), flags);
   if (!found) return std::move(found).error().inFile(flags.file.string()).withRemedy(kDamagedRemedy);
   return found;
 }
 
-int check(Flags& flags) {
+int check(CheckFlags& flags) {
   if (const auto status = checkResults({flags.json, flags.gates.junit}); !status.ok())
     return report(status.error());
   auto result = checkFile(flags);
@@ -96,7 +96,7 @@ int check(Flags& flags) {
 }  // namespace
 
 void addCheck(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CheckFlags>();
   Command command = line.add("check", "Say what a program needs to run, and what would fail and why");
   command.option("FILE", flags->file, "Program: .pte, .bpte or .tflite of any maker")
       .transform(inputFile())

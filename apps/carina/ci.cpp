@@ -13,13 +13,13 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct CiFlags {
   std::filesystem::path project = "carina.toml";
   ci::RunOptions options;
   ResultPath json, csv, markdown, junit;
 };
 
-Result<int> execute(Flags& flags) {
+Result<int> execute(CiFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.markdown, flags.junit}));
   CARINA_TRY(const ci::Project project, ci::readProject(flags.project));
   flags.options.progress = progressBar("ci");
@@ -47,7 +47,7 @@ Result<int> execute(Flags& flags) {
 }  // namespace
 
 void addCi(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CiFlags>();
   Command command = line.add("ci", "Compile and judge every network of a project file, against its gates");
   command.option("PROJECT", flags->project, "Project file; default: carina.toml");
   command.option("-o,--output", flags->options.output,

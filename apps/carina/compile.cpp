@@ -24,7 +24,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct CompileFlags {
   BuildOptions build;
   std::filesystem::path output;
   std::filesystem::path report;
@@ -38,7 +38,8 @@ struct Flags {
 
 /// Program, report and gates appear together, or none does. A program that misses a gate is not written.
 /// `found`: the search that chose it, if any.
-Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPrecision* found = nullptr) {
+Status write(const pipeline::Build& build, CompileFlags& flags,
+             const precision::AutoPrecision* found = nullptr) {
   CARINA_TRY(const std::string program, pipeline::programFile(build));
   const auto bytes = static_cast<int64_t>(program.size());
   pipeline::Measured measured = pipeline::measuredOf(build, bytes);
@@ -71,7 +72,7 @@ Status write(const pipeline::Build& build, Flags& flags, const precision::AutoPr
 }
 
 /// The same of a program of several methods.
-Status writeMethods(const pipeline::MethodsBuild& build, Flags& flags) {
+Status writeMethods(const pipeline::MethodsBuild& build, CompileFlags& flags) {
   CARINA_TRY(const std::string program, pipeline::programFile(build));
   CARINA_RETURN_IF_ERROR(
       flags.gates.check(pipeline::measuredOf(build, static_cast<int64_t>(program.size()))));
@@ -88,7 +89,8 @@ Status writeMethods(const pipeline::MethodsBuild& build, Flags& flags) {
 }
 
 /// What was measured, where nothing of it reaches the goal.
-Status writeMiss(const precision::AutoPrecision& found, const pipeline::Options& options, Flags& flags) {
+Status writeMiss(const precision::AutoPrecision& found, const pipeline::Options& options,
+                 CompileFlags& flags) {
   const precision::Goal goal = flags.precision.goal(flags.gates.gates);
   CARINA_RETURN_IF_ERROR(flags.gates.check(found.measured));
   ResultFiles results;
@@ -111,7 +113,7 @@ void printPort(const char* kind, size_t index, const pipeline::EthosNPort& port)
   fmt::print("\n");
 }
 
-int compileEthosN(Flags& flags) {
+int compileEthosN(CompileFlags& flags) {
   if (const auto status = pipeline::checkEthosNOutput(flags.output); !status.ok())
     return report(status.error());
   if (!flags.report.empty() || !flags.json.empty()) {
@@ -152,7 +154,7 @@ int compileEthosN(Flags& flags) {
 }
 
 /// What the names of the outputs tell is said before anything is compiled.
-Status checkOutputs(const Flags& flags) {
+Status checkOutputs(const CompileFlags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
   CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules, flags.ioHeader}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.json, flags.precision.csv}));
@@ -175,7 +177,7 @@ Result<std::pair<std::string, int64_t>> constantMethod(const std::string& text) 
 }
 
 /// The network in the precision that --auto-precision finds.
-Result<int> compileChosen(const pipeline::Options& options, Flags& flags) {
+Result<int> compileChosen(const pipeline::Options& options, CompileFlags& flags) {
   CARINA_TRY(const precision::AutoPrecision found,
              precision::autoPrecision(options, flags.precision.goal(flags.gates.gates),
                                       progressBar("choosing precision")));
@@ -189,7 +191,7 @@ Result<int> compileChosen(const pipeline::Options& options, Flags& flags) {
 }
 
 /// A program whose NPU parts are TOSA graphs, for the NPU that is named.
-Result<int> compileLoaded(const Flags& flags) {
+Result<int> compileLoaded(const CompileFlags& flags) {
   constexpr std::string_view kTaken[] = {"MODEL",         "--output", "--target", "--system-config",
                                          "--memory-mode", "--config", "--verbose"};
   for (const GivenOption& option : flags.given) {
@@ -208,7 +210,7 @@ Result<int> compileLoaded(const Flags& flags) {
 }
 
 /// What does not go with --method.
-Status checkMethods(const Flags& flags) {
+Status checkMethods(const CompileFlags& flags) {
   if (flags.precision.automatic) {
     return fail(Code::OptionDoesNotApply, "chooses the precision of one network")
         .at("--auto-precision")
@@ -227,7 +229,7 @@ Status checkMethods(const Flags& flags) {
       .withRemedy("write a .pte");
 }
 
-Result<int> compileMethods(const pipeline::Options& options, Flags& flags) {
+Result<int> compileMethods(const pipeline::Options& options, CompileFlags& flags) {
   CARINA_TRY(const pipeline::MethodsBuild build, pipeline::buildMethods(options, flags.build.methods));
   for (const pipeline::Build& method : build.methods) warn(method.warnings);
   warn(build.warnings);
@@ -239,7 +241,7 @@ Result<int> compileMethods(const pipeline::Options& options, Flags& flags) {
   return flags.gates.finish(0);
 }
 
-int compile(Flags& flags) {
+int compile(CompileFlags& flags) {
   if (const auto status = flags.build.chooseSizes(); !status.ok())
     return report(status.error(), flags.build.options.model);
   if (flags.build.options.model.extension() == ".pte") {
@@ -286,7 +288,7 @@ int compile(Flags& flags) {
 }  // namespace
 
 void addCompile(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CompileFlags>();
   Command command = line.add("compile", "Compile a network to a program");
   flags->build.declare(command, BuildOptions::Takes::Methods);
   command

@@ -13,7 +13,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct DiffFlags {
   std::filesystem::path a, b;
   pipeline::Options options;
   ResultPath json, markdown, csv;
@@ -21,7 +21,7 @@ struct Flags {
   GateOptions gates;
 };
 
-Result<int> execute(Flags& flags) {
+Result<int> execute(DiffFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.markdown, flags.csv, flags.gates.junit}));
   CARINA_TRY(pipeline::Ledger a, pipeline::readLedger(flags.a, flags.options));
   CARINA_TRY(pipeline::Ledger b, pipeline::readLedger(flags.b, flags.options));
@@ -50,7 +50,7 @@ ValueRule fileOrFolder() {
 }  // namespace
 
 void addDiff(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<DiffFlags>();
   Command command = line.add(
       "diff", "Compare two programs, reports or profiles layer by layer: cycles, bytes, SQNR, placement");
   const std::string what = "program (.pte, compiled .tflite, blob), JSON of profile, report of compile";

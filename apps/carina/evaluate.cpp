@@ -45,7 +45,7 @@ struct Output {
   }
 };
 
-struct Flags {
+struct EvaluateFlags {
   BuildOptions build;
   evaluate::Options options;
   std::string shard;
@@ -81,7 +81,7 @@ void takePreprocessing(evaluate::Options& options) {
 }
 
 /// At the first of the processes that evaluate together; at the others nothing is left to show.
-Result<int> execute(Flags& flags, const evaluate::Ranks& ranks) {
+Result<int> execute(EvaluateFlags& flags, const evaluate::Ranks& ranks) {
   CARINA_TRY(const auto evaluation, evaluate::evaluateTogether(flags.options, ranks));
   if (!evaluation) return 0;
   warn(evaluation->warnings);
@@ -89,7 +89,7 @@ Result<int> execute(Flags& flags, const evaluate::Ranks& ranks) {
 }
 
 /// All of them end with one status.
-Result<int> execute(Flags& flags) {
+Result<int> execute(EvaluateFlags& flags) {
   CARINA_RETURN_IF_ERROR(flags.output.checkPaths());
   flags.options.build = flags.build.finish();
   takePreprocessing(flags.options);
@@ -106,7 +106,7 @@ Result<int> executeMerge(MergeFlags& flags) {
   return flags.output.show(evaluation, "carina merge");
 }
 
-void declareData(Command& command, Flags& flags) {
+void declareData(Command& command, EvaluateFlags& flags) {
   evaluate::Options& options = flags.options;
   command
       .option("--data", options.data,
@@ -158,7 +158,7 @@ void declareData(Command& command, Flags& flags) {
 }  // namespace
 
 void addEvaluate(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<EvaluateFlags>();
   Command command =
       line.add("evaluate", "Accuracy on data with labels: float, simulation, TOSA and NPU side by side");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);

@@ -15,7 +15,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct FirmwareFlags {
   firmware::ImageOptions image;
   std::filesystem::path output, input, expected;
   ResultPath json;
@@ -25,11 +25,11 @@ struct Flags {
   int64_t tokens = 0;
   double timeout = 60;
 
-  Flags() { image.source.core = "cortex-m33"; }
+  FirmwareFlags() { image.source.core = "cortex-m33"; }
 };
 
 /// What goes together where texts are written.
-Status checkText(const Flags& flags, firmware::ImageOptions& image) {
+Status checkText(const FirmwareFlags& flags, firmware::ImageOptions& image) {
   if (flags.text.tokenizer.empty()) {
     const char* given = !flags.text.prompt.empty() ? "--prompt"
                         : flags.text.context > 0   ? "--context"
@@ -51,7 +51,7 @@ Status checkText(const Flags& flags, firmware::ImageOptions& image) {
 
 /// Of the image: flash holds its code, constants, initial values and the program; all memories on the chip
 /// count as static RAM, but for the code's.
-pipeline::Measured measuredOf(const firmware::Image& image, const Flags& flags) {
+pipeline::Measured measuredOf(const firmware::Image& image, const FirmwareFlags& flags) {
   const firmware::Plan& plan = image.plan;
   int64_t program = 0, blocks = 0;
   for (const firmware::Placement& placement : plan.placements) {
@@ -66,7 +66,7 @@ pipeline::Measured measuredOf(const firmware::Image& image, const Flags& flags) 
   return measured;
 }
 
-Result<int> execute(Flags flags) {
+Result<int> execute(FirmwareFlags flags) {
   firmware::ImageOptions& image = flags.image;
   image.plan.semihosted = flags.io == "semihosting";
   image.plan.programByFile = flags.program == "semihosting";
@@ -110,7 +110,7 @@ Result<int> execute(Flags flags) {
 }  // namespace
 
 void addFirmware(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FirmwareFlags>();
   firmware::ImageOptions& image = flags->image;
   Command command = line.add("firmware", "Build a bare-metal image for one program");
   command.option("FILE", image.program, "Program: .pte").transform(inputFile()).required();

@@ -15,7 +15,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct FitFlags {
   BuildOptions build;
   std::string board;
   int64_t stack = 0;
@@ -24,7 +24,7 @@ struct Flags {
   GateOptions gates;
 };
 
-Result<int> execute(Flags& flags) {
+Result<int> execute(FitFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.header, flags.linker}));
   firmware::FitOptions options;
@@ -72,7 +72,7 @@ Result<int> execute(Flags& flags) {
 }  // namespace
 
 void addFit(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<FitFlags>();
   Command command =
       line.add("fit", "Say whether a network or program has room on a board, and what would help");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);

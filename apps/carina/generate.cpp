@@ -15,14 +15,14 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct GenerateFlags {
   pipeline::GenerateOptions generate;
   bool noBos = false;
   ResultPath json;
   GateOptions gates;
 };
 
-Result<int> execute(Flags flags) {
+Result<int> execute(GenerateFlags flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
   flags.generate.beginning = !flags.noBos;
   // Where a result goes to standard output, the text does not.
@@ -55,7 +55,7 @@ Result<int> execute(Flags flags) {
 }  // namespace
 
 void addGenerate(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<GenerateFlags>();
   pipeline::GenerateOptions& options = flags->generate;
   Command command = line.add("generate", "Text from a compiled language model on the NPU model");
   command

@@ -14,14 +14,14 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct InspectFlags {
   std::filesystem::path file;
   pipeline::InspectOptions options;
   bool check = false;
   ResultPath json;
 };
 
-Status show(const Flags& flags) {
+Status show(const InspectFlags& flags) {
   if (flags.json.empty()) {
     CARINA_TRY(const std::string text, pipeline::inspectFile(flags.file, flags.options));
     fmt::print("{}", text);
@@ -36,7 +36,7 @@ Status show(const Flags& flags) {
   return {};
 }
 
-Status check(const Flags& flags) {
+Status check(const InspectFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json}));
   CARINA_TRY(const pipeline::CheckedFile checked, pipeline::checkFile(flags.file, flags.options));
   std::string text;
@@ -59,7 +59,7 @@ Status check(const Flags& flags) {
 }  // namespace
 
 void addInspect(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<InspectFlags>();
   Command command = line.add("inspect", "Show what is in a file, and check its command streams");
   command
       .option("FILE", flags->file,

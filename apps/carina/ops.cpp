@@ -15,7 +15,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct OpsFlags {
   BuildOptions build;
   ResultPath json, csv;
   GateOptions gates;
@@ -46,7 +46,7 @@ int table(const std::string& targets) {
   return 0;
 }
 
-int ops(Flags& flags) {
+int ops(OpsFlags& flags) {
   if (flags.build.options.model.empty()) return table(flags.build.options.target);
   if (const auto status = checkResults({flags.json, flags.csv, flags.gates.junit}); !status.ok())
     return report(status.error());
@@ -68,7 +68,7 @@ int ops(Flags& flags) {
 }  // namespace
 
 void addOps(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<OpsFlags>();
   Command command = line.add(
       "ops",
       "List a network's operators: where each runs, why not on the NPU, at what cost; without a network "

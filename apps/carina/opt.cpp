@@ -13,7 +13,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct OptFlags {
   std::filesystem::path input, output, calibration;
   std::string program, target;
   std::vector<std::string> passes;
@@ -30,7 +30,7 @@ int listPasses() {
   return 0;
 }
 
-Status optimize(const Flags& flags) {
+Status optimize(const OptFlags& flags) {
   if (!flags.output.empty()) CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
   pipeline::PassSettings settings;
   if (!flags.target.empty()) {
@@ -58,7 +58,7 @@ Status optimize(const Flags& flags) {
 }  // namespace
 
 void addOpt(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<OptFlags>();
   Command command = line.add("opt", "Run passes over a graph, from text to text");
   command.option("FILE", flags->input, "A graph as text (.ir), or a network: .pt2, .tosa, quantized .tflite")
       .transform(inputFile());

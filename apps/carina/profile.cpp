@@ -17,7 +17,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct ProfileFlags {
   BuildOptions build;
   report::ProfileText text;
   std::filesystem::path input;
@@ -25,7 +25,7 @@ struct Flags {
   GateOptions gates;
 };
 
-Result<int> execute(Flags& flags) {
+Result<int> execute(ProfileFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.trace, flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
   options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
@@ -49,7 +49,7 @@ Result<int> execute(Flags& flags) {
 
 /// The profile of a network or, `finished`, of a program on an Ethos-N: passes instead of operations on a
 /// time line.
-Result<int> executeEthosN(Flags& flags, bool finished) {
+Result<int> executeEthosN(ProfileFlags& flags, bool finished) {
   if (!flags.input.empty()) {
     return fail(Code::OptionDoesNotApply, "is for an Ethos-U: what a sample takes of an Ethos-N is not known")
         .at("--input")
@@ -92,7 +92,7 @@ Result<int> executeEthosN(Flags& flags, bool finished) {
 }  // namespace
 
 void addProfile(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ProfileFlags>();
   Command command =
       line.add("profile", "Cycles, limits, traffic and memory of a network or program, layer by layer");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);

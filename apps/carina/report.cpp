@@ -15,14 +15,14 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct ReportFlags {
   BuildOptions build;
   std::filesystem::path output, modelExplorer;
   report::PageAttachments attachments;
   GateOptions gates;
 };
 
-Result<int> execute(Flags& flags) {
+Result<int> execute(ReportFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkOutputs({flags.output, flags.modelExplorer}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
@@ -49,7 +49,7 @@ Result<int> execute(Flags& flags) {
 }  // namespace
 
 void addReport(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ReportFlags>();
   Command command = line.add(
       "report",
       "One page for a browser: time line, memory, layers, roofline and graph of a network or program");

@@ -20,7 +20,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct RunFlags {
   pipeline::RunOptions run;
   std::vector<NamedFile> inputs;  // of one method, or METHOD=FILE of several
   std::filesystem::path output, etdump;
@@ -31,7 +31,7 @@ struct Flags {
   std::string onlyForFirmware;  // an option that was given
 };
 
-Result<int> executeFirmware(Flags& flags) {
+Result<int> executeFirmware(RunFlags& flags) {
   if (!flags.inputs.empty() || !flags.output.empty()) {
     return fail(Code::OptionDoesNotApply, "firmware brings its own inputs and outputs")
         .at(flags.inputs.empty() ? "--output" : "--input")
@@ -60,7 +60,7 @@ Result<int> executeFirmware(Flags& flags) {
 }
 
 /// What one inference of a .pte takes; the NPU's cycles are those of the last run.
-Result<std::optional<pipeline::InferenceTime>> inferenceOf(const Flags& flags,
+Result<std::optional<pipeline::InferenceTime>> inferenceOf(const RunFlags& flags,
                                                            const pipeline::RunResult& result) {
   std::optional<pipeline::InferenceTime> none;
   if (!result.program || !result.methods.empty()) return none;
@@ -70,7 +70,7 @@ Result<std::optional<pipeline::InferenceTime>> inferenceOf(const Flags& flags,
 }
 
 /// The methods that --input names, one after the other.
-Result<pipeline::RunResult> runSequence(const Flags& flags) {
+Result<pipeline::RunResult> runSequence(const RunFlags& flags) {
   for (const auto& [given, option] :
        {std::pair(!flags.run.method.empty(), "--method"), {flags.gates.gates.any(), "a gate"}}) {
     if (given)
@@ -95,7 +95,7 @@ Result<pipeline::RunResult> runSequence(const Flags& flags) {
 }
 
 /// Of one method, or of several in turn.
-Result<pipeline::RunResult> runAll(Flags& flags) {
+Result<pipeline::RunResult> runAll(RunFlags& flags) {
   if (flags.inputs.size() > 1 || (!flags.inputs.empty() && !flags.inputs[0].name.empty()))
     return runSequence(flags);
   NamedTensors arrays;
@@ -106,7 +106,7 @@ Result<pipeline::RunResult> runAll(Flags& flags) {
   return pipeline::runFile(flags.run, arrays);
 }
 
-Result<int> execute(Flags flags) {
+Result<int> execute(RunFlags flags) {
   if (flags.platform.platform != kHostPlatform || isFirmware(flags.run.file)) return executeFirmware(flags);
   if (!flags.onlyForFirmware.empty())
     return fail(Code::OptionDoesNotApply, "is for firmware only")
@@ -158,7 +158,7 @@ Result<int> execute(Flags flags) {
 }  // namespace
 
 void addRun(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<RunFlags>();
   Command command = line.add(
       "run",
       "Run a program on the NPU model, a .tosa graph in the interpreter, or firmware on a virtual platform");

@@ -15,14 +15,14 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct SweepFlags {
   BuildOptions build;
   pipeline::SweepOptions sweep;
   ResultPath json, csv;
   GateOptions gates;
 };
 
-Result<int> execute(Flags& flags) {
+Result<int> execute(SweepFlags& flags) {
   pipeline::SweepOptions options = flags.sweep;
   options.base = flags.build.finish();
   options.cpuCore = flags.build.cpu;
@@ -60,7 +60,7 @@ Result<int> execute(Flags& flags) {
 }  // namespace
 
 void addSweep(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SweepFlags>();
   Command command = line.add("sweep", "Compare targets and memory modes for a network");
   flags->build.declare(command, BuildOptions::Takes::NetworksForManyTargets);
   command.option("--targets", flags->sweep.targets, "NPU variants, separated by commas; default: all")

@@ -21,7 +21,7 @@
 namespace carina::app {
 namespace {
 
-struct Flags {
+struct VerifyFlags {
   BuildOptions build;
   std::vector<NamedFile> inputs;  // of the network, or METHOD=FILE
   std::optional<size_t> samples;
@@ -35,7 +35,7 @@ struct Flags {
 };
 
 /// The samples of a network: those of --input for it, else its calibration data.
-Result<std::vector<quantize::Sample>> samplesFor(const Flags& flags, const std::string& method,
+Result<std::vector<quantize::Sample>> samplesFor(const VerifyFlags& flags, const std::string& method,
                                                  const pipeline::Build& build) {
   NamedTensors arrays;
   std::filesystem::path file = build.options.calibration;
@@ -52,7 +52,7 @@ Result<std::vector<quantize::Sample>> samplesFor(const Flags& flags, const std::
   return samples;
 }
 
-Result<pipeline::Verification> runVerification(Flags& flags) {
+Result<pipeline::Verification> runVerification(VerifyFlags& flags) {
   CARINA_TRY(const pipeline::Build build, pipeline::build(flags.build.finish()));
   warn(build.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
@@ -67,7 +67,7 @@ Result<pipeline::Verification> runVerification(Flags& flags) {
 }
 
 /// All methods of --method, with state that goes from one to the next.
-Result<int> verifyMethods(Flags& flags) {
+Result<int> verifyMethods(VerifyFlags& flags) {
   CARINA_TRY(const pipeline::MethodsBuild build,
              pipeline::buildMethods(flags.build.finish(), flags.build.methods));
   std::vector<std::vector<quantize::Sample>> samples;
@@ -105,7 +105,7 @@ Result<int> verifyMethods(Flags& flags) {
 }
 
 /// Every --input belongs to a method of --method, or to the one network.
-void checkInputs(Flags& flags) {
+void checkInputs(VerifyFlags& flags) {
   if (!flags.build.sizes.empty()) return;  // chooseSizes() knows the methods
   const auto& methods = flags.build.methods;
   for (NamedFile& input : flags.inputs) {
@@ -122,7 +122,7 @@ void checkInputs(Flags& flags) {
   if (methods.empty() && flags.inputs.size() > 1) throwBadValue("--input", "is given twice for one network");
 }
 
-Result<int> compareProgram(Flags& flags) {
+Result<int> compareProgram(VerifyFlags& flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   NamedTensors arrays;
   if (!flags.inputs.empty()) {
@@ -161,7 +161,7 @@ void refuseBuildOptions(const Command& command) {
   }
 }
 
-int verify(Flags& flags) {
+int verify(VerifyFlags& flags) {
   if (!flags.against.empty()) {
     const auto status = compareProgram(flags);
     return status.ok() ? *status : report(status.error());
@@ -189,7 +189,7 @@ int verify(Flags& flags) {
 }  // namespace
 
 void addVerify(CommandLine& line, Run& run) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<VerifyFlags>();
   Command command = line.add("verify", "Run float, simulation, TOSA and NPU side by side");
   flags->build.declare(command, BuildOptions::Takes::Methods);
   command.find("--target").required(false);
