@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the TensorFlow Lite networks of one operator in tests/data/tflite.
 
-usage: tflite_operators.py OUT_DIR [--inputs] [CASE_SEED ...]
+usage: tflite_operators.py OUT_DIR [--inputs] [--cpu] [CASE_SEED ...]
 
 Writes CASE_SEED.tflite, such as conv8_3.tflite, for each network named: a case of the table CASES and a number that
 seeds its sizes, scales, zero points, options and weights. Without names it makes those of tests/data/tflite, byte for
@@ -90,12 +90,12 @@ def logical(net, draw):
     net.operator(draw.one_of(["LOGICAL_AND", "LOGICAL_OR"]), [x, y], [z])
 
 
-def comparison(net, draw):
+def comparison(net, draw, type_="i8"):
     left_shape, right_shape, shape = broadcast_shapes(draw)
-    left = draw.quantization("i8")
-    right = draw.quantization("i8")
-    x = net.input("i8", left_shape, left)
-    y = net.input("i8", right_shape, left if draw.flag() else right)
+    left = draw.quantization(type_)
+    right = draw.quantization(type_)
+    x = net.input(type_, left_shape, left)
+    y = net.input(type_, right_shape, left if draw.flag() else right)
     z = net.output("bool", shape)
     operators = ["LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "EQUAL", "NOT_EQUAL"]
     net.operator(draw.one_of(operators), [x, y], [z])
@@ -196,13 +196,14 @@ def quantize(net, draw):
     net.operator("QUANTIZE", [x], [y])
 
 
-def prelu(net, draw):
+def prelu(net, draw, type_="i8"):
     channels = draw.number(1, 20)
     shape = [1, 4, 5, channels]
-    x = net.input("i8", shape, draw.quantization("i8"))
-    slopes = draw.numbers(-128, 128, [1, 1, channels])
-    alpha = net.constant("i8", slopes, Quantization(0.01, draw.zero_point("i8")))
-    y = net.output("i8", shape, draw.quantization("i8"))
+    x = net.input(type_, shape, draw.quantization(type_))
+    limits = np.iinfo(NUMPY_TYPES[type_])
+    slopes = draw.numbers(limits.min, limits.max + 1, [1, 1, channels])
+    alpha = net.constant(type_, slopes, Quantization(0.01, draw.zero_point(type_)))
+    y = net.output(type_, shape, draw.quantization(type_))
     net.operator("PRELU", [x, alpha], [y])
 
 
@@ -464,6 +465,58 @@ def gather(net, draw):
     net.operator("GATHER", [x, indices], [y], "Gather", axis=axis)
 
 
+def division(net, draw, type_):
+    """By a constant without zeros; a kernel divides codes less their zero points. The factor between the scales is so
+    large that no quotient is shifted by more than 31 bits, which the kernel does not define."""
+    left_shape, right_shape, shape = broadcast_shapes(draw)
+    if type_ == "i32":
+        x = net.input("i32", left_shape)
+        numbers = draw.numbers(1, 2000, right_shape) * draw.rng.choice([-1, 1], right_shape)
+        net.operator("DIV", [x, net.constant("i32", numbers)], [net.output("i32", shape)], "Div")
+        return
+    left, right = draw.quantization(type_), draw.quantization(type_)
+    limits = np.iinfo(NUMPY_TYPES[type_])
+    codes = draw.numbers(limits.min, limits.max + 1, right_shape)
+    codes = np.where(codes == right.zero_point, right.zero_point + (1 if right.zero_point < limits.max else -1), codes)
+    y = net.constant(type_, codes, right)
+    result = Quantization(left.scale / right.scale / 256 * draw.real(0.6, 1), draw.zero_point(type_))
+    x = net.input(type_, left_shape, left)
+    z = net.output(type_, shape, result)
+    net.operator("DIV", [x, y], [z], "Div", fused_activation_function=draw.activation())
+
+
+def log_softmax(net, draw):
+    source = Quantization(draw.scale(0.01, 0.5), draw.zero_point("i8"))
+    unary(net, draw, "LOG_SOFTMAX", "i8", source, Quantization(1 / 16, 127))
+
+
+def cast(net, draw):
+    shape = [2, draw.number(1, 9), draw.number(1, 9)]
+    x = net.input(draw.one_of(["i8", "i16", "i32", "bool"]), shape)
+    net.operator("CAST", [x], [net.output(draw.one_of(["i8", "i16", "i32"]), shape)])
+
+
+def scatter(net, draw):
+    """Slices that several indices name add up."""
+    rows, columns, depth = draw.number(2, 6), draw.number(2, 6), draw.number(1, 9)
+    count = draw.number(2, 12)
+    named = draw.number(1, 3)
+    indices = np.stack([draw.numbers(0, size, count) for size in (rows, columns)[:named]], 1)
+    shape = [rows, columns, depth]
+    updates = net.input("i8", [count] + shape[named:])
+    inputs = [net.constant("i32", indices), updates, net.constant("i32", shape)]
+    net.operator("SCATTER_ND", inputs, [net.output("i8", shape)])
+
+
+def truth(net, draw, operator):
+    shape = [draw.number(1, 4), draw.number(1, 4), draw.number(1, 3)]
+    axes = sorted(draw.rng.choice(3, draw.number(1, 3), replace=False).tolist())
+    keep = draw.flag()
+    x = net.input("bool", shape)
+    y = net.output("bool", without_axes(shape, axes, keep))
+    net.operator(operator, [x, net.constant("i32", axes)], [y], "Reducer", keep_dims=keep)
+
+
 class Case(NamedTuple):
     """tested: the seeds of the networks in tests/data/tflite."""
 
@@ -561,8 +614,33 @@ CASES = {
     "u8leaky": Case((3, 4), partial(leaky_relu, type_="u8")),
     "u8mean": Case((3, 4), partial(reduction, operator="MEAN", type_="u8")),
     "u8concat": Case((3, 4), scaled_concatenation),
+    "u8sub": Case((3, 4), partial(binary, operator="SUB", type_="u8", options="Sub")),
+    "u8min": Case((3,), partial(binary, operator="MINIMUM", type_="u8", same=True)),
+    "u8maxi": Case((3,), partial(binary, operator="MAXIMUM", type_="u8", same=True)),
+    "u8prelu": Case((3, 4), partial(prelu, type_="u8")),
+    "u8cmp": Case((3, 4, 5), partial(comparison, type_="u8")),
+    "u8relu": Case((3,), partial(unary, operator="RELU", type_="u8")),
+    "u8relu6": Case((3,), partial(unary, operator="RELU6", type_="u8")),
+    "u8relun1": Case((3,), partial(unary, operator="RELU_N1_TO_1", type_="u8")),
+    "u8sum": Case((3, 4), partial(reduction, operator="SUM", type_="u8")),
+    "u8rmax": Case((3,), partial(reduction, operator="REDUCE_MAX", type_="u8")),
+    "u8rmin": Case((3,), partial(reduction, operator="REDUCE_MIN", type_="u8")),
+    "u8nearest": Case((3,), partial(resize, operator="RESIZE_NEAREST_NEIGHBOR", options="ResizeNearestNeighbor", type_="u8")),
     "u8i8quant": Case((3, 4, 5), partial(requantize, source_type="u8", result_type="i8")),
     "i8u8quant": Case((3, 4, 5), partial(requantize, source_type="i8", result_type="u8")),
+}
+
+
+# Operators that an Ethos-U does not compute here: those of tests/data/tflite_cpu.
+CPU_CASES = {
+    "div8": Case((3, 4, 5), partial(division, type_="i8")),
+    "u8div": Case((3, 4), partial(division, type_="u8")),
+    "div32": Case((3,), partial(division, type_="i32")),
+    "logsm": Case((3, 4, 5), log_softmax),
+    "cast": Case((3, 4, 5, 6, 7), cast),
+    "scatter": Case((3, 4), scatter),
+    "all": Case((3, 4), partial(truth, operator="REDUCE_ALL")),
+    "any": Case((3, 4), partial(truth, operator="REDUCE_ANY")),
 }
 
 
@@ -580,13 +658,13 @@ def random_inputs(network):
 
 def make(case, seed):
     network = Network()
-    CASES[case].make(network, Draw(case, seed))
+    (CASES | CPU_CASES)[case].make(network, Draw(case, seed))
     return network
 
 
 def case_and_seed(name):
     case, _, seed = name.rpartition("_")
-    if case not in CASES or not seed.isdecimal():
+    if case not in CASES | CPU_CASES or not seed.isdecimal():
         raise argparse.ArgumentTypeError(f"{name} is not one of the cases, _ and a number")
     return case, int(seed)
 
@@ -596,8 +674,10 @@ def main():
     parser.add_argument("out_dir", type=Path)
     parser.add_argument("networks", nargs="*", type=case_and_seed, metavar="CASE_SEED")
     parser.add_argument("--inputs", action="store_true", help="also write CASE_SEED.npz with random inputs")
+    parser.add_argument("--cpu", action="store_true", help="operators that an Ethos-U does not compute")
     arguments = parser.parse_args()
-    tested = [(case, seed) for case in CASES for seed in CASES[case].tested]
+    cases = CPU_CASES if arguments.cpu else CASES
+    tested = [(case, seed) for case in cases for seed in cases[case].tested]
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         writer = Writer(folder)

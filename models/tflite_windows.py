@@ -190,8 +190,8 @@ def pool(net, draw, operator, type_):
     )
 
 
-def resize(net, draw, operator, options):
-    quantization = draw.quantization("i8")
+def resize(net, draw, operator, options, type_="i8"):
+    quantization = draw.quantization(type_)
     height = draw.number(1, 7)
     width = draw.number(1, 7)
     channels = draw.number(1, 9)
@@ -204,7 +204,7 @@ def resize(net, draw, operator, options):
     if corners and whole:
         result_height = (height - 1) * factor + 1
         result_width = (width - 1) * factor + 1
-    x = net.input("i8", [1, height, width, channels], quantization)
-    y = net.output("i8", [1, result_height, result_width, channels], quantization)
+    x = net.input(type_, [1, height, width, channels], quantization)
+    y = net.output(type_, [1, result_height, result_width, channels], quantization)
     sizes = net.constant("i32", [result_height, result_width])
     net.operator(operator, [x, sizes], [y], options, align_corners=corners, half_pixel_centers=mode == 2)

@@ -235,7 +235,7 @@ std::optional<Kernel> svdfOf(const tflite::Subgraph& graph, const tflite::Operat
 }  // namespace
 
 std::optional<TfliteKernel> kernelOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
-  for (const auto& find : {conversionOf, requantizationOf, viewOf, svdfOf}) {
+  for (const auto& find : {conversionOf, requantizationOf, viewOf, svdfOf, integerKernelOf}) {
     if (auto kernel = find(graph, op)) return kernel;
   }
   return std::nullopt;

@@ -104,6 +104,29 @@ int32_t tanhOf(int32_t a) {
   return a > 0 ? positive : -positive;
 }
 
+int32_t logOf(int32_t a) {
+  constexpr int kInteger = 12, kFraction = 25;  // bits of the argument, of the sum below in Q6
+  constexpr int32_t kLogOf2 = 1488522236, kRootOfHalf = 1518500250, kFourthRootOfHalf = 1805811301;
+  constexpr int32_t kCube = 117049297, kSquare = 127690142, kLinear = 1057819769, kConstant = 638450708;
+  constexpr int32_t kQuarter = 1 << (kFraction - 2);
+  // a = r * 2^power, r between the fourth root of 1/8 and that of 1/2, from a itself or from a / sqrt(2).
+  const auto powerOf = [](int bits) { return shiftedUp(kInteger - bits, kFraction); };
+  const int bitsA = std::countl_zero(static_cast<uint32_t>(a));
+  const int bitsB = std::countl_zero(static_cast<uint32_t>(highMul(a, kRootOfHalf))) - 1;
+  const int32_t rA = shiftedUp(highMul(shiftedUp(a, bitsA - 1), kRootOfHalf), 1);
+  const int32_t r = std::min(rA, shiftedUp(a, bitsB));
+  const int32_t power =
+      std::max(saturated(int64_t{powerOf(bitsA)} + kQuarter), saturated(int64_t{powerOf(bitsB)} - kQuarter));
+  // The logarithm of r by a fraction of polynomials round the fourth root of 1/2.
+  const int64_t sum = int64_t{r} + kFourthRootOfHalf;
+  const auto middle = static_cast<int32_t>((sum + (sum >= 0 ? 1 : -1)) / 2);
+  const int32_t q = 2 * (r - kFourthRootOfHalf), q2 = highMul(q, q);
+  const int32_t above = highMul(q, r) + highMul(highMul(q, q2), kCube);
+  const int32_t below = highMul(middle, kLinear + q + highMul(kSquare, q2)) + highMul(kConstant, q);
+  return shiftedUp(
+      highMul(power, kLogOf2) + highMul(roundingDivide(above, kInteger / 2), oneOverOnePlus(below)), 1);
+}
+
 Multiplier inverseSqrt(int32_t input) {
   if (input <= 1) return {kMost, 0};
   int right = 11;

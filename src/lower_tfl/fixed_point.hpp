@@ -31,6 +31,9 @@ int32_t oneOverOnePlus(int32_t a);
 int32_t logistic(int32_t a);
 int32_t tanhOf(int32_t a);
 
+/// log(a) as Q5 for a >= 1 in Q12.
+int32_t logOf(int32_t a);
+
 /// 1 / sqrt(input) for input > 0, as a multiplier.
 Multiplier inverseSqrt(int32_t input);
 
