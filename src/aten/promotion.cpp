@@ -1,33 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aten/promotion.hpp"
 
+#include "base/pairs.hpp"
+
 namespace carina::aten {
 namespace {
 
-/// Position on the ladder of signed integers and floats; uint8 stands beside int8.
+/// Positions on the ladder of signed integers and floats; uint8 stands beside int8.
+constexpr std::pair<DType, int> kWidths[] = {
+    {DType::Bool, 0},  {DType::Int8, 1},    {DType::UInt8, 1},    {DType::Int16, 2},   {DType::Int32, 3},
+    {DType::Int64, 4}, {DType::Float16, 5}, {DType::BFloat16, 5}, {DType::Float32, 6}, {DType::Float64, 7}};
+
 int widthOf(DType dtype) {
-  switch (dtype) {
-    case DType::Bool:
-      return 0;
-    case DType::Int8:
-    case DType::UInt8:
-      return 1;
-    case DType::Int16:
-      return 2;
-    case DType::Int32:
-      return 3;
-    case DType::Int64:
-      return 4;
-    case DType::Float16:
-    case DType::BFloat16:
-      return 5;
-    case DType::Float32:
-      return 6;
-    case DType::Float64:
-      return 7;
-    default:
-      return -1;
-  }
+  return secondOf(kWidths, dtype).value_or(-1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/file.hpp"
+#include "base/pairs.hpp"
 #include "base/zip.hpp"
 
 namespace carina {
@@ -186,36 +187,16 @@ Tensor transposed(const Tensor& source) {
   return result;
 }
 
+constexpr std::pair<DType, std::string_view> kDescriptions[] = {
+    {DType::Bool, "|b1"},     {DType::Int4, "|i1"},    {DType::Int8, "|i1"},   {DType::UInt8, "|u1"},
+    {DType::Int16, "<i2"},    {DType::UInt16, "<u2"},  {DType::Int32, "<i4"},  {DType::UInt32, "<u4"},
+    {DType::Int48, "<i8"},    {DType::Int64, "<i8"},   {DType::Shape, "<i8"},  {DType::Float16, "<f2"},
+    {DType::BFloat16, "<f4"}, {DType::Float32, "<f4"}, {DType::Float64, "<f8"}};
+
 std::string_view descrOf(DType dtype) {
-  switch (dtype) {
-    case DType::Bool:
-      return "|b1";
-    case DType::Int4:
-    case DType::Int8:
-      return "|i1";
-    case DType::UInt8:
-      return "|u1";
-    case DType::Int16:
-      return "<i2";
-    case DType::UInt16:
-      return "<u2";
-    case DType::Int32:
-      return "<i4";
-    case DType::UInt32:
-      return "<u4";
-    case DType::Int48:
-    case DType::Int64:
-    case DType::Shape:
-      return "<i8";
-    case DType::Float16:
-      return "<f2";
-    case DType::BFloat16:
-    case DType::Float32:
-      return "<f4";
-    case DType::Float64:
-      return "<f8";
-  }
-  CARINA_UNREACHABLE("unknown element type");
+  const auto description = secondOf(kDescriptions, dtype);
+  CARINA_CHECK(description.has_value(), "every element type has a row");
+  return *description;
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/pairs.hpp"
+
 namespace carina::platform {
 namespace {
 
@@ -40,6 +42,31 @@ enum Operation : uint32_t {
   kTickFrequency = 0x31,
 };
 
+constexpr std::pair<uint32_t, const char*> kNames[] = {{kOpen, "SYS_OPEN"},
+                                                       {kClose, "SYS_CLOSE"},
+                                                       {kWriteC, "SYS_WRITEC"},
+                                                       {kWrite0, "SYS_WRITE0"},
+                                                       {kWrite, "SYS_WRITE"},
+                                                       {kRead, "SYS_READ"},
+                                                       {kReadC, "SYS_READC"},
+                                                       {kIsError, "SYS_ISERROR"},
+                                                       {kIsTty, "SYS_ISTTY"},
+                                                       {kSeek, "SYS_SEEK"},
+                                                       {kLength, "SYS_FLEN"},
+                                                       {kTemporaryName, "SYS_TMPNAM"},
+                                                       {kRemove, "SYS_REMOVE"},
+                                                       {kRename, "SYS_RENAME"},
+                                                       {kClock, "SYS_CLOCK"},
+                                                       {kTime, "SYS_TIME"},
+                                                       {kSystem, "SYS_SYSTEM"},
+                                                       {kErrno, "SYS_ERRNO"},
+                                                       {kCommandLine, "SYS_GET_CMDLINE"},
+                                                       {kHeapInfo, "SYS_HEAPINFO"},
+                                                       {kExit, "SYS_EXIT"},
+                                                       {kExitExtended, "SYS_EXIT_EXTENDED"},
+                                                       {kElapsed, "SYS_ELAPSED"},
+                                                       {kTickFrequency, "SYS_TICKFREQ"}};
+
 constexpr uint32_t kFailure = 0xffffffff;
 constexpr uint32_t kApplicationExit = 0x20026;  // ADP_Stopped_ApplicationExit
 constexpr size_t kMaxHandles = 256;
@@ -50,58 +77,7 @@ constexpr std::array<char, 5> kFeatures = {'S', 'H', 'F', 'B', 3};
 }  // namespace
 
 const char* Semihosting::operationName(uint32_t operation) {
-  switch (operation) {
-    case kOpen:
-      return "SYS_OPEN";
-    case kClose:
-      return "SYS_CLOSE";
-    case kWriteC:
-      return "SYS_WRITEC";
-    case kWrite0:
-      return "SYS_WRITE0";
-    case kWrite:
-      return "SYS_WRITE";
-    case kRead:
-      return "SYS_READ";
-    case kReadC:
-      return "SYS_READC";
-    case kIsError:
-      return "SYS_ISERROR";
-    case kIsTty:
-      return "SYS_ISTTY";
-    case kSeek:
-      return "SYS_SEEK";
-    case kLength:
-      return "SYS_FLEN";
-    case kTemporaryName:
-      return "SYS_TMPNAM";
-    case kRemove:
-      return "SYS_REMOVE";
-    case kRename:
-      return "SYS_RENAME";
-    case kClock:
-      return "SYS_CLOCK";
-    case kTime:
-      return "SYS_TIME";
-    case kSystem:
-      return "SYS_SYSTEM";
-    case kErrno:
-      return "SYS_ERRNO";
-    case kCommandLine:
-      return "SYS_GET_CMDLINE";
-    case kHeapInfo:
-      return "SYS_HEAPINFO";
-    case kExit:
-      return "SYS_EXIT";
-    case kExitExtended:
-      return "SYS_EXIT_EXTENDED";
-    case kElapsed:
-      return "SYS_ELAPSED";
-    case kTickFrequency:
-      return "SYS_TICKFREQ";
-    default:
-      return "unknown";
-  }
+  return secondOf(kNames, operation).value_or("unknown");
 }
 
 Semihosting::Semihosting(const Bus& bus, const Clock& clock, ConfinedFiles files, std::string commandLine,

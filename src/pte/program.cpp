@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/pairs.hpp"
+
 namespace carina::pte {
 
 namespace {
@@ -29,6 +31,17 @@ const ForeignType* foreignType(ScalarType type) {
   return found == std::end(kForeignTypes) ? nullptr : found;
 }
 
+/// The last three lie in types of ExecuTorch that other ones are read as.
+constexpr std::pair<ScalarType, DType> kElementTypes[] = {
+    {ScalarType::UInt8, DType::UInt8},       {ScalarType::Int8, DType::Int8},
+    {ScalarType::Int16, DType::Int16},       {ScalarType::UInt16, DType::UInt16},
+    {ScalarType::Int32, DType::Int32},       {ScalarType::UInt32, DType::UInt32},
+    {ScalarType::Int64, DType::Int64},       {ScalarType::Float16, DType::Float16},
+    {ScalarType::BFloat16, DType::BFloat16}, {ScalarType::Float32, DType::Float32},
+    {ScalarType::Float64, DType::Float64},   {ScalarType::Bool, DType::Bool},
+    {ScalarType::Int8, DType::Int4},         {ScalarType::Int64, DType::Int48},
+    {ScalarType::Int64, DType::Shape}};
+
 }  // namespace
 
 std::string scalarTypeName(ScalarType type) {
@@ -44,67 +57,13 @@ int64_t scalarTypeSize(ScalarType type) {
 }
 
 std::optional<DType> toDType(ScalarType type) {
-  switch (type) {
-    case ScalarType::UInt8:
-      return DType::UInt8;
-    case ScalarType::Int8:
-      return DType::Int8;
-    case ScalarType::Int16:
-      return DType::Int16;
-    case ScalarType::UInt16:
-      return DType::UInt16;
-    case ScalarType::Int32:
-      return DType::Int32;
-    case ScalarType::UInt32:
-      return DType::UInt32;
-    case ScalarType::Int64:
-      return DType::Int64;
-    case ScalarType::Float16:
-      return DType::Float16;
-    case ScalarType::BFloat16:
-      return DType::BFloat16;
-    case ScalarType::Float32:
-      return DType::Float32;
-    case ScalarType::Float64:
-      return DType::Float64;
-    case ScalarType::Bool:
-      return DType::Bool;
-    default:
-      return std::nullopt;
-  }
+  return secondOf(kElementTypes, type);
 }
 
 ScalarType fromDType(DType dtype) {
-  switch (dtype) {
-    case DType::Bool:
-      return ScalarType::Bool;
-    case DType::Int4:
-    case DType::Int8:
-      return ScalarType::Int8;
-    case DType::UInt8:
-      return ScalarType::UInt8;
-    case DType::Int16:
-      return ScalarType::Int16;
-    case DType::UInt16:
-      return ScalarType::UInt16;
-    case DType::Int32:
-      return ScalarType::Int32;
-    case DType::UInt32:
-      return ScalarType::UInt32;
-    case DType::Int48:
-    case DType::Int64:
-    case DType::Shape:
-      return ScalarType::Int64;
-    case DType::Float16:
-      return ScalarType::Float16;
-    case DType::BFloat16:
-      return ScalarType::BFloat16;
-    case DType::Float32:
-      return ScalarType::Float32;
-    case DType::Float64:
-      return ScalarType::Float64;
-  }
-  CARINA_UNREACHABLE("element type");
+  const auto type = firstOf(kElementTypes, dtype);
+  CARINA_CHECK(type.has_value(), "every element type has a row");
+  return *type;
 }
 
 std::optional<int64_t> tensorBytes(const Tensor& tensor) {

@@ -1,81 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tflite/model.hpp"
 
+#include "base/pairs.hpp"
+
 namespace carina::tflite {
+namespace {
+
+constexpr std::pair<TensorType, std::string_view> kTypeNames[] = {
+    {TensorType::Float32, "float32"},     {TensorType::Float16, "float16"},
+    {TensorType::Int32, "int32"},         {TensorType::UInt8, "uint8"},
+    {TensorType::Int64, "int64"},         {TensorType::String, "string"},
+    {TensorType::Bool, "bool"},           {TensorType::Int16, "int16"},
+    {TensorType::Complex64, "complex64"}, {TensorType::Int8, "int8"},
+    {TensorType::Float64, "float64"},     {TensorType::Complex128, "complex128"},
+    {TensorType::UInt64, "uint64"},       {TensorType::Resource, "resource"},
+    {TensorType::Variant, "variant"},     {TensorType::UInt32, "uint32"},
+    {TensorType::UInt16, "uint16"},       {TensorType::Int4, "int4"},
+    {TensorType::BFloat16, "bfloat16"}};
+constexpr std::pair<TensorType, DType> kElementTypes[] = {
+    {TensorType::Float32, DType::Float32}, {TensorType::Float16, DType::Float16},
+    {TensorType::Int32, DType::Int32},     {TensorType::UInt8, DType::UInt8},
+    {TensorType::Int64, DType::Int64},     {TensorType::Bool, DType::Bool},
+    {TensorType::Int16, DType::Int16},     {TensorType::Int8, DType::Int8},
+    {TensorType::Float64, DType::Float64}, {TensorType::UInt32, DType::UInt32},
+    {TensorType::UInt16, DType::UInt16},   {TensorType::BFloat16, DType::BFloat16}};
+
+}  // namespace
 
 std::string tensorTypeName(TensorType type) {
-  switch (type) {
-    case TensorType::Float32:
-      return "float32";
-    case TensorType::Float16:
-      return "float16";
-    case TensorType::Int32:
-      return "int32";
-    case TensorType::UInt8:
-      return "uint8";
-    case TensorType::Int64:
-      return "int64";
-    case TensorType::String:
-      return "string";
-    case TensorType::Bool:
-      return "bool";
-    case TensorType::Int16:
-      return "int16";
-    case TensorType::Complex64:
-      return "complex64";
-    case TensorType::Int8:
-      return "int8";
-    case TensorType::Float64:
-      return "float64";
-    case TensorType::Complex128:
-      return "complex128";
-    case TensorType::UInt64:
-      return "uint64";
-    case TensorType::Resource:
-      return "resource";
-    case TensorType::Variant:
-      return "variant";
-    case TensorType::UInt32:
-      return "uint32";
-    case TensorType::UInt16:
-      return "uint16";
-    case TensorType::Int4:
-      return "int4";
-    case TensorType::BFloat16:
-      return "bfloat16";
-  }
-  return fmt::format("type {}", static_cast<int>(type));
+  const auto name = secondOf(kTypeNames, type);
+  return name ? std::string(*name) : fmt::format("type {}", static_cast<int>(type));
 }
 
 std::optional<DType> toDType(TensorType type) {
-  switch (type) {
-    case TensorType::Float32:
-      return DType::Float32;
-    case TensorType::Float16:
-      return DType::Float16;
-    case TensorType::Int32:
-      return DType::Int32;
-    case TensorType::UInt8:
-      return DType::UInt8;
-    case TensorType::Int64:
-      return DType::Int64;
-    case TensorType::Bool:
-      return DType::Bool;
-    case TensorType::Int16:
-      return DType::Int16;
-    case TensorType::Int8:
-      return DType::Int8;
-    case TensorType::Float64:
-      return DType::Float64;
-    case TensorType::UInt32:
-      return DType::UInt32;
-    case TensorType::UInt16:
-      return DType::UInt16;
-    case TensorType::BFloat16:
-      return DType::BFloat16;
-    default:
-      return std::nullopt;
-  }
+  return secondOf(kElementTypes, type);
 }
 
 std::string Tensor::str() const {

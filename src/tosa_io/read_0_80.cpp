@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/pairs.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_0_80_generated.h"
 #include "tosa_io/string_lists.hpp"
@@ -16,31 +17,14 @@ namespace {
 
 namespace fb = wire080;
 
+constexpr std::pair<fb::DType, DType> kTypesOf080[] = {
+    {fb::DType::BOOL, DType::Bool},    {fb::DType::INT4, DType::Int4},    {fb::DType::UINT8, DType::Int8},
+    {fb::DType::INT8, DType::Int8},    {fb::DType::UINT16, DType::Int16}, {fb::DType::INT16, DType::Int16},
+    {fb::DType::INT32, DType::Int32},  {fb::DType::INT48, DType::Int48},  {fb::DType::FP32, DType::Float32},
+    {fb::DType::FP16, DType::Float16}, {fb::DType::BF16, DType::BFloat16}};
+
 std::optional<DType> elementType(fb::DType dtype) {
-  switch (dtype) {
-    case fb::DType::BOOL:
-      return DType::Bool;
-    case fb::DType::INT4:
-      return DType::Int4;
-    case fb::DType::UINT8:
-    case fb::DType::INT8:
-      return DType::Int8;
-    case fb::DType::UINT16:
-    case fb::DType::INT16:
-      return DType::Int16;
-    case fb::DType::INT32:
-      return DType::Int32;
-    case fb::DType::INT48:
-      return DType::Int48;
-    case fb::DType::FP32:
-      return DType::Float32;
-    case fb::DType::FP16:
-      return DType::Float16;
-    case fb::DType::BF16:
-      return DType::BFloat16;
-    default:
-      return std::nullopt;
-  }
+  return secondOf(kTypesOf080, dtype);
 }
 
 template <typename Vector>

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/float16.hpp"
+#include "base/pairs.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_1_x_generated.h"
 #include "tosa_io/string_lists.hpp"
@@ -15,31 +16,15 @@ namespace {
 
 using Attributes = std::vector<ir::Attribute>;
 
+constexpr std::pair<wire::DType, DType> kElementTypes[] = {
+    {wire::DType::BOOL, DType::Bool},    {wire::DType::INT4, DType::Int4},
+    {wire::DType::INT8, DType::Int8},    {wire::DType::INT16, DType::Int16},
+    {wire::DType::INT32, DType::Int32},  {wire::DType::INT48, DType::Int48},
+    {wire::DType::INT64, DType::Int64},  {wire::DType::FP32, DType::Float32},
+    {wire::DType::FP16, DType::Float16}, {wire::DType::BF16, DType::BFloat16}};
+
 std::optional<DType> elementType(wire::DType dtype) {
-  switch (dtype) {
-    case wire::DType::BOOL:
-      return DType::Bool;
-    case wire::DType::INT4:
-      return DType::Int4;
-    case wire::DType::INT8:
-      return DType::Int8;
-    case wire::DType::INT16:
-      return DType::Int16;
-    case wire::DType::INT32:
-      return DType::Int32;
-    case wire::DType::INT48:
-      return DType::Int48;
-    case wire::DType::INT64:
-      return DType::Int64;
-    case wire::DType::FP32:
-      return DType::Float32;
-    case wire::DType::FP16:
-      return DType::Float16;
-    case wire::DType::BF16:
-      return DType::BFloat16;
-    default:
-      return std::nullopt;
-  }
+  return secondOf(kElementTypes, dtype);
 }
 
 std::string typeName(wire::DType dtype) {

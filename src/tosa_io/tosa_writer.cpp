@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/float16.hpp"
+#include "base/pairs.hpp"
 #include "tosa/tosa.hpp"
 #include "tosa_1_x_generated.h"
 
@@ -16,29 +17,16 @@ using flatbuffers::Offset;
 template <typename T>
 using Offsets = std::vector<Offset<T>>;
 
+constexpr std::pair<DType, wire::DType> kWireTypes[] = {
+    {DType::Bool, wire::DType::BOOL},    {DType::Int4, wire::DType::INT4},
+    {DType::Int8, wire::DType::INT8},    {DType::Int16, wire::DType::INT16},
+    {DType::Int32, wire::DType::INT32},  {DType::Int48, wire::DType::INT48},
+    {DType::Float32, wire::DType::FP32}, {DType::Float16, wire::DType::FP16},
+    {DType::BFloat16, wire::DType::BF16}};
+
 Result<wire::DType> wireType(DType dtype) {
-  switch (dtype) {
-    case DType::Bool:
-      return wire::DType::BOOL;
-    case DType::Int4:
-      return wire::DType::INT4;
-    case DType::Int8:
-      return wire::DType::INT8;
-    case DType::Int16:
-      return wire::DType::INT16;
-    case DType::Int32:
-      return wire::DType::INT32;
-    case DType::Int48:
-      return wire::DType::INT48;
-    case DType::Float32:
-      return wire::DType::FP32;
-    case DType::Float16:
-      return wire::DType::FP16;
-    case DType::BFloat16:
-      return wire::DType::BF16;
-    default:
-      return fail(Code::NotRepresentable, "TOSA 1.0 has no element type {}", dtypeName(dtype));
-  }
+  if (const auto type = secondOf(kWireTypes, dtype)) return *type;
+  return fail(Code::NotRepresentable, "TOSA 1.0 has no element type {}", dtypeName(dtype));
 }
 
 /// Elements as the format packs them.

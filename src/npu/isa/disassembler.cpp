@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/pairs.hpp"
 #include "format/ethosu_payload.hpp"
 #include "npu/isa/payload.hpp"
 #include "npu/isa/stream.hpp"
@@ -13,24 +14,13 @@ namespace {
 
 constexpr size_t kCommentColumn = 56;
 
+constexpr std::pair<ElementType, std::string_view> kTypes[] = {
+    {ElementType::Int8, "s8"},    {ElementType::UInt8, "u8"},  {ElementType::Int16, "s16"},
+    {ElementType::UInt16, "u16"}, {ElementType::Int32, "s32"}, {ElementType::UInt32, "u32"},
+    {ElementType::Int64, "s64"}};
+
 std::string_view typeText(ElementType type) {
-  switch (type) {
-    case ElementType::Int8:
-      return "s8";
-    case ElementType::UInt8:
-      return "u8";
-    case ElementType::Int16:
-      return "s16";
-    case ElementType::UInt16:
-      return "u16";
-    case ElementType::Int32:
-      return "s32";
-    case ElementType::UInt32:
-      return "u32";
-    case ElementType::Int64:
-      return "s64";
-  }
-  return "?";
+  return secondOf(kTypes, type).value_or("?");
 }
 
 std::string mapText(const FeatureMap& fm) {
@@ -43,52 +33,21 @@ std::string_view poolText(PoolMode mode) {
   return kNames[static_cast<size_t>(mode)];
 }
 
+constexpr std::pair<ElementwiseMode, std::string_view> kElementwise[] = {
+    {ElementwiseMode::Mul, "mul"},       {ElementwiseMode::Add, "add"},
+    {ElementwiseMode::Sub, "sub"},       {ElementwiseMode::Min, "min"},
+    {ElementwiseMode::Max, "max"},       {ElementwiseMode::LRelu, "lrelu"},
+    {ElementwiseMode::Abs, "abs"},       {ElementwiseMode::Clz, "clz"},
+    {ElementwiseMode::Shr, "shr"},       {ElementwiseMode::Shl, "shl"},
+    {ElementwiseMode::Lsr, "lsr"},       {ElementwiseMode::Div, "div"},
+    {ElementwiseMode::CmpEq, "cmp_eq"},  {ElementwiseMode::CmpNe, "cmp_ne"},
+    {ElementwiseMode::CmpGe, "cmp_ge"},  {ElementwiseMode::CmpGt, "cmp_gt"},
+    {ElementwiseMode::And, "and"},       {ElementwiseMode::Or, "or"},
+    {ElementwiseMode::Xor, "xor"},       {ElementwiseMode::Not, "not"},
+    {ElementwiseMode::AndNot, "and_not"}};
+
 std::string_view elementwiseText(ElementwiseMode mode) {
-  switch (mode) {
-    case ElementwiseMode::Mul:
-      return "mul";
-    case ElementwiseMode::Add:
-      return "add";
-    case ElementwiseMode::Sub:
-      return "sub";
-    case ElementwiseMode::Min:
-      return "min";
-    case ElementwiseMode::Max:
-      return "max";
-    case ElementwiseMode::LRelu:
-      return "lrelu";
-    case ElementwiseMode::Abs:
-      return "abs";
-    case ElementwiseMode::Clz:
-      return "clz";
-    case ElementwiseMode::Shr:
-      return "shr";
-    case ElementwiseMode::Shl:
-      return "shl";
-    case ElementwiseMode::Lsr:
-      return "lsr";
-    case ElementwiseMode::Div:
-      return "div";
-    case ElementwiseMode::CmpEq:
-      return "cmp_eq";
-    case ElementwiseMode::CmpNe:
-      return "cmp_ne";
-    case ElementwiseMode::CmpGe:
-      return "cmp_ge";
-    case ElementwiseMode::CmpGt:
-      return "cmp_gt";
-    case ElementwiseMode::And:
-      return "and";
-    case ElementwiseMode::Or:
-      return "or";
-    case ElementwiseMode::Xor:
-      return "xor";
-    case ElementwiseMode::Not:
-      return "not";
-    case ElementwiseMode::AndNot:
-      return "and_not";
-  }
-  return "?";
+  return secondOf(kElementwise, mode).value_or("?");
 }
 
 std::string describeKernel(const KernelOperation& op) {
