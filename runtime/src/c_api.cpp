@@ -98,7 +98,8 @@ struct MethodObject {
 
 template <typename Object, typename Storage>
 Object* in(Storage* storage) {
-  static_assert(sizeof(Object) <= sizeof(Storage) && alignof(Object) <= alignof(Storage));
+  static_assert(sizeof(Object) <= sizeof(Storage) &&
+                alignof(Object) <= alignof(Storage));  // NOLINT(misc-redundant-expression): equal for some
   return reinterpret_cast<Object*>(storage->storage);
 }
 template <typename Object, typename Storage>

@@ -13,7 +13,7 @@ Result<bool> rewritePad(ir::Node* node) {
   const auto op = ir::dynCast<aten::Pad>(node);
   if (!op) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  const std::string mode = op.mode();
+  const std::string& mode = op.mode();
   ir::Value* result = nullptr;
   if (mode == "constant") {
     result = aten::ConstantPadNd::create(b, op.self(), op.pad(), op.value().value_or(0.0)).output();

@@ -161,7 +161,7 @@ Result<bool> rewriteAsStrided(ir::Node* node) {
 Result<bool> rewriteCircularPad(ir::Node* node) {
   const auto op = ir::dynCast<aten::Pad>(node);
   if (!op || op.mode() != "circular") return false;
-  const ir::Ints pad = op.pad();
+  const ir::Ints& pad = op.pad();
   if (std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p < 0; })) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* result = op.self();

@@ -208,6 +208,7 @@ class UnitReader {
     CARINA_RETURN_IF_ERROR(readEntries(header, names, folderOf));
     // All folders are relative to the first one, in which the compiler ran.
     std::vector<std::string> whole;
+    whole.reserve(folders.size());
     for (const std::string_view folder : folders)
       whole.push_back(whole.empty() ? std::string(folder) : joined(folders[0], folder));
     const std::vector<std::string_view> views(whole.begin(), whole.end());

@@ -53,6 +53,7 @@ std::string floatInC(double value) {
 
 std::string listInC(const std::vector<double>& values) {
   std::vector<std::string> texts;
+  texts.reserve(values.size());
   for (const double value : values) texts.push_back(floatInC(value));
   return fmt::format("{{{}}}", fmt::join(texts, ", "));
 }

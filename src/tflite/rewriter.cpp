@@ -172,6 +172,7 @@ class Rewriter {
 
   static std::vector<int32_t> mapped(const std::vector<int32_t>& from, const Tensors& tensors) {
     std::vector<int32_t> to;
+    to.reserve(from.size());
     for (const int32_t index : from) to.push_back(index < 0 ? -1 : tensors.at(index));
     return to;
   }

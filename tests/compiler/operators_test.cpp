@@ -231,7 +231,7 @@ TEST(Operators, TransposesOfThreeAxes) {
 TEST(Operators, NearestResize) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
-  const auto resize = [&](ir::Ints scale, ir::Ints offset, ir::Ints border) {
+  const auto resize = [&](const ir::Ints& scale, const ir::Ints& offset, const ir::Ints& border) {
     return tosa::Resize::create(b.builder(), x, b.shapeValue(scale), b.shapeValue(offset),
                                 b.shapeValue(border), tosa::ResizeMode::NEAREST)
         .output();

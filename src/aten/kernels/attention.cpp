@@ -32,8 +32,7 @@ void softmaxRow(float* row, int64_t n) {
 
 /// Flat matrix number of each element of the joint batch, for a tensor with batch dimensions `own`; with
 /// `repeat`, every matrix of the last batch dimension serves that many heads.
-std::vector<int64_t> batchIndex(Shape own, const Shape& joint, int64_t repeat) {
-  Shape heads = own;
+std::vector<int64_t> batchIndex(Shape heads, const Shape& joint, int64_t repeat) {
   if (repeat > 1) heads.back() *= repeat;
   std::vector<int64_t> index = broadcastOffsets(heads, joint);
   for (int64_t& at : index) at /= repeat;

@@ -44,7 +44,7 @@ template <typename F, typename Q>
 void quantizeWide(const float* in, Q* out, int64_t n, F inverse, int64_t zeroPoint, Limits limits) {
   for (int64_t i = 0; i < n; ++i) {
     const F value = std::nearbyint(static_cast<F>(in[i]) * inverse) + static_cast<F>(zeroPoint);
-    if (value != value) {
+    if (std::isnan(value)) {
       out[i] = Q{0};
     } else if (value <= static_cast<F>(limits.low)) {
       out[i] = static_cast<Q>(limits.low);

@@ -61,11 +61,8 @@ template <bool kMaximum, typename T>
 int64_t extremeOf(const Fold& fold, const T* in, int64_t at) {
   int64_t best = -1;
   fold.visit(at, [&](int64_t i) {
-    if (best < 0) {
+    if (best < 0 || (!isNan(in[best]) && (isNan(in[i]) || (kMaximum ? in[i] > in[best] : in[i] < in[best]))))
       best = i;
-    } else if (!isNan(in[best]) && (isNan(in[i]) || (kMaximum ? in[i] > in[best] : in[i] < in[best]))) {
-      best = i;
-    }
   });
   return best;
 }

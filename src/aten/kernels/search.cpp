@@ -60,7 +60,7 @@ Result<Kernel> prepareMaskedScatter(const ir::Node&) {
 Result<Kernel> prepareIndexFill(const ir::Node& node) {
   const Arguments a(node);
   CARINA_TRY(const int64_t dim, wrapDim(a.integer("dim"), node.operand(0)->rank()));
-  const ir::Attribute value = a.at("value");
+  const ir::Attribute& value = a.at("value");
   return Kernel([=](Call& call) -> Status {
     const Tensor& index = call.operand(1);
     const DType dtype = call.type().dtype;

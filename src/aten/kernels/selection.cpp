@@ -38,7 +38,7 @@ Status select(Call& call, const Tensor& mask, const Tensor& a, const Tensor& b) 
 
 Result<Kernel> prepareWhere(const ir::Node& node) {
   const Arguments a(node);
-  const ir::Attribute self = a.at("self"), other = a.at("other");
+  const ir::Attribute &self = a.at("self"), &other = a.at("other");
   return Kernel([=](Call& call) -> Status {
     const DType dtype = call.type().dtype;
     size_t next = 1;
@@ -101,7 +101,7 @@ Result<Kernel> prepareCopy(const ir::Node&) {
 /// Bounds from tensors or numbers; absent ones do not bound.
 Result<Kernel> prepareClamp(const ir::Node& node) {
   const Arguments a(node);
-  const ir::Attribute low = a.at("min"), high = a.at("max");
+  const ir::Attribute &low = a.at("min"), &high = a.at("max");
   const int lowIndex = node.def().operandIndex("min"), highIndex = node.def().operandIndex("max");
   return Kernel([=](Call& call) -> Status {
     const DType dtype = call.type().dtype;

@@ -143,7 +143,10 @@ double digammaOf(double x) {
     return digammaOf(1 - x) - kPi / std::tan(kPi * x);
   }
   double sum = 0;
-  for (; x < 6; x += 1) sum -= 1 / x;
+  while (x < 6) {
+    sum -= 1 / x;
+    x += 1;
+  }
   const double r = 1 / (x * x);
   return sum + std::log(x) - 0.5 / x -
          r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r / 132))));

@@ -37,8 +37,8 @@ void Emitter::wait(Queue queue, Counter counter, uint32_t value) {
   stream_.queue(queue).push_back(WaitForCounter{static_cast<uint32_t>(counter), value});
 }
 
-uint32_t Emitter::addAgent(Agent agent) {
-  stream_.agents.push_back(std::move(agent));
+uint32_t Emitter::addAgent(const Agent& agent) {
+  stream_.agents.push_back(agent);
   return static_cast<uint32_t>(stream_.agents.size()) - 1;
 }
 

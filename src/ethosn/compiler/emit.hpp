@@ -77,7 +77,7 @@ class Emitter {
   };
 
   void wait(Queue queue, Counter counter, uint32_t value);
-  uint32_t addAgent(Agent agent);
+  uint32_t addAgent(const Agent& agent);
   void waitForRoom(Queue queue, const TilePlan& tile);
   void loadKernel();
   void chooseKernel();
