@@ -134,9 +134,8 @@ constexpr std::pair<fb::OperatorOptions, ReadOptions> kReaders[] = {
       return Named{number("cond_subgraph_index", o.cond_subgraph_index()),
                    number("body_subgraph_index", o.body_subgraph_index())};
     }),
-    row<fb::CallOnceOptions>([](const auto& o) {
-      return Named{number("init_subgraph_index", o.init_subgraph_index())};
-    }),
+    row<fb::CallOnceOptions>(
+        [](const auto& o) { return Named{number("init_subgraph_index", o.init_subgraph_index())}; }),
     row<fb::VarHandleOptions>([](const auto& o) {
       return Named{words("container", o.container()), words("shared_name", o.shared_name())};
     }),
