@@ -149,7 +149,8 @@ void BuildOptions::declare(Command& command, Takes takes) {
             "Leave the biases as they are");
   command
       .option("--unroll", options.unroll,
-              "Recurrent layers over up to N steps become straight code, longer ones loops (default: from 100 steps on "
+              "Recurrent layers over up to N steps become straight code, longer ones loops (default: from "
+              "100 steps on "
               "the cheaper form)")
       .check(nonNegative());
   declareEnds(command);

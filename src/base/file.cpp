@@ -11,9 +11,9 @@
 #include <map>
 #include <mutex>
 
-#include "base/large_pages.hpp"
 #include "base/descriptor.hpp"
 #include "base/idle_memory.hpp"
+#include "base/large_pages.hpp"
 
 namespace carina {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <new>
 
-#include "base/large_pages.hpp"
 #include "base/float16.hpp"
+#include "base/large_pages.hpp"
 
 namespace carina {
 namespace {

@@ -21,8 +21,8 @@ using TfliteKernel = std::function<Result<std::vector<Tensor>>(std::span<const T
 /// any type; SVDF of int8 with a state of int8 or int16; what integerKernelOf() has. Nothing for others.
 std::optional<TfliteKernel> kernelOf(const tflite::Subgraph& graph, const tflite::Operator& op);
 
-/// DIV of int8, uint8 and int32, LOG_SOFTMAX of int8, CAST, SCATTER_ND, REDUCE_ALL and REDUCE_ANY. Nothing for
-/// others.
+/// DIV of int8, uint8 and int32, LOG_SOFTMAX of int8, CAST, SCATTER_ND, REDUCE_ALL and REDUCE_ANY. Nothing
+/// for others.
 std::optional<TfliteKernel> integerKernelOf(const tflite::Subgraph& graph, const tflite::Operator& op);
 
 }  // namespace carina::device
