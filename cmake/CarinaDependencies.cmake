@@ -28,7 +28,7 @@ if(CARINA_MPI AND NOT CARINA_SANITIZE)
 endif()
 
 # The package's own CMake file asks for OpenCL development files that only its GPU engine needs. Headers only: the library is
-# loaded when it is needed (src/aten/kernels/onednn_library.cpp).
+# loaded when it is needed (src/onednn/library.cpp).
 if(NOT TARGET DNNL::dnnl)
   find_library(DNNL_LIBRARY dnnl REQUIRED)
   find_path(DNNL_INCLUDE dnnl.hpp REQUIRED)

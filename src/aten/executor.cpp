@@ -7,10 +7,10 @@
 #include "aten/control_flow.hpp"
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/kernel.hpp"
-#include "aten/kernels/single_thread.hpp"
 #include "aten/movement.hpp"
 #include "aten/work.hpp"
 #include "base/failed_checks.hpp"
+#include "onednn/single_thread.hpp"
 
 namespace carina::aten {
 namespace {
@@ -321,7 +321,7 @@ bool grows(const ir::Node& node) {
 }  // namespace
 
 Result<Executor> Executor::create(const ir::Graph& graph, Folding folding, WorkBudget* loops) {
-  const SingleThread singleThread;
+  const onednn::SingleThread singleThread;
   auto plan = std::make_unique<Plan>();
   plan->graph = &graph;
   Slots& slots = plan->slots;
@@ -398,7 +398,7 @@ Status Executor::Plan::checkInputs(std::span<const Tensor> given) const {
 }
 
 Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const Observer& observer) const {
-  const SingleThread singleThread;
+  const onednn::SingleThread singleThread;
   const ir::Graph& graph = *plan_->graph;
   CARINA_RETURN_IF_ERROR(plan_->checkInputs(inputs));
   std::vector<Tensor> slots = plan_->initial;
@@ -435,7 +435,7 @@ Status Executor::Plan::compute(const StandIns& standIns, const std::vector<bool>
 }
 
 Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, StandIns standIns) const {
-  const SingleThread singleThread;
+  const onednn::SingleThread singleThread;
   CARINA_CHECK(!plan_->hasLateSteps(), "stand-ins come before what they stand for");
   CARINA_RETURN_IF_ERROR(plan_->checkInputs(inputs));
   KeptRun kept{plan_->initial, std::move(standIns)};
@@ -446,7 +446,7 @@ Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, StandIns stand
 }
 
 Result<std::vector<Tensor>> Executor::rerun(const KeptRun& before, const StandIns& standIns) const {
-  const SingleThread singleThread;
+  const onednn::SingleThread singleThread;
   const auto standInOf = [](const StandIns& all, const ir::Node* node) {
     const auto found = all.find(node);
     return found == all.end() ? nullptr : found->second;

@@ -9,6 +9,7 @@
 #include "delivery/compile_cache.hpp"
 #include "delivery/delegate.hpp"
 #include "device/npu_host.hpp"
+#include "device/tosa_backend.hpp"
 #include "ir/graph.hpp"
 #include "ir/invalid_node.hpp"
 #include "npu/targets/recorded_memories.hpp"
@@ -32,9 +33,15 @@ class Loader {
     wish_.memoryMode = options.memoryMode;
     wish_.configFile = options.configFile;
     if (options.cache) cache_.emplace(*options.cache);
+    keepFloats_ = options.keepFloats;
   }
 
   Status compile(pte::Delegate& delegate) {
+    if (keepFloats_) {
+      CARINA_TRY(const bool inFloat, computesInFloat(delegate.blob));
+      done_.inFloat += inFloat;
+      if (inFloat) return {};
+    }
     const pte::EthosUSettings settings = pte::ethosUSettings(delegate.specs);
     if (settings.target.empty() && wish_.target.empty()) {
       return fail(Code::OtherNpu, "the part is a TOSA graph and names no NPU to compile it for")
@@ -59,6 +66,16 @@ class Loader {
   AtLoad finish() && { return std::move(done_); }
 
  private:
+  static Result<ir::Graph> graphOf(ByteSpan bytes) {
+    const auto copy = std::make_shared<const pte::ByteVector>(bytes.begin(), bytes.end());
+    return tosa_io::readTosa(*copy, copy);
+  }
+
+  static Result<bool> computesInFloat(ByteSpan bytes) {
+    CARINA_TRY(const ir::Graph tosa, ir::rejectInvalidNodes("", [&] { return graphOf(bytes); }));
+    return device::computesInFloat(tosa);
+  }
+
   Result<pte::ByteVector> blobOf(ByteSpan graph, const npu::Machine& machine, const std::string& key) {
     ++done_.parts;
     if (cache_) {
@@ -75,8 +92,7 @@ class Loader {
       }
     }
     const auto compiled = [&]() -> Result<compiler::CompiledProgram> {
-      const auto copy = std::make_shared<const pte::ByteVector>(graph.begin(), graph.end());
-      CARINA_TRY(const ir::Graph tosa, tosa_io::readTosa(*copy, copy));
+      CARINA_TRY(const ir::Graph tosa, graphOf(graph));
       compiler::Options options;
       options.records = false;
       return compiler::compile(tosa, machine, options);
@@ -102,6 +118,7 @@ class Loader {
 
   device::RunOptions wish_;
   std::optional<CompileCache> cache_;
+  bool keepFloats_ = false;
   std::map<std::string, pte::ByteVector> blobs_;
   AtLoad done_;
 };

@@ -19,6 +19,8 @@ struct LoadOptions {
   std::string target, systemConfig, memoryMode;
   std::filesystem::path configFile;            // describes further ones of the latter; may be empty
   std::optional<std::filesystem::path> cache;  // folder of compiled parts; none: nothing is kept
+  /// Graphs that compute in floating point stay as they are, for who interprets them (device::TosaBackend).
+  bool keepFloats = false;
 };
 
 /// What became of a program's TOSA parts.
@@ -26,6 +28,7 @@ struct AtLoad {
   std::string target;    // that they were compiled for
   size_t parts = 0;      // different ones: equal graphs are compiled once
   size_t fromCache = 0;  // of those
+  size_t inFloat = 0;    // graphs that stay as they are
   double seconds = 0;    // wall time
   std::vector<Diagnostic>
       warnings;  // entries of the cache that had to be made anew, a folder that is read-only

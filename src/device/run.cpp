@@ -10,6 +10,7 @@
 #include "device/npu_host.hpp"
 #include "device/npu_setup.hpp"
 #include "device/recorder.hpp"
+#include "device/tosa_backend.hpp"
 #include "pte/program.hpp"
 
 namespace carina::device {
@@ -47,6 +48,7 @@ struct Runner::State {
   std::unique_ptr<rt::EthosUDelegate> delegate;
   std::unique_ptr<RecordingBackend> backend;
   std::unique_ptr<EthosNBackend> ethosN;  // with delegates for an Ethos-N only
+  std::unique_ptr<TosaBackend> tosa;      // with delegates that are TOSA graphs only
   std::optional<WorkBudget> budget;
   std::optional<BudgetedKernels> kernels;
   Recorder recorder;
@@ -110,6 +112,7 @@ Status Runner::State::openEthosN(const std::string& compiled) {
 
 Error Runner::State::explain(const rt::Status& status) const {
   if (ethosN && ethosN->why()) return *ethosN->why();
+  if (tosa && tosa->why()) return *tosa->why();
   if (budget && !budget->refused().empty())
     return fail(Code::Excessive, "{}", budget->refused()).withRemedy(kTrustRemedy);
   if (status.code == rt::Code::MissingKernel)
@@ -259,6 +262,10 @@ Result<Runner> Runner::open(std::unique_ptr<State> state) {
   CARINA_TRY(const Compiled compiled, compiledFor(program));
   if (compiled.delegated) CARINA_RETURN_IF_ERROR(state->openNpu(compiled.settings));
   CARINA_RETURN_IF_ERROR(state->openEthosN(ethosNTarget(program)));
+  if (hasTosaDelegate(program)) {
+    state->tosa = std::make_unique<TosaBackend>(*state->budget);
+    state->backends.push_back(state->tosa.get());
+  }
   CARINA_RETURN_IF_ERROR(state->load());
   const pte::Method& method = program.methods[state->methodIndex];  // load() has verified it
   state->kernels->list(method);

@@ -182,9 +182,10 @@ Status Engines::State::openNetwork(const pipeline::Options& options, std::vector
 
 Status Engines::State::openFinished(const pipeline::Options& options, const MappedFile& file,
                                     pipeline::FileKind kind) {
-  CARINA_TRY(const auto loaded, pipeline::LoadedProgram::from(
-                                    file.bytes(), {options.target, options.systemConfig, options.memoryMode,
-                                                   options.configFile, delivery::defaultCacheFolder()}));
+  CARINA_TRY(const auto loaded,
+             pipeline::LoadedProgram::from(
+                 file.bytes(), {options.target, options.systemConfig, options.memoryMode, options.configFile,
+                                delivery::defaultCacheFolder(), true}));
   program = std::string(asText(loaded.bytes()));
   device::RunOptions run;
   run.target = options.target;

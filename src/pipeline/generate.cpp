@@ -179,8 +179,9 @@ Result<Generated> generate(const GenerateOptions& options) {
   CARINA_TRY(tokenizer::Tokenizer tokenizer, tokenizer::Tokenizer::read(options.tokenizer));
   if (!options.beginning) tokenizer.leaveOutBeginning();
   CARINA_TRY(const auto file, MappedFile::open(options.program));
-  auto loaded = LoadedProgram::from(file->bytes(), {options.target, options.systemConfig, options.memoryMode,
-                                                    options.configFile, delivery::defaultCacheFolder()});
+  auto loaded =
+      LoadedProgram::from(file->bytes(), {options.target, options.systemConfig, options.memoryMode,
+                                          options.configFile, delivery::defaultCacheFolder(), true});
   if (!loaded) return std::move(loaded).error().inFile(options.program.string());
   auto result = run(options, loaded->bytes(), tokenizer);
   if (!result) return std::move(result).error().inFile(options.program.string());

@@ -233,8 +233,8 @@ Result<RunResult> runBundle(const RunOptions& options, ByteSpan bytes, const Nam
 }
 
 Result<LoadedProgram> loadProgram(const RunOptions& options, ByteSpan bytes) {
-  return LoadedProgram::from(
-      bytes, {options.target, options.systemConfig, options.memoryMode, options.configFile, options.cache});
+  return LoadedProgram::from(bytes, {options.target, options.systemConfig, options.memoryMode,
+                                     options.configFile, options.cache, true});
 }
 
 /// A program or a bundled one, its TOSA parts compiled first.

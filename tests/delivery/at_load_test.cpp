@@ -2,6 +2,7 @@
 // Programs whose NPU parts are TOSA graphs: compiled at load they are what they would be compiled ahead.
 #include "delivery/at_load.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +18,8 @@
 #include "pipeline/run.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
+#include "tosa/tosa.hpp"
+#include "tosa_io/tosa_writer.hpp"
 
 namespace carina::delivery {
 namespace {
@@ -87,6 +90,64 @@ TEST(AtLoad, CompilesForTheNpuThatIsThere) {
   pte::Program program = read(programOf("digits8", "ethos-u85-256", pipeline::Delivery::Tosa));
   ASSERT_TRUE(compileTosaParts(program, {"ethos-u55-64", "", "", {}, std::nullopt}).ok());
   EXPECT_EQ(*pte::writeProgram(program), ahead);
+}
+
+/// A graph between the types of a part's ends that computes in floating point: 2 * x + 1 of the first
+/// elements.
+std::string floatGraph(const pipeline::Build& build) {
+  const ir::Graph& part = build.partitioned.delegates.at(0).tosa;
+  const ir::Type in = part.inputs()[0]->type, out = part.outputs()[0]->type;
+  ir::Graph graph("floats");
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput(in, "x");
+  const auto shape = [&](const Shape& values) {
+    Tensor tensor = Tensor::uninitialized(DType::Shape, {static_cast<int64_t>(values.size())});
+    for (size_t i = 0; i < values.size(); ++i) tensor.setIntegerAt(static_cast<int64_t>(i), values[i]);
+    return b.constant(std::move(tensor));
+  };
+  ir::Value* flat = tosa::Reshape::create(b, x, shape({numElements(in.shape)})).output();
+  ir::Value* cut = tosa::Slice::create(b, flat, shape({0}), shape({numElements(out.shape)})).output();
+  ir::Value* real = tosa::Cast::create(b, cut, {ir::Type{DType::Float32, cut->shape()}}).output();
+  const auto number = [&](float value) { return b.constant(Tensor::from<float>({1}, {value})); };
+  ir::Value* doubled = tosa::Add::create(b, real, real).output();
+  ir::Value* more = tosa::Add::create(b, doubled, number(1)).output();
+  ir::Value* codes = tosa::Cast::create(b, more, {ir::Type{DType::Int8, more->shape()}}).output();
+  graph.setOutputs({tosa::Reshape::create(b, codes, shape(out.shape)).output()});
+  return *tosa_io::writeTosa(graph);
+}
+
+TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
+  pipeline::Options options;
+  options.model = test::modelFile("digits8.pt2");
+  options.calibration = test::modelFile("digits8.npz");
+  options.target = "ethos-u85-256";
+  options.delivery = pipeline::Delivery::Tosa;
+  options.inputs = options.outputs = pipeline::ProgramIo::Int8;
+  const auto build = pipeline::build(options);
+  ASSERT_TRUE(build.ok()) << build.error().str();
+  pte::Program program = read(*pipeline::programFile(*build));
+  const std::string graph = floatGraph(*build);
+  program.methods[0].delegates[0].blob.assign(asBytes(graph).begin(), asBytes(graph).end());
+  // Nothing can be compiled of it.
+  pte::Program ahead = program;
+  const auto refused = compileTosaParts(ahead, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().str(), testing::HasSubstr("the NPU computes with integers"));
+
+  const test::TempDir folder;
+  ASSERT_TRUE(writeFile(folder / "x.pte", *pte::writeProgram(program)).ok());
+  pipeline::RunOptions run;
+  run.file = folder / "x.pte";
+  run.raw = true;
+  Tensor input = Tensor::uninitialized(DType::Int8, build->graph().inputs()[0]->shape());
+  for (int64_t i = 0; i < input.numElements(); ++i) input.setIntegerAt(i, i - 30);
+  const auto ran = pipeline::runFile(run, {{"in0", input}});
+  ASSERT_TRUE(ran.ok()) << ran.error().str();
+  ASSERT_TRUE(ran->atLoad);
+  EXPECT_EQ(ran->atLoad->parts, 0u);
+  EXPECT_EQ(ran->atLoad->inFloat, 1u);
+  const Tensor& output = ran->outputs.at(0).second;
+  for (int64_t i = 0; i < output.numElements(); ++i) EXPECT_EQ(output.integerAt(i), 2 * (i - 30) + 1);
 }
 
 TEST(AtLoad, TakesWhatTheCacheHolds) {

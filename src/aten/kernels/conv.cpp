@@ -12,7 +12,7 @@
 #include "aten/kernels/conv_transpose.hpp"
 #include "aten/kernels/depthwise.hpp"
 #include "aten/kernels/kernel.hpp"
-#include "aten/kernels/onednn.hpp"
+#include "onednn/engine.hpp"
 
 namespace carina::aten {
 namespace {
@@ -73,7 +73,7 @@ class Prepared {
     const dnnl::convolution_forward::primitive_desc primitive(
         {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, input, weight, bias, output,
          list(g.stride), list(g.dilation, 1), list(g.padBefore), list(g.padAfter)},
-        attributes, onednnEngine());
+        attributes, onednn::engine());
     primitive_ = dnnl::convolution_forward(primitive);
     descriptions_ = {{DNNL_ARG_SRC, input},
                      {DNNL_ARG_WEIGHTS, weight},
@@ -85,7 +85,7 @@ class Prepared {
   int64_t scratchBytes() const { return static_cast<int64_t>(descriptions_[3].second.get_size()); }
 
   Status run(const void* input, const void* weight, const void* bias, void* scratch, void* output) const {
-    return runOnednn([&](dnnl::stream& stream) {
+    return onednn::run([&](dnnl::stream& stream) {
       auto arguments = take();
       arguments->set(DNNL_ARG_SRC, input);
       arguments->set(DNNL_ARG_WEIGHTS, weight);
@@ -110,7 +110,7 @@ class Prepared {
     }
     auto arguments = std::make_unique<MemoryArguments>();
     for (const auto& [argument, description] : descriptions_)
-      arguments->list.emplace(argument, memory(description, onednnEngine(), nullptr));
+      arguments->list.emplace(argument, memory(description, onednn::engine(), nullptr));
     return arguments;
   }
 
@@ -132,7 +132,7 @@ class Primitives {
     std::weak_ptr<const Prepared>& known = known_[key];
     if (auto prepared = known.lock()) return prepared;
     std::shared_ptr<const Prepared> made;
-    CARINA_RETURN_IF_ERROR(guardOnednn([&] { made = std::make_shared<Prepared>(g, shapes, withBias); }));
+    CARINA_RETURN_IF_ERROR(onednn::guarded([&] { made = std::make_shared<Prepared>(g, shapes, withBias); }));
     known = made;
     if (known_.size() > most_) {
       std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });

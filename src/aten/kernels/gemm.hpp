@@ -4,19 +4,14 @@
 
 #include <cstdint>
 
-#include "base/result.hpp"
+#include "onednn/gemm.hpp"
 
 namespace carina::aten {
 
-/// c[m,n] = alpha * a[m,k] b[k,n] + beta * c. With transposeB, b is [n,k]. beta 0 ignores what c holds. One
-/// thread.
-Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, float alpha, const float* a, const float* b,
-            float beta, float* c);
+using onednn::gemm;
+using onednn::gemmTransposedLeft;
 
-/// c[m,n] = a^T b with a[k,m] and b[k,n].
-Status gemmTransposedLeft(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c);
-
-/// The same for other element types, straightforward loops; integers wrap.
+/// onednn::gemm() for other element types, straightforward loops; integers wrap.
 template <typename T>
 void gemmOf(bool transposeB, int64_t m, int64_t n, int64_t k, T alpha, const T* a, const T* b, T beta, T* c);
 

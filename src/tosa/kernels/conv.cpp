@@ -2,32 +2,11 @@
 // The convolutions. Two-dimensional ones are three-dimensional ones of depth 1. The inner loops run over
 // contiguous channels (and kernel columns where the dilation is 1), the outer ones over output rows in
 // parallel.
-#include <oneapi/tbb/parallel_for.h>
-
+#include "tosa/kernels/float_conv.hpp"
 #include "tosa/kernels/products.hpp"
 
 namespace carina::tosa::kernels {
 namespace {
-
-/// Sizes in the order depth, height, width.
-struct Geometry {
-  int64_t batch, channels, outChannels, multiplier;
-  std::array<int64_t, 3> input, kernel, output, stride, dilation, before;
-};
-
-/// Kernel positions [first, last) that lie inside the input for one output position.
-struct Reach {
-  int64_t origin;  // input position of kernel position 0, may be outside
-  int64_t first, last;
-};
-
-Reach reach(const Geometry& g, size_t axis, int64_t out) {
-  const int64_t origin = out * g.stride[axis] - g.before[axis], step = g.dilation[axis];
-  const int64_t first = origin >= 0 ? 0 : ceilDiv(-origin, step);
-  const int64_t room = g.input[axis] - origin;
-  const int64_t last = room <= 0 ? 0 : std::min(g.kernel[axis], ceilDiv(room, step));
-  return {origin, std::min(first, g.kernel[axis]), last};
-}
 
 Geometry geometryOf(const ir::Node& node, const ir::Ints& pad, const ir::Ints& stride,
                     const ir::Ints& dilation, size_t kernelAxis) {
@@ -50,16 +29,6 @@ Geometry geometryOf(const ir::Node& node, const ir::Ints& pad, const ir::Ints& s
     g.before[i] = present ? pad[2 * k] : 0;
   }
   return g;
-}
-
-/// Calls row(n, d, y, offset of the row's first output element) for all output rows, in parallel.
-template <typename F>
-void forOutputRows(const Geometry& g, F row) {
-  const int64_t rows = g.batch * g.output[0] * g.output[1];
-  tbb::parallel_for(int64_t{0}, rows, [&](int64_t i) {
-    row(i / (g.output[0] * g.output[1]), i / g.output[1] % g.output[0], i % g.output[1],
-        i * g.output[2] * g.outChannels);
-  });
 }
 
 /// Weight [OC, KD, KH, KW, IC].
@@ -203,8 +172,11 @@ Results convolution(const ir::Node& node, Operands operands) {
   const Geometry g = geometryOf(node);
   const Tensor &input = operands[0], &weight = operands[1], &bias = operands[2];
   if (isFloat(input.dtype())) {
-    const auto x = asDoubles(input), w = asDoubles(weight);
-    return finishFloats(node, convolve<double>(node, g, x.data(), w.data()), bias);
+    const Tensor x = asFloat32(input), w = asFloat32(weight);
+    if (ir::isa<DepthwiseConv2d>(&node)) return finishFloats(node, depthwiseFloats(node, g, x, w), bias);
+    CARINA_TRY(Tensor sums, ir::isa<TransposeConv2d>(&node) ? transposedFloats(node, g, x, w)
+                                                            : denseFloats(node, g, x, w));
+    return finishFloats(node, std::move(sums), bias);
   }
   const auto x = centered(input, operands[3]), w = centered(weight, operands[4]);
   const int64_t window = g.kernel[0] * g.kernel[1] * g.kernel[2];

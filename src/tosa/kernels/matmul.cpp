@@ -2,6 +2,11 @@
 // MATMUL.
 #include <oneapi/tbb/parallel_for.h>
 
+#include <algorithm>
+
+#include "base/shape.hpp"
+#include "onednn/gemm.hpp"
+#include "tosa/kernels/blocks.hpp"
 #include "tosa/kernels/products.hpp"
 
 namespace carina::tosa::kernels {
@@ -22,20 +27,36 @@ std::vector<Acc> product(const In* a, const In* b, int64_t batch, int64_t height
   return sums;
 }
 
+/// a [N, H, C] times b [N, C, W], in blocks of rows.
+Result<Tensor> floatProduct(const ir::Node& node, const Tensor& a, const Tensor& b) {
+  Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
+  const int64_t height = a.dim(1), channels = a.dim(2), width = b.dim(2);
+  const float *x = a.as<float>().data(), *y = b.as<float>().data();
+  float* sums = out.mutableAs<float>().data();
+  constexpr int64_t kRows = 64;
+  const int64_t blocks = ceilDiv(height, kRows);
+  CARINA_RETURN_IF_ERROR(forBlocks(a.dim(0) * blocks, [&](int64_t i) {
+    const int64_t n = i / blocks, first = i % blocks * kRows, rows = std::min(kRows, height - first);
+    return onednn::gemm(false, rows, width, channels, 1.0f, x + (n * height + first) * channels,
+                        y + n * channels * width, 0.0f, sums + (n * height + first) * width);
+  }));
+  return out;
+}
+
 }  // namespace
 
 Results matmul(const ir::Node& node, Operands operands) {
   const Tensor& a = operands[0];
+  if (isFloat(a.dtype())) {
+    CARINA_TRY(Tensor sums, floatProduct(node, asFloat32(a), asFloat32(operands[1])));
+    return finishFloats(node, std::move(sums), Tensor());
+  }
   // B with its channels innermost, so that both runs are contiguous.
   const std::vector<int64_t> strides = rowMajorStrides(operands[1].shape());
   const int64_t batch = a.dim(0), height = a.dim(1), channels = a.dim(2), width = operands[1].dim(2);
   const Tensor b =
       stridedCopy(operands[1], 0, {batch, width, channels}, {strides[0], strides[2], strides[1]});
   const Tensor noBias;
-  if (isFloat(a.dtype())) {
-    const auto x = asDoubles(a), y = asDoubles(b);
-    return finishFloats(node, product<double>(x.data(), y.data(), batch, height, width, channels), noBias);
-  }
   const auto x = centered(a, operands[2]), y = centered(b, operands[3]);
   if (fitsInt32(channels, a.dtype(), b.dtype())) {
     return finishIntegers(node, product<int32_t>(x.data(), y.data(), batch, height, width, channels), noBias);

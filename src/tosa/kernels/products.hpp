@@ -23,12 +23,6 @@ inline std::vector<int16_t> centered(const Tensor& tensor, const Tensor& zeroPoi
   return values;
 }
 
-inline std::vector<double> asDoubles(const Tensor& tensor) {
-  const Tensor floats = asFloat32(tensor);
-  const auto data = floats.as<float>();
-  return {data.begin(), data.end()};
-}
-
 /// Sum of products of two runs.
 template <typename Acc, typename In>
 inline Acc dot(const In* a, const In* b, int64_t count) {
@@ -78,12 +72,9 @@ Results finishIntegers(const ir::Node& node, const std::vector<Acc>& sums, const
   return one(std::move(out));
 }
 
-/// Accumulators rounded to the result type, then the bias added in that type.
-inline Results finishFloats(const ir::Node& node, const std::vector<double>& sums, const Tensor& bias) {
+/// Accumulators of float32 rounded to the result type, then the bias added in that type.
+inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias) {
   const DType dtype = node.result()->dtype();
-  Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
-  const auto target = out.mutableAs<float>();
-  for (size_t i = 0; i < target.size(); ++i) target[i] = static_cast<float>(sums[i]);
   if (bias.numElements() == 0) return one(roundedTo(dtype, std::move(out)));
   out = asFloat32(roundedTo(dtype, std::move(out)));
   const auto values = out.mutableAs<float>();

@@ -2,7 +2,7 @@
 // oneDNN parallelises with OpenMP; Carina's parallelism is over samples, so each run keeps to its own thread.
 #pragma once
 
-namespace carina::aten {
+namespace carina::onednn {
 
 /// While it lives, OpenMP regions started by this thread have one thread.
 class SingleThread {
@@ -16,4 +16,4 @@ class SingleThread {
   int before_;
 };
 
-}  // namespace carina::aten
+}  // namespace carina::onednn

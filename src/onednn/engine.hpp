@@ -6,16 +6,16 @@
 
 #include "base/result.hpp"
 
-namespace carina::aten {
+namespace carina::onednn {
 
 /// The CPU engine; it has no state and may be used from all threads.
-inline const dnnl::engine& onednnEngine() {
-  static const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  return engine;
+inline const dnnl::engine& engine() {
+  static const dnnl::engine shared(dnnl::engine::kind::cpu, 0);
+  return shared;
 }
 
 template <typename F>
-Status guardOnednn(F&& f) {
+Status guarded(F&& f) {
   try {
     f();
     return {};
@@ -27,12 +27,12 @@ Status guardOnednn(F&& f) {
 
 /// Runs f(stream) and waits.
 template <typename F>
-Status runOnednn(F&& f) {
-  return guardOnednn([&] {
-    dnnl::stream stream(onednnEngine());
+Status run(F&& f) {
+  return guarded([&] {
+    dnnl::stream stream(engine());
     f(stream);
     stream.wait();
   });
 }
 
-}  // namespace carina::aten
+}  // namespace carina::onednn

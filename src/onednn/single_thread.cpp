@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "aten/kernels/single_thread.hpp"
+#include "onednn/single_thread.hpp"
 
 #include <omp.h>
 
-namespace carina::aten {
+namespace carina::onednn {
 
 SingleThread::SingleThread() : before_(omp_get_max_threads()) {
   omp_set_num_threads(1);
@@ -12,4 +12,4 @@ SingleThread::~SingleThread() {
   omp_set_num_threads(before_);
 }
 
-}  // namespace carina::aten
+}  // namespace carina::onednn

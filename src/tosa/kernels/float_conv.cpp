@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tosa/kernels/float_conv.hpp"
+
+#include <algorithm>
+
+#include "onednn/gemm.hpp"
+#include "tosa/kernels/blocks.hpp"
+
+namespace carina::tosa::kernels {
+namespace {
+
+/// Elements of the gathered windows of one block: half of a usual second-level cache.
+constexpr int64_t kBlockElements = int64_t{1} << 18;
+
+/// The window of one output position, in the order of the weights' elements; zeros outside of the input.
+void gather(const Geometry& g, const float* input, int64_t position, float* row) {
+  const int64_t ox = position % g.output[2], oy = position / g.output[2] % g.output[1],
+                od = position / (g.output[2] * g.output[1]) % g.output[0],
+                n = position / (g.output[2] * g.output[1] * g.output[0]);
+  const Reach depth = reach(g, 0, od), height = reach(g, 1, oy), width = reach(g, 2, ox);
+  const int64_t line = g.kernel[2] * g.channels, columns = width.last - width.first;
+  for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+    for (int64_t ky = 0; ky < g.kernel[1]; ++ky, row += line) {
+      const bool inside = kd >= depth.first && kd < depth.last && ky >= height.first && ky < height.last;
+      if (!inside || columns <= 0) {
+        std::fill_n(row, line, 0.0f);
+        continue;
+      }
+      const int64_t z = depth.origin + kd * g.dilation[0], y = height.origin + ky * g.dilation[1],
+                    x = width.origin + width.first * g.dilation[2];
+      const float* pixel = input + (((n * g.input[0] + z) * g.input[1] + y) * g.input[2] + x) * g.channels;
+      float* to = std::fill_n(row, width.first * g.channels, 0.0f);
+      for (int64_t kx = 0; kx < columns; ++kx)
+        to = std::copy_n(pixel + kx * g.dilation[2] * g.channels, g.channels, to);
+      std::fill(to, row + line, 0.0f);
+    }
+  }
+}
+
+/// Whether the windows are the input's pixels as they lie.
+bool isPointwise(const Geometry& g) {
+  bool same = true;
+  for (size_t axis = 0; axis < 3; ++axis)
+    same = same && g.kernel[axis] == 1 && g.stride[axis] == 1 && g.before[axis] == 0 &&
+           g.input[axis] == g.output[axis];
+  return same;
+}
+
+}  // namespace
+
+Result<Tensor> denseFloats(const ir::Node& node, const Geometry& g, const Tensor& input,
+                           const Tensor& weight) {
+  Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
+  const float *x = input.as<float>().data(), *w = weight.as<float>().data();
+  float* sums = out.mutableAs<float>().data();
+  const int64_t window = g.kernel[0] * g.kernel[1] * g.kernel[2] * g.channels;
+  const int64_t rows = g.batch * g.output[0] * g.output[1] * g.output[2];
+  const int64_t rowsOfBlock = std::clamp<int64_t>(kBlockElements / std::max<int64_t>(window, 1), 1, 4096);
+  const bool pointwise = isPointwise(g);
+  CARINA_RETURN_IF_ERROR(forBlocks(ceilDiv(rows, rowsOfBlock), [&](int64_t block) -> Status {
+    const int64_t first = block * rowsOfBlock, count = std::min(rowsOfBlock, rows - first);
+    float* to = sums + first * g.outChannels;
+    if (pointwise)
+      return onednn::gemm(true, count, g.outChannels, window, 1.0f, x + first * window, w, 0.0f, to);
+    std::vector<float> windows(static_cast<size_t>(count * window));
+    for (int64_t i = 0; i < count; ++i) gather(g, x, first + i, windows.data() + i * window);
+    return onednn::gemm(true, count, g.outChannels, window, 1.0f, windows.data(), w, 0.0f, to);
+  }));
+  return out;
+}
+
+Tensor depthwiseFloats(const ir::Node& node, const Geometry& g, const Tensor& input, const Tensor& weight) {
+  Tensor out = Tensor::zeros(DType::Float32, node.result()->shape());
+  const float *x = input.as<float>().data(), *w = weight.as<float>().data();
+  float* sums = out.mutableAs<float>().data();
+  forOutputRows(g, [&](int64_t n, int64_t, int64_t oy, int64_t offset) {
+    const Reach height = reach(g, 1, oy);
+    for (int64_t ox = 0; ox < g.output[2]; ++ox) {
+      const Reach width = reach(g, 2, ox);
+      float* to = sums + offset + ox * g.outChannels;
+      for (int64_t ky = height.first; ky < height.last; ++ky) {
+        for (int64_t kx = width.first; kx < width.last; ++kx) {
+          const int64_t y = height.origin + ky * g.dilation[1], column = width.origin + kx * g.dilation[2];
+          const float* pixel = x + ((n * g.input[1] + y) * g.input[2] + column) * g.channels;
+          const float* kernel = w + (ky * g.kernel[2] + kx) * g.outChannels;
+          for (int64_t c = 0; c < g.channels; ++c) {
+            for (int64_t m = 0; m < g.multiplier; ++m)
+              to[c * g.multiplier + m] += pixel[c] * kernel[c * g.multiplier + m];
+          }
+        }
+      }
+    }
+  });
+  return out;
+}
+
+/// Every input position times every tap, as one product per block of positions, added where the taps lie.
+Result<Tensor> transposedFloats(const ir::Node& node, const Geometry& g, const Tensor& input,
+                                const Tensor& weight) {
+  Tensor out = Tensor::zeros(DType::Float32, node.result()->shape());
+  const float *x = input.as<float>().data(), *w = weight.as<float>().data();
+  float* sums = out.mutableAs<float>().data();
+  const int64_t taps = g.kernel[1] * g.kernel[2], columns = taps * g.outChannels;
+  // One image after the other in parallel: positions of one add to each other.
+  Status done = forBlocks(g.batch, [&](int64_t n) -> Status {
+    std::vector<float> products(static_cast<size_t>(g.input[2] * columns));
+    for (int64_t iy = 0; iy < g.input[1]; ++iy) {
+      const float* row = x + (n * g.input[1] + iy) * g.input[2] * g.channels;
+      CARINA_RETURN_IF_ERROR(
+          onednn::gemm(true, g.input[2], columns, g.channels, 1.0f, row, w, 0.0f, products.data()));
+      for (int64_t ix = 0; ix < g.input[2]; ++ix) {
+        for (int64_t tap = 0; tap < taps; ++tap) {
+          const int64_t oy = iy * g.stride[1] + g.before[1] + tap / g.kernel[2],
+                        ox = ix * g.stride[2] + g.before[2] + tap % g.kernel[2];
+          if (oy < 0 || oy >= g.output[1] || ox < 0 || ox >= g.output[2]) continue;
+          float* to = sums + ((n * g.output[1] + oy) * g.output[2] + ox) * g.outChannels;
+          for (int64_t oc = 0; oc < g.outChannels; ++oc)
+            to[oc] += products[static_cast<size_t>(ix * columns + oc * taps + tap)];
+        }
+      }
+    }
+    return {};
+  });
+  CARINA_RETURN_IF_ERROR(std::move(done));
+  return out;
+}
+
+}  // namespace carina::tosa::kernels
