@@ -199,6 +199,9 @@ class Verifier {
   Status prepare() {
     for (const auto& delegate : build_.partitioned.delegates)
       CARINA_RETURN_IF_ERROR(tosa::checkBudget(delegate.tosa, budget_));
+    // What kernels compute is kept beside all that is compared with it.
+    constexpr int kBeside = 4;
+    CARINA_RETURN_IF_ERROR(checkValues(build_.computed.graph, budget_, kBeside));
     CARINA_TRY(const std::string program, pte::writeProgram(build_.program));
     CARINA_TRY(auto runner, device::Runner::open(asBytes(program), runOptions()));
     return prepare(std::move(runner));
