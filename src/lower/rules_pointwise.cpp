@@ -28,10 +28,12 @@ Lowering::Aligned widenedPair(Lowering& lowering, Lowering::Aligned pair) {
   return pair;
 }
 
-/// Arithmetic of integers: in int32, whose low bits are the result in a narrower type.
+/// Arithmetic of integers: in int32, whose low bits are the result in a narrower type, the wider one of the
+/// operands'.
 Status integerArithmetic(Lowering& lowering, const ir::Node& node, Binary op, bool swapped = false) {
   CARINA_TRY(Lowering::Aligned pair, integerPair(lowering, node));
-  const DType dtype = pair.values[0]->dtype();
+  const DType first = pair.values[0]->dtype(), second = pair.values[1]->dtype();
+  const DType dtype = dtypeSize(first) >= dtypeSize(second) ? first : second;
   if (dtype == DType::Bool)
     return fail(Code::NoIntegerForm, "{} of bool tensors is not supported on the NPU", node.opName())
         .withRemedy("convert them to int32");

@@ -5,6 +5,7 @@
 
 #include <fstream>
 
+#include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "pipeline/verify.hpp"
 #include "support/temp_dir.hpp"
@@ -112,6 +113,43 @@ TEST(OddNetworks, TosaGraphsOfFloatsAreRefused) {
       EXPECT_NE(built.error().str().find(why), std::string::npos) << target << ": " << built.error().str();
     }
   }
+}
+
+/// Their types are promoted by the operator itself, also where no cast stands in front of it.
+TEST(OddNetworks, IntegersOfTwoTypesGiveTheWiderOne) {
+  ir::Graph graph("network");
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Int16, {3}}, "x");
+  ir::Value* least = graph.addConstant(Tensor::from({3}, std::vector<int32_t>{-1, 7, 70'000}));
+  graph.setOutputs({aten::Fmin::create(b, x, least).output()});
+  ASSERT_EQ(graph.outputs()[0]->dtype(), DType::Int32);
+  Options options;
+  options.target = "ethos-u55-128";
+  options.madeUpSamples = true;
+  std::vector<StageTime> times;
+  auto front = frontOf(options, std::move(graph), times);
+  ASSERT_TRUE(front.ok()) << front.error().str();
+  const auto built = buildFrom(std::move(*front), options, {});
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  const std::vector<quantize::Sample> samples{{Tensor::from({3}, std::vector<int16_t>{5, -9, 32'000})}};
+  const auto verified = verify(*built, samples);
+  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  EXPECT_TRUE(verified->ok());
+}
+
+TEST(OddNetworks, TruthsAreClampedAsNumbersAre) {
+  ir::Graph graph("network");
+  ir::Builder b(graph);
+  ir::Value* x = graph.addInput({DType::Bool, {2}}, "x");
+  ir::Value* low = graph.addInput({DType::Bool, {2}}, "low");
+  graph.setOutputs({aten::ClampTensor::create(b, x, low, low).output()});
+  Tensor given = Tensor::zeros(DType::Bool, {2}), bound = given;
+  given.setIntegerAt(0, 1);
+  bound.setIntegerAt(1, 1);
+  const auto results = aten::execute(graph, std::vector{given, bound});
+  ASSERT_TRUE(results.ok()) << results.error().str();
+  EXPECT_EQ((*results)[0].integerAt(0), 0);
+  EXPECT_EQ((*results)[0].integerAt(1), 1);
 }
 
 }  // namespace

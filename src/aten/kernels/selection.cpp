@@ -112,19 +112,22 @@ Result<Kernel> prepareClamp(const ir::Node& node) {
       return tensor ? std::optional(castTo(*tensor, dtype)) : std::nullopt;
     };
     const auto from = bound(low, lowIndex), to = bound(high, highIndex);
-    return forNumber(dtype, [&](auto tag) -> Status {
-      using T = decltype(tag);
-      T* out = call.allocate().mutableAs<T>().data();
-      const auto atLeast = [](T x, T l) { return isNan(l) || x < l ? l : x; };
-      const auto atMost = [](T x, T h) { return isNan(h) || x > h ? h : x; };
-      const Tensor& first = from ? *from : *to;
-      const Tensor& second = to ? *to : *from;
-      applyThree<T, T, T>(self, first, second, call.type().shape, out, [&](T x, T l, T h) {
-        if (from) x = atLeast(x, l);
-        return to ? atMost(x, h) : x;
-      });
-      return {};
-    });
+    return forNumber(
+        dtype,
+        [&](auto tag) -> Status {
+          using T = decltype(tag);
+          T* out = call.allocate().mutableAs<T>().data();
+          const auto atLeast = [](T x, T l) { return isNan(l) || x < l ? l : x; };
+          const auto atMost = [](T x, T h) { return isNan(h) || x > h ? h : x; };
+          const Tensor& first = from ? *from : *to;
+          const Tensor& second = to ? *to : *from;
+          applyThree<T, T, T>(self, first, second, call.type().shape, out, [&](T x, T l, T h) {
+            if (from) x = atLeast(x, l);
+            return to ? atMost(x, h) : x;
+          });
+          return {};
+        },
+        true);
   });
 }
 
