@@ -80,7 +80,6 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
                         : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (memory == MAP_FAILED)
     return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
-  if (copied) adviseLargePages(memory, size);
   auto* bytes = static_cast<std::byte*>(memory);
   const std::shared_ptr<MappedFile> result(new MappedFile(name, ByteSpan(bytes, size)));
   if (!copied) {
