@@ -3,10 +3,11 @@
 """Measured cycles beside the cycle model's, pair by pair.
 
 usage: cycle_evidence.py CARINA [--record]
+       cycle_evidence.py --plot OUT.svg
 
 Prints every pair of tests/data/cycles/measured.csv (network, target, measured, model, ratio), the geometric mean of the factors
 by class, and fails when the error of a pair or of a class has grown by more than half a percent over the recorded one.
---record writes today's ratios into the table instead. The streams lie in $CARINA_FIXTURES/vectors/cycles/streams (default
+--record writes today's ratios into the table instead; --plot draws the recorded ones. The streams lie in $CARINA_FIXTURES/vectors/cycles/streams (default
 ../shared); exit status 77 when they are absent.
 """
 import csv
@@ -45,7 +46,43 @@ def mean_factor(ratios):
     return math.exp(sum(abs(math.log(ratio)) for ratio in ratios) / len(ratios))
 
 
+def plot(path):
+    """Measured cycles across, the model's beside them as a factor, both logarithmic."""
+    with open(TABLE, newline="", encoding="utf-8") as file:
+        rows = [(row["class"], int(row["measured"]), float(row["ratio"])) for row in csv.DictReader(file)]
+    width, height, left, top, right, bottom = 720, 360, 60, 20, 20, 70
+    low, high, most = 1000, 1_000_000, 2.0
+
+    def x(cycles):
+        return left + (width - left - right) * math.log(cycles / low) / math.log(high / low)
+
+    def y(ratio):
+        return top + (height - top - bottom) * (0.5 - math.log(ratio) / math.log(most) / 2)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{width}" height="{height}" fill="white"/>',
+           f'<rect x="{left}" y="{y(1.1):.1f}" width="{width - left - right}" height="{y(1 / 1.1) - y(1.1):.1f}" fill="#e4eef8"/>']
+    for ratio in (0.5, 0.67, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0):
+        out.append(f'<line x1="{left}" x2="{width - right}" y1="{y(ratio):.1f}" y2="{y(ratio):.1f}" '
+                   f'stroke="{"#555" if ratio == 1 else "#ddd"}"/>')
+        out.append(f'<text x="{left - 6}" y="{y(ratio) + 4:.1f}" text-anchor="end">{ratio:g}</text>')
+    for cycles in (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
+        out.append(f'<line x1="{x(cycles):.1f}" x2="{x(cycles):.1f}" y1="{top}" y2="{height - bottom}" stroke="#ddd"/>')
+        out.append(f'<text x="{x(cycles):.1f}" y="{height - bottom + 16}" text-anchor="middle">{cycles:,}</text>')
+    out.append(f'<text x="{(left + width - right) / 2}" y="{height - bottom + 34}" text-anchor="middle">measured cycles; '
+               f'upwards: the model\'s / measured; shaded: within 10 %</text>')
+    for n, (name, colour) in enumerate(zip(dict.fromkeys(row[0] for row in rows), ("#c0504d", "#1f5fa8", "#4a8a3c"))):
+        out.append(f'<circle cx="{left + 10 + n * 210}" cy="{height - 16}" r="4" fill="{colour}"/>'
+                   f'<text x="{left + 20 + n * 210}" y="{height - 12}">{name}</text>')
+        out += [f'<circle cx="{x(measured):.1f}" cy="{y(ratio):.1f}" r="4" fill="{colour}" fill-opacity="0.8"/>'
+                for kind, measured, ratio in rows if kind == name]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(out) + "\n</svg>\n")
+
+
 def main():
+    if len(sys.argv) == 3 and sys.argv[1] == "--plot":
+        return plot(sys.argv[2])
     if len(sys.argv) < 2 or sys.argv[2:] not in ([], ["--record"]):
         sys.exit(__doc__)
     fixtures = os.environ.get("CARINA_FIXTURES") or os.path.join(os.path.dirname(ROOT), "shared")
