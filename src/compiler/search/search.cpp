@@ -430,6 +430,10 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
     const bool fits = free.arenaBytes <= limit;
     fitting.offer(std::move(free));
     if (fits) return std::move(*fitting.take());
+    for (const int64_t eighths : {7, 6}) {
+      CARINA_TRY(Schedule tighter, Search(prepared, machine, options, limit * eighths / 8).run());
+      fitting.offer(std::move(tighter));
+    }
   }
   CARINA_TRY(std::optional<Schedule> cascaded, cascadesWithin(prepared, machine, options, limit));
   if (cascaded) fitting.offer(std::move(*cascaded));
