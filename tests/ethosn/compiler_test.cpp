@@ -419,6 +419,23 @@ TEST(EthosNCompiler, RandomChains) {
   expectRandom(6, 10);
 }
 
+// Maps that are wider than a block of the MCE and have so many channels that not even a few rows of all of
+// them fit: stripes of some columns, with what the filter looks at around them in their slots.
+TEST(EthosNCompiler, DeepMapsAreCutInColumns) {
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(19, 51, 500), 3, 3, 40, 1, kOne)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(13, 300, 60), 7, 5, 24)); }, 0,
+              32 * 1024);
+  expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(14, 129, 300), 3, 3, 20, 2, kOne)); }, 0,
+              32 * 1024);
+  expectOnAll(
+      [](NetworkBuilder& b) {
+        const int32_t made = b.convolution(b.input(18, 260, 40), 9, 9, 20, 1, {4, 4, 4, 4});
+        b.output(b.pooling(made, PoolingType::Max, 2, 2));
+      },
+      0, 32 * 1024);
+}
+
 // Where a few rows of all input channels do not fit, the MCE adds up over parts of them, for which its biases
 // count once. The last part is smaller, and not all of a bank's maps.
 TEST(EthosNCompiler, DeepInputsAreAddedUpInParts) {

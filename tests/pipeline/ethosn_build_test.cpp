@@ -92,8 +92,9 @@ double topOne(const EthosNBuild& build, const Tensor& images, const Tensor& labe
 }
 
 void expectAccuracy(const std::filesystem::path& model, const std::filesystem::path& samples,
-                    const char* images, double points) {
-  const auto build = buildFor(model, kTargets[2]);
+                    const char* images, double points, const char* target = kTargets[2]) {
+  SCOPED_TRACE(target);
+  const auto build = buildFor(model, target);
   ASSERT_TRUE(build.ok()) << build.error().str();
   auto arrays = readArrays(samples);
   ASSERT_TRUE(arrays.ok());
@@ -114,7 +115,8 @@ TEST(EthosNBuild, AccuracyIsThatOfTheFloatNetwork) {
 TEST(EthosNBuild, AccuracyOfDigitsCnn) {
   CARINA_NEED_FIXTURES(fixtures);
   const std::filesystem::path folder = fixtures / "fixtures/models";
-  expectAccuracy(folder / "digits_cnn.pt2", folder / "digits_cnn.eval.npz", "images", 0.5);
+  for (const char* target : kTargets)
+    expectAccuracy(folder / "digits_cnn.pt2", folder / "digits_cnn.eval.npz", "images", 0.5, target);
 }
 
 TEST(EthosNBuild, NetworksRunOnTheModel) {

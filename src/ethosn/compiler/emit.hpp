@@ -11,6 +11,9 @@
 
 namespace carina::ethosn::compiler {
 
+/// Of the input, what the MCE adds up over in one stripe.
+int32_t partChannels(const Pass& pass, const Plan& plan, int32_t part);
+
 /// Passes are emitted one after the other. DMA, MCE, PLE and stores of different stripes overlap as far as
 /// tiles have slots, and those of a pass with the passes in front of it as far as they use other parts of
 /// SRAM.
@@ -47,13 +50,15 @@ class Emitter {
     int64_t address(size_t slot) const { return plan.address + static_cast<int64_t>(slot) * plan.slotBytes; }
   };
   struct Stripe {
-    int32_t row = 0, channel = 0;  // numbers
-    int32_t y = 0, height = 0;     // of what the MCE makes (PLE, copy: of the input)
+    int32_t row = 0, column = 0, channel = 0;  // numbers
+    int32_t y = 0, height = 0;                 // of what the MCE makes (PLE, copy: of the input)
+    int32_t x = 0, width = 0;
     int32_t c = 0, channels = 0;
-    int32_t outY = 0, outHeight = 0, outC = 0, outChannels = 0;
+    int32_t outY = 0, outHeight = 0, outX = 0, outWidth = 0, outC = 0, outChannels = 0;
   };
   struct Box {
     int32_t y, height, c, channels;
+    int32_t x = 0, width = -1;  // -1: all columns
   };
   /// A pass of the section under way.
   struct Running {
@@ -81,16 +86,18 @@ class Emitter {
   void waitForRoom(Queue queue, const TilePlan& tile);
   void loadKernel();
   void chooseKernel();
-  Stripe stripeAt(int32_t row, int32_t channel) const;
+  Stripe stripeAt(int32_t row, int32_t column, int32_t channel) const;
   static Tile makeTile(const TilePlan& plan);
   /// The slot that holds `key`; loads it with `load(address)` when it is not there, after waiting for the
   /// slot's users.
   template <typename Load>
   Result<size_t> acquire(Tile& tile, int64_t key, Counter freedBy, Load&& load);
   size_t nextSlot(const Tile& tile, int64_t firstKey, int64_t lastKey) const;
-  Status transfer(Queue queue, CommandType type, uint32_t agent, const FeatureMap& map, const Box& box,
-                  int64_t address);
+  /// `rowStride`: of a slot that is wider than the box, bytes in a bank between rows of bricks.
+  Status transfer(Queue queue, CommandType type, uint32_t agent, const FeatureMap& whole, const Box& box,
+                  int64_t address, int64_t rowStride = 0);
   Status loadInputs(const Stripe& stripe);
+  Status loadPacked(size_t input, const Stripe& stripe);
   Status loadWeights(const Stripe& stripe);
   Status mceStripe(const Stripe& stripe);
   void pleStripe(const Stripe& stripe, int64_t outAddress);

@@ -62,14 +62,14 @@ std::pair<uint64_t, uint64_t> cyclesOf(const Pass& pass, const PleKernel& kernel
 }  // namespace
 
 uint64_t mceCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
-                     int32_t channels) {
+                     int32_t channels, int32_t columns) {
   const LayerWeights& layer = pass.weights;
   const MceWork work{layer.operation,
                      layer.algorithm == MceAlgorithm::Winograd,
                      kernel.blockWidth,
                      kernel.blockHeight,
                      rows,
-                     pass.mceWidth,
+                     columns > 0 ? columns : pass.mceWidth,
                      channels};
   std::vector<FilterWork> filters;
   for (const SubFilter& sub : subFilters(layer))
@@ -78,9 +78,11 @@ uint64_t mceCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& v
 }
 
 uint64_t pleCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
-                     int32_t channels) {
-  const int32_t width = pass.kind == PassKind::Mce ? pass.mceWidth : pass.inputs[0].width;
-  return pleCycles(variant, kernel, {rows, width, channels, outputRows(pass, rows), pass.output.width});
+                     int32_t channels, int32_t columns) {
+  const int32_t all = pass.kind == PassKind::Mce ? pass.mceWidth : pass.inputs[0].width;
+  const int32_t width = columns > 0 ? columns : all,
+                outWidth = columns > 0 ? outputColumns(pass, columns) : pass.output.width;
+  return pleCycles(variant, kernel, {rows, width, channels, outputRows(pass, rows), outWidth});
 }
 
 PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels) {
@@ -95,15 +97,15 @@ PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, 
   return fastest;
 }
 
-std::optional<PleKernel> oneBlockKernel(const Pass& pass, int32_t rows) {
+std::optional<PleKernel> oneBlockKernel(const Pass& pass, int32_t rows, int32_t columns) {
   for (const PleKernel& kernel : pass.kernels) {
-    if (kernel.blockMultiplier == 1 && kernel.blockWidth >= pass.mceWidth && kernel.blockHeight >= rows)
+    if (kernel.blockMultiplier == 1 && kernel.blockWidth >= columns && kernel.blockHeight >= rows)
       return kernel;
   }
   return std::nullopt;
 }
 
-void chooseAlgorithm(Pass& pass, const Target& target) {
+void chooseAlgorithm(Pass& pass, const Target& target, bool winograd) {
   const Variant& variant = *target.variant;
   if (pass.kind != PassKind::Mce || pass.weights.operation == MceOperation::FullyConnected) return;
   LayerWeights& layer = pass.weights;
@@ -111,7 +113,7 @@ void chooseAlgorithm(Pass& pass, const Target& target) {
   uint64_t least = UINT64_MAX;
   MceAlgorithm algorithm = layer.algorithm;
   for (MceAlgorithm some : {MceAlgorithm::Direct, MceAlgorithm::Winograd}) {
-    if (some == MceAlgorithm::Winograd && !mayBeWinograd(pass, target)) continue;
+    if (some == MceAlgorithm::Winograd && !(winograd && mayBeWinograd(pass, target))) continue;
     layer.algorithm = some;
     for (const PleKernel& kernel : kernels) {
       if (!fitsAccumulators(layer, kernel)) continue;
@@ -123,6 +125,7 @@ void chooseAlgorithm(Pass& pass, const Target& target) {
     }
   }
   layer.algorithm = algorithm;
+  pass.kernels.clear();
   std::copy_if(kernels.begin(), kernels.end(), std::back_inserter(pass.kernels),
                [&layer](const PleKernel& kernel) { return fitsAccumulators(layer, kernel); });
   pass.kernel = fastestKernel(pass, variant, pass.mceHeight, pass.mceChannels);

@@ -48,10 +48,10 @@ bool splitsChannels(const Pass& pass, const PassList& list) {
 }
 
 struct Needs {
-  bool above = false, below = false;
+  bool above = false, below = false, left = false, right = false;
 };
 
-/// Whether the filter reaches beyond the rows of its own stripe.
+/// Whether the filter reaches beyond the rows and columns of its own stripe.
 Needs reach(const Pass& pass) {
   Needs out;
   if (pass.kind != PassKind::Mce || pass.weights.operation == MceOperation::FullyConnected) return out;
@@ -59,6 +59,8 @@ Needs reach(const Pass& pass) {
   for (size_t i = 0; i < subs.size(); ++i) {
     out.above |= pass.subTop[i] > 0;
     out.below |= subs[i].height - 1 - pass.subTop[i] > 0 || pass.resampling == Resampling::Bilinear;
+    out.left |= pass.subLeft[i] > 0;
+    out.right |= subs[i].width - 1 - pass.subLeft[i] > 0;
   }
   return out;
 }
@@ -89,6 +91,7 @@ class Planner {
     int32_t rows, channels;
     bool channelsOutside;
     int32_t iterationChannels = 0;  // 0: all at once
+    int32_t columns = 0;            // 0: all
   };
   struct Candidate {
     uint64_t cost;
@@ -98,12 +101,14 @@ class Planner {
   std::vector<Cut> cutsOfInputs() const;
   Result<std::optional<Candidate>> best();
   bool prepare(const Cut& cut, Plan& plan) const;
+  bool prepareColumns(const Cut& cut, Plan& plan) const;
   void trySlots(Plan plan, std::optional<Candidate>& best) const;
   void tryIterations(Plan plan, std::optional<Candidate>& best) const;
   bool tryPlace(Plan plan, std::optional<Candidate>& best) const;
   int64_t inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t channels) const;
   int64_t weightBankBytes(int32_t channels, int32_t iterationChannels) const;
   Transfers iteratedTransfers(const Plan& plan) const;
+  Transfers packedTransfers(const Plan& plan) const;
   /// Channels of the convolution for channels as the MCE sees them, in four maps where it is strided.
   int32_t weightInputs(int32_t channels) const { return isStrided() ? channels / 4 : channels; }
   bool place(Plan& plan) const;
@@ -165,7 +170,8 @@ std::vector<Planner::Cut> Planner::cuts() const {
   return out;
 }
 
-/// Stripes of as many outputs as the OGs have accumulators for, over parts of the input's channels.
+/// Stripes of as many outputs as the OGs have accumulators for, over parts of the input's channels, and of
+/// some columns where a block has not room for all.
 std::vector<Planner::Cut> Planner::cutsOfInputs() const {
   std::vector<Cut> out;
   if (!mixesChannels(pass_) || isVector() || pass_.upscale() == 2 || !splitsRows(pass_) ||
@@ -173,13 +179,22 @@ std::vector<Planner::Cut> Planner::cutsOfInputs() const {
     return out;
   const int32_t unit = isStrided() ? 4 * variant_.banks() : std::max(kBrickDepth, variant_.igs());
   const int32_t most = std::min(kMostIterations, divideUp(pass_.inputChannels, unit));
+  constexpr int32_t kWidestBlock = 32;
+  const bool wide = pass_.mceWidth > kWidestBlock;
+  const bool halved = halves(pass_.kernel.operation);
+  const auto add = [&](int32_t rows, int32_t columns) {
+    for (int32_t n = wide ? 1 : 2; n <= most; ++n) {
+      for (bool channelsOutside : {true, false})
+        out.push_back({rows, std::min(variant_.ogs(), allChannels()), channelsOutside,
+                       roundUp(divideUp(pass_.inputChannels, n), unit), columns});
+    }
+  };
   for (int32_t rows : {32, 16, 8}) {
     const int32_t stripe = std::min(rows, allRows());
-    if (halves(pass_.kernel.operation) && rows == 8 && stripe < allRows()) continue;
-    for (int32_t n = 2; n <= most; ++n) {
-      for (bool channelsOutside : {true, false})
-        out.push_back({stripe, std::min(variant_.ogs(), allChannels()), channelsOutside,
-                       roundUp(divideUp(pass_.inputChannels, n), unit)});
+    if (halved && rows == 8 && stripe < allRows()) continue;
+    if (!wide) add(stripe, 0);
+    for (int32_t columns : {32, 16, 8}) {
+      if (wide && !(halved && columns == 8)) add(stripe, columns);
     }
   }
   return out;
@@ -206,6 +221,23 @@ bool Planner::place(Plan& plan) const {
   return room.end() <= target_.bankBytes() - kPleKernelMaxBytes;
 }
 
+/// What a cut in columns adds. False where a stripe has no part of the input or of the output.
+bool Planner::prepareColumns(const Cut& cut, Plan& plan) const {
+  if (cut.columns == 0) return true;
+  const FeatureMap& in = pass_.inputs[0];
+  const Needs needs = reach(pass_);
+  plan.columns = cut.columns;
+  plan.columnStripes = divideUp(pass_.mceWidth, cut.columns);
+  const int32_t inputStripes = divideUp(in.width, cut.columns);
+  if (inputStripes < plan.columnStripes || plan.inputRowStripes < plan.rowStripes) return false;
+  if (outputColumns(pass_, cut.columns) * (plan.columnStripes - 1) >= pass_.output.width ||
+      outputRows(pass_, cut.rows) * (plan.rowStripes - 1) >= pass_.output.height)
+    return false;
+  plan.needsLeft = needs.left;
+  plan.needsRight = needs.right || inputStripes > plan.columnStripes;
+  return true;
+}
+
 /// All of the cut but slots and addresses. False where the cut cannot be.
 bool Planner::prepare(const Cut& cut, Plan& plan) const {
   plan.rows = cut.rows;
@@ -217,7 +249,8 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   if (cut.iterationChannels > 0) {
     plan.iterations = divideUp(pass_.inputChannels, cut.iterationChannels);
     plan.iterationChannels = cut.iterationChannels;
-    const std::optional<PleKernel> kernel = oneBlockKernel(pass_, cut.rows);
+    const std::optional<PleKernel> kernel =
+        oneBlockKernel(pass_, cut.rows, cut.columns > 0 ? cut.columns : pass_.mceWidth);
     if (!kernel || !occupied_.residents.empty()) return false;
     plan.kernel = *kernel;
   }
@@ -228,6 +261,7 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   plan.inputRowStripes = isVector() || plan.rowStripes == 1 ? 1 : divideUp(inputRows, stripeRows);
   plan.needsAbove = needs.above && plan.inputRowStripes > 1;
   plan.needsBelow = (needs.below || plan.inputRowStripes > plan.rowStripes) && plan.inputRowStripes > 1;
+  if (!prepareColumns(cut, plan)) return false;
   plan.resident.assign(pass_.inputs.size(), false);
   for (const Occupied::Resident& kept : occupied_.residents) {
     if (plan.inputRowStripes > kMaxTileSlots || (plan.channelStripes > 1 && !mixes)) return false;
@@ -235,17 +269,22 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   }
   // What stays is there stripe behind stripe: whole groups of eight rows each.
   const bool aligned = plan.rowStripes == 1 || outputRows(pass_, cut.rows) % kBrickEdge == 0;
-  if (stays_ && (plan.channelStripes > 1 || !aligned)) return false;
+  if (stays_ && (plan.channelStripes > 1 || plan.columns > 0 || !aligned)) return false;
   const int32_t inputChannels = plan.iterations > 1 ? plan.iterationChannels
                                 : mixes             ? pass_.inputChannels
                                 : isStrided()       ? interleavedChannels(cut.channels, variant_)
                                                     : cut.channels;
   for (const FeatureMap& in : pass_.inputs) {
     const int32_t slotRows = plan.rowStripes == 1 ? in.height : stripeRows;
-    plan.inputs.push_back({0, inputSlotBytes(in, slotRows, inputChannels), 1});
+    const int64_t bytes = plan.columns > 0 ? groupStride(inputChannels, variant_) * (packedWidth(plan) / 8) *
+                                                 (packedHeight(plan, in) / 8)
+                                           : inputSlotBytes(in, slotRows, inputChannels);
+    plan.inputs.push_back({0, bytes, 1});
   }
   if (pass_.kind != PassKind::Copy) {
-    const int32_t outWidth = isVector() ? 1 : pass_.output.width;
+    const int32_t outWidth = isVector()         ? 1
+                             : plan.columns > 0 ? outputColumns(pass_, plan.columns)
+                                                : pass_.output.width;
     const int64_t bytes = groupStride(outputChannels(pass_, cut.channels, variant_), variant_) *
                           divideUp(outWidth, 8) * divideUp(outputRows(pass_, cut.rows), 8);
     plan.output = {0, bytes, stays_ ? plan.rowStripes : 1};
@@ -277,7 +316,7 @@ bool Planner::tryPlace(Plan plan, std::optional<Candidate>& best) const {
 /// where there is room.
 void Planner::tryIterations(Plan plan, std::optional<Candidate>& best) const {
   plan.weights.slotBytes = weightBankBytes(plan.channels, plan.iterationChannels);
-  const int32_t around = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
+  const int32_t around = plan.columns > 0 ? 1 : 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
   for (int32_t inputSlots : {2 * around, around + 1, around}) {
     for (int32_t weightSlots : {plan.iterations + 1, plan.iterations, 2, 1}) {
       plan.inputs[0].slots = inputSlots;
@@ -313,12 +352,35 @@ void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
   }
 }
 
+/// Of an input whose stripes have slots to themselves: all of it for every stripe of the MCE, but where
+/// channels of the output are the inner loop and one slot holds all channels of the input.
+Transfers Planner::packedTransfers(const Plan& plan) const {
+  Transfers out;
+  const FeatureMap& in = pass_.inputs[0];
+  const bool once = plan.iterations == 1 && !plan.channelsOutside;
+  const uint64_t times = once ? 1 : static_cast<uint64_t>(plan.channelStripes);
+  for (int32_t part = 0; part < plan.iterations; ++part) {
+    const int32_t channels =
+        std::min(plan.iterationChannels, pass_.inputChannels - part * plan.iterationChannels);
+    for (int32_t position = 0; position < plan.positions(); ++position) {
+      for (const PackedBox& box :
+           packedBoxes(plan, in, position / plan.columnStripes, position % plan.columnStripes)) {
+        const int32_t rows = divideUp(box.height, 8), columns = divideUp(box.width, 8);
+        out.bytes += times * static_cast<uint64_t>(int64_t{64} * rows * columns * channels);
+        out.commands += times * static_cast<uint64_t>(rows * (plan.iterations == 1 ? 1 : columns));
+      }
+    }
+  }
+  return out;
+}
+
 /// Of an input that stripes of the MCE load by parts of its channels: what is not in one of the slots, in the
 /// place of what was used longest ago.
 Transfers Planner::iteratedTransfers(const Plan& plan) const {
   Transfers out;
   const FeatureMap& in = pass_.inputs[0];
   const BoxLayout box = boxLayout(list_, in, std::min(plan.rows, in.height), plan.iterationChannels, true);
+  if (plan.columns > 0) return packedTransfers(plan);
   std::vector<std::pair<int32_t, int32_t>> slots;  // row and part, the one used last at the end
   const auto use = [&](int32_t row, int32_t part) {
     const std::pair<int32_t, int32_t> key(row, part);
@@ -346,7 +408,7 @@ Transfers Planner::iteratedTransfers(const Plan& plan) const {
 }
 
 Transfers Planner::inputTransfers(const Plan& plan) const {
-  if (plan.iterations > 1) return iteratedTransfers(plan);
+  if (plan.iterations > 1 || plan.columns > 0) return iteratedTransfers(plan);
   Transfers out;
   const bool mixes = mixesChannels(pass_);
   for (size_t i = 0; i < pass_.inputs.size(); ++i) {
@@ -374,7 +436,7 @@ Transfers Planner::inputTransfers(const Plan& plan) const {
 PassWork Planner::workOf(const Plan& plan) const {
   PassWork work;
   work.input = inputTransfers(plan);
-  const auto rowStripes = static_cast<uint64_t>(plan.rowStripes),
+  const auto rowStripes = static_cast<uint64_t>(plan.positions()),
              channelStripes = static_cast<uint64_t>(plan.channelStripes);
   const uint64_t stripes = rowStripes * channelStripes;
   if (pass_.kind == PassKind::Mce) {
@@ -391,8 +453,10 @@ PassWork Planner::workOf(const Plan& plan) const {
     const int32_t rows = plan.rowStripes == 1 ? out.height : outputRows(pass_, plan.rows);
     const int32_t channels =
         plan.channelStripes == 1 ? out.channels : outputChannels(pass_, plan.channels, variant_);
+    FeatureMap part = out;
+    if (plan.columns > 0) part.width = std::min(outputColumns(pass_, plan.columns), out.width);
     work.output.commands =
-        stripes * static_cast<uint64_t>(boxLayout(list_, out, rows, channels, false).commands());
+        stripes * static_cast<uint64_t>(boxLayout(list_, part, rows, channels, false).commands());
     const bool rowsOnly = list_.storages[static_cast<size_t>(out.storage)].layout == Layout::Nhwc;
     work.output.bytes = static_cast<uint64_t>(rowsOnly ? int64_t{out.height} * out.width * out.channels
                                                        : int64_t{roundUp(out.height, 8)} *
@@ -400,11 +464,13 @@ PassWork Planner::workOf(const Plan& plan) const {
   }
   if (pass_.kind == PassKind::Mce) {
     work.mceStripes = stripes * static_cast<uint64_t>(plan.iterations);
-    work.mceCycles = mceCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels) * stripes;
+    work.mceCycles =
+        mceCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels, plan.columns) * stripes;
   }
   if (pass_.kind != PassKind::Copy) {
     work.pleStripes = stripes;
-    work.pleCycles = pleCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels) * stripes;
+    work.pleCycles =
+        pleCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels, plan.columns) * stripes;
     work.pleOverhead = pleStripeOverhead(pass_.kernel.operation);
   }
   // A ring without a free slot is filled when the stripe is done: nothing runs beside that.
@@ -414,7 +480,7 @@ PassWork Planner::workOf(const Plan& plan) const {
   for (size_t i = 0; i < plan.inputs.size(); ++i) {
     const bool there = plan.resident[i] || plan.chained == static_cast<int32_t>(i);
     const int32_t both = 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
-    const int32_t needed = plan.iterations > 1 ? both : around ? 3 : 1;
+    const int32_t needed = plan.columns > 0 ? 1 : plan.iterations > 1 ? both : around ? 3 : 1;
     ahead &= there || plan.inputs[i].slots > needed;
   }
   work.input.stripes = spread(ahead);
@@ -482,6 +548,33 @@ int32_t outputRows(const Pass& pass, int32_t rows) {
   if (!splitsRows(pass)) return pass.output.height;
   if (endsRowsLater(pass) && rows >= pass.mceHeight) return pass.output.height;
   return halves(pass.kernel.operation) ? divideUp(rows, 2) : rows;
+}
+
+int32_t outputColumns(const Pass& pass, int32_t columns) {
+  return halves(pass.kernel.operation) ? divideUp(columns, 2) : columns;
+}
+
+int32_t packedHeight(const Plan& plan, const FeatureMap& in) {
+  const int32_t own = roundUp(plan.rowStripes == 1 ? in.height : plan.rows, 8);
+  return own + (plan.needsAbove ? 8 : 0) + (plan.needsBelow ? 8 : 0);
+}
+
+int32_t packedWidth(const Plan& plan) {
+  return roundUp(plan.columns, 8) + (plan.needsLeft ? 8 : 0) + (plan.needsRight ? 8 : 0);
+}
+
+std::vector<PackedBox> packedBoxes(const Plan& plan, const FeatureMap& in, int32_t row, int32_t column) {
+  const int32_t y = row * plan.rows, x = column * plan.columns;
+  const int32_t rows = plan.rowStripes == 1 ? in.height : plan.rows + (plan.needsBelow ? 8 : 0);
+  const int32_t height = std::min(rows, in.height - y),
+                width = std::min(plan.columns + (plan.needsRight ? 8 : 0), in.width - x);
+  const int32_t top = packedHeight(plan, in) - 8, left = packedWidth(plan) - 8;
+  std::vector<PackedBox> out = {{y, x, height, width, 0, 0}};
+  const bool above = plan.needsAbove && row > 0, before = plan.needsLeft && column > 0;
+  if (before) out.push_back({y, x - 8, height, 8, 0, left});
+  if (above) out.push_back({y - 8, x, 8, width, top, 0});
+  if (above && before) out.push_back({y - 8, x - 8, 8, 8, top, left});
+  return out;
 }
 
 bool endsRowsLater(const Pass& pass) {

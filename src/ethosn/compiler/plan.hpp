@@ -25,9 +25,12 @@ struct Plan {
   int32_t channels = 0;  // of the output of the MCE (PLE, copy: of the input) per stripe
   int32_t rowStripes = 1, channelStripes = 1;
   int32_t inputRowStripes = 1;
+  /// Of what the MCE makes per stripe; 0: all. Stripes of some columns have their slots to themselves: with
+  /// the rows and columns around them that the filter looks at (PackedBox).
+  int32_t columns = 0, columnStripes = 1;
   bool channelsOutside = false;  // the loop over channels is the outer one
   PleKernel kernel;              // in the blocks that are the fastest for such stripes
-  bool needsAbove = false, needsBelow = false;
+  bool needsAbove = false, needsBelow = false, needsLeft = false, needsRight = false;
   /// Stripes of the MCE that add up over parts of the input's channels for one stripe of the PLE, and the
   /// channels of each part but the last, as the MCE sees them.
   int32_t iterations = 1, iterationChannels = 0;
@@ -48,7 +51,8 @@ struct Plan {
   int64_t peak = 0;     // bytes of a bank, from address 0, that anything but the weights takes
   PassWork work;        // as far as it is known without running: with the output stored or staying
 
-  int32_t stripes() const { return rowStripes * channelStripes; }
+  int32_t positions() const { return rowStripes * columnStripes; }
+  int32_t stripes() const { return positions() * channelStripes; }
   int64_t weightLoadBytes() const { return encoded->stripeBytes + togetherBytes; }
 };
 
@@ -101,8 +105,20 @@ struct BoxLayout {
 BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height, int32_t channels,
                     bool reads);
 
+/// A part of an input for a stripe of some columns, and where it lies in the slot: what is below and to the
+/// right of the stripe behind it, what is above and to the left at the end of the slot, as the MCE looks for
+/// it there.
+struct PackedBox {
+  int32_t y = 0, x = 0, height = 0, width = 0;
+  int32_t slotY = 0, slotX = 0;
+};
+std::vector<PackedBox> packedBoxes(const Plan& plan, const FeatureMap& in, int32_t row, int32_t column);
+int32_t packedHeight(const Plan& plan, const FeatureMap& in);
+int32_t packedWidth(const Plan& plan);
+
 /// Rows of the output that `rows` of the MCE's (input's) make.
 int32_t outputRows(const Pass& pass, int32_t rows);
+int32_t outputColumns(const Pass& pass, int32_t columns);
 int32_t outputChannels(const Pass& pass, int32_t channels, const Variant& variant);
 /// Whether a stripe's last row is ended by the next stripe below it, which has the rows that it lacks.
 bool endsRowsLater(const Pass& pass);
@@ -114,18 +130,19 @@ int32_t interleavedChannels(int32_t channels, const Variant& variant);
 int64_t groupStride(int32_t channels, const Variant& variant);
 
 /// Cycles of MCE and PLE for a stripe of so many rows and channels of what the MCE makes (PLE: of the input),
-/// with one of the pass's kernels.
+/// with one of the pass's kernels. `columns`: 0: all.
 uint64_t mceCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
-                     int32_t channels);
+                     int32_t channels, int32_t columns = 0);
 uint64_t pleCyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant, int32_t rows,
-                     int32_t channels);
+                     int32_t channels, int32_t columns = 0);
 
-/// Finds the kernels that the pass can take, and chooses Winograd's algorithm where that is faster.
-void chooseAlgorithm(Pass& pass, const Target& target);
+/// Finds the kernels that the pass can take, and chooses Winograd's algorithm where that is faster and
+/// `winograd`.
+void chooseAlgorithm(Pass& pass, const Target& target, bool winograd = true);
 
 /// Of the pass's kernels one that takes a stripe of the MCE as one block: only then its sums are in the
 /// accumulators when the next stripe begins.
-std::optional<PleKernel> oneBlockKernel(const Pass& pass, int32_t rows);
+std::optional<PleKernel> oneBlockKernel(const Pass& pass, int32_t rows, int32_t columns);
 
 /// Of the pass's kernels the fastest for a stripe of so many rows and channels of what the MCE makes.
 PleKernel fastestKernel(const Pass& pass, const Variant& variant, int32_t rows, int32_t channels);

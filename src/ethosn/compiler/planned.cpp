@@ -129,8 +129,8 @@ class Planned {
       const bool reached = std::any_of(states_.begin() + static_cast<std::ptrdiff_t>(at) + 1, states_.end(),
                                        [](const std::vector<State>& some) { return !some.empty(); });
       if (!reached) {
-        if (passes_[at].kind == PassKind::Copy) return std::move(*problem);
-        CARINA_RETURN_IF_ERROR(planOnBricks(states.front(), at));
+        CARINA_RETURN_IF_ERROR(passes_[at].kind == PassKind::Copy ? planCopyAlone(states.front(), at)
+                                                                  : planOnBricks(states.front(), at));
       }
       forms_[at] = {};
     }
@@ -411,9 +411,41 @@ class Planned {
     copy.inputs = {from};
     copy.output = to;
     WeightForms none;
-    CARINA_TRY(Plan plan, planPass(copy, list_, target_, none));
-    push(state, {{&madeUp(std::move(copy)), std::move(plan)}});
+    Result<Plan> plan = planPass(copy, list_, target_, none);
+    if (plan.ok()) {
+      push(state, {{&madeUp(std::move(copy)), std::move(*plan)}});
+      return {};
+    }
+    // Columns of a map in rows, channels last, are maps, too: half of them may fit.
+    if (from.width <= kBrickEdge) return std::move(plan).error();
+    const int32_t half = roundUp(divideUp(from.width, 2), kBrickEdge);
+    const auto part = [](FeatureMap map, int32_t x, int32_t width) {
+      map.atX += x;
+      map.width = width;
+      return map;
+    };
+    CARINA_RETURN_IF_ERROR(planCopy(state, part(from, 0, half), part(to, 0, half), name));
+    return planCopy(state, part(from, half, from.width - half), part(to, half, to.width - half), name);
+  }
+
+  Status planCopyAlone(State state, size_t at) {
+    evict(state, {});
+    const Pass& pass = passes_[at];
+    CARINA_RETURN_IF_ERROR(planCopy(state, pass.inputs[0], pass.output, pass.name));
+    reach(at + 1, std::move(state));
     return {};
+  }
+
+  /// With SRAM to itself; where Winograd's algorithm, whose blocks are smaller, finds no cut, the direct one
+  /// may.
+  Result<Plan> planDirectlyWhereNeeded(Pass& pass) const {
+    WeightForms weights;
+    Result<Plan> plan = planPass(pass, list_, target_, weights);
+    if (plan.ok() || pass.kind != PassKind::Mce || pass.weights.algorithm == MceAlgorithm::Direct)
+      return plan;
+    chooseAlgorithm(pass, target_, false);
+    weights.clear();
+    return planPass(pass, list_, target_, weights);
   }
 
   Status planOnBricks(State state, size_t at) {
@@ -427,8 +459,7 @@ class Planned {
     }
     const FeatureMap out = pass.output;
     if (isRows(out)) pass.output = onBricks(out);
-    WeightForms weights;
-    CARINA_TRY(Plan plan, planPass(pass, list_, target_, weights));
+    CARINA_TRY(Plan plan, planDirectlyWhereNeeded(pass));
     const FeatureMap made = pass.output;
     const std::string name = pass.name;
     push(state, {{&madeUp(std::move(pass)), std::move(plan)}});

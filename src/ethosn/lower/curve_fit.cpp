@@ -2,6 +2,7 @@
 #include "ethosn/lower/curve_fit.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -44,12 +45,14 @@ struct Fit {
   double a = 0, b = 0;
 };
 
-Fit fitAt(std::span<const int32_t, 256> table, int32_t zeroPoint, double scale) {
+/// `curve(x)`: the function at code x, less the zero point.
+template <typename Curve>
+Fit fitOf(std::span<const int32_t, 256> table, const Curve& curve) {
   double n = 0, su = 0, suu = 0, st = 0, sut = 0, stt = 0;
   for (int32_t i = 0; i < 256; ++i) {
     const double t = table[static_cast<size_t>(i)];
     if (t <= kLow || t >= kHigh) continue;
-    const double u = sigmoid(scale * (i + kLow - zeroPoint));
+    const double u = curve(i + kLow);
     n += 1;
     su += u;
     suu += u * u;
@@ -65,6 +68,26 @@ Fit fitAt(std::span<const int32_t, 256> table, int32_t zeroPoint, double scale) 
   fit.error = (stt - fit.a * sut - fit.b * st) / n;
   return fit;
 }
+
+Fit fitAt(std::span<const int32_t, 256> table, int32_t zeroPoint, double scale) {
+  return fitOf(table, [&](int32_t x) { return sigmoid(scale * (x - zeroPoint)); });
+}
+
+/// The sigmoid at all distances of two codes: for the fits with every zero point.
+class SigmoidValues {
+ public:
+  explicit SigmoidValues(double scale) {
+    for (int32_t distance = -kFurthest; distance <= kFurthest; ++distance)
+      values_[static_cast<size_t>(distance + kFurthest)] = sigmoid(scale * distance);
+  }
+  Fit fit(std::span<const int32_t, 256> table, int32_t zeroPoint) const {
+    return fitOf(table, [&](int32_t x) { return values_[static_cast<size_t>(x - zeroPoint + kFurthest)]; });
+  }
+
+ private:
+  static constexpr int32_t kFurthest = kHigh - kLow;
+  std::array<double, 2 * kFurthest + 1> values_{};
+};
 
 /// The curve as the hardware computes it: codes of the PLE, then a requantization.
 int32_t computed(const SmoothCurve& curve, int32_t x) {
@@ -170,10 +193,12 @@ std::optional<SmoothCurve> fitSmooth(std::span<const int32_t, 256> table) {
     double error, scale;
     int32_t zeroPoint;
   };
+  std::vector<std::pair<double, SigmoidValues>> scales;
+  for (double scale = kFirst; scale < kLast; scale *= kStep) scales.emplace_back(scale, SigmoidValues(scale));
   std::vector<Candidate> candidates;
   for (int32_t zero = kLow; zero <= kHigh; ++zero) {
-    for (double scale = kFirst; scale < kLast; scale *= kStep) {
-      const Fit fit = fitAt(table, zero, scale);
+    for (const auto& [scale, values] : scales) {
+      const Fit fit = values.fit(table, zero);
       if (fit.a > 0 && std::isfinite(fit.error)) candidates.push_back({fit.error, scale, zero});
     }
   }
