@@ -8,6 +8,7 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "ethosn_measured.hpp"
 #include "gate_options.hpp"
 #include "option_values.hpp"
 #include "pipeline/timed_profile.hpp"
@@ -47,9 +48,8 @@ Result<int> execute(ProfileFlags& flags) {
   return flags.gates.finish(0);
 }
 
-/// The profile of a network or, `finished`, of a program on an Ethos-N: passes instead of operations on a
-/// time line.
-Result<int> executeEthosN(ProfileFlags& flags, bool finished) {
+/// The profile of a network or program on an Ethos-N: passes instead of operations on a time line.
+Result<int> executeEthosN(ProfileFlags& flags) {
   if (!flags.input.empty()) {
     return fail(Code::OptionDoesNotApply, "is for an Ethos-U: what a sample takes of an Ethos-N is not known")
         .at("--input")
@@ -65,21 +65,11 @@ Result<int> executeEthosN(ProfileFlags& flags, bool finished) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   pipeline::Options options = flags.build.finish();
   options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
-  pipeline::Measured measured;
-  pipeline::EthosNProfile profile;
-  if (finished) {
-    CARINA_TRY(profile, pipeline::profileEthosNProgram(options.model, options));
-    measured.subject = options.model.filename().string();
-  } else {
-    CARINA_TRY(const pipeline::Build build, pipeline::build(options));
-    CARINA_TRY(profile, pipeline::profileEthosN(build));
-    CARINA_TRY(const std::string program, pte::writeProgram(build.program));
-    measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
-  }
-  measured.cycles = static_cast<int64_t>(profile.cycles());
+  CARINA_TRY(const EthosNMeasured made, measureEthosN(options));
+  const pipeline::EthosNProfile& profile = made.profile;
   warn(profile.warnings);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
-  CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(made.measured));
   ResultFiles files;
   CARINA_RETURN_IF_ERROR(files.add(flags.json, report::ethosNProfileJson(profile)));
   CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::ethosNProfileCsv(profile)));
@@ -113,9 +103,8 @@ void addProfile(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
-      const bool finished = pipeline::isEthosNProgram(flags->build.options.model);
-      const bool ethosN = finished || ethosn::isEthosNName(flags->build.options.target);
-      const auto status = ethosN ? executeEthosN(*flags, finished) : execute(*flags);
+      const bool ethosN = isForEthosN(flags->build.options);
+      const auto status = ethosN ? executeEthosN(*flags) : execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });

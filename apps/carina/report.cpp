@@ -6,8 +6,10 @@
 #include "build_options.hpp"
 #include "commands.hpp"
 #include "console.hpp"
+#include "ethosn_measured.hpp"
 #include "gate_options.hpp"
 #include "pipeline/timed_profile.hpp"
+#include "report/ethosn_profile.hpp"
 #include "report/model_explorer.hpp"
 #include "report/page.hpp"
 #include "report/summary.hpp"
@@ -46,6 +48,34 @@ Result<int> execute(ReportFlags& flags) {
   return flags.gates.finish(0);
 }
 
+/// Of an Ethos-N: its passes as a page.
+Result<int> executeEthosN(Flags& flags) {
+  const auto refuse = [](bool given, const char* option) {
+    return given ? Status(fail(Code::OptionDoesNotApply,
+                               "is for an Ethos-U: the page of an Ethos-N has its passes alone")
+                              .at(option)
+                              .withRemedy("leave it out"))
+                 : Status();
+  };
+  CARINA_RETURN_IF_ERROR(refuse(!flags.attachments.sweep.empty(), "--sweep"));
+  CARINA_RETURN_IF_ERROR(refuse(!flags.attachments.against.empty(), "--against"));
+  CARINA_RETURN_IF_ERROR(refuse(!flags.modelExplorer.empty(), "--model-explorer"));
+  CARINA_RETURN_IF_ERROR(checkOutputs({flags.output}));
+  CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit}));
+  pipeline::Options options = flags.build.finish();
+  options.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
+  CARINA_TRY(const EthosNMeasured made, measureEthosN(options));
+  warn(made.profile.warnings);
+  if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(made.profile.times));
+  CARINA_RETURN_IF_ERROR(flags.gates.check(made.measured));
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.files().add(flags.output, report::ethosNProfilePage(made.profile)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina report", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print("");
+  return flags.gates.finish(0);
+}
+
 }  // namespace
 
 void addReport(CommandLine& line, Run& run) {
@@ -66,7 +96,7 @@ void addReport(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
-      const auto status = execute(*flags);
+      const auto status = isForEthosN(flags->build.options) ? executeEthosN(*flags) : execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });

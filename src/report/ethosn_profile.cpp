@@ -140,4 +140,74 @@ std::string ethosNProfileCsv(const pipeline::EthosNProfile& profile) {
   return table.str();
 }
 
+namespace {
+
+std::string cell(std::string_view text) {
+  return fmt::format("<td>{}</td>", markupEscaped(text));
+}
+
+std::string passRow(const pipeline::EthosNPassCost& pass, uint64_t total) {
+  const double share = total == 0 ? 0 : 100 * static_cast<double>(pass.cycles) / static_cast<double>(total);
+  std::string row = "<tr>" + cell(pass.operation) + cell(pass.mce.empty() ? "-" : pass.mce) +
+                    cell(pass.ple.empty() ? "copy" : pass.ple) + cell(count(pass.stripes)) +
+                    cell(count(pass.cycles));
+  row += fmt::format("<td><div class=\"bar\" style=\"width:{:.1f}%\"></div>{:.1f} %</td>", share, share);
+  row += cell(count(pass.macs)) + cell(count(pass.mceCycles)) + cell(count(pass.pleCycles));
+  for (const pipeline::EthosNTraffic* traffic : {&pass.input, &pass.weights, &pass.output})
+    row += cell(bytes(traffic->bytes));
+  return row + "</tr>\n";
+}
+
+std::string partSection(const pipeline::EthosNPartCost& part, size_t index) {
+  const uint64_t total = part.sum(&pipeline::EthosNPassCost::cycles);
+  std::string text = fmt::format(
+      "<h2>Part {}</h2>\n<p>{} cycles; {} with passes beside each other. Constants {}, intermediates {}, "
+      "commands {}; "
+      "SRAM in use up to {}.</p>\n<table>\n<tr>",
+      index, count(total), count(part.overlappedCycles), bytes(part.constantBytes),
+      bytes(part.intermediateBytes), bytes(part.commandBytes), bytesText(part.sramBytes));
+  for (const char* head : {"operation", "MCE", "PLE", "stripes", "cycles", "share", "MACs", "MCE cycles",
+                           "PLE cycles", "in", "weights", "out"})
+    text += fmt::format("<th>{}</th>", head);
+  text += "</tr>\n";
+  for (const pipeline::EthosNPassCost& pass : part.passes) text += passRow(pass, total);
+  return text + "</table>\n";
+}
+
+constexpr std::string_view kStyle =
+    "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em}"
+    "table{border-collapse:collapse;width:100%;font-size:13px}"
+    "th,td{padding:.25em .6em;text-align:right;border-bottom:1px solid #ddd;position:relative}"
+    "th:first-child,td:first-child,th:nth-child(2),td:nth-child(2),th:nth-child(3),td:nth-child(3){text-"
+    "align:left}"
+    ".bar{position:absolute;left:0;top:15%;height:70%;background:#4a8fd733}"
+    "@media(prefers-color-scheme:dark){body{background:#181818;color:#ddd}th,td{border-color:#444}}";
+
+}  // namespace
+
+std::string ethosNProfilePage(const pipeline::EthosNProfile& profile) {
+  const std::string name = markupEscaped(profile.file.filename().string());
+  std::string text = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{} on "
+      "{}</title><style>{}</style>"
+      "</head><body>\n<h1>{} on {}</h1>\n",
+      name, profile.target.variant->name, kStyle, name, profile.target.variant->name);
+  text += fmt::format(
+      "<p>{} cycles by the measure of Arm's planner in {} part{}; {} with passes beside each other as the "
+      "waits let "
+      "them run{}. No clock of an Ethos-N is public.</p>\n",
+      count(profile.cycles()), profile.parts.size(), profile.parts.size() == 1 ? "" : "s",
+      count(profile.overlappedCycles()),
+      profile.cpuCycles > 0 ? fmt::format("; about {} cycles of the CPU", countText(profile.cpuCycles)) : "");
+  for (size_t i = 0; i < profile.parts.size(); ++i) text += partSection(profile.parts[i], i);
+  if (!profile.refusals.empty()) {
+    text += "<h2>On the CPU</h2>\n<ul>\n";
+    for (const partition::Refusal& refusal : profile.refusals)
+      text += fmt::format("<li>{} ({}): {}</li>\n", markupEscaped(refusal.node), markupEscaped(refusal.op),
+                          markupEscaped(refusal.reason));
+    text += "</ul>\n";
+  }
+  return text + "</body></html>\n";
+}
+
 }  // namespace carina::report

@@ -13,6 +13,9 @@ std::string ethosNProfileText(const pipeline::EthosNProfile& profile);
 /// Passes of each part with the members of Arm's performance estimate ("Stream", and "Issues" of the network)
 /// and Carina's own beside them.
 std::string ethosNProfileJson(const pipeline::EthosNProfile& profile);
+/// One page for a browser, without scripts: sums, passes with their share of the cycles, what is left to the
+/// CPU.
+std::string ethosNProfilePage(const pipeline::EthosNProfile& profile);
 /// The passes as comma-separated values.
 std::string ethosNProfileCsv(const pipeline::EthosNProfile& profile);
 

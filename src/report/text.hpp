@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace carina::report {
@@ -12,6 +13,8 @@ std::string bytesText(int64_t bytes);                // "12.3 KiB"
 std::string countText(int64_t count);                // "4,738,932"
 std::string decibelText(double value);               // "41.3 dB", "exact", "-"
 std::string percentText(double part, double whole);  // "45.2 %"; "-" when whole is 0
+/// In attributes and text of HTML and of XML 1.0, which has no control characters.
+std::string markupEscaped(std::string_view text);
 
 /// Columns as wide as their widest cell; the first `leftColumns` to the left, the others to the right.
 class TextTable {

@@ -212,5 +212,27 @@ TEST_F(CliReport, TheNetworkForModelExplorer) {
   EXPECT_FALSE(std::filesystem::exists(path("p.html")));
 }
 
+// Of an Ethos-N: a network, a program of it, a compiled network of another compiler.
+TEST_F(CliReport, PagesOfAnEthosN) {
+  const std::string of =
+      test::model("residual.pt2") + calibrate("residual") + " --target ethos-n78-4tops-4ple ";
+  ASSERT_EQ(run("compile " + of + "-o " + path("p.pte")).status, 0);
+  const std::string other = (test::dataDir() / "ethosn/conv3x3.encn").string();
+  for (const std::string& source : {of, path("p.pte") + " ", other + " "}) {
+    SCOPED_TRACE(source);
+    const Outcome made = run("report " + source + "-o " + path("n.html"));
+    ASSERT_EQ(made.status, 0) << made.err;
+    const std::string page = test::contents(path("n.html"));
+    EXPECT_THAT(page, testing::HasSubstr(" on ethos-n78-4tops-4ple</h1>"));
+    EXPECT_THAT(page, testing::HasSubstr("<td>convolution</td><td>PASSTHROUGH</td>"));
+    EXPECT_THAT(page, testing::HasSubstr("with passes beside each other"));
+  }
+  const Outcome refused =
+      run("report " + of + "-o " + path("m.html") + " --model-explorer " + path("g.json"));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, testing::HasSubstr("--model-explorer"));
+  EXPECT_FALSE(std::filesystem::exists(path("m.html")));
+}
+
 }  // namespace
 }  // namespace carina

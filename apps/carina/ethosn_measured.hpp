@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profiles for an Ethos-N, for the commands that show them.
+#pragma once
+
+#include "pipeline/ethosn_profile.hpp"
+#include "pipeline/gates.hpp"
+
+namespace carina::app {
+
+struct EthosNMeasured {
+  pipeline::EthosNProfile profile;
+  pipeline::Measured measured;  // for gates
+};
+
+/// Whether the target or, being finished, the model itself is for an Ethos-N.
+bool isForEthosN(const pipeline::Options& options);
+/// Of a network, which is compiled, or of a finished program.
+Result<EthosNMeasured> measureEthosN(const pipeline::Options& options);
+
+}  // namespace carina::app
