@@ -675,7 +675,7 @@ def main():
     parser.add_argument("networks", nargs="*", type=case_and_seed, metavar="CASE_SEED")
     parser.add_argument("--inputs", action="store_true", help="also write CASE_SEED.npz with random inputs")
     parser.add_argument("--cpu", action="store_true", help="operators that an Ethos-U does not compute")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     cases = CPU_CASES if arguments.cpu else CASES
     tested = [(case, seed) for case in cases for seed in cases[case].tested]
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
