@@ -13,6 +13,7 @@
 #include "support/temp_dir.hpp"
 #include "tflite/control_flow.hpp"
 #include "tflite/file_builder.hpp"
+#include "tflite/schema.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina {
@@ -233,6 +234,56 @@ TEST(TfliteMixed, TheRestIsKept) {
   ASSERT_NE(ends.model.findMetadata("notes"), nullptr);
   EXPECT_EQ(ends.model.findMetadata("notes")->data.size(), 40u);
   EXPECT_THAT(ends.bytes, HasSubstr("serving_default"));
+}
+
+/// What an application finds by name: inputs and outputs, signatures with their tensors, metadata.
+TEST(TfliteMixed, NamesSignaturesAndMetadataAreKept) {
+  size_t signatures = 0, metadata = 0;
+  for (const auto& file : test::filesIn(test::dataDir() / "tflite_mixed", ".tflite")) {
+    SCOPED_TRACE(file.stem().string());
+    const auto source = MappedFile::open(file);
+    ASSERT_TRUE(source.ok());
+    const std::unique_ptr<tflite::fb::RootT> before(tflite::fb::GetRoot((*source)->bytes().data())->UnPack());
+    const Written compiled = written(file.stem().string(), "ethos-u85-256");
+    const std::unique_ptr<tflite::fb::RootT> after(tflite::fb::GetRoot(compiled.bytes.data())->UnPack());
+    const auto nameOf = [](const tflite::fb::RootT& root, size_t graph, auto tensor) {
+      return root.subgraphs[graph]->tensors[static_cast<size_t>(tensor)]->name;
+    };
+    ASSERT_EQ(after->subgraphs.size(), before->subgraphs.size());
+    for (size_t g = 0; g < before->subgraphs.size(); ++g) {
+      const auto &was = *before->subgraphs[g], &is = *after->subgraphs[g];
+      EXPECT_EQ(is.name, was.name);
+      ASSERT_EQ(is.inputs.size(), was.inputs.size());
+      ASSERT_EQ(is.outputs.size(), was.outputs.size());
+      for (size_t i = 0; i < was.inputs.size(); ++i)
+        EXPECT_EQ(nameOf(*after, g, is.inputs[i]), nameOf(*before, g, was.inputs[i]));
+      for (size_t i = 0; i < was.outputs.size(); ++i)
+        EXPECT_EQ(nameOf(*after, g, is.outputs[i]), nameOf(*before, g, was.outputs[i]));
+    }
+    ASSERT_EQ(after->signatures.size(), before->signatures.size());
+    for (size_t i = 0; i < before->signatures.size(); ++i, ++signatures) {
+      const auto &was = *before->signatures[i], &is = *after->signatures[i];
+      EXPECT_EQ(is.key, was.key);
+      EXPECT_EQ(is.subgraph_index, was.subgraph_index);
+      for (auto list : {&tflite::fb::SignatureT::inputs, &tflite::fb::SignatureT::outputs}) {
+        ASSERT_EQ((is.*list).size(), (was.*list).size());
+        for (size_t k = 0; k < (was.*list).size(); ++k) {
+          EXPECT_EQ((is.*list)[k]->name, (was.*list)[k]->name);
+          EXPECT_EQ(nameOf(*after, is.subgraph_index, (is.*list)[k]->tensor_index),
+                    nameOf(*before, was.subgraph_index, (was.*list)[k]->tensor_index));
+        }
+      }
+    }
+    for (const auto& entry : before->metadata) {
+      const auto same = std::find_if(after->metadata.begin(), after->metadata.end(),
+                                     [&](const auto& one) { return one->name == entry->name; });
+      ASSERT_NE(same, after->metadata.end()) << entry->name;
+      EXPECT_EQ(after->buffers[(*same)->buffer]->data, before->buffers[entry->buffer]->data);
+      ++metadata;
+    }
+  }
+  EXPECT_EQ(signatures, 2u);
+  EXPECT_EQ(metadata, 3u);
 }
 
 /// Nothing for the NPU: the operators are the file's, options byte by byte.
