@@ -170,8 +170,30 @@ int64_t saturateToInteger(double value, DType to) {
 
 }  // namespace
 
+namespace {
+
+template <typename From, typename To, typename Value>
+Tensor eachConverted(const Tensor& tensor, DType to, Value value) {
+  Tensor result = Tensor::uninitialized(to, tensor.shape());
+  const auto from = tensor.as<From>();
+  std::transform(from.begin(), from.end(), result.mutableAs<To>().begin(), value);
+  return result;
+}
+
+}  // namespace
+
 Tensor convert(const Tensor& tensor, DType to) {
-  if (tensor.dtype() == to) return tensor;
+  const DType from = tensor.dtype();
+  if (from == to) return tensor;
+  // What the interpreters convert with every operator: without a decision per element.
+  if (from == DType::Float16 && to == DType::Float32)
+    return eachConverted<uint16_t, float>(tensor, to, [](uint16_t x) { return halfToFloat(x); });
+  if (from == DType::BFloat16 && to == DType::Float32)
+    return eachConverted<uint16_t, float>(tensor, to, [](uint16_t x) { return bfloat16ToFloat(x); });
+  if (from == DType::Float32 && to == DType::Float16)
+    return eachConverted<float, uint16_t>(tensor, to, [](float x) { return floatToHalf(x); });
+  if (from == DType::Float32 && to == DType::BFloat16)
+    return eachConverted<float, uint16_t>(tensor, to, [](float x) { return floatToBfloat16(x); });
   Tensor result = Tensor::uninitialized(to, tensor.shape());
   const int64_t n = tensor.numElements();
   const auto fill = [&](auto span, auto value) {
@@ -188,7 +210,7 @@ Tensor convert(const Tensor& tensor, DType to) {
     fill(result.mutableAs<uint16_t>(),
          [&](int64_t i) { return floatToBfloat16(static_cast<float>(tensor.realAt(i))); });
   } else {
-    const bool fromFloat = isFloat(tensor.dtype());
+    const bool fromFloat = isFloat(from);
     for (int64_t i = 0; i < n; ++i) {
       if (to == DType::Bool) {
         result.setIntegerAt(i, tensor.realAt(i) != 0.0);

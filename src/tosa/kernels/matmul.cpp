@@ -33,7 +33,7 @@ Result<Tensor> floatProduct(const ir::Node& node, const Tensor& a, const Tensor&
   const int64_t height = a.dim(1), channels = a.dim(2), width = b.dim(2);
   const float *x = a.as<float>().data(), *y = b.as<float>().data();
   float* sums = out.mutableAs<float>().data();
-  constexpr int64_t kRows = 64;
+  constexpr int64_t kRows = 256;
   const int64_t blocks = ceilDiv(height, kRows);
   CARINA_RETURN_IF_ERROR(forBlocks(a.dim(0) * blocks, [&](int64_t i) {
     const int64_t n = i / blocks, first = i % blocks * kRows, rows = std::min(kRows, height - first);

@@ -81,7 +81,10 @@ inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias
   const Tensor floats = asFloat32(bias);
   const auto added = floats.as<float>();
   const size_t channels = static_cast<size_t>(out.shape().back());
-  for (size_t i = 0; i < values.size(); ++i) values[i] += added[added.size() == 1 ? 0 : i % channels];
+  const bool same = added.size() == 1;
+  for (size_t i = 0; i < values.size(); i += channels) {
+    for (size_t c = 0; c < channels; ++c) values[i + c] += added[same ? 0 : c];
+  }
   return one(roundedTo(dtype, std::move(out)));
 }
 
