@@ -7,92 +7,6 @@
 namespace carina::lower::test {
 namespace {
 
-Value* layerNorm(Network& n, Value* x, size_t dims = 1, double eps = 1e-5) {
-  const Shape& shape = x->shape();
-  Ints last(shape.end() - static_cast<std::ptrdiff_t>(dims), shape.end());
-  return aten::LayerNorm::create(n.b, x, nullptr, nullptr, std::move(last), eps, false).output();
-}
-
-Value* rmsNorm(Network& n, Value* x, double eps = 1e-6) {
-  return aten::RmsNorm::create(n.b, x, nullptr, Ints{x->shape().back()}, eps).output();
-}
-
-/// Rows whose magnitudes differ by 2^step from one to the next.
-Value* unlikeRows(Network& n, int64_t rows, int64_t length, int step) {
-  Tensor factors = Tensor::zeros(DType::Float32, {rows, 1});
-  for (int64_t i = 0; i < rows; ++i)
-    factors.mutableAs<float>()[static_cast<size_t>(i)] = std::ldexp(1.0f, -step * static_cast<int>(i));
-  Value* x = n.input({rows, length});
-  return aten::MulTensor::create(n.b, x, n.graph.addConstant(std::move(factors))).output();
-}
-
-const Case kNorms[] = {
-    {"rows",
-     [](Network& n) {
-       return layerNorm(n, n.input({5, 48}));
-     },
-     0, 0.02},
-    {"outlier_rows", [](Network& n) { return layerNorm(n, unlikeRows(n, 5, 48, 3)); }, 0, 0.02},
-    {"rms",
-     [](Network& n) {
-       return rmsNorm(n, n.input({5, 48}));
-     },
-     0, 0.02},
-    {"rms_of_outlier_rows", [](Network& n) { return rmsNorm(n, unlikeRows(n, 5, 48, 3)); }, 0, 0.02},
-    {"two_elements",
-     [](Network& n) {
-       return rmsNorm(n, n.input({7, 2}));
-     },
-     0, 0.02},
-    {"odd_length",
-     [](Network& n) {
-       return layerNorm(n, n.input({4, 37}));
-     },
-     0, 0.02},
-    {"long_rows",
-     [](Network& n) {
-       return layerNorm(n, n.input({2, 20000}));
-     },
-     0, 0.02},
-    {"two_dimensions",
-     [](Network& n) {
-       return layerNorm(n, n.input({2, 3, 5, 7}), 2);
-     },
-     0, 0.02},
-    {"large_eps",
-     [](Network& n) {
-       return layerNorm(n, n.input({3, 32}), 1, 4.0);
-     },
-     0, 0.02},
-    {"eps_beyond_the_rows",
-     [](Network& n) {
-       return rmsNorm(n, n.input({3, 32}), 30);
-     },
-     0, 0.02},
-    {"zeros",  // some of the rows
-     [](Network& n) {
-       Value* x =
-           aten::MulTensor::create(n.b, n.input({2, 16}),
-                                   n.graph.addConstant(Tensor::from(Shape{2, 1}, std::vector<float>{1, 0})))
-               .output();
-       return layerNorm(n, x, 1, 1e-12);
-     },
-     0, 0.02},
-    {"groups_channel_last",  // rows that do not lie along the channels
-     [](Network& n) {
-       Value* x = n.conv(n.input({1, 4, 6, 6}), {8, 4, 3, 3}, {1, 1}, {1, 1});
-       return aten::GroupNorm::create(n.b, x, nullptr, nullptr, int64_t{4}, 1e-5, false).output();
-     },
-     -1, 0.05},
-    {"instances",
-     [](Network& n) {
-       return aten::InstanceNorm::create(n.b, n.input({2, 3, 5, 5}), n.weight({3}), n.weight({3}), nullptr,
-                                         nullptr, true, 0.1, 1e-5, false)
-           .output();
-     },
-     -1, 0.05},
-};
-
 class Norms : public testing::TestWithParam<Case> {};
 
 TEST_P(Norms, EqualTheSimulationInInt8) {
@@ -106,7 +20,7 @@ TEST_P(Norms, EqualTheSimulationIn16x8) {
   wide.largest = 2;
   check(wide, options);
 }
-INSTANTIATE_TEST_SUITE_P(All, Norms, testing::ValuesIn(kNorms), nameOf);
+INSTANTIATE_TEST_SUITE_P(All, Norms, testing::ValuesIn(casesIn("norms")), nameOf);
 
 Value* meanOfRows(Network& n, Value* x) {
   return aten::MeanDim::create(n.b, x, Ints{-1}, true, std::nullopt).output();
@@ -182,7 +96,9 @@ TEST(SpelledNorms, OthersStayAsTheyAre) {
 
 TEST(Norms, RowsThatAreTooLongAreRefusedWithTheLimit) {
   Network n;
-  n.graph.setOutputs({layerNorm(n, n.input({1, 70000}))});
+  n.graph.setOutputs(
+      {aten::LayerNorm::create(n.b, n.input({1, 70000}), nullptr, nullptr, Ints{70000}, 1e-5, false)
+           .output()});
   const auto partitioned = quantizeAndPartition(std::move(n.graph));
   ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
   ASSERT_EQ(partitioned->refusals.size(), 1u);
