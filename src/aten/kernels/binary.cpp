@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pointwise operators with two operands, of which the second may be a number: add, mul, div, pow,
 // comparisons, bit logic.
+#include <concepts>
+
 #include "aten/kernels/broadcast.hpp"
 #include "aten/kernels/cast.hpp"
 #include "aten/kernels/dispatch.hpp"
@@ -211,142 +213,39 @@ Result<Kernel> prepareAdd(const ir::Node& node) {
   return binaryKernel(otherNumber(node), false, {}, compute);
 }
 
-struct Multiply {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return wrapMul(a, b);
-  }
-};
-struct Divide {
-  float operator()(float a, float b) const { return a / b; }
-  double operator()(double a, double b) const { return a / b; }
-};
-struct DivideTruncated {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return truncatedQuotient(a, b);
-  }
-};
-struct DivideFloored {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return floorQuotient(a, b);
-  }
-};
-struct Maximum {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return maximumOf(a, b);
-  }
-};
-struct Minimum {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return minimumOf(a, b);
-  }
-};
-struct FMax {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return isNan(a) || (!isNan(b) && b > a) ? b : a;
-  }
-};
-struct FMin {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return isNan(a) || (!isNan(b) && b < a) ? b : a;
-  }
-};
-struct Remainder {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return floorRemainder(a, b);
-  }
-};
-struct FMod {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return truncatedRemainder(a, b);
-  }
-};
-struct Power {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return power(a, b);
-  }
-};
-template <typename F>
-struct FloatOnly {
-  F f;
-  float operator()(float a, float b) const { return f(a, b); }
-  double operator()(double a, double b) const { return f(a, b); }
-};
-struct BitAnd {
-  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a & b);
-  }
-};
-struct BitOr {
-  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a | b);
-  }
-};
-struct BitXor {
-  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a ^ b);
-  }
-};
-struct ShiftLeft {
-  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
-  T operator()(T a, T b) const {
-    if (b < T{0} || static_cast<uint64_t>(b) >= sizeof(T) * 8) return T{0};
-    return static_cast<T>(static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(a)) << b);
-  }
-};
-struct ShiftRight {
-  template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
-  T operator()(T a, T b) const {
-    if (b < T{0} || static_cast<uint64_t>(b) >= sizeof(T) * 8) return a < T{0} ? static_cast<T>(-1) : T{0};
-    return static_cast<T>(a >> b);
-  }
-};
+using Multiply = decltype([]<typename T>(T a, T b) -> T { return wrapMul(a, b); });
+using Divide = decltype([]<std::floating_point T>(T a, T b) -> T { return a / b; });
+using DivideTruncated = decltype([]<typename T>(T a, T b) -> T { return truncatedQuotient(a, b); });
+using DivideFloored = decltype([]<typename T>(T a, T b) -> T { return floorQuotient(a, b); });
+using Maximum = decltype([]<typename T>(T a, T b) -> T { return maximumOf(a, b); });
+using Minimum = decltype([]<typename T>(T a, T b) -> T { return minimumOf(a, b); });
+using FMax = decltype([]<typename T>(T a, T b) -> T { return isNan(a) || (!isNan(b) && b > a) ? b : a; });
+using FMin = decltype([]<typename T>(T a, T b) -> T { return isNan(a) || (!isNan(b) && b < a) ? b : a; });
+using Remainder = decltype([]<typename T>(T a, T b) -> T { return floorRemainder(a, b); });
+using FMod = decltype([]<typename T>(T a, T b) -> T { return truncatedRemainder(a, b); });
+using Power = decltype([]<typename T>(T a, T b) -> T { return power(a, b); });
+using BitAnd = decltype([]<std::integral T>(T a, T b) -> T { return static_cast<T>(a & b); });
+using BitOr = decltype([]<std::integral T>(T a, T b) -> T { return static_cast<T>(a | b); });
+using BitXor = decltype([]<std::integral T>(T a, T b) -> T { return static_cast<T>(a ^ b); });
+using ShiftLeft = decltype([]<std::integral T>(T a, T b) -> T {
+  if (b < T{0} || static_cast<uint64_t>(b) >= sizeof(T) * 8) return T{0};
+  return static_cast<T>(static_cast<uint64_t>(static_cast<std::make_unsigned_t<T>>(a)) << b);
+});
+using ShiftRight = decltype([]<std::integral T>(T a, T b) -> T {
+  if (b < T{0} || static_cast<uint64_t>(b) >= sizeof(T) * 8) return a < T{0} ? static_cast<T>(-1) : T{0};
+  return static_cast<T>(a >> b);
+});
 
-#define CARINA_COMPARE(Name, op)      \
-  struct Name {                       \
-    template <typename T>             \
-    bool operator()(T a, T b) const { \
-      return a op b;                  \
-    }                                 \
-  }
-CARINA_COMPARE(Equal, ==);
-CARINA_COMPARE(NotEqual, !=);
-CARINA_COMPARE(Less, <);
-CARINA_COMPARE(LessEqual, <=);
-CARINA_COMPARE(Greater, >);
-CARINA_COMPARE(GreaterEqual, >=);
-#undef CARINA_COMPARE
+using Equal = decltype([]<typename T>(T a, T b) -> bool { return a == b; });
+using NotEqual = decltype([]<typename T>(T a, T b) -> bool { return a != b; });
+using Less = decltype([]<typename T>(T a, T b) -> bool { return a < b; });
+using LessEqual = decltype([]<typename T>(T a, T b) -> bool { return a <= b; });
+using Greater = decltype([]<typename T>(T a, T b) -> bool { return a > b; });
+using GreaterEqual = decltype([]<typename T>(T a, T b) -> bool { return a >= b; });
 
-struct LogicalAndOf {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a != T{0} && b != T{0};
-  }
-};
-struct LogicalOrOf {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return a != T{0} || b != T{0};
-  }
-};
-struct LogicalXorOf {
-  template <typename T>
-  bool operator()(T a, T b) const {
-    return (a != T{0}) != (b != T{0});
-  }
-};
+using LogicalAndOf = decltype([]<typename T>(T a, T b) -> bool { return a != T{0} && b != T{0}; });
+using LogicalOrOf = decltype([]<typename T>(T a, T b) -> bool { return a != T{0} || b != T{0}; });
+using LogicalXorOf = decltype([]<typename T>(T a, T b) -> bool { return (a != T{0}) != (b != T{0}); });
 
 template <typename F>
 Result<Kernel> prepare(const ir::Node& node) {
@@ -371,59 +270,27 @@ Result<Kernel> prepareDivMode(const ir::Node& node) {
   if (a.text("rounding_mode") == "floor") return prepareDivision<DivideFloored>(node);
   return fail(Code::UnsupportedForm, "rounding mode '{}' is not known", a.text("rounding_mode"));
 }
-struct Atan2Of {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return std::atan2(a, b);
-  }
-};
-struct HypotOf {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return std::hypot(a, b);
-  }
-};
-struct CopysignOf {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return std::copysign(a, b);
-  }
-};
-struct XlogyOf {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return isNan(b) ? b : a == T{0} ? T{0} : a * std::log(b);
-  }
-};
-struct LogaddexpOf {
-  template <typename T>
-  T operator()(T a, T b) const {
-    const T high = maximumOf(a, b);
-    if (std::isinf(high) && a == b) return high;
-    return high + std::log1p(std::exp(-std::abs(a - b)));
-  }
-};
+using Atan2Of = decltype([]<std::floating_point T>(T a, T b) -> T { return std::atan2(a, b); });
+using HypotOf = decltype([]<std::floating_point T>(T a, T b) -> T { return std::hypot(a, b); });
+using CopysignOf = decltype([]<std::floating_point T>(T a, T b) -> T { return std::copysign(a, b); });
+using XlogyOf = decltype([]<std::floating_point T>(T a, T b) -> T {
+  return isNan(b) ? b : a == T{0} ? T{0} : a * std::log(b);
+});
+using LogaddexpOf = decltype([]<std::floating_point T>(T a, T b) -> T {
+  const T high = maximumOf(a, b);
+  if (std::isinf(high) && a == b) return high;
+  return high + std::log1p(std::exp(-std::abs(a - b)));
+});
 
-struct Logaddexp2Of {
-  template <typename T>
-  T operator()(T a, T b) const {
-    const T high = maximumOf(a, b);
-    if (std::isinf(high) && a == b) return high;
-    return high + std::log1p(std::exp2(-std::abs(a - b))) * static_cast<T>(1.4426950408889634074);
-  }
-};
-struct NextafterOf {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return std::nextafter(a, b);
-  }
-};
-struct HeavisideOf {
-  template <typename T>
-  T operator()(T a, T b) const {
-    return a == T{0} ? b : isNan(a) ? a : a > T{0} ? T{1} : T{0};
-  }
-};
+using Logaddexp2Of = decltype([]<std::floating_point T>(T a, T b) -> T {
+  const T high = maximumOf(a, b);
+  if (std::isinf(high) && a == b) return high;
+  return high + std::log1p(std::exp2(-std::abs(a - b))) * static_cast<T>(1.4426950408889634074);
+});
+using NextafterOf = decltype([]<std::floating_point T>(T a, T b) -> T { return std::nextafter(a, b); });
+using HeavisideOf = decltype([]<typename T>(T a, T b) -> T {
+  return a == T{0} ? b : isNan(a) ? a : a > T{0} ? T{1} : T{0};
+});
 
 /// |a - b| <= atol + rtol * |b| for finite values, equality for others.
 Result<Kernel> prepareIsclose(const ir::Node& node) {
@@ -463,16 +330,16 @@ constexpr KernelEntry kBinaryKernels[] = {
     {"aten.minimum.default", prepare<Minimum>},
     {"aten.fmax.default", prepare<FMax>},
     {"aten.fmin.default", prepare<FMin>},
-    {"aten.atan2.default", prepareFloat<FloatOnly<Atan2Of>>},
-    {"aten.hypot.default", prepareFloat<FloatOnly<HypotOf>>},
-    {"aten.copysign.Tensor", prepareFloat<FloatOnly<CopysignOf>>},
-    {"aten.copysign.Scalar", prepareFloat<FloatOnly<CopysignOf>>},
-    {"aten.xlogy.Tensor", prepareFloat<FloatOnly<XlogyOf>>},
-    {"aten.logaddexp2.default", prepareFloat<FloatOnly<Logaddexp2Of>>},
-    {"aten.nextafter.default", prepareFloat<FloatOnly<NextafterOf>>},
+    {"aten.atan2.default", prepareFloat<Atan2Of>},
+    {"aten.hypot.default", prepareFloat<HypotOf>},
+    {"aten.copysign.Tensor", prepareFloat<CopysignOf>},
+    {"aten.copysign.Scalar", prepareFloat<CopysignOf>},
+    {"aten.xlogy.Tensor", prepareFloat<XlogyOf>},
+    {"aten.logaddexp2.default", prepareFloat<Logaddexp2Of>},
+    {"aten.nextafter.default", prepareFloat<NextafterOf>},
     {"aten.heaviside.default", prepare<HeavisideOf>},
     {"aten.isclose.default", prepareIsclose},
-    {"aten.logaddexp.default", prepareFloat<FloatOnly<LogaddexpOf>>},
+    {"aten.logaddexp.default", prepareFloat<LogaddexpOf>},
     {"aten.bitwise_and.Tensor", prepare<BitAnd>},
     {"aten.bitwise_and.Scalar", prepare<BitAnd>},
     {"aten.bitwise_or.Tensor", prepare<BitOr>},

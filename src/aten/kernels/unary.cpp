@@ -59,16 +59,13 @@ T roundEven(T x) {
 }
 
 CARINA_NUMBER(AbsOf, absolute(x));
-struct NegOf {
-  template <typename T>
-  T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) {
-      return -x;
-    } else {
-      return wrapNeg(x);
-    }
+using NegOf = decltype([]<typename T>(T x) -> T {
+  if constexpr (std::is_floating_point_v<T>) {
+    return -x;
+  } else {
+    return wrapNeg(x);
   }
-};
+});
 CARINA_NUMBER(SignOf, signOf(x));
 CARINA_NUMBER(FloorOf, forFloatsOnly(x, [](auto v) { return std::floor(v); }));
 CARINA_NUMBER(CeilOf, forFloatsOnly(x, [](auto v) { return std::ceil(v); }));
