@@ -64,8 +64,8 @@ struct Sampler {
       add(low, 1.0f - fraction);
       add(low + 1.0f, fraction);
     } else {  // the elements that are read are moved into the tensor, not the position between them
-      for (float shift = -1.0f; shift < 3.0f; shift += 1.0f)
-        add(bordered(low + shift, dim), cubic(fraction - shift));
+      for (int tap = -1; tap < 3; ++tap)
+        add(bordered(low + static_cast<float>(tap), dim), cubic(fraction - static_cast<float>(tap)));
     }
     return result;
   }

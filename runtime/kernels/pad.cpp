@@ -48,7 +48,7 @@ Status padBy(KernelContext& context, uint32_t dims, int64_t (*source)(int64_t in
     const int64_t most = reflects ? self->sizes[d] - 1 : INT32_MAX;
     if (pads.before[d] > most || pads.after[d] > most) return outOfRange(1);
   }
-  size_t from[kMaxRank], to[kMaxRank];
+  size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
   // Rows of the three innermost dimensions, in boxes of the outer ones.
@@ -96,7 +96,7 @@ Status constantPad(KernelContext& context) {
   Pads pads;
   CARINA_RT_TRY(pads.read(list, *self, *output));
   fillWith(*output, value);
-  size_t from[kMaxRank], to[kMaxRank];
+  size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
   Region region;

@@ -13,7 +13,7 @@ Status expandCopy(KernelContext& context) {
   Tensor* output = call.output(3);
   if (!call.ok()) return call.status();
   if (sizes.count != output->rank || self->rank > output->rank) return shapesDiffer();
-  size_t from[kMaxRank], to[kMaxRank];
+  size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
   const uint32_t missing = static_cast<uint32_t>(output->rank - self->rank);
@@ -35,7 +35,7 @@ Status repeat(KernelContext& context) {
   Tensor* output = call.output(2);
   if (!call.ok()) return call.status();
   if (repeats.count != output->rank || self->rank > output->rank) return shapesDiffer();
-  size_t from[kMaxRank], to[kMaxRank];
+  size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
   const uint32_t missing = static_cast<uint32_t>(output->rank - self->rank);
@@ -63,7 +63,7 @@ Status flip(KernelContext& context) {
   if (!call.ok()) return call.status();
   if (!sameShape(*self, *output)) return shapesDiffer();
   if (self->elements() == 0) return Status{};
-  size_t from[kMaxRank], to[kMaxRank];
+  size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
   uint32_t reversed = 0, dim = 0;
@@ -200,7 +200,7 @@ Status tril(KernelContext& context) {
   if (self->rank < 2 || !sameShape(*self, *output)) return shapesDiffer();
   if (self->elements() == 0) return Status{};
   fillWith(*output, Operand{});
-  size_t from[kMaxRank], to[kMaxRank];
+  size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
   const uint32_t y = self->rank - 2u, x = self->rank - 1u;

@@ -38,7 +38,7 @@ Diagnostic describe(const ir::Node& node, Diagnostic diagnostic) {
   return diagnostic;
 }
 
-Error describe(const ir::Node& node, Error error) {
+Error describe(const ir::Node& node, const Error& error) {
   std::vector<Diagnostic> diagnostics;
   for (const Diagnostic& diagnostic : error.diagnostics()) diagnostics.push_back(describe(node, diagnostic));
   return Error(std::move(diagnostics));

@@ -40,7 +40,8 @@ double turnsOf(const pte::Method& method, const pte::Chain& chain, const pte::Ju
   if (count == nullptr || count->arguments.size() < 4 || count->arguments[0] != test->arguments[0]) return 1;
   const auto end = integerAt(method, *test, 1), step = integerAt(method, *count, 1);
   const bool known = end && step && *step > 0 && *end > 0 && *end % *step == 0;
-  return known ? static_cast<double>(*end / *step) : 1;
+  const int64_t turns = known ? *end / *step : 1;
+  return static_cast<double>(turns);
 }
 
 }  // namespace

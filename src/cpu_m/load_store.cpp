@@ -207,7 +207,7 @@ const Op* loadMultipleDown(Core& core, const Op* op) {
   const uint32_t base = s.r[op->n] - 4 * static_cast<uint32_t>(__builtin_popcount(op->imm));
   if constexpr (WriteBack) checkBase(core, op->n, base);
   if ((base & 3) != 0) throw Trap{StopReason::Unaligned, base};
-  uint32_t values[16], count = 0;
+  uint32_t values[16] = {}, count = 0;
   for (uint32_t rest = op->imm; rest != 0; rest &= rest - 1, ++count)
     values[count] = core.memory.load<uint32_t>(base + 4 * count);
   if constexpr (WriteBack) s.r[op->n] = base;

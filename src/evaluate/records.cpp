@@ -246,7 +246,7 @@ Result<RecordsWriter> RecordsWriter::open(const fs::path& path, const RecordsHea
   if (finished || fs::exists(present, ignored)) {
     // Of a file that was stopped before its first line was whole there is nothing to continue.
     const auto nothing = [](const SampleRecord&) { return Status(); };
-    const auto there = scan(present, nothing, true);
+    auto there = scan(present, nothing, true);
     const bool begun = there.ok();
     if (!begun && finished) return std::move(there).error();
     if (begun && (!there->header.sameEvaluation(header) || there->header.shard != header.shard)) {

@@ -40,6 +40,7 @@ Result<CommandOutcome> runCommand(const std::vector<std::string>& command, const
   int ends[2];
   if (pipe(ends) != 0) return fail(Code::ToolFailed, "cannot create a pipe: {}", std::strerror(errno));
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& part : command) arguments.push_back(const_cast<char*>(part.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;

@@ -120,8 +120,8 @@ class Magnitudes {
     const ir::Value *weight = node.operands()[1], *bias = node.operands()[2];
     if (!bias->isConstant()) return std::nullopt;
     const int64_t channels = depthwise ? weight->dim(2) * weight->dim(3) : weight->dim(0);
-    return kLargestProduct * static_cast<double>(weight->numElements() / std::max<int64_t>(channels, 1)) +
-           ofConstant(bias->constant());
+    const int64_t products = weight->numElements() / std::max<int64_t>(channels, 1);
+    return kLargestProduct * static_cast<double>(products) + ofConstant(bias->constant());
   }
 };
 

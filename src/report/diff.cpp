@@ -41,7 +41,7 @@ std::string changeText(const std::optional<T>& a, const std::optional<T>& b) {
   } else if constexpr (std::is_same_v<T, double>) {
     return fmt::format("{:+.1f} dB", *b - *a);
   } else {
-    const std::string change = signedCount(*b - *a);
+    std::string change = signedCount(*b - *a);
     if (*a == 0) return change;
     const double percent = 100.0 * static_cast<double>(*b - *a) / static_cast<double>(*a);
     return change + fmt::format(" ({:+.1f} %)", percent);

@@ -63,6 +63,7 @@ bool fitTogether(const ArenaBody& a, const ArenaBody& b, int64_t distance) {
 
 std::vector<int64_t> placeBodies(const std::vector<ArenaBody>& bodies) {
   std::vector<int64_t> sizes;
+  sizes.reserve(bodies.size());
   for (const ArenaBody& body : bodies) sizes.push_back(sizeOf(body));
   std::vector<size_t> order(bodies.size());
   std::iota(order.begin(), order.end(), size_t{0});

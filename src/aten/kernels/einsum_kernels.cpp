@@ -70,7 +70,7 @@ Result<Kernel> prepareEinsum(const ir::Node& node) {
 /// beta * self + alpha * product, where the product sums over `batch` matrices [m,k] x [k,n].
 Result<Kernel> prepareAddProduct(const ir::Node& node) {
   const Arguments a(node);
-  const ir::Attribute beta = a.at("beta"), alpha = a.at("alpha");
+  const ir::Attribute &beta = a.at("beta"), &alpha = a.at("alpha");
   const Shape &left = node.operand(1)->shape(), &right = node.operand(2)->shape();
   int64_t batch = 1, m = left[0], k = 1, n = 1;
   if (node.opName() == "aten.addr.default") {

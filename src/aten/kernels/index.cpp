@@ -298,7 +298,7 @@ Result<Kernel> prepareScatter(const ir::Node& node) {
   CARINA_TRY(const int64_t dim, wrapDim(a.integer("dim"), node.operand(0)->rank()));
   CARINA_TRY(const ScatterMode mode, scatterMode(node));
   const bool includeSelf = a.boolean("include_self", true);
-  const ir::Attribute value = a.at("value");
+  const ir::Attribute& value = a.at("value");
   return Kernel([=](Call& call) -> Status {
     const Tensor& index = call.operand(1);
     CARINA_TRY(const auto elements, namedElements(index, call.type().shape, dim));
@@ -344,7 +344,7 @@ template <bool kAdd>
 Result<Kernel> prepareIndexRows(const ir::Node& node) {
   const Arguments a(node);
   CARINA_TRY(const int64_t dim, wrapDim(a.integer("dim"), node.operand(0)->rank()));
-  const ir::Attribute alpha = a.at("alpha");
+  const ir::Attribute& alpha = a.at("alpha");
   return Kernel([=](Call& call) -> Status {
     const Shape& shape = call.type().shape;
     int64_t outer = 1, inner = 1;

@@ -65,7 +65,7 @@ npu::AddressRange append(EncodedSlice& slice, const std::vector<uint8_t>& stream
 
 bool canBeSparse(const ir::Node* node) {
   const Tensor& weight = node->operand(1)->constant();
-  const auto zeroPoints = node->attributeAs<ir::Ints>(node->def().attributes.size() - 1);
+  const auto& zeroPoints = node->attributeAs<ir::Ints>(node->def().attributes.size() - 1);
   const int64_t depth = weight.dim(3), rows = weight.numElements() / depth;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t channel = row / (rows / weight.dim(0));

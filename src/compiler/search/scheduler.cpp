@@ -603,6 +603,7 @@ bool Scheduler::evict() {
 
 int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t target, int attempts) {
   std::vector<LiveRange> ranges;
+  ranges.reserve(placements.size());
   for (const Placement* placement : placements) ranges.push_back(placement->live);
   const Packing packing = pack(ranges, target, attempts);
   for (size_t i = 0; i < placements.size(); ++i) placements[i]->address = packing.addresses[i];

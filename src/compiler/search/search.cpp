@@ -40,6 +40,7 @@ class Search {
     forEachIndex(prepared_.worthThreads(), results.size(),
                  [&](size_t i) { best.offer(*this, results, i, measured(results[i], compare)); });
     std::vector<Try*> order;
+    order.reserve(results.size());
     for (Try& result : results) order.push_back(&result);
     std::stable_sort(order.begin(), order.end(),
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });

@@ -157,6 +157,7 @@ class LinuxNetwork final : public DeviceNetwork {
 
 std::vector<kernel::BufferEntry> entriesOf(const std::vector<BufferInfo>& infos) {
   std::vector<kernel::BufferEntry> entries;
+  entries.reserve(infos.size());
   for (const BufferInfo& info : infos) entries.push_back({info.id, info.offset, info.size});
   return entries;
 }

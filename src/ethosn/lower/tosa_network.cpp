@@ -80,6 +80,7 @@ Result<int32_t> Lowering::tensorOf(const ir::Value* value) const {
 std::vector<int32_t> Lowering::append(const ir::Node& node, Operation operation, std::vector<int32_t> inputs,
                                       std::vector<uint8_t> weights, std::vector<int32_t> biases) {
   std::vector<TensorInfo> infos;
+  infos.reserve(inputs.size());
   for (int32_t input : inputs) infos.push_back(info(input));
   NetworkOperation made;
   made.name = sourceName(node);

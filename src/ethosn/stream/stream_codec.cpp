@@ -158,7 +158,7 @@ Result<std::vector<Command>> readQueue(ByteSpan bytes, size_t& offset, uint32_t 
     });
     if (Status known = checkAgent(command, agents); !known)
       return std::move(known).error().at(offsetPlace(offset));
-    commands.push_back(std::move(command));
+    commands.push_back(command);
     offset = at;
   }
   return commands;

@@ -240,8 +240,8 @@ class Parser {
     }
     if (list_ == nullptr) return fail(Code::BadText, "'{}' stands in no list", words[0]);
     CARINA_TRY(Values values, Values::of(std::span(words).subspan(1)));
-    CARINA_TRY(Command command, parseCommand(words[0], std::move(values)));
-    list_->push_back(std::move(command));
+    CARINA_TRY(const Command command, parseCommand(words[0], std::move(values)));
+    list_->push_back(command);
     return {};
   }
 

@@ -65,7 +65,8 @@ std::vector<Finding> feed(std::span<const uint32_t> words, const Target& target,
 std::vector<Finding> checkStream(std::span<const uint32_t> words, const Target& target,
                                  const StreamMemory& memory) {
   model::Checker checker(target);
-  for (uint8_t region = 0; region < memory.regions.size(); ++region) {
+  for (size_t index = 0; index < memory.regions.size(); ++index) {
+    const auto region = static_cast<uint8_t>(index);
     const auto& known = memory.regions[region];
     if (known) checker.setRegion(region, known->bytes, known->writable);
     if (!memory.inputsKnown || (known && !known->writable)) checker.assumeInitialized(region);

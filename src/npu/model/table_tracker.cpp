@@ -59,7 +59,8 @@ void TableTracker::add(const DmaOperation& dma, uint32_t offset) {
   load.address = dma.destination.address;
   sources_.insert(load.source);
   const uint64_t length = load.source.length;
-  write({load.address, load.address + length - 1}, std::move(load));
+  const TableRange written{load.address, load.address + length - 1};
+  write(written, std::move(load));
   if (!severalTables(length)) return;
   const auto ready = std::stable_partition(waiting_.begin(), waiting_.end(),
                                            [&](const SharedTable& s) { return s.length != length; });

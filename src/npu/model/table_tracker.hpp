@@ -39,7 +39,7 @@ class TableTracker {
   struct Source {
     uint8_t region = 0;
     uint64_t address = 0, length = 0;
-    friend auto operator<=>(const Source&, const Source&) = default;
+    friend auto operator<=>(const Source&, const Source&) = default;  // NOLINT(modernize-use-nullptr)
   };
   /// One table load, or the accumulators of an operation that lie where tables do.
   struct Load {

@@ -74,6 +74,7 @@ Result<const Target*> findTarget(std::string_view name) {
     if (target.name == wanted) return &target;
   }
   std::vector<std::string> names;
+  names.reserve(std::size(kTargets) + 1);
   for (const Target& target : kTargets) names.emplace_back(target.name);
   names.emplace_back("cpu");
   const std::string nearest = nearestWord(name, names);

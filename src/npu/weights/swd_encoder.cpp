@@ -127,6 +127,7 @@ size_t candidatesFor(size_t weights, CodingEffort effort) {
 void refineBorders(std::span<const uint16_t> folded, std::vector<Segment>& segments, size_t window) {
   if (segments.size() < 2) return;
   std::vector<std::array<uint32_t, kFoldedValues>> costs;
+  costs.reserve(segments.size());
   for (const Segment& segment : segments) {
     costs.push_back(valueCosts(bestCode(segment.statistics, Effort::Estimate), segment.statistics));
   }
@@ -185,7 +186,7 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingE
     segment.bits = bestCode(segment.statistics, Effort::Estimate).bits;
     segment.previous = static_cast<int>(segments.size()) - 1;
     segment.next = segment.end < folded.size() ? static_cast<int>(segments.size()) + 1 : -1;
-    segments.push_back(std::move(segment));
+    segments.push_back(segment);
   }
   Statistics all;
   for (const Segment& segment : segments) all.add(segment.statistics);

@@ -116,7 +116,8 @@ Result<std::vector<int16_t>> decodeWeights(std::span<const ByteSpan> streams, co
 
 WeightTraversal preferredTraversal(const WeightShape& shape, const Target& target, int ifmBits, bool sparse) {
   const auto used = [](int32_t size, int32_t multiple) {
-    return static_cast<double>(size) / ((size + multiple - 1) / multiple * multiple);
+    const int32_t whole = (size + multiple - 1) / multiple * multiple;
+    return static_cast<double>(size) / whole;
   };
   const int32_t taps = shape.height * shape.width;
   if (target.isU85()) {

@@ -71,7 +71,7 @@ inline Tensor asFloat32(const Tensor& tensor) {
   return tensor.dtype() == DType::Float32 ? tensor : convert(tensor, DType::Float32);
 }
 /// float32 rounded to the node's result type.
-inline Tensor roundedTo(DType dtype, Tensor tensor) {
+inline Tensor roundedTo(DType dtype, const Tensor& tensor) {
   return dtype == DType::Float32 ? tensor : convert(tensor, dtype);
 }
 

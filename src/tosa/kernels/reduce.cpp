@@ -118,7 +118,8 @@ Results argmax(const ir::Node& node, Operands operands) {
         int64_t best = 0;
         for (int64_t k = 1; k < view.axis; ++k) {
           // x != x only for NaN: the first one wins, or, when ignored, loses to every number.
-          const bool bestIsNan = at(best) != at(best), isNan = at(k) != at(k);
+          const bool bestIsNan = at(best) != at(best),
+                     isNan = at(k) != at(k);  // NOLINT(misc-redundant-expression)
           const bool better =
               ignore ? !isNan && (bestIsNan || at(k) > at(best)) : !bestIsNan && (isNan || at(k) > at(best));
           if (better) best = k;
