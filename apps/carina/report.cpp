@@ -49,7 +49,7 @@ Result<int> execute(ReportFlags& flags) {
 }
 
 /// Of an Ethos-N: its passes as a page.
-Result<int> executeEthosN(Flags& flags) {
+Result<int> reportEthosN(ReportFlags& flags) {
   const auto refuse = [](bool given, const char* option) {
     return given ? Status(fail(Code::OptionDoesNotApply,
                                "is for an Ethos-U: the page of an Ethos-N has its passes alone")
@@ -96,7 +96,7 @@ void addReport(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
-      const auto status = isForEthosN(flags->build.options) ? executeEthosN(*flags) : execute(*flags);
+      const auto status = isForEthosN(flags->build.options) ? reportEthosN(*flags) : execute(*flags);
       return status.ok() ? *status : report(status.error(), flags->build.options.model);
     };
   });

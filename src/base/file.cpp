@@ -13,7 +13,6 @@
 
 #include "base/descriptor.hpp"
 #include "base/idle_memory.hpp"
-#include "base/large_pages.hpp"
 
 namespace carina {
 namespace {

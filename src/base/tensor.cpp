@@ -8,7 +8,6 @@
 #include <new>
 
 #include "base/float16.hpp"
-#include "base/large_pages.hpp"
 
 namespace carina {
 namespace {
