@@ -286,7 +286,7 @@ TEST(TosaInterpreter, WhatABudgetDoesNotAllowIsNotBegun) {
   WorkBudget little(100);
   const auto refused = tosa::interpret(graph, inputs, nullptr, &little);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().str().find("tosa.RESCALE"), std::string::npos) << refused.error().str();
+  EXPECT_NE(refused.error().str().find("the interpreter"), std::string::npos) << refused.error().str();
   EXPECT_NE(refused.error().str().find("--trusted"), std::string::npos);
 }
 
