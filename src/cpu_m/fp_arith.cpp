@@ -141,13 +141,12 @@ Bits roundTo(bool sign, int exponent, std::uint64_t significand, bool sticky, Ro
 /// The same from 128 bits: `significand` is not 0, its bit 127 stands for 2^exponent.
 template <class Bits>
 Bits roundWide(bool sign, int exponent, Wide significand, FpContext& context) {
-  auto high = static_cast<std::uint64_t>(significand >> 64);
-  auto low = static_cast<std::uint64_t>(significand);
-  const int shift = high != 0 ? std::countl_zero(high) : 64 + std::countl_zero(low);
+  const auto high = static_cast<std::uint64_t>(significand >> 64);
+  const int shift =
+      high != 0 ? std::countl_zero(high) : 64 + std::countl_zero(static_cast<std::uint64_t>(significand));
   significand <<= shift;
-  high = static_cast<std::uint64_t>(significand >> 64);
-  low = static_cast<std::uint64_t>(significand);
-  return roundTo<Bits>(sign, exponent - shift, high, low != 0, context.rounding, context);
+  return roundTo<Bits>(sign, exponent - shift, static_cast<std::uint64_t>(significand >> 64),
+                       static_cast<std::uint64_t>(significand) != 0, context.rounding, context);
 }
 
 template <class Bits>

@@ -110,7 +110,7 @@ std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pi
                                                      : "data decide",
                                  branch.isLoop ? "body" : "true", countText(branch.first)};
     if (ways) row.push_back(countText((*ways)[i].first));
-    row.push_back(branch.isLoop ? "test" : "false");
+    row.emplace_back(branch.isLoop ? "test" : "false");
     row.push_back(countText(branch.second));
     if (ways) row.push_back(countText((*ways)[i].second));
     table.add(std::move(row));

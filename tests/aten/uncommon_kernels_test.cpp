@@ -10,7 +10,7 @@
 namespace carina::aten::test {
 namespace {
 
-Tensor matrix(const Shape& shape, std::vector<float> list) {
+Tensor matrix(const Shape& shape, const std::vector<float>& list) {
   return Tensor::from<float>(shape, list);
 }
 

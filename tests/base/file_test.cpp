@@ -51,7 +51,7 @@ class Unprivileged {
 
 TEST(MappedFile, ReadsWhatWasWritten) {
   const test::TempDir folder;
-  const std::string text = "first\nsecond\0third";
+  const std::string text("first\nsecond\0third", 18);
   ASSERT_TRUE(writeFile(folder / "a.bin", text).ok());
   const auto file = MappedFile::open(folder / "a.bin");
   ASSERT_TRUE(file.ok());

@@ -253,8 +253,8 @@ TEST(Zip, InflationIsBounded) {
   const std::string zeros(1 << 20, '\0');
   const std::string packed = deflated(zeros);
   std::vector<RawMember> members;
-  for (int i = 0; i < 3; ++i)
-    members.push_back({std::to_string(i), packed, 8, crcOf(zeros), zeros.size(), 0});
+  for (const char* name : {"0", "1", "2"})
+    members.push_back({name, packed, 8, crcOf(zeros), zeros.size(), 0});
   const std::string text = streamedArchive(members);
   const auto archive = ZipArchive::open(asBytes(text), nullptr, std::make_shared<Budget>(zeros.size() * 2));
   ASSERT_TRUE(archive.ok()) << archive.error().str();

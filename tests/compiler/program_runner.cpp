@@ -141,7 +141,7 @@ std::string differences(const ir::Graph& tosa, const std::string& target, const 
   for (size_t i = 0; i < run->outputs.size(); ++i) {
     text += compareTensors((*expected)[i], run->outputs[i], fmt::format("{} model, output {}", where, i));
   }
-  for (const std::string& finding : run->findings) text += where + " checker: " + finding + "\n";
+  for (const std::string& finding : run->findings) text += fmt::format("{} checker: {}\n", where, finding);
   return text.empty() ? "" : text + dump;
 }
 

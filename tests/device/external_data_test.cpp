@@ -38,7 +38,7 @@ pte::Program constantProgram(bool planned) {
   return program;
 }
 
-pte::TensorData weightData(pte::ByteVector bytes) {
+pte::TensorData weightData(const pte::ByteVector& bytes) {
   pte::TensorData data;
   data.entries.push_back(
       {"weight", pte::TensorLayout{pte::ScalarType::Float32, {static_cast<int32_t>(bytes.size() / 4)}, {0}},

@@ -51,6 +51,7 @@ TEST(Profile, TellsWhenEverythingBeganAndEnded) {
 
   const std::vector<pte::ProfileEvent>& events = outcome->stats.events;
   std::vector<std::string> names;
+  names.reserve(events.size());
   for (const pte::ProfileEvent& event : events) names.push_back(event.name);
   ASSERT_EQ(names, (std::vector<std::string>{"NPU operation", "+EthosUBackend::execute()NPU", "DELEGATE_CALL",
                                              "native_call_neg.out", "OPERATOR_CALL", "Method::execute"}));

@@ -105,7 +105,7 @@ TEST_F(CliReport, TheTimeLineIsThatOfTheWholeInference) {
   ASSERT_EQ(run("compile " + of + "-o " + path("p.pte")).status, 0);
   ASSERT_EQ(run("profile " + path("p.pte") + " --json " + path("finished.json")).status, 0);
   const auto read = [&](const char* file) { return nlohmann::json::parse(test::contents(path(file))); };
-  const nlohmann::json profile = read("p.json"), inference = profile["inference"];
+  const nlohmann::json profile = read("p.json"), &inference = profile["inference"];
   EXPECT_EQ(dataOf(test::contents(path("page.html")))["profile"]["inference"], inference);
   EXPECT_EQ(read("finished.json")["inference"], inference);
   ASSERT_GT(profile["parts"].size(), 1u);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of the command line: what is accepted, and what wrong usage is told.
+#include <fmt/format.h>
+
 #include "base/npy.hpp"
 #include "cli.hpp"
 
@@ -140,7 +142,7 @@ TEST_F(CliUsage, VerboseTimesTheStagesOfEveryCommand) {
   const std::string network = model("dense.pt2") + calibrate("dense") + " --target ethos-u55-128 -v";
   for (const char* command : {"compile", "verify", "ops", "profile"}) {
     const std::string output = command == std::string("compile") ? " -o " + path("d.pte") : "";
-    const Outcome result = run(command + (" " + network + output));
+    const Outcome result = run(fmt::format("{} {}{}", command, network, output));
     EXPECT_EQ(result.status, 0) << result.err;
     EXPECT_THAT(result.err, AllOf(HasSubstr("  read "), HasSubstr("  total "))) << command;
   }

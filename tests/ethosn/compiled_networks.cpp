@@ -137,6 +137,7 @@ Status check(const std::string& file, const std::string& encn) {
     const auto expected = computeReference(words.network, inputs);
     const std::vector<ByteSpan> spans = [&] {
       std::vector<ByteSpan> out;
+      out.reserve(inputs.size());
       for (const auto& input : inputs) out.push_back(std::as_bytes(std::span(input)));
       return out;
     }();

@@ -56,6 +56,7 @@ void expectRuns(NetworkBuilder& builder, const Target& target, int tolerance = 0
   expectParses(*compiled);
   const auto inputs = builder.randomInputs();
   std::vector<ByteSpan> spans;
+  spans.reserve(inputs.size());
   for (const std::vector<uint8_t>& input : inputs) spans.push_back(std::as_bytes(std::span(input)));
   const auto expected = computeReference(network, inputs);
   for (const std::vector<uint8_t>& output : expected) {

@@ -59,6 +59,7 @@ TEST(EthosNSupport, AnswersAsAnExternalLibrary) {
   const carina::test::TempDir dir;
   const std::filesystem::path file = dir.path() / "queries.txt";
   std::vector<std::string> queries;
+  queries.reserve(20000);
   std::mt19937 random(2024);
   for (int i = 0; i < 20000; ++i) queries.push_back(printQuery(randomQuery(random)));
   std::ofstream(file) << fmt::format("{}\n", fmt::join(queries, "\n"));

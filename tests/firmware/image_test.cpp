@@ -14,8 +14,6 @@
 namespace carina::firmware {
 namespace {
 
-using testing::AnyOf;
-using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 

@@ -102,9 +102,11 @@ Status runProgram(const std::filesystem::path& file, const std::vector<std::stri
   const pte::Method& method = program.methods.front();
   const auto work = workByName(method);
   std::vector<cpu::Core> cores;
+  cores.reserve(cpu::coreInfos().size());
   for (const cpu::CoreInfo& info : cpu::coreInfos()) cores.push_back(info.core);
   const std::array<const char*, 3> kinds{"random", "smooth", "rectified"};
   std::vector<NamedTensors> variants;
+  variants.reserve(kinds.size());
   for (const char* kind : kinds) variants.push_back(inputsOf(method, kind, domains));
   CARINA_TRY(const auto runs, measureAll(file, variants, cores));
   for (size_t k = 0; k < kinds.size(); ++k) {

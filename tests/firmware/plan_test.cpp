@@ -23,7 +23,7 @@ Result<Plan> planFor(const std::string& program, const PlanOptions& options) {
 
 /// A program that only copies: one kernel, no delegate. Its tensors hold `elements` floats.
 std::string copyProgram(int32_t elements, const std::string& op = "aten::clone.out",
-                        std::vector<uint8_t> dimOrder = {}) {
+                        const std::vector<uint8_t>& dimOrder = {}) {
   pte::Program program;
   pte::MethodBuilder builder(program);
   const std::vector<int32_t> sizes = {1, 2, elements / 2};

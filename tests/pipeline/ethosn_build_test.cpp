@@ -30,6 +30,7 @@ Result<EthosNBuild> buildFor(const std::filesystem::path& model, const std::stri
 /// Codes of every output, from the model of the NPU.
 std::vector<std::vector<uint8_t>> runOnModel(const EthosNBuild& build, const std::vector<Tensor>& inputs) {
   std::vector<ByteSpan> spans;
+  spans.reserve(inputs.size());
   for (const Tensor& input : inputs) spans.push_back(input.bytes());
   Result<ethosn::RunResult> run = ethosn::runNetwork(build.network, spans, build.target);
   EXPECT_TRUE(run.ok()) << (run.ok() ? "" : run.error().str());

@@ -32,7 +32,7 @@ Tensor ramp(const Shape& shape, float first, float step) {
 }
 
 /// Compiled, run with `sample`, and equal in model and TOSA interpreter; the network's results.
-std::vector<double> run(ir::Graph graph, Options options, const Tensor& sample) {
+std::vector<double> run(ir::Graph graph, const Options& options, const Tensor& sample) {
   std::vector<StageTime> times;
   auto front = frontOf(options, std::move(graph), times);
   EXPECT_TRUE(front.ok()) << front.error().str();

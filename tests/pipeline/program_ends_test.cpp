@@ -182,7 +182,7 @@ TEST(PixelInput, ALinearLayerTakesOneScaleInItsWeights) {
 }
 
 TEST(ProgramEnds, WhatDoesNotFitIsSaidAtItsOption) {
-  const auto refused = [](EndOptions options, ProgramIo type, bool carried = false) {
+  const auto refused = [](const EndOptions& options, ProgramIo type, bool carried = false) {
     ir::Graph graph = convolution({0, 0});
     const auto ends = adaptEnds(graph, options, type, 0, carried);
     return ends.ok() ? std::string() : ends.error().str();

@@ -32,6 +32,7 @@ ir::Graph badlyScaled(bool relu) {
 
 std::vector<Sample> samplesFor(const ir::Graph& graph, float low = -1) {
   std::vector<Sample> samples;
+  samples.reserve(4);
   for (int s = 0; s < 4; ++s) {
     samples.push_back({ramp(graph.inputs()[0]->shape(), low - static_cast<float>(s) / 8, 1)});
   }

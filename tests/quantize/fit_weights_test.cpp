@@ -177,7 +177,7 @@ std::pair<double, int64_t> inputCodes(const ir::Graph& graph, std::span<const Sa
   return {nodes.front().scale(), nodes.front().zeroPoint()};
 }
 
-Tensor filled(const Shape& shape, std::vector<float> values) {
+Tensor filled(const Shape& shape, const std::vector<float>& values) {
   return Tensor::from(shape, values);
 }
 

@@ -59,7 +59,7 @@ TEST(Annotate, CatPoolAndReshapeShareOneRange) {
 }
 
 TEST(Annotate, AveragesOfOneDivisorHaveTheirOwnRangeInInt8) {
-  const auto groups = [](bool counted, Ints kernel, Precision precision) {
+  const auto groups = [](bool counted, const Ints& kernel, Precision precision) {
     Network n;
     n.done(aten::AvgPool2d::create(n.b, n.input({1, 2, 80, 80}), kernel, kernel, Ints{1, 1}, false, counted,
                                    std::nullopt)
@@ -419,7 +419,7 @@ TEST(Quantize, Refusals) {
 TEST(Samples, FromArrays) {
   Network n;
   n.done(n.relu(n.input({1, 3})));
-  const auto samples = [&](NamedTensors arrays) { return samplesFromArrays(n.graph, arrays); };
+  const auto samples = [&](const NamedTensors& arrays) { return samplesFromArrays(n.graph, arrays); };
   EXPECT_EQ(samples({{"calib0", ramp({5, 1, 3}, 0, 1)}})->size(), 5u);
   EXPECT_EQ(samples({{"calib0", ramp({5, 3}, 0, 1)}})->size(), 5u);
   EXPECT_EQ((*samples({{"calib0", ramp({5, 3}, 0, 1)}}))[2][0].shape(), (Shape{1, 3}));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loading and executing methods: memory, control flow, delegates mixed with kernels, errors with their texts.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <span>
 
 #include "pte/method_builder.hpp"
 #include "runtime/program_support.hpp"
@@ -11,6 +13,7 @@ namespace {
 using pte::MethodBuilder;
 using pte::ValueId;
 using PteType = pte::ScalarType;
+using testing::ElementsAreArray;
 
 pte::Delegate plusOne() {
   return {"PlusOne", pte::ByteVector(8), false, {}};
@@ -38,6 +41,9 @@ pte::Program mixed(pte::MemoryPlanOptions plan = {}) {
 }
 const float kInput[4] = {1.0f, -3.0f, 0.2f, 2.0f};
 const float kExpected[4] = {1.5f, 0.0f, 0.5f, 2.5f};
+std::span<const float> floatsAt(const void* data) {
+  return {static_cast<const float*>(data), 4};
+}
 Bytes inputBytes() {
   return {reinterpret_cast<const uint8_t*>(kInput), sizeof(kInput)};
 }
@@ -50,7 +56,7 @@ TEST(Method, KernelsAndDelegates) {
     ASSERT_TRUE(loaded.method.setInput(0, inputBytes()).ok());
     const Status status = loaded.method.execute();
     ASSERT_TRUE(status.ok()) << textOf(status);
-    EXPECT_EQ(0, std::memcmp(loaded.method.output(0).tensor.data, kExpected, sizeof(kExpected)));
+    EXPECT_THAT(floatsAt(loaded.method.output(0).tensor.data), ElementsAreArray(kExpected));
   }
   EXPECT_EQ(loaded.plusOne.calls, 3);
 }
@@ -72,7 +78,7 @@ TEST(Method, UnplannedInputsAndOutputsUseTheCallersMemory) {
   ASSERT_TRUE(loaded.method.setInput(0, inputBytes()).ok());
   ASSERT_TRUE(loaded.method.bindOutput(0, {reinterpret_cast<uint8_t*>(out), sizeof(out)}).ok());
   ASSERT_TRUE(loaded.method.execute().ok());
-  EXPECT_EQ(0, std::memcmp(out, kExpected, sizeof(out)));
+  EXPECT_THAT(out, ElementsAreArray(kExpected));
   Loaded planned(write(mixed()));
   ASSERT_TRUE(planned.open().ok());
   EXPECT_EQ(planned.method.bindOutput(0, {reinterpret_cast<uint8_t*>(out), sizeof(out)}).code,

@@ -55,6 +55,7 @@ ChildOutcome runChild(const std::vector<std::string>& arguments, const ChildLimi
   const TempDir folder;
   const std::string out = (folder / "out").string(), err = (folder / "err").string();
   std::vector<char*> pointers;
+  pointers.reserve(arguments.size() + 1);
   for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   const pid_t child = ::fork();

@@ -123,32 +123,33 @@ TEST(SentencePieces, WhatIsBrokenOrOfAnotherKindIsNamed) {
   };
   const std::string a = piece("a", -1);
   const std::string map("\x08\0\0\0abcd", 8);
-  for (const Case& one : {
-           Case{kUnknown + a + text(2, integer(3, 3)), "trainer_spec.model_type: is 'word'"},
-           {kUnknown + a + text(2, integer(3, 4)), "trainer_spec.model_type: is 'char'"},
-           {kUnknown + a + text(2, integer(3, 9)), "trainer_spec.model_type: is 9"},
-           {kUnknown + a + a, "pieces[2]: 'a' is there twice"},
-           {kUnknown + piece("", -1), "pieces[1]: has no text"},
-           {kUnknown + piece(std::string(5000, 'a'), -1), "pieces[1]: has more than 4096 bytes"},
-           {kUnknown + piece("a", -1, 7), "pieces[1]: has the type 7"},
-           {kUnknown + piece("a", NAN), "pieces[1]: has a score that is no number"},
-           {a, "pieces: has 0 pieces for what is unknown"},
-           {kUnknown + piece("<u>", 0, 2), "pieces: has 2 pieces for what is unknown"},
-           {kUnknown + piece("<0x41>", 0, 6),
-            "pieces[1]: '<0x41>' is of the type of bytes and byte_fallback is not"},
-           {kUnknown + piece("<0x4>", 0, 6) + text(2, integer(35, 1)),
-            "'<0x4>' is of the type of bytes and names none"},
-           {kUnknown + piece("<0x00>", 0, 6) + text(2, integer(35, 1)), "pieces: has none for the byte 0x01"},
-           {kUnknown + a + text(5, text(2, map)), "denormalizer_spec: changes texts after decoding"},
-           {kUnknown + a + text(3, text(2, map)), "normalizer_spec.precompiled_charsmap: has sizes"},
-           {kUnknown + text(1, integer(1, 5)), "pieces[1]: is no message"},
-           {kUnknown + text(2, text(3, "x")), "trainer_spec: is no message"},
-           {kUnknown + "\x0a\x7f", "the file: is no message"},
-           {kUnknown + std::string("\x0b\x0b"), "the file: is no message"},
-           {kUnknown + integer(1, 3), "the file: is no message"},
-           {"PK", "is neither a tokenizer.json nor a SentencePiece file"},
-           {"", "is neither a tokenizer.json nor a SentencePiece file"},
-       }) {
+  const Case cases[] = {
+      {kUnknown + a + text(2, integer(3, 3)), "trainer_spec.model_type: is 'word'"},
+      {kUnknown + a + text(2, integer(3, 4)), "trainer_spec.model_type: is 'char'"},
+      {kUnknown + a + text(2, integer(3, 9)), "trainer_spec.model_type: is 9"},
+      {kUnknown + a + a, "pieces[2]: 'a' is there twice"},
+      {kUnknown + piece("", -1), "pieces[1]: has no text"},
+      {kUnknown + piece(std::string(5000, 'a'), -1), "pieces[1]: has more than 4096 bytes"},
+      {kUnknown + piece("a", -1, 7), "pieces[1]: has the type 7"},
+      {kUnknown + piece("a", NAN), "pieces[1]: has a score that is no number"},
+      {a, "pieces: has 0 pieces for what is unknown"},
+      {kUnknown + piece("<u>", 0, 2), "pieces: has 2 pieces for what is unknown"},
+      {kUnknown + piece("<0x41>", 0, 6),
+       "pieces[1]: '<0x41>' is of the type of bytes and byte_fallback is not"},
+      {kUnknown + piece("<0x4>", 0, 6) + text(2, integer(35, 1)),
+       "'<0x4>' is of the type of bytes and names none"},
+      {kUnknown + piece("<0x00>", 0, 6) + text(2, integer(35, 1)), "pieces: has none for the byte 0x01"},
+      {kUnknown + a + text(5, text(2, map)), "denormalizer_spec: changes texts after decoding"},
+      {kUnknown + a + text(3, text(2, map)), "normalizer_spec.precompiled_charsmap: has sizes"},
+      {kUnknown + text(1, integer(1, 5)), "pieces[1]: is no message"},
+      {kUnknown + text(2, text(3, "x")), "trainer_spec: is no message"},
+      {kUnknown + "\x0a\x7f", "the file: is no message"},
+      {kUnknown + std::string("\x0b\x0b"), "the file: is no message"},
+      {kUnknown + integer(1, 3), "the file: is no message"},
+      {"PK", "is neither a tokenizer.json nor a SentencePiece file"},
+      {"", "is neither a tokenizer.json nor a SentencePiece file"},
+  };
+  for (const Case& one : cases) {
     const auto tokenizer = Tokenizer::parse(one.file);
     ASSERT_FALSE(tokenizer.ok()) << one.says;
     EXPECT_NE(tokenizer.error().str().find(one.says), std::string::npos) << tokenizer.error().str();

@@ -151,7 +151,7 @@ namespace fb = tosa_io::wire080;
 std::string fileOfVersion080(int minor) {
   flatbuffers::FlatBufferBuilder b;
   std::vector<flatbuffers::Offset<fb::TosaTensor>> tensors;
-  const auto tensor = [&](const char* name, std::vector<int32_t> shape, fb::DType type,
+  const auto tensor = [&](const char* name, const std::vector<int32_t>& shape, fb::DType type,
                           const std::vector<uint8_t>& data = {}) {
     tensors.push_back(fb::CreateTosaTensorDirect(b, name, &shape, type, data.empty() ? nullptr : &data));
   };

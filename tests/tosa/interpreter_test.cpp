@@ -205,7 +205,7 @@ TEST(TosaInterpreter, FloatToIntegerRoundsToEvenAndSaturates) {
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Float32, {6}}, "x");
   graph.setOutputs({tosa::Cast::create(b, x, {{DType::Int8, {6}}}).output()});
-  const auto input = [](std::vector<float> values) { return Tensor::from<float>({6}, values); };
+  const auto input = [](const std::vector<float>& values) { return Tensor::from<float>({6}, values); };
   EXPECT_EQ(run(graph, {input({0.5f, 1.5f, -2.5f, 300.0f, -1e30f, -0.7f})}),
             (std::vector<int64_t>{0, 2, -2, 127, -128, -1}));
   EXPECT_NE(failure(graph, {input({0, 0, NAN, 0, 0, 0})}).find("NaN"), std::string::npos);

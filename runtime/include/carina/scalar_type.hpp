@@ -31,11 +31,11 @@ enum class ScalarType : int8_t { CARINA_SCALAR_TYPES(CARINA_TYPE) };
 
 /// Bytes of one element; 0 for numbers of other types (quantized, packed or 8-bit float ones among them).
 constexpr size_t elementSize(ScalarType type) {
-  switch (type) {  // NOLINT(bugprone-branch-clone): a case for each type
+  switch (type) {
 #define CARINA_TYPE(name, number, text, bytes) \
   case ScalarType::name:                       \
     return bytes;
-    CARINA_SCALAR_TYPES(CARINA_TYPE)
+    CARINA_SCALAR_TYPES(CARINA_TYPE)  // NOLINT(bugprone-branch-clone): a case for each type
 #undef CARINA_TYPE
   }
   return 0;

@@ -246,8 +246,8 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
     const bool takesA = ofA.furthest() > ofB.furthest();
     int32_t& wide = takesA ? a : b;
     CodeRange &less = takesA ? ofA : ofB, &other = takesA ? ofB : ofA;
-    const double fewer =
-        static_cast<double>(kMostOfProduct / other.furthest() - 1) / static_cast<double>(less.furthest());
+    const int64_t most = kMostOfProduct / other.furthest() - 1;
+    const double fewer = static_cast<double>(most) / static_cast<double>(less.furthest());
     const auto at = [fewer](int64_t code) {
       return static_cast<int64_t>(std::nearbyint(static_cast<double>(code) * fewer));
     };

@@ -43,6 +43,7 @@ void runFolder(const std::filesystem::path& pte, int& delegates) {
     for (const NpuProgram& program : *programs) {
       if (!takes(program, inputs) || program.outputs.size() != outputs.size()) continue;
       std::vector<ByteSpan> bytes;
+      bytes.reserve(inputs.size());
       for (const Tensor& input : inputs) bytes.push_back(input.bytes());
       npu::ModelOptions options;
       options.check = true;

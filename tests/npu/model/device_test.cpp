@@ -20,7 +20,7 @@ namespace pmu = format::ethosu_pmu;
 struct Board {
   static constexpr uint64_t kStream = 0x10000, kArena = 0x200000;
 
-  explicit Board(SmallProgram& program, ModelOptions options = {})
+  explicit Board(SmallProgram& program, const ModelOptions& options = {})
       : words(program.words()), npu(program.machine(), bus, options) {
     bus.map(kStream, std::as_bytes(std::span<const uint32_t>(words)));
     bus.map(kArena, std::span<std::byte>(program.arena()));

@@ -69,7 +69,7 @@ void SmallProgram::add(Operation operation) {
   if (!status.ok()) ADD_FAILURE() << Status(status).error().str();
 }
 
-std::string SmallProgram::run(ModelOptions options) {
+std::string SmallProgram::run(const ModelOptions& options) {
   add(Stop{});
   const RegionBytes regions[] = {{}, {arena_, true}};
   result_ = runStream(writer_.words(), machine_, regions, options);

@@ -28,7 +28,7 @@ class SmallProgram {
   void patchBranch(uint32_t branch) { writer_.patchBranch(branch, position()); }
 
   /// Adds STOP and runs. Empty, or the fault.
-  std::string run(npu::ModelOptions options = {});
+  std::string run(const npu::ModelOptions& options = {});
   const npu::RunResult& result() const { return result_; }
   std::vector<uint32_t> words() const { return {writer_.words().begin(), writer_.words().end()}; }
   std::vector<std::byte>& arena() { return arena_; }

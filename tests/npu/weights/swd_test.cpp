@@ -125,7 +125,8 @@ RC_GTEST_PROP(Swd, RoundTrips, ()) {
           w = few[static_cast<size_t>(below(static_cast<int>(few.size())))];
           break;
         case 2:
-          w = below(spread) - below(spread);
+          w = below(spread);
+          w -= below(spread);
           break;
         case 3:
           w = below(100) < zeros ? 0 : below(2 * spread - 1) - spread + 1;
