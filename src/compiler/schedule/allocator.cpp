@@ -25,6 +25,8 @@ constexpr size_t kMaxPairs = size_t{1} << 18;
 /// Steps that all attempts together may take: a network of a thousand operations has the usual 2,000
 /// attempts.
 constexpr size_t kMaxSteps = size_t{64} << 20;
+/// Packings that a search remembers.
+constexpr size_t kKnown = 16;
 
 /// Indices of the ranges in the order of their first steps.
 std::vector<uint32_t> byFirstStep(std::span<const LiveRange> ranges) {
@@ -131,32 +133,15 @@ class Random {
   uint64_t state_ = 0x9e3779b97f4a7c15ull;
 };
 
-}  // namespace
-
-int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment) {
-  std::vector<std::pair<int64_t, int64_t>> changes;  // step, bytes that come or go
-  changes.reserve(2 * ranges.size());
-  for (const LiveRange& range : ranges) {
-    if (range.last < range.first) continue;
-    const int64_t bytes = roundUp(range.bytes, alignment);
-    changes.emplace_back(range.first, bytes);
-    changes.emplace_back(int64_t{range.last} + 1, -bytes);
-  }
-  std::sort(changes.begin(), changes.end());  // what goes at a step goes before others come
-  int64_t bound = 0, live = 0;
-  for (const auto& [step, bytes] : changes) {
-    live += bytes;
-    bound = std::max(bound, live);
-  }
-  return bound;
-}
-
-Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, int64_t alignment) {
+/// pack(), which takes away from `steps` what it tries.
+Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attempts, int64_t alignment,
+                   size_t& steps) {
   if (ranges.empty()) return {};
   const auto pairs = collisions(ranges);
   if (!pairs) return swept(ranges, alignment);
   Placer placer(ranges, *pairs, alignment);
-  const size_t placements = kMaxSteps / (pairs->size() + ranges.size());
+  const size_t stepsEach = pairs->size() + ranges.size();
+  const size_t placements = std::min(kMaxSteps, steps) / stepsEach;
   attempts = static_cast<int>(std::min(static_cast<size_t>(attempts), placements));
   const int64_t enough = std::max(packingLowerBound(ranges, alignment), target);
   std::vector<size_t> order(ranges.size());
@@ -214,7 +199,44 @@ Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, in
     bestPacking = std::move(packing);
     current = std::move(candidate);
   }
+  steps -= placed * stepsEach;
   return bestPacking;
+}
+
+}  // namespace
+
+int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment) {
+  std::vector<std::pair<int64_t, int64_t>> changes;  // step, bytes that come or go
+  changes.reserve(2 * ranges.size());
+  for (const LiveRange& range : ranges) {
+    if (range.last < range.first) continue;
+    const int64_t bytes = roundUp(range.bytes, alignment);
+    changes.emplace_back(range.first, bytes);
+    changes.emplace_back(int64_t{range.last} + 1, -bytes);
+  }
+  std::sort(changes.begin(), changes.end());  // what goes at a step goes before others come
+  int64_t bound = 0, live = 0;
+  for (const auto& [step, bytes] : changes) {
+    live += bytes;
+    bound = std::max(bound, live);
+  }
+  return bound;
+}
+
+Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts, int64_t alignment) {
+  size_t steps = kMaxSteps;
+  return packWithin(ranges, target, attempts, alignment, steps);
+}
+
+Packing Packer::pack(std::span<const LiveRange> ranges, int64_t target, int attempts) {
+  for (const Known& known : known_) {
+    if (known.target == target && known.attempts == attempts && std::ranges::equal(known.ranges, ranges))
+      return known.packing;
+  }
+  Packing packing = packWithin(ranges, target, attempts, 16, steps_);
+  if (known_.size() == kKnown) known_.erase(known_.begin());
+  known_.push_back({{ranges.begin(), ranges.end()}, target, attempts, packing});
+  return packing;
 }
 
 }  // namespace carina::compiler

@@ -14,6 +14,7 @@ struct LiveRange {
   int32_t first = 0, last = 0;
 
   bool overlaps(const LiveRange& other) const { return first <= other.last && other.first <= last; }
+  bool operator==(const LiveRange&) const = default;
 };
 
 struct Packing {
@@ -30,5 +31,23 @@ int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment =
 /// time on one sweep over time has to do, so that time stays near n log n.
 Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
              int64_t alignment = 16);
+
+/// pack() for the schedules of one search, which are alike: a problem that came before is not looked at again,
+/// and what all of them may try is limited, so that networks of many stripes do not take seconds.
+class Packer {
+ public:
+  Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts);
+
+ private:
+  struct Known {
+    std::vector<LiveRange> ranges;
+    int64_t target = 0;
+    int attempts = 0;
+    Packing packing;
+  };
+
+  std::vector<Known> known_;            // the latest ones
+  size_t steps_ = size_t{128} << 20;  // left: about a second
+};
 
 }  // namespace carina::compiler

@@ -531,12 +531,12 @@ Status Scheduler::allocate(bool trying) {
     // Where there are other tries, one of them fits better than what is left of this one.
     const bool mayEvict = !trying && !limits_.ahead;
     if (limit > 0 && mayEvict && evictBeyond(limit)) continue;
-    result_.arenaBytes = place(inArena, options_.arenaLimit, attempts);
+    result_.arenaBytes = place(inArena, options_.arenaLimit, attempts, trying);
     if (trying && options_.arenaLimit > 0 && result_.arenaBytes > options_.arenaLimit)
-      result_.arenaBytes = place(inArena, options_.arenaLimit, kTryAttempts);
-    result_.cacheBytes = place(inCache, limit, attempts);
+      result_.arenaBytes = place(inArena, options_.arenaLimit, kTryAttempts, trying);
+    result_.cacheBytes = place(inCache, limit, attempts, trying);
     if (trying && limit > 0 && result_.cacheBytes > limit)
-      result_.cacheBytes = place(inCache, limit, kTryAttempts);
+      result_.cacheBytes = place(inCache, limit, kTryAttempts, trying);
     if (limit == 0 || result_.cacheBytes <= limit) break;
     if (!mayEvict || !evict()) {
       return fail(Code::DoesNotFit, "staged weights need {} bytes of fast memory, {} has {}",
@@ -601,11 +601,13 @@ bool Scheduler::evict() {
   return true;
 }
 
-int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t target, int attempts) {
+int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t target, int attempts,
+                         bool trying) const {
   std::vector<LiveRange> ranges;
   ranges.reserve(placements.size());
   for (const Placement* placement : placements) ranges.push_back(placement->live);
-  const Packing packing = pack(ranges, target, attempts);
+  const Packing packing =
+      trying ? pack(ranges, target, attempts) : packer_->pack(ranges, target, attempts);
   for (size_t i = 0; i < placements.size(); ++i) placements[i]->address = packing.addresses[i];
   return packing.bytes;
 }

@@ -48,7 +48,8 @@ class Scheduler {
         options_(options),
         ends_(ends),
         target_(*machine.target),
-        blocks_(std::make_shared<BlockMemo>()) {
+        blocks_(std::make_shared<BlockMemo>()),
+        packer_(std::make_shared<Packer>()) {
     result_.machine = machine;
   }
 
@@ -248,7 +249,8 @@ class Scheduler {
   /// Sends the largest cached feature map back to the arena.
   bool evict();
 
-  static int64_t place(const std::vector<Placement*>& placements, int64_t target, int attempts);
+  /// `trying`: on several threads at a time.
+  int64_t place(const std::vector<Placement*>& placements, int64_t target, int attempts, bool trying) const;
 
   const ir::Graph& graph_;
   const Options& options_;
@@ -256,6 +258,7 @@ class Scheduler {
   const npu::Target& target_;
   // Of all tries.
   std::shared_ptr<BlockMemo> blocks_;
+  std::shared_ptr<Packer> packer_;  // of the schedules that are completed, one after the other
   std::shared_ptr<const WeightContents> contents_;
   Limits limits_;
   bool worthThreads_ = true;

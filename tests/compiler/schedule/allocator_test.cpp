@@ -78,6 +78,31 @@ TEST(Packing, ReachesTheBoundOnAChain) {
   EXPECT_EQ(pack(ranges).bytes, packingLowerBound(ranges));
 }
 
+RC_GTEST_PROP(Packing, APackerGivesWhatPackGives, ()) {
+  const auto ranges = randomRanges();
+  Packer packer;
+  for (int i = 0; i < 2; ++i) RC_ASSERT(packer.pack(ranges, 0, 200).addresses == pack(ranges, 0, 200).addresses);
+}
+
+TEST(Packing, APackerEndsAfterSoManySteps) {
+  // Sizes that never reach the bound: each packing by itself would make all of its attempts.
+  Packer packer;
+  int64_t searched = 0, swept = 0;
+  for (int64_t round = 0; round < 8; ++round) {
+    std::vector<LiveRange> ranges;
+    for (int i = 0; i < 1000; ++i) {
+      const int first = i * 7919 % 1000;
+      ranges.push_back({1 + (i * 104729 + round * 31) % 5000, first, first + i * 31 % 40});
+    }
+    const Packing packing = packer.pack(ranges, 0, 2000);
+    ASSERT_TRUE(packing.bytes >= packingLowerBound(ranges));
+    const Packing first = pack(ranges, 0, 0);
+    ++(packing.addresses == first.addresses ? swept : searched);
+  }
+  EXPECT_GT(searched, 0);
+  EXPECT_GT(swept, 0);
+}
+
 TEST(Packing, OfNothingIsEmpty) {
   EXPECT_EQ(pack({}).bytes, 0);
 }
