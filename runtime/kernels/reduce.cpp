@@ -23,6 +23,8 @@ struct Fold {
   float realStart;
   int64_t integerStart;
   bool needsElements;  // has no value for nothing
+  /// Where the result is a truth value: a sum of these is whether any, a product whether all are true.
+  const Fold* ofTruths = nullptr;
 };
 
 void sumReals(void* state, const float* values, size_t count) {
@@ -47,6 +49,16 @@ void anyReal(void* state, const float* values, size_t count) {
 void anyInteger(void* state, const int64_t* values, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     if (values[i] != 0) static_cast<State*>(state)->integer = 1;
+  }
+}
+void allReal(void* state, const float* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i] == 0.0f) static_cast<State*>(state)->real.sum = 0.0f;
+  }
+}
+void allInteger(void* state, const int64_t* values, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (values[i] == 0) static_cast<State*>(state)->integer = 0;
   }
 }
 /// The first largest or smallest, or the first NaN.
@@ -75,15 +87,18 @@ void extremeIntegers(void* state, const int64_t* values, size_t count) {
   s.seen += static_cast<int64_t>(count);
 }
 
-constexpr Fold kSum = {sumReals, sumIntegers, 0.0f, 0, false};
-constexpr Fold kProduct = {multiplyReals, multiplyIntegers, 1.0f, 1, false};
 constexpr Fold kAny = {anyReal, anyInteger, 0.0f, 0, false};
+constexpr Fold kAll = {allReal, allInteger, 1.0f, 1, false};
+constexpr Fold kSum = {sumReals, sumIntegers, 0.0f, 0, false, &kAny};
+constexpr Fold kProduct = {multiplyReals, multiplyIntegers, 1.0f, 1, false, &kAll};
 constexpr Fold kLargest = {extremeReals<true>, extremeIntegers<true>, 0.0f, 0, true};
 constexpr Fold kSmallest = {extremeReals<false>, extremeIntegers<false>, 0.0f, 0, true};
 
 /// Folds into `values`, and positions into `indices`; either may be null. `mean` divides.
-Status run(Reduction& reduction, const Tensor& input, const Fold& fold, const Tensor* values,
+Status run(Reduction& reduction, const Tensor& input, const Fold& given, const Tensor* values,
            const Tensor* indices, bool mean) {
+  const bool ofTruths = values != nullptr && values->type == ScalarType::Bool && given.ofTruths != nullptr;
+  const Fold& fold = ofTruths ? *given.ofTruths : given;
   const bool real = isReal(input.type) || (values != nullptr && isReal(values->type));
   if (real && values != nullptr && !isReal(values->type) && values->type != ScalarType::Bool)
     return typesDiffer();

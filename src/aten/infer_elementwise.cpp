@@ -277,6 +277,9 @@ Types quantize(const ir::Node& node) {
   if (!isFloat(node.operand(0)->dtype()))
     return fail(Code::WrongElementType, "only floating-point values can be quantized");
   CARINA_RETURN_IF_ERROR(checkCodes(node));
+  if (Arguments(node).dtype() == DType::Int64)
+    return fail(Code::WrongElementType, "codes of type int64 are not supported")
+        .withRemedy("quantize to int8, uint8, int16, uint16 or int32");
   return cast(node);
 }
 

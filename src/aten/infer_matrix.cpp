@@ -176,7 +176,8 @@ Types cell(const ir::Node& node, size_t states) {
   if (initial.size() != states) return mismatch(node);
   const Shape& hidden = initial[0]->shape();
   const int64_t gates = states == 2 ? 4 : node.opName().starts_with("aten.gru") ? 3 : 1;
-  if (input.size() != 2 || hidden.size() != 2 || hidden[0] != input[0]) return mismatch(node);
+  if (input.size() != 2 || hidden.size() != 2 || hidden[0] != input[0] || initial.back()->shape() != hidden)
+    return mismatch(node);
   const int64_t rows = gates * hidden[1];
   if (node.operand(2)->shape() != Shape{rows, input[1]} ||
       node.operand(3)->shape() != Shape{rows, hidden[1]}) {

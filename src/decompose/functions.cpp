@@ -260,6 +260,7 @@ Result<bool> rewriteProduct(ir::Node* node) {
   const auto along = ir::dynCast<aten::ProdDimInt>(node);
   if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedWhole(*node)) return false;
   const DType dtype = node->result()->dtype();
+  if (dtype == DType::Bool) return false;  // whether all are true
   if (!allFloat(*node) && (isFloat(dtype) || isFloat(node->operands()[0]->dtype()))) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];

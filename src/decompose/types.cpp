@@ -254,6 +254,28 @@ Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   return true;
 }
 
+/// Sums and products of truth values (dtype=torch.bool): whether any, or all, are other than zero.
+Result<bool> rewriteSumOfTruths(ir::Node* node) {
+  const bool sum = ir::isa<aten::Sum>(node) || ir::isa<aten::SumDimIntList>(node);
+  const bool product = ir::isa<aten::Prod>(node) || ir::isa<aten::ProdDimInt>(node);
+  if ((!sum && !product) || node->result()->dtype() != DType::Bool) return false;
+  ir::Builder b = ir::Builder::beforeNode(node);
+  ir::Value* self = node->operands()[0];
+  ir::Value* result = nullptr;
+  if (const auto op = ir::dynCast<aten::SumDimIntList>(node); op && op.dim() && !op.dim()->empty())
+    result = aten::AnyDims::create(b, self, op.dim(), op.keepdim()).output();
+  else if (const auto along = ir::dynCast<aten::ProdDimInt>(node))
+    result = aten::AllDim::create(b, self, along.dim(), along.keepdim()).output();
+  else if (sum)
+    result = aten::Any::create(b, self).output();
+  else
+    result = aten::All::create(b, self).output();
+  if (result->shape() != node->result()->shape())  // a sum over all dimensions that keeps them
+    result = aten::View::create(b, result, node->result()->shape()).output();
+  replaceNode(node, result);
+  return true;
+}
+
 /// copy: the source in the shape and type of what it is written over.
 Result<bool> rewriteCopy(ir::Node* node) {
   const auto op = ir::dynCast<aten::Copy>(node);
@@ -335,9 +357,9 @@ void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
   rewrites.insert(
       rewrites.end(),
       {rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes, rewriteIntegerAndNumber,
-       rewriteClampTensor, rewriteReducedType, rewriteAnyOfNumbers, rewriteIntegerDivision,
-       rewriteIntegerDivisionByNumber, rewriteCopy, rewriteExtremeAndIndex<aten::MaxDim>,
-       rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
+       rewriteClampTensor, rewriteSumOfTruths, rewriteReducedType, rewriteAnyOfNumbers,
+       rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
+       rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
 }
 
 }  // namespace carina::decompose

@@ -127,9 +127,10 @@ class Magnitudes {
 
 }  // namespace
 
-ir::Value* Emitter::withinShifts(ir::Value* input, std::span<const RescaleFactor> factors) {
+ir::Value* Emitter::withinShifts(ir::Value* input, std::span<const RescaleFactor> factors,
+                                 std::optional<double> most) {
   if (input->dtype() != DType::Int32) return input;
-  const std::optional<double> most = Magnitudes().of(input);
+  if (!most) most = Magnitudes().of(input);
   const auto limitOf = [](const RescaleFactor& factor) {
     return std::min((int64_t{1} << std::min<int>(factor.shift - 1, 31)) - 1, integerMax(DType::Int32));
   };
@@ -149,7 +150,7 @@ ir::Value* Emitter::withinShifts(ir::Value* input, std::span<const RescaleFactor
 }
 
 Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
-                                    std::span<const double> factors) {
+                                    std::span<const double> factors, std::optional<double> most) {
   const bool scale32 = input->dtype() != DType::Int48;
   const auto count = static_cast<int64_t>(factors.size());
   std::vector<RescaleFactor> pairs;
@@ -174,7 +175,7 @@ Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZer
     }
     return constant(std::move(result));
   }
-  if (dtypeSize(to) <= 2) input = withinShifts(input, pairs);
+  if (dtypeSize(to) <= 2) input = withinShifts(input, pairs, most);
   return rescale(input, to, inputZero, outputZero, pairs, scale32, false);
 }
 

@@ -48,9 +48,10 @@ class Emitter {
   ir::Value* scalar(DType dtype, int64_t value);
 
   /// One factor, or one per index of the last dimension. int48 inputs take 16-bit multipliers, all others
-  /// 32-bit ones.
+  /// 32-bit ones. `most`: the largest magnitude of the input's elements, where the nodes in front of it do
+  /// not show it.
   Result<ir::Value*> rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
-                             std::span<const double> factors);
+                             std::span<const double> factors, std::optional<double> most = {});
   /// The same with numbers that are known; `doubleRound` as TFLite rounds. Constants stay operands.
   ir::Value* rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                      std::span<const RescaleFactor> factors, bool scale32, bool doubleRound);
@@ -127,7 +128,8 @@ class Emitter {
   ir::Value* shapeConstant(const Shape& values);
   /// Numbers that these factors saturate, and that RESCALE is not defined for (2^(shift - 1) and beyond),
   /// become the largest that it takes: results of up to 16 bits stay the same.
-  ir::Value* withinShifts(ir::Value* input, std::span<const RescaleFactor> factors);
+  ir::Value* withinShifts(ir::Value* input, std::span<const RescaleFactor> factors,
+                          std::optional<double> most);
   ir::Value* zeroPoint(const ir::Value* of, int64_t zero) { return scalar(of->dtype(), zero); }
 
   ir::Graph* graph_;

@@ -99,8 +99,9 @@ Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, 
   return values;
 }
 
-void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale) {
-  lowering.define(result, QuantizedValue{std::move(data), {scale}, 0, true, {}, {}, {}, {}});
+void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale,
+                       std::optional<Interval> within) {
+  lowering.define(result, QuantizedValue{std::move(data), {scale}, 0, true, {}, {}, {}, {}, within});
 }
 
 }  // namespace carina::lower

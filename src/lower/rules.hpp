@@ -52,7 +52,8 @@ Status lowerWholeQuotient(Lowering& lowering, const ir::Node& node, bool cut);
 
 /// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring
 /// back.
-void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale);
+void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale,
+                       std::optional<Interval> within = {});
 
 /// A function of one float value, evaluated in double at every code.
 Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<double(double)> function);

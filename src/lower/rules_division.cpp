@@ -104,7 +104,8 @@ Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool re
   if (remainder) {
     rest = corrected(rest, Binary::Add, Binary::Sub, b);
     rest = negatedWhere(cut ? xNegative : yNegative, rest);
-    defineAccumulator(lowering, node.result(), {rest, pair.aligned.layout}, unit);
+    const auto most = static_cast<int64_t>(std::min(reach(y) / unit, 0x1p31 - 1));
+    defineAccumulator(lowering, node.result(), {rest, pair.aligned.layout}, unit, Interval{-most, most});
   } else {
     quotient = corrected(quotient, Binary::Sub, Binary::Add, number(1));
     if (cut) quotient = negatedWhere(yNegative, negatedWhere(xNegative, quotient));

@@ -214,7 +214,9 @@ Result<ir::Value*> Lowering::rescaledPart(const QuantizedValue& real, ir::Value*
     if (exact) {
       part = exact;
     } else {
-      CARINA_TRY(part, emitter_.rescale(part, codes.dtype, real.zeroPoint, codes.zeroPoint, factors));
+      const auto most =
+          real.within ? std::optional(static_cast<double>(real.within->magnitude())) : std::nullopt;
+      CARINA_TRY(part, emitter_.rescale(part, codes.dtype, real.zeroPoint, codes.zeroPoint, factors, most));
     }
   }
   const int64_t low = std::max(codes.min, real.low ? codes.quantize(*real.low) : codes.min);

@@ -105,8 +105,8 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
   }
   const DType type = bias.dtype();
   const auto low = static_cast<double>(integerMin(type)), high = static_cast<double>(integerMax(type));
-  // 48-bit sums have no room for more, and where they are cut off the results are other numbers.
-  constexpr double kMost48 = 0x1p46;
+  // Sums have no room for more, and where they are cut off the results are other numbers.
+  const double most = wide ? 0x1p46 : 0x1.8p30;
   for (int64_t c = 0; c < channels; ++c) {
     const double scale = inputScale * weightScales[weightScales.size() == 1 ? 0 : static_cast<size_t>(c)];
     const size_t entry = constant && constant->scales.size() > 1 ? static_cast<size_t>(c) : 0;
@@ -114,12 +114,11 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
         constant ? static_cast<double>(constant->codes.integerAt(c) - constant->zeroPoints[entry]) *
                        constant->scales[entry]
                  : value->constant().realAt(c);
-    if (wide && !(std::abs(real / scale) <= kMost48)) {
+    if (!(std::abs(real / scale) <= most)) {
       return fail(Code::HardwareLimit,
                   "bias {:.3g} of channel {} is {:.3g} times the product of input and weight scale, beyond "
-                  "sums "
-                  "of 48 bits",
-                  real, c, std::abs(real / scale))
+                  "sums of {} bits",
+                  real, c, std::abs(real / scale), wide ? 48 : 32)
           .withRemedy("quantize the weight with larger scales, or add the bias by an operator of its own");
     }
     if (!constant) {

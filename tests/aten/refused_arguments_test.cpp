@@ -32,6 +32,27 @@ TEST(AtenRefusedArguments, ClampWithoutBounds) {
   EXPECT_EQ(refusal("aten.clamp.Tensor", {reals({2}), reals({2})}), "");
 }
 
+TEST(AtenRefusedArguments, CellsWhoseStatesDiffer) {
+  const auto refused = [](const Shape& second) {
+    Groups groups{{reals({1, 10})},  {reals({1, 12}), reals(second)},
+                  {reals({48, 10})}, {reals({48, 12})},
+                  {reals({48})},     {reals({48})}};
+    return !oneOp("aten.lstm_cell.default", groups, {}).ok();
+  };
+  EXPECT_FALSE(refused({1, 12}));
+  EXPECT_TRUE(refused({4, 1, 12}));
+}
+
+TEST(AtenRefusedArguments, CodesOf64Bits) {
+  const auto refused = [](const std::string& type) {
+    return refusal(
+        "quantized_decomposed.quantize_per_tensor.default", {reals({2})},
+        {{"scale", "0.1"}, {"zero_point", "0"}, {"quant_min", "-1"}, {"quant_max", "1"}, {"dtype", type}});
+  };
+  EXPECT_EQ(refused("i32"), "");
+  EXPECT_NE(refused("i64").find("codes of type int64"), std::string::npos);
+}
+
 TEST(AtenRefusedArguments, MeansOfIntegersInWindows) {
   const Tensor image = Tensor::zeros(DType::Int64, {1, 1, 2, 2});
   EXPECT_NE(refusal("aten.avg_pool2d.default", {image}, {{"kernel_size", "[1, 1]"}}).find("floating-point"),

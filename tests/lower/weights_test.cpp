@@ -8,8 +8,8 @@
 namespace carina::lower {
 namespace {
 
-/// A linear layer of int16 codes with weights of that scale and a bias of 3.
-Result<ir::Graph> layer(double weightScale) {
+/// A linear layer of codes of that type with weights of that scale and a bias of 3.
+Result<ir::Graph> layer(DType type, double weightScale) {
   ir::Graph graph;
   ir::Builder b(graph);
   const auto dequantized = [&](ir::Value* codes, double scale) {
@@ -18,19 +18,25 @@ Result<ir::Graph> layer(double weightScale) {
                                              std::nullopt)
         .output();
   };
-  ir::Value* x = dequantized(graph.addInput({DType::Int16, {4, 8}}, "x"), 1e-3);
+  ir::Value* x = dequantized(graph.addInput({type, {4, 8}}, "x"), 1e-3);
   ir::Value* weight = dequantized(b.constant(Tensor::zeros(DType::Int8, {2, 8})), weightScale);
   ir::Value* bias = b.constant(Tensor::from<float>({2}, {3, 3}));
   ir::Value* y = aten::Linear::create(b, x, weight, bias).output();
-  graph.setOutputs({aten::QuantizePerTensor::create(b, y, 1e-3, 0, -32767, 32767, DType::Int16).output()});
+  graph.setOutputs(
+      {aten::QuantizePerTensor::create(b, y, 1e-3, 0, -integerMax(type), integerMax(type), type).output()});
   return lowerToTosa(graph);
 }
 
-TEST(Weights, BiasesBeyond48BitSumsAreRefused) {
-  EXPECT_TRUE(layer(1e-9).ok());
-  const auto refused = layer(1e-12);
+void expectLimit(DType type, double allowed, double tooFine, const std::string& text) {
+  EXPECT_TRUE(layer(type, allowed).ok());
+  const auto refused = layer(type, tooFine);
   ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().str().find("beyond sums of 48 bits"), std::string::npos) << refused.error().str();
+  EXPECT_NE(refused.error().str().find(text), std::string::npos) << refused.error().str();
+}
+
+TEST(Weights, BiasesBeyondSumsAreRefused) {
+  expectLimit(DType::Int16, 1e-9, 1e-12, "beyond sums of 48 bits");
+  expectLimit(DType::Int8, 1e-5, 1e-9, "beyond sums of 32 bits");
 }
 
 }  // namespace

@@ -36,13 +36,44 @@ Result<Kernel> foldKernel(const ir::Node& node, double start, F f, Finish finish
   });
 }
 
+/// Whether any element, or all of them, are other than zero.
+template <bool kAny, bool kSkipsNan = false>
+Result<Kernel> prepareAnyAll(const ir::Node& node) {
+  CARINA_TRY(const ReduceDims dims, reduceDims(node));
+  const Fold fold(node.operand(0)->shape(), dims);
+  return Kernel([=](Call& call) -> Status {
+    const Tensor& input = call.operand(0);
+    return forNumber(
+        input.dtype(),
+        [&](auto tag) -> Status {
+          using T = decltype(tag);
+          const T* in = input.as<T>().data();
+          uint8_t* out = call.allocate().mutableAs<uint8_t>().data();
+          for (int64_t at = 0; at < fold.outputs(); ++at) {
+            bool result = !kAny;
+            fold.visit(at, [&](int64_t i) {
+              const bool isTrue = in[i] != T{0} && !(kSkipsNan && isNan(in[i]));
+              result = kAny ? result || isTrue : result && isTrue;
+            });
+            out[at] = result;
+          }
+          return {};
+        },
+        true);
+  });
+}
+
 const auto kKeep = [](auto sum, int64_t) { return sum; };
 
+// Sums and products of truth values (dtype=torch.bool) ask whether any, or all, are true.
+
 Result<Kernel> prepareSum(const ir::Node& node) {
+  if (node.result()->dtype() == DType::Bool) return prepareAnyAll<true>(node);
   return foldKernel(
       node, 0, [](auto a, auto b) { return wrapAdd(a, b); }, kKeep);
 }
 Result<Kernel> prepareNansum(const ir::Node& node) {
+  if (node.result()->dtype() == DType::Bool) return prepareAnyAll<true, true>(node);
   return foldKernel(
       node, 0, [](auto a, auto b) { return isNan(b) ? a : wrapAdd(a, b); }, kKeep);
 }
@@ -52,6 +83,7 @@ Result<Kernel> prepareMean(const ir::Node& node) {
       [](auto sum, int64_t n) { return static_cast<double>(sum) / static_cast<double>(n); });
 }
 Result<Kernel> prepareProd(const ir::Node& node) {
+  if (node.result()->dtype() == DType::Bool) return prepareAnyAll<false>(node);
   return foldKernel(
       node, 1, [](auto a, auto b) { return wrapMul(a, b); }, kKeep);
 }
@@ -88,30 +120,6 @@ Result<Kernel> prepareExtreme(const ir::Node& node) {
             const int64_t best = extremeOf<kMaximum>(fold, in, at);
             if (values) values[at] = in[best];
             if (indices) indices[at] = fold.position(at, best);
-          }
-          return {};
-        },
-        true);
-  });
-}
-
-template <bool kAny>
-Result<Kernel> prepareAnyAll(const ir::Node& node) {
-  CARINA_TRY(const ReduceDims dims, reduceDims(node));
-  const Fold fold(node.operand(0)->shape(), dims);
-  return Kernel([=](Call& call) -> Status {
-    const Tensor& input = call.operand(0);
-    return forNumber(
-        input.dtype(),
-        [&](auto tag) -> Status {
-          using T = decltype(tag);
-          const T* in = input.as<T>().data();
-          uint8_t* out = call.allocate().mutableAs<uint8_t>().data();
-          for (int64_t at = 0; at < fold.outputs(); ++at) {
-            bool result = !kAny;
-            fold.visit(at,
-                       [&](int64_t i) { result = kAny ? result || in[i] != T{0} : result && in[i] != T{0}; });
-            out[at] = result;
           }
           return {};
         },

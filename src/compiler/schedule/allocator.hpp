@@ -32,8 +32,8 @@ int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment =
 Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
              int64_t alignment = 16);
 
-/// pack() for the schedules of one search, which are alike: a problem that came before is not looked at again,
-/// and what all of them may try is limited, so that networks of many stripes do not take seconds.
+/// pack() for the schedules of one search, which are alike: a problem that came before is not looked at
+/// again, and what all of them may try is limited, so that networks of many stripes do not take seconds.
 class Packer {
  public:
   Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts);
@@ -46,7 +46,7 @@ class Packer {
     Packing packing;
   };
 
-  std::vector<Known> known_;            // the latest ones
+  std::vector<Known> known_;          // the latest ones
   size_t steps_ = size_t{128} << 20;  // left: about a second
 };
 

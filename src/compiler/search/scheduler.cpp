@@ -606,8 +606,7 @@ int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t targ
   std::vector<LiveRange> ranges;
   ranges.reserve(placements.size());
   for (const Placement* placement : placements) ranges.push_back(placement->live);
-  const Packing packing =
-      trying ? pack(ranges, target, attempts) : packer_->pack(ranges, target, attempts);
+  const Packing packing = trying ? pack(ranges, target, attempts) : packer_->pack(ranges, target, attempts);
   for (size_t i = 0; i < placements.size(); ++i) placements[i]->address = packing.addresses[i];
   return packing.bytes;
 }

@@ -81,7 +81,8 @@ TEST(Packing, ReachesTheBoundOnAChain) {
 RC_GTEST_PROP(Packing, APackerGivesWhatPackGives, ()) {
   const auto ranges = randomRanges();
   Packer packer;
-  for (int i = 0; i < 2; ++i) RC_ASSERT(packer.pack(ranges, 0, 200).addresses == pack(ranges, 0, 200).addresses);
+  for (int i = 0; i < 2; ++i)
+    RC_ASSERT(packer.pack(ranges, 0, 200).addresses == pack(ranges, 0, 200).addresses);
 }
 
 TEST(Packing, APackerEndsAfterSoManySteps) {

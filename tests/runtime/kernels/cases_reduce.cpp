@@ -16,6 +16,7 @@ struct Reduced {
   bool list = true;       // dims, or one dim
   bool optional = false;  // none at all: all dimensions
   bool keeps = true;
+  bool truths = false;  // the result may have dtype=torch.bool
   Attributes attributes = {};
 };
 
@@ -31,6 +32,7 @@ Generator reduced(const Reduced& what) {
                               what.list ? textOf(random.dims(rank)) : std::to_string(random.dim(rank)));
     }
     if (what.keeps) attributes.emplace_back("keepdim", truth(random.coin()));
+    if (what.truths && random.coin(4)) attributes.emplace_back("dtype", "bool");
     return fromAten(kernel, {{random.tensor(random.pick(what.dtypes), shape, -9, 9)}}, attributes,
                     random.layouts());
   };
@@ -113,10 +115,10 @@ KernelCase linearCase(const std::string& kernel, Random& random) {
 
 void addReduce(Generators& g) {
   const std::vector<DType> reals = {DType::Float32};
-  g["aten::sum.IntList_out"] = reduced({.dtypes = kAll, .optional = true});
+  g["aten::sum.IntList_out"] = reduced({.dtypes = kAll, .optional = true, .truths = true});
   g["aten::mean.out"] = reduced({.dtypes = reals, .optional = true});
   g["aten::mean.dtype_out"] = whole(reals);
-  g["aten::prod.int_out"] = reduced({.dtypes = kAll, .list = false});
+  g["aten::prod.int_out"] = reduced({.dtypes = kAll, .list = false, .truths = true});
   g["aten::prod.out"] = whole(kAll, true, -2, 2);
   g["aten::amax.out"] = g["aten::amin.out"] = reduced({.dtypes = kAll, .empty = false});
   g["aten::any.out"] = reduced({.dtypes = kAll, .list = false});
