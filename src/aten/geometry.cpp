@@ -200,7 +200,7 @@ Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
   g.alignCorners = arguments.boolean("align_corners");
   const ir::Ints sizes = arguments.ints("output_size");
   const ir::Reals factors = arguments.reals("scale_factors");
-  if (sizes.empty() == factors.empty())
+  if (arguments.given("output_size") == arguments.given("scale_factors") || sizes.empty() == factors.empty())
     return fail(Code::InvalidOperator, "exactly one of output_size and scale_factors must be given");
   if ((sizes.empty() ? factors.size() : sizes.size()) != n)
     return fail(Code::InvalidOperator, "expected {} sizes", n);

@@ -43,6 +43,13 @@ TEST(AtenRefusedArguments, CellsWhoseStatesDiffer) {
   EXPECT_TRUE(refused({4, 1, 12}));
 }
 
+TEST(AtenRefusedArguments, SizesAndFactorsOfOneImage) {
+  const Attributes both{{"output_size", "[]"}, {"scale_factors", "[2.0, 2.0]"}};
+  EXPECT_NE(refusal("aten.upsample_nearest2d.vec", {reals({1, 2, 3, 3})}, both).find("exactly one of"),
+            std::string::npos);
+  EXPECT_EQ(refusal("aten.upsample_nearest2d.vec", {reals({1, 2, 3, 3})}, {both[1]}), "");
+}
+
 TEST(AtenRefusedArguments, CodesOf64Bits) {
   const auto refused = [](const std::string& type) {
     return refusal(
