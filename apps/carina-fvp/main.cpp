@@ -14,6 +14,8 @@
 #include "base/gzip.hpp"
 #include "platform/byte_source.hpp"
 #include "platform/fvp_command.hpp"
+#include "platform/gdb_server.hpp"
+#include "platform/trace_file.hpp"
 
 namespace {
 
@@ -74,7 +76,7 @@ int run(const FvpCommand& command) {
   for (const std::string& name : command.unknown)
     fmt::print(stderr, "carina-fvp: {} is not known here: ignored\n", name);
   Outputs outputs;
-  if (Status opened = outputs.open(command); !opened.ok()) return report(opened.error());
+  if (Status ready = outputs.open(command); !ready.ok()) return report(ready.error());
   auto media = command.media.read();
   if (!media.ok()) return report(media.error());
   options.media = std::move(*media);
@@ -83,8 +85,22 @@ int run(const FvpCommand& command) {
   options.uartInput = *input;
   options.output = [&outputs](uint32_t uart, char byte) { outputs.put(uart, byte); };
   options.input = [] { return std::getchar(); };
+  TraceFile trace, cpuTrace;
+  Status opened = trace.open(command.trace, options.trace);
+  if (opened.ok()) opened = cpuTrace.open(command.cpuTrace, options.cpuTrace);
+  if (!opened.ok()) return report(opened.error());
+  std::unique_ptr<GdbServer> gdb;
+  if (command.gdbPort) {
+    auto listening = GdbServer::listen(*command.gdbPort);
+    if (!listening.ok()) return report(listening.error());
+    gdb = std::move(*listening);
+    options.debugger = gdb.get();
+    fmt::print(stderr, "waiting for GDB: target remote :{}\n", gdb->port());
+  }
   const auto outcome = runElf(command.image, options);
-  const Status written = outputs.flushAll();
+  Status written = outputs.flushAll();
+  if (written.ok()) written = trace.close();
+  if (written.ok()) written = cpuTrace.close();
   if (!written.ok()) return report(written.error());
   if (!outcome.ok()) return report(outcome.error());
   OutputFiles files;
@@ -93,6 +109,7 @@ int run(const FvpCommand& command) {
     const std::string json = pmuJson(outcome->pmu);
     kept = files.add(command.pmuTrace, command.pmuTrace.extension() == ".gz" ? gzipped(json) : json);
   }
+  if (kept.ok() && !command.coverage.empty()) kept = files.add(command.coverage, outcome->lcov);
   if (kept.ok()) kept = files.commit();
   if (!kept.ok()) return report(kept.error());
   for (const std::string& note : outcome->media.notes) fmt::print(stderr, "carina-fvp: {}\n", note);
@@ -126,6 +143,8 @@ int main(int argc, char** argv) {
     status = report(command.error());
   } else if (command->asks == FvpCommand::Asks::Help) {
     fmt::print("{}", fvpHelp(program));
+  } else if (command->asks == FvpCommand::Asks::Parameters) {
+    fmt::print("{}", fvpParameters(program));
   } else if (command->asks == FvpCommand::Asks::Version) {
     fmt::print("carina-fvp {}, as {}\n", CARINA_VERSION, program);
   } else {

@@ -13,6 +13,7 @@
 #include "platform/gdb_server.hpp"
 #include "platform/hardware.hpp"
 #include "platform/platform.hpp"
+#include "platform/trace_file.hpp"
 #include "report/platform_stats.hpp"
 #include "result_files.hpp"
 
@@ -69,28 +70,6 @@ Result<platform::Options> optionsOf(const PlatformFlags& flags) {
 }
 
 constexpr const char* kGroup = "Firmware";
-
-/// Lines that are written as the run goes on.
-class TraceFile {
- public:
-  /// Makes `sink` write to `file`; does nothing without a name.
-  Status open(const std::filesystem::path& file, std::function<void(const std::string&)>& sink) {
-    if (file.empty()) return {};
-    name_ = file.string();
-    file_.reset(std::fopen(file.c_str(), "w"));
-    if (file_ == nullptr) return fail(Code::CannotWrite, "cannot be written").inFile(name_);
-    sink = [this](const std::string& line) { fmt::print(file_.get(), "{}\n", line); };
-    return {};
-  }
-  Status close() { return file_ == nullptr ? Status() : flush(file_.get(), name_); }
-
- private:
-  struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, CloseFile> file_;
-  std::string name_;
-};
 
 }  // namespace
 
@@ -150,7 +129,7 @@ bool isFirmware(const std::filesystem::path& file) {
 Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_TRY(platform::Options options, optionsOf(flags));
   CARINA_TRY(options.uartInput, platform::bytesFrom(flags.uartInput));
-  TraceFile trace, cpuTrace;
+  platform::TraceFile trace, cpuTrace;
   CARINA_RETURN_IF_ERROR(trace.open(flags.trace, options.trace));
   CARINA_RETURN_IF_ERROR(cpuTrace.open(flags.cpuTrace, options.cpuTrace));
   options.coverage = !flags.coverage.empty();

@@ -97,8 +97,11 @@ class Parser {
         CARINA_RETURN_IF_ERROR(parameterFile(text));
       } else if (name == "-Q" || name == "--quantum") {  // the core is never ahead of the devices
         CARINA_TRY(const std::string ignored, value());
-      } else if (name == "-h" || name == "--help" || name == "-l" || name == "--list-params") {
+      } else if (name == "-h" || name == "--help") {
         command_.asks = FvpCommand::Asks::Help;
+        return {};
+      } else if (name == "-l" || name == "--list-params") {
+        command_.asks = FvpCommand::Asks::Parameters;
         return {};
       } else if (name == "--version") {
         command_.asks = FvpCommand::Asks::Version;
@@ -127,6 +130,9 @@ class Parser {
         command_.unknown.push_back(fmt::format("{} {}", name, ignored));
       } else if (name == "-q" || name == "--quiet") {
         continue;
+      } else if (isOwn(name)) {
+        CARINA_TRY(const std::string text, value());
+        CARINA_RETURN_IF_ERROR(ownOption(name, text));
       } else if (argument.rfind('-', 0) == 0) {
         command_.unknown.push_back(argument);
       } else {
@@ -152,6 +158,40 @@ class Parser {
             "takes as -C carina.vsi1_out=FILE; or leave v_path out");
   }
 
+  /// Options of `carina run` that the FVPs do not have, or not by these names.
+  static bool isOwn(std::string_view name) {
+    constexpr std::string_view kNames[] = {"--coverage",  "--gdb",   "--pmu-trace",
+                                           "--trace-cpu", "--trace", "--wait-states"};
+    return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+  }
+  Status ownOption(std::string_view name, const std::string& value) {
+    if (name == "--coverage") {
+      command_.coverage = value;
+      command_.options.coverage = true;
+    } else if (name == "--gdb") {
+      command_.gdbPort = numberOf<uint16_t>(value);
+      if (!command_.gdbPort)
+        return fail(Code::BadOption, "'{}' is not a port", value)
+            .at(std::string(name))
+            .withRemedy("0 to 65535");
+    } else if (name == "--pmu-trace") {
+      pmuTrace(value);
+    } else if (name == "--trace-cpu") {
+      command_.cpuTrace = value;
+    } else if (name == "--trace") {
+      command_.trace = value;
+    } else {
+      auto timing = parseMemoryTiming(value, board());
+      if (!timing) return std::move(timing.error()).at(std::string(name));
+      command_.options.memoryTiming = std::move(*timing);
+    }
+    return {};
+  }
+  void pmuTrace(const std::string& file) {
+    command_.pmuTrace = file;
+    command_.options.pmuInterval = PmuTrace::kUsualInterval;
+  }
+
   /// Files in the place of display, touch screen, sound and streams: our own parameters.
   bool mediaParameter(std::string_view name, const std::string& value) {
     constexpr std::string_view kBegin = "carina.", kStream = "vsi", kOut = "_out";
@@ -169,6 +209,7 @@ class Parser {
     if (name.size() < kStream.size() + 1 || name.substr(0, kStream.size()) != kStream) return false;
     const std::string_view behind = name.substr(kStream.size() + 1);
     if (!behind.empty() && behind != kOut) return false;
+    if (value.empty()) return true;
     (behind.empty() ? media.streams : media.streamOutputs)
         .push_back(fmt::format("{}={}", name[kStream.size()], value));
     return true;
@@ -198,8 +239,7 @@ class Parser {
     bool isUnknown = false;  // the option before the word, whose value the word may be
     for (std::string word; words >> word;) {
       if (word == "--pmu-trace" && words >> word) {
-        command_.pmuTrace = word;
-        command_.options.pmuInterval = PmuTrace::kUsualInterval;
+        pmuTrace(word);
         isUnknown = false;
       } else if (word == "--fast" || word == "-F") {
         command_.options.timingAdapters = false;
@@ -257,12 +297,15 @@ class Parser {
     const bool asItIs = ((is("cpu0.MPU_S") || is("cpu0.MPU_NS")) && value == "16") ||
                         (is("cpu0.CFGPACBTI") && on && board().pipeline == cpu_m::Pipeline::M85);
     if (is("ethosu.num_macs")) {
-      macs_ = numberOf<int>(value).value_or(-1);
-      if (macs_ <= 0) return fail(Code::BadOption, "'{}' is not a number of MACs", value).at(name);
+      macs_ = value.empty() ? 0 : numberOf<int>(value).value_or(-1);
+      if (macs_ < 0 || (macs_ == 0 && !value.empty()))
+        return fail(Code::BadOption, "'{}' is not a number of MACs", value).at(name);
     } else if (is("ethosu.extra_args")) {
       npuArguments(name, value);
     } else if (const auto uart = uartOf(name); uart && is("out_file")) {
+      // Nothing is what the FVPs have when nothing is given: a terminal, here standard output, for UART 0.
       command_.uartFiles[*uart] = value == "-" ? "" : value;
+      if (value.empty() && *uart != 0) command_.uartFiles[*uart].reset();
     } else if (is("uart0.in_file")) {
       command_.uartInput = value;
     } else if (is("uart0.shutdown_on_eot")) {
@@ -279,7 +322,8 @@ class Parser {
       options.commandLine = value;
     } else if (is("cpu0.INITSVTOR") || is("INITSVTOR_RST")) {
       options.vectorTable = numberOf<uint32_t>(value);
-      if (!options.vectorTable) return fail(Code::BadOption, "'{}' is not an address", value).at(name);
+      if (!options.vectorTable && !value.empty())
+        return fail(Code::BadOption, "'{}' is not an address", value).at(name);
     } else if (is("v_path")) {
       scripts_ = value;
     } else if (!mediaParameter(name, value) && !asItIs && !isIgnored(name)) {
@@ -302,23 +346,62 @@ std::string fvpHelp(std::string_view program) {
   return fmt::format(
       "{} [OPTIONS] [IMAGE]\n"
       "  -a, --application IMAGE       the firmware\n"
-      "  -C, --parameter NAME=VALUE    a parameter (below)\n"
+      "  -C, --parameter NAME=VALUE    a parameter; --list-params names them\n"
       "  -f, --config-file FILE        parameters, one on a line; # begins a comment\n"
       "      --data FILE@ADDRESS       load a file as it is\n"
       "      --timelimit SECONDS       stop after so much wall time\n"
       "      --simlimit SECONDS        stop after so much simulated time\n"
       "      --stat                    print cycles and instructions at the end\n"
       "  -q, --quiet, -Q, --quantum N  no effect\n"
-      "      --version, -h, --help, -l, --list-params\n"
-      "Parameters, by the ends of their names:\n"
-      "  ethosu.num_macs, ethosu.extra_args, uart0.out_file (to uart5), uart0.in_file,\n"
-      "  uart0.shutdown_on_eot, uart0.shutdown_tag, cpu0.semihosting-enable, cpu0.semihosting-cwd, "
-      "cpu0.semihosting-cmd_line,\n"
-      "  cpu0.INITSVTOR, INITSVTOR_RST\n"
-      "Parameters of carina's own:\n"
-      "  carina.lcd=FOLDER, carina.events=FILE, carina.audio_in=FILE, carina.audio_out=FILE,\n"
-      "  carina.vsi0=[DRIVER:]FILE, carina.vsi0_out=[DRIVER:]FILE (to vsi7)\n",
+      "  -l, --list-params, -h, --help, --version\n"
+      "Options of carina run:\n"
+      "      --trace FILE              device accesses, exceptions, semihosting calls\n"
+      "      --trace-cpu FILE          every instruction with what it changed\n"
+      "      --pmu-trace FILE          counters over time, as ethosu.extra_args=--pmu-trace has them\n"
+      "      --coverage FILE           executed source lines, for lcov's tools\n"
+      "      --wait-states LIST        cycles that the core waits for memories: sram=1,ddr=30,cache=32\n"
+      "      --gdb PORT                wait for GDB\n",
       program);
+}
+
+std::string fvpParameters(std::string_view program) {
+  const std::string platform = platformOf(program);
+  const Board& board = **findBoard(platform);
+  const bool mps4 = board.hdlcd != 0;
+  const std::string boardName = mps4 ? "mps4_board." : "mps3_board.",
+                    core = mps4 ? "mps4_board.subsystem." : "";
+  struct Parameter {
+    std::string name, usual, meaning;
+  };
+  std::vector<Parameter> list = {
+      {core + "ethosu.num_macs", "", "MACs per cycle of the NPU; empty: what the image was built for"},
+      {core + "ethosu.extra_args", "", "--fast, --pmu-trace FILE"},
+      {core + "cpu0.semihosting-enable", "0", "semihosting calls are answered"},
+      {core + "cpu0.semihosting-cwd", "", "the folder with their files; empty: the current one"},
+      {core + "cpu0.semihosting-cmd_line", "", "the firmware's command line"},
+      {core + "cpu0.INITSVTOR", "", "address of the vector table; empty: found in the image"},
+      {core + "cpu0.MPU_S", "16", "regions of the Secure MPU (fixed)"},
+      {core + "cpu0.MPU_NS", "16", "regions of the Non-secure MPU (fixed)"},
+      {boardName + "DISABLE_GATING", "0", "protection controllers refuse nothing"},
+      {boardName + "uart0.in_file", "", "what UART 0 receives; -: standard input"},
+      {boardName + "uart0.shutdown_on_eot", "0", "the byte 4 on UART 0 ends the run"},
+      {boardName + "uart0.shutdown_tag", "", "a text on UART 0 that ends the run"},
+  };
+  for (uint32_t uart = 0; uart < kUarts; ++uart)
+    list.push_back({fmt::format("{}uart{}.out_file", boardName, uart), uart == 0 ? "-" : "",
+                    "what this UART sends; -: standard output, empty: nowhere"});
+  for (const auto& [name, meaning] :
+       {std::pair("carina.lcd", "folder for what the display shows"),
+        {"carina.events", "touches, pins, buttons and switches"},
+        {"carina.audio_in", "what the audio interface receives (.wav)"},
+        {"carina.audio_out", "what the audio interface sends (.wav)"},
+        {"carina.vsi0", "what virtual stream 0 delivers, [DRIVER:]FILE; to vsi7"},
+        {"carina.vsi0_out", "what virtual stream 0 takes, [DRIVER:]FILE; to vsi7_out"}})
+    list.push_back({name, "", meaning});
+  std::string text;
+  for (const Parameter& parameter : list)
+    text += fmt::format("{}={} # {}\n", parameter.name, parameter.usual, parameter.meaning);
+  return text;
 }
 
 Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std::string> arguments) {

@@ -71,7 +71,7 @@ TEST_F(FvpCommandTest, AsZephyrCallsIt) {
   const auto fewer = parse("FVP_Corstone_SSE-320", {"-C", "cpu0.MPU_S=8", "-a", image()});
   ASSERT_TRUE(fewer.ok());
   EXPECT_THAT(fewer->unknown, ElementsAre("cpu0.MPU_S"));
-  EXPECT_EQ(parse("FVP_Corstone_SSE-320", {"--list-params"})->asks, FvpCommand::Asks::Help);
+  EXPECT_EQ(parse("FVP_Corstone_SSE-320", {"--list-params"})->asks, FvpCommand::Asks::Parameters);
 }
 
 TEST_F(FvpCommandTest, FilesOfStreamsInsteadOfScripts) {
@@ -169,10 +169,47 @@ TEST_F(FvpCommandTest, HelpAndVersionNeedNoImage) {
   const auto help = parse("FVP_Corstone_SSE-320", {"--help"});
   ASSERT_TRUE(help.ok());
   EXPECT_EQ(help->asks, FvpCommand::Asks::Help);
-  EXPECT_THAT(fvpHelp("FVP_Corstone_SSE-320"), HasSubstr("uart0.shutdown_on_eot"));
+  EXPECT_THAT(fvpHelp("FVP_Corstone_SSE-320"), HasSubstr("--list-params"));
   const auto version = parse("FVP_Corstone_SSE-320", {"--version"});
   ASSERT_TRUE(version.ok());
   EXPECT_EQ(version->asks, FvpCommand::Asks::Version);
+}
+
+TEST_F(FvpCommandTest, ListsParametersThatItTakes) {
+  for (const char* const program : {"FVP_Corstone_SSE-300_Ethos-U55", "FVP_Corstone_SSE-320"}) {
+    const auto asked = parse(program, {"-l"});
+    ASSERT_TRUE(asked.ok());
+    EXPECT_EQ(asked->asks, FvpCommand::Asks::Parameters);
+    // All of them, as they are when none is given, change nothing.
+    const std::string file = (folder_ / "parameters.txt").string();
+    std::ofstream(file) << fvpParameters(program);
+    const auto command = parse(program, {"-f", file, image()}), plain = parse(program, {image()});
+    ASSERT_TRUE(command.ok() && plain.ok()) << command.error().str();
+    EXPECT_THAT(command->unknown, IsEmpty());
+    EXPECT_EQ(command->uartFiles, plain->uartFiles);
+    EXPECT_EQ(command->options.vectorTable, plain->options.vectorTable);
+    EXPECT_EQ(command->options.machine.target, plain->options.machine.target);
+    EXPECT_TRUE(command->media.streams.empty() && command->media.streamOutputs.empty());
+  }
+  EXPECT_THAT(fvpParameters("FVP_Corstone_SSE-315"), HasSubstr("mps4_board.subsystem.cpu0.INITSVTOR="));
+  EXPECT_THAT(fvpParameters("FVP_Corstone_SSE-310"), HasSubstr("mps3_board.uart5.out_file="));
+}
+
+TEST_F(FvpCommandTest, OptionsOfCarinaRun) {
+  const auto command =
+      parse("FVP_Corstone_SSE-310", {"--trace", "t", "--trace-cpu=c", "--coverage", "v", "--gdb", "0",
+                                     "--pmu-trace", "p", "--wait-states", "sram=2,ddr=30,cache=16", image()});
+  ASSERT_TRUE(command.ok()) << command.error().str();
+  EXPECT_EQ(command->trace, "t");
+  EXPECT_EQ(command->cpuTrace, "c");
+  EXPECT_EQ(command->coverage, "v");
+  EXPECT_TRUE(command->options.coverage);
+  EXPECT_EQ(command->gdbPort, 0);
+  EXPECT_EQ(command->pmuTrace, "p");
+  ASSERT_EQ(command->options.memoryTiming.entries.size(), 2u);
+  EXPECT_EQ(command->options.memoryTiming.entries[1].cycles, 30u);
+  EXPECT_EQ(command->options.memoryTiming.cacheKiB, 16u);
+  EXPECT_THAT(command->unknown, IsEmpty());
 }
 
 TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
@@ -206,6 +243,8 @@ TEST_F(FvpCommandTest, Mistakes) {
   EXPECT_THAT(refusal({"--data", "x.pte", image()}), HasSubstr("where to load"));
   EXPECT_THAT(refusal({"--timelimit", "long", image()}), HasSubstr("not a number of seconds"));
   EXPECT_THAT(refusal({"--simlimit=1e30", image()}), HasSubstr("not a number of seconds"));
+  EXPECT_THAT(refusal({"--gdb", "70000", image()}), HasSubstr("not a port"));
+  EXPECT_THAT(refusal({"--wait-states", "itcm=1", image()}), HasSubstr("tightly coupled"));
 }
 
 TEST_F(FvpCommandTest, GatingCanBeOff) {
