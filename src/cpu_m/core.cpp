@@ -33,6 +33,13 @@ const Op* fetchBlock(Core& core, const Op* op) {
   return op + 1;
 }
 
+/// In front of an instruction that somebody wants to hear of.
+const Op* announce(Core& core, const Op* op) {
+  core.at(op);
+  core.observer()->comes(op->address, op->it);
+  return op + 1;
+}
+
 /// Makes r[15] what the next instruction reads.
 const Op* providePc(Core& core, const Op* op) {
   core.state.r[15] = op->imm;
@@ -408,6 +415,17 @@ void Core::chargeBranch(Op& op, const CompiledEncoding* encoding, bool condition
   issue.pass(costs_.taken);
 }
 
+void Core::appendAnnouncement(Block& block, const Op& op) const {
+  if (observer_ == nullptr) return;
+  Op announcement;
+  announcement.run = announce;
+  announcement.address = op.address;
+  announcement.it = op.it;
+  announcement.left = op.left;
+  announcement.after = op.after;
+  block.ops.push_back(announcement);
+}
+
 bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& issue) {
   Op op;
   op.address = address;
@@ -422,6 +440,7 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& iss
     op.size = 4;
     op.after = static_cast<uint8_t>(issue.add(nullptr, op));
     ++block.count;
+    appendAnnouncement(block, op);
     block.ops.push_back(op);
     return true;
   }
@@ -445,6 +464,7 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& iss
   ++block.count;
   op.after = static_cast<uint8_t>(issue.add(encoding, op));
   if (context.branches) chargeBranch(op, encoding, it != 0, issue);
+  appendAnnouncement(block, op);
   if (context.idle || context.startsIt != 0) return context.endsBlock;
 
   const uint32_t condition = it >> 4;

@@ -28,6 +28,16 @@ struct Block {
   mutable uint64_t entered = 0;  // how often, when executions are counted
 };
 
+/// Hears of every instruction.
+class InstructionObserver {
+ public:
+  /// It comes next, in the IT state `it`: Core::instructions() and cycles() are those before it.
+  virtual void comes(uint32_t address, uint8_t it) = 0;
+
+ protected:
+  ~InstructionObserver() = default;
+};
+
 class Core final : private MemoryListener, private Protection {
  public:
   explicit Core(uint32_t features, Pipeline pipeline = Pipeline::None)
@@ -71,6 +81,13 @@ class Core final : private MemoryListener, private Protection {
     uint64_t count;
   };
   std::vector<Executions> executions();
+  /// From now on `observer` hears of every instruction; null: nobody does. What runs and the cycles are the
+  /// same.
+  void observe(InstructionObserver* observer) {
+    observer_ = observer;
+    codeWritten();
+  }
+  InstructionObserver* observer() const { return observer_; }
   /// From now on instructions and data of some memories wait; null: of none.
   void setWaitStates(WaitStates* waits) {
     waits_ = waits;
@@ -324,6 +341,8 @@ class Core final : private MemoryListener, private Protection {
   void decode(Block& block, uint32_t address, uint8_t it, uint32_t most, bool cached);
   /// Appends the ops of one instruction; true when the block ends with it.
   bool decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& issue);
+  /// Puts what tells the observer, if there is one, in front of an instruction.
+  void appendAnnouncement(Block& block, const Op& op) const;
   /// What leaving a block through `op`, its last instruction, costs.
   void chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const;
   /// The instruction that comes next, or up to `most` of its basic block.
@@ -355,6 +374,7 @@ class Core final : private MemoryListener, private Protection {
   Sau sau_;
   Gates* gates_ = nullptr;
   WaitStates* waits_ = nullptr;
+  InstructionObserver* observer_ = nullptr;
   const Op* at_ = nullptr;
   uint64_t done_ = 0, retired_ = 0;  // cycles and instructions, with all of the block being executed
   uint64_t end_ = 0;                 // execution leaves the blocks when done_ reaches it

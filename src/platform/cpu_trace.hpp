@@ -13,26 +13,27 @@
 
 namespace carina::platform {
 
-class CpuTrace final : private cpu_m::AccessObserver {
+class CpuTrace final : private cpu_m::AccessObserver, private cpu_m::InstructionObserver {
  public:
   using Write = std::function<void(const std::string& line)>;
-  /// Observes the core's accesses as long as it lives.
+  /// Observes the core's instructions and accesses as long as it lives.
   CpuTrace(Write write, const ElfImage& image, const Clock& clock, Core& core);
   ~CpuTrace();
   CpuTrace(const CpuTrace&) = delete;
   CpuTrace& operator=(const CpuTrace&) = delete;
 
-  /// Executes one instruction and writes what it did.
-  Stop step();
+  /// Writes what the latest instruction did: nothing of it follows.
+  void finish();
   /// An exception was entered: its name.
   void exception(const std::string& name);
 
  private:
   void accessed(uint32_t address, uint32_t size, uint32_t value, bool write) override;
-  std::string instruction() const;
-  void registers(const State& before);
+  void comes(uint32_t address, uint8_t it) override;
+  std::string instruction(uint32_t address, uint8_t it) const;
+  void registers() const;
   template <typename... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
+  void line(fmt::format_string<Args...> format, Args&&... args) const {
     write_(fmt::format("{} clk {}", now_, fmt::format(format, std::forward<Args>(args)...)));
   }
 
@@ -41,7 +42,10 @@ class CpuTrace final : private cpu_m::AccessObserver {
   const Clock& clock_;
   Core& core_;
   uint64_t now_ = 0;
-  std::vector<std::string> accesses_;  // of the instruction being executed
+  // Of the instruction being executed: its line (empty: there is none), its accesses, and what was before it.
+  std::string instruction_;
+  std::vector<std::string> accesses_;
+  State before_;
 };
 
 }  // namespace carina::platform

@@ -520,10 +520,10 @@ Status System::step() {
         budget,
         (options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()) + 2) / 3);
   const bool monitored = system_.monitorSteps();
-  const Stop stop = cpuTrace_                           ? cpuTrace_->step()
-                    : single || monitored || ahead == 0 ? core_.step()
+  const Stop stop = single || monitored || ahead == 0 ? core_.step()
                     : ahead ? core_.runAtMost(*ahead, budget, interrupts_.maskedOnly(registers))
                             : core_.run(budget, interrupts_.maskedOnly(registers));
+  if (cpuTrace_) cpuTrace_->finish();
   if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
     end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));

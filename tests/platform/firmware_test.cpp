@@ -180,6 +180,9 @@ TEST_F(Firmware, EveryInstructionInATrace) {
   const Observed plain = good("interrupts-300.elf");
   EXPECT_EQ(traced.text, plain.text);
   EXPECT_EQ(traced.outcome.reason, plain.outcome.reason);
+  // Who looks changes nothing.
+  EXPECT_EQ(traced.outcome.instructions, plain.outcome.instructions);
+  EXPECT_EQ(traced.outcome.cycles, plain.outcome.cycles);
   // The first one, a register that it changed, a store to memory, an exception, a skipped instruction.
   ASSERT_FALSE(lines.empty());
   EXPECT_THAT(lines[0], StartsWith("0 clk IT (0) 100"));
@@ -192,6 +195,27 @@ TEST_F(Firmware, EveryInstructionInATrace) {
     return line.find(" clk IT (") != std::string::npos || line.find(" clk IS (") != std::string::npos;
   });
   EXPECT_EQ(static_cast<uint64_t>(executed), traced.outcome.instructions);
+}
+
+TEST_F(Firmware, TracesTakeTheCyclesOfTheRun) {
+  for (const auto& [board, target, file] : {std::tuple("corstone-300", "ethos-u55-128", "tasks-300.elf"),
+                                            {"corstone-300", "ethos-u55-128", "npu-300.elf"},
+                                            {"corstone-320", "ethos-u85-256", "interrupts-320.elf"},
+                                            {"corstone-320", "ethos-u85-256", "npu-320.elf"}}) {
+    use(board, target);
+    options.cpuTrace = nullptr;
+    const Observed plain = good(file);
+    uint64_t last = 0;
+    options.cpuTrace = [&](const std::string& line) {
+      const uint64_t cycle = std::stoull(line);
+      EXPECT_GE(cycle, last) << line;
+      last = cycle;
+    };
+    const Observed traced = good(file);
+    EXPECT_EQ(traced.outcome.cycles, plain.outcome.cycles) << file;
+    EXPECT_EQ(traced.outcome.instructions, plain.outcome.instructions) << file;
+    EXPECT_LE(last, plain.outcome.cycles);
+  }
 }
 
 TEST_F(Firmware, CountersOverTime) {
