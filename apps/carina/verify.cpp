@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/file.hpp"
 #include "base/npy.hpp"
 #include "build_options.hpp"
 #include "commands.hpp"
@@ -13,6 +14,8 @@
 #include "gate_options.hpp"
 #include "option_values.hpp"
 #include "pipeline/against.hpp"
+#include "pipeline/delivered.hpp"
+#include "pipeline/tflite_against.hpp"
 #include "pipeline/timed_profile.hpp"
 #include "report/against.hpp"
 #include "report/summary.hpp"
@@ -52,9 +55,49 @@ Result<std::vector<quantize::Sample>> samplesFor(const VerifyFlags& flags, const
   return samples;
 }
 
-Result<pipeline::Verification> runVerification(VerifyFlags& flags) {
-  CARINA_TRY(const pipeline::Build build, pipeline::build(flags.build.finish()));
+Result<int> reportAgainst(VerifyFlags& flags, const pipeline::Against& result,
+                          const std::filesystem::path& program) {
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::againstJson(result)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::againstCsv(result)));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::againstText(result));
+  if (result.ok()) return flags.gates.finish(0);
+  flags.gates.finish(1);
+  return fail(Code::ResultsDiffer, "the program does not compute what its graph says")
+      .inFile(program.string());
+}
+
+/// A .tflite of which some operators stay on the CPU, compiled, beside the network as it is.
+Result<int> verifyTfliteNetwork(VerifyFlags& flags, const pipeline::Build& build) {
+  if (flags.layers || flags.integers) {
+    throwBadValue(
+        flags.layers ? "--layers" : "--integers",
+        "has no effect on a .tflite with operators on the CPU: the results of its NPU operators are "
+        "compared; leave it out");
+  }
+  NamedTensors arrays;
+  if (!flags.inputs.empty()) {
+    CARINA_TRY(arrays, readArrays(flags.inputs[0].file));
+  }
+  const std::filesystem::path& model = flags.build.options.model;
+  CARINA_TRY(const auto network, MappedFile::open(model));
+  CARINA_TRY(const std::string program, pipeline::programFile(build));
+  const pipeline::AgainstOptions options{
+      model, {}, 1, flags.build.options.trusted, flags.samples.value_or(8)};
+  CARINA_TRY(
+      const pipeline::Against result,
+      pipeline::verifyTflite(asBytes(program), network->bytes(), model.filename().string(), options, arrays));
+  CARINA_RETURN_IF_ERROR(
+      flags.gates.check(pipeline::measuredOf(build, static_cast<int64_t>(program.size()))));
+  return reportAgainst(flags, result, model);
+}
+
+Result<int> runVerification(VerifyFlags& flags) {
+  CARINA_TRY(const pipeline::Build build, pipeline::buildAsTflite(flags.build.finish()));
   warn(build.warnings);
+  if (pipeline::staysTflite(build)) return verifyTfliteNetwork(flags, build);
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(build.times));
   CARINA_TRY(const std::vector<quantize::Sample> samples, samplesFor(flags, "", build));
   CARINA_TRY(pipeline::Verification result,
@@ -63,7 +106,13 @@ Result<pipeline::Verification> runVerification(VerifyFlags& flags) {
   pipeline::Measured measured = pipeline::measuredOf(build, static_cast<int64_t>(program.size()));
   measured.sqnr = result.worstDecibels();
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));
-  return result;
+  ResultFiles files;
+  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::verificationJson(result)));
+  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::verificationCsv({}, {&result, 1})));
+  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
+  CARINA_RETURN_IF_ERROR(files.commit());
+  files.print(report::verificationText(result, flags.layers));
+  return flags.gates.finish(result.ok() ? 0 : 1);
 }
 
 /// All methods of --method, with state that goes from one to the next.
@@ -129,7 +178,7 @@ Result<int> compareProgram(VerifyFlags& flags) {
     CARINA_TRY(arrays, readArrays(flags.inputs[0].file));
   }
   const pipeline::AgainstOptions options{flags.build.options.model, flags.against, flags.samples.value_or(1),
-                                         flags.build.options.trusted};
+                                         flags.build.options.trusted, 0};
   CARINA_TRY(const pipeline::Against result, pipeline::verifyAgainst(options, arrays));
   if (flags.gates.gates.any()) {
     pipeline::Options profiled;
@@ -137,16 +186,7 @@ Result<int> compareProgram(VerifyFlags& flags) {
     CARINA_TRY(const pipeline::TimedProfile timed, pipeline::timedProfile(profiled, ""));
     CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(timed.profile)));
   }
-  ResultFiles files;
-  CARINA_RETURN_IF_ERROR(files.add(flags.json, report::againstJson(result)));
-  CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::againstCsv(result)));
-  CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina verify", files));
-  CARINA_RETURN_IF_ERROR(files.commit());
-  files.print(report::againstText(result));
-  if (result.ok()) return flags.gates.finish(0);
-  flags.gates.finish(1);
-  return fail(Code::ResultsDiffer, "the program does not compute what its graph says")
-      .inFile(options.program.string());
+  return reportAgainst(flags, result, options.program);
 }
 
 /// Options of building do nothing for a program that exists.
@@ -174,16 +214,8 @@ int verify(VerifyFlags& flags) {
     const auto status = verifyMethods(flags);
     return status.ok() ? *status : report(status.error());
   }
-  auto result = runVerification(flags);
-  if (!result) return report(result.error(), flags.build.options.model);
-  ResultFiles files;
-  Status status = files.add(flags.json, report::verificationJson(*result));
-  if (status.ok()) status = files.add(flags.csv, report::verificationCsv({}, {&*result, 1}));
-  if (status.ok()) status = flags.gates.addJunit("carina verify", files);
-  if (status.ok()) status = files.commit();
-  if (!status.ok()) return report(status.error());
-  files.print(report::verificationText(*result, flags.layers));
-  return flags.gates.finish(result->ok() ? 0 : 1);
+  const auto status = runVerification(flags);
+  return status.ok() ? *status : report(status.error(), flags.build.options.model);
 }
 
 }  // namespace
@@ -197,7 +229,7 @@ void addVerify(CommandLine& line, Run& run) {
       .option(
           "--against", flags->against,
           "MODEL is a compiled program (.pte, .bpte, blob): run it beside the TOSA graphs (.tosa) that its "
-          "NPU parts were compiled from")
+          "NPU parts were compiled from; or a .tflite: beside the .tflite that it was compiled from")
       .delimiter(',')
       .transform(inputFile());
   addNamedFiles(

@@ -174,6 +174,10 @@ struct TfliteRunner::State {
     run.stats = npu.device->stats();
     run.findings = npu.device->findings();
     run.pmuCycles = npu.driver->pmu().cycles;
+    if (options.keepDelegateIo) {
+      for (const int32_t input : from.inputs) run.inputs.push_back(contents(from.subgraph, input));
+      for (const int32_t output : from.outputs) run.outputs.push_back(contents(from.subgraph, output));
+    }
     stats.npuCycles += static_cast<int64_t>(run.pmuCycles);
     stats.fastScratchBytes = std::max(stats.fastScratchBytes, static_cast<int64_t>(call.fastScratch.size()));
     stats.delegates.push_back(std::move(run));
@@ -231,6 +235,19 @@ struct TfliteRunner::State {
     }
     stats.kernels.push_back("tfl." + op.name);
     return {};
+  }
+
+  /// A tensor whose type TOSA has no name for is its bytes.
+  Tensor contents(size_t g, int32_t index) {
+    const rt::Region region = memory->region(g, index);
+    const tflite::Tensor& described = memory->tensor(g, index);
+    const auto dtype = tflite::toDType(described.type);
+    const bool fits =
+        dtype && numElements(described.shape) * dtypeSize(*dtype) == static_cast<int64_t>(region.bytes);
+    Tensor tensor = fits ? Tensor::uninitialized(*dtype, described.shape)
+                         : Tensor::uninitialized(DType::UInt8, {static_cast<int64_t>(region.bytes)});
+    if (region.bytes > 0) std::memcpy(tensor.mutableBytes().data(), region.data, region.bytes);
+    return tensor;
   }
 
   /// Tensors that an operator of this file names, all of a known size.
@@ -430,6 +447,14 @@ const std::vector<Runner::Io>& TfliteRunner::inputs() const {
 }
 const std::vector<Runner::Io>& TfliteRunner::outputs() const {
   return state_->outputs;
+}
+
+const tflite::NpuProgram& TfliteRunner::program() const {
+  return state_->program;
+}
+
+Tensor TfliteRunner::contents(size_t subgraph, int32_t tensor) const {
+  return state_->contents(subgraph, tensor);
 }
 
 void TfliteRunner::reset() {

@@ -8,6 +8,7 @@
 #include <span>
 
 #include "device/run.hpp"
+#include "tflite/vela.hpp"
 
 namespace carina::device {
 
@@ -24,6 +25,12 @@ class TfliteRunner {
 
   const std::vector<Runner::Io>& inputs() const;
   const std::vector<Runner::Io>& outputs() const;
+
+  /// The model as it runs: subgraphs, NPU operators, tensors.
+  const tflite::NpuProgram& program() const;
+  /// What a tensor holds that is no constant and that an operator of a subgraph that runs names: what the
+  /// latest one to write its memory left. That is the tensor's last value where the file has no memory plan.
+  Tensor contents(size_t subgraph, int32_t tensor) const;
 
   /// Variables as they were when the file was opened: zeros, in int8 as their zero point says them.
   void reset();

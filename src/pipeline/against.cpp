@@ -15,8 +15,10 @@
 #include "pipeline/command_streams.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/stream_trace.hpp"
+#include "pipeline/tflite_against.hpp"
 #include "pipeline/value_search.hpp"
 #include "pte/program.hpp"
+#include "tflite/model.hpp"
 #include "tosa/interpreter.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_io/tosa_reader.hpp"
@@ -424,6 +426,8 @@ bool Against::ok() const {
 }
 
 Result<Against> verifyAgainst(const AgainstOptions& options, const NamedTensors& arrays) {
+  CARINA_TRY(const auto file, MappedFile::open(options.program));
+  if (tflite::isTflite(file->bytes())) return verifyTfliteFiles(options, arrays);
   return AgainstRunner(options, arrays).run();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled program of any maker against the TOSA graphs that it was compiled from: the NPU model and the
-// TOSA interpreter on the same inputs, and where they first part.
+// A compiled program of any maker against the TOSA graphs, or the .tflite, that it was compiled from: the NPU
+// model and the TOSA interpreter (TensorFlow Lite's arithmetic) on the same inputs, and where they first
+// part.
 #pragma once
 
 #include <filesystem>
@@ -46,10 +47,12 @@ struct Against {
 };
 
 struct AgainstOptions {
-  std::filesystem::path program;              // .pte, .bpte or a delegate blob
-  std::vector<std::filesystem::path> graphs;  // .tosa, one per NPU part that is to be compared
-  size_t samples = 1;                         // of noise, where no arrays are given
-  bool trusted = false;                       // no limits on the work of an execution and on memory
+  std::filesystem::path program;  // .pte, .bpte, a delegate blob, or a .tflite with ethos-u operators
+  /// .tosa, one per NPU part that is to be compared; of a .tflite, the one that it was made from.
+  std::vector<std::filesystem::path> graphs;
+  size_t samples = 1;    // of noise, where no arrays are given
+  bool trusted = false;  // no limits on the work of an execution and on memory
+  size_t most = 0;       // of a .tflite: samples of the arrays that are taken; 0: all
 };
 
 /// `arrays`: in0, in1, ... of the one graph; or of the program, which then runs to get at the inputs of its

@@ -393,6 +393,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
     if (front.isTfl && options.tflite) return build;
   }
   if (front.isTfl) {
+    if (front.tflite->network.subgraphs.size() > 1) return wholeError(*front.tflite, options);
     if (const Status status = lower_tfl::toAten(build.partitioned.graph); !status.ok())
       return leftToTflite(build, status.error());
   }

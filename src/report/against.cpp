@@ -13,7 +13,9 @@ namespace {
 
 std::string firstText(const pipeline::FirstDifference& first) {
   std::string text;
-  if (first.op.empty()) {
+  if (first.op.empty() && !first.value.empty()) {
+    text += fmt::format("  tensor '{}'\n", first.value);
+  } else if (first.op.empty()) {
     text += "  every value of the graph appears: the results lie elsewhere than the program says\n";
   } else {
     text += fmt::format("  first operation whose value never appears: {} {}\n", first.op,

@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "pipeline/run.hpp"
+#include "pipeline/tflite_against.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
@@ -314,6 +315,58 @@ TEST(TfliteMixed, ANetworkWithoutNpuPartsComesBack) {
   EXPECT_THAT(after.operators[1].options[0].list, ElementsAre(3, 6));
   EXPECT_EQ(after.inputs, before.inputs);
   EXPECT_EQ(after.outputs, before.outputs);
+}
+
+/// What the NPU gives is what the network's own operators give, tensor by tensor; what it does not give is
+/// found.
+TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
+  for (const char* name :
+       {"branches", "byte_ends", "float_ends", "float_island", "float_layers", "input_again", "remembered",
+        "sides", "svdf", "svdf_bytes", "turns", "two_tensors"}) {
+    SCOPED_TRACE(name);
+    const Written file = written(name, "ethos-u65-256");
+    const auto network = MappedFile::open(networkFile(name));
+    const auto arrays = readArrays(networkFile(name).replace_extension(".npz"));
+    ASSERT_TRUE(network.ok() && arrays.ok());
+    const auto against = pipeline::verifyTflite(asBytes(file.bytes), (*network)->bytes(), name, {}, *arrays);
+    ASSERT_TRUE(against.ok()) << against.error().str();
+    EXPECT_TRUE(against->ok());
+    ASSERT_GE(against->parts.size(), 2u);
+    size_t elements = 0;
+    for (size_t i = 0; i + 1 < against->parts.size(); ++i) {
+      const pipeline::PartAgainst& part = against->parts[i];
+      EXPECT_EQ(part.seen > 0, part.samples > 0) << part.part;
+      elements += static_cast<size_t>(part.elements);
+    }
+    EXPECT_GT(elements, 0u);
+  }
+  // The constants of the first NPU operator, changed.
+  Written file = written("two_tensors");
+  const std::vector<tflite::NpuCall> calls = tflite::npuCalls(file.model);
+  ASSERT_FALSE(calls.empty());
+  const auto at = static_cast<size_t>(calls[0].constants.data() - asBytes(file.bytes).data());
+  file.bytes[at] ^= 0x40;  // of a bias
+  const auto network = MappedFile::open(networkFile("two_tensors"));
+  const auto arrays = readArrays(networkFile("two_tensors").replace_extension(".npz"));
+  ASSERT_TRUE(network.ok() && arrays.ok());
+  const auto against =
+      pipeline::verifyTflite(asBytes(file.bytes), (*network)->bytes(), "two_tensors", {}, *arrays);
+  ASSERT_TRUE(against.ok()) << against.error().str();
+  EXPECT_FALSE(against->ok());
+  ASSERT_TRUE(against->parts[0].first.has_value());
+  EXPECT_GT(against->parts[0].mismatches, 0);
+}
+
+/// A .pte has no form for subgraphs: a sentence says so.
+TEST(TfliteMixed, SubgraphsHaveNoFormInAPte) {
+  for (const char* target : {"cpu", "ethos-u85-256", "ethos-n78-4tops-2ple"}) {
+    for (const char* name : {"branches", "remembered", "sides", "turns"}) {
+      SCOPED_TRACE(std::string(name) + " " + target);
+      const auto build = built(name, target, false);
+      ASSERT_FALSE(build.ok());
+      EXPECT_THAT(build.error().str(), HasSubstr("in which it stays an operator of TensorFlow Lite"));
+    }
+  }
 }
 
 /// Float operators become kernels of a .pte, whose conversions round halves to even.
