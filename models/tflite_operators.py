@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the TensorFlow Lite networks of one operator in tests/data/tflite.
 
-usage: tflite_operators.py OUT_DIR [--inputs] [--cpu] [CASE_SEED ...]
+usage: tflite_operators.py OUT_DIR [--inputs] [--cpu | --loops] [CASE_SEED ...]
 
 Writes CASE_SEED.tflite, such as conv8_3.tflite, for each network named: a case of the table CASES and a number that
 seeds its sizes, scales, zero points, options and weights. Without names it makes those of tests/data/tflite, byte for
@@ -258,9 +258,9 @@ def batch_matmul(net, draw):
     net.operator("BATCH_MATMUL", [x, y], [z], "BatchMatMul", adj_x=adj_x, adj_y=adj_y)
 
 
-def lstm(net, draw):
+def lstm(net, draw, steps=None):
     batch = draw.number(1, 3)
-    steps = draw.number(2, 5)
+    steps = steps or draw.number(2, 5)
     inputs = draw.number(2, 9)
     units = draw.number(2, 9)
     scale = draw.scale(0.01, 0.05)
@@ -643,6 +643,13 @@ CPU_CASES = {
     "any": Case((3, 4), partial(truth, operator="REDUCE_ANY")),
 }
 
+# Recurrences over many steps, which are loops (--loops).
+LOOP_CASES = {
+    "lstm600": Case((1, 4), partial(lstm, steps=600)),
+    "lstm521": Case((2,), partial(lstm, steps=521)),
+}
+ALL_CASES = CASES | CPU_CASES | LOOP_CASES
+
 
 def random_input(rng, tensor):
     if tensor.type == "bool":
@@ -658,13 +665,13 @@ def random_inputs(network):
 
 def make(case, seed):
     network = Network()
-    (CASES | CPU_CASES)[case].make(network, Draw(case, seed))
+    ALL_CASES[case].make(network, Draw(case, seed))
     return network
 
 
 def case_and_seed(name):
     case, _, seed = name.rpartition("_")
-    if case not in CASES | CPU_CASES or not seed.isdecimal():
+    if case not in ALL_CASES or not seed.isdecimal():
         raise argparse.ArgumentTypeError(f"{name} is not one of the cases, _ and a number")
     return case, int(seed)
 
@@ -675,8 +682,9 @@ def main():
     parser.add_argument("networks", nargs="*", type=case_and_seed, metavar="CASE_SEED")
     parser.add_argument("--inputs", action="store_true", help="also write CASE_SEED.npz with random inputs")
     parser.add_argument("--cpu", action="store_true", help="operators that an Ethos-U does not compute")
+    parser.add_argument("--loops", action="store_true", help="recurrences over many steps")
     arguments = parser.parse_intermixed_args()
-    cases = CPU_CASES if arguments.cpu else CASES
+    cases = CPU_CASES if arguments.cpu else LOOP_CASES if arguments.loops else CASES
     tested = [(case, seed) for case in cases for seed in cases[case].tested]
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:

@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -40,11 +41,25 @@ class Lowering {
   /// `bytes`: values of `source` that are uint8 in the network (SignedNetwork).
   explicit Lowering(const ir::Graph& source, std::unordered_set<const ir::Value*> bytes = {})
       : source_(source), bytes_(std::move(bytes)), target_(source.name), emitter_(target_) {}
+  Lowering(const Lowering&) = delete;
+  Lowering& operator=(const Lowering&) = delete;
   Result<Lowered> run();
 
   // For the rules
   Emitter& emit() { return emitter_; }
-  ir::Builder builder() { return ir::Builder(target_, nullptr, location_); }
+  ir::Builder builder() { return ir::Builder(*within_, nullptr, location_); }
+  /// Runs `make` while everything here writes into a region of the graph. Values of the network are none of
+  /// its values.
+  template <typename Make>
+  auto in(ir::Graph& region, const Make& make) {
+    ir::Graph* const outerGraph = std::exchange(within_, &region);
+    Emitter outer = std::exchange(emitter_, Emitter(region));
+    emitter_.setLocation(location_);
+    auto made = make();
+    emitter_ = std::move(outer);
+    within_ = outerGraph;
+    return made;
+  }
 
   /// The value as it stands in the TOSA graph; constants are entered when they are first asked for.
   ir::Value* get(const ir::Value* value);
@@ -98,6 +113,7 @@ class Lowering {
   const ir::Graph& source_;
   std::unordered_set<const ir::Value*> bytes_;
   ir::Graph target_;
+  ir::Graph* within_ = &target_;  // or a region
   Emitter emitter_;
   ir::LocationRef location_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;

@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM, unrolled over its time steps, with the integer arithmetic of TFLite's kernel:
-// gates in int16 with 12 fraction bits before their functions and 15 behind, a cell of int16. The four gates
-// lie side by side as channels: one convolution with a scale per channel, one sum, and one function for the
-// three that have the same.
+// UNIDIRECTIONAL_SEQUENCE_LSTM, unrolled over its time steps or, where there are many, as a loop over chunks
+// of them, with the integer arithmetic of TFLite's kernel: gates in int16 with 12 fraction bits before their
+// functions and 15 behind, a cell of int16. The four gates lie side by side as channels: one convolution with
+// a scale per channel, one sum, and one function for the three that have the same.
 #include <algorithm>
 #include <cmath>
 
 #include "lower_tfl/lowering.hpp"
 #include "lower_tfl/tables.hpp"
+#include "tosa/tosa.hpp"
 
 namespace carina::lower_tfl {
 namespace {
 
 constexpr double kGateScale = 0x1p-12, kFunctionScale = 0x1p-15;
-constexpr int64_t kMostSteps = 256;
+constexpr int64_t kMostUnrolled = 256;
+constexpr int64_t kLeastChunk = 16, kMostChunk = 48, kChunk = 25;  // steps of one turn of a loop
+
+/// Steps of a turn: a divisor of `steps` that is a chunk, the one nearest to kChunk; without one kChunk, and
+/// some steps come behind the loop.
+int64_t chunkOf(int64_t steps) {
+  int64_t best = 0;
+  for (int64_t chunk = kLeastChunk; chunk <= kMostChunk; ++chunk) {
+    if (steps % chunk == 0 && (best == 0 || std::abs(chunk - kChunk) < std::abs(best - kChunk))) best = chunk;
+  }
+  return best == 0 ? kChunk : best;
+}
 
 /// What one gate multiplies by: the filter of the input, its bias, and the filter of the state before.
 struct GateWeights {
@@ -32,22 +44,21 @@ class Lstm {
 
   Status run() {
     CARINA_RETURN_IF_ERROR(prepare());
-    // What the input brings to the gates, for all steps at once: [steps, batch, 4 * units].
-    CARINA_TRY(ir::Value * products, product(sequence_, steps_ * batch_, &GateWeights::input, true, x_));
-    ir::Value* brought = emit_.reshape(products, {steps_, batch_, kGates * units_});
-    ir::Value* hidden = emit_.constant(filled(DType::Int8, hidden_.zero));
-    ir::Value* cell = emit_.constant(filled(DType::Int16, 0));
-    std::vector<ir::Value*> outputs;
-    for (int64_t step = 0; step < steps_; ++step) {
-      ir::Value* part = emit_.reshape(emit_.sliceAxis(brought, 0, step, 1), {batch_, kGates * units_});
-      CARINA_TRY(const auto gate, gatesOf(part, hidden));
-      CARINA_TRY(cell, nextCell(cell, gate));
-      ir::Value* squashed = wideSigmoid(lowering_, cell, cellInput_, true);
-      CARINA_TRY(hidden, scaledProduct(squashed, gate[kOutput], DType::Int8,
-                                       kFunctionScale * kFunctionScale / hidden_.scale, hidden_.zero));
-      outputs.push_back(emit_.reshape(hidden, {1, batch_, units_}));
+    State state{emit_.constant(filled(DType::Int8, hidden_.zero)), emit_.constant(filled(DType::Int16, 0))};
+    int64_t done = 0;
+    std::vector<ir::Value*> parts;
+    if (steps_ > kMostUnrolled) {
+      const int64_t chunk = chunkOf(steps_);
+      CARINA_TRY(ir::Value * looped, loop(steps_ / chunk, chunk, state));
+      done = steps_ / chunk * chunk;
+      parts.push_back(looped);
     }
-    ir::Value* all = joined(outputs);
+    if (done < steps_) {
+      ir::Value* rest = done == 0 ? sequence_ : emit_.sliceAxis(sequence_, 0, done, steps_ - done);
+      CARINA_TRY(ir::Value * stepped, unrolled(rest, steps_ - done, state));
+      parts.push_back(stepped);
+    }
+    ir::Value* all = joined(parts);
     if (!op_.timeMajor()) all = emit_.transpose(all, {1, 0, 2});
     lowering_.define(op_.output(), all);
     return {};
@@ -66,13 +77,63 @@ class Lstm {
              {op_.inputToCellWeights(), op_.cellBias(), op_.recurrentToCellWeights()}}};
   }
 
+  struct State {
+    ir::Value *hidden, *cell;  // [batch, units]
+  };
+
+  /// The results of `count` steps, [count, batch, units], from inputs of [count, batch, depth].
+  Result<ir::Value*> unrolled(ir::Value* sequence, int64_t count, State& state) {
+    // What the input brings to the gates, for all steps at once: [count, batch, 4 * units].
+    CARINA_TRY(ir::Value * products, product(sequence, count * batch_, &GateWeights::input, true, x_));
+    ir::Value* brought = emit_.reshape(products, {count, batch_, kGates * units_});
+    std::vector<ir::Value*> outputs;
+    for (int64_t step = 0; step < count; ++step) {
+      ir::Value* part = emit_.reshape(emit_.sliceAxis(brought, 0, step, 1), {batch_, kGates * units_});
+      CARINA_TRY(const auto gate, gatesOf(part, state.hidden));
+      CARINA_TRY(state.cell, nextCell(state.cell, gate));
+      ir::Value* squashed = wideSigmoid(lowering_, state.cell, cellInput_, true);
+      CARINA_TRY(state.hidden, scaledProduct(squashed, gate[kOutput], DType::Int8,
+                                             kFunctionScale * kFunctionScale / hidden_.scale, hidden_.zero));
+      outputs.push_back(emit_.reshape(state.hidden, {1, batch_, units_}));
+    }
+    return joined(outputs);
+  }
+
+  /// The same of the first `turns` * `chunk` steps as a loop that counts: inputs and results lie as rows, one
+  /// for each turn, which GATHER reads and SCATTER writes.
+  Result<ir::Value*> loop(int64_t turns, int64_t chunk, State& state) {
+    const int64_t depth = op_.input()->dim(2), results = chunk * batch_ * units_;
+    ir::Value* used = turns * chunk == steps_ ? sequence_ : emit_.sliceAxis(sequence_, 0, 0, turns * chunk);
+    std::vector<ir::Value*> carried{emit_.constant(Tensor::zeros(DType::Int32, {1, 1})), state.hidden,
+                                    state.cell, emit_.reshape(used, {1, turns, chunk * batch_ * depth}),
+                                    emit_.constant(Tensor::zeros(DType::Int8, {1, turns, results}))};
+    ir::Graph test("turns"), body("steps");
+    for (const ir::Value* value : carried) {
+      test.addInput(value->type);
+      body.addInput(value->type);
+    }
+    test.setOutputs({lowering_.in(test, [&] {
+      ir::Value* counter = test.inputs()[0];
+      return emit_.binary(Binary::Greater, emit_.number(turns, counter), counter);
+    })});
+    CARINA_RETURN_IF_ERROR(lowering_.in(body, [&]() -> Status {
+      const std::vector<ir::Value*> in = body.inputs();
+      State inner{in[1], in[2]};
+      ir::Value* slice = emit_.reshape(emit_.gather(in[3], in[0]), {chunk, batch_, depth});
+      CARINA_TRY(ir::Value * made, unrolled(slice, chunk, inner));
+      body.setOutputs({emit_.binary(Binary::Add, in[0], emit_.number(1, in[0])), inner.hidden, inner.cell,
+                       in[3], emit_.scatter(in[4], in[0], emit_.reshape(made, {1, 1, results}))});
+      return {};
+    }));
+    const auto after =
+        emit_.controlFlow(tosa::WhileLoop::def(), {std::move(carried)}, std::move(test), std::move(body));
+    state = {after[1], after[2]};
+    return emit_.reshape(after[4], {turns * chunk, batch_, units_});
+  }
+
   Status prepare() {
     if (op_.fusedActivationFunction() != tfl::Activation::TANH)
       return fail(Code::NoIntegerForm, "its activation is not TANH").withRemedy("use the standard LSTM");
-    if (steps_ > kMostSteps)
-      return fail(Code::NoIntegerForm, "it has {} time steps, more than the {} that can be unrolled", steps_,
-                  kMostSteps)
-          .withRemedy("run shorter sequences");
     CARINA_TRY(x_, lowering_.bytesOf(op_.input(), "input"));
     CARINA_TRY(hidden_, lowering_.bytesOf(op_.outputState(), "hidden state"));
     CARINA_TRY(cell_, lowering_.codesOf(op_.cellState(), "cell state"));

@@ -13,13 +13,6 @@
 #include "partition/units.hpp"
 
 namespace carina::partition {
-namespace {
-
-struct Reason {
-  std::string place;  // Node::where() of the node it is about; "" when unknown
-  std::string text, remedy;
-  Code code = Code::None;
-};
 
 bool hasControlFlow(const ir::Graph& tosa) {
   for (const ir::Node* node : tosa.nodes()) {
@@ -27,6 +20,14 @@ bool hasControlFlow(const ir::Graph& tosa) {
   }
   return false;
 }
+
+namespace {
+
+struct Reason {
+  std::string place;  // Node::where() of the node it is about; "" when unknown
+  std::string text, remedy;
+  Code code = Code::None;
+};
 
 class Partitioner {
  public:
@@ -249,6 +250,11 @@ class Partitioner {
     if (!options_.keepParts) part.graph = ir::Graph(name);
     std::optional<ir::Graph> whole;
     const bool branches = hasControlFlow(tosa);
+    if (branches && !options_.placeControlFlow) {
+      // An operator that is a loop in TOSA, as a recurrence over many steps.
+      return fail(Code::NoIntegerForm, "it is a loop, and this NPU has no command that branches")
+          .withRemedy("compile for an Ethos-U85, which turns loops in its command stream");
+    }
     if (branches) {
       CARINA_RETURN_IF_ERROR(options_.placeControlFlow(tosa));
     } else if (options_.placeWhole) {

@@ -33,6 +33,8 @@ using Place = std::function<std::optional<ir::Graph>(const ir::Graph& tosa)>;
 
 /// Whether the target runs a part with choices or loops, and why not.
 using PlaceControlFlow = std::function<Status(const ir::Graph& tosa)>;
+/// Whether a TOSA graph has choices or loops.
+bool hasControlFlow(const ir::Graph& tosa);
 
 /// What a part (a graph of the network's dialect) becomes. Errors name the nodes that do not lower.
 using Lower = std::function<Result<ir::Graph>(const ir::Graph& part)>;

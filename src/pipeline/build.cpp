@@ -340,9 +340,9 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   std::optional<EthosNPart> part;
   if (build.hasNpu()) {
     Stopwatch watch(build.times, "lower");
-    placed = placeTflite(
-        options, build.machine ? placesOf(*build.machine).placeWhole : ethosNPlace(*build.ethosN, &part),
-        front);
+    const NpuPlaces places = build.machine ? placesOf(*build.machine) : NpuPlaces();
+    placed = placeTflite(options, build.machine ? places.placeWhole : ethosNPlace(*build.ethosN, &part),
+                         front, places.placeControlFlow);
   }
   if (front.isTosa) {
     build.partitioned =

@@ -243,7 +243,10 @@ Result<partition::Partitioned> partitionOf(const Options& options, const ChosenN
 
 /// Fills in the list of a network that is read and quantized.
 Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front, OperatorList& list) {
-  if (npu.machine) placeTflite(options, placesOf(*npu.machine).placeWhole, front);
+  if (npu.machine) {
+    const NpuPlaces places = placesOf(*npu.machine);
+    placeTflite(options, places.placeWhole, front, places.placeControlFlow);
+  }
   if (npu.ethosN) placeTflite(options, ethosNPlace(*npu.ethosN), front);
   Lister lister(front.nodes, usualCore(npu.machine ? &*npu.machine : nullptr), list);
   const partition::Supports supports =

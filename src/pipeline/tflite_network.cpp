@@ -171,8 +171,8 @@ Result<Front> readTflite(const Options& options, std::vector<StageTime>& times) 
   return front;
 }
 
-std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole,
-                                     Front& front) {
+std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole, Front& front,
+                                     const partition::PlaceControlFlow& placeControlFlow) {
   if (!front.isTosa || !front.tflite) return std::nullopt;
   const auto any = [](const std::vector<DType>& types) {
     return std::any_of(types.begin(), types.end(), isFloat);
@@ -180,7 +180,13 @@ std::optional<ir::Graph> placeTflite(const Options& options, const partition::Pl
   const bool staysFloat = options.tflite && (any(front.inputTypes) || any(front.outputTypes));
   const bool asked = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   std::optional<ir::Graph> whole;
-  if (!staysFloat && !asked) whole = placeWhole(front.quantized);
+  if (!staysFloat && !asked) {
+    if (!partition::hasControlFlow(front.quantized)) {
+      whole = placeWhole(front.quantized);
+    } else if (placeControlFlow && placeControlFlow(front.quantized).ok()) {
+      return std::nullopt;  // wholly, compiled from the TOSA graph
+    }
+  }
   if (whole) return whole;
   takeParts(front);
   if (options.ends.typesAsked) {

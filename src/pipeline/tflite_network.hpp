@@ -28,8 +28,8 @@ Error wholeError(const TfliteSource& source, const Options& options);
 /// Settles whether a network that lowers to TOSA is one part of an NPU, as `placeWhole` says: otherwise,
 /// where some of it is to stay on the CPU, and where conversions at its ends are to stay operators, the
 /// front's graph becomes that of the tfl dialect. Returns what `placeWhole` made of a whole network.
-std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole,
-                                     Front& front);
+std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole, Front& front,
+                                     const partition::PlaceControlFlow& placeControlFlow = nullptr);
 
 /// How the graph of such a front is partitioned. `source` outlives it.
 partition::Dialect tfliteDialect(const TfliteSource& source);

@@ -4,8 +4,11 @@
 // interpreter and on the NPU model.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/npy.hpp"
 #include "lower_tfl/lower.hpp"
+#include "partition/partition.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
@@ -26,14 +29,13 @@ std::vector<Tensor> arrays(const NamedTensors& all, const std::string& prefix) {
   return found;
 }
 
-class TfliteGolden : public testing::TestWithParam<std::filesystem::path> {};
-
-TEST_P(TfliteGolden, GivesTheNumbersOfTheReferenceKernels) {
-  const std::filesystem::path file = GetParam();
+/// In the TOSA interpreter. `loops`: the graph has one.
+void expectNumbersOfTheReferenceKernels(const std::filesystem::path& file, bool loops = false) {
   auto network = tflite::readNetwork(file);
   ASSERT_TRUE(network.ok()) << network.error().str();
   auto tosa = lower_tfl::lowerToTosa(*network);
   ASSERT_TRUE(tosa.ok()) << tosa.error().str();
+  EXPECT_EQ(partition::hasControlFlow(tosa->tosa), loops);
   auto data = readArrays(std::filesystem::path(file).replace_extension(".npz"));
   ASSERT_TRUE(data.ok()) << data.error().str();
   auto interpreted = tosa::interpret(tosa->tosa, arrays(*data, "in"));
@@ -46,6 +48,47 @@ TEST_P(TfliteGolden, GivesTheNumbersOfTheReferenceKernels) {
     ASSERT_EQ(outputs[i].dtype(), expected[i].dtype());
     for (int64_t k = 0; k < expected[i].numElements(); ++k)
       ASSERT_EQ(outputs[i].integerAt(k), expected[i].integerAt(k)) << "output " << i << " element " << k;
+  }
+}
+
+class TfliteGolden : public testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(TfliteGolden, GivesTheNumbersOfTheReferenceKernels) {
+  expectNumbersOfTheReferenceKernels(GetParam());
+}
+
+/// LSTMs over more steps than are unrolled: loops of the graph, and of the command stream where the NPU
+/// branches.
+TEST(TfliteLoops, GiveTheNumbersOfTheReferenceKernels) {
+  const auto files = test::filesIn(test::dataDir() / "tflite_loops", ".tflite");
+  EXPECT_EQ(files.size(), 3u);
+  for (const std::filesystem::path& file : files) {
+    SCOPED_TRACE(file.string());
+    expectNumbersOfTheReferenceKernels(file, true);
+    const auto data = readArrays(std::filesystem::path(file).replace_extension(".npz"));
+    ASSERT_TRUE(data.ok());
+    pipeline::Options options;
+    options.model = file;
+    options.tflite = true;
+    options.target = "ethos-u85-256";
+    const auto build = pipeline::build(options);
+    ASSERT_TRUE(build.ok()) << build.error().str();
+    EXPECT_TRUE(build->partitioned.wholly);
+    ASSERT_EQ(build->compiled.size(), 1u);
+    EXPECT_LT(build->compiled[0].commands.size() * 4, 40'000u) << "of one chunk, not of all steps";
+    const test::TempDir folder;
+    pipeline::RunOptions run;
+    run.file = folder / "out.tflite";
+    ASSERT_TRUE(pipeline::writeOutput(*build, run.file).ok());
+    const auto ran = pipeline::runFile(run, {{"in0", *findTensor(*data, "in0")}});
+    ASSERT_TRUE(ran.ok()) << ran.error().str();
+    const ByteSpan expected = findTensor(*data, "out0")->bytes(), found = ran->outputs[0].second.bytes();
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
+    // Another NPU leaves it to the CPU, as an operator of TensorFlow Lite.
+    options.target = "ethos-u55-128";
+    const auto other = pipeline::build(options);
+    ASSERT_TRUE(other.ok()) << other.error().str();
+    EXPECT_TRUE(other->compiled.empty());
   }
 }
 
