@@ -89,10 +89,12 @@ class CProfiler final : public Profiler {
   const carina_profiler* to_ = nullptr;
 };
 
+constexpr size_t kMostBackends = 2;  // the NPU's, and one of the caller's
+
 /// A method with what it refers to: the list of backends, the profiler.
 struct MethodObject {
   Method method;
-  Backend* backends[1];
+  Backend* backends[kMostBackends];
   CProfiler profiler;
 };
 
@@ -128,15 +130,15 @@ class CNamedData final : public NamedData {
   const carina_named_data* from_;
 };
 
-/// `backends` has room for one; it and `external` outlive the result.
+/// `backends` has room for kMostBackends; it and `external` outlive the result.
 Environment environmentFrom(const carina_environment& from, const NamedData& external, Backend** backends) {
   Environment environment;
   environment.external = &external;
   environment.kernels = KernelTable(static_cast<const Kernel*>(from.kernels.table), from.kernels.count);
-  if (from.npu != nullptr) {
-    *backends = &in<NpuObject>(from.npu)->delegate;
-    environment.backends = Span<Backend* const>(backends, 1);
-  }
+  size_t count = 0;
+  if (from.npu != nullptr) backends[count++] = &in<NpuObject>(from.npu)->delegate;
+  if (from.backend != nullptr) backends[count++] = reinterpret_cast<Backend*>(from.backend);
+  environment.backends = Span<Backend* const>(backends, count);
   if (from.max_instructions != 0) environment.maxInstructions = from.max_instructions;
   return environment;
 }
@@ -193,7 +195,7 @@ carina_kernels carina_all_kernels(void) {
 
 carina_status carina_method_require(const carina_program* program, uint32_t index,
                                     const carina_environment* environment, carina_requirements* needs) {
-  Backend* backends[1] = {};
+  Backend* backends[kMostBackends] = {};
   Requirements found;
   const CNamedData external(environment->external);
   const Status status =

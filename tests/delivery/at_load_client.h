@@ -13,6 +13,11 @@ extern "C" {
 int compile_from_c(const void* program, size_t size, const char* target, const char* cache,
                    carina_compiled* compiled);
 
+/* Runs the first method of a program whose NPU parts are graphs in floating point, once, from input 0 to
+ * output 0. Returns 0, or 1 and more: `message` (of 512 characters) says what failed. */
+int run_floats_from_c(const void* program, size_t size, const void* input, size_t input_size, void* output,
+                      size_t output_size, char* message);
+
 #ifdef __cplusplus
 }
 #endif

@@ -148,6 +148,21 @@ TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
   EXPECT_EQ(ran->atLoad->inFloat, 1u);
   const Tensor& output = ran->outputs.at(0).second;
   for (int64_t i = 0; i < output.numElements(); ++i) EXPECT_EQ(output.integerAt(i), 2 * (i - 30) + 1);
+
+  // From C, where a backend of the application's runs it.
+  const std::string bytes = *pte::writeProgram(program);
+  std::vector<int8_t> results(static_cast<size_t>(output.numElements()));
+  char message[512] = "";
+  EXPECT_EQ(run_floats_from_c(bytes.data(), bytes.size(), input.bytes().data(), input.bytes().size(),
+                              results.data(), results.size(), message),
+            0)
+      << message;
+  EXPECT_STREQ(message, "");
+  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i], 2 * (static_cast<int>(i) - 30) + 1);
+  carina_compiled compiled;
+  EXPECT_EQ(compile_from_c(bytes.data(), bytes.size(), nullptr, nullptr, &compiled), 1);
+  EXPECT_THAT(compiled.message, testing::HasSubstr("the NPU computes with integers"));
+  carina_compiled_release(&compiled);
 }
 
 TEST(AtLoad, TakesWhatTheCacheHolds) {

@@ -150,12 +150,16 @@ typedef struct carina_profiler {
   void (*event)(void* context, enum carina_event kind, uint32_t instruction, const char* name, size_t length);
 } carina_profiler;
 
+/* Another way to run delegates, from a library for hosts (carina_float_parts_open() in carina/at_load.h). */
+typedef struct carina_backend carina_backend;
+
 typedef struct carina_environment {
   carina_kernels kernels;
-  carina_npu* npu;                   /* NULL: programs with delegates are refused */
+  carina_npu* npu;                   /* NULL: programs with delegates for an Ethos-U are refused */
   uint32_t max_instructions;         /* of one execution; 0: ten million */
   const carina_named_data* external; /* NULL: programs with data in other files are refused */
   const carina_profiler* profiler;   /* NULL: nobody is told; else outlives the method */
+  carina_backend* backend;           /* beside the NPU; NULL: none; else outlives the method */
 } carina_environment;
 
 typedef struct carina_requirements {

@@ -9,11 +9,20 @@
  *   else carina_program_load(&program, compiled.program, compiled.size);
  *   ...
  *   carina_compiled_release(&compiled);
+ *
+ * Graphs that compute in floating point, as no Ethos-U does, run on this machine where that is wanted: with
+ * `keep_floats` they stay as they are, and a backend of carina_environment computes them (oneDNN).
+ *
+ *   environment.backend = carina_float_parts_open(compiled.program, compiled.size);
+ *   ...
+ *   carina_float_parts_close(environment.backend);
  */
 #ifndef CARINA_AT_LOAD_H
 #define CARINA_AT_LOAD_H
 
 #include <stddef.h>
+
+#include "carina/carina.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +34,7 @@ typedef struct carina_load_options {
   const char* system_config;
   const char* memory_mode;
   const char* cache; /* folder of compiled parts, created when missing; NULL: nothing is kept */
+  int keep_floats;   /* 0: graphs that compute in floating point are refused by name */
 } carina_load_options;
 
 typedef struct carina_compiled {
@@ -32,6 +42,7 @@ typedef struct carina_compiled {
   size_t size;
   size_t parts;      /* different TOSA graphs; 0: the program came compiled, and this is a copy */
   size_t from_cache; /* of those */
+  size_t in_float;   /* delegates that were kept, see carina_load_options */
   char message[512]; /* after a failure: what failed, where, and what helps; else a warning, or empty */
 } carina_compiled;
 
@@ -41,6 +52,14 @@ int carina_compile_at_load(const void* program, size_t size, const carina_load_o
                            carina_compiled* compiled);
 /* Ends what carina_compile_at_load has filled in, whether it failed or not. */
 void carina_compiled_release(carina_compiled* compiled);
+
+/* Runs the delegates of a program that are TOSA graphs in floating point. What one may compute and hold
+ * follows from the bytes of the program as for 'carina run'; `program` NULL: no limit. One method at a time
+ * uses it. NULL: out of memory. */
+carina_backend* carina_float_parts_open(const void* program, size_t size);
+/* What is behind the latest failure, in more words than a status has; empty when there was none. */
+const char* carina_float_parts_message(const carina_backend* parts);
+void carina_float_parts_close(carina_backend* parts);
 
 #ifdef __cplusplus
 }
