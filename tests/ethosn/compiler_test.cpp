@@ -182,6 +182,20 @@ TEST(EthosNCompiler, Elementwise) {
               1);
 }
 
+// 0.09F / 0.06F is 1.5 in single precision, in double a little less, which 16 bits cut off to the number below.
+TEST(EthosNCompiler, RatiosOfLeakyRelusAreOfSinglePrecision) {
+  NetworkBuilder b(DataType::S8, 1);
+  b.output(b.unary(Operator::LeakyRelu, b.input(8, 8, 16, 0.09F, 100)));
+  const auto compiled = compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-4tops-4ple")));
+  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+  const auto stream = readCommandStream(*commandStreamBytes(*compiled));
+  ASSERT_TRUE(stream.ok());
+  const Command& last = stream->queue(Queue::Ple).back();
+  ASSERT_TRUE(std::holds_alternative<StartPleStripe>(last));
+  constexpr uint32_t kMultiplier = 0xc000, kShift = 15;
+  EXPECT_EQ(std::get<StartPleStripe>(last).scratch[2], kShift << 16 | kMultiplier);
+}
+
 TEST(EthosNCompiler, ShapesOfMaps) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.reshape(b.input(18, 20, 40), {1, 9, 10, 160})); });
   expectOnAll([](NetworkBuilder& b) {

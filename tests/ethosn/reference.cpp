@@ -199,8 +199,8 @@ void addition(const Values& a, const Values& b, Values& out) {
 
 /// Truncates, and wraps to 8 bits.
 void multiplication(const Values& a, const Values& b, Values& out) {
-  const Fixed fixed =
-      fixedOf(static_cast<double>(a.scale()) * b.scale() / out.scale(), out.isSigned() ? 15 : 16);
+  const float scale = a.scale() * b.scale();  // single precision, as Arm's compiler has it
+  const Fixed fixed = fixedOf(static_cast<double>(scale) / out.scale(), out.isSigned() ? 15 : 16);
   forEach(out, [&](int32_t y, int32_t x, int32_t c) {
     const int32_t product = (a.at(y, x, c) - a.zeroPoint()) * (b.at(y, x, c) - b.zeroPoint());
     const int64_t low = out.isSigned() ? static_cast<int16_t>(product) : static_cast<uint16_t>(product);
@@ -212,8 +212,8 @@ void multiplication(const Values& a, const Values& b, Values& out) {
 }
 
 void leakyRelu(float alpha, const Values& in, Values& out) {
-  const double ratio = static_cast<double>(in.scale()) / out.scale();
-  const Fixed plain = fixedOf(ratio), less = fixedOf(static_cast<double>(alpha) * ratio);
+  const float ratio = in.scale() / out.scale();  // single precision, as Arm's compiler has it
+  const Fixed plain = fixedOf(ratio), less = fixedOf(alpha * ratio);
   forEach(out, [&](int32_t y, int32_t x, int32_t c) {
     const int32_t value = in.at(y, x, c) - in.zeroPoint();
     return out.saturated(std::max(rescaled(value, plain), rescaled(value, less)) + out.zeroPoint());

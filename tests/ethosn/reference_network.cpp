@@ -258,9 +258,9 @@ bool ReferenceNetwork::arithmetic(const Node& n, const std::vector<ReferenceTens
     });
   } else if (op == "mul") {
     const ReferenceTensor& other = values[static_cast<size_t>(n.operands.at(1))];
-    const Multiplier m = pleMultiplier(
-        static_cast<double>(in.scale) * static_cast<double>(other.scale) / static_cast<double>(out.scale),
-        isSigned ? 15 : 16);
+    const float product = in.scale * other.scale;
+    const Multiplier m =
+        pleMultiplier(static_cast<double>(product) / static_cast<double>(out.scale), isSigned ? 15 : 16);
     forEach(out, [&](int y, int x, int c) {
       const auto p =
           static_cast<uint16_t>((at(in, y, x, c) - in.zeroPoint) * (at(other, y, x, c) - other.zeroPoint));

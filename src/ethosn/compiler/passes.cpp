@@ -376,8 +376,10 @@ Status PassMaker::binary(const NetworkOperation& operation) {
   const double first = a.quantization.scales[0], second = b.quantization.scales[0];
   if (operation.operation.op == Operator::Multiplication) {
     pass.kernel = {PleOperation::Multiplication, sign, 0, 0, 1, PleAxis::None};
-    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, first * second / to));
-    pass.scales[0] = pleScale(first * second / to, pass.output.isSigned ? 15 : 16);
+    // The product in single precision, as Arm's compiler has it.
+    const double ratio = a.quantization.scales[0] * b.quantization.scales[0] / to;
+    CARINA_RETURN_IF_ERROR(checkPleRatio(operation, ratio));
+    pass.scales[0] = pleScale(ratio, pass.output.isSigned ? 15 : 16);
   } else {
     const bool same = a.quantization == b.quantization && a.quantization == o.quantization;
     pass.kernel = {
@@ -399,10 +401,11 @@ Status PassMaker::curve(const NetworkOperation& operation) {
   const PleSignedness sign = signednessOf(out.isSigned);
   const double scale = from.quantization.scales[0];
   if (operation.operation.op == Operator::LeakyRelu) {
-    const double ratio = scale / to.quantization.scales[0];
+    // In single precision, as Arm's compiler does it: 0.09 / 0.06 is 1.5, not a little less.
+    const float ratio = from.quantization.scales[0] / to.quantization.scales[0];
     CARINA_RETURN_IF_ERROR(checkPleRatio(operation, ratio));
     behind(operation, {PleOperation::LeakyRelu, sign, 16, 16, 1, PleAxis::None}, out,
-           {pleScale(ratio), pleScale(static_cast<double>(operation.operation.alpha) * ratio)});
+           {pleScale(ratio), pleScale(operation.operation.alpha * ratio)});
   } else {
     // 8.8 fixed point of x (tanh: 2x) times log2(e).
     const double factor = operation.operation.op == Operator::Tanh ? 2 : 1;
