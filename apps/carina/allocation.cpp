@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <new>
 
+#include "base/large_pages.hpp"
+
 namespace {
 
 template <typename Allocate>
@@ -21,7 +23,9 @@ void* allocated(Allocate allocate) {
 }
 
 void* allocated(std::size_t bytes) {
-  return allocated([bytes] { return scalable_malloc(bytes); });
+  void* memory = allocated([bytes] { return scalable_malloc(bytes); });
+  carina::askForLargePages(memory, bytes);
+  return memory;
 }
 
 void* allocated(std::size_t bytes, std::align_val_t to) {

@@ -13,6 +13,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/idle_memory.hpp"
+#include "base/large_pages.hpp"
 
 namespace carina {
 namespace {
@@ -88,6 +89,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
     mappings.files.emplace(bytes, size);
     return std::shared_ptr<const MappedFile>(result);
   }
+  askForLargePages(memory, size);
   CARINA_RETURN_IF_ERROR(readAll(file.get(), bytes, size, name));
   struct stat after {};
   if (::fstat(file.get(), &after) != 0)

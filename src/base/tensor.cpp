@@ -8,6 +8,7 @@
 #include <new>
 
 #include "base/float16.hpp"
+#include "base/large_pages.hpp"
 
 namespace carina {
 namespace {
@@ -16,6 +17,7 @@ std::shared_ptr<std::byte> allocate(int64_t bytes) {
   const size_t rounded = static_cast<size_t>(roundUp(std::max<int64_t>(bytes, 1), 64));
   void* memory = std::aligned_alloc(64, rounded);
   if (!memory) throw std::bad_alloc();
+  askForLargePages(memory, rounded);
   return {static_cast<std::byte*>(memory), [](std::byte* p) { std::free(p); }};
 }
 

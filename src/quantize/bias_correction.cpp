@@ -20,27 +20,70 @@ double trustedMean(std::span<const double> errors) {
   return mean * std::max(0.0, 1 - spread / count / (mean * mean));
 }
 
+/// Errors of weights times what they multiply, of kOutputs channels and kSamples samples at a time: so many
+/// sums are in registers. Each is added up in the order of the columns, whatever else is added up beside it.
+template <size_t kOutputs, size_t kSamples>
+struct MeanErrors {
+  const LayerInputs::Layer& layer;
+  const WeightCodes& codes;
+  size_t samples;
+  double share;
+
+  /// Adds to `means`, [channel, sample], those of channels from `output` and samples from `sample` on.
+  void add(size_t output, size_t sample, std::vector<double>& means) const {
+    const LayerGeometry& g = layer.geometry;
+    const auto weights = layer.op.weight->constant().as<float>();
+    const auto values = codes.codes.as<int8_t>();
+    const auto channels = static_cast<size_t>(g.channels), outputs = static_cast<size_t>(g.outputs),
+               taps = static_cast<size_t>(g.taps), group = output / outputs;
+    double sums[kOutputs][kSamples] = {}, scales[kOutputs];
+    for (size_t o = 0; o < kOutputs; ++o) {
+      scales[o] = codes.scales[codes.perChannel ? output + o : 0];
+      for (size_t s = 0; s < kSamples; ++s) sums[o][s] = means[(output + o) * samples + sample + s];
+    }
+    for (size_t c = 0; c < channels; ++c) {
+      // [output, channel of the group, tap]; a transposed layer has [channel, output of the group, tap]
+      const size_t row =
+          g.transposed ? (group * channels + c) * outputs + output % outputs : output * channels + c;
+      const size_t step = (g.transposed ? 1 : channels) * taps;
+      for (size_t t = 0; t < taps; ++t) {
+        const float* inputs = &layer.means[((group * channels + c) * taps + t) * samples + sample];
+        for (size_t o = 0; o < kOutputs; ++o) {
+          const size_t at = row * taps + t + o * step;
+          const double error = share * (scales[o] * values[at] - weights[at]);
+          for (size_t s = 0; s < kSamples; ++s) sums[o][s] += error * inputs[s];
+        }
+      }
+    }
+    for (size_t o = 0; o < kOutputs; ++o) {
+      for (size_t s = 0; s < kSamples; ++s) means[(output + o) * samples + sample + s] = sums[o][s];
+    }
+  }
+
+  /// Those of all samples from `sample` on, as many at a time as are left.
+  void addAll(size_t output, size_t sample, std::vector<double>& means) const {
+    for (; sample + kSamples <= samples; sample += kSamples) add(output, sample, means);
+    if constexpr (kSamples > 1)
+      MeanErrors<kOutputs, kSamples / 2>{layer, codes, samples, share}.addAll(output, sample, means);
+  }
+};
+
 /// Per output channel what each sample says of the mean error of its layer, [channel, sample]: added to
 /// `means` times `share`.
 void addMeanErrors(const LayerInputs::Layer& layer, const WeightCodes& codes, size_t samples, double share,
                    std::vector<double>& means) {
-  const LayerGeometry& g = layer.geometry;
-  const auto weights = layer.op.weight->constant().as<float>();
-  const auto values = codes.codes.as<int8_t>();
-  const auto groups = static_cast<size_t>(g.groups), channels = static_cast<size_t>(g.channels),
-             outputs = static_cast<size_t>(g.outputs), taps = static_cast<size_t>(g.taps);
-  tbb::parallel_for(size_t{0}, groups * outputs, [&](size_t o) {
-    const size_t group = o / outputs;
-    const double scale = codes.scales[codes.perChannel ? o : 0];
-    for (size_t c = 0; c < channels; ++c) {
-      // [output, channel of the group, tap]; a transposed layer has [channel, output of the group, tap]
-      const size_t row = g.transposed ? (group * channels + c) * outputs + o % outputs : o * channels + c;
-      for (size_t t = 0; t < taps; ++t) {
-        const double error = share * (scale * values[row * taps + t] - weights[row * taps + t]);
-        const float* inputs = &layer.means[((group * channels + c) * taps + t) * samples];
-        for (size_t s = 0; s < samples; ++s) means[o * samples + s] += error * inputs[s];
-      }
+  constexpr size_t kOutputs = 4, kSamples = 4;
+  const auto outputs = static_cast<size_t>(layer.geometry.outputs);
+  const size_t tiles = (outputs + kOutputs - 1) / kOutputs;
+  tbb::parallel_for(size_t{0}, static_cast<size_t>(layer.geometry.groups) * tiles, [&](size_t tile) {
+    const size_t group = tile / tiles, first = tile % tiles * kOutputs,
+                 end = std::min(first + kOutputs, outputs);
+    if (end - first == kOutputs) {
+      MeanErrors<kOutputs, kSamples>{layer, codes, samples, share}.addAll(group * outputs + first, 0, means);
+      return;
     }
+    for (size_t o = first; o < end; ++o)
+      MeanErrors<1, kSamples>{layer, codes, samples, share}.addAll(group * outputs + o, 0, means);
   });
 }
 

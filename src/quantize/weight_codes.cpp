@@ -15,19 +15,27 @@ constexpr double kMostBias = 0x1p30;  // half of what fits: rounding and sums ke
 /// Of 16-bit inputs: Ethos-U55's biases have 40 bits, and products leave those alone.
 constexpr double kMostBias16 = 0x1p38;
 
-/// Elements of channel c along `axis` are visited as f(c, flat index).
+/// Elements of channel c along `axis` that lie together are visited as f(c, first flat index, end).
 template <typename F>
-void forEachOfChannel(const Shape& shape, int axis, F f) {
+void forEachRowOfChannel(const Shape& shape, int axis, F f) {
   int64_t outer = 1, inner = 1;
   for (int i = 0; i < axis; ++i) outer *= shape[static_cast<size_t>(i)];
   for (size_t i = static_cast<size_t>(axis) + 1; i < shape.size(); ++i) inner *= shape[i];
   const int64_t channels = shape[static_cast<size_t>(axis)];
   for (int64_t o = 0; o < outer; ++o) {
     for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t i = 0; i < inner; ++i)
-        f(static_cast<size_t>(c), static_cast<size_t>((o * channels + c) * inner + i));
+      const int64_t row = (o * channels + c) * inner;
+      f(static_cast<size_t>(c), static_cast<size_t>(row), static_cast<size_t>(row + inner));
     }
   }
+}
+
+/// Elements of channel c along `axis` are visited as f(c, flat index).
+template <typename F>
+void forEachOfChannel(const Shape& shape, int axis, F f) {
+  forEachRowOfChannel(shape, axis, [&](size_t c, size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) f(c, i);
+  });
 }
 
 /// The two operators differ: per channel 1 / scale is a float32 division, per tensor a double one.
@@ -98,17 +106,29 @@ Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::N
 }
 
 Sqnr WeightCodes::sqnr(const Tensor& weight) const {
-  Sqnr result;
+  constexpr size_t kLanes = 8;  // sums that do not wait for each other
+  std::array<Sqnr, kLanes> lanes;
   const auto values = weight.as<float>();
   const auto addAll = [&](auto integers) {
-    forEachOfChannel(codes.shape(), axis, [&](size_t c, size_t i) {
-      result.add(values[i], static_cast<float>(integers[i]) * scales[perChannel ? c : 0]);
+    forEachRowOfChannel(codes.shape(), axis, [&](size_t c, size_t begin, size_t end) {
+      const float scale = scales[perChannel ? c : 0];
+      size_t i = begin;
+      for (; i + kLanes <= end; i += kLanes) {
+        for (size_t k = 0; k < kLanes; ++k)
+          lanes[k].add(values[i + k], static_cast<float>(integers[i + k]) * scale);
+      }
+      for (; i < end; ++i) lanes[0].add(values[i], static_cast<float>(integers[i]) * scale);
     });
   };
   if (codes.dtype() == DType::Int8) {
     addAll(codes.as<int8_t>());
   } else {
     addAll(codes.as<int32_t>());
+  }
+  Sqnr result;
+  for (const Sqnr& lane : lanes) {
+    result.signal += lane.signal;
+    result.noise += lane.noise;
   }
   return result;
 }
@@ -141,8 +161,9 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel, cons
   }
   const auto codes = result.codes.mutableAs<int8_t>();
   const auto most = static_cast<float>(range.max);
-  forEachOfChannel(weight.shape(), axis, [&](size_t c, size_t i) {
-    codes[i] = static_cast<int8_t>(weightCode(values[i] * inverse[c], most));
+  forEachRowOfChannel(weight.shape(), axis, [&](size_t c, size_t begin, size_t end) {
+    const float factor = inverse[c];
+    for (size_t i = begin; i < end; ++i) codes[i] = static_cast<int8_t>(weightCode(values[i] * factor, most));
   });
   if (!perChannel) result.scales.resize(1);
   return result;

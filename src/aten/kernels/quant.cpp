@@ -189,6 +189,22 @@ Result<Kernel> prepareQuantizeChannel(const ir::Node& node) {
   });
 }
 
+/// (q - zero point) in integers, times the scale in its type.
+template <typename Q, typename Scale, typename T>
+void dequantizeRun(std::span<const Q> codes, int64_t zeroPoint, Scale scale, T* out) {
+  const auto run = [&](auto zero) {
+    for (size_t i = 0; i < codes.size(); ++i)
+      out[i] = static_cast<T>(static_cast<Scale>(static_cast<decltype(zero)>(codes[i]) - zero) * scale);
+  };
+  // Differences of 32 bits become vector code.
+  constexpr int64_t kSmall = 1 << 30;
+  if (sizeof(Q) <= 2 && zeroPoint >= -kSmall && zeroPoint <= kSmall) {
+    run(static_cast<int32_t>(zeroPoint));
+  } else {
+    run(zeroPoint);
+  }
+}
+
 /// (q - zp_c) in integers, times scale_c in the type of the scales.
 Result<Kernel> prepareDequantizeChannel(const ir::Node& node) {
   const int64_t axis = Arguments(node).integer("axis");
@@ -207,11 +223,11 @@ Result<Kernel> prepareDequantizeChannel(const ir::Node& node) {
             const int64_t at = (o * c.count + k) * c.inner,
                           zeroPoint = zeroPoints ? zeroPoints->integerAt(k) : 0;
             const double scale = scales.realAt(k);
-            for (int64_t i = at; i < at + c.inner; ++i) {
-              const int64_t difference = static_cast<int64_t>(in[i]) - zeroPoint;
-              out[i] = scales.dtype() == DType::Float64
-                           ? static_cast<T>(static_cast<double>(difference) * scale)
-                           : static_cast<T>(static_cast<float>(difference) * static_cast<float>(scale));
+            const std::span row(in + at, static_cast<size_t>(c.inner));
+            if (scales.dtype() == DType::Float64) {
+              dequantizeRun(row, zeroPoint, scale, out + at);
+            } else {
+              dequantizeRun(row, zeroPoint, static_cast<float>(scale), out + at);
             }
           }
         }

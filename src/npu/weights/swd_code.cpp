@@ -8,11 +8,11 @@
 #include <functional>
 
 #include "base/check.hpp"
+#include "npu/weights/swd_kernels.hpp"
 
 namespace carina::npu::swd {
 namespace {
 
-constexpr size_t kMaxPalette = 32;
 constexpr int kMaxDirectOffset = 31;
 /// A chunk's last positions stay empty: half a chunk on average.
 constexpr int kPaddingBits = 6;
@@ -20,34 +20,9 @@ constexpr uint64_t kNever = UINT64_MAX / 4;
 
 using Histogram = std::array<uint32_t, kFoldedValues>;
 
-/// Quotients of all indices 0..last added up, for every divisor 0..5: a quotient counts the multiples of
-/// 2^divisor from 1 up to the index, so that how many indices reach each of those is what is to be summed.
-std::array<uint64_t, 6> quotientSums(const uint32_t* counts, int last) {
-  constexpr int kBlock = 32;
-  std::array<uint64_t, 6> sums{};  // first by the largest of the powers that divides n
-  uint64_t reaching = 0;
-  int n = last;
-  for (; n > 0 && n % kBlock != kBlock - 1; --n) {
-    reaching += counts[n];
-    sums[static_cast<size_t>(std::min(std::countr_zero(static_cast<unsigned>(n)), 5))] += reaching;
-  }
-  for (; n > 0; n -= kBlock) {
-    const uint32_t* block = counts + n - (kBlock - 1);
-#pragma GCC unroll 32
-    for (int k = kBlock - 1; k > 0; --k) {
-      reaching += block[k];
-      sums[static_cast<size_t>(std::countr_zero(static_cast<unsigned>(k)))] += reaching;
-    }
-    reaching += block[0];
-    if (block != counts) sums[5] += reaching;
-  }
-  for (size_t divisor = 5; divisor-- > 0;) sums[divisor] += sums[divisor + 1];
-  return sums;
-}
-
 /// Cheapest of the twelve Golomb-Rice codes for a histogram of indices 0..last.
 uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
-  const std::array<uint64_t, 6> quotients = quotientSums(counts, last);
+  const QuotientSums quotients = quotientSums(counts, last);
   uint64_t best = kNever;
   for (int divisor = 0; divisor <= 5; ++divisor) {
     const uint64_t fixed = total * static_cast<uint64_t>(divisor + 1);
@@ -74,9 +49,16 @@ struct Values {
   Histogram own;                     // where it is not that of the statistics
   const uint32_t* counts = nullptr;  // of the coded values (without zero when runs are used)
   uint64_t total = 0;
-  int first = 0, last = 0;       // lowest and highest used folded value
-  size_t distinct = 0;           // how many are used
-  std::vector<uint16_t> ranked;  // most frequent first, at most kMaxPalette
+  int first = 0, last = 0;  // lowest and highest used folded value
+  Ranking ranking;
+
+  std::span<const uint16_t> ranked() const { return {ranking.values.data(), ranking.count}; }
+
+ private:
+  void rankAll() {
+    ranking = rank(std::span<const uint32_t, kFoldedValues>(counts, kFoldedValues),
+                   static_cast<size_t>(last) + 1, total);
+  }
 };
 
 /// Where the values that occur end: behind the highest.
@@ -91,55 +73,12 @@ size_t endOf(const uint32_t* counts) {
   return end;
 }
 
-/// How many of the first `end` values occur at least so often.
-size_t reaching(const uint32_t* counts, size_t end, uint32_t least) {
-  uint32_t reached = 0;
-  for (size_t n = 0; n < end; ++n) reached += counts[n] >= least ? 1 : 0;
-  return reached;
-}
-
-/// How many values of so many are ranked. With 31 entries direct values keep their place (the offset reaches
-/// 31); 32 are worth it only when they are all.
-size_t rankedOf(size_t distinct) {
-  return distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
-}
-
-/// Finds the most frequent values, of those that occur equally often the smallest first. The frequency from
-/// which on they count is found bit by bit: a selection by comparing values with each other would mostly wait
-/// for branches.
-void rank(Values& values, size_t end) {
-  const uint32_t* counts = values.counts;
-  values.distinct = reaching(counts, end, 1);
-  const size_t distinct = values.distinct, keep = rankedOf(distinct);
-  uint32_t least = 0;
-  if (keep < distinct) {
-    // That many values occur so often at most.
-    const auto most = static_cast<uint32_t>(values.total / keep);
-    for (uint32_t bit = std::bit_floor(most); bit > 0; bit >>= 1) {
-      if (reaching(counts, end, least | bit) >= keep) least |= bit;
-    }
-  }
-  std::array<uint64_t, kFoldedValues> frequent;  // the frequency above, then the smaller value first
-  size_t found = 0;
-  for (size_t n = 0; n < end; ++n) {
-    frequent[found] = uint64_t{counts[n]} << 16 | (0xffff - n);
-    found += counts[n] > least ? 1 : 0;
-  }
-  std::sort(frequent.begin(), frequent.begin() + found, std::greater<>());
-  values.ranked.reserve(keep);
-  for (size_t n = 0; n < found; ++n)
-    values.ranked.push_back(static_cast<uint16_t>(0xffff - (frequent[n] & 0xffff)));
-  for (size_t n = 0; values.ranked.size() < keep; ++n) {
-    if (counts[n] == least) values.ranked.push_back(static_cast<uint16_t>(n));
-  }
-}
-
 Values::Values(const Statistics& statistics) : counts(statistics.count.data()), total(statistics.total) {
   const size_t end = endOf(counts);
   CARINA_CHECK(end > 0, "statistics are of at least one weight");
   last = static_cast<int>(end) - 1;
   while (counts[static_cast<size_t>(first)] == 0) ++first;
-  rank(*this, end);
+  rankAll();
 }
 
 Values::Values(const Values& all, const Statistics& statistics)
@@ -148,30 +87,14 @@ Values::Values(const Values& all, const Statistics& statistics)
   if (total == 0) {  // nothing but zeros: one of them is coded as a weight
     own = {};
     own[0] = 1;
-    total = distinct = 1;
-    first = 0;
-    ranked = {0};
-    return;
+    total = 1;
+    first = last = 0;
+  } else {
+    own = statistics.count;
+    own[0] = 0;
+    while (own[static_cast<size_t>(first)] == 0) ++first;
   }
-  own = statistics.count;
-  distinct = all.distinct - (own[0] > 0 ? 1 : 0);
-  own[0] = 0;
-  while (own[static_cast<size_t>(first)] == 0) ++first;
-  const size_t keep = rankedOf(distinct);
-  if (keep > all.ranked.size()) {  // 32 where 31 of 33 were ranked
-    rank(*this, static_cast<size_t>(last) + 1);
-    return;
-  }
-  ranked.reserve(keep);
-  for (const uint16_t value : all.ranked) {
-    if (value != 0) ranked.push_back(value);
-  }
-  if (ranked.size() == keep) return;
-  // One more, of those that occur equally often the smallest.
-  Histogram rest = own;
-  for (const uint16_t value : ranked) rest[value] = 0;
-  ranked.push_back(
-      static_cast<uint16_t>(std::max_element(rest.begin(), rest.begin() + last + 1) - rest.begin()));
+  rankAll();
 }
 
 PaletteChoice noPalette(const Values& values) {
@@ -193,8 +116,8 @@ uint64_t bitsWithout(const Values& values, const PaletteChoice& choice) {
 /// filled up.
 PaletteChoice paletteOf(const Values& values, size_t size) {
   PaletteChoice choice;
-  const size_t real = std::min(size, values.ranked.size());
-  choice.entries.assign(values.ranked.begin(), values.ranked.begin() + static_cast<std::ptrdiff_t>(real));
+  const size_t real = std::min(size, values.ranked().size());
+  choice.entries.assign(values.ranked().begin(), values.ranked().begin() + static_cast<std::ptrdiff_t>(real));
   int highest = 0;
   for (const uint16_t entry : choice.entries) highest = std::max<int>(highest, entry);
   choice.bits = std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(highest))));
@@ -213,7 +136,7 @@ PaletteChoice paletteOf(const Values& values, size_t size) {
 
 uint64_t bitsWith(const Values& values, const PaletteChoice& choice) {
   // Indices: the palette first, direct values from the offset behind it.
-  const size_t entries = choice.entries.size(), used = std::min(entries, values.ranked.size());
+  const size_t entries = choice.entries.size(), used = std::min(entries, values.ranked().size());
   const auto from = static_cast<size_t>(choice.directOffset), end = static_cast<size_t>(values.last) + 1;
   std::array<uint32_t, kFoldedValues + kMaxPalette> byIndex;
   std::copy(values.counts + from, values.counts + end, byIndex.begin() + entries);
@@ -289,7 +212,7 @@ void collect(const Values& values, const Statistics& statistics, bool zeroRuns, 
     const uint64_t bits = bitsWith(values, choice);
     add(std::move(choice), bits);
   };
-  const size_t most = std::max<size_t>(values.ranked.size(), 2);
+  const size_t most = std::max<size_t>(values.ranked().size(), 2);
   if (effort == Effort::Estimate) {
     tryPalette(most);
   } else {

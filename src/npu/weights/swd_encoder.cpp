@@ -44,15 +44,15 @@ Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
     statistics.runs = static_cast<uint32_t>(folded.size());
     return statistics;
   }
+  statistics.runs = static_cast<uint32_t>(statistics.nonZero());
   for (const uint16_t value : folded) {
     if (value == 0) {
       ++run;
-      continue;
+    } else if (run != 0) {
+      for (int mode = 0; mode < kZeroRunModes; ++mode)
+        statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
+      run = 0;
     }
-    ++statistics.runs;
-    for (int mode = 0; mode < kZeroRunModes; ++mode)
-      statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
-    run = 0;
   }
   return statistics;
 }
