@@ -63,6 +63,8 @@ uint32_t Peripherals::readFreely(uint32_t address, uint32_t size) {
 void Peripherals::writeFreely(uint32_t address, uint32_t size, uint32_t value) {
   if (watch_) watch_(placeOf(address), true, value);
   if (address >= kPrivate) {
+    // Who switches something off that is not there misses nothing.
+    if (value != 0 && !SystemSpace::absentPart(address).empty()) noteUnknown(address, true);
     system_.write(address, size, value);
   } else if (const Entry* entry = find(address)) {
     // Buses of these peripherals carry words; a smaller store brings zeros in its other bytes.

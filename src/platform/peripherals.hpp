@@ -43,7 +43,7 @@ class Peripherals final : public cpu_m::Devices {
   void setGate(Gate gate) { gate_ = std::move(gate); }
 
   /// Told of the first access to each word where no device is (the first few words): it reads as 0 and
-  /// ignores writes.
+  /// ignores writes. The core's own registers count when something is written that has no effect.
   using Unknown = std::function<void(uint32_t address, bool write)>;
   void setUnknown(Unknown unknown) { tellUnknown_ = std::move(unknown); }
 

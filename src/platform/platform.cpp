@@ -193,8 +193,9 @@ void System::addPeripherals() {
   peripherals_.setStopWanted([this] { return stopWanted(); });
   peripherals_.setUnknown([this](uint32_t address, bool write) {
     const uint32_t pc = core_.accessingAddress();
-    outcome_.unknownPeripherals.push_back(
-        {address, write, pc, image_.nameOf(pc), std::string(absentDevice(*options_.board, address))});
+    const std::string_view name =
+        address >= kPrivate ? SystemSpace::absentPart(address) : absentDevice(*options_.board, address);
+    outcome_.unknownPeripherals.push_back({address, write, pc, image_.nameOf(pc), std::string(name)});
   });
   npu_.setBeforeStart([this](npu::Npu& npu) {
     npuPort_.forget();

@@ -61,6 +61,22 @@ enum Bank : uint32_t {
   kTargets = 10
 };
 
+/// Parts of the architecture that are not here.
+struct AbsentPart {
+  uint32_t begin, end;
+  std::string_view name;
+};
+constexpr AbsentPart kAbsentParts[] = {
+    {0xe0000000, 0xe0001000, "the instrumentation trace (ITM)"},
+    {0xe0001008, 0xe000101c, "the profiling counters of DWT"},
+    {0xe0001020, 0xe0001100, "the comparators of DWT"},
+    {0xe0002000, 0xe0003000, "the breakpoint unit (FPB)"},
+    {0xe0005000, 0xe0006000, "the error records (RAS)"},
+    {0xe000edf0, 0xe000edfc, "halting debug (DHCSR, DCRSR, DCRDR)"},
+    {0xe000ee04, 0xe000ee0c, "debug authentication (DAUTHCTRL, DSCSR)"},
+    {0xe0040000, 0xe0044000, "trace and cross triggers (TPIU, ETM, CTI)"},
+};
+
 bool isPriority(uint32_t address) {
   return (address >= kNvic + kPriorityRegisters && address < kNvicEnd - 0x10) ||
          (address >= kShpr1 && address <= kShpr3);
@@ -84,6 +100,13 @@ const std::map<uint32_t, uint32_t>& storedAtReset() {
 }
 
 }  // namespace
+
+std::string_view SystemSpace::absentPart(uint32_t address) {
+  for (const AbsentPart& part : kAbsentParts) {
+    if (address >= part.begin && address < part.end) return part.name;
+  }
+  return {};
+}
 
 SystemSpace::SystemSpace(const Board& board, const Clock& clock, Interrupts& interrupts, Core& core)
     : board_(board),

@@ -29,6 +29,10 @@ class SystemSpace {
   uint32_t read(uint32_t address, uint32_t size);
   void write(uint32_t address, uint32_t size, uint32_t value);
 
+  /// What a word of it belongs to that the model has not, so that writes have no effect; empty where it is
+  /// modelled. Such words read as 0, which says of all of them that they are off or not there.
+  static std::string_view absentPart(uint32_t address);
+
   /// Whether the program that runs may not access an address of it: unprivileged programs may not, but for
   /// STIR where CCR says so.
   bool refuses(uint32_t address, bool write) const;

@@ -97,18 +97,49 @@ void SysTick::write(uint32_t offset, uint32_t value) {
 namespace {
 constexpr uint32_t kTraceEnable = 1u << 24;
 constexpr uint32_t kCycleBit = 1u << 31;
-constexpr uint32_t kInstructionsRetired = 0x08, kCpuCycles = 0x11;
+constexpr uint32_t kNoProfile = 1u << 24, kNoTrace = 3u << 26;  // of DWT_CTRL; no comparators either
+constexpr uint32_t kSoftwareIncrement = 0x00, kInstructionsRetired = 0x08, kCpuCycles = 0x11, kChain = 0x1e;
 }  // namespace
 
-uint64_t CycleCounters::source(uint32_t event) const {
-  switch (event) {
+uint64_t CycleCounters::source(uint32_t i) const {
+  switch (types_[i]) {
     case kInstructionsRetired:
       return clock_.instructions();
     case kCpuCycles:
       return clock_.now();
+    case kChain:
+      return i % 2 == 1 ? overflows(i - 1) : 0;
     default:
       return 0;
   }
+}
+
+uint64_t CycleCounters::overflows(uint32_t i) const {
+  return i == kEvents ? pmuCycles_.total(clock_.now()) >> 32 : events_[i].total(source(i)) >> 16;
+}
+
+uint32_t CycleCounters::overflowBits() const {
+  uint32_t bits = 0;
+  for (uint32_t i = 0; i <= kEvents; ++i) {
+    if (overflows(i) != seenOverflows_[i]) bits |= i == kEvents ? kCycleBit : 1u << i;
+  }
+  return bits;
+}
+
+void CycleCounters::clearOverflows(uint32_t bits) {
+  for (uint32_t i = 0; i <= kEvents; ++i) {
+    if ((bits & (i == kEvents ? kCycleBit : 1u << i)) != 0) seenOverflows_[i] = overflows(i);
+  }
+}
+
+void CycleCounters::setCounter(uint32_t i, uint64_t count) {
+  const bool overflowed = overflows(i) != seenOverflows_[i];
+  // The counter of its overflows keeps what it has.
+  const bool chained = i + 1 < kEvents && types_[i + 1] == kChain;
+  const uint64_t chain = chained ? events_[i + 1].total(source(i + 1)) : 0;
+  i == kEvents ? pmuCycles_.set(clock_.now(), count) : events_[i].set(source(i), count);
+  seenOverflows_[i] = overflows(i) - (overflowed ? 1 : 0);
+  if (chained) events_[i + 1].set(source(i + 1), chain);
 }
 
 void CycleCounters::update() {
@@ -116,8 +147,7 @@ void CycleCounters::update() {
   const bool pmu = traced && (pmuControl_ & 1) != 0;
   dwtCycles_.run(clock_.now(), traced && (dwtControl_ & 1) != 0);
   pmuCycles_.run(clock_.now(), pmu && (pmuEnabled_ & kCycleBit) != 0);
-  for (uint32_t i = 0; i < kEvents; ++i)
-    events_[i].run(source(types_[i]), pmu && (pmuEnabled_ >> i & 1) != 0);
+  for (uint32_t i = 0; i < kEvents; ++i) events_[i].run(source(i), pmu && (pmuEnabled_ >> i & 1) != 0);
 }
 
 void CycleCounters::writeDemcr(uint32_t value) {
@@ -128,7 +158,7 @@ void CycleCounters::writeDemcr(uint32_t value) {
 uint32_t CycleCounters::readDwt(uint32_t offset) const {
   switch (offset) {
     case 0x0:
-      return dwtControl_ | 0x4u << 28;  // four comparators
+      return dwtControl_ | kNoTrace | kNoProfile;
     case 0x4:
       return dwtCycles_.value(clock_.now());
     default:
@@ -143,7 +173,7 @@ void CycleCounters::writeDwt(uint32_t offset, uint32_t value) {
 }
 
 uint32_t CycleCounters::readPmu(uint32_t offset) const {
-  if (offset < 4 * kEvents) return events_[offset / 4].value(source(types_[offset / 4])) & 0xffff;
+  if (offset < 4 * kEvents) return events_[offset / 4].value(source(offset / 4)) & 0xffff;
   if (offset >= 0x400 && offset < 0x400 + 4 * kEvents) return types_[(offset - 0x400) / 4];
   switch (offset) {
     case 0x07c:
@@ -154,6 +184,9 @@ uint32_t CycleCounters::readPmu(uint32_t offset) const {
     case 0xc40:
     case 0xc60:
       return pmuInterrupts_;
+    case 0xc80:
+    case 0xcc0:
+      return overflowBits();
     case 0xe00:
       return kEvents | 0x1fu << 8 | 1u << 14;  // 32-bit counters, with a cycle counter
     case 0xe04:
@@ -165,16 +198,16 @@ uint32_t CycleCounters::readPmu(uint32_t offset) const {
 
 void CycleCounters::writePmu(uint32_t offset, uint32_t value) {
   const uint32_t mask = kCycleBit | ((1u << kEvents) - 1);
-  if (offset < 4 * kEvents) events_[offset / 4].set(source(types_[offset / 4]), value & 0xffff);
+  if (offset < 4 * kEvents) setCounter(offset / 4, value & 0xffff);
   if (offset >= 0x400 && offset < 0x400 + 4 * kEvents) {
     const uint32_t i = (offset - 0x400) / 4;
-    const uint32_t was = events_[i].value(source(types_[i]));
+    const uint64_t was = events_[i].total(source(i));
     types_[i] = value & 0xffff;
-    events_[i].set(source(types_[i]), was);
+    events_[i].set(source(i), was);
   }
   switch (offset) {
     case 0x07c:
-      pmuCycles_.set(clock_.now(), value);
+      setCounter(kEvents, value);
       break;
     case 0xc00:
       pmuEnabled_ |= value & mask;
@@ -188,12 +221,21 @@ void CycleCounters::writePmu(uint32_t offset, uint32_t value) {
     case 0xc60:
       pmuInterrupts_ &= ~value;
       break;
+    case 0xc80:
+      clearOverflows(value);
+      break;
+    case 0xca0:
+      for (uint32_t i = 0; i < kEvents; ++i) {
+        const bool counts = (value & pmuEnabled_ & 1u << i) != 0 && types_[i] == kSoftwareIncrement;
+        if (counts && (pmuControl_ & 1) != 0) events_[i].set(source(i), events_[i].total(source(i)) + 1);
+      }
+      break;
     case 0xe04:
       pmuControl_ = value & ~6u;
       if ((value & 2) != 0) {
-        for (uint32_t i = 0; i < kEvents; ++i) events_[i].set(source(types_[i]), 0);
+        for (uint32_t i = 0; i < kEvents; ++i) setCounter(i, 0);
       }
-      if ((value & 4) != 0) pmuCycles_.set(clock_.now(), 0);
+      if ((value & 4) != 0) setCounter(kEvents, 0);
       break;
     default:
       break;

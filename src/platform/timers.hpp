@@ -36,25 +36,25 @@ class SysTick final : public Timed {
   bool counted_ = false;      // COUNTFLAG
 };
 
-/// A 32-bit counter of something that grows.
+/// A counter of something that grows.
 class Counter {
  public:
-  uint32_t value(uint64_t source) const { return running_ ? static_cast<uint32_t>(source - base_) : held_; }
-  void set(uint64_t source, uint32_t value) {
+  uint64_t total(uint64_t source) const { return running_ ? source - base_ : held_; }
+  uint32_t value(uint64_t source) const { return static_cast<uint32_t>(total(source)); }
+  void set(uint64_t source, uint64_t value) {
     held_ = value;
     base_ = source - value;
   }
   void run(uint64_t source, bool on) {
     if (on == running_) return;
-    const uint32_t now = value(source);
+    const uint64_t now = total(source);
     running_ = on;
     set(source, now);
   }
 
  private:
   bool running_ = false;
-  uint32_t held_ = 0;
-  uint64_t base_ = 0;
+  uint64_t held_ = 0, base_ = 0;
 };
 
 /// DWT at 0xe0001000 (cycle counter), PMU at 0xe0003000, and DEMCR, which switches both on.
@@ -72,14 +72,22 @@ class CycleCounters {
  private:
   static constexpr uint32_t kEvents = 8;
   void update();
-  /// Of an event counter: cycles and retired instructions are counted, other events stay 0.
-  uint64_t source(uint32_t event) const;
+  /// What counter `i` counts: cycles, retired instructions, or how often the counter before it has
+  /// overflowed; software increments are added when they are written. Other events stay 0.
+  uint64_t source(uint32_t i) const;
+  /// How often a counter has overflowed; the last one is that of cycles.
+  uint64_t overflows(uint32_t i) const;
+  uint32_t overflowBits() const;
+  void clearOverflows(uint32_t bits);
+  /// Gives a counter a value; whether it has overflowed stays as it is.
+  void setCounter(uint32_t i, uint64_t count);
 
   const Clock& clock_;
   uint32_t demcr_ = 0, dwtControl_ = 0, pmuControl_ = 0, pmuEnabled_ = 0, pmuInterrupts_ = 0;
   Counter dwtCycles_, pmuCycles_;
   std::array<Counter, kEvents> events_;
   std::array<uint32_t, kEvents> types_{};
+  std::array<uint64_t, kEvents + 1> seenOverflows_{};  // those that were cleared
 };
 
 }  // namespace carina::platform

@@ -534,11 +534,16 @@ TEST_F(Firmware, TimingAdaptersCountOnlyWhenAskedFor) {
 
 TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
   const auto unknown = fault("n").outcome.unknownPeripherals;
-  ASSERT_EQ(unknown.size(), 2u);
+  ASSERT_EQ(unknown.size(), 3u);
   EXPECT_THAT(text(unknown[0]), ContainsRegex("read of 0x40123454, where no device is, at 0x1000.... .main"));
   EXPECT_THAT(text(unknown[1]),
               ContainsRegex("write to 0x50123458, where no device is, at 0x1000.... .main"));
   EXPECT_GT(unknown[1].pc, unknown[0].pc);
+  // Of the core's own registers, those that would do something; reading that they are off is no news.
+  EXPECT_THAT(
+      text(unknown[2]),
+      ContainsRegex(
+          "write to 0xe0002000, the breakpoint unit \\(FPB\\), which is not modelled, at 0x1000.... .main"));
   // What is known to be there is named.
   EXPECT_EQ(text(UnknownAccess{0x41400050, false, 0x100, "main",
                                std::string(absentDevice(*options.board, 0x51400050))}),

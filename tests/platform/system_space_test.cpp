@@ -82,5 +82,52 @@ TEST(SystemSpace, CoresSayWhatTheyAre) {
   EXPECT_EQ(m55.read(0xe000ed44), 0x00000230u);
 }
 
+TEST(SystemSpace, EventCountersOverflowIntoTheNextOne) {
+  constexpr uint32_t kPmu = 0xe0003000, kTypes = kPmu + 0x400, kEnable = kPmu + 0xc00,
+                     kOverflowClear = kPmu + 0xc80, kIncrement = kPmu + 0xca0, kControl = kPmu + 0xe04,
+                     kDemcr = 0xe000edfc, kCycles = kPmu + 0x7c;
+  Space s("corstone-300");
+  s.write(kDemcr, 1u << 24);
+  s.write(kTypes, 0x11);      // cycles
+  s.write(kTypes + 4, 0x1e);  // a chain
+  s.write(kTypes + 8, 0);     // software increments
+  s.write(kEnable, 1u << 31 | 7);
+  s.write(kControl, 1);
+  s.clock.skipTo(70'000);
+  EXPECT_EQ(s.read(kPmu), 70'000u - 65'536);
+  EXPECT_EQ(s.read(kPmu + 4), 1u);
+  EXPECT_EQ(s.read(kOverflowClear), 1u);
+  s.write(kOverflowClear, 1);
+  EXPECT_EQ(s.read(kOverflowClear), 0u);
+  s.write(kPmu, 0xfff0);  // the chain keeps what it has
+  EXPECT_EQ(s.read(kPmu + 4), 1u);
+  EXPECT_EQ(s.read(kOverflowClear), 0u);
+  s.clock.skipTo(70'020);
+  EXPECT_EQ(s.read(kPmu), 4u);
+  EXPECT_EQ(s.read(kPmu + 4), 2u);
+  EXPECT_EQ(s.read(kOverflowClear), 1u);
+  s.write(kIncrement, 7);
+  s.write(kIncrement, 4);
+  EXPECT_EQ(s.read(kPmu + 8), 2u);
+  EXPECT_EQ(s.read(kPmu), 4u) << "only the counters of software increments";
+  s.write(kCycles, 0xffffffff);
+  s.clock.skipTo(70'021);
+  EXPECT_EQ(s.read(kCycles), 0u);
+  EXPECT_EQ(s.read(kOverflowClear), 1u << 31 | 1);
+  s.write(kControl, 7);  // counters begin anew; what has overflowed is still told
+  EXPECT_EQ(s.read(kPmu + 8), 0u);
+  EXPECT_EQ(s.read(kOverflowClear), 1u << 31 | 1);
+}
+
+TEST(SystemSpace, PartsThatAreNotThereSaySo) {
+  Space s("corstone-300");
+  EXPECT_EQ(s.read(0xe0001000), 0x0du << 24) << "DWT without comparators, trace and profiling counters";
+  EXPECT_EQ(s.read(0xe0002000), 0u) << "FPB without comparators";
+  EXPECT_EQ(SystemSpace::absentPart(0xe0002008), "the breakpoint unit (FPB)");
+  EXPECT_EQ(SystemSpace::absentPart(0xe000edf0), "halting debug (DHCSR, DCRSR, DCRDR)");
+  EXPECT_EQ(SystemSpace::absentPart(0xe0001004), "") << "the cycle counter";
+  EXPECT_EQ(SystemSpace::absentPart(0xe000edfc), "") << "DEMCR";
+}
+
 }  // namespace
 }  // namespace carina::platform

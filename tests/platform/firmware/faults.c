@@ -105,6 +105,9 @@ int main(void) {
       (void)REG(0x40123454);
       REG(0x50123458) = 1;
       (void)REG(0x40123454);
+      (void)REG(0xe000edf0);
+      REG(0xe0002000) = 0;
+      REG(0xe0002000) = 3;
       return 0;
     case 'w':  // waits for nothing
       wfi();
