@@ -12,6 +12,7 @@
 #include "compiler/schedule/pass_links.hpp"
 #include "compiler/schedule/schedule.hpp"
 #include "compiler/schedule/weight_streams.hpp"
+#include "compiler/search/encoded_memo.hpp"
 #include "compiler/search/options.hpp"
 #include "compiler/search/search.hpp"
 
@@ -49,7 +50,8 @@ class Scheduler {
         ends_(ends),
         target_(*machine.target),
         blocks_(std::make_shared<BlockMemo>()),
-        packer_(std::make_shared<Packer>()) {
+        packer_(std::make_shared<Packer>()),
+        encoded_(std::make_shared<EncodedMemo>()) {
     result_.machine = machine;
   }
 
@@ -258,7 +260,9 @@ class Scheduler {
   const npu::Target& target_;
   // Of all tries.
   std::shared_ptr<BlockMemo> blocks_;
-  std::shared_ptr<Packer> packer_;  // of the schedules that are completed, one after the other
+  // Of the schedules that are completed, one after the other.
+  std::shared_ptr<Packer> packer_;
+  std::shared_ptr<EncodedMemo> encoded_;
   std::shared_ptr<const WeightContents> contents_;
   Limits limits_;
   bool worthThreads_ = true;

@@ -3,25 +3,16 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <tuple>
 
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/operation_builder.hpp"
+#include "compiler/search/encoded_memo.hpp"
 #include "compiler/search/parallel.hpp"
 #include "compiler/search/scheduler.hpp"
 #include "npu/isa/blockconfig.hpp"
 #include "npu/weights/scale_records.hpp"
 
 namespace carina::compiler {
-namespace {
-
-/// Whether two operations with equal weights have equal streams: encodeSlice() looks at nothing else of them.
-bool encodesAlike(const npu::KernelOperation& a, const npu::KernelOperation& b) {
-  return a.kind == b.kind && a.weights == b.weights && a.kernel == b.kernel && a.ifm.type == b.ifm.type &&
-         a.accumulator == b.accumulator && a.block.c == b.block.c && a.microblock == b.microblock;
-}
-
-}  // namespace
 
 npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows) const {
   const Pass& pass = result_.passes[static_cast<size_t>(p)];
@@ -316,7 +307,10 @@ Status Scheduler::encodeWeights() {
     size_t first;  // of the jobs with the same streams
   };
   std::vector<Job> jobs;
-  std::map<std::tuple<int32_t, int32_t, int32_t>, std::vector<size_t>> firstJobs;  // by contents and channels
+  const auto keyOf = [&](const Job& job) {
+    return SliceKey{contents_->of(result_.passes[job.pass].node), job.channels.offset, job.channels.depth};
+  };
+  std::map<SliceKey, std::vector<size_t>> firstJobs;
   for (size_t i = 0; i < result_.passes.size(); ++i) {
     const Pass& pass = result_.passes[i];
     if (!isConvolution(pass) || pass.weights.copyOf >= 0) continue;
@@ -326,7 +320,7 @@ Status Scheduler::encodeWeights() {
     const int32_t depth = pass.operation.ofm.depth, step = sliceDepth(pass);
     for (int32_t c = 0; c < depth; c += step) {
       const npu::DepthSlice channels{c, std::min(step, depth - c)};
-      std::vector<size_t>& known = firstJobs[{contents_->of(pass.node), channels.offset, channels.depth}];
+      std::vector<size_t>& known = firstJobs[keyOf({i, channels, 0})];
       const auto same = std::find_if(known.begin(), known.end(), sameStreams);
       const size_t first = same == known.end() ? jobs.size() : *same;
       if (first == jobs.size()) known.push_back(first);
@@ -335,15 +329,18 @@ Status Scheduler::encodeWeights() {
   }
   // Long jobs first, so that the last one to finish is short.
   std::vector<size_t> order;
+  std::vector<std::shared_ptr<const EncodedSlice>> encoded(jobs.size());
   for (size_t j = 0; j < jobs.size(); ++j) {
-    if (jobs[j].first == j) order.push_back(j);
+    if (jobs[j].first != j) continue;
+    encoded[j] = encoded_->find(keyOf(jobs[j]), result_.passes[jobs[j].pass].operation);
+    if (!encoded[j]) order.push_back(j);
   }
   const auto work = [&](size_t j) {
     const Pass& pass = result_.passes[jobs[j].pass];
     return pass.node->operand(1)->numElements() / pass.operation.ofm.depth * jobs[j].channels.depth;
   };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return work(a) > work(b); });
-  std::vector<std::optional<Result<EncodedSlice>>> encoded(jobs.size());
+  std::vector<std::optional<Error>> errors(jobs.size());
   const npu::CodingEffort effort = options_.effort == 1   ? npu::CodingEffort::Low
                                    : options_.effort == 3 ? npu::CodingEffort::High
                                                           : npu::CodingEffort::Normal;
@@ -352,20 +349,28 @@ Status Scheduler::encodeWeights() {
       [&](size_t k) {
         const Job& job = jobs[order[k]];
         const Pass& pass = result_.passes[job.pass];
-        encoded[order[k]] = encodeSlice(pass.node, pass.operation, job.channels, target_, effort);
+        auto slice = encodeSlice(pass.node, pass.operation, job.channels, target_, effort);
+        if (slice.ok()) {
+          encoded[order[k]] = std::make_shared<const EncodedSlice>(std::move(*slice));
+        } else {
+          errors[order[k]] = std::move(slice).error();
+        }
       },
       oneapi::tbb::simple_partitioner());
+  // The only schedule, or one of several for an arena or with much effort.
+  const bool others = options_.arenaLimit > 0 || options_.optimize == Optimize::Size || options_.effort == 3;
   int64_t total = 0;
   for (const auto& slice : encoded) {
-    if (slice && slice->ok()) total += roundUp(static_cast<int64_t>((*slice)->bytes.size()), 16);
+    if (slice) total += roundUp(static_cast<int64_t>(slice->bytes.size()), 16);
   }
   result_.constants.reserve(total);
   std::vector<WeightSlice> slices(jobs.size());
   for (size_t j = 0; j < jobs.size(); ++j) {
     Pass& pass = result_.passes[jobs[j].pass];
     if (jobs[j].first == j) {
-      if (!encoded[j]->ok()) return std::move(*encoded[j]).error().at(pass.node->where());
-      const EncodedSlice& slice = encoded[j]->value();
+      if (errors[j]) return std::move(*errors[j]).at(pass.node->where());
+      const EncodedSlice& slice = *encoded[j];
+      if (others) encoded_->keep(keyOf(jobs[j]), pass.operation, encoded[j]);
       slices[j] = {slice.channels, result_.constants.add(slice.bytes),
                    static_cast<int64_t>(slice.bytes.size()), slice.streams};
       encoded[j].reset();  // all of them and the constants are as large as the network twice

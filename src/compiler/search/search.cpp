@@ -442,10 +442,13 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
     CARINA_TRY(least, smallest(prepared, machine, options));
   }
   if (least->arenaBytes > limit && !fitting.found()) return arenaTooLarge(*least, limit);
-  // Expectations err by as much as a little more memory brings.
-  if (least->arenaBytes < limit && limit <= least->arenaBytes + least->arenaBytes / 4) {
-    CARINA_TRY(cascaded, cascadesWithin(prepared, machine, options, least->arenaBytes));
-    if (cascaded) fitting.offer(std::move(*cascaded));
+  if (!size && limit <= least->arenaBytes + least->arenaBytes / 4) {
+    // What the smallest arena is enough for counts, too. A little more memory brings as much as expectations
+    // err.
+    Options smaller = options;
+    smaller.optimize = Optimize::Size;
+    smaller.arenaLimit = 0;
+    CARINA_TRY(least, schedule(graph, machine, smaller, ends));
   }
   fitting.offer(std::move(*least));
   return std::move(*fitting.take());
