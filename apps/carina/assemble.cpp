@@ -57,12 +57,7 @@ void addAssemble(CommandLine& line, Run& run) {
       .transform(inputFile())
       .required();
   command.option("-o,--output", flags->output, "Where the bytes go").required();
-  command.callback([flags, &run] {
-    run = [flags] {
-      const Status status = assemble(*flags);
-      return status.ok() ? 0 : report(Status(status).error(), flags->input);
-    };
-  });
+  command.callback([flags, &run] { run = [flags] { return exitStatus(assemble(*flags), flags->input); }; });
 }
 
 }  // namespace carina::app

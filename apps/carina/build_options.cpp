@@ -135,8 +135,7 @@ void BuildOptions::declare(Command& command, Takes takes) {
       .check(range(int64_t{quantize::kLeastWeightBits}, int64_t{quantize::kMostWeightBits}));
   command
       .option("--observer", observer,
-              "How ranges come from samples: histogram (default), minmax, moving-average[:C], "
-              "percentile[:P]")
+              "How ranges come from samples: histogram (default), minmax, moving-average[:C], percentile[:P]")
       .check([](const std::string& text) {
         const auto settings = quantize::parseObserver(text);
         return settings.ok() ? "" : settings.error().str();
@@ -150,8 +149,7 @@ void BuildOptions::declare(Command& command, Takes takes) {
   command
       .option("--unroll", options.unroll,
               "Recurrent layers over up to N steps become straight code, longer ones loops (default: from "
-              "100 steps on "
-              "the cheaper form)")
+              "100 steps on the cheaper form)")
       .check(nonNegative());
   declareEnds(command);
   addCpuOption(command, cpu);
@@ -201,8 +199,7 @@ void BuildOptions::declareSizes(Command& command, Takes takes) {
     command
         .option("--specialize", sizes,
                 "SYMBOL=SIZE,...: sizes for inputs that were exported with a range of them; every choice "
-                "becomes a "
-                "method")
+                "becomes a method")
         .check(form);
     return;
   }

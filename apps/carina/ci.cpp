@@ -60,12 +60,7 @@ void addCi(CommandLine& line, Run& run) {
   addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
   addResultOption(command, "--markdown", flags->markdown, "Tables for a job summary or a pull request");
   addResultOption(command, "--junit", flags->junit, "All gates as JUnit XML");
-  command.callback([flags, &run] {
-    run = [flags] {
-      const auto status = execute(*flags);
-      return status.ok() ? *status : report(status.error(), flags->project);
-    };
-  });
+  command.callback([flags, &run] { run = [flags] { return exitStatus(execute(*flags), flags->project); }; });
 }
 
 }  // namespace carina::app

@@ -69,6 +69,13 @@ int report(const Error& error, const std::filesystem::path& input) {
   return report(Error(std::move(diagnostics)));
 }
 
+int exitStatus(const Result<int>& outcome, const std::filesystem::path& input) {
+  return outcome.ok() ? *outcome : report(outcome.error(), input);
+}
+int exitStatus(Status outcome, const std::filesystem::path& input) {
+  return outcome.ok() ? 0 : report(outcome.error(), input);
+}
+
 void warn(std::span<const Diagnostic> warnings) {
   std::fflush(stdout);
   for (const Diagnostic& warning : warnings) fmt::print(stderr, "{}", diagnosticText("warning", warning));

@@ -37,6 +37,11 @@ int report(const Error& error);
 /// option (its place begins with "--").
 int report(const Error& error, const std::filesystem::path& input);
 
+/// The exit status of a command on the file `input` (may be empty): what it gives, 0 where it gives nothing,
+/// or 1 after its errors are printed.
+int exitStatus(const Result<int>& outcome, const std::filesystem::path& input = {});
+int exitStatus(Status outcome, const std::filesystem::path& input = {});
+
 /// Prints every warning on stderr.
 void warn(std::span<const Diagnostic> warnings);
 

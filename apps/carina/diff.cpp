@@ -76,10 +76,7 @@ void addDiff(CommandLine& line, Run& run) {
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, &run] {
     flags->gates.checkUsage();
-    run = [flags] {
-      const auto status = execute(*flags);
-      return status.ok() ? *status : report(status.error());
-    };
+    run = [flags] { return exitStatus(execute(*flags)); };
   });
 }
 

@@ -170,10 +170,7 @@ void addEvaluate(CommandLine& line, Run& run) {
     flags->output.gates.checkUsage();
     if (!flags->shard.empty() && flags->options.records.empty())
       throwMissing("--shard needs --records: the file that is merged later; it");
-    run = [flags] {
-      const auto status = execute(*flags);
-      return status.ok() ? *status : report(status.error(), flags->build.options.model);
-    };
+    run = [flags] { return exitStatus(execute(*flags), flags->build.options.model); };
   });
 }
 
@@ -187,10 +184,7 @@ void addMerge(CommandLine& line, Run& run) {
   flags->output.declare(command, {Gate::Top1, Gate::Sqnr, Gate::Cycles});
   command.callback([flags, &run] {
     flags->output.gates.checkUsage();
-    run = [flags] {
-      const auto status = executeMerge(*flags);
-      return status.ok() ? *status : report(status.error());
-    };
+    run = [flags] { return exitStatus(executeMerge(*flags)); };
   });
 }
 

@@ -123,8 +123,7 @@ void addFirmware(CommandLine& line, Run& run) {
               "MACs per cycle of the platform's NPU; default: the program's")
       .check(positive());
   command.option("--core", image.source.core,
-                 "cortex-m33 (default; runs on M33, M55, M85 and emulators) or cortex-m55 "
-                 "(MVE)");
+                 "cortex-m33 (default; runs on M33, M55, M85 and emulators) or cortex-m55 (MVE)");
   command.option("--method", image.plan.method, "Method of the program; default: the first");
   command
       .option("--input", flags->input,
@@ -178,10 +177,7 @@ void addFirmware(CommandLine& line, Run& run) {
   flags->gates.declare(command, {GateOptions::Gate::Sram, GateOptions::Gate::Flash});
   command.callback([flags, &run] {
     flags->gates.checkUsage();
-    run = [flags] {
-      auto status = execute(*flags);
-      return status.ok() ? *status : report(status.error(), flags->image.program);
-    };
+    run = [flags] { return exitStatus(execute(*flags), flags->image.program); };
   });
 }
 

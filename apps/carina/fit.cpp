@@ -96,10 +96,7 @@ void addFit(CommandLine& line, Run& run) {
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, &run] {
     flags->gates.checkUsage();
-    run = [flags] {
-      const auto code = execute(*flags);
-      return code.ok() ? *code : report(code.error(), flags->build.options.model);
-    };
+    run = [flags] { return exitStatus(execute(*flags), flags->build.options.model); };
   });
 }
 

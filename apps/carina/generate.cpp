@@ -103,10 +103,7 @@ void addGenerate(CommandLine& line, Run& run) {
   flags->gates.declare(command, {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Npu});
   command.callback([flags, &run] {
     flags->gates.checkUsage();
-    run = [flags] {
-      auto code = execute(*flags);
-      return code.ok() ? *code : report(code.error(), flags->generate.program);
-    };
+    run = [flags] { return exitStatus(execute(*flags), flags->generate.program); };
   });
 }
 

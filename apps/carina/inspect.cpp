@@ -64,8 +64,7 @@ void addInspect(CommandLine& line, Run& run) {
   command
       .option("FILE", flags->file,
               "Any of .pt2 .tosa .tflite .pte .bpte .ptd .npz .npy .encn .elf, a delegate blob, a driver "
-              "payload, "
-              "bare commands")
+              "payload, bare commands")
       .transform(inputFile())
       .required();
   const Option commands = command.flag("--commands", flags->options.commandsOnly,
@@ -81,10 +80,7 @@ void addInspect(CommandLine& line, Run& run) {
   command.option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
       .transform(targetName());
   command.callback([flags, &run] {
-    run = [flags] {
-      const Status status = flags->check ? check(*flags) : show(*flags);
-      return status.ok() ? 0 : report(Status(status).error(), flags->file);
-    };
+    run = [flags] { return exitStatus(flags->check ? check(*flags) : show(*flags), flags->file); };
   });
 }
 

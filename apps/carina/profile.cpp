@@ -89,8 +89,7 @@ void addProfile(CommandLine& line, Run& run) {
   command
       .option("--input", flags->input,
               "Samples (in0, in1, ... or calib0, ...) of a network: how often they take each way of choices "
-              "and loops, "
-              "and the cycles of each")
+              "and loops, and the cycles of each")
       .transform(inputFile());
   addResultOption(command, "--json", flags->json, "The profile as JSON");
   addResultOption(command, "--csv", flags->csv, "The layers as comma-separated values");

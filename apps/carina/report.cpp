@@ -96,8 +96,8 @@ void addReport(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->gates.checkUsage();
     run = [flags] {
-      const auto status = isForEthosN(flags->build.options) ? reportEthosN(*flags) : execute(*flags);
-      return status.ok() ? *status : report(status.error(), flags->build.options.model);
+      return exitStatus(isForEthosN(flags->build.options) ? reportEthosN(*flags) : execute(*flags),
+                        flags->build.options.model);
     };
   });
 }

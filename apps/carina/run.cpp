@@ -231,10 +231,7 @@ void addRun(CommandLine& line, Run& run) {
   command.callback([flags, command, &run] {
     flags->gates.checkUsage();
     flags->onlyForFirmware = platformOptionGiven(command);
-    run = [flags] {
-      auto code = execute(*flags);
-      return code.ok() ? *code : report(code.error(), flags->run.file);
-    };
+    run = [flags] { return exitStatus(execute(*flags), flags->run.file); };
   });
 }
 

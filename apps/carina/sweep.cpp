@@ -83,10 +83,7 @@ void addSweep(CommandLine& line, Run& run) {
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});
   command.callback([flags, &run] {
     flags->gates.checkUsage();
-    run = [flags] {
-      const auto status = execute(*flags);
-      return status.ok() ? *status : report(status.error(), flags->build.options.model);
-    };
+    run = [flags] { return exitStatus(execute(*flags), flags->build.options.model); };
   });
 }
 

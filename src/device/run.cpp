@@ -120,8 +120,7 @@ Error Runner::State::explain(const rt::Status& status) const {
   if (status.code == rt::Code::MissingBackend) {
     return asError(status).withRemedy(
         "parts for an Ethos-U or Ethos-N run here; TOSA graphs once they are compiled: carina compile "
-        "PROGRAM.pte "
-        "--target TARGET -o COMPILED.pte");
+        "PROGRAM.pte --target TARGET -o COMPILED.pte");
   }
   if (status.code == rt::Code::NotFound && status.nameLength != 0)
     return asError(status).withRemedy("give the .ptd file that came with the program as --tensor-data");

@@ -110,8 +110,7 @@ Result<Image> buildImage(const ImageOptions& options) {
   if (!outcome) {
     return std::move(outcome).error().withRemedy(
         "install the cross compiler (scripts/deps.sh, or the packages gcc-arm-none-eabi and "
-        "libnewlib-arm-none-eabi), or "
-        "name it with --compiler");
+        "libnewlib-arm-none-eabi), or name it with --compiler");
   }
   if (outcome->status != 0) return linkError(outcome->output, *image.plan.platform);
   CARINA_TRY(const auto map, MappedFile::open(folder.path() / "app.map"));

@@ -91,8 +91,7 @@ Result<fs::path> findKit(const fs::path& given, const std::string& core) {
     return fail(Code::ToolFailed, "there is no firmware kit in {}", kit.string())
         .withRemedy(
             "build Carina where arm-none-eabi-g++ is installed (scripts/deps.sh, then make), or name a kit "
-            "with "
-            "--kit or CARINA_FIRMWARE");
+            "with --kit or CARINA_FIRMWARE");
   }
   if (std::find(cores.begin(), cores.end(), core) == cores.end()) {
     return fail(Code::ToolFailed, "the firmware kit in {} has no libraries for {}", kit.string(), core)

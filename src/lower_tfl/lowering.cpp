@@ -47,13 +47,11 @@ Result<DType> tosaType(const ir::Value& value) {
                   ir::typeText(value.type))
           .withRemedy(
               "quantize the whole network when it is converted (representative data set, int8 operators, "
-              "inputs "
-              "and outputs), or export it as .pt2 and let Carina quantize it");
+              "inputs and outputs), or export it as .pt2 and let Carina quantize it");
     default:
       return fail(Code::NoIntegerForm, "'{}' is {}", value.name, ir::typeText(value.type))
           .withRemedy(
-              "the NPU takes int8, int16, int32 and bool tensors; convert the network with int8 "
-              "activations");
+              "the NPU takes int8, int16, int32 and bool tensors; convert the network with int8 activations");
   }
 }
 

@@ -113,8 +113,7 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
         .inFile(options.model.string())
         .withRemedy(
             "give --calibrate DATA.npz with arrays calib0, calib1, ... (samples on the leading axis), or, "
-            "for a "
-            "network that is quantized already, --quantize none");
+            "for a network that is quantized already, --quantize none");
   }
   CARINA_TRY(NamedTensors arrays, readArrays(options.calibration));
   if (arrays.size() == 1 && arrays[0].first.empty()) arrays[0].first = "calib0";  // a bare .npy

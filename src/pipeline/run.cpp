@@ -447,8 +447,7 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
       .inFile(name)
       .withRemedy(
           "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs, "
-          ".elf "
-          "firmware, .encn networks for Ethos-N78");
+          ".elf firmware, .encn networks for Ethos-N78");
 }
 
 }  // namespace carina::pipeline

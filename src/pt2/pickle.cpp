@@ -48,8 +48,7 @@ constexpr std::string_view kGlobals[] = {
 };
 constexpr std::string_view kRemedy =
     "Only plain tensors can be read from a pickle; unwrap tensor subclasses and remove custom objects before "
-    "export, or "
-    "export with torch 2.9 or later.";
+    "export, or export with torch 2.9 or later.";
 
 class Reader {
  public:

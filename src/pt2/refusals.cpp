@@ -124,8 +124,7 @@ class Checker {
     for (const SizeSymbol& symbol : symbols_) {
       if (!symbol.max) {
         return "Export with a range (dynamic_shapes={\"x\": {1: Dim(\"size\", min=2, max=256)}}) and choose "
-               "sizes with "
-               "--specialize, or without dynamic_shapes.";
+               "sizes with --specialize, or without dynamic_shapes.";
       }
       const int64_t least = symbol.min.value_or(1);
       options += fmt::format(" --specialize {}=", symbol.name);
@@ -219,8 +218,7 @@ class Checker {
     add(Code::WrongElementType, where(node),
         fmt::format("{} computes with complex numbers, which are not supported", base),
         "Compute it with real numbers: one product (torch.matmul, or conv1d over frames) with a constant "
-        "matrix "
-        "of cosines and sines gives real and imaginary parts.");
+        "matrix of cosines and sines gives real and imaginary parts.");
     return true;
   }
 
@@ -281,8 +279,7 @@ class Checker {
               ? "Replace it by operators of torch: torch.nn.functional.grid_sample for each tap, and a "
                 "convolution."
               : "Replace it by operators of torch, or leave this part out of the network and compute it on "
-                "its "
-                "outputs.");
+                "its outputs.");
     } else {
       add(Code::UnknownOperator, where(node), fmt::format("{} is a custom operator", name),
           "Replace it by operators of torch, or register a decomposition and call "

@@ -81,8 +81,7 @@ Result<Tensor> denseView(const StoredTensor& stored, DType dtype, Budget& budget
                 shapeText(stored.sizes), stored.storage.size())
         .withRemedy(
             "Give parameters and buffers a storage of their own (tensor.contiguous()) before export, or "
-            "compute "
-            "what is expanded in forward().");
+            "compute what is expanded in forward().");
   }
   if (dense) {
     const auto view =

@@ -65,8 +65,7 @@ std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Samp
                      "exported with lies between {:.3g} and {:.3g}",
                      values.range.min, values.range.max, example.range.min, example.range.max),
          "if images are preprocessed before the network sees them ((x / 255 - mean) / deviation), preprocess "
-         "the "
-         "samples, too",
+         "the samples, too",
          "", place});
   }
   return doubts;

@@ -56,8 +56,7 @@ std::string outputAdvice(const npu::KernelOperation& op, const npu::OperationCos
       std::max<double>(1.0, static_cast<double>(op.ofm.height) * op.ofm.width * op.ofm.depth);
   return fmt::format(
       "{:.0f} MACs per result keep the output unit busier than the multipliers: fewer output channels, or "
-      "more "
-      "work per result",
+      "more work per result",
       perElement);
 }
 

@@ -82,8 +82,7 @@ std::string ethosNProfileText(const pipeline::EthosNProfile& profile) {
     text += table.str();
     text += fmt::format(
         "{} cycles by the measure of Arm's planner; DRAM: constants {}, intermediates {}, commands {}; SRAM "
-        "in "
-        "use up to {}\n",
+        "in use up to {}\n",
         count(total), bytes(part.constantBytes), bytes(part.intermediateBytes), bytes(part.commandBytes),
         bytesText(part.sramBytes));
   }
@@ -162,8 +161,7 @@ std::string partSection(const pipeline::EthosNPartCost& part, size_t index) {
   const uint64_t total = part.sum(&pipeline::EthosNPassCost::cycles);
   std::string text = fmt::format(
       "<h2>Part {}</h2>\n<p>{} cycles; {} with passes beside each other. Constants {}, intermediates {}, "
-      "commands {}; "
-      "SRAM in use up to {}.</p>\n<table>\n<tr>",
+      "commands {}; SRAM in use up to {}.</p>\n<table>\n<tr>",
       index, count(total), count(part.overlappedCycles), bytes(part.constantBytes),
       bytes(part.intermediateBytes), bytes(part.commandBytes), bytesText(part.sramBytes));
   for (const char* head : {"operation", "MCE", "PLE", "stripes", "cycles", "share", "MACs", "MCE cycles",
@@ -189,13 +187,11 @@ std::string ethosNProfilePage(const pipeline::EthosNProfile& profile) {
   const std::string name = markupEscaped(profile.file.filename().string());
   std::string text = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{} on "
-      "{}</title><style>{}</style>"
-      "</head><body>\n<h1>{} on {}</h1>\n",
+      "{}</title><style>{}</style></head><body>\n<h1>{} on {}</h1>\n",
       name, profile.target.variant->name, kStyle, name, profile.target.variant->name);
   text += fmt::format(
       "<p>{} cycles by the measure of Arm's planner in {} part{}; {} with passes beside each other as the "
-      "waits let "
-      "them run{}. No clock of an Ethos-N is public.</p>\n",
+      "waits let them run{}. No clock of an Ethos-N is public.</p>\n",
       count(profile.cycles()), profile.parts.size(), profile.parts.size() == 1 ? "" : "s",
       count(profile.overlappedCycles()),
       profile.cpuCycles > 0 ? fmt::format("; about {} cycles of the CPU", countText(profile.cpuCycles)) : "");

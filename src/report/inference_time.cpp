@@ -47,8 +47,7 @@ std::string inferenceAdvice(const pipeline::InferenceTime& time, const std::stri
   if (time.pictureCycles > 0) {
     text += fmt::format(
         "{}if input {} is a picture: its pixels (--io-inputs uint8 --mean M --std S, a camera's --io-layout "
-        "nhwc) "
-        "take {} off the CPU\n",
+        "nhwc) take {} off the CPU\n",
         indent, time.pictureInput, durationText(time, time.pictureCycles));
   }
   if (time.heliumCycles) {

@@ -66,8 +66,7 @@ Result<NpuCall> readCall(const Model& model, size_t graph, size_t index) {
     return fail(
         Code::Damaged,
         "an ethos-u operator takes a command stream, constants, scratch and fast scratch, then inputs; this "
-        "one has "
-        "{} inputs, some perhaps omitted",
+        "one has {} inputs, some perhaps omitted",
         op.inputs.size());
   }
   NpuCall call;

@@ -142,11 +142,9 @@ TEST_F(CliTogether, AKilledProcessGoesOnWhereItWas) {
       "bash -c 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; mpirun --oversubscribe -n "
       "4 " +
       std::string(CARINA_BINARY) + " " + base + path("part") +
-      " & all=$!; lines=(); while [ ${#lines[@]} -lt 3 ] && kill -0 $all 2>/dev/null; do "
-      "[ ! -e " +
-      part + " ] || mapfile -t lines < " + part +
-      "; done; "
-      "for child in $(cat /proc/$all/task/$all/children); do kill -9 $child; break; done; wait $all'";
+      " & all=$!; lines=(); while [ ${#lines[@]} -lt 3 ] && kill -0 $all 2>/dev/null; do [ ! -e " + part +
+      " ] || mapfile -t lines < " + part +
+      "; done; for child in $(cat /proc/$all/task/$all/children); do kill -9 $child; break; done; wait $all'";
   bool killed = false;
   for (int i = 0; i < 20 && !killed; ++i) {
     std::filesystem::remove(path("part"));

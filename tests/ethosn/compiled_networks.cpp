@@ -194,8 +194,7 @@ Status measure(const std::string& file) {
   for (const PassWork& pass : passes) metric += passCycles(pass);
   std::cout << fmt::format(
       "{{\"read\": {}, \"written\": {}, \"metric\": {}, \"timeline\": {}, \"passes\": {}, \"mce_cycles\": "
-      "{}, "
-      "\"ple_cycles\": {}, \"sram\": {}, \"findings\": {}}}\n",
+      "{}, \"ple_cycles\": {}, \"sram\": {}, \"findings\": {}}}\n",
       stats.readBytes, stats.writtenBytes, metric, stats.cycles, passes.size(), stats.mceCycles,
       stats.pleCycles, stats.sramBytes, walked.run.findings.size());
   return {};

@@ -215,10 +215,9 @@ TEST(Samples, UnusedRandomNumbers) {
     test::EditedArchive archive("numbers.pt2");
     archive.replace("model.json", "\"nodes\": [",
                     "\"nodes\": [{\"target\": \"torch.ops.aten.rand.default\", \"inputs\": [{\"name\": "
-                    "\"size\", \"arg\": "
-                    "{\"as_ints\": []}, \"kind\": 1}], \"outputs\": [{\"as_tensor\": {\"name\": \"dice\"}}], "
-                    "\"metadata\": {}, "
-                    "\"is_hop_single_tensor_return\": null, \"name\": \"dice\"}, ");
+                    "\"size\", \"arg\": {\"as_ints\": []}, \"kind\": 1}], \"outputs\": [{\"as_tensor\": "
+                    "{\"name\": \"dice\"}}], \"metadata\": {}, \"is_hop_single_tensor_return\": null, "
+                    "\"name\": \"dice\"}, ");
     archive.replace("model.json", "\"tensor_values\": {",
                     "\"tensor_values\": {\"dice\": {\"dtype\": 7, \"sizes\": [], \"requires_grad\": false, "
                     "\"device\": {\"type\": \"cpu\", \"index\": null}, \"strides\": [], \"storage_offset\": "

@@ -208,9 +208,8 @@ TEST(Method, ReportsEvents) {
   ASSERT_TRUE(loaded.method.execute().ok());
   EXPECT_EQ(events.log,
             "40forward 00cortex_m::quantize_per_tensor 10cortex_m::quantize_per_tensor 21PlusOne 31PlusOne "
-            "02aten::relu 12aten::relu "
-            "03quantized_decomposed::dequantize_per_tensor 13quantized_decomposed::dequantize_per_tensor "
-            "50forward ");
+            "02aten::relu 12aten::relu 03quantized_decomposed::dequantize_per_tensor "
+            "13quantized_decomposed::dequantize_per_tensor 50forward ");
 }
 
 TEST(Status, TextIsCutNotOverrun) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole set of TOSA vectors and the graphs that ExecuTorch made, from the larger suites.
+#include <gmock/gmock.h>
+
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "support/fixtures.hpp"
@@ -13,57 +16,52 @@ namespace {
 
 namespace fs = std::filesystem;
 
-nlohmann::json readIndex(const fs::path& folder) {
-  std::ifstream file(folder / "index.json");
-  return nlohmann::json::parse(file);
+/// Calls `check` with each entry of a list in the index of the vectors, at least `atLeast` of them, and with
+/// the path of its files without ending.
+void forEach(const fs::path& fixtures, const char* list, const char* folder, size_t atLeast,
+             const std::function<void(const nlohmann::json& test, const fs::path& stem)>& check) {
+  const fs::path vectors = fixtures / "vectors" / "tosa";
+  std::ifstream file(vectors / "index.json");
+  const auto index = nlohmann::json::parse(file);
+  ASSERT_GE(index[list].size(), atLeast);
+  for (const auto& test : index[list]) {
+    SCOPED_TRACE(test["name"]);
+    check(test, vectors / folder / std::string(test["name"]));
+  }
+}
+
+fs::path ending(const fs::path& stem, const char* ending) {
+  return stem.string() + ending;
 }
 
 TEST(TosaConformance, IntegerVectorsBitExact) {
   CARINA_NEED_FIXTURES(fixtures);
-  const fs::path folder = fixtures / "vectors" / "tosa";
-  const auto index = readIndex(folder);
-  ASSERT_GE(index["tests"].size(), 500u);
-  for (const auto& test : index["tests"]) {
-    const std::string name = test["name"];
-    EXPECT_TRUE(reproduces(folder / (name + ".tosa"), folder / (name + ".npz"))) << name;
-  }
+  forEach(fixtures, "tests", "", 500, [](const auto&, const fs::path& stem) {
+    EXPECT_TRUE(reproduces(ending(stem, ".tosa"), ending(stem, ".npz")));
+  });
 }
 
 TEST(TosaConformance, RoundTrip) {
   CARINA_NEED_FIXTURES(fixtures);
-  const fs::path folder = fixtures / "vectors" / "tosa";
-  const auto index = readIndex(folder);
-  ASSERT_GE(index["tests"].size(), 500u);
-  for (const auto& test : index["tests"]) {
-    const std::string name = test["name"];
-    EXPECT_TRUE(survivesRoundTrip(folder / (name + ".tosa"), folder / (name + ".npz"))) << name;
-  }
+  forEach(fixtures, "tests", "", 500, [](const auto&, const fs::path& stem) {
+    EXPECT_TRUE(survivesRoundTrip(ending(stem, ".tosa"), ending(stem, ".npz")));
+  });
 }
 
 TEST(TosaConformance, Float32VectorsWithinTolerance) {
   CARINA_NEED_FIXTURES(fixtures);
-  const fs::path folder = fixtures / "vectors" / "tosa";
-  const auto index = readIndex(folder);
-  ASSERT_GE(index["fp32"].size(), 50u);
-  for (const auto& test : index["fp32"]) {
-    const std::string name = test["name"];
-    EXPECT_TRUE(withinTolerance(folder / "fp32" / (name + ".tosa"), folder / "fp32" / (name + ".npz")))
-        << name;
-  }
+  forEach(fixtures, "fp32", "fp32", 50, [](const auto&, const fs::path& stem) {
+    EXPECT_TRUE(withinTolerance(ending(stem, ".tosa"), ending(stem, ".npz")));
+  });
 }
 
 TEST(TosaConformance, InvalidGraphsAreRefusedByTheirRule) {
   CARINA_NEED_FIXTURES(fixtures);
-  const fs::path folder = fixtures / "vectors" / "tosa";
-  const auto index = readIndex(folder);
-  ASSERT_GE(index["invalid"].size(), 90u);
-  for (const auto& test : index["invalid"]) {
-    const std::string name = test["name"], rule = test["rule"];
-    const auto graph = tosa_io::readTosa(folder / "invalid" / (name + ".tosa"));
-    ASSERT_FALSE(graph.ok()) << name;
-    EXPECT_NE(graph.error().str().find("(" + rule + ")"), std::string::npos)
-        << name << ": " << graph.error().str();
-  }
+  forEach(fixtures, "invalid", "invalid", 90, [](const auto& test, const fs::path& stem) {
+    const auto graph = tosa_io::readTosa(ending(stem, ".tosa"));
+    ASSERT_FALSE(graph.ok());
+    EXPECT_THAT(graph.error().str(), testing::HasSubstr("(" + std::string(test["rule"]) + ")"));
+  });
 }
 
 TEST(TosaConformance, GraphsOfExecutorchBitExact) {

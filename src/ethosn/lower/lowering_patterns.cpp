@@ -131,8 +131,7 @@ Status Lowering::checkDoubles(const tosa::Resize& resize) {
   if (twice(1, 0) && twice(2, 2)) return {};
   return fail(Code::NoIntegerForm,
               "it resizes {}x{} to {}x{} by other elements than the MCE takes: every element and, between "
-              "two, "
-              "{}",
+              "two, {}",
               from.dim(1), from.dim(2), to.dim(1), to.dim(2), bilinear ? "their mean" : "the first again")
       .withRemedy(bilinear
                       ? "resize to twice the size less one with align_corners=True, or by nearest neighbours"

@@ -259,8 +259,7 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
   if (const double unit = scale / coarseness(products); unit > kMostCodesPerProduct) {
     return fail(Code::NoIntegerForm,
                 "its results saturate: the PLE keeps 8 bits of all that products can be, of which a step is "
-                "{:.1f} "
-                "codes here, more than {}",
+                "{:.1f} codes here, more than {}",
                 unit, kMostCodesPerProduct)
         .withRemedy("give the result a larger scale");
   }

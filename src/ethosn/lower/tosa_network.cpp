@@ -171,8 +171,7 @@ Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
   }
   if (height * width * filter.inputs > kMaxDenseWeights / filter.outputs && filter.dense()) {
     return fail(Code::NoIntegerForm,
-                "its depthwise filter makes {} outputs of {} inputs, for which {} weights "
-                "would be needed",
+                "its depthwise filter makes {} outputs of {} inputs, for which {} weights would be needed",
                 filter.outputs, filter.inputs, height * width * filter.inputs * filter.outputs);
   }
   Operation op;

@@ -79,8 +79,7 @@ class IniFile {
           .inFile(ini.path_)
           .withRemedy(
               "a configuration file has sections [System_Config.NAME] and [Memory_Mode.NAME] of such lines, "
-              "as "
-              "vela.ini has them");
+              "as vela.ini has them");
     }
     return ini;
   }

@@ -561,8 +561,7 @@ Status checkSparseWeights(const WeightView& view, const WeightOrder& order, Dept
       return fail(
           Code::InvalidWeights,
           "weights are not 2:4 sparse: a group of four input channels holds more than two non-zero weights, "
-          "or one "
-          "beyond -127..127");
+          "or one beyond -127..127");
     }
   }
   return {};
