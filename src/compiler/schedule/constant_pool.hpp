@@ -3,26 +3,46 @@
 
 #include <cstdint>
 #include <map>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "base/tensor.hpp"
 
 namespace carina::compiler {
 
-/// Read-only bytes of the program; equal contents are stored once.
+/// Read-only bytes of the program; equal contents are stored once. Most pools of a search are never read:
+/// what lasts as long as they do is copied into them when their bytes are asked for.
 class ConstantPool {
  public:
+  static uint64_t hashOf(ByteSpan bytes);
+
   /// Offset of `bytes`, a multiple of 16.
   int64_t add(ByteSpan bytes);
+  /// The same for bytes that outlive the pool and whose hashOf is known.
+  int64_t addLasting(ByteSpan bytes, uint64_t hash);
   /// Room for so many bytes more, so that the pool is not copied while it grows to them.
   void reserve(int64_t bytes) { bytes_.reserve(bytes_.size() + static_cast<size_t>(bytes)); }
-  const std::vector<std::byte>& bytes() const { return bytes_; }
-  std::vector<std::byte> take() && { return std::move(bytes_); }
+  int64_t size() const { return size_; }
+  const std::vector<std::byte>& bytes();
+  std::vector<std::byte> take() &&;
 
  private:
+  struct Piece {
+    int64_t offset = 0;
+    size_t length = 0;
+    ByteSpan lasting;  // where it still lies; without data: in bytes_
+  };
+  std::optional<int64_t> find(ByteSpan bytes, uint64_t hash) const;
+  /// Offset of a piece behind all others.
+  int64_t append(ByteSpan bytes, uint64_t hash, bool lasting);
+  /// Copies what lies elsewhere.
+  void settle();
+
+  std::vector<Piece> pieces_;
+  size_t settled_ = 0;  // pieces from the first one on that are in bytes_
   std::vector<std::byte> bytes_;
-  std::multimap<uint64_t, std::pair<int64_t, int64_t>> byHash_;  // offset, length
+  int64_t size_ = 0;
+  std::multimap<uint64_t, size_t> byHash_;  // pieces
 };
 
 }  // namespace carina::compiler

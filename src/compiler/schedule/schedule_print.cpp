@@ -94,7 +94,7 @@ std::string print(const Schedule& schedule) {
   for (const Placement& placement : schedule.staging) line("staging", placement, "");
   for (const Placement& placement : schedule.homes) line("input", placement, " copied to the cache");
   text += fmt::format("arena {} bytes, cache {} bytes, constants {} bytes\n", schedule.arenaBytes,
-                      schedule.cacheBytes, schedule.constants.bytes().size());
+                      schedule.cacheBytes, schedule.constants.size());
   return text;
 }
 

@@ -46,6 +46,7 @@ Status Scheduler::prepare() {
     if (isConvolution(pass)) convolutions.push_back(pass.node);
   }
   contents_ = std::make_shared<const WeightContents>(convolutions);
+  hashConstants();
   worthThreads_ = result_.passes.size() > kFewPasses || contents_->totalBytes() > kFewWeights;
   linkChains(result_);
   separateGroups();
@@ -498,19 +499,35 @@ bool Scheduler::inCascade(const Pass& pass) const {
   return !result_.groups.empty() && result_.groups[static_cast<size_t>(pass.group)].rows > 0;
 }
 
+void Scheduler::hashConstants() {
+  std::unordered_map<const std::byte*, uint64_t> hashes;
+  const auto add = [&](const Tensor& constant) {
+    hashes.try_emplace(constant.bytes().data(), ConstantPool::hashOf(constant.bytes()));
+  };
+  for (const Pass& pass : result_.passes) {
+    if (pass.isDma) continue;
+    if (const npu_ir::OutputStage stage = npu_ir::outputStage(pass.node); stage.table)
+      add(stage.table->constant());
+  }
+  for (const Buffer& buffer : result_.storage->buffers)
+    if (buffer.kind == BufferKind::Constant) add(buffer.root->constant());
+  hashes_ = std::make_shared<const decltype(hashes)>(std::move(hashes));
+}
+
 void Scheduler::addConstants() {
   for (Pass& pass : result_.passes) {
     if (pass.isDma) continue;
     const npu_ir::OutputStage stage = npu_ir::outputStage(pass.node);
     if (!stage.table) continue;
     const Tensor& table = stage.table->constant();
-    pass.table = result_.constants.add(table.bytes());
+    pass.table = result_.constants.addLasting(table.bytes(), hashes_->at(table.bytes().data()));
     pass.tableBytes = table.numBytes();
   }
   for (size_t b = 0; b < result_.buffers.size(); ++b) {
     const Buffer& buffer = result_.storage->buffers[b];
     if (buffer.kind != BufferKind::Constant || result_.buffers[b].bytes == 0) continue;
-    result_.buffers[b].address = result_.constants.add(buffer.root->constant().bytes());
+    const ByteSpan bytes = buffer.root->constant().bytes();
+    result_.buffers[b].address = result_.constants.addLasting(bytes, hashes_->at(bytes.data()));
   }
 }
 

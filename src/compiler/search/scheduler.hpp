@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "compiler/schedule/block_memo.hpp"
@@ -84,6 +85,8 @@ class Scheduler {
   int64_t largestWeights() const { return contents_->largestBytes(); }
   /// More than the staged weights of all operations together may take.
   int64_t allWeights() const;
+
+  size_t passes() const { return result_.passes.size(); }
 
   /// Whether some program input may be faster to read from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
@@ -233,6 +236,8 @@ class Scheduler {
   /// The scales of convolutions whose weights other operations write.
   Status encodeCodedScales();
 
+  /// Of tables and constant maps, which every try puts into its pool.
+  void hashConstants();
   void addConstants();
 
   /// Staged slices become buffers of their own: even and odd slices take turns. Copies that others read stay.
@@ -260,6 +265,7 @@ class Scheduler {
   const npu::Target& target_;
   // Of all tries.
   std::shared_ptr<BlockMemo> blocks_;
+  std::shared_ptr<const std::unordered_map<const std::byte*, uint64_t>> hashes_;  // of bytes there
   // Of the schedules that are completed, one after the other.
   std::shared_ptr<Packer> packer_;
   std::shared_ptr<EncodedMemo> encoded_;

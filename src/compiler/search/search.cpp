@@ -366,13 +366,19 @@ std::vector<Limits> aimsFor(const Scheduler& prepared, const npu::Machine& machi
 Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const npu::Machine& machine,
                                                const Options& options, int64_t limit) {
   constexpr int kAttempts = 4;
+  // Passes of all schedules that are completed: networks of up to a thousand are completed as often as there
+  // are aims and attempts.
+  constexpr size_t kMaxPasses = size_t{1} << 16;
+  size_t left = std::max<size_t>(kMaxPasses / std::max<size_t>(prepared.passes(), 1), 4);
   struct Aim {
     Limits limits;
     std::optional<Error> error;
     npu::Cycles cycles = 0;  // expected
   };
   std::vector<Aim> aims;
-  for (Limits& limits : aimsFor(prepared, machine, options, limit)) aims.push_back({limits, std::nullopt, 0});
+  for (Limits& limits : aimsFor(prepared, machine, options, limit)) {
+    if (aims.size() < left) aims.push_back({limits, std::nullopt, 0});
+  }
   forEachIndex(prepared.worthThreads(), aims.size(), [&](size_t i) {
     Scheduler scheduler = prepared;
     Status status = scheduler.choose(aims[i].limits);
@@ -394,7 +400,7 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
     // Slower by more than expectations err: what fits already stays.
     if (fitting.found() && aim.cycles > fitting.cycles() + fitting.cycles() / 50) break;
     // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 0; attempt < kAttempts && left > 0; ++attempt, --left) {
       CARINA_TRY(Schedule found, scheduleWithin(prepared, aim.limits));
       const int64_t beyond = found.arenaBytes - limit;
       fitting.offer(std::move(found));
