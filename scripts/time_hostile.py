@@ -112,6 +112,9 @@ def commands(carina, file, scratch):
         data = ["--calibrate", samples] if extension == ".pt2" and os.path.exists(samples) else []
         for name in ("ethos-u55-128", "ethos-u85-256", "ethos-n78-4tops-4ple", "cpu"):
             yield "compile", [carina, "compile", file, "--target", name, "-o", out + ".pte", *data]
+        for name in ("ethos-u55-128", "ethos-u85-256"):
+            for option in (["--optimize", "size"], ["--effort", "3"]):
+                yield "compile " + " ".join(option), [carina, "compile", file, "--target", name, *option, "-o", out + ".pte", *data]
         yield "compile 16x8", [carina, "compile", file, "--quantize", "int16x8", *target, "-o", out + ".pte", *data]
         yield "ops", [carina, "ops", file, *target]
         yield "opt", [carina, "opt", file, "-o", out + ".ir"]

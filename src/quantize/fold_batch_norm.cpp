@@ -14,28 +14,6 @@
 namespace carina::quantize {
 namespace {
 
-/// The operands that all forms of batch norm have. gamma and beta may be null.
-struct BatchNormOp {
-  ir::Node* node = nullptr;
-  ir::Value* input = nullptr;
-  ir::Value* gamma = nullptr;
-  ir::Value* beta = nullptr;
-  ir::Value* mean = nullptr;
-  ir::Value* variance = nullptr;
-  double eps = 0;
-};
-
-std::optional<BatchNormOp> asBatchNorm(ir::Node* node) {
-  if (auto op = ir::dynCast<aten::BatchNorm>(node);
-      op && !op.training() && op.runningMean() && op.runningVar()) {
-    return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
-  }
-  if (auto op = ir::dynCast<aten::PrivateNativeBatchNormLegitNoTraining>(node)) {
-    return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
-  }
-  return std::nullopt;
-}
-
 /// y = x * scale + shift per channel.
 struct Affine {
   std::vector<float> scale, shift;
@@ -175,6 +153,17 @@ void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
 }
 
 }  // namespace
+
+std::optional<BatchNormOp> asBatchNorm(ir::Node* node) {
+  if (auto op = ir::dynCast<aten::BatchNorm>(node);
+      op && !op.training() && op.runningMean() && op.runningVar()) {
+    return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
+  }
+  if (auto op = ir::dynCast<aten::PrivateNativeBatchNormLegitNoTraining>(node)) {
+    return BatchNormOp{node, op.input(), op.weight(), op.bias(), op.runningMean(), op.runningVar(), op.eps()};
+  }
+  return std::nullopt;
+}
 
 Status foldBatchNormsOf(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
   for (ir::Node* node : graph.nodes()) {

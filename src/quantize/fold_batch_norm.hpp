@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding of some batch norms.
+// Batch norms with fixed statistics, and folding of some of them.
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "ir/graph.hpp"
 
 namespace carina::quantize {
+
+/// The operands that all forms of batch norm have. gamma and beta may be null.
+struct BatchNormOp {
+  ir::Node* node = nullptr;
+  ir::Value* input = nullptr;
+  ir::Value* gamma = nullptr;
+  ir::Value* beta = nullptr;
+  ir::Value* mean = nullptr;
+  ir::Value* variance = nullptr;
+  double eps = 0;
+};
+
+/// The view; nothing when the node is another operator or has no fixed statistics.
+std::optional<BatchNormOp> asBatchNorm(ir::Node* node);
 
 /// foldBatchNorms() (quantize.hpp) for the nodes that are wanted.
 Status foldBatchNormsOf(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted);

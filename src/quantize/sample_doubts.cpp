@@ -4,6 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "aten/executor.hpp"
+#include "aten/ops.hpp"
+#include "aten/work.hpp"
+#include "quantize/annotate.hpp"
+#include "quantize/fold_batch_norm.hpp"
 #include "quantize/ranges.hpp"
 
 namespace carina::quantize {
@@ -33,11 +38,122 @@ bool looksLikeBytes(const Values& values) {
          values.range.max <= 255;
 }
 
+/// A batch norm behind the first layer of an input: what training saw there.
+struct FirstNorm {
+  const ir::Value* input = nullptr;
+  BatchNormOp norm;
+  std::vector<const ir::Node*> between;  // input and norm
+};
+
+/// The norm's way back to an input of the graph, over one layer at most; nothing when there is none, or when
+/// the statistics are those that a norm has before any training.
+std::optional<FirstNorm> firstNorm(ir::Node* node) {
+  const auto norm = asBatchNorm(node);
+  if (!norm || norm->input->rank() < 2) return std::nullopt;
+  for (const ir::Value* values : {norm->mean, norm->variance})
+    if (!values->isConstant() || values->dtype() != DType::Float32) return std::nullopt;
+  const auto mean = norm->mean->constant().as<float>(), variance = norm->variance->constant().as<float>();
+  const auto is = [](float number) { return [=](float x) { return x == number; }; };
+  if (std::ranges::all_of(mean, is(0)) && std::ranges::all_of(variance, is(1))) return std::nullopt;
+  FirstNorm first{norm->input, *norm, {}};
+  for (bool layer = false; first.input->producer(); first.input = first.input->producer()->operands()[0]) {
+    const ir::Node& before = *first.input->producer();
+    const bool weighted = asWeighted(before).has_value();
+    if (weighted ? layer : !before.def().has(ir::kView) && !ir::isa<aten::ConstantPadNd>(&before))
+      return std::nullopt;
+    layer |= weighted;
+    first.between.insert(first.between.begin(), &before);
+  }
+  return first.input->isConstant() ? std::nullopt : std::optional(first);
+}
+
+/// Mean square of the distances from the norm's mean, in its variances: 1 where the samples are like what
+/// training saw, of the channel in the middle. Nothing where that cannot be computed, or takes too long.
+std::optional<double> spreadAt(const FirstNorm& first, std::span<const Sample> samples, size_t input) {
+  constexpr size_t kSamples = 4;
+  constexpr double kMostWork = 0x1p27;
+  ir::Graph part;
+  std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  mapping[first.input] = part.addInput(first.input->type, first.input->name);
+  for (const ir::Node* node : first.between) {
+    for (const ir::Value* operand : node->operands())
+      if (operand && operand->isConstant())
+        mapping.try_emplace(operand, part.addConstant(operand->constant()));
+    if (!ir::cloneNode(*node, part, mapping).ok()) return std::nullopt;
+  }
+  part.setOutputs({mapping.at(first.norm.input)});
+  const size_t count = std::min(kSamples, samples.size());
+  if (aten::workOf(part) * static_cast<double>(count) > kMostWork) return std::nullopt;
+  const auto executor = aten::Executor::create(part);
+  if (!executor.ok()) return std::nullopt;
+  const auto mean = first.norm.mean->constant().as<float>(),
+             variance = first.norm.variance->constant().as<float>();
+  std::vector<double> squares(mean.size(), 0);
+  for (size_t s = 0; s < count; ++s) {
+    const auto results = executor->run({&samples[s * samples.size() / count][input], 1});
+    if (!results.ok()) return std::nullopt;
+    const Shape& shape = results->front().shape();
+    const std::span<const float> values = results->front().as<float>();
+    const auto behind = static_cast<size_t>(numElements({shape.begin() + 2, shape.end()}));
+    if (static_cast<size_t>(shape[1]) != mean.size() || values.empty()) return std::nullopt;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const size_t c = i / behind % mean.size();
+      const double distance = static_cast<double>(values[i]) - mean[c];
+      squares[c] += distance * distance / (variance[c] + first.norm.eps) * static_cast<double>(mean.size()) /
+                    static_cast<double>(values.size() * count);
+    }
+  }
+  const auto middle = squares.begin() + static_cast<std::ptrdiff_t>(squares.size() / 2);
+  std::nth_element(squares.begin(), middle, squares.end());
+  return *middle;
+}
+
+/// Samples that are much larger than what the first batch norm's statistics were made from.
+std::optional<Diagnostic> doubtByNorm(const ir::Graph& graph, std::span<const Sample> samples, size_t input,
+                                      const std::string& place) {
+  constexpr double kFarther = 10;  // standard deviations: few samples, or dark ones, err by much less
+  for (ir::Node* node : graph.nodes()) {
+    const auto first = firstNorm(node);
+    if (!first || first->input != graph.inputs()[input]) continue;
+    const auto spread = spreadAt(*first, samples, input);
+    if (!spread || !(*spread > kFarther * kFarther)) return std::nullopt;
+    return Diagnostic{
+        fmt::format(
+            "with the calibration data, the first batch norm, {}, gets values {:.0f} standard deviations "
+            "from its mean on average: in training it was 1",
+            node->where(), std::sqrt(*spread)),
+        "give samples as the network gets them, after all preprocessing (of images often (x / 255 - mean) / "
+        "deviation)",
+        "", place};
+  }
+  return std::nullopt;
+}
+
+/// Bytes where the input that the network was exported with is of another kind.
+std::optional<Diagnostic> doubtByExample(const ir::Value& input, const Values& values, const Tensor* given,
+                                         const std::string& place) {
+  constexpr float kFarther = 8;  // than the example reaches
+  if (!given || given->shape() != input.shape() || given->dtype() != DType::Float32 ||
+      given->numElements() == 0)
+    return std::nullopt;
+  Values example;
+  example.add(*given);
+  if (!looksLikeBytes(values) || example.constant() || example.largest() * kFarther > values.largest())
+    return std::nullopt;
+  return Diagnostic{
+      fmt::format("the calibration data holds whole numbers from {} to {}, the input that the network was "
+                  "exported with lies between {:.3g} and {:.3g}",
+                  values.range.min, values.range.max, example.range.min, example.range.max),
+      "if images are preprocessed before the network sees them ((x / 255 - mean) / deviation), preprocess "
+      "the "
+      "samples, too",
+      "", place};
+}
+
 }  // namespace
 
 std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Sample> samples,
                                     std::span<const Tensor> examples) {
-  constexpr float kFarther = 8;  // than the example reaches
   std::vector<Diagnostic> doubts;
   const size_t inputs = samples.empty() ? 0 : samples.front().size();  // state has no samples
   for (size_t i = 0; i < std::min(inputs, graph.inputs().size()); ++i) {
@@ -53,20 +169,10 @@ std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Samp
            "give samples of what the network will see", "", place});
       continue;
     }
-    if (i >= examples.size() || examples[i].shape() != input.shape() ||
-        examples[i].dtype() != DType::Float32 || examples[i].numElements() == 0)
-      continue;
-    Values example;
-    example.add(examples[i]);
-    if (!looksLikeBytes(values) || example.constant() || example.largest() * kFarther > values.largest())
-      continue;
-    doubts.push_back(
-        {fmt::format("the calibration data holds whole numbers from {} to {}, the input that the network was "
-                     "exported with lies between {:.3g} and {:.3g}",
-                     values.range.min, values.range.max, example.range.min, example.range.max),
-         "if images are preprocessed before the network sees them ((x / 255 - mean) / deviation), preprocess "
-         "the samples, too",
-         "", place});
+    const Tensor* example = i < examples.size() ? &examples[i] : nullptr;
+    auto doubt = doubtByExample(input, values, example, place);
+    if (!doubt) doubt = doubtByNorm(graph, samples, i, place);
+    if (doubt) doubts.push_back(std::move(*doubt));
   }
   return doubts;
 }

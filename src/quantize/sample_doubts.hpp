@@ -9,8 +9,9 @@
 
 namespace carina::quantize {
 
-/// Warnings about float inputs: samples that are one value everywhere, and samples of whole numbers between 0
-/// and 255 (images without their preprocessing) where the network's example input is of another kind.
+/// Warnings about float inputs: samples that are one value everywhere, samples that the first batch norm was
+/// not trained with (ten times as far from its mean), and samples of whole numbers between 0 and 255 (images
+/// without their preprocessing) where the network's example input is of another kind.
 /// `examples`: by input, of the inputs' types; may be shorter, empty tensors stand for none. The place of
 /// each is the input.
 std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Sample> samples,

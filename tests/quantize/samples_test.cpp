@@ -79,6 +79,32 @@ TEST_F(SampleData, BytesAreDoubtedWhereTheExampleIsOfAnotherKind) {
   EXPECT_THAT(doubts(whole({5, 1, 4}, 0, 7), {ramp({1, 4}, 0, 0.5f)}), IsEmpty());  // classes, counts
 }
 
+TEST(SampleNorms, SamplesThatTrainingNeverSawAreDoubted) {
+  // A convolution that adds three channels up, and a norm that saw sums of deviation 1.5 around 0.5.
+  const auto doubts = [](float most, float deviation) {
+    Network n;
+    Value* x = n.input({1, 3, 4, 4});
+    Value* weight = n.graph.addConstant(Tensor::from<float>({2, 3, 1, 1}, {1, 1, 1, 1, 1, 1}));
+    Value* y = aten::Conv2d::create(n.b, x, weight, nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1).output();
+    const auto both = [&](float value) {
+      return n.graph.addConstant(Tensor::from<float>({2}, {value, value}));
+    };
+    const float mean = deviation == 1 ? 0 : 0.5f;
+    n.done(aten::BatchNorm::create(n.b, y, both(2), both(1), both(mean), both(deviation * deviation), false,
+                                   0.1, 1e-5, false)
+               .output());
+    const auto samples = samplesFromArrays(n.graph, {{"calib0", ramp({5, 1, 3, 4, 4}, 0, most)}});
+    return doubtsAbout(n.graph, *samples, {});
+  };
+  EXPECT_THAT(doubts(1, 1.5f), IsEmpty());
+  EXPECT_THAT(doubts(5, 1.5f), IsEmpty());
+  const auto found = doubts(255, 1.5f);
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].place, "input 0 ('x0')");
+  EXPECT_THAT(found[0].message, HasSubstr("the first batch norm"));
+  EXPECT_THAT(doubts(255, 1), IsEmpty()) << "a norm that was never trained says nothing";
+}
+
 TEST_F(SampleData, AccuracyIsThatOfTheSimulation) {
   const auto samples = samplesFromArrays(n_.graph, {{"calib0", ramp({6, 1, 4}, -1, 1)}});
   const auto quantized = quantize(std::move(n_.graph), {}, *samples);
