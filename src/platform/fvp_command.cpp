@@ -59,6 +59,39 @@ bool isIgnored(std::string_view name) {
                      [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
 }
 
+/// Parameters of the core with the value that it has: both worlds with an MPU of 16 regions, 8 regions of the
+/// SAU, three bits of priority, no trace, nothing locked, and the codes of semihosting.
+bool isAsItIs(std::string_view name, std::string_view value) {
+  constexpr std::pair<std::string_view, uint64_t> kFixed[] = {
+      {"MPU_S", 16},
+      {"MPU_NS", 16},
+      {"SAU", 8},
+      {"SECEXT", 1},
+      {"DSP", 1},
+      {"BIGENDINIT", 0},
+      {"IRQLVL", 3},
+      {"ITM", 0},
+      {"LOCK_S_MPU", 0},
+      {"LOCK_NS_MPU", 0},
+      {"LOCK_SAU", 0},
+      {"SAU_CTRL.ENABLE", 0},
+      {"vfp-present", 1},
+      {"SAU_CTRL.ALLNS", 0},
+      {"semihosting-hlt-enable", 0},
+      {"cpi_div", 1},
+      {"semihosting-Thumb_HLT", 0x3c},
+      {"ase-present", 1},
+      {"INITNSVTOR", 0},
+  };
+  constexpr std::string_view kCore = "cpu0.";
+  const size_t at = name.rfind(kCore);
+  if (at == std::string_view::npos) return false;
+  name.remove_prefix(at + kCore.size());
+  const auto fixed = std::find_if(std::begin(kFixed), std::end(kFixed),
+                                  [&](const auto& entry) { return entry.first == name; });
+  return fixed != std::end(kFixed) && numberOf<uint64_t>(value) == fixed->second;
+}
+
 /// The board with the number behind "SSE-".
 std::string platformOf(std::string_view program) {
   for (const Board& board : allBoards()) {
@@ -293,9 +326,8 @@ class Parser {
       return name.size() >= end.size() && std::string_view(name).substr(name.size() - end.size()) == end;
     };
     const bool on = value == "1" || value == "true";
-    // What the cores have: an MPU of 16 regions in each world, and the Cortex-M85 pointer authentication.
-    const bool asItIs = ((is("cpu0.MPU_S") || is("cpu0.MPU_NS")) && value == "16") ||
-                        (is("cpu0.CFGPACBTI") && on && board().pipeline == cpu_m::Pipeline::M85);
+    const bool asItIs =
+        isAsItIs(name, value) || (is("cpu0.CFGPACBTI") && on && board().pipeline == cpu_m::Pipeline::M85);
     if (is("ethosu.num_macs")) {
       macs_ = value.empty() ? 0 : numberOf<int>(value).value_or(-1);
       if (macs_ < 0 || (macs_ == 0 && !value.empty()))

@@ -175,6 +175,15 @@ TEST_F(FvpCommandTest, HelpAndVersionNeedNoImage) {
   EXPECT_EQ(version->asks, FvpCommand::Asks::Version);
 }
 
+TEST_F(FvpCommandTest, ParametersOfTheCoreThatAreAsTheyAre) {
+  const auto command =
+      parse("FVP_Corstone_SSE-310",
+            {"-C", "cpu0.SAU=0x8", "-C", "cpu0.SECEXT=1", "-C", "cpu0.IRQLVL=3", "-C", "cpu0.ITM=0", "-C",
+             "cpu0.SAU=0", "-C", "cpu0.MPU_NS=0x10", "-C", "cpu0.CPIF=1", image()});
+  ASSERT_TRUE(command.ok());
+  EXPECT_THAT(command->unknown, ElementsAre("cpu0.SAU", "cpu0.CPIF"));
+}
+
 TEST_F(FvpCommandTest, ListsParametersThatItTakes) {
   for (const char* const program : {"FVP_Corstone_SSE-300_Ethos-U55", "FVP_Corstone_SSE-320"}) {
     const auto asked = parse(program, {"-l"});
