@@ -79,6 +79,11 @@ Result<TfliteCheck> checkTflite(ByteSpan file) {
       check.problems.push_back(status.error().diagnostics().front().str());
   }
   measureMemory(model, program ? &*program : nullptr, check);
+  if (auto arena = tfliteArena(model, program ? &*program : nullptr); arena.ok()) {
+    check.arena = *arena;
+  } else {
+    check.problems.push_back(arena.error().diagnostics().front().str());
+  }
   return check;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "base/tensor.hpp"
+#include "pipeline/tflite_arena.hpp"
 
 namespace carina::pipeline {
 
@@ -31,6 +32,7 @@ struct TfliteCheck {
   int64_t fastScratchBytes = 0;       // of the largest NPU call, beside the arena
   int64_t variableBytes = 0;          // of variables, which keep their values
   size_t tensors = 0, nodes = 0;      // of all subgraphs: the interpreter keeps records of them in the arena
+  TfliteArena arena;                  // of an interpreter with pointers of 32 bits
   std::vector<std::string> problems;  // each one sentence: what would fail and why
   bool ok() const { return problems.empty(); }
 };

@@ -150,19 +150,17 @@ std::string checkText(const pipeline::TfliteCheck& check) {
         fmt::format("  {:<10} {}, {} call{} per inference{}\n", "NPU", check.target, check.calls,
                     check.calls == 1 ? "" : "s", check.choosesOrTurns ? " if each subgraph runs once" : "");
   }
-  const bool planned = check.plannedBytes > 0;
-  if (planned)
-    text += fmt::format("  {:<10} {} bytes by the memory plan\n", "arena", countText(check.plannedBytes));
-  if (check.unplanned > 0) {
-    text += fmt::format("  {:<10} at most {} bytes for {} tensor{} that the interpreter places\n",
-                        planned ? "" : "arena", countText(check.unplannedBytes), check.unplanned,
-                        check.unplanned == 1 ? "" : "s");
+  text += fmt::format("  {:<10} {} bytes are enough on a Cortex-M with the reference kernels\n", "arena",
+                      countText(check.arena.bytes()));
+  text += fmt::format("  {:<10} {} of them for tensors{}\n", "", countText(check.arena.tensors),
+                      check.plannedBytes > 0 ? ", by the memory plan" : "");
+  if (check.plannedBytes > 0 && check.unplanned > 0) {
+    text += fmt::format("  {:<10} {} tensor{} not in it, and the interpreter places {}\n", "",
+                        check.unplanned == 1 ? "1" : countText(static_cast<int64_t>(check.unplanned)),
+                        check.unplanned == 1 ? " is" : "s are", check.unplanned == 1 ? "it" : "them");
   }
-  if (check.variableBytes > 0)
-    text += fmt::format("  {:<10} {} bytes for variables\n", "", countText(check.variableBytes));
-  text += fmt::format(
-      "  {:<10} and what the interpreter keeps of {} tensors and {} operators, and kernels ask for\n", "",
-      check.tensors, check.nodes);
+  text += fmt::format("  {:<10} {} that the interpreter keeps of {} tensors and {} operators\n", "",
+                      countText(check.arena.interpreter), check.tensors, check.nodes);
   if (check.fastScratchBytes > 0) {
     text += fmt::format("  {:<10} {} bytes, which the driver puts into on-chip memory\n", "scratch",
                         countText(check.fastScratchBytes));
@@ -176,9 +174,9 @@ std::string checkJson(const pipeline::TfliteCheck& check) {
   Json json = checkDocument(check, check.calls);
   json["methods"] = Json::array();
   Json& tflite = json["tflite"] = {{"target", check.target}, {"npu_calls", check.calls}};
-  tflite["arena_bytes"] = {{"planned", check.plannedBytes},
-                           {"unplanned", check.unplannedBytes},
-                           {"variables", check.variableBytes},
+  tflite["arena_bytes"] = {{"needed", check.arena.bytes()},          {"tensors", check.arena.tensors},
+                           {"interpreter", check.arena.interpreter}, {"planned", check.plannedBytes},
+                           {"unplanned", check.unplannedBytes},      {"variables", check.variableBytes},
                            {"fast_scratch", check.fastScratchBytes}};
   tflite["operators"] = Json::array();
   for (const pipeline::CheckedTfliteOperator& op : check.operators) {

@@ -9,6 +9,7 @@
 #include "base/npy.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/tflite_against.hpp"
+#include "pipeline/tflite_arena.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
@@ -355,6 +356,53 @@ TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
   EXPECT_FALSE(against->ok());
   ASSERT_TRUE(against->parts[0].first.has_value());
   EXPECT_GT(against->parts[0].mismatches, 0);
+}
+
+/// Beside what arena_used_bytes() of the interpreter says on a 64-bit machine (less the room for 16 variables
+/// that its application had asked for): enough, and at most a third more.
+TEST(TfliteMixed, TheArenaIsEnough) {
+  struct {
+    const char *name, *target;
+    int64_t used;
+  } const cases[] = {{"branches", "", 1664},
+                     {"byte_ends", "", 1264},
+                     {"float_ends", "", 1424},
+                     {"float_island", "", 4272},
+                     {"float_layers", "", 3520},
+                     {"input_again", "", 6912},
+                     {"remembered", "", 3552},
+                     {"sides", "", 3168},
+                     {"svdf", "", 1408},
+                     {"svdf_bytes", "", 1360},
+                     {"turns", "", 2688},
+                     {"two_tensors", "", 2832},
+                     {"branches", "ethos-u55-128", 1616},
+                     {"float_island", "ethos-u55-128", 4448},
+                     {"input_again", "ethos-u55-128", 7040},
+                     {"remembered", "ethos-u85-256", 2912},
+                     {"svdf", "ethos-u55-128", 1328},
+                     {"turns", "ethos-u55-128", 2624}};
+  for (const auto& [name, target, used] : cases) {
+    SCOPED_TRACE(std::string(name) + " " + target);
+    const auto file = MappedFile::open(networkFile(name));
+    ASSERT_TRUE(file.ok());
+    std::string bytes((*file)->bytes().size(), '\0');
+    std::copy((*file)->bytes().begin(), (*file)->bytes().end(), reinterpret_cast<std::byte*>(bytes.data()));
+    if (*target != '\0') bytes = written(name, target).bytes;
+    const auto model = tflite::readModel(asBytes(bytes));
+    ASSERT_TRUE(model.ok());
+    std::optional<tflite::NpuProgram> plan;
+    if (*target != '\0') {
+      auto program = tflite::npuProgram(*model);
+      ASSERT_TRUE(program.ok()) << program.error().str();
+      plan = std::move(*program);
+    }
+    const auto arena = pipeline::tfliteArena(*model, plan ? &*plan : nullptr, 8);
+    ASSERT_TRUE(arena.ok()) << arena.error().str();
+    EXPECT_GE(arena->bytes(), used);
+    EXPECT_LE(arena->bytes(), used * 135 / 100);
+    EXPECT_LT(pipeline::tfliteArena(*model, plan ? &*plan : nullptr)->bytes(), arena->bytes());
+  }
 }
 
 /// A .pte has no form for subgraphs: a sentence says so.
