@@ -31,13 +31,17 @@ struct Copy {
   int32_t first = 0;                 // from here on its memory is taken
   int64_t bytes = 0, missing = 0;
   Cycles arrival = 0;
-  std::vector<Fetch> fetches;
+
+  bool begun() const { return missing < bytes; }
 };
 
 /// When kernels and transfers run, as npu::Timeline has them.
 class Clock {
  public:
-  explicit Clock(const TransferSpeed& speed) : speed_(speed) {}
+  /// `ends` is where it keeps the ends of transfers.
+  Clock(const TransferSpeed& speed, std::vector<Cycles>& ends) : speed_(speed), ends_(ends) {
+    ends_.assign(static_cast<size_t>(std::max(speed.outstanding, 1)), 0);
+  }
 
   Cycles kernelEnd() const { return end_; }
 
@@ -49,20 +53,16 @@ class Clock {
   }
 
   /// From when on the next transfer would have the way for itself.
-  Cycles transferStart() const {
-    const size_t limit = static_cast<size_t>(speed_.outstanding);
-    const Cycles free = transfers_.size() >= limit ? transfers_[transfers_.size() - limit] : 0;
-    return std::max({parser_, free, engine_, port_, fastPort_});
-  }
+  Cycles transferStart() const { return std::max({parser_, ends_[oldest_], engine_, port_, fastPort_}); }
 
   Cycles transfer(int64_t bytes) {
-    const size_t limit = static_cast<size_t>(speed_.outstanding);
-    if (transfers_.size() >= limit) parser_ = std::max(parser_, transfers_[transfers_.size() - limit]);
+    parser_ = std::max(parser_, ends_[oldest_]);
     const Cycles start = std::max(parser_, engine_);
     const auto busy = static_cast<Cycles>(static_cast<double>(bytes) * speed_.cyclesPerByte);
     const auto fast = static_cast<Cycles>(static_cast<double>(bytes) * speed_.fastCyclesPerByte);
     engine_ = std::max(start + busy + speed_.latency, occupy(start, busy, fast));
-    transfers_.push_back(engine_);
+    ends_[oldest_] = engine_;
+    oldest_ = oldest_ + 1 < ends_.size() ? oldest_ + 1 : 0;
     return engine_;
   }
 
@@ -80,7 +80,8 @@ class Clock {
 
   const TransferSpeed& speed_;
   Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0, port_ = 0, fastPort_ = 0;
-  std::vector<Cycles> transfers_;  // ends
+  std::vector<Cycles>& ends_;  // of the transfers that may be outstanding
+  size_t oldest_ = 0;
 };
 
 class Planner {
@@ -89,6 +90,10 @@ class Planner {
     for (size_t u = 0; u < problem.uses.size(); ++u) {
       useOf_[static_cast<size_t>(problem.uses[u].group)] = static_cast<int32_t>(u);
     }
+    std::map<int32_t, size_t> sets;
+    for (const WeightUse& use : problem.uses)
+      setOf_.push_back(sets.try_emplace(use.set, sets.size()).first->second);
+    latest_.resize(sets.size());
   }
 
   WeightPlan run() {
@@ -140,8 +145,11 @@ class Planner {
 
   std::vector<int64_t> freeBytes() const {
     std::vector<int64_t> free;
-    for (const WeightGroup& group : problem_.groups) free.push_back(group.freeBytes);
+    addFreeBytes(free);
     return free;
+  }
+  void addFreeBytes(std::vector<int64_t>& free) const {
+    for (const WeightGroup& group : problem_.groups) free.push_back(group.freeBytes);
   }
 
   /// Memory of a use in its group and the one before it.
@@ -173,44 +181,44 @@ class Planner {
     for (int32_t g = std::max(first, 0); g <= last; ++g) free[static_cast<size_t>(g)] -= bytes;
   }
 
-  /// The copies of a choice of paths; nothing when they do not fit. `copyOf`: per use, index of its copy.
-  std::optional<std::vector<Copy>> copies(const std::vector<WeightPath>& paths, std::vector<int64_t>& free,
-                                          std::vector<int32_t>& copyOf) const {
-    for (size_t u = 0; u < paths.size(); ++u) reserve(free, problem_.uses[u], paths[u], 1);
+  /// Finds the copies of a choice of paths; whether they fit.
+  bool findCopies(const std::vector<WeightPath>& paths) {
+    free_.clear();
+    addFreeBytes(free_);
+    for (size_t u = 0; u < paths.size(); ++u) reserve(free_, problem_.uses[u], paths[u], 1);
     // What has no choice may need more than there is.
     for (size_t u = 0; u < paths.size(); ++u) {
       const auto g = static_cast<size_t>(problem_.uses[u].group);
       const bool choice = possible(u, WeightPath::Direct) && paths[u] != WeightPath::Direct;
-      if (choice && (free[g] < 0 || (g > 0 && free[g - 1] < 0))) return std::nullopt;
+      if (choice && (free_[g] < 0 || (g > 0 && free_[g - 1] < 0))) return false;
     }
-    std::vector<Copy> result;
-    std::map<int32_t, size_t> latest;  // copy of each set
-    copyOf.assign(paths.size(), -1);
+    copies_.clear();
+    std::fill(latest_.begin(), latest_.end(), -1);
+    copyOf_.assign(paths.size(), -1);
     for (size_t u = 0; u < paths.size(); ++u) {
       if (paths[u] != WeightPath::Whole) continue;
       const WeightUse& use = problem_.uses[u];
-      const auto known = latest.find(use.set);
-      if (problem_.ahead && known != latest.end()) {
-        Copy& copy = result[known->second];
+      int32_t& latest = latest_[setOf_[u]];
+      if (problem_.ahead && latest >= 0) {
+        Copy& copy = copies_[static_cast<size_t>(latest)];
         // Groups between the uses; that before the second one is taken already.
-        if (available(free, copy.last + 1, use.group - 2, use.bytes)) {
-          take(free, copy.last + 1, use.group - 2, use.bytes);
-          if (use.group - 1 <= copy.last) take(free, use.group - 1, use.group - 1, -use.bytes);
+        if (available(free_, copy.last + 1, use.group - 2, use.bytes)) {
+          take(free_, copy.last + 1, use.group - 2, use.bytes);
+          if (use.group - 1 <= copy.last) take(free_, use.group - 1, use.group - 1, -use.bytes);
           copy.last = use.group;
-          copyOf[u] = static_cast<int32_t>(known->second);
+          copyOf_[u] = latest;
           continue;
         }
       }
-      latest[use.set] = result.size();
-      copyOf[u] = static_cast<int32_t>(result.size());
-      result.push_back({u, use.group, use.group, use.group - 1, use.bytes, use.bytes, 0, {}});
+      latest = copyOf_[u] = static_cast<int32_t>(copies_.size());
+      copies_.push_back({u, use.group, use.group, use.group - 1, use.bytes, use.bytes, 0});
     }
-    return result;
+    return true;
   }
 
-  void fetch(Clock& clock, Copy& copy, int32_t during, int64_t bytes) const {
+  void fetch(Clock& clock, Copy& copy, int32_t during, int64_t bytes) {
     copy.arrival = clock.transfer(bytes);
-    copy.fetches.push_back({during, copy.bytes - copy.missing, bytes});
+    fetches_.emplace_back(copy.use, Fetch{during, copy.bytes - copy.missing, bytes});
     copy.missing -= bytes;
   }
 
@@ -230,12 +238,10 @@ class Planner {
   }
 
   /// The plan of these paths; nothing when they do not fit, or take `limit` cycles or more.
-  std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths, Cycles limit) const {
-    std::vector<int64_t> free = freeBytes();
-    std::vector<int32_t> copyOf;
-    auto copies = this->copies(paths, free, copyOf);
-    if (!copies) return std::nullopt;
-    Clock clock(problem_.speed);
+  std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths, Cycles limit) {
+    if (!findCopies(paths)) return std::nullopt;
+    fetches_.clear();
+    Clock clock(problem_.speed, transferEnds_);
     Cycles rest = kernelCycles(paths);  // what the kernels of the groups to come take at least
     const auto count = static_cast<int32_t>(problem_.groups.size());
     size_t next = 0;  // the first copy that is not complete
@@ -256,8 +262,8 @@ class Planner {
           if (paths[at] == WeightPath::Sliced) {
             slices(clock, problem_.uses[at], cost, firstSlice);
           } else {
-            const int32_t copy = copyOf[at];
-            clock.kernel(cost, copy >= 0 ? (*copies)[static_cast<size_t>(copy)].arrival : 0);
+            const int32_t copy = copyOf_[at];
+            clock.kernel(cost, copy >= 0 ? copies_[static_cast<size_t>(copy)].arrival : 0);
           }
         }
         last = clock.kernelEnd();
@@ -268,16 +274,16 @@ class Planner {
         const auto at = static_cast<size_t>(following);
         if (paths[at] == WeightPath::Sliced) {
           firstSlice = clock.transfer(problem_.uses[at].sliceBytes);
-        } else if (copyOf[at] >= 0) {
-          Copy& copy = (*copies)[static_cast<size_t>(copyOf[at])];
+        } else if (copyOf_[at] >= 0) {
+          Copy& copy = copies_[static_cast<size_t>(copyOf_[at])];
           if (copy.missing > 0) fetch(clock, copy, g, copy.missing);
         }
       }
-      while (next < copies->size() && (*copies)[next].missing == 0) ++next;
-      if (problem_.ahead && g >= 0) fetchAhead(clock, *copies, next, free, g, last);
+      while (next < copies_.size() && copies_[next].missing == 0) ++next;
+      if (problem_.ahead && g >= 0) fetchAhead(clock, next, g, last);
     }
     if (clock.kernelEnd() >= limit) return std::nullopt;
-    return planOf(paths, *copies, copyOf, clock.kernelEnd());
+    return planOf(paths, clock.kernelEnd());
   }
 
   static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, Cycles arrival) {
@@ -288,14 +294,13 @@ class Planner {
   }
 
   /// Pieces that arrive before the group ends, in the order in which they are needed.
-  void fetchAhead(Clock& clock, std::vector<Copy>& copies, size_t next, std::vector<int64_t>& free, int32_t g,
-                  Cycles until) const {
+  void fetchAhead(Clock& clock, size_t next, int32_t g, Cycles until) {
     size_t blocked = 0;
-    for (size_t c = next; c < copies.size() && blocked < kBlocked; ++c) {
-      Copy& copy = copies[c];
+    for (size_t c = next; c < copies_.size() && blocked < kBlocked; ++c) {
+      Copy& copy = copies_[c];
       if (copy.missing == 0) continue;
       if (copy.firstGroup > g + kLookAhead) return;
-      if (copy.fetches.empty() && !available(free, g, copy.firstGroup - 2, copy.bytes)) {
+      if (!copy.begun() && !available(free_, g, copy.firstGroup - 2, copy.bytes)) {
         ++blocked;
         continue;
       }
@@ -304,31 +309,30 @@ class Planner {
                                problem_.speed.cyclesPerByte);
       const int64_t bytes = std::min(copy.missing, room / 16 * 16);
       if (bytes < std::min(copy.missing, kSmallestPiece)) return;
-      if (copy.fetches.empty()) {
-        take(free, g, copy.firstGroup - 2, copy.bytes);
+      if (!copy.begun()) {
+        take(free_, g, copy.firstGroup - 2, copy.bytes);
         copy.first = g;
       }
       fetch(clock, copy, g, bytes);
     }
   }
 
-  static WeightPlan planOf(const std::vector<WeightPath>& paths, std::vector<Copy>& copies,
-                           const std::vector<int32_t>& copyOf, Cycles cycles) {
+  WeightPlan planOf(const std::vector<WeightPath>& paths, Cycles cycles) const {
     WeightPlan plan;
     plan.cycles = cycles;
     plan.uses.resize(paths.size());
     for (size_t u = 0; u < paths.size(); ++u) {
       plan.uses[u].path = paths[u];
-      if (copyOf[u] < 0) continue;
-      Copy& copy = copies[static_cast<size_t>(copyOf[u])];
+      if (copyOf_[u] < 0) continue;
+      const Copy& copy = copies_[static_cast<size_t>(copyOf_[u])];
       if (copy.use != u) {
         plan.uses[u].copyOf = static_cast<int32_t>(copy.use);
         continue;
       }
       plan.uses[u].liveFirst = copy.first;
       plan.uses[u].liveLast = copy.last;
-      plan.uses[u].fetches = copy.fetches;
     }
+    for (const auto& [use, fetch] : fetches_) plan.uses[use].fetches.push_back(fetch);
     return plan;
   }
 
@@ -343,19 +347,20 @@ class Planner {
   /// Other paths, use by use, as long as they help.
   void improve() {
     int64_t budget = std::clamp<int64_t>(200'000 / static_cast<int64_t>(problem_.groups.size() + 1), 16, 400);
+    std::vector<WeightPath> changed;
     for (bool better = true; better && budget > 0;) {
       better = false;
       for (size_t u = 0; u < problem_.uses.size() && budget > 0; ++u) {
         for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole, WeightPath::Sliced}) {
           if (path == paths_[u] || !possible(u, path)) continue;
-          std::vector<WeightPath> changed = paths_;
+          changed = paths_;
           changed[u] = path;
           --budget;
           better |= consider(changed);
         }
         // All that read the same bytes together: the first copy pays for the others.
         for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole}) {
-          std::vector<WeightPath> changed = paths_;
+          changed = paths_;
           int32_t alike = 0;
           for (size_t v = u; v < problem_.uses.size(); ++v) {
             if (problem_.uses[v].set != problem_.uses[u].set || !possible(v, path)) continue;
@@ -372,8 +377,16 @@ class Planner {
 
   const WeightProblem& problem_;
   std::vector<int32_t> useOf_;  // per group
+  std::vector<size_t> setOf_;   // per use: its set, counted from 0
   WeightPlan best_;
   std::vector<WeightPath> paths_;  // of the best plan
+  // Of the simulation, kept from one to the next: there are hundreds.
+  std::vector<int64_t> free_;  // per group
+  std::vector<Copy> copies_;
+  std::vector<int32_t> copyOf_;                    // per use; -1: none
+  std::vector<int32_t> latest_;                    // per set: its last copy
+  std::vector<std::pair<size_t, Fetch>> fetches_;  // with the copy's first use
+  std::vector<Cycles> transferEnds_;
 };
 
 }  // namespace
