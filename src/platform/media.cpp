@@ -32,7 +32,9 @@ Media::Media(const MediaOptions& options, const Board& board, const Clock& clock
       events_(options.events, [this](const BoardEvent& event) { apply(event); }) {
   if (options.frames) {
     const auto keep = [this](const Picture& picture) {
-      if (outcome_.frames.size() >= kMostFrames || frameBytes_ >= kMostFrameBytes) {
+      framePixels_ += uint64_t{picture.width} * picture.height;
+      if (outcome_.frames.size() >= kMostFrames || frameBytes_ >= kMostFrameBytes ||
+          framePixels_ > kMostPixels) {
         ++outcome_.framesLeftOut;
         return;
       }

@@ -31,7 +31,7 @@ struct MediaOptions {
 };
 
 struct MediaOutcome {
-  std::vector<std::string> frames;  // PNG files, at most kMostFrames, kMostFrameBytes
+  std::vector<std::string> frames;  // PNG files, at most kMostFrames, kMostFrameBytes, kMostPixels
   uint64_t framesLeftOut = 0;
   Wave sound;  // no data: nothing was sent
   std::vector<StreamOutput> streams;
@@ -42,6 +42,8 @@ class Media {
  public:
   static constexpr size_t kMostFrames = 1000;
   static constexpr uint64_t kMostFrameBytes = uint64_t{1} << 28;
+  /// Of all frames: to compress so many takes about a minute.
+  static constexpr uint64_t kMostPixels = uint64_t{1} << 28;
 
   Media(const MediaOptions& options, const Board& board, const Clock& clock, Interrupts& interrupts,
         const Bus& bus, FpgaIo& fpgaIo);
@@ -60,7 +62,7 @@ class Media {
   Interrupts& interrupts_;
   FpgaIo& fpgaIo_;
   MediaOutcome outcome_;
-  uint64_t frameBytes_ = 0;
+  uint64_t frameBytes_ = 0, framePixels_ = 0;
   Display display_;
   Hdlcd hdlcd_;
   TouchController touch_;
