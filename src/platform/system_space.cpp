@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/system_space.hpp"
 
+#include <bit>
+
 namespace carina::platform {
 namespace {
 
@@ -37,6 +39,7 @@ constexpr std::array<uint32_t, (kIdentityEnd - kIdentity) / 4> kIdentityWords = 
     0x00000011, 0x01103110, 0x02212000, 0x20232232, 0x01111131, 0x01310132, 0x00000000};
 /// ID_ISAR5.PACBTI: with an algorithm that the architecture does not define.
 constexpr uint32_t kPacBtiIdentity = 2u << 20;
+constexpr uint32_t kItcmControl = 0xe001e010, kDtcmControl = 0xe001e014;
 constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
 constexpr uint32_t kUnalignedTrap = 1u << 3, kDivideTrap = 1u << 4, kDataCache = 1u << 16,
                    kInstructionCache = 1u << 17;  // of CCR
@@ -80,6 +83,14 @@ constexpr AbsentPart kAbsentParts[] = {
 bool isPriority(uint32_t address) {
   return (address >= kNvic + kPriorityRegisters && address < kNvicEnd - 0x10) ||
          (address >= kShpr1 && address <= kShpr3);
+}
+
+/// ITCMCR or DTCMCR: the memory's size, as 2^(SZ + 9) bytes, and that it is on, which cannot be changed.
+uint32_t tcmControl(const Board& board, std::string_view name) {
+  for (const RamBlock& block : board.ram) {
+    if (block.name == name) return (static_cast<uint32_t>(std::bit_width(block.size)) - 10) << 3 | 1;
+  }
+  return 0;
 }
 
 /// Registers that store what is written; the value they have after reset.
@@ -467,6 +478,10 @@ uint32_t SystemSpace::readWord(World world, uint32_t address) {
       return kInterruptLines / 32 - 1;
     case kCpuid:
       return board_.cpuid;
+    case kItcmControl:
+      return tcmControl(board_, "ITCM");
+    case kDtcmControl:
+      return tcmControl(board_, "DTCM");
     case kIcsr:
       return readIcsr(world);
     case kVtor:

@@ -119,6 +119,14 @@ TEST(SystemSpace, EventCountersOverflowIntoTheNextOne) {
   EXPECT_EQ(s.read(kOverflowClear), 1u << 31 | 1);
 }
 
+TEST(SystemSpace, TightlyCoupledMemoriesSayTheirSizes) {
+  Space s("corstone-300");
+  EXPECT_EQ(s.read(0xe001e010), 10u << 3 | 1) << "512 KiB";
+  EXPECT_EQ(s.read(0xe001e014), 10u << 3 | 1);
+  s.write(0xe001e010, 0);
+  EXPECT_EQ(s.read(0xe001e010) & 1, 1u);
+}
+
 TEST(SystemSpace, PartsThatAreNotThereSaySo) {
   Space s("corstone-300");
   EXPECT_EQ(s.read(0xe0001000), 0x0du << 24) << "DWT without comparators, trace and profiling counters";
