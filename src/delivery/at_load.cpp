@@ -5,15 +5,18 @@
 #include <map>
 #include <memory>
 
+#include "base/file.hpp"
 #include "delivery/build_identity.hpp"
 #include "delivery/compile_cache.hpp"
 #include "delivery/delegate.hpp"
+#include "delivery/shared_weights.hpp"
 #include "device/npu_host.hpp"
 #include "device/tosa_backend.hpp"
 #include "ir/graph.hpp"
 #include "ir/invalid_node.hpp"
 #include "npu/targets/recorded_memories.hpp"
 #include "tosa_io/tosa_reader.hpp"
+#include "tosa_io/tosa_writer.hpp"
 
 namespace carina::delivery {
 namespace {
@@ -34,6 +37,22 @@ class Loader {
     wish_.configFile = options.configFile;
     if (options.cache) cache_.emplace(*options.cache);
     keepFloats_ = options.keepFloats;
+  }
+
+  /// The graph of a delegate gets the constants that its calls have as arguments.
+  Status complete(const pte::Program& program, pte::Method& method, size_t index) {
+    pte::Delegate& delegate = method.delegates[index];
+    const auto completed = [&]() -> Status {
+      CARINA_TRY(ir::Graph graph, graphOf(delegate.blob));
+      CARINA_TRY(const bool any, takeSharedConstants(program, method, index, graph));
+      if (!any) return {};
+      completed_ = true;
+      CARINA_TRY(const std::string bytes, tosa_io::writeTosa(graph));
+      const ByteSpan blob = asBytes(bytes);
+      delegate.blob.assign(blob.begin(), blob.end());
+      return {};
+    };
+    return ir::rejectInvalidNodes("", completed);
   }
 
   Status compile(pte::Delegate& delegate) {
@@ -63,6 +82,7 @@ class Loader {
     return {};
   }
 
+  bool completed() const { return completed_; }
   AtLoad finish() && { return std::move(done_); }
 
  private:
@@ -118,7 +138,7 @@ class Loader {
 
   device::RunOptions wish_;
   std::optional<CompileCache> cache_;
-  bool keepFloats_ = false;
+  bool keepFloats_ = false, completed_ = false;
   std::map<std::string, pte::ByteVector> blobs_;
   AtLoad done_;
 };
@@ -140,10 +160,13 @@ Result<AtLoad> compileTosaParts(pte::Program& program, const LoadOptions& option
   for (pte::Method& method : program.methods) {
     for (size_t i = 0; i < method.delegates.size(); ++i) {
       if (method.delegates[i].id != kTosaBackend) continue;
-      if (auto status = loader.compile(method.delegates[i]); !status.ok())
+      Status status = loader.complete(program, method, i);
+      if (status.ok()) status = loader.compile(method.delegates[i]);
+      if (!status.ok())
         return std::move(status).error().at(fmt::format("method {}, NPU part {}", method.name, i));
     }
   }
+  if (loader.completed()) dropUnusedConstants(program);
   AtLoad done = std::move(loader).finish();
   done.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return done;

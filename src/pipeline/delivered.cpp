@@ -5,18 +5,29 @@
 #include <span>
 
 #include "delivery/delegate.hpp"
+#include "delivery/shared_weights.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "pte/program.hpp"
 
 namespace carina::pipeline {
 namespace {
 
-/// Puts the TOSA graphs of `build` in the places of the parts that were compiled from them.
-Status deliverAsTosa(const Build& build, pte::Method& method) {
-  CARINA_CHECK(method.delegates.size() == build.partitioned.delegates.size(), "a delegate per NPU part");
-  for (size_t i = 0; i < method.delegates.size(); ++i) {
-    const pte::EthosUSettings settings = delivery::settingsOf(*build.machine, build.integerIo);
-    CARINA_TRY(method.delegates[i], delivery::tosaDelegate(build.partitioned.delegates[i].tosa, settings));
+/// The TOSA graphs of all NPU parts in the places of what was compiled from them. What several methods have
+/// in common is stored once.
+Status deliverAsTosa(std::span<const Build> methods, pte::Program& program) {
+  std::vector<ir::Graph> graphs;
+  for (size_t m = 0; m < methods.size(); ++m) {
+    CARINA_CHECK(program.methods[m].delegates.size() == methods[m].partitioned.delegates.size(),
+                 "a delegate per NPU part");
+    for (const auto& part : methods[m].partitioned.delegates) graphs.push_back(part.tosa.clone());
+  }
+  if (methods.size() > 1) delivery::shareConstantsOfGraphs(program, graphs);
+  auto graph = graphs.begin();
+  for (size_t m = 0; m < methods.size(); ++m) {
+    const pte::EthosUSettings settings = delivery::settingsOf(*methods[m].machine, methods[m].integerIo);
+    for (pte::Delegate& delegate : program.methods[m].delegates) {
+      CARINA_TRY(delegate, delivery::tosaDelegate(*graph++, settings));
+    }
   }
   return {};
 }
@@ -26,9 +37,7 @@ Result<std::string> deliveredFile(const pte::Program& program, std::span<const B
   const auto asTosa = [](const Build& build) { return build.options.delivery == Delivery::Tosa; };
   if (std::none_of(methods.begin(), methods.end(), asTosa)) return pte::writeProgram(program);
   pte::Program delivered = program;
-  for (size_t i = 0; i < methods.size(); ++i) {
-    if (asTosa(methods[i])) CARINA_RETURN_IF_ERROR(deliverAsTosa(methods[i], delivered.methods[i]));
-  }
+  CARINA_RETURN_IF_ERROR(deliverAsTosa(methods, delivered));
   return pte::writeProgram(delivered);
 }
 

@@ -265,7 +265,9 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
   int64_t shared = 0;
   for (const pte::ByteVector& bytes : build.program.constants) shared += static_cast<int64_t>(bytes.size());
   if (shared > 0) text += fmt::format("  CPU     constants {}, each stored once\n", bytesText(shared));
-  if (build.sharesNpuConstants()) {
+  if (build.methods.front().options.delivery == pipeline::Delivery::Tosa) {
+    text += "  NPU     weights and biases of the TOSA graphs, each stored once\n";
+  } else if (build.sharesNpuConstants()) {
     text += fmt::format("  NPU     constants {}, each stored once: {} if each method had its own\n",
                         bytesText(build.npuConstants.together), bytesText(build.npuConstants.apart));
   } else if (constants > 0) {

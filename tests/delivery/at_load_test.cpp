@@ -14,6 +14,7 @@
 #include "pipeline/check.hpp"
 #include "pipeline/delivered.hpp"
 #include "pipeline/loaded_program.hpp"
+#include "pipeline/methods.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/run.hpp"
 #include "support/fixtures.hpp"
@@ -163,6 +164,51 @@ TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
   EXPECT_EQ(compile_from_c(bytes.data(), bytes.size(), nullptr, nullptr, &compiled), 1);
   EXPECT_THAT(compiled.message, testing::HasSubstr("the NPU computes with integers"));
   carina_compiled_release(&compiled);
+}
+
+/// What graphs of several methods have in common is stored once, and back in the graphs where they are
+/// compiled.
+TEST(AtLoad, MethodsShareConstants) {
+  const auto folder = test::dataDir() / "language";
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    SCOPED_TRACE(target);
+    pipeline::Options options;
+    options.target = target;
+    options.delivery = pipeline::Delivery::Tosa;
+    options.constantMethods = {{"get_max_context_len", 16}};
+    const pipeline::MethodSource sources[] = {
+        {"prefill", folder / "language_prefill.pt2", folder / "language_prefill.npz"},
+        {"decode", folder / "language.pt2", folder / "language.npz"}};
+    const auto build = pipeline::buildMethods(options, sources);
+    ASSERT_TRUE(build.ok()) << build.error().str();
+    const auto delivered = pipeline::programFile(*build);
+    ASSERT_TRUE(delivered.ok()) << delivered.error().str();
+    pte::Program program = read(*delivered);
+    size_t graphs = 0, apart = 0;
+    for (size_t m = 0; m < build->methods.size(); ++m) {
+      graphs += program.methods[m].delegates[0].blob.size();
+      apart += tosa_io::writeTosa(build->methods[m].partitioned.delegates[0].tosa)->size();
+    }
+    size_t constants = 0;
+    for (const pte::ByteVector& bytes : program.constants) constants += bytes.size();
+    EXPECT_GT(constants, 1000u);
+    EXPECT_LT(graphs + constants, apart);
+    // The commands are those of each method compiled by itself.
+    const auto done = compileTosaParts(program, {});
+    ASSERT_TRUE(done.ok()) << done.error().str();
+    for (size_t m = 0; m < build->methods.size(); ++m) {
+      pte::Delegate alone = *tosaDelegate(build->methods[m].partitioned.delegates[0].tosa,
+                                          settingsOf(*build->methods[m].machine, false));
+      pte::Program one;
+      one.methods.emplace_back().delegates.push_back(std::move(alone));
+      ASSERT_TRUE(compileTosaParts(one, {}).ok());
+      EXPECT_EQ(program.methods[m].delegates[0].blob, one.methods[0].delegates[0].blob);
+    }
+    size_t left = 0;
+    for (const pte::ByteVector& bytes : program.constants) left += bytes.size();
+    EXPECT_LT(left, 1000u) << "the NPU's constants have them";
+    EXPECT_TRUE(pte::readProgram(asBytes(*pte::writeProgram(program))).ok());
+  }
 }
 
 TEST(AtLoad, TakesWhatTheCacheHolds) {
