@@ -21,6 +21,7 @@
 #include "ethosn/compiler/compile.hpp"
 #include "ethosn/known_networks.hpp"
 #include "ethosn/model/pass_work.hpp"
+#include "ethosn/network_shapes.hpp"
 #include "ethosn/network_text.hpp"
 #include "ethosn/random_network.hpp"
 #include "pipeline/pipeline.hpp"

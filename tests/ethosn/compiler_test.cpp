@@ -182,7 +182,8 @@ TEST(EthosNCompiler, Elementwise) {
               1);
 }
 
-// 0.09F / 0.06F is 1.5 in single precision, in double a little less, which 16 bits cut off to the number below.
+// 0.09F / 0.06F is 1.5 in single precision, in double a little less, which 16 bits cut off to the number
+// below.
 TEST(EthosNCompiler, RatiosOfLeakyRelusAreOfSinglePrecision) {
   NetworkBuilder b(DataType::S8, 1);
   b.output(b.unary(Operator::LeakyRelu, b.input(8, 8, 16, 0.09F, 100)));

@@ -3,14 +3,12 @@
 #pragma once
 
 #include <string_view>
-#include <vector>
 
 #include "ethosn/compiler/network.hpp"
 
 namespace carina::ethosn::test {
 
-std::vector<std::string_view> knownNetworks();  // "mobilenet_v1", ...
-/// int8. `name` is one of knownNetworks().
+/// int8. `name` is one of knownNetworks() (network_shapes.hpp).
 Network knownNetwork(std::string_view name);
 
 }  // namespace carina::ethosn::test

@@ -53,6 +53,9 @@ class Lowering {
   Status rescale(const ir::Node& node, const tosa::Rescale& rescale);
   Status convolution(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
   Status wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale);
+  static std::optional<double> ratioOfMean(const ConvolutionNode& conv, const tosa::Rescale& rescale);
+  Status meanOfMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale,
+                   double ratio);
   Status addition(const ir::Node& node, const ir::Value* left, const ir::Value* right, bool subtracts,
                   const tosa::Rescale& rescale);
   Status pool(const ir::Node& node, const ir::Value* input, const ir::Value* output, const ir::Ints& kernel,

@@ -212,6 +212,41 @@ Status Lowering::table(const ir::Node& node, const tosa::Table& table) {
   return {};
 }
 
+/// What a depthwise filter over a map of 8x8 multiplies the mean by, where it has one weight only and no
+/// bias; at most 1, so that the codes of the mean are fine enough.
+std::optional<double> Lowering::ratioOfMean(const ConvolutionNode& conv, const tosa::Rescale& rescale) {
+  constexpr int64_t kSide = 8;
+  if (conv.input->dim(1) != kSide || conv.input->dim(2) != kSide) return std::nullopt;
+  const Tensor &weights = conv.weight->constant(), &biases = conv.bias->constant();
+  const int64_t weight = weights.integerAt(0);
+  for (int64_t i = 0; i < weights.numElements(); ++i) {
+    if (weights.integerAt(i) != weight) return std::nullopt;
+  }
+  for (int64_t i = 0; i < biases.numElements(); ++i) {
+    if (biases.integerAt(i) != 0) return std::nullopt;
+  }
+  const double ratio = static_cast<double>(weight - valueOf(conv.weightZp)) * kSide * kSide *
+                       static_cast<double>(ratiosOf(rescale)[0]);
+  constexpr double kRounding = 1e-4;  // of multipliers
+  if (ratio <= 0 || ratio > 1 + kRounding) return std::nullopt;
+  return ratio > 1 - kRounding ? 1 : ratio;
+}
+
+/// The PLE's mean, and a requantization where the results have another scale or zero point.
+Status Lowering::meanOfMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale,
+                           double ratio) {
+  CARINA_TRY(int32_t value, seenAs(node, conv.input, valueOf(conv.inputZp), static_cast<float>(ratio)));
+  Operation mean;
+  mean.op = Operator::MeanXy;
+  value = append(node, mean, {value})[0];
+  Operation moved;
+  moved.op = Operator::Requantize;
+  moved.outputQuantization = {static_cast<int32_t>(valueOf(rescale.outputZp())), {1.0F}, {}};
+  if (info(value).quantization != moved.outputQuantization) value = append(node, moved, {value})[0];
+  define(rescale.output(), value);
+  return {};
+}
+
 /// Whether the PLE has a kernel for it.
 bool Lowering::averages(const tosa::AvgPool2d& pool) const {
   const ir::Ints &kernel = pool.kernel(), &stride = pool.stride(), &pad = pool.pad();

@@ -217,6 +217,7 @@ Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, con
   }
   const int64_t total = positions * channels * channels;
   if (total > kMaxDenseWeights) {
+    if (const auto ratio = ratioOfMean(conv, rescale)) return meanOfMap(node, conv, rescale, *ratio);
     return fail(Code::NoIntegerForm,
                 "its depthwise filter over a whole map of {}x{}x{} would need {} weights", conv.input->dim(1),
                 conv.input->dim(2), channels, total);
