@@ -54,7 +54,8 @@ Result<EthosNProgram> readEthosN(ByteSpan bytes, std::string_view target) {
   CARINA_TRY(const ethosn::CommandStream stream, ethosn::readCommandStream(streamBytes));
   CARINA_TRY(program.variant, ethosn::variantOf(stream));
   if (target.empty()) return program;
-  CARINA_TRY(const ethosn::Variant* wanted, ethosn::findVariant(target));
+  CARINA_TRY(const ethosn::Target named, ethosn::findTarget(target));
+  const ethosn::Variant* wanted = named.variant;
   if (program.variant != nullptr && program.variant != wanted) {
     return fail(Code::OtherNpu, "the network is for {}, not for {}", program.variant->name, wanted->name)
         .at("--target")

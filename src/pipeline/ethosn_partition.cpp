@@ -105,11 +105,11 @@ Result<EthosNPartitioned> partitionOnce(const Options& options, const ethosn::Ta
 }  // namespace
 
 Result<ethosn::Target> chosenEthosN(const Options& options) {
-  auto variant = ethosn::findVariant(options.target);
-  if (!variant) return std::move(variant).error().at("--target");
-  if (auto status = ethosn::requireKernels(**variant); !status.ok())
+  auto target = ethosn::findTarget(options.target);
+  if (!target) return std::move(target).error().at("--target");
+  if (auto status = ethosn::requireKernels(*target->variant); !status.ok())
     return std::move(status).error().at("--target");
-  return ethosn::makeTarget(**variant);
+  return *target;
 }
 
 Result<EthosNPart> compileEthosNPart(const ir::Graph& tosa, const ethosn::Target& target) {

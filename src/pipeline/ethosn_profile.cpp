@@ -172,9 +172,10 @@ Status addProgramParts(ByteSpan bytes, const Options& options, EthosNProfile& pr
       CARINA_TRY(const ethosn::Variant* variant, ethosn::findVariant(blob.target));
       CARINA_TRY(const ethosn::Target target, ethosn::makeTarget(*variant, blob.sramBytes));
       if (ethosn::isEthosNName(options.target)) {
-        CARINA_TRY(const ethosn::Variant* wanted, ethosn::findVariant(options.target));
-        if (wanted != variant)
-          return fail(Code::OtherNpu, "the program is for {}, not for {}", variant->name, wanted->name)
+        CARINA_TRY(const ethosn::Target wanted, ethosn::findTarget(options.target));
+        if (ethosn::nameOf(wanted) != ethosn::nameOf(target))
+          return fail(Code::OtherNpu, "the program is for {}, not for {}", ethosn::nameOf(target),
+                      ethosn::nameOf(wanted))
               .at("--target")
               .withRemedy("leave it out, or compile the network for that variant");
       }

@@ -125,7 +125,7 @@ SweepRow rowOf(const Options& base, const std::string& core, const Front& front,
 
 SweepRow rowOf(const Options& base, const Front& front, const ethosn::Target& target) {
   SweepRow row;
-  row.target = std::string(target.variant->name);
+  row.target = ethosn::nameOf(target);
   Options options = base;
   options.target = row.target;
   options.progress = nullptr;
@@ -213,7 +213,7 @@ Result<Sweep> sweep(const SweepOptions& options) {
   const size_t count = machines.size() + ethosN.size();
   Options reading = options.base;
   reading.target =
-      std::string(machines.empty() ? ethosN.front().variant->name : machines.front().target->name);
+      machines.empty() ? ethosn::nameOf(ethosN.front()) : std::string(machines.front().target->name);
   Sweep result;
   CARINA_TRY(const Front front, runFront(reading, result.times));
   result.warnings = front.warnings;

@@ -56,6 +56,17 @@ TEST(EthosNVariant, SramMustBeBuildable) {
   EXPECT_FALSE(makeTarget(variant, -1));
 }
 
+TEST(EthosNVariant, SramStandsBehindTheName) {
+  const auto target = findTarget("Ethos-N78_4TOPS_4PLE:512k");
+  ASSERT_TRUE(target) << target.error().str();
+  EXPECT_EQ(target->sramBytes, 512 << 10);
+  EXPECT_EQ(nameOf(*target), "ethos-n78-4tops-4ple:512K");
+  EXPECT_EQ(nameOf(*findTarget("ethos-n78-8tops-2ple:2M")), "ethos-n78-8tops-2ple");
+  EXPECT_EQ(findTarget("ethos-n78-1tops-4ple:262144")->sramBytes, 256 << 10);
+  for (std::string_view wrong : {":", ":K", ":0", ":12Q", ":-5K", ":99999999999M", ":100K", ":3000000"})
+    EXPECT_FALSE(findTarget("ethos-n78-4tops-4ple" + std::string(wrong))) << wrong;
+}
+
 TEST(EthosNVariant, CapabilitiesDescribeTheVariant) {
   const auto words = capabilities(*makeTarget(**findVariant("ethos-n78-4tops-4ple")));
   EXPECT_EQ(words[1], 120u);

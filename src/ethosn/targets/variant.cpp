@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 
 namespace carina::ethosn {
 namespace {
@@ -103,6 +104,30 @@ Result<Target> makeTarget(const Variant& variant, int64_t sramBytes) {
         .withRemedy(remedy);
   }
   return Target{&variant, sramBytes};
+}
+
+Result<Target> findTarget(std::string_view name) {
+  const size_t colon = name.find(':');
+  CARINA_TRY(const Variant* variant, findVariant(name.substr(0, colon)));
+  if (colon == std::string_view::npos) return makeTarget(*variant);
+  std::string_view text = name.substr(colon + 1);
+  int64_t unit = 1;
+  if (text.ends_with('K') || text.ends_with('k')) unit = kKiB;
+  if (text.ends_with('M') || text.ends_with('m')) unit = kKiB * kKiB;
+  if (unit > 1) text.remove_suffix(1);
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  constexpr int64_t kMost = int64_t{1} << 31;
+  if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > kMost) {
+    return fail(Code::BadOption, "'{}' is no number of bytes of SRAM", name.substr(colon + 1))
+        .withRemedy(fmt::format("for example {}:{}K", variant->name, variant->defaultSramBytes / kKiB));
+  }
+  return makeTarget(*variant, number * unit);
+}
+
+std::string nameOf(const Target& target) {
+  if (target.sramBytes == target.variant->defaultSramBytes) return std::string(target.variant->name);
+  return fmt::format("{}:{}K", target.variant->name, target.sramBytes / kKiB);
 }
 
 std::array<uint32_t, 30> capabilities(const Target& target) {

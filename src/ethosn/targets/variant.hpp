@@ -71,6 +71,13 @@ Status requireKernels(const Variant& variant);
 /// 256 KiB, for each input generator, in steps of 16 KiB or 56 KiB.
 Result<Target> makeTarget(const Variant& variant, int64_t sramBytes = 0);
 
+/// A variant by its name, and behind a ':' the SRAM where it is not the variant's default, in bytes, K or M:
+/// "ethos-n78-4tops-4ple:512K". Errors are those of findVariant and makeTarget.
+Result<Target> findTarget(std::string_view name);
+
+/// What findTarget takes.
+std::string nameOf(const Target& target);
+
 /// The 30 words that describe the hardware to a compiler (capabilities version 7).
 std::array<uint32_t, 30> capabilities(const Target& target);
 
