@@ -72,6 +72,7 @@ class Loaded {
   Status open(uint32_t index = 0, size_t lessMethod = 0, size_t lessTemporary = 0, size_t lessPool = 0) {
     if (!loadStatus.ok()) return loadStatus;
     if (withPlusOne) backends_.push_back(&plusOne);
+    if (other != nullptr) backends_.push_back(other);
     environment.kernels = allKernels();
     environment.backends = Span<Backend* const>(backends_.data(), backends_.size());
     CARINA_RT_TRY(Method::require(program, index, environment, &needs));
@@ -99,6 +100,7 @@ class Loaded {
   Requirements needs;
   PlusOne plusOne;
   bool withPlusOne = true;
+  Backend* other = nullptr;
 
  private:
   Aligned file_;
