@@ -3,6 +3,8 @@
 // are executed, and what each pass moves and computes is counted.
 #pragma once
 
+#include <algorithm>
+
 #include "ethosn/stream/ple_kernels.hpp"
 #include "pipeline/pipeline.hpp"
 
@@ -16,7 +18,11 @@ struct EthosNTraffic {
 
   uint64_t alone() const { return stripes == 0 ? 0 : bytes / stripes; }  // nothing runs beside it
   uint64_t parallel() const { return bytes - alone(); }
-  uint64_t reloads() const { return mapBytes == 0 || bytes <= mapBytes ? 0 : (bytes - 1) / mapBytes; }
+  /// How often the whole map is moved again. One transfer moves it once: what else comes with it is of later
+  /// passes.
+  uint64_t reloads() const {
+    return mapBytes == 0 || bytes <= mapBytes ? 0 : std::min(stripes - 1, (bytes - 1) / mapBytes);
+  }
 };
 
 /// One pass: what the hardware does in one go for an operation.

@@ -145,6 +145,8 @@ TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
     EXPECT_GT(pass.cycles, 0U) << pass.operation;
     EXPECT_EQ(pass.mce.empty(), pass.mceCycles == 0) << pass.operation;
     EXPECT_LE(pass.weights.alone(), pass.weights.bytes);
+    // The first pass's come with all others, in one transfer.
+    EXPECT_EQ(pass.weights.reloads(), 0U) << pass.operation;
     macs += pass.macs;
   }
   EXPECT_GT(macs, 0U);
