@@ -123,6 +123,8 @@ Types unarySame(const ir::Node& node) {
   if (isFloat(dtype) && worksOnBits(node.opName()))
     return fail(Code::WrongElementType, "{} works on whole numbers, not on {}", node.opName(),
                 dtypeName(dtype));
+  if (const Arguments arguments(node); arguments.given("dim"))
+    CARINA_RETURN_IF_ERROR(checkDim(arguments.integer("dim"), node.operand(0)->rank()));
   return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
 }
 Types unaryFloat(const ir::Node& node) {

@@ -393,8 +393,8 @@ Result<bool> rewriteNorm(ir::Node* node) {
 }  // namespace
 
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteActivation, rewriteBinary, rewriteWhereNumbers, rewriteReducedType,
-                                   rewriteReduction, rewriteNorm});
+  rewrites.insert(rewrites.end(), {rewriteActivation, rewriteBinary, rewriteWhereNumbers, rewriteHalves,
+                                   rewriteReducedType, rewriteReduction, rewriteNorm});
 }
 
 }  // namespace carina::decompose::cpu

@@ -152,6 +152,7 @@ Result<bool> rewriteAdaptivePool(ir::Node* node) {
     size = two.outputSize();
   else
     return false;
+  if (size.size() == 1) size.push_back(size[0]);
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* input = node->operands()[0];
   Shape shape = input->shape();

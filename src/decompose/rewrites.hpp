@@ -39,6 +39,9 @@ void eraseAssertions(ir::Graph& graph);
 enum class FoldQuantization : uint8_t { No, Yes };
 Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
 
+/// Numbers of 16 bits beside others of 32: in the type of the result.
+Result<bool> rewriteHalves(ir::Node* node);
+
 /// Sums and products of floats with the type of integers: of the floats converted first, as PyTorch has it.
 Result<bool> rewriteReducedType(ir::Node* node);
 

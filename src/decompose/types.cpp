@@ -40,6 +40,8 @@ std::optional<size_t> firstOfPair(const ir::Node& node) {
     case OpId::DivTensorMode:
     case OpId::FloorDivide:
     case OpId::RemainderTensor:
+    case OpId::FmodTensor:
+    case OpId::Atan2:
     case OpId::Maximum:
     case OpId::Minimum:
     case OpId::EqTensor:
@@ -65,8 +67,8 @@ Result<bool> rewriteMixedTypes(ir::Node* node) {
   if (!first) return false;
   const std::array<ir::Value*, 2> operands{node->operands()[*first], node->operands()[*first + 1]};
   CARINA_TRY(DType dtype, aten::Promotion().add(operands[0]).add(operands[1]).type());
-  const bool divides = ir::isa<aten::DivTensor>(node);
-  if (divides) dtype = aten::floatTypeOf(dtype);
+  const bool real = ir::isa<aten::DivTensor>(node) || ir::isa<aten::Atan2>(node);
+  if (real) dtype = aten::floatTypeOf(dtype);
   if (operands[0]->dtype() == dtype && operands[1]->dtype() == dtype) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   for (size_t i = 0; i < 2; ++i) node->setOperand(*first + i, converted(b, operands[i], dtype));
@@ -330,6 +332,13 @@ Result<bool> rewriteOneHot(ir::Node* node) {
 bool isConversion(const ir::Node& node) {
   return ir::isa<aten::ToDtype>(&node) || ir::isa<aten::ToDtypeLayout>(&node) ||
          ir::isa<aten::ToOther>(&node) || ir::isa<aten::PrivateToCopy>(&node) || ir::isa<aten::TypeAs>(&node);
+}
+
+Result<bool> rewriteHalves(ir::Node* node) {
+  const auto isHalf = [](const ir::Value* value) { return value && value->dtype() == DType::Float16; };
+  const auto operands = node->operands();
+  return std::any_of(operands.begin(), operands.end(), isHalf) ? rewriteMixedTypes(node)
+                                                               : Result<bool>(false);
 }
 
 Result<bool> rewriteReducedType(ir::Node* node) {

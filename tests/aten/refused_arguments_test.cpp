@@ -50,6 +50,12 @@ TEST(AtenRefusedArguments, SizesAndFactorsOfOneImage) {
   EXPECT_EQ(refusal("aten.upsample_nearest2d.vec", {reals({1, 2, 3, 3})}, {both[1]}), "");
 }
 
+TEST(AtenRefusedArguments, RunningSumsAlongNoDimension) {
+  for (const char* dim : {"2", "-3", "-2147483648"})
+    EXPECT_NE(refusal("aten.logcumsumexp.default", {reals({2, 3})}, {{"dim", dim}}), "") << dim;
+  EXPECT_EQ(refusal("aten.logcumsumexp.default", {reals({2, 3})}, {{"dim", "-2"}}), "");
+}
+
 TEST(AtenRefusedArguments, CodesOf64Bits) {
   const auto refused = [](const std::string& type) {
     return refusal(
