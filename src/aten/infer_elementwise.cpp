@@ -178,6 +178,10 @@ Types pointwiseSeveral(const ir::Node& node) {
           .withRemedy("give min, max or both, or leave the operator out");
     }
   }
+  const auto isReal = [](const ir::Value* value) { return value && isFloat(value->dtype()); };
+  if (op == "aten.addcdiv.default" && std::none_of(node.operands().begin(), node.operands().end(), isReal))
+    return fail(Code::WrongElementType, "{} is not defined on integers", op)
+        .withRemedy("convert the operands with .float() in the model");
   return binary(node);
 }
 

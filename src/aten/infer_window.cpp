@@ -4,6 +4,7 @@
 #include "aten/geometry.hpp"
 #include "aten/infer.hpp"
 #include "aten/promotion.hpp"
+#include "aten/sampling.hpp"
 
 namespace carina::aten::infer {
 namespace {
@@ -121,6 +122,7 @@ Types gridSampler(const ir::Node& node) {
   if (!fits)
     return fail(Code::InvalidOperator, "grid_sampler: input {} and grid {} do not match", shapeText(input),
                 shapeText(grid));
+  CARINA_RETURN_IF_ERROR(gridSampling(node));
   Shape shape{input[0], input[1]};
   shape.insert(shape.end(), grid.begin() + 1, grid.end() - 1);
   return oneResult(node.operand(0)->dtype(), std::move(shape));

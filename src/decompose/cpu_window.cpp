@@ -150,6 +150,9 @@ Result<bool> rewriteAdaptivePool(ir::Node* node) {
     size = {1, one.outputSize()[0]};
   else if (const auto two = ir::dynCast<aten::AdaptiveAvgPool2d>(node))
     size = two.outputSize();
+  else if (const auto kernel = ir::dynCast<aten::PrivateAdaptiveAvgPool2d>(node);
+           kernel && kernel.outputSize().size() == 1)
+    size = kernel.outputSize();
   else
     return false;
   if (size.size() == 1) size.push_back(size[0]);

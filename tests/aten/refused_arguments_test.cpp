@@ -56,6 +56,19 @@ TEST(AtenRefusedArguments, RunningSumsAlongNoDimension) {
   EXPECT_EQ(refusal("aten.logcumsumexp.default", {reals({2, 3})}, {{"dim", "-2"}}), "");
 }
 
+TEST(AtenRefusedArguments, ModesThatDoNotExistAndQuotientsOfIntegers) {
+  const auto sampled = [](const char* padding) {
+    return refusal("aten.grid_sampler_2d.default", {reals({1, 2, 3, 3}), reals({1, 4, 4, 2})},
+                   {{"interpolation_mode", "0"}, {"padding_mode", padding}, {"align_corners", "True"}});
+  };
+  EXPECT_EQ(sampled("1"), "");
+  EXPECT_NE(sampled("17").find("padding mode 17 is not known"), std::string::npos);
+  EXPECT_EQ(refusal("aten.addcdiv.default", {reals({2}), reals({2}), reals({2})}), "");
+  EXPECT_NE(
+      refusal("aten.addcdiv.default", {bools({2}), bools({2}), bools({2})}).find("not defined on integers"),
+      std::string::npos);
+}
+
 TEST(AtenRefusedArguments, CodesOf64Bits) {
   const auto refused = [](const std::string& type) {
     return refusal(
