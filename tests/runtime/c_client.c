@@ -66,8 +66,8 @@ carina_status run_from_c(const void* bytes, size_t size, const char* name, const
   static _Alignas(16) float weight[4] = {2.0f, 3.0f, 4.0f, 5.0f};
   const carina_named_data others = {weight, find_weight};
   static const carina_profiler profiler = {NULL, keep_event};
-  const carina_environment environment = {carina_all_kernels(), device != NULL ? &npu : NULL, 0, &others,
-                                          &profiler, NULL};
+  const carina_environment environment = {
+      carina_all_kernels(), device != NULL ? &npu : NULL, 0, &others, &profiler, NULL};
   memset(events_from_c, 0, sizeof(events_from_c));
   event_count = 0;
   TRY(carina_method_require(&program, index, &environment, &needs));
