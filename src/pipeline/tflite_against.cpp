@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "device/tflite_runner.hpp"
+#include "ethosn/targets/variant.hpp"
 #include "pipeline/batch.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/port_codes.hpp"
@@ -220,6 +221,7 @@ bool staysTflite(const Build& build) {
 }
 
 Result<Build> buildAsTflite(const Options& given) {
+  if (given.target == "cpu" || ethosn::isEthosNName(given.target)) return pipeline::build(given);
   Options options = given;
   options.tflite = true;
   CARINA_TRY(Build build, pipeline::build(options));
