@@ -2,6 +2,7 @@
 #include "pipeline/ethosn_partition.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -74,15 +75,51 @@ bool isCompiled(const EthosNPart& part) {
   return !part.compiled.constantControlUnit.empty();
 }
 
+/// The source of a node that computes; empty for others.
+std::string computedFor(const ir::Node& node) {
+  const bool computes = node.location() && !partition::isQuantize(node) && !partition::isDequantize(node);
+  return computes ? node.location()->name : "";
+}
+
+std::set<std::string> sourcesOf(const ir::Graph& graph) {
+  std::set<std::string> sources;
+  for (const ir::Node* node : graph.nodes()) sources.insert(computedFor(*node));
+  sources.erase("");
+  return sources;
+}
+
+/// Whether a part is some of one operator only, and the rest is left to the CPU: a softmax without its
+/// maximum. In float it is exact, and nothing is moved. Not so a recurrent layer, which has weights or
+/// further parts.
+bool isFragment(const EthosNPartitioned& made, size_t part) {
+  for (const ethosn::NetworkOperation& operation : made.parts[part].operations.operations) {
+    const std::vector<uint8_t>& weights = operation.weights;
+    if (std::adjacent_find(weights.begin(), weights.end(), std::not_equal_to<>()) != weights.end())
+      return false;
+  }
+  const auto& delegates = made.partitioned.delegates;
+  const std::set<std::string> sources = sourcesOf(delegates[part].call->region(0));
+  if (sources.size() != 1) return false;
+  for (size_t other = 0; other < delegates.size(); ++other) {
+    if (other != part && sourcesOf(delegates[other].call->region(0)).count(*sources.begin()) != 0)
+      return false;
+  }
+  for (const ir::Node* node : made.partitioned.graph.nodes()) {
+    if (node != delegates[part].call && computedFor(*node) == *sources.begin()) return true;
+  }
+  return false;
+}
+
 /// The names of what is in parts that are not worth it, or do not compile.
 std::set<std::string> notWorthIt(const EthosNPartitioned& made, bool allAreWorthIt) {
   std::set<std::string> names;
   for (size_t i = 0; i < made.parts.size(); ++i) {
-    const bool stays = allAreWorthIt || made.partitioned.wholly || isIntensive(made.parts[i].operations);
+    const ir::Node* call = made.partitioned.delegates[i].call;
+    const bool stays = allAreWorthIt || made.partitioned.wholly ||
+                       (isIntensive(made.parts[i].operations) && !isFragment(made, i));
     if (stays && isCompiled(made.parts[i])) continue;
-    for (const ir::Node* node : made.partitioned.delegates[i].call->region(0).nodes()) {
-      if (node->location() && !partition::isQuantize(*node) && !partition::isDequantize(*node))
-        names.insert(node->location()->name);
+    for (const ir::Node* node : call->region(0).nodes()) {
+      if (const std::string source = computedFor(*node); !source.empty()) names.insert(source);
     }
   }
   return names;

@@ -63,6 +63,15 @@ TEST(EthosNProgram, WhatTheNpuCannotRunRunsOnTheCpu) {
   expectVerified(folder / "keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple", false);
 }
 
+// All of its softmax is the CPU's, also what the NPU could compute of it.
+TEST(EthosNProgram, NoOperatorIsTornApart) {
+  CARINA_NEED_FIXTURES(fixtures);
+  const auto built =
+      build(optionsFor(fixtures / "fixtures/models/keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple"));
+  ASSERT_TRUE(built.ok()) << built.error().str();
+  EXPECT_EQ(built->ethosNParts.size(), 1U);
+}
+
 TEST(EthosNProgram, SmallNetworks) {
   expectVerified(test::modelFile("mixed.pt2"), "ethos-n78-4tops-2ple", true);
   expectVerified(test::modelFile("residual.pt2"), "ethos-n78-8tops-2ple", true);
