@@ -4,6 +4,7 @@
 #include "compiler/schedule/allocator.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <optional>
 
@@ -78,8 +79,8 @@ class Placer {
   }
 
   /// Places the buffers in the order of `plan`: at the lowest free address, or, when asked for, at the
-  /// highest one under `ceiling` (where that has room).
-  Packing place(const Plan& plan, int64_t ceiling) {
+  /// highest one under `ceiling` (where that has room). Ends as soon as more than `most` bytes are taken.
+  Packing place(const Plan& plan, int64_t ceiling, int64_t most) {
     Packing packing;
     packing.addresses.assign(sizes_.size(), -1);
     for (const size_t i : plan.order) {
@@ -108,6 +109,7 @@ class Placer {
       if (plan.fromTop[i] && highest >= 0) address = highest;
       packing.addresses[i] = address;
       packing.bytes = std::max(packing.bytes, address + sizes_[i]);
+      if (packing.bytes > most) break;
     }
     return packing;
   }
@@ -150,7 +152,8 @@ Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attemp
   Plan best;
   Packing bestPacking;
   const auto consider = [&](const Plan& plan) {
-    Packing packing = placer.place(plan, enough);
+    const int64_t most = best.order.empty() ? std::numeric_limits<int64_t>::max() : bestPacking.bytes;
+    Packing packing = placer.place(plan, enough, most);
     if (!best.order.empty() && packing.bytes >= bestPacking.bytes) return;
     bestPacking = std::move(packing);
     best = plan;
@@ -193,7 +196,7 @@ Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attemp
     std::swap(candidate.order[from], candidate.order[random.below(order.size())]);
     if (attempt % 3 != 0)
       std::swap(candidate.order[random.below(order.size())], candidate.order[random.below(order.size())]);
-    Packing packing = placer.place(candidate, enough);
+    Packing packing = placer.place(candidate, enough, bestPacking.bytes);
     if (packing.bytes > bestPacking.bytes) continue;
     if (packing.bytes < bestPacking.bytes) attempt = std::max(0, attempt - attempts / 4);
     bestPacking = std::move(packing);
