@@ -31,10 +31,10 @@ Media::Media(const MediaOptions& options, const Board& board, const Clock& clock
       sound_(clock, interrupts, kSoundInterrupt),
       events_(options.events, [this](const BoardEvent& event) { apply(event); }) {
   if (options.frames) {
-    const auto keep = [this](const Picture& picture) {
+    const auto keep = [this, mostPixels = options.mostPixels](const Picture& picture) {
       framePixels_ += uint64_t{picture.width} * picture.height;
       if (outcome_.frames.size() >= kMostFrames || frameBytes_ >= kMostFrameBytes ||
-          framePixels_ > kMostPixels) {
+          framePixels_ > mostPixels) {
         ++outcome_.framesLeftOut;
         return;
       }

@@ -24,6 +24,8 @@ namespace carina::platform {
 /// What goes in, and what is kept of what comes out.
 struct MediaOptions {
   bool frames = false;  // of the display
+  /// Of all frames that are kept: to compress so many takes about a minute.
+  uint64_t mostPixels = uint64_t{1} << 28;
   std::vector<BoardEvent> events;
   std::optional<Wave> soundIn;
   bool soundOut = false;
@@ -31,7 +33,7 @@ struct MediaOptions {
 };
 
 struct MediaOutcome {
-  std::vector<std::string> frames;  // PNG files, at most kMostFrames, kMostFrameBytes, kMostPixels
+  std::vector<std::string> frames;  // PNG files, at most kMostFrames, kMostFrameBytes and mostPixels
   uint64_t framesLeftOut = 0;
   Wave sound;  // no data: nothing was sent
   std::vector<StreamOutput> streams;
@@ -42,8 +44,6 @@ class Media {
  public:
   static constexpr size_t kMostFrames = 1000;
   static constexpr uint64_t kMostFrameBytes = uint64_t{1} << 28;
-  /// Of all frames: to compress so many takes about a minute.
-  static constexpr uint64_t kMostPixels = uint64_t{1} << 28;
 
   Media(const MediaOptions& options, const Board& board, const Clock& clock, Interrupts& interrupts,
         const Bus& bus, FpgaIo& fpgaIo);

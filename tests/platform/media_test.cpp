@@ -97,6 +97,11 @@ TEST_F(MediaFirmware, FramesInMemory) {
     EXPECT_EQ(pixel(shown[1], 10, 8), kBlue);
     EXPECT_EQ(pixel(shown[2], 63, 31), (std::array<uint8_t, 3>{0, 255, 0}));
     EXPECT_EQ(pixel(shown[3], 0, 0), (std::array<uint8_t, 3>{0, 0, 0}));
+    options.media.mostPixels = 2 * 64 * 32;
+    const Outcome limited = run("hdlcd-320.elf");
+    EXPECT_EQ(limited.media.frames.size(), 2u);
+    EXPECT_EQ(limited.media.framesLeftOut, 2u);
+    options.media.mostPixels = MediaOptions{}.mostPixels;
     // Nobody looks: the same run without frames.
     options.media.frames = false;
     const Outcome blind = run("hdlcd-320.elf");
