@@ -62,6 +62,13 @@ int32_t singleOperation(NetworkBuilder& b, int& tolerance) {
   }
 }
 
+/// Behind another function where chains have made the scale so large that sums leave 16 bits, which is
+/// refused.
+int32_t randomLeakyRelu(NetworkBuilder& b, int32_t in) {
+  const bool large = b.network().tensors[static_cast<size_t>(in)].quantization.scales[0] > 7;
+  return b.unary(Operator::LeakyRelu, large ? b.requantize(in, 1, 100) : in);
+}
+
 int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
   const Shape shape = b.network().tensors[static_cast<size_t>(in)].shape;
   std::mt19937& random = b.random();
@@ -81,7 +88,7 @@ int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
         return b.resize(in, algorithm, 2 * shape[1] - less, 2 * shape[2] - less);
       }
       default:
-        return shape[3] % 4 == 0 ? b.unary(Operator::DepthToSpace, in) : b.unary(Operator::LeakyRelu, in);
+        return shape[3] % 4 == 0 ? b.unary(Operator::DepthToSpace, in) : randomLeakyRelu(b, in);
     }
   }
   if (shape[3] > 2 && below(8) == 0) {

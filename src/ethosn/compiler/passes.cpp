@@ -28,6 +28,29 @@ Status checkPleRatio(const NetworkOperation& operation, double ratio) {
       .withRemedy("quantize its inputs and output to nearer ranges");
 }
 
+struct Sums {
+  int64_t low = 0, high = 0;
+};
+
+/// What the codes of a tensor, less their zero point, come to when they are multiplied: saturated to the 16
+/// bits of the PLE.
+Sums rescaledReach(const TensorInfo& info, double ratioBelow, double ratioAbove) {
+  const double least = info.type == DataType::S8 ? -128 : 0, zero = info.quantization.zeroPoint;
+  const auto saturated = [](double x) { return static_cast<int64_t>(std::clamp(x, -32768.0, 32767.0)); };
+  return {saturated((least - zero) * ratioBelow), saturated((least + 255 - zero) * ratioAbove)};
+}
+
+/// A PLE kernel adds up, and adds the zero point, in 16 bits that wrap round.
+Status checkPleSums(const NetworkOperation& operation, Sums sums, int32_t zero) {
+  if (sums.low + zero >= INT16_MIN && sums.high + zero <= INT16_MAX) return {};
+  return fail(Code::HardwareLimit,
+              "the ratios of scales of {} make sums of {} to {} codes, beyond the 16 bits in which the PLE "
+              "adds",
+              operatorName(operation.operation.op), sums.low + zero, sums.high + zero)
+      .at(operation.name)
+      .withRemedy("quantize its inputs and output to nearer ranges");
+}
+
 }  // namespace
 
 int32_t PassMaker::addStorage(Storage::Kind kind, Layout layout, int32_t h, int32_t w, int32_t c,
@@ -386,6 +409,11 @@ Status PassMaker::binary(const NetworkOperation& operation) {
         same ? PleOperation::Addition : PleOperation::AdditionRescale, sign, 16, 16, 1, PleAxis::None};
     CARINA_RETURN_IF_ERROR(checkPleRatio(operation, first / to));
     CARINA_RETURN_IF_ERROR(checkPleRatio(operation, second / to));
+    const Sums one = rescaledReach(a, first / to, first / to);
+    const Sums other = rescaledReach(b, second / to, second / to);
+    if (!same)
+      CARINA_RETURN_IF_ERROR(
+          checkPleSums(operation, {one.low + other.low, one.high + other.high}, o.quantization.zeroPoint));
     pass.scales = {pleScale(first / to), pleScale(second / to)};
   }
   pass.pleZeroPoints = {a.quantization.zeroPoint, b.quantization.zeroPoint};
@@ -404,6 +432,8 @@ Status PassMaker::curve(const NetworkOperation& operation) {
     // In single precision, as Arm's compiler does it: 0.09 / 0.06 is 1.5, not a little less.
     const float ratio = from.quantization.scales[0] / to.quantization.scales[0];
     CARINA_RETURN_IF_ERROR(checkPleRatio(operation, ratio));
+    CARINA_RETURN_IF_ERROR(checkPleSums(
+        operation, rescaledReach(from, operation.operation.alpha * ratio, ratio), to.quantization.zeroPoint));
     behind(operation, {PleOperation::LeakyRelu, sign, 16, 16, 1, PleAxis::None}, out,
            {pleScale(ratio), pleScale(operation.operation.alpha * ratio)});
   } else {
