@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aten/geometry.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "aten/arguments.hpp"
@@ -82,6 +83,11 @@ Result<ConvGeometry> convGeometry(const ir::Node& node) {
   if (g.transposed) {
     CARINA_TRY(g.outputPadding, arguments.ints("output_padding", n));
     CARINA_RETURN_IF_ERROR(requireAtLeast(0, g.outputPadding, "output_padding"));
+    for (size_t d = 0; d < n; ++d) {
+      if (g.outputPadding[d] >= std::max(g.stride[d], g.dilation[d]))
+        return fail(Code::InvalidOperator, "output_padding {} must be smaller than stride {} or dilation {}",
+                    g.outputPadding[d], g.stride[d], g.dilation[d]);
+    }
   }
   g.inChannels = input[g.batched ? 1 : 0];
   const int64_t weightIn = g.transposed ? weight[0] : weight[1];

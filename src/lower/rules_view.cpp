@@ -68,6 +68,7 @@ Status lowerMatrixTranspose(Lowering& lowering, const ir::Node& node) {
 Status moveDims(Lowering& lowering, const ir::Node& node, const ir::Ints& source,
                 const ir::Ints& destination) {
   const int64_t rank = node.operands()[0]->rank();
+  if (rank == 0) return lowerView(lowering, node);
   std::vector<int> permutation(static_cast<size_t>(rank), -1);
   std::vector<bool> moved(static_cast<size_t>(rank), false);
   for (size_t i = 0; i < source.size(); ++i) {
@@ -108,6 +109,13 @@ Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
   return lowering.defineMoved(node.result(), node.operands()[0], {value, Layout::ordered(result, order)});
 }
 
+/// The elements of a conversion's input in a type that CAST takes: constants of unsigned types in int32.
+Result<StoredTensor> numbersOf(Lowering& lowering, const ir::Value* input) {
+  if (!input->isConstant() || !isUnsigned(input->dtype())) return lowering.integers(input);
+  return StoredTensor{lowering.emit().constant(convert(input->constant(), DType::Int32)),
+                      Layout::rowMajor(input->shape())};
+}
+
 /// Conversions between types that are the same for us: float to float, integer to integer within int32.
 Status lowerCast(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
@@ -131,7 +139,8 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
     return {};
   }
   if (!isFloat(input->dtype()) && !isFloat(result->dtype())) {
-    CARINA_TRY(StoredTensor data, lowering.integers(input));
+    const bool same = input->dtype() == result->dtype();
+    CARINA_TRY(StoredTensor data, same ? lowering.integers(input) : numbersOf(lowering, input));
     if (data.dtype() != inside(result->dtype()))
       data.value = lowering.emit().cast(data.value, inside(result->dtype()));
     lowering.define(result, std::move(data));
@@ -139,7 +148,7 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
   }
   if (input->dtype() == DType::Bool || isInteger(input->dtype())) {
     // Integers as reals of scale 1; a quantize node brings them to its codes.
-    CARINA_TRY(StoredTensor data, lowering.integers(input));
+    CARINA_TRY(StoredTensor data, numbersOf(lowering, input));
     if (data.dtype() != DType::Int32) data.value = lowering.emit().cast(data.value, DType::Int32);
     defineAccumulator(lowering, result, std::move(data), 1.0);
     return {};

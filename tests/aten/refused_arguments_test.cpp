@@ -43,6 +43,15 @@ TEST(AtenRefusedArguments, CellsWhoseStatesDiffer) {
   EXPECT_TRUE(refused({4, 1, 12}));
 }
 
+TEST(AtenRefusedArguments, OutputPaddingsFromTheStrideOn) {
+  const auto refused = [](const std::string& padding) {
+    return refusal("aten.conv_transpose2d.input", {reals({1, 8, 6, 6}), reals({8, 4, 3, 3})},
+                   {{"stride", "[2, 2]"}, {"output_padding", padding}});
+  };
+  EXPECT_EQ(refused("[1, 1]"), "");
+  EXPECT_NE(refused("[2, 1]").find("must be smaller than stride 2 or dilation 1"), std::string::npos);
+}
+
 TEST(AtenRefusedArguments, SizesAndFactorsOfOneImage) {
   const Attributes both{{"output_size", "[]"}, {"scale_factors", "[2.0, 2.0]"}};
   EXPECT_NE(refusal("aten.upsample_nearest2d.vec", {reals({1, 2, 3, 3})}, both).find("exactly one of"),
