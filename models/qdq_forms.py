@@ -328,6 +328,13 @@ FORMS = {
                                     modules={"r": nn.LSTM(16, 16, batch_first=True, bidirectional=True)}),
     "gru": lambda: layer(lambda s, x: s.r(x)[0], modules={"r": nn.GRU(16, 16, batch_first=True)}),
     "rnn": lambda: layer(lambda s, x: s.r(x)[0], modules={"r": nn.RNN(16, 16, batch_first=True)}),
+    # Over 100 steps and more: loops.
+    "gru_long": lambda: layer(lambda s, x: s.r(x)[0], (1, 120, 8), modules={"r": nn.GRU(8, 8, batch_first=True)}),
+    "gru_long_state": lambda: layer(lambda s, x: s.r(x)[1], (131, 1, 8), modules={"r": nn.GRU(8, 8, num_layers=2)}),
+    "gru_long_int16": lambda: layer(lambda s, x: s.r(x)[0], (1, 120, 8), modules={"r": nn.GRU(8, 8, batch_first=True)}, spec=SYMMETRIC16),
+    "lstm_long_parameters": lambda: layer(lambda s, x: s.r(x)[0], (1, 113, 8), modules={"r": nn.LSTM(8, 8, batch_first=True)}, parameters=True),
+    "lstm_long_both_ways": lambda: layer(lambda s, x: s.r(x)[0][..., ::2].contiguous(), (1, 107, 8),
+                                         modules={"r": nn.LSTM(8, 8, batch_first=True, bidirectional=True)}),
     "sdpa": lambda: layer(lambda s, x: F.scaled_dot_product_attention(x, x, x)),
     "sdpa_causal": lambda: (Net(attention_causal, qkv=nn.Linear(16, 48), out=nn.Linear(16, 16)), [(1, 12, 16)], {}),
     "attention_decomposed": lambda: (Net(attention, qkv=nn.Linear(16, 48), out=nn.Linear(16, 16)), [(1, 12, 16)], {"decompose": True}),

@@ -4,7 +4,7 @@
 #pragma once
 
 namespace carina {
-[[noreturn]] void checkFailed(const char* expression, const char* file, int line, const char* why);
+[[noreturn, gnu::cold]] void checkFailed(const char* expression, const char* file, int line, const char* why);
 }  // namespace carina
 
 #define CARINA_CHECK(expression, why) \

@@ -41,8 +41,9 @@ Status checkOutputPath(const fs::path& path) {
         .inFile(path.string())
         .withRemedy("name a file");
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a device or a pipe is written in place
-    auto writable = checkWritable(path, W_OK, "");
-    return writable.ok() ? writable : Status(std::move(writable).error().inFile(path.string()));
+    Status writable = checkWritable(path, W_OK, "");
+    if (!writable.ok()) return std::move(writable).error().inFile(path.string());
+    return writable;
   }
   fs::path target = path;
   if (fs::is_symlink(fs::symlink_status(path, error))) {

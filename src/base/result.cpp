@@ -39,9 +39,33 @@ std::string Diagnostic::str() const {
   return text;
 }
 
+Error::Error(Diagnostic diagnostic) : diagnostics_(new std::vector<Diagnostic>) {
+  diagnostics_->push_back(std::move(diagnostic));
+}
+
+Error::Error(std::vector<Diagnostic> diagnostics)
+    : diagnostics_(new std::vector<Diagnostic>(std::move(diagnostics))) {
+  CARINA_CHECK(!diagnostics_->empty(), "an Error carries at least one diagnostic");
+}
+
+Error::Error(const Error& other)
+    : diagnostics_(other.diagnostics_ ? new std::vector<Diagnostic>(*other.diagnostics_) : nullptr) {}
+
+Error& Error::operator=(const Error& other) {
+  return *this = Error(other);
+}
+
+void Error::Deleter::operator()(std::vector<Diagnostic>* diagnostics) const noexcept {
+  delete diagnostics;
+}
+
+Error failFormatted(Code code, fmt::string_view format, fmt::format_args arguments) {
+  return Error(Diagnostic{fmt::vformat(format, arguments), "", "", "", code});
+}
+
 std::string Error::str() const {
   std::string text;
-  for (const Diagnostic& diagnostic : diagnostics_) {
+  for (const Diagnostic& diagnostic : *diagnostics_) {
     if (!text.empty()) text += '\n';
     text += diagnostic.str();
   }
@@ -49,29 +73,29 @@ std::string Error::str() const {
 }
 
 Error&& Error::inFile(std::string_view file) && {
-  for (Diagnostic& diagnostic : diagnostics_) {
+  for (Diagnostic& diagnostic : *diagnostics_) {
     if (diagnostic.file.empty()) diagnostic.file = file;
   }
   return std::move(*this);
 }
 
 Error&& Error::at(std::string_view place) && {
-  for (Diagnostic& diagnostic : diagnostics_) {
+  for (Diagnostic& diagnostic : *diagnostics_) {
     if (diagnostic.place.empty()) diagnostic.place = place;
   }
   return std::move(*this);
 }
 
 Error&& Error::withRemedy(std::string_view remedy) && {
-  for (Diagnostic& diagnostic : diagnostics_) {
+  for (Diagnostic& diagnostic : *diagnostics_) {
     if (diagnostic.remedy.empty()) diagnostic.remedy = remedy;
   }
   return std::move(*this);
 }
 
 void Error::append(Error other) {
-  diagnostics_.insert(diagnostics_.end(), std::make_move_iterator(other.diagnostics_.begin()),
-                      std::make_move_iterator(other.diagnostics_.end()));
+  diagnostics_->insert(diagnostics_->end(), std::make_move_iterator(other.diagnostics_->begin()),
+                       std::make_move_iterator(other.diagnostics_->end()));
 }
 
 }  // namespace carina

@@ -3,13 +3,13 @@
 // cause.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "base/check.hpp"
@@ -30,16 +30,21 @@ struct Diagnostic {
 };
 
 /// One or more diagnostics. Built with fail(...); later floors add what they know (which file, which node).
+/// A pointer: what returns a Result pays for the diagnostics only where there are any, in code size too. One
+/// that was moved from has none, and a Status whose error was taken is good: neither is looked at again.
 class [[nodiscard]] Error {
  public:
-  explicit Error(Diagnostic diagnostic) { diagnostics_.push_back(std::move(diagnostic)); }
-  explicit Error(std::vector<Diagnostic> diagnostics) : diagnostics_(std::move(diagnostics)) {
-    CARINA_CHECK(!diagnostics_.empty(), "an Error carries at least one diagnostic");
-  }
+  explicit Error(Diagnostic diagnostic);
+  explicit Error(std::vector<Diagnostic> diagnostics);
+  Error(const Error& other);
+  Error& operator=(const Error& other);
+  Error(Error&&) noexcept = default;
+  Error& operator=(Error&&) noexcept = default;
+  ~Error() = default;
 
-  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
-  const std::string& message() const { return diagnostics_.front().message; }
-  Code code() const { return diagnostics_.front().code; }
+  const std::vector<Diagnostic>& diagnostics() const { return *diagnostics_; }
+  const std::string& message() const { return diagnostics_->front().message; }
+  Code code() const { return diagnostics_->front().code; }
   std::string str() const;  // all diagnostics, one after the other
 
   /// Fills in the file (place) of every diagnostic that has none yet.
@@ -49,28 +54,38 @@ class [[nodiscard]] Error {
   void append(Error other);
 
  private:
-  std::vector<Diagnostic> diagnostics_;
+  template <typename T>
+  friend class Result;
+  struct Deleter {
+    void operator()(std::vector<Diagnostic>* diagnostics) const noexcept;
+  };
+
+  Error() = default;  // of a Result without an error
+
+  std::unique_ptr<std::vector<Diagnostic>, Deleter> diagnostics_;
 };
+
+[[gnu::cold]] Error failFormatted(Code code, fmt::string_view format, fmt::format_args arguments);
 
 /// fail(Code::HardwareLimit, "kernel height {} exceeds 64", h): an Error of a kind with a formatted message.
 template <typename... Args>
 Error fail(Code code, fmt::format_string<Args...> format, Args&&... args) {
-  return Error(Diagnostic{fmt::format(format, std::forward<Args>(args)...), "", "", "", code});
+  return failFormatted(code, format, fmt::make_format_args(args...));
 }
 
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}      // NOLINT(google-explicit-constructor)
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
   template <typename U,
             typename = std::enable_if_t<
                 std::is_convertible_v<U&&, T> && !std::is_same_v<std::decay_t<U>, T> &&
                 !std::is_same_v<std::decay_t<U>, Result> && !std::is_same_v<std::decay_t<U>, Error>>>
-  Result(U&& value) : state_(T(std::forward<U>(value))) {}  // NOLINT(google-explicit-constructor)
+  Result(U&& value) : value_(std::forward<U>(value)) {}  // NOLINT(google-explicit-constructor)
 
-  explicit operator bool() const { return std::holds_alternative<T>(state_); }
-  bool ok() const { return std::holds_alternative<T>(state_); }
+  explicit operator bool() const { return ok(); }
+  bool ok() const { return value_.has_value(); }
 
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -80,25 +95,26 @@ class [[nodiscard]] Result {
 
   T& value() & {
     CARINA_CHECK(ok(), "value() of a failed Result");
-    return std::get<T>(state_);
+    return *value_;
   }
   const T& value() const& {
     CARINA_CHECK(ok(), "value() of a failed Result");
-    return std::get<T>(state_);
+    return *value_;
   }
   T&& value() && { return std::move(value()); }
   Error& error() & {
     CARINA_CHECK(!ok(), "error() of a good Result");
-    return std::get<Error>(state_);
+    return error_;
   }
   const Error& error() const& {
     CARINA_CHECK(!ok(), "error() of a good Result");
-    return std::get<Error>(state_);
+    return error_;
   }
   Error&& error() && { return std::move(error()); }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  Error error_;  // there is one where there is no value
 };
 
 template <>
@@ -106,20 +122,20 @@ class [[nodiscard]] Result<void> {
  public:
   Result() = default;
   Result(Error error) : error_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
-  explicit operator bool() const { return !error_; }
-  bool ok() const { return !error_; }
+  explicit operator bool() const { return ok(); }
+  bool ok() const { return !error_.diagnostics_; }
   Error& error() & {
-    CARINA_CHECK(error_.has_value(), "error() of a good Result");
-    return *error_;
+    CARINA_CHECK(!ok(), "error() of a good Result");
+    return error_;
   }
   const Error& error() const& {
-    CARINA_CHECK(error_.has_value(), "error() of a good Result");
-    return *error_;
+    CARINA_CHECK(!ok(), "error() of a good Result");
+    return error_;
   }
   Error&& error() && { return std::move(error()); }
 
  private:
-  std::optional<Error> error_;
+  Error error_;
 };
 
 using Status = Result<void>;

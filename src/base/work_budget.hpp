@@ -21,6 +21,12 @@ namespace carina {
 /// Of errors about limits. Hardly any file needs as much for its size, but one may.
 constexpr const char* kTrustRemedy = "--trusted takes the limits away: for files whose maker you know";
 
+/// The same where a program runs: what comes to no end is a loop more often than a long computation.
+constexpr const char* kLongRunRemedy =
+    "if the program loops, these inputs may keep a condition true; --trusted takes the limits away: for "
+    "files "
+    "whose maker you know";
+
 /// Steps for one execution on behalf of a file of so many bytes. What has less than a megabyte ends within
 /// two seconds; beyond, a byte brings as many as a layer takes with a weight.
 constexpr int64_t workFor(uint64_t fileBytes) {

@@ -10,6 +10,7 @@
 #include "compiler/program_writer.hpp"
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/constant_operands.hpp"
+#include "compiler/schedule/known_weights.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/schedule/split_steps.hpp"
 #include "compiler/schedule/split_weights.hpp"
@@ -96,6 +97,27 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   return best;
 }
 
+/// Where records and weight streams lie in the constants, with what fills them up to a multiple of 16.
+std::vector<npu::AddressRange> streamsOf(const Schedule& schedule) {
+  std::vector<npu::AddressRange> streams;
+  for (const Pass& pass : schedule.passes) {
+    for (const WeightSlice& slice : pass.slices) {
+      const bool coded = ir::isa<npu_ir::CodedConv>(pass.node);
+      const auto add = [&](const auto& ranges) {
+        for (const npu::AddressRange& range : ranges) {
+          if (range.length == 0) continue;
+          const int64_t at = slice.constantAt(static_cast<int64_t>(range.address));
+          const int64_t bytes = roundUp(static_cast<int64_t>(range.length), 16);
+          streams.push_back({static_cast<uint64_t>(at), static_cast<uint64_t>(bytes)});
+        }
+      };
+      add(slice.streams.scales);
+      if (!coded) add(slice.streams.weights);
+    }
+  }
+  return streams;
+}
+
 /// A choice or loop, and everything in its regions.
 std::optional<Diagnostic> supportsControlFlow(const ir::Node& node, const npu::Target& target) {
   if (!target.architecture().branches) {
@@ -164,6 +186,8 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu:
     program.outputs.push_back(ioTensor(plan, graph.outputs()[i], tosa.outputs()[i]));
   }
   if (options.records) addMemoryRecords(plan, graph, tosa, program);
+  program.streams = streamsOf(plan);
+  if (options.known) options.known->add(plan);
   program.constants = std::move(plan.constants).take();
   return program;
 }

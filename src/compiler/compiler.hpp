@@ -79,8 +79,10 @@ struct BranchRecord {
 
 struct CompiledProgram {
   npu::Machine machine;
-  std::vector<uint32_t> commands;         // whole stream, STOP included
-  std::vector<std::byte> constants;       // region 0: weights, scales, tables, constant feature maps
+  std::vector<uint32_t> commands;    // whole stream, STOP included
+  std::vector<std::byte> constants;  // region 0: weights, scales, tables, constant feature maps
+  /// Of the constants: records and weight streams one by one. An operation may read several together.
+  std::vector<npu::AddressRange> streams;
   int64_t arenaBytes = 0;                 // region 1, program inputs and outputs included
   int64_t arenaBound = 0;                 // below which cascades cannot bring it, 0: not known
   int64_t cacheBytes = 0;                 // region 2; 0 when the cache is the arena

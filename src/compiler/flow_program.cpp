@@ -105,7 +105,9 @@ class FlowCompiler {
     }
     for (Pass& pass : plan.passes) {
       if (pass.table >= 0) pass.table += constants;
-      for (WeightSlice& slice : pass.slices) slice.constant += constants;
+      for (WeightSlice& slice : pass.slices) {
+        for (WeightSlice::Piece& piece : slice.pieces) piece.constant += constants;
+      }
     }
     const auto bufferOf = [&](const ir::Value* value) {
       return static_cast<size_t>(plan.storage->access(value).buffer);

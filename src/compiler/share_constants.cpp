@@ -21,6 +21,7 @@ constexpr int64_t kLeastSaving = 10;  // one in so many bytes
 struct Piece {
   uint64_t begin = 0, end = 0;
   int64_t place = 0;
+  std::vector<npu::AddressRange> streams;  // in it, where it is more than one of them
 };
 
 /// A program while its constants move.
@@ -28,8 +29,8 @@ class Moved {
  public:
   explicit Moved(CompiledProgram& program) : program_(program) {}
 
-  /// Puts what the operations read into the pool. Ranges that overlap stay together.
-  Status add(ConstantPool& pool) {
+  /// Finds what the operations read. Ranges that overlap stay together.
+  Status collect() {
     CARINA_TRY(operations_, npu::decodeStream(program_.commands, *program_.machine.target));
     std::vector<Piece> read;
     for (const npu::PlacedOperation& placed : operations_) {
@@ -38,9 +39,12 @@ class Moved {
         if (range.end > program_.constants.size())
           return fail(Code::Damaged, "an operation reads byte {} of {} bytes of constants", range.end,
                       program_.constants.size());
-        read.push_back({range.begin / kAlignment * kAlignment, range.end});
+        read.push_back({range.begin / kAlignment * kAlignment, range.end, 0, {}});
       }
     }
+    // What transfers fetch in parts stays whole.
+    for (const npu::AddressRange& stream : program_.streams)
+      read.push_back({stream.address, stream.address + stream.length, 0, {}});
     std::sort(read.begin(), read.end(), [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
     for (const Piece& piece : read) {
       if (!pieces_.empty() && piece.begin < pieces_.back().end) {
@@ -49,27 +53,53 @@ class Moved {
         pieces_.push_back(piece);
       }
     }
-    for (Piece& piece : pieces_)
-      piece.place = pool.add(ByteSpan(program_.constants).subspan(piece.begin, piece.end - piece.begin));
+    for (const npu::AddressRange& stream : program_.streams) {
+      const auto after = std::upper_bound(pieces_.begin(), pieces_.end(), stream.address,
+                                          [](uint64_t at, const Piece& other) { return at < other.begin; });
+      Piece& piece = *std::prev(after);
+      if (stream.length < piece.end - piece.begin) piece.streams.push_back(stream);
+    }
     return {};
+  }
+
+  /// Puts it into the pool: what several streams are read together from, with each of them by itself, or
+  /// everything else, which may be such a stream. Weights that lie between records here may be another
+  /// program's without them.
+  void add(ConstantPool& pool, bool together) {
+    for (Piece& piece : pieces_) {
+      if (piece.streams.empty() == together) continue;
+      piece.place = pool.add(ByteSpan(program_.constants).subspan(piece.begin, piece.end - piece.begin));
+      for (const npu::AddressRange& stream : piece.streams) {
+        pool.addPart(piece.place, static_cast<int64_t>(stream.address - piece.begin),
+                     static_cast<int64_t>(stream.length));
+      }
+    }
   }
 
   /// The commands that read the constants where the pool has them.
   Status rewrite() {
     npu::StreamWriter writer(*program_.machine.target);
+    findPlaces();
+    std::vector<std::pair<uint32_t, npu::Branch*>> branches;  // byte offset of the command
+    auto place = places_.begin();
     for (npu::PlacedOperation& placed : operations_) {
+      for (; place != places_.end() && place->first <= placed.offset; ++place) {
+        place->second = writer.position();
+        writer.forgetState();
+      }
       std::visit([this](auto& operation) { move(operation); }, placed.operation);
       CARINA_RETURN_IF_ERROR(writer.add(placed.operation));
-      moved_.emplace(placed.offset, Written{writer.position() - 4, &placed.operation});
+      auto* branch = std::get_if<npu::Branch>(&placed.operation);
+      if (branch) branches.emplace_back(writer.position() - 8, branch);
+      moved_.emplace(placed.offset, Written{writer.position() - (branch ? 8 : 4), &placed.operation});
+    }
+    for (; place != places_.end(); ++place) place->second = writer.position();
+    for (const auto& [offset, branch] : branches) {
+      branch->target = places_.at(branch->target);
+      writer.patchBranch(offset, branch->target);
     }
     commands_ = std::move(writer).take();
     return {};
-  }
-
-  bool branches() const {
-    return std::any_of(operations_.begin(), operations_.end(), [](const npu::PlacedOperation& placed) {
-      return std::holds_alternative<npu::Branch>(placed.operation);
-    });
   }
 
   bool fits() const { return commands_.size() * 4 <= kMaxCommandBytes; }
@@ -80,11 +110,24 @@ class Moved {
       record.wordOffset = written.offset / 4;
       record.operation = *written.operation;
     }
+    for (BranchRecord& record : program_.branches) {
+      for (uint32_t* at : {&record.begin, &record.middle, &record.end}) *at = places_.at(*at);
+    }
     program_.commands = std::move(commands_);
     program_.constants = constants;
   }
 
  private:
+  /// Where branches go, and what is known of them: nobody knows what registers hold there.
+  void findPlaces() {
+    for (const npu::PlacedOperation& placed : operations_) {
+      if (const auto* branch = std::get_if<npu::Branch>(&placed.operation)) places_[branch->target] = 0;
+    }
+    for (const BranchRecord& record : program_.branches) {
+      for (const uint32_t at : {record.begin, record.middle, record.end}) places_[at] = 0;
+    }
+  }
+
   struct Written {
     uint32_t offset;
     const npu::Operation* operation;
@@ -137,6 +180,7 @@ class Moved {
   std::vector<Piece> pieces_;  // sorted, apart
   std::vector<uint32_t> commands_;
   std::unordered_map<uint32_t, Written> moved_;  // by offset in the old stream, bytes
+  std::map<uint32_t, uint32_t> places_;          // old and new offsets, bytes
 };
 
 int64_t bytesApart(std::span<CompiledProgram* const> programs) {
@@ -158,9 +202,10 @@ Result<SharedBytes> shareConstants(std::span<CompiledProgram* const> programs) {
   ConstantPool pool;
   std::vector<Moved> all;
   all.reserve(programs.size());
-  for (CompiledProgram* program : programs) CARINA_RETURN_IF_ERROR(all.emplace_back(*program).add(pool));
-  if (std::any_of(all.begin(), all.end(), [](const Moved& moved) { return moved.branches(); }))
-    return SharedBytes{apart, apart};
+  for (CompiledProgram* program : programs) CARINA_RETURN_IF_ERROR(all.emplace_back(*program).collect());
+  for (const bool together : {true, false}) {
+    for (Moved& moved : all) moved.add(pool, together);
+  }
   const auto together = static_cast<int64_t>(pool.bytes().size());
   if (apart - together < ceilDiv(apart, kLeastSaving)) return SharedBytes{apart, apart};
   for (Moved& moved : all) CARINA_RETURN_IF_ERROR(moved.rewrite());

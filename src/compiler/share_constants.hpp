@@ -16,9 +16,8 @@ struct SharedBytes {
 
 /// Gives all programs, which are for one machine, the same constants: what their operations read is there
 /// once, however many read it, and the commands read it there. What a program computes and takes to do it
-/// stays the same. Nothing changes where that would save less than a tenth, or where commands branch, whose
-/// targets are places in the stream as it is: then `together` equals `apart`. Fails on commands that read
-/// what is not in the constants.
+/// stays the same. Nothing changes where that would save less than a tenth: then `together` equals `apart`.
+/// Fails on commands that read what is not in the constants.
 Result<SharedBytes> shareConstants(std::span<CompiledProgram* const> programs);
 
 }  // namespace carina::compiler

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "aten/control_flow.hpp"
@@ -24,12 +25,36 @@ bool isRecurrent(const ir::Node& node) {
          ir::isa<aten::RnnTanhInput>(&node) || ir::isa<aten::RnnReluInput>(&node);
 }
 
+/// A constant, or the real numbers that a quantize and a dequantize node make of one. Longer chains, which
+/// nobody writes, would be a matter of the stack's depth.
+bool isWeight(const ir::Value* value, int mostNodes = 2) {
+  if (!value || value->isConstant()) return true;
+  const ir::Node* node = value->producer();
+  if (!node || mostNodes == 0) return false;
+  const bool converts = ir::isa<aten::QuantizePerTensor>(node) || ir::isa<aten::QuantizePerChannel>(node) ||
+                        ir::isa<aten::DequantizePerTensor>(node) || ir::isa<aten::DequantizePerChannel>(node);
+  return converts && std::all_of(node->operands().begin(), node->operands().end(),
+                                 [&](const ir::Value* operand) { return isWeight(operand, mostNodes - 1); });
+}
+
+/// The weight in another graph, with the nodes that make it.
+ir::Value* broughtInto(ir::Graph& graph, const ir::Value* weight) {
+  if (!weight) return nullptr;
+  if (weight->isConstant()) return graph.addConstant(weight->constant(), weight->name);
+  const ir::Node& node = *weight->producer();
+  std::unordered_map<const ir::Value*, ir::Value*> mapping;
+  for (const ir::Value* operand : node.operands()) mapping[operand] = broughtInto(graph, operand);
+  const auto copy = ir::cloneNode(node, graph, mapping);
+  CARINA_CHECK(copy.ok(), "a node that was valid is so in another graph");
+  return (*copy)->result();
+}
+
 /// Whether the operator can be cut between steps, and its weights go into a loop.
 bool canLoop(const ir::Node& node) {
   if (!isRecurrent(node) || isQuantizedWhole(node) || node.operand(0)->rank() != 3) return false;
   const auto weights = node.operandGroup(2);
   return std::all_of(weights.begin(), weights.end(),
-                     [](const ir::Value* weight) { return weight->isConstant(); }) &&
+                     [](const ir::Value* weight) { return isWeight(weight); }) &&
          !(node.attributeAs<bool>(kTrain) && node.attributeAs<double>(kDropout) > 0 &&
            node.attributeAs<int64_t>(kNumLayers) > 1);
 }
@@ -89,8 +114,7 @@ ir::Graph bodyOf(const Stack& stack, const ir::Type& chunk, std::span<ir::Value*
   std::vector<ir::Value*> before, params;
   for (const ir::Value* value : state) before.push_back(body.addInput(value->type));
   ir::Value* x = body.addInput(chunk);
-  for (const ir::Value* weight : stack.weights)
-    params.push_back(body.addConstant(weight->constant(), weight->name));
+  for (const ir::Value* weight : stack.weights) params.push_back(broughtInto(body, weight));
   ir::Builder b(body, nullptr, stack.node->location());
   const Results made = stack.apply(b, stack.reverse ? reversed(b, x, stack.dim()) : x, before, params);
   std::vector<ir::Value*> outputs(made.begin() + 1, made.end());

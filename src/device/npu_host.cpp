@@ -58,7 +58,7 @@ Error NpuHost::explain(const rt::Status& status) const {
   if (status.code == rt::Code::DeviceFault && device->fault()) {
     // No fault of a device: the model would not come to an end in reasonable time.
     if (device->fault()->kind == npu::FaultKind::Limit)
-      return fail(Code::Excessive, "{}", device->fault()->str()).withRemedy(kTrustRemedy);
+      return fail(Code::Excessive, "{}", device->fault()->str()).withRemedy(kLongRunRemedy);
     return fail(Code::NpuFault, "{}: {}", textOf(status), device->fault()->str());
   }
   return asError(status);

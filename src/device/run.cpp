@@ -114,7 +114,9 @@ Error Runner::State::explain(const rt::Status& status) const {
   if (ethosN && ethosN->why()) return *ethosN->why();
   if (tosa && tosa->why()) return *tosa->why();
   if (budget && !budget->refused().empty())
-    return fail(Code::Excessive, "{}", budget->refused()).withRemedy(kTrustRemedy);
+    return fail(Code::Excessive, "{}", budget->refused()).withRemedy(kLongRunRemedy);
+  if (status.code == rt::Code::InstructionLimit)
+    return asError(status).withRemedy("check the conditions of its loops: these inputs may keep one true");
   if (status.code == rt::Code::MissingKernel)
     return asError(status).withRemedy("this runtime has no kernel for that operator");
   if (status.code == rt::Code::MissingBackend) {

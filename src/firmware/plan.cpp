@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "firmware/plan.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/array_fit.hpp"

@@ -32,6 +32,45 @@ Node* Builder::create(NodeSpec spec) {
   throw InvalidNode(Error(std::move(problems)));
 }
 
+NodeMaker::NodeMaker(Builder& builder, const OpDef& def) : builder_(builder) {
+  spec_.def = &def;
+  spec_.operands.reserve(def.operands.size());
+  spec_.attributes.reserve(def.attributes.size());
+}
+
+void NodeMaker::one(Value* operand) {
+  spec_.operands.push_back({operand});
+}
+
+void NodeMaker::optional(Value* operand) {
+  std::vector<Value*>& group = spec_.operands.emplace_back();
+  if (operand) group.push_back(operand);
+}
+
+void NodeMaker::variadic(std::vector<Value*>&& operands) {
+  spec_.operands.push_back(std::move(operands));
+}
+
+template <typename T>
+void NodeMaker::attribute(T&& value) {
+  spec_.attributes.emplace_back(std::move(value));
+}
+template void NodeMaker::attribute(Attribute&&);
+template void NodeMaker::attribute(bool&&);
+template void NodeMaker::attribute(int64_t&&);
+template void NodeMaker::attribute(double&&);
+template void NodeMaker::attribute(std::string&&);
+template void NodeMaker::attribute(DType&&);
+template void NodeMaker::attribute(Ints&&);
+template void NodeMaker::attribute(Reals&&);
+template void NodeMaker::attribute(Strings&&);
+template void NodeMaker::attribute(Tensor&&);
+
+Node* NodeMaker::create(std::vector<Type>&& types) {
+  spec_.types = std::move(types);
+  return builder_.create(std::move(spec_));
+}
+
 double scalarReal(const Attribute& value) {
   if (const auto* real = std::get_if<double>(&value)) return *real;
   return static_cast<double>(scalarInt(value));

@@ -64,6 +64,24 @@ class Builder {
   LocationRef location_;
 };
 
+/// What the generated create() functions are made of: operand groups and attributes, in table order. Out of
+/// line, because a dialect has hundreds of them.
+class NodeMaker {
+ public:
+  NodeMaker(Builder& builder, const OpDef& def);
+  void one(Value* operand);
+  void optional(Value* operand);  // null: an empty group
+  void variadic(std::vector<Value*>&& operands);
+  /// T is Attribute or one of the types that it holds.
+  template <typename T>
+  void attribute(T&& value);
+  Node* create(std::vector<Type>&& types);
+
+ private:
+  Builder& builder_;
+  NodeSpec spec_;
+};
+
 /// Reads an attribute of the given C++ type; used by generated accessors.
 template <typename T>
 T attributeValue(const Node* node, size_t i) {

@@ -186,8 +186,14 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
                 ir::typeText(input->type), from.zero, dtypeName(output->dtype()));
   if (output->dtype() != DType::Int8 && output->dtype() != DType::Int16 && output->dtype() != DType::Int32)
     return fail(Code::NoIntegerForm, "its result is {}", ir::typeText(output->type));
-  CARINA_TRY(ir::Value * codes, lowering.rescale(lowering.get(input), output->dtype(), from.zero, to.zero,
-                                                 quantizeMultiplier(from.scale / to.scale)));
+  ir::Value* codes = lowering.get(input);
+  // From uint8 to int8 with the same scale, as converters put it in front of a network, nothing is left to
+  // do.
+  const bool same = codes->dtype() == output->dtype() && from.zero == to.zero && from.scale == to.scale;
+  if (!same) {
+    CARINA_TRY(codes, lowering.rescale(codes, output->dtype(), from.zero, to.zero,
+                                       quantizeMultiplier(from.scale / to.scale)));
+  }
   lowering.define(output, codes);
   return {};
 }

@@ -81,10 +81,17 @@ class Lstm {
     ir::Value *hidden, *cell;  // [batch, units]
   };
 
+  /// What all gates multiply by, side by side, and how their sums become int16 with kGateScale.
+  struct Filters {
+    int64_t depth = 0;
+    Tensor weights, biases;
+    std::vector<Multiplier> factors;
+  };
+
   /// The results of `count` steps, [count, batch, units], from inputs of [count, batch, depth].
   Result<ir::Value*> unrolled(ir::Value* sequence, int64_t count, State& state) {
     // What the input brings to the gates, for all steps at once: [count, batch, 4 * units].
-    CARINA_TRY(ir::Value * products, product(sequence, count * batch_, &GateWeights::input, true, x_));
+    CARINA_TRY(ir::Value * products, product(sequence, count * batch_, input_, x_));
     ir::Value* brought = emit_.reshape(products, {count, batch_, kGates * units_});
     std::vector<ir::Value*> outputs;
     for (int64_t step = 0; step < count; ++step) {
@@ -154,6 +161,8 @@ class Lstm {
           gate.bias->numElements() != units_)
         return fail(Code::NoIntegerForm, "bias '{}' is {}", gate.bias->name, ir::typeText(gate.bias->type));
     }
+    CARINA_TRY(input_, filters(&GateWeights::input, true, x_));
+    CARINA_TRY(recurrent_, filters(&GateWeights::recurrent, false, hidden_));
     sequence_ = lowering_.get(op_.input());
     if (!op_.timeMajor()) sequence_ = emit_.transpose(sequence_, {1, 0, 2});
     return {};
@@ -175,28 +184,28 @@ class Lstm {
     return tensor;
   }
 
-  /// rows * filters of all gates (+ biases) as int16 with kGateScale: [1, count, 1, 4 * units].
-  Result<ir::Value*> product(ir::Value* rows, int64_t count, const ir::Value* GateWeights::*filter,
-                             bool withBias, const Quantum& from) {
-    const int64_t depth = (gates()[0].*filter)->dim(1);
-    Tensor weights = Tensor::uninitialized(DType::Int8, {kGates * units_, 1, 1, depth});
-    Tensor biases = Tensor::zeros(DType::Int32, {kGates * units_});
-    std::vector<Multiplier> factors;
-    for (int64_t g = 0; g < kGates; ++g) {
-      const GateWeights gate = gates()[static_cast<size_t>(g)];
+  Result<Filters> filters(const ir::Value* GateWeights::*filter, bool withBias, const Quantum& from) const {
+    Filters all;
+    all.depth = (gates()[0].*filter)->dim(1);
+    all.weights = Tensor::uninitialized(DType::Int8, {kGates * units_, 1, 1, all.depth});
+    all.biases = Tensor::zeros(DType::Int32, {kGates * units_});
+    auto weights = all.weights.mutableAs<int8_t>().begin();
+    auto biases = all.biases.mutableAs<int32_t>().begin();
+    for (const GateWeights& gate : gates()) {
       CARINA_TRY(const Quantum scale, lowering_.quantumOf(gate.*filter));
-      const Tensor& own = (gate.*filter)->constant();
-      for (int64_t i = 0; i < own.numElements(); ++i)
-        weights.setIntegerAt(g * own.numElements() + i, own.integerAt(i));
-      for (int64_t i = 0; withBias && i < units_; ++i)
-        biases.setIntegerAt(g * units_ + i, gate.bias->constant().integerAt(i));
+      weights = std::ranges::copy((gate.*filter)->constant().as<int8_t>(), weights).out;
+      if (withBias) biases = std::ranges::copy(gate.bias->constant().as<int32_t>(), biases).out;
       const double factor = static_cast<double>(from.single() * scale.single()) / kGateScale;
-      factors.insert(factors.end(), static_cast<size_t>(units_), quantizeMultiplier(factor));
+      all.factors.insert(all.factors.end(), static_cast<size_t>(units_), quantizeMultiplier(factor));
     }
-    ir::Value* sums =
-        emit_.conv2d(emit_.reshape(rows, {1, count, 1, depth}), emit_.constant(std::move(weights)),
-                     emit_.constant(std::move(biases)), from.zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
-    return lowering_.rescale(sums, DType::Int16, 0, 0, factors);
+    return all;
+  }
+
+  /// rows * filters of all gates (+ biases) as int16 with kGateScale: [1, count, 1, 4 * units].
+  Result<ir::Value*> product(ir::Value* rows, int64_t count, const Filters& by, const Quantum& from) {
+    ir::Value* sums = emit_.conv2d(emit_.reshape(rows, {1, count, 1, by.depth}), emit_.constant(by.weights),
+                                   emit_.constant(by.biases), from.zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+    return lowering_.rescale(sums, DType::Int16, 0, 0, by.factors);
   }
 
   /// a + b, saturated to int16.
@@ -207,7 +216,7 @@ class Lstm {
 
   /// `brought`: [batch, 4 * units].
   Result<Gates> gatesOf(ir::Value* brought, ir::Value* hidden) {
-    CARINA_TRY(ir::Value * kept, product(hidden, batch_, &GateWeights::recurrent, false, hidden_));
+    CARINA_TRY(ir::Value * kept, product(hidden, batch_, recurrent_, hidden_));
     ir::Value* all = sum(brought, emit_.reshape(kept, {batch_, kGates * units_}));
     const auto part = [&](ir::Value* of, int64_t gate, int64_t count) {
       return emit_.sliceAxis(of, 1, gate * units_, count * units_);
@@ -253,6 +262,7 @@ class Lstm {
   const tfl::UnidirectionalSequenceLstm op_;
   const int64_t steps_, batch_, units_;
   Quantum x_, hidden_, cell_;
+  Filters input_, recurrent_;
   WideInput cellInput_;
   ir::Value* sequence_ = nullptr;  // [steps, batch, depth]
 };

@@ -16,4 +16,11 @@ Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, float alpha, const
 /// c[m,n] = a^T b with a[k,m] and b[k,n].
 Status gemmTransposedLeft(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c);
 
+/// Whether this processor multiplies bfloat16 faster than float32.
+bool multipliesBfloat16();
+
+/// c[m,n] = a[m,k] b[k,n] with bfloat16 patterns, added up in float32. With transposeB, b is [n,k]. One
+/// thread.
+Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, const uint16_t* a, const uint16_t* b, float* c);
+
 }  // namespace carina::onednn

@@ -41,6 +41,11 @@ CARINA_ONEDNN_STATUS(dnnl_dilated_convolution_forward_desc_init,
 CARINA_ONEDNN_STATUS(dnnl_engine_create, (dnnl_engine_t * engine, dnnl_engine_kind_t kind, size_t index),
                      (engine, kind, index))
 CARINA_ONEDNN_STATUS(dnnl_engine_destroy, (dnnl_engine_t engine), (engine))
+CARINA_ONEDNN_STATUS(dnnl_matmul_desc_init,
+                     (dnnl_matmul_desc_t * product, const dnnl_memory_desc_t* source,
+                      const dnnl_memory_desc_t* weights, const dnnl_memory_desc_t* bias,
+                      const dnnl_memory_desc_t* destination),
+                     (product, source, weights, bias, destination))
 CARINA_ONEDNN_STATUS(dnnl_memory_create,
                      (dnnl_memory_t * memory, const dnnl_memory_desc_t* description, dnnl_engine_t engine,
                       void* handle),

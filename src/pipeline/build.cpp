@@ -97,7 +97,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<DType>& inputT
   return result;
 }
 
-Status compileDelegates(Build& build) {
+Status compileDelegates(Build& build, compiler::KnownWeights* known) {
   const Options& options = build.options;
   Stopwatch watch(build.times, "compile");
   for (partition::Delegate& delegate : build.partitioned.delegates) {
@@ -109,6 +109,7 @@ Status compileDelegates(Build& build) {
     compilerOptions.optimize = options.optimize;
     compilerOptions.effort = options.effort;
     compilerOptions.dump = options.dump;
+    compilerOptions.known = known;
     auto npu = std::exchange(delegate.placed, std::nullopt);
     auto compiled = npu ? compiler::compile(delegate.tosa, std::move(*npu), *build.machine, compilerOptions)
                         : compiler::compile(delegate.tosa, *build.machine, compilerOptions);
@@ -321,7 +322,8 @@ Result<Build> build(const Options& options) {
 
 namespace {
 
-Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTime> times) {
+Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTime> times,
+                        compiler::KnownWeights* known) {
   Build build;
   build.options = options;
   build.times = std::move(times);
@@ -381,7 +383,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
         {fmt::format("has no effect: in memory mode {} the arena is the cache", build.machine->memory.name),
          "", "", "--cache-size"});
   }
-  if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build));
+  if (build.machine) CARINA_RETURN_IF_ERROR(compileDelegates(build, known));
   if (build.ethosN) CARINA_RETURN_IF_ERROR(compileEthosN(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));
 
@@ -417,14 +419,15 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
 
 }  // namespace
 
-Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times) {
+Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times,
+                        compiler::KnownWeights* known) {
   return ir::rejectInvalidNodes("", [&]() -> Result<Build> {
-    if (!weighsLoops(front, options)) return makeBuild(std::move(front), options, std::move(times));
+    if (!weighsLoops(front, options)) return makeBuild(std::move(front), options, std::move(times), known);
     Options quiet = options;  // what is dumped is of the loops
     quiet.dump = nullptr;
     CARINA_TRY(Front straightFront, withoutLoops(front));
-    auto straight = makeBuild(std::move(straightFront), quiet, times);
-    auto loops = makeBuild(std::move(front), options, std::move(times));
+    auto straight = makeBuild(std::move(straightFront), quiet, times, known);
+    auto loops = makeBuild(std::move(front), options, std::move(times), known);
     if (!straight.ok() || (loops.ok() && !isCheaper(*straight, *loops))) return loops;
     straight->options = options;
     return straight;

@@ -436,14 +436,32 @@ Status refuseCodesOfFloats(const Options& options, const ir::Graph& graph, const
 /// Whether long recurrences may be loops.
 enum class Recurrences : uint8_t { MayLoop, Unrolled };
 
-/// Parts for an Ethos-N are not called from loops.
-decompose::LoopOptions loopsFor(const Options& options, bool quantizes, Recurrences recurrences) {
+/// `coded`: recurrences have codes in the end, which both forms are to have alike.
+decompose::LoopOptions loopsFor(const Options& options, bool coded, Recurrences recurrences) {
   decompose::LoopOptions loops;
-  loops.unrollLater = quantizes;
+  // An Ethos-N takes straight code better that is quantized as such.
+  loops.unrollLater = coded && !ethosn::isEthosNName(options.target);
   if (options.unroll) loops.mostUnrolled = *options.unroll;
-  if (recurrences == Recurrences::Unrolled || ethosn::isEthosNName(options.target))
-    loops = {std::numeric_limits<int64_t>::max(), false};
+  if (recurrences == Recurrences::Unrolled) loops = {std::numeric_limits<int64_t>::max(), false};
   return loops;
+}
+
+/// Says that recurrences are straight code which would be loops elsewhere.
+Status warnOfUnrolled(const Options& options, const ir::Graph& graph, bool coded,
+                      std::vector<Diagnostic>& warnings) {
+  ir::Graph copy = graph.clone();
+  decompose::LoopOptions loops = loopsFor(options, coded, Recurrences::MayLoop);
+  loops.unrollLater = false;
+  CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(copy, loops));
+  for (const ir::Node* node : copy.nodes()) {
+    if (!node->is(aten::scanDef())) continue;
+    warnings.push_back(
+        {"recurrences are unrolled where precisions are searched for, and would be loops elsewhere",
+         "write the rules (--write-rules FILE), and compile with them (--quantize-config FILE)",
+         options.model.string(), "--auto-precision"});
+    break;
+  }
+  return {};
 }
 
 Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
@@ -481,7 +499,10 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   }
   const bool prequantized = quantize::carriesQuantization(graph);
   if (!quantizes && !prequantized) CARINA_RETURN_IF_ERROR(refuseCodesOfFloats(options, graph, front));
-  CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, quantizes, recurrences)));
+  const bool coded = quantizes || (prequantized && options.target != "cpu");
+  if (recurrences == Recurrences::Unrolled)
+    CARINA_RETURN_IF_ERROR(warnOfUnrolled(options, graph, coded, front.warnings));
+  CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(graph, loopsFor(options, coded, recurrences)));
   verifyPass(graph, "loop-recurrences");
   if (options.target == "cpu" && quantizationOf(options) == Quantization::None) {
     warnOfIdleQuantizer(options, prequantized, false, front.warnings);
@@ -668,7 +689,8 @@ Result<FloatNetwork> readFloatNetwork(const Options& options, std::vector<StageT
   CARINA_TRY(Exported exported, readPt2(options, times, common ? common->names : std::vector<std::string>()));
   const std::vector<Diagnostic> warnings = std::move(exported.warnings);
   auto network = ir::rejectInvalidNodes("", [&] {
-    return makeFloatNetwork(options, std::move(exported), times, Recurrences::Unrolled, common);
+    return makeFloatNetwork(options, std::move(exported), times,
+                            common ? Recurrences::MayLoop : Recurrences::Unrolled, common);
   });
   if (!network) return std::move(network).error().inFile(options.model.string());
   addFirst(network->front.warnings, warnings);

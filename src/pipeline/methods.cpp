@@ -2,9 +2,11 @@
 #include "pipeline/methods.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
+#include "compiler/schedule/known_weights.hpp"
 #include "delivery/delegate.hpp"
 #include "pipeline/assemble.hpp"
 #include "pipeline/chosen_machine.hpp"
@@ -182,6 +184,23 @@ Status assembleAll(const Options& options, MethodsBuild& build) {
   return {};
 }
 
+/// Methods in the order in which they are compiled: small ones can read their weights as large ones do, in
+/// whatever blocks these need.
+std::vector<size_t> largestFirst(const std::vector<Front>& fronts) {
+  std::vector<int64_t> elements;  // of all results
+  for (const Front& front : fronts) {
+    int64_t sum = 0;
+    for (const ir::Node* node : front.quantized.nodes()) {
+      for (const ir::Value* value : node->results()) sum += value->numElements();
+    }
+    elements.push_back(sum);
+  }
+  std::vector<size_t> order(fronts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return elements[a] > elements[b]; });
+  return order;
+}
+
 }  // namespace
 
 Result<MethodsBuild> buildMethods(const Options& options, std::span<const MethodSource> sources) {
@@ -199,11 +218,12 @@ Result<MethodsBuild> buildMethods(const Options& options, std::span<const Method
   CARINA_TRY(std::vector<Front> fronts, quantizeNetworks(all, std::move(networks), times.front()));
   keepCommonCodes(sources, common.names, fronts);
   MethodsBuild build;
-  for (size_t m = 0; m < all.size(); ++m) {
-    CARINA_TRY(Build method, buildFrom(std::move(fronts[m]), all[m], std::move(times[m])));
-    build.names.push_back(sources[m].name);
-    build.methods.push_back(std::move(method));
+  build.methods.resize(all.size());
+  compiler::KnownWeights known;
+  for (const size_t m : largestFirst(fronts)) {
+    CARINA_TRY(build.methods[m], buildFrom(std::move(fronts[m]), all[m], std::move(times[m]), &known));
   }
+  for (const MethodSource& source : sources) build.names.push_back(source.name);
   CARINA_RETURN_IF_ERROR(assembleAll(options, build));
   build.shared = sharedVariables(build);
   warnOfSeparateState(build);

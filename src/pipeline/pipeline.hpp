@@ -188,8 +188,10 @@ Result<Front> frontOf(const Options& options, ir::Graph graph, std::vector<Stage
 
 /// The whole way to a program.
 Result<Build> build(const Options& options);
-/// From a quantized network to a program. `times`: of the stages before.
-Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times);
+/// From a quantized network to a program. `times`: of the stages before. `known`: weights of the programs
+/// that it shares a file with (null: none), and its own behind the call.
+Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTime> times,
+                        compiler::KnownWeights* known = nullptr);
 
 /// The program as a file of the kind that the extension of `output` names: .pte, .tflite (a model with
 /// `ethos-u` operators), .tosa (the one delegate's graph), .bin (the one delegate's blob). Errors: unknown

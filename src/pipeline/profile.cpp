@@ -14,6 +14,7 @@
 #include "compiler/schedule/operation_builder.hpp"
 #include "npu/isa/disassembler.hpp"
 #include "npu/isa/stream.hpp"
+#include "npu/model/memory_uses.hpp"
 #include "npu/targets/recorded_memories.hpp"
 #include "npu/timing/way.hpp"
 #include "pipeline/command_streams.hpp"
@@ -111,6 +112,21 @@ std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> ope
   return cycles;
 }
 
+/// One past the last byte of the cache that an operation reads or writes; 0 when it touches none.
+int64_t cacheEndOf(const npu::Target& target, const npu::Operation& operation) {
+  constexpr int32_t kCacheRegion = 2;
+  std::vector<npu::MemoryUse> uses;
+  if (const auto* kernel = std::get_if<npu::KernelOperation>(&operation))
+    uses = npu::memoryUses(target, *kernel);
+  else if (const auto* dma = std::get_if<npu::DmaOperation>(&operation))
+    uses = npu::memoryUses(target, *dma);
+  int64_t end = 0;
+  for (const npu::MemoryUse& use : uses) {
+    if (use.space == kCacheRegion) end = std::max(end, static_cast<int64_t>(use.last) + 1);
+  }
+  return end;
+}
+
 /// Operations of a stream that a profile lists. Compilers spend more words on one; only commands that repeat
 /// what is set come denser.
 size_t mostProfiled(std::span<const uint32_t> words) {
@@ -126,7 +142,6 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
              npu::decodeStream(stream.words, *machine.target));
   npu::Timeline timeline(machine);
   PartBuilder builder(part);
-  int64_t cacheEnd = 0;
   for (const npu::PlacedOperation& placed : operations) {
     const std::optional<npu::ScheduledCost> timing = timeline.add(placed.operation, placed.offset);
     if (!timing) continue;
@@ -142,17 +157,13 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
     operation.description = npu::describe(placed.operation);
     operation.operation = placed.operation;
     operation.timing = *timing;
-    if (const auto* dma = std::get_if<npu::DmaOperation>(&placed.operation);
-        dma && !dma->destination.internal && dma->destination.region == 2) {
-      cacheEnd = std::max(cacheEnd, static_cast<int64_t>(dma->destination.address + dma->length));
-    }
+    part.cacheBytes = std::max(part.cacheBytes, cacheEndOf(*machine.target, placed.operation));
     const std::string name = operation.name;
     builder.add(std::move(operation), name, nullptr);
   }
   builder.finish();
   part.cycles = npu::longestWay(operations, machine);
   part.cyclesByRules = cyclesByRules(operations, machine);
-  part.cacheBytes = cacheEnd;
   return part;
 }
 

@@ -500,7 +500,8 @@ Status System::step() {
   if (system_.takeCodeChanged()) core_.codeChanged();
   advance();
   const State& registers = core_.state;
-  const auto ahead = debug_ ? debug_->ahead() : std::nullopt;
+  std::optional<uint64_t> ahead;
+  if (debug_) ahead = debug_->ahead();
   const bool single = debug_ && debug_->single();
   // Interrupts wait while a debugger goes by single instructions.
   if (const auto exception = single ? std::nullopt : interrupts_.takeable(registers)) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <new>
+#include <string_view>
 #include <unordered_set>
 
 namespace carina::pt2 {
@@ -71,6 +72,31 @@ Status checkDuplicates(JsonValue value) {
   return {};
 }
 
+/// What makes a text no JSON. (The library has sentences, too, in a table of its own that a program which
+/// loads the library only when it reads JSON cannot link.)
+std::string_view reason(simdjson::error_code code) {
+  switch (code) {
+    case simdjson::EMPTY:
+      return "it is empty";
+    case simdjson::STRING_ERROR:
+      return "a string has an escape sequence that JSON does not know";
+    case simdjson::UNCLOSED_STRING:
+      return "a string does not end";
+    case simdjson::UNESCAPED_CHARS:
+      return "a string has a control character";
+    case simdjson::UTF8_ERROR:
+      return "it is not UTF-8";
+    case simdjson::NUMBER_ERROR:
+      return "a number is none that JSON knows";
+    case simdjson::T_ATOM_ERROR:
+    case simdjson::F_ATOM_ERROR:
+    case simdjson::N_ATOM_ERROR:
+      return "a word other than true, false and null stands for a value";
+    default:
+      return "brackets, commas or colons are missing or in the wrong place";
+  }
+}
+
 Error wrongType(std::string_view what, std::string_view wanted) {
   return fail(Code::Damaged, "{} is not {}", what, wanted);
 }
@@ -93,7 +119,7 @@ Result<JsonText> JsonText::parse(std::string_view text) {
   if (parsed == simdjson::DEPTH_ERROR)
     return fail(Code::Excessive, "the JSON text is nested more than {} levels deep", kMaxDepth);
   if (parsed != simdjson::SUCCESS)
-    return fail(Code::Damaged, "the JSON text is malformed: {}", simdjson::error_message(parsed));
+    return fail(Code::Damaged, "the JSON text is malformed: {}", reason(parsed));
   CARINA_RETURN_IF_ERROR(checkDuplicates(result.root_));
   return result;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pte/bundle.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pte/tensor_data.hpp"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "aten/executor.hpp"
+#include "aten/ops.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -27,6 +29,66 @@ bool hasLargeValue(const ir::Graph& graph) {
   return false;
 }
 
+/// Elements of weights that are read in parts, and of a part.
+constexpr int64_t kManyWeights = int64_t{1} << 22, kPartWeights = int64_t{1} << 21;
+
+/// `count` of the first dimension's slices.
+Tensor slicesOf(const Tensor& tensor, int64_t first, int64_t count) {
+  Shape shape = tensor.shape();
+  const auto bytes = static_cast<size_t>(tensor.numBytes() / shape[0]);
+  shape[0] = count;
+  return Tensor::borrow(
+      tensor.dtype(), std::move(shape),
+      tensor.bytes().subspan(static_cast<size_t>(first) * bytes, static_cast<size_t>(count) * bytes),
+      std::make_shared<Tensor>(tensor));
+}
+
+/// Codes of output channels that nothing else reads.
+std::optional<aten::DequantizePerChannel> channelCodes(const ir::Value* value) {
+  const auto codes = ir::producerAs<aten::DequantizePerChannel>(value);
+  if (!codes || codes.axis() != 0 || value->uses().size() != 1 || value->isGraphOutput()) return std::nullopt;
+  const auto isConstant = [](const ir::Value* operand) { return !operand || operand->isConstant(); };
+  const auto& operands = codes.node()->operands();
+  if (!std::all_of(operands.begin(), operands.end(), isConstant)) return std::nullopt;
+  return codes;
+}
+
+ir::Value* partOf(ir::Builder& builder, const aten::DequantizePerChannel& codes, int64_t first,
+                  int64_t count) {
+  const auto part = [&](const ir::Value* operand) {
+    return operand ? builder.constant(slicesOf(operand->constant(), first, count)) : nullptr;
+  };
+  return aten::DequantizePerChannel::create(builder, part(codes.input()), part(codes.scales()),
+                                            part(codes.zeroPoints()), 0, codes.quantMin(), codes.quantMax(),
+                                            codes.dtype(), codes.outDtype())
+      .output();
+}
+
+/// Linear layers with many weights in parts of their outputs: as floats, four bytes for every code, all
+/// weights of a layer at once would take fresh memory, which costs more than the layer.
+void splitLargeLayers(ir::Graph& graph) {
+  for (ir::Node* node : graph.nodes()) {
+    const auto linear = ir::dynCast<aten::Linear>(node);
+    if (!linear || linear.weight()->numElements() < kManyWeights) continue;
+    const auto weight = channelCodes(linear.weight());
+    const auto bias = linear.bias() ? channelCodes(linear.bias()) : std::nullopt;
+    if (!weight || (linear.bias() && !bias)) continue;
+    const int64_t outputs = linear.weight()->dim(0),
+                  most = std::max<int64_t>(1, kPartWeights / linear.weight()->dim(1));
+    ir::Builder builder = ir::Builder::beforeNode(node);
+    std::vector<ir::Value*> parts;
+    for (int64_t first = 0; first < outputs; first += most) {
+      const int64_t count = std::min(most, outputs - first);
+      ir::Value* weights = partOf(builder, *weight, first, count);
+      ir::Value* biases = bias ? partOf(builder, *bias, first, count) : nullptr;
+      parts.push_back(aten::Linear::create(builder, linear.input(), weights, biases).output());
+    }
+    ir::Value* whole = aten::Cat::create(builder, parts, int64_t{-1}).output();
+    graph.replaceAllUses(linear.output(), whole);
+  }
+  graph.eraseDeadNodes();
+}
+
 }  // namespace
 
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
@@ -35,9 +97,11 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   // Weights stay codes until they are read: for these few runs it does not pay to have all of them as floats.
   constexpr auto kFolding = aten::Folding::NothingThatGrows;
   CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding, loops));
-  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding, loops));
+  ir::Graph simulation = quantized.graph.clone();
+  splitLargeLayers(simulation);
+  CARINA_TRY(const aten::Executor rounded, aten::Executor::create(simulation, kFolding, loops));
   const size_t count = std::min(most, samples.size());
-  const bool large = hasLargeValue(quantized.graph);
+  const bool large = hasLargeValue(simulation);
   std::vector<Sqnr> outputs(quantized.graph.outputs().size());
   const auto compare = [&](const std::vector<Tensor>& expected, const std::vector<Tensor>& found) {
     for (size_t k = 0; k < outputs.size(); ++k) {

@@ -215,12 +215,12 @@ class Annotator {
     return settings;
   }
 
-  /// The settings of the first quantized operator that reads the value.
-  std::optional<Settings> readerSettings(const ir::Value& value) const {
+  /// The settings of the first quantized operator that reads the value; null: there is none.
+  const NodeSettings* readerSettings(const ir::Value& value) const {
     for (const ir::Use& use : value.uses()) {
-      if (effectiveRole(*use.node) != Role::Float) return assignment_.of(*use.node).settings;
+      if (effectiveRole(*use.node) != Role::Float) return &assignment_.of(*use.node);
     }
-    return std::nullopt;
+    return nullptr;
   }
 
   /// What is asked for of input or output `index`.
@@ -236,8 +236,8 @@ class Annotator {
 
   void visitInput(ir::Value* input, const std::optional<BoundarySettings>& boundary) {
     if (!boundary || input->dtype() != DType::Float32) return;
-    if (const auto settings = readerSettings(*input)) {
-      makeSlot(input, boundarySettings(*settings, *boundary), kBoundary);
+    if (const NodeSettings* reader = readerSettings(*input)) {
+      makeSlot(input, boundarySettings(reader->settings, *boundary), kBoundary);
     }
   }
 
@@ -260,11 +260,12 @@ class Annotator {
   /// State is kept in the codes in which its new contents are made. What is made in float stays float.
   void visitState(ir::Value* before, const ir::Value& after) {
     if (before->dtype() != DType::Float32 || after.isConstant()) return;
-    if (!after.producer()) {
-      if (const auto settings = readerSettings(*before)) makeSlot(before, *settings, kDefault);
-    } else if (effectiveRole(*after.producer()) != Role::Float) {
-      makeSlot(before, assignment_.of(*after.producer()).settings, kDefault);
-    }
+    const NodeSettings* entry = nullptr;
+    if (!after.producer())
+      entry = readerSettings(*before);
+    else if (effectiveRole(*after.producer()) != Role::Float)
+      entry = &assignment_.of(*after.producer());
+    if (entry) makeSlot(before, entry->settings, kDefault, entry->wide);
   }
 
   /// One range before a call and after it.
@@ -293,9 +294,9 @@ class Annotator {
       ir::Value *outside = node.operands()[i], *inside = body.inputs()[i];
       if (i < scan.carried) {
         visitState(inside, *body.outputs()[i]);
-      } else if (const auto settings = readerSettings(*inside);
-                 settings && inside->dtype() == DType::Float32) {
-        makeSlot(inside, *settings, kDefault);
+      } else if (const NodeSettings* reader = readerSettings(*inside);
+                 reader && inside->dtype() == DType::Float32) {
+        makeSlot(inside, reader->settings, kDefault, reader->wide);
       }
       const auto made = made_.find(inside);
       if (made == made_.end()) continue;

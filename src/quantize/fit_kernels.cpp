@@ -76,6 +76,47 @@ void feedbackKernel(const float* errors, size_t count, size_t stride, const floa
   }
 }
 
+/// The sums of one plane, at least a vector wide; the last vector may add up once more what others have.
+template <typename D>
+void sumPlane(D d, const float* plane, size_t rows, size_t rowStride, size_t width, float* sums) {
+  const size_t lanes = hn::Lanes(d);
+  size_t i = 0;
+  for (; i + 2 * lanes <= width; i += 2 * lanes) {
+    auto s0 = hn::Zero(d), s1 = s0;
+    for (size_t r = 0; r < rows; ++r) {
+      const float* row = plane + r * rowStride + i;
+      s0 = hn::Add(s0, hn::LoadU(d, row));
+      s1 = hn::Add(s1, hn::LoadU(d, row + lanes));
+    }
+    hn::StoreU(s0, d, sums + i);
+    hn::StoreU(s1, d, sums + i + lanes);
+  }
+  while (i < width) {
+    i = std::min(i, width - lanes);
+    auto sum = hn::Zero(d);
+    for (size_t r = 0; r < rows; ++r) sum = hn::Add(sum, hn::LoadU(d, plane + r * rowStride + i));
+    hn::StoreU(sum, d, sums + i);
+    i += lanes;
+  }
+}
+
+void rowsKernel(const float* planes, size_t count, size_t planeStride, size_t rows, size_t rowStride,
+                size_t width, float* sums) {
+  const hn::ScalableTag<float> d;
+  const hn::CappedTag<float, 8> d8;
+  const hn::CappedTag<float, 4> d4;
+  for (size_t p = 0; p < count; ++p, planes += planeStride, sums += width) {
+    if (width >= hn::Lanes(d))
+      sumPlane(d, planes, rows, rowStride, width, sums);
+    else if (width >= hn::Lanes(d8))
+      sumPlane(d8, planes, rows, rowStride, width, sums);
+    else if (width >= hn::Lanes(d4))
+      sumPlane(d4, planes, rows, rowStride, width, sums);
+    else
+      sumPlane(hn::CappedTag<float, 1>(), planes, rows, rowStride, width, sums);
+  }
+}
+
 }  // namespace carina::quantize::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -84,6 +125,7 @@ namespace carina::quantize {
 namespace {
 HWY_EXPORT(gramKernel);
 HWY_EXPORT(feedbackKernel);
+HWY_EXPORT(rowsKernel);
 }  // namespace
 
 void addGram(std::span<const float> a, size_t columns, size_t stride, std::span<float> gram) {
@@ -94,6 +136,11 @@ void addFeedback(std::span<const float> errors, size_t count, size_t stride, std
                  std::span<float> values) {
   HWY_DYNAMIC_DISPATCH(feedbackKernel)
   (errors.data(), count, stride, factors.data(), values.data(), values.size());
+}
+
+void sumRows(const float* planes, size_t count, size_t planeStride, size_t rows, size_t rowStride,
+             size_t width, float* sums) {
+  HWY_DYNAMIC_DISPATCH(rowsKernel)(planes, count, planeStride, rows, rowStride, width, sums);
 }
 
 }  // namespace carina::quantize

@@ -9,6 +9,7 @@
 
 #include "quantize/fit_kernels.hpp"
 #include "quantize/loops.hpp"
+#include "quantize/rounding_kernels.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -40,16 +41,7 @@ std::vector<float> factorOf(const ColumnBlock& block, size_t rows, bool centred,
   const double least = 1e-3 * trace / static_cast<double>(n);
   for (size_t i = 0; i < n; ++i) h[i * n + i] = std::max(h[i * n + i], 0.0) + least;
   std::vector<float> factor(n * n, 0.0f);
-  for (size_t k = n; k-- > 0;) {
-    const double* row = &h[k * n];
-    const double inverse = row[k] > 0 ? 1 / row[k] : 0;
-    for (size_t i = 0; i < k; ++i) {
-      const double u = row[i] * inverse;
-      factor[k * n + i] = static_cast<float>(u);
-      double* other = &h[i * n];
-      for (size_t j = 0; j <= i; ++j) other[j] -= u * row[j];
-    }
-  }
+  factorize(h, n, factor);
   return factor;
 }
 
@@ -73,18 +65,22 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
   const auto most = static_cast<float>(at.range.max);
   tbb::parallel_for(size_t{0}, (outputs + kTile - 1) / kTile, [&](size_t tile) {
     const size_t from = tile * kTile, count = std::min(kTile, outputs - from);
-    std::vector<float> errors(n * count), values(count);
+    const size_t corner = (firstOutput + from) * columns + static_cast<size_t>(block.first);
+    // By columns in their order, as they are worked on.
+    std::vector<float> errors(n * count), sorted(n * count), values(count), scales(count);
+    std::vector<int8_t> rounded(n * count);
+    for (size_t r = 0; r < count; ++r) {
+      scales[r] = at.scales[at.perChannel ? firstOutput + from + r : 0];
+      for (size_t k = 0; k < n; ++k) sorted[k * count + r] = weights[corner + r * columns + order[k]];
+    }
     for (size_t k = 0; k < n; ++k) {
-      const size_t column = static_cast<size_t>(block.first) + order[k];
-      const auto place = [&](size_t r) { return (firstOutput + from + r) * columns + column; };
-      for (size_t r = 0; r < count; ++r) values[r] = weights[place(r)];
+      const float* column = &sorted[k * count];
+      std::copy_n(column, count, values.begin());
       addFeedback(errors, k, count, {&factor[k * n], k}, values);
-      for (size_t r = 0; r < count; ++r) {
-        const float scale = at.scales[at.perChannel ? firstOutput + from + r : 0];
-        const float code = weightCode(values[r] / scale, most);
-        codes[place(r)] = static_cast<int8_t>(code);
-        errors[k * count + r] = weights[place(r)] - code * scale;
-      }
+      roundColumn(values, column, scales.data(), most, &rounded[k * count], &errors[k * count]);
+    }
+    for (size_t r = 0; r < count; ++r) {
+      for (size_t k = 0; k < n; ++k) codes[corner + r * columns + order[k]] = rounded[k * count + r];
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "aten/control_flow.hpp"
 #include "aten/movement.hpp"
 #include "aten/ops.hpp"
 #include "quantize/annotate.hpp"
@@ -14,6 +15,7 @@
 #include "quantize/fit_weights.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/insert.hpp"
+#include "quantize/loops.hpp"
 #include "quantize/ranges.hpp"
 
 namespace carina::quantize {
@@ -306,7 +308,7 @@ bool takesWideCodes(const ir::Node& node) {
       &aten::Mm::def(),         &aten::Linear::def(),    &aten::Sum::def(),       &aten::SumDimIntList::def(),
       &aten::Mean::def(),       &aten::MeanDim::def(),   &aten::Amax::def(),      &aten::Amin::def(),
       &aten::LayerNorm::def(),  &aten::RmsNorm::def(),   &aten::WhereSelf::def(), &aten::Relu::def(),
-      &aten::ClampMin::def(),   &aten::ClampMax::def()};
+      &aten::ClampMin::def(),   &aten::ClampMax::def(),  &aten::scanDef()};
   return smoothFunctions().count(&node.def()) != 0 || kOthers.count(&node.def()) != 0 || movesElements(node);
 }
 
@@ -346,6 +348,9 @@ std::vector<Joined> joinedNodes(const Nodes& nodes, const ir::Graph& graph) {
     };
     visit(first);
     for (size_t i = 0; i < joined.size(); ++i) {
+      if (joined[i]->is(aten::scanDef())) {
+        for (const ir::Node* node : joined[i]->region(0).nodes()) visit(node);
+      }
       for (const ir::Value* value : joined[i]->operands()) {
         if (isReal(value)) visit(value->producer());
       }
@@ -417,6 +422,10 @@ class Inside {
  public:
   Inside(ir::Graph& graph, Nodes nodes, const Settings& settings, std::shared_ptr<WorkBudget> loops)
       : graph_(graph), nodes_(std::move(nodes)) {
+    for (const ir::Node* node : nodesWithLoops(graph)) {
+      if (!node->is(aten::scanDef()) || nodes_.count(node) == 0) continue;
+      for (const ir::Node* inner : node->region(0).nodes()) nodes_.insert(inner);
+    }
     static_cast<Settings&>(options_) = settings;
     options_.loops = std::move(loops);
     options_.weightBits = kMostWeightBits;  // networks that come quantized have the codes of eight
@@ -425,7 +434,7 @@ class Inside {
   }
 
   Status run(std::span<const Sample> samples) {
-    CARINA_RETURN_IF_ERROR(foldConstantOperands());
+    CARINA_RETURN_IF_ERROR(foldConstantOperands(graph_));
     CARINA_RETURN_IF_ERROR(
         checkWeights(graph_, [this](const ir::Node& node) { return nodes_.count(&node) != 0; }));
     refineWeights();
@@ -442,7 +451,8 @@ class Inside {
       node->setOperandGroup(WeightedOp::kWeightOperand, std::array{dequantized(builder, grid)});
     }
     graph_.eraseDeadNodes();
-    return {};
+    carryCodes(graph_);
+    return unrollLoops(graph_);
   }
 
  private:
@@ -452,20 +462,21 @@ class Inside {
   void refineWeights() {
     std::unordered_map<const ir::Value*, std::pair<ir::Value*, Grid>> refined;
     std::unordered_map<const ir::Value*, ir::Value*> biases;
-    for (ir::Node* node : graph_.nodes()) {
+    for (ir::Node* node : nodesWithLoops(graph_)) {
       const auto linear = ir::dynCast<aten::Linear>(node);
       if (!linear || nodes_.count(node) == 0 || hasGrid(node) || !asWeighted(*node)) continue;
+      ir::Graph& graph = node->graph();
       const int64_t channels = linear.weight()->dim(0);
       auto [known, isNew] = refined.try_emplace(linear.weight());
       auto& [weight, grid] = known->second;
       if (isNew) {
         grid = inTwoParts(linear.weight()->constant());
-        weight = graph_.addConstant(realOf(grid), linear.weight()->name);
+        weight = graph.addConstant(realOf(grid), linear.weight()->name);
       }
       ir::Value* bias = nullptr;
       if (linear.bias()) {
         ir::Value*& wide = biases[linear.bias()];
-        if (!wide) wide = graph_.addConstant(withZeros(linear.bias()->constant()), linear.bias()->name);
+        if (!wide) wide = graph.addConstant(withZeros(linear.bias()->constant()), linear.bias()->name);
         bias = wide;
       }
       ir::Builder b = ir::Builder::beforeNode(node);
@@ -482,10 +493,10 @@ class Inside {
       nodes_.insert(both->producer());
       nodes_.insert(sum->producer());
       grids_.emplace_back(both->producer(), grid);
-      graph_.replaceAllUses(node->result(), sum);
+      graph.replaceAllUses(node->result(), sum);
       sum->name = std::move(node->result()->name);
       nodes_.erase(node);
-      graph_.erase(node);
+      graph.erase(node);
     }
   }
 
@@ -495,10 +506,12 @@ class Inside {
 
   /// Dequantized constants, and what is computed from them, become float constants; weights keep their grids
   /// in mind.
-  Status foldConstantOperands() {
-    const ConstantCones cones(graph_);
+  Status foldConstantOperands(ir::Graph& graph) {
+    const ConstantCones cones(graph);
     std::unordered_map<const ir::Value*, ir::Value*> folded;
-    for (ir::Node* node : graph_.nodes()) {
+    for (ir::Node* node : graph.nodes()) {
+      if (node->is(aten::scanDef()) && nodes_.count(node) != 0)
+        CARINA_RETURN_IF_ERROR(foldConstantOperands(node->region(0)));
       // What computes constants is folded where they are used.
       if (nodes_.count(node) == 0 || (!node->results().empty() && cones.isKnown(node->result()))) continue;
       for (size_t i = 0; i < node->operands().size(); ++i) {
@@ -513,7 +526,7 @@ class Inside {
         ir::Value*& constant = folded[operand];
         if (!constant) {
           CARINA_TRY(Tensor contents, cones.contentsOf(operand));
-          constant = graph_.addConstant(std::move(contents), operand->name);
+          constant = graph.addConstant(std::move(contents), operand->name);
         }
         node->setOperand(i, constant);
         if (!grid) continue;
@@ -527,7 +540,7 @@ class Inside {
   void assign() {
     Nodes wide = wideGroups(nodes_, graph_);
     wide.merge(normsAndScales(nodes_));
-    for (const ir::Node* node : graph_.nodes()) {
+    for (const ir::Node* node : nodesWithLoops(graph_)) {
       NodeSettings& entry = assignment_.nodes[node];
       entry.settings = options_;
       if (nodes_.count(node) == 0) {

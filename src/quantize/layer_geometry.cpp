@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "aten/conv_op.hpp"
+#include "quantize/fit_kernels.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -27,27 +28,53 @@ Progression seenByTap(const LayerGeometry& g, size_t d, int64_t tap) {
   const int64_t stride = g.stride[d], shift = tap * g.dilation[d] - g.pad[d];
   const int64_t first = shift < 0 ? (-shift + stride - 1) / stride : 0;
   const int64_t end = shift < to ? std::min(from, (to - shift + stride - 1) / stride) : 0;
-  const int64_t count = std::max<int64_t>(end - first, 0);
+  const int64_t count = end - first;
+  if (count <= 0) return {};
   return g.transposed ? Progression{first, 1, count} : Progression{first * stride + shift, stride, count};
 }
 
-/// Adds to sums, per tap of the dimensions from d on, the values that it multiplies.
-void addTapSums(const LayerGeometry& g, size_t d, std::span<const float> values, float* sums) {
-  if (d == g.kernel.size()) {
-    *sums += values[0];
+/// Channels whose values are added up side by side: each by itself waits for one addition after the other.
+constexpr size_t kSideBySide = 8;
+
+/// Values of some channels, or sums of such: those of channel c begin at data + c * stride.
+struct Planes {
+  const float* data;
+  size_t count, stride, size;  // size: values of each
+};
+
+/// Adds to sums, per channel and tap of the innermost dimension, the values that it multiplies.
+template <size_t kCount>
+void addInnermost(const Progression& seen, const Planes& planes, size_t channel, float* sums, size_t taps) {
+  const float* from = planes.data + channel * planes.stride + seen.first;
+  float sum[kCount] = {};
+  for (int64_t k = 0; k < seen.count; ++k) {
+    for (size_t c = 0; c < kCount; ++c)
+      sum[c] += from[c * planes.stride + static_cast<size_t>(k * seen.step)];
+  }
+  for (size_t c = 0; c < kCount; ++c) sums[(channel + c) * taps] += sum[c];
+}
+
+/// Adds to sums, [channel, tap], the values that each tap of the dimensions from d on multiplies.
+void addTapSums(const LayerGeometry& g, size_t d, const Planes& planes, float* sums) {
+  const auto taps = static_cast<size_t>(g.taps);
+  if (d + 1 == g.kernel.size()) {
+    for (int64_t tap = 0; tap < g.kernel[d]; ++tap, ++sums) {
+      const Progression seen = seenByTap(g, d, tap);
+      size_t c = 0;
+      for (; c + kSideBySide <= planes.count; c += kSideBySide)
+        addInnermost<kSideBySide>(seen, planes, c, sums, taps);
+      for (; c < planes.count; ++c) addInnermost<1>(seen, planes, c, sums, taps);
+    }
     return;
   }
-  const auto inner = values.size() / static_cast<size_t>(g.input[d]);
+  const size_t inner = planes.size / static_cast<size_t>(g.input[d]);
   const int64_t innerTaps = product(std::span(g.kernel).subspan(d + 1));
-  std::vector<float> row(inner);
+  std::vector<float> rows(planes.count * inner);
   for (int64_t tap = 0; tap < g.kernel[d]; ++tap) {
-    std::fill(row.begin(), row.end(), 0.0f);
     const Progression seen = seenByTap(g, d, tap);
-    for (int64_t k = 0; k < seen.count; ++k) {
-      const float* from = &values[static_cast<size_t>(seen.first + k * seen.step) * inner];
-      for (size_t i = 0; i < inner; ++i) row[i] += from[i];
-    }
-    addTapSums(g, d + 1, row, sums + tap * innerTaps);
+    sumRows(planes.data + static_cast<size_t>(seen.first) * inner, planes.count, planes.stride,
+            static_cast<size_t>(seen.count), static_cast<size_t>(seen.step) * inner, inner, rows.data());
+    addTapSums(g, d + 1, {rows.data(), planes.count, inner, inner}, sums + tap * innerTaps);
   }
 }
 
@@ -98,11 +125,12 @@ std::vector<Origin> originsOf(const LayerGeometry& g, const std::vector<int64_t>
   return origins;
 }
 
-std::vector<int64_t> offsetsOf(const LayerGeometry& g, const std::vector<Origin>& origins, int64_t tap) {
+TapOffsets offsetsOf(const LayerGeometry& g, const std::vector<Origin>& origins, int64_t tap) {
   std::array<int64_t, 3> shift{};
   for (size_t d = g.output.size(); d-- > 0; tap /= g.kernel[d]) shift[d] = tap % g.kernel[d] * g.dilation[d];
-  std::vector<int64_t> offsets;
-  offsets.reserve(origins.size());
+  TapOffsets offsets;
+  offsets.at.reserve(origins.size());
+  bool allInside = true, isRun = true;
   for (const Origin& origin : origins) {
     int64_t offset = 0;
     bool inside = true;
@@ -111,15 +139,25 @@ std::vector<int64_t> offsetsOf(const LayerGeometry& g, const std::vector<Origin>
       inside &= at >= 0 && at < g.input[d];
       offset = offset * g.input[d] + at;
     }
-    offsets.push_back(inside ? origin.image + offset : -1);
+    allInside &= inside;
+    offsets.at.push_back(inside ? origin.image + offset : -1);
+    isRun &= offsets.at.back() == offsets.at.front() + static_cast<int64_t>(offsets.at.size()) - 1;
   }
+  if (allInside && !origins.empty()) offsets.kind = isRun ? TapOffsets::Kind::Run : TapOffsets::Kind::Inside;
   return offsets;
 }
 
 void gatherColumn(const LayerGeometry& g, std::span<const float> input, int64_t channel,
-                  const std::vector<int64_t>& offsets, float* out) {
+                  const TapOffsets& offsets, float* out) {
   const float* plane = &input[static_cast<size_t>(channel * product(g.input))];
-  for (size_t i = 0; i < offsets.size(); ++i) out[i] = offsets[i] >= 0 ? plane[offsets[i]] : 0.0f;
+  const std::vector<int64_t>& at = offsets.at;
+  if (offsets.kind == TapOffsets::Kind::Run) {
+    std::copy_n(plane + at[0], at.size(), out);
+  } else if (offsets.kind == TapOffsets::Kind::Inside) {
+    for (size_t i = 0; i < at.size(); ++i) out[i] = plane[at[i]];
+  } else {
+    for (size_t i = 0; i < at.size(); ++i) out[i] = at[i] >= 0 ? plane[at[i]] : 0.0f;
+  }
 }
 
 std::vector<float> columnMeans(const LayerGeometry& g, std::span<const float> input) {
@@ -132,9 +170,11 @@ std::vector<float> columnMeans(const LayerGeometry& g, std::span<const float> in
     }
   } else {
     const auto plane = static_cast<size_t>(product(g.input));
-    tbb::parallel_for(size_t{0}, channels, [&](size_t c) {
+    tbb::parallel_for(size_t{0}, (channels + kSideBySide - 1) / kSideBySide, [&](size_t tile) {
+      const size_t first = tile * kSideBySide, count = std::min(kSideBySide, channels - first);
       for (size_t image = 0; image < static_cast<size_t>(g.images); ++image)
-        addTapSums(g, 0, input.subspan((image * channels + c) * plane, plane), &means[c * taps]);
+        addTapSums(g, 0, {&input[(image * channels + first) * plane], count, plane, plane},
+                   &means[first * taps]);
     });
   }
   for (float& mean : means) mean /= static_cast<float>(g.positions);

@@ -37,11 +37,16 @@ struct Origin {
 std::vector<Origin> originsOf(const LayerGeometry& g, const std::vector<int64_t>& positions);
 
 /// Where a tap's input lies for each origin, in channel 0; -1 in the padding.
-std::vector<int64_t> offsetsOf(const LayerGeometry& g, const std::vector<Origin>& origins, int64_t tap);
+struct TapOffsets {
+  enum class Kind : uint8_t { Run, Inside, Any };  // one behind the other; none in the padding
+  std::vector<int64_t> at;
+  Kind kind = Kind::Any;
+};
+TapOffsets offsetsOf(const LayerGeometry& g, const std::vector<Origin>& origins, int64_t tap);
 
 /// The inputs of one tap of a channel (counted over all groups), one per offset; zeros from the padding.
 void gatherColumn(const LayerGeometry& g, std::span<const float> input, int64_t channel,
-                  const std::vector<int64_t>& offsets, float* out);
+                  const TapOffsets& offsets, float* out);
 
 /// The mean of each column over all output positions, group by group. Of a transposed layer, whose taps give
 /// something to some positions only, over all positions as well.

@@ -42,31 +42,48 @@ std::vector<int64_t> chosenPositions(int64_t positions, size_t most) {
   return chosen;
 }
 
+/// sums[c] += the sum of column c's rows. Several columns at a time: each by itself waits for one addition
+/// after the other.
+void addSums(const float* columns, size_t rows, size_t stride, std::span<double> sums) {
+  constexpr size_t kSideBySide = 8;
+  size_t c = 0;
+  for (; c + kSideBySide <= sums.size(); c += kSideBySide) {
+    double sum[kSideBySide] = {};
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t i = 0; i < kSideBySide; ++i) sum[i] += columns[(c + i) * stride + r];
+    }
+    for (size_t i = 0; i < kSideBySide; ++i) sums[c + i] += sum[i];
+  }
+  for (; c < sums.size(); ++c)
+    sums[c] += std::accumulate(columns + c * stride, columns + c * stride + rows, 0.0);
+}
+
 void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const Tensor& tensor) {
   const std::vector<Origin> origins =
       originsOf(geometry, chosenPositions(geometry.positions, weight.rowsPerLayer));
   const size_t stride = (origins.size() + kRowPadding - 1) / kRowPadding * kRowPadding;
   const auto input = tensor.as<float>();
   // Where a block holds whole channels, all of them have the same taps.
-  std::vector<std::vector<int64_t>> offsets;
+  std::vector<TapOffsets> offsets;
   for (int64_t tap = 0; tap < geometry.taps && geometry.taps <= static_cast<int64_t>(kMostColumns); ++tap)
     offsets.push_back(offsetsOf(geometry, origins, tap));
   tbb::parallel_for(size_t{0}, weight.blocks.size(), [&](size_t b) {
     ColumnBlock& block = weight.blocks[b];
-    std::vector<float> storage(block.columns * stride + kRowPadding, 0.0f);
-    void* aligned = storage.data();
-    size_t space = storage.size() * sizeof(float);
+    const auto storage = std::make_unique_for_overwrite<float[]>(block.columns * stride + kRowPadding);
+    void* aligned = storage.get();
+    size_t space = (block.columns * stride + kRowPadding) * sizeof(float);
     auto* rows = static_cast<float*>(std::align(64, block.columns * stride * sizeof(float), aligned, space));
     for (size_t c = 0; c < block.columns; ++c) {
       float* column = rows + c * stride;
       const int64_t at = block.first + static_cast<int64_t>(c), tap = at % geometry.taps;
       const int64_t channel = block.group * geometry.channels + at / geometry.taps;
-      std::vector<int64_t> own;
+      TapOffsets own;
       if (offsets.empty()) own = offsetsOf(geometry, origins, tap);
       gatherColumn(geometry, input, channel, offsets.empty() ? own : offsets[static_cast<size_t>(tap)],
                    column);
-      block.sums[c] += std::accumulate(column, column + origins.size(), 0.0);
+      std::fill(column + origins.size(), column + stride, 0.0f);
     }
+    addSums(rows, origins.size(), stride, block.sums);
     addGram({rows, block.columns * stride}, block.columns, stride, block.gram);
   });
   weight.rows += origins.size();

@@ -68,7 +68,13 @@ void HistogramObserver::widen(const Range& wider) {
       const float count = histogram_[static_cast<size_t>(i)];
       if (count == 0) continue;
       const double start = seen_.min + static_cast<double>(i) * kUpsample * part;
-      for (int j = 0; j < kUpsample; ++j) moved[newBin(start + (j + 0.5) * part)] += count / kUpsample;
+      const auto binOf = [&](int j) { return newBin(start + (j + 0.5) * part); };
+      const size_t first = binOf(0);
+      if (first == binOf(kUpsample - 1)) {  // and so are those between
+        for (int j = 0; j < kUpsample; ++j) moved[first] += count / kUpsample;
+        continue;
+      }
+      for (int j = 0; j < kUpsample; ++j) moved[binOf(j)] += count / kUpsample;
     }
   }
   histogram_ = std::move(moved);

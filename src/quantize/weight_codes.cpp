@@ -138,8 +138,10 @@ WeightCodes quantizeWeight(const Tensor& weight, int axis, bool perChannel, cons
   const auto values = weight.as<float>();
   const auto channels = static_cast<size_t>(weight.dim(axis));
   std::vector<float> magnitude(channels, 0.0f);
-  forEachOfChannel(weight.shape(), axis,
-                   [&](size_t c, size_t i) { magnitude[c] = std::max(magnitude[c], std::abs(values[i])); });
+  forEachRowOfChannel(weight.shape(), axis, [&](size_t c, size_t begin, size_t end) {
+    const Range row = rangeOf(values.subspan(begin, end - begin));
+    magnitude[c] = std::max({magnitude[c], -row.min, row.max});
+  });
   std::vector<float> least = leastScales.empty() ? std::vector<float>(channels, 0.0f) : leastScales;
   if (!perChannel) {
     magnitude.assign(channels, *std::max_element(magnitude.begin(), magnitude.end()));

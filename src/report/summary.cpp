@@ -192,9 +192,12 @@ std::string targetLine(const pipeline::Build& build) {
                      machine.memory.name);
 }
 
-/// What runs where, at what cost, and how near to float it comes.
-std::string workLines(const pipeline::Build& build, const std::optional<pipeline::InferenceTime>& time) {
-  const Footprint sum = footprintOf(build);
+/// What runs where, at what cost, and how near to float it comes. `region`: bytes of constants that all NPU
+/// parts read, 0: each has its own.
+std::string workLines(const pipeline::Build& build, const std::optional<pipeline::InferenceTime>& time,
+                      int64_t region = 0) {
+  Footprint sum = footprintOf(build);
+  if (region > 0 && !build.compiled.empty()) sum.constants = region;
   std::string text;
   if (build.machine) {
     const npu::Machine& machine = *build.machine;
@@ -252,7 +255,8 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
     const auto time = pipeline::inferenceOf(method, core);
     methods +=
         fmt::format("method {} ({}){}", build.names[m], model, time ? ": " + inferenceLine(*time) : "\n") +
-        sizesLine(method.options) + workLines(method, time);
+        sizesLine(method.options) +
+        workLines(method, time, build.sharesNpuConstants() ? build.npuConstants.together : 0);
     constants += footprintOf(method).constants;
   }
   std::string text =
@@ -267,9 +271,11 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
   if (shared > 0) text += fmt::format("  CPU     constants {}, each stored once\n", bytesText(shared));
   if (build.methods.front().options.delivery == pipeline::Delivery::Tosa) {
     text += "  NPU     weights and biases of the TOSA graphs, each stored once\n";
-  } else if (build.sharesNpuConstants()) {
+  } else if (build.sharesNpuConstants() || build.npuConstants.apart < constants) {
+    // Equal parts count once in both.
+    const int64_t own = build.sharesNpuConstants() ? build.npuConstants.apart : constants;
     text += fmt::format("  NPU     constants {}, each stored once: {} if each method had its own\n",
-                        bytesText(build.npuConstants.together), bytesText(build.npuConstants.apart));
+                        bytesText(build.npuConstants.together), bytesText(own));
   } else if (constants > 0) {
     text +=
         fmt::format("  NPU     nothing: the parts have constants of their own, {}\n", bytesText(constants));

@@ -80,8 +80,8 @@ Case anyCase() {
          *rc::gen::inRange(1, 4), *rc::gen::inRange(0, 2),
          *rc::gen::inRange(1, 3), 0};
   if (k.padding > k.dilation * (k.kernel - 1)) k.padding = 0;
-  k.outputPadding = *rc::gen::inRange<int64_t>(0, std::max(k.stride, k.dilation));
   if (k.dilation * (k.kernel - 1) + 1 > k.size + 2 * k.padding) k.dilation = 1;
+  k.outputPadding = *rc::gen::inRange<int64_t>(0, std::max(k.stride, k.dilation));
   return k;
 }
 std::string text(int64_t value) {
@@ -99,6 +99,45 @@ RC_GTEST_PROP(AtenConvolution, EqualsItsDefinition, ()) {
                           {"dilation", text(k.dilation)},
                           {"groups", std::to_string(k.groups)}});
   RC_ASSERT(close(out, direct(k, in, w, b, out.shape())));
+}
+
+/// Whatever vectors there are: products are rounded before they are added.
+TEST(AtenConvolution, DepthwiseSumsAreThoseOfSingleFloats) {
+  constexpr int64_t kChannels = 3, kHeight = 4;
+  for (int64_t width = 3; width < 42; ++width) {
+    for (const int64_t stride : {1, 2, 3}) {
+      for (const int64_t dilation : {1, 2}) {
+        Tensor in = Tensor::uninitialized(DType::Float32, {1, kChannels, kHeight, width}),
+               w = Tensor::uninitialized(DType::Float32, {kChannels, 1, 3, 3});
+        float next = 0.37f;
+        for (Tensor* tensor : {&in, &w}) {
+          for (float& value : tensor->mutableAs<float>()) value = next = 3.9f * next * (1 - next);
+        }
+        const Tensor b = Tensor::from(Shape{kChannels}, std::vector<float>{0.1f, -0.2f, 0.3f});
+        const Tensor out = run("aten.conv2d.default", {in, w, b},
+                               {{"stride", text(stride)},
+                                {"padding", text(dilation)},
+                                {"dilation", text(dilation)},
+                                {"groups", std::to_string(kChannels)}});
+        const float* found = out.as<float>().data();
+        for (int64_t c = 0; c < kChannels; ++c) {
+          for (int64_t y = 0; y < out.dim(2); ++y) {
+            for (int64_t x = 0; x < out.dim(3); ++x) {
+              float sum = b.as<float>()[static_cast<size_t>(c)];
+              for (int64_t tap = 0; tap < 9; ++tap) {
+                const int64_t iy = y * stride + (tap / 3 - 1) * dilation,
+                              ix = x * stride + (tap % 3 - 1) * dilation;
+                if (iy < 0 || ix < 0 || iy >= kHeight || ix >= width) continue;
+                sum += at(in, 0, c, iy, ix) * at(w, c, 0, tap / 3, tap % 3);
+              }
+              ASSERT_EQ(*found++, sum) << "width " << width << ", stride " << stride << ", dilation "
+                                       << dilation << " at " << c << "," << y << "," << x;
+            }
+          }
+        }
+      }
+    }
+  }
 }
 
 RC_GTEST_PROP(AtenConvolution, TransposedEqualsItsDefinition, ()) {

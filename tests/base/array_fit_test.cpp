@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "support/require.hpp"
+
 namespace carina {
 namespace {
 
@@ -14,9 +16,8 @@ Tensor array(Shape shape) {
 
 TEST(ArrayFit, IntegersKeepTheirValues) {
   const Tensor wide = Tensor::from<int64_t>({2}, std::array<int64_t, 2>{-128, 127});
-  auto narrow = convertIntegers(wide, DType::Int8);
-  ASSERT_TRUE(narrow.ok());
-  EXPECT_EQ(narrow->integerAt(0), -128);
+  auto narrow = require(convertIntegers(wide, DType::Int8));
+  EXPECT_EQ(narrow.integerAt(0), -128);
   const auto unfit = convertIntegers(wide, DType::UInt8);
   ASSERT_FALSE(unfit.ok());
   EXPECT_EQ(unfit.error().message(), "value -128 does not fit u8");

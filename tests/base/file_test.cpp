@@ -13,6 +13,7 @@
 
 #include "base/idle_memory.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina {
@@ -53,18 +54,16 @@ TEST(MappedFile, ReadsWhatWasWritten) {
   const test::TempDir folder;
   const std::string text("first\nsecond\0third", 18);
   ASSERT_TRUE(writeFile(folder / "a.bin", text).ok());
-  const auto file = MappedFile::open(folder / "a.bin");
-  ASSERT_TRUE(file.ok());
-  EXPECT_EQ(asText((*file)->bytes()), text);
-  EXPECT_EQ((*file)->path(), (folder / "a.bin").string());
+  const auto file = require(MappedFile::open(folder / "a.bin"));
+  EXPECT_EQ(asText(file->bytes()), text);
+  EXPECT_EQ(file->path(), (folder / "a.bin").string());
 }
 
 TEST(MappedFile, EmptyFilesAreFine) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "empty", "").ok());
-  const auto file = MappedFile::open(folder / "empty");
-  ASSERT_TRUE(file.ok());
-  EXPECT_TRUE((*file)->bytes().empty());
+  const auto file = require(MappedFile::open(folder / "empty"));
+  EXPECT_TRUE(file->bytes().empty());
 }
 
 TEST(MappedFile, ErrorsNameFileAndReason) {
@@ -82,10 +81,9 @@ TEST(MappedFile, ACopyStaysWhenTheFileBecomesShorter) {
   const test::TempDir folder;
   const std::string text(100000, 'x');
   ASSERT_TRUE(writeFile(folder / "a.bin", text).ok());
-  const auto file = MappedFile::open(folder / "a.bin");
-  ASSERT_TRUE(file.ok());
+  const auto file = require(MappedFile::open(folder / "a.bin"));
   ASSERT_EQ(::truncate((folder / "a.bin").c_str(), 0), 0);
-  EXPECT_EQ(asText((*file)->bytes()), text);
+  EXPECT_EQ(asText(file->bytes()), text);
 }
 
 /// Bytes of files that are mapped and in memory.
@@ -103,12 +101,10 @@ TEST(MappedFile, PagesThatWereGivenBackComeAgainWhenTheyAreRead) {
   std::ofstream(path) << "first";
   fs::resize_file(path, MappedFile::kCopiedBytes + 1);  // sparse
   {
-    const auto file = MappedFile::open(path);
-    ASSERT_TRUE(file.ok());
+    const auto file = require(MappedFile::open(path));
     const auto sum = [&] {
       size_t all = 0;
-      for (size_t i = 0; i < (*file)->bytes().size(); i += kPage)
-        all += static_cast<size_t>((*file)->bytes()[i]);
+      for (size_t i = 0; i < file->bytes().size(); i += kPage) all += static_cast<size_t>(file->bytes()[i]);
       return all;
     };
     EXPECT_EQ(sum(), 'f');

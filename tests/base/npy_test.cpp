@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/zip.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina {
@@ -79,13 +80,11 @@ TEST(Npy, HeadersAsNumpyWritesThem) {
 
 TEST(Npy, AllVersionsAndOrders) {
   for (int version : {1, 2, 3}) {
-    const auto tensor = parse(npy(dictOf("|i1", "(2, 3)"), "\1\2\3\4\5\6", version));
-    ASSERT_TRUE(tensor.ok()) << tensor.error().str();
-    EXPECT_EQ(tensor->as<int8_t>()[4], 5);
+    const auto tensor = require(parse(npy(dictOf("|i1", "(2, 3)"), "\1\2\3\4\5\6", version)));
+    EXPECT_EQ(tensor.as<int8_t>()[4], 5);
   }
-  const auto fortran = parse(npy(dictOf("|i1", "(2, 3)", "True"), "\1\2\3\4\5\6"));
-  ASSERT_TRUE(fortran.ok());
-  EXPECT_EQ(*fortran, Tensor::from<int8_t>({2, 3}, std::vector<int8_t>{1, 3, 5, 2, 4, 6}));
+  const auto fortran = require(parse(npy(dictOf("|i1", "(2, 3)", "True"), "\1\2\3\4\5\6")));
+  EXPECT_EQ(fortran, Tensor::from<int8_t>({2, 3}, std::vector<int8_t>{1, 3, 5, 2, 4, 6}));
 }
 
 RC_GTEST_PROP(Npy, FortranOrderIsTheTransposedRowMajorOrder, ()) {
@@ -100,10 +99,9 @@ RC_GTEST_PROP(Npy, FortranOrderIsTheTransposedRowMajorOrder, ()) {
 }
 
 TEST(Npy, Unsigned64FitsOrIsRefused) {
-  const auto small = parse(npy(dictOf("<u8", "(1,)"), std::string("\7\0\0\0\0\0\0\0", 8)));
-  ASSERT_TRUE(small.ok());
-  EXPECT_EQ(small->dtype(), DType::Int64);
-  EXPECT_EQ(small->integerAt(0), 7);
+  const auto small = require(parse(npy(dictOf("<u8", "(1,)"), std::string("\7\0\0\0\0\0\0\0", 8))));
+  EXPECT_EQ(small.dtype(), DType::Int64);
+  EXPECT_EQ(small.integerAt(0), 7);
   EXPECT_NE(errorOf(npy(dictOf("<u8", "(1,)"), std::string(8, '\xff'))).find("beyond the range"),
             std::string::npos);
 }
@@ -144,30 +142,27 @@ TEST(Npz, RoundTripKeepsOrderAndNames) {
                              {"in0", Tensor::from<int8_t>({3}, std::vector<int8_t>{1, 2, 3})},
                              {"a/b", Tensor::zeros(DType::Bool, {0, 4})}};
   ASSERT_TRUE(writeFile(folder / "x.npz", formatNpz(tensors)).ok());
-  const auto back = readNpz(folder / "x.npz");
-  ASSERT_TRUE(back.ok()) << back.error().str();
-  EXPECT_EQ(*back, tensors);
+  const auto back = require(readNpz(folder / "x.npz"));
+  EXPECT_EQ(back, tensors);
   EXPECT_EQ(*readArrays(folder / "x.npz"), tensors);
 }
 
 TEST(Npz, StoredArraysAreBorrowedFromTheFile) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "x.npz", formatNpz({{"a", Tensor::zeros(DType::Float64, {1000})}})).ok());
-  auto tensors = readNpz(folder / "x.npz");
-  ASSERT_TRUE(tensors.ok());
-  const std::byte* before = (*tensors)[0].second.bytes().data();
-  (*tensors)[0].second.mutableAs<double>()[0] = 1;
-  EXPECT_NE((*tensors)[0].second.bytes().data(), before);
+  auto tensors = require(readNpz(folder / "x.npz"));
+  const std::byte* before = tensors[0].second.bytes().data();
+  tensors[0].second.mutableAs<double>()[0] = 1;
+  EXPECT_NE(tensors[0].second.bytes().data(), before);
 }
 
 TEST(ReadArrays, TakesSingleArraysToo) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "x.npy", formatNpy(Tensor::scalar(7))).ok());
-  const auto arrays = readArrays(folder / "x.npy");
-  ASSERT_TRUE(arrays.ok());
-  ASSERT_EQ(arrays->size(), 1u);
-  EXPECT_EQ((*arrays)[0].first, "");
-  EXPECT_EQ((*arrays)[0].second.integerAt(0), 7);
+  const auto arrays = require(readArrays(folder / "x.npy"));
+  ASSERT_EQ(arrays.size(), 1u);
+  EXPECT_EQ(arrays[0].first, "");
+  EXPECT_EQ(arrays[0].second.integerAt(0), 7);
 }
 
 TEST(ReadArrays, OtherFilesAreRefused) {
@@ -189,9 +184,8 @@ TEST(Npz, ArchivesOfNumpyCanBeRead) {
   ASSERT_GT(files.size(), 100u);
   for (const auto& file : files) {
     if (file.generic_string().find("/hostile/") != std::string::npos) continue;
-    const auto tensors = readNpz(file);
-    ASSERT_TRUE(tensors.ok()) << tensors.error().str();
-    EXPECT_FALSE(tensors->empty());
+    const auto tensors = require(readNpz(file));
+    EXPECT_FALSE(tensors.empty());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "support/require.hpp"
 
 namespace carina {
 namespace {
@@ -112,15 +113,14 @@ RawMember stored(const std::string& name, const std::string& text) {
 TEST(Zip, WritesWhatItReads) {
   const Members members{{"a/one.txt", "first"}, {"empty", ""}, {"two", std::string(1000, 'x')}};
   const std::string text = writeZip(members);
-  const auto archive = open(text);
-  ASSERT_TRUE(archive.ok()) << archive.error().str();
-  ASSERT_EQ(archive->members().size(), 3u);
+  const auto archive = require(open(text));
+  ASSERT_EQ(archive.members().size(), 3u);
   for (size_t i = 0; i < members.size(); ++i) {
-    EXPECT_EQ(archive->members()[i].name, members[i].first);
-    EXPECT_EQ(readText(*archive, members[i].first), members[i].second);
-    EXPECT_TRUE(archive->members()[i].stored);
+    EXPECT_EQ(archive.members()[i].name, members[i].first);
+    EXPECT_EQ(readText(archive, members[i].first), members[i].second);
+    EXPECT_TRUE(archive.members()[i].stored);
   }
-  EXPECT_EQ(archive->find("three"), nullptr);
+  EXPECT_EQ(archive.find("three"), nullptr);
 }
 
 RC_GTEST_PROP(Zip, ContentsSurviveAndAreAligned, (const std::vector<std::string>& contents)) {
@@ -139,36 +139,32 @@ RC_GTEST_PROP(Zip, ContentsSurviveAndAreAligned, (const std::vector<std::string>
 }
 
 TEST(Zip, AnEmptyArchiveHasNoMembers) {
-  const auto archive = open(writeZip({}));
-  ASSERT_TRUE(archive.ok()) << archive.error().str();
-  EXPECT_TRUE(archive->members().empty());
+  const auto archive = require(open(writeZip({})));
+  EXPECT_TRUE(archive.members().empty());
 }
 
 TEST(Zip, MoreMembersThanTheOldFormatCounts) {
   Members members;
   for (int i = 0; i < 66000; ++i) members.emplace_back(std::to_string(i), i % 1000 == 0 ? "data" : "");
   const std::string text = writeZip(members);
-  const auto archive = open(text);
-  ASSERT_TRUE(archive.ok()) << archive.error().str();
-  EXPECT_EQ(archive->members().size(), members.size());
-  EXPECT_EQ(readText(*archive, "65000"), "data");
+  const auto archive = require(open(text));
+  EXPECT_EQ(archive.members().size(), members.size());
+  EXPECT_EQ(readText(archive, "65000"), "data");
 }
 
 TEST(Zip, SizesComeFromTheDirectory) {
   const std::string text = streamedArchive({stored("a", "hello"), stored("b", "world!")});
-  const auto archive = open(text);
-  ASSERT_TRUE(archive.ok()) << archive.error().str();
-  EXPECT_EQ(readText(*archive, "a"), "hello");
-  EXPECT_EQ(readText(*archive, "b"), "world!");
+  const auto archive = require(open(text));
+  EXPECT_EQ(readText(archive, "a"), "hello");
+  EXPECT_EQ(readText(archive, "b"), "world!");
 }
 
 TEST(Zip, StoredMembersAreViews) {
   const std::string text = writeZip(Members{{"a", "hello"}});
   const auto archive = open(text);
-  const auto contents = archive->read(archive->members()[0]);
-  ASSERT_TRUE(contents.ok());
-  EXPECT_GE(reinterpret_cast<const char*>(contents->bytes.data()), text.data());
-  EXPECT_LT(reinterpret_cast<const char*>(contents->bytes.data()), text.data() + text.size());
+  const auto contents = require(archive->read(archive->members()[0]));
+  EXPECT_GE(reinterpret_cast<const char*>(contents.bytes.data()), text.data());
+  EXPECT_LT(reinterpret_cast<const char*>(contents.bytes.data()), text.data() + text.size());
 }
 
 TEST(Zip, DeflatedMembersAreInflated) {
@@ -176,10 +172,9 @@ TEST(Zip, DeflatedMembersAreInflated) {
   for (int i = 0; i < 5000; ++i) plain += std::to_string(i * i % 97);
   const std::string packed = deflated(plain);
   const std::string text = streamedArchive({{"a", packed, 8, crcOf(plain), plain.size(), 0}});
-  const auto archive = open(text);
-  ASSERT_TRUE(archive.ok()) << archive.error().str();
-  EXPECT_FALSE(archive->members()[0].stored);
-  EXPECT_EQ(readText(*archive, "a"), plain);
+  const auto archive = require(open(text));
+  EXPECT_FALSE(archive.members()[0].stored);
+  EXPECT_EQ(readText(archive, "a"), plain);
 }
 
 /// An archive of one stored member whose sizes and offset stand in Zip64 fields, behind `prefix`.
@@ -238,9 +233,8 @@ std::string zip64Archive(const std::string& name, const std::string& data, uint6
 TEST(Zip, SizesAndOffsetsComeFromZip64Fields) {
   for (const std::string prefix : {"", "#!/bin/sh\n"}) {
     const std::string text = zip64Archive("a", "hello", 5, prefix);
-    const auto archive = open(text);
-    ASSERT_TRUE(archive.ok()) << archive.error().str();
-    EXPECT_EQ(readText(*archive, "a"), "hello");
+    const auto archive = require(open(text));
+    EXPECT_EQ(readText(archive, "a"), "hello");
   }
   for (const uint64_t claim : {uint64_t{1} << 33, ~uint64_t{0}, ~uint64_t{0} - 40}) {
     EXPECT_NE(errorOf(zip64Archive("a", "hello", claim, "")).find("reaches beyond the end"),
@@ -256,11 +250,11 @@ TEST(Zip, InflationIsBounded) {
   for (const char* name : {"0", "1", "2"})
     members.push_back({name, packed, 8, crcOf(zeros), zeros.size(), 0});
   const std::string text = streamedArchive(members);
-  const auto archive = ZipArchive::open(asBytes(text), nullptr, std::make_shared<Budget>(zeros.size() * 2));
-  ASSERT_TRUE(archive.ok()) << archive.error().str();
-  EXPECT_TRUE(archive->read(archive->members()[0]).ok());
-  EXPECT_TRUE(archive->read(archive->members()[1]).ok());
-  const auto third = archive->read(archive->members()[2]);
+  const auto archive =
+      require(ZipArchive::open(asBytes(text), nullptr, std::make_shared<Budget>(zeros.size() * 2)));
+  EXPECT_TRUE(archive.read(archive.members()[0]).ok());
+  EXPECT_TRUE(archive.read(archive.members()[1]).ok());
+  const auto third = archive.read(archive.members()[2]);
   ASSERT_FALSE(third.ok());
   EXPECT_NE(third.error().str().find("inflates to 1048576 bytes"), std::string::npos) << third.error().str();
   EXPECT_TRUE(open(text)->read(open(text)->members()[2]).ok());

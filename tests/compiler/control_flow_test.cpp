@@ -7,6 +7,7 @@
 #include "ir/parser.hpp"
 #include "npu/isa/stream.hpp"
 #include "npu/model/model.hpp"
+#include "support/require.hpp"
 #include "tosa/interpreter.hpp"
 #include "tosa/tosa.hpp"
 
@@ -17,9 +18,7 @@ ir::Graph parsed(std::string_view text) {
   ir::OperatorSet operators;
   operators.find = [](std::string_view name) { return tosa::findOperator(name); };
   operators.names = [] { return std::vector<std::string>(); };
-  auto graph = ir::parse(text, operators);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().str());
-  return std::move(*graph);
+  return require(ir::parse(text, operators));
 }
 
 Tensor int8s(Shape shape, std::initializer_list<int> values) {
@@ -66,23 +65,21 @@ TEST(ControlFlow, EitherSideRuns) {
 TEST(ControlFlow, BranchesLeadToTheSides) {
   const ir::Graph graph = parsed(kChoice);
   const auto machine = npu::makeMachine("ethos-u85-256", "", "");
-  const auto program = compiler::compile(graph, *machine);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  ASSERT_EQ(program->branches.size(), 1u);
-  EXPECT_FALSE(program->branches[0].isLoop);
-  EXPECT_LT(program->branches[0].begin, program->branches[0].middle);
-  EXPECT_LT(program->branches[0].middle, program->branches[0].end);
-  const auto operations = npu::decodeStream(program->commands, *machine->target);
-  ASSERT_TRUE(operations.ok());
+  const auto program = require(compiler::compile(graph, *machine));
+  ASSERT_EQ(program.branches.size(), 1u);
+  EXPECT_FALSE(program.branches[0].isLoop);
+  EXPECT_LT(program.branches[0].begin, program.branches[0].middle);
+  EXPECT_LT(program.branches[0].middle, program.branches[0].end);
+  const auto operations = require(npu::decodeStream(program.commands, *machine->target));
   std::vector<npu::Branch> branches;
-  for (const npu::PlacedOperation& placed : *operations) {
+  for (const npu::PlacedOperation& placed : operations) {
     if (const auto* branch = std::get_if<npu::Branch>(&placed.operation)) branches.push_back(*branch);
   }
   ASSERT_EQ(branches.size(), 2u);
   EXPECT_TRUE(branches[0].ifResult);
-  EXPECT_EQ(branches[0].target, program->branches[0].middle);
+  EXPECT_EQ(branches[0].target, program.branches[0].middle);
   EXPECT_FALSE(branches[1].ifResult);
-  EXPECT_EQ(branches[1].target, program->branches[0].end);
+  EXPECT_EQ(branches[1].target, program.branches[0].end);
 }
 
 TEST(ControlFlow, PredicatesAreComputed) {
@@ -193,24 +190,22 @@ TEST(ControlFlow, SlicesAreReadAndWrittenByIndex) {
   expectSame(graph, {randomTensor(DType::Int8, {1, 12, 16}, 3)});
   EXPECT_EQ(compiler::turnsOf(*graph.firstNode()), 12);
   const auto machine = npu::makeMachine("ethos-u85-256", "", "");
-  const auto program = compiler::compile(graph, *machine);
-  ASSERT_TRUE(program.ok()) << program.error().str();
+  const auto program = require(compiler::compile(graph, *machine));
   // The rows written so far stay where they are: only a row moves in a turn.
   int64_t moved = 0;
-  for (const compiler::OperationRecord& record : program->operations) {
-    if (record.wordOffset * 4 < program->branches[0].begin ||
-        record.wordOffset * 4 > program->branches[0].end)
+  for (const compiler::OperationRecord& record : program.operations) {
+    if (record.wordOffset * 4 < program.branches[0].begin || record.wordOffset * 4 > program.branches[0].end)
       continue;
     if (const auto* dma = std::get_if<npu::DmaOperation>(&record.operation))
       moved = std::max<int64_t>(moved, static_cast<int64_t>(dma->length));
   }
   EXPECT_EQ(moved, 16);
-  EXPECT_EQ(program->branches[0].turns, 12);
+  EXPECT_EQ(program.branches[0].turns, 12);
   // What leads into the loop runs once.
-  const std::vector<npu::CountedLoop> loops = compiler::countedLoops(*program);
+  const std::vector<npu::CountedLoop> loops = compiler::countedLoops(program);
   ASSERT_EQ(loops.size(), 1u);
-  EXPECT_GT(loops[0].begin, program->branches[0].begin);
-  EXPECT_GE(program->cycles, 12 * program->branches[0].first);
+  EXPECT_GT(loops[0].begin, program.branches[0].begin);
+  EXPECT_GE(program.cycles, 12 * program.branches[0].first);
 }
 
 TEST(ControlFlow, ChoicesAndLoopsNest) {
@@ -292,16 +287,15 @@ graph @main(%x: i32[1]) -> (%y) {
 }
 )");
   const auto machine = npu::makeMachine("ethos-u85-256", "", "");
-  const auto program = compiler::compile(graph, *machine);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_EQ(program->branches[0].turns, -1);
-  std::vector<std::byte> constants = program->constants, arena(static_cast<size_t>(program->arenaBytes));
+  const auto program = require(compiler::compile(graph, *machine));
+  EXPECT_EQ(program.branches[0].turns, -1);
+  std::vector<std::byte> constants = program.constants, arena(static_cast<size_t>(program.arenaBytes));
   std::vector<npu::RegionBytes> regions(3);
   regions[0] = {constants, false};
   regions[1] = {arena, true};
   npu::ModelOptions options;
   options.maxCommands = 5000;
-  const npu::RunResult result = npu::runStream(program->commands, program->machine, regions, options);
+  const npu::RunResult result = npu::runStream(program.commands, program.machine, regions, options);
   ASSERT_TRUE(result.fault);
   EXPECT_EQ(result.fault->kind, npu::FaultKind::Limit);
 }

@@ -5,6 +5,7 @@
 #include "compiler/cycle_bound.hpp"
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -17,19 +18,16 @@ ir::Graph network() {
     value = b.rescale(b.conv(value, depth, {3, 3}), DType::Int8, 1 << 30, 40);
     value = b.table(value);
   }
-  ir::Value* sum = b.binary<tosa::Add>(b.rescale(value, DType::Int32, 1 << 30, 20),
-                                       b.rescale(value, DType::Int32, 1 << 30, 21));
+  ir::Value* sum = b.make<tosa::Add>(b.rescale(value, DType::Int32, 1 << 30, 20),
+                                     b.rescale(value, DType::Int32, 1 << 30, 21));
   return b.finish({b.rescale(sum, DType::Int8, 1 << 30, 40)});
 }
 
 compiler::CompiledProgram compiled(const ir::Graph& graph, const char* target, const char* mode, int effort) {
-  auto machine = npu::makeMachine(target, "", mode);
-  CARINA_CHECK(machine.ok(), "stock targets have their memory modes");
+  const auto machine = require(npu::makeMachine(target, "", mode));
   compiler::Options options;
   options.effort = effort;
-  auto program = compiler::compile(graph, *machine, options);
-  CARINA_CHECK(program.ok(), "the graph compiles");
-  return std::move(*program);
+  return require(compiler::compile(graph, machine, options));
 }
 
 TEST(Effort, GivesOneProgramOfTheSameResults) {
@@ -43,12 +41,11 @@ TEST(Effort, GivesOneProgramOfTheSameResults) {
       const auto again = compiled(graph, target, "Shared_Sram", effort);
       EXPECT_EQ(program.commands, again.commands);
       EXPECT_EQ(program.constants, again.constants);
-      auto run = runProgram(program, inputs, true);
-      ASSERT_TRUE(run.ok());
-      EXPECT_TRUE(run->findings.empty());
-      if (expected.empty()) expected = run->outputs;
+      auto run = require(runProgram(program, inputs, true));
+      EXPECT_TRUE(run.findings.empty());
+      if (expected.empty()) expected = run.outputs;
       for (size_t i = 0; i < expected.size(); ++i)
-        EXPECT_TRUE(std::ranges::equal(run->outputs[i].bytes(), expected[i].bytes()));
+        EXPECT_TRUE(std::ranges::equal(run.outputs[i].bytes(), expected[i].bytes()));
     }
   }
 }

@@ -80,7 +80,7 @@ TEST(EndToEnd, AddOfDifferentScales) {
   ir::Value* y = b.input(DType::Int8, {1, 6, 5, 20});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 12, -17);
   ir::Value* c = b.rescale(y, DType::Int32, 1 << 30, 11, 5);
-  expectExact(b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
+  expectExact(b.finish({b.rescale(b.make<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
 }
 
 TEST(EndToEnd, AddOfEqualScales) {
@@ -88,7 +88,7 @@ TEST(EndToEnd, AddOfEqualScales) {
   ir::Value* x = b.input(DType::Int8, {1, 6, 5, 20});
   ir::Value* a = b.rescale(x, DType::Int32, 1 << 30, 11, -17);
   ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 11, 5);
-  expectExact(b.finish({b.rescale(b.binary<tosa::Sub>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
+  expectExact(b.finish({b.rescale(b.make<tosa::Sub>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
 }
 
 TEST(EndToEnd, AddThatNeedsThirtyTwoBits) {
@@ -97,7 +97,7 @@ TEST(EndToEnd, AddThatNeedsThirtyTwoBits) {
   ir::Value* y = b.input(DType::Int16, {1, 1, 5, 9});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 20, 0);
   ir::Value* c = b.rescale(y, DType::Int32, 1 << 30, 19, 0);
-  expectExactOnFamilies(b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)}));
+  expectExactOnFamilies(b.finish({b.rescale(b.make<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)}));
 }
 
 TEST(EndToEnd, Multiply) {

@@ -8,6 +8,7 @@
 #include "base/npy.hpp"
 #include "compiler/program_runner.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tosa_io/tosa_reader.hpp"
 
 namespace carina::test {
@@ -20,22 +21,19 @@ TEST(ExecuTorchGraphs, RunToTheirReference) {
     const std::string folder = path.parent_path().filename().string();
     const std::string target = folder.substr(0, folder.find('_'));
     SCOPED_TRACE(path.string());
-    auto graph = tosa_io::readTosa(path);
-    ASSERT_TRUE(graph.ok()) << graph.error().str();
-    auto machine = npu::makeMachine(target, "", "");
-    ASSERT_TRUE(machine.ok()) << machine.error().str();
-    auto program = compiler::compile(*graph, *machine);
+    auto graph = require(tosa_io::readTosa(path));
+    auto machine = require(npu::makeMachine(target, "", ""));
+    auto program = compiler::compile(graph, machine);
     if (!program.ok()) {
       ADD_FAILURE() << program.error().str();
       continue;
     }
     const auto reference = path.parent_path() / (path.stem().string() + "_ref.npz");
     if (!std::filesystem::exists(reference)) continue;
-    auto arrays = readNpz(reference);
-    ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+    auto arrays = require(readNpz(reference));
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < program->inputs.size(); ++i) {
-      const Tensor* input = findTensor(*arrays, fmt::format("in{}", i));
+      const Tensor* input = findTensor(arrays, fmt::format("in{}", i));
       ASSERT_NE(input, nullptr);
       inputs.push_back(input->reshaped(program->inputs[i].shape));
     }
@@ -46,7 +44,7 @@ TEST(ExecuTorchGraphs, RunToTheirReference) {
     }
     for (const std::string& finding : run->findings) ADD_FAILURE() << finding;
     for (size_t i = 0; i < run->outputs.size(); ++i) {
-      const Tensor* expected = findTensor(*arrays, fmt::format("out{}", i));
+      const Tensor* expected = findTensor(arrays, fmt::format("out{}", i));
       ASSERT_NE(expected, nullptr);
       EXPECT_TRUE(run->outputs[i] == expected->reshaped(run->outputs[i].shape())) << "output " << i;
       ++compared;

@@ -9,21 +9,21 @@
 namespace carina::test {
 namespace {
 
-const char* const kTargets[] = {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"};
+const char* const kTargetsWithLimits[] = {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"};
 
 void expectExact(const ir::Graph& graph, const std::string& what) {
   const auto inputs = randomInputs(graph, 7);
-  for (const char* target : kTargets)
+  for (const char* target : kTargetsWithLimits)
     EXPECT_EQ(differences(graph, target, "", inputs), "") << what << " " << target;
 }
 
 /// pad: top, bottom, left, right.
-struct Case {
+struct KernelCase {
   Shape input;
   ir::Ints kernel, stride{1, 1}, pad{0, 0, 0, 0}, dilation{1, 1};
 };
 
-ir::Graph convolution(const Case& c, DType type, bool depthwise) {
+ir::Graph convolution(const KernelCase& c, DType type, bool depthwise) {
   TosaBuilder b(3);
   ir::Value* x = b.input(type, c.input);
   const bool wide = type == DType::Int16;
@@ -34,7 +34,7 @@ ir::Graph convolution(const Case& c, DType type, bool depthwise) {
 }
 
 TEST(Limits, KernelsOfAnySize) {
-  const std::vector<Case> cases{
+  const std::vector<KernelCase> cases{
       {{1, 66, 5, 3}, {64, 3}},
       {{1, 66, 5, 3}, {65, 3}},
       {{1, 70, 5, 20}, {65, 3}, {1, 1}, {32, 32, 1, 1}},
@@ -48,7 +48,7 @@ TEST(Limits, KernelsOfAnySize) {
       {{1, 1, 4200, 2}, {1, 4097}},
       {{1, 90, 4, 3}, {65, 3}, {5, 1}, {32, 33, 1, 1}},
   };
-  for (const Case& c : cases) {
+  for (const KernelCase& c : cases) {
     for (const DType type : {DType::Int8, DType::Int16}) {
       for (const bool depthwise : {false, true}) {
         expectExact(convolution(c, type, depthwise),
@@ -60,8 +60,8 @@ TEST(Limits, KernelsOfAnySize) {
 
 TEST(Limits, ColumnsAreLines) {
   // Along the width the window holds 4096 positions: nothing is copied.
-  const Case column{{1, 300, 1, 8}, {80, 1}, {1, 1}, {40, 39, 0, 0}};
-  for (const char* target : kTargets)
+  const KernelCase column{{1, 300, 1, 8}, {80, 1}, {1, 1}, {40, 39, 0, 0}};
+  for (const char* target : kTargetsWithLimits)
     EXPECT_EQ(operations(convolution(column, DType::Int8, false), target).size(), 1u) << target;
   expectExact(convolution(column, DType::Int8, false), "column");
   expectExact(convolution(column, DType::Int8, true), "depthwise column");
@@ -102,16 +102,16 @@ TEST(Limits, LongAxes) {
       TosaBuilder b(5);
       ir::Value* x = b.input(DType::Int16, {size});
       ir::Value* y = b.input(DType::Int16, {size});
-      ir::Value* sum = b.binary<tosa::Add>(b.rescale(x, DType::Int32, 1 << 30, 30),
-                                           b.rescale(y, DType::Int32, 1 << 30, 30));
+      ir::Value* sum =
+          b.make<tosa::Add>(b.rescale(x, DType::Int32, 1 << 30, 30), b.rescale(y, DType::Int32, 1 << 30, 30));
       expectExact(b.finish({b.rescale(sum, DType::Int16, 1 << 29, 30)}), "sum " + what);
     }
     {
       TosaBuilder b(5);
       ir::Value* x = b.input(DType::Int8, {size, 3});
       ir::Value* y = b.input(DType::Int8, {1, 3});
-      expectExact(b.finish({b.binary<tosa::Sub>(b.rescale(x, DType::Int32, 1 << 30, 30),
-                                                b.rescale(y, DType::Int32, 1 << 30, 30))}),
+      expectExact(b.finish({b.make<tosa::Sub>(b.rescale(x, DType::Int32, 1 << 30, 30),
+                                              b.rescale(y, DType::Int32, 1 << 30, 30))}),
                   "broadcast " + what);
     }
     {
@@ -130,10 +130,9 @@ TEST(Limits, ReductionsOverLongAxes) {
       TosaBuilder b(5);
       ir::Value* x = b.input(type, shape);
       ir::Value* wide = type == DType::Int32 ? x : b.rescale(x, DType::Int32, 1 << 30, 30);
-      std::vector<ir::Value*> outputs{
-          tosa::ReduceSum::create(b.builder(), wide, axis).output(),
-          tosa::ReduceMax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output(),
-          tosa::ReduceMin::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output()};
+      std::vector<ir::Value*> outputs{b.make<tosa::ReduceSum>(wide, axis),
+                                      b.make<tosa::ReduceMax>(x, axis, tosa::NanMode::PROPAGATE),
+                                      b.make<tosa::ReduceMin>(x, axis, tosa::NanMode::PROPAGATE)};
       expectExact(b.finish(outputs), shapeText(shape) + std::string(dtypeName(type)));
     }
   }
@@ -146,7 +145,7 @@ TEST(Limits, ArgmaxOverLongAxes) {
         TosaBuilder b(5);
         ir::Value* x = b.input(type, shape);
         const int64_t axis = shape[0] == size ? 0 : 1;
-        expectExact(b.finish({tosa::Argmax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output()}),
+        expectExact(b.finish({b.make<tosa::Argmax>(x, axis, tosa::NanMode::PROPAGATE)}),
                     std::to_string(size));
       }
     }
@@ -154,7 +153,7 @@ TEST(Limits, ArgmaxOverLongAxes) {
 }
 
 TEST(Limits, PoolsOfAnySize) {
-  const std::vector<Case> cases{
+  const std::vector<KernelCase> cases{
       {{1, 256, 5, 3}, {256, 3}},
       {{1, 258, 5, 3}, {257, 3}},
       {{1, 263, 5, 18}, {257, 2}, {2, 3}},
@@ -168,7 +167,7 @@ TEST(Limits, PoolsOfAnySize) {
       {{2, 9, 11, 5}, {5, 5}, {1, 1}, {2, 2, 2, 2}},
       {{1, 23, 8, 17}, {9, 7}, {3, 1}, {4, 0, 3, 6}},
   };
-  for (const Case& c : cases) {
+  for (const KernelCase& c : cases) {
     for (const DType type : {DType::Int8, DType::Int16}) {
       const bool wide = type == DType::Int16;
       const bool summable = !wide || c.kernel[0] * c.kernel[1] <= 65536;
@@ -187,9 +186,8 @@ TEST(Limits, ReversalsAndRepetitionsInRuns) {
       TosaBuilder b(5);
       ir::Value* x = b.input(type, {2, size, 3});
       ir::Value* y = b.input(type, {2, 3});
-      expectExact(
-          b.finish({tosa::Reverse::create(b.builder(), x, int64_t{1}).output(), b.tile(y, {2, size})}),
-          std::to_string(size));
+      expectExact(b.finish({b.make<tosa::Reverse>(x, int64_t{1}), b.tile(y, {2, size})}),
+                  std::to_string(size));
     }
   }
 }
@@ -199,8 +197,7 @@ TEST(Limits, MatrixProductsWithLongAxes) {
     TosaBuilder b(5);
     ir::Value* x = b.input(DType::Int8, {1, shape[0], shape[1]});
     ir::Value* y = b.input(DType::Int8, {1, shape[1], shape[2]});
-    ir::Value* product =
-        tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -2)).output();
+    ir::Value* product = b.make<tosa::Matmul>(x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -2));
     expectExact(b.finish({product}), shapeText(shape));
   }
 }

@@ -6,12 +6,13 @@
 
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
 
 /// Large maps with few channels, then small ones with many weights, at last a layer of weights only.
-ir::Graph network() {
+ir::Graph convolutions() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 64, 64, 4});
   const auto layer = [&](ir::Value* v, int64_t channels, int64_t kernel, int64_t stride) {
@@ -49,9 +50,7 @@ ir::Graph recurrence() {
 }
 
 compiler::CompiledProgram compiled(const ir::Graph& graph, const npu::Machine& machine) {
-  auto program = compiler::compile(graph, machine);
-  EXPECT_TRUE(program.ok()) << (program.ok() ? "" : program.error().str());
-  return std::move(*program);
+  return require(compiler::compile(graph, machine));
 }
 
 TEST(MemoryModes, BroadcastConstantsAreReadFromFastMemory) {
@@ -60,7 +59,7 @@ TEST(MemoryModes, BroadcastConstantsAreReadFromFastMemory) {
   ir::Value* x = b.input(DType::Int8, {1, 40, 64});
   ir::Value* wide = b.rescale(x, DType::Int32, 1 << 30, 30, 5);
   ir::Value* scaled = b.mul(wide, b.constant(Tensor::from<int32_t>({1, 1, 1}, std::vector<int32_t>{100000})));
-  ir::Value* shifted = b.binary<tosa::Add>(scaled, b.random(DType::Int32, {1, 1, 64}));
+  ir::Value* shifted = b.make<tosa::Add>(scaled, b.random(DType::Int32, {1, 1, 64}));
   ir::Value* seven = b.reshape(b.constant(Tensor::from<int8_t>({1}, std::vector<int8_t>{7})), {1, 1, 1});
   const ir::Graph graph = b.finish({shifted, b.mul(x, seven)});
   const auto inputs = randomInputs(graph, 4);
@@ -81,7 +80,7 @@ TEST(MemoryModes, BroadcastConstantsAreReadFromFastMemory) {
 }
 
 TEST(MemoryModes, ExactAndWithoutHazards) {
-  for (const ir::Graph& graph : {network(), recurrence()}) {
+  for (const ir::Graph& graph : {convolutions(), recurrence()}) {
     const auto inputs = randomInputs(graph, 9);
     EXPECT_EQ(differences(graph, "ethos-u55-128", "Shared_Sram", inputs, false), "");
     for (const char* target : {"ethos-u65-256", "ethos-u65-512", "ethos-u85-128", "ethos-u85-512"}) {
@@ -113,7 +112,7 @@ TEST(MemoryModes, ManyWeightsArriveInParts) {
 }
 
 TEST(MemoryModes, ALargerCacheCostsNoCycles) {
-  const ir::Graph graph = network();
+  const ir::Graph graph = convolutions();
   for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {
     auto machine = npu::makeMachine(target, "", "Dedicated_Sram");
     int64_t before = 0;
@@ -121,12 +120,69 @@ TEST(MemoryModes, ALargerCacheCostsNoCycles) {
       machine->memory.cacheBytes = size * 1024;
       const compiler::CompiledProgram program = compiled(graph, *machine);
       EXPECT_LE(program.cacheBytes, size * 1024);
-      // The search goes by expected sizes of weights: what comes out may differ by a little.
+      // The search goes by expected sizes of weights, and a program that depends less on what the
+      // measurements leave open may take a hundredth more: 1.4 % between 64 and 128 KiB on U85.
       if (before > 0) {
-        EXPECT_LE(program.cycles, before + before / 200) << target << " " << size;
+        EXPECT_LE(program.cycles, before + before / 50) << target << " " << size;
       }
       before = program.cycles;
     }
+  }
+}
+
+/// Inverted residuals, whose wide maps no cache of this test holds at once.
+ir::Graph invertedResiduals() {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 96, 96, 16});
+  for (const int64_t stride : {2, 1, 2, 1, 1}) {
+    const int64_t pad = stride == 2 ? 0 : 1;
+    ir::Value* y = b.rescalePerChannel(b.conv(x, 96, {1, 1}), DType::Int8, 40, -5);
+    y = b.rescalePerChannel(b.depthwise(y, {3, 3}, {stride, stride}, {1, pad, 1, pad}, -5), DType::Int8, 40,
+                            4);
+    x = b.rescalePerChannel(b.conv(y, 24, {1, 1}), DType::Int8, 42, 3);
+  }
+  return b.finish({x});
+}
+
+TEST(MemoryModes, CascadesUseTheCacheThatThereIs) {
+  // A plan for the whole cache may find no addresses in it. It is made again with a little less, not with 64
+  // KiB, the next size that is tried in any case.
+  const ir::Graph graph = invertedResiduals();
+  for (const char* target : {"ethos-u65-512", "ethos-u85-512", "ethos-u85-2048"}) {
+    auto machine = npu::makeMachine(target, "", "Dedicated_Sram");
+    machine->memory.cacheBytes = 80 * 1024;
+    const compiler::CompiledProgram program = compiled(graph, *machine);
+    EXPECT_GT(program.cacheBytes, 72 * 1024) << target;
+    EXPECT_LE(program.cacheBytes, 80 * 1024) << target;
+  }
+  EXPECT_EQ(differences(graph, "ethos-u65-512", "Dedicated_Sram_256KB", randomInputs(graph, 5), false), "");
+}
+
+/// Short maps between small weights, of which the encoded ones are larger than is to be expected.
+ir::Graph keywords() {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 28, 1, 40});
+  for (const int64_t taps : {5, 10, 15}) {
+    x = b.rescalePerChannel(b.conv(x, 128, {1, 1}), DType::Int8, 42, -5);
+    x = b.rescalePerChannel(b.depthwise(x, {taps, 1}, {1, 1}, {0, 0, 0, 0}, -5), DType::Int8, 40, 4);
+  }
+  return b.finish({x});
+}
+
+TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostNoCycles) {
+  // A plan to the last byte finds no addresses when the weights come out larger. It is made again with their
+  // sizes: before, one for less of the cache took its place, until there was room for the larger ones, too.
+  const ir::Graph graph = keywords();
+  auto machine = npu::makeMachine("ethos-u85-128", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram_384KB");
+  int64_t before = 0;
+  for (int64_t size = 8 * 1024; size <= 9 * 1024; size += 16) {
+    machine->memory.cacheBytes = size;
+    const compiler::CompiledProgram program = compiled(graph, *machine);
+    EXPECT_LE(program.cacheBytes, size);
+    if (before > 0) {
+      EXPECT_LE(program.cycles, before) << size;
+    }
+    before = program.cycles;
   }
 }
 
@@ -181,29 +237,27 @@ TEST(MemoryModes, PaddedAveragesInASmallArena) {
 }
 
 TEST(MemoryModes, TheSmallestArenaIsOneThatCanBeAskedFor) {
-  const ir::Graph graph = network();
+  const ir::Graph graph = convolutions();
   for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
     const auto machine = npu::makeMachine("ethos-u55-128", "", mode);
     const compiler::CompiledProgram fastest = compiled(graph, *machine);
     compiler::Options options;
     options.optimize = compiler::Optimize::Size;
-    const auto least = compiler::compile(graph, *machine, options);
-    ASSERT_TRUE(least.ok()) << least.error().str();
-    EXPECT_LT(least->arenaBytes, fastest.arenaBytes);
-    EXPECT_GE(least->arenaBytes, least->arenaBound);
-    EXPECT_GT(least->arenaBound, 0);
+    const auto least = require(compiler::compile(graph, *machine, options));
+    EXPECT_LT(least.arenaBytes, fastest.arenaBytes);
+    EXPECT_GE(least.arenaBytes, least.arenaBound);
+    EXPECT_GT(least.arenaBound, 0);
     EXPECT_EQ(
         differences(graph, "ethos-u55-128", mode, randomInputs(graph, 7), false, compiler::Optimize::Size),
         "");
     options.optimize = compiler::Optimize::Performance;
-    for (const int64_t size : {least->arenaBytes, (least->arenaBytes + fastest.arenaBytes) / 2}) {
+    for (const int64_t size : {least.arenaBytes, (least.arenaBytes + fastest.arenaBytes) / 2}) {
       options.arenaLimit = size;
-      const auto within = compiler::compile(graph, *machine, options);
-      ASSERT_TRUE(within.ok()) << within.error().str();
-      EXPECT_LE(within->arenaBytes, size);
-      EXPECT_LE(within->cycles, least->cycles) << mode << " " << size;
+      const auto within = require(compiler::compile(graph, *machine, options));
+      EXPECT_LE(within.arenaBytes, size);
+      EXPECT_LE(within.cycles, least.cycles) << mode << " " << size;
     }
-    options.arenaLimit = least->arenaBytes - 16;
+    options.arenaLimit = least.arenaBytes - 16;
     EXPECT_FALSE(compiler::compile(graph, *machine, options).ok());
   }
 }

@@ -6,6 +6,7 @@
 
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -26,11 +27,9 @@ TEST(Operators, Matmul) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {2, 5, 12});
   ir::Value* y = b.input(DType::Int8, {2, 12, 7});
-  ir::Value* z =
-      tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -4)).output();
-  ir::Value* c = tosa::Matmul::create(b.builder(), x, b.random(DType::Int8, {2, 12, 9}),
-                                      b.scalar(DType::Int8, 3), b.scalar(DType::Int8, 0))
-                     .output();
+  ir::Value* z = b.make<tosa::Matmul>(x, y, b.scalar(DType::Int8, 3), b.scalar(DType::Int8, -4));
+  ir::Value* c = b.make<tosa::Matmul>(x, b.random(DType::Int8, {2, 12, 9}), b.scalar(DType::Int8, 3),
+                                      b.scalar(DType::Int8, 0));
   expectExact(b.finish({b.rescale(z, DType::Int8, 1518500250, 40, 0, 5),
                         b.rescale(c, DType::Int8, 1518500250, 40, 0, 5)}),
               kFamilies);
@@ -41,12 +40,10 @@ TEST(Operators, ReduceSum) {
   ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});
   std::vector<ir::Value*> outputs;
   for (const int64_t axis : {1, 2, 3}) {
-    ir::Value* sum = tosa::ReduceSum::create(b.builder(), widened(b, x, 9), axis).output();
+    ir::Value* sum = b.make<tosa::ReduceSum>(widened(b, x, 9), axis);
     outputs.push_back(b.rescale(sum, DType::Int8, 1518500250, 36, 0, 3));
   }
-  ir::Value* twice = tosa::ReduceSum::create(
-                         b.builder(), tosa::ReduceSum::create(b.builder(), widened(b, x, 9), 1).output(), 2)
-                         .output();
+  ir::Value* twice = b.make<tosa::ReduceSum>(b.make<tosa::ReduceSum>(widened(b, x, 9), 1), 2);
   outputs.push_back(b.rescale(twice, DType::Int8, 1518500250, 39, 0, 3));
   expectExact(b.finish(outputs), kFamilies);
 }
@@ -55,8 +52,7 @@ TEST(Operators, ReduceSumOfInt16) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 6, 7, 10});
   std::vector<ir::Value*> outputs;
-  for (const int64_t axis : {1, 2, 3})
-    outputs.push_back(tosa::ReduceSum::create(b.builder(), widened(b, x), axis).output());
+  for (const int64_t axis : {1, 2, 3}) outputs.push_back(b.make<tosa::ReduceSum>(widened(b, x), axis));
   expectExact(b.finish(outputs), kFamilies);
 }
 
@@ -66,12 +62,12 @@ TEST(Operators, ReduceExtremaAndArgmax) {
   ir::Value* y = b.input(DType::Int32, {2, 7, 5});
   std::vector<ir::Value*> outputs;
   for (const int64_t axis : {1, 2, 3}) {
-    outputs.push_back(tosa::ReduceMax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
-    outputs.push_back(tosa::ReduceMin::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
-    outputs.push_back(tosa::Argmax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+    outputs.push_back(b.make<tosa::ReduceMax>(x, axis, tosa::NanMode::PROPAGATE));
+    outputs.push_back(b.make<tosa::ReduceMin>(x, axis, tosa::NanMode::PROPAGATE));
+    outputs.push_back(b.make<tosa::Argmax>(x, axis, tosa::NanMode::PROPAGATE));
   }
-  outputs.push_back(tosa::ReduceMax::create(b.builder(), y, 1, tosa::NanMode::PROPAGATE).output());
-  outputs.push_back(tosa::ReduceMin::create(b.builder(), y, 2, tosa::NanMode::PROPAGATE).output());
+  outputs.push_back(b.make<tosa::ReduceMax>(y, 1, tosa::NanMode::PROPAGATE));
+  outputs.push_back(b.make<tosa::ReduceMin>(y, 2, tosa::NanMode::PROPAGATE));
   expectExact(b.finish(outputs), kFamilies);
 }
 
@@ -81,8 +77,8 @@ TEST(Operators, ExtremaOfLongRows) {
     ir::Value* x = b.input(type, {3, 40, 65});
     std::vector<ir::Value*> outputs;
     for (const int64_t axis : {1, 2}) {
-      outputs.push_back(tosa::ReduceMax::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
-      outputs.push_back(tosa::ReduceMin::create(b.builder(), x, axis, tosa::NanMode::PROPAGATE).output());
+      outputs.push_back(b.make<tosa::ReduceMax>(x, axis, tosa::NanMode::PROPAGATE));
+      outputs.push_back(b.make<tosa::ReduceMin>(x, axis, tosa::NanMode::PROPAGATE));
     }
     expectExact(b.finish(outputs), kFamilies);
   }
@@ -91,8 +87,8 @@ TEST(Operators, ExtremaOfLongRows) {
 TEST(Operators, ExtremaOfOneElement) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {3, 1, 5});
-  expectExact(b.finish({tosa::ReduceMax::create(b.builder(), x, 1, tosa::NanMode::PROPAGATE).output(),
-                        tosa::ReduceMin::create(b.builder(), x, 1, tosa::NanMode::PROPAGATE).output()}),
+  expectExact(b.finish({b.make<tosa::ReduceMax>(x, 1, tosa::NanMode::PROPAGATE),
+                        b.make<tosa::ReduceMin>(x, 1, tosa::NanMode::PROPAGATE)}),
               kFamilies);
 }
 
@@ -106,8 +102,8 @@ TEST(Operators, NumbersAddedToScaledOperands) {
       for (const int64_t multiplier : {1 << 30, 1234567890}) {
         ir::Value* scaled = b.rescale(x, DType::Int32, multiplier, 30 - factor);
         ir::Value* constant = b.reshape(b.scalar(DType::Int32, number), {1, 1, 1, 1});
-        outputs.push_back(b.rescale(b.binary<tosa::Add>(scaled, constant), type, 1 << 30, 31 + factor));
-        outputs.push_back(b.rescale(b.binary<tosa::Sub>(constant, scaled), type, 1 << 30, 31 + factor));
+        outputs.push_back(b.rescale(b.make<tosa::Add>(scaled, constant), type, 1 << 30, 31 + factor));
+        outputs.push_back(b.rescale(b.make<tosa::Sub>(constant, scaled), type, 1 << 30, 31 + factor));
       }
     }
     expectExact(b.finish(outputs), kFamilies);
@@ -119,22 +115,16 @@ TEST(Operators, MaximumMinimumNegateAbs) {
   ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});
   ir::Value* y = b.input(DType::Int8, {1, 6, 7, 10});
   std::vector<ir::Value*> outputs;
-  ir::Value* m =
-      tosa::Maximum::create(b.builder(), widened(b, x, 4), widened(b, y, 4), tosa::NanMode::PROPAGATE)
-          .output();
+  ir::Value* m = b.make<tosa::Maximum>(widened(b, x, 4), widened(b, y, 4), tosa::NanMode::PROPAGATE);
   outputs.push_back(b.rescale(m, DType::Int8, 1 << 30, 30, 0, 4));
-  ir::Value* n = tosa::Minimum::create(b.builder(), b.rescale(x, DType::Int32, 1518500250, 28, 4),
-                                       widened(b, y, 4), tosa::NanMode::PROPAGATE)
-                     .output();
+  ir::Value* n = b.make<tosa::Minimum>(b.rescale(x, DType::Int32, 1518500250, 28, 4), widened(b, y, 4),
+                                       tosa::NanMode::PROPAGATE);
   outputs.push_back(b.rescale(n, DType::Int8, 1518500250, 33, 0, 4));
-  outputs.push_back(
-      tosa::Negate::create(b.builder(), x, b.scalar(DType::Int8, 7), b.scalar(DType::Int8, -9)).output());
-  outputs.push_back(b.rescale(tosa::Abs::create(b.builder(), widened(b, x, 3)).output(), DType::Int8,
-                              1518500250, 31, 0, -20));
-  ir::Value* wide =
-      tosa::Abs::create(b.builder(), b.binary<tosa::Sub>(widened(b, x, 3), widened(b, y, 1))).output();
+  outputs.push_back(b.make<tosa::Negate>(x, b.scalar(DType::Int8, 7), b.scalar(DType::Int8, -9)));
+  outputs.push_back(b.rescale(b.make<tosa::Abs>(widened(b, x, 3)), DType::Int8, 1518500250, 31, 0, -20));
+  ir::Value* wide = b.make<tosa::Abs>(b.make<tosa::Sub>(widened(b, x, 3), widened(b, y, 1)));
   outputs.push_back(wide);
-  outputs.push_back(tosa::Clz::create(b.builder(), wide).output());
+  outputs.push_back(b.make<tosa::Clz>(wide));
   expectExact(b.finish(outputs), kFamilies);
 }
 
@@ -142,7 +132,7 @@ TEST(Operators, BroadcastsOnBothSides) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int32, {3, 1, 5, 1, 4});
   ir::Value* y = b.input(DType::Int32, {3, 2, 1, 6, 4});
-  expectExact(b.finish({b.binary<tosa::Add>(x, y), b.binary<tosa::Sub>(y, x)}), kFamilies);
+  expectExact(b.finish({b.make<tosa::Add>(x, y), b.make<tosa::Sub>(y, x)}), kFamilies);
 }
 
 TEST(Operators, ThirtyTwoBitMultiplyAndShift) {
@@ -155,8 +145,8 @@ TEST(Operators, ThirtyTwoBitMultiplyAndShift) {
     for (int64_t i = 0; i < 6; ++i) t.setIntegerAt(i, i * 2);
     return t;
   }());
-  ir::Value* s = tosa::ArithmeticRightShift::create(b.builder(), x, amounts, true).output();
-  ir::Value* l = tosa::LogicalLeftShift::create(b.builder(), y, amounts).output();
+  ir::Value* s = b.make<tosa::ArithmeticRightShift>(x, amounts, true);
+  ir::Value* l = b.make<tosa::LogicalLeftShift>(y, amounts);
   ir::Value* r = b.rescalePerChannel(x, DType::Int8, 38, 4);
   ir::Value* narrow = b.rescale(b.mul(x, y, 45), DType::Int8, 1 << 30, 30, 0, 7);
   expectExact(b.finish({p, s, l, r, narrow}), kFamilies);
@@ -171,10 +161,9 @@ TEST(Operators, TransposedConvolution) {
                                                                               {{3, 1}, {0, 1, 2, 0}},
                                                                               {{1, 1}, {-2, -1, 0, -2}},
                                                                               {{4, 5}, {0, 0, 0, 0}}}) {
-    ir::Value* y = tosa::TransposeConv2d::create(b.builder(), x, b.random(DType::Int8, {9, 3, 3, 7}),
+    ir::Value* y = b.make<tosa::TransposeConv2d>(x, b.random(DType::Int8, {9, 3, 3, 7}),
                                                  b.random(DType::Int32, {9}), b.scalar(DType::Int8, 5),
-                                                 b.scalar(DType::Int8, 0), pad, stride, false, DType::Int32)
-                       .output();
+                                                 b.scalar(DType::Int8, 0), pad, stride, false, DType::Int32);
     outputs.push_back(b.rescale(y, DType::Int8, 1518500250, 41, 0, 3));
   }
   expectExact(b.finish(outputs), kFamilies);
@@ -203,13 +192,12 @@ TEST(Operators, ReverseTileAndCasts) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   std::vector<ir::Value*> outputs;
-  for (const int64_t axis : {1, 2, 3})
-    outputs.push_back(tosa::Reverse::create(b.builder(), x, axis).output());
+  for (const int64_t axis : {1, 2, 3}) outputs.push_back(b.make<tosa::Reverse>(x, axis));
   outputs.push_back(b.tile(b.slice(x, {0, 0, 0, 0}, {1, 1, 6, 1}), {1, 5, 1, 9}));
   ir::Value* wide = tosa::Cast::create(b.builder(), x, {{DType::Int32, x->shape()}}).output();
-  outputs.push_back(b.binary<tosa::Add>(wide, wide));
+  outputs.push_back(b.make<tosa::Add>(wide, wide));
   outputs.push_back(
-      tosa::Cast::create(b.builder(), b.binary<tosa::Add>(wide, wide), {{DType::Int8, x->shape()}}).output());
+      tosa::Cast::create(b.builder(), b.make<tosa::Add>(wide, wide), {{DType::Int8, x->shape()}}).output());
   outputs.push_back(tosa::Cast::create(b.builder(), x, {{DType::Int16, x->shape()}}).output());
   outputs.push_back(b.transpose(wide, {0, 3, 1, 2}));
   expectExact(b.finish(outputs), kFamilies);
@@ -232,9 +220,8 @@ TEST(Operators, NearestResize) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   const auto resize = [&](const ir::Ints& scale, const ir::Ints& offset, const ir::Ints& border) {
-    return tosa::Resize::create(b.builder(), x, b.shapeValue(scale), b.shapeValue(offset),
-                                b.shapeValue(border), tosa::ResizeMode::NEAREST)
-        .output();
+    return b.make<tosa::Resize>(x, b.shapeValue(scale), b.shapeValue(offset), b.shapeValue(border),
+                                tosa::ResizeMode::NEAREST);
   };
   expectExact(b.finish({resize({4, 2, 4, 2}, {-1, -1}, {1, 1}), resize({1, 1, 2, 1}, {0, 0}, {0, 0}),
                         resize({3, 2, 3, 1}, {0, 0}, {0, 0})}),
@@ -244,9 +231,8 @@ TEST(Operators, NearestResize) {
 TEST(Operators, BilinearResize) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
-  ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}),
-                                      b.shapeValue({1, 1}), tosa::ResizeMode::BILINEAR)
-                     .output();
+  ir::Value* y = b.make<tosa::Resize>(x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}),
+                                      b.shapeValue({1, 1}), tosa::ResizeMode::BILINEAR);
   expectExact(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), kFamilies);
 }
 
@@ -256,9 +242,8 @@ TEST(Operators, ShrinkingResizeWaitsForWhatItReads) {
   for (const auto mode : {tosa::ResizeMode::BILINEAR, tosa::ResizeMode::NEAREST}) {
     TosaBuilder b;
     ir::Value* x = b.maxPool(b.input(DType::Int8, {1, 12, 10, 1}), {2, 1}, {1, 1}, {0, 0, 0, 0});
-    ir::Value* y = tosa::Resize::create(b.builder(), x, b.shapeValue({3, 5, 2, 3}), b.shapeValue({0, 0}),
-                                        b.shapeValue({0, 0}), mode)
-                       .output();
+    ir::Value* y =
+        b.make<tosa::Resize>(x, b.shapeValue({3, 5, 2, 3}), b.shapeValue({0, 0}), b.shapeValue({0, 0}), mode);
     expectExact(b.finish({y}), kFamilies);
   }
 }
@@ -268,16 +253,15 @@ TEST(Operators, ComparisonsLogicAndSelect) {
   ir::Value* x = b.input(DType::Int8, {1, 5, 6, 7});
   ir::Value* y = b.input(DType::Int8, {1, 5, 1, 7});
   ir::Value* p = b.input(DType::Bool, {1, 5, 6, 7});
-  ir::Value* greater =
-      b.binary<tosa::Greater>(widened(b, x, 3), b.rescale(y, DType::Int32, 1518500250, 30, 0));
-  ir::Value* equal = b.binary<tosa::Equal>(widened(b, x), widened(b, y));
-  ir::Value* both = b.binary<tosa::LogicalOr>(b.binary<tosa::LogicalAnd>(greater, p),
-                                              tosa::LogicalNot::create(b.builder(), equal).output());
-  ir::Value* chosen = tosa::Select::create(b.builder(), both, x, b.tile(y, {1, 1, 6, 1})).output();
-  ir::Value* any = tosa::ReduceAny::create(b.builder(), p, 2).output();
-  ir::Value* all = tosa::ReduceAll::create(b.builder(), p, 3).output();
-  ir::Value* bits = b.binary<tosa::BitwiseXor>(b.binary<tosa::BitwiseAnd>(x, b.tile(y, {1, 1, 6, 1})), x);
-  ir::Value* nots = tosa::BitwiseNot::create(b.builder(), x).output();
+  ir::Value* greater = b.make<tosa::Greater>(widened(b, x, 3), b.rescale(y, DType::Int32, 1518500250, 30, 0));
+  ir::Value* equal = b.make<tosa::Equal>(widened(b, x), widened(b, y));
+  ir::Value* both =
+      b.make<tosa::LogicalOr>(b.make<tosa::LogicalAnd>(greater, p), b.make<tosa::LogicalNot>(equal));
+  ir::Value* chosen = b.make<tosa::Select>(both, x, b.tile(y, {1, 1, 6, 1}));
+  ir::Value* any = b.make<tosa::ReduceAny>(p, 2);
+  ir::Value* all = b.make<tosa::ReduceAll>(p, 3);
+  ir::Value* bits = b.make<tosa::BitwiseXor>(b.make<tosa::BitwiseAnd>(x, b.tile(y, {1, 1, 6, 1})), x);
+  ir::Value* nots = b.make<tosa::BitwiseNot>(x);
   expectExact(b.finish({both, chosen, any, all, bits, nots}), kFamilies);
 }
 
@@ -287,8 +271,8 @@ TEST(Operators, GatherAndScatter) {
   Tensor index = Tensor::zeros(DType::Int32, {2, 4});
   for (int64_t i = 0; i < 8; ++i) index.setIntegerAt(i, (i * 5 + i / 4) % 6);
   ir::Value* indices = b.constant(std::move(index));
-  ir::Value* picked = tosa::Gather::create(b.builder(), x, indices).output();
-  ir::Value* placed = tosa::Scatter::create(b.builder(), x, indices, picked).node()->result();
+  ir::Value* picked = b.make<tosa::Gather>(x, indices);
+  ir::Value* placed = b.make<tosa::Scatter>(x, indices, picked);
   expectExact(b.finish({b.clamp(picked, -50, 50), placed}), kFamilies);
 }
 
@@ -297,13 +281,12 @@ TEST(Operators, RefusalsNameLimitAndPlace) {
   ir::Value* x = b.input(DType::Int8, {1, 1, 1, 140000});
   ir::Value* y = b.rescale(b.conv(x, 1, {1, 1}), DType::Int8, 1518500250, 41, 0, 3);
   const ir::Graph graph = b.finish({y});
-  auto machine = npu::makeMachine("ethos-u55-128", "", "");
-  ASSERT_TRUE(machine.ok());
-  auto program = compiler::compile(graph, *machine);
+  auto machine = require(npu::makeMachine("ethos-u55-128", "", ""));
+  auto program = compiler::compile(graph, machine);
   ASSERT_FALSE(program.ok());
   EXPECT_THAT(program.error().message(),
               testing::ContainsRegex("the absolute weights sum to [0-9]+, more than 8323072"));
-  const auto reason = compiler::supports(*graph.firstNode(), *machine->target);
+  const auto reason = compiler::supports(*graph.firstNode(), *machine.target);
   ASSERT_TRUE(reason.has_value());
   EXPECT_THAT(reason->message,
               testing::ContainsRegex("the absolute weights sum to [0-9]+, more than 8323072"));
@@ -321,10 +304,9 @@ TEST(Operators, LargeWindowsOfWideNumbers) {
 TEST(Operators, DivisionIsRefusedOnU55) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int32, {1, 5, 6, 7});
-  const ir::Graph graph = b.finish({b.binary<tosa::Intdiv>(x, x)});
-  auto machine = npu::makeMachine("ethos-u55-128", "", "");
-  ASSERT_TRUE(machine.ok());
-  const auto reason = compiler::supports(*graph.firstNode(), *machine->target);
+  const ir::Graph graph = b.finish({b.make<tosa::Intdiv>(x, x)});
+  auto machine = require(npu::makeMachine("ethos-u55-128", "", ""));
+  const auto reason = compiler::supports(*graph.firstNode(), *machine.target);
   ASSERT_TRUE(reason.has_value());
   EXPECT_THAT(reason->message, testing::HasSubstr("INTDIV is not an operation of Ethos-U55"));
 }

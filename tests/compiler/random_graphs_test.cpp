@@ -77,7 +77,7 @@ ir::Value* grow(TosaBuilder& b, ir::Value* x, std::vector<ir::Value*>& pool, Dic
           dice.chance(1, 2) ? (int64_t{1} << 30) : (int64_t{1} << 30) + dice.roll(1, 1 << 29);
       ir::Value* a = b.rescale(x, DType::Int32, left, dice.roll(11, 13), dice.roll(-128, 127));
       ir::Value* d = b.rescale(y, DType::Int32, 1 << 30, 11, dice.roll(-128, 127));
-      ir::Value* sum = dice.chance(1, 2) ? b.binary<tosa::Add>(a, d) : b.binary<tosa::Sub>(d, a);
+      ir::Value* sum = dice.chance(1, 2) ? b.make<tosa::Add>(a, d) : b.make<tosa::Sub>(d, a);
       return b.rescale(sum, DType::Int8, 1431655728, 49 + dice.roll(0, 2), 0, dice.roll(-128, 127),
                        dice.chance(1, 4));
     }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "npu/isa/stream.hpp"
+#include "support/require.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -36,9 +37,8 @@ CompiledProgram programOf(const std::vector<uint8_t>& blocks, bool branches = fa
 /// The bytes that the copies of a program read, and where they go.
 std::vector<std::pair<std::byte, uint64_t>> copiesOf(const CompiledProgram& program) {
   std::vector<std::pair<std::byte, uint64_t>> copies;
-  const auto operations = npu::decodeStream(program.commands, *program.machine.target);
-  EXPECT_TRUE(operations.ok());
-  for (const npu::PlacedOperation& placed : *operations) {
+  const auto operations = require(npu::decodeStream(program.commands, *program.machine.target));
+  for (const npu::PlacedOperation& placed : operations) {
     const auto* copy = std::get_if<npu::DmaOperation>(&placed.operation);
     if (!copy) continue;
     const ByteSpan read = ByteSpan(program.constants).subspan(copy->source.address, copy->length);
@@ -52,29 +52,94 @@ TEST(ShareConstants, EachContentIsThereOnce) {
   CompiledProgram a = programOf({1, 2, 3}), b = programOf({3, 4, 1});
   const auto copiesA = copiesOf(a), copiesB = copiesOf(b);
   CompiledProgram* const both[] = {&a, &b};
-  const auto shared = shareConstants(both);
-  ASSERT_TRUE(shared.ok()) << shared.error().str();
-  EXPECT_EQ(shared->apart, 6 * static_cast<int64_t>(kBytes));
-  EXPECT_EQ(shared->together, 4 * static_cast<int64_t>(kBytes));
+  const auto shared = require(shareConstants(both));
+  EXPECT_EQ(shared.apart, 6 * static_cast<int64_t>(kBytes));
+  EXPECT_EQ(shared.together, 4 * static_cast<int64_t>(kBytes));
   EXPECT_EQ(a.constants.size(), 4 * kBytes);
   EXPECT_EQ(a.constants, b.constants);
   EXPECT_EQ(copiesOf(a), copiesA);
   EXPECT_EQ(copiesOf(b), copiesB);
 }
 
-TEST(ShareConstants, NothingChangesWhereItSavesNothingOrCommandsBranch) {
-  const CompiledProgram one = programOf({1, 2}), other = programOf({3, 4}),
-                        branching = programOf({1, 2}, true);
-  for (const CompiledProgram* second : {&other, &branching, &one}) {
+TEST(ShareConstants, NothingChangesWhereItSavesNothing) {
+  const CompiledProgram one = programOf({1, 2}), other = programOf({3, 4});
+  for (const CompiledProgram* second : {&other, &one}) {
     CompiledProgram a = one, b = *second;
     CompiledProgram* const both[] = {&a, &b};
-    const auto shared = shareConstants(both);
-    ASSERT_TRUE(shared.ok()) << shared.error().str();
-    EXPECT_EQ(shared->together, shared->apart);
+    const auto shared = require(shareConstants(both));
+    EXPECT_EQ(shared.together, shared.apart);
     EXPECT_EQ(a.commands, one.commands);
     EXPECT_EQ(a.constants, one.constants);
     EXPECT_EQ(b.commands, second->commands);
     EXPECT_EQ(b.constants, second->constants);
+  }
+}
+
+/// A place in the stream that a branch goes to is behind the same operation as before, whatever registers the
+/// operations need now.
+TEST(ShareConstants, BranchesGoWhereTheyWent) {
+  CompiledProgram plain = programOf({9, 2, 1}), branching = programOf({1, 2, 3}, true);
+  const auto behindFirst = [](const CompiledProgram& program) {
+    return npu::decodeStream(program.commands, *program.machine.target)->at(0).offset + 4;
+  };
+  const auto targetOf = [](const CompiledProgram& program) {
+    const auto operations = npu::decodeStream(program.commands, *program.machine.target);
+    for (const npu::PlacedOperation& placed : *operations) {
+      if (const auto* branch = std::get_if<npu::Branch>(&placed.operation)) return branch->target;
+    }
+    return 0u;
+  };
+  // Back to behind the first copy.
+  npu::StreamWriter writer(*branching.machine.target);
+  const auto all = npu::decodeStream(branching.commands, *branching.machine.target);
+  for (const npu::PlacedOperation& placed : *all) {
+    npu::Operation operation = placed.operation;
+    if (auto* branch = std::get_if<npu::Branch>(&operation)) branch->target = behindFirst(branching);
+    ASSERT_TRUE(writer.add(operation).ok());
+  }
+  branching.commands = std::move(writer).take();
+  branching.branches.push_back({"loop", true, 2, 0, 0, 0, behindFirst(branching), behindFirst(branching)});
+  CompiledProgram* const both[] = {&plain, &branching};
+  const auto copies = copiesOf(branching);
+  const auto shared = require(shareConstants(both));
+  EXPECT_LT(shared.together, shared.apart);
+  EXPECT_EQ(copiesOf(branching), copies);
+  EXPECT_EQ(targetOf(branching), behindFirst(branching));
+  EXPECT_EQ(branching.branches[0].end, behindFirst(branching));
+}
+
+/// Records and weights that one program fetches together: another one has the weights with records of its
+/// own.
+TEST(ShareConstants, WeightsAreFoundBetweenRecords) {
+  CompiledProgram joined = programOf({1, 2}), apart = programOf({3, 2});
+  for (CompiledProgram* program : {&joined, &apart}) program->streams = {{0, kBytes}, {kBytes, kBytes}};
+  npu::StreamWriter writer(*joined.machine.target);
+  npu::DmaOperation copy;
+  copy.source.region = 0;
+  copy.destination.region = 1;
+  // In two parts, the first of which ends within the weights.
+  for (const auto& [at, length] : {std::pair<uint64_t, uint64_t>(0, 768), {768, 256}}) {
+    copy.source.address = copy.destination.address = at;
+    copy.length = length;
+    ASSERT_TRUE(writer.add(copy).ok());
+  }
+  ASSERT_TRUE(writer.add(npu::Stop{}).ok());
+  joined.commands = std::move(writer).take();
+  const std::vector<std::byte> before = joined.constants;
+  for (const bool first : {true, false}) {
+    CompiledProgram a = joined, b = apart;
+    CompiledProgram* const both[] = {first ? &a : &b, first ? &b : &a};
+    const auto shared = require(shareConstants(both));
+    EXPECT_EQ(shared.together, 3 * static_cast<int64_t>(kBytes));
+    EXPECT_EQ(copiesOf(b), copiesOf(apart));
+    const auto operations = require(npu::decodeStream(a.commands, *a.machine.target));
+    std::vector<std::byte> read;
+    for (const npu::PlacedOperation& placed : operations) {
+      if (const auto* fetched = std::get_if<npu::DmaOperation>(&placed.operation))
+        read.insert(read.end(), a.constants.begin() + static_cast<ptrdiff_t>(fetched->source.address),
+                    a.constants.begin() + static_cast<ptrdiff_t>(fetched->source.address + fetched->length));
+    }
+    EXPECT_EQ(read, before);
   }
 }
 

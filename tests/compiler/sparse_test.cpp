@@ -4,6 +4,7 @@
 
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -26,9 +27,8 @@ ir::Graph network(int64_t depth, int64_t zeros, uint64_t seed) {
 
 bool isSparse(const ir::Graph& graph, const char* target) {
   auto machine = npu::makeMachine(target, "", "");
-  auto program = compiler::compile(graph, *machine);
-  EXPECT_TRUE(program.ok());
-  for (const auto& record : program->operations) {
+  auto program = require(compiler::compile(graph, *machine));
+  for (const auto& record : program.operations) {
     const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
     if (op && op->weights && op->weights->sparse) return true;
   }

@@ -8,6 +8,7 @@
 #include "compiler/program_runner.hpp"
 #include "compiler/schedule/split_steps.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -29,7 +30,7 @@ ir::Graph recurrence() {
     ir::Value* part = b.slice(all, {0, t, 0, 0}, {1, 1, 1, kUnits});
     if (hidden) {
       ir::Value* kept = b.rescale(b.conv(hidden, kUnits, {1, 1}), DType::Int8, 1 << 30, 38);
-      part = b.rescale(b.binary<tosa::Add>(wide(part), wide(kept)), DType::Int8, 1 << 30, 40);
+      part = b.rescale(b.make<tosa::Add>(wide(part), wide(kept)), DType::Int8, 1 << 30, 40);
     }
     hidden = b.table(part);
     outputs.push_back(hidden);
@@ -38,9 +39,7 @@ ir::Graph recurrence() {
 }
 
 npu::Machine machineOf(const char* target, const char* mode = "Sram_Only") {
-  auto machine = npu::makeMachine(target, "", mode);
-  CARINA_CHECK(machine.ok(), "stock targets have their memory modes");
-  return std::move(*machine);
+  return require(npu::makeMachine(target, "", mode));
 }
 
 Result<CompiledProgram> compiled(const ir::Graph& graph, const char* target, const char* mode,
@@ -61,40 +60,38 @@ TEST(Steps, ArePartsWhereMemoryIsShort) {
        {"ethos-u55-32", "ethos-u55-128", "ethos-u65-512", "ethos-u85-128", "ethos-u85-1024"}) {
     for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
       EXPECT_EQ(differences(graph, target, mode, inputs, true, Optimize::Size), "") << target;
-      auto fast = compiled(graph, target, mode, {});
+      auto fast = require(compiled(graph, target, mode, {}));
       compiler::Options options;
       options.optimize = Optimize::Size;
-      auto small = compiled(graph, target, mode, options);
-      ASSERT_TRUE(fast.ok() && small.ok());
-      EXPECT_LE(small->arenaBytes, fast->arenaBytes) << target;
-      EXPECT_EQ(small->arenaBytes, small->arenaBound);
+      auto small = require(compiled(graph, target, mode, options));
+      EXPECT_LE(small.arenaBytes, fast.arenaBytes) << target;
+      EXPECT_EQ(small.arenaBytes, small.arenaBound);
       // Where convolutions are chained to what reads them, a step's input and result are in use at one time.
       if (machineOf(target).target->architecture().chains) continue;
       // Of all steps' sums there is one at a time, and the results lie where the input was.
-      EXPECT_LE(small->arenaBytes + (kSteps - 2) * kUnits, fast->arenaBytes) << target;
-      EXPECT_EQ(small->outputs[0].offset, small->inputs[0].offset);
-      EXPECT_GE(kernels(*small), kernels(*fast) + kSteps - 1);
+      EXPECT_LE(small.arenaBytes + (kSteps - 2) * kUnits, fast.arenaBytes) << target;
+      EXPECT_EQ(small.outputs[0].offset, small.inputs[0].offset);
+      EXPECT_GE(kernels(small), kernels(fast) + kSteps - 1);
     }
   }
 }
 
 TEST(Steps, AreNoMoreThanALimitAsksFor) {
   const ir::Graph graph = recurrence();
-  auto fast = compiled(graph, "ethos-u55-128", "Sram_Only", {});
+  auto fast = require(compiled(graph, "ethos-u55-128", "Sram_Only", {}));
   compiler::Options options;
   options.optimize = Optimize::Size;
-  auto small = compiled(graph, "ethos-u55-128", "Sram_Only", options);
-  ASSERT_TRUE(fast.ok() && small.ok());
+  auto small = require(compiled(graph, "ethos-u55-128", "Sram_Only", options));
   options.optimize = Optimize::Performance;
-  for (options.arenaLimit = small->arenaBytes; options.arenaLimit <= fast->arenaBytes;
+  for (options.arenaLimit = small.arenaBytes; options.arenaLimit <= fast.arenaBytes;
        options.arenaLimit += 64) {
     auto within = compiled(graph, "ethos-u55-128", "Sram_Only", options);
     ASSERT_TRUE(within.ok()) << options.arenaLimit << ": " << within.error().str();
     EXPECT_LE(within->arenaBytes, options.arenaLimit);
-    EXPECT_LE(within->cycles, small->cycles);
-    EXPECT_LE(within->operations.size(), small->operations.size());
+    EXPECT_LE(within->cycles, small.cycles);
+    EXPECT_LE(within->operations.size(), small.operations.size());
   }
-  options.arenaLimit = small->arenaBytes - 16;
+  options.arenaLimit = small.arenaBytes - 16;
   EXPECT_FALSE(compiled(graph, "ethos-u55-128", "Sram_Only", options).ok());
 }
 
@@ -104,9 +101,8 @@ TEST(Steps, OfSequencesThatAreNeededWholeStayTogether) {
   ir::Value* all = b.rescale(b.conv(x, kUnits, {1, 1}), DType::Int8, 1 << 30, 38);
   ir::Value* first = b.slice(all, {0, 0, 0, 0}, {1, 1, 1, kUnits});
   const ir::Graph graph = b.finish({all, b.table(first)});
-  auto npu = compiler::lowerToNpu(graph, machineOf("ethos-u55-128"));
-  ASSERT_TRUE(npu.ok());
-  EXPECT_EQ(compiler::splitSteps(*npu, kSteps), 0);
+  auto npu = require(compiler::lowerToNpu(graph, machineOf("ethos-u55-128")));
+  EXPECT_EQ(compiler::splitSteps(npu, kSteps), 0);
 }
 
 TEST(CacheLimit, IsKept) {
@@ -117,18 +113,16 @@ TEST(CacheLimit, IsKept) {
     y = b.rescale(b.conv(y, 32, {3, 3}, {1, 1}, {1, 1, 1, 1}), DType::Int8, 1 << 30, 40);
   const ir::Graph graph = b.finish({y});
   for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {
-    auto free = compiled(graph, target, "Dedicated_Sram_384KB", {});
-    ASSERT_TRUE(free.ok());
-    npu::Cycles before = free->cycles;
-    ASSERT_GT(free->cacheBytes, 20000);
+    auto free = require(compiled(graph, target, "Dedicated_Sram_384KB", {}));
+    npu::Cycles before = free.cycles;
+    ASSERT_GT(free.cacheBytes, 20000);
     for (const int64_t limit : {20000, 4096, 16}) {
       compiler::Options options;
       options.cacheLimit = limit;
-      auto within = compiled(graph, target, "Dedicated_Sram_384KB", options);
-      ASSERT_TRUE(within.ok()) << within.error().str();
-      EXPECT_LE(within->cacheBytes, limit);
-      EXPECT_GE(within->cycles, before);
-      before = within->cycles;
+      auto within = require(compiled(graph, target, "Dedicated_Sram_384KB", options));
+      EXPECT_LE(within.cacheBytes, limit);
+      EXPECT_GE(within.cycles, before);
+      before = within.cycles;
     }
   }
 }

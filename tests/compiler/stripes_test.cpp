@@ -7,6 +7,7 @@
 
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -16,9 +17,9 @@ using compiler::RowRange;
 using compiler::StripedPass;
 using compiler::StripePlan;
 
-const char* const kTargets[] = {"ethos-u55-32",  "ethos-u55-64",   "ethos-u55-128", "ethos-u55-256",
-                                "ethos-u65-256", "ethos-u65-512",  "ethos-u85-128", "ethos-u85-256",
-                                "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
+const char* const kStripedTargets[] = {"ethos-u55-32",  "ethos-u55-64",   "ethos-u55-128", "ethos-u55-256",
+                                       "ethos-u65-256", "ethos-u65-512",  "ethos-u85-128", "ethos-u85-256",
+                                       "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"};
 
 npu::KernelOperation window(int32_t inputRows, int32_t kernel, int32_t stride, int32_t top, int32_t bottom) {
   npu::KernelOperation op;
@@ -134,7 +135,7 @@ ir::Graph bottlenecks() {
     ir::Value* narrow = b.rescalePerChannel(b.conv(moved, 16, {1, 1}), DType::Int8, 43, 4);
     ir::Value* left = b.rescale(narrow, DType::Int32, 1518500250, 12, 4);
     ir::Value* right = b.rescale(x, DType::Int32, 1 << 30, 11, 0);
-    x = b.rescale(b.binary<tosa::Add>(left, right), DType::Int8, 1431655728, 50, 0, -3);
+    x = b.rescale(b.make<tosa::Add>(left, right), DType::Int8, 1431655728, 50, 0, -3);
   }
   ir::Value* y = b.maxPool(x, {3, 3}, {2, 2}, {1, 0, 1, 0});
   return b.finish({b.rescalePerChannel(b.conv(y, 24, {3, 3}, {2, 2}, {1, 0, 1, 0}, -3), DType::Int8, 44, 7)});
@@ -143,7 +144,7 @@ ir::Graph bottlenecks() {
 TEST(Cascades, BottlenecksOnAllTargets) {
   const ir::Graph graph = bottlenecks();
   const auto inputs = randomInputs(graph, 3);
-  for (const char* target : kTargets) {
+  for (const char* target : kStripedTargets) {
     EXPECT_EQ(differences(graph, target, "", inputs, false), "");
     EXPECT_EQ(differences(graph, target, "", inputs, false, Optimize::Size), "");
   }
@@ -156,24 +157,20 @@ TEST(Cascades, BottlenecksOnAllTargets) {
 TEST(Cascades, ArenaLimitIsKeptOrExplained) {
   const ir::Graph graph = bottlenecks();
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
-    auto machine = npu::makeMachine(target, "", "Sram_Only");
-    ASSERT_TRUE(machine.ok());
+    auto machine = require(npu::makeMachine(target, "", "Sram_Only"));
     compiler::Options options;
-    auto fast = compiler::compile(graph, *machine, options);
-    ASSERT_TRUE(fast.ok());
+    auto fast = require(compiler::compile(graph, machine, options));
     options.optimize = Optimize::Size;
-    auto small = compiler::compile(graph, *machine, options);
-    ASSERT_TRUE(small.ok());
-    EXPECT_LT(small->arenaBytes * 2, fast->arenaBytes);
+    auto small = require(compiler::compile(graph, machine, options));
+    EXPECT_LT(small.arenaBytes * 2, fast.arenaBytes);
     // Something in between: fewer cycles than the smallest.
     options.optimize = Optimize::Performance;
-    options.arenaLimit = (small->arenaBytes + fast->arenaBytes) / 2;
-    auto middle = compiler::compile(graph, *machine, options);
-    ASSERT_TRUE(middle.ok());
-    EXPECT_LE(middle->arenaBytes, options.arenaLimit);
-    EXPECT_LE(middle->cycles, small->cycles);
+    options.arenaLimit = (small.arenaBytes + fast.arenaBytes) / 2;
+    auto middle = require(compiler::compile(graph, machine, options));
+    EXPECT_LE(middle.arenaBytes, options.arenaLimit);
+    EXPECT_LE(middle.cycles, small.cycles);
     options.arenaLimit = 1000;
-    auto none = compiler::compile(graph, *machine, options);
+    auto none = compiler::compile(graph, machine, options);
     ASSERT_FALSE(none.ok());
     EXPECT_NE(none.error().str().find("the limit is 1000"), std::string::npos) << none.error().str();
     EXPECT_NE(none.error().str().find("are alive"), std::string::npos);
@@ -182,12 +179,10 @@ TEST(Cascades, ArenaLimitIsKeptOrExplained) {
 
 TEST(Chains, AdditionsRunWithTheConvolutionInFront) {
   const ir::Graph graph = bottlenecks();
-  auto machine = npu::makeMachine("ethos-u85-128", "", "");
-  ASSERT_TRUE(machine.ok());
-  auto program = compiler::compile(graph, *machine);
-  ASSERT_TRUE(program.ok());
+  auto machine = require(npu::makeMachine("ethos-u85-128", "", ""));
+  auto program = require(compiler::compile(graph, machine));
   int chained = 0;
-  for (const compiler::OperationRecord& record : program->operations) {
+  for (const compiler::OperationRecord& record : program.operations) {
     const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
     chained += op && op->ofm.storage == npu::Storage::Chained;
   }
@@ -201,16 +196,14 @@ TEST(InPlace, ElementwiseResultsTakeTheirInputsPlace) {
   for (int i = 0; i < 3; ++i) {
     ir::Value* left = b.rescale(y, DType::Int32, 1518500250, 12, 4);
     ir::Value* right = b.rescale(x, DType::Int32, 1 << 30, 11, 0);
-    y = b.rescale(b.binary<tosa::Add>(left, right), DType::Int8, 1431655728, 50, 0, -3);
+    y = b.rescale(b.make<tosa::Add>(left, right), DType::Int8, 1431655728, 50, 0, -3);
   }
   const ir::Graph graph = b.finish({b.maxPool(y, {2, 2}, {2, 2}, {0, 0, 0, 0})});
   const auto inputs = randomInputs(graph, 9);
-  for (const char* target : kTargets) EXPECT_EQ(differences(graph, target, "", inputs), "");
-  auto machine = npu::makeMachine("ethos-u55-128", "", "Sram_Only");
-  ASSERT_TRUE(machine.ok());
-  auto program = compiler::compile(graph, *machine);
-  ASSERT_TRUE(program.ok());
-  EXPECT_EQ(program->arenaBytes, 2 * 16 * 16 * 32);  // the input and one more map
+  for (const char* target : kStripedTargets) EXPECT_EQ(differences(graph, target, "", inputs), "");
+  auto machine = require(npu::makeMachine("ethos-u55-128", "", "Sram_Only"));
+  auto program = require(compiler::compile(graph, machine));
+  EXPECT_EQ(program.arenaBytes, 2 * 16 * 16 * 32);  // the input and one more map
 }
 
 }  // namespace

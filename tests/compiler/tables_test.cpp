@@ -5,6 +5,7 @@
 #include "compiler/emit/table_slots.hpp"
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -75,12 +76,10 @@ TEST(Tables, OfSeveralOperationsComeByOneTransfer) {
                         {"ethos-u55-32", 3, 3}}) {
     SCOPED_TRACE(c.target);
     const ir::Graph graph = tables(c.tables);
-    auto machine = npu::makeMachine(c.target, "", "Shared_Sram");
-    ASSERT_TRUE(machine.ok());
-    auto program = compiler::compile(graph, *machine, compiler::Options{});
-    ASSERT_TRUE(program.ok());
+    auto machine = require(npu::makeMachine(c.target, "", "Shared_Sram"));
+    auto program = require(compiler::compile(graph, machine, compiler::Options{}));
     int transfers = 0;
-    for (const auto& operation : program->operations) transfers += operation.kind == "DMA table" ? 1 : 0;
+    for (const auto& operation : program.operations) transfers += operation.kind == "DMA table" ? 1 : 0;
     EXPECT_EQ(transfers, c.transfers);
     EXPECT_EQ(differences(graph, c.target, "Shared_Sram", randomInputs(graph, 5)), "");
   }

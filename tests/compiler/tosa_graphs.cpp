@@ -36,10 +36,8 @@ ir::Value* TosaBuilder::conv(ir::Value* input, int64_t channels, ir::Ints kernel
   const DType acc = accumulator(input);
   ir::Value* weight = random(DType::Int8, {channels, kernel[0], kernel[1], input->dim(3)});
   ir::Value* bias = random(acc, {channels});
-  return tosa::Conv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero),
-                              scalar(DType::Int8, 0), std::move(pad), std::move(stride), std::move(dilation),
-                              false, acc)
-      .output();
+  return make<tosa::Conv2d>(input, weight, bias, scalar(input->dtype(), inputZero), scalar(DType::Int8, 0),
+                            std::move(pad), std::move(stride), std::move(dilation), false, acc);
 }
 
 ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
@@ -47,21 +45,18 @@ ir::Value* TosaBuilder::depthwise(ir::Value* input, ir::Ints kernel, ir::Ints st
   const DType acc = accumulator(input);
   ir::Value* weight = random(DType::Int8, {kernel[0], kernel[1], input->dim(3), multiple});
   ir::Value* bias = random(acc, {input->dim(3) * multiple});
-  return tosa::DepthwiseConv2d::create(builder_, input, weight, bias, scalar(input->dtype(), inputZero),
-                                       scalar(DType::Int8, 0), std::move(pad), std::move(stride),
-                                       std::move(dilation), false, acc)
-      .output();
+  return make<tosa::DepthwiseConv2d>(input, weight, bias, scalar(input->dtype(), inputZero),
+                                     scalar(DType::Int8, 0), std::move(pad), std::move(stride),
+                                     std::move(dilation), false, acc);
 }
 
 ir::Value* TosaBuilder::sums(ir::Value* input, const ir::Ints& kernel, ir::Ints stride, int64_t inputZero) {
   Tensor ones = Tensor::zeros(DType::Int8, {kernel[0], kernel[1], input->dim(3), 1});
   for (int64_t i = 0; i < ones.numElements(); ++i) ones.setIntegerAt(i, 1);
-  return tosa::DepthwiseConv2d::create(builder_, input, constant(std::move(ones)),
-                                       constant(Tensor::zeros(DType::Int32, {input->dim(3)})),
-                                       scalar(DType::Int8, inputZero), scalar(DType::Int8, 0),
-                                       ir::Ints{0, 0, 0, 0}, std::move(stride), ir::Ints{1, 1}, false,
-                                       DType::Int32)
-      .output();
+  return make<tosa::DepthwiseConv2d>(
+      input, constant(std::move(ones)), constant(Tensor::zeros(DType::Int32, {input->dim(3)})),
+      scalar(DType::Int8, inputZero), scalar(DType::Int8, 0), ir::Ints{0, 0, 0, 0}, std::move(stride),
+      ir::Ints{1, 1}, false, DType::Int32);
 }
 
 ir::Value* TosaBuilder::rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift,
@@ -104,14 +99,11 @@ ir::Value* TosaBuilder::rescale48(ir::Value* input, DType type, int64_t multipli
 }
 
 ir::Value* TosaBuilder::clamp(ir::Value* input, int64_t low, int64_t high) {
-  return tosa::Clamp::create(builder_, input, ir::Attribute(low), ir::Attribute(high),
-                             tosa::NanMode::PROPAGATE)
-      .output();
+  return make<tosa::Clamp>(input, ir::Attribute(low), ir::Attribute(high), tosa::NanMode::PROPAGATE);
 }
 
 ir::Value* TosaBuilder::table(ir::Value* input) {
-  if (input->dtype() == DType::Int8)
-    return tosa::Table::create(builder_, input, random(DType::Int8, {256})).output();
+  if (input->dtype() == DType::Int8) return make<tosa::Table>(input, random(DType::Int8, {256}));
   Tensor entries = Tensor::zeros(DType::Int16, {513});
   const Tensor noise = randomTensor(DType::Int8, {513}, seed_++);
   int64_t value = -16000;
@@ -119,48 +111,46 @@ ir::Value* TosaBuilder::table(ir::Value* input) {
     value = std::min<int64_t>(std::max<int64_t>(value + 64 + noise.integerAt(i), -32768), 32767);
     entries.setIntegerAt(i, value);
   }
-  return tosa::Table::create(builder_, input, constant(std::move(entries))).output();
+  return make<tosa::Table>(input, constant(std::move(entries)));
 }
 
 ir::Value* TosaBuilder::averagePool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad,
                                     int64_t zero) {
-  return tosa::AvgPool2d::create(builder_, input, scalar(input->dtype(), zero), scalar(input->dtype(), zero),
-                                 std::move(kernel), std::move(stride), std::move(pad), DType::Int32)
-      .output();
+  return make<tosa::AvgPool2d>(input, scalar(input->dtype(), zero), scalar(input->dtype(), zero),
+                               std::move(kernel), std::move(stride), std::move(pad), DType::Int32);
 }
 
 ir::Value* TosaBuilder::maxPool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad) {
-  return tosa::MaxPool2d::create(builder_, input, std::move(kernel), std::move(stride), std::move(pad),
-                                 tosa::NanMode::PROPAGATE)
-      .output();
+  return make<tosa::MaxPool2d>(input, std::move(kernel), std::move(stride), std::move(pad),
+                               tosa::NanMode::PROPAGATE);
 }
 
 ir::Value* TosaBuilder::mul(ir::Value* a, ir::Value* b, int64_t shift) {
-  return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, shift)).output();
+  return make<tosa::Mul>(a, b, scalar(DType::Int8, shift));
 }
 
 ir::Value* TosaBuilder::reshape(ir::Value* input, const Shape& shape) {
-  return tosa::Reshape::create(builder_, input, shapeValue(shape)).output();
+  return make<tosa::Reshape>(input, shapeValue(shape));
 }
 
 ir::Value* TosaBuilder::slice(ir::Value* input, const Shape& start, const Shape& size) {
-  return tosa::Slice::create(builder_, input, shapeValue(start), shapeValue(size)).output();
+  return make<tosa::Slice>(input, shapeValue(start), shapeValue(size));
 }
 
 ir::Value* TosaBuilder::transpose(ir::Value* input, ir::Ints perms) {
-  return tosa::Transpose::create(builder_, input, std::move(perms)).output();
+  return make<tosa::Transpose>(input, std::move(perms));
 }
 
 ir::Value* TosaBuilder::concat(std::vector<ir::Value*> inputs, int64_t axis) {
-  return tosa::Concat::create(builder_, std::move(inputs), axis).output();
+  return make<tosa::Concat>(std::move(inputs), axis);
 }
 
 ir::Value* TosaBuilder::pad(ir::Value* input, const ir::Ints& padding, int64_t value) {
-  return tosa::Pad::create(builder_, input, shapeValue(padding), scalar(input->dtype(), value)).output();
+  return make<tosa::Pad>(input, shapeValue(padding), scalar(input->dtype(), value));
 }
 
 ir::Value* TosaBuilder::tile(ir::Value* input, const ir::Ints& multiples) {
-  return tosa::Tile::create(builder_, input, shapeValue(multiples)).output();
+  return make<tosa::Tile>(input, shapeValue(multiples));
 }
 
 ir::Graph TosaBuilder::finish(std::vector<ir::Value*> outputs) {

@@ -2,6 +2,7 @@
 // Short ways to build TOSA graphs for compiler tests.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "ir/op_view.hpp"
@@ -37,9 +38,10 @@ class TosaBuilder {
   ir::Value* table(ir::Value* input);
   ir::Value* averagePool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad, int64_t zero);
   ir::Value* maxPool(ir::Value* input, ir::Ints kernel, ir::Ints stride, ir::Ints pad);
-  template <typename Op>
-  ir::Value* binary(ir::Value* a, ir::Value* b) {
-    return Op::create(builder_, a, b).output();
+  /// The first result of an operator.
+  template <typename Op, typename... Operands>
+  ir::Value* make(Operands&&... operands) {
+    return Op::create(builder_, std::forward<Operands>(operands)...).node()->result(0);
   }
   ir::Value* mul(ir::Value* a, ir::Value* b, int64_t shift = 0);
   ir::Value* reshape(ir::Value* input, const Shape& shape);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kPrivilegedCodes = 1u << 6, kUserCodes = 1u << 7, kPrivilegedLandings = 1u << 4,
                    kUserLandings = 1u << 5;
-constexpr uint32_t kM55 = Machine::kAllFeatures & ~kPacBti;
+constexpr uint32_t kWithoutPacBti = Machine::kAllFeatures & ~kPacBti;
 
 TEST(PacBti, TheCipherIsThePublishedOne) {
   // Avanzi's vector for QARMA-64, five rounds, sigma-2.
@@ -31,7 +31,7 @@ TEST(PacBti, TextsAreThoseOfAssemblers) {
   EXPECT_EQ(text(0xf3af800d, Machine::kAllFeatures), "pacbti r12, lr, sp");
   EXPECT_EQ(text(0xf3af802d, Machine::kAllFeatures), "aut r12, lr, sp");
   EXPECT_EQ(text(0xf3af800f, Machine::kAllFeatures), "bti");
-  EXPECT_EQ(text(0xf3af800f, kM55), "hint.w");
+  EXPECT_EQ(text(0xf3af800f, kWithoutPacBti), "hint.w");
   EXPECT_EQ(text(0xfb610302, Machine::kAllFeatures).substr(0, 5), "smmls") << "beside them";
 }
 
@@ -68,7 +68,7 @@ TEST(PacBti, KeysAreOfEachWorldAndPrivilege) {
   m.execute({0xf386, 0x8820, 0xf3ef, 0x8020, 0xbf30});
   EXPECT_EQ(m.core.state.r[0], 0u);
   EXPECT_EQ(m.core.pacKeys[kSecure][0][0], 0x11111111u);
-  Signing m55(0, kM55);
+  Signing m55(0, kWithoutPacBti);
   EXPECT_EQ(m55.execute({0xf3ef, 0x8020}).reason, StopReason::Undefined);
 }
 
@@ -111,7 +111,7 @@ TEST(PacBti, ProgramsThatDoNotAskForCodesHaveNone) {
     EXPECT_EQ(m.core.state.r[12] != 77, which.codes);
   }
   // Where the extension is absent the hints do nothing, and the others do not exist.
-  Signing m55(0, kM55);
+  Signing m55(0, kWithoutPacBti);
   EXPECT_EQ(m55.execute({0xf3af, 0x800d, 0xf3af, 0x802d, 0xf3af, 0x800f, 0xbf30}).reason,
             StopReason::WaitForInterrupt);
   EXPECT_EQ(m55.execute({0xfb61, 0xf002}).reason, StopReason::Undefined);

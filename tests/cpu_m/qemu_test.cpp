@@ -16,7 +16,7 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint32_t kM55 = kDsp | kFloat | kDouble | kHalf | kV81 | kMve | kMveFloat | kSecurity;
+constexpr uint32_t kQemuM55 = kDsp | kFloat | kDouble | kHalf | kV81 | kMve | kMveFloat | kSecurity;
 
 bool qemuIsThere() {
   return std::system("qemu-system-arm --version >/dev/null 2>&1") == 0;
@@ -82,7 +82,7 @@ std::string runHere(const RandomImage& image, Stop* stop, uint32_t* pc) {
   const Bytes memory(static_cast<uint8_t*>(std::aligned_alloc(4096, size + 0x2000)));
   std::memset(memory.get(), 0, size + 0x2000);
   std::memcpy(memory.get(), image.code.data(), image.code.size());
-  Core core(kM55);
+  Core core(kQemuM55);
   RecordingDevice device;
   core.memory.mapRam(RandomImage::kBase, size, memory.get());
   core.memory.mapRam(0x30000000, 0x1000, memory.get() + size);
@@ -117,7 +117,7 @@ void compare(const RandomImage& image, const std::string& here, const std::strin
       std::snprintf(line, sizeof line, "  word %zu: %08x, QEMU %08x\n", i / 4, a, b);
       if (a != b) words += line;
     }
-    ADD_FAILURE() << listing(image, which, kM55) << words;
+    ADD_FAILURE() << listing(image, which, kQemuM55) << words;
     if (++shown >= 5) return;
   }
 }
@@ -129,7 +129,7 @@ uint64_t expectTheSame(const RandomImage& image, uint32_t seed) {
   const std::string here = runHere(image, &stop, &pc);
   if (here.empty()) {
     for (const RandomImage::Case& which : image.cases) {
-      if (pc >= which.begin && pc < which.end) ADD_FAILURE() << listing(image, which, kM55);
+      if (pc >= which.begin && pc < which.end) ADD_FAILURE() << listing(image, which, kQemuM55);
     }
     ADD_FAILURE() << "stopped at " << std::hex << pc << ", reason " << static_cast<int>(stop.reason)
                   << ", address " << stop.address;
@@ -195,10 +195,10 @@ TEST(AgainstQemu, ScalarFloatingPoint) {
   expectTheSame(isScalarFloat, kFloat | kDouble | kHalf | kV81, 4, false, true);
 }
 TEST(AgainstQemu, Vectors) {
-  expectTheSame(isVector, kM55, 6, false, true);
+  expectTheSame(isVector, kQemuM55, 6, false, true);
 }
 TEST(AgainstQemu, VectorsThatAreResumed) {
-  expectTheSame(isVector, kM55, 4, false, true, true);
+  expectTheSame(isVector, kQemuM55, 4, false, true, true);
 }
 
 // --- group by group
@@ -242,7 +242,7 @@ RandomOptions optionsOf(const Group& group, const char* only, int cases) {
   // Loops without a tail want LTPSIZE 4, which random floating-point state does not have.
   const bool integer = flow || (name.find("Mve") == name.npos && name.find("Float") == name.npos);
   RandomOptions options;
-  options.features = kM55;
+  options.features = kQemuM55;
   options.cases = cases;
   options.wanted = [rows, flow, only](const CompiledEncoding& row) {
     const bool among = row.row >= rows.data() && row.row < rows.data() + rows.size() &&
@@ -292,7 +292,7 @@ TEST(AgainstQemu, EveryRowIsComparedOrNamed) {
       const RandomImage image = makeRandomImage(seed, options);
       for (const RandomImage::Case& which : image.cases) {
         for (const Listed& one : instructionsOf(image, which)) {
-          const CompiledEncoding* row = findEncoding(one.code, one.wide, kM55);
+          const CompiledEncoding* row = findEncoding(one.code, one.wide, kQemuM55);
           ASSERT_NE(row, nullptr) << std::hex << one.code;
           compared.insert(row);
         }

@@ -12,6 +12,7 @@
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -60,28 +61,23 @@ class ControlFlow : public testing::TestWithParam<std::tuple<const char*, const 
 
 TEST_P(ControlFlow, RunsWhatTheBranchesSay) {
   const auto& [network, target] = GetParam();
-  auto built = build(optionsFor(network, target));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto arrays = readNpz(controlFile(std::string(network) + ".npz"));
-  ASSERT_TRUE(arrays.ok());
-  const NamedTensors inputs = inputsOf(*arrays);
+  auto built = require(build(optionsFor(network, target)));
+  const auto arrays = require(readNpz(controlFile(std::string(network) + ".npz")));
+  const NamedTensors inputs = inputsOf(arrays);
 
   test::TempDir folder;
   RunOptions options;
   options.file = folder / "program.pte";
-  ASSERT_TRUE(writeOutput(*built, options.file).ok());
-  const auto ran = runFile(options, inputs);
-  ASSERT_TRUE(ran.ok()) << ran.error().str();
+  ASSERT_TRUE(writeOutput(built, options.file).ok());
+  const auto ran = require(runFile(options, inputs));
   const bool cpu = std::string(target) == "cpu";
-  EXPECT_LT(worstError(ran->outputs, *arrays), cpu ? 1e-5 : 0.06);
+  EXPECT_LT(worstError(ran.outputs, arrays), cpu ? 1e-5 : 0.06);
 
-  const auto samples = verificationSamples(*built, inputs);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*built, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
-  EXPECT_EQ(verified->delegateMismatches, 0);
-  for (const CpuResult& node : verified->cpu) EXPECT_EQ(node.mismatches, 0) << node.where;
+  const auto samples = require(verificationSamples(built, inputs));
+  const auto verified = require(verify(built, samples));
+  EXPECT_TRUE(verified.ok());
+  EXPECT_EQ(verified.delegateMismatches, 0);
+  for (const CpuResult& node : verified.cpu) EXPECT_EQ(node.mismatches, 0) << node.where;
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -102,26 +98,20 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(ControlFlowParts, BranchesHaveNpuPartsOfTheirOwn) {
-  auto built = build(optionsFor("experts", "ethos-u65-512"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  ASSERT_EQ(built->compiled.size(), 4u) << "stem, two branches, head";
-  EXPECT_FALSE(built->partitioned.wholly);
-  for (size_t i = 0; i < built->partitioned.delegates.size(); ++i)
-    EXPECT_EQ(built->partitioned.delegates[i].tosa.name, fmt::format("npu{}", i));
+  auto built = require(build(optionsFor("experts", "ethos-u65-512")));
+  ASSERT_EQ(built.compiled.size(), 4u) << "stem, two branches, head";
+  EXPECT_FALSE(built.partitioned.wholly);
+  for (size_t i = 0; i < built.partitioned.delegates.size(); ++i)
+    EXPECT_EQ(built.partitioned.delegates[i].tosa.name, fmt::format("npu{}", i));
   // A sample runs the parts of one branch.
-  const auto arrays = readNpz(controlFile("experts.npz"));
-  ASSERT_TRUE(arrays.ok());
-  const auto samples = verificationSamples(*built, inputsOf(*arrays));
-  ASSERT_TRUE(samples.ok());
-  CARINA_CHECK(built->program.methods.size() == 1, "one method");
-  const auto bytes = pte::writeProgram(built->program);
-  ASSERT_TRUE(bytes.ok());
-  auto runner = device::Runner::open(asBytes(*bytes));
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
-  for (const quantize::Sample& sample : *samples) {
-    const auto outcome = runner->run(sample);
-    ASSERT_TRUE(outcome.ok());
-    EXPECT_EQ(outcome->stats.delegates.size(), 3u);
+  const auto arrays = require(readNpz(controlFile("experts.npz")));
+  const auto samples = require(verificationSamples(built, inputsOf(arrays)));
+  CARINA_CHECK(built.program.methods.size() == 1, "one method");
+  const auto bytes = require(pte::writeProgram(built.program));
+  auto runner = require(device::Runner::open(asBytes(bytes)));
+  for (const quantize::Sample& sample : samples) {
+    const auto outcome = require(runner.run(sample));
+    EXPECT_EQ(outcome.stats.delegates.size(), 3u);
   }
 }
 
@@ -129,11 +119,10 @@ class InStream : public testing::TestWithParam<const char*> {};
 
 /// ExecuTorch's operator tests for U85, and ours that an NPU computes wholly: one command stream branches.
 TEST_P(InStream, OnePartDecides) {
-  auto built = build(optionsFor(GetParam(), "ethos-u85-256"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  ASSERT_EQ(built->compiled.size(), 1u);
-  EXPECT_FALSE(built->compiled[0].branches.empty());
-  for (const ir::Node* node : built->graph().nodes())
+  auto built = require(build(optionsFor(GetParam(), "ethos-u85-256")));
+  ASSERT_EQ(built.compiled.size(), 1u);
+  EXPECT_FALSE(built.compiled[0].branches.empty());
+  for (const ir::Node* node : built.graph().nodes())
     EXPECT_TRUE(node->regions().size() != 2) << node->where();
 }
 
@@ -151,16 +140,12 @@ INSTANTIATE_TEST_SUITE_P(Networks, InStream,
 
 /// Values of the sides of a choice, and of each turn of a loop, are compared with the interpreter's.
 TEST_P(InStream, WhatRegionsComputeIsCompared) {
-  auto built = build(optionsFor(GetParam(), "ethos-u85-256"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto arrays = readNpz(controlFile(std::string(GetParam()) + ".npz"));
-  ASSERT_TRUE(arrays.ok());
-  const auto samples = verificationSamples(*built, inputsOf(*arrays));
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*built, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
+  auto built = require(build(optionsFor(GetParam(), "ethos-u85-256")));
+  const auto arrays = require(readNpz(controlFile(std::string(GetParam()) + ".npz")));
+  const auto samples = require(verificationSamples(built, inputsOf(arrays)));
+  const auto verified = require(verify(built, samples));
   int inRegions = 0;
-  for (const LayerResult& layer : verified->layers) {
+  for (const LayerResult& layer : verified.layers) {
     EXPECT_TRUE(layer.equal()) << layer.value << " of " << layer.where;
     EXPECT_GT(layer.elements, 0) << layer.value;
     inRegions += layer.value.ends_with(".result") || layer.where.find("_graph_") != std::string::npos;
@@ -170,15 +155,12 @@ TEST_P(InStream, WhatRegionsComputeIsCompared) {
 }
 
 TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
-  auto built = build(optionsFor("refine", "ethos-u85-256"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto arrays = readNpz(controlFile("refine.npz"));
-  ASSERT_TRUE(arrays.ok());
-  const auto samples = verificationSamples(*built, inputsOf(*arrays));
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  auto built = require(build(optionsFor("refine", "ethos-u85-256")));
+  const auto arrays = require(readNpz(controlFile("refine.npz")));
+  const auto samples = require(verificationSamples(built, inputsOf(arrays)));
   // The interpreter multiplies with other weights than the NPU.
   size_t changed = 0;
-  for (const ir::Node* node : built->partitioned.delegates[0].tosa.nodes()) {
+  for (const ir::Node* node : built.partitioned.delegates[0].tosa.nodes()) {
     if (node->regions().empty()) continue;
     for (const auto& constant : node->region(1).constants()) {
       if (constant->dtype() != DType::Int8 || constant->shape().size() != 4) continue;
@@ -190,12 +172,11 @@ TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
     }
   }
   ASSERT_GT(changed, 0u);
-  const auto verified = verify(*built, std::span(*samples).first(1));
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_FALSE(verified->ok());
-  const auto found = std::find_if(verified->layers.begin(), verified->layers.end(),
+  const auto verified = require(verify(built, std::span(samples).first(1)));
+  EXPECT_FALSE(verified.ok());
+  const auto found = std::find_if(verified.layers.begin(), verified.layers.end(),
                                   [](const LayerResult& layer) { return layer.mismatches > 0; });
-  ASSERT_NE(found, verified->layers.end());
+  ASSERT_NE(found, verified.layers.end());
   EXPECT_EQ(found->value, "tanh.result");
   EXPECT_GT(found->turns, 1u);
   EXPECT_EQ(found->npuTurns, found->turns);
@@ -204,19 +185,17 @@ TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
 TEST(InStreamChosen, OnRequestTheProgramDecides) {
   Options options = optionsFor("experts", "ethos-u85-256");
   options.cpuOps = {"higher_order.cond"};
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  ASSERT_EQ(built->compiled.size(), 4u) << "stem, two branches, head";
-  for (const compiler::CompiledProgram& part : built->compiled) EXPECT_TRUE(part.branches.empty());
+  const auto built = require(build(options));
+  ASSERT_EQ(built.compiled.size(), 4u) << "stem, two branches, head";
+  for (const compiler::CompiledProgram& part : built.compiled) EXPECT_TRUE(part.branches.empty());
 }
 
 TEST(InStreamChosen, WhatARegionKeepsOffTakesTheChoiceAlong) {
   Options options = optionsFor("cond_one_arg_one_output", "ethos-u85-256");
   options.cpuOps = {"cos"};
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  for (const compiler::CompiledProgram& part : built->compiled) EXPECT_TRUE(part.branches.empty());
-  const auto& refusals = built->partitioned.refusals;
+  const auto built = require(build(options));
+  for (const compiler::CompiledProgram& part : built.compiled) EXPECT_TRUE(part.branches.empty());
+  const auto& refusals = built.partitioned.refusals;
   const auto about = [&](std::string_view op) {
     return std::find_if(refusals.begin(), refusals.end(),
                         [&](const auto& refusal) { return refusal.op == op; });
@@ -228,23 +207,23 @@ TEST(InStreamChosen, WhatARegionKeepsOffTakesTheChoiceAlong) {
 }
 
 TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
-  auto built = build(optionsFor("endless", "cpu"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto built = require(build(optionsFor("endless", "cpu")));
   test::TempDir folder;
   RunOptions options;
   options.file = folder / "endless.pte";
-  ASSERT_TRUE(writeOutput(*built, options.file).ok());
-  const auto ends = runFile(options, {{"in0", Tensor::from({1, 4}, std::vector<float>(4, -0.5f))}});
-  ASSERT_TRUE(ends.ok()) << ends.error().str();
+  ASSERT_TRUE(writeOutput(built, options.file).ok());
+  require(runFile(options, {{"in0", Tensor::from({1, 4}, std::vector<float>(4, -0.5f))}}));
   const NamedTensors endless{{"in0", Tensor::from({1, 4}, std::vector<float>(4, 0.5f))}};
   const auto runs = runFile(options, endless);
   ASSERT_FALSE(runs.ok());
   EXPECT_THAT(runs.error().str(), HasSubstr("the limit for this execution is"));
+  EXPECT_THAT(runs.error().str(), HasSubstr("these inputs may keep a condition true"));
   // Without that limit, the runtime has one of its own.
   options.trusted = true;
   const auto turns = runFile(options, endless);
   ASSERT_FALSE(turns.ok());
   EXPECT_THAT(turns.error().str(), HasSubstr("does not come to an end"));
+  EXPECT_THAT(turns.error().str(), HasSubstr("check the conditions of its loops"));
 }
 
 TEST(ControlFlowCalibration, ABranchThatNoSampleTakesIsCalibratedWithAWarning) {
@@ -253,12 +232,11 @@ TEST(ControlFlowCalibration, ABranchThatNoSampleTakesIsCalibratedWithAWarning) {
   const Tensor positive = Tensor::from({2, 1, 1, 2, 2}, std::vector<float>{1, 2, -1, 3, 0.5f, 1, 1, 2});
   options.calibration = folder / "positive.npz";
   ASSERT_TRUE(writeFile(options.calibration, formatNpz({{"calib0", positive}})).ok());
-  auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto about = std::find_if(built->warnings.begin(), built->warnings.end(), [](const Diagnostic& w) {
+  auto built = require(build(options));
+  const auto about = std::find_if(built.warnings.begin(), built.warnings.end(), [](const Diagnostic& w) {
     return w.message.find("no calibration sample reaches it") != std::string::npos;
   });
-  ASSERT_NE(about, built->warnings.end());
+  ASSERT_NE(about, built.warnings.end());
   EXPECT_EQ(about->place, "cond");
   EXPECT_THAT(about->message, HasSubstr("false branch"));
 }

@@ -10,6 +10,7 @@
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -81,12 +82,11 @@ void compareWithTorch(const Row& row, const Build& build, const NamedTensors& in
   ASSERT_TRUE(writeOutput(build, folder / "program.pte").ok());
   RunOptions run;
   run.file = folder / "program.pte";
-  const auto result = runFile(run, inputs);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  for (size_t o = 0; o < result->outputs.size(); ++o) {
+  const auto result = require(runFile(run, inputs));
+  for (size_t o = 0; o < result.outputs.size(); ++o) {
     const Tensor* expected = findTensor(arrays, fmt::format("out{}", o));
     if (!expected) continue;
-    const Tensor& actual = result->outputs[o].second;
+    const Tensor& actual = result.outputs[o].second;
     ASSERT_EQ(actual.numElements(), expected->numElements());
     const double quantum = quantumOf(*build.graph().outputs()[o]);
     int64_t beyond = 0;
@@ -122,22 +122,19 @@ TEST_P(Defects, AreMended) {
   ASSERT_TRUE(built.ok()) << built.error().str();
   EXPECT_TRUE(std::string_view(row.says).empty() || anySays(built->warnings, row.says));
   EXPECT_TRUE(row.outcome != Outcome::WhollyOnNpu || built->partitioned.wholly);
-  const auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
+  const auto arrays = require(readNpz(options.calibration));
   NamedTensors inputs;
-  for (const auto& [name, tensor] : *arrays) {
+  for (const auto& [name, tensor] : arrays) {
     if (name.starts_with("in")) inputs.emplace_back(name, tensor);
   }
-  const auto samples = verificationSamples(*built, inputs);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*built, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
-  if (findTensor(*arrays, "out0")) {
-    compareWithTorch(row, *built, inputs, *arrays);
+  const auto samples = require(verificationSamples(*built, inputs));
+  const auto verified = require(verify(*built, samples));
+  EXPECT_TRUE(verified.ok());
+  if (findTensor(arrays, "out0")) {
+    compareWithTorch(row, *built, inputs, arrays);
     return;
   }
-  for (const OutputResult& output : verified->outputs)
+  for (const OutputResult& output : verified.outputs)
     EXPECT_GE(output.program.decibels(), row.decibels) << output.name;
 }
 

@@ -12,6 +12,7 @@
 #include "pt2/exported_program.hpp"
 #include "quantize/sqnr.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -48,39 +49,35 @@ class ChosenSizes : public testing::TestWithParam<Network> {
 
 TEST_P(ChosenSizes, TheProgramComputesWhatTorchComputesAtEverySize) {
   const auto& [name, sizes] = GetParam();
-  const auto built = buildSizes(name, "ethos-u85-256", sizes);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto bytes = pte::writeProgram(built->program);
-  ASSERT_TRUE(bytes.ok());
+  const auto built = require(buildSizes(name, "ethos-u85-256", sizes));
+  const auto bytes = require(pte::writeProgram(built.program));
   OutputFiles files;
-  ASSERT_TRUE(files.add(folder_ / "program.pte", *bytes).ok());
+  ASSERT_TRUE(files.add(folder_ / "program.pte", bytes).ok());
   ASSERT_TRUE(files.commit().ok());
-  const auto arrays = readArrays(dynamicFile(name + ".npz"));
-  ASSERT_TRUE(arrays.ok());
+  const auto arrays = require(readArrays(dynamicFile(name + ".npz")));
   for (size_t m = 0; m < sizes.size(); ++m) {
     const std::string tag = std::to_string(sizes[m]) + ".";
-    EXPECT_EQ(built->names[m], "forward_" + symbolOf(name) + "_" + std::to_string(sizes[m]));
+    EXPECT_EQ(built.names[m], "forward_" + symbolOf(name) + "_" + std::to_string(sizes[m]));
     NamedTensors inputs;
-    for (size_t i = 0; const Tensor* input = findTensor(*arrays, fmt::format("{}in{}", tag, i)); ++i)
+    for (size_t i = 0; const Tensor* input = findTensor(arrays, fmt::format("{}in{}", tag, i)); ++i)
       inputs.emplace_back(fmt::format("in{}", i), *input);
     RunOptions options;
     options.file = folder_ / "program.pte";
-    const auto result = runFile(options, inputs);
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    EXPECT_EQ(result->method, m == 0 ? "" : built->names[m]);
-    for (size_t i = 0; i < result->outputs.size(); ++i) {
-      const Tensor* expected = findTensor(*arrays, fmt::format("{}out{}", tag, i));
+    const auto result = require(runFile(options, inputs));
+    EXPECT_EQ(result.method, m == 0 ? "" : built.names[m]);
+    for (size_t i = 0; i < result.outputs.size(); ++i) {
+      const Tensor* expected = findTensor(arrays, fmt::format("{}out{}", tag, i));
       ASSERT_NE(expected, nullptr);
-      ASSERT_EQ(result->outputs[i].second.shape(), expected->shape());
+      ASSERT_EQ(result.outputs[i].second.shape(), expected->shape());
       quantize::Sqnr sqnr;
-      sqnr.add(*expected, result->outputs[i].second);
+      sqnr.add(*expected, result.outputs[i].second);
       EXPECT_GT(sqnr.decibels(), 22) << tag << " output " << i;
     }
   }
 }
 
 /// The integer constants of a quantized graph by what reads them.
-std::map<std::string, std::string> codesOf(const ir::Graph& graph) {
+std::map<std::string, std::string> integerConstantsOf(const ir::Graph& graph) {
   std::map<std::string, std::string> codes;
   for (const ir::Node* node : graph.nodes()) {
     if (!partition::isDequantize(*node) || !node->operand(0)->isConstant()) continue;
@@ -96,10 +93,9 @@ std::map<std::string, std::string> codesOf(const ir::Graph& graph) {
 
 TEST_P(ChosenSizes, AllMethodsHaveOneSetOfWeights) {
   const auto& [name, sizes] = GetParam();
-  const auto built = buildSizes(name, "ethos-u85-256", sizes);
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto built = require(buildSizes(name, "ethos-u85-256", sizes));
   std::vector<std::map<std::string, std::string>> codes;
-  for (const Build& method : built->methods) codes.push_back(codesOf(*method.simulation));
+  for (const Build& method : built.methods) codes.push_back(integerConstantsOf(*method.simulation));
   size_t compared = 0;
   for (const auto& [constant, text] : codes.front()) {
     for (size_t m = 1; m < codes.size(); ++m) {
@@ -113,8 +109,8 @@ TEST_P(ChosenSizes, AllMethodsHaveOneSetOfWeights) {
   }
   EXPECT_GE(compared, 4u);  // two layers, each with weight and bias
   // And they are stored once.
-  EXPECT_TRUE(built->sharesNpuConstants());
-  EXPECT_LT(built->npuConstants.together, built->npuConstants.apart * 3 / 4);
+  EXPECT_TRUE(built.sharesNpuConstants());
+  EXPECT_LT(built.npuConstants.together, built.npuConstants.apart * 3 / 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(DynamicShapes, ChosenSizes,
@@ -128,25 +124,22 @@ std::string refusal(const std::vector<SizeChoice>& choices, const std::filesyste
 }
 
 TEST(SizeChoices, AreNamedAfterTheirValues) {
-  const auto symbols = pt2::sizeSymbols(dynamicFile("picture.pt2"));
-  ASSERT_TRUE(symbols.ok());
-  const std::string a = (*symbols)[0].name, b = (*symbols)[1].name, c = (*symbols)[2].name;
+  const auto symbols = require(pt2::sizeSymbols(dynamicFile("picture.pt2")));
+  const std::string a = symbols[0].name, b = symbols[1].name, c = symbols[2].name;
   const MethodSource sources[] = {{"forward", dynamicFile("picture.pt2"), {}},
                                   {"read", test::dataDir() / "methods" / "read.pt2", {}}};
   const SizeChoice choices[] = {{a, {1, 2}}, {b, {8}}, {c, {16, 32}}};
-  const auto methods = methodsOfSizes(sources, "", choices);
-  ASSERT_TRUE(methods.ok()) << methods.error().str();
-  ASSERT_EQ(methods->size(), 5u);
-  EXPECT_EQ((*methods)[0].name, fmt::format("forward_{}_1_{}_8_{}_16", a, b, c));
-  EXPECT_EQ((*methods)[3].name, fmt::format("forward_{}_2_{}_8_{}_32", a, b, c));
-  EXPECT_EQ((*methods)[3].asked, "forward");
-  EXPECT_EQ((*methods)[4].name, "read");
-  EXPECT_TRUE((*methods)[4].sizes.empty());
+  const auto methods = require(methodsOfSizes(sources, "", choices));
+  ASSERT_EQ(methods.size(), 5u);
+  EXPECT_EQ(methods[0].name, fmt::format("forward_{}_1_{}_8_{}_16", a, b, c));
+  EXPECT_EQ(methods[3].name, fmt::format("forward_{}_2_{}_8_{}_32", a, b, c));
+  EXPECT_EQ(methods[3].asked, "forward");
+  EXPECT_EQ(methods[4].name, "read");
+  EXPECT_TRUE(methods[4].sizes.empty());
   const SizeChoice one[] = {{a, {1}}, {b, {8}}, {c, {16}}};
-  const auto alone = methodsOfSizes({sources, 1}, "", one);
-  ASSERT_TRUE(alone.ok()) << alone.error().str();
-  ASSERT_EQ(alone->size(), 1u);
-  EXPECT_EQ(alone->front().name, "forward");
+  const auto alone = require(methodsOfSizes({sources, 1}, "", one));
+  ASSERT_EQ(alone.size(), 1u);
+  EXPECT_EQ(alone.front().name, "forward");
 }
 
 TEST(SizeChoices, ThatDoNotFitAreRefused) {
@@ -163,9 +156,8 @@ TEST(SizeChoices, ThatDoNotFitAreRefused) {
   for (const char* text :
        {"", "s1", "s1=", "=4", "s1=0", "s1=-4", "s1=4,", "s1=4,4", "s1=four", "s1=99999999999999999999"})
     EXPECT_FALSE(parseSizeChoice(text).ok()) << text;
-  const auto choice = parseSizeChoice("s1=4,16");
-  ASSERT_TRUE(choice.ok());
-  EXPECT_EQ(choice->values, (std::vector<int64_t>{4, 16}));
+  const auto choice = require(parseSizeChoice("s1=4,16"));
+  EXPECT_EQ(choice.values, (std::vector<int64_t>{4, 16}));
 }
 
 TEST(SizeChoices, SamplesThatAreTooShortSayWhatIsNeeded) {

@@ -11,6 +11,7 @@
 #include "ir/state.hpp"
 #include "pipeline/pipeline.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tokenizer/sentence_piece_bytes.hpp"
 
@@ -29,11 +30,9 @@ class Generate : public testing::Test {
     options.target = target;
     if (target != "cpu") options.calibration = fileOf("language.npz");
     if (saysContext) options.constantMethods = {{"get_max_context_len", 16}};
-    auto built = build(options);
-    EXPECT_TRUE(built.ok()) << built.error().str();
-    const Status written = writeOutput(*built, folder_ / "program.pte");
-    EXPECT_TRUE(written.ok()) << written.error().str();
-    return std::move(*built);
+    auto built = require(build(options));
+    require(writeOutput(built, folder_ / "program.pte"));
+    return built;
   }
 
   GenerateOptions options(const std::string& prompt) const {
@@ -56,28 +55,25 @@ class Generate : public testing::Test {
 
 TEST_F(Generate, TheCpuProgramWritesWhatTheFloatExecutorChooses) {
   const Build built = compile("cpu", true);
-  const auto generated = generate(options("GNU"));
-  ASSERT_TRUE(generated.ok()) << generated.error().str();
-  EXPECT_EQ(generated->context, 16);
-  auto executor = aten::Executor::create(*built.source);
-  ASSERT_TRUE(executor.ok()) << executor.error().str();
+  const auto generated = require(generate(options("GNU")));
+  EXPECT_EQ(generated.context, 16);
+  auto executor = require(aten::Executor::create(*built.source));
   std::vector<Tensor> initial;
   for (const ir::StateVariable& variable : built.state) initial.push_back(variable.initial);
   ir::StateHolder state(std::move(initial));
-  std::vector<int64_t> tokens = generated->promptTokens;
+  std::vector<int64_t> tokens = generated.promptTokens;
   EXPECT_EQ(tokens, (std::vector<int64_t>{0, 'G' + 1, 'N' + 1, 'U' + 1}));
   Sampler greedy{Sampling{}};
-  for (size_t i = 0; i + 1 < generated->promptTokens.size() + generated->tokens.size(); ++i) {
+  for (size_t i = 0; i + 1 < generated.promptTokens.size() + generated.tokens.size(); ++i) {
     Tensor token = Tensor::zeros(DType::Int64, {1, 1}), position = Tensor::zeros(DType::Int64, {1});
     token.setIntegerAt(0, tokens[i]);
     position.setIntegerAt(0, static_cast<int64_t>(i));
-    auto all = executor->run(state.inputs(std::vector<Tensor>{token, position}));
-    ASSERT_TRUE(all.ok()) << all.error().str();
-    const std::vector<Tensor> results = state.outputs(std::move(*all));
-    if (i + 1 >= generated->promptTokens.size()) tokens.push_back(greedy.choose(results[0].as<float>()));
+    auto all = require(executor.run(state.inputs(std::vector<Tensor>{token, position})));
+    const std::vector<Tensor> results = state.outputs(std::move(all));
+    if (i + 1 >= generated.promptTokens.size()) tokens.push_back(greedy.choose(results[0].as<float>()));
   }
-  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(generated->promptTokens.size()));
-  EXPECT_EQ(generated->tokens, tokens);
+  tokens.erase(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(generated.promptTokens.size()));
+  EXPECT_EQ(generated.tokens, tokens);
 }
 
 TEST_F(Generate, TakesSentencePieceFiles) {
@@ -91,15 +87,13 @@ TEST_F(Generate, TakesSentencePieceFiles) {
       writeFile(folder_ / "tokenizer.model", kUnknown + bytes + text(2, integer(35, 1)) + kPlain).ok());
   GenerateOptions asked = json;
   asked.tokenizer = folder_ / "tokenizer.model";
-  const auto generated = generate(asked);
-  ASSERT_TRUE(generated.ok()) << generated.error().str();
-  EXPECT_EQ(generated->promptTokens, (std::vector<int64_t>{'G' + 1, 'N' + 1, 'U' + 1}));
+  const auto generated = require(generate(asked));
+  EXPECT_EQ(generated.promptTokens, (std::vector<int64_t>{'G' + 1, 'N' + 1, 'U' + 1}));
   GenerateOptions bare = json;
   bare.beginning = false;
-  const auto same = generate(bare);
-  ASSERT_TRUE(same.ok()) << same.error().str();
-  EXPECT_EQ(generated->tokens, same->tokens);
-  EXPECT_EQ(generated->text, same->text);
+  const auto same = require(generate(bare));
+  EXPECT_EQ(generated.tokens, same.tokens);
+  EXPECT_EQ(generated.text, same.text);
 }
 
 TEST_F(Generate, NpuProgramStreamsItsTextAndCountsCycles) {
@@ -108,36 +102,32 @@ TEST_F(Generate, NpuProgramStreamsItsTextAndCountsCycles) {
   GenerateOptions asked = options("GNU");
   std::string streamed;
   asked.write = [&](const std::string& piece) { streamed += piece; };
-  const auto generated = generate(asked);
-  ASSERT_TRUE(generated.ok()) << generated.error().str();
-  EXPECT_EQ(streamed, "GNU" + generated->text);
-  EXPECT_EQ(generated->tokens.size(), 8u);
-  EXPECT_EQ(generated->target, "ethos-u85-256");
-  EXPECT_FALSE(generated->prefill.has_value());
-  EXPECT_EQ(generated->prompting.calls, 4u);
-  EXPECT_EQ(generated->writing.calls, 7u);
-  EXPECT_GT(generated->writing.npuCycles, 0);
-  EXPECT_EQ(generated->writing.npuCycles / 7, generated->prompting.npuCycles / 4);
-  ASSERT_TRUE(generated->writing.time.has_value());
-  EXPECT_GT(generated->writing.time->clockHz, 0);
-  const auto again = generate(asked);
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(again->tokens, generated->tokens);
+  const auto generated = require(generate(asked));
+  EXPECT_EQ(streamed, "GNU" + generated.text);
+  EXPECT_EQ(generated.tokens.size(), 8u);
+  EXPECT_EQ(generated.target, "ethos-u85-256");
+  EXPECT_FALSE(generated.prefill.has_value());
+  EXPECT_EQ(generated.prompting.calls, 4u);
+  EXPECT_EQ(generated.writing.calls, 7u);
+  EXPECT_GT(generated.writing.npuCycles, 0);
+  EXPECT_EQ(generated.writing.npuCycles / 7, generated.prompting.npuCycles / 4);
+  ASSERT_TRUE(generated.writing.time.has_value());
+  EXPECT_GT(generated.writing.time->clockHz, 0);
+  const auto again = require(generate(asked));
+  EXPECT_EQ(again.tokens, generated.tokens);
   asked.sampling.temperature = 2;
   asked.sampling.topK = 1;
-  const auto likeliest = generate(asked);
-  ASSERT_TRUE(likeliest.ok());
-  EXPECT_EQ(likeliest->tokens, generated->tokens);
+  const auto likeliest = require(generate(asked));
+  EXPECT_EQ(likeliest.tokens, generated.tokens);
 }
 
 TEST_F(Generate, EndsWhereTheContextDoes) {
   compile("cpu", true);
   GenerateOptions asked = options("GNU");
   asked.tokens = 100;
-  const auto generated = generate(asked);
-  ASSERT_TRUE(generated.ok()) << generated.error().str();
-  EXPECT_TRUE(generated->ended || generated->full);
-  EXPECT_LE(generated->tokens.size(), 13u);  // 4 of the prompt, one more than is run
+  const auto generated = require(generate(asked));
+  EXPECT_TRUE(generated.ended || generated.full);
+  EXPECT_LE(generated.tokens.size(), 13u);  // 4 of the prompt, one more than is run
 }
 
 TEST_F(Generate, WhatDoesNotFitIsSaid) {
@@ -161,9 +151,8 @@ TEST_F(Generate, WhatDoesNotFitIsSaid) {
   Options other;
   other.model = test::dataDir() / "state" / "recurrent.pt2";
   other.target = "cpu";
-  const auto built = build(other);
-  ASSERT_TRUE(built.ok());
-  ASSERT_TRUE(writeOutput(*built, folder_ / "program.pte").ok());
+  const auto built = require(build(other));
+  ASSERT_TRUE(writeOutput(built, folder_ / "program.pte").ok());
   given.program = folder_ / "program.pte";
   expectError(given, "not one token and its position");
 }

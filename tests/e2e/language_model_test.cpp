@@ -15,6 +15,7 @@
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -35,10 +36,9 @@ Options optionsOf(Quantization quantization) {
 
 /// Tokens [texts * context, 1, 1] and positions [texts * context, 1] of the first texts.
 NamedTensors heldOut(int64_t calls) {
-  auto arrays = readArrays(test::modelFile("language_eval.npz"));
-  EXPECT_TRUE(arrays.ok());
+  auto arrays = require(readArrays(test::modelFile("language_eval.npz")));
   NamedTensors first;
-  for (const auto& [name, array] : *arrays) {
+  for (const auto& [name, array] : arrays) {
     Shape shape = array.shape();
     shape[0] = calls;
     Tensor cut = Tensor::uninitialized(array.dtype(), shape);
@@ -65,9 +65,7 @@ Generated textOf(const Build& built, const std::string& prompt, int64_t tokens) 
   options.tokenizer = test::modelFile("language_tokenizer.json");
   options.prompt = prompt;
   options.tokens = tokens;
-  auto generated = generate(options);
-  EXPECT_TRUE(generated.ok()) << generated.error().str();
-  return generated.ok() ? std::move(*generated) : Generated{};
+  return require(generate(options));
 }
 
 /// exp of the mean of -log p(token | those before it in its text). `logits(i)`: of the call for token i.
@@ -90,20 +88,17 @@ double perplexityOf(const Tensor& tokens, const Logits& logits) {
 double floatPerplexity(const NamedTensors& texts) {
   Options options = optionsOf(Quantization::None);
   options.target = "cpu";
-  const auto built = build(options);
-  EXPECT_TRUE(built.ok()) << built.error().str();
-  auto executor = aten::Executor::create(*built->source);
-  EXPECT_TRUE(executor.ok()) << executor.error().str();
+  const auto built = require(build(options));
+  auto executor = require(aten::Executor::create(*built.source));
   std::vector<Tensor> initial;
-  for (const ir::StateVariable& variable : built->state) initial.push_back(variable.initial);
+  for (const ir::StateVariable& variable : built.state) initial.push_back(variable.initial);
   ir::StateHolder state(std::move(initial));
   const Tensor& tokens = texts[0].second;
   std::vector<std::vector<float>> logits;
   for (int64_t i = 0; i < tokens.numElements(); ++i) {
     const auto position = static_cast<size_t>(texts[1].second.integerAt(i));
-    auto all = executor->run(state.inputs(callOf(tokens.integerAt(i), position)));
-    EXPECT_TRUE(all.ok()) << all.error().str();
-    const std::vector<Tensor> results = state.outputs(std::move(*all));
+    auto all = require(executor.run(state.inputs(callOf(tokens.integerAt(i), position))));
+    const std::vector<Tensor> results = state.outputs(std::move(all));
     const auto row = results[0].as<float>();
     logits.emplace_back(row.begin(), row.end());
   }
@@ -114,16 +109,14 @@ double floatPerplexity(const NamedTensors& texts) {
 /// Of the program of these options, whose constants have `bytes`.
 double programPerplexity(const Options& compile, const NamedTensors& texts, size_t* bytes = nullptr) {
   const test::TempDir folder;
-  const auto built = build(compile);
-  EXPECT_TRUE(built.ok()) << built.error().str();
-  EXPECT_TRUE(built->partitioned.wholly || built->partitioned.delegates.size() == 1);
-  if (bytes) *bytes = built->compiled.at(0).constants.size();
-  EXPECT_TRUE(writeOutput(*built, folder / "language.pte").ok());
+  const auto built = require(build(compile));
+  EXPECT_TRUE(built.partitioned.wholly || built.partitioned.delegates.size() == 1);
+  if (bytes) *bytes = built.compiled.at(0).constants.size();
+  EXPECT_TRUE(writeOutput(built, folder / "language.pte").ok());
   RunOptions options;
   options.file = folder / "language.pte";
-  const auto result = runFile(options, texts);
-  EXPECT_TRUE(result.ok()) << result.error().str();
-  const auto logits = result->outputs[0].second.as<float>();
+  const auto result = require(runFile(options, texts));
+  const auto logits = result.outputs[0].second.as<float>();
   const size_t words = logits.size() / static_cast<size_t>(texts[0].second.numElements());
   return perplexityOf(texts[0].second,
                       [&](int64_t i) { return logits.subspan(static_cast<size_t>(i) * words, words); });
@@ -155,9 +148,8 @@ TEST(LanguageModel, WeightsOfFewerBitsAreSmallerAndPredictNearlyAsWell) {
   EXPECT_LT(programPerplexity(four, texts, &ofFour), 1.12 * inFloat);
   EXPECT_LT(programPerplexity(five, texts, &ofFive), 1.03 * inFloat);
   EXPECT_LT(programPerplexity(narrow, texts, &ofNarrow), 1.05 * inFloat);
-  const auto built = build(whole);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto bytes = static_cast<double>(built->compiled.at(0).constants.size());
+  const auto built = require(build(whole));
+  const auto bytes = static_cast<double>(built.compiled.at(0).constants.size());
   EXPECT_LT(static_cast<double>(ofFour), 0.62 * bytes);
   EXPECT_LT(static_cast<double>(ofFive), 0.72 * bytes);
   EXPECT_LT(static_cast<double>(ofNarrow), 0.7 * bytes);
@@ -168,30 +160,25 @@ TEST(LanguageModel, NpuAndTosaComputeTheSameCodes) {
   narrow.quantizeConfig = test::modelFile("language_narrow.json");
   wideNarrow.weightBits = 4;
   for (const Options& options : {optionsOf(Quantization::Int8), narrow, wideNarrow}) {
-    const auto built = build(options);
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    const auto samples = verificationSamples(*built, heldOut(24));
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    const auto verified = verify(*built, *samples);
-    ASSERT_TRUE(verified.ok()) << verified.error().str();
-    EXPECT_TRUE(verified->ok());
-    EXPECT_EQ(verified->delegateMismatches, 0);
-    EXPECT_EQ(verified->samples, 24u);
+    const auto built = require(build(options));
+    const auto samples = require(verificationSamples(built, heldOut(24)));
+    const auto verified = require(verify(built, samples));
+    EXPECT_TRUE(verified.ok());
+    EXPECT_EQ(verified.delegateMismatches, 0);
+    EXPECT_EQ(verified.samples, 24u);
   }
 }
 
 TEST(LanguageModel, GoesOnWithATextOfItsKind) {
-  const auto built = build(optionsOf(Quantization::Int8));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const Generated generated = textOf(*built, "This is free software: you are free", 12);
+  const auto built = require(build(optionsOf(Quantization::Int8)));
+  const Generated generated = textOf(built, "This is free software: you are free", 12);
   EXPECT_TRUE(generated.text.starts_with(" to change and redistribute it.")) << generated.text;
 }
 
 /// The likeliest tokens behind `prompt`, one after the other, that the quantized network finds in integers.
 std::vector<int64_t> tokensInIntegers(const Build& built, std::vector<int64_t> prompt, size_t count) {
-  auto executor = partition::IntegerExecutor::create(*built.simulation);
-  EXPECT_TRUE(executor.ok()) << executor.error().str();
-  EXPECT_EQ(executor->inIntegers(), executor->quantized());
+  auto executor = require(partition::IntegerExecutor::create(*built.simulation));
+  EXPECT_EQ(executor.inIntegers(), executor.quantized());
   std::vector<Tensor> initial;
   for (size_t i = 0; i < built.state.size(); ++i) {
     const ir::Value& input =
@@ -201,7 +188,7 @@ std::vector<int64_t> tokensInIntegers(const Build& built, std::vector<int64_t> p
   ir::StateHolder holder(std::move(initial));
   std::vector<int64_t> tokens;
   for (size_t i = 0; tokens.size() < count; ++i) {
-    auto all = executor->run(holder.inputs(callOf(prompt[i], i)));
+    auto all = executor.run(holder.inputs(callOf(prompt[i], i)));
     EXPECT_TRUE(all.ok()) << all.error().str();
     if (!all.ok()) break;
     const std::vector<Tensor> results = holder.outputs(std::move(*all));
@@ -215,11 +202,10 @@ std::vector<int64_t> tokensInIntegers(const Build& built, std::vector<int64_t> p
 
 /// (Firmware: Language.AHundredTokensAreThoseOfTheHost.)
 TEST(LanguageModel, EveryRepresentationOfTheIntegersChoosesTheSameTokens) {
-  const auto built = build(optionsOf(Quantization::Int8));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const Generated generated = textOf(*built, "This is free software: you are free", 100);
+  const auto built = require(build(optionsOf(Quantization::Int8)));
+  const Generated generated = textOf(built, "This is free software: you are free", 100);
   ASSERT_EQ(generated.tokens.size(), 100u);
-  EXPECT_EQ(tokensInIntegers(*built, generated.promptTokens, 100), generated.tokens);
+  EXPECT_EQ(tokensInIntegers(built, generated.promptTokens, 100), generated.tokens);
   // The TOSA interpreter gives the NPU model's codes for every call that wrote them; both give the
   // simulation's.
   std::vector<int64_t> all = generated.promptTokens;
@@ -228,12 +214,11 @@ TEST(LanguageModel, EveryRepresentationOfTheIntegersChoosesTheSameTokens) {
   for (size_t i = 0; i < all.size(); ++i) {
     calls.push_back(callOf(all[i], i));
   }
-  const auto verified = verify(*built, calls, nullptr, Simulation::Integers);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_EQ(verified->delegateMismatches, 0);
-  EXPECT_EQ(verified->samples, all.size());
-  EXPECT_EQ(verified->outputs.at(0).worstLsb, 0);
-  for (const DriftResult& drift : verified->drift) EXPECT_EQ(drift.worstLsb, 0) << drift.value;
+  const auto verified = require(verify(built, calls, nullptr, Simulation::Integers));
+  EXPECT_EQ(verified.delegateMismatches, 0);
+  EXPECT_EQ(verified.samples, all.size());
+  EXPECT_EQ(verified.outputs.at(0).worstLsb, 0);
+  for (const DriftResult& drift : verified.drift) EXPECT_EQ(drift.worstLsb, 0) << drift.value;
 }
 
 }  // namespace

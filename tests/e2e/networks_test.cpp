@@ -13,6 +13,7 @@
 #include "pipeline/verify.hpp"
 #include "pte/delegate_blob.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -43,55 +44,48 @@ class Networks : public testing::TestWithParam<std::tuple<const char*, Place>> {
 
 TEST_P(Networks, NpuEqualsTosa) {
   const auto& [network, place] = GetParam();
-  auto built = build(optionsFor(network, place.target, place.mode));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_TRUE(built->partitioned.wholly);
-  EXPECT_EQ(built->compiled.size(), 1u);
+  auto built = require(build(optionsFor(network, place.target, place.mode)));
+  EXPECT_TRUE(built.partitioned.wholly);
+  EXPECT_EQ(built.compiled.size(), 1u);
 
-  auto arrays = readNpz(test::modelFile(std::string(network) + ".npz"));
-  ASSERT_TRUE(arrays.ok());
-  auto result = verifySome(*built, *arrays, 2);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->ok());
-  EXPECT_FALSE(result->layers.empty());
-  for (const LayerResult& layer : result->layers) {
+  auto arrays = require(readNpz(test::modelFile(std::string(network) + ".npz")));
+  auto result = require(verifySome(built, arrays, 2));
+  EXPECT_TRUE(result.ok());
+  EXPECT_FALSE(result.layers.empty());
+  for (const LayerResult& layer : result.layers) {
     EXPECT_EQ(layer.mismatches, 0) << layer.value << ": " << layer.actual << " instead of " << layer.expected
                                    << " at " << layer.firstMismatch;
   }
-  for (const OutputResult& output : result->outputs) {
+  for (const OutputResult& output : result.outputs) {
     EXPECT_EQ(output.npuMismatches, 0);
     EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.001 * static_cast<double>(output.elements));
     EXPECT_GT(output.program.decibels(), 15.0);
     EXPECT_GT(output.ends.decibels(), output.program.decibels() - 1);
   }
-  EXPECT_GT(result->cycles, 0);
+  EXPECT_GT(result.cycles, 0);
 }
 
 /// Every operation may start while the three blocks before it are unfinished: right in the model, a race in
 /// hardware.
 TEST(Checker, WhatItFindsFailsTheVerification) {
   const Options options = optionsFor("digits8", "ethos-u55-128", "");
-  auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  pte::Delegate& delegate = built->program.methods[0].delegates[0];
-  auto blob = pte::parseDelegateBlob(delegate.blob);
-  ASSERT_TRUE(blob.ok()) << blob.error().str();
-  for (size_t at = 0; at + 4 <= blob->payload.size(); at += 4) {
+  auto built = require(build(options));
+  pte::Delegate& delegate = built.program.methods[0].delegates[0];
+  auto blob = require(pte::parseDelegateBlob(delegate.blob));
+  for (size_t at = 0; at + 4 <= blob.payload.size(); at += 4) {
     uint32_t word = 0;
-    std::memcpy(&word, &blob->payload[at], 4);
+    std::memcpy(&word, &blob.payload[at], 4);
     if ((word & 0xffff) != 0x012f) continue;  // NPU_SET_BLOCKDEP
     word = 3u << 16 | 0x012f;
-    std::memcpy(&blob->payload[at], &word, 4);
+    std::memcpy(&blob.payload[at], &word, 4);
   }
-  delegate.blob = pte::buildDelegateBlob(*blob);
-  auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  auto result = verifySome(*built, *arrays, 1);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_EQ(result->delegateMismatches, 0);
-  ASSERT_FALSE(result->findings.empty());
-  EXPECT_NE(result->findings[0].find("BLOCKDEP 3"), std::string::npos) << result->findings[0];
-  EXPECT_FALSE(result->ok());
+  delegate.blob = pte::buildDelegateBlob(blob);
+  auto arrays = require(readNpz(options.calibration));
+  auto result = require(verifySome(built, arrays, 1));
+  EXPECT_EQ(result.delegateMismatches, 0);
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_NE(result.findings[0].find("BLOCKDEP 3"), std::string::npos) << result.findings[0];
+  EXPECT_FALSE(result.ok());
 }
 
 constexpr Place kPlaces[] = {
@@ -126,20 +120,17 @@ TEST_P(SplitNetworks, NpuAndCpuPartsAreBothExact) {
   options.cpuOps = GetParam().ops;
   options.cpuNames = GetParam().names;
   options.cpuModules = GetParam().modules;
-  auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_FALSE(built->partitioned.wholly);
-  EXPECT_GE(built->compiled.size(), 1u);
-  EXPECT_FALSE(built->partitioned.refusals.empty());
-  auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  auto result = verifySome(*built, *arrays, 1);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->ok());
-  EXPECT_FALSE(result->cpu.empty());
-  for (const CpuResult& node : result->cpu) EXPECT_EQ(node.mismatches, 0) << node.op << " at " << node.where;
+  auto built = require(build(options));
+  EXPECT_FALSE(built.partitioned.wholly);
+  EXPECT_GE(built.compiled.size(), 1u);
+  EXPECT_FALSE(built.partitioned.refusals.empty());
+  auto arrays = require(readNpz(options.calibration));
+  auto result = require(verifySome(built, arrays, 1));
+  EXPECT_TRUE(result.ok());
+  EXPECT_FALSE(result.cpu.empty());
+  for (const CpuResult& node : result.cpu) EXPECT_EQ(node.mismatches, 0) << node.op << " at " << node.where;
   // Only where the parts are cut differs from the whole network: the simulation is the same.
-  for (const OutputResult& output : result->outputs) {
+  for (const OutputResult& output : result.outputs) {
     EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.01 * static_cast<double>(output.elements));
   }
 }
@@ -154,16 +145,12 @@ class CpuNetworks : public testing::TestWithParam<const char*> {};
 
 TEST_P(CpuNetworks, RunInFloatAsExported) {
   Options options = optionsFor(GetParam(), "cpu", "");
-  auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_TRUE(built->compiled.empty());
-  auto result = verifySome(*built, *arrays, 1);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->ok());
-  for (const OutputResult& output : result->outputs)
-    EXPECT_GT(output.program.decibels(), 90.0) << output.name;
+  auto arrays = require(readNpz(options.calibration));
+  auto built = require(build(options));
+  EXPECT_TRUE(built.compiled.empty());
+  auto result = require(verifySome(built, arrays, 1));
+  EXPECT_TRUE(result.ok());
+  for (const OutputResult& output : result.outputs) EXPECT_GT(output.program.decibels(), 90.0) << output.name;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CpuNetworks,
@@ -172,14 +159,11 @@ INSTANTIATE_TEST_SUITE_P(All, CpuNetworks,
 TEST(CpuNetworks, RunQuantizedWhenAsked) {
   Options options = optionsFor("digits8", "cpu", "");
   options.quantization = Quantization::Int8;
-  auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  auto result = verifySome(*built, *arrays, 1);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->ok());
-  EXPECT_LT(result->outputs.front().program.decibels(), 90.0);
+  auto built = require(build(options));
+  auto arrays = require(readNpz(options.calibration));
+  auto result = require(verifySome(built, arrays, 1));
+  EXPECT_TRUE(result.ok());
+  EXPECT_LT(result.outputs.front().program.decibels(), 90.0);
 }
 
 TEST(Requests, ThatMatchNothingAreErrors) {
@@ -191,51 +175,44 @@ TEST(Requests, ThatMatchNothingAreErrors) {
 }
 
 TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
-  auto built = build(optionsFor("digits8", "ethos-u55-128", ""));
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto built = require(build(optionsFor("digits8", "ethos-u55-128", "")));
   const test::TempDir folder;
-  ASSERT_TRUE(writeOutput(*built, folder / "digits8.pte").ok());
-  auto arrays = readNpz(test::modelFile("digits8_eval.npz"));
-  ASSERT_TRUE(arrays.ok());
+  ASSERT_TRUE(writeOutput(built, folder / "digits8.pte").ok());
+  auto arrays = require(readNpz(test::modelFile("digits8_eval.npz")));
   RunOptions run;
   run.file = folder / "digits8.pte";
-  auto result = runFile(run, *arrays);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  ASSERT_TRUE(result->correct.has_value());
-  const double floatTop1 = findTensor(*arrays, "float_top1")->realAt(0);
-  EXPECT_EQ(result->samples, 200u);
-  EXPECT_GE(static_cast<double>(*result->correct) / 200.0, floatTop1 - 0.011);
-  EXPECT_EQ(result->outputs.front().second.shape(), (Shape{200, 10}));
+  auto result = require(runFile(run, arrays));
+  ASSERT_TRUE(result.correct.has_value());
+  const double floatTop1 = findTensor(arrays, "float_top1")->realAt(0);
+  EXPECT_EQ(result.samples, 200u);
+  EXPECT_GE(static_cast<double>(*result.correct) / 200.0, floatTop1 - 0.011);
+  EXPECT_EQ(result.outputs.front().second.shape(), (Shape{200, 10}));
 }
 
 TEST(IntegerIo, GivesTheBytesThatFloatIoQuantizes) {
   Options floatIo = optionsFor("digits8", "ethos-u85-256", "");
   Options integerIo = floatIo;
   integerIo.inputs = integerIo.outputs = ProgramIo::Int8;
-  auto a = build(floatIo);
-  auto b = build(integerIo);
-  ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(b->graph().inputs()[0]->dtype(), DType::Int8);
-  EXPECT_EQ(b->graph().outputs()[0]->dtype(), DType::Int8);
-  ASSERT_TRUE(b->graph().inputs()[0]->quantization.has_value());
-  EXPECT_EQ(a->compiled[0].commands, b->compiled[0].commands);
-  EXPECT_EQ(a->compiled[0].constants, b->compiled[0].constants);
+  auto a = require(build(floatIo));
+  auto b = require(build(integerIo));
+  EXPECT_EQ(b.graph().inputs()[0]->dtype(), DType::Int8);
+  EXPECT_EQ(b.graph().outputs()[0]->dtype(), DType::Int8);
+  ASSERT_TRUE(b.graph().inputs()[0]->quantization.has_value());
+  EXPECT_EQ(a.compiled[0].commands, b.compiled[0].commands);
+  EXPECT_EQ(a.compiled[0].constants, b.compiled[0].constants);
 }
 
 TEST(Determinism, TheSameNetworkGivesTheSameBytes) {
-  auto a = build(optionsFor("mixed", "ethos-u65-512", ""));
-  auto b = build(optionsFor("mixed", "ethos-u65-512", ""));
-  ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(*pte::writeProgram(a->program), *pte::writeProgram(b->program));
+  auto a = require(build(optionsFor("mixed", "ethos-u65-512", "")));
+  auto b = require(build(optionsFor("mixed", "ethos-u65-512", "")));
+  EXPECT_EQ(*pte::writeProgram(a.program), *pte::writeProgram(b.program));
 }
 
 TEST(Program, SurvivesWritingAndReading) {
-  auto built = build(optionsFor("mixed", "ethos-u55-64", ""));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const std::string bytes = *pte::writeProgram(built->program);
-  auto read = pte::readProgram(asBytes(bytes));
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(*pte::writeProgram(*read), bytes);
+  auto built = require(build(optionsFor("mixed", "ethos-u55-64", "")));
+  const std::string bytes = *pte::writeProgram(built.program);
+  auto read = require(pte::readProgram(asBytes(bytes)));
+  EXPECT_EQ(*pte::writeProgram(read), bytes);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "device/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -57,19 +58,14 @@ TEST(FixtureOperators, RunOnTheCpuAsExported) {
   CARINA_NEED_FIXTURES(fixtures);
   for (const auto& file : operatorFiles(fixtures)) {
     SCOPED_TRACE(file.stem());
-    const auto built = build(optionsFor(file, "cpu"));
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    const auto arrays = readNpz(std::filesystem::path(file).replace_extension(".npz"));
-    ASSERT_TRUE(arrays.ok());
-    const auto samples = verificationSamples(*built, *arrays);
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    const auto bytes = pte::writeProgram(built->program);
-    ASSERT_TRUE(bytes.ok()) << bytes.error().str();
-    const auto outcome = device::runProgram(asBytes(*bytes), samples->front());
-    ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-    for (size_t i = 0; i < outcome->outputs.size(); ++i) {
-      const Tensor& want = *findTensor(*arrays, fmt::format("out{}", i));
-      const Tensor& got = outcome->outputs[i];
+    const auto built = require(build(optionsFor(file, "cpu")));
+    const auto arrays = require(readNpz(std::filesystem::path(file).replace_extension(".npz")));
+    const auto samples = require(verificationSamples(built, arrays));
+    const auto bytes = require(pte::writeProgram(built.program));
+    const auto outcome = require(device::runProgram(asBytes(bytes), samples.front()));
+    for (size_t i = 0; i < outcome.outputs.size(); ++i) {
+      const Tensor& want = *findTensor(arrays, fmt::format("out{}", i));
+      const Tensor& got = outcome.outputs[i];
       ASSERT_EQ(got.shape(), want.shape());
       double largest = 0;
       for (int64_t k = 0; k < want.numElements(); ++k) {
@@ -91,10 +87,9 @@ TEST(FixtureOperators, ListSaysWhereEachRuns) {
     SCOPED_TRACE(file.stem());
     Options options = optionsFor(file, "ethos-u55-128");
     options.calibration.clear();
-    const auto list = listOperators(options);
-    ASSERT_TRUE(list.ok()) << list.error().str();
-    ASSERT_FALSE(list->operators.empty());
-    for (const OperatorPlace& op : list->operators) {
+    const auto list = require(listOperators(options));
+    ASSERT_FALSE(list.operators.empty());
+    for (const OperatorPlace& op : list.operators) {
       EXPECT_TRUE(op.missing.empty()) << op.op << ": " << op.missing.front();
       if (op.place != Place::Cpu && op.place != Place::Both) continue;
       EXPECT_FALSE(op.refusals.empty()) << op.op << " is on the CPU without a reason";

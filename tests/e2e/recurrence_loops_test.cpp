@@ -9,12 +9,15 @@
 
 #include "aten/control_flow.hpp"
 #include "aten/ops.hpp"
+#include "base/file.hpp"
 #include "base/npy.hpp"
 #include "pipeline/inference_time.hpp"
+#include "pipeline/methods.hpp"
 #include "pipeline/part_turns.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -34,13 +37,25 @@ Options optionsFor(const std::string& network, const std::string& target) {
 }
 
 NamedTensors arraysOf(const std::string& network) {
-  auto arrays = readNpz(dataFile(network + ".npz"));
-  CARINA_CHECK(arrays.ok(), "the arrays are there");
-  return std::move(*arrays);
+  return require(readNpz(dataFile(network + ".npz")));
 }
 
 NamedTensors inputsOf(const NamedTensors& arrays) {
   return {{"in0", *findTensor(arrays, "calib0")}};
+}
+
+NamedTensors outputsOf(const pte::Program& program, const std::string& method, const NamedTensors& arrays) {
+  test::TempDir folder;
+  RunOptions options;
+  options.file = folder / "program.pte";
+  options.method = method;
+  const auto bytes = pte::writeProgram(program);
+  OutputFiles files;
+  CARINA_CHECK(bytes.ok() && files.add(options.file, *bytes).ok() && files.commit().ok(),
+               "a program is written");
+  auto ran = runFile(options, inputsOf(arrays));
+  EXPECT_TRUE(ran.ok()) << ran.error().str();
+  return ran.ok() ? ran->outputs : NamedTensors();
 }
 
 NamedTensors outputsOf(const Build& built, const NamedTensors& arrays) {
@@ -86,32 +101,28 @@ TEST_P(RecurrenceLoops, SayWhatTorchAndTheUnrolledProgramSay) {
   const auto& [network, target] = GetParam();
   const NamedTensors arrays = arraysOf(network);
   Options options = optionsFor(network, target);
-  const auto looped = build(options);
-  ASSERT_TRUE(looped.ok()) << looped.error().str();
-  EXPECT_GE(loopsIn(*looped), 1);
+  const auto looped = require(build(options));
+  EXPECT_GE(loopsIn(looped), 1);
   // An Ethos-U85 turns by itself.
   const bool inStream = options.target.starts_with("ethos-u85");
-  EXPECT_EQ(loopsIn(looped->graph()) == 0, inStream);
-  const NamedTensors outputs = outputsOf(*looped, arrays);
+  EXPECT_EQ(loopsIn(looped.graph()) == 0, inStream);
+  const NamedTensors outputs = outputsOf(looped, arrays);
   const bool cpu = options.target == "cpu";
   for (size_t i = 0; i < outputs.size(); ++i)
     EXPECT_GT(signalToNoise(outputs[i].second, *findTensor(arrays, fmt::format("expected{}", i))),
               cpu ? 100 : 28)
         << outputs[i].first;
 
-  const auto samples = verificationSamples(*looped, inputsOf(arrays));
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*looped, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
-  EXPECT_EQ(verified->delegateMismatches, 0);
+  const auto samples = require(verificationSamples(looped, inputsOf(arrays)));
+  const auto verified = require(verify(looped, samples));
+  EXPECT_TRUE(verified.ok());
+  EXPECT_EQ(verified.delegateMismatches, 0);
 
   if (cpu) return;
   options.unroll = 1000;
-  const auto unrolled = build(options);
-  ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
-  EXPECT_EQ(loopsIn(*unrolled), 0);
-  const NamedTensors same = outputsOf(*unrolled, arrays);
+  const auto unrolled = require(build(options));
+  EXPECT_EQ(loopsIn(unrolled), 0);
+  const NamedTensors same = outputsOf(unrolled, arrays);
   ASSERT_EQ(same.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
@@ -128,45 +139,124 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationTurnByTurn) {
-  const auto built = build(optionsFor("long_noise", "ethos-u65-512"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto samples = verificationSamples(*built, inputsOf(arraysOf("long_noise")));
+/// What PyTorch's quantizer left between a dequantize and a quantize node (models/qdq_forms.py).
+class QuantizedRecurrenceLoops : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(QuantizedRecurrenceLoops, SayWhatTheUnrolledProgramSays) {
+  const auto& [network, target] = GetParam();
+  const std::filesystem::path folder = test::dataDir() / "qdq";
+  const auto arrays = readNpz(folder / fmt::format("{}.npz", network));
+  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  Options options;
+  options.model = folder / fmt::format("{}.pt2", network);
+  options.target = target;
+  options.unroll = 99;
+  const auto looped = build(options);
+  ASSERT_TRUE(looped.ok()) << looped.error().str();
+  EXPECT_GE(loopsIn(*looped), 1);
+  const bool inStream = options.target.starts_with("ethos-u85");
+  EXPECT_EQ(looped->partitioned.wholly, inStream);
+  const NamedTensors outputs = outputsOf(*looped, *arrays);
+  const auto samples = verificationSamples(*looped, inputsOf(*arrays));
   ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*built, *samples);
+  const auto verified = verify(*looped, *samples);
   ASSERT_TRUE(verified.ok()) << verified.error().str();
   EXPECT_TRUE(verified->ok());
-  EXPECT_FALSE(verified->drift.empty());
-  for (const DriftResult& value : verified->drift) EXPECT_LE(value.worstLsb, 2) << value.value;
+  options.unroll = 1000;
+  const auto unrolled = build(options);
+  ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
+  EXPECT_EQ(loopsIn(*unrolled), 0);
+  EXPECT_TRUE(unrolled->partitioned.wholly);
+  const NamedTensors same = outputsOf(*unrolled, *arrays);
+  ASSERT_EQ(same.size(), outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i)
+    EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, QuantizedRecurrenceLoops,
+                         testing::Combine(testing::Values("gru_long", "gru_long_state", "gru_long_int16",
+                                                          "lstm_long_parameters", "lstm_long_both_ways"),
+                                          testing::Values("ethos-u55-128", "ethos-u85-256")),
+                         [](const auto& instance) {
+                           std::string name =
+                               fmt::format("{}_{}", std::get<0>(instance.param), std::get<1>(instance.param));
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationTurnByTurn) {
+  const auto built = require(build(optionsFor("long_noise", "ethos-u65-512")));
+  const auto samples = require(verificationSamples(built, inputsOf(arraysOf("long_noise"))));
+  const auto verified = require(verify(built, samples));
+  EXPECT_TRUE(verified.ok());
+  EXPECT_FALSE(verified.drift.empty());
+  for (const DriftResult& value : verified.drift) EXPECT_LE(value.worstLsb, 2) << value.value;
+}
+
+TEST(RecurrenceLoopsOfAnEthosN, CallItsPartInEachTurn) {
+  for (const char* network : {"gru", "lstm_projected"}) {
+    const NamedTensors arrays = arraysOf(network);
+    Options options = optionsFor(network, "ethos-n78-4tops-4ple");
+    const auto looped = require(build(options));
+    EXPECT_EQ(loopsIn(looped.graph()), 1);
+    const NamedTensors outputs = outputsOf(looped, arrays);
+    for (size_t i = 0; i < outputs.size(); ++i)
+      EXPECT_GT(signalToNoise(outputs[i].second, *findTensor(arrays, fmt::format("expected{}", i))), 25)
+          << outputs[i].first;
+    const auto samples = require(verificationSamples(looped, inputsOf(arrays)));
+    const auto verified = require(verify(looped, samples));
+    EXPECT_TRUE(verified.ok());
+    options.unroll = 1000;
+    const auto unrolled = require(build(options));
+    EXPECT_EQ(loopsIn(unrolled.graph()), 0);
+    const auto bytes = require(programBytes(looped)), straight = require(programBytes(unrolled));
+    EXPECT_LT(bytes, straight / 3);
+  }
+}
+
+/// A method with a loop in its command stream beside one without: each says what it says alone.
+TEST(RecurrenceLoopsOfMethods, AreThoseOfTheMethods) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    Options options = optionsFor("gru", target);
+    options.unroll = 99;
+    const auto both =
+        require(buildMethods(options, std::vector<MethodSource>{{"long", options.model, options.calibration},
+                                                                {"short", optionsFor("short", target).model,
+                                                                 optionsFor("short", target).calibration}}));
+    EXPECT_EQ(loopsIn(both.methods[0]), 1);
+    EXPECT_EQ(loopsIn(both.methods[1]), 0);
+    const auto alone = require(build(options));
+    const NamedTensors arrays = arraysOf("gru");
+    const NamedTensors outputs = outputsOf(both.program, "long", arrays), same = outputsOf(alone, arrays);
+    ASSERT_EQ(outputs.size(), same.size());
+    for (size_t i = 0; i < outputs.size(); ++i)
+      EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << target;
+  }
 }
 
 TEST(RecurrenceLoopsOf16Bits, AreTheUnrolledProgram) {
   const NamedTensors arrays = arraysOf("gru");
   Options options = optionsFor("gru", "ethos-u85-256");
   options.quantization = Quantization::Int16x8;
-  const auto looped = build(options);
-  ASSERT_TRUE(looped.ok()) << looped.error().str();
+  const auto looped = require(build(options));
   options.unroll = 120;
-  const auto unrolled = build(options);
-  ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
-  EXPECT_EQ(loopsIn(*unrolled), 0);
-  const NamedTensors outputs = outputsOf(*looped, arrays), same = outputsOf(*unrolled, arrays);
+  const auto unrolled = require(build(options));
+  EXPECT_EQ(loopsIn(unrolled), 0);
+  const NamedTensors outputs = outputsOf(looped, arrays), same = outputsOf(unrolled, arrays);
   EXPECT_GT(signalToNoise(outputs[0].second, *findTensor(arrays, "expected0")), 50);
   for (size_t i = 0; i < outputs.size(); ++i)
     EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
 }
 
 TEST(RecurrenceLoopsChosen, ByTheNumberOfSteps) {
-  const auto few = build(optionsFor("short", "ethos-u55-128"));
-  ASSERT_TRUE(few.ok()) << few.error().str();
-  EXPECT_EQ(loopsIn(few->graph()), 0);
+  const auto few = require(build(optionsFor("short", "ethos-u55-128")));
+  EXPECT_EQ(loopsIn(few.graph()), 0);
   Options options = optionsFor("short", "ethos-u55-128");
   options.unroll = 0;
-  const auto asked = build(options);
-  ASSERT_TRUE(asked.ok()) << asked.error().str();
-  EXPECT_EQ(loopsIn(asked->graph()), 1);
+  const auto asked = require(build(options));
+  EXPECT_EQ(loopsIn(asked.graph()), 1);
   const NamedTensors arrays = arraysOf("short");
-  EXPECT_GT(signalToNoise(outputsOf(*asked, arrays)[0].second, *findTensor(arrays, "expected0")), 28);
+  EXPECT_GT(signalToNoise(outputsOf(asked, arrays)[0].second, *findTensor(arrays, "expected0")), 28);
 }
 
 /// Half the time is worth twice the bytes: a U55 calls its NPU for every turn, a U85 turns in the stream.
@@ -175,9 +265,7 @@ TEST(RecurrenceLoopsChosen, ByWhatTheProgramsTake) {
     Options options = optionsFor("gru", target);
     options.unroll = unroll;
     options.optimize = optimize;
-    auto result = build(options);
-    EXPECT_TRUE(result.ok()) << result.error().str();
-    return std::move(*result);
+    return require(build(options));
   };
   const auto faster = compiler::Optimize::Performance, smaller = compiler::Optimize::Size;
   const auto bytesOf = [](const Build& build) { return *programBytes(build); };
@@ -198,8 +286,10 @@ TEST(RecurrenceLoopsChosen, ByWhatTheProgramsTake) {
     EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
 }
 
+enum class Codes { Ours, OfTheNetwork };
+
 /// A GRU over so many steps, compiled with samples of noise.
-Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128") {
+Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128", Codes codes = Codes::Ours) {
   const auto filled = [](const Shape& shape) {
     Tensor tensor = Tensor::zeros(DType::Float32, shape);
     for (int64_t i = 0; i < tensor.numElements(); ++i)
@@ -213,8 +303,18 @@ Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128"
   for (const Shape& shape : {Shape{12, 4}, Shape{12, 4}, Shape{12}, Shape{12}})
     weights.push_back(b.constant(filled(shape)));
   ir::Value* state = b.constant(Tensor::zeros(DType::Float32, {1, 1, 4}));
-  graph.setOutputs(
-      {aten::GruInput::create(b, x, state, weights, true, int64_t{1}, 0.0, false, false, false).output0()});
+  const auto rounded = [&](ir::Value* value) {
+    if (codes == Codes::Ours) return value;
+    value = aten::QuantizePerTensor::create(b, value, 1.0 / 128, int64_t{0}, int64_t{-128}, int64_t{127},
+                                            DType::Int8)
+                .output();
+    return aten::DequantizePerTensor::create(b, value, 1.0 / 128, int64_t{0}, int64_t{-128}, int64_t{127},
+                                             DType::Int8, std::nullopt)
+        .output();
+  };
+  graph.setOutputs({rounded(
+      aten::GruInput::create(b, rounded(x), state, weights, true, int64_t{1}, 0.0, false, false, false)
+          .output0())});
   Options options;
   options.target = target;
   options.madeUpSamples = true;
@@ -224,28 +324,41 @@ Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128"
 }
 
 TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
-  const auto some = gruOver(200), many = gruOver(2000);
-  ASSERT_TRUE(some.ok()) << some.error().str();
-  ASSERT_TRUE(many.ok()) << many.error().str();
-  ASSERT_EQ(some->compiled.size(), 1u);
-  ASSERT_EQ(many->compiled.size(), 1u);
+  const auto some = require(gruOver(200)), many = require(gruOver(2000));
+  ASSERT_EQ(some.compiled.size(), 1u);
+  ASSERT_EQ(many.compiled.size(), 1u);
   // Other samples make other scales: a register more or less is set again.
-  const auto one = static_cast<double>(some->compiled[0].commands.size()),
-             other = static_cast<double>(many->compiled[0].commands.size());
+  const auto one = static_cast<double>(some.compiled[0].commands.size()),
+             other = static_cast<double>(many.compiled[0].commands.size());
   EXPECT_NEAR(one, other, 0.05 * one);
-  EXPECT_EQ(some->compiled[0].constants.size(), many->compiled[0].constants.size());
-  EXPECT_EQ(some->compiled[0].arenaBytes, many->compiled[0].arenaBytes);
-  EXPECT_EQ(turnsOfParts(some->graph()), (std::vector<int64_t>{8}));
-  EXPECT_EQ(turnsOfParts(many->graph()), (std::vector<int64_t>{80}));
+  EXPECT_EQ(some.compiled[0].constants.size(), many.compiled[0].constants.size());
+  EXPECT_EQ(some.compiled[0].arenaBytes, many.compiled[0].arenaBytes);
+  EXPECT_EQ(turnsOfParts(some.graph()), (std::vector<int64_t>{8}));
+  EXPECT_EQ(turnsOfParts(many.graph()), (std::vector<int64_t>{80}));
+}
+
+TEST(RecurrenceLoopsGrow, NotWhereTheNetworkComesQuantized) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    SCOPED_TRACE(target);
+    const auto some = gruOver(200, target, Codes::OfTheNetwork),
+               many = gruOver(1000, target, Codes::OfTheNetwork);
+    ASSERT_TRUE(some.ok()) << some.error().str();
+    ASSERT_TRUE(many.ok()) << many.error().str();
+    ASSERT_EQ(some->compiled.size(), many->compiled.size());
+    for (size_t i = 0; i < some->compiled.size(); ++i) {
+      const auto one = static_cast<double>(some->compiled[i].commands.size());
+      EXPECT_NEAR(one, static_cast<double>(many->compiled[i].commands.size()), 0.05 * one);
+      EXPECT_NEAR(static_cast<double>(some->compiled[i].constants.size()),
+                  static_cast<double>(many->compiled[i].constants.size()), 256);
+    }
+  }
 }
 
 TEST(RecurrenceLoopsGrow, InACommandStreamByInputsAndOutputsAlone) {
-  const auto some = gruOver(200, "ethos-u85-256"), many = gruOver(2000, "ethos-u85-256");
-  ASSERT_TRUE(some.ok()) << some.error().str();
-  ASSERT_TRUE(many.ok()) << many.error().str();
-  ASSERT_EQ(some->compiled.size(), 1u);
-  ASSERT_EQ(many->compiled.size(), 1u);
-  const compiler::CompiledProgram &less = some->compiled[0], &more = many->compiled[0];
+  const auto some = require(gruOver(200, "ethos-u85-256")), many = require(gruOver(2000, "ethos-u85-256"));
+  ASSERT_EQ(some.compiled.size(), 1u);
+  ASSERT_EQ(many.compiled.size(), 1u);
+  const compiler::CompiledProgram &less = some.compiled[0], &more = many.compiled[0];
   const auto one = static_cast<double>(less.commands.size()),
              other = static_cast<double>(more.commands.size());
   EXPECT_NEAR(one, other, 0.05 * one);
@@ -257,17 +370,16 @@ TEST(RecurrenceLoopsGrow, InACommandStreamByInputsAndOutputsAlone) {
   EXPECT_LE(more.cycles, 80 * (more.branches[0].first + more.branches[0].second) + less.cycles);
   // 4 numbers in and 4 out: rows are other names of them.
   EXPECT_LE(more.arenaBytes - less.arenaBytes, 1800 * 8 + 64);
-  EXPECT_TRUE(many->partitioned.wholly);
+  EXPECT_TRUE(many.partitioned.wholly);
 }
 
 TEST(RecurrenceLoopsTime, CountsTheTurns) {
-  const auto looped = build(optionsFor("gru", "ethos-u55-128"));
-  ASSERT_TRUE(looped.ok()) << looped.error().str();
-  EXPECT_EQ(turnsOfParts(looped->graph()), (std::vector<int64_t>{5, 1})) << "24 steps each, and the head";
-  EXPECT_EQ(npuCycles(*looped), 5 * looped->compiled[0].cycles + looped->compiled[1].cycles);
-  const auto time = inferenceOf(*looped, "");
+  const auto looped = require(build(optionsFor("gru", "ethos-u55-128")));
+  EXPECT_EQ(turnsOfParts(looped.graph()), (std::vector<int64_t>{5, 1})) << "24 steps each, and the head";
+  EXPECT_EQ(npuCycles(looped), 5 * looped.compiled[0].cycles + looped.compiled[1].cycles);
+  const auto time = inferenceOf(looped, "");
   ASSERT_TRUE(time.has_value());
-  EXPECT_EQ(time->npuCycles, npuCycles(*looped));
+  EXPECT_EQ(time->npuCycles, npuCycles(looped));
   EXPECT_FALSE(time->branches) << "the turns are known";
   const auto reads = std::find_if(time->kernels.begin(), time->kernels.end(), [](const KernelTime& kernel) {
     return kernel.kernel == "aten::index_select.out";

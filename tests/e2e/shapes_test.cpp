@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <numeric>
 
 #include "aten/ops.hpp"
 #include "compiler/program_runner.hpp"
 #include "fake_quant.hpp"
 #include "ir/printer.hpp"
+#include "support/graph_maker.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -35,17 +38,12 @@ class Dice {
   uint64_t state_;
 };
 
-struct Network {
-  ir::Graph graph;
-  ir::Builder b{graph};
+struct Network : GraphMaker {
   Dice dice;
   uint32_t seed;
 
   explicit Network(uint64_t s) : dice(s), seed(static_cast<uint32_t>(s) * 100) {}
 
-  Value* input(const Shape& shape, DType type = DType::Float32) {
-    return graph.addInput({type, shape}, "x" + std::to_string(graph.inputs().size()));
-  }
   Value* weight(const Shape& shape, float deviation = 0.3f) {
     return graph.addConstant(lower::test::randomFloats(shape, ++seed, deviation));
   }
@@ -65,6 +63,9 @@ struct Network {
     for (int64_t& size : shape) size = dice.chance(3) ? 1 : size;
     if (!shape.empty() && dice.chance(3)) shape.erase(shape.begin());
     return shape;
+  }
+  Value* oneOf(std::initializer_list<std::function<Value*()>> ways) {
+    return ways.begin()[dice.roll(0, static_cast<int64_t>(ways.size()) - 1)]();
   }
   int64_t dim(const Shape& shape) { return dice.roll(0, static_cast<int64_t>(shape.size()) - 1); }
 };
@@ -88,42 +89,37 @@ Value* convolution(Network& n) {
   const int64_t groups = n.dice.of({1, 1, 1, 2, 3, 5}),
                 in = groups * (groups == 1 ? n.channels() : n.dice.roll(1, 4)),
                 out = groups * (groups == 1 ? n.channels() : n.dice.roll(1, 3));
-  return aten::Conv2d::create(n.b, n.input({n.dice.of({1, 1, 2, 3}), in, y.size, x.size}),
+  return n.make<aten::Conv2d>(n.input({n.dice.of({1, 1, 2, 3}), in, y.size, x.size}),
                               n.weight({out, in / groups, y.kernel, x.kernel}),
                               n.dice.chance(3) ? nullptr : n.weight({out}), Ints{y.stride, x.stride},
-                              Ints{y.pad, x.pad}, Ints{y.dilation, x.dilation}, groups)
-      .output();
+                              Ints{y.pad, x.pad}, Ints{y.dilation, x.dilation}, groups);
 }
 
 Value* depthwise(Network& n) {
   const Window y = windowOf(n.dice, 7, true, false), x = windowOf(n.dice, 7, true, false);
   const int64_t channels = n.channels(), multiple = n.dice.of({1, 1, 2, 3});
-  return aten::Conv2d::create(n.b, n.input({n.dice.of({1, 2}), channels, y.size, x.size}),
+  return n.make<aten::Conv2d>(n.input({n.dice.of({1, 2}), channels, y.size, x.size}),
                               n.weight({channels * multiple, 1, y.kernel, x.kernel}),
                               n.weight({channels * multiple}), Ints{y.stride, x.stride}, Ints{y.pad, x.pad},
-                              Ints{y.dilation, x.dilation}, channels)
-      .output();
+                              Ints{y.dilation, x.dilation}, channels);
 }
 
 Value* convolutionInOneDimension(Network& n) {
   const Window x = windowOf(n.dice, 15, true, false);
   const int64_t in = n.channels(), out = n.channels();
-  return aten::Conv1d::create(n.b, n.input({n.dice.of({1, 2}), in, x.size}), n.weight({out, in, x.kernel}),
-                              n.weight({out}), Ints{x.stride}, Ints{x.pad}, Ints{x.dilation}, 1)
-      .output();
+  return n.make<aten::Conv1d>(n.input({n.dice.of({1, 2}), in, x.size}), n.weight({out, in, x.kernel}),
+                              n.weight({out}), Ints{x.stride}, Ints{x.pad}, Ints{x.dilation}, 1);
 }
 
 Value* convolutionInThreeDimensions(Network& n) {
   const Window z = windowOf(n.dice, 3, true, true), y = windowOf(n.dice, 4, true, false),
                x = windowOf(n.dice, 3, true, false);
   const int64_t in = n.dice.roll(1, 5), out = n.dice.roll(1, 9);
-  return aten::Conv3d::create(n.b,
-                              n.input({n.dice.of({1, 2}), in, std::min<int64_t>(z.size, 8), y.size, x.size}),
+  return n.make<aten::Conv3d>(n.input({n.dice.of({1, 2}), in, std::min<int64_t>(z.size, 8), y.size, x.size}),
                               n.weight({out, in, std::min<int64_t>(z.kernel, 8), y.kernel, x.kernel}),
                               n.weight({out}), Ints{z.stride, y.stride, x.stride},
                               Ints{std::max(z.pad, z.kernel * z.dilation / 2), y.pad, x.pad},
-                              Ints{z.dilation, y.dilation, x.dilation}, 1)
-      .output();
+                              Ints{z.dilation, y.dilation, x.dilation}, 1);
 }
 
 Value* transposedConvolution(Network& n) {
@@ -137,11 +133,10 @@ Value* transposedConvolution(Network& n) {
   const auto extra = [&](const Window& w) { return n.dice.roll(0, std::max(w.stride, w.dilation) - 1); };
   const int64_t groups = n.dice.of({1, 1, 2}), in = groups * n.dice.of({1, 3, 8}),
                 out = n.dice.of({1, 2, 5, 16});
-  return aten::ConvTranspose2dInput::create(n.b, n.input({n.dice.of({1, 2}), in, y.size, x.size}),
+  return n.make<aten::ConvTranspose2dInput>(n.input({n.dice.of({1, 2}), in, y.size, x.size}),
                                             n.weight({in, out, y.kernel, x.kernel}), n.weight({groups * out}),
                                             Ints{y.stride, x.stride}, Ints{y.pad, x.pad},
-                                            Ints{extra(y), extra(x)}, groups, Ints{y.dilation, x.dilation})
-      .output();
+                                            Ints{extra(y), extra(x)}, groups, Ints{y.dilation, x.dilation});
 }
 
 Value* pooling(Network& n) {
@@ -150,98 +145,54 @@ Value* pooling(Network& n) {
   Value* input = n.input({n.dice.of({1, 2}), n.channels(), y.size, x.size});
   const Ints kernel{y.kernel, x.kernel}, stride{y.stride, x.stride}, pad{y.pad, x.pad};
   const bool ceil = n.dice.chance(3);
-  if (largest) return aten::MaxPool2d::create(n.b, input, kernel, stride, pad, Ints{1, 1}, ceil).output();
-  return aten::AvgPool2d::create(n.b, input, kernel, stride, pad, ceil, n.dice.chance(2), std::nullopt)
-      .output();
+  if (largest) return n.make<aten::MaxPool2d>(input, kernel, stride, pad, Ints{1, 1}, ceil);
+  return n.make<aten::AvgPool2d>(input, kernel, stride, pad, ceil, n.dice.chance(2), std::nullopt);
 }
 
 Value* adaptivePooling(Network& n) {
   const Shape shape{n.dice.of({1, 2}), n.channels(), n.dice.of({1, 3, 7, 12}), n.dice.of({1, 2, 9, 16})};
-  return aten::AdaptiveAvgPool2d::create(n.b, n.input(shape),
-                                         Ints{n.dice.roll(1, shape[2]), n.dice.roll(1, shape[3])})
-      .output();
+  return n.make<aten::AdaptiveAvgPool2d>(n.input(shape),
+                                         Ints{n.dice.roll(1, shape[2]), n.dice.roll(1, shape[3])});
 }
 
 Value* linear(Network& n) {
   Shape shape = n.shape(1, 4);
   shape.back() = n.channels();
   const int64_t out = n.channels();
-  return aten::Linear::create(n.b, n.input(shape), n.weight({out, shape.back()}),
-                              n.dice.chance(2) ? n.weight({out}) : nullptr)
-      .output();
+  return n.make<aten::Linear>(n.input(shape), n.weight({out, shape.back()}),
+                              n.dice.chance(2) ? n.weight({out}) : nullptr);
 }
 
 Value* arithmetic(Network& n) {
   const Shape shape = n.shape(0, 6);
   Value *x = n.input(n.spread(shape)), *y = n.input(shape);
   if (n.dice.chance(2)) std::swap(x, y);
-  switch (n.dice.roll(0, 4)) {
-    case 0:
-      return aten::AddTensor::create(n.b, x, y, int64_t{1}).output();
-    case 1:
-      return aten::SubTensor::create(n.b, x, y, 2.5).output();
-    case 2:
-      return aten::MulTensor::create(n.b, x, y).output();
-    case 3:
-      return aten::Maximum::create(n.b, x, y).output();
-    default:
-      return aten::Minimum::create(n.b, x, y).output();
-  }
+  return n.oneOf({[&] { return n.make<aten::AddTensor>(x, y, int64_t{1}); },
+                  [&] { return n.make<aten::SubTensor>(x, y, 2.5); },
+                  [&] { return n.make<aten::MulTensor>(x, y); }, [&] { return n.make<aten::Maximum>(x, y); },
+                  [&] { return n.make<aten::Minimum>(x, y); }});
 }
 
 Value* comparison(Network& n) {
   const Shape shape = n.shape(0, 6);
   Value *x = n.input(n.spread(shape)), *y = n.input(shape);
   if (n.dice.chance(2)) std::swap(x, y);
-  Value* mask = nullptr;
-  switch (n.dice.roll(0, 5)) {
-    case 0:
-      mask = aten::GtTensor::create(n.b, x, y).output();
-      break;
-    case 1:
-      mask = aten::GeTensor::create(n.b, x, y).output();
-      break;
-    case 2:
-      mask = aten::LtTensor::create(n.b, x, y).output();
-      break;
-    case 3:
-      mask = aten::LeTensor::create(n.b, x, y).output();
-      break;
-    case 4:
-      mask = aten::EqTensor::create(n.b, x, y).output();
-      break;
-    default:
-      mask = aten::NeTensor::create(n.b, x, y).output();
-      break;
-  }
+  Value* mask =
+      n.oneOf({[&] { return n.make<aten::GtTensor>(x, y); }, [&] { return n.make<aten::GeTensor>(x, y); },
+               [&] { return n.make<aten::LtTensor>(x, y); }, [&] { return n.make<aten::LeTensor>(x, y); },
+               [&] { return n.make<aten::EqTensor>(x, y); }, [&] { return n.make<aten::NeTensor>(x, y); }});
   if (n.dice.chance(2)) return mask;
-  return aten::WhereSelf::create(n.b, mask, n.input(n.spread(shape)), n.input(n.spread(shape))).output();
+  return n.make<aten::WhereSelf>(mask, n.input(n.spread(shape)), n.input(n.spread(shape)));
 }
 
 Value* function(Network& n) {
   Value* x = n.input(n.shape(0, 6));
-  switch (n.dice.roll(0, 9)) {
-    case 0:
-      return aten::Relu::create(n.b, x).output();
-    case 1:
-      return aten::Sigmoid::create(n.b, x).output();
-    case 2:
-      return aten::Gelu::create(n.b, x, "none").output();
-    case 3:
-      return aten::Exp::create(n.b, x).output();
-    case 4:
-      return aten::Silu::create(n.b, x).output();
-    case 5:
-      return aten::Abs::create(n.b, x).output();
-    case 6:
-      return aten::Neg::create(n.b, x).output();
-    case 7:
-      return aten::LeakyRelu::create(n.b, x, 0.1).output();
-    case 8:
-      return aten::Clamp::create(n.b, x, -0.5, 0.75).output();
-    default:
-      return aten::Hardswish::create(n.b, x).output();
-  }
+  return n.oneOf({[&] { return n.make<aten::Relu>(x); }, [&] { return n.make<aten::Sigmoid>(x); },
+                  [&] { return n.make<aten::Gelu>(x, "none"); }, [&] { return n.make<aten::Exp>(x); },
+                  [&] { return n.make<aten::Silu>(x); }, [&] { return n.make<aten::Abs>(x); },
+                  [&] { return n.make<aten::Neg>(x); }, [&] { return n.make<aten::LeakyRelu>(x, 0.1); },
+                  [&] { return n.make<aten::Clamp>(x, -0.5, 0.75); },
+                  [&] { return n.make<aten::Hardswish>(x); }});
 }
 
 Value* reduction(Network& n) {
@@ -253,20 +204,12 @@ Value* reduction(Network& n) {
   if (dims.empty()) dims.push_back(n.dim(shape));
   Value* x = n.input(shape);
   const bool keep = n.dice.chance(2);
-  switch (n.dice.roll(0, 5)) {
-    case 0:
-      return aten::MeanDim::create(n.b, x, dims, keep, std::nullopt).output();
-    case 1:
-      return aten::SumDimIntList::create(n.b, x, dims, keep, std::nullopt).output();
-    case 2:
-      return aten::Amax::create(n.b, x, dims, keep).output();
-    case 3:
-      return aten::Amin::create(n.b, x, dims, keep).output();
-    case 4:
-      return aten::Argmax::create(n.b, x, dims.front(), keep).output();
-    default:
-      return aten::Cumsum::create(n.b, x, dims.front(), std::nullopt).output();
-  }
+  return n.oneOf({[&] { return n.make<aten::MeanDim>(x, dims, keep, std::nullopt); },
+                  [&] { return n.make<aten::SumDimIntList>(x, dims, keep, std::nullopt); },
+                  [&] { return n.make<aten::Amax>(x, dims, keep); },
+                  [&] { return n.make<aten::Amin>(x, dims, keep); },
+                  [&] { return n.make<aten::Argmax>(x, dims.front(), keep); },
+                  [&] { return n.make<aten::Cumsum>(x, dims.front(), std::nullopt); }});
 }
 
 Value* normalization(Network& n) {
@@ -275,20 +218,18 @@ Value* normalization(Network& n) {
   Value* x = kind < 3 ? n.input(shape) : nullptr;
   switch (kind) {
     case 0:
-      return aten::SoftmaxInt::create(n.b, x, n.dim(shape), std::nullopt).output();
+      return n.make<aten::SoftmaxInt>(x, n.dim(shape), std::nullopt);
     case 1:
-      return aten::LogSoftmaxInt::create(n.b, x, n.dim(shape), std::nullopt).output();
+      return n.make<aten::LogSoftmaxInt>(x, n.dim(shape), std::nullopt);
     case 2: {
       const Shape last(shape.end() - n.dice.roll(1, static_cast<int64_t>(std::min<size_t>(shape.size(), 2))),
                        shape.end());
-      return aten::LayerNorm::create(n.b, x, n.weight(last), n.weight(last), last, 1e-5, false).output();
+      return n.make<aten::LayerNorm>(x, n.weight(last), n.weight(last), last, 1e-5, false);
     }
     default: {
       const int64_t groups = n.dice.roll(1, 3), channels = groups * n.dice.roll(1, 5);
       Value* image = n.input({n.dice.of({1, 2}), channels, n.dice.roll(1, 6), n.dice.roll(2, 6)});
-      return aten::GroupNorm::create(n.b, image, n.weight({channels}), n.weight({channels}), groups, 1e-5,
-                                     false)
-          .output();
+      return n.make<aten::GroupNorm>(image, n.weight({channels}), n.weight({channels}), groups, 1e-5, false);
     }
   }
 }
@@ -304,18 +245,17 @@ Value* movement(Network& n) {
       std::iota(order.begin(), order.end(), 0);
       for (size_t i = order.size(); i > 1; --i)
         std::swap(order[i - 1], order[static_cast<size_t>(n.dice.roll(0, static_cast<int64_t>(i) - 1))]);
-      return aten::Permute::create(n.b, x, order).output();
+      return n.make<aten::Permute>(x, order);
     }
     case 1: {
       Shape other = shape;
       other[static_cast<size_t>(d)] = n.dice.roll(1, 5);
       const std::vector<Value*> parts{x, n.input(other)};
-      return aten::Cat::create(n.b, parts, d).output();
+      return n.make<aten::Cat>(parts, d);
     }
     case 2: {
       const int64_t start = n.dice.roll(0, size - 1);
-      return aten::SliceTensor::create(n.b, x, d, start, n.dice.roll(start + 1, size), n.dice.roll(1, 3))
-          .output();
+      return n.make<aten::SliceTensor>(x, d, start, n.dice.roll(start + 1, size), n.dice.roll(1, 3));
     }
     case 3: {
       Shape wide = shape;
@@ -323,26 +263,26 @@ Value* movement(Network& n) {
       narrow[static_cast<size_t>(d)] = 1;
       wide[static_cast<size_t>(d)] = n.dice.roll(1, 6);
       if (rank < 6) wide.insert(wide.begin(), n.dice.roll(1, 3));
-      return aten::Expand::create(n.b, n.input(narrow), wide, false).output();
+      return n.make<aten::Expand>(n.input(narrow), wide, false);
     }
     case 4: {
       Ints times(shape.size(), 1);
       times[static_cast<size_t>(d)] = n.dice.roll(1, 3);
       if (rank < 6 && n.dice.chance(2)) times.insert(times.begin(), 2);
-      return aten::Repeat::create(n.b, x, times).output();
+      return n.make<aten::Repeat>(x, times);
     }
     case 5:
-      return aten::Flip::create(n.b, x, Ints{d}).output();
+      return n.make<aten::Flip>(x, Ints{d});
     case 6:
-      return aten::Roll::create(n.b, x, Ints{n.dice.roll(-4, 4)}, Ints{d}).output();
+      return n.make<aten::Roll>(x, Ints{n.dice.roll(-4, 4)}, Ints{d});
     case 7: {
       const Ints pad{n.dice.roll(0, 3), n.dice.roll(0, 3)};
-      return aten::ConstantPadNd::create(n.b, x, pad, 0.25).output();
+      return n.make<aten::ConstantPadNd>(x, pad, 0.25);
     }
     case 8:
-      return aten::View::create(n.b, aten::Relu::create(n.b, x).output(), Ints{x->numElements(), 1}).output();
+      return n.make<aten::View>(n.make<aten::Relu>(x), Ints{x->numElements(), 1});
     default:
-      return aten::SelectInt::create(n.b, x, d, n.dice.roll(-size, size - 1)).output();
+      return n.make<aten::SelectInt>(x, d, n.dice.roll(-size, size - 1));
   }
 }
 
@@ -354,26 +294,23 @@ Value* product(Network& n) {
   if (n.dice.chance(2)) std::swap(left, right);
   left.insert(left.end(), {rows, depth});
   right.insert(right.end(), {depth, columns});
-  return aten::Matmul::create(n.b, n.input(left), n.dice.chance(3) ? n.weight(right) : n.input(right))
-      .output();
+  return n.make<aten::Matmul>(n.input(left), n.dice.chance(3) ? n.weight(right) : n.input(right));
 }
 
 Value* attention(Network& n) {
   const int64_t heads = n.dice.roll(1, 3), length = n.dice.of({1, 5, 16}), size = n.dice.of({1, 8, 12});
   const Shape shape{n.dice.roll(1, 2), heads, length, size};
-  return aten::ScaledDotProductAttention::create(n.b, n.input(shape), n.input(shape), n.input(shape), nullptr,
-                                                 0.0, n.dice.chance(2), std::nullopt, false)
-      .output();
+  return n.make<aten::ScaledDotProductAttention>(n.input(shape), n.input(shape), n.input(shape), nullptr, 0.0,
+                                                 n.dice.chance(2), std::nullopt, false);
 }
 
 Value* resizing(Network& n) {
   const Shape shape{n.dice.of({1, 2}), n.dice.of({1, 3, 8, 17}), n.dice.of({1, 2, 5, 8}),
                     n.dice.of({1, 3, 4, 7})};
   const Ints size{n.dice.roll(1, 17), n.dice.roll(1, 17)};
-  if (n.dice.chance(2))
-    return aten::UpsampleNearest2dVec::create(n.b, n.input(shape), size, std::nullopt).output();
+  if (n.dice.chance(2)) return n.make<aten::UpsampleNearest2dVec>(n.input(shape), size, std::nullopt);
   const bool aligned = n.dice.chance(2) && size[0] > 1 && size[1] > 1;
-  return aten::UpsampleBilinear2dVec::create(n.b, n.input(shape), size, aligned, std::nullopt).output();
+  return n.make<aten::UpsampleBilinear2dVec>(n.input(shape), size, aligned, std::nullopt);
 }
 
 Value* picking(Network& n) {
@@ -381,7 +318,7 @@ Value* picking(Network& n) {
   const int64_t d = n.dim(shape), rows = shape[static_cast<size_t>(d)];
   Tensor index = Tensor::zeros(DType::Int64, {n.dice.roll(1, 20)});
   for (int64_t i = 0; i < index.numElements(); ++i) index.setIntegerAt(i, n.dice.roll(0, rows - 1));
-  return aten::IndexSelect::create(n.b, n.input(shape), n.graph.addConstant(index), d).output();
+  return n.make<aten::IndexSelect>(n.input(shape), n.graph.addConstant(index), d);
 }
 
 /// Windows over one dimension, with and without a batch.
@@ -391,18 +328,15 @@ Value* windowsInOneDimension(Network& n) {
   Value* input = n.input({n.dice.of({1, 2}), channels, x.size});
   switch (n.dice.roll(0, 2)) {
     case 0:
-      return aten::MaxPool1d::create(n.b, input, Ints{x.kernel}, Ints{x.stride}, Ints{x.pad}, Ints{1},
-                                     n.dice.chance(2))
-          .output();
+      return n.make<aten::MaxPool1d>(input, Ints{x.kernel}, Ints{x.stride}, Ints{x.pad}, Ints{1},
+                                     n.dice.chance(2));
     case 1:
-      return aten::AvgPool1d::create(n.b, input, Ints{x.kernel}, Ints{x.stride}, Ints{x.pad},
-                                     n.dice.chance(2), n.dice.chance(2))
-          .output();
+      return n.make<aten::AvgPool1d>(input, Ints{x.kernel}, Ints{x.stride}, Ints{x.pad}, n.dice.chance(2),
+                                     n.dice.chance(2));
     default: {
       const int64_t out = n.dice.of({1, 3, 8});
-      return aten::ConvTranspose1d::create(n.b, input, n.weight({channels, out, x.kernel}), n.weight({out}),
-                                           Ints{x.stride}, Ints{0}, Ints{x.stride - 1}, 1, Ints{1})
-          .output();
+      return n.make<aten::ConvTranspose1d>(input, n.weight({channels, out, x.kernel}), n.weight({out}),
+                                           Ints{x.stride}, Ints{0}, Ints{x.stride - 1}, 1, Ints{1});
     }
   }
 }
@@ -410,38 +344,27 @@ Value* windowsInOneDimension(Network& n) {
 Value* integers(Network& n) {
   const Shape shape = n.shape(0, 5);
   Value *x = n.input(n.spread(shape), DType::Int32), *y = n.input(shape, DType::Int32);
-  switch (n.dice.roll(0, 5)) {
-    case 0:
-      return aten::BitwiseAndTensor::create(n.b, x, y).output();
-    case 1:
-      return aten::BitwiseOrTensor::create(n.b, y, x).output();
-    case 2:
-      return aten::BitwiseXorTensor::create(n.b, x, y).output();
-    case 3:
-      return aten::LogicalAnd::create(n.b, aten::GtTensor::create(n.b, x, y).output(),
-                                      aten::NeTensor::create(n.b, y, x).output())
-          .output();
-    case 4:
-      return aten::MulTensor::create(n.b, x, y).output();
-    default:
-      return aten::Maximum::create(n.b, x, y).output();
-  }
+  return n.oneOf(
+      {[&] { return n.make<aten::BitwiseAndTensor>(x, y); },
+       [&] { return n.make<aten::BitwiseOrTensor>(y, x); },
+       [&] { return n.make<aten::BitwiseXorTensor>(x, y); },
+       [&] { return n.make<aten::LogicalAnd>(n.make<aten::GtTensor>(x, y), n.make<aten::NeTensor>(y, x)); },
+       [&] { return n.make<aten::MulTensor>(x, y); }, [&] { return n.make<aten::Maximum>(x, y); }});
 }
 
 /// Rows whose indices are computed.
 Value* lookup(Network& n) {
   if (n.dice.chance(2)) {
     const int64_t rows = n.dice.roll(10, 200);
-    return aten::Embedding::create(n.b, n.weight({rows, n.channels()}),
-                                   n.input(n.shape(1, 3, 40), DType::Int64), int64_t{-1}, false, false)
-        .output();
+    return n.make<aten::Embedding>(n.weight({rows, n.channels()}), n.input(n.shape(1, 3, 40), DType::Int64),
+                                   int64_t{-1}, false, false);
   }
   Shape shape = n.shape(1, 3, 200);
   const int64_t d = n.dim(shape);
   shape[static_cast<size_t>(d)] = n.dice.roll(10, 20);
   Shape picked = shape;
   picked[static_cast<size_t>(d)] = n.dice.roll(1, 12);
-  return aten::Gather::create(n.b, n.input(shape), n.input(picked, DType::Int64), d, false).output();
+  return n.make<aten::Gather>(n.input(shape), n.input(picked, DType::Int64), d, false);
 }
 
 /// An operator between two convolutions: it meets channel-last data.
@@ -449,54 +372,39 @@ Value* between(Network& n) {
   const int64_t channels = 4 * n.dice.of({1, 2, 3, 8}), height = n.dice.of({1, 4, 7}),
                 width = n.dice.of({2, 5, 8});
   const auto convolve = [&](Value* x, int64_t out, int64_t kernel) {
-    return aten::Conv2d::create(n.b, x, n.weight({out, x->dim(1), kernel, kernel}), n.weight({out}),
-                                Ints{1, 1}, Ints{kernel / 2, kernel / 2}, Ints{1, 1}, 1)
-        .output();
+    return n.make<aten::Conv2d>(x, n.weight({out, x->dim(1), kernel, kernel}), n.weight({out}), Ints{1, 1},
+                                Ints{kernel / 2, kernel / 2}, Ints{1, 1}, 1);
   };
   Value* x = convolve(n.input({n.dice.of({1, 2}), 3, height, width}), channels, 3);
   const int64_t d = n.dice.roll(1, 3);
-  switch (n.dice.roll(0, 11)) {
-    case 0:
-      x = aten::SoftmaxInt::create(n.b, x, d, std::nullopt).output();
-      break;
-    case 1:
-      x = aten::Cat::create(n.b, std::vector<Value*>{x, aten::Sigmoid::create(n.b, x).output()}, d).output();
-      break;
-    case 2:
-      x = aten::SliceTensor::create(n.b, x, d, x->dim(d) / 2, x->dim(d), int64_t{1}).output();
-      break;
-    case 3:
-      x = aten::UpsampleNearest2dVec::create(n.b, x, Ints{2 * height, width + 3}, std::nullopt).output();
-      break;
-    case 4:
-      x = aten::UpsampleBilinear2dVec::create(n.b, x, Ints{height + 1, 2 * width}, false, std::nullopt)
-              .output();
-      break;
-    case 5:
-      x = aten::MulTensor::create(n.b, x, aten::MeanDim::create(n.b, x, Ints{d}, true, std::nullopt).output())
-              .output();
-      break;
-    case 6:
-      x = aten::PixelShuffle::create(n.b, x, int64_t{2}).output();
-      break;
-    case 7:
-      x = aten::Flip::create(n.b, x, Ints{d}).output();
-      break;
-    case 8:
-      x = aten::ConstantPadNd::create(n.b, x, Ints{1, 2, 0, 1}, 0.5).output();
-      break;
-    case 9:
-      x = aten::WhereSelf::create(n.b, aten::GtTensor::create(n.b, x, n.weight({1, channels, 1, 1})).output(),
-                                  x, n.weight({1, 1, 1, 1}))
-              .output();
-      break;
-    case 10:
-      x = aten::View::create(n.b, x, Ints{x->dim(0), channels / 2, height * 2, width}).output();
-      break;
-    default:
-      x = aten::Permute::create(n.b, x, Ints{0, 3, 1, 2}).output();
-      break;
-  }
+  x = n.oneOf(
+      {[&] { return n.make<aten::SoftmaxInt>(x, d, std::nullopt); },
+       [&] {
+         return n.make<aten::Cat>(std::vector<Value*>{x, n.make<aten::Sigmoid>(x)}, d);
+       },
+       [&] { return n.make<aten::SliceTensor>(x, d, x->dim(d) / 2, x->dim(d), int64_t{1}); },
+       [&] {
+         return n.make<aten::UpsampleNearest2dVec>(x, Ints{2 * height, width + 3}, std::nullopt);
+       },
+       [&] {
+         return n.make<aten::UpsampleBilinear2dVec>(x, Ints{height + 1, 2 * width}, false, std::nullopt);
+       },
+       [&] { return n.make<aten::MulTensor>(x, n.make<aten::MeanDim>(x, Ints{d}, true, std::nullopt)); },
+       [&] { return n.make<aten::PixelShuffle>(x, int64_t{2}); },
+       [&] { return n.make<aten::Flip>(x, Ints{d}); },
+       [&] {
+         return n.make<aten::ConstantPadNd>(x, Ints{1, 2, 0, 1}, 0.5);
+       },
+       [&] {
+         return n.make<aten::WhereSelf>(n.make<aten::GtTensor>(x, n.weight({1, channels, 1, 1})), x,
+                                        n.weight({1, 1, 1, 1}));
+       },
+       [&] {
+         return n.make<aten::View>(x, Ints{x->dim(0), channels / 2, height * 2, width});
+       },
+       [&] {
+         return n.make<aten::Permute>(x, Ints{0, 3, 1, 2});
+       }});
   return convolve(x, n.dice.of({1, 6, 16}), n.dice.of({1, 3}));
 }
 
@@ -546,12 +454,11 @@ void check(const Family& family, uint64_t seed) {
       Value* output = family.build(network);
       network.graph.setOutputs({output});
       const std::string text = ir::print(network.graph);
-      auto machine = npu::makeMachine(name, "", "");
-      ASSERT_TRUE(machine.ok());
+      auto machine = require(npu::makeMachine(name, "", ""));
       quantize::Options options;
       options.precision = precision;
       partition::Options partitioning;
-      partitioning.supports = [&](const ir::Node& op) { return compiler::supports(op, *machine->target); };
+      partitioning.supports = [&](const ir::Node& op) { return compiler::supports(op, *machine.target); };
       auto program = lower::test::quantizeAndPartition(std::move(network.graph), options, partitioning);
       const std::string what = fmt::format("{} seed {} {} {}\n{}", family.name, seed, name,
                                            precision == quantize::Precision::Int8 ? "int8" : "16x8", text);

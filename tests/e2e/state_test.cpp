@@ -16,6 +16,7 @@
 #include "pte/program.hpp"
 #include "quantize/sqnr.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -33,9 +34,7 @@ std::vector<std::string> networks() {
 }
 
 NamedTensors arraysOf(const std::string& name) {
-  auto arrays = readArrays(fileOf(name, ".npz"));
-  EXPECT_TRUE(arrays.ok());
-  return arrays.ok() ? *arrays : NamedTensors{};
+  return require(readArrays(fileOf(name, ".npz")));
 }
 
 /// Those that begin with `prefix`.
@@ -80,23 +79,20 @@ TEST_P(State, FloatExecutorGivesWhatTorchGives) {
   const NamedTensors arrays = arraysOf(GetParam());
   pt2::ReadOptions reading;
   reading.state = pt2::StatePolicy::Expose;
-  auto program = pt2::readExportedProgram(fileOf(GetParam(), ".pt2"), reading);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  ASSERT_FALSE(program->exposedBuffers.empty());
+  auto program = require(pt2::readExportedProgram(fileOf(GetParam(), ".pt2"), reading));
+  ASSERT_FALSE(program.exposedBuffers.empty());
   std::vector<Tensor> initial;
-  for (const pt2::ExposedBuffer& buffer : program->exposedBuffers) initial.push_back(buffer.initial);
+  for (const pt2::ExposedBuffer& buffer : program.exposedBuffers) initial.push_back(buffer.initial);
   ir::StateHolder state(std::move(initial));
-  auto executor = aten::Executor::create(program->graph);
-  ASSERT_TRUE(executor.ok()) << executor.error().str();
-  const size_t inputs = program->graph.inputs().size() - program->exposedBuffers.size();
+  auto executor = require(aten::Executor::create(program.graph));
+  const size_t inputs = program.graph.inputs().size() - program.exposedBuffers.size();
   const auto calls = findTensor(arrays, "in0")->dim(0);
   for (int64_t n = 0; n < calls; ++n) {
     std::vector<Tensor> given;
     for (size_t i = 0; i < inputs; ++i)
       given.push_back(slice(*findTensor(arrays, fmt::format("in{}", i)), n));
-    auto all = executor->run(state.inputs(given));
-    ASSERT_TRUE(all.ok()) << all.error().str();
-    const std::vector<Tensor> results = state.outputs(std::move(*all));
+    auto all = require(executor.run(state.inputs(given)));
+    const std::vector<Tensor> results = state.outputs(std::move(all));
     for (size_t i = 0; i < results.size(); ++i) {
       const Tensor expected = slice(*findTensor(arrays, fmt::format("out{}", i)), n);
       for (int64_t k = 0; k < expected.numElements(); ++k)
@@ -109,11 +105,9 @@ TEST_P(State, CpuProgramGivesWhatTorchGives) {
   const NamedTensors arrays = arraysOf(GetParam());
   Options options = optionsOf(GetParam(), "cpu", Quantization::None);
   options.calibration.clear();
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto result = run(*built, starting(arrays, "in"));
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  for (size_t i = 0; i < result->outputs.size(); ++i) EXPECT_GT(decibels(*result, arrays, i), 100) << i;
+  const auto built = require(build(options));
+  const auto result = require(run(built, starting(arrays, "in")));
+  for (size_t i = 0; i < result.outputs.size(); ++i) EXPECT_GT(decibels(result, arrays, i), 100) << i;
 }
 
 TEST_P(State, NpuProgramsAreExactOverManyCalls) {
@@ -127,60 +121,51 @@ TEST_P(State, NpuProgramsAreExactOverManyCalls) {
                           {"ethos-u85-256", Quantization::Int16x8, 30},
                           {"ethos-u55-128", Quantization::Int8, 20}}) {
     SCOPED_TRACE(one.target);
-    const auto built = build(optionsOf(GetParam(), one.target, one.quantization));
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    EXPECT_FALSE(built->compiled.empty());
-    auto samples = verificationSamples(*built, starting(arrays, "in"));
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    const auto verified = verify(*built, *samples);
-    ASSERT_TRUE(verified.ok()) << verified.error().str();
-    EXPECT_TRUE(verified->ok());
-    EXPECT_EQ(verified->samples, samples->size());
-    const auto result = run(*built, starting(arrays, "in"));
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    for (size_t i = 0; i < result->outputs.size(); ++i)
-      EXPECT_GT(decibels(*result, arrays, i), one.least) << i;
+    const auto built = require(build(optionsOf(GetParam(), one.target, one.quantization)));
+    EXPECT_FALSE(built.compiled.empty());
+    auto samples = require(verificationSamples(built, starting(arrays, "in")));
+    const auto verified = require(verify(built, samples));
+    EXPECT_TRUE(verified.ok());
+    EXPECT_EQ(verified.samples, samples.size());
+    const auto result = require(run(built, starting(arrays, "in")));
+    for (size_t i = 0; i < result.outputs.size(); ++i) EXPECT_GT(decibels(result, arrays, i), one.least) << i;
   }
 }
 
 /// Each variable lies in the pool of state with its initial contents, and is no input or output.
 TEST_P(State, LiesInAPoolOfItsOwn) {
-  const auto built = build(optionsOf(GetParam(), "ethos-u85-256", Quantization::Int8));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  auto bytes = pte::writeProgram(built->program);
-  ASSERT_TRUE(bytes.ok());
-  const auto program = pte::readProgram(asBytes(*bytes));
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  const pte::Method& method = program->methods[0];
-  EXPECT_EQ(method.inputs.size(), ir::callerInputs(built->graph(), built->state));
-  EXPECT_EQ(method.outputs.size(), ir::callerOutputs(built->graph(), built->state));
+  const auto built = require(build(optionsOf(GetParam(), "ethos-u85-256", Quantization::Int8)));
+  auto bytes = require(pte::writeProgram(built.program));
+  const auto program = require(pte::readProgram(asBytes(bytes)));
+  const pte::Method& method = program.methods[0];
+  EXPECT_EQ(method.inputs.size(), ir::callerInputs(built.graph(), built.state));
+  EXPECT_EQ(method.outputs.size(), ir::callerOutputs(built.graph(), built.state));
   std::vector<std::string> names;
   for (const pte::Value& value : method.values) {
     const auto* tensor = std::get_if<pte::Tensor>(&value);
     if (!tensor || !tensor->allocation || tensor->allocation->memoryId != pte::StatePool::kMemoryId) continue;
     if (!tensor->extra) continue;  // a view of one
     names.push_back(tensor->extra->name);
-    ASSERT_LT(tensor->dataIndex, program->mutableData.size());
-    EXPECT_GE(static_cast<int64_t>(program->mutableData[tensor->dataIndex].size()),
+    ASSERT_LT(tensor->dataIndex, program.mutableData.size());
+    EXPECT_GE(static_cast<int64_t>(program.mutableData[tensor->dataIndex].size()),
               *pte::tensorBytes(*tensor));
   }
   std::vector<std::string> expected;
-  for (const ir::StateVariable& variable : built->state) expected.push_back(variable.name);
+  for (const ir::StateVariable& variable : built.state) expected.push_back(variable.name);
   EXPECT_EQ(names, expected);
 }
 
 TEST_P(State, IsResetBeforeEachSampleOnRequest) {
   Options options = optionsOf(GetParam(), "cpu", Quantization::None);
   options.calibration.clear();
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto built = require(build(options));
   NamedTensors same;  // two calls with the inputs of the first
   for (const auto& [name, tensor] : starting(arraysOf(GetParam()), "in")) {
     const std::vector<Tensor> twice(2, slice(tensor, 0));
     same.emplace_back(name, stack(twice));
   }
   const auto differences = [&](ResetState reset) {
-    const auto result = run(*built, same, reset);
+    const auto result = run(built, same, reset);
     EXPECT_TRUE(result.ok()) << result.error().str();
     int64_t count = 0;
     for (size_t i = 0; result.ok() && i < result->outputs.size(); ++i) {
@@ -201,10 +186,9 @@ INSTANTIATE_TEST_SUITE_P(All, State, testing::ValuesIn(networks()),
                          [](const auto& test) { return test.param; });
 
 TEST(StateOutput, HasNoPlaceInATflite) {
-  const auto built = build(optionsOf("recurrent", "ethos-u85-256", Quantization::Int8));
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto built = require(build(optionsOf("recurrent", "ethos-u85-256", Quantization::Int8)));
   const test::TempDir folder;
-  const Status status = writeOutput(*built, folder / "program.tflite");
+  const Status status = writeOutput(built, folder / "program.tflite");
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().str().find("keeps state ('hidden')"), std::string::npos) << status.error().str();
 }

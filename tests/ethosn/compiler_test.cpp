@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled networks on the model against the plain reference.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>

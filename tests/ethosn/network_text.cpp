@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosn/network_text.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <fstream>
 #include <sstream>

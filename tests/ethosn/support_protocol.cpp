@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ethosn/support_protocol.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <sstream>
 

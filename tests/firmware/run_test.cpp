@@ -102,20 +102,20 @@ class Firmware : public testing::Test {
   bool timingAdapters_ = false;
 };
 
-struct Case {
+struct RunCase {
   const char *network, *target, *mode, *platform;
 };
-class ThreeWays : public Firmware, public testing::WithParamInterface<Case> {
+class ThreeWays : public Firmware, public testing::WithParamInterface<RunCase> {
  protected:
   /// After prepare(): the container gives the same file again; the firmware the same bytes and NPU cycles.
-  void expectThreeWays(const Case& c);
+  void expectThreeWays(const RunCase& c);
 };
 class Networks : public ThreeWays {};
 class FixtureNetworks : public ThreeWays {};
 
 TEST_P(Networks, ThreeWays) {
   CARINA_NEED_CROSS_COMPILER();
-  const Case& c = GetParam();
+  const RunCase& c = GetParam();
   prepare(c.network, c.target, c.mode);
   expectThreeWays(c);
 }
@@ -123,12 +123,12 @@ TEST_P(Networks, ThreeWays) {
 TEST_P(FixtureNetworks, ThreeWays) {
   CARINA_NEED_FIXTURES(fixtures);
   CARINA_NEED_CROSS_COMPILER();
-  const Case& c = GetParam();
+  const RunCase& c = GetParam();
   prepareFile(fixtures / "fixtures" / "models" / (std::string(c.network) + ".pt2"), c.target, c.mode, 1);
   expectThreeWays(c);
 }
 
-void ThreeWays::expectThreeWays(const Case& c) {
+void ThreeWays::expectThreeWays(const RunCase& c) {
   if (HasFatalFailure()) return;
   const auto file = MappedFile::open(program());
   ASSERT_TRUE(file.ok()) << file.error().str();
@@ -156,7 +156,7 @@ void ThreeWays::expectThreeWays(const Case& c) {
              cycles_);
 }
 
-std::string caseName(const testing::TestParamInfo<Case>& at) {
+std::string runCaseName(const testing::TestParamInfo<RunCase>& at) {
   std::string name = std::string(at.param.network) + "_" + at.param.target;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -164,16 +164,16 @@ std::string caseName(const testing::TestParamInfo<Case>& at) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, Networks,
-    testing::Values(Case{"digits8", "ethos-u55-128", "Shared_Sram", "corstone-300"},
-                    Case{"residual", "ethos-u55-256", "Sram_Only", "corstone-300"},
-                    Case{"dense", "ethos-u65-512", "Dedicated_Sram_384KB", "corstone-300"},
-                    Case{"mobile", "ethos-u65-256", "Shared_Sram", "corstone-300"},
-                    Case{"mobile", "ethos-u85-256", "Sram_Only", "corstone-320"},
-                    Case{"residual", "ethos-u85-1024", "Dedicated_Sram_256KB", "corstone-320"}),
-    caseName);
+    testing::Values(RunCase{"digits8", "ethos-u55-128", "Shared_Sram", "corstone-300"},
+                    RunCase{"residual", "ethos-u55-256", "Sram_Only", "corstone-300"},
+                    RunCase{"dense", "ethos-u65-512", "Dedicated_Sram_384KB", "corstone-300"},
+                    RunCase{"mobile", "ethos-u65-256", "Shared_Sram", "corstone-300"},
+                    RunCase{"mobile", "ethos-u85-256", "Sram_Only", "corstone-320"},
+                    RunCase{"residual", "ethos-u85-1024", "Dedicated_Sram_256KB", "corstone-320"}),
+    runCaseName);
 
-std::vector<Case> fixtureCases() {
-  std::vector<Case> cases;
+std::vector<RunCase> fixtureCases() {
+  std::vector<RunCase> cases;
   for (const char* network : {"digits_cnn", "mobilenet_v2", "keyword_ds_cnn", "resnet8", "autoencoder"}) {
     cases.push_back({network, "ethos-u55-128", "Sram_Only", "corstone-300"});
     cases.push_back({network, "ethos-u65-256", "Dedicated_Sram_384KB", "corstone-300"});
@@ -181,7 +181,7 @@ std::vector<Case> fixtureCases() {
   }
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(All, FixtureNetworks, testing::ValuesIn(fixtureCases()), caseName);
+INSTANTIATE_TEST_SUITE_P(All, FixtureNetworks, testing::ValuesIn(fixtureCases()), runCaseName);
 
 TEST_F(Firmware, RunsWithoutNpu) {
   CARINA_NEED_CROSS_COMPILER();

@@ -2,6 +2,7 @@
 // Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
 #include "decompose/composites.hpp"
 #include "decomposed_case.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -35,11 +36,10 @@ TEST(Masks, PutOneValueWhereTheyAreTrue) {
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   Tensor keep = Tensor::zeros(DType::Bool, {2});
   keep.setIntegerAt(1, 1);
-  const auto result = aten::execute(
-      n.graph, std::vector<Tensor>{Tensor::from({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}), keep});
-  ASSERT_TRUE(result.ok()) << result.error().str();
+  const auto result = require(aten::execute(
+      n.graph, std::vector<Tensor>{Tensor::from({2, 3}, std::vector<float>{1, 2, 3, 4, 5, 6}), keep}));
   const std::vector<double> expected{1, 2, 3, 7, 7, 7};
-  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ((*result)[0].realAt(i), expected[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(result[0].realAt(i), expected[static_cast<size_t>(i)]);
 }
 
 /// Extremes with their places: both are used, so both are computed.
@@ -48,14 +48,13 @@ TEST(Extremes, WithIndicesAreTwoReductions) {
   const aten::MinDim op = aten::MinDim::create(n.b, n.input({3, 5}), int64_t{1}, false);
   n.graph.setOutputs({op.node()->result(0), op.node()->result(1)});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
-  const auto result =
+  const auto result = require(
       aten::execute(n.graph, std::vector<Tensor>{Tensor::from(
-                                 {3, 5}, std::vector<float>{4, 2, 2, 9, 3, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1})});
-  ASSERT_TRUE(result.ok()) << result.error().str();
+                                 {3, 5}, std::vector<float>{4, 2, 2, 9, 3, 0, 1, 2, 3, 4, 5, 4, 3, 2, 1})}));
   const std::vector<double> values{2, 0, 1}, indices{1, 0, 4};
   for (int64_t i = 0; i < 3; ++i) {
-    EXPECT_EQ((*result)[0].realAt(i), values[static_cast<size_t>(i)]);
-    EXPECT_EQ((*result)[1].realAt(i), indices[static_cast<size_t>(i)]);
+    EXPECT_EQ(result[0].realAt(i), values[static_cast<size_t>(i)]);
+    EXPECT_EQ(result[1].realAt(i), indices[static_cast<size_t>(i)]);
   }
 }
 
@@ -91,9 +90,8 @@ TEST(WeightNorm, BecomesAConstant) {
     spec.operands = {{v}, {g}};
     spec.attributes = {dim};
     spec.types = {v->type};
-    const auto node = n.graph.create(std::move(spec));
-    ASSERT_TRUE(node.ok()) << node.error().str();
-    n.graph.setOutputs({(*node)->result()});
+    const auto node = require(n.graph.create(std::move(spec)));
+    n.graph.setOutputs({node->result()});
     const Tensor directions = v->constant(), lengths = g->constant();
     ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
     ASSERT_TRUE(decompose::forNpu(n.graph).ok());
@@ -116,23 +114,19 @@ TEST(WeightNorm, BecomesAConstant) {
 TEST(Normalize, ARowOfZerosCostsNoAccuracy) {
   Network n;
   Value* x = n.input({4, 16});
-  Value* squares = aten::MulTensor::create(n.b, x, x).output();
-  Value* sum = aten::SumDimIntList::create(n.b, squares, Ints{-1}, true, std::nullopt).output();
-  Value* length = aten::ClampMin::create(n.b, aten::Sqrt::create(n.b, sum).output(), 1e-12).output();
-  Value* wide = aten::Expand::create(n.b, length, Ints{4, 16}, false).output();
-  n.graph.setOutputs({aten::DivTensor::create(n.b, x, wide).output()});
+  Value* squares = n.make<aten::MulTensor>(x, x);
+  Value* sum = n.make<aten::SumDimIntList>(squares, Ints{-1}, true, std::nullopt);
+  Value* length = n.make<aten::ClampMin>(n.make<aten::Sqrt>(sum), 1e-12);
+  Value* wide = n.make<aten::Expand>(length, Ints{4, 16}, false);
+  n.graph.setOutputs({n.make<aten::DivTensor>(x, wide)});
   Tensor rows = randomFloats({4, 16}, 3);
   for (size_t i = 0; i < 16; ++i) rows.mutableAs<float>()[i] = 0;
-  const auto expected = aten::execute(n.graph, {{rows}});
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  const auto expected = require(aten::execute(n.graph, {{rows}}));
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const std::vector<quantize::Sample> samples{{rows}};
-  const auto quantized = quantize::quantize(std::move(n.graph), {}, samples);
-  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
-  const auto simulated = aten::execute(quantized->graph, {{rows}});
-  ASSERT_TRUE(simulated.ok()) << simulated.error().str();
-  for (int64_t i = 0; i < 64; ++i)
-    EXPECT_NEAR((*simulated)[0].realAt(i), (*expected)[0].realAt(i), 0.03) << i;
+  const auto quantized = require(quantize::quantize(std::move(n.graph), {}, samples));
+  const auto simulated = require(aten::execute(quantized.graph, {{rows}}));
+  for (int64_t i = 0; i < 64; ++i) EXPECT_NEAR(simulated[0].realAt(i), expected[0].realAt(i), 0.03) << i;
 }
 
 }  // namespace

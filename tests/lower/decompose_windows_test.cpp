@@ -5,6 +5,7 @@
 
 #include "decompose/composites.hpp"
 #include "decomposed_case.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -48,16 +49,14 @@ TEST(MaxPoolVolume, IndicesNumberTheVolume) {
     n.graph.setOutputs(pool.node()->results());
     Tensor volume = randomFloats({2, 2, 5, 6, 7}, 5);
     for (float& value : volume.mutableAs<float>()) value = std::round(2 * value);
-    const auto expected = aten::execute(n.graph, {{volume}});
-    ASSERT_TRUE(expected.ok()) << expected.error().str();
+    const auto expected = require(aten::execute(n.graph, {{volume}}));
     ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
     for (const ir::Node* node : n.graph.nodes()) EXPECT_FALSE(ir::isa<aten::MaxPool3dWithIndices>(node));
-    const auto actual = aten::execute(n.graph, {{volume}});
-    ASSERT_TRUE(actual.ok()) << actual.error().str();
+    const auto actual = require(aten::execute(n.graph, {{volume}}));
     for (size_t i = 0; i < 2; ++i) {
-      ASSERT_EQ((*actual)[i].shape(), (*expected)[i].shape());
-      for (int64_t k = 0; k < (*expected)[i].numElements(); ++k)
-        ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k)) << i << " " << k;
+      ASSERT_EQ(actual[i].shape(), expected[i].shape());
+      for (int64_t k = 0; k < expected[i].numElements(); ++k)
+        ASSERT_EQ(actual[i].realAt(k), expected[i].realAt(k)) << i << " " << k;
     }
   }
 }
@@ -79,8 +78,7 @@ TEST(Resizing, ByTheFormThatDecompositionsLeave) {
   const auto expected = [](std::optional<Ints> sizes, std::optional<Reals> factors) {
     Network n;
     n.graph.setOutputs(
-        {aten::UpsampleNearest2dVec::create(n.b, n.input({1, 2, 5, 4}), std::move(sizes), std::move(factors))
-             .output()});
+        {n.make<aten::UpsampleNearest2dVec>(n.input({1, 2, 5, 4}), std::move(sizes), std::move(factors))});
     return (*aten::execute(n.graph, {{randomFloats({1, 2, 5, 4}, 5)}}))[0];
   };
   const Tensor bySizes = expected(Ints{6, 4}, std::nullopt),
@@ -97,12 +95,11 @@ TEST(Resizing, ByTheFormThatDecompositionsLeave) {
 TEST(Padding, ThatTakesAllAwayIsTheValue) {
   Network n;
   Value* x = n.input({1, 3, 1});
-  n.graph.setOutputs({aten::Pad::create(n.b, x, Ints{2, -1, 1, 0}, "constant", 0.5).output(),
-                      aten::ConstantPadNd::create(n.b, x, Ints{-1, 3}, 0.25).output(),
-                      aten::ConstantPadNd::create(n.b, x, Ints{1, 0, -1, -1}, 0.25).output()});
+  n.graph.setOutputs({n.make<aten::Pad>(x, Ints{2, -1, 1, 0}, "constant", 0.5),
+                      n.make<aten::ConstantPadNd>(x, Ints{-1, 3}, 0.25),
+                      n.make<aten::ConstantPadNd>(x, Ints{1, 0, -1, -1}, 0.25)});
   const std::vector<Tensor> input{randomFloats({1, 3, 1}, 5)};
-  const auto expected = aten::execute(n.graph, input);
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  const auto expected = require(aten::execute(n.graph, input));
   ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
   for (const ir::Node* node : n.graph.nodes()) {
     EXPECT_FALSE(ir::isa<aten::Pad>(node));
@@ -110,12 +107,11 @@ TEST(Padding, ThatTakesAllAwayIsTheValue) {
       EXPECT_EQ(node->result()->shape(), (Shape{1, 1, 2}));
     }
   }
-  const auto actual = aten::execute(n.graph, input);
-  ASSERT_TRUE(actual.ok()) << actual.error().str();
+  const auto actual = require(aten::execute(n.graph, input));
   for (size_t i = 0; i < 3; ++i) {
-    ASSERT_EQ((*actual)[i].shape(), (*expected)[i].shape());
-    for (int64_t k = 0; k < (*expected)[i].numElements(); ++k)
-      EXPECT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k)) << i << " " << k;
+    ASSERT_EQ(actual[i].shape(), expected[i].shape());
+    for (int64_t k = 0; k < expected[i].numElements(); ++k)
+      EXPECT_EQ(actual[i].realAt(k), expected[i].realAt(k)) << i << " " << k;
   }
 }
 
@@ -126,14 +122,12 @@ TEST(Trapezoid, OfOnePointIsZero) {
   spec.operands = {{n.input({3, 1})}};
   spec.attributes = {1.0, int64_t{-1}};
   spec.types = {{DType::Float32, {3}}};
-  const auto node = n.graph.create(std::move(spec));
-  ASSERT_TRUE(node.ok()) << node.error().str();
-  n.graph.setOutputs({(*node)->result()});
+  const auto node = require(n.graph.create(std::move(spec)));
+  n.graph.setOutputs({node->result()});
   ASSERT_TRUE(decompose::replaceComposites(n.graph).ok());
-  const auto zeros = aten::execute(n.graph, {{randomFloats({3, 1}, 5)}});
-  ASSERT_TRUE(zeros.ok()) << zeros.error().str();
-  EXPECT_EQ((*zeros)[0].shape(), (Shape{3}));
-  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ((*zeros)[0].realAt(i), 0.0);
+  const auto zeros = require(aten::execute(n.graph, {{randomFloats({3, 1}, 5)}}));
+  EXPECT_EQ(zeros[0].shape(), (Shape{3}));
+  for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(zeros[0].realAt(i), 0.0);
 }
 
 }  // namespace

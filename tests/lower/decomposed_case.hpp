@@ -5,6 +5,7 @@
 #include "aten/executor.hpp"
 #include "decompose/decompose.hpp"
 #include "lower_case.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 
@@ -20,10 +21,9 @@ inline void checkKeepsTheResult(const Case& c) {
     inputs.push_back(isFloat(input->dtype()) ? randomFloats(input->shape(), seed)
                                              : randomCodes(input->type, seed));
   }
-  const auto expected = aten::execute(network.graph, inputs), actual = aten::execute(small.graph, inputs);
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
-  ASSERT_TRUE(actual.ok()) << actual.error().str();
-  const Tensor &x = (*expected)[0], &y = (*actual)[0];
+  const auto expected = require(aten::execute(network.graph, inputs));
+  const auto actual = require(aten::execute(small.graph, inputs));
+  const Tensor &x = expected[0], &y = actual[0];
   ASSERT_EQ(x.shape(), y.shape());
   ASSERT_EQ(x.dtype(), y.dtype());
   for (int64_t i = 0; i < x.numElements(); ++i)

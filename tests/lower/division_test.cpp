@@ -37,44 +37,34 @@ Value* ofBothSigns(Network& n) {
 }
 /// Between 0.3 and 1.3, computed.
 Value* gate(Network& n) {
-  Value* sigmoid = aten::Sigmoid::create(n.b, n.input({1, 5, 7})).output();
-  return aten::AddScalar::create(n.b, sigmoid, 0.3, int64_t{1}).output();
+  Value* sigmoid = n.make<aten::Sigmoid>(n.input({1, 5, 7}));
+  return n.make<aten::AddScalar>(sigmoid, 0.3, int64_t{1});
 }
 Value* dividend(Network& n) {
   return n.input({4, 5, 7});
 }
 
 const Case kQuotients[] = {
-    {"floor_by_positive",
-     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), positive(n)).output(); }},
-    {"floor_by_negative",
-     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), negative(n)).output(); }},
+    {"floor_by_positive", [](Network& n) { return n.make<aten::FloorDivide>(dividend(n), positive(n)); }},
+    {"floor_by_negative", [](Network& n) { return n.make<aten::FloorDivide>(dividend(n), negative(n)); }},
     {"floor_by_both_signs",
-     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), ofBothSigns(n)).output(); }},
-    {"mode_floor",
-     [](Network& n) { return aten::DivTensorMode::create(n.b, dividend(n), positive(n), "floor").output(); }},
+     [](Network& n) { return n.make<aten::FloorDivide>(dividend(n), ofBothSigns(n)); }},
+    {"mode_floor", [](Network& n) { return n.make<aten::DivTensorMode>(dividend(n), positive(n), "floor"); }},
     {"mode_trunc_by_positive",
-     [](Network& n) { return aten::DivTensorMode::create(n.b, dividend(n), positive(n), "trunc").output(); }},
+     [](Network& n) { return n.make<aten::DivTensorMode>(dividend(n), positive(n), "trunc"); }},
     {"mode_trunc_by_both_signs",
-     [](Network& n) {
-       return aten::DivTensorMode::create(n.b, dividend(n), ofBothSigns(n), "trunc").output();
-     }},
+     [](Network& n) { return n.make<aten::DivTensorMode>(dividend(n), ofBothSigns(n), "trunc"); }},
     {"remainder_by_positive",
-     [](Network& n) { return aten::RemainderTensor::create(n.b, dividend(n), positive(n)).output(); }, -1,
-     0.02},
+     [](Network& n) { return n.make<aten::RemainderTensor>(dividend(n), positive(n)); }, -1, 0.02},
     {"remainder_by_negative",
-     [](Network& n) { return aten::RemainderTensor::create(n.b, dividend(n), negative(n)).output(); }, -1,
-     0.02},
+     [](Network& n) { return n.make<aten::RemainderTensor>(dividend(n), negative(n)); }, -1, 0.02},
     {"remainder_by_both_signs",
-     [](Network& n) { return aten::RemainderTensor::create(n.b, dividend(n), ofBothSigns(n)).output(); }, -1,
+     [](Network& n) { return n.make<aten::RemainderTensor>(dividend(n), ofBothSigns(n)); }, -1, 0.02},
+    {"fmod_by_positive", [](Network& n) { return n.make<aten::FmodTensor>(dividend(n), positive(n)); }, -1,
      0.02},
-    {"fmod_by_positive",
-     [](Network& n) { return aten::FmodTensor::create(n.b, dividend(n), positive(n)).output(); }, -1, 0.02},
-    {"floor_by_computed",
-     [](Network& n) { return aten::FloorDivide::create(n.b, dividend(n), gate(n)).output(); }},
-    {"fmod_by_both_signs",
-     [](Network& n) { return aten::FmodTensor::create(n.b, dividend(n), ofBothSigns(n)).output(); }, -1,
-     0.02},
+    {"floor_by_computed", [](Network& n) { return n.make<aten::FloorDivide>(dividend(n), gate(n)); }},
+    {"fmod_by_both_signs", [](Network& n) { return n.make<aten::FmodTensor>(dividend(n), ofBothSigns(n)); },
+     -1, 0.02},
 };
 INSTANTIATE_TEST_SUITE_P(Quotients, Division, testing::ValuesIn(kQuotients), nameOf);
 
@@ -84,7 +74,7 @@ TEST(Division, OfEqualNumbersIsOne) {
     const Case same{"same",
                     [](Network& n) {
                       Value* y = gate(n);
-                      return aten::FloorDivide::create(n.b, y, y).output();
+                      return n.make<aten::FloorDivide>(y, y);
                     },
                     -1, 0, 0};
     quantize::Options options;

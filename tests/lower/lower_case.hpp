@@ -7,6 +7,8 @@
 #include "aten/ops.hpp"
 #include "fake_quant.hpp"
 #include "support/graph_cases.hpp"
+#include "support/graph_maker.hpp"
+#include "support/require.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::lower::test {
@@ -14,15 +16,10 @@ namespace carina::lower::test {
 using ir::Ints;
 using ir::Value;
 
-/// A graph under construction: inputs, weights and the builder.
-struct Network {
-  ir::Graph graph;
-  ir::Builder b{graph};
+/// A graph under construction, with its weights.
+struct Network : carina::test::GraphMaker {
   uint32_t seed = 1;
 
-  Value* input(const Shape& shape, DType dtype = DType::Float32) {
-    return graph.addInput({dtype, shape}, "x" + std::to_string(graph.inputs().size()));
-  }
   Value* numbers(const Shape& shape, const std::vector<int64_t>& values) {
     return graph.addConstant(Tensor::from(shape, values));
   }
@@ -31,12 +28,11 @@ struct Network {
   }
   Value* conv(Value* x, const Shape& w, Ints stride, Ints padding, Ints dilation = {1, 1}, int64_t groups = 1,
               bool bias = true) {
-    return aten::Conv2d::create(b, x, weight(w), bias ? weight({w[0]}) : nullptr, std::move(stride),
-                                std::move(padding), std::move(dilation), groups)
-        .output();
+    return make<aten::Conv2d>(x, weight(w), bias ? weight({w[0]}) : nullptr, std::move(stride),
+                              std::move(padding), std::move(dilation), groups);
   }
-  Value* add(Value* x, Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
-  Value* relu(Value* x) { return aten::Relu::create(b, x).output(); }
+  Value* add(Value* x, Value* y) { return make<aten::AddTensor>(x, y, int64_t{1}); }
+  Value* relu(Value* x) { return make<aten::Relu>(x); }
 };
 
 struct Case {
@@ -80,17 +76,15 @@ inline void check(const Case& c, const quantize::Options& options) {
   Network network;
   Value* output = c.build(network);
   network.graph.setOutputs({output});
-  auto partitioned = quantizeAndPartition(std::move(network.graph), options);
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  auto partitioned = require(quantizeAndPartition(std::move(network.graph), options));
   std::string why;
-  for (const auto& refusal : partitioned->refusals) why += refusal.op + ": " + refusal.reason + "\n";
-  ASSERT_TRUE(partitioned->wholly) << why;
-  const auto comparison = compareDelegates(*partitioned);
-  ASSERT_TRUE(comparison.ok()) << comparison.error().str();
-  EXPECT_LE(comparison->largest, c.largest);
-  EXPECT_LE(comparison->share(), c.share) << comparison->different << " of " << comparison->elements;
+  for (const auto& refusal : partitioned.refusals) why += refusal.op + ": " + refusal.reason + "\n";
+  ASSERT_TRUE(partitioned.wholly) << why;
+  const auto comparison = require(compareDelegates(partitioned));
+  EXPECT_LE(comparison.largest, c.largest);
+  EXPECT_LE(comparison.share(), c.share) << comparison.different << " of " << comparison.elements;
   if (c.transposes >= 0) {
-    EXPECT_EQ(countOps(*partitioned, tosa::Transpose::def()), c.transposes);
+    EXPECT_EQ(countOps(partitioned, tosa::Transpose::def()), c.transposes);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "aten/ops.hpp"
 #include "lower_case.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -33,24 +34,21 @@ INSTANTIATE_TEST_SUITE_P(Moves, Lower, testing::ValuesIn(casesIn("moves")), name
 TEST(Ranks, BeyondSixAreRefusedWithTheRank) {
   Network network;
   network.graph.setOutputs({network.relu(network.input({1, 2, 1, 2, 1, 2, 3}))});
-  auto partitioned = quantizeAndPartition(std::move(network.graph));
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
-  EXPECT_FALSE(partitioned->wholly);
-  ASSERT_FALSE(partitioned->refusals.empty());
-  EXPECT_NE(partitioned->refusals[0].reason.find("rank 7 exceeds 6"), std::string::npos)
-      << partitioned->refusals[0].reason;
-  EXPECT_NE(partitioned->refusals[0].remedy.find("merge dimensions"), std::string::npos);
+  auto partitioned = require(quantizeAndPartition(std::move(network.graph)));
+  EXPECT_FALSE(partitioned.wholly);
+  ASSERT_FALSE(partitioned.refusals.empty());
+  EXPECT_NE(partitioned.refusals[0].reason.find("rank 7 exceeds 6"), std::string::npos)
+      << partitioned.refusals[0].reason;
+  EXPECT_NE(partitioned.refusals[0].remedy.find("merge dimensions"), std::string::npos);
 }
 
 TEST(RunningSums, BeyondTheKernelsAreaAreRefusedWithTheLimit) {
   Network network;
-  network.graph.setOutputs(
-      {aten::Cumsum::create(network.b, network.input({2, 4097}), int64_t{1}, std::nullopt).output()});
-  auto partitioned = quantizeAndPartition(std::move(network.graph));
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
-  ASSERT_FALSE(partitioned->refusals.empty());
-  EXPECT_NE(partitioned->refusals[0].reason.find("4097 elements, more than 4096"), std::string::npos)
-      << partitioned->refusals[0].reason;
+  network.graph.setOutputs({network.make<aten::Cumsum>(network.input({2, 4097}), int64_t{1}, std::nullopt)});
+  auto partitioned = require(quantizeAndPartition(std::move(network.graph)));
+  ASSERT_FALSE(partitioned.refusals.empty());
+  EXPECT_NE(partitioned.refusals[0].reason.find("4097 elements, more than 4096"), std::string::npos)
+      << partitioned.refusals[0].reason;
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, Lower, testing::ValuesIn(casesIn("groups")), nameOf);
@@ -68,17 +66,15 @@ INSTANTIATE_TEST_SUITE_P(Wide, LowerWide, testing::ValuesIn(casesIn("steps_and_s
 /// acosh has no value below 1, but numbers above 1 are rounded to the code of 0 as well.
 TEST(Lower, CodesAtTheEdgeOfADomainStandForWhatLiesInside) {
   Network n;
-  n.graph.setOutputs({aten::Acosh::create(n.b, n.input({1, 2, 4})).output()});
+  n.graph.setOutputs({n.make<aten::Acosh>(n.input({1, 2, 4}))});
   quantize::Options options;
   options.observer = quantize::ObserverKind::MinMax;
   const quantize::Sample sample{
       Tensor::from(Shape{1, 2, 4}, std::vector<float>{1, 2, 10, 100, 500, 700, 900, 1000})};
-  auto quantized = quantize::quantize(std::move(n.graph), options, std::array{sample});
-  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
-  auto partitioned = partition::partition(std::move(quantized->graph), {});
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  auto quantized = require(quantize::quantize(std::move(n.graph), options, std::array{sample}));
+  auto partitioned = require(partition::partition(std::move(quantized.graph), {}));
   const ir::Node* lookup = nullptr;
-  for (const ir::Node* node : partitioned->delegates.at(0).tosa.nodes()) {
+  for (const ir::Node* node : partitioned.delegates.at(0).tosa.nodes()) {
     if (ir::isa<tosa::Table>(node)) lookup = node;
   }
   ASSERT_NE(lookup, nullptr);

@@ -3,6 +3,7 @@
 // network spells them out.
 #include "decomposed_case.hpp"
 #include "lower/lower.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -23,41 +24,41 @@ TEST_P(Norms, EqualTheSimulationIn16x8) {
 INSTANTIATE_TEST_SUITE_P(All, Norms, testing::ValuesIn(casesIn("norms")), nameOf);
 
 Value* meanOfRows(Network& n, Value* x) {
-  return aten::MeanDim::create(n.b, x, Ints{-1}, true, std::nullopt).output();
+  return n.make<aten::MeanDim>(x, Ints{-1}, true, std::nullopt);
 }
 Value* shifted(Network& n, Value* x) {
-  return aten::AddScalar::create(n.b, x, 1e-5, int64_t{1}).output();
+  return n.make<aten::AddScalar>(x, 1e-5, int64_t{1});
 }
 Value* product(Network& n, Value* a, Value* b) {
-  return aten::MulTensor::create(n.b, a, b).output();
+  return n.make<aten::MulTensor>(a, b);
 }
 
 const Case kSpelled[] = {
     {"llama",
      [](Network& n) {
        Value* x = n.input({3, 8});
-       Value* energy = meanOfRows(n, aten::PowTensorScalar::create(n.b, x, 2.0).output());
-       return product(n, n.weight({8}), product(n, x, aten::Rsqrt::create(n.b, shifted(n, energy)).output()));
+       Value* energy = meanOfRows(n, n.make<aten::PowTensorScalar>(x, 2.0));
+       return product(n, n.weight({8}), product(n, x, n.make<aten::Rsqrt>(shifted(n, energy))));
      }},
     {"divided_by_the_root",
      [](Network& n) {
        Value* x = n.input({3, 8});
-       Value* root = aten::Sqrt::create(n.b, shifted(n, meanOfRows(n, product(n, x, x)))).output();
-       return aten::DivTensor::create(n.b, x, root).output();
+       Value* root = n.make<aten::Sqrt>(shifted(n, meanOfRows(n, product(n, x, x))));
+       return n.make<aten::DivTensor>(x, root);
      }},
     {"power",
      [](Network& n) {
        Value* x = n.input({3, 8});
-       Value* energy = meanOfRows(n, aten::Square::create(n.b, x).output());
-       return product(n, aten::PowTensorScalar::create(n.b, shifted(n, energy), -0.5).output(), x);
+       Value* energy = meanOfRows(n, n.make<aten::Square>(x));
+       return product(n, n.make<aten::PowTensorScalar>(shifted(n, energy), -0.5), x);
      }},
     {"centred",
      [](Network& n) {
        Value* x = n.input({3, 8});
-       Value* centred = aten::SubTensor::create(n.b, x, meanOfRows(n, x), int64_t{1}).output();
-       Value* again = aten::SubTensor::create(n.b, x, meanOfRows(n, x), int64_t{1}).output();
+       Value* centred = n.make<aten::SubTensor>(x, meanOfRows(n, x), int64_t{1});
+       Value* again = n.make<aten::SubTensor>(x, meanOfRows(n, x), int64_t{1});
        Value* energy = meanOfRows(n, product(n, again, again));
-       return product(n, centred, aten::Rsqrt::create(n.b, shifted(n, energy)).output());
+       return product(n, centred, n.make<aten::Rsqrt>(shifted(n, energy)));
      }},
 };
 
@@ -83,11 +84,10 @@ INSTANTIATE_TEST_SUITE_P(All, SpelledNorms, testing::ValuesIn(kSpelled), nameOf)
 TEST(SpelledNorms, OthersStayAsTheyAre) {
   Network n;
   Value *x = n.input({3, 8}), *y = n.input({3, 8});
-  Value* factor = aten::Rsqrt::create(n.b, shifted(n, meanOfRows(n, product(n, y, y)))).output();
-  Value* columns = aten::MeanDim::create(n.b, product(n, x, x), Ints{0}, true, std::nullopt).output();
-  Value* without = aten::Rsqrt::create(n.b, meanOfRows(n, product(n, x, x))).output();
-  n.graph.setOutputs({product(n, x, factor),
-                      product(n, x, aten::Rsqrt::create(n.b, shifted(n, columns)).output()),
+  Value* factor = n.make<aten::Rsqrt>(shifted(n, meanOfRows(n, product(n, y, y))));
+  Value* columns = n.make<aten::MeanDim>(product(n, x, x), Ints{0}, true, std::nullopt);
+  Value* without = n.make<aten::Rsqrt>(meanOfRows(n, product(n, x, x)));
+  n.graph.setOutputs({product(n, x, factor), product(n, x, n.make<aten::Rsqrt>(shifted(n, columns))),
                       product(n, x, without)});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   for (const ir::Node* node : n.graph.nodes())
@@ -97,14 +97,12 @@ TEST(SpelledNorms, OthersStayAsTheyAre) {
 TEST(Norms, RowsThatAreTooLongAreRefusedWithTheLimit) {
   Network n;
   n.graph.setOutputs(
-      {aten::LayerNorm::create(n.b, n.input({1, 70000}), nullptr, nullptr, Ints{70000}, 1e-5, false)
-           .output()});
-  const auto partitioned = quantizeAndPartition(std::move(n.graph));
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
-  ASSERT_EQ(partitioned->refusals.size(), 1u);
-  EXPECT_NE(partitioned->refusals[0].reason.find("70000 elements exceeds the limit of 65535"),
+      {n.make<aten::LayerNorm>(n.input({1, 70000}), nullptr, nullptr, Ints{70000}, 1e-5, false)});
+  const auto partitioned = require(quantizeAndPartition(std::move(n.graph)));
+  ASSERT_EQ(partitioned.refusals.size(), 1u);
+  EXPECT_NE(partitioned.refusals[0].reason.find("70000 elements exceeds the limit of 65535"),
             std::string::npos)
-      << partitioned->refusals[0].reason;
+      << partitioned.refusals[0].reason;
 }
 
 }  // namespace

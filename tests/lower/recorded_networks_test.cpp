@@ -10,6 +10,7 @@
 #include "pt2/exported_program.hpp"
 #include "quantize/quantize.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -35,22 +36,17 @@ TEST(RecordedNetworks, QuantizedByPyTorch) {
   int cases = 0;
   for (const fs::path& path : carina::test::filesIn(fixtures / "vectors/executorch", "qdq.pt2")) {
     SCOPED_TRACE(path.string());
-    auto program = pt2::readExportedProgram(path);
-    ASSERT_TRUE(program.ok()) << program.error().str();
-    ASSERT_TRUE(decompose::forNpu(program->graph).ok());
-    ASSERT_TRUE(quantize::carriesQuantization(program->graph));
-    auto partitioned = partition::partition(std::move(program->graph), {});
-    ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
-    EXPECT_TRUE(partitioned->wholly) << refusalText(*partitioned);
-    auto arrays = readNpz(path.parent_path() / "io.npz");
-    ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-    auto outputs = runProgram(*partitioned, arraysNamed(*arrays, "input"));
-    ASSERT_TRUE(outputs.ok()) << outputs.error().str();
-    const std::vector<Tensor> expected = arraysNamed(*arrays, "output");
-    ASSERT_EQ(outputs->size(), expected.size());
+    auto program = require(pt2::readExportedProgram(path));
+    ASSERT_TRUE(decompose::forNpu(program.graph).ok());
+    ASSERT_TRUE(quantize::carriesQuantization(program.graph));
+    auto partitioned = require(partition::partition(std::move(program.graph), {}));
+    EXPECT_TRUE(partitioned.wholly) << refusalText(partitioned);
+    auto arrays = require(readNpz(path.parent_path() / "io.npz"));
+    auto outputs = require(runProgram(partitioned, arraysNamed(arrays, "input")));
+    const std::vector<Tensor> expected = arraysNamed(arrays, "output");
+    ASSERT_EQ(outputs.size(), expected.size());
     for (size_t o = 0; o < expected.size(); ++o) {
-      const auto difference =
-          compareInQuanta((*outputs)[o], expected[o], outputQuantum(partitioned->graph, o));
+      const auto difference = compareInQuanta(outputs[o], expected[o], outputQuantum(partitioned.graph, o));
       EXPECT_EQ(difference.overOne, 0)
           << "largest " << difference.largest << " quanta of " << difference.elements;
     }
@@ -64,29 +60,21 @@ class FloatNetwork : public testing::TestWithParam<const char*> {};
 TEST_P(FloatNetwork, IntegerResultsEqualTheFakeQuantSimulation) {
   CARINA_NEED_FIXTURES(fixtures);
   const fs::path base = fixtures / "fixtures/models" / GetParam();
-  auto program = pt2::readExportedProgram(base.string() + ".pt2");
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  auto arrays = readNpz(base.string() + ".npz");
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-  ASSERT_TRUE(decompose::forNpu(program->graph).ok());
-  auto samples = quantize::samplesFromArrays(program->graph, *arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  auto quantized = quantize::quantize(std::move(program->graph), {}, *samples);
-  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
-  const ir::Graph simulation = quantized->graph.clone();
-  auto partitioned = partition::partition(std::move(quantized->graph), {});
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
-  EXPECT_TRUE(partitioned->wholly) << refusalText(*partitioned);
+  auto program = require(pt2::readExportedProgram(base.string() + ".pt2"));
+  auto arrays = require(readNpz(base.string() + ".npz"));
+  ASSERT_TRUE(decompose::forNpu(program.graph).ok());
+  auto samples = require(quantize::samplesFromArrays(program.graph, arrays));
+  auto quantized = require(quantize::quantize(std::move(program.graph), {}, samples));
+  const ir::Graph simulation = quantized.graph.clone();
+  auto partitioned = require(partition::partition(std::move(quantized.graph), {}));
+  EXPECT_TRUE(partitioned.wholly) << refusalText(partitioned);
   int64_t elements = 0, over = 0;
-  const size_t count = std::min<size_t>(samples->size(), 2);
+  const size_t count = std::min<size_t>(samples.size(), 2);
   for (size_t s = 0; s < count; ++s) {
-    auto expected = aten::execute(simulation, (*samples)[s]);
-    ASSERT_TRUE(expected.ok()) << expected.error().str();
-    auto actual = runProgram(*partitioned, (*samples)[s]);
-    ASSERT_TRUE(actual.ok()) << actual.error().str();
-    for (size_t o = 0; o < actual->size(); ++o) {
-      const auto difference =
-          compareInQuanta((*actual)[o], (*expected)[o], outputQuantum(partitioned->graph, o));
+    auto expected = require(aten::execute(simulation, samples[s]));
+    auto actual = require(runProgram(partitioned, samples[s]));
+    for (size_t o = 0; o < actual.size(); ++o) {
+      const auto difference = compareInQuanta(actual[o], expected[o], outputQuantum(partitioned.graph, o));
       elements += difference.elements;
       over += difference.overOne;
     }

@@ -7,6 +7,7 @@
 #include "aten/ops.hpp"
 #include "fake_quant.hpp"
 #include "ir/verifier.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -23,9 +24,8 @@ TEST(SinglePrecision, ANetworkInHalfIsComputedInFloat32) {
     EXPECT_EQ(toSinglePrecision(graph), std::vector<DType>{type});
     EXPECT_EQ(graph.inputs()[0]->dtype(), DType::Float32);
     EXPECT_EQ(graph.outputs()[0]->dtype(), DType::Float32);
-    const auto result = aten::execute(graph, {{randomFloats({2, 3}, 2)}});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    EXPECT_EQ((*result)[0].dtype(), DType::Float32);
+    const auto result = require(aten::execute(graph, {{randomFloats({2, 3}, 2)}}));
+    EXPECT_EQ(result[0].dtype(), DType::Float32);
   }
 }
 

@@ -10,6 +10,8 @@
 #include "decompose/decompose.hpp"
 #include "fake_quant.hpp"
 #include "quantize/sqnr.hpp"
+#include "support/graph_maker.hpp"
+#include "support/require.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -20,9 +22,7 @@ using ir::Value;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kLength = 12, kHeads = 2;
 
-struct Network {
-  ir::Graph graph;
-  ir::Builder b{graph};
+struct MaskNetwork : carina::test::GraphMaker {
   std::vector<Tensor> inputs;
 
   Value* input(Tensor tensor) {
@@ -34,8 +34,8 @@ struct Network {
   Value* scores() { return input(randomFloats({1, kHeads, kLength, kLength}, 3, 3.0f)); }
   Value* rows(uint32_t seed) { return input(randomFloats({1, kHeads, kLength, 8}, seed, 2.0f)); }
   Value* real(float x) { return b.constant(Tensor::scalar(x)); }
-  Value* softmax(Value* x) { return aten::SoftmaxInt::create(b, x, int64_t{-1}, std::nullopt).output(); }
-  Value* add(Value* x, Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
+  Value* softmax(Value* x) { return make<aten::SoftmaxInt>(x, int64_t{-1}, std::nullopt); }
+  Value* add(Value* x, Value* y) { return make<aten::AddTensor>(x, y, int64_t{1}); }
   /// `value` above the diagonal, else 0; or true and false.
   Value* future(float value) {
     Tensor mask = Tensor::zeros(DType::Float32, {kLength, kLength});
@@ -54,159 +54,143 @@ struct Network {
   }
   Value* attention(Value* mask, bool causal = false) {
     Value *q = rows(5), *k = rows(6), *v = rows(7);
-    return aten::ScaledDotProductAttention::create(b, q, k, v, mask, 0.0, causal, std::nullopt, false)
-        .output();
+    return make<aten::ScaledDotProductAttention>(q, k, v, mask, 0.0, causal, std::nullopt, false);
   }
 };
 
-struct Case {
+struct MaskCase {
   const char* name;
-  std::function<Value*(Network&)> build;
+  std::function<Value*(MaskNetwork&)> build;
 };
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const MaskCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-const Case kCases[] = {
-    {"add_infinities", [](Network& n) { return n.softmax(n.add(n.scores(), n.future(-kInfinity))); }},
+const MaskCase kMaskCases[] = {
+    {"add_infinities", [](MaskNetwork& n) { return n.softmax(n.add(n.scores(), n.future(-kInfinity))); }},
     {"add_hundreds_and_a_bias",
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Tensor mask = n.future(-100)->constant();
        mask.mutableAs<float>()[kLength] = 1.5f;
        return n.softmax(n.add(n.b.constant(mask), n.scores()));
      }},
     {"add_through_views",  // windows, as in Swin
-     [](Network& n) {
-       Value* windows = aten::View::create(n.b, n.scores(), Ints{1, 1, kHeads, kLength, kLength}).output();
+     [](MaskNetwork& n) {
+       Value* windows = n.make<aten::View>(n.scores(), Ints{1, 1, kHeads, kLength, kLength});
        Value* sum = n.add(windows, n.future(-100));
-       return n.softmax(aten::View::create(n.b, sum, Ints{kHeads, kLength, kLength}).output());
+       return n.softmax(n.make<aten::View>(sum, Ints{kHeads, kLength, kLength}));
      }},
     {"masked_fill",
-     [](Network& n) {
-       return n.softmax(aten::MaskedFillScalar::create(n.b, n.scores(), n.isFuture(), -1e9).output());
+     [](MaskNetwork& n) {
+       return n.softmax(n.make<aten::MaskedFillScalar>(n.scores(), n.isFuture(), -1e9));
      }},
     {"where_decomposed",
-     [](Network& n) {
-       return n.softmax(aten::WhereSelf::create(n.b, n.isFuture(), n.real(-kInfinity), n.scores()).output());
+     [](MaskNetwork& n) {
+       return n.softmax(n.make<aten::WhereSelf>(n.isFuture(), n.real(-kInfinity), n.scores()));
      }},
     {"where_computed",  // graphs: an edge or not
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Value* edges = n.input(convert(n.isFuture()->constant(), DType::Float32));
-       Value* none = aten::LeScalar::create(n.b, edges, 0.5).output();
-       return n.softmax(aten::WhereSelf::create(n.b, none, n.scores(), n.real(-9e15f)).output());
+       Value* none = n.make<aten::LeScalar>(edges, 0.5);
+       return n.softmax(n.make<aten::WhereSelf>(none, n.scores(), n.real(-9e15f)));
      }},
     {"filled_zeros_expanded",  // key_padding_mask of nn.MultiheadAttention
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Value* pad = n.input(n.padding(DType::Bool, 1));
        Value* zeros = n.b.constant(Tensor::zeros(DType::Float32, {1, 1, 1, kLength}));
-       Value* mask =
-           aten::MaskedFillScalar::create(n.b, zeros, pad, -static_cast<double>(kInfinity)).output();
-       Value* wide = aten::Expand::create(n.b, mask, Ints{1, kHeads, 1, kLength}, false).output();
+       Value* mask = n.make<aten::MaskedFillScalar>(zeros, pad, -static_cast<double>(kInfinity));
+       Value* wide = n.make<aten::Expand>(mask, Ints{1, kHeads, 1, kLength}, false);
        return n.softmax(n.add(n.scores(), wide));
      }},
     {"one_less_keep",  // (1 - keep) * -10000
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Value* keep = n.input(n.padding(DType::Float32, 1));
-       Value* hide = aten::RsubScalar::create(n.b, keep, 1.0, int64_t{1}).output();
-       return n.softmax(n.add(n.scores(), aten::MulScalar::create(n.b, hide, -10000.0).output()));
+       Value* hide = n.make<aten::RsubScalar>(keep, 1.0, int64_t{1});
+       return n.softmax(n.add(n.scores(), n.make<aten::MulScalar>(hide, -10000.0)));
      }},
-    {"attention_causal", [](Network& n) { return n.attention(nullptr, true); }},
+    {"attention_causal", [](MaskNetwork& n) { return n.attention(nullptr, true); }},
     {"attention_bool_constant",
-     [](Network& n) { return n.attention(aten::LogicalNot::create(n.b, n.isFuture()).output()); }},
+     [](MaskNetwork& n) { return n.attention(n.make<aten::LogicalNot>(n.isFuture())); }},
     {"attention_bool_input",
-     [](Network& n) {
-       return n.attention(aten::LogicalNot::create(n.b, n.input(n.padding(DType::Bool, 1))).output());
+     [](MaskNetwork& n) {
+       return n.attention(n.make<aten::LogicalNot>(n.input(n.padding(DType::Bool, 1))));
      }},
     {"attention_float_input",
-     [](Network& n) { return n.attention(n.input(n.padding(DType::Float32, -kInfinity))); }},
+     [](MaskNetwork& n) { return n.attention(n.input(n.padding(DType::Float32, -kInfinity))); }},
     {"add_input",  // a mask that is made elsewhere, without scaled_dot_product_attention
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Value* mask = n.input(n.padding(DType::Float32, -1e9f));
        Value* scores =
-           aten::Matmul::create(n.b, n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)))
-               .output();
+           n.make<aten::Matmul>(n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)));
        return n.softmax(n.add(scores, mask));
      }},
     {"add_input_through_views",
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Value* mask = n.input(Tensor(n.padding(DType::Float32, -kInfinity)));
-       Value* flat = aten::View::create(n.b, mask, Ints{1, kLength}).output();
-       Value* wide = aten::Unsqueeze::create(n.b, flat, int64_t{0}).output();
+       Value* flat = n.make<aten::View>(mask, Ints{1, kLength});
+       Value* wide = n.make<aten::Unsqueeze>(flat, int64_t{0});
        Value* scores =
-           aten::Matmul::create(n.b, n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)))
-               .output();
+           n.make<aten::Matmul>(n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)));
        return n.softmax(n.add(wide, scores));
      }},
     {"attention_safe",  // what run_decompositions() leaves
-     [](Network& n) {
+     [](MaskNetwork& n) {
        Value* scores = n.add(n.scores(), n.future(-kInfinity));
-       Value* weights = aten::PrivateSoftmax::create(n.b, scores, int64_t{-1}, false).output();
-       Value* hidden = aten::EqScalar::create(n.b, scores, -static_cast<double>(kInfinity)).output();
-       Value* any =
-           aten::AnyDim::create(n.b, aten::LogicalNot::create(n.b, hidden).output(), int64_t{-1}, true)
-               .output();
-       Value* zeros = aten::FullLike::create(n.b, weights, int64_t{0}, std::nullopt, std::nullopt,
-                                             std::nullopt, std::nullopt, std::nullopt)
-                          .output();
-       return aten::WhereSelf::create(n.b, aten::LogicalNot::create(n.b, any).output(), zeros, weights)
-           .output();
+       Value* weights = n.make<aten::PrivateSoftmax>(scores, int64_t{-1}, false);
+       Value* hidden = n.make<aten::EqScalar>(scores, -static_cast<double>(kInfinity));
+       Value* any = n.make<aten::AnyDim>(n.make<aten::LogicalNot>(hidden), int64_t{-1}, true);
+       Value* zeros = n.make<aten::FullLike>(weights, int64_t{0}, std::nullopt, std::nullopt, std::nullopt,
+                                             std::nullopt, std::nullopt);
+       return n.make<aten::WhereSelf>(n.make<aten::LogicalNot>(any), zeros, weights);
      }},
 };
 
-class Mask : public testing::TestWithParam<Case> {};
+class Mask : public testing::TestWithParam<MaskCase> {};
 
 TEST_P(Mask, KeepsTheFunction) {
-  Network n;
+  MaskNetwork n;
   n.graph.setOutputs({GetParam().build(n)});
-  const auto before = aten::execute(n.graph, n.inputs);
-  ASSERT_TRUE(before.ok()) << before.error().str();
+  const auto before = require(aten::execute(n.graph, n.inputs));
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
-  const auto after = aten::execute(n.graph, n.inputs);
-  ASSERT_TRUE(after.ok()) << after.error().str();
-  for (int64_t i = 0; i < (*before)[0].numElements(); ++i)
-    ASSERT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-5) << i;
+  const auto after = require(aten::execute(n.graph, n.inputs));
+  for (int64_t i = 0; i < before[0].numElements(); ++i)
+    ASSERT_NEAR(before[0].realAt(i), after[0].realAt(i), 1e-5) << i;
 }
 
 TEST_P(Mask, LeavesEightBitScoresTheirRange) {
-  Network n;
+  MaskNetwork n;
   n.graph.setOutputs({GetParam().build(n)});
-  const auto real = aten::execute(n.graph, n.inputs);
-  ASSERT_TRUE(real.ok()) << real.error().str();
+  const auto real = require(aten::execute(n.graph, n.inputs));
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const std::vector<quantize::Sample> samples{n.inputs};
-  auto quantized = quantize::quantize(std::move(n.graph), {}, samples);
-  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
-  const auto simulated = aten::execute(quantized->graph, n.inputs);
-  ASSERT_TRUE(simulated.ok()) << simulated.error().str();
+  auto quantized = require(quantize::quantize(std::move(n.graph), {}, samples));
+  const auto simulated = require(aten::execute(quantized.graph, n.inputs));
   quantize::Sqnr sqnr;
-  sqnr.add((*real)[0], (*simulated)[0]);
+  sqnr.add(real[0], simulated[0]);
   EXPECT_GT(sqnr.decibels(), 20.0);
 
-  auto partitioned = partition::partition(std::move(quantized->graph), {});
-  ASSERT_TRUE(partitioned.ok()) << partitioned.error().str();
+  auto partitioned = require(partition::partition(std::move(quantized.graph), {}));
   std::string why;
-  for (const auto& refusal : partitioned->refusals) why += refusal.op + ": " + refusal.reason + "\n";
+  for (const auto& refusal : partitioned.refusals) why += refusal.op + ": " + refusal.reason + "\n";
   EXPECT_TRUE(why.empty()) << why;
-  const auto comparison = compareDelegates(*partitioned);
-  ASSERT_TRUE(comparison.ok()) << comparison.error().str();
-  EXPECT_LE(comparison->largest, 1);
+  const auto comparison = require(compareDelegates(partitioned));
+  EXPECT_LE(comparison.largest, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Softmax, Mask, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Softmax, Mask, testing::ValuesIn(kMaskCases),
                          [](const auto& param) { return std::string(param.param.name); });
 
 TEST(Mask, RowsWithoutAnyScoreGiveZero) {
-  Network n;
+  MaskNetwork n;
   Tensor mask = Tensor::zeros(DType::Bool, {kLength, kLength});  // nothing may be seen
   n.graph.setOutputs({n.attention(n.b.constant(std::move(mask)))});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
-  const auto result = aten::execute(n.graph, n.inputs);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  for (const float x : (*result)[0].as<float>()) ASSERT_EQ(x, 0.0f);
+  const auto result = require(aten::execute(n.graph, n.inputs));
+  for (const float x : result[0].as<float>()) ASSERT_EQ(x, 0.0f);
 }
 
 TEST(Mask, ScoresThatAreOnlyAddedStay) {
-  Network n;
+  MaskNetwork n;
   n.graph.setOutputs({n.add(n.scores(), n.future(-50))});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   EXPECT_EQ(n.graph.numNodes(), 1u);

@@ -12,6 +12,7 @@
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tosa/interpreter.hpp"
@@ -31,17 +32,14 @@ std::vector<Tensor> arrays(const NamedTensors& all, const std::string& prefix) {
 
 /// In the TOSA interpreter. `loops`: the graph has one.
 void expectNumbersOfTheReferenceKernels(const std::filesystem::path& file, bool loops = false) {
-  auto network = tflite::readNetwork(file);
-  ASSERT_TRUE(network.ok()) << network.error().str();
-  auto tosa = lower_tfl::lowerToTosa(*network);
+  auto network = require(tflite::readNetwork(file));
+  auto tosa = lower_tfl::lowerToTosa(network);
   ASSERT_TRUE(tosa.ok()) << tosa.error().str();
   EXPECT_EQ(partition::hasControlFlow(tosa->tosa), loops);
-  auto data = readArrays(std::filesystem::path(file).replace_extension(".npz"));
-  ASSERT_TRUE(data.ok()) << data.error().str();
-  auto interpreted = tosa::interpret(tosa->tosa, arrays(*data, "in"));
-  ASSERT_TRUE(interpreted.ok()) << interpreted.error().str();
-  const std::vector<Tensor> outputs = tosa->networkOutputs(std::move(*interpreted));
-  const std::vector<Tensor> expected = arrays(*data, "out");
+  auto data = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
+  auto interpreted = require(tosa::interpret(tosa->tosa, arrays(data, "in")));
+  const std::vector<Tensor> outputs = tosa->networkOutputs(std::move(interpreted));
+  const std::vector<Tensor> expected = arrays(data, "out");
   ASSERT_EQ(outputs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(outputs[i].shape(), expected[i].shape());
@@ -65,30 +63,26 @@ TEST(TfliteLoops, GiveTheNumbersOfTheReferenceKernels) {
   for (const std::filesystem::path& file : files) {
     SCOPED_TRACE(file.string());
     expectNumbersOfTheReferenceKernels(file, true);
-    const auto data = readArrays(std::filesystem::path(file).replace_extension(".npz"));
-    ASSERT_TRUE(data.ok());
+    const auto data = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
     pipeline::Options options;
     options.model = file;
     options.tflite = true;
     options.target = "ethos-u85-256";
-    const auto build = pipeline::build(options);
-    ASSERT_TRUE(build.ok()) << build.error().str();
-    EXPECT_TRUE(build->partitioned.wholly);
-    ASSERT_EQ(build->compiled.size(), 1u);
-    EXPECT_LT(build->compiled[0].commands.size() * 4, 40'000u) << "of one chunk, not of all steps";
+    const auto build = require(pipeline::build(options));
+    EXPECT_TRUE(build.partitioned.wholly);
+    ASSERT_EQ(build.compiled.size(), 1u);
+    EXPECT_LT(build.compiled[0].commands.size() * 4, 40'000u) << "of one chunk, not of all steps";
     const test::TempDir folder;
     pipeline::RunOptions run;
     run.file = folder / "out.tflite";
-    ASSERT_TRUE(pipeline::writeOutput(*build, run.file).ok());
-    const auto ran = pipeline::runFile(run, {{"in0", *findTensor(*data, "in0")}});
-    ASSERT_TRUE(ran.ok()) << ran.error().str();
-    const ByteSpan expected = findTensor(*data, "out0")->bytes(), found = ran->outputs[0].second.bytes();
+    ASSERT_TRUE(pipeline::writeOutput(build, run.file).ok());
+    const auto ran = require(pipeline::runFile(run, {{"in0", *findTensor(data, "in0")}}));
+    const ByteSpan expected = findTensor(data, "out0")->bytes(), found = ran.outputs[0].second.bytes();
     EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
     // Another NPU leaves it to the CPU, as an operator of TensorFlow Lite.
     options.target = "ethos-u55-128";
-    const auto other = pipeline::build(options);
-    ASSERT_TRUE(other.ok()) << other.error().str();
-    EXPECT_TRUE(other->compiled.empty());
+    const auto other = require(pipeline::build(options));
+    EXPECT_TRUE(other.compiled.empty());
   }
 }
 
@@ -100,36 +94,31 @@ TEST_P(TfliteGolden, TheNpuAgrees) {
     auto build = pipeline::build(options);
     ASSERT_TRUE(build.ok()) << target << ": " << build.error().str();
     EXPECT_TRUE(build->partitioned.wholly);
-    const auto samples = pipeline::verificationSamples(*build, {});
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    const auto result = pipeline::verify(*build, *samples);
+    const auto samples = require(pipeline::verificationSamples(*build, {}));
+    const auto result = pipeline::verify(*build, samples);
     ASSERT_TRUE(result.ok()) << target << ": " << result.error().str();
     EXPECT_TRUE(result->ok()) << target;
   }
 }
 
 TEST_P(TfliteGolden, ACompiledModelRuns) {
-  auto data = readArrays(std::filesystem::path(GetParam()).replace_extension(".npz"));
-  ASSERT_TRUE(data.ok()) << data.error().str();
+  auto data = require(readArrays(std::filesystem::path(GetParam()).replace_extension(".npz")));
   NamedTensors inputs;
-  for (const auto& [name, tensor] : *data) {
+  for (const auto& [name, tensor] : data) {
     if (name.starts_with("in")) inputs.emplace_back(name, tensor);
   }
   pipeline::Options options;
   options.model = GetParam();
   options.target = "ethos-u55-128";
-  const auto build = pipeline::build(options);
-  ASSERT_TRUE(build.ok()) << build.error().str();
+  const auto build = require(pipeline::build(options));
   const test::TempDir folder;
   const std::filesystem::path file = folder.path() / "compiled.tflite";
-  const Status written = pipeline::writeOutput(*build, file);
-  ASSERT_TRUE(written.ok()) << written.error().str();
+  require(pipeline::writeOutput(build, file));
   pipeline::RunOptions run;
   run.file = file;
-  const auto result = pipeline::runFile(run, inputs);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  ASSERT_TRUE(result->program.has_value());
-  const std::vector<Tensor> expected = arrays(*data, "out"), outputs = arrays(result->outputs, "out");
+  const auto result = require(pipeline::runFile(run, inputs));
+  ASSERT_TRUE(result.program.has_value());
+  const std::vector<Tensor> expected = arrays(data, "out"), outputs = arrays(result.outputs, "out");
   ASSERT_EQ(outputs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(outputs[i], expected[i]) << i;
 }

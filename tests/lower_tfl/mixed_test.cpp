@@ -12,6 +12,7 @@
 #include "pipeline/tflite_arena.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tflite/control_flow.hpp"
 #include "tflite/file_builder.hpp"
@@ -43,16 +44,8 @@ struct Written {
 };
 Written written(const std::string& name, const std::string& target = "ethos-u55-128") {
   Written result;
-  const auto build = built(name, target);
-  EXPECT_TRUE(build.ok()) << build.error().str();
-  if (!build) return result;
-  auto bytes = pipeline::rewrittenTflite(*build);
-  EXPECT_TRUE(bytes.ok()) << bytes.error().str();
-  if (!bytes) return result;
-  result.bytes = std::move(*bytes);
-  auto model = tflite::readModel(asBytes(result.bytes));
-  EXPECT_TRUE(model.ok()) << model.error().str();
-  if (model) result.model = std::move(*model);
+  result.bytes = require(pipeline::rewrittenTflite(require(built(name, target))));
+  result.model = require(tflite::readModel(asBytes(result.bytes)));
   return result;
 }
 
@@ -153,9 +146,8 @@ class Walk {
 
 /// What is in use at the same time does not overlap, but for a part and what it takes and gives.
 void expectSoundPlan(const Written& file) {
-  const auto program = tflite::npuProgram(file.model);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  const Walk walk(file.model, *program);
+  const auto program = require(tflite::npuProgram(file.model));
+  const Walk walk(file.model, program);
   for (const Held& a : walk.held()) {
     for (const Held& b : walk.held()) {
       if (&a == &b || a.first > b.last || b.first > a.last || a.end <= b.begin || b.end <= a.begin) continue;
@@ -214,11 +206,9 @@ TEST(TfliteMixed, TheRestIsKept) {
   ASSERT_EQ(svdf.inputs.size(), 5u);
   EXPECT_TRUE(graph.tensors[static_cast<size_t>(svdf.inputs[4])].isVariable);
   EXPECT_EQ(graph.tensors[static_cast<size_t>(svdf.inputs[4])].scales.size(), 1u);
-  const auto source = MappedFile::open(networkFile("svdf"));
-  ASSERT_TRUE(source.ok());
-  const auto original = tflite::readModel((*source)->bytes());
-  ASSERT_TRUE(original.ok());
-  const tflite::Subgraph& before = original->subgraphs[0];
+  const auto source = require(MappedFile::open(networkFile("svdf")));
+  const auto original = require(tflite::readModel(source->bytes()));
+  const tflite::Subgraph& before = original.subgraphs[0];
   for (size_t i = 0; i < 4; ++i) {
     const tflite::Tensor& was = before.tensors[static_cast<size_t>(before.operators[1].inputs[i])];
     const tflite::Tensor& is = graph.tensors[static_cast<size_t>(svdf.inputs[i])];
@@ -243,9 +233,8 @@ TEST(TfliteMixed, NamesSignaturesAndMetadataAreKept) {
   size_t signatures = 0, metadata = 0;
   for (const auto& file : test::filesIn(test::dataDir() / "tflite_mixed", ".tflite")) {
     SCOPED_TRACE(file.stem().string());
-    const auto source = MappedFile::open(file);
-    ASSERT_TRUE(source.ok());
-    const std::unique_ptr<tflite::fb::RootT> before(tflite::fb::GetRoot((*source)->bytes().data())->UnPack());
+    const auto source = require(MappedFile::open(file));
+    const std::unique_ptr<tflite::fb::RootT> before(tflite::fb::GetRoot(source->bytes().data())->UnPack());
     const Written compiled = written(file.stem().string(), "ethos-u85-256");
     const std::unique_ptr<tflite::fb::RootT> after(tflite::fb::GetRoot(compiled.bytes.data())->UnPack());
     const auto nameOf = [](const tflite::fb::RootT& root, size_t graph, auto tensor) {
@@ -291,11 +280,9 @@ TEST(TfliteMixed, NamesSignaturesAndMetadataAreKept) {
 /// Nothing for the NPU: the operators are the file's, options byte by byte.
 TEST(TfliteMixed, ANetworkWithoutNpuPartsComesBack) {
   const Written file = written("nothing");
-  const auto source = MappedFile::open(networkFile("nothing"));
-  ASSERT_TRUE(source.ok());
-  const auto original = tflite::readModel((*source)->bytes());
-  ASSERT_TRUE(original.ok());
-  const tflite::Subgraph &before = original->subgraphs[0], &after = file.model.subgraphs[0];
+  const auto source = require(MappedFile::open(networkFile("nothing")));
+  const auto original = require(tflite::readModel(source->bytes()));
+  const tflite::Subgraph &before = original.subgraphs[0], &after = file.model.subgraphs[0];
   ASSERT_EQ(after.tensors.size(), before.tensors.size());
   for (size_t i = 0; i < before.tensors.size(); ++i) {
     EXPECT_EQ(after.tensors[i].str(), before.tensors[i].str());
@@ -326,16 +313,15 @@ TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
         "sides", "svdf", "svdf_bytes", "turns", "two_tensors"}) {
     SCOPED_TRACE(name);
     const Written file = written(name, "ethos-u65-256");
-    const auto network = MappedFile::open(networkFile(name));
-    const auto arrays = readArrays(networkFile(name).replace_extension(".npz"));
-    ASSERT_TRUE(network.ok() && arrays.ok());
-    const auto against = pipeline::verifyTflite(asBytes(file.bytes), (*network)->bytes(), name, {}, *arrays);
-    ASSERT_TRUE(against.ok()) << against.error().str();
-    EXPECT_TRUE(against->ok());
-    ASSERT_GE(against->parts.size(), 2u);
+    const auto network = require(MappedFile::open(networkFile(name)));
+    const auto arrays = require(readArrays(networkFile(name).replace_extension(".npz")));
+    const auto against =
+        require(pipeline::verifyTflite(asBytes(file.bytes), network->bytes(), name, {}, arrays));
+    EXPECT_TRUE(against.ok());
+    ASSERT_GE(against.parts.size(), 2u);
     size_t elements = 0;
-    for (size_t i = 0; i + 1 < against->parts.size(); ++i) {
-      const pipeline::PartAgainst& part = against->parts[i];
+    for (size_t i = 0; i + 1 < against.parts.size(); ++i) {
+      const pipeline::PartAgainst& part = against.parts[i];
       EXPECT_EQ(part.seen > 0, part.samples > 0) << part.part;
       elements += static_cast<size_t>(part.elements);
     }
@@ -347,15 +333,13 @@ TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
   ASSERT_FALSE(calls.empty());
   const auto at = static_cast<size_t>(calls[0].constants.data() - asBytes(file.bytes).data());
   file.bytes[at] ^= 0x40;  // of a bias
-  const auto network = MappedFile::open(networkFile("two_tensors"));
-  const auto arrays = readArrays(networkFile("two_tensors").replace_extension(".npz"));
-  ASSERT_TRUE(network.ok() && arrays.ok());
+  const auto network = require(MappedFile::open(networkFile("two_tensors")));
+  const auto arrays = require(readArrays(networkFile("two_tensors").replace_extension(".npz")));
   const auto against =
-      pipeline::verifyTflite(asBytes(file.bytes), (*network)->bytes(), "two_tensors", {}, *arrays);
-  ASSERT_TRUE(against.ok()) << against.error().str();
-  EXPECT_FALSE(against->ok());
-  ASSERT_TRUE(against->parts[0].first.has_value());
-  EXPECT_GT(against->parts[0].mismatches, 0);
+      require(pipeline::verifyTflite(asBytes(file.bytes), network->bytes(), "two_tensors", {}, arrays));
+  EXPECT_FALSE(against.ok());
+  ASSERT_TRUE(against.parts[0].first.has_value());
+  EXPECT_GT(against.parts[0].mismatches, 0);
 }
 
 /// Beside what arena_used_bytes() of the interpreter says on a 64-bit machine (less the room for 16 variables
@@ -384,24 +368,20 @@ TEST(TfliteMixed, TheArenaIsEnough) {
                      {"turns", "ethos-u55-128", 2624}};
   for (const auto& [name, target, used] : cases) {
     SCOPED_TRACE(std::string(name) + " " + target);
-    const auto file = MappedFile::open(networkFile(name));
-    ASSERT_TRUE(file.ok());
-    std::string bytes((*file)->bytes().size(), '\0');
-    std::copy((*file)->bytes().begin(), (*file)->bytes().end(), reinterpret_cast<std::byte*>(bytes.data()));
+    const auto file = require(MappedFile::open(networkFile(name)));
+    std::string bytes(file->bytes().size(), '\0');
+    std::copy(file->bytes().begin(), file->bytes().end(), reinterpret_cast<std::byte*>(bytes.data()));
     if (*target != '\0') bytes = written(name, target).bytes;
-    const auto model = tflite::readModel(asBytes(bytes));
-    ASSERT_TRUE(model.ok());
+    const auto model = require(tflite::readModel(asBytes(bytes)));
     std::optional<tflite::NpuProgram> plan;
     if (*target != '\0') {
-      auto program = tflite::npuProgram(*model);
-      ASSERT_TRUE(program.ok()) << program.error().str();
-      plan = std::move(*program);
+      auto program = require(tflite::npuProgram(model));
+      plan = std::move(program);
     }
-    const auto arena = pipeline::tfliteArena(*model, plan ? &*plan : nullptr, 8);
-    ASSERT_TRUE(arena.ok()) << arena.error().str();
-    EXPECT_GE(arena->bytes(), used);
-    EXPECT_LE(arena->bytes(), used * 135 / 100);
-    EXPECT_LT(pipeline::tfliteArena(*model, plan ? &*plan : nullptr)->bytes(), arena->bytes());
+    const auto arena = require(pipeline::tfliteArena(model, plan ? &*plan : nullptr, 8));
+    EXPECT_GE(arena.bytes(), used);
+    EXPECT_LE(arena.bytes(), used * 135 / 100);
+    EXPECT_LT(pipeline::tfliteArena(model, plan ? &*plan : nullptr)->bytes(), arena.bytes());
   }
 }
 
@@ -421,19 +401,15 @@ TEST(TfliteMixed, SubgraphsHaveNoFormInAPte) {
 TEST(TfliteMixed, APteComputesFloatOperators) {
   for (const char* name : {"float_island", "float_layers", "two_tensors"}) {
     SCOPED_TRACE(name);
-    const auto build = built(name, "ethos-u55-128", false);
-    ASSERT_TRUE(build.ok()) << build.error().str();
+    const auto build = require(built(name, "ethos-u55-128", false));
     const test::TempDir folder;
     pipeline::RunOptions run;
     run.file = folder.path() / "program.pte";
-    const Status status = pipeline::writeOutput(*build, run.file);
-    ASSERT_TRUE(status.ok()) << status.error().str();
-    const auto data = readArrays(networkFile(name).replace_extension(".npz"));
-    ASSERT_TRUE(data.ok());
-    const auto result = pipeline::runFile(run, {{"in0", *findTensor(*data, "in0")}});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    for (const auto& [key, tensor] : result->outputs) {
-      const Tensor* expected = findTensor(*data, key);
+    require(pipeline::writeOutput(build, run.file));
+    const auto data = require(readArrays(networkFile(name).replace_extension(".npz")));
+    const auto result = require(pipeline::runFile(run, {{"in0", *findTensor(data, "in0")}}));
+    for (const auto& [key, tensor] : result.outputs) {
+      const Tensor* expected = findTensor(data, key);
       ASSERT_NE(expected, nullptr);
       const double tolerance = tensor.dtype() == DType::Float32 ? 1e-6 : 1;
       for (int64_t i = 0; i < tensor.numElements(); ++i)
@@ -455,10 +431,9 @@ TEST(TfliteMixed, OperatorsStayOnTheCpuOnRequest) {
   options.target = "ethos-u55-128";
   options.tflite = true;
   options.cpuOps = {"ADD"};
-  const auto build = pipeline::build(options);
-  ASSERT_TRUE(build.ok()) << build.error().str();
-  ASSERT_EQ(build->partitioned.refusals.size(), 4u);
-  EXPECT_EQ(build->partitioned.refusals.back().op, "tfl.ADD");
+  const auto build = require(pipeline::build(options));
+  ASSERT_EQ(build.partitioned.refusals.size(), 4u);
+  EXPECT_EQ(build.partitioned.refusals.back().op, "tfl.ADD");
   options.cpuOps = {"SVDF"};
   const auto none = pipeline::build(options);
   ASSERT_FALSE(none.ok());
@@ -476,9 +451,8 @@ TEST(TfliteMixed, FilesThatContradictThemselvesAreErrors) {
   file.outputs = {1};
   const auto problem = [&] {
     const std::string bytes = file.bytes();
-    const auto model = tflite::readModel(asBytes(bytes));
-    EXPECT_TRUE(model.ok());
-    const auto network = tflite::buildPartialNetwork(*model, nullptr);
+    const auto model = require(tflite::readModel(asBytes(bytes)));
+    const auto network = tflite::buildPartialNetwork(model, nullptr);
     return network.ok() ? std::string() : network.error().str();
   };
   file.operators = {{"", kSvdf, {0}, {1}}};
@@ -516,23 +490,19 @@ TEST(TfliteMixed, RunsToTheNumbersOfTheOriginal) {
       run.file = networkFile(name);
       run.check = true;
       if (*target != 0) {
-        const auto build = built(name, target);
-        ASSERT_TRUE(build.ok()) << build.error().str();
+        const auto build = require(built(name, target));
         run.file = folder.path() / "compiled.tflite";
-        const Status status = pipeline::writeOutput(*build, run.file);
-        ASSERT_TRUE(status.ok()) << status.error().str();
+        require(pipeline::writeOutput(build, run.file));
       }
-      const auto data = readArrays(networkFile(name).replace_extension(".npz"));
-      ASSERT_TRUE(data.ok());
+      const auto data = require(readArrays(networkFile(name).replace_extension(".npz")));
       NamedTensors inputs;
-      for (const auto& [key, tensor] : *data) {
+      for (const auto& [key, tensor] : data) {
         if (key.starts_with("in")) inputs.emplace_back(key, tensor);
       }
-      const auto result = pipeline::runFile(run, inputs);
-      ASSERT_TRUE(result.ok()) << result.error().str();
-      EXPECT_TRUE(result->findings.empty());
-      for (const auto& [key, tensor] : result->outputs) {
-        const Tensor* expected = findTensor(*data, key);
+      const auto result = require(pipeline::runFile(run, inputs));
+      EXPECT_TRUE(result.findings.empty());
+      for (const auto& [key, tensor] : result.outputs) {
+        const Tensor* expected = findTensor(data, key);
         ASSERT_NE(expected, nullptr);
         if (tensor.dtype() != DType::Float32) {
           EXPECT_EQ(tensor, *expected) << key;

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using tflite::TensorType;
 namespace fb = tflite::fb;
 
-constexpr int32_t kAdd = 0, kConv2d = 3, kSoftmax = 25, kReshape = 22, kWhile = 119, kMean = 40;
+constexpr int32_t kAddCode = 0, kConv2dCode = 3, kSoftmax = 25, kReshape = 22, kWhile = 119, kMean = 40;
 
 /// What stands in the way of a file; empty: it lowers.
 std::string problems(const std::string& bytes) {
@@ -45,7 +45,7 @@ TfliteFile convolution() {
                   {"filter", TensorType::Int8, {3, 2, 2, 2}, std::string(24, '\5'), -1, {0.1F}, {0}},
                   {"bias", TensorType::Int32, {3}, bytesOf<int32_t>({1, 2, 3}), -1, {0.05F}, {0}},
                   {"y", TensorType::Int8, {1, 4, 4, 3}, "", -1, {0.7F}, {-9}}};
-  file.operators = {{"", kConv2d, {0, 1, 2}, {3}, test::optionsOf(options)}};
+  file.operators = {{"", kConv2dCode, {0, 1, 2}, {3}, test::optionsOf(options)}};
   file.inputs = {0};
   file.outputs = {3};
   return file;
@@ -190,7 +190,7 @@ TEST(TfliteRefusals, DamagedNetworksAreRefusedOrHarmless) {
   file.tensors.push_back({"shape", TensorType::Int32, {2}, bytesOf<int32_t>({16, 3}), -1});
   file.tensors.push_back({"flat", TensorType::Int8, {16, 3}, "", -1});
   file.tensors.push_back({"p", TensorType::Int8, {16, 3}, "", -1, {1.0F / 256}, {-128}});
-  file.operators.push_back({"", kAdd, {3, 3}, {4}, test::optionsOf(fb::AddOptionsT())});
+  file.operators.push_back({"", kAddCode, {3, 3}, {4}, test::optionsOf(fb::AddOptionsT())});
   file.operators.push_back({"", kReshape, {4, 5}, {6}});
   file.operators.push_back({"", kSoftmax, {6}, {7}, test::optionsOf(beta)});
   file.outputs = {7};

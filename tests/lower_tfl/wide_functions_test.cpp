@@ -5,6 +5,7 @@
 #include "base/file.hpp"
 #include "compiler/program_runner.hpp"
 #include "lower_tfl/lower.hpp"
+#include "support/require.hpp"
 #include "tflite/file_builder.hpp"
 #include "tflite/graph_builder.hpp"
 #include "tflite/model.hpp"
@@ -34,14 +35,12 @@ TEST(WideFunctions, OneOperationExactForEveryCode) {
   for (const int32_t function : {kLogistic, kTanh}) {
     // A power of two that needs no shift, and one that needs a multiplier of 15 bits.
     for (const float scale : {0x1p-12F, 0.00031F}) {
-      const auto graph = lowered(function, scale);
-      ASSERT_TRUE(graph.ok()) << graph.error().str();
+      const auto graph = require(lowered(function, scale));
       for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
-        EXPECT_EQ(test::differences(graph->tosa, target, "", {&codes, 1}), "") << target << " " << scale;
-        const auto program = compiler::compile(graph->tosa, *npu::makeMachine(target, "", ""));
-        ASSERT_TRUE(program.ok()) << program.error().str();
+        EXPECT_EQ(test::differences(graph.tosa, target, "", {&codes, 1}), "") << target << " " << scale;
+        const auto program = require(compiler::compile(graph.tosa, *npu::makeMachine(target, "", "")));
         int kernels = 0;
-        for (const auto& record : program->operations)
+        for (const auto& record : program.operations)
           kernels += std::holds_alternative<npu::KernelOperation>(record.operation);
         EXPECT_EQ(kernels, 1) << target << " " << scale;
       }

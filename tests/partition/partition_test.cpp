@@ -9,6 +9,8 @@
 
 #include "aten/ops.hpp"
 #include "ir/verifier.hpp"
+#include "support/graph_maker.hpp"
+#include "support/require.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::partition {
@@ -18,32 +20,23 @@ using ir::Ints;
 using ir::Value;
 
 /// Quantized networks written by hand: every value has scale 0.1 and zero point 3.
-struct Network {
-  ir::Graph graph;
-  ir::Builder b{graph};
-  int next = 0;
-
-  Value* input(const Shape& shape) {
-    return graph.addInput({DType::Float32, shape}, "x" + std::to_string(next++));
-  }
+struct Network : test::GraphMaker {
   Value* named(const char* name, const char* module) {
     b = ir::Builder(graph, nullptr, std::make_shared<const ir::Location>(ir::Location{name, module, ""}));
     return nullptr;
   }
   Value* q(Value* x) {
-    return aten::QuantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8)
-        .output();
+    return make<aten::QuantizePerTensor>(x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8);
   }
   Value* dq(Value* x) {
-    return aten::DequantizePerTensor::create(b, x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8,
-                                             std::nullopt)
-        .output();
+    return make<aten::DequantizePerTensor>(x, 0.1, int64_t{3}, int64_t{-128}, int64_t{127}, DType::Int8,
+                                           std::nullopt);
   }
   Value* qdq(Value* x) { return dq(q(x)); }
-  Value* relu(Value* x) { return qdq(aten::Relu::create(b, x).output()); }
-  Value* add(Value* x, Value* y) { return qdq(aten::AddTensor::create(b, x, y, int64_t{1}).output()); }
+  Value* relu(Value* x) { return qdq(make<aten::Relu>(x)); }
+  Value* add(Value* x, Value* y) { return qdq(make<aten::AddTensor>(x, y, int64_t{1})); }
   /// An operator that stays on the CPU: sorted values.
-  Value* sort(Value* x) { return qdq(aten::Sort::create(b, x, int64_t{-1}, false).node()->result(0)); }
+  Value* sort(Value* x) { return qdq(make<aten::Sort>(x, int64_t{-1}, false)); }
 };
 
 std::vector<std::string> opNames(const ir::Graph& graph) {
@@ -56,18 +49,17 @@ TEST(Partition, AWholeNetworkIsOneCallBetweenQuantizeAndDequantize) {
   Network n;
   Value* x = n.qdq(n.input({1, 4}));
   n.graph.setOutputs({n.add(n.relu(x), x)});
-  const auto result = partition(std::move(n.graph), {});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->wholly);
-  EXPECT_TRUE(result->refusals.empty());
+  const auto result = require(partition(std::move(n.graph), {}));
+  EXPECT_TRUE(result.wholly);
+  EXPECT_TRUE(result.refusals.empty());
   EXPECT_EQ(
-      opNames(result->graph),
+      opNames(result.graph),
       (std::vector<std::string>{"quantized_decomposed.quantize_per_tensor.default", "program.delegate_call",
                                 "quantized_decomposed.dequantize_per_tensor.default"}));
-  ASSERT_EQ(result->delegates.size(), 1u);
-  EXPECT_EQ(result->delegates[0].call->graph().numNodes(), 3u);
-  EXPECT_TRUE(ir::verify(result->graph).ok());
-  EXPECT_TRUE(ir::verify(result->delegates[0].tosa).ok());
+  ASSERT_EQ(result.delegates.size(), 1u);
+  EXPECT_EQ(result.delegates[0].call->graph().numNodes(), 3u);
+  EXPECT_TRUE(ir::verify(result.graph).ok());
+  EXPECT_TRUE(ir::verify(result.delegates[0].tosa).ok());
 }
 
 // A part that the target takes as a whole needs no question about each of its operators.
@@ -88,12 +80,11 @@ TEST(Partition, OperatorsAreAskedAboutOnlyWhereThePartAsAWholeIsRefused) {
       ++operators;
       return std::nullopt;
     };
-    const auto result = partition(std::move(n.graph), options);
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    ASSERT_EQ(result->delegates.size(), 1u);
+    const auto result = require(partition(std::move(n.graph), options));
+    ASSERT_EQ(result.delegates.size(), 1u);
     EXPECT_EQ(wholes, 1u);
-    EXPECT_EQ(operators, taken ? 0u : result->delegates[0].tosa.numNodes());
-    EXPECT_EQ(result->delegates[0].placed.has_value(), taken);
+    EXPECT_EQ(operators, taken ? 0u : result.delegates[0].tosa.numNodes());
+    EXPECT_EQ(result.delegates[0].placed.has_value(), taken);
   }
 }
 
@@ -105,16 +96,15 @@ TEST(Partition, AnOperatorWithoutATosaFormSplitsTheNetwork) {
   Value* sorted = n.sort(x);
   n.named("last", "tail");
   n.graph.setOutputs({n.add(sorted, x)});
-  const auto result = partition(std::move(n.graph), {});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_FALSE(result->wholly);
-  EXPECT_EQ(result->delegates.size(), 2u);
-  ASSERT_EQ(result->refusals.size(), 1u);
-  EXPECT_EQ(result->refusals[0].op, "aten.sort.default");
-  EXPECT_EQ(result->refusals[0].node, "ranking");
-  EXPECT_EQ(result->refusals[0].modulePath, "head.sort");
-  EXPECT_NE(result->refusals[0].reason.find("no form in TOSA"), std::string::npos);
-  EXPECT_TRUE(ir::verify(result->graph).ok());
+  const auto result = require(partition(std::move(n.graph), {}));
+  EXPECT_FALSE(result.wholly);
+  EXPECT_EQ(result.delegates.size(), 2u);
+  ASSERT_EQ(result.refusals.size(), 1u);
+  EXPECT_EQ(result.refusals[0].op, "aten.sort.default");
+  EXPECT_EQ(result.refusals[0].node, "ranking");
+  EXPECT_EQ(result.refusals[0].modulePath, "head.sort");
+  EXPECT_NE(result.refusals[0].reason.find("no form in TOSA"), std::string::npos);
+  EXPECT_TRUE(ir::verify(result.graph).ok());
 }
 
 TEST(Partition, BranchesAroundACpuOperatorStayTogether) {
@@ -124,52 +114,49 @@ TEST(Partition, BranchesAroundACpuOperatorStayTogether) {
   Value* middle = n.sort(left);
   Value* right = n.relu(n.add(x, left));  // independent of it
   n.graph.setOutputs({n.add(middle, right)});
-  const auto result = partition(std::move(n.graph), {});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_EQ(result->delegates.size(), 2u);
-  EXPECT_TRUE(ir::verify(result->graph).ok());
+  const auto result = require(partition(std::move(n.graph), {}));
+  EXPECT_EQ(result.delegates.size(), 2u);
+  EXPECT_TRUE(ir::verify(result.graph).ok());
 }
 
 TEST(Partition, AnOperatorThatBecameSeveralStaysInFloatOnTheCpu) {
   Network n;
   Value* x = n.qdq(n.input({1, 4}));
   n.named("norm", "norm");
-  Value* squares = n.qdq(aten::MulTensor::create(n.b, x, x).output());
-  Value* scale = n.qdq(aten::Rsqrt::create(n.b, squares).output());
+  Value* squares = n.qdq(n.make<aten::MulTensor>(x, x));
+  Value* scale = n.qdq(n.make<aten::Rsqrt>(squares));
   n.named("scaled", "");
   n.graph.setOutputs({n.relu(scale)});
   Options options;
   options.keepOffNames = {"norm", "scaled"};
-  auto result = partition(std::move(n.graph), options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  keepFloatInside(result->graph);
+  auto result = require(partition(std::move(n.graph), options));
+  keepFloatInside(result.graph);
   // Between the operators of the network the codes stay.
   const std::string quantize = "quantized_decomposed.quantize_per_tensor.default";
   const std::string dequantize = "quantized_decomposed.dequantize_per_tensor.default";
-  std::vector<std::string> names = opNames(result->graph);
+  std::vector<std::string> names = opNames(result.graph);
   names.erase(std::remove(names.begin(), names.end(), dequantize), names.end());
   EXPECT_EQ(names, (std::vector<std::string>{quantize, "aten.mul.Tensor", "aten.rsqrt.default", quantize,
                                              "aten.relu.default", quantize}));
-  EXPECT_TRUE(ir::verify(result->graph).ok());
+  EXPECT_TRUE(ir::verify(result.graph).ok());
 }
 
 TEST(Partition, WhatTheTargetDoesNotSupportIsRefusedWithItsReason) {
   Network n;
   n.named("gate", "block.gate");
   Value* x = n.qdq(n.input({1, 4}));
-  n.graph.setOutputs({n.add(n.qdq(aten::Sigmoid::create(n.b, x).output()), x)});
+  n.graph.setOutputs({n.add(n.qdq(n.make<aten::Sigmoid>(x)), x)});
   Options options;
   options.supports = [](const ir::Node& op) -> std::optional<Diagnostic> {
     if (ir::isa<tosa::Table>(&op)) return Diagnostic{"no tables today", "come back tomorrow", "", ""};
     return std::nullopt;
   };
-  const auto result = partition(std::move(n.graph), options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  ASSERT_EQ(result->refusals.size(), 1u);
-  EXPECT_EQ(result->refusals[0].reason, "no tables today");
-  EXPECT_EQ(result->refusals[0].remedy, "come back tomorrow");
-  EXPECT_EQ(result->refusals[0].op, "aten.sigmoid.default");
-  EXPECT_EQ(result->delegates.size(), 1u);
+  const auto result = require(partition(std::move(n.graph), options));
+  ASSERT_EQ(result.refusals.size(), 1u);
+  EXPECT_EQ(result.refusals[0].reason, "no tables today");
+  EXPECT_EQ(result.refusals[0].remedy, "come back tomorrow");
+  EXPECT_EQ(result.refusals[0].op, "aten.sigmoid.default");
+  EXPECT_EQ(result.delegates.size(), 1u);
 }
 
 TEST(Partition, OperatorsAreKeptOffOnRequest) {
@@ -189,12 +176,11 @@ TEST(Partition, OperatorsAreKeptOffOnRequest) {
   bySource.sourceOps = {{"act", "aten.clamp_min.default"}};
   other.keepOffOps = {"relu6"};
   for (const Options& options : {byOp, byName, byModule, byParent, bySource}) {
-    const auto result = run(options);
-    ASSERT_TRUE(result.ok());
-    EXPECT_TRUE(result->delegates.empty());
-    ASSERT_EQ(result->refusals.size(), 1u);
-    EXPECT_NE(result->refusals[0].reason.find("on request"), std::string::npos);
-    EXPECT_TRUE(result->unmatched.empty());
+    const auto result = require(run(options));
+    EXPECT_TRUE(result.delegates.empty());
+    ASSERT_EQ(result.refusals.size(), 1u);
+    EXPECT_NE(result.refusals[0].reason.find("on request"), std::string::npos);
+    EXPECT_TRUE(result.unmatched.empty());
   }
   const auto untouched = run(other);
   EXPECT_TRUE(untouched->wholly);
@@ -203,25 +189,23 @@ TEST(Partition, OperatorsAreKeptOffOnRequest) {
 
 TEST(Partition, AFloatNetworkStaysOnTheCpu) {
   Network n;
-  n.graph.setOutputs({aten::Relu::create(n.b, n.input({1, 4})).output()});
-  const auto result = partition(std::move(n.graph), {});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->delegates.empty());
-  ASSERT_EQ(result->refusals.size(), 1u);
-  EXPECT_NE(result->refusals[0].reason.find("not quantized"), std::string::npos);
+  n.graph.setOutputs({n.make<aten::Relu>(n.input({1, 4}))});
+  const auto result = require(partition(std::move(n.graph), {}));
+  EXPECT_TRUE(result.delegates.empty());
+  ASSERT_EQ(result.refusals.size(), 1u);
+  EXPECT_NE(result.refusals[0].reason.find("not quantized"), std::string::npos);
 }
 
 TEST(Partition, Int64CrossesTheBorderAsInt32) {
   Network n;
   Value* a = n.graph.addInput({DType::Int64, {4}}, "a");
-  Value* sum = aten::AddTensor::create(n.b, a, a, int64_t{1}).output();
+  Value* sum = n.make<aten::AddTensor>(a, a, int64_t{1});
   n.graph.setOutputs({sum});
-  const auto result = partition(std::move(n.graph), {});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->wholly);
-  ASSERT_EQ(result->delegates.size(), 1u);
-  EXPECT_EQ(result->delegates[0].tosa.inputs()[0]->dtype(), DType::Int32);
-  EXPECT_EQ(result->graph.outputs()[0]->dtype(), DType::Int64);
+  const auto result = require(partition(std::move(n.graph), {}));
+  EXPECT_TRUE(result.wholly);
+  ASSERT_EQ(result.delegates.size(), 1u);
+  EXPECT_EQ(result.delegates[0].tosa.inputs()[0]->dtype(), DType::Int32);
+  EXPECT_EQ(result.graph.outputs()[0]->dtype(), DType::Int64);
 }
 
 }  // namespace

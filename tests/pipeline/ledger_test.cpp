@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "report/diff.hpp"
+#include "support/require.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -108,27 +109,25 @@ TEST(Ledger, MarkdownAndCsvKeepOddNamesInTheirCells) {
 }
 
 TEST(Ledger, ReadsProfilesAndReports) {
-  const auto profile = parseLedger(
+  const auto profile = require(parseLedger(
       R"({"schema": "carina.profile/1", "target": "ethos-u55-128", "clock_hz": 5e8, "parts": [)"
       R"({"cycles": 10, "macs": 4, "bytes": {"arena": 64, "constants": 8}, "layers": [)"
       R"({"name": "conv", "module": "m", "source": "s:1", "kind": "CONV", "cycles": 10, "read_bytes": [1, 2],)"
       R"( "written_bytes": [3, 4]}]}, {"cycles": 5, "macs": 1, "bytes": {"arena": 32, "constants": 8},)"
-      R"( "layers": []}]})");
-  ASSERT_TRUE(profile.ok()) << profile.error().str();
-  EXPECT_EQ(profile->cycles, 15);
-  EXPECT_EQ(profile->arenaBytes, 64);
-  EXPECT_EQ(profile->constantBytes, 16);
-  ASSERT_EQ(profile->layers.size(), 1u);
-  EXPECT_EQ(profile->layers[0].bytes, 10);
+      R"( "layers": []}]})"));
+  EXPECT_EQ(profile.cycles, 15);
+  EXPECT_EQ(profile.arenaBytes, 64);
+  EXPECT_EQ(profile.constantBytes, 16);
+  ASSERT_EQ(profile.layers.size(), 1u);
+  EXPECT_EQ(profile.layers[0].bytes, 10);
 
-  const auto report = parseLedger(
+  const auto report = require(parseLedger(
       R"({"schema": "carina.report/1", "wholly_on_npu": false, "cycles": 7, "output_sqnr_db": 30.5, "parts": [],)"
-      R"( "cpu": [{"op": "aten.gelu", "node": "gelu", "module": "act"}]})");
-  ASSERT_TRUE(report.ok()) << report.error().str();
-  EXPECT_EQ(report->cycles, 7);
-  EXPECT_EQ(report->sqnr, 30.5);
-  ASSERT_EQ(report->layers.size(), 1u);
-  EXPECT_FALSE(report->layers[0].onNpu);
+      R"( "cpu": [{"op": "aten.gelu", "node": "gelu", "module": "act"}]})"));
+  EXPECT_EQ(report.cycles, 7);
+  EXPECT_EQ(report.sqnr, 30.5);
+  ASSERT_EQ(report.layers.size(), 1u);
+  EXPECT_FALSE(report.layers[0].onNpu);
 }
 
 TEST(Ledger, OtherJsonIsRefusedWithItsPlace) {

@@ -9,6 +9,7 @@
 #include "base/npy.hpp"
 #include "pipeline/timed_profile.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -66,10 +67,9 @@ TEST(MeasuredWays, OfFinishedProgramsTheyAreNotKnown) {
   options.model = test::modelFile("digits8.pt2");
   options.calibration = test::modelFile("digits8.npz");
   options.target = "ethos-u55-128";
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  const auto built = require(build(options));
   const test::TempDir folder;
-  ASSERT_TRUE(writeOutput(*built, folder / "digits8.pte").ok());
+  ASSERT_TRUE(writeOutput(built, folder / "digits8.pte").ok());
   Options finished;
   finished.model = folder / "digits8.pte";
   const auto timed = timedProfile(finished, "", options.calibration);

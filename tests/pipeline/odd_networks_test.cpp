@@ -8,6 +8,7 @@
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "pipeline/verify.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_io/tosa_writer.hpp"
@@ -34,20 +35,14 @@ Tensor ramp(const Shape& shape, float first, float step) {
 /// Compiled, run with `sample`, and equal in model and TOSA interpreter; the network's results.
 std::vector<double> run(ir::Graph graph, const Options& options, const Tensor& sample) {
   std::vector<StageTime> times;
-  auto front = frontOf(options, std::move(graph), times);
-  EXPECT_TRUE(front.ok()) << front.error().str();
-  if (!front.ok()) return {};
-  const auto built = buildFrom(std::move(*front), options, {});
-  EXPECT_TRUE(built.ok()) << built.error().str();
-  if (!built.ok()) return {};
-  EXPECT_TRUE(built->partitioned.wholly);
+  auto front = require(frontOf(options, std::move(graph), times));
+  const auto built = require(buildFrom(std::move(front), options, {}));
+  EXPECT_TRUE(built.partitioned.wholly);
   const std::vector<quantize::Sample> samples{{sample}};
-  const auto verified = verify(*built, samples);
-  EXPECT_TRUE(verified.ok()) << verified.error().str();
-  if (!verified.ok()) return {};
-  EXPECT_TRUE(verified->ok());
+  const auto verified = require(verify(built, samples));
+  EXPECT_TRUE(verified.ok());
   std::vector<double> worst;
-  for (const OutputResult& output : verified->outputs) worst.push_back(output.worstLsb);
+  for (const OutputResult& output : verified.outputs) worst.push_back(output.worstLsb);
   return worst;
 }
 
@@ -100,11 +95,10 @@ TEST(OddNetworks, TosaGraphsOfFloatsAreRefused) {
     ir::Value* y = computed ? tosa::Exp::create(b, x).output() : tosa::Identity::create(b, x).output();
     graph.setOutputs({y});
     if (!computed) graph.setOutputs({y, graph.addConstant(ramp({1, 4}, 0, 1))});
-    const auto bytes = tosa_io::writeTosa(graph);
-    ASSERT_TRUE(bytes.ok()) << bytes.error().str();
+    const auto bytes = require(tosa_io::writeTosa(graph));
     Options options;
     options.model = folder / "floats.tosa";
-    std::ofstream(options.model, std::ios::binary) << *bytes;
+    std::ofstream(options.model, std::ios::binary) << bytes;
     for (const char* target : {"ethos-u55-128", "ethos-u85-256", "ethos-n78-4tops-4ple", "cpu"}) {
       options.target = target;
       const auto built = build(options);
@@ -127,14 +121,11 @@ TEST(OddNetworks, IntegersOfTwoTypesGiveTheWiderOne) {
   options.target = "ethos-u55-128";
   options.madeUpSamples = true;
   std::vector<StageTime> times;
-  auto front = frontOf(options, std::move(graph), times);
-  ASSERT_TRUE(front.ok()) << front.error().str();
-  const auto built = buildFrom(std::move(*front), options, {});
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto front = require(frontOf(options, std::move(graph), times));
+  const auto built = require(buildFrom(std::move(front), options, {}));
   const std::vector<quantize::Sample> samples{{Tensor::from({3}, std::vector<int16_t>{5, -9, 32'000})}};
-  const auto verified = verify(*built, samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
+  const auto verified = require(verify(built, samples));
+  EXPECT_TRUE(verified.ok());
 }
 
 TEST(OddNetworks, TruthsAreClampedAsNumbersAre) {
@@ -146,10 +137,9 @@ TEST(OddNetworks, TruthsAreClampedAsNumbersAre) {
   Tensor given = Tensor::zeros(DType::Bool, {2}), bound = given;
   given.setIntegerAt(0, 1);
   bound.setIntegerAt(1, 1);
-  const auto results = aten::execute(graph, std::vector{given, bound});
-  ASSERT_TRUE(results.ok()) << results.error().str();
-  EXPECT_EQ((*results)[0].integerAt(0), 0);
-  EXPECT_EQ((*results)[0].integerAt(1), 1);
+  const auto results = require(aten::execute(graph, std::vector{given, bound}));
+  EXPECT_EQ(results[0].integerAt(0), 0);
+  EXPECT_EQ(results[0].integerAt(1), 1);
 }
 
 }  // namespace

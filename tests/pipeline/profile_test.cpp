@@ -7,6 +7,8 @@
 #include "base/file.hpp"
 #include "npu/isa/payload.hpp"
 #include "npu/isa/stream.hpp"
+#include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -35,6 +37,26 @@ TEST(Profile, ListsEveryOperationWithItsOwnTime) {
   const std::vector<ProfiledOperation>& operations = profile->parts[0].operations;
   ASSERT_EQ(operations.size(), 3u);
   for (size_t i = 1; i < 3; ++i) EXPECT_GE(operations[i].timing.start, operations[i - 1].timing.end);
+}
+
+/// Maps in the cache are written by kernels: transfers alone do not tell how much of it a program takes.
+TEST(Profile, CountsWhatKernelsKeepInTheCache) {
+  Options options;
+  options.model = test::modelFile("residual.pt2");
+  options.calibration = test::modelFile("residual.npz");
+  options.target = "ethos-u65-256";
+  options.memoryMode = "Dedicated_Sram_384KB";
+  const Build built = require(build(options));
+  const test::TempDir folder;
+  ASSERT_TRUE(writeOutput(built, folder / "residual.pte").ok());
+  const Profile compiled = profileBuild(built);
+  Options finished;
+  finished.model = folder / "residual.pte";
+  const Profile profiled = require(profile(finished));
+  EXPECT_GT(compiled.parts[0].cacheBytes, 0);
+  // What is planned for is rounded up to the alignment of addresses.
+  EXPECT_LE(profiled.parts[0].cacheBytes, compiled.parts[0].cacheBytes);
+  EXPECT_GT(profiled.parts[0].cacheBytes + 64, compiled.parts[0].cacheBytes);
 }
 
 TEST(Profile, RefusesStreamsThatAreTooLongToList) {

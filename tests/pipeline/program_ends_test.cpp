@@ -19,6 +19,7 @@
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -99,23 +100,21 @@ size_t countConvolutions(const ir::Graph& graph) {
 /// The network on normalised numbers against the network that takes pixels.
 void expectSame(const ir::Graph& before, const EndOptions& options, size_t convolutions) {
   ir::Graph graph = before.clone();
-  const auto ends = adaptEnds(graph, options, ProgramIo::UInt8, 0, false);
-  ASSERT_TRUE(ends.ok()) << ends.error().str();
+  const auto ends = require(adaptEnds(graph, options, ProgramIo::UInt8, 0, false));
   EXPECT_EQ(countConvolutions(graph), convolutions);
   EXPECT_EQ(graph.inputs()[0]->dtype(), DType::UInt8);
   const Tensor frame = randomFrame(before.inputs()[0]->shape(), 3);
-  const InputForm& form = ends->inputs[0];
+  const InputForm& form = ends.inputs[0];
   const Tensor given[] = {normalised(frame, form.mean, form.deviation)};
   const Tensor pixels[] = {options.channelsLast() ? permuted(frame, {0, 2, 3, 1}) : frame};
-  const auto wanted = aten::execute(before, given);
-  const auto found = aten::execute(graph, pixels);
-  ASSERT_TRUE(wanted.ok() && found.ok()) << found.error().str();
-  const Tensor result = options.channelsLast() && found->front().rank() == 4
-                            ? permuted(found->front(), {0, 3, 1, 2})
-                            : found->front();
-  ASSERT_EQ(result.shape(), wanted->front().shape());
+  const auto wanted = require(aten::execute(before, given));
+  const auto found = require(aten::execute(graph, pixels));
+  const Tensor result = options.channelsLast() && found.front().rank() == 4
+                            ? permuted(found.front(), {0, 3, 1, 2})
+                            : found.front();
+  ASSERT_EQ(result.shape(), wanted.front().shape());
   for (int64_t i = 0; i < result.numElements(); ++i)
-    ASSERT_NEAR(result.realAt(i), wanted->front().realAt(i), 2e-4) << "element " << i;
+    ASSERT_NEAR(result.realAt(i), wanted.front().realAt(i), 2e-4) << "element " << i;
 }
 
 EndOptions imageNet() {
@@ -215,10 +214,9 @@ TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutComesBehindIt) {
   ASSERT_TRUE(adaptEnds(classes, options, ProgramIo::Float, 0, false).ok());
   EXPECT_EQ(classes.outputs()[0]->type, (ir::Type{DType::Int64, {1, 3, 4}}));
   options.finish = Finish::Softmax;
-  const auto ends = adaptEnds(graph, options, ProgramIo::Float, 0, false);
-  ASSERT_TRUE(ends.ok());
+  const auto ends = require(adaptEnds(graph, options, ProgramIo::Float, 0, false));
   EXPECT_EQ(graph.outputs()[0]->shape(), (Shape{1, 3, 4, 6}));
-  EXPECT_EQ(ends->channelsLastOutputs, std::vector<bool>{true});
+  EXPECT_EQ(ends.channelsLastOutputs, std::vector<bool>{true});
   EXPECT_FALSE(adaptEnds(graph, options, ProgramIo::Float, 0, false).ok() &&
                graph.outputs()[0]->shape() != (Shape{1, 4, 6, 3}));
 }
@@ -229,10 +227,9 @@ TEST(ProgramEnds, ArraysOfTheNetworkBecomeThoseOfTheProgram) {
   const Tensor frame = randomFrame({1, 3, 4, 5}, 4);
   const Tensor last = permuted(frame, {0, 2, 3, 1});
   const auto taken = [&](const Tensor& array) {
-    auto arrays = ends.asProgram({{"calib0", array}, {"labels", array}});
-    EXPECT_TRUE(arrays.ok()) << arrays.error().str();
-    EXPECT_EQ((*arrays)[1].second.shape(), array.shape());
-    return (*arrays)[0].second;
+    auto arrays = require(ends.asProgram({{"calib0", array}, {"labels", array}}));
+    EXPECT_EQ(arrays[1].second.shape(), array.shape());
+    return arrays[0].second;
   };
   for (const Tensor& given : {normalised(frame, kMean, kDeviation), frame, last}) {
     const Tensor pixels = taken(given);
@@ -254,11 +251,10 @@ TEST(PortTypes, SingleInputsAreNamed) {
   graph.addInput({DType::Float32, {1}}, "depth");
   const std::vector<std::pair<std::string, ProgramIo>> named{{"image", ProgramIo::UInt8},
                                                              {"in1", ProgramIo::Int16}};
-  const auto types = portTypes(ProgramIo::Int8, named, graph.inputs(), "in");
-  ASSERT_TRUE(types.ok());
-  EXPECT_EQ(types->of(0), ProgramIo::UInt8);
-  EXPECT_EQ(types->of(1), ProgramIo::Int16);
-  EXPECT_EQ(types->of(2), ProgramIo::Int8);
+  const auto types = require(portTypes(ProgramIo::Int8, named, graph.inputs(), "in"));
+  EXPECT_EQ(types.of(0), ProgramIo::UInt8);
+  EXPECT_EQ(types.of(1), ProgramIo::Int16);
+  EXPECT_EQ(types.of(2), ProgramIo::Int8);
   const std::vector<std::pair<std::string, ProgramIo>> wrong{{"imag", ProgramIo::UInt8}};
   const auto refused = portTypes(ProgramIo::Int8, wrong, graph.inputs(), "in");
   ASSERT_FALSE(refused.ok());
@@ -290,9 +286,8 @@ class Camera : public testing::Test {
   }
 
   void SetUp() override {
-    auto example = readNpz(test::modelFile("mobile.npz"));
-    ASSERT_TRUE(example.ok());
-    Shape shape = findTensor(*example, "calib0")->shape();
+    auto example = require(readNpz(test::modelFile("mobile.npz")));
+    Shape shape = findTensor(example, "calib0")->shape();
     ASSERT_EQ(shape.size(), 5u);
     shape = {4, 1, shape[3], shape[4], shape[2]};
     frames_ = randomFrame(shape, 7);
@@ -311,16 +306,13 @@ TEST_F(Camera, FramesRunWhollyOnTheNpuAsTheGraphSays) {
       Options camera = options();
       camera.target = target;
       camera.quantization = precision;
-      const auto built = build(camera);
-      ASSERT_TRUE(built.ok()) << built.error().str();
-      EXPECT_TRUE(built->partitioned.wholly);
+      const auto built = require(build(camera));
+      EXPECT_TRUE(built.partitioned.wholly);
       const auto arrays = readNpz(camera.calibration);
-      const auto samples = verificationSamples(*built, *arrays);
-      ASSERT_TRUE(samples.ok()) << samples.error().str();
-      const auto verified = verify(*built, *samples);
-      ASSERT_TRUE(verified.ok()) << verified.error().str();
-      EXPECT_TRUE(verified->ok());
-      for (const OutputResult& output : verified->outputs) {
+      const auto samples = require(verificationSamples(built, *arrays));
+      const auto verified = require(verify(built, samples));
+      EXPECT_TRUE(verified.ok());
+      for (const OutputResult& output : verified.outputs) {
         EXPECT_EQ(output.npuMismatches, 0);
         EXPECT_LE(output.worstLsb, 1);
       }
@@ -329,18 +321,15 @@ TEST_F(Camera, FramesRunWhollyOnTheNpuAsTheGraphSays) {
 }
 
 TEST_F(Camera, ARunTakesFramesAndWhatTheNetworkTakes) {
-  const auto built = build(options());
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  ASSERT_TRUE(writeOutput(*built, folder_ / "m.pte").ok());
+  const auto built = require(build(options()));
+  ASSERT_TRUE(writeOutput(built, folder_ / "m.pte").ok());
   const Tensor frame = slice(frames_, 0);
   RunOptions run;
   run.file = folder_ / "m.pte";
-  const auto byFrame = runFile(run, {{"in0", frame}});
-  ASSERT_TRUE(byFrame.ok()) << byFrame.error().str();
+  const auto byFrame = require(runFile(run, {{"in0", frame}}));
   const Tensor numbers = normalised(permuted(frame, {0, 3, 1, 2}), kMean, kDeviation);
-  const auto byNumbers = runFile(run, {{"in0", numbers}});
-  ASSERT_TRUE(byNumbers.ok()) << byNumbers.error().str();
-  const ByteSpan a = byFrame->outputs[0].second.bytes(), b = byNumbers->outputs[0].second.bytes();
+  const auto byNumbers = require(runFile(run, {{"in0", numbers}}));
+  const ByteSpan a = byFrame.outputs[0].second.bytes(), b = byNumbers.outputs[0].second.bytes();
   EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
   run.raw = true;
   const auto raw = runFile(run, {{"in0", numbers}});
@@ -348,12 +337,10 @@ TEST_F(Camera, ARunTakesFramesAndWhatTheNetworkTakes) {
 }
 
 TEST_F(Camera, TheProgramTellsItsPixels) {
-  const auto built = build(options());
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const std::string bytes = *pte::writeProgram(built->program);
-  const auto program = pte::readProgram(asBytes(bytes));
-  ASSERT_TRUE(program.ok());
-  const ProgramCodes codes = codesOf(*program);
+  const auto built = require(build(options()));
+  const std::string bytes = *pte::writeProgram(built.program);
+  const auto program = require(pte::readProgram(asBytes(bytes)));
+  const ProgramCodes codes = codesOf(program);
   ASSERT_EQ(codes.inputs.size(), 1u);
   EXPECT_EQ(codes.inputs[0].mean, kMean);
   EXPECT_EQ(codes.inputs[0].deviation, kDeviation);
@@ -368,25 +355,22 @@ TEST(ProgramCodes, IntegerProgramsAreGivenFloatsAndGiveThemBack) {
   options.calibration = test::modelFile("digits8.npz");
   options.target = "ethos-u55-128";
   const test::TempDir folder;
-  const auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  const NamedTensors in{{"in0", *findTensor(*arrays, "in0")}};
+  const auto arrays = require(readNpz(options.calibration));
+  const NamedTensors in{{"in0", *findTensor(arrays, "in0")}};
   std::vector<Tensor> results;
   for (const ProgramIo io : {ProgramIo::Float, ProgramIo::Int8, ProgramIo::UInt8}) {
     options.inputs = io;
     options.outputs = io == ProgramIo::Float ? ProgramIo::Float : ProgramIo::Int8;
-    const auto built = build(options);
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    EXPECT_TRUE(built->partitioned.wholly);
-    EXPECT_EQ(kernelCalls(*built), io == ProgramIo::Float ? 2u : 0u) << programIoName(io);
+    const auto built = require(build(options));
+    EXPECT_TRUE(built.partitioned.wholly);
+    EXPECT_EQ(kernelCalls(built), io == ProgramIo::Float ? 2u : 0u) << programIoName(io);
     const auto name = folder / fmt::format("{}.pte", programIoName(io));
-    ASSERT_TRUE(writeOutput(*built, name).ok());
+    ASSERT_TRUE(writeOutput(built, name).ok());
     RunOptions run;
     run.file = name;
     run.dequantize = true;
-    const auto ran = runFile(run, in);
-    ASSERT_TRUE(ran.ok()) << ran.error().str();
-    results.push_back(ran->outputs[0].second);
+    const auto ran = require(runFile(run, in));
+    results.push_back(ran.outputs[0].second);
     EXPECT_EQ(results.back().dtype(), DType::Float32);
     for (int64_t i = 0; i < results.back().numElements(); ++i)
       EXPECT_EQ(results.back().realAt(i), results.front().realAt(i)) << programIoName(io);

@@ -22,6 +22,7 @@ constexpr std::string_view kVendor =
     "core_clock=400e6\naxi0_port=Sram\naxi1_port=OffChipFlash\n"
     "Sram_clock_scale=0.3\nSram_burst_length=32\nSram_read_latency=48\nSram_write_latency=40\n"
     "OffChipFlash_clock_scale=0.05\nOffChipFlash_burst_length=64\nOffChipFlash_read_latency=80\n"
+    "OffChipFlash_pulse_on=320\nOffChipFlash_pulse_off=80\nOffChipFlash_first_pulse=100\n"
     "[Memory_Mode.Board_Sram]\nconst_mem_area=Axi1\narena_mem_area=Axi0\ncache_mem_area=Axi0\n"
     "[Memory_Mode.Dtcm_Cache]\nconst_mem_area=Axi1\narena_mem_area=Axi1\ncache_mem_area=Axi0\n";
 
@@ -53,6 +54,9 @@ TEST_F(RecordedMemories, TheTextIsReadBackAsItWas) {
   EXPECT_EQ(again->system.clockHz, 4e8);
   EXPECT_EQ(again->system.ports[0].clockScale, 0.3);
   EXPECT_EQ(again->system.ports[1].readLatency, 80);
+  EXPECT_EQ(again->system.ports[1].pulseOn, 320);
+  EXPECT_EQ(again->system.ports[1].pulseOff, 80);
+  EXPECT_EQ(again->system.ports[1].firstPulse, 100);
   EXPECT_EQ(npu::describeMemories(*npu::makeMachine("ethos-u85-256", "", "")), "") << "stock";
 }
 

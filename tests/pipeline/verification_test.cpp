@@ -8,6 +8,7 @@
 #include "aten/ops.hpp"
 #include "base/npy.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::report {
 namespace {
@@ -60,14 +61,11 @@ TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
   options.model = test::modelFile("digits8.pt2");
   options.calibration = test::modelFile("digits8.npz");
   options.target = "ethos-u55-128";
-  auto built = pipeline::build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto arrays = readArrays(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  const auto samples = pipeline::verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
+  auto built = require(pipeline::build(options));
+  const auto arrays = require(readArrays(options.calibration));
+  const auto samples = require(pipeline::verificationSamples(built, arrays));
   const auto drifting = [&] {
-    const auto verified = pipeline::verify(*built, std::span(*samples).first(1));
+    const auto verified = pipeline::verify(built, std::span(samples).first(1));
     EXPECT_TRUE(verified.ok() && verified->ok());
     std::vector<std::string> names;
     for (const pipeline::DriftResult& drift : verified->drift) {
@@ -80,7 +78,7 @@ TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
   EXPECT_THAT(drifting(), testing::IsEmpty());
   // The last convolution's bias in the simulation becomes another one.
   ir::Value* bias = nullptr;
-  for (const auto& constant : built->simulation->constants()) {
+  for (const auto& constant : built.simulation->constants()) {
     if (constant->dtype() == DType::Int32 && constant->shape() == Shape{32}) bias = constant.get();
   }
   ASSERT_NE(bias, nullptr);
@@ -103,21 +101,17 @@ TEST(Verification, SimulatedInIntegersTheCodesAreTheProgramsOwn) {
       options.calibration = test::modelFile(std::string(network) + ".npz");
       options.target = "ethos-u85-256";
       options.quantization = quantization;
-      auto built = pipeline::build(options);
-      ASSERT_TRUE(built.ok()) << built.error().str();
-      const auto arrays = readArrays(options.calibration);
-      ASSERT_TRUE(arrays.ok());
-      const auto samples = pipeline::verificationSamples(*built, *arrays);
-      ASSERT_TRUE(samples.ok()) << samples.error().str();
-      const auto verified =
-          pipeline::verify(*built, std::span(*samples).first(2), nullptr, pipeline::Simulation::Integers);
-      ASSERT_TRUE(verified.ok()) << verified.error().str();
-      EXPECT_TRUE(verified->ok());
+      auto built = require(pipeline::build(options));
+      const auto arrays = require(readArrays(options.calibration));
+      const auto samples = require(pipeline::verificationSamples(built, arrays));
+      const auto verified = require(
+          pipeline::verify(built, std::span(samples).first(2), nullptr, pipeline::Simulation::Integers));
+      EXPECT_TRUE(verified.ok());
       // What quantizes an input of the program is the CPU's.
-      EXPECT_GE(verified->inIntegers + 1, verified->quantized);
-      EXPECT_GE(verified->drift.size(), 3u) << "values are compared";
-      for (const pipeline::DriftResult& drift : verified->drift) EXPECT_EQ(drift.worstLsb, 0) << drift.value;
-      for (const pipeline::OutputResult& output : verified->outputs) EXPECT_EQ(output.worstLsb, 0);
+      EXPECT_GE(verified.inIntegers + 1, verified.quantized);
+      EXPECT_GE(verified.drift.size(), 3u) << "values are compared";
+      for (const pipeline::DriftResult& drift : verified.drift) EXPECT_EQ(drift.worstLsb, 0) << drift.value;
+      for (const pipeline::OutputResult& output : verified.outputs) EXPECT_EQ(output.worstLsb, 0);
     }
   }
 }
@@ -140,19 +134,16 @@ TEST(Verification, TwoCodesOfOneValueAreTwoLayers) {
   pipeline::Options options;
   options.target = "ethos-u85-256";
   std::vector<pipeline::StageTime> times;
-  auto front = pipeline::frontOf(options, std::move(graph), times);
-  ASSERT_TRUE(front.ok()) << front.error().str();
-  const auto built = pipeline::buildFrom(std::move(*front), options, {});
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto front = require(pipeline::frontOf(options, std::move(graph), times));
+  const auto built = require(pipeline::buildFrom(std::move(front), options, {}));
   Tensor sample = Tensor::uninitialized(DType::Float32, {1, 2, 4, 4});
   for (int64_t i = 0; i < sample.numElements(); ++i)
     sample.mutableAs<float>()[static_cast<size_t>(i)] = static_cast<float>(i) / 32 - 0.3f;
   const std::vector<quantize::Sample> samples{{sample}};
-  const auto verified = pipeline::verify(*built, samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
+  const auto verified = require(pipeline::verify(built, samples));
+  EXPECT_TRUE(verified.ok());
   std::vector<std::string> names;
-  for (const pipeline::LayerResult& layer : verified->layers) names.push_back(layer.value);
+  for (const pipeline::LayerResult& layer : verified.layers) names.push_back(layer.value);
   EXPECT_THAT(names, testing::UnorderedElementsAre("pooled", "pooled:2"));
 }
 

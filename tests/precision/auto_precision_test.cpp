@@ -13,6 +13,7 @@
 #include "pipeline/float_network.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::precision {
@@ -29,9 +30,7 @@ pipeline::Options optionsFor(const std::string& network) {
 }
 
 AutoPrecision found(const pipeline::Options& options, const Goal& goal) {
-  auto result = autoPrecision(options, goal);
-  EXPECT_TRUE(result.ok()) << result.error().str();
-  return result.ok() ? std::move(*result) : AutoPrecision{};
+  return require(autoPrecision(options, goal));
 }
 
 const Row& rowNamed(const AutoPrecision& result, const std::string& name) {
@@ -137,16 +136,12 @@ TEST(AutoPrecision, TheProgramKeepsTheGoal) {
     std::ofstream(file) << quantize::rulesText(result.rules, "");
     pipeline::Options options = optionsFor(network);
     options.quantizeConfig = file;
-    const auto build = pipeline::build(options);
-    ASSERT_TRUE(build.ok()) << build.error().str();
-    const auto arrays = readNpz(options.calibration);
-    ASSERT_TRUE(arrays.ok());
-    auto samples = pipeline::verificationSamples(*build, *arrays);
-    ASSERT_TRUE(samples.ok());
-    samples->resize(std::min<size_t>(samples->size(), 8));  // as carina verify does
-    const auto verified = pipeline::verify(*build, *samples);
-    ASSERT_TRUE(verified.ok()) << verified.error().str();
-    EXPECT_GE(*verified->worstDecibels(), *chosen.program - 1e-3) << network;
+    const auto build = require(pipeline::build(options));
+    const auto arrays = require(readNpz(options.calibration));
+    auto samples = require(pipeline::verificationSamples(build, arrays));
+    samples.resize(std::min<size_t>(samples.size(), 8));  // as carina verify does
+    const auto verified = require(pipeline::verify(build, samples));
+    EXPECT_GE(*verified.worstDecibels(), *chosen.program - 1e-3) << network;
   }
 }
 
@@ -163,12 +158,11 @@ TEST(AutoPrecision, TheRulesFileIsTheSameProgram) {
   pipeline::Options options = optionsFor("residual");
   options.quantizeConfig = file;
   options.estimateAccuracy = true;
-  const auto again = pipeline::build(options);
-  ASSERT_TRUE(again.ok()) << again.error().str();
-  const auto one = pte::writeProgram(result.build->program), other = pte::writeProgram(again->program);
-  ASSERT_TRUE(one.ok() && other.ok());
-  EXPECT_TRUE(*one == *other);
-  EXPECT_GE(again->accuracy->decibels, *goal.minSqnr) << "the estimate of compile keeps the gate, too";
+  const auto again = require(pipeline::build(options));
+  const auto one = require(pte::writeProgram(result.build->program)),
+             other = require(pte::writeProgram(again.program));
+  EXPECT_TRUE(one == other);
+  EXPECT_GE(again.accuracy->decibels, *goal.minSqnr) << "the estimate of compile keeps the gate, too";
 }
 
 TEST(AutoPrecision, TheMostAccurateForTheCycles) {

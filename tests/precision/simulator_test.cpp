@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "quantize/small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::precision {
 namespace {
@@ -26,15 +27,14 @@ struct Branches : quantize::Network {
     in("conv2d_1", "body");
     quantize::Value* second = conv(first, 4);
     in("add", "head");
-    quantize::Value* sum = aten::AddTensor::create(b, first, second, int64_t{1}).output();
+    quantize::Value* sum = make<aten::AddTensor>(first, second, int64_t{1});
     in("cat", "head");
     quantize::Value* joined =
-        aten::Cat::create(b, std::vector<quantize::Value*>{sum, constant({1, 2, 6, 6}, -0.01f, 0.01f)}, 1)
-            .output();
+        make<aten::Cat>(std::vector<quantize::Value*>{sum, constant({1, 2, 6, 6}, -0.01f, 0.01f)}, 1);
     in("mul", "head");
-    quantize::Value* scaled = aten::MulScalar::create(b, joined, 0.5).output();
+    quantize::Value* scaled = make<aten::MulScalar>(joined, 0.5);
     in("sigmoid", "head");
-    quantize::Value* bent = aten::Sigmoid::create(b, scaled).output();
+    quantize::Value* bent = make<aten::Sigmoid>(scaled);
     in("conv2d_2", "head");
     done(conv(bent, 3));
   }
@@ -52,16 +52,12 @@ std::vector<quantize::Sample> samplesOf(const ir::Graph& graph, size_t count) {
 SwitchedNetwork switchedBranches(const quantize::Options& options = {}, size_t mostUnits = 100) {
   Branches network;
   const std::vector<quantize::Sample> samples = samplesOf(network.graph, 2);
-  auto switched = quantize::switchedNetwork(std::move(network.graph), options, samples, mostUnits);
-  EXPECT_TRUE(switched.ok()) << switched.error().str();
-  return std::move(*switched);
+  return require(quantize::switchedNetwork(std::move(network.graph), options, samples, mostUnits));
 }
 
 Simulator simulatorOf(SwitchedNetwork network) {
   std::vector<quantize::Sample> samples = samplesOf(network.graph, 2);
-  auto simulator = Simulator::create(std::move(network), std::move(samples));
-  EXPECT_TRUE(simulator.ok()) << simulator.error().str();
-  return std::move(*simulator);
+  return require(Simulator::create(std::move(network), std::move(samples)));
 }
 
 TEST(PrecisionUnits, AreWhatComputesWithWhatFollowsIt) {
@@ -91,17 +87,16 @@ TEST(PrecisionUnits, AnAverageIsOneAndWhatPicksIsNot) {
   quantize::Value* map = network.conv(network.input({1, 2, 6, 6}), 4);
   network.in("max_pool2d", "body");
   const ir::Ints two{2, 2}, none{0, 0};
-  map = aten::MaxPool2d::create(network.b, map, two, two, none, ir::Ints{1, 1}, false).output();
+  map = network.make<aten::MaxPool2d>(map, two, two, none, ir::Ints{1, 1}, false);
   network.in("avg_pool2d", "head");
-  map = aten::AvgPool2d::create(network.b, map, two, two, none, false, true, std::nullopt).output();
+  map = network.make<aten::AvgPool2d>(map, two, two, none, false, true, std::nullopt);
   network.in("conv2d_1", "head");
   network.done(network.conv(map, 3));
   const std::vector<quantize::Sample> samples = samplesOf(network.graph, 2);
-  const auto switched = quantize::switchedNetwork(std::move(network.graph), {}, samples, 100);
-  ASSERT_TRUE(switched.ok()) << switched.error().str();
-  ASSERT_EQ(switched->units.size(), 3u);
-  EXPECT_THAT(switched->units[0].followers, ElementsAre("max_pool2d"));
-  EXPECT_THAT(switched->units[1].nodes, ElementsAre("avg_pool2d"));
+  const auto switched = require(quantize::switchedNetwork(std::move(network.graph), {}, samples, 100));
+  ASSERT_EQ(switched.units.size(), 3u);
+  EXPECT_THAT(switched.units[0].followers, ElementsAre("max_pool2d"));
+  EXPECT_THAT(switched.units[1].nodes, ElementsAre("avg_pool2d"));
 }
 
 TEST(PrecisionUnits, WhatRulesSettleIsNoneOfThem) {
@@ -129,9 +124,8 @@ TEST(Simulator, RaisedUnitsKeepTheirNumbers) {
   const Simulator simulator = simulatorOf(switchedBranches());
   const size_t units = simulator.network().units.size();
   const auto noise = [&](const Raised& raised) {
-    const auto found = simulator.noiseOf(raised);
-    EXPECT_TRUE(found.ok()) << found.error().str();
-    return (*found)[0];
+    const auto found = require(simulator.noiseOf(raised));
+    return found[0];
   };
   EXPECT_EQ(noise(Raised(units, true)), 0);
   const double everything = noise(Raised(units, false));
@@ -165,16 +159,15 @@ TEST(Simulator, AnEndWithoutChoicesIsThePlainRun) {
   double noise = 0, signal = 0;
   Branches real;
   for (const quantize::Sample& sample : samples) {
-    const auto rounded = aten::execute(plain, sample), expected = aten::execute(real.graph, sample);
-    ASSERT_TRUE(rounded.ok() && expected.ok());
+    const auto rounded = require(aten::execute(plain, sample)),
+               expected = require(aten::execute(real.graph, sample));
     quantize::Sqnr sqnr;
-    sqnr.add(expected->front(), rounded->front());
+    sqnr.add(expected.front(), rounded.front());
     noise += sqnr.noise;
     signal += sqnr.signal;
   }
-  const auto found = simulator.noiseOf(none);
-  ASSERT_TRUE(found.ok());
-  EXPECT_NEAR((*found)[0], noise / signal, 1e-9 * noise / signal);
+  const auto found = require(simulator.noiseOf(none));
+  EXPECT_NEAR(found[0], noise / signal, 1e-9 * noise / signal);
 }
 
 RC_GTEST_PROP(Simulator, NoiseDoesNotDependOnWhereItIsComputedFrom, ()) {

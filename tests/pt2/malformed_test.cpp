@@ -15,7 +15,7 @@ using test::EditedArchive;
     EXPECT_NE(refusal.find(reason), std::string::npos) << refusal; \
   } while (false)
 
-std::string errorOf(const std::string& bytes) {
+std::string archiveError(const std::string& bytes) {
   const auto program = readExportedProgram(asBytes(bytes), nullptr);
   return program.ok() ? "" : program.error().str();
 }
@@ -27,16 +27,16 @@ TEST(Malformed, TheSamplesThemselvesAreFine) {
 }
 
 TEST(Malformed, OtherFiles) {
-  EXPECT_NE(errorOf("").find("not a zip archive"), std::string::npos);
-  EXPECT_NE(errorOf("hello, this is no model").find("not a zip archive"), std::string::npos);
-  EXPECT_NE(errorOf(writeZip({})).find("empty archive"), std::string::npos);
+  EXPECT_NE(archiveError("").find("not a zip archive"), std::string::npos);
+  EXPECT_NE(archiveError("hello, this is no model").find("not a zip archive"), std::string::npos);
+  EXPECT_NE(archiveError(writeZip({})).find("empty archive"), std::string::npos);
   const std::pair<std::string, std::string> text{"readme.txt", "hello"};
-  EXPECT_NE(errorOf(writeZip(std::span(&text, 1))).find("holds no exported program"), std::string::npos);
+  EXPECT_NE(archiveError(writeZip(std::span(&text, 1))).find("holds no exported program"), std::string::npos);
   const std::pair<std::string, std::string> weights{"net/data.pkl", "\x80\x02}."};
-  EXPECT_NE(errorOf(writeZip(std::span(&weights, 1))).find("torch.save() or torch.jit.save()"),
+  EXPECT_NE(archiveError(writeZip(std::span(&weights, 1))).find("torch.save() or torch.jit.save()"),
             std::string::npos);
   const std::pair<std::string, std::string> library{"net/archive_format", "pt2"};
-  EXPECT_NE(errorOf(writeZip(std::span(&library, 1))).find("without a graph"), std::string::npos);
+  EXPECT_NE(archiveError(writeZip(std::span(&library, 1))).find("without a graph"), std::string::npos);
 }
 
 TEST(Malformed, MissingFilesNameThePath) {
@@ -47,7 +47,7 @@ TEST(Malformed, MissingFilesNameThePath) {
 
 TEST(Malformed, TruncatedAnywhere) {
   const std::string bytes = EditedArchive("modes.pt2").bytes();
-  for (size_t n = 0; n < bytes.size(); n += 41) EXPECT_NE(errorOf(bytes.substr(0, n)), "") << n;
+  for (size_t n = 0; n < bytes.size(); n += 41) EXPECT_NE(archiveError(bytes.substr(0, n)), "") << n;
 }
 
 TEST(Malformed, AnyFlippedByteIsReadOrRefused) {
@@ -55,7 +55,7 @@ TEST(Malformed, AnyFlippedByteIsReadOrRefused) {
   for (size_t at = 0; at < bytes.size(); at += 29) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x15);
-    static_cast<void>(errorOf(damaged));
+    static_cast<void>(archiveError(damaged));
   }
 }
 

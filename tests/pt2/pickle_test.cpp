@@ -64,7 +64,7 @@ Result<std::vector<PickledTensor>> read(const std::string& program) {
   return readPickledTensors(asBytes(*text), text);
 }
 
-std::string errorOf(const std::string& program) {
+std::string pickleError(const std::string& program) {
   const auto tensors = read(program);
   return tensors.ok() ? "" : tensors.error().str();
 }
@@ -87,7 +87,7 @@ TEST(Pickle, CopiesOfOneListAreBounded) {
   for (int i = 0; i < 1000; ++i) pickle.raw("NN\x86");
   pickle.raw("eq").raw(std::string(1, '\0')).raw("ccollections\nOrderedDict\nq\x01");
   for (int i = 0; i < 10000; ++i) pickle.raw("h\x01h").raw(std::string(1, '\0')).raw("\x85R");
-  EXPECT_NE(errorOf(pickle.done()).find("repeats its own values"), std::string::npos);
+  EXPECT_NE(pickleError(pickle.done()).find("repeats its own values"), std::string::npos);
 }
 
 TEST(Pickle, MemoizedParametersAreShared) {
@@ -150,30 +150,31 @@ TEST(Pickle, TypesWithoutStorageClass) {
 
 TEST(Pickle, ForeignFunctionsAreNamedAndRefused) {
   EXPECT_NE(
-      errorOf(Pickle().global("os", "system").string("true").raw("\x85R").done()).find("calls os.system"),
+      pickleError(Pickle().global("os", "system").string("true").raw("\x85R").done()).find("calls os.system"),
       std::string::npos);
-  EXPECT_NE(errorOf(Pickle().global("builtins", "eval").done()).find("calls builtins.eval"),
+  EXPECT_NE(pickleError(Pickle().global("builtins", "eval").done()).find("calls builtins.eval"),
             std::string::npos);
-  EXPECT_NE(errorOf(Pickle().global("torch", "load").done()).find("calls torch.load"), std::string::npos);
-  EXPECT_NE(errorOf(Pickle().raw("\x93").done()).find("opcode 0x93"), std::string::npos);
-  EXPECT_NE(errorOf(Pickle().raw("i").done()).find("opcode 0x69"), std::string::npos);
+  EXPECT_NE(pickleError(Pickle().global("torch", "load").done()).find("calls torch.load"), std::string::npos);
+  EXPECT_NE(pickleError(Pickle().raw("\x93").done()).find("opcode 0x93"), std::string::npos);
+  EXPECT_NE(pickleError(Pickle().raw("i").done()).find("opcode 0x69"), std::string::npos);
 }
 
 TEST(Pickle, OtherContentsAreRefused) {
-  EXPECT_NE(errorOf(Pickle().raw("]").done()).find("not a dictionary"), std::string::npos);
-  EXPECT_NE(errorOf(Pickle().raw("}").string("a").integer(3).raw("s").done()).find("not a named tensor"),
+  EXPECT_NE(pickleError(Pickle().raw("]").done()).find("not a dictionary"), std::string::npos);
+  EXPECT_NE(pickleError(Pickle().raw("}").string("a").integer(3).raw("s").done()).find("not a named tensor"),
             std::string::npos);
   EXPECT_NE(
-      errorOf(Pickle().raw("}(").string("a").tensor("0", 2, 2).string("a").tensor("0", 2, 2).raw("u").done())
+      pickleError(
+          Pickle().raw("}(").string("a").tensor("0", 2, 2).string("a").tensor("0", 2, 2).raw("u").done())
           .find("'a' twice"),
       std::string::npos);
 }
 
 TEST(Pickle, StoragesAreChecked) {
-  EXPECT_NE(errorOf(Pickle().raw("}").string("a").tensor("7", 2, 2).raw("s").done())
+  EXPECT_NE(pickleError(Pickle().raw("}").string("a").tensor("7", 2, 2).raw("s").done())
                 .find("'archive/data/7' is missing"),
             std::string::npos);
-  EXPECT_NE(errorOf(Pickle().raw("}").string("a").tensor("0", 2, 3).raw("s").done())
+  EXPECT_NE(pickleError(Pickle().raw("}").string("a").tensor("0", 2, 3).raw("s").done())
                 .find("has 8 bytes, 3 elements"),
             std::string::npos);
 }
@@ -210,18 +211,18 @@ TEST(Pickle, ArgumentsOfAnExportInOrder) {
 
 TEST(Pickle, CyclesDoNoHarm) {
   // A list that holds itself, a dictionary that is its own value, a tuple of both.
-  EXPECT_NE(errorOf(Pickle()
-                        .raw("]q\x01h\x01"
-                             "a")
-                        .done()),
+  EXPECT_NE(pickleError(Pickle()
+                            .raw("]q\x01h\x01"
+                                 "a")
+                            .done()),
             "");
-  EXPECT_NE(errorOf(Pickle().raw("}q\x01").string("a").raw("h\x01s").done()).find("not a named tensor"),
+  EXPECT_NE(pickleError(Pickle().raw("}q\x01").string("a").raw("h\x01s").done()).find("not a named tensor"),
             std::string::npos);
 }
 
 TEST(Pickle, EveryTruncationIsRefused) {
   const std::string program = Pickle().raw("}(").string("w").tensor("0", 2, 2).raw("u").done();
-  for (size_t n = 0; n < program.size(); ++n) EXPECT_NE(errorOf(program.substr(0, n)), "") << n;
+  for (size_t n = 0; n < program.size(); ++n) EXPECT_NE(pickleError(program.substr(0, n)), "") << n;
 }
 
 TEST(Pickle, EveryChangedByteIsReadOrRefused) {

@@ -48,7 +48,7 @@ std::string refusal(const std::string& name, const Sizes& sizes) {
   return program.ok() ? "" : program.error().str();
 }
 
-std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
+std::vector<Tensor> samplesNamed(const NamedTensors& arrays, const std::string& prefix) {
   std::vector<Tensor> found;
   while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size())))
     found.push_back(*tensor);
@@ -69,9 +69,9 @@ TEST_P(Dynamic, ComputesWhatTorchComputesAtEverySize) {
     const auto program = read(GetParam(), sizesOf(GetParam(), tag));
     ASSERT_TRUE(program.ok()) << tag << ": " << program.error().str();
     EXPECT_TRUE(program->warnings.empty()) << program->warnings.front().message;
-    const auto results = aten::execute(program->graph, arraysNamed(*arrays, tag + ".in"));
+    const auto results = aten::execute(program->graph, samplesNamed(*arrays, tag + ".in"));
     ASSERT_TRUE(results.ok()) << tag << ": " << results.error().str();
-    const std::vector<Tensor> expected = arraysNamed(*arrays, tag + ".out");
+    const std::vector<Tensor> expected = samplesNamed(*arrays, tag + ".out");
     ASSERT_EQ(results->size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       const Tensor& actual = (*results)[i];

@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "pte/bundle.hpp"
 #include "pte/tensor_data.hpp"
+#include "support/require.hpp"
 
 namespace carina::pte {
 namespace {
@@ -42,15 +43,13 @@ TensorData exampleData() {
 
 TEST(Bundle, RoundTrips) {
   const Bundle bundle = exampleBundle();
-  const auto file = writeBundle(bundle);
-  ASSERT_TRUE(file.ok()) << file.error().str();
-  EXPECT_EQ(file->substr(4, 4), "BP08");
-  const auto read = readBundle(asBytes(*file));
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(*read, bundle);
-  EXPECT_EQ(*writeBundle(*read), *file);
+  const auto file = require(writeBundle(bundle));
+  EXPECT_EQ(file.substr(4, 4), "BP08");
+  const auto read = require(readBundle(asBytes(file)));
+  EXPECT_EQ(read, bundle);
+  EXPECT_EQ(*writeBundle(read), file);
   // The program is used in place: at a multiple of 32.
-  const size_t at = file->find(asText(bundle.program));
+  const size_t at = file.find(asText(bundle.program));
   ASSERT_NE(at, std::string::npos);
   EXPECT_EQ(at % 32, 0u);
   const std::string text = printBundle(bundle);
@@ -61,10 +60,9 @@ TEST(Bundle, RoundTrips) {
 TEST(Bundle, TensorsComeInLogicalOrder) {
   BundleTensor tensor{ScalarType::Int8, {2, 3}, {1, 0}, {}};  // stored column by column
   for (const int value : {1, 4, 2, 5, 3, 6}) tensor.bytes.push_back(static_cast<std::byte>(value));
-  const auto logical = toTensor(tensor);
-  ASSERT_TRUE(logical.ok());
-  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(logical->integerAt(i), i + 1);
-  const BundleTensor back = fromTensor(*logical);
+  const auto logical = require(toTensor(tensor));
+  for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(logical.integerAt(i), i + 1);
+  const BundleTensor back = fromTensor(logical);
   EXPECT_EQ(back.dimOrder, (std::vector<uint8_t>{0, 1}));
   EXPECT_EQ(*toTensor(back)->bytes().data(), std::byte{1});
   EXPECT_FALSE(toTensor({ScalarType::UInt64, {1}, {0}, bytes(8, 0)}).ok());
@@ -93,18 +91,16 @@ TEST(Bundle, RefusesWhatContradictsItself) {
 
 TEST(TensorData, RoundTrips) {
   const TensorData data = exampleData();
-  const auto file = writeTensorData(data);
-  ASSERT_TRUE(file.ok()) << file.error().str();
-  EXPECT_EQ(file->substr(4, 4), "FT01");
-  EXPECT_EQ(file->substr(8, 4), "FH01");
-  const auto read = readTensorData(asBytes(*file));
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(*read, data);
-  EXPECT_EQ(*writeTensorData(*read), *file);
-  EXPECT_EQ(read->find("blob")->bytes.size(), 33u);
-  EXPECT_EQ(read->find("nothing"), nullptr);
-  EXPECT_EQ(file->find(asText(data.entries[1].bytes)) % 128, 0u);
-  EXPECT_EQ(file->find(asText(data.entries[1].bytes)), file->rfind(asText(data.entries[1].bytes)))
+  const auto file = require(writeTensorData(data));
+  EXPECT_EQ(file.substr(4, 4), "FT01");
+  EXPECT_EQ(file.substr(8, 4), "FH01");
+  const auto read = require(readTensorData(asBytes(file)));
+  EXPECT_EQ(read, data);
+  EXPECT_EQ(*writeTensorData(read), file);
+  EXPECT_EQ(read.find("blob")->bytes.size(), 33u);
+  EXPECT_EQ(read.find("nothing"), nullptr);
+  EXPECT_EQ(file.find(asText(data.entries[1].bytes)) % 128, 0u);
+  EXPECT_EQ(file.find(asText(data.entries[1].bytes)), file.rfind(asText(data.entries[1].bytes)))
       << "equal bytes are stored once";
   EXPECT_EQ(printTensorData(data),
             "tensor data: 4 entries\n  weight: float32[2,2], 16 bytes\n  blob: 33 bytes\n  again: 33 bytes\n "

@@ -10,6 +10,7 @@
 #include "pte/method_builder.hpp"
 #include "pte/shared_parts.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pte {
 namespace {
@@ -86,16 +87,13 @@ class RoundTrip : public testing::TestWithParam<bool> {};
 
 TEST_P(RoundTrip, ReadsBackAsTheSameValueAndBytes) {
   const Program program = everything(GetParam());
-  const auto file = writeProgram(program);
-  ASSERT_TRUE(file.ok()) << file.error().str();
+  const auto file = require(writeProgram(program));
   FileLayout layout;
-  const auto read = readProgram(asBytes(*file), &layout);
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(printProgram(*read), printProgram(program));
-  EXPECT_EQ(*read, program);
-  const auto again = writeProgram(*read);
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(*again, *file);
+  const auto read = require(readProgram(asBytes(file), &layout));
+  EXPECT_EQ(printProgram(read), printProgram(program));
+  EXPECT_EQ(read, program);
+  const auto again = require(writeProgram(read));
+  EXPECT_EQ(again, file);
   EXPECT_TRUE(layout.extendedHeader);
   EXPECT_EQ(program.constants.size(), 2u);
   // Constants, initial values, the one blob when it has a segment, and the bytes that both keys name.
@@ -116,18 +114,16 @@ TEST(PteProgram, FullyDelegatedNeedsNoHeader) {
   EXPECT_EQ(program.methods[0].inputStructure, "T2#1#0(T1#1($),D0())");
   EXPECT_EQ(program.methods[0].outputStructure, "$");
   EXPECT_EQ(program.methods[0].pools, (std::vector<int64_t>{0, 32}));
-  const auto file = writeProgram(program);
-  ASSERT_TRUE(file.ok());
-  EXPECT_EQ(file->substr(4, 4), "ET12");
+  const auto file = require(writeProgram(program));
+  EXPECT_EQ(file.substr(4, 4), "ET12");
   FileLayout layout;
-  const auto read = readProgram(asBytes(*file), &layout);
-  ASSERT_TRUE(read.ok());
+  require(readProgram(asBytes(file), &layout));
   EXPECT_FALSE(layout.extendedHeader);
   ASSERT_EQ(layout.segments.size(), 1u);
   EXPECT_EQ(layout.segments[0].size, 0u);
   // The blob lies 16-byte aligned in the file, where the NPU reads it in place.
   const std::string_view blob(reinterpret_cast<const char*>(delegate.blob.data()), delegate.blob.size());
-  const size_t at = file->find(blob);
+  const size_t at = file.find(blob);
   ASSERT_NE(at, std::string::npos);
   EXPECT_EQ(at % 16, 0u);
 }
@@ -184,21 +180,16 @@ TEST(PteProgram, ReadsWhatExecutorchWrites) {
   ASSERT_FALSE(files.empty());
   for (const auto& path : files) {
     SCOPED_TRACE(path);
-    const auto mapped = MappedFile::open(path);
-    ASSERT_TRUE(mapped.ok());
-    const auto program = readProgram((*mapped)->bytes());
-    ASSERT_TRUE(program.ok()) << program.error().str();
-    EXPECT_TRUE(verifyProgram(*program).ok());
-    const auto file = writeProgram(*program);
-    ASSERT_TRUE(file.ok()) << file.error().str();
-    const auto read = readProgram(asBytes(*file));
-    ASSERT_TRUE(read.ok()) << read.error().str();
-    EXPECT_EQ(*read, *program);
-    EXPECT_EQ(*writeProgram(*read), *file);
-    for (const Delegate& delegate : program->methods[0].delegates) {
-      const auto blob = parseDelegateBlob(delegate.blob);
-      ASSERT_TRUE(blob.ok()) << blob.error().str();
-      EXPECT_EQ(buildDelegateBlob(*blob), delegate.blob);
+    const auto mapped = require(MappedFile::open(path));
+    const auto program = require(readProgram(mapped->bytes()));
+    EXPECT_TRUE(verifyProgram(program).ok());
+    const auto file = require(writeProgram(program));
+    const auto read = require(readProgram(asBytes(file)));
+    EXPECT_EQ(read, program);
+    EXPECT_EQ(*writeProgram(read), file);
+    for (const Delegate& delegate : program.methods[0].delegates) {
+      const auto blob = require(parseDelegateBlob(delegate.blob));
+      EXPECT_EQ(buildDelegateBlob(blob), delegate.blob);
       const EthosUSettings settings = ethosUSettings(delegate.specs);
       EXPECT_NE(path.string().find(settings.target), std::string::npos) << settings.target;
       EXPECT_FALSE(settings.systemConfig.empty());
@@ -224,9 +215,8 @@ TEST(DelegateBlob, ExternalBlocksAndErrors) {
   blob.constants = pattern(5, 1);
   const ByteVector bytes = buildDelegateBlob(blob);
   EXPECT_EQ(bytes.size() % 16, 0u);
-  const auto read = parseDelegateBlob(bytes);
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(*read, blob);
+  const auto read = require(parseDelegateBlob(bytes));
+  EXPECT_EQ(read, blob);
   for (size_t length = 0; length < bytes.size(); ++length)
     EXPECT_FALSE(parseDelegateBlob(ByteSpan(bytes).first(length)).ok()) << length;
   ByteVector twice = bytes;

@@ -7,6 +7,7 @@
 #include "aten/executor.hpp"
 #include "quantize/quantize.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -23,9 +24,8 @@ ir::Graph badlyScaled(bool relu) {
   Tensor pointwise = ramp({4, 8, 1, 1}, -1, 1);
   const auto weights = pointwise.mutableAs<float>();
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = std::ldexp(weights[i], -static_cast<int>(i % 8));
-  x = aten::Conv2d::create(n.b, x, n.graph.addConstant(std::move(pointwise)), n.constant({4}, -1, 1),
-                           Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1)
-          .output();
+  x = n.make<aten::Conv2d>(x, n.graph.addConstant(std::move(pointwise)), n.constant({4}, -1, 1), Ints{1, 1},
+                           Ints{0, 0}, Ints{1, 1}, 1);
   n.done(x);
   return std::move(n.graph);
 }
@@ -99,13 +99,13 @@ TEST(Equalize, ABadlyScaledNetworkGains) {
 TEST(Equalize, LeavesWhatIsNotHomogeneousOrReadTwice) {
   Network clamped;
   Value* x = clamped.depthwise(clamped.input({1, 2, 4, 4}), {1, 100});
-  x = aten::Hardtanh::create(clamped.b, x, 0.0, 6.0).output();
+  x = clamped.make<aten::Hardtanh>(x, 0.0, 6.0);
   clamped.done(clamped.conv(x, 2));
   EXPECT_EQ(*equalize(clamped.graph, {}), 0u);
   Network twice;
   x = twice.depthwise(twice.input({1, 2, 4, 4}), {1, 100});
   Value* y = twice.conv(x, 2);
-  twice.done(aten::AddTensor::create(twice.b, x, y, int64_t{1}).output());
+  twice.done(twice.make<aten::AddTensor>(x, y, int64_t{1}));
   EXPECT_EQ(*equalize(twice.graph, {}), 0u);
 }
 
@@ -113,7 +113,7 @@ TEST(Equalize, ALimitCutsTheSameValuesAsBefore) {
   // Channel 0 reaches the limit and keeps its scale; channel 1 stays far below it and may grow up to it.
   const auto network = [](Network& n) {
     Value* x = n.depthwise(n.input({1, 2, 4, 4}), {10, 0.01f});
-    x = aten::Hardtanh::create(n.b, x, 0.0, 6.0).output();
+    x = n.make<aten::Hardtanh>(x, 0.0, 6.0);
     n.done(n.conv(x, 2));
   };
   Network n;
@@ -143,15 +143,13 @@ TEST(Equalize, NoChannelGrowsBeyondTheLargest) {
 TEST(Equalize, ChainsGroupsTransposedAndLinear) {
   Network n;
   Value* x = n.conv(n.input({1, 4, 5, 5}), 8);
-  x = aten::Conv2d::create(n.b, n.relu(x), n.constant({4, 4, 3, 3}, -1, 3), n.constant({4}, -1, 1),
-                           Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 2)
-          .output();
-  x = aten::ConvTranspose2dInput::create(n.b, x, n.constant({4, 3, 2, 2}, -2, 1), n.constant({6}, -1, 1),
-                                         Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 2, Ints{1, 1})
-          .output();
-  x = aten::View::create(n.b, n.conv(x, 2), Ints{1, 200}).output();
-  x = aten::Linear::create(n.b, x, n.constant({5, 200}, -1, 1), n.constant({5}, -1, 1)).output();
-  x = aten::Linear::create(n.b, n.relu(x), n.constant({3, 5}, -4, 1), nullptr).output();
+  x = n.make<aten::Conv2d>(n.relu(x), n.constant({4, 4, 3, 3}, -1, 3), n.constant({4}, -1, 1), Ints{1, 1},
+                           Ints{1, 1}, Ints{1, 1}, 2);
+  x = n.make<aten::ConvTranspose2dInput>(x, n.constant({4, 3, 2, 2}, -2, 1), n.constant({6}, -1, 1),
+                                         Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 2, Ints{1, 1});
+  x = n.make<aten::View>(n.conv(x, 2), Ints{1, 200});
+  x = n.make<aten::Linear>(x, n.constant({5, 200}, -1, 1), n.constant({5}, -1, 1));
+  x = n.make<aten::Linear>(n.relu(x), n.constant({3, 5}, -4, 1), nullptr);
   n.done(x);
   const Sample sample{ramp({1, 4, 5, 5}, -1, 2)};
   const Tensor before = (*aten::execute(n.graph, sample))[0];
@@ -180,9 +178,8 @@ TEST(BiasCorrection, TakesTheMeanErrorAway) {
   const auto values = weight.mutableAs<float>();
   std::fill(values.begin(), values.end(), 0.4f / 127);
   values[0] = 1;
-  Value* x = aten::Conv2d::create(n.b, n.input({1, 4, 6, 6}), n.graph.addConstant(std::move(weight)), nullptr,
-                                  Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1)
-                 .output();
+  Value* x = n.make<aten::Conv2d>(n.input({1, 4, 6, 6}), n.graph.addConstant(std::move(weight)), nullptr,
+                                  Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1);
   n.done(x);
   Options plain, corrected;
   plain.observer = corrected.observer = ObserverKind::MinMax;
@@ -194,11 +191,10 @@ TEST(BiasCorrection, TakesTheMeanErrorAway) {
 
 TEST(BiasCorrection, LinearAndTransposedLayersToo) {
   Network n;
-  Value* x = aten::ConvTranspose2dInput::create(n.b, n.input({1, 4, 3, 3}), n.constant({4, 2, 2, 2}, -1, 1),
+  Value* x = n.make<aten::ConvTranspose2dInput>(n.input({1, 4, 3, 3}), n.constant({4, 2, 2, 2}, -1, 1),
                                                 n.constant({2}, -1, 1), Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 1,
-                                                Ints{1, 1})
-                 .output();
-  n.done(aten::Linear::create(n.b, x, n.constant({3, 6}, -1, 1), nullptr).output());
+                                                Ints{1, 1});
+  n.done(n.make<aten::Linear>(x, n.constant({3, 6}, -1, 1), nullptr));
   Options plain, corrected;
   corrected.correctBiases = true;
   EXPECT_GT(outputSqnr(n.graph, corrected), outputSqnr(n.graph, plain) - 1);
@@ -209,11 +205,10 @@ TEST(MeasureSqnr, EveryTensorHasOne) {
   Value* x = n.relu(n.conv(n.input({1, 2, 6, 6}), 4));
   n.done(n.conv(x, 2));
   const std::vector<Sample> samples{{ramp({1, 2, 6, 6}, -1, 2)}};
-  auto quantized = quantize(std::move(n.graph), {}, samples);
-  ASSERT_TRUE(quantized.ok());
-  ASSERT_TRUE(measureSqnr(*quantized, samples, quantized->report).ok());
-  ASSERT_EQ(quantized->report.tensors.size(), 7u);
-  for (const TensorReport& tensor : quantized->report.tensors) {
+  auto quantized = require(quantize(std::move(n.graph), {}, samples));
+  ASSERT_TRUE(measureSqnr(quantized, samples, quantized.report).ok());
+  ASSERT_EQ(quantized.report.tensors.size(), 7u);
+  for (const TensorReport& tensor : quantized.report.tensors) {
     EXPECT_GT(tensor.sqnr.decibels(), 25) << tensor.name;
     EXPECT_LT(tensor.sqnr.decibels(), tensor.dtype == DType::Int32 ? 250 : 70) << tensor.name;
   }

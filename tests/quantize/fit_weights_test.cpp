@@ -7,6 +7,7 @@
 #include "aten/executor.hpp"
 #include "quantize/quantize.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -59,56 +60,48 @@ const Layer kLayers[] = {
     {"pointwise",
      {1, 24, 12, 12},
      [](Network& n, Value* x) {
-       return aten::Conv2d::create(n.b, x, n.constant({8, 24, 1, 1}, -1, 1), n.constant({8}, -1, 1),
-                                   Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1)
-           .output();
+       return n.make<aten::Conv2d>(x, n.constant({8, 24, 1, 1}, -1, 1), n.constant({8}, -1, 1), Ints{1, 1},
+                                   Ints{0, 0}, Ints{1, 1}, 1);
      }},
     {"strided_dilated_padded",
      {2, 6, 15, 14},
      [](Network& n, Value* x) {
-       return aten::Conv2d::create(n.b, x, n.constant({8, 6, 3, 2}, -1, 1), nullptr, Ints{2, 1}, Ints{2, 1},
-                                   Ints{2, 3}, 1)
-           .output();
+       return n.make<aten::Conv2d>(x, n.constant({8, 6, 3, 2}, -1, 1), nullptr, Ints{2, 1}, Ints{2, 1},
+                                   Ints{2, 3}, 1);
      }},
     {"grouped",
      {1, 16, 12, 12},
      [](Network& n, Value* x) {
-       return aten::Conv2d::create(n.b, x, n.constant({8, 4, 3, 3}, -1, 1), n.constant({8}, -1, 1),
-                                   Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 4)
-           .output();
+       return n.make<aten::Conv2d>(x, n.constant({8, 4, 3, 3}, -1, 1), n.constant({8}, -1, 1), Ints{1, 1},
+                                   Ints{1, 1}, Ints{1, 1}, 4);
      }},
     {"depthwise",
      {1, 8, 20, 20},
      [](Network& n, Value* x) {
-       return aten::Conv2d::create(n.b, x, n.constant({8, 1, 5, 5}, -1, 1), nullptr, Ints{1, 1}, Ints{2, 2},
-                                   Ints{1, 1}, 8)
-           .output();
+       return n.make<aten::Conv2d>(x, n.constant({8, 1, 5, 5}, -1, 1), nullptr, Ints{1, 1}, Ints{2, 2},
+                                   Ints{1, 1}, 8);
      }},
     {"one_dimension",
      {1, 12, 200},
      [](Network& n, Value* x) {
-       return aten::Conv1d::create(n.b, x, n.constant({6, 12, 5}, -1, 1), nullptr, Ints{2}, Ints{2}, Ints{1},
-                                   1)
-           .output();
+       return n.make<aten::Conv1d>(x, n.constant({6, 12, 5}, -1, 1), nullptr, Ints{2}, Ints{2}, Ints{1}, 1);
      }},
     {"three_dimensions",
      {1, 4, 6, 8, 10},
      [](Network& n, Value* x) {
-       return aten::Conv3d::create(n.b, x, n.constant({6, 4, 2, 3, 3}, -1, 1), nullptr, Ints{1, 2, 1},
-                                   Ints{0, 1, 1}, Ints{1, 1, 2}, 1)
-           .output();
+       return n.make<aten::Conv3d>(x, n.constant({6, 4, 2, 3, 3}, -1, 1), nullptr, Ints{1, 2, 1},
+                                   Ints{0, 1, 1}, Ints{1, 1, 2}, 1);
      }},
     {"rows",
      {1, 96, 32},
      [](Network& n, Value* x) {
-       return aten::Linear::create(n.b, x, n.constant({8, 32}, -1, 1), n.constant({8}, -1, 1)).output();
+       return n.make<aten::Linear>(x, n.constant({8, 32}, -1, 1), n.constant({8}, -1, 1));
      }},
     {"more_columns_than_a_block",
      {1, 40, 12, 12},
      [](Network& n, Value* x) {
-       return aten::Conv2d::create(n.b, x, n.constant({70, 40, 3, 3}, -1, 1), nullptr, Ints{1, 1}, Ints{1, 1},
-                                   Ints{1, 1}, 1)
-           .output();
+       return n.make<aten::Conv2d>(x, n.constant({70, 40, 3, 3}, -1, 1), nullptr, Ints{1, 1}, Ints{1, 1},
+                                   Ints{1, 1}, 1);
      }},
 };
 
@@ -143,24 +136,22 @@ TEST(FitWeights, LayersOfOneWeightKeepOneSetOfCodes) {
   Network n;
   Value* x = n.input({1, 64, 16});
   Value* weight = n.constant({16, 16}, -1, 1);
-  Value* once = aten::Linear::create(n.b, x, weight, nullptr).output();
-  n.done(aten::Linear::create(n.b, aten::Tanh::create(n.b, once).output(), weight, nullptr).output());
+  Value* once = n.make<aten::Linear>(x, weight, nullptr);
+  n.done(n.make<aten::Linear>(n.make<aten::Tanh>(once), weight, nullptr));
   Options options;
   options.fitWeights = true;
-  const auto quantized = quantize(n.graph.clone(), options, smoothSamples({1, 64, 16}, 4));
-  ASSERT_TRUE(quantized.ok()) << quantized.error().str();
-  const auto weights = weightsOf(quantized->graph);
+  const auto quantized = require(quantize(n.graph.clone(), options, smoothSamples({1, 64, 16}, 4)));
+  const auto weights = weightsOf(quantized.graph);
   ASSERT_EQ(weights.size(), 2u);
   EXPECT_EQ(weights[0], weights[1]);
 }
 
 TEST(FitWeights, TooFewRowsAndTransposedLayersAreRoundedToNearest) {
   Network n;
-  Value* x = aten::Linear::create(n.b, n.input({1, 64}), n.constant({32, 64}, -1, 1), nullptr).output();
-  x = aten::View::create(n.b, x, Ints{1, 2, 4, 4}).output();
-  n.done(aten::ConvTranspose2dInput::create(n.b, x, n.constant({2, 3, 2, 2}, -1, 1), nullptr, Ints{2, 2},
-                                            Ints{0, 0}, Ints{0, 0}, 1, Ints{1, 1})
-             .output());
+  Value* x = n.make<aten::Linear>(n.input({1, 64}), n.constant({32, 64}, -1, 1), nullptr);
+  x = n.make<aten::View>(x, Ints{1, 2, 4, 4});
+  n.done(n.make<aten::ConvTranspose2dInput>(x, n.constant({2, 3, 2, 2}, -1, 1), nullptr, Ints{2, 2},
+                                            Ints{0, 0}, Ints{0, 0}, 1, Ints{1, 1}));
   const auto samples = smoothSamples({1, 64}, 8);
   Options nearest, fitted;
   fitted.fitWeights = true;
@@ -183,7 +174,7 @@ Tensor filled(const Shape& shape, const std::vector<float>& values) {
 
 TEST(RangeMargin, OtherSamplesMayReachFurther) {
   Network n;
-  n.done(aten::Neg::create(n.b, n.input({1, 3})).output());
+  n.done(n.make<aten::Neg>(n.input({1, 3})));
   // Largest values 1, 2 and 3 (deviation 1), smallest always 0.25.
   std::vector<Sample> samples;
   for (float top : {1.0f, 2.0f, 3.0f}) samples.push_back({filled({1, 3}, {0.25f, 0.5f, top})});
@@ -202,8 +193,8 @@ TEST(RangeMargin, OtherSamplesMayReachFurther) {
 
 TEST(RangeMargin, NoneBeyondWhatAnOperatorGives) {
   Network n;
-  Value* x = aten::Sigmoid::create(n.b, n.input({1, 3})).output();
-  n.done(aten::View::create(n.b, x, Ints{3}).output());
+  Value* x = n.make<aten::Sigmoid>(n.input({1, 3}));
+  n.done(n.make<aten::View>(x, Ints{3}));
   std::vector<Sample> samples;
   for (float top : {0.0f, 2.0f, 6.0f}) samples.push_back({filled({1, 3}, {-2, -1, top})});
   Options options;
@@ -216,8 +207,8 @@ TEST(RangeMargin, NoneBeyondWhatAnOperatorGives) {
 
 TEST(RangeMargin, WhatAClampCutsOffNeedsNoCodes) {
   Network n;
-  Value* x = aten::View::create(n.b, n.input({1, 3}), Ints{3}).output();
-  n.done(aten::ClampMin::create(n.b, x, -2.0).output());
+  Value* x = n.make<aten::View>(n.input({1, 3}), Ints{3});
+  n.done(n.make<aten::ClampMin>(x, -2.0));
   const std::vector<Sample> samples{{filled({1, 3}, {-1e9f, -1, 3})}};
   EXPECT_NEAR(inputCodes(n.graph, samples, {}).first, 5.0 / 255, 1e-4);
 }

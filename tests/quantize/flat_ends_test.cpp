@@ -4,6 +4,7 @@
 
 #include "quantize/quantize.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -16,10 +17,8 @@ struct Reach {
 };
 Reach reachOf(Network network, const Options& options = {}) {
   const std::vector<Sample> samples{{ramp({kSize}, -100, 100)}};
-  const auto quantized = quantize(std::move(network.graph), options, samples);
-  EXPECT_TRUE(quantized.ok()) << quantized.error().str();
-  if (!quantized.ok()) return {};
-  const auto q = quantizes(quantized->graph).front();
+  const auto quantized = require(quantize(std::move(network.graph), options, samples));
+  const auto q = quantizes(quantized.graph).front();
   EXPECT_TRUE(q.input()->isInput());
   return {q.scale() * static_cast<double>(q.quantMin() - q.zeroPoint()),
           q.scale() * static_cast<double>(q.quantMax() - q.zeroPoint())};
@@ -27,7 +26,7 @@ Reach reachOf(Network network, const Options& options = {}) {
 
 TEST(FlatEnds, BothEndsOfASigmoid) {
   Network n;
-  n.done(aten::Sigmoid::create(n.b, n.input({kSize})).output());
+  n.done(n.make<aten::Sigmoid>(n.input({kSize})));
   const Reach reach = reachOf(std::move(n));
   EXPECT_NEAR(reach.low, -7, 0.3) << "a quarter of a code of 1 / 255";
   EXPECT_NEAR(reach.high, 7, 0.3);
@@ -35,7 +34,7 @@ TEST(FlatEnds, BothEndsOfASigmoid) {
 
 TEST(FlatEnds, OneEndOfSilu) {
   Network n;
-  n.done(aten::Silu::create(n.b, n.input({kSize})).output());
+  n.done(n.make<aten::Silu>(n.input({kSize})));
   const Reach reach = reachOf(std::move(n));
   EXPECT_GT(reach.low, -10);
   EXPECT_LT(reach.low, -1);
@@ -45,8 +44,8 @@ TEST(FlatEnds, OneEndOfSilu) {
 TEST(FlatEnds, WhatAnotherReaderTellsApartStays) {
   Network n;
   Value* x = n.input({kSize});
-  Value* sigmoid = aten::Sigmoid::create(n.b, x).output();
-  n.done(aten::AddTensor::create(n.b, x, sigmoid, int64_t{1}).output());
+  Value* sigmoid = n.make<aten::Sigmoid>(x);
+  n.done(n.make<aten::AddTensor>(x, sigmoid, int64_t{1}));
   const Reach reach = reachOf(std::move(n));
   EXPECT_NEAR(reach.low, -100, 1);
   EXPECT_NEAR(reach.high, 100, 1);
@@ -55,16 +54,16 @@ TEST(FlatEnds, WhatAnotherReaderTellsApartStays) {
 TEST(FlatEnds, OfTwoFunctionsBothCount) {
   Network n;
   Value* x = n.input({kSize});
-  Value* sigmoid = aten::Sigmoid::create(n.b, x).output();
-  Value* hard = aten::Hardtanh::create(n.b, x, -30.0, 1.0).output();
-  n.done(aten::AddTensor::create(n.b, sigmoid, hard, int64_t{1}).output());
+  Value* sigmoid = n.make<aten::Sigmoid>(x);
+  Value* hard = n.make<aten::Hardtanh>(x, -30.0, 1.0);
+  n.done(n.make<aten::AddTensor>(sigmoid, hard, int64_t{1}));
   EXPECT_LT(reachOf(std::move(n)).low, -29);
 }
 
 TEST(FlatEnds, ObserversThatAreAskedForAndSixteenBitsKeepTheirRanges) {
   const auto network = [] {
     Network n;
-    n.done(aten::Sigmoid::create(n.b, n.input({kSize})).output());
+    n.done(n.make<aten::Sigmoid>(n.input({kSize})));
     return n;
   };
   Options minMax;

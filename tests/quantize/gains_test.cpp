@@ -9,6 +9,7 @@
 #include "aten/executor.hpp"
 #include "quantize/quantize.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -63,25 +64,20 @@ TEST(Gains, ANormKeepsTheOtherRows) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n;
     Value* x = n.input({4, 8});
-    Value* mean =
-        aten::MeanDim::create(n.b, aten::MulTensor::create(n.b, x, x).output(), Ints{1}, true, std::nullopt)
-            .output();
-    Value* gain =
-        aten::Rsqrt::create(n.b, aten::AddScalar::create(n.b, mean, 1e-12, int64_t{1}).output()).output();
-    n.done(aten::MulTensor::create(n.b, x, gain).output());
+    Value* mean = n.make<aten::MeanDim>(n.make<aten::MulTensor>(x, x), Ints{1}, true, std::nullopt);
+    Value* gain = n.make<aten::Rsqrt>(n.make<aten::AddScalar>(mean, 1e-12, int64_t{1}));
+    n.done(n.make<aten::MulTensor>(x, gain));
     Tensor input = ramp({4, 8}, -2, 2);
     for (int64_t i = 8; i < 16; ++i) input.mutableAs<float>()[static_cast<size_t>(i)] = 0;
     const ir::Graph source = n.graph.clone();
     Options options;
     options.precision = precision;
     options.rangeMargin = true;
-    const auto result = quantize(std::move(n.graph), options, std::vector<Sample>{{input}, {input}});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    const auto expected = aten::execute(source, std::array{input});
-    const auto actual = aten::execute(result->graph, std::array{input});
-    ASSERT_TRUE(expected.ok() && actual.ok());
+    const auto result = require(quantize(std::move(n.graph), options, std::vector<Sample>{{input}, {input}}));
+    const auto expected = require(aten::execute(source, std::array{input}));
+    const auto actual = require(aten::execute(result.graph, std::array{input}));
     Sqnr sqnr;
-    sqnr.add((*expected)[0], (*actual)[0]);
+    sqnr.add(expected[0], actual[0]);
     EXPECT_GT(sqnr.decibels(), precision == Precision::Int8 ? 35 : 60);  // 0 with the silent row's factor
   }
 }

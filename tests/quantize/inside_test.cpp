@@ -9,6 +9,7 @@
 
 #include "aten/executor.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -20,23 +21,20 @@ struct Inside : Network {
 
   Value* both(Value* x, double scale = kScale) {
     if (type == DType::Int16) scale /= 256;
-    Value* q =
-        aten::QuantizePerTensor::create(b, x, scale, 0, integerMin(type), integerMax(type), type).output();
+    Value* q = make<aten::QuantizePerTensor>(x, scale, 0, integerMin(type), integerMax(type), type);
     return dequantized(q, scale);
   }
   Value* dequantized(Value* q, double scale) {
-    return aten::DequantizePerTensor::create(b, q, scale, 0, integerMin(type), integerMax(type), type,
-                                             std::nullopt)
-        .output();
+    return make<aten::DequantizePerTensor>(q, scale, 0, integerMin(type), integerMax(type), type,
+                                           std::nullopt);
   }
   /// RMS norm in its parts, between quantized ends.
   void rmsNorm() {
     Value* x = both(input({4, 16}));
-    Value* square = aten::MulTensor::create(b, x, x).output();
-    Value* mean = aten::MeanDim::create(b, square, Ints{1}, true, std::nullopt).output();
-    Value* inverse =
-        aten::Rsqrt::create(b, aten::AddScalar::create(b, mean, 1e-6, int64_t{1}).output()).output();
-    done(both(aten::MulTensor::create(b, x, inverse).output()));
+    Value* square = make<aten::MulTensor>(x, x);
+    Value* mean = make<aten::MeanDim>(square, Ints{1}, true, std::nullopt);
+    Value* inverse = make<aten::Rsqrt>(make<aten::AddScalar>(mean, 1e-6, int64_t{1}));
+    done(both(make<aten::MulTensor>(x, inverse)));
   }
   std::unordered_set<const ir::Node*> operators() const {
     std::unordered_set<const ir::Node*> found;
@@ -59,15 +57,13 @@ std::vector<aten::QuantizePerTensor> wideQuantizes(const ir::Graph& graph) {
 
 /// The largest difference of the graph's first output before and after.
 double worstChange(Inside& network, const Tensor& input, std::span<const Sample> samples) {
-  const auto before = aten::execute(network.graph, {&input, 1});
-  const Status status = quantizeInside(network.graph, network.operators(), Settings{}, samples);
-  EXPECT_TRUE(status.ok());
+  const auto before = require(aten::execute(network.graph, {&input, 1}));
+  require(quantizeInside(network.graph, network.operators(), Settings{}, samples));
   EXPECT_EQ(network.graph.inputs().size(), 1u);
-  const auto after = aten::execute(network.graph, {&input, 1});
-  EXPECT_TRUE(before.ok() && after.ok());
+  const auto after = require(aten::execute(network.graph, {&input, 1}));
   double worst = 0;
-  for (int64_t i = 0; i < (*before)[0].numElements(); ++i)
-    worst = std::max(worst, std::abs((*before)[0].realAt(i) - (*after)[0].realAt(i)));
+  for (int64_t i = 0; i < before[0].numElements(); ++i)
+    worst = std::max(worst, std::abs(before[0].realAt(i) - after[0].realAt(i)));
   return worst;
 }
 
@@ -138,9 +134,8 @@ TEST(QuantizeInside, CodesOfTheNetworkAreWidenedExactly) {
 /// A linear layer with float weights and what keeps it from being one operation.
 void addLayer(Inside& n, Tensor weight) {
   Value* x = n.both(n.input({4, 8}));
-  Value* y =
-      aten::Linear::create(n.b, x, n.graph.addConstant(std::move(weight)), n.constant({6}, -1, 1)).output();
-  n.done(n.both(aten::MulTensor::create(n.b, y, aten::Sigmoid::create(n.b, y).output()).output(), 0.05));
+  Value* y = n.make<aten::Linear>(x, n.graph.addConstant(std::move(weight)), n.constant({6}, -1, 1));
+  n.done(n.both(n.make<aten::MulTensor>(y, n.make<aten::Sigmoid>(y)), 0.05));
 }
 
 TEST(QuantizeInside, FloatWeightsKeepMoreThanEightBits) {
@@ -188,10 +183,10 @@ TEST(QuantizeInside, WeightsThatComeAsCodesKeepThem) {
   };
   Value* first = n.dequantized(codes(7), 0.01);
   Value* second = n.dequantized(codes(13), 0.03);
-  Value* weight = aten::Cat::create(n.b, std::vector<Value*>{second, first}, int64_t{0}).output();
+  Value* weight = n.make<aten::Cat>(std::vector<Value*>{second, first}, int64_t{0});
   Value* x = n.both(n.input({4, 8}));
-  Value* y = aten::Linear::create(n.b, x, weight, n.constant({6}, -1, 1)).output();
-  n.done(n.both(aten::MulTensor::create(n.b, y, aten::Sigmoid::create(n.b, y).output()).output(), 0.05));
+  Value* y = n.make<aten::Linear>(x, weight, n.constant({6}, -1, 1));
+  n.done(n.both(n.make<aten::MulTensor>(y, n.make<aten::Sigmoid>(y)), 0.05));
   EXPECT_LE(worstChange(n, ramp({4, 8}, -2.5f, 2.5f), {}), 1.001 * 0.05);
   const ir::Node* layer = nullptr;
   for (const ir::Node* node : n.graph.nodes()) {

@@ -6,6 +6,7 @@
 
 #include "aten/executor.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -14,12 +15,11 @@ namespace {
 /// result.
 Network head(double scale) {
   Network n;
-  Value* y = aten::Sigmoid::create(n.b, n.input({1, 8, 6})).output();
-  Value* box = aten::SliceTensor::create(n.b, y, int64_t{2}, int64_t{0}, int64_t{2}, int64_t{1}).output();
-  Value* classes = aten::SliceTensor::create(n.b, y, int64_t{2}, int64_t{2}, int64_t{6}, int64_t{1}).output();
-  Value* pixels =
-      aten::MulTensor::create(n.b, box, n.constant({1, 8, 1}, 1, static_cast<float>(scale))).output();
-  n.done(aten::Cat::create(n.b, std::vector<Value*>{pixels, classes}, int64_t{2}).output());
+  Value* y = n.make<aten::Sigmoid>(n.input({1, 8, 6}));
+  Value* box = n.make<aten::SliceTensor>(y, int64_t{2}, int64_t{0}, int64_t{2}, int64_t{1});
+  Value* classes = n.make<aten::SliceTensor>(y, int64_t{2}, int64_t{2}, int64_t{6}, int64_t{1});
+  Value* pixels = n.make<aten::MulTensor>(box, n.constant({1, 8, 1}, 1, static_cast<float>(scale)));
+  n.done(n.make<aten::Cat>(std::vector<Value*>{pixels, classes}, int64_t{2}));
   return n;
 }
 
@@ -40,18 +40,17 @@ Options integerOutputs() {
 }
 
 Sqnr errorOf(const ir::Graph& source, const Quantized& quantized, int64_t last) {
-  const auto expected = aten::execute(source, samples());
-  const auto actual = aten::execute(quantized.graph, samples());
-  EXPECT_TRUE(expected.ok() && actual.ok());
+  const auto expected = require(aten::execute(source, samples()));
+  const auto actual = require(aten::execute(quantized.graph, samples()));
   // The last columns, which hold the classes.
-  const Shape& shape = (*expected)[0].shape();
+  const Shape& shape = expected[0].shape();
   Tensor a = Tensor::zeros(DType::Float32, {shape[1], last}), b = a;
   for (int64_t row = 0; row < shape[1]; ++row) {
     for (int64_t column = 0; column < last; ++column) {
       const int64_t from = (row + 1) * shape[2] - last + column;
       const auto to = static_cast<size_t>(row * last + column);
-      a.mutableAs<float>()[to] = static_cast<float>((*expected)[0].realAt(from));
-      b.mutableAs<float>()[to] = static_cast<float>((*actual)[0].realAt(from));
+      a.mutableAs<float>()[to] = static_cast<float>(expected[0].realAt(from));
+      b.mutableAs<float>()[to] = static_cast<float>(actual[0].realAt(from));
     }
   }
   Sqnr sqnr;
@@ -61,69 +60,61 @@ Sqnr errorOf(const ir::Graph& source, const Quantized& quantized, int64_t last) 
 
 TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
   Network n = head(400);
-  const auto found = joins(n.graph, integerOutputs());
-  ASSERT_TRUE(found.ok()) << found.error().str();
+  const auto found = require(joins(n.graph, integerOutputs()));
   const ir::Node* cat = n.graph.outputs()[0]->producer();
-  EXPECT_EQ(found->apart, (Reads{{cat, 1}}));  // the classes; the boxes are read by nobody else
-  EXPECT_TRUE(found->widely.empty());
+  EXPECT_EQ(found.apart, (Reads{{cat, 1}}));  // the classes; the boxes are read by nobody else
+  EXPECT_TRUE(found.widely.empty());
 
   const ir::Graph source = n.graph.clone();
-  const auto result = quantize(std::move(n.graph), integerOutputs(), std::array{samples()});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto expected = aten::execute(source, samples());
-  const auto actual = aten::execute(result->graph, samples());
-  ASSERT_TRUE(expected.ok() && actual.ok());
+  const auto result = require(quantize(std::move(n.graph), integerOutputs(), std::array{samples()}));
+  const auto expected = require(aten::execute(source, samples()));
+  const auto actual = require(aten::execute(result.graph, samples()));
   Sqnr sqnr;
-  sqnr.add((*expected)[0], (*actual)[0]);
+  sqnr.add(expected[0], actual[0]);
   EXPECT_GT(sqnr.decibels(), 35);  // 6 with one range for everything
 }
 
 TEST(Joins, PartsThatAreAlikeHaveOneRange) {
   Network n = head(4);
-  const auto found = joins(n.graph, integerOutputs());
-  ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->apart.empty());
+  const auto found = require(joins(n.graph, integerOutputs()));
+  EXPECT_TRUE(found.apart.empty());
 }
 
 TEST(Joins, SixteenBitsHaveCodesEnough) {
   Network n = head(400);
   Options options = integerOutputs();
   options.precision = options.outputs->precision.emplace(Precision::Int16x8);
-  const auto found = joins(n.graph, options);
-  ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->apart.empty());
+  const auto found = require(joins(n.graph, options));
+  EXPECT_TRUE(found.apart.empty());
 }
 
 /// Nobody but the concatenation reads the narrow part: codes of its own would only be given up one step
 /// later.
 TEST(Joins, APartOfTheWholeAloneHasItsCodes) {
   Network n;
-  Value* small = aten::Sigmoid::create(n.b, n.input({1, 8, 6})).output();
-  Value* large = aten::MulTensor::create(n.b, n.graph.inputs()[0], n.constant({1, 8, 1}, 50, 100)).output();
-  n.done(aten::Cat::create(n.b, std::vector<Value*>{small, large}, int64_t{2}).output());
-  const auto found = joins(n.graph, integerOutputs());
-  ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->apart.empty());
+  Value* small = n.make<aten::Sigmoid>(n.input({1, 8, 6}));
+  Value* large = n.make<aten::MulTensor>(n.graph.inputs()[0], n.constant({1, 8, 1}, 50, 100));
+  n.done(n.make<aten::Cat>(std::vector<Value*>{small, large}, int64_t{2}));
+  const auto found = require(joins(n.graph, integerOutputs()));
+  EXPECT_TRUE(found.apart.empty());
 }
 
 /// What leaves as float has wide codes, in both precisions, and so has what only moves it.
 TEST(Joins, UnlikePartsOfAFloatResultKeepTheirCodes) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n = head(400);
-    n.done(aten::TransposeInt::create(n.b, n.graph.outputs()[0], int64_t{0}, int64_t{1}).output());
-    n.done(aten::TransposeInt::create(n.b, n.graph.outputs()[0], int64_t{0}, int64_t{1}).output());
+    n.done(n.make<aten::TransposeInt>(n.graph.outputs()[0], int64_t{0}, int64_t{1}));
+    n.done(n.make<aten::TransposeInt>(n.graph.outputs()[0], int64_t{0}, int64_t{1}));
     Options options;
     options.precision = precision;
-    const auto found = joins(n.graph, options);
-    ASSERT_TRUE(found.ok());
-    EXPECT_EQ(found->widely.size(), 3u);
-    EXPECT_TRUE(found->apart.empty());
+    const auto found = require(joins(n.graph, options));
+    EXPECT_EQ(found.widely.size(), 3u);
+    EXPECT_TRUE(found.apart.empty());
     const ir::Graph source = n.graph.clone();
-    const auto result = quantize(std::move(n.graph), options, std::array{samples()});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    EXPECT_TRUE(result->warnings.empty()) << result->warnings[0].message;
-    EXPECT_GT(errorOf(source, *result, 4).decibels(), precision == Precision::Int8 ? 40 : 80);
-    const auto leaves = ir::producerAs<aten::DequantizePerTensor>(result->graph.outputs()[0]);
+    const auto result = require(quantize(std::move(n.graph), options, std::array{samples()}));
+    EXPECT_TRUE(result.warnings.empty()) << result.warnings[0].message;
+    EXPECT_GT(errorOf(source, result, 4).decibels(), precision == Precision::Int8 ? 40 : 80);
+    const auto leaves = ir::producerAs<aten::DequantizePerTensor>(result.graph.outputs()[0]);
     ASSERT_TRUE(leaves);
     EXPECT_EQ(leaves.input()->dtype(), DType::Int32);
   }
@@ -131,30 +122,27 @@ TEST(Joins, UnlikePartsOfAFloatResultKeepTheirCodes) {
 
 TEST(Joins, LikePartsAndNamedOnesStayOnTheNpu) {
   Network like = head(4);
-  const auto found = joins(like.graph);
-  ASSERT_TRUE(found.ok());
-  EXPECT_TRUE(found->widely.empty());
+  const auto found = require(joins(like.graph));
+  EXPECT_TRUE(found.widely.empty());
   Network n = head(400);
   Options options;
   Rule rule;
   rule.pattern = "cat";
   rule.overrides.precision = Precision::Int16x8;
   options.rules = {rule};
-  const auto named = joins(n.graph, options);
-  ASSERT_TRUE(named.ok());
-  EXPECT_TRUE(named->widely.empty());
+  const auto named = require(joins(n.graph, options));
+  EXPECT_TRUE(named.widely.empty());
 }
 
 /// What cannot be kept apart is said, with the part and the codes it has left.
 TEST(Joins, PartsWithFewCodesAreNamed) {
   Network n = head(4000);
-  const auto result = quantize(std::move(n.graph), integerOutputs(), std::array{samples()});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  ASSERT_EQ(result->warnings.size(), 1u);
-  EXPECT_NE(result->warnings[0].message.find("leaves 1 of its 2 parts few codes"), std::string::npos)
-      << result->warnings[0].message;
-  EXPECT_NE(result->warnings[0].message.find("has 0.1 of 256"), std::string::npos)
-      << result->warnings[0].message;
+  const auto result = require(quantize(std::move(n.graph), integerOutputs(), std::array{samples()}));
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_NE(result.warnings[0].message.find("leaves 1 of its 2 parts few codes"), std::string::npos)
+      << result.warnings[0].message;
+  EXPECT_NE(result.warnings[0].message.find("has 0.1 of 256"), std::string::npos)
+      << result.warnings[0].message;
 }
 
 /// The same of what is chosen element by element or scattered into a tensor; the remedy is one for the codes
@@ -164,26 +152,22 @@ TEST(Joins, PartsOfChoicesAndSlicesAreNamed) {
     for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
       Network n;
       Value* x = n.input({1, 8, 6});
-      Value* small = aten::Sigmoid::create(n.b, x).output();
-      Value* large = aten::MulTensor::create(n.b, x, n.constant({1, 8, 1}, 1, 9000)).output();
+      Value* small = n.make<aten::Sigmoid>(x);
+      Value* large = n.make<aten::MulTensor>(x, n.constant({1, 8, 1}, 1, 9000));
       if (choice) {
-        Value* positive = aten::GtScalar::create(n.b, x, 0.0).output();
-        n.done(aten::WhereSelf::create(n.b, positive, large, small).output());
+        Value* positive = n.make<aten::GtScalar>(x, 0.0);
+        n.done(n.make<aten::WhereSelf>(positive, large, small));
       } else {
-        Value* row =
-            aten::SliceTensor::create(n.b, small, int64_t{1}, int64_t{0}, int64_t{1}, int64_t{1}).output();
-        n.done(aten::SliceScatter::create(n.b, large, row, int64_t{1}, int64_t{0}, int64_t{1}, int64_t{1})
-                   .output());
+        Value* row = n.make<aten::SliceTensor>(small, int64_t{1}, int64_t{0}, int64_t{1}, int64_t{1});
+        n.done(n.make<aten::SliceScatter>(large, row, int64_t{1}, int64_t{0}, int64_t{1}, int64_t{1}));
       }
       Options options;
       options.precision = precision;
-      const auto result = quantize(std::move(n.graph), options, std::array{samples()});
-      ASSERT_TRUE(result.ok()) << result.error().str();
-      ASSERT_EQ(result->warnings.size(), 1u);
-      EXPECT_NE(result->warnings[0].message.find("leaves 1 of its 2 parts few codes"), std::string::npos)
-          << result->warnings[0].message;
-      EXPECT_EQ(result->warnings[0].remedy.find("int16x8") != std::string::npos,
-                precision == Precision::Int8);
+      const auto result = require(quantize(std::move(n.graph), options, std::array{samples()}));
+      ASSERT_EQ(result.warnings.size(), 1u);
+      EXPECT_NE(result.warnings[0].message.find("leaves 1 of its 2 parts few codes"), std::string::npos)
+          << result.warnings[0].message;
+      EXPECT_EQ(result.warnings[0].remedy.find("int16x8") != std::string::npos, precision == Precision::Int8);
     }
   }
 }

@@ -28,6 +28,8 @@ const Case kCases[] = {
     {"inputs_left_over", {1, 2, 10, 11}, {2, 2, 2, 3}, {3, 4}, {0, 0}, {1, 1}},
     {"grouped", {2, 6, 7, 7}, {9, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, 3},
     {"depthwise", {1, 6, 8, 8}, {6, 1, 5, 5}, {2, 2}, {2, 2}, {1, 1}, 6},
+    {"wider_than_vectors", {2, 19, 9, 37}, {19, 1, 3, 3}, {2, 1}, {1, 1}, {1, 1}, 19},
+    {"narrower_than_vectors", {1, 11, 9, 13}, {4, 11, 3, 1}, {1, 1}, {1, 0}, {1, 1}},
     {"one_dimension", {2, 3, 40}, {4, 3, 5}, {2}, {3}, {2}},
     {"three_dimensions", {1, 2, 6, 7, 5}, {3, 2, 2, 3, 3}, {1, 2, 1}, {0, 1, 2}, {1, 1, 2}},
     {"linear", {3, 7, 5}, {4, 5}, {}, {}, {}},
@@ -41,11 +43,10 @@ const Case kCases[] = {
 Value* build(Network& n, const Case& at) {
   Value* x = n.input(at.input);
   Value* weight = n.constant(at.weight, -1, 0.5f);
-  if (at.stride.empty()) return aten::Linear::create(n.b, x, weight, nullptr).output();
+  if (at.stride.empty()) return n.make<aten::Linear>(x, weight, nullptr);
   const bool transposed = !at.outputPad.empty();
-  return aten::Convolution::create(n.b, x, weight, nullptr, at.stride, at.pad, at.dilation, transposed,
-                                   transposed ? at.outputPad : Ints(at.stride.size(), 0), at.groups)
-      .output();
+  return n.make<aten::Convolution>(x, weight, nullptr, at.stride, at.pad, at.dilation, transposed,
+                                   transposed ? at.outputPad : Ints(at.stride.size(), 0), at.groups);
 }
 
 class LayerColumns : public testing::TestWithParam<Case> {

@@ -6,6 +6,7 @@
 
 #include "aten/executor.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -21,11 +22,10 @@ constexpr Codes kUInt8{0.02, 120, 0, 255, DType::UInt8}, kInt8{0.02, -8, -128, 1
 
 struct QuantizedNetwork : Network {
   Value* quantize(Value* x, const Codes& c) {
-    return aten::QuantizePerTensor::create(b, x, c.scale, c.zero, c.low, c.high, c.dtype).output();
+    return make<aten::QuantizePerTensor>(x, c.scale, c.zero, c.low, c.high, c.dtype);
   }
   Value* dequantize(Value* q, const Codes& c) {
-    return aten::DequantizePerTensor::create(b, q, c.scale, c.zero, c.low, c.high, c.dtype, std::nullopt)
-        .output();
+    return make<aten::DequantizePerTensor>(q, c.scale, c.zero, c.low, c.high, c.dtype, std::nullopt);
   }
   Value* both(Value* x, const Codes& c) { return dequantize(quantize(x, c), c); }
   Value* codes(const Shape& shape, DType dtype, int64_t low, int64_t high) {
@@ -53,16 +53,14 @@ bool holds(const ir::Graph& graph, DType dtype) {
 
 /// Normalizes the graph; its outputs must be the same numbers.
 void expectSameAfter(QuantizedNetwork& network, const std::vector<Tensor>& inputs) {
-  const auto before = aten::execute(network.graph, inputs);
-  ASSERT_TRUE(before.ok()) << before.error().str();
+  const auto before = require(aten::execute(network.graph, inputs));
   ASSERT_TRUE(normalizePrequantized(network.graph).ok());
-  const auto after = aten::execute(network.graph, inputs);
-  ASSERT_TRUE(after.ok()) << after.error().str();
-  for (size_t o = 0; o < before->size(); ++o) {
-    ASSERT_EQ((*after)[o].dtype(), (*before)[o].dtype());
-    ASSERT_EQ((*after)[o].shape(), (*before)[o].shape());
-    for (int64_t i = 0; i < (*before)[o].numElements(); ++i)
-      ASSERT_EQ((*after)[o].realAt(i), (*before)[o].realAt(i)) << i;
+  const auto after = require(aten::execute(network.graph, inputs));
+  for (size_t o = 0; o < before.size(); ++o) {
+    ASSERT_EQ(after[o].dtype(), before[o].dtype());
+    ASSERT_EQ(after[o].shape(), before[o].shape());
+    for (int64_t i = 0; i < before[o].numElements(); ++i)
+      ASSERT_EQ(after[o].realAt(i), before[o].realAt(i)) << i;
   }
 }
 
@@ -71,7 +69,7 @@ TEST(Prequantized, UInt8BecomesInt8) {
   Value* x = n.both(n.input({1, 3, 6, 6}), kUInt8);
   Value* weight =
       n.dequantize(n.codes({2, 3, 3, 3}, DType::UInt8, 0, 255), {0.005, 130, 0, 255, DType::UInt8});
-  x = aten::Conv2d::create(n.b, x, weight, nullptr, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 1).output();
+  x = n.make<aten::Conv2d>(x, weight, nullptr, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 1);
   n.done(n.both(n.relu(x), kUInt8));
   expectSameAfter(n, {ramp({1, 3, 6, 6}, -3, 3)});
   EXPECT_FALSE(holds(n.graph, DType::UInt8));
@@ -95,13 +93,10 @@ TEST(Prequantized, UnfoldedWeightsBecomeConstants) {
   Value* x = n.both(n.input({2, 4}), kInt8);
   Value* scales = n.graph.addConstant(Tensor::from(Shape{3}, std::vector<float>{0.01f, 0.02f, 0.03f}));
   Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Int64, Shape{3}));
-  Value* weight = aten::QuantizePerChannel::create(n.b, n.constant({3, 4}, -1, 1), scales, zeros, 0, -127,
-                                                   127, DType::Int8)
-                      .output();
-  weight =
-      aten::DequantizePerChannel::create(n.b, weight, scales, zeros, 0, -127, 127, DType::Int8, std::nullopt)
-          .output();
-  n.done(n.both(aten::Linear::create(n.b, x, weight, nullptr).output(), kInt8));
+  Value* weight =
+      n.make<aten::QuantizePerChannel>(n.constant({3, 4}, -1, 1), scales, zeros, 0, -127, 127, DType::Int8);
+  weight = n.make<aten::DequantizePerChannel>(weight, scales, zeros, 0, -127, 127, DType::Int8, std::nullopt);
+  n.done(n.both(n.make<aten::Linear>(x, weight, nullptr), kInt8));
   expectSameAfter(n, {ramp({2, 4}, -2, 2)});
   EXPECT_EQ(count(n.graph, aten::QuantizePerChannel::def()), 0u);
   EXPECT_EQ(count(n.graph, aten::DequantizePerChannel::def()), 1u);
@@ -111,13 +106,13 @@ TEST(Prequantized, DecomposedLinearIsRestored) {
   for (const bool withBias : {false, true}) {
     QuantizedNetwork n;
     Value* x = n.both(n.input({2, 3, 4}), kInt8);
-    Value* rows = aten::View::create(n.b, x, Ints{6, 4}).output();
+    Value* rows = n.make<aten::View>(x, Ints{6, 4});
     Value* weight = n.dequantize(n.codes({5, 4}, DType::Int8, -127, 127), kWeight);
-    weight = aten::Permute::create(n.b, weight, Ints{1, 0}).output();
+    weight = n.make<aten::Permute>(weight, Ints{1, 0});
     Value* bias = n.dequantize(n.codes({5}, DType::Int32, -9000, 9000), kBias);
-    Value* y = withBias ? aten::Addmm::create(n.b, bias, rows, weight, int64_t{1}, int64_t{1}).output()
-                        : aten::Mm::create(n.b, rows, weight).output();
-    n.done(n.both(aten::View::create(n.b, y, Ints{2, 3, 5}).output(), kInt8));
+    Value* y = withBias ? n.make<aten::Addmm>(bias, rows, weight, int64_t{1}, int64_t{1})
+                        : n.make<aten::Mm>(rows, weight);
+    n.done(n.both(n.make<aten::View>(y, Ints{2, 3, 5}), kInt8));
     expectSameAfter(n, {ramp({2, 3, 4}, -2, 2)});
     EXPECT_EQ(count(n.graph, aten::Linear::def()), 1u);
     EXPECT_EQ(count(n.graph, aten::View::def()), 0u);
@@ -127,16 +122,15 @@ TEST(Prequantized, DecomposedLinearIsRestored) {
 
 TEST(Prequantized, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
   QuantizedNetwork n;
-  Value* rows = aten::View::create(n.b, n.both(n.input({2, 3, 4}), kInt8), Ints{6, 4}).output();
+  Value* rows = n.make<aten::View>(n.both(n.input({2, 3, 4}), kInt8), Ints{6, 4});
   Value* scales =
       n.graph.addConstant(Tensor::from(Shape{5}, std::vector<float>{.01f, .02f, .03f, .04f, .05f}));
   Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Int64, Shape{5}));
-  Value* weight = aten::DequantizePerChannel::create(n.b, n.codes({5, 4}, DType::Int8, -127, 127), scales,
-                                                     zeros, 0, -127, 127, DType::Int8, std::nullopt)
-                      .output();
-  weight = aten::Permute::create(n.b, weight, Ints{1, 0}).output();
-  Value* y = aten::Addmm::create(n.b, n.constant({5}, -1, 1), rows, weight, int64_t{1}, int64_t{1}).output();
-  n.done(n.both(aten::View::create(n.b, y, Ints{2, 3, 5}).output(), kInt8));
+  Value* weight = n.make<aten::DequantizePerChannel>(n.codes({5, 4}, DType::Int8, -127, 127), scales, zeros,
+                                                     0, -127, 127, DType::Int8, std::nullopt);
+  weight = n.make<aten::Permute>(weight, Ints{1, 0});
+  Value* y = n.make<aten::Addmm>(n.constant({5}, -1, 1), rows, weight, int64_t{1}, int64_t{1});
+  n.done(n.both(n.make<aten::View>(y, Ints{2, 3, 5}), kInt8));
   expectSameAfter(n, {ramp({2, 3, 4}, -2, 2)});
   EXPECT_EQ(count(n.graph, aten::Linear::def()), 1u);
   EXPECT_EQ(count(n.graph, aten::Permute::def()), 0u);
@@ -145,12 +139,11 @@ TEST(Prequantized, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
 TEST(Prequantized, ConstantTensorsOfScaleAndZeroPointAreNumbers) {
   QuantizedNetwork n;
   Value* scale = n.graph.addConstant(Tensor::scalar(0.02f));
-  Value* half = aten::MulScalar::create(n.b, scale, 0.5).output();  // computed, as weights' scales may be
+  Value* half = n.make<aten::MulScalar>(scale, 0.5);  // computed, as weights' scales may be
   Value* zero = n.graph.addConstant(Tensor::scalar(int64_t{-8}));
   const auto both = [&](Value* x, Value* by) {
-    Value* q = aten::QuantizePerTensorByTensor::create(n.b, x, by, zero, -128, 127, DType::Int8).output();
-    return aten::DequantizePerTensorByTensor::create(n.b, q, by, zero, -128, 127, DType::Int8, std::nullopt)
-        .output();
+    Value* q = n.make<aten::QuantizePerTensorByTensor>(x, by, zero, -128, 127, DType::Int8);
+    return n.make<aten::DequantizePerTensorByTensor>(q, by, zero, -128, 127, DType::Int8, std::nullopt);
   };
   n.done(both(n.relu(both(n.input({1, 40}), scale)), half));
   expectSameAfter(n, {ramp({1, 40}, -3, 3)});
@@ -164,9 +157,8 @@ TEST(Prequantized, ScalesThatArriveWithTheInputStayTensors) {
   Value* x = n.input({1, 40});
   Value* scale = n.input({});
   Value* zero = n.graph.addConstant(Tensor::scalar(int64_t{0}));
-  Value* q = aten::QuantizePerTensorByTensor::create(n.b, x, scale, zero, -128, 127, DType::Int8).output();
-  n.done(aten::DequantizePerTensorByTensor::create(n.b, q, scale, zero, -128, 127, DType::Int8, std::nullopt)
-             .output());
+  Value* q = n.make<aten::QuantizePerTensorByTensor>(x, scale, zero, -128, 127, DType::Int8);
+  n.done(n.make<aten::DequantizePerTensorByTensor>(q, scale, zero, -128, 127, DType::Int8, std::nullopt));
   expectSameAfter(n, {ramp({1, 40}, -3, 3), Tensor::scalar(0.05f)});
   EXPECT_EQ(count(n.graph, aten::QuantizePerTensorByTensor::def()), 1u);
 }
@@ -174,8 +166,8 @@ TEST(Prequantized, ScalesThatArriveWithTheInputStayTensors) {
 TEST(Prequantized, ProductsOfActivationsStay) {
   QuantizedNetwork n;
   Value* a = n.both(n.input({3, 4}), kInt8);
-  Value* c = aten::Permute::create(n.b, n.both(n.input({5, 4}), kInt8), Ints{1, 0}).output();
-  n.done(n.both(aten::Mm::create(n.b, a, c).output(), kInt8));
+  Value* c = n.make<aten::Permute>(n.both(n.input({5, 4}), kInt8), Ints{1, 0});
+  n.done(n.both(n.make<aten::Mm>(a, c), kInt8));
   expectSameAfter(n, {ramp({3, 4}, -2, 2), ramp({5, 4}, -2, 2)});
   EXPECT_EQ(count(n.graph, aten::Mm::def()), 1u);
 }

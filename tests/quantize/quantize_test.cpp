@@ -9,6 +9,7 @@
 #include "aten/executor.hpp"
 #include "quantize/annotate.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -39,7 +40,7 @@ TEST(Annotate, AClampWhoseInputOthersReadSharesItsRange) {
   Network n;
   Value* conv = n.conv(n.input({1, 2, 4, 4}), 3);
   Value* relu = n.relu(conv);
-  n.done(aten::AddTensor::create(n.b, relu, conv, int64_t{1}).output());
+  n.done(n.make<aten::AddTensor>(relu, conv, int64_t{1}));
   const Annotation annotation = annotated(n.graph);
   EXPECT_EQ(annotation.groupOf(conv).value(), annotation.groupOf(relu).value());
 }
@@ -49,10 +50,9 @@ TEST(Annotate, CatPoolAndReshapeShareOneRange) {
   Value* a = n.input({1, 2, 4, 4});
   Value* c = n.input({1, 3, 4, 4});
   const std::vector<Value*> parts{a, c};
-  Value* cat = aten::Cat::create(n.b, parts, int64_t{1}).output();
-  Value* pool =
-      aten::MaxPool2d::create(n.b, cat, Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false).output();
-  n.done(aten::FlattenUsingInts::create(n.b, pool, int64_t{1}, int64_t{-1}).output());
+  Value* cat = n.make<aten::Cat>(parts, int64_t{1});
+  Value* pool = n.make<aten::MaxPool2d>(cat, Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false);
+  n.done(n.make<aten::FlattenUsingInts>(pool, int64_t{1}, int64_t{-1}));
   const Annotation annotation = annotated(n.graph);
   ASSERT_EQ(annotation.groups.size(), 1u);
   EXPECT_EQ(annotation.groups[0].forms.size(), 5u);
@@ -61,9 +61,8 @@ TEST(Annotate, CatPoolAndReshapeShareOneRange) {
 TEST(Annotate, AveragesOfOneDivisorHaveTheirOwnRangeInInt8) {
   const auto groups = [](bool counted, const Ints& kernel, Precision precision) {
     Network n;
-    n.done(aten::AvgPool2d::create(n.b, n.input({1, 2, 80, 80}), kernel, kernel, Ints{1, 1}, false, counted,
-                                   std::nullopt)
-               .output());
+    n.done(n.make<aten::AvgPool2d>(n.input({1, 2, 80, 80}), kernel, kernel, Ints{1, 1}, false, counted,
+                                   std::nullopt));
     quantize::Options options;
     options.precision = precision;
     return annotate(n.graph, assign(n.graph, options), options).groups.size();
@@ -82,9 +81,9 @@ TEST(Annotate, StepsOfARecurrenceShareTheirRanges) {
   Value* state = n.constant({1, 4}, 0, 0);
   std::vector<Value*> products, sums, states;
   for (int step = 0; step < 3; ++step) {
-    products.push_back(aten::Linear::create(n.b, state, weight, nullptr).output());
-    sums.push_back(aten::AddTensor::create(n.b, products.back(), n.input({1, 4}), int64_t{1}).output());
-    states.push_back(state = aten::Tanh::create(n.b, sums.back()).output());
+    products.push_back(n.make<aten::Linear>(state, weight, nullptr));
+    sums.push_back(n.make<aten::AddTensor>(products.back(), n.input({1, 4}), int64_t{1}));
+    states.push_back(state = n.make<aten::Tanh>(sums.back()));
   }
   n.done(state);
   const Annotation annotation = annotated(n.graph);
@@ -98,9 +97,9 @@ TEST(Annotate, StepsOfARecurrenceShareTheirRanges) {
 TEST(Annotate, OneLayerOfTwoInputsHasTwoRanges) {
   Network n;
   Value* weight = n.constant({4, 4}, -1, 1);
-  Value* a = aten::Linear::create(n.b, n.input({1, 4}), weight, nullptr).output();
-  Value* b = aten::Linear::create(n.b, n.input({1, 4}), weight, nullptr).output();
-  n.done(aten::AddTensor::create(n.b, a, b, int64_t{1}).output());
+  Value* a = n.make<aten::Linear>(n.input({1, 4}), weight, nullptr);
+  Value* b = n.make<aten::Linear>(n.input({1, 4}), weight, nullptr);
+  n.done(n.make<aten::AddTensor>(a, b, int64_t{1}));
   const Annotation annotation = annotated(n.graph);
   EXPECT_NE(annotation.groupOf(a).value(), annotation.groupOf(b).value());
 }
@@ -109,12 +108,10 @@ TEST(Annotate, OneLayerOfTwoInputsHasTwoRanges) {
 TEST(Quantize, AMovingAverageTakesWhatASampleShowsOfAGroupAtOnce) {
   Network n;
   Value* x = n.input({1, 2, 4, 4});
-  const std::vector<Value*> parts{n.constant({1, 1, 4, 4}, 0, 3),
-                                  aten::ClampMin::create(n.b, x, 1.0).output(), x};
-  n.done(aten::Cat::create(n.b, parts, int64_t{1}).output());
-  auto result = quantized(n, ObserverKind::MovingAverage);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto nodes = quantizes(result->graph);
+  const std::vector<Value*> parts{n.constant({1, 1, 4, 4}, 0, 3), n.make<aten::ClampMin>(x, 1.0), x};
+  n.done(n.make<aten::Cat>(parts, int64_t{1}));
+  auto result = require(quantized(n, ObserverKind::MovingAverage));
+  const auto nodes = quantizes(result.graph);
   ASSERT_FALSE(nodes.empty());
   EXPECT_EQ(nodes[0].scale(), static_cast<double>(4.0f / 255.0f));  // [-1, 2] of x, [0, 3] of the constant
 }
@@ -122,13 +119,12 @@ TEST(Quantize, AMovingAverageTakesWhatASampleShowsOfAGroupAtOnce) {
 TEST(Quantize, ParametersOfAConvolution) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));
-  auto result = quantized(n);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto nodes = quantizes(result->graph);
+  auto result = require(quantized(n));
+  const auto nodes = quantizes(result.graph);
   ASSERT_EQ(nodes.size(), 2u);
   EXPECT_EQ(nodes[0].scale(), static_cast<double>(3.0f / 255.0f));  // the input's [-1, 2]
   EXPECT_EQ(nodes[0].zeroPoint(), -43);
-  for (ir::Node* node : result->graph.nodes()) {
+  for (ir::Node* node : result.graph.nodes()) {
     const auto dequantize = ir::dynCast<aten::DequantizePerChannel>(node);
     if (!dequantize) continue;
     const auto scales = dequantize.scales()->constant().as<float>();
@@ -146,9 +142,9 @@ TEST(Quantize, ParametersOfAConvolution) {
 
 TEST(Annotate, OnlyTheLastOfAChainOfFunctionsHasARange) {
   Network n;
-  Value* added = aten::AddScalar::create(n.b, n.input({1, 8}), 0.5, int64_t{1}).output();
-  Value* root = aten::Rsqrt::create(n.b, added).output();
-  Value* whole = n.done(aten::Floor::create(n.b, root).output());
+  Value* added = n.make<aten::AddScalar>(n.input({1, 8}), 0.5, int64_t{1});
+  Value* root = n.make<aten::Rsqrt>(added);
+  Value* whole = n.done(n.make<aten::Floor>(root));
   Options options;
   const Annotation int8 = annotate(n.graph, assign(n.graph, options), options);
   EXPECT_FALSE(int8.groupOf(added).has_value());
@@ -159,9 +155,9 @@ TEST(Annotate, OnlyTheLastOfAChainOfFunctionsHasARange) {
 TEST(Annotate, ScalingInFrontOfAProductHasNoRange) {
   Network n;
   Value* a = n.input({1, 4, 8});
-  Value* scaled = aten::MulScalar::create(n.b, a, 0.25).output();
-  Value* negative = aten::MulScalar::create(n.b, n.input({1, 8, 4}), -0.25).output();
-  n.done(aten::Matmul::create(n.b, scaled, negative).output());
+  Value* scaled = n.make<aten::MulScalar>(a, 0.25);
+  Value* negative = n.make<aten::MulScalar>(n.input({1, 8, 4}), -0.25);
+  n.done(n.make<aten::Matmul>(scaled, negative));
   const Options options;
   const Annotation annotation = annotate(n.graph, assign(n.graph, options), options);
   EXPECT_FALSE(annotation.groupOf(scaled).has_value());
@@ -179,22 +175,21 @@ TEST(Quantize, FactorsOf48BitSumsHaveFifteenBits) {
   for (const bool perChannel : {false, true}) {
     Network n;
     Value* x = n.relu(n.conv(n.input({1, 3, 6, 6}), 4));
-    Value* rows = aten::View::create(n.b, x, Ints{1, 4, 36}).output();
-    Value* columns = aten::TransposeInt::create(n.b, rows, int64_t{1}, int64_t{2}).output();
-    n.done(aten::Matmul::create(n.b, rows, columns).output());
+    Value* rows = n.make<aten::View>(x, Ints{1, 4, 36});
+    Value* columns = n.make<aten::TransposeInt>(rows, int64_t{1}, int64_t{2});
+    n.done(n.make<aten::Matmul>(rows, columns));
     Options options;
     options.precision = Precision::Int16x8;
     options.perChannelWeights = perChannel;
-    const auto quantized =
-        quantize(std::move(n.graph), options, std::vector<Sample>{{ramp({1, 3, 6, 6}, -1.3f, 2.1f)}});
-    ASSERT_TRUE(quantized.ok());
+    const auto quantized = require(
+        quantize(std::move(n.graph), options, std::vector<Sample>{{ramp({1, 3, 6, 6}, -1.3f, 2.1f)}}));
     std::vector<double> scales;
     std::vector<float> weights;
-    for (const auto& q : quantizes(quantized->graph)) {
+    for (const auto& q : quantizes(quantized.graph)) {
       if (scales.empty() || scales.back() != q.scale()) scales.push_back(q.scale());
     }
     ASSERT_EQ(scales.size(), 3u);  // the input, the values between, the product
-    for (ir::Node* node : quantized->graph.nodes()) {
+    for (ir::Node* node : quantized.graph.nodes()) {
       const auto conv = ir::dynCast<aten::Conv2d>(node);
       if (!conv) continue;
       if (const auto one = ir::producerAs<aten::DequantizePerTensor>(conv.weight()))
@@ -215,71 +210,60 @@ TEST(Quantize, TheSimulationStaysCloseToFloat) {
   Value* x = n.relu(n.conv(n.input({1, 2, 6, 6}), 4));
   n.done(n.conv(x, 2));
   const ir::Graph source = n.graph.clone();
-  auto result = quantized(n);
-  ASSERT_TRUE(result.ok()) << result.error().str();
+  auto result = require(quantized(n));
   const std::vector<Tensor> inputs{ramp({1, 2, 6, 6}, -1, 2)};
-  const auto expected = aten::execute(source, inputs);
-  const auto actual = aten::execute(result->graph, inputs);
-  ASSERT_TRUE(expected.ok() && actual.ok());
+  const auto expected = require(aten::execute(source, inputs));
+  const auto actual = require(aten::execute(result.graph, inputs));
   Sqnr sqnr;
-  sqnr.add((*expected)[0], (*actual)[0]);
+  sqnr.add(expected[0], actual[0]);
   EXPECT_GT(sqnr.decibels(), 30);
 }
 
 TEST(Quantize, BatchNormFoldingKeepsTheFunction) {
   Network n;
   Value* x = n.conv(n.input({1, 2, 5, 5}), 3);
-  x = aten::BatchNorm::create(n.b, x, n.constant({3}, 0.5f, 2), n.constant({3}, -1, 1),
-                              n.constant({3}, -1, 1), n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false)
-          .output();
-  x = aten::BatchNorm::create(n.b, n.relu(x), nullptr, nullptr, n.constant({3}, -1, 1),
-                              n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false)
-          .output();
+  x = n.make<aten::BatchNorm>(x, n.constant({3}, 0.5f, 2), n.constant({3}, -1, 1), n.constant({3}, -1, 1),
+                              n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false);
+  x = n.make<aten::BatchNorm>(n.relu(x), nullptr, nullptr, n.constant({3}, -1, 1), n.constant({3}, 0.5f, 3),
+                              false, 0.1, 1e-5, false);
   n.done(x);
   const std::vector<Tensor> inputs{ramp({1, 2, 5, 5}, -1, 2)};
-  const auto before = aten::execute(n.graph, inputs);
+  const auto before = require(aten::execute(n.graph, inputs));
   ASSERT_TRUE(foldBatchNorms(n.graph).ok());
   for (ir::Node* node : n.graph.nodes()) EXPECT_FALSE(ir::isa<aten::BatchNorm>(node));
-  const auto after = aten::execute(n.graph, inputs);
-  ASSERT_TRUE(before.ok() && after.ok());
-  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
-    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  const auto after = require(aten::execute(n.graph, inputs));
+  for (int64_t i = 0; i < before[0].numElements(); ++i) {
+    EXPECT_NEAR(before[0].realAt(i), after[0].realAt(i), 1e-4);
   }
 }
 
 TEST(Quantize, FoldingIntoATransposedConvolution) {
   Network n;
-  Value* x = aten::ConvTranspose2dInput::create(n.b, n.input({1, 4, 3, 3}), n.constant({4, 2, 2, 2}, -1, 1),
-                                                nullptr, Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 2, Ints{1, 1})
-                 .output();
-  n.done(aten::BatchNorm::create(n.b, x, n.constant({4}, 0.5f, 2), nullptr, n.constant({4}, -1, 1),
-                                 n.constant({4}, 0.5f, 3), false, 0.1, 1e-5, false)
-             .output());
+  Value* x = n.make<aten::ConvTranspose2dInput>(n.input({1, 4, 3, 3}), n.constant({4, 2, 2, 2}, -1, 1),
+                                                nullptr, Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 2, Ints{1, 1});
+  n.done(n.make<aten::BatchNorm>(x, n.constant({4}, 0.5f, 2), nullptr, n.constant({4}, -1, 1),
+                                 n.constant({4}, 0.5f, 3), false, 0.1, 1e-5, false));
   const std::vector<Tensor> inputs{ramp({1, 4, 3, 3}, -1, 2)};
-  const auto before = aten::execute(n.graph, inputs);
+  const auto before = require(aten::execute(n.graph, inputs));
   ASSERT_TRUE(foldBatchNorms(n.graph).ok());
-  const auto after = aten::execute(n.graph, inputs);
-  ASSERT_TRUE(before.ok() && after.ok());
-  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
-    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  const auto after = require(aten::execute(n.graph, inputs));
+  for (int64_t i = 0; i < before[0].numElements(); ++i) {
+    EXPECT_NEAR(before[0].realAt(i), after[0].realAt(i), 1e-4);
   }
 }
 
 TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
   Network n;  // no batch dimension: the norm's channels are the convolution's rows, three of them as well
-  Value* x = aten::Conv2d::create(n.b, n.input({2, 3, 5}), n.constant({3, 2, 1, 1}, -1, 0.5f), nullptr,
-                                  Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1)
-                 .output();
-  n.done(aten::BatchNorm::create(n.b, x, n.constant({3}, 0.5f, 2), nullptr, n.constant({3}, -1, 1),
-                                 n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false)
-             .output());
+  Value* x = n.make<aten::Conv2d>(n.input({2, 3, 5}), n.constant({3, 2, 1, 1}, -1, 0.5f), nullptr, Ints{1, 1},
+                                  Ints{0, 0}, Ints{1, 1}, 1);
+  n.done(n.make<aten::BatchNorm>(x, n.constant({3}, 0.5f, 2), nullptr, n.constant({3}, -1, 1),
+                                 n.constant({3}, 0.5f, 3), false, 0.1, 1e-5, false));
   const std::vector<Tensor> inputs{ramp({2, 3, 5}, -1, 2)};
-  const auto before = aten::execute(n.graph, inputs);
+  const auto before = require(aten::execute(n.graph, inputs));
   ASSERT_TRUE(foldBatchNorms(n.graph).ok());
-  const auto after = aten::execute(n.graph, inputs);
-  ASSERT_TRUE(before.ok() && after.ok());
-  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
-    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  const auto after = require(aten::execute(n.graph, inputs));
+  for (int64_t i = 0; i < before[0].numElements(); ++i) {
+    EXPECT_NEAR(before[0].realAt(i), after[0].realAt(i), 1e-4);
   }
 }
 
@@ -288,45 +272,39 @@ TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
 TEST(Quantize, BatchNormFoldingThroughShapesAndOrders) {
   Network n;
   const auto normed = [&](Value* x) {
-    return aten::BatchNorm::create(n.b, x, n.constant({4}, 0.5f, 2), nullptr, n.constant({4}, -1, 1),
-                                   n.constant({4}, 0.5f, 3), false, 0.1, 1e-5, false)
-        .output();
+    return n.make<aten::BatchNorm>(x, n.constant({4}, 0.5f, 2), nullptr, n.constant({4}, -1, 1),
+                                   n.constant({4}, 0.5f, 3), false, 0.1, 1e-5, false);
   };
-  Value* x = aten::Linear::create(n.b, n.input({2, 4, 3}), n.constant({4, 3}, -1, 1), nullptr).output();
-  x = normed(aten::FlattenUsingInts::create(n.b, x, int64_t{0}, int64_t{1}).output());
-  x = aten::View::create(n.b, x, Ints{2, 4, 4}).output();
-  x = aten::Linear::create(n.b, x, n.constant({4, 4}, -1, 1), n.constant({4}, -1, 1)).output();
-  x = normed(aten::TransposeInt::create(n.b, x, int64_t{1}, int64_t{2}).output());
+  Value* x = n.make<aten::Linear>(n.input({2, 4, 3}), n.constant({4, 3}, -1, 1), nullptr);
+  x = normed(n.make<aten::FlattenUsingInts>(x, int64_t{0}, int64_t{1}));
+  x = n.make<aten::View>(x, Ints{2, 4, 4});
+  x = n.make<aten::Linear>(x, n.constant({4, 4}, -1, 1), n.constant({4}, -1, 1));
+  x = normed(n.make<aten::TransposeInt>(x, int64_t{1}, int64_t{2}));
   const std::vector<Tensor> inputs{ramp({2, 4, 3}, -1, 2)};
   // The third norm's channels are the tokens: no place in weights.
-  n.done(normed(aten::TransposeInt::create(
-                    n.b, aten::Linear::create(n.b, x, n.constant({4, 4}, -1, 1), nullptr).output(),
-                    int64_t{0}, int64_t{0})
-                    .output()));
-  const auto before = aten::execute(n.graph, inputs);
+  n.done(normed(n.make<aten::TransposeInt>(n.make<aten::Linear>(x, n.constant({4, 4}, -1, 1), nullptr),
+                                           int64_t{0}, int64_t{0})));
+  const auto before = require(aten::execute(n.graph, inputs));
   ASSERT_TRUE(foldBatchNorms(n.graph).ok());
   size_t depthwise = 0;
   for (ir::Node* node : n.graph.nodes()) depthwise += ir::isa<aten::Convolution>(node) ? 1 : 0;
   EXPECT_EQ(depthwise, 1u);
-  const auto after = aten::execute(n.graph, inputs);
-  ASSERT_TRUE(before.ok() && after.ok());
-  for (int64_t i = 0; i < (*before)[0].numElements(); ++i) {
-    EXPECT_NEAR((*before)[0].realAt(i), (*after)[0].realAt(i), 1e-4);
+  const auto after = require(aten::execute(n.graph, inputs));
+  for (int64_t i = 0; i < before[0].numElements(); ++i) {
+    EXPECT_NEAR(before[0].realAt(i), after[0].realAt(i), 1e-4);
   }
 }
 
 TEST(Quantize, SmallWeightsOfLargeInputsKeepTheirCodes) {
   Network n;
   Value* x = n.input({3, 8});
-  n.done(aten::Linear::create(n.b, x, n.constant({5, 8}, -1e-6F, 1e-6F), n.constant({5}, -1, 1)).output());
+  n.done(n.make<aten::Linear>(x, n.constant({5, 8}, -1e-6F, 1e-6F), n.constant({5}, -1, 1)));
   const Tensor sample = ramp({3, 8}, -1e6F, 1e6F);
-  auto result = quantize(std::move(n.graph), {}, {{{sample}}});
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto expected = aten::execute(*result->reference, {{sample}});
-  const auto actual = aten::execute(result->graph, {{sample}});
-  ASSERT_TRUE(expected.ok() && actual.ok());
+  auto result = require(quantize(std::move(n.graph), {}, {{{sample}}}));
+  const auto expected = require(aten::execute(*result.reference, {{sample}}));
+  const auto actual = require(aten::execute(result.graph, {{sample}}));
   Sqnr sqnr;
-  sqnr.add((*expected)[0], (*actual)[0]);
+  sqnr.add(expected[0], actual[0]);
   EXPECT_GT(sqnr.decibels(), 30);
 }
 
@@ -335,13 +313,12 @@ TEST(Quantize, CodesStayInTheDomainOfTheirReader) {
     for (const auto& [low, high] : {std::pair(-0.9996F, 0.9971F), {-1.0F, 1.0F}, {0.0F, 1.0F}}) {
       Network n;
       Value* x = n.input({1, 101});
-      n.done(aten::Acos::create(n.b, x).output());
+      n.done(n.make<aten::Acos>(x));
       Options options;
       options.precision = precision;
       options.observer = ObserverKind::MinMax;
-      auto result = quantize(std::move(n.graph), options, {{{ramp({1, 101}, low, high)}}});
-      ASSERT_TRUE(result.ok()) << result.error().str();
-      const auto q = quantizes(result->graph).front();
+      auto result = require(quantize(std::move(n.graph), options, {{{ramp({1, 101}, low, high)}}}));
+      const auto q = quantizes(result.graph).front();
       const double lowest = static_cast<double>(q.quantMin() - q.zeroPoint()) * q.scale();
       const double highest = static_cast<double>(q.quantMax() - q.zeroPoint()) * q.scale();
       EXPECT_GE(lowest, -1);
@@ -356,16 +333,14 @@ TEST(Quantize, TheEndsOfADomainAreCodes) {
   for (const auto& [low, high] :
        {std::pair(-1.0F, 1.0F), {0.0F, 1.0F}, {-1.0F, 0.0F}, {-0.1F, 1.0F}, {-1.0F, 0.3F}}) {
     Network n;
-    n.done(aten::Acos::create(n.b, n.input({1, 101})).output());
+    n.done(n.make<aten::Acos>(n.input({1, 101})));
     const Tensor sample = ramp({1, 101}, low, high);
-    auto result = quantize(std::move(n.graph), {}, {{{sample}}});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    const auto actual = aten::execute(result->graph, {{sample}});
-    ASSERT_TRUE(actual.ok());
+    auto result = require(quantize(std::move(n.graph), {}, {{{sample}}}));
+    const auto actual = require(aten::execute(result.graph, {{sample}}));
     for (int64_t i = 0; i < 101; ++i) {
       const double x = sample.realAt(i);
       if (std::abs(x) < 1) continue;
-      EXPECT_NEAR((*actual)[0].realAt(i), std::acos(x), 0.02) << x;
+      EXPECT_NEAR(actual[0].realAt(i), std::acos(x), 0.02) << x;
     }
   }
 }
@@ -374,15 +349,14 @@ TEST(Quantize, WhatIsOnlyScaledKeepsItsCodes) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n;
     Value* x = n.conv(n.input({1, 2, 4, 4}), 3);
-    Value* y = aten::DivScalar::create(n.b, x, 3.0).output();
-    n.done(aten::AddTensor::create(n.b, y, x, int64_t{1}).output());
+    Value* y = n.make<aten::DivScalar>(x, 3.0);
+    n.done(n.make<aten::AddTensor>(y, x, int64_t{1}));
     Options options;
     options.precision = precision;
     options.rangeMargin = true;
-    const auto result =
-        quantize(std::move(n.graph), options, {{{ramp({1, 2, 4, 4}, -1, 1)}, {ramp({1, 2, 4, 4}, -2, 1)}}});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    const auto nodes = quantizes(result->graph);
+    const auto result = require(
+        quantize(std::move(n.graph), options, {{{ramp({1, 2, 4, 4}, -1, 1)}, {ramp({1, 2, 4, 4}, -2, 1)}}}));
+    const auto nodes = quantizes(result.graph);
     ASSERT_EQ(nodes.size(), 4u);  // input, convolution, quotient, sum
     EXPECT_EQ(nodes[2].zeroPoint(), nodes[1].zeroPoint());
     EXPECT_NEAR(nodes[2].scale() * 3 / nodes[1].scale(), 1, 1e-6);
@@ -392,13 +366,11 @@ TEST(Quantize, WhatIsOnlyScaledKeepsItsCodes) {
 TEST(Quantize, AGraphWithQuantizeNodesKeepsThem) {
   Network n;
   n.done(n.conv(n.input({1, 2, 4, 4}), 3));
-  auto first = quantized(n);
-  ASSERT_TRUE(first.ok());
-  const auto before = quantizes(first->graph).size();
-  auto second = quantize(std::move(first->graph), {}, {});
-  ASSERT_TRUE(second.ok());
-  EXPECT_EQ(quantizes(second->graph).size(), before);
-  EXPECT_EQ(second->report.tensors.size(), before);
+  auto first = require(quantized(n));
+  const auto before = quantizes(first.graph).size();
+  auto second = require(quantize(std::move(first.graph), {}, {}));
+  EXPECT_EQ(quantizes(second.graph).size(), before);
+  EXPECT_EQ(second.report.tensors.size(), before);
 }
 
 TEST(Quantize, Refusals) {
@@ -408,9 +380,8 @@ TEST(Quantize, Refusals) {
   EXPECT_FALSE(quantize(copy.clone(), {}, {}).ok());  // no samples
   Network bad;
   Value* weight = bad.graph.addConstant(ramp({3, 2, 1, 1}, NAN, 1));
-  bad.done(aten::Conv2d::create(bad.b, bad.input({1, 2, 4, 4}), weight, nullptr, Ints{1, 1}, Ints{0, 0},
-                                Ints{1, 1}, 1)
-               .output());
+  bad.done(bad.make<aten::Conv2d>(bad.input({1, 2, 4, 4}), weight, nullptr, Ints{1, 1}, Ints{0, 0},
+                                  Ints{1, 1}, 1));
   auto refused = quantized(bad);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().str().find("NaN"), std::string::npos);

@@ -12,9 +12,9 @@ namespace {
 TEST(Recurrence, PartsOfOneInputShareTheRangeOfTheirProducts) {
   Network n;
   Value *x = n.input({6, 1, 4}), *other = n.input({3, 1, 4}), *weight = n.constant({5, 4}, -1, 1);
-  const auto product = [&](Value* part) { return aten::Linear::create(n.b, part, weight, nullptr).output(); };
+  const auto product = [&](Value* part) { return n.make<aten::Linear>(part, weight, nullptr); };
   const auto rows = [&](int64_t first) {
-    return aten::SliceTensor::create(n.b, x, int64_t{0}, first, first + 3, int64_t{1}).output();
+    return n.make<aten::SliceTensor>(x, int64_t{0}, first, first + 3, int64_t{1});
   };
   Value *one = product(rows(0)), *two = product(rows(3)), *elsewhere = product(other);
   n.graph.setOutputs({one, two, elsewhere});

@@ -10,6 +10,7 @@
 #include "quantize/quantize.hpp"
 #include "quantize/rules_file.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -37,7 +38,7 @@ std::string refusal(std::string_view text) {
 }
 
 TEST(RulesFile, Everything) {
-  const auto file = parseRules(R"({
+  const auto file = require(parseRules(R"({
     // most of the network
     "global": { "precision": "int8", "weights": "per-tensor", "activations": "symmetric", "observer": "percentile:99.9" },
     "io": { "inputs": { "type": "int8", "activations": "symmetric" }, "outputs": { "type": "float" } },
@@ -48,33 +49,31 @@ TEST(RulesFile, Everything) {
     ],
     "equalize": true,
     "bias_correction": false
-  })");
-  ASSERT_TRUE(file.ok()) << file.error().str();
-  EXPECT_EQ(file->global.precision, Precision::Int8);
-  EXPECT_EQ(file->global.perChannelWeights, false);
-  EXPECT_EQ(file->global.scheme, Scheme::Symmetric);
-  EXPECT_EQ(file->global.observer->kind, ObserverKind::Percentile);
-  EXPECT_EQ(file->inputs->precision, Precision::Int8);
-  EXPECT_EQ(file->inputs->scheme, Scheme::Symmetric);
-  EXPECT_EQ(file->outputs->precision, Precision::Float);
-  ASSERT_EQ(file->rules.size(), 3u);
-  EXPECT_EQ(file->rules[0].by, Rule::By::Operator);
-  EXPECT_EQ(file->rules[0].overrides.precision, Precision::Int16x8);
-  EXPECT_EQ(file->rules[1].by, Rule::By::Module);
-  EXPECT_EQ(file->rules[1].pattern, "encoder.*");
-  EXPECT_FALSE(file->rules[1].overrides.precision.has_value());
-  EXPECT_EQ(file->rules[2].overrides.precision, Precision::Float);
-  EXPECT_EQ(file->rules[2].place, "rules[2]");
-  EXPECT_EQ(file->equalize, true);
-  EXPECT_EQ(file->correctBiases, false);
+  })"));
+  EXPECT_EQ(file.global.precision, Precision::Int8);
+  EXPECT_EQ(file.global.perChannelWeights, false);
+  EXPECT_EQ(file.global.scheme, Scheme::Symmetric);
+  EXPECT_EQ(file.global.observer->kind, ObserverKind::Percentile);
+  EXPECT_EQ(file.inputs->precision, Precision::Int8);
+  EXPECT_EQ(file.inputs->scheme, Scheme::Symmetric);
+  EXPECT_EQ(file.outputs->precision, Precision::Float);
+  ASSERT_EQ(file.rules.size(), 3u);
+  EXPECT_EQ(file.rules[0].by, Rule::By::Operator);
+  EXPECT_EQ(file.rules[0].overrides.precision, Precision::Int16x8);
+  EXPECT_EQ(file.rules[1].by, Rule::By::Module);
+  EXPECT_EQ(file.rules[1].pattern, "encoder.*");
+  EXPECT_FALSE(file.rules[1].overrides.precision.has_value());
+  EXPECT_EQ(file.rules[2].overrides.precision, Precision::Float);
+  EXPECT_EQ(file.rules[2].place, "rules[2]");
+  EXPECT_EQ(file.equalize, true);
+  EXPECT_EQ(file.correctBiases, false);
 }
 
 TEST(RulesFile, ModuleTypes) {
   const auto file =
-      parseRules(R"({"rules": [{"module_type": "torch.nn.LayerNorm", "precision": "int16x8"}]})");
-  ASSERT_TRUE(file.ok()) << file.error().str();
-  EXPECT_EQ(file->rules[0].by, Rule::By::ModuleType);
-  EXPECT_EQ(file->rules[0].pattern, "torch.nn.LayerNorm");
+      require(parseRules(R"({"rules": [{"module_type": "torch.nn.LayerNorm", "precision": "int16x8"}]})"));
+  EXPECT_EQ(file.rules[0].by, Rule::By::ModuleType);
+  EXPECT_EQ(file.rules[0].pattern, "torch.nn.LayerNorm");
 }
 
 TEST(RulesFile, ErrorsSayWhere) {
@@ -148,7 +147,7 @@ struct TwoLayers : Network {
     in("conv2d", "body.conv");
     first = conv(input({1, 2, 8, 8}), 4);
     in("max_pool2d", "body.pool");
-    pool = aten::MaxPool2d::create(b, first, Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false).output();
+    pool = make<aten::MaxPool2d>(first, Ints{2, 2}, Ints{2, 2}, Ints{0, 0}, Ints{1, 1}, false);
     in("conv2d_1", "head.conv");
     second = done(conv(pool, 3));
   }
@@ -202,9 +201,9 @@ TEST(Assign, InputsThatAreOnlyComparedHaveSixteenBits) {
   Network n;
   Value *x = n.input({2, 3}), *y = n.input({2, 3});
   Value* limit = n.constant({1}, 0.5f, 0.5f);
-  Value* compared = aten::GtTensor::create(n.b, x, limit).output();
-  Value* scaled = aten::GtTensor::create(n.b, y, limit).output();
-  Value* result = aten::MulScalar::create(n.b, y, 2.0).output();
+  Value* compared = n.make<aten::GtTensor>(x, limit);
+  Value* scaled = n.make<aten::GtTensor>(y, limit);
+  Value* result = n.make<aten::MulScalar>(y, 2.0);
   n.graph.setOutputs({compared, scaled, result});
   Options options;
   const auto precision = [&](const Value* value) {
@@ -252,9 +251,8 @@ TEST(Mixed, Int8WidensToInt16ByAPowerOfTwo) {
   TwoLayers n;
   Options options;
   options.rules = {rule(Rule::By::Module, "head", Precision::Int16x8)};
-  auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto nodes = quantizes(result->graph);
+  auto result = require(quantizedWith(n, options));
+  const auto nodes = quantizes(result.graph);
   ASSERT_EQ(nodes.size(),
             5u);  // input, conv and pool in int8, the pool's int16 form, the second conv in int16
   const auto narrow = nodes[2], wide = nodes[3];
@@ -266,7 +264,7 @@ TEST(Mixed, Int8WidensToInt16ByAPowerOfTwo) {
   // Nothing is lost: both forms are the same numbers.
   const Sample sample{ramp({1, 2, 8, 8}, -1, 2)};
   std::map<const Value*, Tensor> seen;
-  ASSERT_TRUE(aten::execute(result->graph, sample, [&](const Value& v, const Tensor& t) {
+  ASSERT_TRUE(aten::execute(result.graph, sample, [&](const Value& v, const Tensor& t) {
                 seen.emplace(&v, t);
               }).ok());
   const Tensor &before = seen.at(wide.input()), &after = seen.at(wide.output()->uses()[0].node->result());
@@ -278,9 +276,8 @@ TEST(Mixed, Int16NarrowsToInt8WithARangeOfItsOwn) {
   Options options;
   options.precision = Precision::Int16x8;
   options.rules = {rule(Rule::By::Module, "head", Precision::Int8)};
-  auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto nodes = quantizes(result->graph);
+  auto result = require(quantizedWith(n, options));
+  const auto nodes = quantizes(result.graph);
   ASSERT_EQ(nodes.size(), 5u);
   EXPECT_EQ(nodes[2].dtype(), DType::Int16);
   EXPECT_EQ(nodes[3].dtype(), DType::Int8);
@@ -295,9 +292,8 @@ TEST(Mixed, ABoundaryInsideOfAFusedPairKeepsTheClampApart) {
   n.done(n.relu(conv));
   Options options;
   options.rules = {rule(Rule::By::Node, "relu", Precision::Int16x8)};
-  auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto nodes = quantizes(result->graph);
+  auto result = require(quantizedWith(n, options));
+  const auto nodes = quantizes(result.graph);
   ASSERT_EQ(nodes.size(), 4u);  // input, conv, its int16 form, relu
   EXPECT_EQ(nodes[1].dtype(), DType::Int8);
   EXPECT_EQ(nodes[2].dtype(), DType::Int16);
@@ -308,11 +304,10 @@ TEST(Mixed, NoneLeavesFloat) {
   TwoLayers n;
   Options options;
   options.rules = {rule(Rule::By::Node, "conv2d_1", Precision::Float)};
-  auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_EQ(quantizes(result->graph).size(), 3u);  // input, conv, pool
-  EXPECT_EQ(result->keptFloat, std::vector<std::string>{"conv2d_1"});
-  EXPECT_EQ(result->graph.outputs()[0]->producer()->opName(), "aten.conv2d.default");
+  auto result = require(quantizedWith(n, options));
+  EXPECT_EQ(quantizes(result.graph).size(), 3u);  // input, conv, pool
+  EXPECT_EQ(result.keptFloat, std::vector<std::string>{"conv2d_1"});
+  EXPECT_EQ(result.graph.outputs()[0]->producer()->opName(), "aten.conv2d.default");
 }
 
 TEST(Mixed, WeightsPerTensorByRule) {
@@ -320,10 +315,9 @@ TEST(Mixed, WeightsPerTensorByRule) {
   Options options;
   options.rules = {rule(Rule::By::Node, "conv2d_1", Precision::Int8)};
   options.rules[0].overrides.perChannelWeights = false;
-  auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
+  auto result = require(quantizedWith(n, options));
   int perChannel = 0, perTensor = 0;
-  for (const TensorReport& tensor : result->report.tensors) {
+  for (const TensorReport& tensor : result.report.tensors) {
     if (tensor.isConstant) (tensor.perChannel ? perChannel : perTensor)++;
   }
   EXPECT_EQ(perChannel, 2);
@@ -347,15 +341,14 @@ TEST(Mixed, WeightBitsByRule) {
     options.fitWeights = true;
     options.rules = {rule(Rule::By::Node, "conv2d_1", precision)};
     options.rules[0].overrides.weightBits = 4;
-    const auto result = quantizedWith(n, options);
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    EXPECT_TRUE(result->warnings.empty());
+    const auto result = require(quantizedWith(n, options));
+    EXPECT_TRUE(result.warnings.empty());
     int narrow = 0, whole = 0;
-    for (const auto& [name, bits] : weightBitsOf(result->report)) (bits == 4 ? narrow : whole)++;
+    for (const auto& [name, bits] : weightBitsOf(result.report)) (bits == 4 ? narrow : whole)++;
     EXPECT_EQ(narrow, 1);
     EXPECT_EQ(whole, 1);
     int layers = 0;
-    for (const ir::Node* node : result->graph.nodes()) {
+    for (const ir::Node* node : result.graph.nodes()) {
       const auto dequantize = ir::dynCast<aten::DequantizePerChannel>(node);
       if (!dequantize || dequantize.dtype() != DType::Int8) continue;
       ++layers;
@@ -375,10 +368,9 @@ TEST(Mixed, WeightBitsOfOperatorsWithoutWeightsAreTold) {
   options.rules = {rule(Rule::By::Operator, "max_pool2d", Precision::Int8)};
   options.rules[0].overrides.weightBits = 4;
   options.rules[0].place = "rules[0]";
-  const auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  ASSERT_EQ(result->warnings.size(), 1u);
-  EXPECT_THAT(result->warnings[0].str(),
+  const auto result = require(quantizedWith(n, options));
+  ASSERT_EQ(result.warnings.size(), 1u);
+  EXPECT_THAT(result.warnings[0].str(),
               HasSubstr("weight_bits changes nothing: no operator that 'max_pool2d' matches has weights"));
 }
 
@@ -386,7 +378,7 @@ TEST(Mixed, ObserversByRule) {
   const auto scaleOf = [](ObserverSettings observer) {
     Network n;
     n.in("neg", "m");
-    n.done(aten::Neg::create(n.b, n.input({1, 100})).output());
+    n.done(n.make<aten::Neg>(n.input({1, 100})));
     Options options;
     options.rules = {rule(Rule::By::Module, "m", Precision::Int8)};
     options.rules[0].overrides.observer = observer;
@@ -403,9 +395,8 @@ TEST(Boundary, SymmetricAndOtherPrecision) {
   options.precision = Precision::Int16x8;
   options.inputs = BoundarySettings{Precision::Int8, Scheme::Symmetric, ObserverKind::MinMax};
   options.outputs = BoundarySettings{Precision::Int8, std::nullopt, std::nullopt};
-  auto result = quantizedWith(n, options);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const auto nodes = quantizes(result->graph);
+  auto result = require(quantizedWith(n, options));
+  const auto nodes = quantizes(result.graph);
   EXPECT_TRUE(nodes.front().input()->isInput());
   EXPECT_EQ(nodes.front().dtype(), DType::Int8);
   EXPECT_EQ(nodes.front().zeroPoint(), 0);
@@ -413,7 +404,7 @@ TEST(Boundary, SymmetricAndOtherPrecision) {
   EXPECT_EQ(nodes[1].dtype(), DType::Int16);
   EXPECT_EQ(nodes[1].scale(), nodes[0].scale() / 128);
   EXPECT_EQ(nodes.back().dtype(), DType::Int8);
-  EXPECT_EQ(result->graph.outputs()[0]->producer()->operands()[0]->producer(), nodes.back().node());
+  EXPECT_EQ(result.graph.outputs()[0]->producer()->operands()[0]->producer(), nodes.back().node());
 }
 
 }  // namespace

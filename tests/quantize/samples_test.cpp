@@ -6,9 +6,11 @@
 
 #include <cmath>
 
+#include "aten/executor.hpp"
 #include "quantize/accuracy.hpp"
 #include "quantize/sample_doubts.hpp"
 #include "small_network.hpp"
+#include "support/require.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -85,14 +87,13 @@ TEST(SampleNorms, SamplesThatTrainingNeverSawAreDoubted) {
     Network n;
     Value* x = n.input({1, 3, 4, 4});
     Value* weight = n.graph.addConstant(Tensor::from<float>({2, 3, 1, 1}, {1, 1, 1, 1, 1, 1}));
-    Value* y = aten::Conv2d::create(n.b, x, weight, nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1).output();
+    Value* y = n.make<aten::Conv2d>(x, weight, nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1);
     const auto both = [&](float value) {
       return n.graph.addConstant(Tensor::from<float>({2}, {value, value}));
     };
     const float mean = deviation == 1 ? 0 : 0.5f;
-    n.done(aten::BatchNorm::create(n.b, y, both(2), both(1), both(mean), both(deviation * deviation), false,
-                                   0.1, 1e-5, false)
-               .output());
+    n.done(n.make<aten::BatchNorm>(y, both(2), both(1), both(mean), both(deviation * deviation), false, 0.1,
+                                   1e-5, false));
     const auto samples = samplesFromArrays(n.graph, {{"calib0", ramp({5, 1, 3, 4, 4}, 0, most)}});
     return doubtsAbout(n.graph, *samples, {});
   };
@@ -107,15 +108,30 @@ TEST(SampleNorms, SamplesThatTrainingNeverSawAreDoubted) {
 
 TEST_F(SampleData, AccuracyIsThatOfTheSimulation) {
   const auto samples = samplesFromArrays(n_.graph, {{"calib0", ramp({6, 1, 4}, -1, 1)}});
-  const auto quantized = quantize(std::move(n_.graph), {}, *samples);
-  ASSERT_TRUE(quantized.ok());
-  const auto accuracy = estimateAccuracy(*quantized, *samples, 4);
+  const auto quantized = require(quantize(std::move(n_.graph), {}, *samples));
+  const auto accuracy = estimateAccuracy(quantized, *samples, 4);
   ASSERT_TRUE(accuracy.ok() && accuracy->has_value());
   EXPECT_EQ((*accuracy)->samples, 4u);
   EXPECT_EQ((*accuracy)->outputs, 1u);
   EXPECT_GT((*accuracy)->decibels, 30);
   EXPECT_LT((*accuracy)->decibels, 80);
-  EXPECT_FALSE(estimateAccuracy(*quantized, {}, 4)->has_value());
+  EXPECT_FALSE(estimateAccuracy(quantized, {}, 4)->has_value());
+}
+
+TEST(Accuracy, OfLayersWithManyWeightsIsThatOfTheSimulation) {
+  Network n;
+  Value* x = n.input({2, 2050});
+  n.done(aten::Linear::create(n.b, x, n.constant({2100, 2050}, -1, 1), n.constant({2100}, -1, 1)).output());
+  const auto samples = samplesFromArrays(n.graph, {{"calib0", ramp({1, 2, 2050}, -1, 1)}});
+  ASSERT_TRUE(samples.ok());
+  const auto quantized = quantize(std::move(n.graph), {}, *samples);
+  ASSERT_TRUE(quantized.ok());
+  Sqnr sqnr;
+  sqnr.add((*aten::execute(*quantized->reference, (*samples)[0]))[0],
+           (*aten::execute(quantized->graph, (*samples)[0]))[0]);
+  const auto accuracy = estimateAccuracy(*quantized, *samples, 1);
+  ASSERT_TRUE(accuracy.ok() && accuracy->has_value());
+  EXPECT_NEAR((*accuracy)->decibels, sqnr.decibels(), 1e-3);
 }
 
 }  // namespace

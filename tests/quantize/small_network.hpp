@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "aten/ops.hpp"
-#include "ir/graph.hpp"
+#include "support/graph_maker.hpp"
 
 namespace carina::quantize {
 
@@ -24,33 +24,25 @@ inline Tensor ramp(const Shape& shape, float low, float high) {
   return tensor;
 }
 
-struct Network {
-  ir::Graph graph;
-  ir::Builder b{graph};
+struct Network : test::GraphMaker {
   /// Nodes made from here on come from source node `name` in module `module`.
   void in(const std::string& name, const std::string& module) {
     b = ir::Builder(graph, nullptr, std::make_shared<const ir::Location>(ir::Location{name, module, ""}));
-  }
-  Value* input(const Shape& shape) {
-    return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size()));
   }
   Value* constant(const Shape& shape, float low, float high) {
     return graph.addConstant(ramp(shape, low, high));
   }
   Value* conv(Value* x, int64_t out, bool bias = true) {
-    return aten::Conv2d::create(b, x, constant({out, x->dim(1), 3, 3}, -1, 0.5f),
-                                bias ? constant({out}, -1, 1) : nullptr, Ints{1, 1}, Ints{1, 1}, Ints{1, 1},
-                                1)
-        .output();
+    return make<aten::Conv2d>(x, constant({out, x->dim(1), 3, 3}, -1, 0.5f),
+                              bias ? constant({out}, -1, 1) : nullptr, Ints{1, 1}, Ints{1, 1}, Ints{1, 1}, 1);
   }
   /// Depthwise, with these weights (one tap per channel).
   Value* depthwise(Value* x, const std::vector<float>& weights) {
     const auto channels = static_cast<int64_t>(weights.size());
-    return aten::Conv2d::create(b, x, graph.addConstant(Tensor::from(Shape{channels, 1, 1, 1}, weights)),
-                                nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, channels)
-        .output();
+    return make<aten::Conv2d>(x, graph.addConstant(Tensor::from(Shape{channels, 1, 1, 1}, weights)), nullptr,
+                              Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, channels);
   }
-  Value* relu(Value* x) { return aten::Relu::create(b, x).output(); }
+  Value* relu(Value* x) { return make<aten::Relu>(x); }
   Value* done(Value* x) {
     graph.setOutputs({x});
     return x;

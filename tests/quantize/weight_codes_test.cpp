@@ -15,7 +15,7 @@ namespace {
 TEST(WeightCodes, LeaveBiasesOf16BitLayersTheirRoom) {
   Network n;
   Value* weight = n.graph.addConstant(ramp({6, 8}, -1e-9f, 1e-9f));
-  Value* y = aten::Linear::create(n.b, n.input({4, 8}), weight, n.constant({6}, 3, 4)).output();
+  Value* y = n.make<aten::Linear>(n.input({4, 8}), weight, n.constant({6}, 3, 4));
   const auto layer = asWeighted(*y->producer());
   ASSERT_TRUE(layer);
   constexpr double kInput = 1e-6;

@@ -18,7 +18,7 @@ using testing::ElementsAreArray;
 pte::Delegate plusOne() {
   return {"PlusOne", pte::ByteVector(8), false, {}};
 }
-std::string write(const pte::Program& program) {
+std::string programBytes(const pte::Program& program) {
   auto bytes = pte::writeProgram(program);
   EXPECT_TRUE(bytes.ok()) << (bytes.ok() ? "" : bytes.error().str());
   return bytes.ok() ? *bytes : "";
@@ -49,7 +49,7 @@ Bytes inputBytes() {
 }
 
 TEST(Method, KernelsAndDelegates) {
-  Loaded loaded(write(mixed()));
+  Loaded loaded(programBytes(mixed()));
   ASSERT_TRUE(loaded.open().ok());
   EXPECT_EQ(loaded.needs.temporaryBytes, 32u);
   for (int i = 0; i < 3; ++i) {
@@ -62,7 +62,7 @@ TEST(Method, KernelsAndDelegates) {
 }
 
 TEST(Method, MemoryIsExact) {
-  const std::string file = write(mixed());
+  const std::string file = programBytes(mixed());
   EXPECT_EQ(Loaded(file).open(0, 1, 0, 0).code, Code::OutOfMemory);
   EXPECT_EQ(Loaded(file).open(0, 0, 1, 0).code, Code::OutOfMemory);
   EXPECT_EQ(Loaded(file).open(0, 0, 0, 1).code, Code::OutOfMemory);
@@ -71,7 +71,7 @@ TEST(Method, MemoryIsExact) {
 TEST(Method, UnplannedInputsAndOutputsUseTheCallersMemory) {
   pte::MemoryPlanOptions plan;
   plan.planInputs = plan.planOutputs = false;
-  Loaded loaded(write(mixed(plan)));
+  Loaded loaded(programBytes(mixed(plan)));
   ASSERT_TRUE(loaded.open().ok());
   EXPECT_EQ(loaded.method.execute().code, Code::InvalidState) << "input not set";
   alignas(16) float out[4] = {};
@@ -79,7 +79,7 @@ TEST(Method, UnplannedInputsAndOutputsUseTheCallersMemory) {
   ASSERT_TRUE(loaded.method.bindOutput(0, {reinterpret_cast<uint8_t*>(out), sizeof(out)}).ok());
   ASSERT_TRUE(loaded.method.execute().ok());
   EXPECT_THAT(out, ElementsAreArray(kExpected));
-  Loaded planned(write(mixed()));
+  Loaded planned(programBytes(mixed()));
   ASSERT_TRUE(planned.open().ok());
   EXPECT_EQ(planned.method.bindOutput(0, {reinterpret_cast<uint8_t*>(out), sizeof(out)}).code,
             Code::InvalidState);
@@ -91,19 +91,19 @@ TEST(Method, UnplannedInputsAndOutputsUseTheCallersMemory) {
 TEST(Method, SaysWhatIsMissing) {
   pte::Program program = mixed();
   program.methods[0].operators[1].name = "aten::erfinv";
-  Loaded noKernel(write(program));
+  Loaded noKernel(programBytes(program));
   const Status kernel = noKernel.open();
   EXPECT_EQ(kernel.code, Code::MissingKernel);
   EXPECT_EQ(textOf(kernel),
             "missing kernel: the kernel table has no kernel for an operator (aten::erfinv, at 1)");
-  Loaded noBackend(write(mixed()));
+  Loaded noBackend(programBytes(mixed()));
   noBackend.withPlusOne = false;
   const Status backend = noBackend.open();
   EXPECT_EQ(backend.code, Code::MissingBackend);
   EXPECT_NE(textOf(backend).find("PlusOne"), std::string::npos);
   program = mixed();
   program.methods[0].delegates[0].blob[0] = std::byte{0xff};
-  EXPECT_EQ(Loaded(write(program)).open().code, Code::CorruptDelegate);
+  EXPECT_EQ(Loaded(programBytes(program)).open().code, Code::CorruptDelegate);
 }
 
 /// relu on %0 or on its constant, chosen by a boolean tensor input; then a loop that never ends when asked
@@ -126,7 +126,7 @@ TEST(Method, JumpsAndMoves) {
   const auto never = static_cast<int32_t>(method.values.size() - 1);
   method.chains[0].instructions = {pte::JumpFalseCall{condition, 3}, pte::MoveCall{a, which},
                                    pte::JumpFalseCall{never, 4}, pte::MoveCall{c, which}, relu};
-  const std::string file = write(program);
+  const std::string file = programBytes(program);
   for (const uint8_t second : {uint8_t{0}, uint8_t{1}}) {
     Loaded loaded(file);
     ASSERT_TRUE(loaded.open().ok());
@@ -147,7 +147,7 @@ TEST(Method, EndlessLoopsEnd) {
   method.values = {false};
   method.chains.push_back({{}, {}, {pte::JumpFalseCall{0, 0}}});
   program.methods.push_back(method);
-  Loaded loaded(write(program));
+  Loaded loaded(programBytes(program));
   ASSERT_TRUE(loaded.open().ok());
   EXPECT_EQ(loaded.method.execute().code, Code::InstructionLimit);
 }
@@ -160,7 +160,7 @@ TEST(Method, ConstantsAreReadOnly) {
   const ValueId c = builder.constant(PteType::Int8, {2}, bytes);
   builder.kernel("aten::relu.out", {x, c});
   ASSERT_TRUE(builder.finish().ok());
-  Loaded loaded(write(program));
+  Loaded loaded(programBytes(program));
   uint32_t index = 0;
   ASSERT_TRUE(loaded.program.findMethod("bad", &index).ok());
   EXPECT_EQ(index, 1u);
@@ -186,7 +186,7 @@ TEST(Method, InitialValuesFillPlannedMemory) {
   method.pools = {0, 32};
   program.methods.push_back(method);
   program.mutableData = {{}, {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}}};
-  Loaded loaded(write(program));
+  Loaded loaded(programBytes(program));
   ASSERT_TRUE(loaded.open().ok());
   ASSERT_TRUE(loaded.method.execute().ok());
   EXPECT_EQ(loaded.method.output(0).tensor.as<int16_t>()[1], 0x0403);
@@ -201,7 +201,7 @@ TEST(Method, ReportsEvents) {
     }
     std::string log;
   } events;
-  Loaded loaded(write(mixed()));
+  Loaded loaded(programBytes(mixed()));
   loaded.environment.profiler = &events;
   ASSERT_TRUE(loaded.open().ok());
   ASSERT_TRUE(loaded.method.setInput(0, inputBytes()).ok());

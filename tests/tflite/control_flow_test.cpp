@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "device/tflite_runner.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tflite/schema.hpp"
 
 namespace carina {
@@ -19,9 +20,8 @@ using testing::HasSubstr;
 
 /// A network of tests/data/tflite_mixed, to be changed.
 std::unique_ptr<tflite::fb::RootT> network(const std::string& name) {
-  const auto file = MappedFile::open(test::dataDir() / "tflite_mixed" / (name + ".tflite"));
-  EXPECT_TRUE(file.ok());
-  return std::unique_ptr<tflite::fb::RootT>(tflite::fb::GetRoot((*file)->bytes().data())->UnPack());
+  const auto file = require(MappedFile::open(test::dataDir() / "tflite_mixed" / (name + ".tflite")));
+  return std::unique_ptr<tflite::fb::RootT>(tflite::fb::GetRoot(file->bytes().data())->UnPack());
 }
 
 std::string bytesOf(const tflite::fb::RootT& root) {
@@ -43,11 +43,9 @@ std::vector<Tensor> turnsInputs(int32_t count) {
 
 TEST(TfliteControlFlow, FindsWhatRuns) {
   const std::string bytes = bytesOf(*network("remembered"));
-  const auto model = tflite::readModel(asBytes(bytes));
-  ASSERT_TRUE(model.ok());
-  const auto running = tflite::runningSubgraphs(*model);
-  ASSERT_TRUE(running.ok());
-  EXPECT_THAT(*running, ElementsAre(0, 1, 2, 3, 4));
+  const auto model = require(tflite::readModel(asBytes(bytes)));
+  const auto running = require(tflite::runningSubgraphs(model));
+  EXPECT_THAT(running, ElementsAre(0, 1, 2, 3, 4));
 }
 
 TEST(TfliteControlFlow, WhatNothingRunsNeedNotRun) {
@@ -123,38 +121,32 @@ TEST(TfliteControlFlow, EndlessLoopsEnd) {
   root->buffers.back()->data = {1};
   asks.operators.clear();
   const std::string bytes = bytesOf(*root);
-  auto runner = TfliteRunner::open(asBytes(bytes));
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
-  const auto outcome = runner->run(turnsInputs(1));
+  auto runner = require(TfliteRunner::open(asBytes(bytes)));
+  const auto outcome = runner.run(turnsInputs(1));
   ASSERT_FALSE(outcome.ok());
   EXPECT_THAT(outcome.error().str(), HasSubstr("--trusted"));
 }
 
 TEST(TfliteControlFlow, LoopsTurnAsOftenAsTheirConditionHolds) {
   const std::string bytes = bytesOf(*network("turns"));
-  auto runner = TfliteRunner::open(asBytes(bytes));
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  auto runner = require(TfliteRunner::open(asBytes(bytes)));
   for (const int32_t count : {0, 1, 5}) {
-    const auto outcome = runner->run(turnsInputs(count));
-    ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-    EXPECT_EQ(outcome->outputs[1].integerAt(0), 0);
-    EXPECT_EQ(std::count(outcome->stats.kernels.begin(), outcome->stats.kernels.end(), "tfl.DIV"), count);
+    const auto outcome = require(runner.run(turnsInputs(count)));
+    EXPECT_EQ(outcome.outputs[1].integerAt(0), 0);
+    EXPECT_EQ(std::count(outcome.stats.kernels.begin(), outcome.stats.kernels.end(), "tfl.DIV"), count);
   }
 }
 
 TEST(TfliteControlFlow, VariablesLastUntilTheyAreReset) {
   const std::string bytes = bytesOf(*network("remembered"));
-  auto runner = TfliteRunner::open(asBytes(bytes));
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  auto runner = require(TfliteRunner::open(asBytes(bytes)));
   const std::vector<Tensor> asked = {Tensor::zeros(DType::Bool, {1}),
                                      Tensor::from({1, 16}, std::vector<int8_t>(16, 50))};
-  const auto first = runner->run(asked), second = runner->run(asked);
-  ASSERT_TRUE(first.ok() && second.ok());
-  EXPECT_NE(first->outputs[0], second->outputs[0]);
-  runner->reset();
-  const auto again = runner->run(asked);
-  ASSERT_TRUE(again.ok());
-  EXPECT_EQ(first->outputs[0], again->outputs[0]);
+  const auto first = require(runner.run(asked)), second = require(runner.run(asked));
+  EXPECT_NE(first.outputs[0], second.outputs[0]);
+  runner.reset();
+  const auto again = require(runner.run(asked));
+  EXPECT_EQ(first.outputs[0], again.outputs[0]);
 }
 
 TEST(TfliteControlFlow, VariablesKeepTheirSize) {
@@ -163,10 +155,9 @@ TEST(TfliteControlFlow, VariablesKeepTheirSize) {
   auto& value = *first.tensors[static_cast<size_t>(first.operators[1]->inputs[1])];
   value.shape = {1, 8};
   const std::string bytes = bytesOf(*root);
-  auto runner = TfliteRunner::open(asBytes(bytes));
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  auto runner = require(TfliteRunner::open(asBytes(bytes)));
   const auto outcome =
-      runner->run(std::vector<Tensor>{Tensor::zeros(DType::Bool, {1}), Tensor::zeros(DType::Int8, {1, 16})});
+      runner.run(std::vector<Tensor>{Tensor::zeros(DType::Bool, {1}), Tensor::zeros(DType::Int8, {1, 16})});
   ASSERT_FALSE(outcome.ok());
   EXPECT_THAT(outcome.error().str(), HasSubstr("holds 16 bytes, the operator 8"));
 }

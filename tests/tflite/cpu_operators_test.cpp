@@ -9,6 +9,7 @@
 #include "device/tflite_runner.hpp"
 #include "lower_tfl/fixed_point.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tflite/schema.hpp"
 
 namespace carina {
@@ -24,17 +25,14 @@ std::vector<std::filesystem::path> networks() {
 class TfliteCpuOperators : public testing::TestWithParam<std::filesystem::path> {};
 
 TEST_P(TfliteCpuOperators, GiveTheNumbersOfTheReferenceKernels) {
-  const auto file = MappedFile::open(GetParam());
-  const auto data = readArrays(std::filesystem::path(GetParam()).replace_extension(".npz"));
-  ASSERT_TRUE(file.ok() && data.ok());
-  auto runner = TfliteRunner::open((*file)->bytes());
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
-  const auto outcome = runner->run(std::vector<Tensor>{*findTensor(*data, "in0")});
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-  const Tensor* const expected = findTensor(*data, "out0");
+  const auto file = require(MappedFile::open(GetParam()));
+  const auto data = require(readArrays(std::filesystem::path(GetParam()).replace_extension(".npz")));
+  auto runner = require(TfliteRunner::open(file->bytes()));
+  const auto outcome = require(runner.run(std::vector<Tensor>{*findTensor(data, "in0")}));
+  const Tensor* const expected = findTensor(data, "out0");
   ASSERT_NE(expected, nullptr);
-  ASSERT_EQ(outcome->outputs.size(), 1u);
-  EXPECT_EQ(outcome->outputs[0], *expected);
+  ASSERT_EQ(outcome.outputs.size(), 1u);
+  EXPECT_EQ(outcome.outputs[0], *expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, TfliteCpuOperators, testing::ValuesIn(networks()),
@@ -42,9 +40,8 @@ INSTANTIATE_TEST_SUITE_P(Files, TfliteCpuOperators, testing::ValuesIn(networks()
 
 /// A network of the collection with the contents of one constant changed.
 std::string withConstant(const std::string& name, size_t input, const std::vector<uint8_t>& contents) {
-  const auto file = MappedFile::open(test::dataDir() / "tflite_cpu" / (name + ".tflite"));
-  EXPECT_TRUE(file.ok());
-  const std::unique_ptr<tflite::fb::RootT> root(tflite::fb::GetRoot((*file)->bytes().data())->UnPack());
+  const auto file = require(MappedFile::open(test::dataDir() / "tflite_cpu" / (name + ".tflite")));
+  const std::unique_ptr<tflite::fb::RootT> root(tflite::fb::GetRoot(file->bytes().data())->UnPack());
   const auto& graph = *root->subgraphs[0];
   auto& data =
       root->buffers[graph.tensors[static_cast<size_t>(graph.operators[0]->inputs[input])]->buffer]->data;
@@ -55,10 +52,9 @@ std::string withConstant(const std::string& name, size_t input, const std::vecto
 }
 
 std::string problemOf(const std::string& bytes) {
-  auto runner = TfliteRunner::open(asBytes(bytes));
-  EXPECT_TRUE(runner.ok()) << runner.error().str();
-  const device::Runner::Io io = runner->inputs()[0];
-  const auto outcome = runner->run(std::vector<Tensor>{Tensor::zeros(io.dtype, io.shape)});
+  auto runner = require(TfliteRunner::open(asBytes(bytes)));
+  const device::Runner::Io io = runner.inputs()[0];
+  const auto outcome = runner.run(std::vector<Tensor>{Tensor::zeros(io.dtype, io.shape)});
   return outcome.ok() ? std::string() : outcome.error().str();
 }
 

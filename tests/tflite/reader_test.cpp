@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/file.hpp"
+#include "support/require.hpp"
 #include "tflite/file_builder.hpp"
 
 namespace carina::tflite {
@@ -31,11 +32,10 @@ Result<Model> read(const std::string& bytes) {
 
 TEST(TfliteReader, ReadsTensorsAndOperators) {
   const std::string bytes = example().bytes();
-  const auto model = read(bytes);
-  ASSERT_TRUE(model.ok()) << model.error().str();
-  EXPECT_EQ(model->description, "made by a test");
-  ASSERT_EQ(model->subgraphs.size(), 1u);
-  const Subgraph& main = model->subgraphs[0];
+  const auto model = require(read(bytes));
+  EXPECT_EQ(model.description, "made by a test");
+  ASSERT_EQ(model.subgraphs.size(), 1u);
+  const Subgraph& main = model.subgraphs[0];
   EXPECT_EQ(main.name, "main");
   EXPECT_EQ(main.tensors[0].str(), "int8[1,8,8,3]");
   EXPECT_EQ(main.tensors[0].scales, std::vector<float>{0.5F});
@@ -47,7 +47,7 @@ TEST(TfliteReader, ReadsTensorsAndOperators) {
   EXPECT_EQ(main.operators[1].name, "GELU");  // beyond the narrow code
   EXPECT_EQ(main.operators[2].name, "my-op");
   EXPECT_TRUE(main.operators[2].custom);
-  const std::string text = printModel(*model);
+  const std::string text = printModel(model);
   EXPECT_THAT(text, HasSubstr("subgraph 0 main: inputs [%0] outputs [%2]\n"));
   EXPECT_THAT(text, HasSubstr("  %0 = int8[1,8,8,3] \"x\" scale 0.5 zero point -3\n"));
   EXPECT_THAT(text, HasSubstr("    0: %2 = CONV_2D(%0, %1, none)\n"));
@@ -93,8 +93,7 @@ TEST(TfliteReader, CopiesOfSharedVectorsAreBounded) {
                    "TFL3");
     return std::string(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   };
-  const auto few = read(shared(10));
-  EXPECT_TRUE(few.ok()) << few.error().str();
+  require(read(shared(10)));
   const auto many = read(shared(5000));
   ASSERT_FALSE(many.ok());
   EXPECT_THAT(many.error().str(), HasSubstr("share their contents"));

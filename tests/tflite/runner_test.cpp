@@ -8,6 +8,7 @@
 #include "npu/isa/payload.hpp"
 #include "npu/model/small_program.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tflite/file_builder.hpp"
 
 namespace carina {
@@ -21,9 +22,8 @@ using test::TfliteFile;
 using testing::HasSubstr;
 
 std::string payloadOf(const SmallProgram& program) {
-  const auto bytes = buildPayload(program.target(), program.words());
-  EXPECT_TRUE(bytes.ok());
-  return {bytes->begin(), bytes->end()};
+  const auto bytes = require(buildPayload(program.target(), program.words()));
+  return {bytes.begin(), bytes.end()};
 }
 
 Tensor int8Tensor(const std::vector<int8_t>& values) {
@@ -53,16 +53,14 @@ TEST(TfliteRunner, RunsOnTheNpuThatThePayloadNames) {
     const std::string bytes = copyFile(target).bytes();
     device::RunOptions options;
     options.model.check = true;
-    auto runner = TfliteRunner::open(asBytes(bytes), options);
-    ASSERT_TRUE(runner.ok()) << runner.error().str();
-    EXPECT_EQ(runner->inputs()[0].shape, (Shape{1, 16}));
+    auto runner = require(TfliteRunner::open(asBytes(bytes), options));
+    EXPECT_EQ(runner.inputs()[0].shape, (Shape{1, 16}));
     for (int again = 0; again < 2; ++again) {
-      const auto outcome = runner->run(std::vector<Tensor>{int8Tensor(kValues)});
-      ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-      EXPECT_EQ(valuesOf(outcome->outputs[0]), kValues);
-      EXPECT_EQ(outcome->stats.target, target);
-      EXPECT_GT(outcome->stats.npuCycles, 0);
-      EXPECT_TRUE(outcome->stats.delegates[0].findings.empty());
+      const auto outcome = require(runner.run(std::vector<Tensor>{int8Tensor(kValues)}));
+      EXPECT_EQ(valuesOf(outcome.outputs[0]), kValues);
+      EXPECT_EQ(outcome.stats.target, target);
+      EXPECT_GT(outcome.stats.npuCycles, 0);
+      EXPECT_TRUE(outcome.stats.delegates[0].findings.empty());
     }
   }
 }
@@ -82,12 +80,10 @@ TEST(TfliteRunner, OperatorsRunInOrder) {
   file.operators.push_back({"ethos-u", 0, {0, 1, 6, 6, 5}, {7}});
   file.outputs = {7};
   const std::string bytes = file.bytes();
-  auto runner = TfliteRunner::open(asBytes(bytes), {});
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
-  const auto outcome = runner->run(std::vector<Tensor>{int8Tensor(kValues)});
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-  EXPECT_EQ(valuesOf(outcome->outputs[0]), kValues);
-  EXPECT_EQ(outcome->stats.delegates.size(), 2u);
+  auto runner = require(TfliteRunner::open(asBytes(bytes), {}));
+  const auto outcome = require(runner.run(std::vector<Tensor>{int8Tensor(kValues)}));
+  EXPECT_EQ(valuesOf(outcome.outputs[0]), kValues);
+  EXPECT_EQ(outcome.stats.delegates.size(), 2u);
 }
 
 TEST(TfliteRunner, FastScratchIsRegionTwo) {
@@ -104,12 +100,10 @@ TEST(TfliteRunner, FastScratchIsRegionTwo) {
                             static_cast<int32_t>(out.ofm.base[0]));
   file.tensors[3].shape = {16};
   const std::string bytes = file.bytes();
-  auto runner = TfliteRunner::open(asBytes(bytes), {});
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
-  const auto outcome = runner->run(std::vector<Tensor>{int8Tensor(kValues)});
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-  EXPECT_EQ(valuesOf(outcome->outputs[0]), kValues);
-  EXPECT_EQ(outcome->stats.fastScratchBytes, 16);
+  auto runner = require(TfliteRunner::open(asBytes(bytes), {}));
+  const auto outcome = require(runner.run(std::vector<Tensor>{int8Tensor(kValues)}));
+  EXPECT_EQ(valuesOf(outcome.outputs[0]), kValues);
+  EXPECT_EQ(outcome.stats.fastScratchBytes, 16);
 }
 
 TEST(TfliteRunner, SaysWhatIsWrong) {
@@ -144,21 +138,18 @@ TEST(TfliteRunner, RecordedProgramsAreBitExact) {
   int count = 0;
   for (const auto& path : test::filesIn(fixtures / "vectors" / "programs", ".tflite")) {
     SCOPED_TRACE(path.string());
-    const auto file = MappedFile::open(path);
-    const auto input = MappedFile::open(path.parent_path() / "input.bin");
-    const auto expected = MappedFile::open(path.parent_path() / "expected.bin");
-    ASSERT_TRUE(file.ok() && input.ok() && expected.ok());
+    const auto file = require(MappedFile::open(path));
+    const auto input = require(MappedFile::open(path.parent_path() / "input.bin"));
+    const auto expected = require(MappedFile::open(path.parent_path() / "expected.bin"));
     device::RunOptions options;
     options.model.check = true;
-    auto runner = TfliteRunner::open((*file)->bytes(), options);
-    ASSERT_TRUE(runner.ok()) << runner.error().str();
-    const device::Runner::Io& io = runner->inputs()[0];
-    const Tensor tensor = Tensor::borrow(io.dtype, io.shape, (*input)->bytes(), *input);
-    const auto outcome = runner->run(std::vector<Tensor>{tensor});
-    ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-    const ByteSpan got = outcome->outputs[0].bytes(), wanted = (*expected)->bytes();
+    auto runner = require(TfliteRunner::open(file->bytes(), options));
+    const device::Runner::Io& io = runner.inputs()[0];
+    const Tensor tensor = Tensor::borrow(io.dtype, io.shape, input->bytes(), input);
+    const auto outcome = require(runner.run(std::vector<Tensor>{tensor}));
+    const ByteSpan got = outcome.outputs[0].bytes(), wanted = expected->bytes();
     EXPECT_TRUE(std::equal(got.begin(), got.end(), wanted.begin(), wanted.end()));
-    for (const device::DelegateRun& run : outcome->stats.delegates) EXPECT_TRUE(run.findings.empty());
+    for (const device::DelegateRun& run : outcome.stats.delegates) EXPECT_TRUE(run.findings.empty());
     ++count;
   }
   EXPECT_GE(count, 6);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
+#include "support/require.hpp"
 #include "tflite/file_builder.hpp"
 
 namespace carina::tflite {
@@ -25,9 +26,8 @@ struct Opened {
 };
 Opened open(const TfliteFile& file) {
   Opened opened{file.bytes(), {}};
-  auto model = readModel(asBytes(opened.bytes));
-  EXPECT_TRUE(model.ok());
-  opened.model = std::move(*model);
+  auto model = require(readModel(asBytes(opened.bytes)));
+  opened.model = std::move(model);
   return opened;
 }
 
@@ -40,25 +40,23 @@ void expectRefused(const TfliteFile& file, const std::string& why) {
 
 TEST(TfliteVela, FindsTheOperatorAndItsMemory) {
   const Opened opened = open(compiled());
-  const auto program = npuProgram(opened.model);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_EQ(program->arenaBytes, 256u);
-  EXPECT_EQ(program->main().offsets[4], 32u);
-  EXPECT_EQ(program->main().offsets[1], std::nullopt);
-  ASSERT_EQ(program->calls.size(), 1u);
-  EXPECT_EQ(asText(program->calls[0].payload), "COP1");
-  EXPECT_EQ(asText(program->calls[0].constants), "weights");
-  EXPECT_EQ(program->calls[0].inputs, std::vector<int32_t>{4});
-  EXPECT_TRUE(program->sharesScratch(program->calls[0]));
+  const auto program = require(npuProgram(opened.model));
+  EXPECT_EQ(program.arenaBytes, 256u);
+  EXPECT_EQ(program.main().offsets[4], 32u);
+  EXPECT_EQ(program.main().offsets[1], std::nullopt);
+  ASSERT_EQ(program.calls.size(), 1u);
+  EXPECT_EQ(asText(program.calls[0].payload), "COP1");
+  EXPECT_EQ(asText(program.calls[0].constants), "weights");
+  EXPECT_EQ(program.calls[0].inputs, std::vector<int32_t>{4});
+  EXPECT_TRUE(program.sharesScratch(program.calls[0]));
 }
 
 TEST(TfliteVela, FastScratchOfAnotherSizeIsMemoryOfItsOwn) {
   TfliteFile file = compiled();
   file.tensors[3].shape = {128};
   const Opened opened = open(file);
-  const auto program = npuProgram(opened.model);
-  ASSERT_TRUE(program.ok());
-  EXPECT_FALSE(program->sharesScratch(program->calls[0]));
+  const auto program = require(npuProgram(opened.model));
+  EXPECT_FALSE(program.sharesScratch(program.calls[0]));
 }
 
 TEST(TfliteVela, OtherOperatorsAreStepsBesideTheCalls) {
@@ -67,14 +65,13 @@ TEST(TfliteVela, OtherOperatorsAreStepsBesideTheCalls) {
   file.operators.push_back({"", 25, {5}, {6}});
   file.outputs = {6};
   const Opened opened = open(file);
-  const auto program = npuProgram(opened.model);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  ASSERT_EQ(program->main().steps.size(), 2u);
-  EXPECT_TRUE(program->main().steps[0].isCall);
-  EXPECT_FALSE(program->main().steps[1].isCall);
-  EXPECT_EQ(program->main().steps[1].index, 1u);
-  EXPECT_EQ(program->calls.size(), 1u);
-  EXPECT_EQ(program->main().offsets[6], 96u);
+  const auto program = require(npuProgram(opened.model));
+  ASSERT_EQ(program.main().steps.size(), 2u);
+  EXPECT_TRUE(program.main().steps[0].isCall);
+  EXPECT_FALSE(program.main().steps[1].isCall);
+  EXPECT_EQ(program.main().steps[1].index, 1u);
+  EXPECT_EQ(program.calls.size(), 1u);
+  EXPECT_EQ(program.main().offsets[6], 96u);
 }
 
 TEST(TfliteVela, AModelThatIsNotCompiledHasNoCalls) {
@@ -82,10 +79,9 @@ TEST(TfliteVela, AModelThatIsNotCompiledHasNoCalls) {
   file.operators = {{"", 3, {4}, {5}}, {"", 3, {5}, {5}}, {"", 25, {5}, {5}}};
   const Opened opened = open(file);
   EXPECT_TRUE(npuCalls(opened.model).empty());
-  const auto program = npuProgram(opened.model);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_TRUE(program->calls.empty());
-  EXPECT_EQ(program->main().steps.size(), 3u);
+  const auto program = require(npuProgram(opened.model));
+  EXPECT_TRUE(program.calls.empty());
+  EXPECT_EQ(program.main().steps.size(), 3u);
 }
 
 TEST(TfliteVela, RefusesPlansThatContradictTheModel) {

@@ -12,6 +12,7 @@
 #include "base/file.hpp"
 #include "sentence_piece_bytes.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace carina::tokenizer {
@@ -32,23 +33,21 @@ std::filesystem::path dataFile(const std::string& name) {
 /// `file`.model gives the tokens that `file`.json has for its texts.
 void expectTokens(const std::filesystem::path& file) {
   SCOPED_TRACE(file);
-  const auto pieces = SentencePieces::parse(contentsOf(file.string() + ".model"));
-  ASSERT_TRUE(pieces.ok()) << pieces.error().str();
+  const auto pieces = require(SentencePieces::parse(contentsOf(file.string() + ".model")));
   const Json expected = Json::parse(contentsOf(file.string() + ".json"));
-  const auto whole = Tokenizer::read(file.string() + ".model");
-  ASSERT_TRUE(whole.ok()) << whole.error().str();
-  ASSERT_EQ(whole->size(), static_cast<int64_t>(expected["pieces"].size()));
-  EXPECT_TRUE(whole->ends(expected["eos"].get<int64_t>()));
+  const auto whole = require(Tokenizer::read(file.string() + ".model"));
+  ASSERT_EQ(whole.size(), static_cast<int64_t>(expected["pieces"].size()));
+  EXPECT_TRUE(whole.ends(expected["eos"].get<int64_t>()));
   for (size_t i = 0; i < expected["pieces"].size(); ++i)
-    ASSERT_EQ(pieces->file().pieces[i].text, expected["pieces"][i].get<std::string>()) << i;
+    ASSERT_EQ(pieces.file().pieces[i].text, expected["pieces"][i].get<std::string>()) << i;
   size_t tokens = 0;
   for (const Json& one : expected["texts"]) {
     const auto given = one["text"].get<std::string>();
     std::vector<int64_t> wanted = one["tokens"].get<std::vector<int64_t>>();
-    ASSERT_EQ(pieces->encode(given), wanted) << one["text"];
+    ASSERT_EQ(pieces.encode(given), wanted) << one["text"];
     tokens += wanted.size();
     wanted.insert(wanted.begin(), expected["bos"].get<int64_t>());
-    ASSERT_EQ(*whole->encode(given), wanted);
+    ASSERT_EQ(*whole.encode(given), wanted);
   }
   EXPECT_GT(tokens, 20 * expected["texts"].size());
 }
@@ -70,22 +69,20 @@ TEST(SentencePieces, GiveTheTokensOfSentencePieceForOtherFiles) {
 }
 
 TEST(SentencePieces, DecodeToTheTextThatWasEncoded) {
-  auto tokenizer = Tokenizer::read(dataFile("bpe.model"));
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().str();
+  auto tokenizer = require(Tokenizer::read(dataFile("bpe.model")));
   const std::string given = "The NPU  runs 42 caf\xc3\xa9s \xf0\x9f\x98\x80 <|im_end|>.";
   const auto decoded = [&] {
     std::string result;
-    const auto tokens = tokenizer->encode(given);
-    EXPECT_TRUE(tokens.ok());
-    for (const int64_t token : *tokens) result += *tokenizer->decode(token);
+    const auto tokens = require(tokenizer.encode(given));
+    for (const int64_t token : tokens) result += *tokenizer.decode(token);
     return result;
   };
   EXPECT_EQ(decoded(), " " + given);  // in front: the space that every text begins with
-  EXPECT_EQ(tokenizer->encode("a")->front(), 1);
-  tokenizer->leaveOutBeginning();
-  EXPECT_NE(tokenizer->encode("a")->front(), 1);
-  EXPECT_EQ(*tokenizer->decode(0), " \xe2\x81\x87 ");
-  EXPECT_FALSE(tokenizer->table().ok());
+  EXPECT_EQ(tokenizer.encode("a")->front(), 1);
+  tokenizer.leaveOutBeginning();
+  EXPECT_NE(tokenizer.encode("a")->front(), 1);
+  EXPECT_EQ(*tokenizer.decode(0), " \xe2\x81\x87 ");
+  EXPECT_FALSE(tokenizer.table().ok());
 }
 
 using file::integer;
@@ -169,9 +166,9 @@ TEST(SentencePieces, ChangedFilesAreRefusedOrHarmless) {
       const auto tokenizer = Tokenizer::parse(changed);
       if (!tokenizer.ok()) continue;
       ++read;
-      const auto tokens = tokenizer->encode("caf\xc3\xa9 \xef\xac\x81le\xe2\x80\xa6 <|im_end|> \xff 42");
-      ASSERT_TRUE(tokens.ok());
-      for (const int64_t token : *tokens) EXPECT_TRUE(tokenizer->decode(token).ok());
+      const auto tokens =
+          require(tokenizer->encode("caf\xc3\xa9 \xef\xac\x81le\xe2\x80\xa6 <|im_end|> \xff 42"));
+      for (const int64_t token : tokens) EXPECT_TRUE(tokenizer->decode(token).ok());
     }
   }
   EXPECT_GT(read, 100u);

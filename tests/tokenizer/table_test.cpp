@@ -10,6 +10,7 @@
 #include "carina/tokenizer.hpp"
 #include "format/tokenizer_table.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace carina::tokenizer {
@@ -48,20 +49,18 @@ std::string randomText(std::mt19937& random, bool ascii) {
 }
 
 void expectSame(const Tokenizer& tokenizer, bool ascii) {
-  const auto table = tokenizer.table();
-  ASSERT_TRUE(table.ok()) << table.error().str();
+  const auto table = require(tokenizer.table());
   rt::Tokenizer onDevice;
-  const rt::Status status = rt::Tokenizer::load(bytesOf(*table), &onDevice);
+  const rt::Status status = rt::Tokenizer::load(bytesOf(table), &onDevice);
   ASSERT_TRUE(status.ok()) << status.what;
   ASSERT_EQ(onDevice.size(), tokenizer.size());
   std::mt19937 random(5);
   size_t tokens = 0;
   for (int i = 0; i < 3000; ++i) {
     const std::string text = randomText(random, ascii);
-    const auto expected = tokenizer.encode(text);
-    ASSERT_TRUE(expected.ok()) << expected.error().str();
+    const auto expected = require(tokenizer.encode(text));
     const auto actual = encodeOnDevice(onDevice, text);
-    ASSERT_EQ(actual, *expected) << text;
+    ASSERT_EQ(actual, expected) << text;
     tokens += actual->size();
   }
   EXPECT_GT(tokens, 60000u);
@@ -76,27 +75,23 @@ void expectSame(const Tokenizer& tokenizer, bool ascii) {
 }
 
 TEST(TokenizerTable, EncodesAndDecodesAsTheFileSays) {
-  const auto trained = Tokenizer::read(test::modelFile("language_tokenizer.json"));
-  ASSERT_TRUE(trained.ok()) << trained.error().str();
-  expectSame(*trained, true);
-  const auto file = MappedFile::open(test::modelFile("language_tokenizer.json"));
-  ASSERT_TRUE(file.ok());
-  std::string json(asText((*file)->bytes()));
+  const auto trained = require(Tokenizer::read(test::modelFile("language_tokenizer.json")));
+  expectSame(trained, true);
+  const auto file = require(MappedFile::open(test::modelFile("language_tokenizer.json")));
+  std::string json(asText(file->bytes()));
   const std::string pattern = "\"use_regex\": true";
   const size_t at = json.find(pattern);
   ASSERT_NE(at, std::string::npos);
   json.replace(at, pattern.size(), "\"use_regex\": false");
-  const auto bytes = Tokenizer::parse(json);
-  ASSERT_TRUE(bytes.ok()) << bytes.error().str();
-  expectSame(*bytes, false);
+  const auto bytes = require(Tokenizer::parse(json));
+  expectSame(bytes, false);
 }
 
 class Tables : public testing::Test {
  protected:
   Tables() {
-    const auto tokenizer = Tokenizer::read(test::modelFile("language_tokenizer.json"));
-    EXPECT_TRUE(tokenizer.ok());
-    table_ = *tokenizer->table();
+    const auto tokenizer = require(Tokenizer::read(test::modelFile("language_tokenizer.json")));
+    table_ = *tokenizer.table();
   }
   std::string table_;
 };

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "support/require.hpp"
+
 namespace carina::tokenizer {
 namespace {
 
@@ -78,39 +80,35 @@ std::string file(std::string_view from = "", std::string_view to = "") {
 }
 
 TEST(Tokenizers, EncodeAndDecode) {
-  const auto tokenizer = Tokenizer::parse(file());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().str();
-  EXPECT_EQ(tokenizer->size(), 259);
-  const auto tokens = tokenizer->encode("the t<|end|>h");
-  ASSERT_TRUE(tokens.ok());
-  EXPECT_EQ(*tokens, (std::vector<int64_t>{257, ' ', 't', 258, 'h'}));
-  EXPECT_EQ(*tokenizer->decode(257), "the");
-  EXPECT_EQ(*tokenizer->decode(0xff), "\xff");
-  EXPECT_EQ(*tokenizer->decode(258), "");
-  EXPECT_TRUE(tokenizer->ends(258));
-  EXPECT_FALSE(tokenizer->ends(257));
-  EXPECT_FALSE(tokenizer->decode(259).ok());
-  EXPECT_FALSE(tokenizer->decode(-1).ok());
+  const auto tokenizer = require(Tokenizer::parse(file()));
+  EXPECT_EQ(tokenizer.size(), 259);
+  const auto tokens = require(tokenizer.encode("the t<|end|>h"));
+  EXPECT_EQ(tokens, (std::vector<int64_t>{257, ' ', 't', 258, 'h'}));
+  EXPECT_EQ(*tokenizer.decode(257), "the");
+  EXPECT_EQ(*tokenizer.decode(0xff), "\xff");
+  EXPECT_EQ(*tokenizer.decode(258), "");
+  EXPECT_TRUE(tokenizer.ends(258));
+  EXPECT_FALSE(tokenizer.ends(257));
+  EXPECT_FALSE(tokenizer.decode(259).ok());
+  EXPECT_FALSE(tokenizer.decode(-1).ok());
 }
 
 TEST(Tokenizers, TemplatesPutSpecialTokensInFront) {
-  const auto tokenizer = Tokenizer::parse(file("\"post_processor\": null",
-                                               R"("post_processor": {"type": "TemplateProcessing", "single":
-      [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})"));
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().str();
-  EXPECT_EQ(*tokenizer->encode("the"), (std::vector<int64_t>{258, 257}));
+  const auto tokenizer =
+      require(Tokenizer::parse(file("\"post_processor\": null",
+                                    R"("post_processor": {"type": "TemplateProcessing", "single":
+      [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]})")));
+  EXPECT_EQ(*tokenizer.encode("the"), (std::vector<int64_t>{258, 257}));
 }
 
 TEST(Tokenizers, ReversibleForAnyBytes) {
-  const auto tokenizer = Tokenizer::parse(file("\"use_regex\": true", "\"use_regex\": false"));
-  ASSERT_TRUE(tokenizer.ok());
+  const auto tokenizer = require(Tokenizer::parse(file("\"use_regex\": true", "\"use_regex\": false")));
   std::string text;
   for (int b = 255; b >= 0; --b) text += static_cast<char>(b);
   text += "the other\n thing";
   std::string again;
-  const auto tokens = tokenizer->encode(text);
-  ASSERT_TRUE(tokens.ok());
-  for (const int64_t token : *tokens) again += *tokenizer->decode(token);
+  const auto tokens = require(tokenizer.encode(text));
+  for (const int64_t token : tokens) again += *tokenizer.decode(token);
   EXPECT_EQ(again, text);
 }
 

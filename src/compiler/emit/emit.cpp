@@ -122,7 +122,8 @@ class Emitter {
       if (range.length > 0) range.address += static_cast<uint64_t>(start);
     }
     for (npu::AddressRange& range : op.weights->scales) {
-      if (range.length > 0) range.address += static_cast<uint64_t>(slice.constant);
+      if (range.length > 0)
+        range.address = static_cast<uint64_t>(slice.constantAt(static_cast<int64_t>(range.address)));
     }
   }
 
@@ -135,17 +136,23 @@ class Emitter {
     return schedule_.staging[static_cast<size_t>(pass.staging[sliceIndex % 2])];
   }
 
-  /// The transfer of a part of a slice to where it is staged.
-  EmittedOperation transferOf(const Pass& pass, size_t sliceIndex, int64_t begin, int64_t end) const {
+  /// Adds the transfers of a part of a slice to where it is staged: one for each piece of the constants.
+  void addTransfers(const Pass& pass, size_t sliceIndex, int64_t begin, int64_t end,
+                    std::vector<EmittedOperation>& transfers) const {
     const WeightSlice& slice = pass.slices[sliceIndex];
     const Placement& staging = stagingOf(pass, sliceIndex);
-    npu::DmaOperation dma;
-    dma.source.region = regionOf(npu::Area::Constants);
-    dma.source.address = static_cast<uint64_t>(slice.constant + begin);
-    dma.destination.region = regionOf(staging.area);
-    dma.destination.address = static_cast<uint64_t>(staging.address + begin);
-    dma.length = static_cast<uint64_t>(end - begin);
-    return {dma, pass.node, sliceSuffix(pass, slice), "DMA weights", false};
+    for (size_t p = 0; p < slice.pieces.size(); ++p) {
+      const int64_t from = std::max(begin, slice.pieces[p].begin);
+      const int64_t to = p + 1 < slice.pieces.size() ? std::min(end, slice.pieces[p + 1].begin) : end;
+      if (from >= to) continue;
+      npu::DmaOperation dma;
+      dma.source.region = regionOf(npu::Area::Constants);
+      dma.source.address = static_cast<uint64_t>(slice.constantAt(from));
+      dma.destination.region = regionOf(staging.area);
+      dma.destination.address = static_cast<uint64_t>(staging.address + from);
+      dma.length = static_cast<uint64_t>(to - from);
+      transfers.push_back({dma, pass.node, sliceSuffix(pass, slice), "DMA weights", false});
+    }
   }
 
   /// The transfers of weights that the plan makes during earlier groups.
@@ -163,8 +170,7 @@ class Emitter {
         };
         for (const Fetch& fetch : fetches) {
           const int64_t begin = share(fetch.offset), end = share(fetch.offset + fetch.bytes);
-          if (begin < end)
-            fetches_[static_cast<size_t>(fetch.during + 1)].push_back(transferOf(pass, s, begin, end));
+          addTransfers(pass, s, begin, end, fetches_[static_cast<size_t>(fetch.during + 1)]);
         }
       }
     }
@@ -176,23 +182,22 @@ class Emitter {
     const npu::Traversal traversal = op.weights->traversal;
     op.weights = slice.streams;
     op.weights->traversal = traversal;
-    auto base = static_cast<uint64_t>(slice.constant);
-    npu::Area area = npu::Area::Constants;
-    if (pass.staged) {
-      const Placement& staging = stagingOf(pass, index);
-      if (pass.weights.fetches.empty() && pass.weights.copyOf < 0 && (!stripe || stripe->begin == 0)) {
-        step.transfers.push_back(transferOf(pass, index, 0, slice.bytes));
+    const Placement* staging = pass.staged ? &stagingOf(pass, index) : nullptr;
+    if (staging && pass.weights.fetches.empty() && pass.weights.copyOf < 0 &&
+        (!stripe || stripe->begin == 0)) {
+      addTransfers(pass, index, 0, slice.bytes, step.transfers);
+    }
+    op.weights->weightRegion = op.weights->scaleRegion =
+        regionOf(staging ? staging->area : npu::Area::Constants);
+    const auto place = [&](auto& ranges) {
+      for (npu::AddressRange& range : ranges) {
+        if (range.length == 0) continue;
+        const auto at = static_cast<int64_t>(range.address);
+        range.address = static_cast<uint64_t>(staging ? staging->address + at : slice.constantAt(at));
       }
-      base = static_cast<uint64_t>(staging.address);
-      area = staging.area;
-    }
-    op.weights->weightRegion = op.weights->scaleRegion = regionOf(area);
-    for (npu::AddressRange& range : op.weights->weights) {
-      if (range.length > 0) range.address += base;
-    }
-    for (npu::AddressRange& range : op.weights->scales) {
-      if (range.length > 0) range.address += base;
-    }
+    };
+    place(op.weights->weights);
+    place(op.weights->scales);
   }
 
   /// Narrows an operation to some channels of its OFM; inputs that go with it channel by channel follow.

@@ -39,7 +39,8 @@ bool same(const npu::TimingContext& a, const npu::TimingContext& b) {
 }  // namespace
 
 bool BlockMemo::Key::operator==(const Key& other) const {
-  if (traversals != other.traversals || chain != other.chain || contexts.size() != other.contexts.size())
+  if (traversals != other.traversals || wanted != other.wanted || chain != other.chain ||
+      contexts.size() != other.contexts.size())
     return false;
   for (size_t i = 0; i < contexts.size(); ++i) {
     if (!same(contexts[i], other.contexts[i])) return false;
@@ -48,7 +49,7 @@ bool BlockMemo::Key::operator==(const Key& other) const {
 }
 
 size_t BlockMemo::Hash::operator()(const Key& key) const {
-  size_t hash = key.traversals ? 1 : 0;
+  size_t hash = (key.traversals ? 1 : 0) + (key.wanted ? 2 : 0);
   const auto add = [&hash](auto value) {
     hash = (hash ^ std::hash<int64_t>()(static_cast<int64_t>(value))) * size_t{0x9e3779b97f4a7c15};
     hash ^= hash >> 32;
@@ -102,9 +103,11 @@ void BlockChoice::apply(npu::KernelOperation& op) const {
 }
 
 Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> chain,
-                                       std::span<const npu::TimingContext> contexts, bool traversals) {
+                                       std::span<const npu::TimingContext> contexts, bool traversals,
+                                       const std::optional<npu::WeightOrder>& wanted) {
   Key key;
   key.traversals = traversals;
+  key.wanted = wanted;
   for (const npu::KernelOperation& op : chain) key.chain.push_back(withoutPlaces(op));
   key.contexts.assign(contexts.begin(), contexts.end());
   {
@@ -113,8 +116,9 @@ Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> cha
     ++searches_;
   }
   std::vector<npu::KernelOperation> chosen(chain.begin(), chain.end());
-  CARINA_RETURN_IF_ERROR(chosen.size() > 1 ? chooseChainBlock(chosen, contexts)
-                         : traversals      ? chooseBlockAndTraversal(chosen[0], contexts[0])
+  const npu::WeightOrder* order = wanted ? &*wanted : nullptr;
+  CARINA_RETURN_IF_ERROR(chosen.size() > 1 ? chooseChainBlock(chosen, contexts, order)
+                         : traversals      ? chooseBlockAndTraversal(chosen[0], contexts[0], order)
                                            : chooseBlock(chosen[0], contexts[0]));
   ChosenBlocks answer;
   answer.cost = npu::estimateChain(chosen, contexts);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -37,9 +38,10 @@ struct ChosenBlocks {
 class BlockMemo {
  public:
   /// As chooseChainBlock() where there are several operations, else as chooseBlockAndTraversal() or, without
-  /// `traversals`, chooseBlock().
+  /// `traversals`, chooseBlock(), which no order of weights is wanted of.
   Result<ChosenBlocks> choose(std::span<const npu::KernelOperation> chain,
-                              std::span<const npu::TimingContext> contexts, bool traversals);
+                              std::span<const npu::TimingContext> contexts, bool traversals,
+                              const std::optional<npu::WeightOrder>& wanted = std::nullopt);
 
   /// Searches that were made, without those that were remembered.
   size_t searches() const;
@@ -49,6 +51,7 @@ class BlockMemo {
     std::vector<npu::KernelOperation> chain;
     std::vector<npu::TimingContext> contexts;
     bool traversals = false;
+    std::optional<npu::WeightOrder> wanted;
     bool operator==(const Key& other) const;
   };
   struct Hash {

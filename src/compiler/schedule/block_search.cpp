@@ -133,8 +133,9 @@ void forEachBlock(npu::KernelOperation op, const npu::Target& target, bool lastR
 }
 
 void searchMicroblock(const npu::KernelOperation& op, Chain& chain, const npu::Target& target,
-                      bool lastResort, Best& best) {
+                      bool lastResort, const npu::WeightOrder* wanted, Best& best) {
   forEachBlock(op, target, lastResort, [&](const npu::KernelOperation& candidate) {
+    if (wanted && npu::weightOrder(target, candidate) != *wanted) return;
     const npu::OperationCost cost = chain.estimate(candidate);
     if (!best.found || better(cost, best.cost)) best = {cost, candidate, true};
   });
@@ -196,7 +197,8 @@ struct Finalist {
 /// ranges that the measurements leave open.
 npu::Cycles cyclesInDoubt(std::span<npu::KernelOperation> operations, const Finalist& finalist) {
   npu::Cycles sum = 0;
-  for (const char* name : {"calibrated", "whole-bursts", "resident-3", "depth-64", "depth-64-part"}) {
+  for (const char* name :
+       {"calibrated", "whole-bursts", "small-kernels", "resident-3", "depth-64", "depth-64-part"}) {
     std::vector<npu::TimingContext> contexts = finalist.contexts;
     for (npu::TimingContext& context : contexts) context.rules = npu::timing::findRules(name);
     sum += Chain(operations, contexts).estimate(finalist.best.op).total;
@@ -262,7 +264,7 @@ void forEachForm(std::span<npu::KernelOperation> operations, std::span<const npu
 }
 
 Status search(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts,
-              const std::vector<Order>& orders) {
+              const std::vector<Order>& orders, const npu::WeightOrder* wanted = nullptr) {
   const npu::Target& target = *contexts.front().machine->target;
   npu::KernelOperation& op = operations.front();
   std::vector<Finalist> finalists;
@@ -270,7 +272,7 @@ Status search(std::span<npu::KernelOperation> operations, std::span<const npu::T
               [&](const npu::KernelOperation& form, const std::vector<npu::TimingContext>& ordered) {
                 Chain chain(operations, ordered);
                 Finalist finalist{{}, ordered};
-                searchMicroblock(form, chain, target, finalists.empty(), finalist.best);
+                searchMicroblock(form, chain, target, finalists.empty(), wanted, finalist.best);
                 if (finalist.best.found) finalists.push_back(std::move(finalist));
               });
   const Best best = safest(operations, finalists);
@@ -333,12 +335,14 @@ Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context) 
   return search({&op, 1}, {&context, 1}, {ordersOf(op).front()});
 }
 
-Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context) {
-  return search({&op, 1}, {&context, 1}, ordersOf(op));
+Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context,
+                               const npu::WeightOrder* wanted) {
+  return search({&op, 1}, {&context, 1}, ordersOf(op), wanted);
 }
 
-Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts) {
-  return search(chain, contexts, ordersOf(chain.front()));
+Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts,
+                        const npu::WeightOrder* wanted) {
+  return search(chain, contexts, ordersOf(chain.front()), wanted);
 }
 
 }  // namespace carina::compiler

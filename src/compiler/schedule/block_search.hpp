@@ -7,6 +7,7 @@
 
 #include "npu/isa/operation.hpp"
 #include "npu/timing/timing.hpp"
+#include "npu/weights/weight_order.hpp"
 
 namespace carina::compiler {
 
@@ -15,8 +16,10 @@ namespace carina::compiler {
 Status chooseBlock(npu::KernelOperation& op, const npu::TimingContext& context);
 
 /// As chooseBlock, and also chooses the traversal of a convolution's weights, and whether they are encoded as
-/// sparse where `op` says that they can be.
-Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context);
+/// sparse where `op` says that they can be. `wanted`: only blocks that read the weights in that order (null:
+/// all); fails where there is none.
+Status chooseBlockAndTraversal(npu::KernelOperation& op, const npu::TimingContext& context,
+                               const npu::WeightOrder* wanted = nullptr);
 
 /// Whether chooseBlock would find one: fails when not even the smallest block fits.
 Status checkBlock(npu::KernelOperation op, const npu::Target& target);
@@ -28,6 +31,7 @@ npu::Cycles leastEngineCycles(std::span<npu::KernelOperation> chain,
                               std::span<const npu::TimingContext> contexts);
 
 /// One block and microblock for all operations of a U85 chain, and the traversal of the first one's weights.
-Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts);
+Status chooseChainBlock(std::span<npu::KernelOperation> chain, std::span<const npu::TimingContext> contexts,
+                        const npu::WeightOrder* wanted = nullptr);
 
 }  // namespace carina::compiler

@@ -28,6 +28,16 @@ int64_t ConstantPool::addLasting(ByteSpan bytes, uint64_t hash) {
   return append(bytes, hash, true);
 }
 
+void ConstantPool::addPart(int64_t offset, int64_t within, int64_t length) {
+  settle();
+  const int64_t at = offset + within;
+  const ByteSpan bytes = ByteSpan(bytes_).subspan(static_cast<size_t>(at), static_cast<size_t>(length));
+  const uint64_t hash = hashOf(bytes);
+  if (find(bytes, hash)) return;
+  byHash_.emplace(hash, pieces_.size());
+  pieces_.push_back({at, bytes.size(), {}});
+}
+
 const std::vector<std::byte>& ConstantPool::bytes() {
   settle();
   return bytes_;

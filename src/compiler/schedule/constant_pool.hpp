@@ -20,6 +20,8 @@ class ConstantPool {
   int64_t add(ByteSpan bytes);
   /// The same for bytes that outlive the pool and whose hashOf is known.
   int64_t addLasting(ByteSpan bytes, uint64_t hash);
+  /// A part of what was added by itself, `within` bytes behind its offset: it will be found, too.
+  void addPart(int64_t offset, int64_t within, int64_t length);
   /// Room for so many bytes more, so that the pool is not copied while it grows to them.
   void reserve(int64_t bytes) { bytes_.reserve(bytes_.size() + static_cast<size_t>(bytes)); }
   int64_t size() const { return size_; }

@@ -33,9 +33,21 @@ struct Placement {
 /// Encoded weights of some output channels.
 struct WeightSlice {
   npu::DepthSlice channels;
-  int64_t constant = 0;  // offset in the constants
   int64_t bytes = 0;
   npu::WeightStreams streams;  // addresses relative to the slice
+  /// From the slice's byte `begin` on it lies at an offset in the constants. One piece, or, where its weights
+  /// are those of another program, records and streams apart.
+  struct Piece {
+    int64_t begin = 0, constant = 0;
+  };
+  std::vector<Piece> pieces;
+
+  /// Where a byte of it lies in the constants.
+  int64_t constantAt(int64_t byte) const {
+    size_t i = pieces.size() - 1;
+    while (pieces[i].begin > byte) --i;
+    return pieces[i].constant + byte - pieces[i].begin;
+  }
 };
 
 /// A value that a pass reads or writes, and the buffer that it lies in.

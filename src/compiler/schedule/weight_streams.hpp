@@ -42,8 +42,9 @@ class WeightContents {
   explicit WeightContents(const std::vector<const ir::Node*>& nodes);
 
   int32_t of(const ir::Node* node) const { return numbers_.at(node); }
-  /// estimateEncodedBytes() of the node.
+  /// estimateEncodedBytes() of the node, or what expect() said.
   int64_t expectedBytes(const ir::Node* node) const { return bytes_[static_cast<size_t>(of(node))]; }
+  void expect(const ir::Node* node, int64_t bytes) { bytes_[static_cast<size_t>(of(node))] = bytes; }
   /// The most of all nodes, 0: there are none.
   int64_t largestBytes() const {
     return bytes_.empty() ? 0 : *std::max_element(bytes_.begin(), bytes_.end());

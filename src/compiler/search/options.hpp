@@ -9,6 +9,8 @@
 
 namespace carina::compiler {
 
+class KnownWeights;
+
 /// Performance: fewest cycles; cascades only where the arena would not fit otherwise. Size: the smallest
 /// arena.
 enum class Optimize : uint8_t { Performance, Size };
@@ -21,6 +23,9 @@ struct Options {
   /// 2, or 3 (finer limits, the best few schedules are completed and timed, weights are coded as short as
   /// possible). Each always gives the same program.
   int effort = 2;
+  /// Weights that programs beside this one hold: where it costs little, they are read in the same order, so
+  /// that they can be stored once. The weights of this program are added to them. Null: it is alone.
+  KnownWeights* known = nullptr;
   bool records = true;  // fill CompiledProgram::operations
   /// Called with a stage's name ("npu", "schedule", "operations") and a function that gives its text, for
   /// --dump-after.

@@ -46,6 +46,9 @@ Status Scheduler::prepare() {
     if (isConvolution(pass)) convolutions.push_back(pass.node);
   }
   contents_ = std::make_shared<const WeightContents>(convolutions);
+  if (options_.known) {
+    for (const ir::Node* node : convolutions) forms_.emplace(node, options_.known->formsOf(node));
+  }
   hashConstants();
   worthThreads_ = result_.passes.size() > kFewPasses || contents_->totalBytes() > kFewWeights;
   linkChains(result_);

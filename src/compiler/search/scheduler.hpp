@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/schedule/block_memo.hpp"
+#include "compiler/schedule/known_weights.hpp"
 #include "compiler/schedule/pass_links.hpp"
 #include "compiler/schedule/schedule.hpp"
 #include "compiler/schedule/weight_streams.hpp"
@@ -59,6 +60,10 @@ class Scheduler {
   /// What does not depend on limits.
   Status prepare();
 
+  /// Cycles, in percent, that an operation may take more to read its weights as another program does
+  /// (Options::known), 0: all is chosen as if there were none.
+  void share(int percent) { sharing_ = percent; }
+
   /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
   Status choose(const Limits& limits);
 
@@ -96,6 +101,10 @@ class Scheduler {
   bool worthThreads() const { return worthThreads_; }
 
   Result<Schedule> finish();
+
+  /// Expects the weights to be as large as they became in a schedule that was not finished, where that is
+  /// more than was to be expected. Whether any are.
+  bool expectSizesOf(const Scheduler& unfinished);
 
  private:
   const npu::MemoryMode& mode() const { return result_.machine.memory; }
@@ -205,6 +214,13 @@ class Scheduler {
 
   void use(const ChosenBlocks& chosen, Pass& pass);
 
+  /// Forms in which other programs hold the weights of a convolution.
+  std::span<const WeightForm> formsOf(const Pass& pass) const;
+  /// Whether another program holds weights as this pass reads them, in slices of so many channels.
+  bool isKnown(const Pass& pass, const npu::KernelOperation& op, int32_t sliceDepth) const;
+  /// Puts an encoded slice into the constants, its records by themselves where the weights are known.
+  WeightSlice stored(const EncodedSlice& slice, bool known);
+
   Status chooseBlocks();
 
   /// Passes whose weights are planned: not in cascades, where they are staged before the first stripe.
@@ -262,6 +278,7 @@ class Scheduler {
   const ir::Graph& graph_;
   const Options& options_;
   const Ends ends_;
+  int sharing_ = 0;
   const npu::Target& target_;
   // Of all tries.
   std::shared_ptr<BlockMemo> blocks_;
@@ -270,6 +287,7 @@ class Scheduler {
   std::shared_ptr<Packer> packer_;
   std::shared_ptr<EncodedMemo> encoded_;
   std::shared_ptr<const WeightContents> contents_;
+  std::unordered_map<const ir::Node*, std::span<const WeightForm>> forms_;  // in which others hold weights
   Limits limits_;
   bool worthThreads_ = true;
   std::shared_ptr<const DescribedWeights> weights_;  // between the steps of choose()

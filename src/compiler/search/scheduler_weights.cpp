@@ -109,7 +109,26 @@ Result<ChosenBlocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t
     chain.push_back(op);
     contexts.push_back(timingContext(result_.passes[p], staged, depth));
   }
-  return blocks_->choose(chain, contexts, isConvolution(pass));
+  CARINA_TRY(ChosenBlocks best, blocks_->choose(chain, contexts, isConvolution(pass)));
+  const npu::Cycles most = best.cost.total * (100 + sharing_) / 100;
+  for (const WeightForm& form : formsOf(pass)) {
+    if (form.sliceDepth != depth) continue;
+    const auto shared = blocks_->choose(chain, contexts, true, form.order);
+    if (shared.ok() && shared->cost.total <= most) return *shared;
+  }
+  return best;
+}
+
+std::span<const WeightForm> Scheduler::formsOf(const Pass& pass) const {
+  const auto known = forms_.find(pass.node);
+  return sharing_ == 0 || known == forms_.end() ? std::span<const WeightForm>() : known->second;
+}
+
+bool Scheduler::isKnown(const Pass& pass, const npu::KernelOperation& op, int32_t sliceDepth) const {
+  const std::span<const WeightForm> forms = formsOf(pass);
+  if (forms.empty()) return false;
+  return std::find(forms.begin(), forms.end(), WeightForm{npu::weightOrder(target_, op), sliceDepth}) !=
+         forms.end();
 }
 
 void Scheduler::use(const ChosenBlocks& chosen, Pass& pass) {
@@ -179,6 +198,12 @@ WeightUse Scheduler::describeUse(const Pass& pass, const WeightChoices& choices,
     };
     use.costs[path] = {part(chosen.cost.total), part(chosen.cost.port[mode().port(npu::Area::Constants)]),
                        part(chosen.cost.port[mode().port(fastArea())])};
+    if (formsOf(pass).empty()) continue;
+    npu::KernelOperation op = pass.operation;
+    chosen.blocks.front().apply(op);
+    const bool sliced = path == static_cast<size_t>(WeightPath::Sliced);
+    if (!isKnown(pass, op, sliced ? slice : depth))
+      use.costs[path].cycles = use.costs[path].cycles * (100 + sharing_) / 100;
   }
   return use;
 }
@@ -269,8 +294,7 @@ Status Scheduler::encodeCodedScales() {
   for (Pass& pass : result_.passes) {
     if (!isCoded(pass)) continue;
     CARINA_TRY(const EncodedSlice slice, encodeScales(pass.node, pass.operation, target_));
-    pass.slices = {{slice.channels, result_.constants.add(slice.bytes),
-                    static_cast<int64_t>(slice.bytes.size()), slice.streams}};
+    pass.slices = {stored(slice, false)};
   }
   return {};
 }
@@ -287,6 +311,9 @@ void Scheduler::expectSlices(Pass& pass) {
     slice.bytes = roundUp(contents_->expectedBytes(pass.node) * slice.channels.depth / depth, 16);
     slice.streams.scales[0] = npu::AddressRange{0, scales};
     slice.streams.weights[0] = npu::AddressRange{scales, static_cast<uint64_t>(slice.bytes) - scales};
+    slice.pieces = {{0, 0}};
+    if (isKnown(pass, pass.operation, step))
+      slice.pieces.push_back({static_cast<int64_t>(scales), static_cast<int64_t>(scales)});
     pass.slices.push_back(slice);
   }
 }
@@ -358,7 +385,8 @@ Status Scheduler::encodeWeights() {
       },
       oneapi::tbb::simple_partitioner());
   // The only schedule, or one of several for an arena or with much effort.
-  const bool others = options_.arenaLimit > 0 || options_.optimize == Optimize::Size || options_.effort == 3;
+  const bool others = options_.arenaLimit > 0 || options_.optimize == Optimize::Size ||
+                      options_.effort == 3 || options_.known;
   int64_t total = 0;
   for (const auto& slice : encoded) {
     if (slice) total += roundUp(static_cast<int64_t>(slice->bytes.size()), 16);
@@ -371,8 +399,7 @@ Status Scheduler::encodeWeights() {
       if (errors[j]) return std::move(*errors[j]).at(pass.node->where());
       const EncodedSlice& slice = *encoded[j];
       if (others) encoded_->keep(keyOf(jobs[j]), pass.operation, encoded[j]);
-      slices[j] = {slice.channels, result_.constants.add(slice.bytes),
-                   static_cast<int64_t>(slice.bytes.size()), slice.streams};
+      slices[j] = stored(slice, isKnown(pass, pass.operation, sliceDepth(pass)));
       encoded[j].reset();  // all of them and the constants are as large as the network twice
     }
     pass.slices.push_back(slices[jobs[j].first]);
@@ -382,6 +409,44 @@ Status Scheduler::encodeWeights() {
       pass.slices = result_.passes[static_cast<size_t>(pass.weights.copyOf)].slices;
   }
   return encodeCodedScales();
+}
+
+WeightSlice Scheduler::stored(const EncodedSlice& slice, bool known) {
+  WeightSlice result{slice.channels, static_cast<int64_t>(slice.bytes.size()), slice.streams, {}};
+  std::vector<int64_t> begins{0};
+  if (known) {
+    const auto add = [&begins](const auto& ranges) {
+      for (const npu::AddressRange& range : ranges) {
+        if (range.length > 0) begins.push_back(static_cast<int64_t>(range.address));
+      }
+    };
+    add(slice.streams.weights);
+    add(slice.streams.scales);
+    std::sort(begins.begin(), begins.end());
+    begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
+  }
+  for (size_t i = 0; i < begins.size(); ++i) {
+    const int64_t end = i + 1 < begins.size() ? begins[i + 1] : result.bytes;
+    const ByteSpan piece =
+        ByteSpan(slice.bytes).subspan(static_cast<size_t>(begins[i]), static_cast<size_t>(end - begins[i]));
+    result.pieces.push_back({begins[i], result_.constants.add(piece)});
+  }
+  return result;
+}
+
+bool Scheduler::expectSizesOf(const Scheduler& unfinished) {
+  auto contents = std::make_shared<WeightContents>(*contents_);
+  bool larger = false;
+  for (const Pass& pass : unfinished.result_.passes) {
+    if (!isConvolution(pass)) continue;
+    int64_t bytes = 0;
+    for (const WeightSlice& slice : pass.slices) bytes += slice.bytes;
+    if (bytes <= contents->expectedBytes(pass.node)) continue;
+    contents->expect(pass.node, bytes);
+    larger = true;
+  }
+  contents_ = std::move(contents);
+  return larger;
 }
 
 void Scheduler::addStaging() {

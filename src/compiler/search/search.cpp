@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,13 @@ std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast) {
   return sizes;
 }
 
+/// Schedules that are planned again with less of a dedicated cache, at most, and steps of each.
+constexpr size_t kTighterTries = 4;
+constexpr int kTighterSteps = 4;
+
+/// Schedules that are planned again with the sizes that their weights have, at most.
+constexpr size_t kLargerTries = 4;
+
 /// Tries limits on fast memory and keeps the schedule with the fewest cycles. Limits that a smaller memory
 /// would be tried with are tried with a larger one too, so that more memory never costs cycles.
 class Search {
@@ -39,6 +47,7 @@ class Search {
     Best best;
     forEachIndex(prepared_.worthThreads(), results.size(),
                  [&](size_t i) { best.offer(*this, results, i, measured(results[i], compare)); });
+    if (machine_.memory.spilling()) tightenFailed(results, best);
     std::vector<Try*> order;
     order.reserve(results.size());
     for (Try& result : results) order.push_back(&result);
@@ -50,27 +59,47 @@ class Search {
     std::optional<Schedule> fastest;
     Try found;
     size_t completed = 0;
-    for (Try* result : order) {
+    const auto offer = [&](Schedule schedule) {
+      Try exact;
+      exact.cycles = streamCycles(schedule);
+      exact.bytes = machine_.memory.spilling() ? schedule.cacheBytes : schedule.arenaBytes;
+      if (fastest && !better(exact, found)) return;
+      found = std::move(exact);
+      fastest = std::move(schedule);
+    };
+    std::deque<Try> tighter;
+    std::vector<const Try*> larger;  // planned again with the sizes of their weights
+    for (size_t i = 0; i < order.size(); ++i) {
+      Try& result = *order[i];
       // Encoded weights may be a little larger than was to be expected.
-      if (result->error) break;
+      if (result.error) break;
       auto scheduler = std::move(best.scheduler);
       if (!scheduler) {
-        Try again = {result->limits, result->plan, std::nullopt, 0, 0};
+        Try again = {result.limits, result.plan, std::nullopt, 0, 0};
         scheduler = measured(again, compare);
       }
       auto schedule = scheduler->finish();
       if (!schedule.ok()) {
-        result->error.emplace(std::move(schedule).error());
+        result.error.emplace(std::move(schedule).error());
+        const bool alike = std::any_of(larger.begin(), larger.end(), [&](const Try* t) {
+          return t->cycles == result.cycles && t->bytes == result.bytes;
+        });
+        if (!fastest && !alike && larger.size() < kLargerTries) {
+          larger.push_back(&result);
+          if (auto again = withSizesOf(*scheduler, result.limits)) offer(std::move(*again));
+        }
+        if (tighter.size() < kTighterTries && tightens(result.limits)) {
+          tighter.push_back({result.limits, nullptr, std::nullopt, 0, 0});
+          if (tighten(tighter.back())) {
+            const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
+            order.insert(std::find_if(order.begin() + static_cast<std::ptrdiff_t>(i) + 1, order.end(), worse),
+                         &tighter.back());
+          }
+        }
         continue;
       }
-      if (most == 1) return schedule;
-      Try exact;
-      exact.cycles = streamCycles(*schedule);
-      exact.bytes = machine_.memory.spilling() ? schedule->cacheBytes : schedule->arenaBytes;
-      if (!fastest || better(exact, found)) {
-        found = std::move(exact);
-        fastest = std::move(*schedule);
-      }
+      if (most == 1 && !fastest) return schedule;
+      offer(std::move(*schedule));
       if (++completed == most) break;
     }
     if (fastest) return std::move(*fastest);
@@ -168,6 +197,50 @@ class Search {
     std::swap(order.front(), *other);
     order.erase(other);
     best.scheduler = std::move(scheduler);
+  }
+
+  /// A plan that fills a dedicated cache to the last byte has no room for weights that are larger than was to
+  /// be expected: the one for the sizes that they have. Nothing when it does not fit either, or the arena
+  /// not.
+  std::optional<Schedule> withSizesOf(const Scheduler& unfinished, const Limits& limits) const {
+    Scheduler scheduler = prepared_;
+    if (!scheduler.expectSizesOf(unfinished)) return std::nullopt;
+    Try again = {limits, nullptr, std::nullopt, 0, 0};
+    measure(scheduler, again, true);
+    if (again.error) return std::nullopt;
+    auto schedule = scheduler.finish();
+    if (!schedule.ok() || (arenaLimit_ > 0 && schedule->arenaBytes > arenaLimit_)) return std::nullopt;
+    return std::move(*schedule);
+  }
+
+  /// Addresses may need a little more than the live bytes that are planned with. Cascades that find no place
+  /// in a dedicated cache are planned again with less of it, a sixteenth at a time.
+  bool tightens(const Limits& limits) const { return machine_.memory.spilling() && limits.cascadesInCache; }
+
+  /// Null when none of a few steps has a schedule.
+  std::unique_ptr<Scheduler> tighten(Try& result) const {
+    const auto less = [](int64_t bytes) { return bytes / 16 * 15; };
+    for (int step = 0; step < kTighterSteps; ++step) {
+      Limits& limits = result.limits;
+      limits.cascades = less(*limits.cascades);
+      limits.maps = less(limits.maps);
+      limits.fast = less(limits.fast);
+      result.error.reset();
+      auto scheduler = measured(result, true);
+      if (!result.error) return scheduler;
+    }
+    return nullptr;
+  }
+
+  /// Of those that were to fill the whole cache; the smaller ones have one another.
+  void tightenFailed(std::vector<Try>& results, Best& best) const {
+    const int64_t cache = cacheLimit(machine_, options_);
+    for (size_t i = 0, count = results.size(); i < count; ++i) {
+      if (!results[i].error || results[i].limits.fast != cache || !tightens(results[i].limits)) continue;
+      results.push_back({results[i].limits, nullptr, std::nullopt, 0, 0});
+      auto scheduler = tighten(results.back());
+      if (scheduler) best.offer(*this, results, results.size() - 1, std::move(scheduler));
+    }
   }
 
   /// What can be scheduled at all, the better one first.
@@ -412,13 +485,10 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
   return fitting.take();
 }
 
-}  // namespace
-
-Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
-                          Ends ends) {
+/// The best schedule that a prepared scheduler can make, by itself. `sharing`: see Scheduler::share().
+Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const npu::Machine& machine,
+                        const Options& options, Ends ends, int sharing = 0) {
   const bool size = options.optimize == Optimize::Size;
-  Scheduler prepared(graph, machine, options, ends);
-  CARINA_RETURN_IF_ERROR(prepared.prepare());
   std::optional<Schedule> least;
   int64_t limit = options.arenaLimit;
   if (size) {
@@ -454,10 +524,54 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
     Options smaller = options;
     smaller.optimize = Optimize::Size;
     smaller.arenaLimit = 0;
-    CARINA_TRY(least, schedule(graph, machine, smaller, ends));
+    Scheduler again(graph, machine, smaller, ends);
+    CARINA_RETURN_IF_ERROR(again.prepare());
+    again.share(sharing);
+    CARINA_TRY(least, bestOf(again, graph, machine, smaller, ends, sharing));
   }
   fitting.offer(std::move(*least));
   return std::move(*fitting.take());
+}
+
+/// The same with weights read as other programs read them, where that takes little more: the order of weights
+/// is looked for among blocks that cost an operation up to twice the cycles, then less, until the program as
+/// a whole takes at most 3 % more of them, and no more memory than it does alone or another one does.
+Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, const npu::Machine& machine,
+                               const Options& options, Ends ends) {
+  constexpr int kMostPercent = 3;
+  npu::Cycles cycles = 0;
+  int64_t arena = options.known->arenaBytes();
+  {
+    CARINA_TRY(Schedule alone, bestOf(prepared, graph, machine, options, ends));
+    if (options.known->holdAll(alone)) return alone;
+    cycles = streamCycles(alone);
+    arena = std::max(arena, alone.arenaBytes);
+  }
+  const bool limited = options.arenaLimit > 0 || options.optimize == Optimize::Size;
+  for (const int percent : {100, 50, 25, 6}) {
+    prepared.share(percent);
+    const auto isGood = [&](const Result<Schedule>& found) {
+      return found.ok() && found->arenaBytes <= arena &&
+             streamCycles(*found) * 100 <= cycles * (100 + kMostPercent);
+    };
+    Result<Schedule> found = bestOf(prepared, graph, machine, options, ends, percent);
+    if (isGood(found)) return found;
+    if (limited || machine.memory.spilling()) continue;
+    found = Search(prepared, machine, options, arena).run();
+    if (isGood(found)) return found;
+  }
+  prepared.share(0);
+  return bestOf(prepared, graph, machine, options, ends);
+}
+
+}  // namespace
+
+Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
+                          Ends ends) {
+  Scheduler prepared(graph, machine, options, ends);
+  CARINA_RETURN_IF_ERROR(prepared.prepare());
+  if (options.known && !options.known->empty()) return sharedOrAlone(prepared, graph, machine, options, ends);
+  return bestOf(prepared, graph, machine, options, ends);
 }
 
 }  // namespace carina::compiler

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products, sums with constants, and what else is a line per channel.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <span>

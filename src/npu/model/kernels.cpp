@@ -2,8 +2,6 @@
 // The vectorised inner loops declared in kernels.hpp.
 #include "npu/model/kernels.hpp"
 
-#include <hwy/aligned_allocator.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -432,7 +430,7 @@ AlignedBytes::AlignedBytes(size_t bytes) {
 }
 
 AlignedBytes::~AlignedBytes() {
-  if (data_ != nullptr) hwy::FreeAlignedBytes(data_, nullptr, nullptr);
+  ::operator delete(data_, kAlignment);
 }
 
 AlignedBytes& AlignedBytes::operator=(AlignedBytes&& other) noexcept {
@@ -443,8 +441,9 @@ AlignedBytes& AlignedBytes::operator=(AlignedBytes&& other) noexcept {
 
 void AlignedBytes::reserve(size_t bytes) {
   if (bytes <= size_ && data_ != nullptr) return;
-  if (data_ != nullptr) hwy::FreeAlignedBytes(data_, nullptr, nullptr);
-  data_ = static_cast<unsigned char*>(hwy::AllocateAlignedBytes(bytes + 128, nullptr, nullptr));
+  ::operator delete(std::exchange(data_, nullptr), kAlignment);
+  size_ = 0;
+  data_ = static_cast<unsigned char*>(::operator new(bytes + kOverRead, kAlignment));
   size_ = bytes;
 }
 

@@ -7,11 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 namespace carina::npu::model {
 
-/// Memory for vectors: 64-byte aligned, uninitialised, with room for one over-read vector at the end.
+/// Memory for vectors: aligned to a line of the cache, uninitialised, with room for one over-read vector at
+/// the end.
 class AlignedBytes {
  public:
   AlignedBytes() = default;
@@ -38,6 +40,9 @@ class AlignedBytes {
   }
 
  private:
+  static constexpr std::align_val_t kAlignment{128};
+  static constexpr size_t kOverRead = 128;  // bytes
+
   unsigned char* data_ = nullptr;
   size_t size_ = 0;
 };

@@ -168,6 +168,12 @@ Result<MemoryTiming> readTiming(const IniFile& ini, const std::string& section, 
   CARINA_TRY(timing.writeLatency, smallCount(ini, section, name + "_write_latency", 1, 0));
   CARINA_TRY(timing.maxReads, smallCount(ini, section, name + "_max_reads", 1, 1));
   CARINA_TRY(timing.maxWrites, smallCount(ini, section, name + "_max_writes", 1, 1));
+  CARINA_TRY(timing.pulseOn, smallCount(ini, section, name + "_pulse_on", 0, 1));
+  if (timing.pulseOn > 0) {
+    CARINA_TRY(timing.pulseOff, smallCount(ini, section, name + "_pulse_off", 0, 0));
+    CARINA_TRY(timing.firstPulse, smallCount(ini, section, name + "_first_pulse", timing.pulseOn, 0));
+    timing.firstPulse = std::min(timing.firstPulse, timing.pulseOn);
+  }
   return timing;
 }
 
@@ -332,7 +338,7 @@ Result<MemoryMode> findMode(const Target& target, const std::string& name, const
 bool same(const MemoryTiming& a, const MemoryTiming& b) {
   const auto all = [](const MemoryTiming& t) {
     return std::tie(t.kind, t.clockScale, t.ports, t.burst, t.readLatency, t.writeLatency, t.maxReads,
-                    t.maxWrites);
+                    t.maxWrites, t.pulseOn, t.pulseOff, t.firstPulse);
   };
   return all(a) == all(b);
 }
@@ -355,11 +361,16 @@ bool isStock(const MemoryMode& mode) {
 
 std::string timingText(std::string_view portKey, const MemoryTiming& timing) {
   const std::string_view name = memoryKindName(timing.kind);
-  return fmt::format(
+  std::string text = fmt::format(
       "{0}={1}\n{1}_clock_scale={2}\n{1}_ports_used={3}\n{1}_burst_length={4}\n{1}_read_latency={5}\n"
       "{1}_write_latency={6}\n{1}_max_reads={7}\n{1}_max_writes={8}\n",
       portKey, name, timing.clockScale, timing.ports, timing.burst, timing.readLatency, timing.writeLatency,
       timing.maxReads, timing.maxWrites);
+  if (timing.pulseOn > 0) {
+    text += fmt::format("{0}_pulse_on={1}\n{0}_pulse_off={2}\n{0}_first_pulse={3}\n", name, timing.pulseOn,
+                        timing.pulseOff, timing.firstPulse);
+  }
+  return text;
 }
 
 }  // namespace

@@ -68,6 +68,9 @@ struct MemoryTiming {
   int32_t burst = 64;
   int32_t readLatency = 1, writeLatency = 1;
   int32_t maxReads = 1, maxWrites = 1;  // outstanding transactions
+  /// A timing adapter lets addresses through for pulseOn cycles and then none for pulseOff, again and again;
+  /// the first pulse of a stream lasts firstPulse cycles. Without pulses it always lets them through.
+  int32_t pulseOn = 0, pulseOff = 0, firstPulse = 0;
 };
 
 struct SystemConfig {

@@ -7,9 +7,20 @@
 #include "npu/targets/mac_array.hpp"
 
 namespace carina::npu::timing {
+namespace {
+
+constexpr int64_t kBufferEntryBytes = 16;
+
+}  // namespace
 
 double portBandwidth(const Target& target, const MemoryTiming& memory) {
   return std::max(target.architecture().axiBytes * memory.ports * memory.clockScale, 1e-4);
+}
+
+double readBufferBytes(const Target& target, Channel channel) {
+  if (!target.architecture().channelBuffers) return 0;
+  return static_cast<double>(macArrayOf(target).readBuffers[static_cast<size_t>(channel)] *
+                             kBufferEntryBytes);
 }
 
 double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel, int64_t run) {
@@ -20,7 +31,7 @@ double channelBandwidth(const Target& target, const MemoryTiming& memory, Channe
   const int64_t length = std::clamp<int64_t>(run, 1, memory.burst);
   double utilised = outstanding;
   if (!write) {
-    const int64_t entries = std::max<int64_t>((length + 15) / 16, 1);
+    const int64_t entries = std::max<int64_t>((length + kBufferEntryBytes - 1) / kBufferEntryBytes, 1);
     const int64_t limit = macArrayOf(target).readBuffers[static_cast<size_t>(channel)] / entries;
     utilised = std::min(static_cast<double>(limit), outstanding);
   }

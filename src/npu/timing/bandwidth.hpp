@@ -20,6 +20,9 @@ double portBandwidth(const Target& target, const MemoryTiming& memory);
 /// its read buffers and the outstanding transactions (U85); the port bandwidth on U55/U65.
 double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel, int64_t run);
 
+/// What the read buffers of a channel hold (U85; 0 on U55/U65, whose buffers are not described).
+double readBufferBytes(const Target& target, Channel channel);
+
 /// A transfer through a port: bytes that move, in accesses of `run` bytes each.
 struct Transfer {
   int64_t bytes = 0;

@@ -31,6 +31,8 @@ constexpr std::array kSets{
             [](Rules& r) { r.elementwiseMicroblocks = true; }),
     changed("pool-4", "4 cycles per tap of a pool", [](Rules& r) { r.poolCyclesPerTapAndByte = 4; }),
     changed("whole-bursts", "short accesses cost whole bursts", [](Rules& r) { r.exactBytes = false; }),
+    changed("small-kernels", "kernels of fewer than 4 taps pay a whole MAC step",
+            [](Rules& r) { r.u85LeastTaps = 4; }),
     changed("resident-3", "3 depth steps stay in the input buffer",
             [](Rules& r) { r.u85ResidentDepthSteps = 3; }),
     changed("resident-5", "5 depth steps stay in the input buffer",
@@ -50,6 +52,8 @@ constexpr std::array kSets{
               r.u85ResidentDepthSteps = 1;
               r.exactBytes = false;
               r.u85RealElementwiseDepth = false;
+              r.u85PortEnds = false;
+              r.u85DepthwiseSlices = false;
             }),
 };
 

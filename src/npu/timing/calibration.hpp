@@ -23,12 +23,16 @@ struct Rules {
   /// earlier estimators.
   double poolCyclesPerTapAndByte = 1.0;
 
-  /// U85, depthwise and part-kernel-first: whether taps beyond the first MAC step of 4 (2 for 16-bit input)
-  /// count as they are. The estimator rounds the taps of a kernel up to whole steps; measured 3x3 layers cost
-  /// nine taps (depthwise 96x96x8: 41,015 cycles, 41,472 by this rule, 55,296 by rounding). Kernels of fewer
-  /// than 4 taps were not measured and pay a whole step. U55 and U65 round: without it U55-32 would be 8 %
-  /// too fast.
+  /// U85, depthwise and part-kernel-first: whether taps count as they are. The estimator rounds the taps of a
+  /// kernel up to whole MAC steps of 4 (2 for 16-bit input); measured 3x3 layers cost nine taps (depthwise
+  /// 96x96x8: 41,015 cycles, 41,472 by this rule, 55,296 by rounding). U55 and U65 round: without it U55-32
+  /// would be 8 % too fast.
   bool u85RealTaps = true;
+  /// U85, the same operations: taps that a kernel costs at least. Range 1 to 4, where 4 is a whole MAC step
+  /// (also for 16-bit input, whose step is 2 taps). MobileNetV2, whose 1x1 layers of at most 32 channels are
+  /// part-kernel-first, takes 5,078,222 cycles on U85-128, 5,160,154 with 1, 5,951,236 with 4; no single
+  /// layer with fewer than four taps was measured.
+  int64_t u85LeastTaps = 1;
 
   /// U85, depth-first: multiple that the input depth is padded to. Range 32 to 64. 276 -> 276 channels:
   /// 80,030 cycles measured, 80,640 with 32, 91,390 with the depth of the input block (64). Depths of at most
@@ -50,6 +54,16 @@ struct Rules {
   /// U85, elementwise: whether the depth counts as it is instead of rounded up to a brick of 16. Adding
   /// 96x96x4: 10,015 cycles measured on U85-256; 9,216 by this rule, 36,864 by bricks.
   bool u85RealElementwiseDepth = true;
+
+  /// U85: an operation that waits for a port pays both ends of its pipeline, as one that waits for the
+  /// multipliers does: nothing is written before the first block is complete, and what the last bytes bring
+  /// is still computed and written. 1x1 of 6x6x128 on U85-512: 6,029 cycles measured, 6,117 by this rule,
+  /// 4,572 without. AD (MicroNet) on U85-1024: 140,261 measured, 134,921 and 129,213.
+  bool u85PortEnds = true;
+  /// U85, depthwise: the output unit takes a block in slices as deep as a microblock, each as soon as its
+  /// taps are done, so that only the last slice follows the multipliers. 3x3 of 6x6x128 on U85-512 without
+  /// latency: 1,271 cycles measured in all, 1,048 by this rule, 1,804 by whole blocks.
+  bool u85DepthwiseSlices = true;
 
   /// Elementwise operations wait for their first block and drain their last one, as convolutions do. Small
   /// operations were not measured well enough to tell.

@@ -101,8 +101,9 @@ Shapes shapesOf(const Target& target, const KernelOperation& op) {
 
 /// MAC steps of one microblock for `taps` taps, `perStep` of them in a step.
 double tapSteps(const Target& target, const Rules& rules, int64_t taps, int64_t perStep) {
-  const int64_t counted =
-      target.isU85() && rules.u85RealTaps ? std::max(taps, perStep) : roundUp(taps, perStep);
+  const int64_t counted = target.isU85() && rules.u85RealTaps
+                              ? std::max(taps, std::min(rules.u85LeastTaps, perStep))
+                              : roundUp(taps, perStep);
   return static_cast<double>(counted) / static_cast<double>(perStep);
 }
 
@@ -231,6 +232,12 @@ class PortLoad {
     }
   }
   int64_t weightBytes(size_t port) const { return weights_[port]; }
+  /// Cycles that one channel takes, and what is read through all of them.
+  double channel(size_t port, Channel channel) const { return channels_[port][static_cast<size_t>(channel)]; }
+  double reads(size_t port) const {
+    return static_cast<double>(cost_.traffic[port].readBytes) /
+           timing::portBandwidth(*machine_.target, machine_.system.ports[port]);
+  }
 
  private:
   void add(Area area, Transfer transfer, Channel channel) {
@@ -285,7 +292,10 @@ class OperationEstimate {
         taps_(int64_t{op.kernel.height} * op.kernel.width),
         weightCount_(macOp_ ? taps_ * op.ofm.depth * (shapes_.kind == Class::Conv ? shapes_.ifmDepth : 1)
                             : 0),
-        rate_(timing::outputCyclesPerElement(target_, op) + context.chainedRate) {}
+        rate_(timing::outputCyclesPerElement(target_, op) + context.chainedRate),
+        slices_(target_.isU85() && rules_.u85DepthwiseSlices && shapes_.kind == Class::Depthwise
+                    ? static_cast<double>(ceilDiv(shapes_.ofmBlock.c, shapes_.microblock.c))
+                    : 1.0) {}
 
   OperationCost cost() {
     fillAndDrain();
@@ -303,7 +313,8 @@ class OperationEstimate {
       input(load);
     otherTraffic(load);
     load.finish();
-    result_.total = std::max({result_.npu, result_.port[0], result_.port[1]});
+    result_.withPorts = portEnds(load);
+    result_.total = std::max({result_.npu, result_.port[0], result_.port[1], result_.withPorts});
     result_.bound = boundBy(load);
     return result_;
   }
@@ -337,12 +348,20 @@ class OperationEstimate {
                                         own, own, false));
     }
     if (writes_) {
-      const bool permuted = op_.transpose != Transpose::HWC;
-      drain_ = latencyOf(op_.ofm, context_.ofm, permuted ? op_.ofm.width0 : op_.ofm.width, op_.ofm.depth,
-                         shapes_.ofmBlock, shapes_.ofmBlockFull, true);
+      const auto drainOf = [&](BlockShape clipped, BlockShape full) {
+        const bool permuted = op_.transpose != Transpose::HWC;
+        return latencyOf(op_.ofm, context_.ofm, permuted ? op_.ofm.width0 : op_.ofm.width, op_.ofm.depth,
+                         clipped, full, true);
+      };
+      drain_ = lastDrain_ = drainOf(shapes_.ofmBlock, shapes_.ofmBlockFull);
+      if (slices_ > 1) {
+        BlockShape slice = shapes_.ofmBlock;
+        slice.c = shapes_.microblock.c;
+        lastDrain_ = drainOf(slice, slice);
+      }
     }
     result_.fill = static_cast<Cycles>(fill_);
-    result_.drain = static_cast<Cycles>(drain_);
+    result_.drain = static_cast<Cycles>(lastDrain_);
     result_.blocks = ceilDiv(op_.ofm.height, shapes_.ofmBlockFull.h) *
                      ceilDiv(op_.ofm.width, shapes_.ofmBlockFull.w) *
                      ceilDiv(op_.ofm.depth, shapes_.ofmBlockFull.c);
@@ -400,8 +419,9 @@ class OperationEstimate {
     const double wait = shapes_.blocks > 1 ? std::abs(drain_ - fill_) : 0;
     const double command = std::floor((wait + macBlock_ + outBlock_) / 4.0);
     const double b = std::max(macBlock_, command), a = std::max(outBlock_, command);
-    double total = b > a ? std::floor(b * shapes_.blocks) + a : std::floor(a * shapes_.blocks + b);
-    total += drain_ + fill_;
+    double total =
+        b > a ? std::floor(b * shapes_.blocks) + a / slices_ : std::floor(a * shapes_.blocks + b / slices_);
+    total += lastDrain_ + fill_;
     result_.npu = static_cast<Cycles>(total);
     result_.mac = static_cast<Cycles>(macBlock_ * shapes_.blocks);
     result_.output = static_cast<Cycles>(outBlock_ * shapes_.blocks);
@@ -424,6 +444,30 @@ class OperationEstimate {
     } else {
       result_.weights = static_cast<Cycles>(weightBlock_ * shapes_.blocks);
     }
+  }
+
+  /// When the last block is written where a port decides, 0 where none does: with what comes first and last.
+  Cycles portEnds(const PortLoad& load) const {
+    if (!target_.isU85() || !rules_.u85PortEnds || elementwise_ || shapes_.kind == Class::Resize) return 0;
+    const double first = fill_ + (macBlock_ + outBlock_) / slices_;
+    const double last = outBlock_ / slices_ + lastDrain_;
+    // Of an input block, its last depth step; weights are used as they come.
+    const double lastStep =
+        shapes_.kind == Class::Depthwise
+            ? macBlock_ / slices_
+            : macBlock_ / static_cast<double>(countOf(shapes_.ifmDepth, shapes_.ifmBlock.c));
+    double end = 0;
+    const auto add = [&](double busy, double around) {
+      if (busy > 0) end = std::max(end, busy + around);
+    };
+    for (size_t port = 0; port < 2; ++port) {
+      add(load.channel(port, Channel::Write), first);
+      add(load.channel(port, Channel::Ifm), lastStep + last);
+      add(load.channel(port, Channel::Weights), last);
+      add(load.channel(port, Channel::FastWeights), last);
+      add(load.reads(port), last);
+    }
+    return static_cast<Cycles>(end);
   }
 
   static int64_t countOf(int64_t size, int64_t block) { return ceilDiv(size, std::max<int64_t>(block, 1)); }
@@ -515,9 +559,10 @@ class OperationEstimate {
   const Shapes shapes_;
   const bool elementwise_, binary_, writes_, macOp_;
   const int64_t ofmElements_, taps_, weightCount_;
-  const double rate_;  // output cycles of an element
+  const double rate_;    // output cycles of an element
+  const double slices_;  // of a block, that the output unit takes one by one
   OperationCost result_;
-  double fill_ = 0, drain_ = 0, macBlock_ = 0, outBlock_ = 0, weightBlock_ = 0;
+  double fill_ = 0, drain_ = 0, lastDrain_ = 0, macBlock_ = 0, outBlock_ = 0, weightBlock_ = 0;
   int64_t weightBytes_ = 0, scaleBytes_ = 0;
   bool commandBound_ = false, outputBound_ = false, decodeBound_ = false;
 };
@@ -580,7 +625,7 @@ OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<co
     cost.drain += follower.drain;
     cost.fill = std::max(cost.fill, follower.fill);
   }
-  cost.total = std::max({cost.npu, cost.port[0], cost.port[1]});
+  cost.total = std::max({cost.npu, cost.port[0], cost.port[1], cost.withPorts});
   if (cost.total > cost.npu) cost.bound = BoundBy::Memory;
   return cost;
 }

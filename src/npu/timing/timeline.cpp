@@ -2,6 +2,7 @@
 // The time line of a command stream (timing.hpp): two queues, waits, BLOCKDEP overlap and shared ports.
 #include <algorithm>
 
+#include "npu/timing/bandwidth.hpp"
 #include "npu/timing/timing.hpp"
 
 namespace carina::npu {
@@ -20,6 +21,32 @@ Cycles pop(std::vector<Cycles>& ends) {
 Cycles waitFor(std::vector<Cycles>& ends, int32_t outstanding, Cycles now) {
   while (static_cast<int64_t>(ends.size()) > std::max(outstanding, 0)) now = std::max(now, pop(ends));
   return now;
+}
+
+/// How long a kernel stands still because a port takes no addresses. Between pulses it goes on with what the
+/// read buffers of its weights hold; its last block is written in a pulse.
+Cycles stillBetweenPulses(const Machine& machine, const OperationCost& cost, size_t port, Cycles start) {
+  const MemoryTiming& memory = machine.system.ports[port];
+  const PortTraffic& traffic = cost.traffic[port];
+  const int64_t bytes = traffic.readBytes + traffic.writeBytes;
+  if (memory.pulseOff <= 0 || bytes == 0) return 0;
+  const Cycles period = Cycles{memory.pulseOn} + memory.pulseOff;
+  const double goesOn = timing::readBufferBytes(*machine.target, timing::Channel::Weights) *
+                        static_cast<double>(cost.total) / static_cast<double>(bytes);
+  const Cycles each = memory.pulseOff - static_cast<Cycles>(std::min<double>(goesOn, memory.pulseOff));
+  const Cycles work = period - each;
+  Cycles into = (start - memory.firstPulse - memory.pulseOff) % period;  // from the beginning of a pulse
+  if (into < 0) into += period;
+  Cycles still = 0;
+  if (into >= work) {
+    still = period - into;
+    into = 0;
+  }
+  const Cycles times = (into + cost.total - 1) / work;
+  const Cycles end = into + cost.total - times * work;
+  if (traffic.writeBytes > 0 && end > memory.pulseOn) still += period - end;
+  constexpr double kMost = 0x1p48;
+  return still + static_cast<Cycles>(std::min(static_cast<double>(times) * static_cast<double>(each), kMost));
 }
 
 }  // namespace
@@ -76,7 +103,9 @@ ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t off
   const OperationCost cost = estimate(operation, machine_);
   parser_ = waitFor(dmaEnds_, machine_.target->architecture().outstandingDmas - 1, parser_);
   ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
-  entry.end = dmaEnd_ = occupyPorts(cost, entry.start);
+  // Pulses do not stop transfers: the rate of their channel counts only the share of cycles that adapters let
+  // through (assumption pulsed-transfers, docs/npu-model.md).
+  entry.end = dmaEnd_ = occupyPorts(cost, entry.start, {});
   dmaEnds_.push_back(entry.end);
   count(cost);
   return entry;
@@ -99,7 +128,11 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   // Members of a chain run block by block together: the traffic of a follower began with the chain.
   const bool follows = chain_.size() > 1;
   if (chain_.size() == 1) chainStart_ = entry.start;
-  entry.end = std::max(entry.start + cost.total, occupyPorts(cost, follows ? chainStart_ : entry.start));
+  std::array<Cycles, 2> still{};
+  for (size_t port = 0; port < still.size(); ++port)
+    still[port] = stillBetweenPulses(machine_, cost, port, entry.start);
+  entry.end = std::max(entry.start + cost.total + std::max(still[0], still[1]),
+                       occupyPorts(cost, follows ? chainStart_ : entry.start, still));
   entry.end = std::max(entry.end, kernelEnd_);
   kernelStart_ = entry.start;
   kernelEnd_ = entry.end;
@@ -110,12 +143,12 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   return entry;
 }
 
-Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start) {
+Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still) {
   Cycles end = start + cost.total;
   for (size_t port = 0; port < 2; ++port) {
     if (cost.port[port] == 0) continue;
     // Transfers that share a port take turns: the port is busy for the sum of what they move.
-    portFree_[port] = std::max(portFree_[port], start) + cost.port[port];
+    portFree_[port] = std::max(portFree_[port], start) + cost.port[port] + still[port];
     end = std::max(end, portFree_[port]);
   }
   return end;

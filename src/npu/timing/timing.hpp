@@ -54,12 +54,13 @@ struct PortTraffic {
 };
 
 struct OperationCost {
-  Cycles total = 0;              // of the operation by itself: max of npu and every port
+  Cycles total = 0;              // of the operation by itself: max of npu, every port and withPorts
   Cycles npu = 0;                // MAC and output pipeline with fill and drain
   Cycles mac = 0;                // MAC unit busy
   Cycles output = 0;             // output (AO) unit busy
   Cycles weights = 0;            // weight decoder busy
   std::array<Cycles, 2> port{};  // busy cycles of AXI0/SRAM and AXI1/EXT
+  Cycles withPorts = 0;  // where a port decides: with the first and the last block around its busy cycles
   std::array<PortTraffic, 2> traffic{};
   Cycles fill = 0;        // latency of the first input block
   Cycles drain = 0;       // latency of the last output block
@@ -124,7 +125,8 @@ class Timeline {
   ScheduledCost pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
   ScheduledCost pushTransfer(const DmaOperation& operation, uint32_t offset);
   bool continuesChain(const KernelOperation& operation) const;
-  Cycles occupyPorts(const OperationCost& cost, Cycles start);
+  /// `still`: how long each port takes no addresses meanwhile.
+  Cycles occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still);
   void count(const OperationCost& cost);
 
   Machine machine_;

@@ -297,14 +297,8 @@ class SliceWriter {
       }
       if (runsOn) out_.put(takeRuns(runValues, runs, z, zLeft, runWidth), runWidth);
       if (unary.unary1Count > 0) out_.put(unary.unary1, unary.unary1Count);
-      if (remainderBits > 0) {
-        const uint32_t mask = (1u << remainderBits) - 1;
-        for (uint32_t n = wBefore; n < wStart; ++n) out_.put(indices[n] & mask, remainderBits);
-      }
-      if (slice_.zeroRunMode > 0) {
-        const uint32_t mask = (1u << slice_.zeroRunMode) - 1;
-        for (uint32_t n = zBefore; n < zStart; ++n) out_.put(runValues[n] & mask, slice_.zeroRunMode);
-      }
+      if (remainderBits > 0) putRemainders(indices + wBefore, wStart - wBefore, remainderBits);
+      if (slice_.zeroRunMode > 0) putRemainders(runValues + zBefore, zStart - zBefore, slice_.zeroRunMode);
       wBefore = wStart;
       zBefore = zStart;
       if (!weightsOn && !runsOn) break;
@@ -312,6 +306,19 @@ class SliceWriter {
   }
 
  private:
+  /// The lowest bits of each number; four at a time where they fit together.
+  template <typename T>
+  void putRemainders(const T* values, uint32_t count, int bits) {
+    const uint32_t mask = (1u << bits) - 1;
+    uint32_t n = 0;
+    for (; bits <= 8 && n + 4 <= count; n += 4) {
+      const uint32_t first = (values[n] & mask) | (values[n + 1] & mask) << bits;
+      const uint32_t second = (values[n + 2] & mask) | (values[n + 3] & mask) << bits;
+      out_.put(first | uint64_t{second} << 2 * bits, 4 * bits);
+    }
+    for (; n < count; ++n) out_.put(values[n] & mask, bits);
+  }
+
   void header() {
     const PaletteChoice& palette = section_.code.palette;
     out_.put(section_.code.zeroRuns ? static_cast<uint32_t>(slice_.zeroRunMode) : 6u, 3);

@@ -172,10 +172,13 @@ Results convolution(const ir::Node& node, Operands operands) {
   const Geometry g = geometryOf(node);
   const Tensor &input = operands[0], &weight = operands[1], &bias = operands[2];
   if (isFloat(input.dtype())) {
+    if (!ir::isa<DepthwiseConv2d>(&node) && !ir::isa<TransposeConv2d>(&node)) {
+      CARINA_TRY(Tensor sums, denseFloats(node, g, input, weight));
+      return finishFloats(node, std::move(sums), bias);
+    }
     const Tensor x = asFloat32(input), w = asFloat32(weight);
     if (ir::isa<DepthwiseConv2d>(&node)) return finishFloats(node, depthwiseFloats(node, g, x, w), bias);
-    CARINA_TRY(Tensor sums, ir::isa<TransposeConv2d>(&node) ? transposedFloats(node, g, x, w)
-                                                            : denseFloats(node, g, x, w));
+    CARINA_TRY(Tensor sums, transposedFloats(node, g, x, w));
     return finishFloats(node, std::move(sums), bias);
   }
   const auto x = centered(input, operands[3]), w = centered(weight, operands[4]);

@@ -2,6 +2,7 @@
 #include "tosa/kernels/float_conv.hpp"
 
 #include <algorithm>
+#include <memory>
 
 #include "onednn/gemm.hpp"
 #include "tosa/kernels/blocks.hpp"
@@ -13,7 +14,8 @@ namespace {
 constexpr int64_t kBlockElements = int64_t{1} << 18;
 
 /// The window of one output position, in the order of the weights' elements; zeros outside of the input.
-void gather(const Geometry& g, const float* input, int64_t position, float* row) {
+template <typename T>
+void gather(const Geometry& g, const T* input, int64_t position, T* row) {
   const int64_t ox = position % g.output[2], oy = position / g.output[2] % g.output[1],
                 od = position / (g.output[2] * g.output[1]) % g.output[0],
                 n = position / (g.output[2] * g.output[1] * g.output[0]);
@@ -23,16 +25,16 @@ void gather(const Geometry& g, const float* input, int64_t position, float* row)
     for (int64_t ky = 0; ky < g.kernel[1]; ++ky, row += line) {
       const bool inside = kd >= depth.first && kd < depth.last && ky >= height.first && ky < height.last;
       if (!inside || columns <= 0) {
-        std::fill_n(row, line, 0.0f);
+        std::fill_n(row, line, T{});
         continue;
       }
       const int64_t z = depth.origin + kd * g.dilation[0], y = height.origin + ky * g.dilation[1],
                     x = width.origin + width.first * g.dilation[2];
-      const float* pixel = input + (((n * g.input[0] + z) * g.input[1] + y) * g.input[2] + x) * g.channels;
-      float* to = std::fill_n(row, width.first * g.channels, 0.0f);
+      const T* pixel = input + (((n * g.input[0] + z) * g.input[1] + y) * g.input[2] + x) * g.channels;
+      T* to = std::fill_n(row, width.first * g.channels, T{});
       for (int64_t kx = 0; kx < columns; ++kx)
         to = std::copy_n(pixel + kx * g.dilation[2] * g.channels, g.channels, to);
-      std::fill(to, row + line, 0.0f);
+      std::fill(to, row + line, T{});
     }
   }
 }
@@ -46,12 +48,18 @@ bool isPointwise(const Geometry& g) {
   return same;
 }
 
-}  // namespace
+Status product(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c) {
+  return onednn::gemm(true, m, n, k, 1.0f, a, b, 0.0f, c);
+}
+Status product(int64_t m, int64_t n, int64_t k, const uint16_t* a, const uint16_t* b, float* c) {
+  return onednn::gemm(true, m, n, k, a, b, c);
+}
 
-Result<Tensor> denseFloats(const ir::Node& node, const Geometry& g, const Tensor& input,
-                           const Tensor& weight) {
+/// T: float, or uint16_t for the patterns of bfloat16.
+template <typename T>
+Result<Tensor> denseSums(const ir::Node& node, const Geometry& g, const Tensor& input, const Tensor& weight) {
   Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
-  const float *x = input.as<float>().data(), *w = weight.as<float>().data();
+  const T *x = input.as<T>().data(), *w = weight.as<T>().data();
   float* sums = out.mutableAs<float>().data();
   const int64_t window = g.kernel[0] * g.kernel[1] * g.kernel[2] * g.channels;
   const int64_t rows = g.batch * g.output[0] * g.output[1] * g.output[2];
@@ -60,13 +68,21 @@ Result<Tensor> denseFloats(const ir::Node& node, const Geometry& g, const Tensor
   CARINA_RETURN_IF_ERROR(forBlocks(ceilDiv(rows, rowsOfBlock), [&](int64_t block) -> Status {
     const int64_t first = block * rowsOfBlock, count = std::min(rowsOfBlock, rows - first);
     float* to = sums + first * g.outChannels;
-    if (pointwise)
-      return onednn::gemm(true, count, g.outChannels, window, 1.0f, x + first * window, w, 0.0f, to);
-    std::vector<float> windows(static_cast<size_t>(count * window));
-    for (int64_t i = 0; i < count; ++i) gather(g, x, first + i, windows.data() + i * window);
-    return onednn::gemm(true, count, g.outChannels, window, 1.0f, windows.data(), w, 0.0f, to);
+    if (pointwise) return product(count, g.outChannels, window, x + first * window, w, to);
+    const std::unique_ptr<T[]> windows(new T[static_cast<size_t>(count * window)]);
+    for (int64_t i = 0; i < count; ++i) gather(g, x, first + i, windows.get() + i * window);
+    return product(count, g.outChannels, window, windows.get(), w, to);
   }));
   return out;
+}
+
+}  // namespace
+
+Result<Tensor> denseFloats(const ir::Node& node, const Geometry& g, const Tensor& input,
+                           const Tensor& weight) {
+  if (input.dtype() == DType::BFloat16 && weight.dtype() == DType::BFloat16 && onednn::multipliesBfloat16())
+    return denseSums<uint16_t>(node, g, input, weight);
+  return denseSums<float>(node, g, asFloat32(input), asFloat32(weight));
 }
 
 Tensor depthwiseFloats(const ir::Node& node, const Geometry& g, const Tensor& input, const Tensor& weight) {

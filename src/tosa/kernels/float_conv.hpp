@@ -7,8 +7,8 @@
 
 namespace carina::tosa::kernels {
 
-/// CONV2D, CONV3D. Input [N, (D,) H, W, C], weight [OC, (KD,) KH, KW, C]; the sums as float32 [N, (D,) H, W,
-/// OC].
+/// CONV2D, CONV3D. Input [N, (D,) H, W, C], weight [OC, (KD,) KH, KW, C] of any floating point type; the sums
+/// as float32 [N, (D,) H, W, OC].
 Result<Tensor> denseFloats(const ir::Node& node, const Geometry& g, const Tensor& input,
                            const Tensor& weight);
 /// DEPTHWISE_CONV2D. Weight [KH, KW, C, M].

@@ -27,18 +27,26 @@ std::vector<Acc> product(const In* a, const In* b, int64_t batch, int64_t height
   return sums;
 }
 
-/// a [N, H, C] times b [N, C, W], in blocks of rows.
+Status multiply(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c) {
+  return onednn::gemm(false, m, n, k, 1.0f, a, b, 0.0f, c);
+}
+Status multiply(int64_t m, int64_t n, int64_t k, const uint16_t* a, const uint16_t* b, float* c) {
+  return onednn::gemm(false, m, n, k, a, b, c);
+}
+
+/// a [N, H, C] times b [N, C, W], in blocks of rows. T: float, or uint16_t for the patterns of bfloat16.
+template <typename T>
 Result<Tensor> floatProduct(const ir::Node& node, const Tensor& a, const Tensor& b) {
   Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
   const int64_t height = a.dim(1), channels = a.dim(2), width = b.dim(2);
-  const float *x = a.as<float>().data(), *y = b.as<float>().data();
+  const T *x = a.as<T>().data(), *y = b.as<T>().data();
   float* sums = out.mutableAs<float>().data();
   constexpr int64_t kRows = 256;
   const int64_t blocks = ceilDiv(height, kRows);
   CARINA_RETURN_IF_ERROR(forBlocks(a.dim(0) * blocks, [&](int64_t i) {
     const int64_t n = i / blocks, first = i % blocks * kRows, rows = std::min(kRows, height - first);
-    return onednn::gemm(false, rows, width, channels, 1.0f, x + (n * height + first) * channels,
-                        y + n * channels * width, 0.0f, sums + (n * height + first) * width);
+    return multiply(rows, width, channels, x + (n * height + first) * channels, y + n * channels * width,
+                    sums + (n * height + first) * width);
   }));
   return out;
 }
@@ -48,7 +56,11 @@ Result<Tensor> floatProduct(const ir::Node& node, const Tensor& a, const Tensor&
 Results matmul(const ir::Node& node, Operands operands) {
   const Tensor& a = operands[0];
   if (isFloat(a.dtype())) {
-    CARINA_TRY(Tensor sums, floatProduct(node, asFloat32(a), asFloat32(operands[1])));
+    const Tensor& b = operands[1];
+    const bool bfloat16 = a.dtype() == DType::BFloat16 && b.dtype() == DType::BFloat16;
+    CARINA_TRY(Tensor sums, bfloat16 && onednn::multipliesBfloat16()
+                                ? floatProduct<uint16_t>(node, a, b)
+                                : floatProduct<float>(node, asFloat32(a), asFloat32(b)));
     return finishFloats(node, std::move(sums), Tensor());
   }
   // B with its channels innermost, so that both runs are contiguous.

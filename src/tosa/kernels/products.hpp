@@ -3,8 +3,10 @@
 // accumulation, range checks at the end.
 #pragma once
 
+#include <utility>
 #include <vector>
 
+#include "base/float16.hpp"
 #include "tosa/kernels/kernel.hpp"
 
 namespace carina::tosa::kernels {
@@ -76,14 +78,26 @@ Results finishIntegers(const ir::Node& node, const std::vector<Acc>& sums, const
 inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias) {
   const DType dtype = node.result()->dtype();
   if (bias.numElements() == 0) return one(roundedTo(dtype, std::move(out)));
+  const Tensor floats = asFloat32(bias);
+  const auto given = floats.as<float>();
+  const size_t channels = static_cast<size_t>(out.shape().back());
+  std::vector<float> added(given.begin(), given.end());
+  added.resize(channels, given[0]);
+  if (dtype == DType::BFloat16) {
+    // Rounded twice without a pass over memory for each step.
+    Tensor rounded = Tensor::uninitialized(dtype, out.shape());
+    const auto sums = std::as_const(out).as<float>();
+    const auto to = rounded.mutableAs<uint16_t>();
+    for (size_t i = 0; i < to.size(); i += channels) {
+      for (size_t c = 0; c < channels; ++c)
+        to[i + c] = floatToBfloat16(bfloat16ToFloat(floatToBfloat16(sums[i + c])) + added[c]);
+    }
+    return one(std::move(rounded));
+  }
   out = asFloat32(roundedTo(dtype, std::move(out)));
   const auto values = out.mutableAs<float>();
-  const Tensor floats = asFloat32(bias);
-  const auto added = floats.as<float>();
-  const size_t channels = static_cast<size_t>(out.shape().back());
-  const bool same = added.size() == 1;
   for (size_t i = 0; i < values.size(); i += channels) {
-    for (size_t c = 0; c < channels; ++c) values[i + c] += added[same ? 0 : c];
+    for (size_t c = 0; c < channels; ++c) values[i + c] += added[c];
   }
   return one(roundedTo(dtype, std::move(out)));
 }

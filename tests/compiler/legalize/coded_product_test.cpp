@@ -10,6 +10,7 @@
 #include "npu/isa/assembler.hpp"
 #include "npu/isa/disassembler.hpp"
 #include "npu/model/check_stream.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -17,12 +18,11 @@ namespace {
 using testing::Contains;
 using testing::Not;
 
-const std::vector<std::string> kTargets = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
-                                           "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
+const std::vector<std::string> kEveryTarget = {"ethos-u55-32",  "ethos-u55-64",  "ethos-u55-128",
+                                               "ethos-u55-256", "ethos-u65-256", "ethos-u65-512"};
 
 ir::Value* product(TosaBuilder& b, ir::Value* x, ir::Value* y, int64_t zeroX, int64_t zeroY) {
-  return tosa::Matmul::create(b.builder(), x, y, b.scalar(DType::Int8, zeroX), b.scalar(DType::Int8, zeroY))
-      .output();
+  return b.make<tosa::Matmul>(x, y, b.scalar(DType::Int8, zeroX), b.scalar(DType::Int8, zeroY));
 }
 
 /// [batch, rows, depth] times [batch, depth, columns] as int32; `transposed`: the second matrix is given by
@@ -37,7 +37,7 @@ ir::Graph productOf(int64_t batch, int64_t rows, int64_t depth, int64_t columns,
   return b.finish({product(b, x, y, zeroX, zeroY)});
 }
 
-void expectExact(const ir::Graph& graph, const std::vector<std::string>& targets = kTargets) {
+void expectExactOn(const ir::Graph& graph, const std::vector<std::string>& targets = kEveryTarget) {
   const auto inputs = randomInputs(graph, 7);
   for (const std::string& target : targets) {
     EXPECT_THAT(operations(graph, target.c_str()), Contains("npu.CODED_CONV"));
@@ -47,26 +47,28 @@ void expectExact(const ir::Graph& graph, const std::vector<std::string>& targets
 
 // Columns that fill microblocks, blocks and streams or not, depths that fill blocks of 32 and groups of 8 or
 // not, the matrix lying either way.
-struct Case {
+struct ProductCase {
   int64_t batch, rows, depth, columns, zeroX, zeroY;
 };
-class CodedProduct : public testing::TestWithParam<Case> {};
+class CodedProduct : public testing::TestWithParam<ProductCase> {};
 
 TEST_P(CodedProduct, IsExact) {
-  const Case c = GetParam();
+  const ProductCase c = GetParam();
   for (const bool transposed : {false, true})
-    expectExact(productOf(c.batch, c.rows, c.depth, c.columns, c.zeroX, c.zeroY, transposed));
+    expectExactOn(productOf(c.batch, c.rows, c.depth, c.columns, c.zeroX, c.zeroY, transposed));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, CodedProduct,
-                         testing::Values(Case{1, 64, 32, 16, 0, 0}, Case{1, 40, 64, 64, 3, -4},
-                                         Case{2, 50, 37, 50, -128, 127}, Case{1, 65, 200, 129, 127, -128},
-                                         Case{1, 33, 8, 71, 5, 1}, Case{3, 40, 45, 33, -1, -128}));
+                         testing::Values(ProductCase{1, 64, 32, 16, 0, 0}, ProductCase{1, 40, 64, 64, 3, -4},
+                                         ProductCase{2, 50, 37, 50, -128, 127},
+                                         ProductCase{1, 65, 200, 129, 127, -128},
+                                         ProductCase{1, 33, 8, 71, 5, 1},
+                                         ProductCase{3, 40, 45, 33, -1, -128}));
 
 TEST(CodedProducts, OfMoreColumnsThanASliceCounts) {
   // 1,056 channels leave room for 24 columns: convolutions side by side.
-  expectExact(productOf(1, 40, 1050, 61, 2, -3, false), {"ethos-u55-128", "ethos-u65-512"});
-  expectExact(productOf(1, 40, 1050, 61, 2, -3, true), {"ethos-u55-128", "ethos-u65-512"});
+  expectExactOn(productOf(1, 40, 1050, 61, 2, -3, false), {"ethos-u55-128", "ethos-u65-512"});
+  expectExactOn(productOf(1, 40, 1050, 61, 2, -3, true), {"ethos-u55-128", "ethos-u65-512"});
 }
 
 TEST(CodedProducts, OfAttention) {
@@ -83,7 +85,7 @@ TEST(CodedProducts, OfAttention) {
                                 1518500250, 42, 0, -128);
   ir::Value* result = b.rescale(product(b, scores, v, -128, 9), DType::Int8, 1518500250, 43, 0, 5);
   const ir::Graph graph = b.finish({result});
-  expectExact(graph);
+  expectExactOn(graph);
   const auto names = operations(graph, "ethos-u55-128");
   EXPECT_EQ(std::count(names.begin(), names.end(), "npu.CODED_CONV"), 2 * kHeads);
 }
@@ -94,13 +96,13 @@ TEST(CodedProducts, Of16Bits) {
     ir::Value* x = b.input(DType::Int16, {2, rows, depth});
     ir::Value* y = b.input(DType::Int16, {2, depth, columns});
     ir::Value* zero = b.scalar(DType::Int16, 0);
-    ir::Value* sums = tosa::Matmul::create(b.builder(), x, y, zero, zero).output();
-    expectExact(b.finish({b.rescale48(sums, DType::Int16, 20000, 32)}));
+    ir::Value* sums = b.make<tosa::Matmul>(x, y, zero, zero);
+    expectExactOn(b.finish({b.rescale48(sums, DType::Int16, 20000, 32)}));
   }
 }
 
 TEST(CodedProducts, AreNotWorthAFewRows) {
-  for (const std::string& target : kTargets) {
+  for (const std::string& target : kEveryTarget) {
     EXPECT_THAT(operations(productOf(3, 6, 8, 9, 0, 0, false), target.c_str()),
                 Not(Contains("npu.CODED_CONV")));
   }
@@ -112,22 +114,19 @@ TEST(CodedProducts, WaitForTheirWeights) {
   const ir::Graph graph = productOf(1, 64, 32, 16, 0, 0, true);
   for (const char* name : {"ethos-u55-128", "ethos-u65-512"}) {
     const npu::Target& target = **npu::findTarget(name);
-    const auto machine = npu::makeMachine(name, "", "");
-    ASSERT_TRUE(machine.ok());
-    const auto program = compiler::compile(graph, *machine);
-    ASSERT_TRUE(program.ok()) << program.error().str();
-    const std::string text = npu::disassembleStream(program->commands, target.family, {false});
+    const auto machine = require(npu::makeMachine(name, "", ""));
+    const auto program = require(compiler::compile(graph, machine));
+    const std::string text = npu::disassembleStream(program.commands, target.family, {false});
     npu::StreamMemory memory;
-    memory.regions[0] = {{program->constants.size(), false}};
-    memory.regions[1] = {{static_cast<size_t>(program->arenaBytes), true}};
-    if (program->cacheBytes > 0) memory.regions[2] = {{static_cast<size_t>(program->cacheBytes), true}};
-    for (const compiler::IoTensor& input : program->inputs)
+    memory.regions[0] = {{program.constants.size(), false}};
+    memory.regions[1] = {{static_cast<size_t>(program.arenaBytes), true}};
+    if (program.cacheBytes > 0) memory.regions[2] = {{static_cast<size_t>(program.cacheBytes), true}};
+    for (const compiler::IoTensor& input : program.inputs)
       memory.initialized.push_back(
           {1, static_cast<uint64_t>(input.offset), static_cast<uint64_t>(input.bytes)});
     const auto findings = [&](const std::string& edited) {
-      const auto assembly = npu::assemble(edited);
-      EXPECT_TRUE(assembly.ok());
-      return npu::checkStream(assembly->stream, target, memory);
+      const auto assembly = require(npu::assemble(edited));
+      return npu::checkStream(assembly.stream, target, memory);
     };
     EXPECT_TRUE(findings(text).empty());
     const auto hurried =

@@ -11,12 +11,12 @@ namespace carina::test {
 namespace {
 
 /// A convolution; `pad`: top, bottom, left, right.
-struct Case {
+struct DilationCase {
   Shape input;
   ir::Ints kernel, dilation, stride, pad;
 };
 
-ir::Graph graphOf(const Case& c, bool depthwise, uint64_t seed = 1) {
+ir::Graph graphOf(const DilationCase& c, bool depthwise, uint64_t seed = 1) {
   TosaBuilder b(seed);
   ir::Value* x = b.input(DType::Int8, c.input);
   ir::Value* y = depthwise ? b.depthwise(x, c.kernel, c.stride, c.pad, 5, 1, c.dilation)
@@ -24,7 +24,7 @@ ir::Graph graphOf(const Case& c, bool depthwise, uint64_t seed = 1) {
   return b.finish({b.rescalePerChannel(y, DType::Int8, 40, 3)});
 }
 
-size_t count(const Case& c) {
+size_t count(const DilationCase& c) {
   return operations(graphOf(c, false), "ethos-u85-256").size();
 }
 
@@ -52,7 +52,7 @@ TEST(Dilation, TapsThatSeePaddingOnlyAreCut) {
 }
 
 TEST(Dilation, SumsAreExact) {
-  const std::vector<Case> cases{
+  const std::vector<DilationCase> cases{
       {{1, 1, 64, 8}, {1, 3}, {1, 16}, {1, 1}, {0, 0, 32, 0}},
       {{1, 1, 50, 7}, {1, 3}, {1, 4}, {1, 1}, {0, 0, 3, 6}},
       {{1, 50, 1, 20}, {4, 1}, {5, 1}, {2, 1}, {7, 7, 0, 0}},
@@ -69,7 +69,7 @@ TEST(Dilation, SumsAreExact) {
   };
   const char* const targets[] = {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256", "ethos-u85-1024"};
   uint64_t seed = 1;
-  for (const Case& c : cases) {
+  for (const DilationCase& c : cases) {
     for (const bool depthwise : {false, true}) {
       const ir::Graph graph = graphOf(c, depthwise, ++seed);
       const auto inputs = randomInputs(graph, seed);

@@ -8,6 +8,7 @@
 #include "compiler/dialect/npu_ir.hpp"
 #include "compiler/tosa_graphs.hpp"
 #include "ir/printer.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -49,9 +50,7 @@ TEST(Legalize, WideWindowsOfMaximaAreTwoSteps) {
 TEST(Legalize, MaximaOfSingleNumbersCompareHalves) {
   const auto reduced = [](const Shape& shape, int64_t axis) {
     TosaBuilder b;
-    return b.finish(
-        {tosa::ReduceMax::create(b.builder(), b.input(DType::Int8, shape), axis, tosa::NanMode::PROPAGATE)
-             .output()});
+    return b.finish({b.make<tosa::ReduceMax>(b.input(DType::Int8, shape), axis, tosa::NanMode::PROPAGATE)});
   };
   EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u85-256"),
               AllOf(SizeIs(7), Each("npu.ELEMENTWISE")));  // 33, 17, 9, 5, 3, 2, 1
@@ -66,7 +65,7 @@ TEST(Legalize, SaturationIsNotFusedAway) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
   ir::Value* none = b.scalar(DType::Int16, 0);
-  ir::Value* y = tosa::Negate::create(b.builder(), x, none, none).output();
+  ir::Value* y = b.make<tosa::Negate>(x, none, none);
   const ir::Graph graph = b.finish({b.rescale(y, DType::Int16, 1518500250, 32)});
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE", "npu.POOL"));
@@ -91,8 +90,7 @@ TEST(Legalize, QuantizedAddIsOneOperation) {
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 12, -17);
   ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 11, 5);
-  const ir::Graph graph =
-      b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)});
+  const ir::Graph graph = b.finish({b.rescale(b.make<tosa::Add>(a, c), DType::Int8, 1431655728, 50, 0, -32)});
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE"));
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
@@ -103,9 +101,9 @@ TEST(Legalize, AddingANumberIsOneOperation) {
       TosaBuilder b;
       ir::Value* x = b.input(type, {1, 8, 8, 4});
       const int64_t factor = type == DType::Int8 ? 19 : 14;  // what U55 gives one operand
-      ir::Value* sum = b.binary<tosa::Add>(
-          b.rescale(x, DType::Int32, 1 << 30, 30 - factor),
-          b.constant(Tensor::from<int32_t>({1, 1, 1, 1}, {static_cast<int32_t>(number)})));
+      ir::Value* sum =
+          b.make<tosa::Add>(b.rescale(x, DType::Int32, 1 << 30, 30 - factor),
+                            b.constant(Tensor::from<int32_t>({1, 1, 1, 1}, {static_cast<int32_t>(number)})));
       const ir::Graph graph = b.finish({b.rescale(sum, type, 1 << 30, 30 + factor)});
       EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE")) << number;
       EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE")) << number;
@@ -118,8 +116,7 @@ TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 20, 0);
   ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 19, 0);
-  const ir::Graph graph =
-      b.finish({b.rescale(b.binary<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)});
+  const ir::Graph graph = b.finish({b.rescale(b.make<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)});
   // Each operand widened and scaled, the sum, and its scaling.
   EXPECT_EQ(operations(graph, "ethos-u55-128").size(), 6u);
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
@@ -171,9 +168,7 @@ Op find(const ir::Graph& graph) {
 
 ir::Graph legalized(const ir::Graph& tosa, const char* target) {
   auto machine = npu::makeMachine(target, "", "");
-  auto graph = compiler::legalize(tosa, *machine->target);
-  EXPECT_TRUE(graph.ok()) << (graph.ok() ? "" : graph.error().str());
-  return std::move(*graph);
+  return require(compiler::legalize(tosa, *machine->target));
 }
 
 ir::Graph transposition(const Shape& shape, const ir::Ints& perms, DType type = DType::Int8) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "support/require.hpp"
+
 namespace carina::compiler {
 namespace {
 
@@ -89,11 +91,9 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
   ir::Value* joined =
       npu_ir::createJoin(b, {{piece, 0, {20, 10, 1}}, {other, 6, {20, 10, 1}}}, {DType::Int8, {1, 2, 10}});
   graph.setOutputs({row, joined});
-  const Status status = makeAddressable(graph);
-  ASSERT_TRUE(status.ok()) << status.error().str();
-  const auto storage = assignStorage(graph, false);
-  ASSERT_TRUE(storage.ok()) << storage.error().str();
-  EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+  require(makeAddressable(graph));
+  const auto storage = require(assignStorage(graph, false));
+  EXPECT_NE(storage.access(piece).buffer, storage.access(graph.outputs()[1]).buffer);
 }
 
 /// A join inside of a join whose elements lie apart: its pieces cannot be written there, and copies of them
@@ -108,12 +108,10 @@ TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
   ir::Value* second = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "z"));
   ir::Value* joined = npu_ir::createJoin(b, {{row, 0, {2}}, {second, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
   graph.setOutputs({joined});
-  const Status status = makeAddressable(graph);
-  ASSERT_TRUE(status.ok()) << status.error().str();
-  const auto storage = assignStorage(graph, false);
-  ASSERT_TRUE(storage.ok()) << storage.error().str();
-  EXPECT_EQ(storage->access(piece).buffer, storage->access(row).buffer);
-  EXPECT_NE(storage->access(row).buffer, storage->access(graph.outputs()[0]).buffer);
+  require(makeAddressable(graph));
+  const auto storage = require(assignStorage(graph, false));
+  EXPECT_EQ(storage.access(piece).buffer, storage.access(row).buffer);
+  EXPECT_NE(storage.access(row).buffer, storage.access(graph.outputs()[0]).buffer);
 }
 
 /// A piece whose elements lie apart in its join, and a reader that wants them as channels.
@@ -127,11 +125,9 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
   ir::Value* joined =
       npu_ir::createJoin(b, {{piece, 0, {0, 2, 1}}, {other, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
   graph.setOutputs({channels, joined});
-  const Status status = makeAddressable(graph);
-  ASSERT_TRUE(status.ok()) << status.error().str();
-  const auto storage = assignStorage(graph, false);
-  ASSERT_TRUE(storage.ok()) << storage.error().str();
-  EXPECT_NE(storage->access(piece).buffer, storage->access(graph.outputs()[1]).buffer);
+  require(makeAddressable(graph));
+  const auto storage = require(assignStorage(graph, false));
+  EXPECT_NE(storage.access(piece).buffer, storage.access(graph.outputs()[1]).buffer);
 }
 
 /// The steps of a recurrence are joined, and only the last is read: nothing keeps the others.
@@ -151,14 +147,13 @@ TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
     ir::Value* half = npu_ir::createSlice(b, turned, {0, steps - 1, 32}, {1, 1, 32});
     graph.setOutputs({copy(half)});
     ASSERT_TRUE(makeAddressable(graph).ok());
-    const auto storage = assignStorage(graph, false);
-    ASSERT_TRUE(storage.ok()) << storage.error().str();
+    const auto storage = require(assignStorage(graph, false));
     int64_t bytes = 0;
-    for (const Buffer& buffer : storage->buffers) bytes = std::max(bytes, buffer.bytes);
+    for (const Buffer& buffer : storage.buffers) bytes = std::max(bytes, buffer.bytes);
     EXPECT_EQ(bytes, 64);
     const ir::Value* read = graph.outputs()[0]->producer()->operand(0);
-    EXPECT_EQ(storage->buffer(read).root, last);
-    EXPECT_EQ(storage->access(read).offset, 32);
+    EXPECT_EQ(storage.buffer(read).root, last);
+    EXPECT_EQ(storage.access(read).offset, 32);
   }
 }
 
@@ -175,9 +170,8 @@ TEST(MakeAddressable, KeepsAJoinThatIsReadAcrossPieces) {
     ir::Value* read = whole ? joined : npu_ir::createView(b, joined, DType::Int8, {1, 1, 16}, 8, {16, 16, 1});
     graph.setOutputs({copy(read), copy(npu_ir::createSlice(b, joined, {0, 1, 0}, {1, 1, 16}))});
     ASSERT_TRUE(makeAddressable(graph).ok());
-    const auto storage = assignStorage(graph, false);
-    ASSERT_TRUE(storage.ok()) << storage.error().str();
-    EXPECT_EQ(storage->access(first).buffer, storage->access(second).buffer);
+    const auto storage = require(assignStorage(graph, false));
+    EXPECT_EQ(storage.access(first).buffer, storage.access(second).buffer);
   }
 }
 

@@ -53,6 +53,65 @@ TEST(Timing, WorkedConvolutionOnU85) {
   EXPECT_EQ(cost.macs, 26 * 26 * 32 * 9);
 }
 
+KernelOperation depthwiseOnU85() {
+  KernelOperation op;
+  op.kind = OperationKind::Depthwise;
+  op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = op.ofm.width0 = 6;
+  op.ifm.depth = op.ofm.depth = 128;
+  op.kernel.height = op.kernel.width = 3;
+  op.padding = {1, 1, 1, 1};
+  op.weights.emplace();
+  op.microblock = {2, 2, 16};
+  op.block = {6, 6, 128};
+  op.activation.min = -128;
+  op.activation.max = 127;
+  return op;
+}
+
+// One block of eight slices: the output unit and the port have the last one left when the multipliers are
+// done.
+TEST(Timing, DepthwiseBlocksLeaveInSlices) {
+  const auto machine = makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only");
+  ASSERT_TRUE(machine.ok());
+  timing::Rules whole = timing::kCalibrated;
+  whole.u85DepthwiseSlices = false;
+  const KernelOperation op = depthwiseOnU85();
+  TimingContext context;
+  context.machine = &*machine;
+  const OperationCost slices = estimate(op, context);
+  context.rules = &whole;
+  const OperationCost blocks = estimate(op, context);
+  EXPECT_EQ(blocks.npu, blocks.fill + blocks.mac + blocks.output + blocks.drain);
+  EXPECT_EQ(slices.mac, blocks.mac);
+  EXPECT_EQ(slices.npu, slices.fill + slices.mac + slices.output / 8 + slices.drain);
+  EXPECT_LT(slices.drain, blocks.drain);
+}
+
+// Writes of 16 bytes, 32 of them at a time, decide about a small layer in DRAM: they begin behind its first
+// slice. Where the multipliers decide nothing changes.
+TEST(Timing, PortsWaitForTheFirstBlockAndAreWaitedForByTheLast) {
+  const auto slow = makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram");
+  auto fast = makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only");
+  ASSERT_TRUE(slow.ok() && fast.ok());
+  fast->system.ports[0].readLatency = fast->system.ports[0].writeLatency = 1;
+  timing::Rules without = timing::kCalibrated;
+  without.u85PortEnds = false;
+  const auto totals = [&](const Machine& machine) {
+    TimingContext context;
+    context.machine = &machine;
+    const OperationCost with = estimate(depthwiseOnU85(), context);
+    context.rules = &without;
+    const OperationCost bare = estimate(depthwiseOnU85(), context);
+    EXPECT_EQ(with.npu, bare.npu);
+    EXPECT_EQ(with.port, bare.port);
+    EXPECT_EQ(bare.total, std::max({bare.npu, bare.port[0], bare.port[1]}));
+    return std::pair{with.total - bare.total, with.fill};
+  };
+  const auto [later, fill] = totals(*slow);
+  EXPECT_GT(later, fill);
+  EXPECT_EQ(totals(*fast).first, 0);
+}
+
 // A chained addition costs the output unit's time only, and nothing where the multipliers take longer.
 TEST(Timing, ChainsHideBehindTheMultipliers) {
   const auto machine = makeMachine("ethos-u85-128", "", "Sram_Only");
@@ -125,6 +184,35 @@ TEST(Timing, WorkedPoolOnU85) {
   EXPECT_EQ(cost.npu, cost.output + 1456 / 4 + 370 + 116);
 }
 
+// Kernels of fewer than four taps, part-kernel-first: their taps, or a whole MAC step (of two taps for 16-bit
+// input).
+TEST(Timing, SmallKernelsCostTheirTapsOrAWholeStep) {
+  const auto machine = makeMachine("ethos-u85-128", "", "Sram_Only");
+  ASSERT_TRUE(machine.ok());
+  KernelOperation op;
+  op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = op.ofm.width0 = 32;
+  op.ifm.depth = op.ofm.depth = 32;
+  op.weights.emplace();
+  op.weights->traversal = Traversal::PartKernelFirst;
+  op.microblock = {1, 1, 16};
+  op.block = {16, 16, 16};
+  const auto macs = [&](const char* rules) {
+    TimingContext context;
+    context.machine = &*machine;
+    context.rules = timing::findRules(rules);
+    return estimate(op, context).mac;
+  };
+  for (const auto& [type, step] : {std::pair(ElementType::Int8, 4), std::pair(ElementType::Int16, 2)}) {
+    op.ifm.type = type;
+    for (const int taps : {1, 2, 3, 4, 5}) {
+      op.kernel.width = taps;
+      EXPECT_EQ(macs("small-kernels") * taps, macs("calibrated") * std::max(taps, step)) << taps;
+    }
+  }
+  op.kernel.width = 5;
+  EXPECT_EQ(macs("estimator") * 5, macs("calibrated") * 6);
+}
+
 // What the measurements leave open: every setting is known by its name and says something else than the
 // others.
 TEST(Timing, SettingsDiffer) {
@@ -144,6 +232,8 @@ TEST(Timing, SettingsDiffer) {
   shallow.ifm.depth = 3;
   shallow.kernel.height = shallow.kernel.width = 7;
   shallow.weights->traversal = Traversal::PartKernelFirst;
+  KernelOperation narrow = shallow;
+  narrow.kernel.height = narrow.kernel.width = 1;
   KernelOperation add;
   add.kind = OperationKind::Elementwise;
   add.elementwise.mode = ElementwiseMode::Add;
@@ -167,7 +257,7 @@ TEST(Timing, SettingsDiffer) {
     EXPECT_EQ(timing::findRules(rules.name), &rules);
     std::vector<int64_t> of;
     Timeline timeline(*machine, rules);
-    for (const KernelOperation& op : {deep, shallow, pool, add, add}) {
+    for (const KernelOperation& op : {deep, shallow, narrow, pool, add, add}) {
       TimingContext context;
       context.machine = &*machine;
       context.rules = &rules;
@@ -250,6 +340,48 @@ TEST(Timeline, BlockdepShortensTheTimeLine) {
   }
   EXPECT_LT(loose.total(), strict.total());
   EXPECT_GT(strict.pmu().blockdepStall, 0);
+}
+
+// A depthwise layer of maps in DRAM whose adapter lets nothing through from cycle 1,750 to 2,750: what would
+// end in between is written behind it. Longer ones lose what their read buffers do not hold, each 5,000
+// cycles.
+TEST(Timeline, KernelsStandStillBetweenPulses) {
+  auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram");
+  ASSERT_TRUE(machine.ok());
+  SmallProgram program("ethos-u85-256");
+  const auto ends = [&](int32_t height, uint8_t region) {
+    KernelOperation op =
+        program.copy(height, 16, 16, ElementType::Int8, std::vector<int64_t>(256 * height, 1));
+    op.ifm.region = op.ofm.region = region;
+    op.microblock = {1, 2, 16};
+    op.block = {4, 16, 16};
+    Timeline line(*machine);
+    line.add(Operation(op), 0);
+    return line.total();
+  };
+  const auto pulsed = [&](int32_t height, uint8_t region) {
+    MemoryTiming& dram = machine->system.ports[1];
+    dram.pulseOn = 4000;
+    dram.pulseOff = 1000;
+    dram.firstPulse = 1750;
+    const Cycles end = ends(height, region);
+    dram.pulseOn = dram.pulseOff = dram.firstPulse = 0;
+    return end;
+  };
+  constexpr uint8_t kDram = 1, kCache = 2;
+  const Cycles shortest = ends(4, kDram), longest = ends(256, kDram);
+  ASSERT_LT(shortest, 1750);
+  ASSERT_GT(longest, 15000);
+  EXPECT_EQ(pulsed(4, kDram), shortest);
+  EXPECT_EQ(pulsed(256, kCache), ends(256, kCache));
+  const Cycles periods = longest / 4000 + 1;
+  EXPECT_GT(pulsed(256, kDram), longest + (periods - 2) * 500);
+  EXPECT_LE(pulsed(256, kDram), longest + periods * 1000);
+  for (int32_t height = 4; height < 64; height += 4) {
+    const Cycles end = pulsed(height, kDram);
+    EXPECT_TRUE(end <= 1750 || end >= 2750) << height << " rows end at " << end;
+    EXPECT_GE(end, ends(height, kDram));
+  }
 }
 
 TEST(Timing, SlowerMemoryNeverMakesAnOperationFaster) {

@@ -100,7 +100,7 @@ KernelCase productCase(const std::string& kernel, Random& random) {
   return fromAten(kernel, {{added}, {left}, {matrix(depth, columns)}}, attributes, random.layouts());
 }
 
-KernelCase linearCase(const std::string& kernel, Random& random) {
+KernelCase floatLinearCase(const std::string& kernel, Random& random) {
   const int64_t depth = random.range(1, 40), columns = random.range(1, 6);
   Shape shape = random.shape(0, 3, 4);
   shape.push_back(depth);
@@ -137,7 +137,7 @@ void addReduce(Generators& g) {
   g["aten::cumsum.out"] = alongDim(kAll);
   g["aten::topk.values"] = topkCase;
   g["aten::mm.out"] = g["aten::bmm.out"] = g["aten::addmm.out"] = productCase;
-  g["aten::linear.out"] = linearCase;
+  g["aten::linear.out"] = floatLinearCase;
 }
 
 }  // namespace carina::rt::test

@@ -7,7 +7,7 @@ namespace {
 using aten::test::Attributes;
 using aten::test::Groups;
 
-std::string truth(bool value) {
+std::string boolText(bool value) {
   return value ? "True" : "False";
 }
 /// A list for `spatial` dimensions, now and then one number for all.
@@ -43,7 +43,7 @@ KernelCase convolutionCase(const std::string& kernel, Random& random) {
                   {{"stride", textOf(stride)},
                    {"padding", textOf(padding)},
                    {"dilation", textOf(dilation)},
-                   {"transposed", truth(transposed)},
+                   {"transposed", boolText(transposed)},
                    {"output_padding", textOf(extra)},
                    {"groups", std::to_string(groups)}},
                   random.layouts());
@@ -56,12 +56,12 @@ Generator pool(bool largest) {
     if (random.coin(3)) shape.erase(shape.begin());
     Attributes attributes = {{"kernel_size", textOf({size, random.range(std::max<int64_t>(size - 1, 1), 4)})},
                              {"padding", list(random, 2, 0, std::max<int64_t>(size - 1, 1) / 2)},
-                             {"ceil_mode", truth(random.coin())}};
+                             {"ceil_mode", boolText(random.coin())}};
     if (random.coin()) attributes.emplace_back("stride", list(random, 2, 1, 3));
     if (largest) {
       attributes.emplace_back("dilation", list(random, 2, 1, 2));
     } else {
-      attributes.emplace_back("count_include_pad", truth(random.coin()));
+      attributes.emplace_back("count_include_pad", boolText(random.coin()));
       if (random.coin(4)) attributes.emplace_back("divisor_override", "7");
     }
     const DType dtype = largest ? random.pick(kNumbers) : DType::Float32;
@@ -122,7 +122,7 @@ Generator resized(bool linear) {
   return [=](const std::string& kernel, Random& random) {
     const Shape shape = {random.range(1, 2), random.range(1, 3), random.range(1, 7), random.range(1, 7)};
     Attributes attributes;
-    if (linear) attributes.emplace_back("align_corners", truth(random.coin()));
+    if (linear) attributes.emplace_back("align_corners", boolText(random.coin()));
     if (random.coin()) {
       attributes.emplace_back("output_size", textOf({random.range(1, 11), random.range(1, 11)}));
       attributes.emplace_back("scale_factors", "None");
@@ -176,7 +176,7 @@ KernelCase gridCase(const std::string& kernel, Random& random) {
   return fromAten(kernel, {{random.tensor(DType::Float32, shape)}, {grid}},
                   {{"interpolation_mode", std::to_string(mode)},
                    {"padding_mode", std::to_string(random.range(0, 2))},
-                   {"align_corners", truth(align)}},
+                   {"align_corners", boolText(align)}},
                   random.layouts());
 }
 
@@ -225,7 +225,7 @@ KernelCase indexCase(const std::string& kernel, Random& random) {
   if (!puts) return fromAten(kernel, operands);
   // One value: which of several writes to a place wins is nobody's promise.
   operands.push_back({random.tensor(dtype, {})});
-  return fromAten(kernel, operands, {{"accumulate", truth(adds)}});
+  return fromAten(kernel, operands, {{"accumulate", boolText(adds)}});
 }
 
 }  // namespace
