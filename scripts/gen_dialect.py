@@ -85,6 +85,20 @@ def attribute_types(attribute, enums):
     return passed, stored, lambda p: f"std::move({p})"
 
 
+def default_argument(attribute):
+    """The attribute's default as an initializer of create's parameter; None where it has none."""
+    text, kind = attribute.get("default"), attribute["kind"]
+    if text == "None":
+        return "{}"
+    if text is None or kind in ("tensor", "type"):
+        return None
+    if kind == "enum":
+        return f"{attribute['enum']}::{text}"
+    if kind == "scalar":
+        return f"int64_t{{{text}}}" if text.lstrip("-").isdigit() else text
+    return text.lower() if kind == "bool" else text.replace("[", "{").replace("]", "}")
+
+
 def emit_accessors(op, enums, out, definitions):
     """The class of an operator, in `out`, and what is not in the class, in `definitions`."""
     cls = op["_class"]
@@ -118,7 +132,7 @@ def emit_accessors(op, enums, out, definitions):
         else:
             body = f"node_->attributeAs<{stored}>({i})"
         out.append(f"  {returned} {name}() const {{ return {body}; }}")
-    parameters, steps = ["ir::Builder& builder"], []
+    parameters, steps = ["const ir::Builder& builder"], []
     for operand in operands:
         name = identifier(operand["name"])
         arity = operand.get("arity", "one")
@@ -137,7 +151,11 @@ def emit_accessors(op, enums, out, definitions):
         steps.append(f"attribute({store(attribute['_id'])})")
     out.append("  /// Result types are inferred when not given." if op.get("infer") else "  /// Result types must be given.")
     parameters.append("std::vector<ir::Type> types")
-    out.append(f"  static {cls} create({', '.join(parameters)}{' = {}' if op.get('infer') else ''});")
+    declared = list(parameters)  # from the end on, those that have a default show it
+    defaults = [default_argument(a) for a in attributes] + ["{}" if op.get("infer") else None]
+    while defaults and defaults[-1] is not None:
+        declared[len(parameters) - len(attributes) - 2 + len(defaults)] += f" = {defaults.pop()}"
+    out.append(f"  static {cls} create({', '.join(declared)});")
     definitions.append(f"{cls} {cls}::create({', '.join(parameters)}) {{")
     definitions.append("  ir::NodeMaker maker(builder, def());")
     definitions += [f"  maker.{step};" for step in steps]
@@ -149,6 +167,8 @@ def emit_accessors(op, enums, out, definitions):
             continue
         taken.add(name)
         out.append(f"  ir::Value* {name}() const {{ return node_->result({i}); }}")
+    if [r.get("arity", "one") for r in op.get("results", [])] == ["one"]:
+        out.append("  operator ir::Value*() const { return node_->result(); }")
     out.append("};")
     out.append("")
 

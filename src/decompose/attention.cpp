@@ -24,36 +24,33 @@ ir::Value* future(ir::Builder& b, int64_t rows, int64_t columns) {
 }
 
 ir::Value* masked(ir::Builder& b, ir::Value* scores, ir::Value* mask) {
-  if (mask->dtype() == DType::Bool) return hide(b, scores, aten::LogicalNot::create(b, mask).output());
-  return aten::AddTensor::create(b, scores, mask, int64_t{1}).output();
+  if (mask->dtype() == DType::Bool) return hide(b, scores, aten::LogicalNot::create(b, mask));
+  return aten::AddTensor::create(b, scores, mask);
 }
 
-Result<bool> rewriteAttention(ir::Node* node) {
-  const aten::ScaledDotProductAttention op = ir::dynCast<aten::ScaledDotProductAttention>(node);
-  if (!op || isQuantizedWhole(*node) || op.dropoutP() != 0) return false;
+ir::Value* rewriteAttention(ir::Builder& b, aten::ScaledDotProductAttention op) {
+  if (isQuantizedWhole(op) || op.dropoutP() != 0) return nullptr;
   if (op.attnMask() && op.attnMask()->dtype() != DType::Bool && op.attnMask()->dtype() != DType::Float32)
-    return false;
+    return nullptr;
   const int64_t rank = op.query()->rank();
-  if (op.query()->dim(rank - 2) > kMostScores / op.key()->dim(rank - 2)) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (op.query()->dim(rank - 2) > kMostScores / op.key()->dim(rank - 2)) return nullptr;
   ir::Value *key = op.key(), *value = op.value();
   if (op.enableGqa() && rank > 2) {  // several query heads share a head of keys and values
-    const auto repeated = [&](ir::Value* heads) {
+    const auto repeated = [&](ir::Value* heads) -> ir::Value* {
       const int64_t times = op.query()->dim(rank - 3) / heads->dim(rank - 3);
       if (times == 1) return heads;
-      return aten::RepeatInterleaveSelfInt::create(b, heads, times, rank - 3, std::nullopt).output();
+      return aten::RepeatInterleaveSelfInt::create(b, heads, times, rank - 3);
     };
     key = repeated(key);
     value = repeated(value);
   }
   const double scale = op.scale().value_or(1 / std::sqrt(static_cast<double>(op.query()->dim(rank - 1))));
-  ir::Value* keys = aten::TransposeInt::create(b, key, int64_t{-2}, int64_t{-1}).output();
-  ir::Value* query = aten::MulScalar::create(b, op.query(), scale).output();
-  ir::Value* scores = aten::Matmul::create(b, query, keys).output();
+  ir::Value* keys = aten::TransposeInt::create(b, key, int64_t{-2}, int64_t{-1});
+  ir::Value* query = aten::MulScalar::create(b, op.query(), scale);
+  ir::Value* scores = aten::Matmul::create(b, query, keys);
   if (op.isCausal()) scores = hide(b, scores, future(b, op.query()->dim(rank - 2), key->dim(rank - 2)));
   if (op.attnMask()) scores = masked(b, scores, op.attnMask());
-  replaceNode(node, aten::Matmul::create(b, softmaxOf(b, scores, -1), value).output());
-  return true;
+  return aten::Matmul::create(b, softmaxOf(b, scores, -1), value);
 }
 
 bool isMinusInfinity(const ir::Value* value) {
@@ -71,24 +68,21 @@ bool isHiddenScore(const ir::Value* value) {
 
 /// run_decompositions() puts where(not any(not (scores == -inf)), 0, softmax) round attention: rows in which
 /// every score is hidden give 0. softmaxOf() does that already.
-Result<bool> rewriteSafeSoftmax(ir::Node* node) {
-  const aten::WhereSelf op = ir::dynCast<aten::WhereSelf>(node);
-  if (!op || isQuantizedWhole(*node) || op.other()->type != op.output()->type) return false;
+ir::Value* rewriteSafeSoftmax(ir::Builder&, aten::WhereSelf op) {
+  if (isQuantizedWhole(op) || op.other()->type != op.output()->type) return nullptr;
   const auto none = ir::producerAs<aten::LogicalNot>(op.condition());
-  if (!none) return false;
+  if (!none) return nullptr;
   const auto any = ir::producerAs<aten::AnyDim>(none.self());
-  if (!any) return false;
+  if (!any) return nullptr;
   const auto seen = ir::producerAs<aten::LogicalNot>(any.self());
-  if (!seen || !isHiddenScore(seen.self())) return false;
-  replaceNode(node, op.other());
-  return true;
+  if (!seen || !isHiddenScore(seen.self())) return nullptr;
+  return op.other();
 }
 
 }  // namespace
 
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.emplace_back(rewriteAttention);
-  rewrites.emplace_back(rewriteSafeSoftmax);
+  addRewrites(rewrites, rewriteAttention, rewriteSafeSoftmax);
 }
 
 }  // namespace carina::decompose

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <string_view>
 
 #include "aten/arguments.hpp"
 #include "aten/ops.hpp"
 #include "base/shape.hpp"
+#include "decompose/dims.hpp"
 
 namespace carina::decompose::composite {
 
@@ -39,37 +39,34 @@ class Composite {
     return group.empty() ? nullptr : group.front();
   }
 
-  Value* view(Value* x, Ints shape) { return View::create(builder_, x, std::move(shape)).output(); }
+  Value* view(Value* x, Ints shape) { return View::create(builder_, x, std::move(shape)); }
   /// View where the layout permits, a copy otherwise.
-  Value* reshape(Value* x, Ints shape) { return Reshape::create(builder_, x, std::move(shape)).output(); }
+  Value* reshape(Value* x, Ints shape) { return Reshape::create(builder_, x, std::move(shape)); }
   Value* flat(Value* x) { return reshape(x, {x->numElements()}); }
-  Value* permute(Value* x, Ints order) { return Permute::create(builder_, x, std::move(order)).output(); }
+  Value* permute(Value* x, Ints order) { return Permute::create(builder_, x, std::move(order)); }
   Value* expand(Value* x, const Shape& shape) {
-    return x->shape() == shape ? x : Expand::create(builder_, x, shape, false).output();
+    return x->shape() == shape ? x : Expand::create(builder_, x, shape);
   }
   /// Zeros around; `pads` from the last dimension to the first, two each.
   Value* padded(Value* x, const Ints& pads) {
     const bool any = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
-    return any ? ConstantPadNd::create(builder_, x, pads, int64_t{0}).output() : x;
+    return any ? ConstantPadNd::create(builder_, x, pads) : x;
   }
   Value* slice(Value* x, int64_t dim, int64_t from, int64_t to) {
-    return SliceTensor::create(builder_, x, dim, from, to, int64_t{1}).output();
+    return SliceTensor::create(builder_, x, dim, from, to);
   }
-  Value* add(Value* x, Value* y) { return AddTensor::create(builder_, x, y, int64_t{1}).output(); }
-  Value* sub(Value* x, Value* y) { return SubTensor::create(builder_, x, y, int64_t{1}).output(); }
-  Value* mul(Value* x, Value* y) { return MulTensor::create(builder_, x, y).output(); }
+  Value* add(Value* x, Value* y) { return AddTensor::create(builder_, x, y); }
+  Value* sub(Value* x, Value* y) { return SubTensor::create(builder_, x, y); }
+  Value* mul(Value* x, Value* y) { return MulTensor::create(builder_, x, y); }
   Value* sum(Value* x, Ints dims, bool keep) {
-    return SumDimIntList::create(builder_, x, std::move(dims), keep, std::nullopt).output();
+    return SumDimIntList::create(builder_, x, std::move(dims), keep);
   }
   Value* converted(Value* x, DType dtype) {
-    return x->dtype() == dtype ? x
-                               : PrivateToCopy::create(builder_, x, dtype, {}, {}, {}, false, {}).output();
+    return x->dtype() == dtype ? x : PrivateToCopy::create(builder_, x, dtype);
   }
   /// 0, 1, ... in a shape.
   Value* numbered(const Shape& shape) {
-    std::vector<int64_t> numbers(static_cast<size_t>(numElements(shape)));
-    std::iota(numbers.begin(), numbers.end(), int64_t{0});
-    return builder_.constant(Tensor::from(shape, numbers));
+    return builder_.constant(Tensor::from(shape, numbersBelow(numElements(shape))));
   }
   Value* number(double value, DType dtype) {
     return builder_.constant(convert(Tensor::scalar(value), dtype));

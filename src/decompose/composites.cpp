@@ -38,7 +38,7 @@ Value* contracted(Composite& c, Value* x, Value* y, const Ints& ofX, const Ints&
   }
   Value* left = c.reshape(c.permute(x, orderX), {rows, inner});
   Value* right = c.reshape(c.permute(y, orderY), {inner, columns});
-  return c.reshape(Mm::create(c.b(), left, right).output(), shape);
+  return c.reshape(Mm::create(c.b(), left, right), shape);
 }
 
 Result<Results> tensordot(Composite& c) {
@@ -72,10 +72,10 @@ Result<Results> kron(Composite& c) {
 }
 
 Result<Results> vdot(Composite& c) {  // of real vectors
-  return Results{Dot::create(c.b(), c.operand("self"), c.operand("other")).output()};
+  return Results{Dot::create(c.b(), c.operand("self"), c.operand("other"))};
 }
 Result<Results> ger(Composite& c) {
-  return Results{Outer::create(c.b(), c.operand("self"), c.operand("vec2")).output()};
+  return Results{Outer::create(c.b(), c.operand("self"), c.operand("vec2"))};
 }
 
 /// x1^T W y1 for every sample and every matrix of W [out, in1, in2], plus bias.
@@ -86,9 +86,8 @@ Result<Results> bilinear(Composite& c) {
   if (first == 0 || second == 0) return none();
   const int64_t samples = x->numElements() / first;
   Value* matrix = c.reshape(c.permute(w, {1, 0, 2}), {first, out * second});
-  Value* half =
-      c.reshape(Mm::create(c.b(), c.reshape(x, {samples, first}), matrix).output(), {samples, out, second});
-  Value* result = Bmm::create(c.b(), half, c.reshape(y, {samples, second, 1})).output();
+  Value* half = c.reshape(Mm::create(c.b(), c.reshape(x, {samples, first}), matrix), {samples, out, second});
+  Value* result = Bmm::create(c.b(), half, c.reshape(y, {samples, second, 1}));
   Ints shape(x->shape().begin(), x->shape().end() - 1);
   shape.push_back(out);
   result = c.reshape(result, shape);
@@ -101,8 +100,7 @@ Result<Results> trilinear(Composite& c) {
   Value* product = nullptr;
   for (const char* name : {"1", "2", "3"}) {
     Value* x = c.operand(std::string("i") + name);
-    for (int64_t d : c.arguments().ints(std::string("expand") + name))
-      x = Unsqueeze::create(c.b(), x, d).output();
+    for (int64_t d : c.arguments().ints(std::string("expand") + name)) x = Unsqueeze::create(c.b(), x, d);
     product = product ? c.mul(product, x) : x;
   }
   const Ints dims = c.arguments().ints("sumdim");
@@ -116,9 +114,8 @@ Result<Results> linear(Composite& c) {
   const bool vector = weight->rank() == 1;
   if (!vector && (!bias || bias->shape() == Shape{weight->dim(0)})) return none();
   if (!vector && bias->rank() <= 1)
-    return Results{Linear::create(c.b(), x, weight, c.expand(bias, {weight->dim(0)})).output()};
-  Value* product =
-      vector ? Matmul::create(c.b(), x, weight).output() : Linear::create(c.b(), x, weight, nullptr).output();
+    return Results{Linear::create(c.b(), x, weight, c.expand(bias, {weight->dim(0)}))};
+  Value* product = vector ? Matmul::create(c.b(), x, weight) : Linear::create(c.b(), x, weight, nullptr);
   return Results{bias ? c.add(product, bias) : product};
 }
 
@@ -137,8 +134,8 @@ Result<Results> diff(Composite& c) {
   if (x->rank() == 0 || x->dtype() == DType::Bool) return none();
   CARINA_TRY(const int64_t dim, wrapDim(c.arguments().integer("dim", -1), x->rank()));
   Value *before = c.operand("prepend"), *behind = c.operand("append");
-  if (before) x = Cat::create(c.b(), {before, x}, dim).output();
-  if (behind) x = Cat::create(c.b(), {x, behind}, dim).output();
+  if (before) x = Cat::create(c.b(), {before, x}, dim);
+  if (behind) x = Cat::create(c.b(), {x, behind}, dim);
   const int64_t times = c.arguments().integer("n", 1);
   if (times < 1 || times >= x->dim(dim)) return none();
   for (int64_t i = 0; i < times; ++i) x = ofNeighbours(c, x, dim, true);
@@ -154,10 +151,8 @@ Result<Results> trapezoid(Composite& c) {
     if (cumulative) return none();
     return Results{c.expand(c.number(0, y->dtype()), c.node().result()->shape())};
   }
-  Value* areas =
-      MulScalar::create(c.b(), ofNeighbours(c, y, dim, false), c.arguments().real("dx", 1) / 2).output();
-  return Results{cumulative ? Cumsum::create(c.b(), areas, dim, std::nullopt).output()
-                            : c.sum(areas, {dim}, false)};
+  Value* areas = MulScalar::create(c.b(), ofNeighbours(c, y, dim, false), c.arguments().real("dx", 1) / 2);
+  return Results{cumulative ? Cumsum::create(c.b(), areas, dim) : c.sum(areas, {dim}, false)};
 }
 
 // Losses, as networks that judge their own reconstruction have them
@@ -167,11 +162,10 @@ Result<Results> elementLoss(Composite& c) {
   Value* apart = c.sub(c.operand("self"), c.operand("target"));
   if (apart->dtype() != DType::Float32) return none();
   const bool squared = c.node().opName() == "aten.mse_loss.default";
-  Value* loss = squared ? c.mul(apart, apart) : Abs::create(c.b(), apart).output();
+  Value* loss = squared ? c.mul(apart, apart) : Abs::create(c.b(), apart);
   const int64_t reduction = c.arguments().integer("reduction", 1);
   if (reduction == 0) return Results{loss};
-  return Results{reduction == 1 ? Mean::create(c.b(), loss, std::nullopt).output()
-                                : Sum::create(c.b(), loss, std::nullopt).output()};
+  return Results{reduction == 1 ? Mean::create(c.b(), loss) : Sum::create(c.b(), loss)};
 }
 
 // Normalisations
@@ -184,8 +178,8 @@ Result<Results> weightNorm(Composite& c) {
   for (int64_t d = 0; d < v->rank(); ++d) {
     if (d != c.arguments().integer("dim")) dims.push_back(d);
   }
-  Value* length = Sqrt::create(c.b(), c.sum(c.mul(v, v), dims, true)).output();
-  return Results{c.mul(v, DivTensor::create(c.b(), g, length).output())};
+  Value* length = Sqrt::create(c.b(), c.sum(c.mul(v, v), dims, true));
+  return Results{c.mul(v, DivTensor::create(c.b(), g, length))};
 }
 
 /// Batch norm under its native names in evaluation, by running statistics.
@@ -205,17 +199,16 @@ Result<Results> batchStatisticsNorm(Composite& c) {
   const double eps = c.arguments().real("eps");
   if (x->rank() < 2 || x->dtype() != DType::Float32) return none();
   Results results{BatchNorm::create(c.b(), x, c.operand("weight"), c.operand("bias"), nullptr, nullptr, true,
-                                    c.arguments().real("momentum"), eps, false)
-                      .output(),
+                                    c.arguments().real("momentum"), eps, false),
                   nullptr, nullptr};
   if (c.node().result(1)->unused() && c.node().result(2)->unused()) return results;
   Ints dims;
   for (int64_t d = 0; d < x->rank(); ++d) {
     if (d != 1) dims.push_back(d);
   }
-  results[1] = MeanDim::create(c.b(), x, dims, false, std::nullopt).output();
-  Value* variance = VarCorrection::create(c.b(), x, dims, int64_t{0}, false).output();
-  results[2] = Rsqrt::create(c.b(), AddScalar::create(c.b(), variance, eps, int64_t{1}).output()).output();
+  results[1] = MeanDim::create(c.b(), x, dims);
+  Value* variance = VarCorrection::create(c.b(), x, dims, int64_t{0});
+  results[2] = Rsqrt::create(c.b(), AddScalar::create(c.b(), variance, eps));
   return results;
 }
 
@@ -225,15 +218,14 @@ Result<Results> instanceNorm(Composite& c) {
   if (c.arguments().boolean("use_input_stats") || !mean || !variance) return none();
   return Results{BatchNorm::create(c.b(), c.operand("input"), c.operand("weight"), c.operand("bias"), mean,
                                    variance, false, c.arguments().real("momentum"), c.arguments().real("eps"),
-                                   false)
-                     .output()};
+                                   false)};
 }
 
 /// In evaluation the noise is not used, and given back as it came.
 Result<Results> rrelu(Composite& c) {
   if (c.arguments().boolean("training")) return none();
   const double slope = (c.arguments().real("lower") + c.arguments().real("upper")) / 2;
-  Value* result = LeakyRelu::create(c.b(), c.operand("self"), slope).output();
+  Value* result = LeakyRelu::create(c.b(), c.operand("self"), slope);
   return c.node().results().size() == 1 ? Results{result} : Results{result, c.operand("noise")};
 }
 
@@ -245,7 +237,7 @@ Result<Results> nativeDropout(Composite& c) {
 Result<Results> msort(Composite& c) {
   Value* x = c.operand("self");
   if (x->rank() == 0) return Results{x};
-  return Results{Sort::create(c.b(), x, int64_t{0}, false).node()->result(0)};
+  return Results{Sort::create(c.b(), x, int64_t{0}).node()->result(0)};
 }
 
 // Comparisons with several numbers
@@ -260,21 +252,19 @@ Result<Results> search(Composite& c) {
   if (c.operand("sorter") || sorted->rank() == 0 || sorted->dtype() != x->dtype()) return none();
   if (sorted->rank() != 1 && sorted->rank() != x->rank()) return none();
   const bool right = a.boolean("right") || a.text("side") == "right";
-  if (sorted->rank() > 1) sorted = Unsqueeze::create(c.b(), sorted, int64_t{-2}).output();
-  Value* values = Unsqueeze::create(c.b(), x, int64_t{-1}).output();
-  Value* behind = right ? LtTensor::create(c.b(), values, sorted).output()
-                        : LeTensor::create(c.b(), values, sorted).output();
-  Value* count = c.sum(LogicalNot::create(c.b(), behind).output(), {-1}, false);
+  if (sorted->rank() > 1) sorted = Unsqueeze::create(c.b(), sorted, int64_t{-2});
+  Value* values = Unsqueeze::create(c.b(), x, int64_t{-1});
+  Value* behind = right ? LtTensor::create(c.b(), values, sorted) : LeTensor::create(c.b(), values, sorted);
+  Value* count = c.sum(LogicalNot::create(c.b(), behind), {-1}, false);
   return Results{c.converted(count, a.boolean("out_int32") ? DType::Int32 : DType::Int64)};
 }
 
 Result<Results> isIn(Composite& c) {
   Value *x = c.operand("elements"), *among = c.operand("test_elements");
   if (x->dtype() != among->dtype() || among->numElements() == 0) return none();
-  Value* equal =
-      EqTensor::create(c.b(), Unsqueeze::create(c.b(), x, int64_t{-1}).output(), c.flat(among)).output();
-  Value* any = AnyDim::create(c.b(), equal, int64_t{-1}, false).output();
-  return Results{c.arguments().boolean("invert") ? LogicalNot::create(c.b(), any).output() : any};
+  Value* equal = EqTensor::create(c.b(), Unsqueeze::create(c.b(), x, int64_t{-1}), c.flat(among));
+  Value* any = AnyDim::create(c.b(), equal, int64_t{-1});
+  return Results{c.arguments().boolean("invert") ? LogicalNot::create(c.b(), any) : any};
 }
 
 /// Equal, or at a finite distance of at most atol + rtol |y|.
@@ -282,19 +272,18 @@ Result<Results> isClose(Composite& c) {
   Value *x = c.operand("self"), *y = c.operand("other");
   const Arguments& a = c.arguments();
   if (a.boolean("equal_nan") || x->dtype() != DType::Float32 || y->dtype() != DType::Float32) return none();
-  Value* distance = Abs::create(c.b(), c.sub(x, y)).output();
-  Value* relative = MulScalar::create(c.b(), Abs::create(c.b(), y).output(), a.real("rtol", 1e-5)).output();
-  Value* allowed = AddScalar::create(c.b(), relative, a.real("atol", 1e-8), int64_t{1}).output();
-  Value* near = LogicalAnd::create(c.b(), Isfinite::create(c.b(), distance).output(),
-                                   LeTensor::create(c.b(), distance, allowed).output())
-                    .output();
-  return Results{LogicalOr::create(c.b(), EqTensor::create(c.b(), x, y).output(), near).output()};
+  Value* distance = Abs::create(c.b(), c.sub(x, y));
+  Value* relative = MulScalar::create(c.b(), Abs::create(c.b(), y), a.real("rtol", 1e-5));
+  Value* allowed = AddScalar::create(c.b(), relative, a.real("atol", 1e-8));
+  Value* near = LogicalAnd::create(c.b(), Isfinite::create(c.b(), distance),
+                                   LeTensor::create(c.b(), distance, allowed));
+  return Results{LogicalOr::create(c.b(), EqTensor::create(c.b(), x, y), near)};
 }
 
 Result<Results> ldexp(Composite& c) {
   Value *x = c.operand("self"), *exponent = c.operand("other");
   if (x->dtype() != DType::Float32) return none();
-  return Results{c.mul(x, PowScalar::create(c.b(), c.converted(exponent, DType::Float32), 2.0).output())};
+  return Results{c.mul(x, PowScalar::create(c.b(), c.converted(exponent, DType::Float32), 2.0))};
 }
 
 // Bags of embeddings
@@ -333,11 +322,10 @@ Value* membership(Composite& c, Value* offsets, int64_t bags, int64_t elements, 
   Value* starts = c.reshape(c.slice(offsets, 0, 0, bags), {bags, 1});
   Value* end = c.b().constant(Tensor::from({1}, std::vector<int64_t>{elements}));
   Value* ends = c.slice(offsets, 0, 1, offsets->dim(0));
-  if (!lastGiven) ends = Cat::create(c.b(), {ends, end}, int64_t{0}).output();
+  if (!lastGiven) ends = Cat::create(c.b(), {ends, end});
   Value* places = c.numbered({1, elements});
-  Value* inside = LogicalAnd::create(c.b(), GeTensor::create(c.b(), places, starts).output(),
-                                     LtTensor::create(c.b(), places, c.reshape(ends, {bags, 1})).output())
-                      .output();
+  Value* inside = LogicalAnd::create(c.b(), GeTensor::create(c.b(), places, starts),
+                                     LtTensor::create(c.b(), places, c.reshape(ends, {bags, 1})));
   return c.reshape(inside, {bags, elements, 1});
 }
 
@@ -354,36 +342,34 @@ Result<Results> embeddingBag(Composite& c) {
   const int64_t elements = indices->dim(0), bags = offsets->dim(0) - (lastGiven ? 1 : 0),
                 width = weight->dim(1);
   if (elements == 0 || bags < 1 || (factors && mode != kSum)) return none();
-  Value* rows = Embedding::create(c.b(), weight, indices, int64_t{-1}, false, false).output();
+  Value* rows = Embedding::create(c.b(), weight, indices);
   if (factors) rows = c.mul(rows, c.reshape(factors, {elements, 1}));
   const int64_t size = commonBagSize(offsets, bags, elements);
   Value* counts = nullptr;  // which rows count, [bags, size, 1]; null: all
   if (padding >= 0) {
-    counts = NeScalar::create(c.b(), indices, padding).output();
+    counts = NeScalar::create(c.b(), indices, padding);
     counts = c.reshape(counts, size > 0 ? Ints{bags, size, 1} : Ints{1, elements, 1});
   }
   rows = c.reshape(rows, size > 0 ? Ints{bags, size, width} : Ints{1, elements, width});
   if (size == 0) {
     Value* inside = membership(c, offsets, bags, elements, lastGiven);
-    counts = counts ? LogicalAnd::create(c.b(), inside, counts).output() : inside;
+    counts = counts ? LogicalAnd::create(c.b(), inside, counts) : inside;
   }
-  if (!counts && mode == kMax) return Results{Amax::create(c.b(), rows, Ints{1}, false).output()};
-  if (!counts && mode == kMean)
-    return Results{MeanDim::create(c.b(), rows, Ints{1}, false, std::nullopt).output()};
+  if (!counts && mode == kMax) return Results{Amax::create(c.b(), rows, Ints{1})};
+  if (!counts && mode == kMean) return Results{MeanDim::create(c.b(), rows, Ints{1})};
   if (!counts) return Results{c.sum(rows, {1}, false)};
   Value* zero = c.number(0, DType::Float32);
   Value* number = c.sum(c.converted(counts, DType::Float32), {1}, false);  // [bags, 1]
   if (mode == kMax) {
     // What does not count is as low as the lowest; a bag in which nothing counts is zero.
-    Value* lowest = Amin::create(c.b(), rows, Ints{0, 1, 2}, false).output();
-    Value* largest =
-        Amax::create(c.b(), WhereSelf::create(c.b(), counts, rows, lowest).output(), Ints{1}, false).output();
-    Value* filled = GtScalar::create(c.b(), number, 0.0).output();
-    return Results{WhereSelf::create(c.b(), filled, largest, zero).output()};
+    Value* lowest = Amin::create(c.b(), rows, Ints{0, 1, 2});
+    Value* largest = Amax::create(c.b(), WhereSelf::create(c.b(), counts, rows, lowest), Ints{1});
+    Value* filled = GtScalar::create(c.b(), number, 0.0);
+    return Results{WhereSelf::create(c.b(), filled, largest, zero)};
   }
-  Value* total = c.sum(WhereSelf::create(c.b(), counts, rows, zero).output(), {1}, false);
+  Value* total = c.sum(WhereSelf::create(c.b(), counts, rows, zero), {1}, false);
   if (mode == kSum) return Results{total};
-  return Results{DivTensor::create(c.b(), total, ClampMin::create(c.b(), number, 1.0).output()).output()};
+  return Results{DivTensor::create(c.b(), total, ClampMin::create(c.b(), number, 1.0))};
 }
 
 const std::map<std::string_view, Composition>& computing() {

@@ -15,7 +15,7 @@ namespace {
 Result<Results> takeAlongDim(Composite& c) {
   Value *x = c.operand("self"), *index = c.operand("indices");
   if (!c.arguments().given("dim"))
-    return Results{Gather::create(c.b(), c.flat(x), c.flat(index), int64_t{0}, false).output()};
+    return Results{Gather::create(c.b(), c.flat(x), c.flat(index), int64_t{0})};
   CARINA_TRY(const int64_t dim, wrapDim(c.arguments().integer("dim"), x->rank()));
   if (x->rank() == 0 || x->rank() != index->rank()) return none();
   Shape values = x->shape(), places = index->shape();
@@ -25,12 +25,12 @@ Result<Results> takeAlongDim(Composite& c) {
   if (!joint) return none();
   values = places = *joint;
   values[d] = x->dim(dim), places[d] = index->dim(dim);
-  return Results{Gather::create(c.b(), c.expand(x, values), c.expand(index, places), dim, false).output()};
+  return Results{Gather::create(c.b(), c.expand(x, values), c.expand(index, places), dim)};
 }
 
 /// `self` with the elements replaced whose numbers in row-major order are `places`.
 Value* withReplaced(Composite& c, Value* self, Value* places, Value* source, bool accumulate) {
-  Value* flat = IndexPut::create(c.b(), c.flat(self), {c.flat(places)}, c.flat(source), accumulate).output();
+  Value* flat = IndexPut::create(c.b(), c.flat(self), {c.flat(places)}, c.flat(source), accumulate);
   return c.reshape(flat, self->shape());
 }
 
@@ -43,8 +43,7 @@ Result<Results> diagonalScatter(Composite& c) {
   Value* self = c.operand("self");
   const Arguments& a = c.arguments();
   Value* places = Diagonal::create(c.b(), c.numbered(self->shape()), a.integer("offset"), a.integer("dim1"),
-                                   a.integer("dim2", 1))
-                      .output();
+                                   a.integer("dim2", 1));
   return Results{withReplaced(c, self, places, c.operand("src"), false)};
 }
 
@@ -52,8 +51,7 @@ Result<Results> asStridedScatter(Composite& c) {
   Value* self = c.operand("self");
   const Arguments& a = c.arguments();
   Value* places = AsStrided::create(c.b(), c.numbered(self->shape()), a.ints("size"), a.ints("stride"),
-                                    a.integer("storage_offset"))
-                      .output();
+                                    a.integer("storage_offset"));
   return Results{withReplaced(c, self, places, c.operand("src"), false)};
 }
 
@@ -66,8 +64,7 @@ Result<Results> scatterReduction(Composite& c) {
     source = c.expand(c.number(c.arguments().real("value"), self->dtype()), index->shape());
   }
   return Results{ScatterReduceTwo::create(c.b(), self, index, source, c.arguments().integer("dim"),
-                                          reduce == "add" ? "sum" : "prod", true)
-                     .output()};
+                                          reduce == "add" ? "sum" : "prod")};
 }
 
 // Movements by their numpy names
@@ -104,7 +101,7 @@ Result<Results> joined(Composite& c) {
   }
   if (parts.empty()) return none();
   const int64_t dim = rows || (!columns && !depth && parts[0]->rank() == 1) ? 0 : depth ? 2 : 1;
-  return Results{Cat::create(c.b(), parts, dim).output()};
+  return Results{Cat::create(c.b(), parts, dim)};
 }
 
 /// hsplit, vsplit, dsplit by a number of parts or by places: as long as the results are.
@@ -126,7 +123,7 @@ Result<Results> split(Composite& c) {
 
 Result<Results> mirrored(Composite& c) {
   const int64_t dim = c.node().opName() == "aten.fliplr.default" ? 1 : 0;
-  return Results{Flip::create(c.b(), c.operand("self"), Ints{dim}).output()};
+  return Results{Flip::create(c.b(), c.operand("self"), Ints{dim})};
 }
 
 Result<Results> rotated(Composite& c) {
@@ -134,10 +131,8 @@ Result<Results> rotated(Composite& c) {
   Value* x = c.operand("self");
   const int64_t turns = ((c.arguments().integer("k", 1) % 4) + 4) % 4;
   if (dims.size() != 2) return none();
-  const auto flipped = [&](Value* v, Ints which) {
-    return Flip::create(c.b(), v, std::move(which)).output();
-  };
-  const auto turned = [&](Value* v) { return TransposeInt::create(c.b(), v, dims[0], dims[1]).output(); };
+  const auto flipped = [&](Value* v, Ints which) { return Flip::create(c.b(), v, std::move(which)); };
+  const auto turned = [&](Value* v) { return TransposeInt::create(c.b(), v, dims[0], dims[1]); };
   if (turns == 1) return Results{turned(flipped(x, {dims[1]}))};
   if (turns == 2) return Results{flipped(x, dims)};
   if (turns == 3) return Results{flipped(turned(x), {dims[1]})};
@@ -146,8 +141,7 @@ Result<Results> rotated(Composite& c) {
 
 Result<Results> swapped(Composite& c) {
   return Results{TransposeInt::create(c.b(), c.operand("self"), c.arguments().integer("dim0"),
-                                      c.arguments().integer("dim1"))
-                     .output()};
+                                      c.arguments().integer("dim1"))};
 }
 
 Result<Results> raveled(Composite& c) {
@@ -157,7 +151,7 @@ Result<Results> raveled(Composite& c) {
 /// A matrix of zeros with a vector on one of its diagonals.
 Value* withDiagonal(Composite& c, Value* vector, int64_t offset) {
   const int64_t size = vector->numElements() + std::abs(offset);
-  Value* places = Diagonal::create(c.b(), c.numbered({size, size}), offset, int64_t{0}, int64_t{1}).output();
+  Value* places = Diagonal::create(c.b(), c.numbered({size, size}), offset);
   Value* zeros = c.b().constant(Tensor::zeros(vector->dtype(), {size, size}));
   return withReplaced(c, zeros, places, vector, false);
 }
@@ -167,7 +161,7 @@ Result<Results> diag(Composite& c) {
   const int64_t offset = c.arguments().integer(c.arguments().has("offset") ? "offset" : "diagonal");
   if (c.node().opName() == "aten.diagflat.default") return Results{withDiagonal(c, c.flat(x), offset)};
   if (x->rank() == 1) return Results{withDiagonal(c, x, offset)};
-  return Results{Diagonal::create(c.b(), x, offset, int64_t{0}, int64_t{1}).output()};
+  return Results{Diagonal::create(c.b(), x, offset)};
 }
 
 /// The last dimension on a diagonal of two new ones: where row and column are as far apart as it says.
@@ -188,13 +182,11 @@ Result<Results> diagEmbed(Composite& c) {
   Tensor mask = Tensor::zeros(DType::Bool, {size, size});
   std::copy(on.begin(), on.end(), mask.mutableAs<uint8_t>().begin());
   // Every column holds its own element in all rows; the mask leaves one of them.
-  Value* columns =
-      IndexSelect::create(c.b(), x, c.b().constant(Tensor::from({size}, which)), int64_t{-1}).output();
-  columns = Unsqueeze::create(c.b(), columns, int64_t{-2}).output();
+  Value* columns = IndexSelect::create(c.b(), x, c.b().constant(Tensor::from({size}, which)), int64_t{-1});
+  columns = Unsqueeze::create(c.b(), columns, int64_t{-2});
   Value* zero = c.b().constant(Tensor::zeros(x->dtype(), {}));
-  Value* result = WhereSelf::create(c.b(), c.b().constant(mask), columns, zero).output();
-  return Results{
-      MovedimIntlist::create(c.b(), result, Ints{rank - 2, rank - 1}, Ints{first, second}).output()};
+  Value* result = WhereSelf::create(c.b(), c.b().constant(mask), columns, zero);
+  return Results{MovedimIntlist::create(c.b(), result, Ints{rank - 2, rank - 1}, Ints{first, second})};
 }
 
 /// Blocks along the diagonal: each padded to the whole width, then one below the other.
@@ -208,11 +200,11 @@ Result<Results> blockDiag(Composite& c) {
   }
   for (Value* block : blocks) {
     const int64_t columns = block->dim(1);
-    rows.push_back(ConstantPadNd::create(c.b(), block, Ints{before, width - before - columns}, 0.0).output());
+    rows.push_back(ConstantPadNd::create(c.b(), block, Ints{before, width - before - columns}, 0.0));
     before += columns;
   }
   if (rows.empty()) return none();
-  return Results{Cat::create(c.b(), rows, int64_t{0}).output()};
+  return Results{Cat::create(c.b(), rows)};
 }
 
 /// Vectors along one dimension each, repeated along the others.
@@ -242,7 +234,7 @@ Result<Results> cartesianProduct(Composite& c) {
   std::vector<Value*> columns;
   for (size_t i = 0; i < vectors.size(); ++i)
     columns.push_back(c.reshape(gridOf(c, vectors[i], i, shape), {numElements(shape), 1}));
-  return Results{Cat::create(c.b(), columns, int64_t{1}).output()};
+  return Results{Cat::create(c.b(), columns, int64_t{1})};
 }
 
 /// The values of the operand do not matter, its shape does.

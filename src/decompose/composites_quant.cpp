@@ -90,23 +90,16 @@ Result<Limits> limitsOf(const Composite& c) {
 
 /// The real numbers that the codes of x stand for, by one scale.
 Value* roundedBy(Composite& c, Value* x, double scale, int64_t zeroPoint, const Limits& q) {
-  Value* codes = QuantizePerTensor::create(c.b(), x, scale, zeroPoint, q.low, q.high, q.dtype).output();
-  return DequantizePerTensor::create(c.b(), codes, scale, zeroPoint, q.low, q.high, q.dtype, std::nullopt)
-      .output();
+  Value* codes = QuantizePerTensor::create(c.b(), x, scale, zeroPoint, q.low, q.high, q.dtype);
+  return DequantizePerTensor::create(c.b(), codes, scale, zeroPoint, q.low, q.high, q.dtype);
 }
 Value* roundedBy(Composite& c, Value* x, Value* scale, Value* zeroPoint, const Limits& q) {
-  Value* codes =
-      QuantizePerTensorByTensor::create(c.b(), x, scale, zeroPoint, q.low, q.high, q.dtype).output();
-  return DequantizePerTensorByTensor::create(c.b(), codes, scale, zeroPoint, q.low, q.high, q.dtype,
-                                             std::nullopt)
-      .output();
+  Value* codes = QuantizePerTensorByTensor::create(c.b(), x, scale, zeroPoint, q.low, q.high, q.dtype);
+  return DequantizePerTensorByTensor::create(c.b(), codes, scale, zeroPoint, q.low, q.high, q.dtype);
 }
 Value* roundedAlong(Composite& c, Value* x, Value* scales, Value* zeroPoints, int64_t axis, const Limits& q) {
-  Value* codes =
-      QuantizePerChannel::create(c.b(), x, scales, zeroPoints, axis, q.low, q.high, q.dtype).output();
-  return DequantizePerChannel::create(c.b(), codes, scales, zeroPoints, axis, q.low, q.high, q.dtype,
-                                      std::nullopt)
-      .output();
+  Value* codes = QuantizePerChannel::create(c.b(), x, scales, zeroPoints, axis, q.low, q.high, q.dtype);
+  return DequantizePerChannel::create(c.b(), codes, scales, zeroPoints, axis, q.low, q.high, q.dtype);
 }
 
 /// Whether a switch of the training is on; nothing when it is no constant.

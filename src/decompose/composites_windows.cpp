@@ -31,9 +31,8 @@ Result<Results> affineGrid(Composite& c) {
     return none();
   Value* base = c.b().constant(
       Tensor::from({*positions, dims + 1}, affineBase(spatial, c.arguments().boolean("align_corners"))));
-  Value* grid = TransposeInt::create(c.b(), Linear::create(c.b(), theta, base, nullptr).output(), int64_t{1},
-                                     int64_t{2})
-                    .output();
+  Value* grid =
+      TransposeInt::create(c.b(), Linear::create(c.b(), theta, base, nullptr), int64_t{1}, int64_t{2});
   Ints shape{size[0]};
   shape.insert(shape.end(), spatial.begin(), spatial.end());
   shape.push_back(dims);
@@ -46,9 +45,8 @@ Result<Results> volumeSampler(Composite& c) {
   CARINA_TRY(const GridSampling sampling, gridSampling(c.node()));
   if (input->rank() != 5 || grid->rank() != 5 || grid->dim(4) != 3 || grid->dim(0) != input->dim(0))
     return none();
-  return Results{
-      GridSampler::create(c.b(), input, grid, sampling.interpolation, sampling.padding, sampling.alignCorners)
-          .output()};
+  return Results{GridSampler::create(c.b(), input, grid, sampling.interpolation, sampling.padding,
+                                     sampling.alignCorners)};
 }
 
 /// Which results of a convolution see the input along one dimension: the windows [first, first + count), and
@@ -96,8 +94,7 @@ Result<Results> paddedConvolution(Composite& c) {
     sum = c.b().constant(Tensor::zeros(type.dtype, type.shape));
   } else {
     sum = Convolution::create(c.b(), c.padded(x, inner), weight, nullptr, stride, Ints(g.spatial, 0),
-                              g.dilation, false, Ints(g.spatial, 0), g.groups)
-              .output();
+                              g.dilation, false, Ints(g.spatial, 0), g.groups);
     sum = c.padded(sum, outer);
   }
   if (!bias) return Results{sum};
@@ -173,10 +170,9 @@ Result<Results> maxPoolVolume(Composite& c) {
   // An index of the second pool is depth * places + place.
   Value* which = c.reshape(volume->result(1), {maps, pooled[0] * places});
   Value* within =
-      Gather::create(c.b(), c.reshape(planes->result(1), {maps, depth * places}), which, int64_t{1}, false)
-          .output();
+      Gather::create(c.b(), c.reshape(planes->result(1), {maps, depth * places}), which, int64_t{1});
   const auto number = [&](int64_t n) { return c.number(static_cast<double>(n), DType::Int64); };
-  Value* before = DivTensorMode::create(c.b(), which, number(places), "floor").output();
+  Value* before = DivTensorMode::create(c.b(), which, number(places), "floor");
   Value* indices = c.add(c.mul(before, number(plane)), within);
   return Results{c.reshape(volume->result(0), g.output), c.reshape(indices, g.output)};
 }
@@ -201,8 +197,7 @@ Result<Results> maxUnpool(Composite& c) {
   const Ints from = flat(Shape(kept, values->shape().end()));
   Value* zeros = c.b().constant(Tensor::zeros(values->dtype(), flat(size)));
   Value* put =
-      ScatterSrc::create(c.b(), zeros, c.reshape(indices, from), c.reshape(values, from), int64_t{-1})
-          .output();
+      ScatterSrc::create(c.b(), zeros, c.reshape(indices, from), c.reshape(values, from), int64_t{-1});
   return Results{c.reshape(put, shape)};
 }
 

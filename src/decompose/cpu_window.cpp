@@ -14,10 +14,6 @@ namespace {
 
 using aten::OpId;
 
-ir::Value* viewed(ir::Builder& b, ir::Value* x, const Shape& shape) {
-  return x->shape() == shape ? x : aten::View::create(b, x, ir::Ints(shape.begin(), shape.end())).output();
-}
-
 Shape withBatch(const Shape& shape) {
   Shape batched = shape;
   batched.insert(batched.begin(), 1);
@@ -26,67 +22,60 @@ Shape withBatch(const Shape& shape) {
 
 /// Every convolution as aten.convolution over a batch with symmetric padding; what is asymmetric is padded in
 /// front.
-Result<bool> rewriteConvolution(ir::Node* node) {
+ir::Value* rewriteConvolution(ir::Builder& b, ir::Node* node) {
   const auto op = aten::asConvolution(node);
-  if (!op) return false;
+  if (!op) return nullptr;
   const size_t spatial = op->spatialRank();
   const bool batchless = op->input->rank() == static_cast<int64_t>(spatial) + 1;
   const bool symmetric = op->padBefore == op->padAfter;
-  if (ir::isa<aten::Convolution>(node) && !batchless && symmetric) return false;
-  if (!symmetric && op->transposed) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (ir::isa<aten::Convolution>(node) && !batchless && symmetric) return nullptr;
+  if (!symmetric && op->transposed) return nullptr;
   ir::Value* input = batchless ? viewed(b, op->input, withBatch(op->input->shape())) : op->input;
   ir::Ints padding = op->padBefore;
   if (!symmetric) {
     ir::Ints pad;  // innermost dimension first
     for (size_t d = spatial; d-- > 0;) pad.insert(pad.end(), {op->padBefore[d], op->padAfter[d]});
-    input = aten::ConstantPadNd::create(b, input, pad, 0.0).output();
+    input = aten::ConstantPadNd::create(b, input, pad, 0.0);
     padding.assign(spatial, 0);
   }
   ir::Value* result = aten::Convolution::create(b, input, op->weight, op->bias, op->stride, padding,
-                                                op->dilation, op->transposed, op->outputPadding, op->groups)
-                          .output();
-  replaceNode(node, viewed(b, result, node->result()->shape()));
-  return true;
+                                                op->dilation, op->transposed, op->outputPadding, op->groups);
+  return viewed(b, result, node->result()->shape());
 }
 
 /// A 3-D convolution as 2-D ones over a batch of planes, one per plane of the kernel, and their sum:
 /// ExecuTorch's kernel has no 3-D form. Transposed ones stay as they are.
-Result<bool> rewriteConvolution3d(ir::Node* node) {
+ir::Value* rewriteConvolution3d(ir::Builder& b, ir::Node* node) {
   const auto op = aten::asConvolution(node);
-  if (!op || op->spatialRank() != 3 || op->transposed) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (!op || op->spatialRank() != 3 || op->transposed) return nullptr;
   ir::Value* volume =
       op->input->rank() == 4 ? viewed(b, op->input, withBatch(op->input->shape())) : op->input;
   const bool symmetric = op->padBefore[1] == op->padAfter[1] && op->padBefore[2] == op->padAfter[2];
   ir::Ints pad{0, 0, 0, 0, op->padBefore[0], op->padAfter[0]};  // innermost dimension first
   if (!symmetric)
     pad = {op->padBefore[2], op->padAfter[2], op->padBefore[1], op->padAfter[1], pad[4], pad[5]};
-  if (pad != ir::Ints(6, 0)) volume = aten::ConstantPadNd::create(b, volume, pad, 0.0).output();
+  if (pad != ir::Ints(6, 0)) volume = aten::ConstantPadNd::create(b, volume, pad, 0.0);
   const ir::Ints padding = symmetric ? ir::Ints{op->padBefore[1], op->padBefore[2]} : ir::Ints{0, 0};
   const ir::Ints swap{0, 2, 1, 3, 4};  // planes beside the batch, and back
-  ir::Value* planes = aten::Permute::create(b, volume, swap).output();
+  ir::Value* planes = aten::Permute::create(b, volume, swap);
   const Shape& in = planes->shape();
   const Shape& kernel = op->weight->shape();
   const int64_t depth = node->result()->shape()[node->result()->shape().size() - 3];
   ir::Value* sum = nullptr;
   for (int64_t k = 0; k < kernel[2]; ++k) {
     const int64_t from = k * op->dilation[0], to = from + (depth - 1) * op->stride[0] + 1;
-    ir::Value* taken = aten::SliceTensor::create(b, planes, int64_t{1}, from, to, op->stride[0]).output();
-    ir::Value* weight = aten::SliceTensor::create(b, op->weight, int64_t{2}, k, k + 1, int64_t{1}).output();
+    ir::Value* taken = aten::SliceTensor::create(b, planes, int64_t{1}, from, to, op->stride[0]);
+    ir::Value* weight = aten::SliceTensor::create(b, op->weight, int64_t{2}, k, k + 1);
     ir::Value* part = aten::Convolution::create(
-                          b, viewed(b, taken, {in[0] * depth, in[2], in[3], in[4]}),
-                          viewed(b, weight, {kernel[0], kernel[1], kernel[3], kernel[4]}),
-                          k == 0 ? op->bias : nullptr, ir::Ints{op->stride[1], op->stride[2]}, padding,
-                          ir::Ints{op->dilation[1], op->dilation[2]}, false, ir::Ints{0, 0}, op->groups)
-                          .output();
-    sum = sum ? aten::AddTensor::create(b, sum, part, int64_t{1}).output() : part;
+        b, viewed(b, taken, {in[0] * depth, in[2], in[3], in[4]}),
+        viewed(b, weight, {kernel[0], kernel[1], kernel[3], kernel[4]}), k == 0 ? op->bias : nullptr,
+        ir::Ints{op->stride[1], op->stride[2]}, padding, ir::Ints{op->dilation[1], op->dilation[2]}, false,
+        ir::Ints{0, 0}, op->groups);
+    sum = sum ? aten::AddTensor::create(b, sum, part) : part;
   }
   const Shape& out = sum->shape();
-  ir::Value* result =
-      aten::Permute::create(b, viewed(b, sum, {in[0], depth, out[1], out[2], out[3]}), swap).output();
-  replaceNode(node, viewed(b, result, node->result()->shape()));
-  return true;
+  ir::Value* result = aten::Permute::create(b, viewed(b, sum, {in[0], depth, out[1], out[2], out[3]}), swap);
+  return viewed(b, result, node->result()->shape());
 }
 
 /// The pool as a 2-D one over a batch: 1-D windows become one row high.
@@ -115,23 +104,20 @@ Result<std::optional<Pool2d>> asPool2d(ir::Builder& b, const ir::Node& node) {
   return std::optional(std::move(pool));
 }
 
-Result<bool> rewritePool(ir::Node* node) {
-  if (!aten::isOperator(node)) return false;
+Result<ir::Value*> rewritePool(ir::Builder& b, ir::Node* node) {
+  if (!aten::isOperator(node)) return nullptr;
   const OpId id = aten::opId(node);
   const bool average = id == OpId::AvgPool1d || id == OpId::AvgPool2d;
   const bool indices = id == OpId::MaxPool2dWithIndices;
-  if (!average && !indices && id != OpId::MaxPool1d && id != OpId::MaxPool2d) return false;
+  if (!average && !indices && id != OpId::MaxPool1d && id != OpId::MaxPool2d) return nullptr;
   if ((id == OpId::AvgPool2d || id == OpId::MaxPool2dWithIndices) && node->operands()[0]->rank() == 4)
-    return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+    return nullptr;
   CARINA_TRY(const auto pool, asPool2d(b, *node));
-  if (!pool) return false;
+  if (!pool) return nullptr;
   if (average) {
     ir::Value* result = aten::AvgPool2d::create(b, pool->input, pool->kernel, pool->stride, pool->padding,
-                                                pool->ceilMode, pool->countIncludePad, pool->divisor)
-                            .output();
-    replaceNode(node, viewed(b, result, node->result()->shape()));
-    return true;
+                                                pool->ceilMode, pool->countIncludePad, pool->divisor);
+    return viewed(b, result, node->result()->shape());
   }
   const auto result = aten::MaxPool2dWithIndices::create(b, pool->input, pool->kernel, pool->stride,
                                                          pool->padding, pool->dilation, pool->ceilMode);
@@ -139,12 +125,11 @@ Result<bool> rewritePool(ir::Node* node) {
     ir::Graph& graph = node->graph();
     graph.replaceAllUses(node->result(1), viewed(b, result->result(1), node->result(1)->shape()));
   }
-  replaceNode(node, viewed(b, result->result(0), node->result()->shape()));
-  return true;
+  return viewed(b, result->result(0), node->result()->shape());
 }
 
 /// adaptive_avg_pool1d, adaptive_avg_pool2d
-Result<bool> rewriteAdaptivePool(ir::Node* node) {
+ir::Value* rewriteAdaptivePool(ir::Builder& b, ir::Node* node) {
   ir::Ints size;
   if (const auto one = ir::dynCast<aten::AdaptiveAvgPool1d>(node))
     size = {1, one.outputSize()[0]};
@@ -154,28 +139,26 @@ Result<bool> rewriteAdaptivePool(ir::Node* node) {
            kernel && kernel.outputSize().size() == 1)
     size = kernel.outputSize();
   else
-    return false;
+    return nullptr;
   if (size.size() == 1) size.push_back(size[0]);
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* input = node->operands()[0];
   Shape shape = input->shape();
   if (ir::isa<aten::AdaptiveAvgPool1d>(node)) shape.insert(shape.end() - 1, 1);
   if (shape.size() == 3) shape = withBatch(shape);
-  ir::Value* result = aten::PrivateAdaptiveAvgPool2d::create(b, viewed(b, input, shape), size).output();
-  replaceNode(node, viewed(b, result, node->result()->shape()));
-  return true;
+  ir::Value* result = aten::PrivateAdaptiveAvgPool2d::create(b, viewed(b, input, shape), size);
+  return viewed(b, result, node->result()->shape());
 }
 
 /// ExecuTorch has no kernel for exact nearest rows: they are picked one by one.
-Result<bool> rewriteNearestExact(ir::Node* node) {
-  return ir::isa<aten::PrivateUpsampleNearestExact2dVec>(node) ? pickNearestRows(node) : Result<bool>(false);
+Result<ir::Value*> rewriteNearestExact(ir::Builder& b, aten::PrivateUpsampleNearestExact2dVec op) {
+  return pickedNearestRows(b, op.node());
 }
 
 }  // namespace
 
 void addWindowRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteConvolution3d, rewriteConvolution, rewritePool, rewriteAdaptivePool,
-                                   rewriteNearestExact});
+  addRewrites(rewrites, rewriteConvolution3d, rewriteConvolution, rewritePool, rewriteAdaptivePool,
+              rewriteNearestExact);
 }
 
 }  // namespace carina::decompose::cpu

@@ -16,15 +16,18 @@ inline int64_t wrapped(int64_t dim, int64_t rank) {
   return dim < 0 ? dim + rank : dim;
 }
 
-/// dims wrapped into [0, rank); all of them when the list is absent or empty.
+/// 0 ... count - 1: all dimensions of a tensor, or the places along one.
+inline ir::Ints numbersBelow(int64_t count) {
+  ir::Ints numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), int64_t{0});
+  return numbers;
+}
+
+/// dims wrapped into [0, rank) in order; all of them when the list is absent or empty.
 inline std::vector<int> wrappedDims(const std::optional<ir::Ints>& dims, int64_t rank) {
   std::vector<int> all;
-  if (!dims || dims->empty()) {
-    all.resize(static_cast<size_t>(rank));
-    std::iota(all.begin(), all.end(), 0);
-    return all;
-  }
-  for (int64_t d : *dims) all.push_back(static_cast<int>(wrapped(d, rank)));
+  for (int64_t d : dims && !dims->empty() ? *dims : numbersBelow(rank))
+    all.push_back(static_cast<int>(wrapped(d, rank)));
   std::sort(all.begin(), all.end());
   return all;
 }

@@ -36,8 +36,7 @@ class Contraction {
       else
         dims.push_back(static_cast<int64_t>(d));
     }
-    if (!dims.empty())
-      term.value = aten::SumDimIntList::create(b_, term.value, dims, false, std::nullopt).output();
+    if (!dims.empty()) term.value = aten::SumDimIntList::create(b_, term.value, dims);
     return {term.value, std::move(left)};
   }
 
@@ -65,7 +64,7 @@ class Contraction {
       Shape shape = shapeOf({batch}, rows.size());
       for (int label : columns) shape.push_back(sizeOf(label));
       ir::Value* c = arranged(right, {batch, columns}, shape);
-      return {aten::MulTensor::create(b_, a, c).output(), result};
+      return {aten::MulTensor::create(b_, a, c), result};
     }
     const bool shared = !batch.empty();  // without a batch the second one is a plain matrix
     const auto matrix = [&](const Labels& m, const Labels& n) {
@@ -75,8 +74,8 @@ class Contraction {
     };
     ir::Value* a = arranged(left, {batch, rows, inner}, matrix(rows, inner));
     ir::Value* c = arranged(right, {batch, inner, columns}, matrix(inner, columns));
-    ir::Value* multiplied = aten::Matmul::create(b_, a, c).output();
-    return {aten::View::create(b_, multiplied, shapeOf({result}, 0)).output(), result};
+    ir::Value* multiplied = aten::Matmul::create(b_, a, c);
+    return {aten::View::create(b_, multiplied, shapeOf({result}, 0)), result};
   }
 
   ir::Value* inOrder(const Term& term, const Labels& order) {
@@ -110,9 +109,9 @@ class Contraction {
       }
     }
     ir::Value* value = term.value;
-    if (!std::is_sorted(order.begin(), order.end())) value = aten::Permute::create(b_, value, order).output();
-    if (value->shape() != full) value = aten::Expand::create(b_, value, full, false).output();
-    if (value->shape() != shape) value = aten::View::create(b_, value, shape).output();
+    if (!std::is_sorted(order.begin(), order.end())) value = aten::Permute::create(b_, value, order);
+    if (value->shape() != full) value = aten::Expand::create(b_, value, full);
+    if (value->shape() != shape) value = aten::View::create(b_, value, shape);
     return value;
   }
 
@@ -120,37 +119,34 @@ class Contraction {
   const Shape& sizes_;
 };
 
-Result<bool> rewriteEinsum(ir::Node* node) {
-  const aten::Einsum op = ir::dynCast<aten::Einsum>(node);
-  if (!op || isQuantizedWhole(*node) || node->result()->dtype() != DType::Float32) return false;
+Result<ir::Value*> rewriteEinsum(ir::Builder& b, aten::Einsum op) {
+  if (isQuantizedWhole(op) || op->result()->dtype() != DType::Float32) return nullptr;
   std::vector<Shape> shapes;
-  for (const ir::Value* operand : node->operands()) shapes.push_back(operand->shape());
+  for (const ir::Value* operand : op->operands()) shapes.push_back(operand->shape());
   CARINA_TRY(const aten::EinsumPlan plan, aten::parseEinsum(op.equation(), shapes));
   for (const Labels& labels : plan.operands) {
     Labels sorted = labels;
     std::sort(sorted.begin(), sorted.end());
-    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return false;  // a diagonal
+    if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) return nullptr;  // a diagonal
   }
   Labels result(plan.outputLabels);
   for (size_t i = 0; i < result.size(); ++i) result[i] = static_cast<int>(i);
-  ir::Builder b = ir::Builder::beforeNode(node);
   Contraction contraction(b, plan.sizes);
-  Term term{node->operands()[0], plan.operands[0]};
+  Term term{op->operands()[0], plan.operands[0]};
   for (size_t i = 1; i < plan.operands.size(); ++i) {
     Labels kept = result;  // what is in the result or in an operand that is still to come
     for (size_t k = i + 1; k < plan.operands.size(); ++k)
       kept.insert(kept.end(), plan.operands[k].begin(), plan.operands[k].end());
-    term = contraction.product(term, {node->operands()[i], plan.operands[i]}, kept);
+    term = contraction.product(term, {op->operands()[i], plan.operands[i]}, kept);
   }
   term = contraction.summed(term, result);
-  replaceNode(node, contraction.inOrder(term, result));
-  return true;
+  return contraction.inOrder(term, result);
 }
 
 }  // namespace
 
 void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.emplace_back(rewriteEinsum);
+  addRewrites(rewrites, rewriteEinsum);
 }
 
 }  // namespace carina::decompose

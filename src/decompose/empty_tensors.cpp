@@ -86,8 +86,7 @@ Result<bool> settle(ir::Node* node) {
     case OpId::Linear: {  // over no features: the bias remains
       ir::Value* bias = ir::dynCast<Linear>(node).bias();
       if (isEmpty(bias)) return false;
-      ir::Builder builder = ir::Builder::beforeNode(node);
-      ir::Value* result = bias ? Expand::create(builder, bias, node->result()->shape(), false).output()
+      ir::Value* result = bias ? Expand::create(ir::Builder::beforeNode(node), bias, node->result()->shape())
                                : filled(graph, node->result()->type, 0);
       graph.replaceAllUses(node->result(), result);
       return true;

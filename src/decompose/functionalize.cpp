@@ -189,7 +189,7 @@ class Functionalizer {
     if (result) takeName(contents, result);
     if (contents->dtype() != target->dtype()) {
       ir::Builder builder(graph_, node, node->location());
-      contents = PrivateToCopy::create(builder, contents, target->dtype(), {}, {}, {}, false, {}).output();
+      contents = PrivateToCopy::create(builder, contents, target->dtype());
     }
     CARINA_RETURN_IF_ERROR(write(target, contents, node));
     if (result) {
@@ -234,19 +234,17 @@ class Functionalizer {
     const Movement& move = (*moves)[view.result];
     if (move.isReshape(parent->shape())) {
       if (contents->shape() == parent->shape()) return contents;
-      return View::create(builder, contents, parent->shape()).output();
+      return View::create(builder, contents, parent->shape());
     }
     switch (opId(&node)) {
       case OpId::SelectInt:
-        return SelectScatter::create(builder, parent, contents, a.integer("dim"), a.integer("index"))
-            .output();
+        return SelectScatter::create(builder, parent, contents, a.integer("dim"), a.integer("index"));
       case OpId::SliceTensor: {
         const auto bound = [&](std::string_view name) {
           return a.given(name) ? std::optional(a.integer(name)) : std::nullopt;
         };
         return SliceScatter::create(builder, parent, contents, a.integer("dim"), bound("start"), bound("end"),
-                                    a.integer("step", 1))
-            .output();
+                                    a.integer("step", 1));
       }
       case OpId::Narrow:
       case OpId::SplitTensor:
@@ -260,8 +258,8 @@ class Functionalizer {
         const auto d = static_cast<size_t>(dim);
         const int64_t start = move.offset / rowMajorStrides(parent->shape())[d];
         if (opId(&node) == OpId::UnbindInt)
-          return SelectScatter::create(builder, parent, contents, dim, start).output();
-        return SliceScatter::create(builder, parent, contents, dim, start, start + move.shape[d], 1).output();
+          return SelectScatter::create(builder, parent, contents, dim, start);
+        return SliceScatter::create(builder, parent, contents, dim, start, start + move.shape[d]);
       }
       case OpId::Permute:
       case OpId::TransposeInt:
@@ -272,7 +270,7 @@ class Functionalizer {
       case OpId::MT:
       case OpId::MovedimInt:
       case OpId::MovedimIntlist:
-        return Permute::create(builder, contents, inverseOrder(move, parent->shape())).output();
+        return Permute::create(builder, contents, inverseOrder(move, parent->shape()));
       default:
         return Error(Diagnostic{fmt::format("a write through {} cannot be turned around", node.opName()),
                                 "write to the tensor itself, or to a slice of it, in the model", "", "",

@@ -37,20 +37,19 @@ Tensor samplingMatrix(const aten::GridSampling& sampling, const Tensor& grid, in
   return matrix;
 }
 
-Result<bool> rewriteKnownGrid(ir::Node* node) {
-  if (!ir::isa<aten::GridSampler>(node) && !ir::isa<aten::GridSampler2d>(node)) return false;
+Result<ir::Value*> rewriteKnownGrid(ir::Builder& b, ir::Node* node) {
+  if (!ir::isa<aten::GridSampler>(node) && !ir::isa<aten::GridSampler2d>(node)) return nullptr;
   ir::Value *input = node->operands()[0], *grid = node->operands()[1];
   if (!grid->isConstant() || grid->dtype() != DType::Float32 || input->dtype() != DType::Float32 ||
       input->isConstant() || isQuantizedWhole(*node))
-    return false;
+    return nullptr;
   const Shape shape = input->shape(), result = node->result()->shape();
   const Shape spatial(shape.begin() + 2, shape.end());
   const int64_t positions = numElements(Shape(result.begin() + 2, result.end())),
                 elements = numElements(spatial);
   const auto weights = checkedMul(positions, elements);
-  if (!weights || *weights > kMostWeights || *weights == 0) return false;
+  if (!weights || *weights > kMostWeights || *weights == 0) return nullptr;
   CARINA_TRY(const aten::GridSampling sampling, aten::gridSampling(*node));
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = reshaped(b, input, {shape[0], shape[1], elements});
   const auto bytes = grid->constant().bytes();
   const size_t slice = shape[0] > 0 ? bytes.size() / static_cast<size_t>(shape[0]) : 0;
@@ -61,21 +60,19 @@ Result<bool> rewriteKnownGrid(ir::Node* node) {
     int64_t end = n + 1;
     while (end < shape[0] && std::equal(sliceBytes(n).begin(), sliceBytes(n).end(), sliceBytes(end).begin()))
       ++end;
-    ir::Value* part =
-        end - n == shape[0] ? x : aten::SliceTensor::create(b, x, int64_t{0}, n, end, int64_t{1}).output();
+    ir::Value* part = end - n == shape[0] ? x : aten::SliceTensor::create(b, x, int64_t{0}, n, end);
     ir::Value* matrix = b.constant(samplingMatrix(sampling, grid->constant(), n, spatial));
-    parts.push_back(aten::Linear::create(b, part, matrix, nullptr).output());
+    parts.push_back(aten::Linear::create(b, part, matrix, nullptr));
     n = end;
   }
-  ir::Value* sampled = parts.size() == 1 ? parts[0] : aten::Cat::create(b, parts, int64_t{0}).output();
-  replaceNode(node, reshaped(b, sampled, result));
-  return true;
+  ir::Value* sampled = parts.size() == 1 ? parts[0] : aten::Cat::create(b, parts);
+  return reshaped(b, sampled, result);
 }
 
 }  // namespace
 
 void addGridRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteKnownGrid});
+  addRewrites(rewrites, rewriteKnownGrid);
 }
 
 }  // namespace carina::decompose

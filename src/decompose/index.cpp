@@ -38,18 +38,17 @@ struct Rows {
     return shape;
   }
   ir::Value* of(ir::Builder& b, ir::Value* tensor) const {
-    return aten::Reshape::create(b, permuted(b, tensor, order), withRest({count()})).output();
+    return aten::Reshape::create(b, permuted(b, tensor, order), withRest({count()}));
   }
   ir::Value* back(ir::Builder& b, ir::Value* rows) const {
-    ir::Value* tensor = aten::View::create(b, rows, sizes).output();
+    ir::Value* tensor = aten::View::create(b, rows, sizes);
     ir::Ints inverse(order.size());
     for (size_t i = 0; i < order.size(); ++i)
       inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
     return permuted(b, tensor, inverse);
   }
   static ir::Value* permuted(ir::Builder& b, ir::Value* tensor, const ir::Ints& order) {
-    return std::is_sorted(order.begin(), order.end()) ? tensor
-                                                      : aten::Permute::create(b, tensor, order).output();
+    return std::is_sorted(order.begin(), order.end()) ? tensor : aten::Permute::create(b, tensor, order);
   }
 };
 
@@ -57,9 +56,9 @@ struct Rows {
 ir::Value* fromFront(ir::Builder& b, ir::Value* index, int64_t extent) {
   if (!index->isConstant()) {
     // All bits of negative numbers: the extent is added to them only.
-    ir::Value* negative = aten::BitwiseRightShiftTensorScalar::create(b, index, int64_t{31}).output();
-    ir::Value* back = aten::BitwiseAndScalar::create(b, negative, extent).output();
-    return aten::AddTensor::create(b, index, back, int64_t{1}).output();
+    ir::Value* negative = aten::BitwiseRightShiftTensorScalar::create(b, index, int64_t{31});
+    ir::Value* back = aten::BitwiseAndScalar::create(b, negative, extent);
+    return aten::AddTensor::create(b, index, back);
   }
   Tensor counted = convert(index->constant(), DType::Int64);
   for (int64_t i = 0; i < counted.numElements(); ++i) {
@@ -90,12 +89,12 @@ std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::
                            : indices[d];
     if (which) {
       if (index->dtype() != which->dtype()) {
-        index = aten::PrivateToCopy::create(b, index, DType::Int64, {}, {}, {}, false, {}).output();
-        which = aten::PrivateToCopy::create(b, which, DType::Int64, {}, {}, {}, false, {}).output();
+        index = aten::PrivateToCopy::create(b, index, DType::Int64);
+        which = aten::PrivateToCopy::create(b, which, DType::Int64);
       }
       const Tensor extent = convert(Tensor::scalar(static_cast<double>(self->shape()[d])), which->dtype());
-      which = aten::MulTensor::create(b, which, b.constant(extent)).output();
-      index = aten::AddTensor::create(b, which, index, int64_t{1}).output();
+      which = aten::MulTensor::create(b, which, b.constant(extent));
+      index = aten::AddTensor::create(b, which, index);
     }
     which = index;
   }
@@ -109,7 +108,7 @@ std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::
   }
   for (int64_t d : rows.order) rows.sizes.push_back(self->dim(d));
   rows.joint = which->shape();
-  rows.which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
+  rows.which = aten::View::create(b, which, ir::Ints{which->numElements()});
   return rows;
 }
 
@@ -124,37 +123,31 @@ ir::Ints movedBehind(size_t rank, size_t count, size_t first) {
 }
 
 /// x[:, i]: rows along one dimension. (A constant index has an operator of its own on the NPU.)
-Result<bool> replaceByRows(ir::Node* node, const aten::IndexTensor& op) {
+ir::Value* pickedRows(ir::Builder& b, const aten::IndexTensor& op) {
   const auto indices = op.indices();
   const auto at = std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; });
   const int64_t dim = at - indices.begin();
-  if (isMask(*at) || (*at)->isConstant() || isQuantizedWhole(*node)) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* which = aten::View::create(b, *at, ir::Ints{(*at)->numElements()}).output();
+  if (isMask(*at) || (*at)->isConstant() || isQuantizedWhole(op)) return nullptr;
+  ir::Value* which = aten::View::create(b, *at, ir::Ints{(*at)->numElements()});
   which = fromFront(b, which, op.self()->dim(dim));
-  ir::Value* rows = aten::IndexSelect::create(b, op.self(), which, dim).output();
-  replaceNode(node, aten::View::create(b, rows, node->result()->shape()).output());
-  return true;
+  ir::Value* rows = aten::IndexSelect::create(b, op.self(), which, dim);
+  return aten::View::create(b, rows, op->result()->shape());
 }
 
 /// x[i, j]: picked rows, whose dimensions then go where PyTorch puts them.
-Result<bool> rewriteIndexTensor(ir::Node* node) {
-  const auto op = ir::dynCast<aten::IndexTensor>(node);
-  if (!op || countOf(op.indices()) == 0) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  if (countOf(op.indices()) == 1) return replaceByRows(node, op);
+ir::Value* rewriteIndexTensor(ir::Builder& b, aten::IndexTensor op) {
+  if (countOf(op.indices()) == 0) return nullptr;
+  if (countOf(op.indices()) == 1) return pickedRows(b, op);
   const auto rows = rowsOf(b, op.self(), op.indices());
-  if (!rows) return false;
-  ir::Value* picked = aten::IndexSelect::create(b, rows->of(b, op.self()), rows->which, int64_t{0}).output();
-  picked = aten::View::create(b, picked, rows->withRest(rows->joint)).output();
-  replaceNode(node, Rows::permuted(
-                        b, picked,
-                        movedBehind(static_cast<size_t>(picked->rank()), rows->joint.size(), rows->first)));
-  return true;
+  if (!rows) return nullptr;
+  ir::Value* picked = aten::IndexSelect::create(b, rows->of(b, op.self()), rows->which, int64_t{0});
+  picked = aten::View::create(b, picked, rows->withRest(rows->joint));
+  return Rows::permuted(b, picked,
+                        movedBehind(static_cast<size_t>(picked->rank()), rows->joint.size(), rows->first));
 }
 
 /// x[mask] = value: where. The mask covers dimensions behind `first` others, the value holds for all of them.
-Result<bool> putMasked(ir::Node* node, const aten::IndexPut& op, size_t first) {
+ir::Value* putMasked(ir::Builder& b, const aten::IndexPut& op, size_t first) {
   ir::Value* mask = op.indices()[first];
   ir::Value* self = op.self();
   const auto behind = self->rank() - static_cast<int64_t>(first) - mask->rank();
@@ -163,23 +156,20 @@ Result<bool> putMasked(ir::Node* node, const aten::IndexPut& op, size_t first) {
   const bool forAll = static_cast<int64_t>(values.size()) <= behind || op.values()->numElements() == 1;
   if (!forAll || op.accumulate() || mask->dtype() != DType::Bool ||
       (first > 0 && op.values()->numElements() != 1))
-    return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+    return nullptr;
   ir::Ints shape = mask->shape();
   shape.insert(shape.end(), static_cast<size_t>(behind), 1);
-  ir::Value* wide = aten::View::create(b, mask, shape).output();
+  ir::Value* wide = aten::View::create(b, mask, shape);
   ir::Value* value =
-      op.values()->numElements() == 1 ? aten::View::create(b, op.values(), ir::Ints{}).output() : op.values();
-  replaceNode(node, aten::WhereSelf::create(b, wide, value, self).output());
-  return true;
+      op.values()->numElements() == 1 ? aten::View::create(b, op.values(), ir::Ints{}) : op.values();
+  return aten::WhereSelf::create(b, wide, value, self);
 }
 
 /// Whether a row is meant, [rows, B].
 ir::Value* selection(ir::Builder& b, const Rows& rows) {
-  std::vector<int64_t> numbers(static_cast<size_t>(rows.count()));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  const Tensor all = convert(Tensor::from({rows.count(), 1}, numbers), rows.which->dtype());
-  return aten::EqTensor::create(b, b.constant(all), rows.which).output();
+  const Tensor all =
+      convert(Tensor::from({rows.count(), 1}, numbersBelow(rows.count())), rows.which->dtype());
+  return aten::EqTensor::create(b, b.constant(all), rows.which);
 }
 
 // Integers have no matrix product: rows times values that are chosen and summed one by one.
@@ -190,38 +180,37 @@ ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
   ir::Value* meant = selection(b, rows);
   const DType type = values->dtype();
   if (type == DType::Float32) {
-    ir::Value* ones = aten::PrivateToCopy::create(b, meant, type, {}, {}, {}, false, {}).output();
-    return aten::Matmul::create(b, ones, values).output();
+    ir::Value* ones = aten::PrivateToCopy::create(b, meant, type);
+    return aten::Matmul::create(b, ones, values);
   }
-  meant = aten::View::create(b, meant, ir::Ints{meant->dim(0), meant->dim(1), 1}).output();
+  meant = aten::View::create(b, meant, ir::Ints{meant->dim(0), meant->dim(1), 1});
   ir::Value* zero = b.constant(Tensor::zeros(type, {}));
-  ir::Value* chosen = aten::WhereSelf::create(b, meant, values, zero).output();
-  return aten::SumDimIntList::create(b, chosen, ir::Ints{1}, false, type).output();
+  ir::Value* chosen = aten::WhereSelf::create(b, meant, values, zero);
+  return aten::SumDimIntList::create(b, chosen, ir::Ints{1}, false, type);
 }
 
 /// x[i, j] = v with any number of indices at any dimensions, values that broadcast, and accumulation.
-Result<bool> rewriteIndexPut(ir::Node* node) {
-  const auto op = ir::dynCast<aten::IndexPut>(node);
-  if (!op || isQuantizedWhole(*node)) return false;
+ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
+  if (isQuantizedWhole(op)) return nullptr;
   const auto indices = op.indices();
   const size_t count = countOf(indices);
-  if (count == 0) return false;
+  if (count == 0) return nullptr;
   const auto first = static_cast<size_t>(
       std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; }) - indices.begin());
-  if (isMask(indices[first])) return count == 1 ? putMasked(node, op, first) : Result<bool>(false);
+  if (isMask(indices[first])) return count == 1 ? putMasked(b, op, first) : nullptr;
   const ir::Value* index = indices[0];
   const bool plain = count == 1 && first == 0 && index->rank() == 1;
   const int64_t inner =
       op.self()->shape().empty() || op.self()->dim(0) == 0 ? 0 : op.self()->numElements() / op.self()->dim(0);
-  if (plain && !op.accumulate() && op.values()->numElements() == index->numElements() * inner) return false;
+  if (plain && !op.accumulate() && op.values()->numElements() == index->numElements() * inner) return nullptr;
   const DType type = op.self()->dtype();
-  if (op.accumulate() && type != DType::Float32 && type != DType::Int32 && type != DType::Int64) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (op.accumulate() && type != DType::Float32 && type != DType::Int32 && type != DType::Int64)
+    return nullptr;
   const auto rows = rowsOf(b, op.self(), indices);
-  if (!rows) return false;
+  if (!rows) return nullptr;
   if (op.accumulate() && type != DType::Float32 &&
       op.self()->numElements() > kMostChosen / std::max<int64_t>(rows->which->numElements(), 1))
-    return false;
+    return nullptr;
   // Values in the shape that indexing gives, then with the indices' dimensions in front.
   const size_t joint = rows->joint.size();
   const Shape rest = rows->rest();
@@ -230,35 +219,29 @@ Result<bool> rewriteIndexPut(ir::Node* node) {
   indexedShape.insert(indexedShape.end(), rest.begin() + static_cast<std::ptrdiff_t>(rows->first),
                       rest.end());
   ir::Value* values = op.values();
-  if (values->shape() != indexedShape) values = aten::Expand::create(b, values, indexedShape, false).output();
+  if (values->shape() != indexedShape) values = aten::Expand::create(b, values, indexedShape);
   ir::Ints toFront;
   for (size_t i = 0; i < joint; ++i) toFront.push_back(static_cast<int64_t>(rows->first + i));
   for (size_t i = 0; i < indexedShape.size(); ++i) {
     if (i < rows->first || i >= rows->first + joint) toFront.push_back(static_cast<int64_t>(i));
   }
   const int64_t replaced = rows->which->numElements();
-  values = aten::Reshape::create(b, Rows::permuted(b, values, toFront), rows->withRest({replaced})).output();
+  values = aten::Reshape::create(b, Rows::permuted(b, values, toFront), rows->withRest({replaced}));
   ir::Value* table = rows->of(b, op.self());
   ir::Value* result = nullptr;
   if (op.accumulate()) {
-    ir::Value* flat =
-        aten::Reshape::create(b, values,
-                              ir::Ints{replaced, values->numElements() / std::max<int64_t>(replaced, 1)})
-            .output();
+    ir::Value* flat = aten::Reshape::create(
+        b, values, ir::Ints{replaced, values->numElements() / std::max<int64_t>(replaced, 1)});
     ir::Value* sums = sumsOf(b, *rows, flat);
-    result =
-        aten::AddTensor::create(b, table, aten::View::create(b, sums, table->shape()).output(), int64_t{1})
-            .output();
+    result = aten::AddTensor::create(b, table, aten::View::create(b, sums, table->shape()));
   } else {
-    result = aten::IndexPut::create(b, table, {rows->which}, values, false).output();
+    result = aten::IndexPut::create(b, table, {rows->which}, values);
   }
-  replaceNode(node, rows->back(b, result));
-  return true;
+  return rows->back(b, result);
 }
 
 /// index_copy, index_fill: index_put with everything in front of the dimension taken whole.
-Result<bool> rewriteIndexCopy(ir::Node* node) {
-  ir::Builder b = ir::Builder::beforeNode(node);
+ir::Value* rewriteIndexCopy(ir::Builder& b, ir::Node* node) {
   ir::Value* self = nullptr;
   ir::Value* index = nullptr;
   ir::Value* source = nullptr;
@@ -269,67 +252,55 @@ Result<bool> rewriteIndexCopy(ir::Node* node) {
     self = fill.self(), index = fill.index(), dim = fill.dim();
     source = b.constant(convert(Tensor::scalar(ir::scalarReal(fill.value())), self->dtype()));
   } else {
-    return false;
+    return nullptr;
   }
-  if (self->rank() == 0 || index->rank() > 1) return false;
-  if (dim < 0) dim += self->rank();
-  if (index->rank() == 0) index = aten::View::create(b, index, ir::Ints{1}).output();
+  if (self->rank() == 0 || index->rank() > 1) return nullptr;
+  dim = wrapped(dim, self->rank());
+  if (index->rank() == 0) index = aten::View::create(b, index, ir::Ints{1});
   std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
   indices.push_back(index);
-  replaceNode(node, aten::IndexPut::create(b, self, indices, source, false).output());
-  return true;
+  return aten::IndexPut::create(b, self, indices, source);
 }
 
 /// index_add: index_put that accumulates.
-Result<bool> rewriteIndexAdd(ir::Node* node) {
-  const auto op = ir::dynCast<aten::IndexAdd>(node);
-  if (!op || isQuantizedWhole(*node) || op.self()->rank() == 0 || op.index()->rank() > 1) return false;
+ir::Value* rewriteIndexAdd(ir::Builder& b, aten::IndexAdd op) {
+  if (isQuantizedWhole(op) || op.self()->rank() == 0 || op.index()->rank() > 1) return nullptr;
   const int64_t dim = wrapped(op.dim(), op.self()->rank());
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* index = aten::View::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
+  ir::Value* index = aten::View::create(b, op.index(), ir::Ints{op.index()->numElements()});
   ir::Value* source = op.source();
-  if (ir::scalarReal(op.alpha()) != 1) source = aten::MulScalar::create(b, source, op.alpha()).output();
+  if (ir::scalarReal(op.alpha()) != 1) source = aten::MulScalar::create(b, source, op.alpha());
   std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
   indices.push_back(index);
-  replaceNode(node, aten::IndexPut::create(b, op.self(), indices, source, true).output());
-  return true;
+  return aten::IndexPut::create(b, op.self(), indices, source, true);
 }
 
 /// take: single elements of the flattened tensor.
-Result<bool> rewriteTake(ir::Node* node) {
-  const auto op = ir::dynCast<aten::Take>(node);
-  if (!op || op.self()->numElements() == 0) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* flat = aten::Reshape::create(b, op.self(), ir::Ints{op.self()->numElements()}).output();
-  ir::Value* index = aten::Reshape::create(b, op.index(), ir::Ints{op.index()->numElements()}).output();
-  ir::Value* taken = aten::IndexTensor::create(b, flat, {index}).output();
-  replaceNode(node, aten::View::create(b, taken, node->result()->shape()).output());
-  return true;
+ir::Value* rewriteTake(ir::Builder& b, aten::Take op) {
+  if (op.self()->numElements() == 0) return nullptr;
+  ir::Value* flat = aten::Reshape::create(b, op.self(), ir::Ints{op.self()->numElements()});
+  ir::Value* index = aten::Reshape::create(b, op.index(), ir::Ints{op.index()->numElements()});
+  ir::Value* taken = aten::IndexTensor::create(b, flat, {index});
+  return aten::View::create(b, taken, op->result()->shape());
 }
 
 /// slice_scatter with a step: index_put at the places of the slice.
-Result<bool> rewriteStepped(ir::Node* node) {
-  const auto op = ir::dynCast<aten::SliceScatter>(node);
-  if (!op || op.step() == 1 || op.src()->numElements() == 0) return false;
+ir::Value* rewriteStepped(ir::Builder& b, aten::SliceScatter op) {
+  if (op.step() == 1 || op.src()->numElements() == 0) return nullptr;
   const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
   int64_t start = op.start().value_or(0);
   if (start < 0) start += extent;
   std::vector<int64_t> places(static_cast<size_t>(op.src()->dim(dim)));
   for (size_t i = 0; i < places.size(); ++i)
     places[i] = std::clamp<int64_t>(start, 0, extent) + static_cast<int64_t>(i) * op.step();
-  ir::Builder b = ir::Builder::beforeNode(node);
   std::vector<ir::Value*> indices(static_cast<size_t>(dim), nullptr);
   indices.push_back(b.constant(Tensor::from({op.src()->dim(dim)}, places)));
-  replaceNode(node, aten::IndexPut::create(b, op.self(), indices, op.src(), false).output());
-  return true;
+  return aten::IndexPut::create(b, op.self(), indices, op.src());
 }
 
-}  // namespace
-
+/// What slice_scatter and select_scatter put into a tensor, in the shape of the region and in the tensor's
+/// type.
 Result<bool> rewriteScatteredSource(ir::Node* node) {
-  const auto slice = ir::dynCast<aten::SliceScatter>(node);
-  const auto select = ir::dynCast<aten::SelectScatter>(node);
-  if (!slice && !select) return false;
+  if (!ir::isa<aten::SliceScatter>(node) && !ir::isa<aten::SelectScatter>(node)) return false;
   ir::Value *self = node->operands()[0], *source = node->operands()[1];
   CARINA_TRY(const aten::Movement region, aten::cut(*node));
   if (numElements(region.result) == 0) {
@@ -338,17 +309,17 @@ Result<bool> rewriteScatteredSource(ir::Node* node) {
   }
   if (source->shape() == region.result && source->dtype() == self->dtype()) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  if (source->dtype() != self->dtype())
-    source = aten::PrivateToCopy::create(b, source, self->dtype(), {}, {}, {}, false, {}).output();
-  if (source->shape() != region.result)
-    source = aten::Expand::create(b, source, region.result, false).output();
+  if (source->dtype() != self->dtype()) source = aten::PrivateToCopy::create(b, source, self->dtype());
+  if (source->shape() != region.result) source = aten::Expand::create(b, source, region.result);
   node->setOperand(1, source);
   return true;
 }
 
+}  // namespace
+
 void addIndexRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteIndexAdd,
-                                   rewriteTake, rewriteScatteredSource, rewriteStepped});
+  addRewrites(rewrites, rewriteIndexTensor, rewriteIndexPut, rewriteIndexCopy, rewriteIndexAdd, rewriteTake,
+              rewriteScatteredSource, rewriteStepped);
 }
 
 }  // namespace carina::decompose

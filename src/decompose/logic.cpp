@@ -18,10 +18,10 @@ ir::Value* zeroLike(ir::Builder& b, const ir::Value* value) {
 }
 /// Whether a number counts as true.
 ir::Value* truth(ir::Builder& b, ir::Value* value) {
-  return isBool(value) ? value : aten::NeTensor::create(b, value, zeroLike(b, value)).output();
+  return isBool(value) ? value : aten::NeTensor::create(b, value, zeroLike(b, value));
 }
-ir::Value* inverted(ir::Builder& b, ir::Value* value) {
-  return aten::LogicalNot::create(b, value).output();
+ir::Value* inverted(const ir::Builder& b, ir::Value* value) {
+  return aten::LogicalNot::create(b, value);
 }
 
 /// Logical operators ask their operands whether they are other than zero: bits would answer something else.
@@ -33,7 +33,7 @@ Result<bool> rewriteLogicOfNumbers(ir::Node* node) {
   ir::Value* x = node->operands()[0];
   if (!pair) {
     if (isBool(x)) return false;
-    replaceNode(node, aten::EqTensor::create(b, x, zeroLike(b, x)).output());
+    replaceNode(node, aten::EqTensor::create(b, x, zeroLike(b, x)));
     return true;
   }
   ir::Value* y = node->operands()[1];
@@ -48,39 +48,35 @@ ir::Value* logicOf(ir::Builder& b, const ir::Node& node, ir::Value* x, ir::Value
   switch (aten::opId(&node)) {
     case OpId::MulTensor:
     case OpId::Minimum:
-      return aten::LogicalAnd::create(b, x, y).output();
+      return aten::LogicalAnd::create(b, x, y);
     case OpId::AddTensor:
       if (ir::scalarReal(ir::dynCast<aten::AddTensor>(&node).alpha()) != 1) return nullptr;
-      return aten::LogicalOr::create(b, x, y).output();
+      return aten::LogicalOr::create(b, x, y);
     case OpId::Maximum:
-      return aten::LogicalOr::create(b, x, y).output();
+      return aten::LogicalOr::create(b, x, y);
     case OpId::NeTensor:
-      return aten::LogicalXor::create(b, x, y).output();
+      return aten::LogicalXor::create(b, x, y);
     case OpId::EqTensor:
-      return inverted(b, aten::LogicalXor::create(b, x, y).output());
+      return inverted(b, aten::LogicalXor::create(b, x, y));
     case OpId::LtTensor:
-      return aten::LogicalAnd::create(b, inverted(b, x), y).output();
+      return aten::LogicalAnd::create(b, inverted(b, x), y);
     case OpId::LeTensor:
-      return aten::LogicalOr::create(b, inverted(b, x), y).output();
+      return aten::LogicalOr::create(b, inverted(b, x), y);
     case OpId::GtTensor:
-      return aten::LogicalAnd::create(b, x, inverted(b, y)).output();
+      return aten::LogicalAnd::create(b, x, inverted(b, y));
     case OpId::GeTensor:
-      return aten::LogicalOr::create(b, x, inverted(b, y)).output();
+      return aten::LogicalOr::create(b, x, inverted(b, y));
     default:
       return nullptr;
   }
 }
 
-Result<bool> rewriteArithmeticOfBools(ir::Node* node) {
-  if (!aten::isOperator(node) || node->operands().size() != 2 || node->results().size() != 1) return false;
+ir::Value* rewriteArithmeticOfBools(ir::Builder& b, ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().size() != 2 || node->results().size() != 1) return nullptr;
   ir::Value* x = node->operands()[0];
   ir::Value* y = node->operands()[1];
-  if (!x || !y || !isBool(x) || !isBool(y) || !isBool(node->result())) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* result = logicOf(b, *node, x, y);
-  if (!result) return false;
-  replaceNode(node, result);
-  return true;
+  if (!x || !y || !isBool(x) || !isBool(y) || !isBool(node->result())) return nullptr;
+  return logicOf(b, *node, x, y);
 }
 
 /// A truth value against 0 or 1: itself, or its opposite.
@@ -94,64 +90,49 @@ Result<bool> rewriteBoolAgainstNumber(ir::Node* node) {
     node->graph().replaceAllUses(node->result(), x);
     node->graph().erase(node);
   } else {
-    ir::Builder b = ir::Builder::beforeNode(node);
-    replaceNode(node, inverted(b, x));
+    replaceNode(node, inverted(ir::Builder::beforeNode(node), x));
   }
   return true;
 }
 
 /// abs, neg, sign and fmod of signed integers.
-Result<bool> rewriteIntegerFunction(ir::Node* node) {
+ir::Value* rewriteIntegerFunction(ir::Builder& b, ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1 ||
       !node->operands()[0])
-    return false;
+    return nullptr;
   ir::Value* x = node->operands()[0];
   const DType dtype = node->result()->dtype();
-  if (!isInteger(dtype) || dtype == DType::UInt8 || x->dtype() != dtype) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  const auto minus = [&](ir::Value* v, ir::Value* w) {
-    return aten::SubTensor::create(b, v, w, int64_t{1}).output();
-  };
-  const auto asNumber = [&](ir::Value* v) {
-    return aten::PrivateToCopy::create(b, v, dtype, {}, {}, {}, false, {}).output();
-  };
-  ir::Value* result = nullptr;
+  if (!isInteger(dtype) || dtype == DType::UInt8 || x->dtype() != dtype) return nullptr;
+  const auto minus = [&](ir::Value* v, ir::Value* w) { return aten::SubTensor::create(b, v, w); };
+  const auto asNumber = [&](ir::Value* v) { return aten::PrivateToCopy::create(b, v, dtype); };
   switch (aten::opId(node)) {
     case OpId::Neg:
-      result = minus(zeroLike(b, x), x);
-      break;
+      return minus(zeroLike(b, x), x);
     case OpId::Abs:
-      result = aten::Maximum::create(b, x, minus(zeroLike(b, x), x)).output();
-      break;
+      return aten::Maximum::create(b, x, minus(zeroLike(b, x), x));
     case OpId::Sign:
     case OpId::Sgn: {
       ir::Value* zero = zeroLike(b, x);
-      result = minus(asNumber(aten::GtTensor::create(b, x, zero).output()),
-                     asNumber(aten::LtTensor::create(b, x, zero).output()));
-      break;
+      return minus(asNumber(aten::GtTensor::create(b, x, zero)),
+                   asNumber(aten::LtTensor::create(b, x, zero)));
     }
     case OpId::Square:
-      result = aten::MulTensor::create(b, x, x).output();
-      break;
+      return aten::MulTensor::create(b, x, x);
     case OpId::PowTensorScalar: {
       const double exponent = ir::scalarReal(node->attribute(0));
-      if (exponent != 2 && exponent != 3) return false;
-      result = aten::MulTensor::create(b, x, x).output();
-      if (exponent == 3) result = aten::MulTensor::create(b, result, x).output();
-      break;
+      if (exponent != 2 && exponent != 3) return nullptr;
+      ir::Value* square = aten::MulTensor::create(b, x, x);
+      return exponent == 3 ? aten::MulTensor::create(b, square, x) : square;
     }
     case OpId::FmodTensor: {
       ir::Value* y = node->operands()[1];
-      if (y->dtype() != dtype) return false;
-      ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc").output();
-      result = minus(x, aten::MulTensor::create(b, quotient, y).output());
-      break;
+      if (y->dtype() != dtype) return nullptr;
+      ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc");
+      return minus(x, aten::MulTensor::create(b, quotient, y));
     }
     default:
-      return false;
+      return nullptr;
   }
-  replaceNode(node, result);
-  return true;
 }
 
 /// Functions of integers that give real numbers: of the real numbers that they are.
@@ -178,50 +159,43 @@ Result<bool> rewriteRealOfInteger(ir::Node* node) {
     default:
       return false;
   }
-  ir::Builder b = ir::Builder::beforeNode(node);
-  node->setOperand(0, aten::PrivateToCopy::create(b, x, DType::Float32, {}, {}, {}, false, {}).output());
+  node->setOperand(0, aten::PrivateToCopy::create(ir::Builder::beforeNode(node), x, DType::Float32));
   return true;
 }
 
 /// Numbers as truth values: whether they are other than zero.
-Result<bool> rewriteToBool(ir::Node* node) {
-  if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1) return false;
+ir::Value* rewriteToBool(ir::Builder& b, ir::Node* node) {
+  if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1) return nullptr;
   switch (aten::opId(node)) {
     case OpId::ToDtype:
     case OpId::ToDtypeLayout:
     case OpId::PrivateToCopy:
       break;
     default:
-      return false;
+      return nullptr;
   }
   ir::Value* x = node->operands()[0];
-  if (!isBool(node->result()) || isBool(x) || isQuantizedWhole(*node)) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  replaceNode(node, truth(b, x));
-  return true;
+  if (!isBool(node->result()) || isBool(x) || isQuantizedWhole(*node)) return nullptr;
+  return truth(b, x);
 }
 
 /// Joined tensors of which some have no elements: without those.
-Result<bool> rewriteEmptyParts(ir::Node* node) {
-  const auto op = ir::dynCast<aten::Cat>(node);
-  if (!op || node->result()->numElements() == 0) return false;
+ir::Value* rewriteEmptyParts(ir::Builder& b, aten::Cat op) {
+  if (op->result()->numElements() == 0) return nullptr;
   std::vector<ir::Value*> parts;
   for (ir::Value* part : op.tensors()) {
     if (part->numElements() > 0) parts.push_back(part);
   }
-  if (parts.size() == op.tensors().size()) return false;
-  const int64_t dim = wrapped(op.dim(), node->result()->rank());
-  ir::Builder b = ir::Builder::beforeNode(node);
-  replaceNode(node, aten::Cat::create(b, parts, dim).output());
-  return true;
+  if (parts.size() == op.tensors().size()) return nullptr;
+  const int64_t dim = wrapped(op.dim(), op->result()->rank());
+  return aten::Cat::create(b, parts, dim);
 }
 
 }  // namespace
 
 void addLogicRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(),
-                  {rewriteLogicOfNumbers, rewriteArithmeticOfBools, rewriteBoolAgainstNumber,
-                   rewriteIntegerFunction, rewriteRealOfInteger, rewriteToBool, rewriteEmptyParts});
+  addRewrites(rewrites, rewriteLogicOfNumbers, rewriteArithmeticOfBools, rewriteBoolAgainstNumber,
+              rewriteIntegerFunction, rewriteRealOfInteger, rewriteToBool, rewriteEmptyParts);
 }
 
 }  // namespace carina::decompose

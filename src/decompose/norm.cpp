@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "aten/ops.hpp"
+#include "decompose/dims.hpp"
 #include "decompose/rewrites.hpp"
 #include "decompose/softmax_mask.hpp"
 
@@ -13,16 +14,16 @@ namespace carina::decompose {
 namespace {
 
 ir::Value* meanOver(ir::Builder& b, ir::Value* x, ir::Ints dims) {
-  return aten::MeanDim::create(b, x, std::move(dims), true, std::nullopt).output();
+  return aten::MeanDim::create(b, x, std::move(dims), true);
 }
 ir::Value* sub(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::SubTensor::create(b, x, y, int64_t{1}).output();
+  return aten::SubTensor::create(b, x, y);
 }
 ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::AddTensor::create(b, x, y, int64_t{1}).output();
+  return aten::AddTensor::create(b, x, y);
 }
 ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::MulTensor::create(b, x, y).output();
+  return aten::MulTensor::create(b, x, y);
 }
 
 /// (x - mean) / sqrt(var + eps) over the last `count` dimensions, biased variance. It stays whole: no 8 or
@@ -31,21 +32,14 @@ ir::Value* normalized(ir::Builder& b, ir::Value* x, size_t count, double eps) {
   const Shape& shape = x->shape();
   return aten::LayerNorm::create(b, x, nullptr, nullptr,
                                  ir::Ints(shape.end() - static_cast<std::ptrdiff_t>(count), shape.end()), eps,
-                                 false)
-      .output();
-}
-
-ir::Ints lastDims(int64_t rank, size_t count) {
-  ir::Ints dims;
-  for (int64_t d = rank - static_cast<int64_t>(count); d < rank; ++d) dims.push_back(d);
-  return dims;
+                                 false);
 }
 
 /// weight [C] as [1, C, 1, ...] for a tensor of this rank.
 ir::Value* perChannel(ir::Builder& b, ir::Value* weight, int64_t rank) {
   ir::Ints shape(static_cast<size_t>(rank), 1);
   shape[1] = weight->numElements();
-  return aten::View::create(b, weight, shape).output();
+  return aten::View::create(b, weight, shape);
 }
 
 ir::Value* scaledAndShifted(ir::Builder& b, ir::Value* x, ir::Value* weight, ir::Value* bias) {
@@ -54,50 +48,40 @@ ir::Value* scaledAndShifted(ir::Builder& b, ir::Value* x, ir::Value* weight, ir:
   return x;
 }
 
+/// Whether nothing needs the statistics that a norm also gives.
+bool onlyFirstUsed(const ir::Node& node) {
+  return std::all_of(node.results().begin() + 1, node.results().end(),
+                     [](const ir::Value* v) { return v->unused(); });
+}
+
 template <typename Op>
-Result<bool> rewriteSoftmax(ir::Node* node) {
-  const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node) || op.self()->dtype() != DType::Float32) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  replaceNode(node, softmaxOf(b, op.self(), op.dim()));
-  return true;
+ir::Value* rewriteSoftmax(ir::Builder& b, Op op) {
+  if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
+  return softmaxOf(b, op.self(), op.dim());
 }
 
 /// x - max - log(sum(exp(x - max)))
 template <typename Op>
-Result<bool> rewriteLogSoftmax(ir::Node* node) {
-  const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node) || op.self()->dtype() != DType::Float32) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+ir::Value* rewriteLogSoftmax(ir::Builder& b, Op op) {
+  if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
   const ir::Ints dims{op.dim()};
-  ir::Value* shifted = sub(b, op.self(), aten::Amax::create(b, op.self(), dims, true).output());
-  ir::Value* sum =
-      aten::SumDimIntList::create(b, aten::Exp::create(b, shifted).output(), dims, true, std::nullopt)
-          .output();
-  replaceNode(node, sub(b, shifted, aten::Log::create(b, sum).output()));
-  return true;
+  ir::Value* shifted = sub(b, op.self(), aten::Amax::create(b, op.self(), dims, true));
+  ir::Value* sum = aten::SumDimIntList::create(b, aten::Exp::create(b, shifted), dims, true);
+  return sub(b, shifted, aten::Log::create(b, sum));
 }
 
 template <typename Op>
-Result<bool> rewriteLayerNorm(ir::Node* node) {
-  const Op op = ir::dynCast<Op>(node);
-  if (!op || (std::is_same_v<Op, aten::LayerNorm> && !op.weight() && !op.bias())) return false;
-  for (size_t i = 1; i < node->results().size(); ++i) {
-    if (!node->result(i)->unused()) return false;
-  }
-  ir::Builder b = ir::Builder::beforeNode(node);
+ir::Value* rewriteLayerNorm(ir::Builder& b, Op op) {
+  const bool plain = std::is_same_v<Op, aten::LayerNorm> && !op.weight() && !op.bias();
+  if (plain || !onlyFirstUsed(*op.node())) return nullptr;
   ir::Value* result = normalized(b, op.input(), op.normalizedShape().size(), op.eps());
-  replaceNode(node, scaledAndShifted(b, result, op.weight(), op.bias()));
-  return true;
+  return scaledAndShifted(b, result, op.weight(), op.bias());
 }
 
-Result<bool> rewriteRmsNorm(ir::Node* node) {
-  const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(node);
-  if (!op || !op.weight()) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* result = aten::RmsNorm::create(b, op.input(), nullptr, op.normalizedShape(), op.eps()).output();
-  replaceNode(node, mul(b, result, op.weight()));
-  return true;
+ir::Value* rewriteRmsNorm(ir::Builder& b, aten::RmsNorm op) {
+  if (!op.weight()) return nullptr;
+  ir::Value* result = aten::RmsNorm::create(b, op.input(), nullptr, op.normalizedShape(), op.eps());
+  return mul(b, result, op.weight());
 }
 
 /// Groups of channels as one dimension: [N, groups, everything else].
@@ -105,52 +89,40 @@ ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* 
                        double eps) {
   const Shape shape = x->shape();
   const int64_t inside = x->numElements() / (shape[0] * groups);
-  ir::Value* grouped = aten::View::create(b, x, ir::Ints{shape[0], groups, inside}).output();
-  ir::Value* result = aten::View::create(b, normalized(b, grouped, 1, eps), shape).output();
+  ir::Value* grouped = aten::View::create(b, x, ir::Ints{shape[0], groups, inside});
+  ir::Value* result = aten::View::create(b, normalized(b, grouped, 1, eps), shape);
   const int64_t rank = x->rank();
   return scaledAndShifted(b, result, weight ? perChannel(b, weight, rank) : nullptr,
                           bias ? perChannel(b, bias, rank) : nullptr);
 }
 
 template <typename Op>
-Result<bool> rewriteGroupNorm(ir::Node* node) {
-  const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node)) return false;
-  for (size_t i = 1; i < node->results().size(); ++i) {
-    if (!node->result(i)->unused()) return false;
-  }
+ir::Value* rewriteGroupNorm(ir::Builder& b, Op op) {
+  if (isQuantizedWhole(op) || !onlyFirstUsed(*op.node())) return nullptr;
   int64_t groups = 0;
   if constexpr (std::is_same_v<Op, aten::GroupNorm>)
     groups = op.numGroups();
   else
     groups = op.group();
-  ir::Builder b = ir::Builder::beforeNode(node);
-  replaceNode(node, groupNormOf(b, op.input(), groups, op.weight(), op.bias(), op.eps()));
-  return true;
+  return groupNormOf(b, op.input(), groups, op.weight(), op.bias(), op.eps());
 }
 
-Result<bool> rewriteInstanceNorm(ir::Node* node) {
-  const aten::InstanceNorm op = ir::dynCast<aten::InstanceNorm>(node);
-  if (!op || !op.useInputStats() || isQuantizedWhole(*node)) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  replaceNode(node, groupNormOf(b, op.input(), op.input()->dim(1), op.weight(), op.bias(), op.eps()));
-  return true;
+ir::Value* rewriteInstanceNorm(ir::Builder& b, aten::InstanceNorm op) {
+  if (!op.useInputStats() || isQuantizedWhole(op)) return nullptr;
+  return groupNormOf(b, op.input(), op.input()->dim(1), op.weight(), op.bias(), op.eps());
 }
 
 /// Batch norm by the statistics of the batch itself: over everything but the channels, which go to the front.
-Result<bool> rewriteBatchStatistics(ir::Node* node) {
-  const aten::BatchNorm op = ir::dynCast<aten::BatchNorm>(node);
-  if (!op || (!op.training() && op.runningMean()) || isQuantizedWhole(*node)) return false;
+ir::Value* rewriteBatchStatistics(ir::Builder& b, aten::BatchNorm op) {
+  if ((!op.training() && op.runningMean()) || isQuantizedWhole(op)) return nullptr;
   ir::Value* x = op.input();
   ir::Ints swapped;
   for (int64_t d = 0; d < x->rank(); ++d) swapped.push_back(d < 2 ? 1 - d : d);
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* rows = aten::Permute::create(b, x, swapped).output();
+  ir::Value* rows = aten::Permute::create(b, x, swapped);
   rows = normalized(b, rows, static_cast<size_t>(x->rank()) - 1, op.eps());
-  replaceNode(node, scaledAndShifted(b, aten::Permute::create(b, rows, swapped).output(),
-                                     op.weight() ? perChannel(b, op.weight(), x->rank()) : nullptr,
-                                     op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr));
-  return true;
+  return scaledAndShifted(b, aten::Permute::create(b, rows, swapped),
+                          op.weight() ? perChannel(b, op.weight(), x->rank()) : nullptr,
+                          op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr);
 }
 
 /// What is subtracted from its own mean over `dims`: x of x - mean(x).
@@ -185,17 +157,15 @@ ir::Value* inverseRootOf(ir::Value* value) {
 /// Whether these are the last dimensions of a tensor, in ascending order.
 bool areLast(const ir::Ints& dims, int64_t rank) {
   for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t d = dims[i] < 0 ? dims[i] + rank : dims[i];
-    if (d != rank - static_cast<int64_t>(dims.size() - i)) return false;
+    if (wrapped(dims[i], rank) != rank - static_cast<int64_t>(dims.size() - i)) return false;
   }
   return !dims.empty();
 }
 
 /// x * rsqrt(mean(x * x) + eps) in the network's own words, x maybe less its mean: a norm like those that
 /// PyTorch has operators for.
-Result<bool> rewriteSpelledNorm(ir::Node* node) {
-  const aten::MulTensor op = ir::dynCast<aten::MulTensor>(node);
-  if (!op || op.output()->dtype() != DType::Float32) return false;
+ir::Value* rewriteSpelledNorm(ir::Builder& b, aten::MulTensor op) {
+  if (op.output()->dtype() != DType::Float32) return nullptr;
   for (const auto& [x, factor] : {std::pair(op.self(), op.other()), std::pair(op.other(), op.self())}) {
     ir::Value* sum = inverseRootOf(factor);
     if (!sum) continue;
@@ -207,23 +177,20 @@ Result<bool> rewriteSpelledNorm(ir::Node* node) {
     const ir::Value* squared = squaredOf(mean.self());
     if (!areLast(dims, x->rank()) || !squared || squared->shape() != x->shape()) continue;
     ir::Value* source = centredOf(x, dims);
-    ir::Builder b = ir::Builder::beforeNode(node);
     const double eps = ir::scalarReal(shifted.other());
     if (source && (squared == x || centredOf(mean.self()->producer()->operands()[0], dims) == source)) {
-      replaceNode(node, normalized(b, source, dims.size(), eps));
-      return true;
+      return normalized(b, source, dims.size(), eps);
     }
     if (squared != x) continue;
     const Shape& shape = x->shape();
     ir::Ints last(shape.end() - static_cast<std::ptrdiff_t>(dims.size()), shape.end());
-    replaceNode(node, aten::RmsNorm::create(b, x, nullptr, std::move(last), eps).output());
-    return true;
+    return aten::RmsNorm::create(b, x, nullptr, std::move(last), eps);
   }
-  return false;
+  return nullptr;
 }
 
 /// Batch norm in evaluation whose parameters are computed: folding needs constants.
-Result<bool> rewriteComputedBatchNorm(ir::Node* node) {
+ir::Value* rewriteComputedBatchNorm(ir::Builder& b, ir::Node* node) {
   ir::Value *mean = nullptr, *variance = nullptr, *weight = nullptr, *bias = nullptr;
   double eps = 0;
   if (const auto plain = ir::dynCast<aten::BatchNorm>(node); plain && !plain.training()) {
@@ -234,67 +201,50 @@ Result<bool> rewriteComputedBatchNorm(ir::Node* node) {
     weight = op.weight(), bias = op.bias();
   }
   const auto known = [](const ir::Value* v) { return !v || v->isConstant(); };
-  if (!mean || !variance || isQuantizedWhole(*node)) return false;
-  if (known(mean) && known(variance) && known(weight) && known(bias)) return false;
-  for (size_t i = 1; i < node->results().size(); ++i) {
-    if (!node->result(i)->unused()) return false;
-  }
+  if (!mean || !variance || isQuantizedWhole(*node) || !onlyFirstUsed(*node)) return nullptr;
+  if (known(mean) && known(variance) && known(weight) && known(bias)) return nullptr;
   ir::Value* x = node->operands()[0];
-  ir::Builder b = ir::Builder::beforeNode(node);
   const auto wide = [&](ir::Value* v) { return v ? perChannel(b, v, x->rank()) : nullptr; };
-  ir::Value* shifted = aten::AddScalar::create(b, variance, eps, int64_t{1}).output();
-  ir::Value* factor = aten::Rsqrt::create(b, shifted).output();
+  ir::Value* shifted = aten::AddScalar::create(b, variance, eps);
+  ir::Value* factor = aten::Rsqrt::create(b, shifted);
   ir::Value* result = mul(b, sub(b, x, wide(mean)), wide(factor));
-  replaceNode(node, scaledAndShifted(b, result, wide(weight), wide(bias)));
-  return true;
+  return scaledAndShifted(b, result, wide(weight), wide(bias));
 }
 
 /// Sum of squared differences from the mean over max(0, N - correction).
-Result<bool> replaceByVariance(ir::Node* node, ir::Value* x, const std::optional<ir::Ints>& dims,
-                               double correction, bool keepdim, bool root) {
-  if (isQuantizedWhole(*node) || x->dtype() != DType::Float32) return false;
-  ir::Ints over;
+ir::Value* varianceOf(ir::Builder& b, const ir::OpView& op, const std::optional<ir::Ints>& dims,
+                      double correction, bool keepdim, bool root) {
+  ir::Value* x = op->operands()[0];
+  if (isQuantizedWhole(op) || x->dtype() != DType::Float32) return nullptr;
+  const ir::Ints over = dims && !dims->empty() ? *dims : numbersBelow(x->rank());
   int64_t count = 1;
-  if (dims && !dims->empty())
-    over = *dims;
-  else
-    over = lastDims(x->rank(), static_cast<size_t>(x->rank()));
-  for (int64_t d : over) count *= x->dim(d < 0 ? d + x->rank() : d);
-  if (static_cast<double>(count) <= correction) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  for (int64_t d : over) count *= x->dim(wrapped(d, x->rank()));
+  if (static_cast<double>(count) <= correction) return nullptr;
   ir::Value* centred = sub(b, x, meanOver(b, x, over));
   ir::Value* square = mul(b, centred, centred);
-  ir::Value* mean = aten::MeanDim::create(b, square, over, keepdim, std::nullopt).output();
+  ir::Value* mean = aten::MeanDim::create(b, square, over, keepdim);
   const double factor = static_cast<double>(count) / (static_cast<double>(count) - correction);
-  ir::Value* result = factor == 1 ? mean : aten::MulScalar::create(b, mean, factor).output();
-  if (root) result = aten::Sqrt::create(b, result).output();
-  replaceNode(node, result);
-  return true;
+  ir::Value* result = factor == 1 ? mean : aten::MulScalar::create(b, mean, factor);
+  return root ? aten::Sqrt::create(b, result) : result;
 }
 
-Result<bool> rewriteVariance(ir::Node* node) {
+ir::Value* rewriteVariance(ir::Builder& b, ir::Node* node) {
   const auto correctionOf = [](const ir::Attribute& value) {
     return std::holds_alternative<std::monostate>(value) ? 1.0 : ir::scalarReal(value);
   };
-  if (const auto op = ir::dynCast<aten::VarCorrection>(node)) {
-    return replaceByVariance(node, op.self(), op.dim(), correctionOf(op.correction()), op.keepdim(), false);
-  }
-  if (const auto op = ir::dynCast<aten::StdCorrection>(node)) {
-    return replaceByVariance(node, op.self(), op.dim(), correctionOf(op.correction()), op.keepdim(), true);
-  }
-  if (const auto op = ir::dynCast<aten::VarDim>(node)) {
-    return replaceByVariance(node, op.self(), op.dim(), op.unbiased() ? 1 : 0, op.keepdim(), false);
-  }
-  if (const auto op = ir::dynCast<aten::StdDim>(node)) {
-    return replaceByVariance(node, op.self(), op.dim(), op.unbiased() ? 1 : 0, op.keepdim(), true);
-  }
-  if (const auto op = ir::dynCast<aten::Var>(node)) {
-    return replaceByVariance(node, op.self(), std::nullopt, op.unbiased() ? 1 : 0, false, false);
-  }
-  if (const auto op = ir::dynCast<aten::Std>(node)) {
-    return replaceByVariance(node, op.self(), std::nullopt, op.unbiased() ? 1 : 0, false, true);
-  }
-  return false;
+  if (const auto op = ir::dynCast<aten::VarCorrection>(node))
+    return varianceOf(b, op, op.dim(), correctionOf(op.correction()), op.keepdim(), false);
+  if (const auto op = ir::dynCast<aten::StdCorrection>(node))
+    return varianceOf(b, op, op.dim(), correctionOf(op.correction()), op.keepdim(), true);
+  if (const auto op = ir::dynCast<aten::VarDim>(node))
+    return varianceOf(b, op, op.dim(), op.unbiased() ? 1 : 0, op.keepdim(), false);
+  if (const auto op = ir::dynCast<aten::StdDim>(node))
+    return varianceOf(b, op, op.dim(), op.unbiased() ? 1 : 0, op.keepdim(), true);
+  if (const auto op = ir::dynCast<aten::Var>(node))
+    return varianceOf(b, op, std::nullopt, op.unbiased() ? 1 : 0, false, false);
+  if (const auto op = ir::dynCast<aten::Std>(node))
+    return varianceOf(b, op, std::nullopt, op.unbiased() ? 1 : 0, false, true);
+  return nullptr;
 }
 
 }  // namespace
@@ -303,23 +253,22 @@ ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
   const ir::Ints dims{dim};
   const auto [scores, hidden] = splitMask(b, input);
   ir::Value* seen = hidden ? hide(b, scores, hidden) : scores;
-  ir::Value* shifted = sub(b, seen, aten::Amax::create(b, seen, dims, true).output());
-  ir::Value* exponential = aten::Exp::create(b, shifted).output();
-  if (hidden) exponential = aten::WhereSelf::create(b, hidden, number(b, 0, 0), exponential).output();
-  ir::Value* sum = aten::SumDimIntList::create(b, exponential, dims, true, std::nullopt).output();
+  ir::Value* shifted = sub(b, seen, aten::Amax::create(b, seen, dims, true));
+  ir::Value* exponential = aten::Exp::create(b, shifted);
+  if (hidden) exponential = aten::WhereSelf::create(b, hidden, number(b, 0, 0), exponential);
+  ir::Value* sum = aten::SumDimIntList::create(b, exponential, dims, true);
   // The largest score adds 1; only rows in which all are hidden have less.
-  if (hidden) sum = aten::ClampMin::create(b, sum, 1.0).output();
-  return mul(b, exponential, aten::Reciprocal::create(b, sum).output());
+  if (hidden) sum = aten::ClampMin::create(b, sum, 1.0);
+  return mul(b, exponential, aten::Reciprocal::create(b, sum));
 }
 
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(),
-                  {rewriteSoftmax<aten::SoftmaxInt>, rewriteSoftmax<aten::PrivateSoftmax>,
-                   rewriteSoftmax<aten::PrivateSafeSoftmax>, rewriteLogSoftmax<aten::LogSoftmaxInt>,
-                   rewriteLogSoftmax<aten::PrivateLogSoftmax>, rewriteLayerNorm<aten::LayerNorm>,
-                   rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm, rewriteGroupNorm<aten::GroupNorm>,
-                   rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm, rewriteBatchStatistics,
-                   rewriteComputedBatchNorm, rewriteVariance, rewriteSpelledNorm});
+  addRewrites(rewrites, rewriteSoftmax<aten::SoftmaxInt>, rewriteSoftmax<aten::PrivateSoftmax>,
+              rewriteSoftmax<aten::PrivateSafeSoftmax>, rewriteLogSoftmax<aten::LogSoftmaxInt>,
+              rewriteLogSoftmax<aten::PrivateLogSoftmax>, rewriteLayerNorm<aten::LayerNorm>,
+              rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm, rewriteGroupNorm<aten::GroupNorm>,
+              rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm, rewriteBatchStatistics,
+              rewriteComputedBatchNorm, rewriteVariance, rewriteSpelledNorm);
 }
 
 }  // namespace carina::decompose

@@ -28,13 +28,13 @@ ir::Value* batched(ir::Builder& b, ir::Value* x, size_t spatial) {
 
 /// Maxima, sums and the number of elements in a window all are products of what each dimension gives. An
 /// average in two steps is rounded twice.
-Result<bool> rewritePool3d(ir::Node* node) {
+Result<ir::Value*> rewritePool3d(ir::Builder& b, ir::Node* node) {
   const bool average = ir::isa<aten::AvgPool3d>(node);
-  if (!average && !ir::isa<aten::MaxPool3d>(node) && !ir::isa<aten::MaxPool3dWithIndices>(node)) return false;
-  if (readsIndices(node)) return false;
+  if (!average && !ir::isa<aten::MaxPool3d>(node) && !ir::isa<aten::MaxPool3dWithIndices>(node))
+    return nullptr;
+  if (readsIndices(node)) return nullptr;
   CARINA_TRY(const aten::PoolGeometry g, aten::poolGeometry(*node));
-  ir::Builder b = ir::Builder::beforeNode(node);
-  const auto pooled = [&](ir::Value* image, bool depth) {
+  const auto pooled = [&](ir::Value* image, bool depth) -> ir::Value* {
     const auto part = [depth](const ir::Ints& all, int64_t unused) {
       return depth ? ir::Ints{all[0], unused} : ir::Ints{all[1], all[2]};
     };
@@ -42,23 +42,20 @@ Result<bool> rewritePool3d(ir::Node* node) {
     const ir::Ints one{1, 1};
     if (kernel == one && stride == one) return image;
     if (!average) {
-      return aten::MaxPool2d::create(b, image, kernel, stride, padding, part(g.dilation, 1), g.ceilMode)
-          .output();
+      return aten::MaxPool2d::create(b, image, kernel, stride, padding, part(g.dilation, 1), g.ceilMode);
     }
     std::optional<int64_t> divisor = g.divisor;
     if (divisor) *divisor = kernel[0] * kernel[1];
-    return aten::AvgPool2d::create(b, image, kernel, stride, padding, g.ceilMode, g.countIncludePad, divisor)
-        .output();
+    return aten::AvgPool2d::create(b, image, kernel, stride, padding, g.ceilMode, g.countIncludePad, divisor);
   };
   ir::Value* x = batched(b, node->operands()[0], 3);
   x = alongDepth(b, x, [&](ir::Value* image) { return pooled(image, true); });
   x = inPlanes(b, x, [&](ir::Value* image) { return pooled(image, false); });
   if (g.divisor) {
     const auto count = static_cast<double>(g.kernel[0] * g.kernel[1] * g.kernel[2]);
-    x = aten::MulScalar::create(b, x, count / static_cast<double>(*g.divisor)).output();
+    x = aten::MulScalar::create(b, x, count / static_cast<double>(*g.divisor));
   }
-  replaceNode(node, reshaped(b, x, node->result()->shape()));
-  return true;
+  return reshaped(b, x, node->result()->shape());
 }
 
 struct Adaptive {
@@ -103,25 +100,25 @@ ir::Value* fixedPool(ir::Builder& b, ir::Value* image, const ir::Ints& kernel, c
                      bool largest) {
   if (kernel == ir::Ints{1, 1} && stride == kernel) return image;
   const ir::Ints none{0, 0};
-  if (largest) return aten::MaxPool2d::create(b, image, kernel, stride, none, ir::Ints{1, 1}, false).output();
-  return aten::AvgPool2d::create(b, image, kernel, stride, none, false, true, std::nullopt).output();
+  if (largest) return aten::MaxPool2d::create(b, image, kernel, stride, none);
+  return aten::AvgPool2d::create(b, image, kernel, stride, none);
 }
 
 /// One pool per pair of phases; the results are interleaved.
 ir::Value* pooledByPhases(ir::Builder& b, ir::Value* image, const Phases& rows, const Phases& columns,
                           bool largest) {
-  const auto cut = [&](ir::Value* x, int64_t dim, const Phases& phases, int64_t phase) {
+  const auto cut = [&](ir::Value* x, int64_t dim, const Phases& phases, int64_t phase) -> ir::Value* {
     const int64_t from = phases.begin(phase);
     const int64_t to = from + (phases.repeats - 1) * phases.stride + phases.size(phase);
     if (from == 0 && to == x->dim(dim)) return x;
-    return aten::SliceTensor::create(b, x, dim, from, to, int64_t{1}).output();
+    return aten::SliceTensor::create(b, x, dim, from, to);
   };
   // Pieces one behind the other in a dimension of their own, which then joins `dim`.
   const auto joined = [&](const std::vector<ir::Value*>& pieces, int64_t dim) {
     if (pieces.size() == 1) return pieces[0];
     Shape shape = pieces[0]->shape();
     shape[static_cast<size_t>(dim)] *= static_cast<int64_t>(pieces.size());
-    return reshaped(b, aten::Stack::create(b, pieces, dim + 1).output(), shape);
+    return reshaped(b, aten::Stack::create(b, pieces, dim + 1), shape);
   };
   std::vector<ir::Value*> lines;
   for (int64_t y = 0; y < rows.count; ++y) {
@@ -145,22 +142,21 @@ ir::Value* adaptive(ir::Builder& b, ir::Value* image, int64_t height, int64_t wi
   return pooledByPhases(b, lines, allRows, columns, largest);
 }
 
-Result<bool> rewriteAdaptive(ir::Node* node) {
+ir::Value* rewriteAdaptive(ir::Builder& b, ir::Node* node) {
   const auto op = asAdaptive(node);
   if (!op || readsIndices(node) || node->operands()[0]->numElements() == 0 ||
       node->result()->numElements() == 0)
-    return false;
+    return nullptr;
   const Shape result = node->result()->shape();
   const Shape outputs(result.end() - static_cast<std::ptrdiff_t>(op->spatial), result.end());
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = batched(b, node->operands()[0], op->spatial);
   if (op->spatial == 3) {
     if (!op->largest && outputs == Shape{1, 1, 1}) {
-      x = aten::MeanDim::create(b, x, ir::Ints{2, 3, 4}, true, std::nullopt).output();
+      x = aten::MeanDim::create(b, x, ir::Ints{2, 3, 4}, true);
     } else {
-      const auto pooled = [&](ir::Value* image, ir::Ints size) {
+      const auto pooled = [&](ir::Value* image, ir::Ints size) -> ir::Value* {
         if (size[0] == image->dim(2) && size[1] == image->dim(3)) return image;
-        if (!op->largest) return aten::AdaptiveAvgPool2d::create(b, image, std::move(size)).output();
+        if (!op->largest) return aten::AdaptiveAvgPool2d::create(b, image, std::move(size));
         return aten::AdaptiveMaxPool2d::create(b, image, std::move(size)).node()->result(0);
       };
       x = alongDepth(b, x, [&](ir::Value* image) { return pooled(image, {outputs[0], image->dim(3)}); });
@@ -171,14 +167,13 @@ Result<bool> rewriteAdaptive(ir::Node* node) {
     if (line) x = reshaped(b, x, {x->dim(0), x->dim(1), 1, x->dim(2)});
     x = adaptive(b, x, line ? 1 : outputs[0], outputs.back(), op->largest);
   }
-  replaceNode(node, reshaped(b, x, result));
-  return true;
+  return reshaped(b, x, result);
 }
 
 }  // namespace
 
 void addPoolRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewritePool3d, rewriteAdaptive});
+  addRewrites(rewrites, rewritePool3d, rewriteAdaptive);
 }
 
 }  // namespace carina::decompose

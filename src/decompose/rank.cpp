@@ -19,13 +19,9 @@ bool tooManyDimensions(const ir::Node& node) {
          std::any_of(node.results().begin(), node.results().end(), tooMany);
 }
 
-ir::Value* viewed(ir::Builder& b, ir::Value* value, const Shape& shape) {
-  return value->shape() == shape ? value : aten::View::create(b, value, shape).output();
-}
-
 /// Operands with dimensions merged that all of them have or lack together.
-Result<bool> mergeElementwise(ir::Node* node) {
-  if (aten::factsOf(*node).tosa != aten::TosaForm::Elementwise || node->results().size() != 1) return false;
+Result<ir::Value*> mergeElementwise(ir::Builder& b, ir::Node* node) {
+  if (aten::factsOf(*node).tosa != aten::TosaForm::Elementwise || node->results().size() != 1) return nullptr;
   const Shape shape = node->result()->shape();
   const auto sizeAt = [&](const ir::Value* value, size_t d) {
     const auto missing = static_cast<int64_t>(shape.size()) - value->rank();
@@ -56,11 +52,9 @@ Result<bool> mergeElementwise(ir::Node* node) {
     }
     return result;
   };
-  if (static_cast<int64_t>(squeezed(whole).size()) > tosa::kLevel8K.maxRank) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (static_cast<int64_t>(squeezed(whole).size()) > tosa::kLevel8K.maxRank) return nullptr;
   ir::NodeSpec spec;
   spec.def = &node->def();
-  spec.location = node->location();
   for (size_t i = 0; i < node->def().operands.size(); ++i) {
     auto& operands = spec.operands.emplace_back();
     for (ir::Value* value : node->operandGroup(i))
@@ -68,18 +62,17 @@ Result<bool> mergeElementwise(ir::Node* node) {
   }
   for (size_t i = 0; i < node->def().attributes.size(); ++i) spec.attributes.push_back(node->attribute(i));
   spec.types.push_back({node->result()->dtype(), squeezed(whole)});
-  CARINA_TRY(ir::Node* const small, node->graph().create(std::move(spec), node));
-  replaceNode(node, viewed(b, small->result(), shape));
-  return true;
+  CARINA_TRY(ir::Node* const small, b.tryCreate(std::move(spec)));
+  return viewed(b, small->result(), shape);
 }
 
 /// Readings of all elements in another order of the dimensions.
-Result<bool> mergePermutation(ir::Node* node) {
+Result<ir::Value*> mergePermutation(ir::Builder& b, ir::Node* node) {
   CARINA_TRY(const auto moves, aten::movements(*node));
-  if (!moves || moves->size() != 1) return false;
+  if (!moves || moves->size() != 1) return nullptr;
   const aten::Movement& move = (*moves)[0];
   ir::Value* source = node->operand(move.operand);
-  if (move.offset != 0 || numElements(move.shape) != source->numElements()) return false;
+  if (move.offset != 0 || numElements(move.shape) != source->numElements()) return nullptr;
   Shape shape;  // of the reading, with dimensions merged that stay neighbours
   ir::Ints strides;
   for (size_t d = 0; d < move.shape.size(); ++d) {
@@ -92,7 +85,7 @@ Result<bool> mergePermutation(ir::Node* node) {
       strides.push_back(move.strides[d]);
     }
   }
-  if (static_cast<int64_t>(shape.size()) > tosa::kLevel8K.maxRank) return false;
+  if (static_cast<int64_t>(shape.size()) > tosa::kLevel8K.maxRank) return nullptr;
   std::vector<size_t> order(shape.size());  // dimensions of the reading as they lie in the source
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t c) { return strides[a] > strides[c]; });
@@ -104,27 +97,21 @@ Result<bool> mergePermutation(ir::Node* node) {
   }
   int64_t dense = 1;
   for (size_t i = order.size(); i-- > 0; dense *= from[i]) {
-    if (strides[order[i]] != dense) return false;
+    if (strides[order[i]] != dense) return nullptr;
   }
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* value = viewed(b, source, from);
-  if (!std::is_sorted(order.begin(), order.end()))
-    value = aten::Permute::create(b, value, permutation).output();
-  const Shape result = node->result()->shape();
-  replaceNode(node, viewed(b, value, result));
-  return true;
+  if (!std::is_sorted(order.begin(), order.end())) value = aten::Permute::create(b, value, permutation);
+  return viewed(b, value, node->result()->shape());
 }
 
 /// A reduction over dimensions, neighbours that are all reduced or all kept as one.
 template <typename Op>
-Result<bool> mergeReduction(ir::Node* node) {
-  const auto op = ir::dynCast<Op>(node);
-  if (!op) return false;
+ir::Value* mergeReduction(ir::Builder& b, Op op) {
   ir::Value* source = op.self();
   const Shape& shape = source->shape();
   const std::vector<int> reduced = wrappedDims(op.dim(), source->rank());
   const auto isReduced = [&](size_t d) {
-    return std::find(reduced.begin(), reduced.end(), static_cast<int>(d)) != reduced.end();
+    return std::binary_search(reduced.begin(), reduced.end(), static_cast<int>(d));
   };
   Shape merged;
   ir::Ints dims;
@@ -136,29 +123,21 @@ Result<bool> mergeReduction(ir::Node* node) {
     if (isReduced(d)) dims.push_back(static_cast<int64_t>(merged.size()));
     merged.push_back(shape[d]);
   }
-  if (static_cast<int64_t>(merged.size()) > tosa::kLevel8K.maxRank) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (static_cast<int64_t>(merged.size()) > tosa::kLevel8K.maxRank) return nullptr;
   ir::Value* value = viewed(b, source, merged);
   if constexpr (std::is_same_v<Op, aten::Amax> || std::is_same_v<Op, aten::Amin>)
-    value = Op::create(b, value, dims, true).output();
+    value = Op::create(b, value, dims, true);
   else
-    value = Op::create(b, value, dims, true, op.dtype()).output();
-  const Shape result = node->result()->shape();
-  replaceNode(node, viewed(b, value, result));
-  return true;
+    value = Op::create(b, value, dims, true, op.dtype());
+  return viewed(b, value, op->result()->shape());
 }
 
 /// [..., features] as rows of features.
-Result<bool> mergeLinear(ir::Node* node) {
-  const auto op = ir::dynCast<aten::Linear>(node);
-  if (!op) return false;
+ir::Value* mergeLinear(ir::Builder& b, aten::Linear op) {
   const int64_t features = op.input()->shape().back();
-  if (features == 0) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (features == 0) return nullptr;
   ir::Value* rows = viewed(b, op.input(), {op.input()->numElements() / features, features});
-  const Shape result = node->result()->shape();
-  replaceNode(node, viewed(b, aten::Linear::create(b, rows, op.weight(), op.bias()).output(), result));
-  return true;
+  return viewed(b, aten::Linear::create(b, rows, op.weight(), op.bias()), op->result()->shape());
 }
 
 /// Outer dimensions, the one that the operator is about, inner dimensions.
@@ -170,74 +149,58 @@ Shape around(const Shape& shape, int64_t dim) {
   return result;
 }
 
-Result<bool> mergeConcatenation(ir::Node* node) {
-  const auto op = ir::dynCast<aten::Cat>(node);
-  if (!op) return false;
-  const Shape result = node->result()->shape();
-  const int64_t dim = wrapped(op.dim(), node->result()->rank());
-  ir::Builder b = ir::Builder::beforeNode(node);
+ir::Value* mergeConcatenation(ir::Builder& b, aten::Cat op) {
+  const Shape result = op->result()->shape();
+  const int64_t dim = wrapped(op.dim(), op->result()->rank());
   std::vector<ir::Value*> parts;
   for (ir::Value* part : op.tensors()) {
-    if (part->rank() != node->result()->rank()) return false;
+    if (part->rank() != op->result()->rank()) return nullptr;
     parts.push_back(viewed(b, part, around(part->shape(), dim)));
   }
-  replaceNode(node, viewed(b, aten::Cat::create(b, parts, int64_t{1}).output(), result));
-  return true;
+  return viewed(b, aten::Cat::create(b, parts, int64_t{1}), result);
 }
 
-Result<bool> mergeSlice(ir::Node* node) {
-  const auto op = ir::dynCast<aten::SliceTensor>(node);
-  if (!op) return false;
-  const Shape result = node->result()->shape();
-  const int64_t dim = wrapped(op.dim(), node->result()->rank());
-  ir::Builder b = ir::Builder::beforeNode(node);
+ir::Value* mergeSlice(ir::Builder& b, aten::SliceTensor op) {
+  const Shape result = op->result()->shape();
+  const int64_t dim = wrapped(op.dim(), op->result()->rank());
   ir::Value* part = viewed(b, op.self(), around(op.self()->shape(), dim));
-  replaceNode(
-      node,
-      viewed(b, aten::SliceTensor::create(b, part, int64_t{1}, op.start(), op.end(), op.step()).output(),
-             result));
-  return true;
+  return viewed(b, aten::SliceTensor::create(b, part, int64_t{1}, op.start(), op.end(), op.step()), result);
 }
 
 /// Products of matrices with the same dimensions in front of them.
-Result<bool> mergeProduct(ir::Node* node) {
-  const auto op = ir::dynCast<aten::Matmul>(node);
-  if (!op || op.self()->rank() != op.other()->rank()) return false;
+ir::Value* mergeProduct(ir::Builder& b, aten::Matmul op) {
+  if (op.self()->rank() != op.other()->rank()) return nullptr;
   const Shape &left = op.self()->shape(), &right = op.other()->shape();
-  if (!std::equal(left.begin(), left.end() - 2, right.begin())) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (!std::equal(left.begin(), left.end() - 2, right.begin())) return nullptr;
   const auto flat = [&](ir::Value* value) {
     const Shape& s = value->shape();
     return viewed(b, value, {numElements(Shape(s.begin(), s.end() - 2)), s[s.size() - 2], s.back()});
   };
-  const Shape result = node->result()->shape();
-  ir::Value* product = aten::Matmul::create(b, flat(op.self()), flat(op.other())).output();
-  replaceNode(node, viewed(b, product, result));
-  return true;
+  const Shape result = op->result()->shape();
+  ir::Value* product = aten::Matmul::create(b, flat(op.self()), flat(op.other()));
+  return viewed(b, product, result);
 }
 
 /// A reshape of a reshape is one.
-Result<bool> joinViews(ir::Node* node) {
+ir::Value* joinViews(ir::Builder& b, ir::Node* node) {
   const auto isReshape = [](const ir::Node* n) {
     return n && (ir::isa<aten::View>(n) || ir::isa<aten::Reshape>(n));
   };
   ir::Node* inner = node->operands().empty() || !node->operand(0) ? nullptr : node->operand(0)->producer();
   if (!isReshape(node) || !isReshape(inner) || inner->result()->rank() <= tosa::kLevel8K.maxRank)
-    return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  const Shape shape = node->result()->shape();
-  replaceNode(node, viewed(b, inner->operand(0), shape));
-  return true;
+    return nullptr;
+  return viewed(b, inner->operand(0), node->result()->shape());
 }
 
 }  // namespace
 
 void addRankRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.push_back(joinViews);
-  for (const ir::Rewrite& rewrite : std::vector<ir::Rewrite>{
-           mergeElementwise, mergeReduction<aten::MeanDim>, mergeReduction<aten::SumDimIntList>,
-           mergeReduction<aten::Amax>, mergeReduction<aten::Amin>, mergeLinear, mergeConcatenation,
-           mergeSlice, mergeProduct, mergePermutation}) {
+  addRewrites(rewrites, joinViews);
+  std::vector<ir::Rewrite> merges;
+  addRewrites(merges, mergeElementwise, mergeReduction<aten::MeanDim>, mergeReduction<aten::SumDimIntList>,
+              mergeReduction<aten::Amax>, mergeReduction<aten::Amin>, mergeLinear, mergeConcatenation,
+              mergeSlice, mergeProduct, mergePermutation);
+  for (const ir::Rewrite& rewrite : merges) {
     rewrites.emplace_back([rewrite](ir::Node* node) -> Result<bool> {
       if (!aten::isOperator(node) || !tooManyDimensions(*node)) return false;
       const bool reshape = ir::isa<aten::View>(node) || ir::isa<aten::Reshape>(node);

@@ -60,13 +60,11 @@ bool canLoop(const ir::Node& node) {
 }
 
 ir::Value* cut(ir::Builder& b, ir::Value* x, int64_t dim, int64_t first, int64_t end) {
-  return first == 0 && end == x->dim(dim)
-             ? x
-             : aten::SliceTensor::create(b, x, dim, first, end, int64_t{1}).output();
+  return first == 0 && end == x->dim(dim) ? x : aten::SliceTensor::create(b, x, dim, first, end);
 }
 
 ir::Value* joined(ir::Builder& b, std::vector<ir::Value*> parts, int64_t dim) {
-  return parts.size() == 1 ? parts[0] : aten::Cat::create(b, std::move(parts), dim).output();
+  return parts.size() == 1 ? parts[0] : aten::Cat::create(b, std::move(parts), dim);
 }
 
 /// The steps in the opposite order.
@@ -178,7 +176,7 @@ void readLastState(ir::Node* node) {
       continue;
     ir::Builder b = ir::Builder::beforeNode(use.node);
     const int64_t top = node->attributeAs<int64_t>(kNumLayers) - 1;
-    ir::Value* state = aten::SelectInt::create(b, node->result(1), int64_t{0}, top).output();
+    ir::Value* state = aten::SelectInt::create(b, node->result(1), int64_t{0}, top);
     node->graph().replaceAllUses(select.output(), state);
     node->graph().erase(use.node);
   }

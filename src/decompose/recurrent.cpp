@@ -14,26 +14,22 @@ struct Parts {
   ir::Builder& b;
 
   ir::Value* linear(ir::Value* x, ir::Value* w, ir::Value* bias) {
-    return aten::Linear::create(b, x, w, bias).output();
+    return aten::Linear::create(b, x, w, bias);
   }
-  ir::Value* add(ir::Value* x, ir::Value* y) { return aten::AddTensor::create(b, x, y, int64_t{1}).output(); }
-  ir::Value* sub(ir::Value* x, ir::Value* y) { return aten::SubTensor::create(b, x, y, int64_t{1}).output(); }
-  ir::Value* mul(ir::Value* x, ir::Value* y) { return aten::MulTensor::create(b, x, y).output(); }
-  ir::Value* sigmoid(ir::Value* x) { return aten::Sigmoid::create(b, x).output(); }
-  ir::Value* tanh(ir::Value* x) { return aten::Tanh::create(b, x).output(); }
-  ir::Value* select(ir::Value* x, int64_t dim, int64_t i) {
-    return aten::SelectInt::create(b, x, dim, i).output();
-  }
+  ir::Value* add(ir::Value* x, ir::Value* y) { return aten::AddTensor::create(b, x, y); }
+  ir::Value* sub(ir::Value* x, ir::Value* y) { return aten::SubTensor::create(b, x, y); }
+  ir::Value* mul(ir::Value* x, ir::Value* y) { return aten::MulTensor::create(b, x, y); }
+  ir::Value* sigmoid(ir::Value* x) { return aten::Sigmoid::create(b, x); }
+  ir::Value* tanh(ir::Value* x) { return aten::Tanh::create(b, x); }
+  ir::Value* select(ir::Value* x, int64_t dim, int64_t i) { return aten::SelectInt::create(b, x, dim, i); }
   /// Elements [i * size, (i + count) * size) of a dimension.
   ir::Value* gates(ir::Value* x, int64_t i, int64_t size, int64_t count = 1, int64_t dim = -1) {
-    return aten::SliceTensor::create(b, x, dim, i * size, (i + count) * size, int64_t{1}).output();
+    return aten::SliceTensor::create(b, x, dim, i * size, (i + count) * size);
   }
   ir::Value* stack(std::vector<ir::Value*> x, int64_t dim) {
-    return aten::Stack::create(b, std::move(x), dim).output();
+    return aten::Stack::create(b, std::move(x), dim);
   }
-  ir::Value* cat(std::vector<ir::Value*> x, int64_t dim) {
-    return aten::Cat::create(b, std::move(x), dim).output();
-  }
+  ir::Value* cat(std::vector<ir::Value*> x, int64_t dim) { return aten::Cat::create(b, std::move(x), dim); }
 };
 
 enum class Kind : uint8_t { Lstm, Gru, Tanh, Relu };
@@ -88,7 +84,7 @@ State step(Parts& p, Kind kind, ir::Value* fromInput, const State& before, const
     return {p.add(p.mul(p.sub(before.h, candidate), update), candidate), nullptr};
   }
   ir::Value* z = p.add(fromInput, fromHidden);
-  return {kind == Kind::Tanh ? p.tanh(z) : aten::Relu::create(p.b, z).output(), nullptr};
+  return {kind == Kind::Tanh ? p.tanh(z) : aten::Relu::create(p.b, z), nullptr};
 }
 
 struct Layer {
@@ -116,8 +112,8 @@ Layer runLayer(Parts& p, Kind kind, ir::Value* x, State state, const Weights& w,
   return {p.stack(std::move(outputs), 0), state};
 }
 
-template <typename Op>
-Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
+template <typename Op, Kind kind>
+Result<bool> rewriteLayers(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
   if (!op || isQuantizedWhole(*node) || op.input()->rank() != 3) return false;
   // What training drops at random lies between layers.
@@ -132,8 +128,8 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
     states.assign(op.hx().begin(), op.hx().end());
   else
     states = {op.hx()};
-  ir::Value* x = op.batchFirst() ? aten::TransposeInt::create(b, op.input(), int64_t{0}, int64_t{1}).output()
-                                 : op.input();
+  ir::Value* x =
+      op.batchFirst() ? aten::TransposeInt::create(b, op.input(), int64_t{0}, int64_t{1}) : op.input();
   std::vector<ir::Value*> lastHidden, lastCell;
   for (int64_t layer = 0; layer < op.numLayers(); ++layer) {
     std::vector<ir::Value*> outputs;
@@ -152,7 +148,7 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
     }
     x = outputs.size() == 1 ? outputs[0] : p.cat(std::move(outputs), -1);
   }
-  ir::Value* output = op.batchFirst() ? aten::TransposeInt::create(b, x, int64_t{0}, int64_t{1}).output() : x;
+  ir::Value* output = op.batchFirst() ? aten::TransposeInt::create(b, x, int64_t{0}, int64_t{1}) : x;
   std::vector<ir::Value*> results{output, p.stack(lastHidden, 0)};
   if (kind == Kind::Lstm) results.push_back(p.stack(lastCell, 0));
   ir::Graph& graph = node->graph();
@@ -162,8 +158,8 @@ Result<bool> rewriteLayers(ir::Node* node, Kind kind) {
   return true;
 }
 
-template <typename Op>
-Result<bool> rewriteCell(ir::Node* node, Kind kind) {
+template <typename Op, Kind kind>
+Result<bool> rewriteCell(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
   if (!op || isQuantizedWhole(*node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
@@ -185,14 +181,10 @@ Result<bool> rewriteCell(ir::Node* node, Kind kind) {
 }  // namespace
 
 void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.emplace_back([](ir::Node* n) { return rewriteLayers<aten::LstmInput>(n, Kind::Lstm); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteLayers<aten::GruInput>(n, Kind::Gru); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteLayers<aten::RnnTanhInput>(n, Kind::Tanh); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteLayers<aten::RnnReluInput>(n, Kind::Relu); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteCell<aten::LstmCell>(n, Kind::Lstm); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteCell<aten::GruCell>(n, Kind::Gru); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteCell<aten::RnnTanhCell>(n, Kind::Tanh); });
-  rewrites.emplace_back([](ir::Node* n) { return rewriteCell<aten::RnnReluCell>(n, Kind::Relu); });
+  addRewrites(rewrites, rewriteLayers<aten::LstmInput, Kind::Lstm>, rewriteLayers<aten::GruInput, Kind::Gru>,
+              rewriteLayers<aten::RnnTanhInput, Kind::Tanh>, rewriteLayers<aten::RnnReluInput, Kind::Relu>,
+              rewriteCell<aten::LstmCell, Kind::Lstm>, rewriteCell<aten::GruCell, Kind::Gru>,
+              rewriteCell<aten::RnnTanhCell, Kind::Tanh>, rewriteCell<aten::RnnReluCell, Kind::Relu>);
 }
 
 }  // namespace carina::decompose

@@ -80,11 +80,11 @@ std::optional<Resize> asResize(const ir::Node* node) {
 ir::Value* resizedImage(ir::Builder& b, ir::Value* image, Mode mode, const Target& t) {
   switch (mode) {
     case Mode::Nearest:
-      return aten::UpsampleNearest2dVec::create(b, image, t.sizes, t.factors).output();
+      return aten::UpsampleNearest2dVec::create(b, image, t.sizes, t.factors);
     case Mode::NearestExact:
-      return aten::PrivateUpsampleNearestExact2dVec::create(b, image, t.sizes, t.factors).output();
+      return aten::PrivateUpsampleNearestExact2dVec::create(b, image, t.sizes, t.factors);
     default:
-      return aten::UpsampleBilinear2dVec::create(b, image, t.sizes, t.alignCorners, t.factors).output();
+      return aten::UpsampleBilinear2dVec::create(b, image, t.sizes, t.alignCorners, t.factors);
   }
 }
 
@@ -102,13 +102,12 @@ bool differsFromImages(const Resize& op, const Shape& input, const Shape& output
 
 /// Lines are images one row high. Volumes are resized along the depth, then in the planes: linear values are
 /// rounded twice.
-Result<bool> rewriteToImages(ir::Node* node) {
+Result<ir::Value*> rewriteToImages(ir::Builder& b, ir::Node* node) {
   const auto op = asResize(node);
-  if (!op) return false;
+  if (!op) return nullptr;
   ir::Value* x = node->operands()[0];
   const Shape shape = x->shape(), result = node->result()->shape();
-  if (differsFromImages(*op, shape, result)) return pickNearestRows(node);
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if (differsFromImages(*op, shape, result)) return pickedNearestRows(b, node);
   if (op->spatial == 1) {
     x = reshaped(b, x, {shape[0], shape[1], 1, shape[2]});
     x = resizedImage(b, x, op->mode, op->target.with(0, 1));
@@ -119,8 +118,7 @@ Result<bool> rewriteToImages(ir::Node* node) {
     x = inPlanes(b, x,
                  [&](ir::Value* image) { return resizedImage(b, image, op->mode, op->target.part(1, 2)); });
   }
-  replaceNode(node, reshaped(b, x, result));
-  return true;
+  return reshaped(b, x, result);
 }
 
 bool keeps(const std::vector<aten::Taps>& taps, int64_t size) {
@@ -134,11 +132,11 @@ bool keeps(const std::vector<aten::Taps>& taps, int64_t size) {
 }
 
 /// Nearest rows that no ratio describes, by their numbers.
-Result<bool> rewriteNearestRows(ir::Node* node) {
+Result<ir::Value*> rewriteNearestRows(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::UpsampleNearest2dVec>(node) && !ir::isa<aten::PrivateUpsampleNearestExact2dVec>(node))
-    return false;
-  if (resizeAxes(*node).ok()) return false;
-  return pickNearestRows(node);
+    return nullptr;
+  if (resizeAxes(*node).ok()) return nullptr;
+  return pickedNearestRows(b, node);
 }
 
 // Of a matrix of a resize along one dimension: with more, the operator stays whole.
@@ -153,25 +151,24 @@ ir::Value* weighted(ir::Builder& b, ir::Value* x, int64_t dim, const std::vector
     for (const aten::Tap& tap : taps[o])
       values[o * static_cast<size_t>(size) + static_cast<size_t>(tap.at)] += tap.weight;
   }
-  if (dim != last) x = aten::TransposeInt::create(b, x, dim, last).output();
-  x = aten::Linear::create(b, x, b.constant(std::move(matrix)), nullptr).output();
-  return dim == last ? x : aten::TransposeInt::create(b, x, dim, last).output();
+  if (dim != last) x = aten::TransposeInt::create(b, x, dim, last);
+  x = aten::Linear::create(b, x, b.constant(std::move(matrix)), nullptr);
+  return dim == last ? x : aten::TransposeInt::create(b, x, dim, last);
 }
 
 /// Cubic and antialiased resizing, and bilinear by a ratio that RESIZE does not take.
-Result<bool> rewriteAsProducts(ir::Node* node) {
+Result<ir::Value*> rewriteAsProducts(ir::Builder& b, ir::Node* node) {
   const bool bilinear = ir::isa<aten::UpsampleBilinear2dVec>(node);
   if (!bilinear && !ir::isa<aten::UpsampleBicubic2dVec>(node) &&
       !ir::isa<aten::PrivateUpsampleBilinear2dAaVec>(node) &&
       !ir::isa<aten::PrivateUpsampleBicubic2dAaVec>(node))
-    return false;
-  if (node->result()->dtype() != DType::Float32 || isQuantizedWhole(*node)) return false;
-  if (bilinear && resizeAxes(*node).ok()) return false;
+    return nullptr;
+  if (node->result()->dtype() != DType::Float32 || isQuantizedWhole(*node)) return nullptr;
+  if (bilinear && resizeAxes(*node).ok()) return nullptr;
   for (int64_t d = 2; d < node->result()->rank(); ++d) {
-    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMostWeights) return false;
+    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMostWeights) return nullptr;
   }
   CARINA_TRY(const auto taps, aten::resizeTaps(*node));
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];
   // What shrinks comes first: fewer products, and what is rounded first is averaged afterwards.
   const auto growth = [&](size_t d) {
@@ -182,15 +179,13 @@ Result<bool> rewriteAsProducts(ir::Node* node) {
     const auto dim = static_cast<int64_t>(d) + 2;
     if (!keeps(taps[d], x->dim(dim))) x = weighted(b, x, dim, taps[d]);
   }
-  replaceNode(node, x);
-  return true;
+  return x;
 }
 
 }  // namespace
 
-Result<bool> pickNearestRows(ir::Node* node) {
+Result<ir::Value*> pickedNearestRows(ir::Builder& b, ir::Node* node) {
   CARINA_TRY(const auto taps, aten::resizeTaps(*node));
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];
   for (size_t d = 0; d < taps.size(); ++d) {
     const auto dim = static_cast<int64_t>(d) + 2;
@@ -198,14 +193,13 @@ Result<bool> pickNearestRows(ir::Node* node) {
     std::vector<int64_t> rows;
     for (const aten::Taps& row : taps[d]) rows.push_back(row[0].at);
     ir::Value* index = b.constant(Tensor::from({static_cast<int64_t>(rows.size())}, rows));
-    x = aten::IndexSelect::create(b, x, index, dim).output();
+    x = aten::IndexSelect::create(b, x, index, dim);
   }
-  replaceNode(node, x);
-  return true;
+  return x;
 }
 
 void addResizeRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteToImages, rewriteNearestRows, rewriteAsProducts});
+  addRewrites(rewrites, rewriteToImages, rewriteNearestRows, rewriteAsProducts);
 }
 
 }  // namespace carina::decompose

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of decompositions. Each rewrite replaces its node by smaller operators, or leaves it and returns
-// false.
+// Families of decompositions. Each rewrite gives the value that smaller operators compute in the place of its
+// node, or null to leave the node.
 #pragma once
 
 #include "ir/op_view.hpp"
@@ -45,22 +45,46 @@ Result<bool> rewriteHalves(ir::Node* node);
 /// Sums and products of floats with the type of integers: of the floats converted first, as PyTorch has it.
 Result<bool> rewriteReducedType(ir::Node* node);
 
-/// What slice_scatter and select_scatter put into a tensor, in the shape of the region and in the tensor's
-/// type.
-Result<bool> rewriteScatteredSource(ir::Node* node);
-
 /// aten.to and its relatives: the same numbers in another type.
 bool isConversion(const ir::Node& node);
 /// Puts `value` in the place of the node's first result and erases the node.
 void replaceNode(ir::Node* node, ir::Value* value);
+
+/// A rewrite by a function that gives what stands for a node, or for an operator of one kind; null: it stays.
+template <typename Made, typename Subject>
+ir::Rewrite rewriteBy(Made (*form)(ir::Builder&, Subject)) {
+  return [form](ir::Node* node) -> Result<bool> {
+    if constexpr (!std::is_same_v<Subject, ir::Node*>) {
+      if (!ir::isa<Subject>(node)) return false;
+    }
+    ir::Builder b = ir::Builder::beforeNode(node);
+    CARINA_TRY(ir::Value* const value, Result<ir::Value*>(form(b, Subject(node))));
+    if (value) replaceNode(node, value);
+    return value != nullptr;
+  };
+}
+/// One that changes the graph in another way.
+inline ir::Rewrite rewriteBy(Result<bool> (*rewrite)(ir::Node*)) {
+  return rewrite;
+}
+template <typename... Forms>
+void addRewrites(std::vector<ir::Rewrite>& rewrites, Forms... forms) {
+  (rewrites.push_back(rewriteBy(forms)), ...);
+}
+
+/// The same elements in another shape.
+ir::Value* viewed(ir::Builder& builder, ir::Value* x, const Shape& shape);
 /// A float32 constant of one element and rank `rank`.
 ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// Whether an operand comes straight out of a dequantize node and the operator has a form in TOSA: the
 /// network was quantized with this operator whole, and what it would become has no quantization of its own.
 bool isQuantizedWhole(const ir::Node& node);
+inline bool isQuantizedWhole(const ir::OpView& op) {
+  return isQuantizedWhole(*op.node());
+}
 
 /// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows picked by constant indices.
-Result<bool> pickNearestRows(ir::Node* node);
+Result<ir::Value*> pickedNearestRows(ir::Builder& b, ir::Node* node);
 
 /// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such
 /// thing.

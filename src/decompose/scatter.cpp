@@ -4,14 +4,14 @@
 
 #include "aten/ops.hpp"
 #include "base/shape.hpp"
+#include "decompose/dims.hpp"
 #include "decompose/rewrites.hpp"
 
 namespace carina::decompose {
 namespace {
 
 /// scatter: single elements of the flattened tensor, whose numbers come from the index and its own place.
-Result<bool> rewriteScatter(ir::Node* node) {
-  ir::Builder b = ir::Builder::beforeNode(node);
+ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   ir::Value* self = nullptr;
   ir::Value* index = nullptr;
   ir::Value* source = nullptr;
@@ -22,12 +22,12 @@ Result<bool> rewriteScatter(ir::Node* node) {
     self = with.self(), index = with.index(), dim = with.dim();
     source = b.constant(convert(Tensor::scalar(ir::scalarReal(with.value())), self->dtype()));
   } else {
-    return false;
+    return nullptr;
   }
   if (isQuantizedWhole(*node) || self->rank() == 0 || index->rank() != self->rank() ||
       index->numElements() == 0)
-    return false;
-  if (dim < 0) dim += self->rank();
+    return nullptr;
+  dim = wrapped(dim, self->rank());
   const Shape strides = rowMajorStrides(self->shape());
   const Shape& shape = index->shape();
   Tensor places = Tensor::zeros(DType::Int64, shape);
@@ -45,21 +45,19 @@ Result<bool> rewriteScatter(ir::Node* node) {
   const int64_t stride = strides[static_cast<size_t>(dim)];
   if (stride != 1)
     which = aten::MulTensor::create(
-                b, which, b.constant(convert(Tensor::scalar(static_cast<double>(stride)), which->dtype())))
-                .output();
-  which = aten::AddTensor::create(b, which, b.constant(convert(places, which->dtype())), int64_t{1}).output();
-  which = aten::View::create(b, which, ir::Ints{which->numElements()}).output();
+        b, which, b.constant(convert(Tensor::scalar(static_cast<double>(stride)), which->dtype())));
+  which = aten::AddTensor::create(b, which, b.constant(convert(places, which->dtype())));
+  which = aten::View::create(b, which, ir::Ints{which->numElements()});
   if (source->rank() > 0) {
     for (int64_t d = 0; d < source->rank(); ++d) {
       if (source->dim(d) != index->dim(d))
-        source = aten::SliceTensor::create(b, source, d, int64_t{0}, index->dim(d), int64_t{1}).output();
+        source = aten::SliceTensor::create(b, source, d, int64_t{0}, index->dim(d));
     }
-    source = aten::Reshape::create(b, source, ir::Ints{index->numElements()}).output();
+    source = aten::Reshape::create(b, source, ir::Ints{index->numElements()});
   }
-  ir::Value* flat = aten::View::create(b, self, ir::Ints{self->numElements()}).output();
-  ir::Value* result = aten::IndexPut::create(b, flat, {which}, source, false).output();
-  replaceNode(node, aten::View::create(b, result, self->shape()).output());
-  return true;
+  ir::Value* flat = aten::View::create(b, self, ir::Ints{self->numElements()});
+  ir::Value* result = aten::IndexPut::create(b, flat, {which}, source);
+  return aten::View::create(b, result, self->shape());
 }
 
 // Places times sources of all lines together that are compared one by one; larger ones are refused.
@@ -74,7 +72,7 @@ class Lines {
     std::vector<int64_t> numbers(static_cast<size_t>(size));
     for (int64_t i = 0; i < size; ++i) numbers[static_cast<size_t>(i)] = i;
     ir::Value* places = b_.constant(convert(Tensor::from({size, 1}, numbers), index->dtype()));
-    meant_ = aten::EqTensor::create(b_, wide(index_), places).output();
+    meant_ = aten::EqTensor::create(b_, wide(index_), places);
   }
 
   /// The lines with what is written reduced into them; null for a reduction that has no name here.
@@ -82,34 +80,32 @@ class Lines {
     ir::Value* result = nullptr;
     if (how == "sum" || how == "mean") {
       ir::Value* ones = asNumber(meant_);
-      ir::Value* column = aten::View::create(b_, source_, ir::Ints{lines(), written(), 1}).output();
-      result = aten::View::create(b_, aten::Bmm::create(b_, ones, column).output(), self_->shape()).output();
-      if (includeSelf) result = aten::AddTensor::create(b_, result, self_, int64_t{1}).output();
+      ir::Value* column = aten::View::create(b_, source_, ir::Ints{lines(), written(), 1});
+      result = aten::View::create(b_, aten::Bmm::create(b_, ones, column), self_->shape());
+      if (includeSelf) result = aten::AddTensor::create(b_, result, self_);
       if (how == "mean") {
-        ir::Value* count = aten::SumDimIntList::create(b_, ones, ir::Ints{2}, false, std::nullopt).output();
-        count = includeSelf ? aten::AddScalar::create(b_, count, 1.0, int64_t{1}).output()
-                            : aten::ClampMin::create(b_, count, 1.0).output();
-        result = aten::DivTensor::create(b_, result, count).output();
+        ir::Value* count = aten::SumDimIntList::create(b_, ones, ir::Ints{2});
+        count =
+            includeSelf ? aten::AddScalar::create(b_, count, 1.0) : aten::ClampMin::create(b_, count, 1.0);
+        result = aten::DivTensor::create(b_, result, count);
       }
       return includeSelf ? result : whereMeant(result);
     }
     if (how == "prod") {
-      ir::Value* factors = aten::WhereSelf::create(b_, meant_, wide(source_), number(b_, 1, 0)).output();
-      result = aten::ProdDimInt::create(b_, factors, int64_t{2}, false, std::nullopt).output();
-      return includeSelf ? aten::MulTensor::create(b_, result, self_).output() : whereMeant(result);
+      ir::Value* factors = aten::WhereSelf::create(b_, meant_, wide(source_), number(b_, 1, 0));
+      result = aten::ProdDimInt::create(b_, factors, int64_t{2});
+      return includeSelf ? aten::MulTensor::create(b_, result, self_) : whereMeant(result);
     }
     if (how != "amax" && how != "amin") return nullptr;
     // What is not meant is as extreme as the other end of all sources: it never wins, and widens no range.
     const bool largest = how == "amax";
     const ir::Ints all{0, 1};
-    ir::Value* never = largest ? aten::Amin::create(b_, source_, all, false).output()
-                               : aten::Amax::create(b_, source_, all, false).output();
-    ir::Value* choice = aten::WhereSelf::create(b_, meant_, wide(source_), never).output();
-    result = largest ? aten::Amax::create(b_, choice, ir::Ints{2}, false).output()
-                     : aten::Amin::create(b_, choice, ir::Ints{2}, false).output();
+    ir::Value* never = largest ? aten::Amin::create(b_, source_, all) : aten::Amax::create(b_, source_, all);
+    ir::Value* choice = aten::WhereSelf::create(b_, meant_, wide(source_), never);
+    result =
+        largest ? aten::Amax::create(b_, choice, ir::Ints{2}) : aten::Amin::create(b_, choice, ir::Ints{2});
     if (includeSelf) {
-      result = largest ? aten::Maximum::create(b_, result, self_).output()
-                       : aten::Minimum::create(b_, result, self_).output();
+      result = largest ? aten::Maximum::create(b_, result, self_) : aten::Minimum::create(b_, result, self_);
     }
     return whereMeant(result);
   }
@@ -127,18 +123,14 @@ class Lines {
   }
   ir::Value* lined(ir::Value* x, int64_t dim) {
     const int64_t size = x->dim(dim);
-    ir::Value* moved = aten::Permute::create(b_, x, lastBehind(x->rank(), dim)).output();
-    return aten::Reshape::create(b_, moved, ir::Ints{x->numElements() / size, size}).output();
+    ir::Value* moved = aten::Permute::create(b_, x, lastBehind(x->rank(), dim));
+    return aten::Reshape::create(b_, moved, ir::Ints{x->numElements() / size, size});
   }
-  ir::Value* wide(ir::Value* x) {
-    return aten::View::create(b_, x, ir::Ints{x->dim(0), 1, x->dim(1)}).output();
-  }
-  ir::Value* asNumber(ir::Value* x) {
-    return aten::PrivateToCopy::create(b_, x, DType::Float32, {}, {}, {}, false, {}).output();
-  }
+  ir::Value* wide(ir::Value* x) { return aten::View::create(b_, x, ir::Ints{x->dim(0), 1, x->dim(1)}); }
+  ir::Value* asNumber(ir::Value* x) { return aten::PrivateToCopy::create(b_, x, DType::Float32); }
   ir::Value* whereMeant(ir::Value* result) {
-    ir::Value* hit = aten::AnyDim::create(b_, meant_, int64_t{2}, false).output();
-    return aten::WhereSelf::create(b_, hit, result, self_).output();
+    ir::Value* hit = aten::AnyDim::create(b_, meant_, int64_t{2});
+    return aten::WhereSelf::create(b_, hit, result, self_);
   }
 
   ir::Builder& b_;
@@ -147,10 +139,10 @@ class Lines {
 };
 
 /// scatter_add, scatter_reduce: every place asks each source of its line whether it is meant.
-Result<bool> rewriteScatterReduce(ir::Node* node) {
+ir::Value* rewriteScatterReduce(ir::Builder& b, ir::Node* node) {
   const auto adds = ir::dynCast<aten::ScatterAdd>(node);
   const auto op = ir::dynCast<aten::ScatterReduceTwo>(node);
-  if ((!adds && !op) || isQuantizedWhole(*node)) return false;
+  if ((!adds && !op) || isQuantizedWhole(*node)) return nullptr;
   ir::Value* self = node->operands()[0];
   ir::Value* index = adds ? adds.index() : op.index();
   ir::Value* source = adds ? adds.src() : op.src();
@@ -159,16 +151,14 @@ Result<bool> rewriteScatterReduce(ir::Node* node) {
   const bool includeSelf = adds || op.includeSelf();
   if (self->dtype() != DType::Float32 || source->dtype() != DType::Float32 || self->rank() == 0 ||
       index->rank() != self->rank() || source->rank() != self->rank() || index->numElements() == 0)
-    return false;
-  if (dim < 0) dim += self->rank();
-  ir::Builder b = ir::Builder::beforeNode(node);
+    return nullptr;
+  dim = wrapped(dim, self->rank());
   if (op && how == "sum" && includeSelf) {
-    replaceNode(node, aten::ScatterAdd::create(b, self, index, source, dim).output());
-    return true;
+    return aten::ScatterAdd::create(b, self, index, source, dim);
   }
-  if (index->numElements() > kMostComparisons / self->dim(dim)) return false;
+  if (index->numElements() > kMostComparisons / self->dim(dim)) return nullptr;
   const auto narrowed = [&](ir::Value* x, int64_t d) {
-    return aten::SliceTensor::create(b, x, d, int64_t{0}, index->dim(d), int64_t{1}).output();
+    return aten::SliceTensor::create(b, x, d, int64_t{0}, index->dim(d));
   };
   std::vector<std::pair<int64_t, ir::Value*>> whole;  // dimensions of which only a part is written
   for (int64_t d = 0; d < self->rank(); ++d) {
@@ -178,48 +168,40 @@ Result<bool> rewriteScatterReduce(ir::Node* node) {
     self = narrowed(self, d);
   }
   ir::Value* lines = Lines(b, self, index, source, dim).reduced(how, includeSelf);
-  if (!lines) return false;
+  if (!lines) return nullptr;
   Shape moved = self->shape();
   moved.erase(moved.begin() + dim);
   moved.push_back(self->dim(dim));
-  ir::Value* result = aten::View::create(b, lines, moved).output();
-  result = aten::MovedimInt::create(b, result, int64_t{-1}, dim).output();
+  ir::Value* result = aten::View::create(b, lines, moved);
+  result = aten::MovedimInt::create(b, result, int64_t{-1}, dim);
   for (auto at = whole.rbegin(); at != whole.rend(); ++at)
-    result = aten::SliceScatter::create(b, at->second, result, at->first, int64_t{0}, index->dim(at->first),
-                                        int64_t{1})
-                 .output();
-  replaceNode(node, result);
-  return true;
+    result = aten::SliceScatter::create(b, at->second, result, at->first, int64_t{0}, index->dim(at->first));
+  return result;
 }
 
 /// masked_scatter: the n-th place of the mask takes the n-th source; the running count of the mask tells n.
-Result<bool> rewriteMaskedScatter(ir::Node* node) {
-  const auto op = ir::dynCast<aten::MaskedScatter>(node);
-  if (!op || isQuantizedWhole(*node) || op.self()->numElements() == 0 || op.source()->numElements() == 0)
-    return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  const Shape& shape = node->result()->shape();
+ir::Value* rewriteMaskedScatter(ir::Builder& b, aten::MaskedScatter op) {
+  if (isQuantizedWhole(op) || op.self()->numElements() == 0 || op.source()->numElements() == 0)
+    return nullptr;
+  const Shape& shape = op->result()->shape();
   ir::Value* mask = op.mask();
-  if (mask->shape() != shape) mask = aten::Expand::create(b, mask, shape, false).output();
+  if (mask->shape() != shape) mask = aten::Expand::create(b, mask, shape);
   const ir::Ints flat{numElements(shape)};
-  ir::Value* count = aten::PrivateToCopy::create(b, aten::Reshape::create(b, mask, flat).output(),
-                                                 DType::Int64, {}, {}, {}, false, {})
-                         .output();
-  count = aten::Cumsum::create(b, count, int64_t{0}, std::nullopt).output();
-  count = aten::SubScalar::create(b, count, int64_t{1}, int64_t{1}).output();
+  ir::Value* count = aten::PrivateToCopy::create(b, aten::Reshape::create(b, mask, flat), DType::Int64);
+  count = aten::Cumsum::create(b, count, int64_t{0});
+  count = aten::SubScalar::create(b, count, int64_t{1});
   ir::Value* zero = b.constant(Tensor::zeros(DType::Int64, {}));
-  ir::Value* which = aten::Maximum::create(b, count, zero).output();
-  ir::Value* sources = aten::Reshape::create(b, op.source(), ir::Ints{op.source()->numElements()}).output();
-  ir::Value* taken = aten::IndexSelect::create(b, sources, which, int64_t{0}).output();
-  taken = aten::View::create(b, taken, shape).output();
-  replaceNode(node, aten::WhereSelf::create(b, mask, taken, op.self()).output());
-  return true;
+  ir::Value* which = aten::Maximum::create(b, count, zero);
+  ir::Value* sources = aten::Reshape::create(b, op.source(), ir::Ints{op.source()->numElements()});
+  ir::Value* taken = aten::IndexSelect::create(b, sources, which, int64_t{0});
+  taken = aten::View::create(b, taken, shape);
+  return aten::WhereSelf::create(b, mask, taken, op.self());
 }
 
 }  // namespace
 
 void addScatterRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(rewrites.end(), {rewriteScatter, rewriteScatterReduce, rewriteMaskedScatter});
+  addRewrites(rewrites, rewriteScatter, rewriteScatterReduce, rewriteMaskedScatter);
 }
 
 }  // namespace carina::decompose

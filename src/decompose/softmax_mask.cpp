@@ -34,11 +34,11 @@ bool isZero(const ir::Value* value) {
 
 ir::Value* either(ir::Builder& b, ir::Value* x, ir::Value* y) {
   if (!x || !y) return x ? x : y;
-  return aten::LogicalOr::create(b, x, y).output();
+  return aten::LogicalOr::create(b, x, y);
 }
 
 ir::Value* opposite(ir::Builder& b, ir::Value* x) {
-  return aten::LogicalNot::create(b, x).output();
+  return aten::LogicalNot::create(b, x);
 }
 
 /// The operand of an operator that gives the same elements in another shape.
@@ -65,7 +65,7 @@ ir::Value* reshaped(ir::Builder& b, ir::Value* value, const Shape& shape) {
   return value ? aten::View::create(b, value, shape).output() : nullptr;
 }
 ir::Value* expanded(ir::Builder& b, ir::Value* value, const Shape& shape) {
-  return value ? aten::Expand::create(b, value, shape, false).output() : nullptr;
+  return value ? aten::Expand::create(b, value, shape).output() : nullptr;
 }
 
 /// What is added to scores: where it hides, and what it adds elsewhere (null: nothing).
@@ -93,17 +93,17 @@ std::optional<Addend> constantAddend(ir::Builder& b, const ir::Value* value) {
 /// A mask that is an input of the network hides where it is at most -100. The clamp is what calibration sees
 /// of infinite ones.
 Addend inputAddend(ir::Builder& b, ir::Value* mask) {
-  ir::Value* clamped = aten::ClampMin::create(b, mask, 2.0 * kHides).output();
-  ir::Value* hidden = aten::LeTensor::create(b, clamped, number(b, kHides, 0)).output();
-  return {hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), clamped).output()};
+  ir::Value* clamped = aten::ClampMin::create(b, mask, 2.0 * kHides);
+  ir::Value* hidden = aten::LeTensor::create(b, clamped, number(b, kHides, 0));
+  return {hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), clamped)};
 }
 
 /// What the lookup of `value`, in a table that is a constant, finds in another table; null for other values.
 ir::Value* lookedUp(ir::Builder& b, const ir::Value* value, ir::Value* table) {
   if (const auto index = ir::producerAs<aten::IndexTensor>(value))
-    return aten::IndexTensor::create(b, table, {index.indices().begin(), index.indices().end()}).output();
+    return aten::IndexTensor::create(b, table, {index.indices().begin(), index.indices().end()});
   if (const auto select = ir::producerAs<aten::IndexSelect>(value))
-    return aten::IndexSelect::create(b, table, select.index(), select.dim()).output();
+    return aten::IndexSelect::create(b, table, select.index(), select.dim());
   return nullptr;
 }
 
@@ -119,7 +119,7 @@ std::optional<Addend> lookupAddend(ir::Builder& b, const ir::Value* value) {
   const auto inner = constantAddend(b, table);
   if (!inner) return std::nullopt;
   ir::Value* hides = lookedUp(b, value, b.constant(convert(inner->hidden->constant(), DType::Float32)));
-  return Addend{aten::GtTensor::create(b, hides, number(b, 0.5, 0)).output(),
+  return Addend{aten::GtTensor::create(b, hides, number(b, 0.5, 0)),
                 inner->rest ? lookedUp(b, value, inner->rest) : nullptr};
 }
 
@@ -141,7 +141,7 @@ std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
     ir::Value* hidden = first ? where.condition() : opposite(b, where.condition());
     ir::Value* rest = first ? where.other() : where.self();
     if (isZero(rest)) return Addend{hidden, nullptr};
-    return Addend{hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), rest).output()};
+    return Addend{hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), rest)};
   }
   // (1 - keep) * -10000
   ir::Value* factor = nullptr;
@@ -156,7 +156,7 @@ std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
     if (isRealConstant(constant) && constant->numElements() == 1) times = constant->constant().realAt(0);
   }
   if (!times || *times > kHidingFactor || factor->dtype() != DType::Float32) return std::nullopt;
-  return Addend{aten::GtTensor::create(b, factor, number(b, 0.5, 0)).output(), nullptr};
+  return Addend{aten::GtTensor::create(b, factor, number(b, 0.5, 0)), nullptr};
 }
 
 /// How often a network may wrap masks in each other.
@@ -181,8 +181,7 @@ MaskedScores split(ir::Builder& b, ir::Value* input, int depth) {
       const auto addend = addendOf(b, mask);
       if (!addend) continue;
       MaskedScores result = split(b, scores, depth + 1);
-      if (addend->rest)
-        result.scores = aten::AddTensor::create(b, result.scores, addend->rest, int64_t{1}).output();
+      if (addend->rest) result.scores = aten::AddTensor::create(b, result.scores, addend->rest);
       result.hidden = either(b, result.hidden, addend->hidden);
       return result;
     }
@@ -205,7 +204,7 @@ MaskedScores splitMask(ir::Builder& builder, ir::Value* input) {
 
 ir::Value* hide(ir::Builder& builder, ir::Value* scores, ir::Value* hidden) {
   ir::Value* nothing = number(builder, -std::numeric_limits<double>::infinity(), 0);
-  return aten::WhereSelf::create(builder, hidden, nothing, scores).output();
+  return aten::WhereSelf::create(builder, hidden, nothing, scores);
 }
 
 }  // namespace carina::decompose

@@ -15,13 +15,13 @@ ir::Value* spread(ir::Builder& b, ir::Value* x, int64_t dim, int64_t stride) {
   if (stride == 1) return x;
   ir::Ints split(x->shape().begin(), x->shape().end());
   split.insert(split.begin() + dim + 1, 1);
-  ir::Value* apart = aten::View::create(b, x, split).output();
+  ir::Value* apart = aten::View::create(b, x, split);
   ir::Ints pads(2 * static_cast<size_t>(x->rank() - dim), 0);  // from the last dimension on
   pads.back() = stride - 1;
-  apart = aten::ConstantPadNd::create(b, apart, pads, 0.0).output();
+  apart = aten::ConstantPadNd::create(b, apart, pads, 0.0);
   ir::Ints joined(x->shape().begin(), x->shape().end());
   joined[static_cast<size_t>(dim)] *= stride;
-  return aten::View::create(b, apart, joined).output();
+  return aten::View::create(b, apart, joined);
 }
 
 /// Zeros around the last dimensions, or elements cut off where the count is negative. First dimension first.
@@ -32,12 +32,11 @@ ir::Value* framed(ir::Builder& b, ir::Value* x, const ir::Ints& before, const ir
     const int64_t dim = first + static_cast<int64_t>(d);
     const int64_t start = std::max<int64_t>(-before[d], 0),
                   end = x->dim(dim) - std::max<int64_t>(-after[d], 0);
-    if (start > 0 || end < x->dim(dim))
-      x = aten::SliceTensor::create(b, x, dim, start, end, int64_t{1}).output();
+    if (start > 0 || end < x->dim(dim)) x = aten::SliceTensor::create(b, x, dim, start, end);
     pads.push_back(std::max<int64_t>(before[d], 0));
     pads.push_back(std::max<int64_t>(after[d], 0));
   }
-  return aten::ConstantPadNd::create(b, x, pads, 0.0).output();
+  return aten::ConstantPadNd::create(b, x, pads, 0.0);
 }
 
 /// [Cin, Cout / groups, k...] as the weight of a convolution: [Cout, Cin / groups, k... backwards].
@@ -50,18 +49,17 @@ ir::Value* turned(ir::Builder& b, const aten::ConvOp& conv) {
     result.push_back(shape[d]);
     spatial.push_back(static_cast<int64_t>(d));
   }
-  ir::Value* weight = aten::View::create(b, conv.weight, grouped).output();
-  weight = aten::TransposeInt::create(b, weight, int64_t{1}, int64_t{2}).output();
-  weight = aten::Reshape::create(b, weight, result).output();
-  return aten::Flip::create(b, weight, spatial).output();
+  ir::Value* weight = aten::View::create(b, conv.weight, grouped);
+  weight = aten::TransposeInt::create(b, weight, int64_t{1}, int64_t{2});
+  weight = aten::Reshape::create(b, weight, result);
+  return aten::Flip::create(b, weight, spatial);
 }
 
-Result<bool> rewriteTransposed3d(ir::Node* node) {
+ir::Value* rewriteTransposed3d(ir::Builder& b, ir::Node* node) {
   const auto conv = aten::asConvolution(node);
   if (!conv || !conv->transposed || conv->spatialRank() != 3 || !conv->weight->isConstant() ||
       conv->input->rank() != 5 || isQuantizedWhole(*node))
-    return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+    return nullptr;
   ir::Value* x = conv->input;
   ir::Ints before, after;
   for (size_t d = 0; d < 3; ++d) {
@@ -71,16 +69,14 @@ Result<bool> rewriteTransposed3d(ir::Node* node) {
     after.push_back(reach - conv->padAfter[d] + conv->outputPadding[d] - (conv->stride[d] - 1));
   }
   x = framed(b, x, before, after);
-  replaceNode(node, aten::Conv3d::create(b, x, turned(b, *conv), conv->bias, ir::Ints{1, 1, 1},
-                                         ir::Ints{0, 0, 0}, conv->dilation, conv->groups)
-                        .output());
-  return true;
+  return aten::Conv3d::create(b, x, turned(b, *conv), conv->bias, ir::Ints{1, 1, 1}, ir::Ints{0, 0, 0},
+                              conv->dilation, conv->groups);
 }
 
 }  // namespace
 
 void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.emplace_back(rewriteTransposed3d);
+  addRewrites(rewrites, rewriteTransposed3d);
 }
 
 }  // namespace carina::decompose

@@ -7,6 +7,7 @@
 
 #include "aten/ops.hpp"
 #include "aten/promotion.hpp"
+#include "decompose/dims.hpp"
 #include "decompose/rewrites.hpp"
 
 namespace carina::decompose {
@@ -14,10 +15,10 @@ namespace {
 
 using aten::OpId;
 
-ir::Value* converted(ir::Builder& b, ir::Value* value, DType dtype) {
+ir::Value* converted(const ir::Builder& b, ir::Value* value, DType dtype) {
   if (value->dtype() == dtype) return value;
   if (value->isConstant()) return b.constant(convert(value->constant(), dtype));
-  return aten::PrivateToCopy::create(b, value, dtype, {}, {}, {}, false, {}).output();
+  return aten::PrivateToCopy::create(b, value, dtype);
 }
 
 /// A constant of rank 0; numbers beyond an int64 tensor's reach on the NPU (int32) are the nearest that is
@@ -111,29 +112,24 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
       if (self->dtype() != dtype || dtype == DType::Bool) return false;
       if (const auto add = ir::dynCast<aten::AddScalar>(node))
         result = aten::AddTensor::create(
-                     b, self, integer(b, ir::scalarReal(add.other()) * ir::scalarReal(add.alpha()), dtype),
-                     int64_t{1})
-                     .output();
+            b, self, integer(b, ir::scalarReal(add.other()) * ir::scalarReal(add.alpha()), dtype));
       else if (const auto sub = ir::dynCast<aten::SubScalar>(node))
         result = aten::SubTensor::create(
-                     b, self, integer(b, ir::scalarReal(sub.other()) * ir::scalarReal(sub.alpha()), dtype),
-                     int64_t{1})
-                     .output();
+            b, self, integer(b, ir::scalarReal(sub.other()) * ir::scalarReal(sub.alpha()), dtype));
       else if (const auto rsub = ir::dynCast<aten::RsubScalar>(node);
                rsub && ir::scalarReal(rsub.alpha()) == 1)
-        result = aten::SubTensor::create(b, integer(b, ir::scalarReal(rsub.other()), dtype), self, int64_t{1})
-                     .output();
+        result = aten::SubTensor::create(b, integer(b, ir::scalarReal(rsub.other()), dtype), self);
       else if (ir::isa<aten::MulScalar>(node))
-        result = aten::MulTensor::create(b, self, other()).output();
+        result = aten::MulTensor::create(b, self, other());
       break;
     case OpId::BitwiseAndScalar:
-      if (self->dtype() == dtype) result = aten::BitwiseAndTensor::create(b, self, other()).output();
+      if (self->dtype() == dtype) result = aten::BitwiseAndTensor::create(b, self, other());
       break;
     case OpId::BitwiseOrScalar:
-      if (self->dtype() == dtype) result = aten::BitwiseOrTensor::create(b, self, other()).output();
+      if (self->dtype() == dtype) result = aten::BitwiseOrTensor::create(b, self, other());
       break;
     case OpId::BitwiseXorScalar:
-      if (self->dtype() == dtype) result = aten::BitwiseXorTensor::create(b, self, other()).output();
+      if (self->dtype() == dtype) result = aten::BitwiseXorTensor::create(b, self, other());
       break;
     default:
       break;
@@ -145,32 +141,24 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
 
 /// Floored quotients and remainders of integers by those that are cut off: one less where the remainder has
 /// the other sign.
-Result<bool> rewriteIntegerDivision(ir::Node* node) {
+ir::Value* rewriteIntegerDivision(ir::Builder& b, ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(node);
   const bool remainder = ir::isa<aten::RemainderTensor>(node);
   if (!ir::isa<aten::FloorDivide>(node) && !remainder && !(mode && mode.roundingMode() == "floor"))
-    return false;
+    return nullptr;
   ir::Value* x = node->operands()[0];
   ir::Value* y = node->operands()[1];
   const DType dtype = node->result()->dtype();
-  if (!isInteger(dtype) || x->dtype() != dtype || y->dtype() != dtype) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  const auto below = [&](ir::Value* v) {
-    return aten::LtTensor::create(b, v, integer(b, 0, dtype)).output();
-  };
-  const auto minus = [&](ir::Value* v, ir::Value* w) {
-    return aten::SubTensor::create(b, v, w, int64_t{1}).output();
-  };
-  ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc").output();
-  ir::Value* rest = minus(x, aten::MulTensor::create(b, quotient, y).output());
-  ir::Value* uneven = aten::NeTensor::create(b, rest, integer(b, 0, dtype)).output();
-  ir::Value* apart = aten::LogicalXor::create(b, below(rest), below(y)).output();
-  ir::Value* over = converted(b, aten::LogicalAnd::create(b, uneven, apart).output(), dtype);
-  replaceNode(node, remainder ? aten::AddTensor::create(b, rest, aten::MulTensor::create(b, over, y).output(),
-                                                        int64_t{1})
-                                    .output()
-                              : minus(quotient, over));
-  return true;
+  if (!isInteger(dtype) || x->dtype() != dtype || y->dtype() != dtype) return nullptr;
+  const auto below = [&](ir::Value* v) { return aten::LtTensor::create(b, v, integer(b, 0, dtype)); };
+  const auto minus = [&](ir::Value* v, ir::Value* w) { return aten::SubTensor::create(b, v, w); };
+  ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc");
+  ir::Value* rest = minus(x, aten::MulTensor::create(b, quotient, y));
+  ir::Value* uneven = aten::NeTensor::create(b, rest, integer(b, 0, dtype));
+  ir::Value* apart = aten::LogicalXor::create(b, below(rest), below(y));
+  ir::Value* over = converted(b, aten::LogicalAnd::create(b, uneven, apart), dtype);
+  return remainder ? aten::AddTensor::create(b, rest, aten::MulTensor::create(b, over, y))
+                   : minus(quotient, over);
 }
 
 /// Integers divided by a number: by a tensor of it.
@@ -192,14 +180,13 @@ Result<bool> rewriteIntegerDivisionByNumber(ir::Node* node) {
                                         : floored ? floored.other()
                                                   : remainder.other()),
                          dtype);
-  replaceNode(
-      node, remainder ? aten::RemainderTensor::create(b, x, y).output()
-                      : aten::DivTensorMode::create(b, x, y, mode ? mode.roundingMode() : "floor").output());
+  replaceNode(node, remainder ? aten::RemainderTensor::create(b, x, y)
+                              : aten::DivTensorMode::create(b, x, y, mode ? mode.roundingMode() : "floor"));
   return true;
 }
 
 /// Bounds that are tensors: maximum and minimum.
-Result<bool> rewriteClampTensor(ir::Node* node) {
+ir::Value* rewriteClampTensor(ir::Builder& b, ir::Node* node) {
   ir::Value* low = nullptr;
   ir::Value* high = nullptr;
   if (const auto both = ir::dynCast<aten::ClampTensor>(node)) {
@@ -210,38 +197,34 @@ Result<bool> rewriteClampTensor(ir::Node* node) {
   } else if (const auto to = ir::dynCast<aten::ClampMaxTensor>(node)) {
     high = to.max();
   } else {
-    return false;
+    return nullptr;
   }
-  if (isQuantizedWhole(*node)) return false;
+  if (isQuantizedWhole(*node)) return nullptr;
   const DType dtype = node->result()->dtype();
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* result = converted(b, node->operands()[0], dtype);
-  if (low) result = aten::Maximum::create(b, result, converted(b, low, dtype)).output();
-  if (high) result = aten::Minimum::create(b, result, converted(b, high, dtype)).output();
-  if (result->shape() != node->result()->shape() || result == node->operands()[0]) return false;
-  replaceNode(node, result);
-  return true;
+  if (low) result = aten::Maximum::create(b, result, converted(b, low, dtype));
+  if (high) result = aten::Minimum::create(b, result, converted(b, high, dtype));
+  if (result->shape() != node->result()->shape() || result == node->operands()[0]) return nullptr;
+  return result;
 }
 
 /// uint8 numbers are converted before they are moved: where a program's input is an image of bytes, the NPU
 /// takes those as they are.
-Result<bool> rewriteConversionOfMovedBytes(ir::Node* node) {
-  if (!isConversion(*node) || node->operands()[0]->dtype() != DType::UInt8) return false;
+ir::Value* rewriteConversionOfMovedBytes(ir::Builder& b, ir::Node* node) {
+  if (!isConversion(*node) || node->operands()[0]->dtype() != DType::UInt8) return nullptr;
   ir::Node* move = node->operands()[0]->producer();
   const DType dtype = node->result()->dtype();
   if (!move || !move->def().has(ir::kView) || move->operands().size() != 1 || move->results().size() != 1 ||
       !move->result()->hasOneUse() || move->result()->isGraphOutput() || isConversion(*move) ||
       (dtype != DType::Float32 && dtype != DType::Int32 && dtype != DType::Int64))
-    return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+    return nullptr;
   ir::NodeSpec spec;
   spec.def = &move->def();
   spec.location = move->location();
   spec.operands = {{converted(b, move->operands()[0], dtype)}};
   for (size_t i = 0; i < move->def().attributes.size(); ++i) spec.attributes.push_back(move->attribute(i));
   spec.types = {{dtype, move->result()->shape()}};
-  replaceNode(node, b.create(std::move(spec))->result());
-  return true;
+  return b.create(std::move(spec))->result();
 }
 
 /// any and all of numbers ask whether they are other than zero.
@@ -252,79 +235,64 @@ Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   ir::Value* self = node->operands()[0];
   if (self->dtype() == DType::Bool || self->dtype() == DType::UInt8) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
-  node->setOperand(0, aten::NeTensor::create(b, self, b.constant(Tensor::zeros(self->dtype(), {}))).output());
+  node->setOperand(0, aten::NeTensor::create(b, self, b.constant(Tensor::zeros(self->dtype(), {}))));
   return true;
 }
 
 /// Sums and products of truth values (dtype=torch.bool): whether any, or all, are other than zero.
-Result<bool> rewriteSumOfTruths(ir::Node* node) {
+ir::Value* rewriteSumOfTruths(ir::Builder& b, ir::Node* node) {
   const bool sum = ir::isa<aten::Sum>(node) || ir::isa<aten::SumDimIntList>(node);
   const bool product = ir::isa<aten::Prod>(node) || ir::isa<aten::ProdDimInt>(node);
-  if ((!sum && !product) || node->result()->dtype() != DType::Bool) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
+  if ((!sum && !product) || node->result()->dtype() != DType::Bool) return nullptr;
   ir::Value* self = node->operands()[0];
   ir::Value* result = nullptr;
   if (const auto op = ir::dynCast<aten::SumDimIntList>(node); op && op.dim() && !op.dim()->empty())
-    result = aten::AnyDims::create(b, self, op.dim(), op.keepdim()).output();
+    result = aten::AnyDims::create(b, self, op.dim(), op.keepdim());
   else if (const auto along = ir::dynCast<aten::ProdDimInt>(node))
-    result = aten::AllDim::create(b, self, along.dim(), along.keepdim()).output();
+    result = aten::AllDim::create(b, self, along.dim(), along.keepdim());
   else if (sum)
-    result = aten::Any::create(b, self).output();
+    result = aten::Any::create(b, self);
   else
-    result = aten::All::create(b, self).output();
+    result = aten::All::create(b, self);
   if (result->shape() != node->result()->shape())  // a sum over all dimensions that keeps them
-    result = aten::View::create(b, result, node->result()->shape()).output();
-  replaceNode(node, result);
-  return true;
+    result = aten::View::create(b, result, node->result()->shape());
+  return result;
 }
 
 /// copy: the source in the shape and type of what it is written over.
-Result<bool> rewriteCopy(ir::Node* node) {
-  const auto op = ir::dynCast<aten::Copy>(node);
-  if (!op) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* source = converted(b, op.src(), node->result()->dtype());
-  if (source->shape() != node->result()->shape())
-    source = aten::Expand::create(b, source, node->result()->shape(), false).output();
-  replaceNode(node, source);
-  return true;
+ir::Value* rewriteCopy(ir::Builder& b, aten::Copy op) {
+  ir::Value* source = converted(b, op.src(), op->result()->dtype());
+  if (source->shape() != op->result()->shape())
+    source = aten::Expand::create(b, source, op->result()->shape());
+  return source;
 }
 
 /// Values and indices of extremes: amax and argmax of the same operand.
 template <typename Op>
-Result<bool> rewriteExtremeAndIndex(ir::Node* node) {
-  const auto op = ir::dynCast<Op>(node);
-  if (!op || node->result(1)->unused() || isQuantizedWhole(*node)) return false;
+ir::Value* rewriteExtremeAndIndex(ir::Builder& b, Op op) {
+  if (op->result(1)->unused() || isQuantizedWhole(op)) return nullptr;
   constexpr bool kLargest = std::is_same_v<Op, aten::MaxDim>;
-  ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* values = nullptr;
   ir::Value* indices = nullptr;
   if constexpr (kLargest) {
-    values = aten::Amax::create(b, op.self(), ir::Ints{op.dim()}, op.keepdim()).output();
-    indices = aten::Argmax::create(b, op.self(), op.dim(), op.keepdim()).output();
+    values = aten::Amax::create(b, op.self(), ir::Ints{op.dim()}, op.keepdim());
+    indices = aten::Argmax::create(b, op.self(), op.dim(), op.keepdim());
   } else {
-    values = aten::Amin::create(b, op.self(), ir::Ints{op.dim()}, op.keepdim()).output();
-    indices = aten::Argmin::create(b, op.self(), op.dim(), op.keepdim()).output();
+    values = aten::Amin::create(b, op.self(), ir::Ints{op.dim()}, op.keepdim());
+    indices = aten::Argmin::create(b, op.self(), op.dim(), op.keepdim());
   }
-  std::swap(indices->name, node->result(1)->name);
-  node->graph().replaceAllUses(node->result(1), indices);
-  replaceNode(node, values);
-  return true;
+  std::swap(indices->name, op->result(1)->name);
+  op->graph().replaceAllUses(op->result(1), indices);
+  return values;
 }
 
 /// one_hot: each index against 0 .. classes - 1.
-Result<bool> rewriteOneHot(ir::Node* node) {
-  const auto op = ir::dynCast<aten::OneHot>(node);
-  if (!op) return false;
-  const int64_t classes = node->result()->shape().back();
-  std::vector<int64_t> numbers(static_cast<size_t>(classes));
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
-  ir::Builder b = ir::Builder::beforeNode(node);
-  ir::Value* index = aten::Unsqueeze::create(b, op.self(), int64_t{-1}).output();
-  ir::Value* all = b.constant(convert(Tensor::from({classes}, numbers), op.self()->dtype()));
-  ir::Value* equal = aten::EqTensor::create(b, index, all).output();
-  replaceNode(node, converted(b, equal, node->result()->dtype()));
-  return true;
+ir::Value* rewriteOneHot(ir::Builder& b, aten::OneHot op) {
+  const int64_t classes = op->result()->shape().back();
+  ir::Value* index = aten::Unsqueeze::create(b, op.self(), int64_t{-1});
+  ir::Value* all = b.constant(convert(Tensor::from({classes}, numbersBelow(classes)), op.self()->dtype()));
+  ir::Value* equal = aten::EqTensor::create(b, index, all);
+  return converted(b, equal, op->result()->dtype());
 }
 
 }  // namespace
@@ -357,18 +325,15 @@ Result<bool> rewriteReducedType(ir::Node* node) {
   ir::Value* x = node->operands()[0];
   const DType dtype = node->result()->dtype();
   if (!isFloat(x->dtype()) || isFloat(dtype)) return false;
-  ir::Builder b = ir::Builder::beforeNode(node);
-  node->setOperand(0, converted(b, x, dtype));
+  node->setOperand(0, converted(ir::Builder::beforeNode(node), x, dtype));
   return true;
 }
 
 void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
-  rewrites.insert(
-      rewrites.end(),
-      {rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes, rewriteIntegerAndNumber,
-       rewriteClampTensor, rewriteSumOfTruths, rewriteReducedType, rewriteAnyOfNumbers,
-       rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
-       rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot});
+  addRewrites(rewrites, rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes,
+              rewriteIntegerAndNumber, rewriteClampTensor, rewriteSumOfTruths, rewriteReducedType,
+              rewriteAnyOfNumbers, rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
+              rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot);
 }
 
 }  // namespace carina::decompose

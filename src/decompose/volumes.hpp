@@ -8,7 +8,7 @@
 namespace carina::decompose {
 
 inline ir::Value* reshaped(ir::Builder& b, ir::Value* x, const Shape& shape) {
-  return x->shape() == shape ? x : aten::Reshape::create(b, x, ir::Ints(shape.begin(), shape.end())).output();
+  return x->shape() == shape ? x : aten::Reshape::create(b, x, shape);
 }
 
 /// `image` applied to [N, C, D, H * W], which keeps the last dimension.
@@ -24,9 +24,9 @@ template <typename F>
 ir::Value* inPlanes(ir::Builder& b, ir::Value* x, F image) {
   const Shape s = x->shape();
   const ir::Ints swap{0, 2, 1, 3, 4};
-  ir::Value* planes = aten::Permute::create(b, x, swap).output();
+  ir::Value* planes = aten::Permute::create(b, x, swap);
   ir::Value* y = image(reshaped(b, planes, {s[0] * s[2], s[1], s[3], s[4]}));
-  return aten::Permute::create(b, reshaped(b, y, {s[0], s[2], s[1], y->dim(2), y->dim(3)}), swap).output();
+  return aten::Permute::create(b, reshaped(b, y, {s[0], s[2], s[1], y->dim(2), y->dim(3)}), swap);
 }
 
 }  // namespace carina::decompose

@@ -52,6 +52,7 @@ class Value {
   int64_t rank() const { return static_cast<int64_t>(type.shape.size()); }
   int64_t dim(int64_t i) const { return type.shape[static_cast<size_t>(i)]; }
   int64_t numElements() const { return carina::numElements(type.shape); }
+  int64_t numBytes() const { return numElements() * dtypeSize(type.dtype); }
 
   Kind kind() const { return kind_; }
   bool isConstant() const { return kind_ == Kind::Constant; }

@@ -8,12 +8,12 @@ namespace carina::ir {
 // One rewrite must not fill the memory before whoever runs it can look.
 constexpr size_t kMostNodesOfBuilder = 190'000;
 
-Result<Node*> Builder::tryCreate(NodeSpec spec) {
+Result<Node*> Builder::tryCreate(NodeSpec spec) const {
   if (!spec.location) spec.location = location_;
   return graph_->create(std::move(spec), before_);
 }
 
-Node* Builder::create(NodeSpec spec) {
+Node* Builder::create(NodeSpec spec) const {
   if (graph_->numNodes() >= kMostNodesOfBuilder) {
     throw InvalidNode(
         fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodesOfBuilder)
@@ -32,7 +32,7 @@ Node* Builder::create(NodeSpec spec) {
   throw InvalidNode(Error(std::move(problems)));
 }
 
-NodeMaker::NodeMaker(Builder& builder, const OpDef& def) : builder_(builder) {
+NodeMaker::NodeMaker(const Builder& builder, const OpDef& def) : builder_(builder) {
   spec_.def = &def;
   spec_.operands.reserve(def.operands.size());
   spec_.attributes.reserve(def.attributes.size());

@@ -49,14 +49,14 @@ class Builder {
 
   Graph& graph() const { return *graph_; }
   const LocationRef& location() const { return location_; }
-  Value* constant(Tensor tensor, std::string name = "") {
+  Value* constant(Tensor tensor, std::string name = "") const {
     return graph_->addConstant(std::move(tensor), std::move(name));
   }
 
   /// For operands that may be wrong: the error names the node's location.
-  Result<Node*> tryCreate(NodeSpec spec);
+  Result<Node*> tryCreate(NodeSpec spec) const;
   /// For operands that are right by construction; a failure is a bug.
-  Node* create(NodeSpec spec);
+  Node* create(NodeSpec spec) const;
 
  private:
   Graph* graph_;
@@ -68,7 +68,7 @@ class Builder {
 /// line, because a dialect has hundreds of them.
 class NodeMaker {
  public:
-  NodeMaker(Builder& builder, const OpDef& def);
+  NodeMaker(const Builder& builder, const OpDef& def);
   void one(Value* operand);
   void optional(Value* operand);  // null: an empty group
   void variadic(std::vector<Value*>&& operands);
@@ -78,7 +78,7 @@ class NodeMaker {
   Node* create(std::vector<Type>&& types);
 
  private:
-  Builder& builder_;
+  const Builder& builder_;
   NodeSpec spec_;
 };
 

@@ -190,20 +190,17 @@ ir::Value* Emitter::rescale(ir::Value* input, DType to, int64_t inputZero, int64
   }
   ir::Builder b = builder();
   return tosa::Rescale::create(
-             b, input, constant(std::move(multiplier)), constant(std::move(shift)),
-             zeroPoint(input, inputZero), scalar(to, outputZero), scale32,
-             doubleRound ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND, count > 1,
-             false, false, {{to, input->shape()}})
-      .output();
+      b, input, constant(std::move(multiplier)), constant(std::move(shift)), zeroPoint(input, inputZero),
+      scalar(to, outputZero), scale32,
+      doubleRound ? tosa::RoundingMode::DOUBLE_ROUND : tosa::RoundingMode::SINGLE_ROUND, count > 1, false,
+      false, {{to, input->shape()}});
 }
 
 ir::Value* Emitter::halfTurned(ir::Value* value, bool fromUnsigned) {
-  ir::Builder b = builder();
-  return tosa::Rescale::create(b, value, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
+  return tosa::Rescale::create(builder(), value, scalar(DType::Int32, 1 << 30), scalar(DType::Int8, 30),
                                scalar(DType::Int8, -128), scalar(DType::Int8, 0), true,
                                tosa::RoundingMode::SINGLE_ROUND, false, fromUnsigned, !fromUnsigned,
-                               {{DType::Int8, value->shape()}})
-      .output();
+                               {{DType::Int8, value->shape()}});
 }
 
 ir::Value* Emitter::lessHalf(ir::Value* bytes) {
@@ -216,111 +213,95 @@ ir::Value* Emitter::plusHalf(ir::Value* codes) {
 
 ir::Value* Emitter::conv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                            int64_t weightZero, const Window& window) {
-  ir::Builder b = builder();
-  return tosa::Conv2d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+  return tosa::Conv2d::create(builder(), input, weight, bias, zeroPoint(input, inputZero),
                               zeroPoint(weight, weightZero), window.pad, window.stride, window.dilation,
-                              false, accumulatorFor(input->dtype()))
-      .output();
+                              false, accumulatorFor(input->dtype()));
 }
 
 ir::Value* Emitter::depthwiseConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                                     int64_t weightZero, const Window& window) {
-  ir::Builder b = builder();
-  return tosa::DepthwiseConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+  return tosa::DepthwiseConv2d::create(builder(), input, weight, bias, zeroPoint(input, inputZero),
                                        zeroPoint(weight, weightZero), window.pad, window.stride,
-                                       window.dilation, false, accumulatorFor(input->dtype()))
-      .output();
+                                       window.dilation, false, accumulatorFor(input->dtype()));
 }
 
 ir::Value* Emitter::conv3d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                            int64_t weightZero, const Window& window) {
-  ir::Builder b = builder();
-  return tosa::Conv3d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+  return tosa::Conv3d::create(builder(), input, weight, bias, zeroPoint(input, inputZero),
                               zeroPoint(weight, weightZero), window.pad, window.stride, window.dilation,
-                              false, accumulatorFor(input->dtype()))
-      .output();
+                              false, accumulatorFor(input->dtype()));
 }
 
 ir::Value* Emitter::transposeConv2d(ir::Value* input, ir::Value* weight, ir::Value* bias, int64_t inputZero,
                                     int64_t weightZero, const Window& window) {
-  ir::Builder b = builder();
-  return tosa::TransposeConv2d::create(b, input, weight, bias, zeroPoint(input, inputZero),
+  return tosa::TransposeConv2d::create(builder(), input, weight, bias, zeroPoint(input, inputZero),
                                        zeroPoint(weight, weightZero), window.pad, window.stride, false,
-                                       accumulatorFor(input->dtype()))
-      .output();
+                                       accumulatorFor(input->dtype()));
 }
 
 ir::Value* Emitter::averagePool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window,
                                   int64_t zero) {
-  ir::Builder b = builder();
-  return tosa::AvgPool2d::create(b, input, zeroPoint(input, zero), zeroPoint(input, zero), std::move(kernel),
-                                 window.stride, window.pad, DType::Int32)
-      .output();
+  return tosa::AvgPool2d::create(builder(), input, zeroPoint(input, zero), zeroPoint(input, zero),
+                                 std::move(kernel), window.stride, window.pad, DType::Int32);
 }
 
 ir::Value* Emitter::maxPool2d(ir::Value* input, std::vector<int64_t> kernel, const Window& window) {
-  ir::Builder b = builder();
-  return tosa::MaxPool2d::create(b, input, std::move(kernel), window.stride, window.pad,
-                                 tosa::NanMode::PROPAGATE)
-      .output();
+  return tosa::MaxPool2d::create(builder(), input, std::move(kernel), window.stride, window.pad);
 }
 
 ir::Value* Emitter::matmul(ir::Value* a, ir::Value* b, int64_t aZero, int64_t bZero) {
-  ir::Builder builder_ = builder();
-  return tosa::Matmul::create(builder_, a, b, zeroPoint(a, aZero), zeroPoint(b, bZero)).output();
+  return tosa::Matmul::create(builder(), a, b, zeroPoint(a, aZero), zeroPoint(b, bZero));
 }
 
 ir::Value* Emitter::binary(Binary op, ir::Value* a, ir::Value* b) {
   ir::Builder builder_ = builder();
   switch (op) {
     case Binary::Add:
-      return tosa::Add::create(builder_, a, b).output();
+      return tosa::Add::create(builder_, a, b);
     case Binary::Sub:
-      return tosa::Sub::create(builder_, a, b).output();
+      return tosa::Sub::create(builder_, a, b);
     case Binary::Mul:
-      return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, 0)).output();
+      return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, 0));
     case Binary::Maximum:
-      return tosa::Maximum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
+      return tosa::Maximum::create(builder_, a, b);
     case Binary::Minimum:
-      return tosa::Minimum::create(builder_, a, b, tosa::NanMode::PROPAGATE).output();
+      return tosa::Minimum::create(builder_, a, b);
     case Binary::Equal:
-      return tosa::Equal::create(builder_, a, b).output();
+      return tosa::Equal::create(builder_, a, b);
     case Binary::Greater:
-      return tosa::Greater::create(builder_, a, b).output();
+      return tosa::Greater::create(builder_, a, b);
     case Binary::GreaterEqual:
-      return tosa::GreaterEqual::create(builder_, a, b).output();
+      return tosa::GreaterEqual::create(builder_, a, b);
     case Binary::LogicalAnd:
-      return tosa::LogicalAnd::create(builder_, a, b).output();
+      return tosa::LogicalAnd::create(builder_, a, b);
     case Binary::LogicalOr:
-      return tosa::LogicalOr::create(builder_, a, b).output();
+      return tosa::LogicalOr::create(builder_, a, b);
     case Binary::LogicalXor:
-      return tosa::LogicalXor::create(builder_, a, b).output();
+      return tosa::LogicalXor::create(builder_, a, b);
     case Binary::BitwiseAnd:
-      return tosa::BitwiseAnd::create(builder_, a, b).output();
+      return tosa::BitwiseAnd::create(builder_, a, b);
     case Binary::BitwiseOr:
-      return tosa::BitwiseOr::create(builder_, a, b).output();
+      return tosa::BitwiseOr::create(builder_, a, b);
     case Binary::BitwiseXor:
-      return tosa::BitwiseXor::create(builder_, a, b).output();
+      return tosa::BitwiseXor::create(builder_, a, b);
     case Binary::LeftShift:
-      return tosa::LogicalLeftShift::create(builder_, a, b).output();
+      return tosa::LogicalLeftShift::create(builder_, a, b);
     case Binary::ArithmeticRightShift:
-      return tosa::ArithmeticRightShift::create(builder_, a, b, false).output();
+      return tosa::ArithmeticRightShift::create(builder_, a, b);
     case Binary::LogicalRightShift:
-      return tosa::LogicalRightShift::create(builder_, a, b).output();
+      return tosa::LogicalRightShift::create(builder_, a, b);
     case Binary::IntDiv:
-      return tosa::Intdiv::create(builder_, a, b).output();
+      return tosa::Intdiv::create(builder_, a, b);
   }
   CARINA_UNREACHABLE("binary operator");
 }
 
 ir::Value* Emitter::product(ir::Value* a, ir::Value* b, int shift) {
-  ir::Builder builder_ = builder();
-  return tosa::Mul::create(builder_, a, b, scalar(DType::Int8, shift)).output();
+  return tosa::Mul::create(builder(), a, b, scalar(DType::Int8, shift));
 }
 
 ir::Value* Emitter::shiftedRight(ir::Value* a, ir::Value* b) {
-  ir::Builder builder_ = builder();
-  return tosa::ArithmeticRightShift::create(builder_, a, b, true).output();
+  return tosa::ArithmeticRightShift::create(builder(), a, b, true);
 }
 
 ir::Value* Emitter::number(int64_t value, const ir::Value* like) {
@@ -331,64 +312,58 @@ ir::Value* Emitter::unary(Unary op, ir::Value* input) {
   ir::Builder b = builder();
   switch (op) {
     case Unary::Abs:
-      return tosa::Abs::create(b, input).output();
+      return tosa::Abs::create(b, input);
     case Unary::LogicalNot:
-      return tosa::LogicalNot::create(b, input).output();
+      return tosa::LogicalNot::create(b, input);
     case Unary::BitwiseNot:
-      return tosa::BitwiseNot::create(b, input).output();
+      return tosa::BitwiseNot::create(b, input);
     case Unary::Clz:
-      return tosa::Clz::create(b, input).output();
+      return tosa::Clz::create(b, input);
     case Unary::Identity:
-      return tosa::Identity::create(b, input).output();
+      return tosa::Identity::create(b, input);
   }
   CARINA_UNREACHABLE("unary operator");
 }
 
 ir::Value* Emitter::negate(ir::Value* input, int64_t inputZero, int64_t outputZero) {
-  ir::Builder b = builder();
-  return tosa::Negate::create(b, input, zeroPoint(input, inputZero), zeroPoint(input, outputZero)).output();
+  return tosa::Negate::create(builder(), input, zeroPoint(input, inputZero), zeroPoint(input, outputZero));
 }
 
 ir::Value* Emitter::clamp(ir::Value* input, int64_t low, int64_t high) {
-  ir::Builder b = builder();
-  return tosa::Clamp::create(b, input, low, high, tosa::NanMode::PROPAGATE).output();
+  return tosa::Clamp::create(builder(), input, low, high);
 }
 
 ir::Value* Emitter::select(ir::Value* condition, ir::Value* a, ir::Value* b) {
-  ir::Builder builder_ = builder();
-  return tosa::Select::create(builder_, condition, a, b).output();
+  return tosa::Select::create(builder(), condition, a, b);
 }
 
 ir::Value* Emitter::table(ir::Value* input, Tensor table) {
-  ir::Builder b = builder();
-  return tosa::Table::create(b, input, constant(std::move(table))).output();
+  return tosa::Table::create(builder(), input, constant(std::move(table)));
 }
 
 ir::Value* Emitter::cast(ir::Value* input, DType to) {
-  ir::Builder b = builder();
-  return tosa::Cast::create(b, input, {{to, input->shape()}}).output();
+  return tosa::Cast::create(builder(), input, {{to, input->shape()}});
 }
 
 ir::Value* Emitter::reduce(Reduce op, ir::Value* input, int64_t axis) {
   ir::Builder b = builder();
   switch (op) {
     case Reduce::Sum:
-      return tosa::ReduceSum::create(b, input, axis).output();
+      return tosa::ReduceSum::create(b, input, axis);
     case Reduce::Max:
-      return tosa::ReduceMax::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+      return tosa::ReduceMax::create(b, input, axis);
     case Reduce::Min:
-      return tosa::ReduceMin::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+      return tosa::ReduceMin::create(b, input, axis);
     case Reduce::All:
-      return tosa::ReduceAll::create(b, input, axis).output();
+      return tosa::ReduceAll::create(b, input, axis);
     case Reduce::Any:
-      return tosa::ReduceAny::create(b, input, axis).output();
+      return tosa::ReduceAny::create(b, input, axis);
   }
   CARINA_UNREACHABLE("reduction");
 }
 
 ir::Value* Emitter::argmax(ir::Value* input, int64_t axis) {
-  ir::Builder b = builder();
-  return tosa::Argmax::create(b, input, axis, tosa::NanMode::PROPAGATE).output();
+  return tosa::Argmax::create(builder(), input, axis);
 }
 
 ir::Value* Emitter::reshape(ir::Value* input, const Shape& shape) {
@@ -396,21 +371,18 @@ ir::Value* Emitter::reshape(ir::Value* input, const Shape& shape) {
     input = before.input1();  // the last one says it all
   if (input->shape() == shape) return input;
   if (input->isConstant()) return constant(input->constant().reshaped(shape));
-  ir::Builder b = builder();
-  return tosa::Reshape::create(b, input, shapeConstant(shape)).output();
+  return tosa::Reshape::create(builder(), input, shapeConstant(shape));
 }
 
 ir::Value* Emitter::transpose(ir::Value* input, const std::vector<int>& permutation) {
   if (std::is_sorted(permutation.begin(), permutation.end())) return input;
   if (input->isConstant()) return constant(transposed(input->constant(), permutation));
-  ir::Builder b = builder();
-  return tosa::Transpose::create(b, input, ir::Ints(permutation.begin(), permutation.end())).output();
+  return tosa::Transpose::create(builder(), input, ir::Ints(permutation.begin(), permutation.end()));
 }
 
 ir::Value* Emitter::slice(ir::Value* input, const Shape& start, const Shape& size) {
   if (size == input->shape()) return input;
-  ir::Builder b = builder();
-  return tosa::Slice::create(b, input, shapeConstant(start), shapeConstant(size)).output();
+  return tosa::Slice::create(builder(), input, shapeConstant(start), shapeConstant(size));
 }
 
 ir::Value* Emitter::sliceAxis(ir::Value* input, int64_t axis, int64_t start, int64_t size) {
@@ -442,35 +414,29 @@ ir::Value* Emitter::sliceEvery(ir::Value* value, int64_t axis, int64_t start, in
 
 ir::Value* Emitter::concat(const std::vector<ir::Value*>& inputs, int64_t axis) {
   if (inputs.size() == 1) return inputs[0];
-  ir::Builder b = builder();
-  return tosa::Concat::create(b, inputs, axis).output();
+  return tosa::Concat::create(builder(), inputs, axis);
 }
 
 ir::Value* Emitter::pad(ir::Value* input, const Shape& padding, int64_t value) {
   if (std::all_of(padding.begin(), padding.end(), [](int64_t p) { return p == 0; })) return input;
-  ir::Builder b = builder();
-  return tosa::Pad::create(b, input, shapeConstant(padding), scalar(input->dtype(), value)).output();
+  return tosa::Pad::create(builder(), input, shapeConstant(padding), scalar(input->dtype(), value));
 }
 
 ir::Value* Emitter::tile(ir::Value* input, const Shape& multiples) {
   if (std::all_of(multiples.begin(), multiples.end(), [](int64_t m) { return m == 1; })) return input;
-  ir::Builder b = builder();
-  return tosa::Tile::create(b, input, shapeConstant(multiples)).output();
+  return tosa::Tile::create(builder(), input, shapeConstant(multiples));
 }
 
 ir::Value* Emitter::reverse(ir::Value* input, int64_t axis) {
-  ir::Builder b = builder();
-  return tosa::Reverse::create(b, input, axis).output();
+  return tosa::Reverse::create(builder(), input, axis);
 }
 
 ir::Value* Emitter::gather(ir::Value* values, ir::Value* indices) {
-  ir::Builder b = builder();
-  return tosa::Gather::create(b, values, indices).output();
+  return tosa::Gather::create(builder(), values, indices);
 }
 
 ir::Value* Emitter::scatter(ir::Value* values, ir::Value* indices, ir::Value* input) {
-  ir::Builder b = builder();
-  return tosa::Scatter::create(b, values, indices, input).valuesOut();
+  return tosa::Scatter::create(builder(), values, indices, input).valuesOut();
 }
 
 std::vector<ir::Value*> Emitter::controlFlow(const ir::OpDef& op,
@@ -488,10 +454,9 @@ std::vector<ir::Value*> Emitter::controlFlow(const ir::OpDef& op,
 
 ir::Value* Emitter::resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset,
                            const Shape& border) {
-  ir::Builder b = builder();
-  return tosa::Resize::create(b, input, shapeConstant(scale), shapeConstant(offset), shapeConstant(border),
-                              bilinear ? tosa::ResizeMode::BILINEAR : tosa::ResizeMode::NEAREST)
-      .output();
+  return tosa::Resize::create(builder(), input, shapeConstant(scale), shapeConstant(offset),
+                              shapeConstant(border),
+                              bilinear ? tosa::ResizeMode::BILINEAR : tosa::ResizeMode::NEAREST);
 }
 
 }  // namespace carina::lower

@@ -15,8 +15,7 @@ namespace {
 constexpr int kAccumulatorBits = 12;  // integer bits of the sum of exponentials
 
 ir::Value* leadingZeros(Lowering& lowering, ir::Value* value) {
-  ir::Builder builder = lowering.builder();
-  return tosa::Clz::create(builder, value).output();
+  return tosa::Clz::create(lowering.builder(), value);
 }
 
 /// x - max(x) per row of [rows, depth], as int32 in [-255, 0] or [-65535, 0].

@@ -2,7 +2,6 @@
 #include "lower_tfl/to_aten.hpp"
 
 #include <algorithm>
-#include <type_traits>
 #include <unordered_map>
 #include <utility>
 
@@ -21,13 +20,13 @@ Result<ir::Value*> activated(ir::Builder& builder, ir::Value* value, tfl::Activa
     case tfl::Activation::NONE:
       return value;
     case tfl::Activation::RELU:
-      return aten::Relu::create(builder, value).output();
+      return aten::Relu::create(builder, value);
     case tfl::Activation::RELU6:
-      return aten::Clamp::create(builder, value, 0.0, 6.0).output();
+      return aten::Clamp::create(builder, value, 0.0, 6.0);
     case tfl::Activation::RELU_N1_TO_1:
-      return aten::Clamp::create(builder, value, -1.0, 1.0).output();
+      return aten::Clamp::create(builder, value, -1.0, 1.0);
     case tfl::Activation::TANH:
-      return aten::Tanh::create(builder, value).output();
+      return aten::Tanh::create(builder, value);
     case tfl::Activation::SIGN_BIT:
       break;
   }
@@ -36,31 +35,25 @@ Result<ir::Value*> activated(ir::Builder& builder, ir::Value* value, tfl::Activa
 
 template <typename Op>
 Result<ir::Value*> unary(ir::Builder& builder, const ir::Node& node) {
-  return Op::create(builder, node.operand(0)).output();
+  return Op::create(builder, node.operand(0));
 }
 template <typename Op>
 Result<ir::Value*> binary(ir::Builder& builder, const ir::Node& node) {
-  return Op::create(builder, node.operand(0), node.operand(1)).output();
+  return Op::create(builder, node.operand(0), node.operand(1));
 }
 /// With a fused activation, which is the first attribute.
 template <typename Op>
 Result<ir::Value*> arithmetic(ir::Builder& builder, const ir::Node& node) {
-  ir::Value* result = nullptr;
-  if constexpr (std::is_same_v<Op, aten::AddTensor> || std::is_same_v<Op, aten::SubTensor>) {
-    result = Op::create(builder, node.operand(0), node.operand(1), int64_t{1}).output();
-  } else {
-    result = Op::create(builder, node.operand(0), node.operand(1)).output();
-  }
+  ir::Value* result = Op::create(builder, node.operand(0), node.operand(1));
   return activated(builder, result, static_cast<tfl::Activation>(node.attributeAs<int64_t>(0)));
 }
 template <int64_t kLow, int64_t kHigh>
 Result<ir::Value*> clamp(ir::Builder& builder, const ir::Node& node) {
-  return aten::Clamp::create(builder, node.operand(0), static_cast<double>(kLow), static_cast<double>(kHigh))
-      .output();
+  return aten::Clamp::create(builder, node.operand(0), static_cast<double>(kLow), static_cast<double>(kHigh));
 }
 
 Result<ir::Value*> view(ir::Builder& builder, const ir::Node& node) {
-  return aten::View::create(builder, node.operand(0), node.result()->shape()).output();
+  return aten::View::create(builder, node.operand(0), node.result()->shape());
 }
 
 Result<ir::Value*> softmax(ir::Builder& builder, const ir::Node& node) {
@@ -68,25 +61,23 @@ Result<ir::Value*> softmax(ir::Builder& builder, const ir::Node& node) {
   const auto beta = ir::dynCast<tfl::Softmax>(&node).beta();
   if (beta != 1)
     input = aten::MulTensor::create(
-                builder, input,
-                builder.graph().addConstant(Tensor::from({1}, std::vector<float>{static_cast<float>(beta)})))
-                .output();
-  return aten::PrivateSoftmax::create(builder, input, -1, false).output();
+        builder, input,
+        builder.graph().addConstant(Tensor::from({1}, std::vector<float>{static_cast<float>(beta)})));
+  return aten::PrivateSoftmax::create(builder, input, -1, false);
 }
 
 Result<ir::Value*> logSoftmax(ir::Builder& builder, const ir::Node& node) {
-  return aten::PrivateLogSoftmax::create(builder, node.operand(0), -1, false).output();
+  return aten::PrivateLogSoftmax::create(builder, node.operand(0), -1, false);
 }
 
 Result<ir::Value*> fullyConnected(ir::Builder& builder, const ir::Node& node) {
   const auto op = ir::dynCast<tfl::FullyConnected>(&node);
   if (op.weightsFormat() != 0) return fail(Code::UnsupportedForm, "its weights are shuffled");
   const int64_t depth = op.filter()->dim(1);
-  ir::Value* rows =
-      aten::View::create(builder, op.input(), {op.input()->numElements() / depth, depth}).output();
-  ir::Value* sums = aten::Linear::create(builder, rows, op.filter(), op.bias()).output();
+  ir::Value* rows = aten::View::create(builder, op.input(), {op.input()->numElements() / depth, depth});
+  ir::Value* sums = aten::Linear::create(builder, rows, op.filter(), op.bias());
   CARINA_TRY(ir::Value * result, activated(builder, sums, op.fusedActivationFunction()));
-  return aten::View::create(builder, result, node.result()->shape()).output();
+  return aten::View::create(builder, result, node.result()->shape());
 }
 
 /// A convolution over a map [n, h, w, c] with a filter [outputs, h, w, depth].
@@ -97,29 +88,27 @@ Result<ir::Value*> convolved(ir::Builder& builder, const Op& op, ir::Value* filt
                                                          op.strideH(), op.dilationHFactor()));
   CARINA_TRY(const tfl::WindowAxis columns, tfl::windowAxis(op.padding(), input->dim(2), filter->dim(3),
                                                             op.strideW(), op.dilationWFactor()));
-  ir::Value* map = aten::Permute::create(builder, op.input(), {0, 3, 1, 2}).output();
-  map = aten::ConstantPadNd::create(builder, map,
-                                    {columns.before, std::max<int64_t>(columns.after, 0), rows.before,
-                                     std::max<int64_t>(rows.after, 0)},
-                                    0.0)
-            .output();
+  ir::Value* map = aten::Permute::create(builder, op.input(), {0, 3, 1, 2});
+  map = aten::ConstantPadNd::create(
+      builder, map,
+      {columns.before, std::max<int64_t>(columns.after, 0), rows.before, std::max<int64_t>(rows.after, 0)},
+      0.0);
   ir::Value* sums =
       aten::Convolution::create(builder, map, filter, op.bias(), {op.strideH(), op.strideW()}, {0, 0},
-                                {op.dilationHFactor(), op.dilationWFactor()}, false, {0, 0}, groups)
-          .output();
-  ir::Value* result = aten::Permute::create(builder, sums, {0, 2, 3, 1}).output();
+                                {op.dilationHFactor(), op.dilationWFactor()}, false, {0, 0}, groups);
+  ir::Value* result = aten::Permute::create(builder, sums, {0, 2, 3, 1});
   return activated(builder, result, op.fusedActivationFunction());
 }
 
 Result<ir::Value*> conv2d(ir::Builder& builder, const ir::Node& node) {
   const auto op = ir::dynCast<tfl::Conv2d>(&node);
-  ir::Value* filter = aten::Permute::create(builder, op.filter(), {0, 3, 1, 2}).output();
+  ir::Value* filter = aten::Permute::create(builder, op.filter(), {0, 3, 1, 2});
   return convolved(builder, op, filter, op.input()->dim(3) / op.filter()->dim(3));
 }
 
 Result<ir::Value*> depthwiseConv2d(ir::Builder& builder, const ir::Node& node) {
   const auto op = ir::dynCast<tfl::DepthwiseConv2d>(&node);
-  ir::Value* filter = aten::Permute::create(builder, op.filter(), {3, 0, 1, 2}).output();
+  ir::Value* filter = aten::Permute::create(builder, op.filter(), {3, 0, 1, 2});
   return convolved(builder, op, filter, op.input()->dim(3));
 }
 
@@ -136,12 +125,10 @@ Result<ir::Value*> quantize(ir::Builder& builder, const ir::Node& node) {
   const DType dtype = codes->dtype();
   if (to) {
     return aten::QuantizePerTensor::create(builder, node.operand(0), scale, zero, integerMin(dtype),
-                                           integerMax(dtype), dtype)
-        .output();
+                                           integerMax(dtype), dtype);
   }
   return aten::DequantizePerTensor::create(builder, node.operand(0), scale, zero, integerMin(dtype),
-                                           integerMax(dtype), dtype, std::nullopt)
-      .output();
+                                           integerMax(dtype), dtype);
 }
 
 const std::unordered_map<const ir::OpDef*, ToAten>& floatForms() {
@@ -226,19 +213,17 @@ void toReals(ir::Graph& graph, ir::Builder& builder, ir::Node& node) {
     if (!isQuantized(*operand)) continue;
     const ir::Quantization& q = *operand->quantization;
     const DType dtype = operand->dtype();
-    node.setOperand(i, operand->isConstant() ? realConstant(graph, *operand)
-                                             : aten::DequantizePerTensor::create(
-                                                   builder, operand, q.scales[0], q.zeroPoints[0],
-                                                   integerMin(dtype), integerMax(dtype), dtype, std::nullopt)
-                                                   .output());
+    node.setOperand(i, operand->isConstant()
+                           ? realConstant(graph, *operand)
+                           : aten::DequantizePerTensor::create(builder, operand, q.scales[0], q.zeroPoints[0],
+                                                               integerMin(dtype), integerMax(dtype), dtype));
   }
   node.result()->type.dtype = DType::Float32;
 }
 
 ir::Value* toCodes(ir::Builder& builder, ir::Value* reals, const ir::Quantization& q, DType dtype) {
   return aten::QuantizePerTensor::create(builder, reals, q.scales[0], q.zeroPoints[0], integerMin(dtype),
-                                         integerMax(dtype), dtype)
-      .output();
+                                         integerMax(dtype), dtype);
 }
 
 Status replace(ir::Graph& graph, ir::Node& node) {

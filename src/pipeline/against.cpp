@@ -29,13 +29,9 @@ namespace {
 using Samples = std::vector<std::vector<Tensor>>;
 constexpr size_t kMostBehind = 5;
 
-int64_t bytesOf(const ir::Value& value) {
-  return value.numElements() * dtypeSize(value.dtype());
-}
-
 bool fits(const CommandStream& stream, const ir::Graph& graph) {
   const auto same = [](const pte::BlobIo& io, const ir::Value* value) {
-    return io.bytes() == bytesOf(*value);
+    return io.bytes() == value->numBytes();
   };
   return std::equal(stream.inputs.begin(), stream.inputs.end(), graph.inputs().begin(), graph.inputs().end(),
                     same) &&

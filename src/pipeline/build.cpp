@@ -63,8 +63,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<DType>& inputT
     if (isFloat(value->dtype())) {
       const CodesOf codes(*input);
       value = aten::QuantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low, codes.high,
-                                              codes.dtype)
-                  .output();
+                                              codes.dtype);
     } else {
       value->quantization = input->quantization;
     }
@@ -82,8 +81,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<DType>& inputT
     if (isFloat(typeOf(outputTypes, i, *value).dtype)) {
       const CodesOf codes(*tosa.outputs()[i]);
       value = aten::DequantizePerTensor::create(builder, value, codes.scale, codes.zero, codes.low,
-                                                codes.high, codes.dtype, std::nullopt)
-                  .output();
+                                                codes.high, codes.dtype);
     } else {
       value->quantization = tosa.outputs()[i]->quantization;
     }

@@ -83,8 +83,7 @@ void useBytes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
   ir::Builder builder(graph, graph.firstNode());
   ir::Value* number =
       aten::DequantizePerTensor::create(builder, input, quantizer.scale, zero, integerMin(DType::UInt8),
-                                        integerMax(DType::UInt8), DType::UInt8, std::nullopt)
-          .output();
+                                        integerMax(DType::UInt8), DType::UInt8);
   for (const ir::Use& use : uses) use.node->setOperand(use.operand, number);
 }
 
@@ -185,8 +184,7 @@ bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::
   const Quantizer wanted{codes.scale, codes.zeroPoint, codes.codes.dtype};
   const auto dequantized = [&](ir::Builder builder) {
     return aten::DequantizePerTensor::create(builder, input, codes.scale, codes.zeroPoint, codes.codes.min,
-                                             codes.codes.max, codes.codes.dtype, std::nullopt)
-        .output();
+                                             codes.codes.max, codes.codes.dtype);
   };
   const std::vector<ir::Use> uses = input->uses();
   std::vector<size_t> returned;  // outputs that show what the variable held before the call
@@ -215,9 +213,9 @@ bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::
     graph.setOutput(own, codesOf(q));
   } else {
     ir::Builder builder(graph);
-    graph.setOutput(own, aten::QuantizePerTensor::create(builder, after, codes.scale, codes.zeroPoint,
-                                                         codes.codes.min, codes.codes.max, codes.codes.dtype)
-                             .output());
+    graph.setOutput(
+        own, aten::QuantizePerTensor::create(builder, after, codes.scale, codes.zeroPoint, codes.codes.min,
+                                             codes.codes.max, codes.codes.dtype));
     converts = true;
   }
   graph.eraseDeadNodes();

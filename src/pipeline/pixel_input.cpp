@@ -71,15 +71,15 @@ std::vector<float> asFloats(const std::vector<double>& values) {
 
 ir::Value* scaled(ir::Builder& builder, ir::Value* pixels, const PixelScaling& scaling) {
   if (scaling.uniform()) {
-    ir::Value* result = aten::MulScalar::create(builder, pixels, scaling.scale[0]).output();
+    ir::Value* result = aten::MulScalar::create(builder, pixels, scaling.scale[0]);
     if (allZero(scaling.shift)) return result;
-    return aten::AddScalar::create(builder, result, scaling.shift[0], int64_t{1}).output();
+    return aten::AddScalar::create(builder, result, scaling.shift[0]);
   }
   const auto channels = static_cast<int64_t>(scaling.scale.size());
   ir::Value* weight = builder.constant(Tensor::from({channels, 1, 1, 1}, asFloats(scaling.scale)));
   ir::Value* bias = builder.constant(Tensor::from({channels}, asFloats(scaling.shift)));
   const ir::Ints ones(2, 1), zeros(2, 0);
-  return aten::Conv2d::create(builder, pixels, weight, bias, ones, zeros, ones, channels).output();
+  return aten::Conv2d::create(builder, pixels, weight, bias, ones, zeros, ones, channels);
 }
 
 }  // namespace

@@ -120,8 +120,7 @@ void putChannelsLast(ir::Graph& graph, ir::Value* input) {
 void takePixels(ir::Graph& graph, ir::Value* input, const PixelScaling& scaling) {
   ir::Builder builder(graph, graph.firstNode(), locationOf(*input, "_pixels"));
   input->type.dtype = DType::UInt8;
-  ir::Node* numbers =
-      aten::ToDtype::create(builder, input, DType::Float32, false, false, std::nullopt).node();
+  ir::Node* numbers = aten::ToDtype::create(builder, input, DType::Float32).node();
   moveUses(graph, input, numbers->result(), numbers);
   normalisePixels(graph, numbers->result(), scaling);
 }
@@ -178,19 +177,18 @@ Result<ir::Value*> finished(ir::Graph& graph, ir::Value* output, const EndOption
   }
   const bool softmax = options.finish == Finish::Softmax;
   ir::Builder builder(graph, nullptr, locationOf(*output, softmax ? "_softmax" : "_argmax"));
-  return softmax ? aten::SoftmaxInt::create(builder, output, *dim, std::nullopt).output()
-                 : aten::Argmax::create(builder, output, *dim, false).output();
+  return softmax ? aten::SoftmaxInt::create(builder, output, *dim)
+                 : aten::Argmax::create(builder, output, *dim);
 }
 
 ir::Value* channelsLast(ir::Graph& graph, ir::Value* output) {
   ir::Builder builder(graph, nullptr, locationOf(*output, "_layout"));
   const auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
-  if (!dequantize) return aten::Permute::create(builder, output, kToChannelsLast).output();
-  ir::Value* codes = aten::Permute::create(builder, dequantize.input(), kToChannelsLast).output();
+  if (!dequantize) return aten::Permute::create(builder, output, kToChannelsLast);
+  ir::Value* codes = aten::Permute::create(builder, dequantize.input(), kToChannelsLast);
   return aten::DequantizePerTensor::create(builder, codes, dequantize.scale(), dequantize.zeroPoint(),
                                            dequantize.quantMin(), dequantize.quantMax(),
-                                           dequantize.input()->dtype(), std::nullopt)
-      .output();
+                                           dequantize.input()->dtype());
 }
 
 Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, bool prequantized,

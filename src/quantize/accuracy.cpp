@@ -60,8 +60,7 @@ ir::Value* partOf(ir::Builder& builder, const aten::DequantizePerChannel& codes,
   };
   return aten::DequantizePerChannel::create(builder, part(codes.input()), part(codes.scales()),
                                             part(codes.zeroPoints()), 0, codes.quantMin(), codes.quantMax(),
-                                            codes.dtype(), codes.outDtype())
-      .output();
+                                            codes.dtype(), codes.outDtype());
 }
 
 /// Linear layers with many weights in parts of their outputs: as floats, four bytes for every code, all
@@ -81,9 +80,9 @@ void splitLargeLayers(ir::Graph& graph) {
       const int64_t count = std::min(most, outputs - first);
       ir::Value* weights = partOf(builder, *weight, first, count);
       ir::Value* biases = bias ? partOf(builder, *bias, first, count) : nullptr;
-      parts.push_back(aten::Linear::create(builder, linear.input(), weights, biases).output());
+      parts.push_back(aten::Linear::create(builder, linear.input(), weights, biases));
     }
-    ir::Value* whole = aten::Cat::create(builder, parts, int64_t{-1}).output();
+    ir::Value* whole = aten::Cat::create(builder, parts, int64_t{-1});
     graph.replaceAllUses(linear.output(), whole);
   }
   graph.eraseDeadNodes();

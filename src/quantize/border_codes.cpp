@@ -19,19 +19,17 @@ std::optional<BorderCodes> madeOf(const ir::Value& value) {
   return dequantize ? std::optional(BorderCodes::of(dequantize)) : std::nullopt;
 }
 
-ir::Value* quantized(ir::Builder& b, ir::Value* value, const BorderCodes& codes) {
+ir::Value* quantized(const ir::Builder& b, ir::Value* value, const BorderCodes& codes) {
   if (madeOf(*value) == codes) {
     return aten::DequantizePerTensor(value->producer()).input();
   }
   return aten::QuantizePerTensor::create(b, value, codes.scale, codes.zeroPoint, codes.low, codes.high,
-                                         codes.dtype)
-      .output();
+                                         codes.dtype);
 }
 
-ir::Value* dequantized(ir::Builder& b, ir::Value* value, const BorderCodes& codes) {
+ir::Value* dequantized(const ir::Builder& b, ir::Value* value, const BorderCodes& codes) {
   return aten::DequantizePerTensor::create(b, value, codes.scale, codes.zeroPoint, codes.low, codes.high,
-                                           codes.dtype, std::nullopt)
-      .output();
+                                           codes.dtype);
 }
 
 void become(ir::Graph& graph, ir::Value* value, const BorderCodes& codes) {
@@ -63,8 +61,7 @@ void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, 
   while (before && becomesCodes(before)) before = before->next();  // those go
   become(graph, value, codes);
   if (readers.empty() && outputs.empty()) return;
-  ir::Builder b(graph, before, location);
-  ir::Value* real = dequantized(b, value, codes);
+  ir::Value* real = dequantized(ir::Builder(graph, before, location), value, codes);
   for (const ir::Use& use : readers) use.node->setOperand(use.operand, real);
   for (const size_t o : outputs) graph.setOutput(o, real);
 }

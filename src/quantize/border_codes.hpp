@@ -29,9 +29,9 @@ std::optional<BorderCodes> readAs(const ir::Value& value);
 std::optional<BorderCodes> madeOf(const ir::Value& value);
 
 /// The codes of a float value.
-ir::Value* quantized(ir::Builder& b, ir::Value* value, const BorderCodes& codes);
+ir::Value* quantized(const ir::Builder& b, ir::Value* value, const BorderCodes& codes);
 /// The float value of codes.
-ir::Value* dequantized(ir::Builder& b, ir::Value* value, const BorderCodes& codes);
+ir::Value* dequantized(const ir::Builder& b, ir::Value* value, const BorderCodes& codes);
 
 /// `value` becomes codes: those who quantize it read it as it is.
 void become(ir::Graph& graph, ir::Value* value, const BorderCodes& codes);

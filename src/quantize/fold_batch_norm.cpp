@@ -137,16 +137,15 @@ void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
   const Shape shape = norm.input->shape();
   const size_t spatial = std::max<size_t>(shape.size() - 2, 1);
   ir::Value* input = norm.input;
-  if (shape.size() == 2) input = aten::View::create(builder, input, ir::Ints{shape[0], shape[1], 1}).output();
+  if (shape.size() == 2) input = aten::View::create(builder, input, ir::Ints{shape[0], shape[1], 1});
   Shape weightShape(spatial + 2, 1);
   weightShape[0] = channels;
   ir::Value* weight = builder.constant(Tensor::from(weightShape, affine.scale));
   ir::Value* bias = builder.constant(Tensor::from(Shape{channels}, affine.shift));
   const ir::Ints ones(spatial, 1), zeros(spatial, 0);
   ir::Value* result =
-      aten::Convolution::create(builder, input, weight, bias, ones, zeros, ones, false, zeros, channels)
-          .output();
-  if (shape.size() == 2) result = aten::View::create(builder, result, shape).output();
+      aten::Convolution::create(builder, input, weight, bias, ones, zeros, ones, false, zeros, channels);
+  if (shape.size() == 2) result = aten::View::create(builder, result, shape);
   ir::Graph& graph = norm.node->graph();
   graph.replaceAllUses(norm.node->result(0), result);
   graph.erase(norm.node);

@@ -14,8 +14,7 @@ namespace {
 
 ir::Value* dequantized(ir::Builder& builder, ir::Value* codes, const QParams& q) {
   return aten::DequantizePerTensor::create(builder, codes, q.scale, q.zeroPoint, q.codes.min, q.codes.max,
-                                           q.codes.dtype, std::nullopt)
-      .output();
+                                           q.codes.dtype);
 }
 
 class Inserter {
@@ -115,8 +114,7 @@ class Inserter {
     ir::Value* scales = builder.constant(Tensor::from(Shape{channels}, weight.scales));
     ir::Value* zeros = builder.constant(Tensor::zeros(DType::Int64, Shape{channels}));
     return aten::DequantizePerChannel::create(builder, constant, scales, zeros, weight.axis, codes.min,
-                                              codes.max, codes.dtype, std::nullopt)
-        .output();
+                                              codes.max, codes.dtype);
   }
 
   void quantizeLayers() {

@@ -125,9 +125,7 @@ ir::Value* dequantized(ir::Builder& builder, const Grid& grid) {
   return aten::DequantizePerChannel::create(builder, builder.constant(grid.codes),
                                             builder.constant(Tensor::from(Shape{channels}, grid.scales)),
                                             builder.constant(Tensor::from(Shape{channels}, grid.zeroPoints)),
-                                            int64_t{0}, int64_t{-128}, int64_t{127}, DType::Int8,
-                                            std::nullopt)
-      .output();
+                                            int64_t{0}, int64_t{-128}, int64_t{127}, DType::Int8);
 }
 
 /// A float weight [O, K] as [2 O, K]: codes at absmax / 127 of each row, then codes at 1/254 of that of what
@@ -480,16 +478,14 @@ class Inside {
         bias = wide;
       }
       ir::Builder b = ir::Builder::beforeNode(node);
-      ir::Value* both = aten::Linear::create(b, linear.input(), weight, bias).output();
+      ir::Value* both = aten::Linear::create(b, linear.input(), weight, bias);
       const auto part = [&](int64_t i) {
-        ir::Value* rows =
-            aten::SliceTensor::create(b, both, int64_t{-1}, i * channels, (i + 1) * channels, int64_t{1})
-                .output();
+        ir::Value* rows = aten::SliceTensor::create(b, both, int64_t{-1}, i * channels, (i + 1) * channels);
         nodes_.insert(rows->producer());
         return rows;
       };
       ir::Value *coarse = part(0), *fine = part(1);
-      ir::Value* sum = aten::AddTensor::create(b, coarse, fine, int64_t{1}).output();
+      ir::Value* sum = aten::AddTensor::create(b, coarse, fine);
       nodes_.insert(both->producer());
       nodes_.insert(sum->producer());
       grids_.emplace_back(both->producer(), grid);

@@ -112,9 +112,7 @@ class Unroller {
   /// Codes are moved as the numbers that they stand for, between conversions, like everywhere.
   ir::Value* slice(ir::Value* whole, const ir::Value& as, int64_t at) {
     const auto pick = [&](ir::Value* from) {
-      return aten::SliceTensor::create(b_, from, scan_.dim, at * scan_.chunk, (at + 1) * scan_.chunk,
-                                       int64_t{1})
-          .output();
+      return aten::SliceTensor::create(b_, from, scan_.dim, at * scan_.chunk, (at + 1) * scan_.chunk);
     };
     if (!as.quantization) return pick(whole);
     const BorderCodes q = codesOf(as);
@@ -126,7 +124,7 @@ class Unroller {
     if (as.quantization) {
       for (ir::Value*& value : slices) value = dequantized(b_, value, codesOf(as));
     }
-    ir::Value* whole = aten::Cat::create(b_, std::move(slices), scan_.dim).output();
+    ir::Value* whole = aten::Cat::create(b_, std::move(slices), scan_.dim);
     return as.quantization ? quantized(b_, whole, codesOf(as)) : whole;
   }
 

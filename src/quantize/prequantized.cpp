@@ -82,12 +82,10 @@ void replaceByNumbers(ir::Graph& graph, ir::Node* node) {
   if constexpr (std::is_same_v<Op, aten::QuantizePerTensorByTensor> ||
                 std::is_same_v<Op, aten::QuantizePerTensorByTensor2>) {
     result = aten::QuantizePerTensor::create(builder, op.input(), p->scale, p->zeroPoint, p->low, p->high,
-                                             op.dtype())
-                 .output();
+                                             op.dtype());
   } else {
     result = aten::DequantizePerTensor::create(builder, op.input(), p->scale, p->zeroPoint, p->low, p->high,
-                                               op.dtype(), op.outDtype())
-                 .output();
+                                               op.dtype(), op.outDtype());
   }
   graph.replaceAllUses(node->result(), result);
   result->name = std::move(node->result()->name);
@@ -160,12 +158,12 @@ void rewriteProduct(ir::Graph& graph, ir::Node* node, ir::Value* rows, ir::Value
   Shape expected = input ? input->shape() : Shape{};
   if (input) expected.back() = weight->dim(0);
   if (input && reshape && isReshape(reshape) && reshape->result()->shape() == expected) {
-    ir::Value* linear = aten::Linear::create(builder, input, weight, bias).output();
+    ir::Value* linear = aten::Linear::create(builder, input, weight, bias);
     graph.replaceAllUses(reshape->result(), linear);
     linear->name = std::move(reshape->result()->name);
     graph.erase(reshape);
   } else {
-    ir::Value* linear = aten::Linear::create(builder, rows, weight, bias).output();
+    ir::Value* linear = aten::Linear::create(builder, rows, weight, bias);
     graph.replaceAllUses(result, linear);
     linear->name = std::move(result->name);
   }
@@ -196,15 +194,12 @@ void restoreLinears(ir::Graph& graph) {
 
 ir::Value* int8Quantized(ir::Builder& builder, ir::Value* real, const aten::QuantizePerTensor& q) {
   return aten::QuantizePerTensor::create(builder, real, q.scale(), q.zeroPoint() - kShift,
-                                         q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8)
-      .output();
+                                         q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8);
 }
 
-ir::Value* int8Dequantized(ir::Builder& builder, ir::Value* codes, const aten::DequantizePerTensor& d) {
+ir::Value* int8Dequantized(const ir::Builder& builder, ir::Value* codes, const aten::DequantizePerTensor& d) {
   return aten::DequantizePerTensor::create(builder, codes, d.scale(), d.zeroPoint() - kShift,
-                                           d.quantMin() - kShift, d.quantMax() - kShift, DType::Int8,
-                                           std::nullopt)
-      .output();
+                                           d.quantMin() - kShift, d.quantMax() - kShift, DType::Int8);
 }
 
 Tensor shifted(const Tensor& codes) {
@@ -225,8 +220,7 @@ void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
   ir::Builder builder = ir::Builder::beforeNode(q.node());
   ir::Value* codes = int8Quantized(builder, q.input(), q);
   for (const auto& d : readers) {
-    ir::Builder there = ir::Builder::beforeNode(d.node());
-    ir::Value* real = int8Dequantized(there, codes, d);
+    ir::Value* real = int8Dequantized(ir::Builder::beforeNode(d.node()), codes, d);
     graph.replaceAllUses(d.output(), real);
     graph.erase(d.node());
   }
@@ -235,10 +229,9 @@ void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
     graph.erase(q.node());
     return;
   }
-  q.node()->setOperand(0, aten::DequantizePerTensor::create(builder, codes, q.scale(), q.zeroPoint() - kShift,
-                                                            q.quantMin() - kShift, q.quantMax() - kShift,
-                                                            DType::Int8, std::nullopt)
-                              .output());
+  q.node()->setOperand(
+      0, aten::DequantizePerTensor::create(builder, codes, q.scale(), q.zeroPoint() - kShift,
+                                           q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8));
 }
 
 /// dequantize of uint8 codes that are a constant or come from outside.

@@ -35,8 +35,7 @@ Found madeWith(const ir::Value& value) {
 ir::Value* codesOf(ir::Graph& graph, ir::Node* before, ir::Value* value, const BorderCodes& codes,
                    const ir::LocationRef& location) {
   if (!value->isConstant()) {
-    ir::Builder b(graph, before, location);
-    return quantized(b, value, codes);
+    return quantized(ir::Builder(graph, before, location), value, codes);
   }
   const QParams q{codes.scale, codes.zeroPoint, {codes.dtype, codes.low, codes.high}};
   Tensor tensor = Tensor::zeros(codes.dtype, value->shape());

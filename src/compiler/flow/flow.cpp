@@ -48,7 +48,7 @@ class FlowBuilder {
   int32_t newPlace(const ir::Value& value) {
     Place place;
     place.name = value.name;
-    place.live.bytes = value.numElements() * dtypeSize(value.dtype());
+    place.live.bytes = value.numBytes();
     place.live.first = INT32_MAX;
     place.live.last = -1;
     flow_.places.push_back(std::move(place));
@@ -198,8 +198,8 @@ class FlowBuilder {
     Block block{ir::Graph("flag"), {predicate}, {newPlace(value)}};
     touch(block.outputs[0]);
     ir::Value* input = block.tosa.addInput(value.type, value.name);
-    ir::Builder builder(block.tosa, nullptr, value.producer() ? value.producer()->location() : nullptr);
-    block.tosa.setOutputs({tosa::LogicalOr::create(builder, input, input).output()});
+    const ir::Builder builder(block.tosa, nullptr, value.producer() ? value.producer()->location() : nullptr);
+    block.tosa.setOutputs({tosa::LogicalOr::create(builder, input, input)});
     flow_.blocks.push_back(std::move(block));
     return static_cast<int32_t>(flow_.blocks.size()) - 1;
   }
