@@ -311,7 +311,7 @@ bool grows(const ir::Node& node) {
   const auto bytesOf = [](const std::vector<ir::Value*>& values) {
     int64_t bytes = 0;
     for (const ir::Value* value : values) {
-      if (value) bytes += value->numElements() * dtypeSize(value->dtype());
+      if (value) bytes += value->numBytes();
     }
     return bytes;
   };

@@ -9,15 +9,6 @@
 namespace carina {
 namespace {
 
-std::string folded(std::string_view word) {
-  std::string text(word);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '_') c = '-';
-  }
-  return text;
-}
-
 /// Levenshtein's distance.
 size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -34,6 +25,15 @@ size_t editDistance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string folded(std::string_view word) {
+  std::string text(word);
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_') c = '-';
+  }
+  return text;
+}
 
 std::string nearestWord(std::string_view word, std::span<const std::string> known) {
   constexpr size_t kMostLetters = 64;  // longer words are no slip of the finger

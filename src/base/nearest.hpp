@@ -8,6 +8,9 @@
 
 namespace carina {
 
+/// In lower-case ASCII letters, with '-' for '_'.
+std::string folded(std::string_view word);
+
 /// The word of `known` that needs the fewest letters inserted, deleted or replaced (at most two, and fewer
 /// than half of them) to become `word`, or that begins with `word` when no other does. ASCII case does not
 /// count, and '_' is '-'. Empty when no word is that near.

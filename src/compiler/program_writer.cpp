@@ -67,7 +67,7 @@ IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir:
   io.name = tosaValue->name;
   io.dtype = tosaValue->dtype();
   io.shape = tosaValue->shape();
-  io.bytes = tosaValue->numElements() * dtypeSize(tosaValue->dtype());
+  io.bytes = tosaValue->numBytes();
   const Placement& place = schedule.buffers[static_cast<size_t>(access.buffer)];
   const int64_t address =
       place.home < 0 ? place.address : schedule.homes[static_cast<size_t>(place.home)].address;

@@ -157,4 +157,17 @@ inline bool decodeShift(Op& op) {
   return false;
 }
 
+/// A new stack pointer is checked against its limit and is a multiple of 4.
+template <Run Execute>
+const Op* intoSp(Core& core, const Op* op) {
+  core.at(op);
+  const uint32_t before = core.state.r[kSp];
+  const Op* next = Execute(core, op);
+  const uint32_t after = core.state.r[kSp];
+  core.state.r[kSp] = before;
+  core.checkStack(after);
+  core.state.r[kSp] = after & ~3u;
+  return next;
+}
+
 }  // namespace carina::cpu_m

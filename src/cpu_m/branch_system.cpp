@@ -8,13 +8,8 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint8_t kSp = 13, kLr = 14, kPc = 15;
 /// Bits of a priority that exist (three, as CMSIS headers of these cores say).
 constexpr uint32_t kPriorityBits = 0xe0;
-
-constexpr bool isBad(uint8_t number) {
-  return number == kSp || number == kPc;
-}
 
 // --- branches
 

@@ -11,25 +11,6 @@ namespace {
 __extension__ using Wide = __int128;
 __extension__ using UWide = unsigned __int128;
 
-constexpr uint8_t kSp = 13, kPc = 15;
-
-constexpr bool isBad(uint8_t number) {
-  return number == kSp || number == kPc;
-}
-
-/// A new stack pointer is checked against its limit and is a multiple of 4.
-template <Run Execute>
-const Op* intoSp(Core& core, const Op* op) {
-  core.at(op);
-  const uint32_t before = core.state.r[kSp];
-  const Op* next = Execute(core, op);
-  const uint32_t after = core.state.r[kSp];
-  core.state.r[kSp] = before;
-  core.checkStack(after);
-  core.state.r[kSp] = after & ~3u;
-  return next;
-}
-
 /// ADD, SUB and MOV may have the stack pointer as their destination, and ADD and SUB as the first operand.
 template <Alu Operation>
 constexpr bool kTakesSp = Operation == Alu::Add || Operation == Alu::Sub || Operation == Alu::Mov ||

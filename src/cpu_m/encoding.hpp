@@ -118,6 +118,12 @@ struct CompiledEncoding {
 
 /// All rows, group by group, in the order in which they are tried.
 std::span<const CompiledEncoding> allEncodings();
+/// General registers with a task of their own.
+constexpr uint8_t kSp = 13, kLr = 14, kPc = 15;
+/// Most 32-bit instructions must not name these.
+constexpr bool isBad(uint8_t number) {
+  return number == kSp || number == kPc;
+}
 /// Whether a halfword is the first of a 32-bit instruction.
 constexpr bool isWide(uint16_t halfword) {
   return halfword >= 0xe800;

@@ -8,8 +8,6 @@ namespace {
 
 using namespace fp;
 
-constexpr uint8_t kSp = 13, kPc = 15;
-
 // --- one register
 
 template <class T>

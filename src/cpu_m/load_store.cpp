@@ -5,12 +5,6 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint8_t kSp = 13, kPc = 15;
-
-constexpr bool isBad(uint8_t number) {
-  return number == kSp || number == kPc;
-}
-
 // --- one register
 
 enum class Index : uint8_t { Pre, Post };

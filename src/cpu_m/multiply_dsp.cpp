@@ -8,12 +8,6 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint8_t kSp = 13, kPc = 15;
-
-constexpr bool isBad(uint8_t number) {
-  return number == kSp || number == kPc;
-}
-
 int32_t half(uint32_t value, bool top) {
   return static_cast<int16_t>(top ? value >> 16 : value);
 }

@@ -197,14 +197,12 @@ void binaryScalar(Core& core, const Op& op) {
   advance(core.state);
 }
 
-/// OP<T>::run gives the exact result; what does not fit saturates and sets QC.
-template <template <class> class OP, class T>
-void saturatingUnary(Core& core, const Op& op) {
-  const Predicate where = begin(core);
-  const Vector<T> m = readQ<T>(core.state, op.m);
+/// `run` gives the exact result of a lane; what does not fit saturates and sets QC.
+template <class T, class Run>
+void saturating(Core& core, const Op& op, Predicate where, Run run) {
   Vector<T> r, saturated;
   for (u32 i = 0; i < kLanes<T>; ++i) {
-    const auto exact = OP<T>::run(m[i]);
+    const auto exact = run(i);
     r[i] = saturate<T>(exact);
     saturated[i] = r[i] != exact;
   }
@@ -214,18 +212,17 @@ void saturatingUnary(Core& core, const Op& op) {
 }
 
 template <template <class> class OP, class T>
+void saturatingUnary(Core& core, const Op& op) {
+  const Predicate where = begin(core);
+  const Vector<T> m = readQ<T>(core.state, op.m);
+  saturating<T>(core, op, where, [&](u32 i) { return OP<T>::run(m[i]); });
+}
+
+template <template <class> class OP, class T>
 void saturatingBinary(Core& core, const Op& op) {
   const Predicate where = begin(core);
   const Vector<T> n = readQ<T>(core.state, op.n), m = readQ<T>(core.state, op.m);
-  Vector<T> r, saturated;
-  for (u32 i = 0; i < kLanes<T>; ++i) {
-    const auto exact = OP<T>::run(n[i], m[i]);
-    r[i] = saturate<T>(exact);
-    saturated[i] = r[i] != exact;
-  }
-  noteSaturation(core.state, saturated, where);
-  writeQ(core.state, op.d, r, where);
-  advance(core.state);
+  saturating<T>(core, op, where, [&](u32 i) { return OP<T>::run(n[i], m[i]); });
 }
 
 template <template <class> class OP, class T>
@@ -233,15 +230,7 @@ void saturatingScalar(Core& core, const Op& op) {
   const Predicate where = begin(core);
   const Vector<T> n = readQ<T>(core.state, op.n);
   const T m = scalar<T>(core.state, op);
-  Vector<T> r, saturated;
-  for (u32 i = 0; i < kLanes<T>; ++i) {
-    const auto exact = OP<T>::run(n[i], m);
-    r[i] = saturate<T>(exact);
-    saturated[i] = r[i] != exact;
-  }
-  noteSaturation(core.state, saturated, where);
-  writeQ(core.state, op.d, r, where);
-  advance(core.state);
+  saturating<T>(core, op, where, [&](u32 i) { return OP<T>::run(n[i], m); });
 }
 
 /// Of instructions whose operand Rm may neither be the stack pointer nor the program counter.

@@ -182,19 +182,13 @@ void doublingMultiplyAccumulate(Core& core, const Op& op) {
   const Predicate where = begin(core);
   const Vector<T> n = readQ<T>(core.state, op.n), d = readQ<T>(core.state, op.d);
   const T m = scalar<T>(core.state, op);
-  Vector<T> r, saturated;
-  for (u32 i = 0; i < kLanes<T>; ++i) {
+  saturating<T>(core, op, where, [&](u32 i) {
     const s64 factor = IntoScalar ? d[i] : m, addend = IntoScalar ? m : d[i];
     // All of it halved: fits 64 bits.
     s64 sum = factor * n[i] + addend * (s64{1} << (kWidth<T> - 1));
     if (Rounds) sum += s64{1} << (kWidth<T> - 2);
-    sum >>= kWidth<T> - 1;
-    r[i] = saturate<T>(sum);
-    saturated[i] = r[i] != sum;
-  }
-  noteSaturation(core.state, saturated, where);
-  writeQ(core.state, op.d, r, where);
-  advance(core.state);
+    return sum >> (kWidth<T> - 1);
+  });
 }
 
 /// Pairs: the even result lanes (odd ones when exchanged) get the high half of 2 * (n0 * m0 +- n1 * m1).

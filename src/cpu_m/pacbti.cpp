@@ -6,11 +6,7 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint8_t kIp = 12, kSp = 13, kLr = 14, kPc = 15;
-
-constexpr bool isBad(uint8_t number) {
-  return number == kSp || number == kPc;
-}
+constexpr uint8_t kIp = 12;
 
 void authenticate(Core& core, const Op& op, uint32_t code) {
   if (core.authenticates() && code != core.authenticationCode(core.state.r[op.n], core.state.r[op.m]))

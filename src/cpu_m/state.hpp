@@ -82,10 +82,6 @@ struct State {
   bool flagC() const { return c != 0; }
   bool flagV() const { return (v >> 31) != 0; }
   void setNZ(uint32_t result) { n = z = result; }
-  void setNZ64(uint64_t result) {
-    n = static_cast<uint32_t>(result >> 32);
-    z = result == 0 ? 0 : 1;
-  }
   /// NZCV in bits 31:28.
   uint32_t nzcv() const { return (n & 1u << 31) | (z == 0 ? 1u << 30 : 0) | c << 29 | (v >> 31) << 28; }
   void setNzcv(uint32_t bits) {

@@ -6,8 +6,6 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint8_t kStackPointer = 13, kLink = 14, kProgramCounter = 15;
-
 // --- data processing
 
 Decoded immediateCarry(Op& op, DecodeContext&) {
@@ -39,48 +37,35 @@ const Op* branchToResult(Core& core, const Op* op) {
 const Op* addToPc(Core& core, const Op* op) {
   return core.branchTo((core.state.r[15] + core.state.r[op->m]) & ~1u);
 }
-/// Instructions that may make the stack pointer smaller.
-template <Run Execute>
-const Op* onStack(Core& core, const Op* op) {
-  core.at(op);
-  const uint32_t before = core.state.r[kStackPointer];
-  const Op* next = Execute(core, op);
-  const uint32_t after = core.state.r[kStackPointer];
-  core.state.r[kStackPointer] = before;
-  core.checkStack(after);
-  core.state.r[kStackPointer] = after & ~3u;
-  return next;
-}
-
 /// ADD, CMP and MOV with high registers: bit 7 is the top of Rdn.
 Decoded highRegisters(Op& op, DecodeContext& context) {
   op.n = op.d;
-  context.readsPc = op.n == kProgramCounter || op.m == kProgramCounter;
+  context.readsPc = op.n == kPc || op.m == kPc;
   return Decoded::Ok;
 }
 Decoded addHigh(Op& op, DecodeContext& context) {
   highRegisters(op, context);
-  if (op.d == kProgramCounter) {
+  if (op.d == kPc) {
     context.branches = true;
     op.run = addToPc;
-    return op.m == kProgramCounter ? Decoded::Unpredictable : Decoded::Ok;
+    return op.m == kPc ? Decoded::Unpredictable : Decoded::Ok;
   }
-  if (op.d == kStackPointer) op.run = onStack<alu<Alu::Add, Second::Register, false>>;
+  if (op.d == kSp) op.run = intoSp<alu<Alu::Add, Second::Register, false>>;
   return Decoded::Ok;
 }
 Decoded moveHigh(Op& op, DecodeContext& context) {
   highRegisters(op, context);
-  context.readsPc = op.m == kProgramCounter;
-  if (op.d == kProgramCounter) {
+  context.readsPc = op.m == kPc;
+  if (op.d == kPc) {
     context.branches = true;
     op.run = branchToResult;
   }
-  if (op.d == kStackPointer) op.run = onStack<alu<Alu::Mov, Second::Register, false>>;
+  if (op.d == kSp) op.run = intoSp<alu<Alu::Mov, Second::Register, false>>;
   return Decoded::Ok;
 }
 Decoded compareHigh(Op& op, DecodeContext& context) {
   highRegisters(op, context);
-  return op.n == kProgramCounter || op.m == kProgramCounter ? Decoded::Unpredictable : Decoded::Ok;
+  return op.n == kPc || op.m == kPc ? Decoded::Unpredictable : Decoded::Ok;
 }
 
 /// ADR: a constant.
@@ -89,12 +74,12 @@ Decoded addressOfLabel(Op& op, DecodeContext&) {
   return Decoded::Ok;
 }
 Decoded addToSp(Op& op, DecodeContext&) {
-  op.n = kStackPointer;
+  op.n = kSp;
   op.imm *= 4;
   return Decoded::Ok;
 }
 Decoded adjustSp(Op& op, DecodeContext&) {
-  op.d = op.n = kStackPointer;
+  op.d = op.n = kSp;
   op.imm *= 4;
   return Decoded::Ok;
 }
@@ -107,7 +92,7 @@ Decoded scaled(Op& op, DecodeContext&) {
   return Decoded::Ok;
 }
 Decoded spRelative(Op& op, DecodeContext&) {
-  op.n = kStackPointer;
+  op.n = kSp;
   op.imm *= 4;
   return Decoded::Ok;
 }
@@ -120,13 +105,13 @@ Decoded registerOffset(Op& op, DecodeContext&) {
   return Decoded::Ok;
 }
 Decoded push(Op& op, DecodeContext&) {
-  op.imm |= uint32_t{op.x} << kLink;
-  op.n = kStackPointer;
+  op.imm |= uint32_t{op.x} << kLr;
+  op.n = kSp;
   return op.imm == 0 ? Decoded::Unpredictable : Decoded::Ok;
 }
 Decoded pop(Op& op, DecodeContext& context) {
-  op.imm |= uint32_t{op.x} << kProgramCounter;
-  op.n = kStackPointer;
+  op.imm |= uint32_t{op.x} << kPc;
+  op.n = kSp;
   if (op.x != 0) {
     context.branches = true;
     op.run = loadMultiple<true, true>;
@@ -251,8 +236,8 @@ const Encoding kRows[] = {
     {"1010 0ddd iiii iiii", "adr {Rd}, {label}", kBase, alu<Mov, kImmediate, false>, addressOfLabel},
     {"1010 1ddd iiii iiii", "add {Rd}, sp, {#i}", kBase, alu<Add, kImmediate, false>, addToSp},
 
-    {"1011 0000 0iii iiii", "add sp, {#i}", kBase, onStack<alu<Add, kImmediate, false>>, adjustSp},
-    {"1011 0000 1iii iiii", "sub sp, {#i}", kBase, onStack<alu<Sub, kImmediate, false>>, adjustSp},
+    {"1011 0000 0iii iiii", "add sp, {#i}", kBase, intoSp<alu<Add, kImmediate, false>>, adjustSp},
+    {"1011 0000 1iii iiii", "sub sp, {#i}", kBase, intoSp<alu<Sub, kImmediate, false>>, adjustSp},
     {"1011 0010 00mm mddd", "sxth {Rd}, {Rm}", kBase, sxth},
     {"1011 0010 01mm mddd", "sxtb {Rd}, {Rm}", kBase, sxtb},
     {"1011 0010 10mm mddd", "uxth {Rd}, {Rm}", kBase, uxth},

@@ -6,12 +6,10 @@
 #include <set>
 #include <string_view>
 
+#include "base/file.hpp"
+
 namespace carina::delivery {
 namespace {
-
-std::string_view textOf(ByteSpan bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Whether TOSA takes any tensor there: weights and biases, rows that are looked up.
 bool mayBeInput(const ir::Use& use) {
@@ -36,7 +34,7 @@ class ProgramConstants {
     for (size_t i = 1; i < program.constants.size(); ++i) enter(i);
   }
   uint32_t indexOf(ByteSpan bytes) {
-    const auto known = indices_.find(textOf(bytes));
+    const auto known = indices_.find(asText(bytes));
     if (known != indices_.end()) return known->second;
     program_.constants.emplace_back(bytes.begin(), bytes.end());
     enter(program_.constants.size() - 1);
@@ -44,7 +42,7 @@ class ProgramConstants {
   }
 
  private:
-  void enter(size_t i) { indices_.emplace(textOf(program_.constants[i]), static_cast<uint32_t>(i)); }
+  void enter(size_t i) { indices_.emplace(asText(program_.constants[i]), static_cast<uint32_t>(i)); }
 
   pte::Program& program_;
   std::map<std::string_view, uint32_t> indices_;  // into the program's constants, which stay where they are
@@ -103,7 +101,7 @@ void shareConstantsOfGraphs(pte::Program& program, std::span<ir::Graph> graphs) 
   std::map<std::string_view, std::set<size_t>> users;
   for (size_t g = 0; g < graphs.size(); ++g) {
     for (const auto& constant : graphs[g].constants()) {
-      if (canBeShared(*constant)) users[textOf(constant->constant().bytes())].insert(g);
+      if (canBeShared(*constant)) users[asText(constant->constant().bytes())].insert(g);
     }
   }
   ProgramConstants constants(program);
@@ -113,7 +111,7 @@ void shareConstantsOfGraphs(pte::Program& program, std::span<ir::Graph> graphs) 
       ir::Graph& graph = graphs[g];
       std::vector<ir::Value*> shared;
       for (const auto& constant : graph.constants()) {
-        if (canBeShared(*constant) && users.at(textOf(constant->constant().bytes())).size() > 1)
+        if (canBeShared(*constant) && users.at(asText(constant->constant().bytes())).size() > 1)
           shared.push_back(constant.get());
       }
       const auto inputs = static_cast<ptrdiff_t>(graph.inputs().size());
@@ -156,7 +154,7 @@ Result<bool> takeSharedConstants(const pte::Program& program, pte::Method& metho
     if (!given[i]) continue;
     ir::Value* const input = graph.inputs()[i];
     const ByteSpan bytes(program.constants[*given[i]]);
-    const int64_t wanted = input->numElements() * dtypeSize(input->dtype());
+    const int64_t wanted = input->numBytes();
     if (static_cast<int64_t>(bytes.size()) < wanted) {
       return fail(Code::Damaged, "argument {} has {} bytes, the graph takes {}", i, bytes.size(), wanted);
     }

@@ -23,10 +23,6 @@ Result<ir::Graph> read(rt::Bytes blob) {
   return graph;
 }
 
-int64_t bytesOf(const ir::Value& value) {
-  return value.numElements() * dtypeSize(value.dtype());
-}
-
 }  // namespace
 
 bool computesInFloat(const ir::Graph& tosa) {
@@ -83,7 +79,7 @@ rt::Status TosaBackend::checkCall(const void* state, rt::Span<const rt::Value> v
     const ir::Value& value = i < inputs ? *graph.inputs()[i] : *graph.outputs()[i - inputs];
     const bool isTensor = id >= 0 && static_cast<size_t>(id) < values.size &&
                           values[static_cast<size_t>(id)].kind == rt::ValueKind::Tensor;
-    if (!isTensor || values[static_cast<size_t>(id)].tensor.bytes != static_cast<size_t>(bytesOf(value))) {
+    if (!isTensor || values[static_cast<size_t>(id)].tensor.bytes != static_cast<size_t>(value.numBytes())) {
       return rt::failure(rt::Code::ShapeMismatch,
                          "an argument of a delegate call is no tensor of the bytes that its TOSA graph says",
                          static_cast<uint32_t>(i));

@@ -361,17 +361,13 @@ std::string description(std::string_view text) {
   return (range->address + part.size() == all.size() ? "l" : "m") + part;
 }
 
-bool startsWith(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 PacketAnswer question(std::string_view packet) {
   constexpr std::string_view kFeatures = "qXfer:features:read:target.xml:";
-  if (startsWith(packet, "qSupported"))
+  if (packet.starts_with("qSupported"))
     return {fmt::format(
         "PacketSize={:x};qXfer:features:read+;QStartNoAckMode+;vContSupported+;ReverseStep+;ReverseContinue+",
         PacketReader::kMaxPacket)};
-  if (startsWith(packet, kFeatures)) return {description(packet.substr(kFeatures.size()))};
+  if (packet.starts_with(kFeatures)) return {description(packet.substr(kFeatures.size()))};
   if (packet == "QStartNoAckMode") return {kOk, {}, false, true};
   if (packet == "qAttached") return {"1"};
   if (packet == "qC") return {"QC1"};
@@ -512,10 +508,10 @@ PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget
       return resume(packet, Debugger::Next::Step, target.registers());
     case 'v':
       if (packet == "vCont?") return {"vCont;c;C;s;S"};
-      if (startsWith(packet, "vCont;c") || startsWith(packet, "vCont;C"))
+      if (packet.starts_with("vCont;c") || packet.starts_with("vCont;C"))
         return goOn(Debugger::Next::Continue);
-      if (startsWith(packet, "vCont;s") || startsWith(packet, "vCont;S")) return goOn(Debugger::Next::Step);
-      if (startsWith(packet, "vKill")) {
+      if (packet.starts_with("vCont;s") || packet.starts_with("vCont;S")) return goOn(Debugger::Next::Step);
+      if (packet.starts_with("vKill")) {
         PacketAnswer answer = goOn(Debugger::Next::Kill);
         answer.text = kOk;
         answer.silent = false;

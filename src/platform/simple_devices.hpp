@@ -20,7 +20,6 @@ class TimingAdapter final : public Peripheral {
 
   uint32_t maxReads() const { return registers_[0]; }
   uint32_t maxWrites() const { return registers_[1]; }
-  uint32_t maxReadsAndWrites() const { return registers_[2]; }
   uint32_t readLatency() const { return registers_[3]; }
   uint32_t writeLatency() const { return registers_[4]; }
   uint32_t pulseOn() const { return registers_[5]; }

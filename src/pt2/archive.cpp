@@ -12,13 +12,6 @@ constexpr std::string_view kFlatGraph = "serialized_exported_program.json";
 constexpr std::string_view kSave =
     "Save the program with torch.export.save(torch.export.export(model.eval(), args), \"model.pt2\").";
 
-bool hasPrefix(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-bool hasSuffix(std::string_view text, std::string_view suffix) {
-  return text.size() >= suffix.size() && text.substr(text.size() - suffix.size()) == suffix;
-}
-
 Status expectText(const Archive& archive, const std::string& path, std::string_view expected,
                   std::string_view what) {
   const ZipArchive::Member* member = archive.find(path);
@@ -66,11 +59,11 @@ Status Archive::recognise() {
 Status Archive::recogniseFolder(const std::string& root) {
   root_ = root;
   for (const ZipArchive::Member& member : zip_.members()) {
-    if (!hasPrefix(member.name, root))
+    if (!member.name.starts_with(root))
       return fail(Code::Damaged, "member '{}' is outside the archive's folder '{}'", member.name, root);
     const std::string_view path = std::string_view(member.name).substr(root.size());
     constexpr std::string_view kFolder = "models/", kEnding = ".json";
-    if (hasPrefix(path, kFolder) && hasSuffix(path, kEnding) &&
+    if (path.starts_with(kFolder) && path.ends_with(kEnding) &&
         path.size() > kFolder.size() + kEnding.size()) {
       models_.emplace_back(path.substr(kFolder.size(), path.size() - kFolder.size() - kEnding.size()));
     }

@@ -21,10 +21,6 @@ constexpr std::string_view kDataRemedy =
     "Sizes must not depend on values: rewrite this part with torch.where, masks or torch.topk of a fixed "
     "size.";
 
-bool hasPrefix(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 const Argument* argumentNamed(const NodeDocument& node, std::string_view name) {
   const auto it = std::find_if(node.inputs.begin(), node.inputs.end(),
                                [&](const NamedArgument& a) { return a.name == name; });
@@ -213,7 +209,7 @@ class Checker {
   /// Fourier transforms: their results are complex.
   bool spectrum(const NodeDocument& node) {
     const std::string base = baseName(node.target);
-    if (!hasPrefix(base, "fft_") && !hasPrefix(base, "_fft_") && base != "stft" && base != "istft")
+    if (!base.starts_with("fft_") && !base.starts_with("_fft_") && base != "stft" && base != "istft")
       return false;
     add(Code::WrongElementType, where(node),
         fmt::format("{} computes with complex numbers, which are not supported", base),
@@ -222,7 +218,7 @@ class Checker {
     return true;
   }
 
-  static bool isTransform(const NodeDocument& node) { return hasPrefix(node.target, "torch._functorch."); }
+  static bool isTransform(const NodeDocument& node) { return node.target.starts_with("torch._functorch."); }
 
   /// A transform of torch.func is left of which every operator below it takes part: one hint stands for all.
   void transform(const NodeDocument& node) {
@@ -236,7 +232,7 @@ class Checker {
   /// Whether the target is an operator that the table knows.
   bool target(const NodeDocument& node) {
     constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
-    if (hasPrefix(node.target, kHigherOrder)) {
+    if (node.target.starts_with(kHigherOrder)) {
       const std::string name = node.target.substr(kHigherOrder.size());
       if (name == "map_impl" || name == "scan") {
         add(Code::UnsupportedForm, where(node),
@@ -257,9 +253,9 @@ class Checker {
       transform(node);
       return false;
     }
-    if (!hasPrefix(node.target, kOps)) {
-      const bool number = hasPrefix(node.target, "_operator.") || hasPrefix(node.target, "math.") ||
-                          hasPrefix(node.target, "torch.sym_");
+    if (!node.target.starts_with(kOps)) {
+      const bool number = node.target.starts_with("_operator.") || node.target.starts_with("math.") ||
+                          node.target.starts_with("torch.sym_");
       add(Code::UnknownOperator, where(node),
           number ? fmt::format("computes a number ({}) when the program runs", node.target)
                  : fmt::format("calls {}, which is no operator of torch", node.target),
@@ -269,10 +265,10 @@ class Checker {
     if (spectrum(node)) return false;
     const std::string_view name = operatorName(node.target);
     if (decompose::findReadable(name)) return true;
-    if (hasPrefix(name, "aten.") || hasPrefix(name, "quantized_decomposed.")) {
+    if (name.starts_with("aten.") || name.starts_with("quantized_decomposed.")) {
       add(Code::UnknownOperator, where(node), fmt::format("the operator {} is unknown", name),
           "Call program.run_decompositions() before saving; if it stays, replace it by other operators.");
-    } else if (hasPrefix(name, "torchvision.")) {
+    } else if (name.starts_with("torchvision.")) {
       add(Code::UnknownOperator, where(node),
           fmt::format("{} is an operator of torchvision, which is not supported", name),
           baseName(node.target) == "deform_conv2d"
@@ -312,7 +308,7 @@ class Checker {
       return false;
     }
     if ((kDropout.contains(base) && isTrue(argumentNamed(node, "train"))) ||
-        (hasPrefix(base, "rrelu") && isTrue(argumentNamed(node, "training"))) ||
+        (base.starts_with("rrelu") && isTrue(argumentNamed(node, "training"))) ||
         (base == "scaled_dot_product_attention" && isPositive(argumentNamed(node, "dropout_p")))) {
       add(Code::TrainingOnly, where(node), fmt::format("{} in training mode gives random results", base),
           std::string(kEval));
@@ -399,7 +395,7 @@ Status checkServable(const ProgramDocument& program) {
 
 std::string_view operatorName(std::string_view target) {
   constexpr std::string_view kOps = "torch.ops.";
-  return hasPrefix(target, kOps) ? target.substr(kOps.size()) : target;
+  return target.starts_with(kOps) ? target.substr(kOps.size()) : target;
 }
 
 bool isAssertion(std::string_view target) {

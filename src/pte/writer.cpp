@@ -16,10 +16,6 @@ namespace schema = carina::format::pte;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-std::string_view viewOf(const ByteVector& bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 /// Stored tensors one after the other, each but the last padded.
 struct Stored {
   std::string bytes;
@@ -31,7 +27,7 @@ Stored layOut(const std::vector<ByteVector>& tensors, int64_t alignment) {
     if (i > 0)
       stored.bytes.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(stored.bytes.size()), alignment)));
     stored.offsets.push_back(i == 0 ? 0 : stored.bytes.size());
-    if (i > 0) stored.bytes += viewOf(tensors[i]);
+    if (i > 0) stored.bytes += asText(tensors[i]);
   }
   return stored;
 }
@@ -49,7 +45,7 @@ class ProgramWriter {
     for (const Method& method : program_.methods) {
       for (const Delegate& delegate : method.delegates) placeDelegate(delegate);
     }
-    for (const NamedData& named : program_.namedData) namedSegments_.push_back(share(viewOf(named.bytes)));
+    for (const NamedData& named : program_.namedData) namedSegments_.push_back(share(asText(named.bytes)));
     builder_.Finish(writeRoot(), schema::kIdentifier);
     return assemble();
   }
@@ -80,12 +76,12 @@ class ProgramWriter {
 
   void placeDelegate(const Delegate& delegate) {
     if (delegate.inSegment && !delegate.blob.empty()) {
-      places_.push_back({true, share(viewOf(delegate.blob))});
+      places_.push_back({true, share(asText(delegate.blob))});
       return;
     }
     const auto [entry, added] =
-        inline_.try_emplace(viewOf(delegate.blob), static_cast<uint32_t>(inlineOrder_.size()));
-    if (added) inlineOrder_.push_back(viewOf(delegate.blob));
+        inline_.try_emplace(asText(delegate.blob), static_cast<uint32_t>(inlineOrder_.size()));
+    if (added) inlineOrder_.push_back(asText(delegate.blob));
     places_.push_back({false, entry->second});
   }
 

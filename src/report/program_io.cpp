@@ -71,7 +71,7 @@ std::string portInC(const std::string& name, const ir::Value& value, const PortC
   };
   define("TYPE", typeInC(value.dtype()));
   define("ELEMENTS", fmt::format("{}", value.numElements()));
-  define("BYTES", fmt::format("{}", value.numElements() * dtypeSize(value.dtype())));
+  define("BYTES", fmt::format("{}", value.numBytes()));
   define("SHAPE", fmt::format("{{{}}}", fmt::join(value.shape(), ", ")));
   if (codes.scale) {
     define("SCALE", floatInC(*codes.scale));

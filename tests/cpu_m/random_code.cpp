@@ -13,8 +13,6 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint32_t kSp = 13, kLr = 14;
-
 class Generator : CodeWriter {
  public:
   Generator(uint32_t seed, const RandomOptions& options) : CodeWriter(seed), options_(options) {

@@ -10,7 +10,6 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint32_t kSp = 13, kLr = 14, kPc = 15;
 constexpr uint32_t kStack = 0x30040000;  // where the stack pointer is between the cases
 constexpr uint32_t kIcsr = 0xe000ed04, kPendSvSet = 1u << 28, kPendSvClear = 1u << 27;
 constexpr uint32_t kTrampolines = 8, kTrampolineBytes = 8;

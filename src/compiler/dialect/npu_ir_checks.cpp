@@ -152,7 +152,7 @@ Status view(const ir::Node& node) {
   if (static_cast<int64_t>(strides.size()) != output->rank())
     return fail(Code::InvalidGraph, "{} strides do not match rank {}", strides.size(), output->rank());
   const auto [first, last] = reach(node.attributeAs<int64_t>(0), strides, output->shape());
-  const int64_t elements = input->numElements() * dtypeSize(input->dtype()) / dtypeSize(output->dtype());
+  const int64_t elements = input->numBytes() / dtypeSize(output->dtype());
   if (first < 0 || last >= elements)
     return fail(Code::InvalidGraph, "the view reaches elements {}..{} of {}", first, last, elements);
   return {};
@@ -170,15 +170,14 @@ Status join(const ir::Node& node) {
   for (const Piece& piece : pieces(&node)) {
     const auto [first, last] = reach(piece.offset, piece.strides, piece.value->shape());
     const int64_t size = dtypeSize(piece.value->dtype());
-    if (first < 0 || (last + 1) * size > output->numElements() * dtypeSize(output->dtype())) {
+    if (first < 0 || (last + 1) * size > output->numBytes()) {
       return fail(Code::InvalidGraph, "a piece reaches elements {}..{} of a result of {}", first, last,
                   output->numElements());
     }
     bytes += piece.value->numElements() * size;
   }
-  if (bytes != output->numElements() * dtypeSize(output->dtype())) {
-    return fail(Code::InvalidGraph, "the pieces hold {} bytes, the result {}", bytes,
-                output->numElements() * dtypeSize(output->dtype()));
+  if (bytes != output->numBytes()) {
+    return fail(Code::InvalidGraph, "the pieces hold {} bytes, the result {}", bytes, output->numBytes());
   }
   return {};
 }

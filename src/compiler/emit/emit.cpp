@@ -294,7 +294,7 @@ class Emitter {
       copy.source = end(values);
       copy.destination = end(node->result());
       copy.source.stride0 = copy.destination.stride0 = 0;
-      copy.length = static_cast<uint64_t>(values->numElements() * dtypeSize(values->dtype()));
+      copy.length = static_cast<uint64_t>(values->numBytes());
       // Rows of a value that loops carry are written in place (compiler/flow).
       if (!(copy.source == copy.destination)) {
         Step step;

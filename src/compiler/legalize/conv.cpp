@@ -216,15 +216,19 @@ Status Legalizer::lowerConv2d(const tosa::Conv2d& node) {
     define(node.output(), result, std::move(operations));
     return {};
   }
+  return convolveImages(node.output(), input, conv);
+}
+
+Status Legalizer::convolveImages(ir::Value* output, ir::Value* input, const Convolution& conv) {
   std::vector<ir::Value*> parts;
   std::vector<ir::Node*> operations;
-  for (int64_t n = 0; n < shape[0]; ++n) {
+  for (int64_t n = 0; n < input->dim(0); ++n) {
     Convolution one = conv;
     one.ifm = image(input, n);
     CARINA_TRY(ir::Value * part, convolve(std::move(one), operations));
     parts.push_back(part);
   }
-  define(node.output(), images(parts), std::move(operations));
+  define(output, images(parts), std::move(operations));
   return {};
 }
 
@@ -271,16 +275,7 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
       }
     }
   }
-  std::vector<ir::Value*> parts;
-  std::vector<ir::Node*> operations;
-  for (int64_t n = 0; n < input->dim(0); ++n) {
-    Convolution one = conv;
-    one.ifm = image(input, n);
-    CARINA_TRY(ir::Value * part, convolve(std::move(one), operations));
-    parts.push_back(part);
-  }
-  define(node.output(), images(parts), std::move(operations));
-  return {};
+  return convolveImages(node.output(), input, conv);
 }
 
 Status Legalizer::lowerConv3d(const tosa::Conv3d& node) {

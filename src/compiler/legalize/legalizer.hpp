@@ -136,6 +136,8 @@ class Legalizer {
   /// Emits a convolution, decomposing what the hardware's window cannot do. `operations` receives those that
   /// compute the result.
   Result<ir::Value*> convolve(Convolution conv, std::vector<ir::Node*>& operations);
+  /// Each image of the batch with its own copy of `conv`.
+  Status convolveImages(ir::Value* output, ir::Value* input, const Convolution& conv);
   /// A convolution of any dilation by convolutions over every n-th position of its input
   /// (legalize_dilation.cpp).
   Result<ir::Value*> dilated(Convolution conv, std::vector<ir::Node*>& operations);

@@ -365,7 +365,7 @@ void Scheduler::chooseAreas() {
   std::vector<int64_t> traffic(result_.buffers.size());
   for (const Pass& pass : result_.passes) {
     const auto count = [&](const PassValue& value) {
-      traffic[rootBuffer(value.buffer)] += value.value->numElements() * dtypeSize(value.value->dtype());
+      traffic[rootBuffer(value.buffer)] += value.value->numBytes();
     };
     for (const PassValue& input : memoryInputs(result_, pass)) count(input);
     if (!result_.chained.contains(pass.result.value)) count(pass.result);

@@ -486,15 +486,12 @@ std::optional<Access> composeView(const Access& access, int64_t elementBytes, in
 
 bool isReshape(const npu_ir::View& view) {
   const ir::Value* output = view->result();
-  return view.offset() == 0 &&
-         output->numElements() * dtypeSize(output->dtype()) ==
-             view.input()->numElements() * dtypeSize(view.input()->dtype()) &&
-         [&] {
-           Shape shape = output->shape();
-           ir::Ints strides = view.strides();
-           mergeDimensions(shape, {&strides});
-           return shape.size() == 1 && (strides[0] == 1 || shape[0] == 1);
-         }();
+  return view.offset() == 0 && output->numBytes() == view.input()->numBytes() && [&] {
+    Shape shape = output->shape();
+    ir::Ints strides = view.strides();
+    mergeDimensions(shape, {&strides});
+    return shape.size() == 1 && (strides[0] == 1 || shape[0] == 1);
+  }();
 }
 
 Status makeAddressable(ir::Graph& graph) {

@@ -63,6 +63,8 @@ class PassMaker {
 
   Pass identityPass(const NetworkOperation& operation, const FeatureMap& in, const Quantization& from,
                     const Quantization& to, bool toSigned);
+  /// Input, output and PLE of a pass that multiplies over the whole of a new map.
+  void overMap(Pass& pass, const NetworkOperation& operation, const FeatureMap& in);
   FeatureMap interleaved(const NetworkOperation& operation, const FeatureMap& in);
   Pass* fusible(const FeatureMap& in, int32_t tensor);
   void behind(const NetworkOperation& operation, const PleKernel& kernel, const FeatureMap& out,

@@ -229,6 +229,13 @@ Status PassMaker::convolution(const NetworkOperation& operation) {
     pass.subTop.push_back(divideUp(std::max(layer.padTop - sub.offsetY, 0), layer.strideY));
     pass.subLeft.push_back(divideUp(std::max(layer.padLeft - sub.offsetX, 0), layer.strideX));
   }
+  overMap(pass, operation, in);
+  pass.pleZeroPoints[0] = op.outputQuantization.zeroPoint;
+  list_.passes.push_back(std::move(pass));
+  return {};
+}
+
+void PassMaker::overMap(Pass& pass, const NetworkOperation& operation, const FeatureMap& in) {
   pass.inputs = {in};
   pass.inputChannels = in.channels;
   pass.output = newMap(operation.outputs[0], operation.name);
@@ -238,11 +245,9 @@ Status PassMaker::convolution(const NetworkOperation& operation) {
   pass.mceSigned = pass.output.isSigned;
   pass.activationMin = lowest(pass.mceSigned);
   pass.activationMax = highest(pass.mceSigned);
-  pass.pleZeroPoints = {op.outputQuantization.zeroPoint, 0};
+  pass.pleZeroPoints = {pass.output.zeroPoint, 0};
   pass.kernel = {PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
   map(operation.outputs[0]) = pass.output;
-  list_.passes.push_back(std::move(pass));
-  return {};
 }
 
 /// Of one pixel it is a 1x1 convolution: that takes its input from SRAM as it lies there, and the multipliers

@@ -247,18 +247,7 @@ Pass PassMaker::upsampled(const NetworkOperation& operation, const FeatureMap& i
   pass.resampling = resampling;
   pass.subTop = {pass.weights.padTop};
   pass.subLeft = {pass.weights.padLeft};
-  pass.inputs = {in};
-  pass.inputChannels = in.channels;
-  pass.output = newMap(operation.outputs[0], operation.name);
-  pass.mceHeight = pass.output.height;
-  pass.mceWidth = pass.output.width;
-  pass.mceChannels = pass.output.channels;
-  pass.mceSigned = pass.output.isSigned;
-  pass.activationMin = lowest(pass.mceSigned);
-  pass.activationMax = highest(pass.mceSigned);
-  pass.pleZeroPoints = {pass.output.zeroPoint, 0};
-  pass.kernel = {PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
-  map(operation.outputs[0]) = pass.output;
+  overMap(pass, operation, in);
   return pass;
 }
 

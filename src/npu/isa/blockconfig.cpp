@@ -5,17 +5,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/shape.hpp"
 #include "npu/targets/mac_array.hpp"
 
 namespace carina::npu {
 namespace {
-
-constexpr int64_t ceilDiv(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-constexpr int64_t roundUp(int64_t a, int64_t b) {
-  return ceilDiv(a, b) * b;
-}
 
 /// IFM allocation unit of a microblock, by bits of the block's IFM depth.
 BlockShape allocationUnit(const Target& target, BlockShape ub, int64_t depthBits) {

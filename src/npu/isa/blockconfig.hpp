@@ -52,8 +52,6 @@ class BlockRules {
   /// IFM depth that is processed at a time by depth-reducing operations; 0 where IFM and OFM depth go
   /// together.
   int32_t reductionDepth() const { return reductionDepth_; }
-  /// Accumulator bits per element as stored (32; 40; U85 48-bit accumulators take 64).
-  int32_t accumulatorBits() const { return accumulatorBits_; }
 
   /// IFM block that an OFM block needs, kernel clamped to 8x8 sub-kernels (rounded to what the hardware
   /// allocates).
@@ -76,7 +74,7 @@ class BlockRules {
   const Target& target_;
   OperationKind kind_;
   BlockShape granule_, limit_, microblock_;
-  int32_t reductionDepth_ = 0, accumulatorBits_ = 32;
+  int32_t reductionDepth_ = 0, accumulatorBits_ = 32;  // as stored; 48-bit accumulators of a U85 take 64
   int32_t ifmBits_ = 8, ifmHeight_ = 1, ifmWidth_ = 1, ifmDepth_ = 1;
   int32_t kernelH_ = 1, kernelW_ = 1, strideY_ = 1,
           strideX_ = 1;  // dilated kernel, at most 8 (1 for elementwise)

@@ -15,7 +15,7 @@ void CommandProcessor::reset() {
   state_.clear();
   words_.clear();
   index_ = 0;
-  running_ = stoppedByCommand_ = masked_ = false;
+  running_ = masked_ = false;
   fault_.reset();
   timeline_.reset();
   checker_.reset();
@@ -26,7 +26,6 @@ void CommandProcessor::start(std::vector<uint32_t> words) {
   words_ = std::move(words);
   index_ = 0;
   running_ = true;
-  stoppedByCommand_ = false;
   work_ = 0;
   fault_.reset();
   stats_ = {};
@@ -114,7 +113,6 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
   }
   if (const auto* stop = std::get_if<Stop>(&operation)) {
     running_ = false;
-    stoppedByCommand_ = true;
     interruptMask_ = stop->mask;
     return Step::Stopped;
   }

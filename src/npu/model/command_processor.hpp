@@ -34,7 +34,6 @@ class CommandProcessor {
   uint32_t position() const { return static_cast<uint32_t>(index_ * 4); }
   /// Mask of the latest IRQ or STOP command.
   uint16_t interruptMask() const { return interruptMask_; }
-  bool stoppedByCommand() const { return stoppedByCommand_; }
 
   /// Totals up to now.
   RunStats statistics() const;
@@ -64,7 +63,7 @@ class CommandProcessor {
   RegisterState state_;
   std::vector<uint32_t> words_;
   size_t index_ = 0;
-  bool running_ = false, stoppedByCommand_ = false, masked_ = false;
+  bool running_ = false, masked_ = false;
   uint16_t interruptMask_ = 0;
   int64_t work_ = 0;  // of this run
   std::optional<Fault> fault_;

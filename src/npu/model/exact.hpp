@@ -54,11 +54,6 @@ constexpr int64_t scaleExact(int64_t v, const Scale& scale) {
   return scaleExact(v, scale.multiplier, shift, roundingTerms(scale.rounding, shift, scale.doubleRound));
 }
 
-/// v << bits without overflow.
-constexpr int64_t shiftLeftSaturating(int64_t v, int bits) {
-  return saturate64(static_cast<Int128>(v) * (Int128{1} << bits));
-}
-
 /// Low bits of v as a value of the type.
 constexpr int64_t wrapTo(int64_t v, ElementType type) {
   switch (type) {

@@ -82,6 +82,12 @@ void readPixels(const std::byte* from, int64_t columns, int64_t depth, bool bric
   }
 }
 
+/// One for each ElementType, in their order.
+template <typename T>
+constexpr std::array kReaders{readPixels<int8_t, T>,   readPixels<uint8_t, T>, readPixels<int16_t, T>,
+                              readPixels<uint16_t, T>, readPixels<int32_t, T>, readPixels<uint32_t, T>,
+                              readPixels<int64_t, T>};
+
 }  // namespace
 
 Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int64_t depth,
@@ -143,29 +149,7 @@ void BoundMap::readRow(int64_t y, int64_t x0, int64_t x1, int64_t zeroPoint, T* 
     const int64_t end = !stacked_ && x0 < width0_ ? std::min(x1, width0_) : x1;
     const int64_t columns = end - x0;
     const std::byte* from = origin_[t] + (zero_[t] + yy * strideY_ + xx * strideX_);
-    switch (type_) {
-      case ElementType::Int8:
-        readPixels<int8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-      case ElementType::UInt8:
-        readPixels<uint8_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-      case ElementType::Int16:
-        readPixels<int16_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-      case ElementType::UInt16:
-        readPixels<uint16_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-      case ElementType::Int32:
-        readPixels<int32_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-      case ElementType::UInt32:
-        readPixels<uint32_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-      case ElementType::Int64:
-        readPixels<int64_t>(from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
-        break;
-    }
+    kReaders<T>[static_cast<size_t>(type_)](from, columns, depth_, brick_, strideX_, strideC_, zeroPoint, to);
     to += columns * depth_;
     x0 = end;
   }

@@ -60,12 +60,7 @@ std::span<const Target> allTargets() {
 }
 
 std::string canonicalTargetName(std::string_view name) {
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (c == '_') c = '-';
-  }
-  return text;
+  return folded(name);
 }
 
 Result<const Target*> findTarget(std::string_view name) {

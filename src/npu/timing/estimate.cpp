@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/shape.hpp"
 #include "npu/isa/blockconfig.hpp"
 #include "npu/timing/bandwidth.hpp"
 #include "npu/timing/output_rate.hpp"
@@ -14,13 +15,6 @@ namespace {
 using timing::Channel;
 using timing::Rules;
 using timing::Transfer;
-
-int64_t ceilDiv(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
-int64_t roundUp(int64_t a, int64_t b) {
-  return ceilDiv(a, b) * b;
-}
 
 enum class Class : uint8_t { Conv, Depthwise, Pool, ReduceSum, Elementwise, Resize };
 

@@ -68,11 +68,6 @@ struct OperationCost {
   int64_t macs = 0;       // useful multiply-accumulates
   int64_t blocks = 0;     // OFM blocks
   BoundBy bound = BoundBy::Mac;
-
-  /// Useful MACs per cycle relative to the machine's peak, 0..1.
-  double utilisation(const Target& target) const {
-    return total > 0 ? static_cast<double>(macs) / (static_cast<double>(total) * target.macs) : 0.0;
-  }
 };
 
 /// One kernel operation. op.block (and op.microblock on U85) must be set.
