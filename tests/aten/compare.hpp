@@ -10,8 +10,12 @@
 #include "aten/executor.hpp"
 #include "base/npy.hpp"
 #include "pt2/exported_program.hpp"
+#include "support/contents.hpp"
+#include "support/require.hpp"
 
 namespace carina::aten::test {
+
+using carina::test::arraysNamed;
 
 /// Floats: |a - b| <= 1e-5 * max|expected| + 1e-6 (equal infinities and NaNs match); everything else exactly.
 inline ::testing::AssertionResult close(const Tensor& actual, const Tensor& expected) {
@@ -35,28 +39,16 @@ inline ::testing::AssertionResult close(const Tensor& actual, const Tensor& expe
   return ::testing::AssertionSuccess();
 }
 
-/// in0, in1, ... of a recorded case.
-inline std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
-  std::vector<Tensor> list;
-  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(list.size())))
-    list.push_back(*tensor);
-  return list;
-}
-
 /// NAME.pt2 run on NAME.npz's inputs gives NAME.npz's outputs.
 inline void checkExport(const std::filesystem::path& archive) {
   SCOPED_TRACE(archive.filename().string());
-  auto program = pt2::readExportedProgram(archive);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  auto recorded = readNpz(std::filesystem::path(archive).replace_extension(".npz"));
-  ASSERT_TRUE(recorded.ok()) << recorded.error().str();
-  const std::vector<Tensor> inputs = arraysNamed(*recorded, "in"), expected = arraysNamed(*recorded, "out");
+  auto program = require(pt2::readExportedProgram(archive));
+  auto recorded = require(readNpz(std::filesystem::path(archive).replace_extension(".npz")));
+  const std::vector<Tensor> inputs = arraysNamed(recorded, "in"), expected = arraysNamed(recorded, "out");
   ASSERT_FALSE(expected.empty());
-  auto outputs = execute(program->graph, inputs);
-  ASSERT_TRUE(outputs.ok()) << outputs.error().str();
-  ASSERT_EQ(outputs->size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_TRUE(close((*outputs)[i], expected[i])) << "output " << i;
+  auto outputs = require(execute(program.graph, inputs));
+  ASSERT_EQ(outputs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_TRUE(close(outputs[i], expected[i])) << "output " << i;
 }
 
 }  // namespace carina::aten::test

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "aten/compare.hpp"
+#include "support/require.hpp"
 
 namespace carina::aten::test {
 namespace {
@@ -60,22 +61,20 @@ TEST(AtenFixtures, FloatAndQuantizedGraphsOfExecutorch) {
   ASSERT_GE(archives.size(), 40u);
   for (const auto& archive : archives) {
     SCOPED_TRACE(archive.string());
-    auto recorded = readNpz(archive.parent_path() / "io.npz");
-    ASSERT_TRUE(recorded.ok()) << recorded.error().str();
-    const std::vector<Tensor> inputs = arraysNamed(*recorded, "input");
+    auto recorded = require(readNpz(archive.parent_path() / "io.npz"));
+    const std::vector<Tensor> inputs = arraysNamed(recorded, "input");
     for (const bool quantized : {false, true}) {
-      auto program = pt2::readExportedProgram(quantized ? archive : archive.parent_path() / "float.pt2");
-      ASSERT_TRUE(program.ok()) << program.error().str();
-      const std::vector<Tensor> expected = arraysNamed(*recorded, quantized ? "output" : "float_output");
+      auto program =
+          require(pt2::readExportedProgram(quantized ? archive : archive.parent_path() / "float.pt2"));
+      const std::vector<Tensor> expected = arraysNamed(recorded, quantized ? "output" : "float_output");
       ASSERT_FALSE(expected.empty());
-      auto outputs = execute(program->graph, inputs);
-      ASSERT_TRUE(outputs.ok()) << outputs.error().str();
-      ASSERT_EQ(outputs->size(), expected.size());
+      auto outputs = require(execute(program.graph, inputs));
+      ASSERT_EQ(outputs.size(), expected.size());
       for (size_t i = 0; i < expected.size(); ++i) {
         if (quantized) {
-          EXPECT_TRUE(nearlySame((*outputs)[i], expected[i]));
+          EXPECT_TRUE(nearlySame(outputs[i], expected[i]));
         } else {
-          EXPECT_TRUE(close((*outputs)[i], expected[i]));
+          EXPECT_TRUE(close(outputs[i], expected[i]));
         }
       }
     }

@@ -5,6 +5,7 @@
 
 #include "aten/compare.hpp"
 #include "aten/one_op.hpp"
+#include "support/require.hpp"
 
 namespace carina::aten::test {
 namespace {
@@ -138,12 +139,10 @@ TEST(AtenKernels, NearestAndLinearResizing) {
 TEST(AtenKernels, IndexPutsTheJointIndexFirstWhenTornApart) {
   const Tensor self = Tensor::zeros(DType::Float32, {2, 3, 4});
   const Tensor two = longs({0, 1});
-  auto torn = runGroups("aten.index.Tensor", {{self}, {two, std::nullopt, two}});
-  ASSERT_TRUE(torn.ok()) << torn.error().str();
-  EXPECT_EQ(torn->front().shape(), (Shape{2, 3}));
-  auto adjacent = runGroups("aten.index.Tensor", {{self}, {std::nullopt, two, two}});
-  ASSERT_TRUE(adjacent.ok()) << adjacent.error().str();
-  EXPECT_EQ(adjacent->front().shape(), (Shape{2, 2}));
+  auto torn = require(runGroups("aten.index.Tensor", {{self}, {two, std::nullopt, two}}));
+  EXPECT_EQ(torn.front().shape(), (Shape{2, 3}));
+  auto adjacent = require(runGroups("aten.index.Tensor", {{self}, {std::nullopt, two, two}}));
+  EXPECT_EQ(adjacent.front().shape(), (Shape{2, 2}));
   EXPECT_FALSE(runGroups("aten.index.Tensor", {{self}, {longs({2})}}).ok());
 }
 
@@ -173,9 +172,8 @@ TEST(AtenKernels, HalfPrecisionIsComputedInFloat) {
 }
 
 TEST(AtenKernels, SortIsStableWithNanLast) {
-  auto sorted = runGroups("aten.sort.default", {{floats({2, kNan, 1, 2})}});
-  ASSERT_TRUE(sorted.ok()) << sorted.error().str();
-  EXPECT_EQ(values<int64_t>((*sorted)[1]), (std::vector<int64_t>{2, 0, 3, 1}));
+  auto sorted = require(runGroups("aten.sort.default", {{floats({2, kNan, 1, 2})}}));
+  EXPECT_EQ(values<int64_t>(sorted[1]), (std::vector<int64_t>{2, 0, 3, 1}));
 }
 
 TEST(AtenKernels, Ndtr) {

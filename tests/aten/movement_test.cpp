@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "aten/one_op.hpp"
+#include "support/require.hpp"
 
 namespace carina::aten::test {
 namespace {
@@ -62,24 +63,20 @@ RC_GTEST_PROP(AtenMovement, SplitThenCatIsTheWhole, ()) {
   const int64_t dim = *rc::gen::inRange<int64_t>(0, static_cast<int64_t>(shape.size())),
                 size = *rc::gen::inRange(1, 6);
   const Tensor whole = counting(shape);
-  auto pieces = runGroups("aten.split.Tensor", {{whole}},
-                          {{"split_size", std::to_string(size)}, {"dim", std::to_string(dim)}});
-  RC_ASSERT(pieces.ok());
-  std::vector<std::optional<Tensor>> parts(pieces->begin(), pieces->end());
-  auto joined = runGroups("aten.cat.default", {parts}, {{"dim", std::to_string(dim)}});
-  RC_ASSERT(joined.ok());
-  RC_ASSERT(joined->front() == whole);
+  auto pieces = require(runGroups("aten.split.Tensor", {{whole}},
+                                  {{"split_size", std::to_string(size)}, {"dim", std::to_string(dim)}}));
+  std::vector<std::optional<Tensor>> parts(pieces.begin(), pieces.end());
+  auto joined = require(runGroups("aten.cat.default", {parts}, {{"dim", std::to_string(dim)}}));
+  RC_ASSERT(joined.front() == whole);
 }
 
 TEST(AtenMovement, ChunkMayGiveFewerPieces) {
-  auto chunks = runGroups("aten.chunk.default", {{counting({5})}}, {{"chunks", "4"}});
-  ASSERT_TRUE(chunks.ok()) << chunks.error().str();
-  ASSERT_EQ(chunks->size(), 3u);
-  EXPECT_EQ(values<int64_t>((*chunks)[2]), (std::vector<int64_t>{4}));
-  auto sections = runGroups("aten.tensor_split.sections", {{counting({10})}}, {{"sections", "4"}});
-  ASSERT_TRUE(sections.ok());
-  EXPECT_EQ((*sections)[1].shape(), (Shape{3}));
-  EXPECT_EQ((*sections)[3].shape(), (Shape{2}));
+  auto chunks = require(runGroups("aten.chunk.default", {{counting({5})}}, {{"chunks", "4"}}));
+  ASSERT_EQ(chunks.size(), 3u);
+  EXPECT_EQ(values<int64_t>(chunks[2]), (std::vector<int64_t>{4}));
+  auto sections = require(runGroups("aten.tensor_split.sections", {{counting({10})}}, {{"sections", "4"}}));
+  EXPECT_EQ(sections[1].shape(), (Shape{3}));
+  EXPECT_EQ(sections[3].shape(), (Shape{2}));
 }
 
 TEST(AtenMovement, ShufflesAndRepeats) {

@@ -6,6 +6,7 @@
 
 #include "aten/compare.hpp"
 #include "aten/one_op.hpp"
+#include "support/require.hpp"
 
 namespace carina::aten::test {
 namespace {
@@ -54,18 +55,15 @@ TEST(AtenUncommonKernels, StacksOfDifferentRanks) {
 
 TEST(AtenUncommonKernels, OrderStatistics) {
   EXPECT_EQ(run("aten.median.default", {floats({4, 1, 3, 2})}), Tensor::scalar(2.0f));
-  auto kth = runGroups("aten.kthvalue.default", {{floats({4, 1, 3})}}, {{"k", "2"}});
-  ASSERT_TRUE(kth.ok()) << kth.error().str();
-  EXPECT_EQ((*kth)[0], Tensor::scalar(3.0f));
-  EXPECT_EQ((*kth)[1].integerAt(0), 2);
-  auto running = runGroups("aten.cummax.default", {{floats({1, 3, 2, 3})}}, {{"dim", "0"}});
-  ASSERT_TRUE(running.ok()) << running.error().str();
-  EXPECT_EQ((*running)[0], floats({1, 3, 3, 3}));
-  EXPECT_EQ((*running)[1], longs({0, 1, 1, 3}));
-  auto both = runGroups("aten.aminmax.default", {{floats({2, -1, 5})}});
-  ASSERT_TRUE(both.ok()) << both.error().str();
-  EXPECT_EQ((*both)[0], Tensor::scalar(-1.0f));
-  EXPECT_EQ((*both)[1], Tensor::scalar(5.0f));
+  auto kth = require(runGroups("aten.kthvalue.default", {{floats({4, 1, 3})}}, {{"k", "2"}}));
+  EXPECT_EQ(kth[0], Tensor::scalar(3.0f));
+  EXPECT_EQ(kth[1].integerAt(0), 2);
+  auto running = require(runGroups("aten.cummax.default", {{floats({1, 3, 2, 3})}}, {{"dim", "0"}}));
+  EXPECT_EQ(running[0], floats({1, 3, 3, 3}));
+  EXPECT_EQ(running[1], longs({0, 1, 1, 3}));
+  auto both = require(runGroups("aten.aminmax.default", {{floats({2, -1, 5})}}));
+  EXPECT_EQ(both[0], Tensor::scalar(-1.0f));
+  EXPECT_EQ(both[1], Tensor::scalar(5.0f));
   EXPECT_EQ(run("aten.count_nonzero.default", {floats({0, 1, 2})}).integerAt(0), 2);
   EXPECT_EQ(run("aten.nanmean.default", {floats({1, std::numeric_limits<float>::quiet_NaN(), 3})}),
             Tensor::scalar(2.0f));
@@ -133,16 +131,15 @@ TEST(AtenUncommonKernels, TurnsAndAntialiasing) {
 }
 
 TEST(AtenUncommonKernels, BatchStatisticsAndDropout) {
-  auto normed = runGroups("aten._native_batch_norm_legit.no_stats", {{matrix({2, 1, 1}, {1, 3})}, {}, {}},
-                          {{"training", "True"}, {"momentum", "0.1"}, {"eps", "0.0"}});
-  ASSERT_TRUE(normed.ok()) << normed.error().str();
-  EXPECT_TRUE(close((*normed)[0], matrix({2, 1, 1}, {-1, 1})));
-  EXPECT_TRUE(close((*normed)[1], floats({2})));
-  auto dropout =
-      runGroups("aten.native_dropout.default", {{floats({1, 2})}}, {{"p", "0.5"}, {"train", "False"}});
-  ASSERT_TRUE(dropout.ok()) << dropout.error().str();
-  EXPECT_EQ((*dropout)[0], floats({1, 2}));
-  EXPECT_EQ(values<uint8_t>((*dropout)[1]), (std::vector<uint8_t>{1, 1}));
+  auto normed =
+      require(runGroups("aten._native_batch_norm_legit.no_stats", {{matrix({2, 1, 1}, {1, 3})}, {}, {}},
+                        {{"training", "True"}, {"momentum", "0.1"}, {"eps", "0.0"}}));
+  EXPECT_TRUE(close(normed[0], matrix({2, 1, 1}, {-1, 1})));
+  EXPECT_TRUE(close(normed[1], floats({2})));
+  auto dropout = require(
+      runGroups("aten.native_dropout.default", {{floats({1, 2})}}, {{"p", "0.5"}, {"train", "False"}}));
+  EXPECT_EQ(dropout[0], floats({1, 2}));
+  EXPECT_EQ(values<uint8_t>(dropout[1]), (std::vector<uint8_t>{1, 1}));
   EXPECT_FALSE(
       runGroups("aten.native_dropout.default", {{floats({1, 2})}}, {{"p", "0.5"}, {"train", "True"}}).ok());
 }

@@ -9,9 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "base/idle_memory.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
 #include "support/temp_dir.hpp"
@@ -22,13 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kPage = 4096;
-
-std::string contentsOf(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 size_t entriesIn(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
@@ -71,9 +64,7 @@ TEST(MappedFile, ErrorsNameFileAndReason) {
   const auto missing = MappedFile::open(folder / "missing.pt2");
   ASSERT_FALSE(missing.ok());
   EXPECT_NE(missing.error().str().find("missing.pt2: cannot open: No such file"), std::string::npos);
-  const auto directory = MappedFile::open(folder.path());
-  ASSERT_FALSE(directory.ok());
-  EXPECT_NE(directory.error().str().find("is a folder"), std::string::npos);
+  EXPECT_NE(errorOf(MappedFile::open(folder.path())).find("is a folder"), std::string::npos);
   EXPECT_FALSE(MappedFile::open("/dev/null").ok());
 }
 
@@ -138,9 +129,7 @@ TEST(MappedFile, UnreadableFilesAreRefused) {
   fs::permissions(folder.path(), fs::perms::all);
   fs::permissions(folder / "secret", fs::perms::none);
   const Unprivileged user;
-  const auto file = MappedFile::open(folder / "secret");
-  ASSERT_FALSE(file.ok());
-  EXPECT_NE(file.error().str().find("Permission denied"), std::string::npos);
+  EXPECT_NE(errorOf(MappedFile::open(folder / "secret")).find("Permission denied"), std::string::npos);
 }
 
 TEST(OutputFiles, NothingAppearsBeforeCommit) {
@@ -152,8 +141,8 @@ TEST(OutputFiles, NothingAppearsBeforeCommit) {
     EXPECT_FALSE(fs::exists(folder / "a.txt"));
     ASSERT_TRUE(files.commit().ok());
   }
-  EXPECT_EQ(contentsOf(folder / "a.txt"), "a");
-  EXPECT_EQ(contentsOf(folder / "b.txt"), "b");
+  EXPECT_EQ(test::contentsOf(folder / "a.txt"), "a");
+  EXPECT_EQ(test::contentsOf(folder / "b.txt"), "b");
   EXPECT_EQ(entriesIn(folder.path()), 2u);
 }
 
@@ -165,7 +154,7 @@ TEST(OutputFiles, WithoutCommitNothingRemains) {
     ASSERT_TRUE(files.add(folder / "kept.txt", "new").ok());
     ASSERT_TRUE(files.add(folder / "new.txt", "new").ok());
   }
-  EXPECT_EQ(contentsOf(folder / "kept.txt"), "old");
+  EXPECT_EQ(test::contentsOf(folder / "kept.txt"), "old");
   EXPECT_EQ(entriesIn(folder.path()), 1u);
 }
 
@@ -173,7 +162,7 @@ TEST(OutputFiles, ExistingFilesAreReplaced) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "a.txt", "a long text").ok());
   ASSERT_TRUE(writeFile(folder / "a.txt", "short").ok());
-  EXPECT_EQ(contentsOf(folder / "a.txt"), "short");
+  EXPECT_EQ(test::contentsOf(folder / "a.txt"), "short");
 }
 
 TEST(OutputFiles, AMappedFileSurvivesItsReplacement) {
@@ -190,18 +179,17 @@ TEST(OutputFiles, LinksAreFollowed) {
   fs::create_symlink("real.txt", folder / "link.txt");
   ASSERT_TRUE(writeFile(folder / "link.txt", "new").ok());
   EXPECT_TRUE(fs::is_symlink(folder / "link.txt"));
-  EXPECT_EQ(contentsOf(folder / "real.txt"), "new");
+  EXPECT_EQ(test::contentsOf(folder / "real.txt"), "new");
 }
 
 TEST(OutputFiles, MissingFoldersAreErrorsUnlessWanted) {
   const test::TempDir folder;
-  const auto status = writeFile(folder.path() / "no" / "such" / "a.txt", "a");
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().str().find("does not exist"), std::string::npos);
+  EXPECT_NE(errorOf(writeFile(folder.path() / "no" / "such" / "a.txt", "a")).find("does not exist"),
+            std::string::npos);
   OutputFiles files;
   ASSERT_TRUE(files.add(folder.path() / "x" / "y" / "a.txt", "a", true).ok());
   ASSERT_TRUE(files.commit().ok());
-  EXPECT_EQ(contentsOf(folder.path() / "x" / "y" / "a.txt"), "a");
+  EXPECT_EQ(test::contentsOf(folder.path() / "x" / "y" / "a.txt"), "a");
 }
 
 TEST(OutputFiles, ReadOnlyFoldersAreErrors) {
@@ -210,10 +198,9 @@ TEST(OutputFiles, ReadOnlyFoldersAreErrors) {
                                      fs::perms::others_exec);
   {
     const Unprivileged user;
-    const auto status = writeFile(folder / "a.txt", "a");
-    ASSERT_FALSE(status.ok());
-    EXPECT_NE(status.error().str().find("cannot write into"), std::string::npos);
-    EXPECT_NE(status.error().str().find("Permission denied"), std::string::npos);
+    const std::string error = errorOf(writeFile(folder / "a.txt", "a"));
+    EXPECT_NE(error.find("cannot write into"), std::string::npos);
+    EXPECT_NE(error.find("Permission denied"), std::string::npos);
   }
   EXPECT_EQ(entriesIn(folder.path()), 0u);
   fs::permissions(folder.path(), fs::perms::owner_all);
@@ -230,9 +217,7 @@ TEST(OutputFiles, DirectoriesAreNotReplaced) {
 TEST(OutputFiles, DevicesAreWrittenInPlace) {
   ASSERT_TRUE(writeFile("/dev/null", "gone").ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  const auto status = writeFile("/dev/full", "no room");
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().str(), "/dev/full: cannot write: No space left on device");
+  EXPECT_EQ(errorOf(writeFile("/dev/full", "no room")), "/dev/full: cannot write: No space left on device");
 }
 
 TEST(OutputFiles, PipesAreWrittenInPlace) {
@@ -256,7 +241,7 @@ TEST(OutputFiles, WhatFailsInPlaceLeavesTheOthersAsTheyWere) {
     ASSERT_TRUE(files.add("/dev/full", "no room").ok());
     EXPECT_FALSE(files.commit().ok());
   }
-  EXPECT_EQ(contentsOf(folder / "kept.txt"), "old");
+  EXPECT_EQ(test::contentsOf(folder / "kept.txt"), "old");
   EXPECT_EQ(entriesIn(folder.path()), 1u);
 }
 
@@ -275,7 +260,7 @@ TEST(OutputFiles, TheFileOfStandardOutputIsWrittenThroughIt) {
   ::close(before);
   ::close(file);
   EXPECT_TRUE(named && linked);
-  EXPECT_EQ(contentsOf(folder / "out.txt"), "before\nnamed\nlinked\nafter\n");
+  EXPECT_EQ(test::contentsOf(folder / "out.txt"), "before\nnamed\nlinked\nafter\n");
 }
 
 mode_t modeOf(const fs::path& path) {

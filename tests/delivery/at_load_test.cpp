@@ -18,6 +18,7 @@
 #include "pipeline/pipeline.hpp"
 #include "pipeline/run.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tosa/tosa.hpp"
 #include "tosa_io/tosa_writer.hpp"
@@ -33,16 +34,13 @@ std::string programOf(const std::string& name, const std::string& target, pipeli
   options.calibration = test::modelFile(name + ".npz");
   options.target = target;
   options.delivery = delivery;
-  const auto build = pipeline::build(options);
-  EXPECT_TRUE(build.ok()) << build.error().str();
-  EXPECT_TRUE(pipeline::writeOutput(*build, folder / "x.pte").ok());
+  const auto build = require(pipeline::build(options));
+  EXPECT_TRUE(pipeline::writeOutput(build, folder / "x.pte").ok());
   return std::string(asText((*MappedFile::open(folder / "x.pte"))->bytes()));
 }
 
 pte::Program read(const std::string& bytes) {
-  auto program = pte::readProgram(asBytes(bytes));
-  EXPECT_TRUE(program.ok()) << program.error().str();
-  return std::move(*program);
+  return require(pte::readProgram(asBytes(bytes)));
 }
 
 TEST(Delivered, TheFileIsWhatIsWritten) {
@@ -53,14 +51,12 @@ TEST(Delivered, TheFileIsWhatIsWritten) {
     options.calibration = test::modelFile("mixed.npz");
     options.target = "ethos-u55-128";
     options.delivery = delivery;
-    const auto build = pipeline::build(options);
-    ASSERT_TRUE(build.ok()) << build.error().str();
-    const auto program = pipeline::programFile(*build);
-    ASSERT_TRUE(program.ok()) << program.error().str();
-    ASSERT_TRUE(pipeline::writeOutput(*build, folder / "x.pte").ok());
-    EXPECT_EQ(asText((*MappedFile::open(folder / "x.pte"))->bytes()), *program);
-    EXPECT_EQ(hasTosaParts(read(*program)), delivery == pipeline::Delivery::Tosa);
-    EXPECT_EQ(*pipeline::programBytes(*build), static_cast<int64_t>(program->size()));
+    const auto build = require(pipeline::build(options));
+    const auto program = require(pipeline::programFile(build));
+    ASSERT_TRUE(pipeline::writeOutput(build, folder / "x.pte").ok());
+    EXPECT_EQ(asText((*MappedFile::open(folder / "x.pte"))->bytes()), program);
+    EXPECT_EQ(hasTosaParts(read(program)), delivery == pipeline::Delivery::Tosa);
+    EXPECT_EQ(*pipeline::programBytes(build), static_cast<int64_t>(program.size()));
   }
 }
 
@@ -71,10 +67,9 @@ TEST_P(AtLoadOf, GivesTheBytesOfCompilingAhead) {
   pte::Program program = read(programOf("mixed", GetParam(), pipeline::Delivery::Tosa));
   ASSERT_TRUE(hasTosaParts(program));
   EXPECT_FALSE(hasTosaParts(read(ahead)));
-  const auto done = compileTosaParts(program, {});
-  ASSERT_TRUE(done.ok()) << done.error().str();
-  EXPECT_EQ(done->target, GetParam());
-  EXPECT_EQ(done->parts, 1u);
+  const auto done = require(compileTosaParts(program, {}));
+  EXPECT_EQ(done.target, GetParam());
+  EXPECT_EQ(done.parts, 1u);
   EXPECT_EQ(*pte::writeProgram(program), ahead);
 }
 
@@ -124,30 +119,26 @@ TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
   options.target = "ethos-u85-256";
   options.delivery = pipeline::Delivery::Tosa;
   options.inputs = options.outputs = pipeline::ProgramIo::Int8;
-  const auto build = pipeline::build(options);
-  ASSERT_TRUE(build.ok()) << build.error().str();
-  pte::Program program = read(*pipeline::programFile(*build));
-  const std::string graph = floatGraph(*build);
+  const auto build = require(pipeline::build(options));
+  pte::Program program = read(*pipeline::programFile(build));
+  const std::string graph = floatGraph(build);
   program.methods[0].delegates[0].blob.assign(asBytes(graph).begin(), asBytes(graph).end());
   // Nothing can be compiled of it.
   pte::Program ahead = program;
-  const auto refused = compileTosaParts(ahead, {});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().str(), testing::HasSubstr("the NPU computes with integers"));
+  EXPECT_THAT(errorOf(compileTosaParts(ahead, {})), testing::HasSubstr("the NPU computes with integers"));
 
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "x.pte", *pte::writeProgram(program)).ok());
   pipeline::RunOptions run;
   run.file = folder / "x.pte";
   run.raw = true;
-  Tensor input = Tensor::uninitialized(DType::Int8, build->graph().inputs()[0]->shape());
+  Tensor input = Tensor::uninitialized(DType::Int8, build.graph().inputs()[0]->shape());
   for (int64_t i = 0; i < input.numElements(); ++i) input.setIntegerAt(i, i - 30);
-  const auto ran = pipeline::runFile(run, {{"in0", input}});
-  ASSERT_TRUE(ran.ok()) << ran.error().str();
-  ASSERT_TRUE(ran->atLoad);
-  EXPECT_EQ(ran->atLoad->parts, 0u);
-  EXPECT_EQ(ran->atLoad->inFloat, 1u);
-  const Tensor& output = ran->outputs.at(0).second;
+  const auto ran = require(pipeline::runFile(run, {{"in0", input}}));
+  ASSERT_TRUE(ran.atLoad);
+  EXPECT_EQ(ran.atLoad->parts, 0u);
+  EXPECT_EQ(ran.atLoad->inFloat, 1u);
+  const Tensor& output = ran.outputs.at(0).second;
   for (int64_t i = 0; i < output.numElements(); ++i) EXPECT_EQ(output.integerAt(i), 2 * (i - 30) + 1);
 
   // From C, where a backend of the application's runs it.
@@ -179,26 +170,23 @@ TEST(AtLoad, MethodsShareConstants) {
     const pipeline::MethodSource sources[] = {
         {"prefill", folder / "language_prefill.pt2", folder / "language_prefill.npz"},
         {"decode", folder / "language.pt2", folder / "language.npz"}};
-    const auto build = pipeline::buildMethods(options, sources);
-    ASSERT_TRUE(build.ok()) << build.error().str();
-    const auto delivered = pipeline::programFile(*build);
-    ASSERT_TRUE(delivered.ok()) << delivered.error().str();
-    pte::Program program = read(*delivered);
+    const auto build = require(pipeline::buildMethods(options, sources));
+    const auto delivered = require(pipeline::programFile(build));
+    pte::Program program = read(delivered);
     size_t graphs = 0, apart = 0;
-    for (size_t m = 0; m < build->methods.size(); ++m) {
+    for (size_t m = 0; m < build.methods.size(); ++m) {
       graphs += program.methods[m].delegates[0].blob.size();
-      apart += tosa_io::writeTosa(build->methods[m].partitioned.delegates[0].tosa)->size();
+      apart += tosa_io::writeTosa(build.methods[m].partitioned.delegates[0].tosa)->size();
     }
     size_t constants = 0;
     for (const pte::ByteVector& bytes : program.constants) constants += bytes.size();
     EXPECT_GT(constants, 1000u);
     EXPECT_LT(graphs + constants, apart);
     // The commands are those of each method compiled by itself.
-    const auto done = compileTosaParts(program, {});
-    ASSERT_TRUE(done.ok()) << done.error().str();
-    for (size_t m = 0; m < build->methods.size(); ++m) {
-      pte::Delegate alone = *tosaDelegate(build->methods[m].partitioned.delegates[0].tosa,
-                                          settingsOf(*build->methods[m].machine, false));
+    require(compileTosaParts(program, {}));
+    for (size_t m = 0; m < build.methods.size(); ++m) {
+      pte::Delegate alone = *tosaDelegate(build.methods[m].partitioned.delegates[0].tosa,
+                                          settingsOf(*build.methods[m].machine, false));
       pte::Program one;
       one.methods.emplace_back().delegates.push_back(std::move(alone));
       ASSERT_TRUE(compileTosaParts(one, {}).ok());
@@ -223,10 +211,9 @@ TEST(AtLoad, TakesWhatTheCacheHolds) {
         std::filesystem::resize_file(entry.path(), 100);
     }
     pte::Program program = read(bytes);
-    const auto done = compileTosaParts(program, options);
-    ASSERT_TRUE(done.ok()) << done.error().str();
-    EXPECT_EQ(done->fromCache, expected[i]);
-    EXPECT_EQ(done->warnings.size(), i == 2 ? 1u : 0u);
+    const auto done = require(compileTosaParts(program, options));
+    EXPECT_EQ(done.fromCache, expected[i]);
+    EXPECT_EQ(done.warnings.size(), i == 2 ? 1u : 0u);
     programs[i] = *pte::writeProgram(program);
   }
   EXPECT_EQ(programs[0], programs[1]);
@@ -241,10 +228,9 @@ TEST(AtLoad, GoesOnWithoutACacheThatCannotBeWritten) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "file", std::string_view("in the way")).ok());
   pte::Program program = read(programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa));
-  const auto done = compileTosaParts(program, {"", "", "", {}, folder / "file" / "cache"});
-  ASSERT_TRUE(done.ok()) << done.error().str();
-  ASSERT_EQ(done->warnings.size(), 1u);
-  EXPECT_NE(done->warnings[0].message.find("are not kept"), std::string::npos);
+  const auto done = require(compileTosaParts(program, {"", "", "", {}, folder / "file" / "cache"}));
+  ASSERT_EQ(done.warnings.size(), 1u);
+  EXPECT_NE(done.warnings[0].message.find("are not kept"), std::string::npos);
 }
 
 TEST(AtLoad, NamesPartAndReason) {
@@ -268,10 +254,9 @@ TEST(AtLoad, RunsWithTheResultsOfCompilingAhead) {
         writeFile(folder / "x.pte", std::string_view(programOf("mobile", "ethos-u55-128", delivery))).ok());
     pipeline::RunOptions options;
     options.file = folder / "x.pte";
-    auto result = pipeline::runFile(options, *readArrays(test::modelFile("mobile.npz")));
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    EXPECT_EQ(result->atLoad.has_value(), delivery == pipeline::Delivery::Tosa);
-    outputs.push_back(std::move(result->outputs));
+    auto result = require(pipeline::runFile(options, *readArrays(test::modelFile("mobile.npz"))));
+    EXPECT_EQ(result.atLoad.has_value(), delivery == pipeline::Delivery::Tosa);
+    outputs.push_back(std::move(result.outputs));
   }
   ASSERT_EQ(outputs[0].size(), outputs[1].size());
   for (size_t i = 0; i < outputs[0].size(); ++i) {
@@ -281,12 +266,11 @@ TEST(AtLoad, RunsWithTheResultsOfCompilingAhead) {
 
 TEST(AtLoad, CheckJudgesWhatItBecomes) {
   const std::string bytes = programOf("mixed", "ethos-u55-128", pipeline::Delivery::Tosa);
-  const auto check = pipeline::checkProgram(asBytes(bytes));
-  ASSERT_TRUE(check.ok()) << check.error().str();
-  EXPECT_TRUE(check->ok()) << check->problems[0];
-  EXPECT_EQ(check->commandStreams, 1u);
-  EXPECT_EQ(check->atLoad->target, "ethos-u55-128");
-  EXPECT_EQ(check->fileBytes, static_cast<int64_t>(bytes.size()));
+  const auto check = require(pipeline::checkProgram(asBytes(bytes)));
+  EXPECT_TRUE(check.ok()) << check.problems[0];
+  EXPECT_EQ(check.commandStreams, 1u);
+  EXPECT_EQ(check.atLoad->target, "ethos-u55-128");
+  EXPECT_EQ(check.fileBytes, static_cast<int64_t>(bytes.size()));
 }
 
 TEST(AtLoad, IsForAnEthosU) {
@@ -295,9 +279,7 @@ TEST(AtLoad, IsForAnEthosU) {
     options.model = test::modelFile("mixed.pt2");
     options.target = target;
     options.delivery = pipeline::Delivery::Tosa;
-    const auto build = pipeline::build(options);
-    ASSERT_FALSE(build.ok());
-    EXPECT_NE(build.error().str().find("--deliver"), std::string::npos) << build.error().str();
+    EXPECT_THAT(errorOf(pipeline::build(options)), testing::HasSubstr("--deliver"));
   }
 }
 

@@ -7,17 +7,12 @@
 #include "base/npy.hpp"
 #include "device/run.hpp"
 #include "pte/program.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina {
 namespace {
-
-std::vector<Tensor> numbered(const NamedTensors& tensors, const std::string& prefix) {
-  std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(tensors, prefix + std::to_string(found.size())))
-    found.push_back(*tensor);
-  return found;
-}
 
 /// How many elements differ, and the first of them.
 std::string difference(const Tensor& got, const Tensor& wanted) {
@@ -44,26 +39,23 @@ std::filesystem::path vectors() {
 /// Runs `program` on the inputs recorded in `folder`: delegate calls and outputs are those of the original
 /// runtime.
 void expectRecorded(ByteSpan program, const std::filesystem::path& folder) {
-  auto expected = readNpz(folder / "e2e.npz");
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
-  const auto io = readNpz(folder / "io.npz");
-  ASSERT_TRUE(io.ok()) << io.error().str();
+  auto expected = require(readNpz(folder / "e2e.npz"));
+  const auto io = require(readNpz(folder / "io.npz"));
 
   device::RunOptions options;
   options.keepDelegateIo = true;
   options.model.check = true;
-  auto runner = device::Runner::open(program, options);
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
+  auto runner = require(device::Runner::open(program, options));
   // Programs with integer inputs take what the delegate takes.
-  const bool quantized = isInteger(runner->inputs().front().dtype);
-  const auto outcome = runner->run(quantized ? numbered(*expected, "d0_in") : numbered(*io, "input"));
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
+  const bool quantized = isInteger(runner.inputs().front().dtype);
+  const auto outcome =
+      require(runner.run(quantized ? test::arraysNamed(expected, "d0_in") : test::arraysNamed(io, "input")));
 
-  for (size_t call = 0; call < outcome->stats.delegates.size(); ++call) {
-    const device::DelegateRun& run = outcome->stats.delegates[call];
+  for (size_t call = 0; call < outcome.stats.delegates.size(); ++call) {
+    const device::DelegateRun& run = outcome.stats.delegates[call];
     const std::string prefix = fmt::format("d{}_", call);
-    const std::vector<Tensor> inputs = numbered(*expected, prefix + "in"),
-                              outputs = numbered(*expected, prefix + "out");
+    const std::vector<Tensor> inputs = test::arraysNamed(expected, prefix + "in"),
+                              outputs = test::arraysNamed(expected, prefix + "out");
     ASSERT_EQ(run.inputs.size(), inputs.size());
     ASSERT_EQ(run.outputs.size(), outputs.size());
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -73,21 +65,20 @@ void expectRecorded(ByteSpan program, const std::filesystem::path& folder) {
           << prefix << "out" << i;
     EXPECT_GT(run.pmuCycles, 0u);
   }
-  EXPECT_FALSE(outcome->stats.delegates.empty());
-  EXPECT_TRUE(numbered(*expected, fmt::format("d{}_in", outcome->stats.delegates.size())).empty())
+  EXPECT_FALSE(outcome.stats.delegates.empty());
+  EXPECT_TRUE(test::arraysNamed(expected, fmt::format("d{}_in", outcome.stats.delegates.size())).empty())
       << "fewer delegate calls than recorded";
-  const std::vector<Tensor> outputs = numbered(*expected, "output");
-  ASSERT_EQ(outcome->outputs.size(), outputs.size());
+  const std::vector<Tensor> outputs = test::arraysNamed(expected, "output");
+  ASSERT_EQ(outcome.outputs.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
-    EXPECT_EQ(difference(outcome->outputs[i], outputs[i]), "") << "output" << i;
+    EXPECT_EQ(difference(outcome.outputs[i], outputs[i]), "") << "output" << i;
 }
 
 class ExecutorchProgram : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    auto mapped = MappedFile::open(vectors() / GetParam());
-    ASSERT_TRUE(mapped.ok()) << mapped.error().str();
-    file_ = std::move(*mapped);
+    auto mapped = require(MappedFile::open(vectors() / GetParam()));
+    file_ = std::move(mapped);
   }
   std::filesystem::path folder() const { return (vectors() / GetParam()).parent_path(); }
   std::shared_ptr<const MappedFile> file_;
@@ -98,15 +89,12 @@ TEST_P(ExecutorchProgram, RunsBitForBit) {
 }
 
 TEST_P(ExecutorchProgram, WrittenAgainItIsTheSameProgram) {
-  const auto program = pte::readProgram(file_->bytes());
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  const auto written = pte::writeProgram(*program);
-  ASSERT_TRUE(written.ok()) << written.error().str();
-  const auto again = pte::readProgram(asBytes(*written));
-  ASSERT_TRUE(again.ok()) << again.error().str();
-  EXPECT_EQ(*again, *program);
-  EXPECT_EQ(*pte::writeProgram(*again), *written);
-  expectRecorded(asBytes(*written), folder());
+  const auto program = require(pte::readProgram(file_->bytes()));
+  const auto written = require(pte::writeProgram(program));
+  const auto again = require(pte::readProgram(asBytes(written)));
+  EXPECT_EQ(again, program);
+  EXPECT_EQ(*pte::writeProgram(again), written);
+  expectRecorded(asBytes(written), folder());
 }
 
 std::vector<std::string> programs() {

@@ -10,6 +10,7 @@
 #include "pipeline/check.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/method_builder.hpp"
+#include "support/require.hpp"
 
 namespace carina {
 namespace {
@@ -48,40 +49,31 @@ pte::TensorData weightData(const pte::ByteVector& bytes) {
 
 TEST(ExternalData, TensorsComeFromTensorDataFiles) {
   for (const bool planned : {false, true}) {
-    const auto file = pte::writeProgram(constantProgram(planned));
-    ASSERT_TRUE(file.ok()) << file.error().str();
+    const auto file = require(pte::writeProgram(constantProgram(planned)));
     device::RunOptions options;
     options.tensorData = {weightData(bytesOf({1.5F, -2.0F, 3.0F}))};
-    const auto outcome = device::runProgram(asBytes(*file), {}, options);
-    ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-    EXPECT_EQ(outcome->outputs[0].as<float>()[1], -2.0F);
-
-    const auto without = device::runProgram(asBytes(*file), {}, {});
-    ASSERT_FALSE(without.ok());
-    EXPECT_THAT(without.error().str(), HasSubstr("weight"));
+    const auto outcome = require(device::runProgram(asBytes(file), {}, options));
+    EXPECT_EQ(outcome.outputs[0].as<float>()[1], -2.0F);
+    EXPECT_THAT(errorOf(device::runProgram(asBytes(file), {}, {})), HasSubstr("weight"));
     options.tensorData = {weightData(bytesOf({1.5F}))};
-    const auto shorter = device::runProgram(asBytes(*file), {}, options);
-    ASSERT_FALSE(shorter.ok());
-    EXPECT_THAT(shorter.error().str(), HasSubstr("wants 'weight' as float32[3], its file has float32[1]"));
+    EXPECT_THAT(errorOf(device::runProgram(asBytes(file), {}, options)),
+                HasSubstr("wants 'weight' as float32[3], its file has float32[1]"));
     options.tensorData[0].entries[0].layout.reset();
-    EXPECT_THAT(device::runProgram(asBytes(*file), {}, options).error().str(), HasSubstr("another size"));
+    EXPECT_THAT(device::runProgram(asBytes(file), {}, options).error().str(), HasSubstr("another size"));
     options.tensorData = {weightData(bytesOf({1, 2, 3})), weightData(bytesOf({1, 2, 3}))};
-    EXPECT_THAT(device::runProgram(asBytes(*file), {}, options).error().str(),
+    EXPECT_THAT(device::runProgram(asBytes(file), {}, options).error().str(),
                 HasSubstr("comes in two tensor data files"));
   }
 }
 
 TEST(ExternalData, CheckNamesWhatIsMissing) {
-  const auto file = pte::writeProgram(constantProgram(false));
-  ASSERT_TRUE(file.ok()) << file.error().str();
-  const auto alone = pipeline::checkProgram(asBytes(*file));
-  ASSERT_TRUE(alone.ok()) << alone.error().str();
-  ASSERT_EQ(alone->problems.size(), 1u);
-  EXPECT_THAT(alone->problems[0], HasSubstr("which was not given (weight"));
+  const auto file = require(pte::writeProgram(constantProgram(false)));
+  const auto alone = require(pipeline::checkProgram(asBytes(file)));
+  ASSERT_EQ(alone.problems.size(), 1u);
+  EXPECT_THAT(alone.problems[0], HasSubstr("which was not given (weight"));
   const std::vector<pte::TensorData> files{weightData(bytesOf({1, 2, 3}))};
-  const auto whole = pipeline::checkProgram(asBytes(*file), files);
-  ASSERT_TRUE(whole.ok()) << whole.error().str();
-  EXPECT_TRUE(whole->ok()) << whole->problems[0];
+  const auto whole = require(pipeline::checkProgram(asBytes(file), files));
+  EXPECT_TRUE(whole.ok()) << whole.problems[0];
 }
 
 TEST(ExternalData, ContradictionsAreRefused) {
@@ -94,11 +86,10 @@ TEST(ExternalData, ContradictionsAreRefused) {
   EXPECT_THAT(pte::writeProgram(program).error().str(), HasSubstr("reaches beyond"));
   tensor.allocation->offset = 16;
   tensor.extra->deviceType = 1;
-  const auto file = pte::writeProgram(program);
-  ASSERT_TRUE(file.ok()) << file.error().str();
+  const auto file = require(pte::writeProgram(program));
   device::RunOptions options;
   options.tensorData = {weightData(bytesOf({1, 2, 3}))};
-  EXPECT_THAT(device::runProgram(asBytes(*file), {}, options).error().str(), HasSubstr("another device"));
+  EXPECT_THAT(device::runProgram(asBytes(file), {}, options).error().str(), HasSubstr("another device"));
 }
 
 TEST(ProgramInputs, NumbersKeepTheValuesOfTheExport) {
@@ -111,12 +102,10 @@ TEST(ProgramInputs, NumbersKeepTheValuesOfTheExport) {
   builder.output(y);
   ASSERT_TRUE(builder.finish().ok());
   program.methods[0].inputs = {factor, x};
-  const auto file = pte::writeProgram(program);
-  ASSERT_TRUE(file.ok()) << file.error().str();
+  const auto file = require(pte::writeProgram(program));
   const std::vector<Tensor> inputs{Tensor::from({2}, std::vector<float>{1.0F, -4.0F})};
-  const auto outcome = device::runProgram(asBytes(*file), inputs, {});
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-  EXPECT_EQ(outcome->outputs[0].as<float>()[1], -10.0F);
+  const auto outcome = require(device::runProgram(asBytes(file), inputs, {}));
+  EXPECT_EQ(outcome.outputs[0].as<float>()[1], -10.0F);
 }
 
 TEST(ExternalData, DelegatesTakeCommandsAndConstantsByKey) {
@@ -125,8 +114,7 @@ TEST(ExternalData, DelegatesTakeCommandsAndConstantsByKey) {
       npuProgram.copy(1, 1, 16, npu::ElementType::Int8, std::vector<int64_t>(16, 0));
   npuProgram.add(op);
   npuProgram.add(npu::Stop{});
-  const auto payload = npu::buildPayload(npuProgram.target(), npuProgram.words());
-  ASSERT_TRUE(payload.ok());
+  const auto payload = require(npu::buildPayload(npuProgram.target(), npuProgram.words()));
   pte::DelegateBlob blob;
   blob.payloadKey = std::string(64, 'p');
   blob.constantsKey = std::string(64, 'c');
@@ -145,21 +133,19 @@ TEST(ExternalData, DelegatesTakeCommandsAndConstantsByKey) {
   builder.delegate(delegate, std::vector{x}, std::vector{y});
   builder.output(y);
   ASSERT_TRUE(builder.finish().ok());
-  const auto file = pte::writeProgram(program);
-  ASSERT_TRUE(file.ok()) << file.error().str();
+  const auto file = require(pte::writeProgram(program));
 
   pte::TensorData data;
-  const ByteSpan bytes = std::as_bytes(std::span(*payload));
+  const ByteSpan bytes = std::as_bytes(std::span(payload));
   data.entries.push_back({blob.payloadKey, std::nullopt, {bytes.begin(), bytes.end()}});
   data.entries.push_back({blob.constantsKey, std::nullopt, pte::ByteVector(16)});
   device::RunOptions options;
   options.tensorData = {data};
   const Tensor input =
       Tensor::from({1, 16}, std::vector<int8_t>{1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, -4, -5, -6, -7, -8});
-  const auto outcome = device::runProgram(asBytes(*file), std::vector<Tensor>{input}, options);
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
-  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(outcome->outputs[0].integerAt(i), input.integerAt(i));
-  EXPECT_FALSE(device::runProgram(asBytes(*file), std::vector<Tensor>{input}, {}).ok());
+  const auto outcome = require(device::runProgram(asBytes(file), std::vector<Tensor>{input}, options));
+  for (int64_t i = 0; i < 16; ++i) EXPECT_EQ(outcome.outputs[0].integerAt(i), input.integerAt(i));
+  EXPECT_FALSE(device::runProgram(asBytes(file), std::vector<Tensor>{input}, {}).ok());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "npu/model/small_program.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/method_builder.hpp"
+#include "support/require.hpp"
 
 namespace carina {
 namespace {
@@ -18,9 +19,8 @@ pte::Delegate copyDelegate() {
   const npu::KernelOperation op = program.copy(1, 1, 16, npu::ElementType::Int8, std::vector<int64_t>(16, 0));
   program.add(op);
   program.add(npu::Stop{});
-  const auto payload = npu::buildPayload(program.target(), program.words());
-  EXPECT_TRUE(payload.ok());
-  const ByteSpan bytes = std::as_bytes(std::span(*payload));
+  const auto payload = require(npu::buildPayload(program.target(), program.words()));
+  const ByteSpan bytes = std::as_bytes(std::span(payload));
   pte::DelegateBlob blob;
   blob.payload = {bytes.begin(), bytes.end()};
   blob.constants = pte::ByteVector(16);
@@ -41,15 +41,13 @@ TEST(Profile, TellsWhenEverythingBeganAndEnded) {
   builder.kernel("aten::neg.out", {y, z});
   builder.output(z);
   ASSERT_TRUE(builder.finish().ok());
-  const auto file = pte::writeProgram(program);
-  ASSERT_TRUE(file.ok()) << file.error().str();
+  const auto file = require(pte::writeProgram(program));
   device::RunOptions options;
   options.keepEvents = true;
-  const auto outcome =
-      device::runProgram(asBytes(*file), std::vector<Tensor>{Tensor::zeros(DType::Int8, {1, 16})}, options);
-  ASSERT_TRUE(outcome.ok()) << outcome.error().str();
+  const auto outcome = require(
+      device::runProgram(asBytes(file), std::vector<Tensor>{Tensor::zeros(DType::Int8, {1, 16})}, options));
 
-  const std::vector<pte::ProfileEvent>& events = outcome->stats.events;
+  const std::vector<pte::ProfileEvent>& events = outcome.stats.events;
   std::vector<std::string> names;
   names.reserve(events.size());
   for (const pte::ProfileEvent& event : events) names.push_back(event.name);
@@ -60,7 +58,7 @@ TEST(Profile, TellsWhenEverythingBeganAndEnded) {
   EXPECT_EQ(events[4].instruction, 1);
   EXPECT_EQ(events[5].instruction, -1);
   // 500 MHz: two nanoseconds a cycle.
-  const auto cycles = static_cast<uint64_t>(outcome->stats.npuCycles);
+  const auto cycles = static_cast<uint64_t>(outcome.stats.npuCycles);
   EXPECT_GT(cycles, 0u);
   EXPECT_EQ(events[2].end - events[2].start, 2 * cycles);
   EXPECT_GE(events[3].start, events[2].end);
@@ -68,10 +66,9 @@ TEST(Profile, TellsWhenEverythingBeganAndEnded) {
   EXPECT_GE(events[5].end, events[4].end);
 
   options.keepEvents = false;
-  const auto without =
-      device::runProgram(asBytes(*file), std::vector<Tensor>{Tensor::zeros(DType::Int8, {1, 16})}, options);
-  ASSERT_TRUE(without.ok());
-  EXPECT_TRUE(without->stats.events.empty());
+  const auto without = require(
+      device::runProgram(asBytes(file), std::vector<Tensor>{Tensor::zeros(DType::Int8, {1, 16})}, options));
+  EXPECT_TRUE(without.stats.events.empty());
 }
 
 }  // namespace

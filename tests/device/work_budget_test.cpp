@@ -8,6 +8,7 @@
 #include "device/run.hpp"
 #include "npu/model/model.hpp"
 #include "pte/program.hpp"
+#include "support/require.hpp"
 
 namespace carina::device {
 namespace {
@@ -37,9 +38,7 @@ std::string products(int32_t side, size_t calls, bool again = false, int64_t spa
   method.chains = {chain};
   pte::Program program;
   program.methods = {method};
-  const auto bytes = pte::writeProgram(program);
-  EXPECT_TRUE(bytes.ok());
-  return bytes.ok() ? *bytes : std::string();
+  return require(pte::writeProgram(program));
 }
 
 Result<RunOutcome> run(const std::string& program, int64_t side, bool trusted = false) {
@@ -78,14 +77,11 @@ TEST(WorkBudget, TrustedProgramsHaveNone) {
 }
 
 TEST(WorkBudget, IsOfAllCallsTogetherAndOfEachExecution) {
-  const auto endless = run(products(64, 1, true), 64);
-  ASSERT_FALSE(endless.ok());
-  EXPECT_THAT(endless.error().str(), HasSubstr("are spent"));
+  EXPECT_THAT(errorOf(run(products(64, 1, true), 64)), HasSubstr("are spent"));
   const std::string program = products(256, 8);
-  auto runner = Runner::open(std::as_bytes(std::span(program)));
-  ASSERT_TRUE(runner.ok());
+  auto runner = require(Runner::open(std::as_bytes(std::span(program))));
   const Tensor input = Tensor::zeros(DType::Float32, {256, 256});
-  for (int i = 0; i < 8; ++i) EXPECT_TRUE(runner->run(std::array{input}).ok()) << i;
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(runner.run(std::array{input}).ok()) << i;
   EXPECT_FALSE(run(products(256, 256), 256).ok());
 }
 

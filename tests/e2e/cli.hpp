@@ -9,20 +9,13 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::test {
-
-inline std::string contents(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
-}
 
 /// A file of models/.
 inline std::string model(const std::string& file) {
@@ -45,7 +38,8 @@ class Cli : public testing::Test {
 
   Outcome shell(const std::string& command) const {
     const int state = std::system((command + " >" + path("stdout") + " 2>" + path("stderr")).c_str());
-    return {WIFEXITED(state) ? WEXITSTATUS(state) : -1, contents(path("stdout")), contents(path("stderr"))};
+    return {WIFEXITED(state) ? WEXITSTATUS(state) : -1, contentsOf(path("stdout")),
+            contentsOf(path("stderr"))};
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }

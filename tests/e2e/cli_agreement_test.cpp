@@ -19,12 +19,12 @@ class CliAgreement : public Cli, public testing::WithParamInterface<const char*>
   json data(const std::string& command, const std::string& name) const {
     const Outcome result = run(command + " --json " + path(name));
     EXPECT_EQ(result.status, 0) << command << "\n" << result.err;
-    return json::parse(contents(path(name)), nullptr, false);
+    return json::parse(contentsOf(path(name)), nullptr, false);
   }
 
   /// The data of a page of carina report.
   json page(const std::string& name) const {
-    const std::string begin = "id=\"data\">", text = contents(path(name));
+    const std::string begin = "id=\"data\">", text = contentsOf(path(name));
     const size_t at = text.find(begin) + begin.size();
     return json::parse(text.substr(at, text.find("</script>", at) - at), nullptr, false);
   }
@@ -98,7 +98,7 @@ TEST_P(CliAgreement, ProjectsHaveTheNumbersOfTheCommands) {
                                model("mobile.npz") + "\"\ntargets = [\"" + GetParam() + "\"]\n");
   const Outcome ran = run("ci " + path("carina.toml") + " -o " + path("out") + " --json " + path("ci.json"));
   ASSERT_EQ(ran.status, 0) << ran.err << ran.out;
-  const json jobs = json::parse(contents(path("ci.json")))["jobs"];
+  const json jobs = json::parse(contentsOf(path("ci.json")))["jobs"];
   ASSERT_EQ(jobs.size(), 1u);
   EXPECT_EQ(jobs[0]["npu_cycles"], compiled["cycles"]);
   EXPECT_EQ(jobs[0]["inference_ms"], compiled["inference"]["milliseconds"]);

@@ -10,6 +10,7 @@
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "cli.hpp"
+#include "support/require.hpp"
 
 namespace carina {
 namespace {
@@ -107,9 +108,8 @@ std::vector<int64_t> integersOf(const Tensor& tensor) {
 class CameraOn : public Cli, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    auto read = readNpz(dataDir() / "camera" / "scene.npz");
-    ASSERT_TRUE(read.ok());
-    const NamedTensors& arrays = *read;
+    auto read = require(readNpz(dataDir() / "camera" / "scene.npz"));
+    const NamedTensors& arrays = read;
     frames_ = *findTensor(arrays, "frames");
     numbers_ = *findTensor(arrays, "numbers");
     map_ = *findTensor(arrays, "map");
@@ -144,7 +144,7 @@ class CameraOn : public Cli, public testing::WithParamInterface<const char*> {
     EXPECT_EQ(result.status, 0) << options << "\n" << result.err;
     Codes codes;
     if (result.status != 0) return codes;
-    const auto report = nlohmann::json::parse(contents(path(output + ".json")));
+    const auto report = nlohmann::json::parse(contentsOf(path(output + ".json")));
     const auto take = [](const nlohmann::json& ports, std::vector<Port>& into) {
       for (const auto& port : ports) {
         into.push_back({port["type"], port["shape"].get<Shape>(), port.value("scale", 0.0),
@@ -161,9 +161,7 @@ class CameraOn : public Cli, public testing::WithParamInterface<const char*> {
     const Outcome result = run("run " + path(program) + " --input " + path(input) + " --output " +
                                path("out.npz") + " " + options);
     EXPECT_EQ(result.status, 0) << program << "\n" << result.err;
-    auto read = result.status == 0 ? readNpz(path("out.npz")) : Result<NamedTensors>(NamedTensors());
-    EXPECT_TRUE(read.ok());
-    return std::move(*read);
+    return require(result.status == 0 ? readNpz(path("out.npz")) : Result<NamedTensors>(NamedTensors()));
   }
 
   static void expectEqual(const NamedTensors& found, const NamedTensors& wanted) {
@@ -226,7 +224,7 @@ TEST_P(CameraOn, ChannelsLastIsTheSameProgramWithOtherEnds) {
   const Codes first = compile("--io int8", "first.pte");
   const Codes last = compile("--io int8 --io-layout nhwc", "last.pte");
   compile("--io int8 --io-layout nchw", "same.pte");
-  EXPECT_EQ(contents(path("same.pte")), contents(path("first.pte")));
+  EXPECT_EQ(contentsOf(path("same.pte")), contentsOf(path("first.pte")));
   ASSERT_EQ(last.inputs.size(), 2u);
   EXPECT_EQ(last.inputs[0].shape, (Shape{1, 16, 16, 3}));
   EXPECT_EQ(last.outputs[0].shape, (Shape{1, 14, 14, 4}));
@@ -322,7 +320,7 @@ TEST_P(CameraOn, ScalesAreTheSameWhereverTheyAreTold) {
   for (const auto& method : contained["methods"]) {
     if (method["inputs"].empty()) methods[method["name"]] = method["values"][0]["value"].get<double>();
   }
-  const std::string header = contents(path("c.pte.h"));
+  const std::string header = contentsOf(path("c.pte.h"));
   const std::string text = run("check " + path("c.pte")).out, listing = run("inspect " + path("c.pte")).out;
   const auto expectTold = [&](const std::string& kind, size_t i, const Port& port) {
     const std::string name = kind + std::to_string(i);

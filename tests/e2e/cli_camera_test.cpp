@@ -84,8 +84,8 @@ TEST_F(CliCamera, WhatIntegersMeanIsToldEverywhere) {
   }
   EXPECT_THAT(run("inspect " + path("i.pte")).out, HasSubstr("method output0_scale"));
   EXPECT_THAT(run("check " + path("i.pte") + " --json -").out, HasSubstr("\"zero_point\""));
-  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"zero_point\""));
-  const std::string header = contents(path("io.h"));
+  EXPECT_THAT(contentsOf(path("report/report.json")), HasSubstr("\"zero_point\""));
+  const std::string header = contentsOf(path("io.h"));
   EXPECT_THAT(header, HasSubstr("#define CARINA_INPUT0_TYPE int8_t\n"));
   EXPECT_THAT(header, HasSubstr("#define CARINA_OUTPUT0_ELEMENTS 10\n"));
   EXPECT_THAT(header, HasSubstr("#define CARINA_INPUT0_ZERO_POINT ("));

@@ -34,10 +34,10 @@ TEST_F(CliCi, WritesEverythingAndComparesWithTheRunBefore) {
       run("ci " + path("carina.toml") + " -o " + path("two") + " --baseline " + path("one"));
   EXPECT_EQ(second.status, 3);
   EXPECT_THAT(second.err, HasSubstr("gate missed: digits8 ethos-u55-128: --max-cycles 10 cycles"));
-  EXPECT_THAT(contents(path("two/summary.md")),
+  EXPECT_THAT(contentsOf(path("two/summary.md")),
               AllOf(HasSubstr("### digits8 ethos-u55-128"), HasSubstr("conv2d")));
   EXPECT_FALSE(std::filesystem::exists(path("two/digits8-ethos-u55-128/digits8.pte")));
-  EXPECT_THAT(contents(path("two/junit.xml")), HasSubstr(R"(tests="2" failures="1")"));
+  EXPECT_THAT(contentsOf(path("two/junit.xml")), HasSubstr(R"(tests="2" failures="1")"));
 }
 
 TEST_F(CliCi, AJobThatFailsDoesNotStopTheOthers) {

@@ -5,6 +5,7 @@
 #include "base/file.hpp"
 #include "base/npy.hpp"
 #include "cli.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -34,12 +35,12 @@ TEST_F(CliEvaluate, AllEnginesSideBySide) {
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("200 samples, classify"), HasSubstr("float"), HasSubstr("simulation"),
                     HasSubstr("NPU and TOSA agree bit for bit on all samples"), HasSubstr("flipped")));
-  EXPECT_THAT(contents(path("e.csv")), HasSubstr("npu,top-1,"));
+  EXPECT_THAT(contentsOf(path("e.csv")), HasSubstr("npu,top-1,"));
   // The same count as carina run has.
   const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz"));
   const size_t at = ran.out.find("top-1   ") + 8;
   const double percent = std::stod(ran.out.substr(at));
-  const std::string csv = contents(path("e.csv"));
+  const std::string csv = contentsOf(path("e.csv"));
   const size_t npu = csv.find("npu,top-1,") + 10;
   EXPECT_NEAR(std::stod(csv.substr(npu)), percent, 0.051);
 }
@@ -57,8 +58,8 @@ TEST_F(CliEvaluate, ShardsMergeToTheWholeBitForBit) {
   const Outcome merged =
       run("merge" + files + " --json " + path("merged.json") + " --csv " + path("merged.csv"));
   ASSERT_EQ(merged.status, 0) << merged.err;
-  EXPECT_EQ(contents(path("merged.json")), contents(path("whole.json")));
-  EXPECT_EQ(contents(path("merged.csv")), contents(path("whole.csv")));
+  EXPECT_EQ(contentsOf(path("merged.json")), contentsOf(path("whole.json")));
+  EXPECT_EQ(contentsOf(path("merged.csv")), contentsOf(path("whole.csv")));
 
   const std::string one = path("part1"), two = path("part2"), three = path("part3");
   EXPECT_THAT(run("merge " + one + " " + three).err, HasSubstr("shard 2/3 is missing"));
@@ -66,7 +67,7 @@ TEST_F(CliEvaluate, ShardsMergeToTheWholeBitForBit) {
   EXPECT_THAT(run("merge " + one + " " + one + " " + two).err, HasSubstr("part1: is shard 1/3, as is"));
   ASSERT_EQ(run(program() + heldOut() + " --samples 31 --shard 2/3 --records " + path("other")).status, 0);
   EXPECT_THAT(run("merge " + one + " " + path("other") + " " + three).err, HasSubstr("another evaluation"));
-  writeText("half", contents(two).substr(0, contents(two).size() / 2));
+  writeText("half", contentsOf(two).substr(0, contentsOf(two).size() / 2));
   const Outcome half =
       run("merge " + one + " " + path("half") + " " + three + " --json " + path("half.json"));
   EXPECT_EQ(half.status, 1);
@@ -86,7 +87,7 @@ TEST_F(CliEvaluate, AKilledShardGoesOn) {
   ASSERT_TRUE(std::filesystem::exists(path("part.partial")) || std::filesystem::exists(path("part")));
   const Outcome again = run(base + path("part"));
   ASSERT_EQ(again.status, 0) << again.err;
-  EXPECT_EQ(contents(path("part")), contents(path("whole")));
+  EXPECT_EQ(contentsOf(path("part")), contentsOf(path("whole")));
   EXPECT_FALSE(std::filesystem::exists(path("part.partial")));
 }
 
@@ -121,10 +122,10 @@ TEST_F(CliTogether, FourProcessesGiveTheBitsOfOne) {
     ASSERT_EQ(run(base + outputs("one")).status, 0);
     const Outcome four = together(base + outputs("four") + " --min-top1 50");
     ASSERT_EQ(four.status, 0) << four.err;
-    EXPECT_EQ(contents(path("four.json")), contents(path("one.json")));
-    EXPECT_EQ(contents(path("four.csv")), contents(path("one.csv")));
+    EXPECT_EQ(contentsOf(path("four.json")), contentsOf(path("one.json")));
+    EXPECT_EQ(contentsOf(path("four.csv")), contentsOf(path("one.csv")));
     const std::string count = std::to_string(samples);
-    EXPECT_EQ(contents(path("four" + count)), contents(path("one" + count)));
+    EXPECT_EQ(contentsOf(path("four" + count)), contentsOf(path("one" + count)));
     EXPECT_FALSE(std::filesystem::exists(path("four" + count + ".1-of-4")));
     EXPECT_EQ(four.out, run(base).out) << "shown once";
     // What is complete is shown again.
@@ -155,7 +156,7 @@ TEST_F(CliTogether, AKilledProcessGoesOnWhereItWas) {
   EXPECT_TRUE(std::filesystem::exists(part) || std::filesystem::exists(path("part.2-of-4")));
   const Outcome again = together(base + path("part"));
   ASSERT_EQ(again.status, 0) << again.err;
-  EXPECT_EQ(contents(path("part")), contents(path("whole")));
+  EXPECT_EQ(contentsOf(path("part")), contentsOf(path("whole")));
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "."))
     EXPECT_EQ(entry.path().string().find("-of-4"), std::string::npos) << entry.path();
 }
@@ -184,7 +185,7 @@ TEST_F(CliEvaluate, FloatsForProgramsThatTakeIntegers) {
   const auto figures = [&](const std::string& command) {
     const Outcome result = run(command + heldOut() + " --engines npu --csv " + path("f.csv"));
     EXPECT_EQ(result.status, 0) << result.err;
-    return contents(path("f.csv"));
+    return contentsOf(path("f.csv"));
   };
   EXPECT_EQ(figures("evaluate " + path("camera.pte")), figures(network() + camera));
   EXPECT_EQ(figures("evaluate " + path("codes.pte")), figures(program()));
@@ -192,12 +193,11 @@ TEST_F(CliEvaluate, FloatsForProgramsThatTakeIntegers) {
   const size_t at = ran.out.find("top-1   ") + 8;
   const std::string csv = figures("evaluate " + path("camera.pte"));
   EXPECT_NEAR(std::stod(csv.substr(csv.find("npu,top-1,") + 10)), std::stod(ran.out.substr(at)), 0.051);
-  auto arrays = readNpz(model("digits8_eval.npz"));
-  ASSERT_TRUE(arrays.ok());
-  for (auto& [name, tensor] : *arrays) {
+  auto arrays = require(readNpz(model("digits8_eval.npz")));
+  for (auto& [name, tensor] : arrays) {
     if (name == "in0") tensor.mutableAs<float>()[3] = 7;
   }
-  ASSERT_TRUE(writeFile(path("far.npz"), formatNpz(*arrays)).ok());
+  ASSERT_TRUE(writeFile(path("far.npz"), formatNpz(arrays)).ok());
   const Outcome far = run("evaluate " + path("camera.pte") + " --data " + path("far.npz"));
   EXPECT_EQ(far.status, 1);
   EXPECT_THAT(far.err, HasSubstr("far.npz"));
@@ -208,7 +208,7 @@ TEST_F(CliEvaluate, GatesAndMistakes) {
   const Outcome missed = run(program() + heldOut() + " --min-top1 100 --junit " + path("j.xml"));
   EXPECT_EQ(missed.status, 3);
   EXPECT_THAT(missed.err, HasSubstr("--min-top1 100 %: found "));
-  EXPECT_THAT(contents(path("j.xml")), HasSubstr("failures=\"1\""));
+  EXPECT_THAT(contentsOf(path("j.xml")), HasSubstr("failures=\"1\""));
   EXPECT_EQ(run(program() + heldOut() + " --min-sqnr 20").status, 1) << "no float results";
   EXPECT_EQ(run(program() + " --data " + path("none")).status, 1);
   EXPECT_EQ(run(program()).status, 2);
@@ -219,12 +219,11 @@ TEST_F(CliEvaluate, GatesAndMistakes) {
   EXPECT_EQ(run(program() + heldOut() + " --engines float").status, 1);
   EXPECT_EQ(run(program() + heldOut() + " --engines fpga").status, 2);
 
-  auto arrays = readNpz(model("digits8_eval.npz"));
-  ASSERT_TRUE(arrays.ok());
-  for (auto& [name, tensor] : *arrays) {
+  auto arrays = require(readNpz(model("digits8_eval.npz")));
+  for (auto& [name, tensor] : arrays) {
     if (name == "labels") tensor.setIntegerAt(7, 10);
   }
-  ASSERT_TRUE(writeFile(path("bad.npz"), formatNpz(*arrays)).ok());
+  ASSERT_TRUE(writeFile(path("bad.npz"), formatNpz(arrays)).ok());
   const Outcome outOfRange = run(program() + " --data " + path("bad.npz") + " --json " + path("bad.json"));
   EXPECT_EQ(outOfRange.status, 1);
   EXPECT_THAT(outOfRange.err, AllOf(HasSubstr("bad.npz[7]"), HasSubstr("the label 10 is out of range")));

@@ -28,7 +28,7 @@ TEST_F(CliGates, AMissEndsWithThreeOneLineAndNoProgram) {
                     HasSubstr("--max-flash 1024 bytes"), Not(HasSubstr("--min-sqnr"))));
   EXPECT_THAT(missed.out, HasSubstr("(not written)"));
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
-  EXPECT_THAT(contents(path("j.xml")), HasSubstr(R"(tests="3" failures="2")"));
+  EXPECT_THAT(contentsOf(path("j.xml")), HasSubstr(R"(tests="3" failures="2")"));
 
   const Outcome kept =
       run(compileDigits("ethos-u55-128", "d.pte") +
@@ -52,8 +52,8 @@ TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
   EXPECT_EQ(run("profile " + path("d.pte") + " --require-npu --max-sram 64K --max-inference-ms 1").status, 0);
   const std::string page = "report " + network + " --target ethos-u55-128 -o " + path("r.html");
   EXPECT_EQ(run(page + " --max-cycles 10 --junit " + path("r.xml")).status, 3);
-  EXPECT_THAT(contents(path("r.xml")), HasSubstr(R"(tests="1" failures="1")"));
-  EXPECT_THAT(contents(path("r.html")), HasSubstr("<html"));
+  EXPECT_THAT(contentsOf(path("r.xml")), HasSubstr(R"(tests="1" failures="1")"));
+  EXPECT_THAT(contentsOf(path("r.html")), HasSubstr("<html"));
   EXPECT_EQ(run(page + " --max-cycles 1000000 --min-sqnr 20 --require-npu --max-flash 1M").status, 0);
   const std::string fits = "fit " + network + " --board corstone-300 --header " + path("fit.h");
   EXPECT_EQ(run(fits + " --max-sram 100").status, 3);
@@ -73,7 +73,7 @@ TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
           path("s.xml"));
   EXPECT_EQ(swept.status, 3);
   EXPECT_THAT(swept.err, AllOf(HasSubstr("ethos-u55-32 "), Not(HasSubstr("ethos-u55-256 "))));
-  EXPECT_THAT(contents(path("s.xml")), HasSubstr(R"(tests="2" failures="1")"));
+  EXPECT_THAT(contentsOf(path("s.xml")), HasSubstr(R"(tests="2" failures="1")"));
 }
 
 TEST_F(CliGates, CheckHoldsTheFileAgainstThem) {
@@ -87,7 +87,7 @@ TEST_F(CliGates, CheckHoldsTheFileAgainstThem) {
   EXPECT_THAT(missed.err,
               AllOf(HasSubstr("add.pte: --require-npu"), HasSubstr("kernel aten::add"),
                     HasSubstr("--max-sram 100 bytes: found "), HasSubstr("--max-flash 1024 bytes")));
-  EXPECT_THAT(contents(path("j.xml")), HasSubstr(R"(<testsuites tests="3" failures="3")"));
+  EXPECT_THAT(contentsOf(path("j.xml")), HasSubstr(R"(<testsuites tests="3" failures="3")"));
   const std::string svdf = (dataDir() / "tflite_mixed" / "svdf.tflite").string();
   ASSERT_EQ(run("compile " + svdf + " --target ethos-u55-128 -o " + path("svdf.tflite")).status, 0);
   const Outcome tflite = run("check " + path("svdf.tflite") + " --require-npu --max-flash 1M");
@@ -108,7 +108,7 @@ TEST_F(CliGates, AProgramBesideItsGraphKeepsThem) {
   EXPECT_EQ(missed.status, 3);
   EXPECT_THAT(missed.err, AllOf(HasSubstr("d.pte: --max-cycles 100"), HasSubstr("--max-sram"),
                                 HasSubstr("--max-inference-ms")));
-  EXPECT_EQ(contents(path("parts.csv")),
+  EXPECT_EQ(contentsOf(path("parts.csv")),
             "part,graph,samples,elements,differ,values,values_seen\n"
             "delegate 0 of forward,d.tosa,1,10,0,26,11\n");
   EXPECT_EQ(run(verify + " --min-sqnr 3").status, 2) << "there is no float network";
@@ -223,7 +223,7 @@ TEST_F(CliGates, ResultsGoToStandardOutputAlone) {
   }
   EXPECT_THAT(run("profile " + path("d.pte") + " --csv -").out, StartsWith("part,layer,module,source,kind"));
   EXPECT_THAT(run("check " + path("d.pte") + " --json " + path("c.json")).out, HasSubstr("OK: "));
-  EXPECT_THAT(contents(path("c.json")), StartsWith("{\n  \"schema\": \"carina.check/1\","));
+  EXPECT_THAT(contentsOf(path("c.json")), StartsWith("{\n  \"schema\": \"carina.check/1\","));
   EXPECT_THAT(run(compileDigits("ethos-u55-128", "e.pte") + " --json").out,
               StartsWith("{\n  \"schema\": \"carina.report/1\","));
   EXPECT_THAT(run("boards --csv -").out, StartsWith("board,cpu,npus,memory,address"));
@@ -249,7 +249,7 @@ TEST_F(CliGates, DiffComparesProgramsProfilesAndReports) {
       run("diff " + path("a") + " " + path("b/report.json") + " --json " + path("d.json") + " --markdown -");
   EXPECT_EQ(reports.status, 0) << reports.err;
   EXPECT_THAT(reports.out, AllOf(HasSubstr("| conv2d\\_3 | down.0 | CONV | NPU |"), HasSubstr("SQNR")));
-  EXPECT_THAT(contents(path("d.json")), HasSubstr("\"matched_by_name\": true"));
+  EXPECT_THAT(contentsOf(path("d.json")), HasSubstr("\"matched_by_name\": true"));
   EXPECT_EQ(run("diff " + path("a.pte") + " " + model("digits8.pt2")).status, 1);
   EXPECT_EQ(run("diff " + path("a.pte") + " " + model("digits8.npz")).status, 1);
   EXPECT_EQ(run("diff " + path("a.pte")).status, 2);

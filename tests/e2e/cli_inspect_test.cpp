@@ -93,7 +93,7 @@ TEST_F(CliInspect, GraphsHaveTheNamesOfTheText) {
 TEST_F(CliInspect, CasesAndNamedTensorsAreData) {
   ASSERT_EQ(run(compileDigits("cpu", "c.pte")).status, 0);
   pte::Bundle bundle;
-  const std::string program = contents(path("c.pte"));
+  const std::string program = contentsOf(path("c.pte"));
   bundle.program.assign(asBytes(program).begin(), asBytes(program).end());
   bundle.suites.push_back(
       {"forward", {{{pte::fromTensor(Tensor::zeros(DType::Float32, {1, 1, 8, 8}))}, {int64_t{3}}}}});

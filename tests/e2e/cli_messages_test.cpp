@@ -6,7 +6,7 @@
 namespace carina {
 namespace {
 
-using test::contents;
+using test::contentsOf;
 using test::model;
 using testing::HasSubstr;
 
@@ -54,10 +54,10 @@ TEST_F(CliMessages, DamagedFilesOfEveryKind) {
   for (const auto& [extension, commands] : kinds) {
     std::string whole;
     if (extension == ".pt2" || extension == ".npz") {
-      whole = contents(model("dense" + extension));
+      whole = contentsOf(model("dense" + extension));
     } else {
       compileDense("dense" + extension);
-      whole = contents(path("dense" + extension));
+      whole = contentsOf(path("dense" + extension));
     }
     std::string changed = whole;
     for (size_t i = 8; i < changed.size(); i += 13) changed[i] = static_cast<char>(changed[i] ^ 0x55);

@@ -25,9 +25,9 @@ TEST_F(CliPrecision, WritesProgramRulesAndTable) {
       run(search("--min-sqnr 54 --write-rules " + path("r.json") + " --json " + path("p.json")));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("int8"), HasSubstr("16x8"), HasSubstr("residual.pt2 -> ")));
-  EXPECT_THAT(contents(path("r.json")),
+  EXPECT_THAT(contentsOf(path("r.json")),
               StartsWith("// residual.pt2 for ethos-u55-128, chosen by --auto-precision: "));
-  const auto json = nlohmann::json::parse(contents(path("p.json")));
+  const auto json = nlohmann::json::parse(contentsOf(path("p.json")));
   const Outcome table = run(search("--min-sqnr 54 --csv -", "t.pte"));
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(
@@ -43,7 +43,7 @@ TEST_F(CliPrecision, WritesProgramRulesAndTable) {
                             path("b.pte") + " --min-sqnr 54");
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(again.err, Not(HasSubstr("overrides")));
-  EXPECT_TRUE(contents(path("a.pte")) == contents(path("b.pte")));
+  EXPECT_TRUE(contentsOf(path("a.pte")) == contentsOf(path("b.pte")));
 }
 
 TEST_F(CliPrecision, AGoalOutOfReachEndsWithThreeAndNamesTheNearest) {
@@ -54,7 +54,7 @@ TEST_F(CliPrecision, AGoalOutOfReachEndsWithThreeAndNamesTheNearest) {
                                  HasSubstr("carina: gate missed: residual.pt2: --min-sqnr 140 dB: found ")));
   EXPECT_FALSE(std::filesystem::exists(path("a.pte")));
   EXPECT_FALSE(std::filesystem::exists(path("r.json")));
-  EXPECT_THAT(contents(path("j.xml")), HasSubstr(R"(failures="1")"));
+  EXPECT_THAT(contentsOf(path("j.xml")), HasSubstr(R"(failures="1")"));
   const Outcome cycles = run(search("--max-cycles 10"));
   EXPECT_EQ(cycles.status, 3) << cycles.err;
   EXPECT_THAT(cycles.err, HasSubstr("the cheapest "));

@@ -42,7 +42,7 @@ TEST_F(CliReport, ArenaAgainstCycles) {
   const Outcome result = run(sweep + " --json " + path("frontier.json"));
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("no cascades take an arena below"));
-  const nlohmann::json rows = nlohmann::json::parse(test::contents(path("frontier.json")))["rows"];
+  const nlohmann::json rows = nlohmann::json::parse(test::contentsOf(path("frontier.json")))["rows"];
   // Each row has a larger arena and fewer cycles than the one above, and its options give it again.
   std::map<std::string, int> picks;
   for (size_t i = 0; i < rows.size(); ++i) {
@@ -78,9 +78,9 @@ TEST_F(CliReport, ThePageHoldsTheProfileAndTheNetwork) {
   ASSERT_EQ(run("profile " + network("--json " + path("profile.json"))).status, 0);
   ASSERT_EQ(run("report " + network("-o " + path("page.html") + " --against " + path("profile.json"))).status,
             0);
-  const std::string page = test::contents(path("page.html"));
+  const std::string page = test::contentsOf(path("page.html"));
   const nlohmann::json data = dataOf(page);
-  const nlohmann::json profile = nlohmann::json::parse(test::contents(path("profile.json")));
+  const nlohmann::json profile = nlohmann::json::parse(test::contentsOf(path("profile.json")));
   EXPECT_EQ(data["against"], profile);
   nlohmann::json layers = data["profile"]["parts"][0]["layers"];
   for (nlohmann::json& layer : layers) layer.erase("sqnr_db");  // measured for the page only
@@ -104,9 +104,9 @@ TEST_F(CliReport, TheTimeLineIsThatOfTheWholeInference) {
   ASSERT_EQ(run("report " + of + "-o " + path("page.html")).status, 0);
   ASSERT_EQ(run("compile " + of + "-o " + path("p.pte")).status, 0);
   ASSERT_EQ(run("profile " + path("p.pte") + " --json " + path("finished.json")).status, 0);
-  const auto read = [&](const char* file) { return nlohmann::json::parse(test::contents(path(file))); };
+  const auto read = [&](const char* file) { return nlohmann::json::parse(test::contentsOf(path(file))); };
   const nlohmann::json profile = read("p.json"), &inference = profile["inference"];
-  EXPECT_EQ(dataOf(test::contents(path("page.html")))["profile"]["inference"], inference);
+  EXPECT_EQ(dataOf(test::contentsOf(path("page.html")))["profile"]["inference"], inference);
   EXPECT_EQ(read("finished.json")["inference"], inference);
   ASSERT_GT(profile["parts"].size(), 1u);
   std::map<std::string, int64_t> cycles;
@@ -139,8 +139,8 @@ TEST_F(CliReport, TheTimeLineIsThatOfTheWholeInference) {
 TEST_F(CliReport, LayersAndOperatorsSayHowExactTheyAre) {
   ASSERT_EQ(run("report " + network("-o " + path("page.html"))).status, 0);
   ASSERT_EQ(run("compile " + network("-o " + path("p.pte") + " --json " + path("r.json"))).status, 0);
-  const nlohmann::json data = dataOf(test::contents(path("page.html")));
-  const nlohmann::json report = nlohmann::json::parse(test::contents(path("r.json")));
+  const nlohmann::json data = dataOf(test::contentsOf(path("page.html")));
+  const nlohmann::json report = nlohmann::json::parse(test::contentsOf(path("r.json")));
   std::map<std::string, double> exact;
   for (const nlohmann::json& layer : report["parts"][0]["layers"]) {
     if (!layer["sqnr_db"].is_null()) exact[layer["name"]] = layer["sqnr_db"];
@@ -164,7 +164,7 @@ TEST_F(CliReport, LayersAndOperatorsSayHowExactTheyAre) {
 
 TEST_F(CliReport, OperatorsOnTheCpuAreInTheGraphWithTheReason) {
   ASSERT_EQ(run("report " + network("--cpu-op add -o " + path("page.html"))).status, 0);
-  const nlohmann::json data = dataOf(test::contents(path("page.html")));
+  const nlohmann::json data = dataOf(test::contentsOf(path("page.html")));
   size_t onCpu = 0;
   for (const nlohmann::json& node : data["graph"]) {
     if (node["place"] != "cpu") continue;
@@ -191,7 +191,7 @@ TEST_F(CliReport, TheNetworkForModelExplorer) {
   const Outcome outcome =
       run("report " + network() + "-o " + path("r.html") + " --model-explorer " + path("g.json"));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const auto json = nlohmann::json::parse(test::contents(path("g.json")));
+  const auto json = nlohmann::json::parse(test::contentsOf(path("g.json")));
   EXPECT_EQ(json.at("label"), "residual.pt2");
   const auto& nodes = json.at("graphs").at(0).at("nodes");
   std::set<std::string> ids;
@@ -222,7 +222,7 @@ TEST_F(CliReport, PagesOfAnEthosN) {
     SCOPED_TRACE(source);
     const Outcome made = run("report " + source + "-o " + path("n.html"));
     ASSERT_EQ(made.status, 0) << made.err;
-    const std::string page = test::contents(path("n.html"));
+    const std::string page = test::contentsOf(path("n.html"));
     EXPECT_THAT(page, testing::HasSubstr(" on ethos-n78-4tops-4ple</h1>"));
     EXPECT_THAT(page, testing::HasSubstr("<td>convolution</td><td>PASSTHROUGH</td>"));
     EXPECT_THAT(page, testing::HasSubstr("with passes beside each other"));

@@ -34,8 +34,8 @@ TEST_F(Cli, RulesGiveMixedPrecisionAndAreReported) {
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_THAT(compiled.err, HasSubstr("carina: warning: " + path("rules.json") +
                                       ": rules[1]: no operator type of the network matches 'softmax'"));
-  EXPECT_THAT(contents(path("report/quantization.txt")), HasSubstr("i16"));
-  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"sqnr_db\""));
+  EXPECT_THAT(contentsOf(path("report/quantization.txt")), HasSubstr("i16"));
+  EXPECT_THAT(contentsOf(path("report/report.json")), HasSubstr("\"sqnr_db\""));
   const Outcome verified = run("verify " + model("digits8.pt2") + options);
   EXPECT_EQ(verified.status, 0) << verified.err;
   EXPECT_THAT(verified.out, HasSubstr("agree bit for bit"));
@@ -52,12 +52,12 @@ TEST_F(Cli, WeightBitsOfALayerAreReported) {
   EXPECT_THAT(compiled.err, HasSubstr("carina: warning: " + path("rules.json") +
                                       ": rules[0]: weight_bits changes nothing: no operator that 'relu' "
                                       "matches has weights"));
-  EXPECT_THAT(contents(path("report/quantization.txt")), HasSubstr("i8 per channel, 4 bits"));
-  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"weight_bits\": 4"));
+  EXPECT_THAT(contentsOf(path("report/quantization.txt")), HasSubstr("i8 per channel, 4 bits"));
+  EXPECT_THAT(contentsOf(path("report/report.json")), HasSubstr("\"weight_bits\": 4"));
   // What the file says holds over the option.
   writeText("rules.json", R"({ "global": { "weight_bits": 8 } })");
   ASSERT_EQ(run(compile + " --weight-bits 4 --report " + path("report")).status, 0);
-  EXPECT_THAT(contents(path("report/quantization.txt")), Not(HasSubstr("4 bits")));
+  EXPECT_THAT(contentsOf(path("report/quantization.txt")), Not(HasSubstr("4 bits")));
 }
 
 TEST_F(Cli, ResultsThatAreNoTensorsAreNamed) {
@@ -91,15 +91,15 @@ TEST_F(Cli, CompilesAndRuns) {
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_THAT(compiled.out, HasSubstr("ethos-u55-128, Ethos_U55_High_End_Embedded, Shared_Sram"));
   EXPECT_THAT(compiled.err, IsEmpty());
-  EXPECT_THAT(contents(path("report/layers.txt")), HasSubstr("cycles"));
-  EXPECT_THAT(contents(path("report/report.json")), HasSubstr("\"wholly_on_npu\": true"));
+  EXPECT_THAT(contentsOf(path("report/layers.txt")), HasSubstr("cycles"));
+  EXPECT_THAT(contentsOf(path("report/report.json")), HasSubstr("\"wholly_on_npu\": true"));
 
   const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz") + " --output " +
                           path("r.npz") + " --json " + path("s.json"));
   ASSERT_EQ(ran.status, 0) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("200 samples"));
   EXPECT_THAT(ran.out, HasSubstr("top-1"));
-  EXPECT_THAT(contents(path("s.json")), HasSubstr("\"npu_cycles\""));
+  EXPECT_THAT(contentsOf(path("s.json")), HasSubstr("\"npu_cycles\""));
   auto results = readNpz(path("r.npz"));
   ASSERT_TRUE(results.ok());
   EXPECT_EQ(findTensor(*results, "out0")->shape(), (Shape{200, 10}));
@@ -113,8 +113,8 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   EXPECT_THAT(network.out, HasSubstr("limited by"));
   EXPECT_THAT(network.out, HasSubstr("block1.depthwise"));
   EXPECT_THAT(network.out, HasSubstr("most of the arena is live at"));
-  EXPECT_THAT(contents(path("t.json")), HasSubstr("traceEvents"));
-  EXPECT_THAT(contents(path("p.json")), HasSubstr("\"bound\""));
+  EXPECT_THAT(contentsOf(path("t.json")), HasSubstr("traceEvents"));
+  EXPECT_THAT(contentsOf(path("p.json")), HasSubstr("\"bound\""));
 
   // The finished program shows the same cycles, without names.
   ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u85-128 -o " + path("d.pte") +
@@ -166,8 +166,8 @@ TEST_F(Cli, FitsNetworksToBoards) {
                            " --linker " + path("c.ld"));
   EXPECT_EQ(fits.status, 0) << fits.err;
   EXPECT_THAT(fits.out, HasSubstr("ethos-u55-64, Himax_WE2, Shared_Sram"));
-  EXPECT_THAT(contents(path("carina_memory.h")), HasSubstr("CARINA_ARENA_BYTES"));
-  EXPECT_THAT(contents(path("c.ld")), HasSubstr("CARINA_SRAM (rw) : ORIGIN = 0x34000000"));
+  EXPECT_THAT(contentsOf(path("carina_memory.h")), HasSubstr("CARINA_ARENA_BYTES"));
+  EXPECT_THAT(contentsOf(path("c.ld")), HasSubstr("CARINA_SRAM (rw) : ORIGIN = 0x34000000"));
   const Outcome unknown = run("fit " + network + " --board himax-we3");
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'himax-we2'?"));
@@ -197,7 +197,7 @@ TEST_F(Cli, SweepsTargetsAndMemoryModes) {
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("fastest"));
   EXPECT_THAT(result.out, HasSubstr("least SRAM"));
-  const std::string json = contents(path("s.json"));
+  const std::string json = contentsOf(path("s.json"));
   size_t rows = 0;
   for (size_t at = json.find("\"target\""); at != std::string::npos; at = json.find("\"target\"", at + 1))
     ++rows;
@@ -325,7 +325,7 @@ TEST_F(Cli, RefusesWhatIsNoArchive) {
   expectRefused(path("text.pt2"), "--target ethos-u55-128", "text.pt2");
   expectRefused(path("missing.pt2"), "--target ethos-u55-128", "missing.pt2");
   expectRefused(path("stdout"), "--target ethos-u55-128", "what kind of network");
-  const std::string whole = contents(model("dense.pt2"));
+  const std::string whole = contentsOf(model("dense.pt2"));
   writeText("half.pt2", whole.substr(0, whole.size() / 2));
   expectRefused(path("half.pt2"), "--target ethos-u55-128", "half.pt2");
 }
@@ -384,7 +384,7 @@ TEST_F(Cli, NothingOverwritesWhatItReads) {
   fs::copy_file(model("dense.npz"), path("c.npz"));
   fs::create_symlink("net.pte", path("link.pte"));
   fs::create_hard_link(path("net.pte"), path("hard.pte"));
-  const std::string network = contents(path("net.pte"));
+  const std::string network = contentsOf(path("net.pte"));
   const std::string compile =
       "compile " + path("net.pte") + " --target ethos-u55-128 --calibrate " + path("c.npz");
   for (const char* name : {"net.pte", "./net.pte", "link.pte", "hard.pte"}) {
@@ -408,9 +408,9 @@ TEST_F(Cli, NothingOverwritesWhatItReads) {
   fs::copy_file(path("d.pte"), path("app.elf"));
   EXPECT_THAT(run("run " + path("app.elf") + " --platform corstone-300 --trace " + path("app.elf")).err,
               HasSubstr("would overwrite"));
-  EXPECT_EQ(contents(path("net.pte")), network);
-  EXPECT_EQ(contents(path("c.npz")), contents(model("dense.npz")));
-  EXPECT_EQ(contents(path("app.elf")), contents(path("d.pte")));
+  EXPECT_EQ(contentsOf(path("net.pte")), network);
+  EXPECT_EQ(contentsOf(path("c.npz")), contentsOf(model("dense.npz")));
+  EXPECT_EQ(contentsOf(path("app.elf")), contentsOf(path("d.pte")));
   // Reading one file twice, and devices, are no harm.
   EXPECT_EQ(run("run " + path("d.pte") + " --input " + path("c.npz") + " --json /dev/null").status, 0);
 }
@@ -456,7 +456,7 @@ TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
   const Outcome none = run("run " + path("d.pte"));
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.err, HasSubstr("'in0' is missing"));
-  const std::string whole = contents(path("d.pte"));
+  const std::string whole = contentsOf(path("d.pte"));
   writeText("half.pte", whole.substr(0, whole.size() / 2));
   EXPECT_EQ(run("run " + path("half.pte") + " --input " + model("dense.npz")).status, 1);
 }
@@ -469,7 +469,7 @@ TEST_F(Cli, ProfilesForExecutorchsTools) {
   const Outcome ran = run("run " + path("d.pte") + " --method forward --input " + model("dense.npz") +
                           " --etdump " + path("d.etdp"));
   EXPECT_EQ(ran.status, 0) << ran.err;
-  const std::string dump = contents(path("d.etdp"));
+  const std::string dump = contentsOf(path("d.etdp"));
   EXPECT_EQ(dump.substr(8, 4), "ED00");
   EXPECT_THAT(dump, HasSubstr("native_call_quantize_per_tensor.out"));
   EXPECT_THAT(dump, HasSubstr("+EthosUBackend::execute()NPU"));
@@ -503,7 +503,7 @@ TEST_F(Cli, BundlesRunOnTheirTestCases) {
   const Tensor* out = findTensor(*outputs, "out0");
   ASSERT_TRUE(in != nullptr && out != nullptr);
   pte::Bundle bundle;
-  const std::string program = contents(path("d.pte"));
+  const std::string program = contentsOf(path("d.pte"));
   bundle.program.assign(asBytes(program).begin(), asBytes(program).end());
   pte::BundleTensor wrong = pte::fromTensor(*out);
   const float nothing = 1e6F;
@@ -516,7 +516,7 @@ TEST_F(Cli, BundlesRunOnTheirTestCases) {
   const Outcome good = run("run " + path("good.bpte") + " --json " + path("s.json"));
   EXPECT_EQ(good.status, 0) << good.err;
   EXPECT_THAT(good.out, HasSubstr("forward case 0: PASS, largest difference 0\n"));
-  EXPECT_THAT(contents(path("s.json")), HasSubstr("\"passed\": true"));
+  EXPECT_THAT(contentsOf(path("s.json")), HasSubstr("\"passed\": true"));
   const Outcome bad = run("run " + path("bad.bpte"));
   EXPECT_EQ(bad.status, 1);
   EXPECT_THAT(bad.out, HasSubstr("forward case 0: PASS"));
@@ -557,7 +557,7 @@ TEST_F(Cli, TensorDataFilesComeWithPrograms) {
   EXPECT_TRUE(readNpz(path("o.npz")).ok());
   EXPECT_EQ(run("check " + path("p.pte")).status, 1);
   EXPECT_EQ(run("check " + path("p.pte") + given).status, 0);
-  ASSERT_TRUE(writeFile(path("w.ptd"), contents(path("w.ptd")).substr(0, 100)).ok());
+  ASSERT_TRUE(writeFile(path("w.ptd"), contentsOf(path("w.ptd")).substr(0, 100)).ok());
   EXPECT_THAT(run("run " + path("p.pte") + given).err, HasSubstr("truncated"));
   EXPECT_THAT(run("run " + path("x.tosa") + given).err, HasSubstr("x.tosa"));
 }
@@ -585,11 +585,11 @@ TEST_F(Cli, CommandsGoToTextAndBack) {
   const Outcome assembled = run("assemble " + path("d.s") + " -o " + path("d.bin"));
   ASSERT_EQ(assembled.status, 0) << assembled.err;
   EXPECT_THAT(assembled.out, HasSubstr("driver payload"));
-  EXPECT_THAT(contents(path("d.pte")), HasSubstr(contents(path("d.bin"))));
+  EXPECT_THAT(contentsOf(path("d.pte")), HasSubstr(contentsOf(path("d.bin"))));
   EXPECT_EQ("; delegate 0 of forward\n" + run("inspect " + path("d.bin")).out, text.out);
 
   // Bare commands behind the 32 bytes in front of them: they do not name their NPU.
-  writeText("raw.bin", contents(path("d.bin")).substr(32));
+  writeText("raw.bin", contentsOf(path("d.bin")).substr(32));
   const Outcome unnamed = run("inspect " + path("raw.bin"));
   EXPECT_EQ(unnamed.status, 1);
   EXPECT_THAT(unnamed.err, HasSubstr("--target"));
@@ -597,7 +597,7 @@ TEST_F(Cli, CommandsGoToTextAndBack) {
   ASSERT_EQ(raw.status, 0) << raw.err;
   writeText("raw.s", raw.out);
   ASSERT_EQ(run("assemble " + path("raw.s") + " -o " + path("again.bin")).status, 0);
-  EXPECT_EQ(contents(path("again.bin")), contents(path("raw.bin")));
+  EXPECT_EQ(contentsOf(path("again.bin")), contentsOf(path("raw.bin")));
 
   writeText("wrong.s", ".stream ethos-u55\nNPU_OP_DANCE\n");
   const Outcome wrong = run("assemble " + path("wrong.s") + " -o " + path("wrong.bin"));

@@ -8,7 +8,7 @@
 namespace carina {
 namespace {
 
-using test::contents;
+using test::contentsOf;
 using test::model;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -197,7 +197,7 @@ TEST_F(CliUsage, InspectKnowsItsOtherFiles) {
 
 TEST_F(CliUsage, TheReportNamesTheProgram) {
   ASSERT_EQ(run(compileDense("--report " + path("report"))).status, 0);
-  EXPECT_THAT(contents(path("report/summary.txt")), HasSubstr("\ndense.pt2 -> " + path("d.pte") + "\n"));
+  EXPECT_THAT(contentsOf(path("report/summary.txt")), HasSubstr("\ndense.pt2 -> " + path("d.pte") + "\n"));
 }
 
 TEST_F(CliUsage, ExplainKnowsEveryCodeOfAnError) {

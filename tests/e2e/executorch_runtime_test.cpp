@@ -23,6 +23,7 @@
 #include "pt2/exported_program.hpp"
 #include "support/child_process.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -39,9 +40,7 @@ struct Case {
 };
 
 NamedTensors arraysOf(const std::filesystem::path& file) {
-  auto arrays = readArrays(file);
-  CARINA_CHECK(arrays.ok(), "the arrays are there");
-  return std::move(*arrays);
+  return require(readArrays(file));
 }
 
 /// The first `most` samples of `prefix`0, `prefix`1, ...
@@ -60,12 +59,8 @@ std::filesystem::path dataFile(const std::string& name, const char* suffix) {
   return test::dataDir() / (name + suffix);
 }
 
-std::string bytesOf(const Result<pte::Program>& program) {
-  EXPECT_TRUE(program.ok()) << program.error().str();
-  if (!program.ok()) return "";
-  auto bytes = pte::writeProgram(*program);
-  EXPECT_TRUE(bytes.ok());
-  return bytes.ok() ? *bytes : "";
+std::string bytesOf(const pte::Program& program) {
+  return require(pte::writeProgram(program));
 }
 
 /// A network of tests/data, quantized for an NPU.
@@ -75,12 +70,10 @@ Case caseOf(const std::string& name, const std::string& target) {
   options.target = target;
   if (target != "cpu") options.calibration = dataFile(name, ".npz");
   if (name.starts_with("recurrences")) options.unroll = 99;  // loops
-  auto built = build(options);
-  EXPECT_TRUE(built.ok()) << built.error().str();
-  if (!built.ok()) return {};
+  const auto built = require(build(options));
   const NamedTensors arrays = arraysOf(dataFile(name, ".npz"));
   const bool separate = findTensor(arrays, "in0") != nullptr;
-  return {bytesOf(std::move(built->program)), callsOf("forward", arrays, separate ? "in" : "calib", 12)};
+  return {bytesOf(built.program), callsOf("forward", arrays, separate ? "in" : "calib", 12)};
 }
 
 Case caseOf(Options options, const std::string& target, std::vector<MethodSource> sources,
@@ -89,10 +82,8 @@ Case caseOf(Options options, const std::string& target, std::vector<MethodSource
   if (target == "cpu") {
     for (MethodSource& source : sources) source.calibration.clear();
   }
-  auto built = buildMethods(options, sources);
-  EXPECT_TRUE(built.ok()) << built.error().str();
-  if (!built.ok()) return {};
-  return {bytesOf(std::move(built->program)), std::move(calls)};
+  const auto built = require(buildMethods(options, sources));
+  return {bytesOf(built.program), std::move(calls)};
 }
 
 /// What `write` leaves `read` finds, call by call; then `reset`.
@@ -136,15 +127,14 @@ Case sizes(const std::string& target) {
   CARINA_CHECK(symbols.ok() && !symbols->empty(), "the network has a symbol");
   const SizeChoice choice{symbols->front().name, {2, 8, 20}};
   MethodSource source{"forward", dataFile("dynamic/length", ".pt2"), dataFile("dynamic/length", ".npz")};
-  auto methods = methodsOfSizes({&source, 1}, "", {&choice, 1});
-  CARINA_CHECK(methods.ok(), "the sizes can be chosen");
+  auto methods = require(methodsOfSizes({&source, 1}, "", {&choice, 1}));
   const NamedTensors arrays = arraysOf(dataFile("dynamic/length", ".npz"));
   std::vector<Call> calls;
   for (int64_t size : {20, 2, 8}) {
     calls.push_back({fmt::format("forward_{}_{}", choice.symbol, size),
                      {*findTensor(arrays, fmt::format("{}.in0", size))}});
   }
-  return caseOf({}, target, std::move(*methods), std::move(calls));
+  return caseOf({}, target, std::move(methods), std::move(calls));
 }
 
 /// What our runtime gives, call by call.
@@ -185,8 +175,7 @@ double distance(const Tensor& own, const Tensor& other) {
 /// Runs the case in both; every output of every call has the same bytes, or floats within `tolerance`.
 void expectEqual(const Case& given, double tolerance = 0) {
   const char* runner = std::getenv("CARINA_EXECUTORCH_RUNNER");
-  const auto expected = ours(given);
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  const auto expected = require(ours(given));
   const test::TempDir folder;
   write(folder / "program.pte", asBytes(given.bytes));
   std::ofstream calls(folder / "calls");
@@ -203,12 +192,11 @@ void expectEqual(const Case& given, double tolerance = 0) {
   const test::ChildOutcome outcome = test::runChild(
       {runner, (folder / "program.pte").string(), (folder / "calls").string(), folder.path().string()});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  for (size_t n = 0; n < expected->size(); ++n) {
-    for (size_t i = 0; i < (*expected)[n].size(); ++i) {
-      const Tensor& own = (*expected)[n][i];
-      const auto file = MappedFile::open(folder / fmt::format("{}.{}.bin", n, i));
-      ASSERT_TRUE(file.ok()) << file.error().str();
-      const ByteSpan bytes = (*file)->bytes();
+  for (size_t n = 0; n < expected.size(); ++n) {
+    for (size_t i = 0; i < expected[n].size(); ++i) {
+      const Tensor& own = expected[n][i];
+      const auto file = require(MappedFile::open(folder / fmt::format("{}.{}.bin", n, i)));
+      const ByteSpan bytes = file->bytes();
       ASSERT_EQ(bytes.size(), own.bytes().size()) << "call " << n << ", output " << i;
       if (std::ranges::equal(bytes, own.bytes())) continue;
       Tensor other = Tensor::uninitialized(own.dtype(), own.shape());

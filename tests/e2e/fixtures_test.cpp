@@ -10,6 +10,7 @@
 #include "base/npy.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -28,17 +29,13 @@ class FixtureNetworks : public testing::TestWithParam<const char*> {};
 
 TEST_P(FixtureNetworks, IntegerResultsFollowTheSimulation) {
   CARINA_NEED_FIXTURES(fixtures);
-  auto built = build(optionsFor(fixtures, GetParam(), "ethos-u85-256"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_TRUE(built->partitioned.wholly);
-  auto arrays = readNpz(built->options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  auto samples = verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok());
-  auto result = verify(*built, *samples);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->ok());
-  for (const OutputResult& output : result->outputs) {
+  auto built = require(build(optionsFor(fixtures, GetParam(), "ethos-u85-256")));
+  EXPECT_TRUE(built.partitioned.wholly);
+  auto arrays = require(readNpz(built.options.calibration));
+  auto samples = require(verificationSamples(built, arrays));
+  auto result = require(verify(built, samples));
+  EXPECT_TRUE(result.ok());
+  for (const OutputResult& output : result.outputs) {
     EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.001 * static_cast<double>(output.elements))
         << output.name;
     RecordProperty("sqnr_db", fmt::format("{:.1f}", output.program.decibels()));
@@ -51,20 +48,16 @@ INSTANTIATE_TEST_SUITE_P(All, FixtureNetworks,
 
 TEST(FixtureDigits, TopOneIsWithinThreeTenthsOfFloat) {
   CARINA_NEED_FIXTURES(fixtures);
-  auto built = build(optionsFor(fixtures, "digits_cnn", "ethos-u55-128"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
+  auto built = require(build(optionsFor(fixtures, "digits_cnn", "ethos-u55-128")));
   const test::TempDir folder;
-  ASSERT_TRUE(writeOutput(*built, folder / "digits.pte").ok());
-  auto arrays = readNpz(fixtures / "fixtures" / "models" / "digits_cnn.eval.npz");
-  ASSERT_TRUE(arrays.ok());
-  const NamedTensors input{{"in0", *findTensor(*arrays, "images")},
-                           {"labels", *findTensor(*arrays, "labels")}};
+  ASSERT_TRUE(writeOutput(built, folder / "digits.pte").ok());
+  auto arrays = require(readNpz(fixtures / "fixtures" / "models" / "digits_cnn.eval.npz"));
+  const NamedTensors input{{"in0", *findTensor(arrays, "images")}, {"labels", *findTensor(arrays, "labels")}};
   RunOptions run;
   run.file = folder / "digits.pte";
-  auto result = runFile(run, input);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  const double top1 = static_cast<double>(*result->correct) / static_cast<double>(result->samples);
-  EXPECT_GE(top1, findTensor(*arrays, "float_top1")->realAt(0) - 0.003);
+  auto result = require(runFile(run, input));
+  const double top1 = static_cast<double>(*result.correct) / static_cast<double>(result.samples);
+  EXPECT_GE(top1, findTensor(arrays, "float_top1")->realAt(0) - 0.003);
 }
 
 /// A trained network and how many of its held-out samples it may get wrong beyond the float network, in
@@ -81,10 +74,10 @@ TEST_P(TrainedNetworks, KeepTheirTopOne) {
   CARINA_NEED_FIXTURES(fixtures);
   const std::filesystem::path folder = fixtures / "fixtures" / "trained";
   const std::string name = GetParam().name;
-  const auto held = readNpz(folder / (name + "_eval.npz")), real = readNpz(folder / (name + "_float.npz"));
-  ASSERT_TRUE(held.ok() && real.ok());
-  const Tensor& labels = *findTensor(*held, "labels");
-  const Tensor& logits = *findTensor(*real, "out0");
+  const auto held = require(readNpz(folder / (name + "_eval.npz")));
+  const auto real = require(readNpz(folder / (name + "_float.npz")));
+  const Tensor& labels = *findTensor(held, "labels");
+  const Tensor& logits = *findTensor(real, "out0");
   const int64_t samples = labels.numElements(), classes = logits.numElements() / samples;
   int64_t right = 0;
   for (int64_t i = 0; i < samples; ++i) {
@@ -100,21 +93,19 @@ TEST_P(TrainedNetworks, KeepTheirTopOne) {
     options.calibration = folder / (name + ".npz");
     options.target = target;
     options.quantization = GetParam().quantization;
-    auto built = build(options);
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    EXPECT_TRUE(built->partitioned.wholly) << target;
+    auto built = require(build(options));
+    EXPECT_TRUE(built.partitioned.wholly) << target;
     const test::TempDir temporary;
-    ASSERT_TRUE(writeOutput(*built, temporary / "program.pte").ok());
+    ASSERT_TRUE(writeOutput(built, temporary / "program.pte").ok());
     RunOptions run;
     run.file = temporary / "program.pte";
-    const auto result = runFile(run, *held);
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    ASSERT_EQ(static_cast<int64_t>(result->samples), samples);
-    const double lost = 100 * static_cast<double>(right - static_cast<int64_t>(*result->correct)) /
+    const auto result = require(runFile(run, held));
+    ASSERT_EQ(static_cast<int64_t>(result.samples), samples);
+    const double lost = 100 * static_cast<double>(right - static_cast<int64_t>(*result.correct)) /
                         static_cast<double>(samples);
     EXPECT_LE(lost, GetParam().points)
-        << target << ": " << *result->correct << " of " << samples << ", float " << right;
-    RecordProperty(target, fmt::format("{} of {}, float {}", *result->correct, samples, right));
+        << target << ": " << *result.correct << " of " << samples << ", float " << right;
+    RecordProperty(target, fmt::format("{} of {}, float {}", *result.correct, samples, right));
   }
 }
 
@@ -155,10 +146,9 @@ TEST_P(ExecuTorchGraphs, KeepTheirParameters) {
     options.target = variant.substr(0, variant.find('_'));  // then _a16w8, _a8w4, _int8io, _int8pt
     auto built = build(options);
     ASSERT_TRUE(built.ok()) << variant << ": " << built.error().str();
-    auto io = readNpz(entry.path() / "io.npz");
-    ASSERT_TRUE(io.ok());
+    auto io = require(readNpz(entry.path() / "io.npz"));
     NamedTensors inputs;
-    for (size_t i = 0; const Tensor* input = findTensor(*io, fmt::format("input{}", i)); ++i) {
+    for (size_t i = 0; const Tensor* input = findTensor(io, fmt::format("input{}", i)); ++i) {
       inputs.emplace_back(fmt::format("in{}", i), *input);
     }
     const test::TempDir temporary;
@@ -167,7 +157,7 @@ TEST_P(ExecuTorchGraphs, KeepTheirParameters) {
     run.file = temporary / "program.pte";
     auto result = runFile(run, inputs);
     ASSERT_TRUE(result.ok()) << variant << ": " << result.error().str();
-    const Tensor& expected = *findTensor(*io, "output0");
+    const Tensor& expected = *findTensor(io, "output0");
     const Tensor& actual = result->outputs[0].second;
     ASSERT_EQ(actual.shape(), expected.shape());
     const double quantum = quantumOf(*built);

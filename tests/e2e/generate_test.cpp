@@ -45,9 +45,8 @@ class Generate : public testing::Test {
   }
 
   void expectError(const GenerateOptions& options, std::string_view says) {
-    const auto result = generate(options);
-    ASSERT_FALSE(result.ok());
-    EXPECT_NE(result.error().str().find(says), std::string::npos) << result.error().str();
+    const std::string error = errorOf(generate(options));
+    EXPECT_NE(error.find(says), std::string::npos) << error;
   }
 
   const test::TempDir folder_;

@@ -188,10 +188,8 @@ std::vector<int64_t> tokensInIntegers(const Build& built, std::vector<int64_t> p
   ir::StateHolder holder(std::move(initial));
   std::vector<int64_t> tokens;
   for (size_t i = 0; tokens.size() < count; ++i) {
-    auto all = executor.run(holder.inputs(callOf(prompt[i], i)));
-    EXPECT_TRUE(all.ok()) << all.error().str();
-    if (!all.ok()) break;
-    const std::vector<Tensor> results = holder.outputs(std::move(*all));
+    const std::vector<Tensor> results =
+        holder.outputs(require(executor.run(holder.inputs(callOf(prompt[i], i)))));
     if (i + 1 < prompt.size()) continue;
     const auto logits = results[0].as<float>();
     tokens.push_back(std::max_element(logits.begin(), logits.end()) - logits.begin());

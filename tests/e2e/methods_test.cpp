@@ -79,10 +79,7 @@ std::vector<std::vector<pte::Tensor>> stateOf(const pte::Program& program) {
 class Methods : public testing::TestWithParam<std::string> {
  protected:
   std::filesystem::path write(const MethodsBuild& built, const std::string& name = "program.pte") {
-    const auto bytes = require(pte::writeProgram(built.program));
-    OutputFiles files;
-    EXPECT_TRUE(files.add(folder_ / name, bytes).ok());
-    EXPECT_TRUE(files.commit().ok());
+    require(writeFile(folder_ / name, require(pte::writeProgram(built.program))));
     return folder_ / name;
   }
 
@@ -264,9 +261,8 @@ TEST_P(Methods, PromptGoesThroughPrefill) {
                 4 * fast.writing.npuCycles / static_cast<int64_t>(fast.writing.calls));
     }
   }
-  const auto full = generateFrom(both, "sixteen letters.");
-  ASSERT_FALSE(full.ok());
-  EXPECT_NE(full.error().str().find("has 17 tokens, the context 16"), std::string::npos);
+  EXPECT_NE(errorOf(generateFrom(both, "sixteen letters.")).find("has 17 tokens, the context 16"),
+            std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Methods, testing::Values("cpu", "ethos-u85-256", "ethos-u55-128"),
@@ -303,10 +299,9 @@ class MethodErrors : public testing::Test {
     Options options;
     options.target = target;
     options.constantMethods = {{"size", 3}};
-    const auto built = buildMethods(options, sources);
-    ASSERT_FALSE(built.ok());
-    EXPECT_NE(built.error().str().find(says), std::string::npos) << built.error().str();
-    EXPECT_NE(built.error().str().find(of), std::string::npos) << built.error().str();
+    const std::string error = errorOf(buildMethods(options, sources));
+    EXPECT_NE(error.find(says), std::string::npos) << error;
+    EXPECT_NE(error.find(of), std::string::npos) << error;
   }
 };
 
@@ -327,15 +322,12 @@ TEST_F(MethodErrors, AreSaidWithTheMethod) {
 TEST_F(MethodErrors, SequencesOfMethodsThatAreNotThere) {
   const auto built = require(buildBuffer("cpu"));
   const test::TempDir folder;
-  OutputFiles files;
-  ASSERT_TRUE(files.add(folder / "program.pte", *pte::writeProgram(built.program)).ok());
-  ASSERT_TRUE(files.commit().ok());
+  require(writeFile(folder / "program.pte", require(pte::writeProgram(built.program))));
   RunOptions options;
   options.file = folder / "program.pte";
   const auto says = [&](const std::vector<MethodInputs>& calls, std::string_view text) {
-    const auto result = runMethods(options, calls);
-    ASSERT_FALSE(result.ok());
-    EXPECT_NE(result.error().str().find(text), std::string::npos) << result.error().str();
+    const std::string error = errorOf(runMethods(options, calls));
+    EXPECT_NE(error.find(text), std::string::npos) << error;
   };
   says({{"forward", "", {}}}, "method forward");
   says({{"read", "read.npz", {}}}, "in0");

@@ -169,9 +169,7 @@ TEST(CpuNetworks, RunQuantizedWhenAsked) {
 TEST(Requests, ThatMatchNothingAreErrors) {
   Options options = optionsFor("dense", "ethos-u55-128", "");
   options.cpuOps = {"conv_transpose2d"};
-  auto built = build(options);
-  ASSERT_FALSE(built.ok());
-  EXPECT_NE(built.error().str().find("conv_transpose2d"), std::string::npos);
+  EXPECT_NE(errorOf(build(options)).find("conv_transpose2d"), std::string::npos);
 }
 
 TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {

@@ -13,6 +13,7 @@
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tosa/ops.hpp"
 
@@ -61,21 +62,19 @@ class QuantizedForms : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(writeOutput(built, folder / "program.pte").ok());
     RunOptions options;
     options.file = folder / "program.pte";
-    const auto result = runFile(options, inputs);
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    for (size_t o = 0; o < result->outputs.size(); ++o) {
+    const auto result = require(runFile(options, inputs));
+    for (size_t o = 0; o < result.outputs.size(); ++o) {
       const auto made = ir::producerAs<aten::DequantizePerTensor>(built.graph().outputs()[o]);
       ASSERT_TRUE(made);
       const Tensor* expected = findTensor(arrays, fmt::format("out{}", o));
       ASSERT_TRUE(expected);
-      compare(result->outputs[o].second, *expected, made.scale());
+      compare(result.outputs[o].second, *expected, made.scale());
     }
   }
 };
 
 TEST_P(QuantizedForms, RunWhollyOnTheNpuWithPyTorchsResults) {
-  const auto arrays = readNpz(file(".npz"));
-  ASSERT_TRUE(arrays.ok());
+  const auto arrays = require(readNpz(file(".npz")));
   // With and without samples to observe the values inside.
   for (const auto& [target, calibrated] : {std::pair("ethos-u85-256", true), {"ethos-u55-128", false}}) {
     SCOPED_TRACE(target);
@@ -84,29 +83,24 @@ TEST_P(QuantizedForms, RunWhollyOnTheNpuWithPyTorchsResults) {
     options.target = target;
     if (calibrated) options.calibration = file(".npz");
     options.unroll = 99;  // loops, whatever they cost
-    const auto built = build(options);
-    ASSERT_TRUE(built.ok()) << built.error().str();
+    const auto built = require(build(options));
     // The program turns around the parts of an Ethos-U55, an Ethos-U85 by itself.
-    EXPECT_TRUE(built->partitioned.wholly || (target == std::string_view("ethos-u55-128") && turns(*built)));
-    run(*built, *arrays);
+    EXPECT_TRUE(built.partitioned.wholly || (target == std::string_view("ethos-u55-128") && turns(built)));
+    run(built, arrays);
   }
 }
 
 TEST_P(QuantizedForms, GiveTheSameOnNpuAndTosa) {
-  const auto arrays = readNpz(file(".npz"));
-  ASSERT_TRUE(arrays.ok());
+  const auto arrays = require(readNpz(file(".npz")));
   Options options;
   options.model = file(".pt2");
   options.target = "ethos-u65-256";
   options.unroll = 99;
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  auto samples = verificationSamples(*built, *arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  samples->resize(1);
-  const auto result = verify(*built, *samples);
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->ok());
+  const auto built = require(build(options));
+  auto samples = require(verificationSamples(built, arrays));
+  samples.resize(1);
+  const auto result = require(verify(built, samples));
+  EXPECT_TRUE(result.ok());
 }
 
 TEST(QuantizedFormsOnTheCpu, AnOperatorThatIsKeptThereComputesInFloatInside) {
@@ -114,10 +108,9 @@ TEST(QuantizedFormsOnTheCpu, AnOperatorThatIsKeptThereComputesInFloatInside) {
   options.model = test::dataDir() / "qdq" / "lstm.pt2";
   options.target = "ethos-u85-256";
   options.cpuOps = {"lstm"};
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_FALSE(built->partitioned.wholly);
-  for (const ir::Node* node : built->graph().nodes()) {
+  const auto built = require(build(options));
+  EXPECT_FALSE(built.partitioned.wholly);
+  for (const ir::Node* node : built.graph().nodes()) {
     const auto q = ir::dynCast<aten::QuantizePerTensor>(node);
     EXPECT_FALSE(q && q.dtype() == DType::Int16 && !ir::producerAs<aten::DequantizePerTensor>(q.input()))
         << node->where();
@@ -128,11 +121,10 @@ TEST(QuantizedFormsInside, Int8CodesAreOneDigitOfWideProducts) {
   Options options;
   options.model = test::dataDir() / "qdq" / "sdpa.pt2";
   options.target = "ethos-u85-256";
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  ASSERT_EQ(built->partitioned.delegates.size(), 1u);
+  const auto built = require(build(options));
+  ASSERT_EQ(built.partitioned.delegates.size(), 1u);
   int products = 0;
-  for (const ir::Node* node : built->partitioned.delegates[0].tosa.nodes())
+  for (const ir::Node* node : built.partitioned.delegates[0].tosa.nodes())
     products += ir::isa<tosa::Matmul>(node) ? 1 : 0;
   // Queries with keys, and four digits of the probabilities with the values.
   EXPECT_EQ(products, 1 + 4);

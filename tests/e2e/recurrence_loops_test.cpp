@@ -49,23 +49,16 @@ NamedTensors outputsOf(const pte::Program& program, const std::string& method, c
   RunOptions options;
   options.file = folder / "program.pte";
   options.method = method;
-  const auto bytes = pte::writeProgram(program);
-  OutputFiles files;
-  CARINA_CHECK(bytes.ok() && files.add(options.file, *bytes).ok() && files.commit().ok(),
-               "a program is written");
-  auto ran = runFile(options, inputsOf(arrays));
-  EXPECT_TRUE(ran.ok()) << ran.error().str();
-  return ran.ok() ? ran->outputs : NamedTensors();
+  require(writeFile(options.file, require(pte::writeProgram(program))));
+  return require(runFile(options, inputsOf(arrays))).outputs;
 }
 
 NamedTensors outputsOf(const Build& built, const NamedTensors& arrays) {
   test::TempDir folder;
   RunOptions options;
   options.file = folder / "program.pte";
-  CARINA_CHECK(writeOutput(built, options.file).ok(), "a program is written");
-  auto ran = runFile(options, inputsOf(arrays));
-  EXPECT_TRUE(ran.ok()) << ran.error().str();
-  return ran.ok() ? ran->outputs : NamedTensors();
+  require(writeOutput(built, options.file));
+  return require(runFile(options, inputsOf(arrays))).outputs;
 }
 
 /// Signal to noise of an output against torch's, in dB.
@@ -145,29 +138,24 @@ class QuantizedRecurrenceLoops : public testing::TestWithParam<std::tuple<const 
 TEST_P(QuantizedRecurrenceLoops, SayWhatTheUnrolledProgramSays) {
   const auto& [network, target] = GetParam();
   const std::filesystem::path folder = test::dataDir() / "qdq";
-  const auto arrays = readNpz(folder / fmt::format("{}.npz", network));
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  const auto arrays = require(readNpz(folder / fmt::format("{}.npz", network)));
   Options options;
   options.model = folder / fmt::format("{}.pt2", network);
   options.target = target;
   options.unroll = 99;
-  const auto looped = build(options);
-  ASSERT_TRUE(looped.ok()) << looped.error().str();
-  EXPECT_GE(loopsIn(*looped), 1);
+  const auto looped = require(build(options));
+  EXPECT_GE(loopsIn(looped), 1);
   const bool inStream = options.target.starts_with("ethos-u85");
-  EXPECT_EQ(looped->partitioned.wholly, inStream);
-  const NamedTensors outputs = outputsOf(*looped, *arrays);
-  const auto samples = verificationSamples(*looped, inputsOf(*arrays));
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(*looped, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
+  EXPECT_EQ(looped.partitioned.wholly, inStream);
+  const NamedTensors outputs = outputsOf(looped, arrays);
+  const auto samples = require(verificationSamples(looped, inputsOf(arrays)));
+  const auto verified = require(verify(looped, samples));
+  EXPECT_TRUE(verified.ok());
   options.unroll = 1000;
-  const auto unrolled = build(options);
-  ASSERT_TRUE(unrolled.ok()) << unrolled.error().str();
-  EXPECT_EQ(loopsIn(*unrolled), 0);
-  EXPECT_TRUE(unrolled->partitioned.wholly);
-  const NamedTensors same = outputsOf(*unrolled, *arrays);
+  const auto unrolled = require(build(options));
+  EXPECT_EQ(loopsIn(unrolled), 0);
+  EXPECT_TRUE(unrolled.partitioned.wholly);
+  const NamedTensors same = outputsOf(unrolled, arrays);
   ASSERT_EQ(same.size(), outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i)
     EXPECT_TRUE(std::ranges::equal(outputs[i].second.bytes(), same[i].second.bytes())) << outputs[i].first;
@@ -340,16 +328,14 @@ TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
 TEST(RecurrenceLoopsGrow, NotWhereTheNetworkComesQuantized) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     SCOPED_TRACE(target);
-    const auto some = gruOver(200, target, Codes::OfTheNetwork),
-               many = gruOver(1000, target, Codes::OfTheNetwork);
-    ASSERT_TRUE(some.ok()) << some.error().str();
-    ASSERT_TRUE(many.ok()) << many.error().str();
-    ASSERT_EQ(some->compiled.size(), many->compiled.size());
-    for (size_t i = 0; i < some->compiled.size(); ++i) {
-      const auto one = static_cast<double>(some->compiled[i].commands.size());
-      EXPECT_NEAR(one, static_cast<double>(many->compiled[i].commands.size()), 0.05 * one);
-      EXPECT_NEAR(static_cast<double>(some->compiled[i].constants.size()),
-                  static_cast<double>(many->compiled[i].constants.size()), 256);
+    const auto some = require(gruOver(200, target, Codes::OfTheNetwork)),
+               many = require(gruOver(1000, target, Codes::OfTheNetwork));
+    ASSERT_EQ(some.compiled.size(), many.compiled.size());
+    for (size_t i = 0; i < some.compiled.size(); ++i) {
+      const auto one = static_cast<double>(some.compiled[i].commands.size());
+      EXPECT_NEAR(one, static_cast<double>(many.compiled[i].commands.size()), 0.05 * one);
+      EXPECT_NEAR(static_cast<double>(some.compiled[i].constants.size()),
+                  static_cast<double>(many.compiled[i].constants.size()), 256);
     }
   }
 }

@@ -165,11 +165,10 @@ TEST_P(State, IsResetBeforeEachSampleOnRequest) {
     same.emplace_back(name, stack(twice));
   }
   const auto differences = [&](ResetState reset) {
-    const auto result = run(built, same, reset);
-    EXPECT_TRUE(result.ok()) << result.error().str();
+    const auto result = require(run(built, same, reset));
     int64_t count = 0;
-    for (size_t i = 0; result.ok() && i < result->outputs.size(); ++i) {
-      const Tensor first = slice(result->outputs[i].second, 0), second = slice(result->outputs[i].second, 1);
+    for (size_t i = 0; i < result.outputs.size(); ++i) {
+      const Tensor first = slice(result.outputs[i].second, 0), second = slice(result.outputs[i].second, 1);
       for (int64_t k = 0; k < first.numElements(); ++k) count += first.realAt(k) != second.realAt(k);
     }
     return count;
@@ -188,9 +187,8 @@ INSTANTIATE_TEST_SUITE_P(All, State, testing::ValuesIn(networks()),
 TEST(StateOutput, HasNoPlaceInATflite) {
   const auto built = require(build(optionsOf("recurrent", "ethos-u85-256", Quantization::Int8)));
   const test::TempDir folder;
-  const Status status = writeOutput(built, folder / "program.tflite");
-  ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().str().find("keeps state ('hidden')"), std::string::npos) << status.error().str();
+  const std::string error = errorOf(writeOutput(built, folder / "program.tflite"));
+  EXPECT_NE(error.find("keeps state ('hidden')"), std::string::npos) << error;
 }
 
 }  // namespace

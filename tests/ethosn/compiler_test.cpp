@@ -13,6 +13,7 @@
 #include "ethosn/random_network.hpp"
 #include "ethosn/reference.hpp"
 #include "support/child_process.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::ethosn::test {
@@ -52,9 +53,8 @@ void expectParses(const CompiledNetwork& network) {
 /// Compiles, runs and compares; results may differ by `tolerance`.
 void expectRuns(NetworkBuilder& builder, const Target& target, int tolerance = 0, bool varied = true) {
   const Network& network = builder.network();
-  const Result<CompiledNetwork> compiled = compileNetwork(network, target);
-  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-  expectParses(*compiled);
+  const CompiledNetwork compiled = require(compileNetwork(network, target));
+  expectParses(compiled);
   const auto inputs = builder.randomInputs();
   std::vector<ByteSpan> spans;
   spans.reserve(inputs.size());
@@ -70,13 +70,12 @@ void expectRuns(NetworkBuilder& builder, const Target& target, int tolerance = 0
   for (uint64_t order : {0, 5}) {
     RunOptions options;
     options.order = order;
-    const Result<RunResult> run = runNetwork(*compiled, spans, target, options);
-    ASSERT_TRUE(run.ok()) << run.error().str();
-    for (const Finding& finding : run->findings) ADD_FAILURE() << finding.str();
-    ASSERT_EQ(run->outputs.size(), expected.size());
+    const RunResult run = require(runNetwork(compiled, spans, target, options));
+    for (const Finding& finding : run.findings) ADD_FAILURE() << finding.str();
+    ASSERT_EQ(run.outputs.size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       const bool isSigned = network.tensors[static_cast<size_t>(network.outputs[i])].type == DataType::S8;
-      const Difference difference = compare(run->outputs[i], expected[i], isSigned);
+      const Difference difference = compare(run.outputs[i], expected[i], isSigned);
       EXPECT_LE(difference.largest, tolerance)
           << "output " << i << ": " << difference.count << " of " << expected[i].size()
           << " differ, the first at " << difference.first;
@@ -188,11 +187,10 @@ TEST(EthosNCompiler, Elementwise) {
 TEST(EthosNCompiler, RatiosOfLeakyRelusAreOfSinglePrecision) {
   NetworkBuilder b(DataType::S8, 1);
   b.output(b.unary(Operator::LeakyRelu, b.input(8, 8, 16, 0.09F, 100)));
-  const auto compiled = compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-4tops-4ple")));
-  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-  const auto stream = readCommandStream(*commandStreamBytes(*compiled));
-  ASSERT_TRUE(stream.ok());
-  const Command& last = stream->queue(Queue::Ple).back();
+  const auto compiled =
+      require(compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-4tops-4ple"))));
+  const auto stream = require(readCommandStream(*commandStreamBytes(compiled)));
+  const Command& last = stream.queue(Queue::Ple).back();
   ASSERT_TRUE(std::holds_alternative<StartPleStripe>(last));
   constexpr uint32_t kMultiplier = 0xc000, kShift = 15;
   EXPECT_EQ(std::get<StartPleStripe>(last).scratch[2], kShift << 16 | kMultiplier);
@@ -302,9 +300,8 @@ TEST(EthosNCompiler, MapsStayInSram) {
   const int32_t left = b.convolution(made, 1, 1, 32), right = b.depthwise(made, 3, 1, kOne);
   b.output(b.binary(Operator::Addition, left, right, 0.9F, 5));
   const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
-  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
-  ASSERT_TRUE(compiled.ok());
-  EXPECT_TRUE(compiled->intermediates.empty());
+  const CompiledNetwork compiled = require(compileNetwork(b.network(), target));
+  EXPECT_TRUE(compiled.intermediates.empty());
   expectRuns(b, target);
 }
 
@@ -323,9 +320,8 @@ TEST(EthosNCompiler, ShortWeightsComeTogether) {
   int32_t made = b.input(16, 16, 16);
   for (int i = 0; i < 5; ++i) made = b.convolution(made, 1, 1, 32);
   b.output(made);
-  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
-  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-  EXPECT_EQ(loadsOfWeights(*compiled), 1U);
+  const CompiledNetwork compiled = require(compileNetwork(b.network(), target));
+  EXPECT_EQ(loadsOfWeights(compiled), 1U);
   expectRuns(b, target);
 }
 
@@ -341,11 +337,10 @@ TEST(EthosNCompiler, LargeMapsAreHandedOnInStripes) {
   expectOnAll(build, 0, 32 * 1024);
   NetworkBuilder b(DataType::U8, 3);
   build(b);
-  const Result<CompiledNetwork> compiled =
-      compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-1tops-4ple"), 256 * 1024));
-  ASSERT_TRUE(compiled.ok());
+  const CompiledNetwork compiled =
+      require(compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-1tops-4ple"), 256 * 1024)));
   // The map that two passes read is in DRAM, and one at most of the other four.
-  EXPECT_LE(compiled->intermediates.size(), 2U);
+  EXPECT_LE(compiled.intermediates.size(), 2U);
   // Rows that a stripe of the pass in front gives for one of its own, in both directions.
   expectOnAll(
       [](NetworkBuilder& n) {
@@ -362,10 +357,9 @@ TEST(EthosNCompiler, AMapThatCouldStayIsHandedOnWhereThatSavesOthers) {
   NetworkBuilder b(DataType::S8, 3);
   const int32_t strided = b.convolution(b.input(224, 224, 3), 3, 3, 32, 2, kOne);
   b.output(b.convolution(b.depthwise(strided, 3, 1, kOne), 1, 1, 16));
-  const Result<CompiledNetwork> compiled =
-      compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-4tops-4ple")));
-  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-  EXPECT_TRUE(compiled->intermediates.empty());
+  const CompiledNetwork compiled =
+      require(compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-4tops-4ple"))));
+  EXPECT_TRUE(compiled.intermediates.empty());
 }
 
 // The assumption about it is named by a run.
@@ -374,13 +368,11 @@ TEST(EthosNCompiler, WinogradWhereItIsFaster) {
     const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
     NetworkBuilder b(DataType::S8, 3);
     b.output(b.convolution(b.input(64, 64, channels), size, size, channels));
-    const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
-    EXPECT_TRUE(compiled.ok());
+    const CompiledNetwork compiled = require(compileNetwork(b.network(), target));
     const auto input = b.randomInputs();
     const ByteSpan bytes = std::as_bytes(std::span(input[0]));
-    const Result<RunResult> run = runNetwork(*compiled, {&bytes, 1}, target);
-    EXPECT_TRUE(run.ok());
-    const std::vector<Assumption>& all = run->assumptions;
+    const RunResult run = require(runNetwork(compiled, {&bytes, 1}, target));
+    const std::vector<Assumption>& all = run.assumptions;
     return std::count(all.begin(), all.end(), Assumption::Winograd) > 0;
   };
   EXPECT_TRUE(assumes(3, 128));
@@ -392,9 +384,8 @@ void expectRefused(const Build& build, const std::string& reason) {
   NetworkBuilder b(DataType::S8, 3);
   build(b);
   const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
-  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
-  ASSERT_FALSE(compiled.ok());
-  EXPECT_NE(compiled.error().str().find(reason), std::string::npos) << compiled.error().str();
+  const std::string error = errorOf(compileNetwork(b.network(), target));
+  EXPECT_NE(error.find(reason), std::string::npos) << error;
 }
 
 TEST(EthosNCompiler, LimitsAreErrors) {
@@ -484,9 +475,8 @@ TEST(EthosNCompiler, DeepInputsAreAddedUpInParts) {
   NetworkBuilder b(DataType::S8, 3);
   b.output(b.convolution(b.input(17, 15, 1100), 3, 3, 40, 1, kOne));
   const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"), 32 * 1024 * 16);
-  const Result<CompiledNetwork> compiled = compileNetwork(b.network(), target);
-  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-  const CommandStream stream = *readCommandStream(*commandStreamBytes(*compiled));
+  const CompiledNetwork compiled = require(compileNetwork(b.network(), target));
+  const CommandStream stream = *readCommandStream(*commandStreamBytes(compiled));
   const std::vector<Command>& mce = stream.queues[static_cast<size_t>(Queue::Mce)];
   EXPECT_TRUE(std::any_of(mce.begin(), mce.end(), [](const Command& command) {
     const auto* program = std::get_if<ProgramMceStripe>(&command);

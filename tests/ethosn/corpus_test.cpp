@@ -6,13 +6,13 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "base/file.hpp"
 #include "ethosn/model/run.hpp"
 #include "reference_network.hpp"
+#include "support/contents.hpp"
+#include "support/require.hpp"
 
 namespace carina::ethosn {
 namespace {
@@ -46,29 +46,24 @@ int toleranceOf(const std::string& name) {
 
 void compare(const fs::path& file, int spread, uint64_t order) {
   SCOPED_TRACE(file.filename().string());
-  auto mapped = MappedFile::open(file);
-  ASSERT_TRUE(mapped) << mapped.error().str();
-  auto network = readCompiledNetwork((*mapped)->bytes());
-  ASSERT_TRUE(network) << network.error().str();
-  const std::vector<uint8_t> written = writeCompiledNetwork(*network);
-  ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(written)), (*mapped)->bytes()))
+  auto mapped = require(MappedFile::open(file));
+  auto network = require(readCompiledNetwork(mapped->bytes()));
+  const std::vector<uint8_t> written = writeCompiledNetwork(network);
+  ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(written)), mapped->bytes()))
       << "does not write back the same";
-  const ByteSpan bytes = *commandStreamBytes(*network);
-  auto stream = readCommandStream(bytes);
-  ASSERT_TRUE(stream) << stream.error().str();
-  const std::vector<uint8_t> again = *writeCommandStream(*stream);
+  const ByteSpan bytes = *commandStreamBytes(network);
+  auto stream = require(readCommandStream(bytes));
+  const std::vector<uint8_t> again = *writeCommandStream(stream);
   ASSERT_LE(again.size(), bytes.size());
   ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(again)), bytes.first(again.size())));
 
-  std::ifstream text(fs::path(file).replace_extension(".txt"));
-  std::stringstream words;
-  if (text) words << text.rdbuf();
-  const testing::ReferenceNetwork reference(words.str());
+  const std::string words = carina::test::contentsOf(fs::path(file).replace_extension(".txt"));
+  const testing::ReferenceNetwork reference(words);
   // Sums of values far from the zero point saturate nearly everywhere; near it every rounding counts.
   std::mt19937 random(static_cast<uint32_t>(std::hash<std::string>()(file.filename().string())));
   std::vector<std::vector<uint8_t>> inputs;
   std::vector<ByteSpan> spans;
-  for (const BufferInfo& info : network->inputs) {
+  for (const BufferInfo& info : network.inputs) {
     auto& input = inputs.emplace_back(info.size);
     const auto zeroPoints = reference.inputZeroPoints();
     const uint8_t zeroPoint = inputs.size() <= zeroPoints.size() ? zeroPoints[inputs.size() - 1] : 0;
@@ -83,21 +78,21 @@ void compare(const fs::path& file, int spread, uint64_t order) {
   for (const auto& input : inputs) spans.push_back(std::as_bytes(std::span(input)));
   RunOptions options;
   options.order = order;
-  auto result = runNetwork(*network, spans, largestTarget(variantOfName(file.filename().string())), options);
-  ASSERT_TRUE(result) << result.error().str();
-  for (const Finding& finding : result->findings) ADD_FAILURE() << finding.str();
+  auto result =
+      require(runNetwork(network, spans, largestTarget(variantOfName(file.filename().string())), options));
+  for (const Finding& finding : result.findings) ADD_FAILURE() << finding.str();
 
-  if (words.str().empty()) return;
+  if (words.empty()) return;
   const auto expected = reference.run(inputs);
-  ASSERT_EQ(result->outputs.size(), expected.size());
-  const bool isSigned = words.str().find("type s8") != std::string::npos;
+  ASSERT_EQ(result.outputs.size(), expected.size());
+  const bool isSigned = words.find("type s8") != std::string::npos;
   for (size_t i = 0; i < expected.size(); ++i) {
-    ASSERT_EQ(result->outputs[i].size(), expected[i].size());
+    ASSERT_EQ(result.outputs[i].size(), expected[i].size());
     size_t wrong = 0;
     int largest = 0;
     for (size_t k = 0; k < expected[i].size(); ++k) {
       const auto value = [&](uint8_t byte) { return isSigned ? static_cast<int8_t>(byte) : int{byte}; };
-      const int difference = std::abs(value(result->outputs[i][k]) - value(expected[i][k]));
+      const int difference = std::abs(value(result.outputs[i][k]) - value(expected[i][k]));
       largest = std::max(largest, difference);
       wrong += difference > toleranceOf(file.filename().string());
     }

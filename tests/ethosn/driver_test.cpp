@@ -12,6 +12,7 @@
 #include "ethosn/driver/linux_interface.hpp"
 #include "ethosn/driver/model_device.hpp"
 #include "ethosn/reference.hpp"
+#include "support/require.hpp"
 
 namespace carina::ethosn::test {
 namespace {
@@ -191,17 +192,14 @@ TEST(EthosNDriver, ModelAndKernelGiveTheSame) {
   const auto inputs = sample.builder.randomInputs();
   const auto expected = computeReference(sample.builder.network(), inputs);
   ModelDevice model(target);
-  const auto modelled = runOn(model, sample.compiled, inputs);
-  ASSERT_TRUE(modelled.ok()) << modelled.error().str();
-  EXPECT_EQ(*modelled, expected);
+  const auto modelled = require(runOn(model, sample.compiled, inputs));
+  EXPECT_EQ(modelled, expected);
   StandInKernel standIn(target);
   {
-    const auto device = LinuxDevice::open(standIn, "/dev/ethosn0");
-    ASSERT_TRUE(device.ok()) << device.error().str();
-    EXPECT_EQ((*device)->target().variant, target.variant);
-    const auto outputs = runOn(**device, sample.compiled, inputs);
-    ASSERT_TRUE(outputs.ok()) << outputs.error().str();
-    EXPECT_EQ(*outputs, expected);
+    const auto device = require(LinuxDevice::open(standIn, "/dev/ethosn0"));
+    EXPECT_EQ(device->target().variant, target.variant);
+    const auto outputs = require(runOn(*device, sample.compiled, inputs));
+    EXPECT_EQ(outputs, expected);
     EXPECT_EQ(standIn.synchronizations, 8);  // two around each use of two inputs and two outputs
   }
   EXPECT_EQ(standIn.openFiles(), 0U);
@@ -210,8 +208,7 @@ TEST(EthosNDriver, ModelAndKernelGiveTheSame) {
 std::string messageOf(StandInKernel& standIn, const Sample& sample, NetworkBuilder& builder) {
   const auto device = LinuxDevice::open(standIn, "/dev/ethosn0");
   if (!device.ok()) return device.error().str();
-  const auto outputs = runOn(**device, sample.compiled, builder.randomInputs());
-  return outputs.ok() ? "" : outputs.error().str();
+  return errorOf(runOn(**device, sample.compiled, builder.randomInputs()));
 }
 
 TEST(EthosNDriver, WhatTheKernelRefusesIsSaid) {
@@ -245,9 +242,8 @@ TEST(EthosNDriver, NoDevice) {
   ASSERT_FALSE(device.ok());
   EXPECT_NE(device.error().str().find("cannot be opened"), std::string::npos);
   // The real calls, on a file that is no device.
-  const auto null = LinuxDevice::open(linuxFiles(), "/dev/null");
-  ASSERT_FALSE(null.ok());
-  EXPECT_NE(null.error().str().find("tell its version"), std::string::npos) << null.error().str();
+  const std::string null = errorOf(LinuxDevice::open(linuxFiles(), "/dev/null"));
+  EXPECT_NE(null.find("tell its version"), std::string::npos) << null;
 }
 
 }  // namespace

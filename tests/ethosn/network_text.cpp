@@ -7,6 +7,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/contents.hpp"
+
 namespace carina::ethosn::test {
 namespace {
 
@@ -38,13 +40,6 @@ std::vector<int32_t> numbers(const std::string& text) {
   std::istringstream parts(text);
   for (std::string part; std::getline(parts, part, ',');) out.push_back(std::atoi(part.c_str()));
   return out;
-}
-
-std::string contents(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
 }
 
 Status readOperation(std::istringstream& words, const std::string& all, TargetNetwork& out) {
@@ -93,7 +88,7 @@ Status writeNetwork(const TargetNetwork& network, const std::filesystem::path& f
 }
 
 Result<TargetNetwork> readNetwork(const std::filesystem::path& file) {
-  const std::string all = contents(bytesFile(file));
+  const std::string all = carina::test::contentsOf(bytesFile(file));
   TargetNetwork out;
   std::ifstream text(file);
   for (std::string line; std::getline(text, line);) {

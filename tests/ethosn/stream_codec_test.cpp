@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "sample_stream.hpp"
+#include "support/require.hpp"
 
 namespace carina::ethosn {
 namespace {
@@ -29,10 +30,9 @@ TEST(EthosNStreamCodec, WritesAndReadsTheSame) {
   const CommandStream stream = testing::sampleStream();
   const auto bytes = *writeCommandStream(stream);
   EXPECT_EQ(bytes.size(), 16u + 44 + 6 * 48 + 3 * 48 + 60 + (388 + 12 + 8 + 12) + 48);
-  auto read = readCommandStream(bytesOf(bytes));
-  ASSERT_TRUE(read) << read.error().str();
-  EXPECT_EQ(*read, stream);
-  EXPECT_EQ(*writeCommandStream(*read), bytes);
+  auto read = require(readCommandStream(bytesOf(bytes)));
+  EXPECT_EQ(read, stream);
+  EXPECT_EQ(*writeCommandStream(read), bytes);
 }
 
 TEST(EthosNStreamCodec, FieldsStandWhereTheFormatHasThem) {
@@ -52,9 +52,8 @@ TEST(EthosNStreamCodec, FieldsStandWhereTheFormatHasThem) {
 TEST(EthosNStreamCodec, BytesOfNoFieldSurvive) {
   auto bytes = *writeCommandStream(testing::sampleStream());
   bytes[16 + 44 + 4 + 3] = 0x77;  // behind bufferId
-  auto read = readCommandStream(bytesOf(bytes));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(*writeCommandStream(*read), bytes);
+  auto read = require(readCommandStream(bytesOf(bytes)));
+  EXPECT_EQ(*writeCommandStream(read), bytes);
 }
 
 TEST(EthosNStreamCodec, FaultsNameTheirOffset) {

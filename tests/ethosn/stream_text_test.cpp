@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "sample_stream.hpp"
+#include "support/require.hpp"
 
 namespace carina::ethosn {
 namespace {
@@ -13,13 +14,12 @@ using ::testing::HasSubstr;
 TEST(EthosNStreamText, ComesBackAsTheSameBytes) {
   CompiledNetwork network = testing::sampleNetwork();
   network.inputs[0].name = "a \"b\"; \\ \n\xff";
-  const auto text = printNetwork(network);
-  ASSERT_TRUE(text) << text.error().str();
-  EXPECT_THAT(*text, HasSubstr("wait counter=ple_stripe value=1"));
-  EXPECT_THAT(*text, HasSubstr("operation=depthwise"));
-  EXPECT_THAT(*text, HasSubstr("V8222 PASSTHROUGH 8x8 x2"));
-  EXPECT_THAT(*text, HasSubstr("ce_control: ifm_pads=1"));
-  const auto parsed = parseNetwork(*text);
+  const auto text = require(printNetwork(network));
+  EXPECT_THAT(text, HasSubstr("wait counter=ple_stripe value=1"));
+  EXPECT_THAT(text, HasSubstr("operation=depthwise"));
+  EXPECT_THAT(text, HasSubstr("V8222 PASSTHROUGH 8x8 x2"));
+  EXPECT_THAT(text, HasSubstr("ce_control: ifm_pads=1"));
+  const auto parsed = parseNetwork(text);
   ASSERT_TRUE(parsed) << Result<CompiledNetwork>(parsed).error().str();
   EXPECT_EQ(*parsed, network);
   EXPECT_EQ(*parseNetwork(*printNetwork(network, {.comments = false})), network);
@@ -32,10 +32,9 @@ TEST(EthosNStreamText, BytesAroundTheStreamAndOfNoFieldSurvive) {
   data.insert(data.begin(), 64, 0x11);
   data.insert(data.end(), 24, 0x22);
   network.controlUnitBuffers[0].offset = 64;
-  const auto text = printNetwork(network);
-  ASSERT_TRUE(text);
-  EXPECT_THAT(*text, HasSubstr("unused="));
-  EXPECT_EQ(*parseNetwork(*text), network);
+  const auto text = require(printNetwork(network));
+  EXPECT_THAT(text, HasSubstr("unused="));
+  EXPECT_EQ(*parseNetwork(text), network);
 }
 
 TEST(EthosNStreamText, ErrorsNameTheLine) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ethosn/weights/layer_weights.hpp"
+#include "support/require.hpp"
 
 namespace carina::ethosn::test {
 namespace {
@@ -71,11 +72,10 @@ TEST(EthosNWeightEncoder, StreamsDecodeToTheirWeights) {
         padded.resize((padded.size() + 15) / 16 * 16);
         WeightDecoder decoder(padded, variant.igs(), state);
         for (const OfmWeights& ofm : ofms) {
-          const Result<DecodedOfm> decoded = decoder.next(count);
-          ASSERT_TRUE(decoded.ok()) << decoded.error().str();
-          EXPECT_EQ(decoded->bias, ofm.bias);
-          EXPECT_EQ(decoded->scale, ofm.scale);
-          ASSERT_EQ(decoded->weights, ofm.weights)
+          const DecodedOfm decoded = require(decoder.next(count));
+          EXPECT_EQ(decoded.bias, ofm.bias);
+          EXPECT_EQ(decoded.scale, ofm.scale);
+          ASSERT_EQ(decoded.weights, ofm.weights)
               << variant.name << " " << count << " " << static_cast<int>(first);
         }
         EXPECT_EQ((decoder.bitOffset() + 7) / 8, encoder.bytes().size());
@@ -140,26 +140,24 @@ void expectLayerDecodes(LayerWeights layer, const Variant& variant, const Weight
     layer.biases.push_back(i * 1000 - 7);
     layer.scales.push_back(ofmScale(0.01 + 0.001 * (i % 3), 4));
   }
-  const Result<EncodedWeights> encoded = encodeWeights(layer, variant, split);
-  ASSERT_TRUE(encoded.ok());
+  const EncodedWeights encoded = require(encodeWeights(layer, variant, split));
   const int32_t ogs = ogsInUse(variant, layer.operation, split.stripeOutputs);
   const int32_t inputs =
       layer.operation == MceOperation::FullyConnected ? (layer.inputs + 1023) / 1024 * 1024 : layer.inputs;
   for (int32_t first = 0, stripe = 0; first < layer.outputs; first += split.stripeOutputs, ++stripe) {
-    for (int32_t iteration = 0; iteration < encoded->iterations; ++iteration) {
+    for (int32_t iteration = 0; iteration < encoded.iterations; ++iteration) {
       for (int32_t og = 0; og < ogs; ++og) {
         OgState state;
         const std::vector<uint8_t> bytes =
-            streamOf(*encoded, variant, encoded->offset(stripe, iteration), og, ogs);
+            streamOf(encoded, variant, encoded.offset(stripe, iteration), og, ogs);
         WeightDecoder decoder(bytes, variant.igs(), state);
         for (int32_t o = first + og; o < std::min(first + split.stripeOutputs, layer.outputs); o += ogs) {
           const int32_t from = iteration * split.iterationInputs;
           const std::vector<int16_t> expected =
               streamOrder(layer, variant, o, from, std::min(split.iterationInputs, inputs - from));
-          const Result<DecodedOfm> decoded = decoder.next(expected.size());
-          ASSERT_TRUE(decoded.ok()) << decoded.error().str();
-          ASSERT_EQ(decoded->weights, expected);
-          ASSERT_EQ(decoded->bias, layer.biases[static_cast<size_t>(o)]);
+          const DecodedOfm decoded = require(decoder.next(expected.size()));
+          ASSERT_EQ(decoded.weights, expected);
+          ASSERT_EQ(decoded.bias, layer.biases[static_cast<size_t>(o)]);
         }
       }
     }

@@ -8,6 +8,7 @@
 
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::evaluate {
@@ -42,8 +43,7 @@ class Data : public testing::Test {
   }
 
   std::string refusal(const std::string& name, const Shape& shape = {1, 2}) const {
-    const auto data = open(name, shape);
-    return data.ok() ? "" : data.error().str();
+    return errorOf(open(name, shape));
   }
 
   test::TempDir folder_;
@@ -55,18 +55,16 @@ TEST_F(Data, ShardsFollowEachOtherByName) {
   write("d/a.npz", shard(0, 3));
   write("d/c.npz", shard(20, 1));
   write("d/readme.txt", "not a sample");
-  const auto data = open("d");
-  ASSERT_TRUE(data.ok()) << data.error().str();
-  ASSERT_EQ(data->size(), 6u);
+  const auto data = require(open("d"));
+  ASSERT_EQ(data.size(), 6u);
   const std::vector<float> wanted{0, 1, 2, 10, 11, 20};
   for (const size_t i : {size_t{5}, size_t{0}, size_t{3}, size_t{2}, size_t{4}, size_t{1}}) {
-    const auto sample = data->sample(i);
-    ASSERT_TRUE(sample.ok()) << sample.error().str();
-    EXPECT_EQ(sample->inputs.front().shape(), (Shape{1, 2}));
-    EXPECT_EQ(sample->inputs.front().as<float>()[0], wanted[i]);
+    const auto sample = require(data.sample(i));
+    EXPECT_EQ(sample.inputs.front().shape(), (Shape{1, 2}));
+    EXPECT_EQ(sample.inputs.front().as<float>()[0], wanted[i]);
   }
-  EXPECT_EQ(data->sample(4)->name, "b.npz[1]");
-  EXPECT_EQ(data->sample(4)->label->integerAt(0), 1);
+  EXPECT_EQ(data.sample(4)->name, "b.npz[1]");
+  EXPECT_EQ(data.sample(4)->label->integerAt(0), 1);
 }
 
 TEST_F(Data, ClassesAreRanksOrNumbers) {
@@ -74,30 +72,27 @@ TEST_F(Data, ClassesAreRanksOrNumbers) {
   write("words/cat/x.npy", one);
   write("words/dog/y.npy", one);
   write("words/dog/z.npy", one);
-  const auto words = open("words");
-  ASSERT_TRUE(words.ok()) << words.error().str();
-  ASSERT_EQ(words->size(), 3u);
-  EXPECT_EQ(words->sample(0)->label->integerAt(0), 0);
-  EXPECT_EQ(words->sample(2)->label->integerAt(0), 1);
-  EXPECT_EQ(words->sample(2)->name, "dog/z.npy");
+  const auto words = require(open("words"));
+  ASSERT_EQ(words.size(), 3u);
+  EXPECT_EQ(words.sample(0)->label->integerAt(0), 0);
+  EXPECT_EQ(words.sample(2)->label->integerAt(0), 1);
+  EXPECT_EQ(words.sample(2)->name, "dog/z.npy");
   write("numbers/3/x.npy", one);
   write("numbers/10/x.npy", one);
-  const auto numbers = open("numbers");
-  ASSERT_TRUE(numbers.ok());
-  EXPECT_EQ(numbers->sample(0)->label->integerAt(0), 10) << "by name, with its number";
-  EXPECT_EQ(numbers->sample(1)->label->integerAt(0), 3);
+  const auto numbers = require(open("numbers"));
+  EXPECT_EQ(numbers.sample(0)->label->integerAt(0), 10) << "by name, with its number";
+  EXPECT_EQ(numbers.sample(1)->label->integerAt(0), 3);
 }
 
 TEST_F(Data, RawFilesWithLabels) {
   const float values[2] = {1.5F, -2.0F};
   write("r/a.bin", std::string(reinterpret_cast<const char*>(values), sizeof values));
   write("r/labels.txt", "# comment\na.bin 7\r\n");
-  const auto data = open("r");
-  ASSERT_TRUE(data.ok()) << data.error().str();
-  EXPECT_EQ(data->sample(0)->label->integerAt(0), 7);
-  EXPECT_EQ(data->sample(0)->inputs.front().as<float>()[1], -2.0F);
+  const auto data = require(open("r"));
+  EXPECT_EQ(data.sample(0)->label->integerAt(0), 7);
+  EXPECT_EQ(data.sample(0)->inputs.front().as<float>()[1], -2.0F);
   write("r/a.bin", "short");
-  EXPECT_THAT(data->sample(0).error().str(), HasSubstr("a.bin: has 5 bytes"));
+  EXPECT_THAT(data.sample(0).error().str(), HasSubstr("a.bin: has 5 bytes"));
 }
 
 TEST_F(Data, PicturesAreResizedAndNormalized) {
@@ -106,12 +101,10 @@ TEST_F(Data, PicturesAreResizedAndNormalized) {
   write("p/0/x.ppm", "P6\n2 2\n255\n" + std::string(reinterpret_cast<const char*>(pixels), 12));
   preprocessing_.mean = {0.5F};
   preprocessing_.std = {0.5F};
-  const auto first = open("p", {1, 3, 2, 2});
-  ASSERT_TRUE(first.ok()) << first.error().str();
-  const auto sample = first->sample(0);
-  ASSERT_TRUE(sample.ok()) << sample.error().str();
+  const auto first = require(open("p", {1, 3, 2, 2}));
+  const auto sample = require(first.sample(0));
   const std::vector<float> red{1, -1, -1, 1}, blue{-1, -1, 1, 1};
-  const auto values = sample->inputs.front().as<float>();
+  const auto values = sample.inputs.front().as<float>();
   EXPECT_EQ(std::vector<float>(values.begin(), values.begin() + 4), red);
   EXPECT_EQ(std::vector<float>(values.begin() + 8, values.end()), blue);
   const auto last = open("p", {1, 2, 2, 3});
@@ -144,9 +137,8 @@ TEST_F(Data, WhatIsNoDataIsSaid) {
   write("lines/labels.txt", "b.npy 1\n");
   EXPECT_THAT(refusal("lines"), HasSubstr("b.npy"));
   write("picture/0/x.png", "no picture");
-  const auto data = open("picture", {1, 3, 2, 2});
-  ASSERT_TRUE(data.ok());
-  EXPECT_THAT(data->sample(0).error().str(), HasSubstr("is no picture"));
+  const auto data = require(open("picture", {1, 3, 2, 2}));
+  EXPECT_THAT(data.sample(0).error().str(), HasSubstr("is no picture"));
   EXPECT_THAT(refusal("picture", {1, 2}), HasSubstr("pictures are no input of shape"));
 }
 

@@ -7,8 +7,9 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
-#include <sstream>
 
+#include "support/contents.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::evaluate {
@@ -47,12 +48,7 @@ class Records : public testing::Test {
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string contents(const std::string& name) const {
-    std::ifstream stream(path(name), std::ios::binary);
-    std::ostringstream text;
-    text << stream.rdbuf();
-    return text.str();
-  }
+  std::string contents(const std::string& name) const { return test::contentsOf(path(name)); }
 
   /// Writes records from where the file stands up to `end`.
   Status write(const std::string& name, const RecordsHeader& head, size_t end, bool finish) {
@@ -73,7 +69,7 @@ class Records : public testing::Test {
 TEST_F(Records, ReadBackBitForBit) {
   ASSERT_TRUE(write("r", header(), 10, true).ok());
   size_t index = 0;
-  const Status status = readRecords(path("r"), [&](const SampleRecord& one) {
+  require(readRecords(path("r"), [&](const SampleRecord& one) {
     const SampleRecord wanted = record(index++);
     EXPECT_EQ(one.index, wanted.index);
     EXPECT_EQ(one.name, wanted.name);
@@ -81,8 +77,7 @@ TEST_F(Records, ReadBackBitForBit) {
     EXPECT_EQ(one.firstBadLayer, wanted.firstBadLayer);
     for (size_t e = 0; e < kEngines.size(); ++e) EXPECT_EQ(one.engines[e], wanted.engines[e]);
     return Status();
-  });
-  EXPECT_TRUE(status.ok()) << status.error().str();
+  }));
   EXPECT_EQ(index, 10u);
   EXPECT_TRUE(readRecordsHeader(path("r"))->sameEvaluation(header()));
 }
@@ -105,17 +100,14 @@ TEST_F(Records, OtherEvaluationsAreNotContinued) {
   RecordsHeader other = header();
   other.fingerprint = "fedcba9876543210";
   const std::string before = contents("r.partial");
-  const Status status = write("r", other, 10, true);
-  ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().str(), HasSubstr("another evaluation"));
+  EXPECT_THAT(errorOf(write("r", other, 10, true)), HasSubstr("another evaluation"));
   EXPECT_EQ(contents("r.partial"), before);
 }
 
 TEST_F(Records, AFileThatIsNotCompleteSaysSo) {
   ASSERT_TRUE(write("r", header(), 5, false).ok());
-  const Status status = readRecords(path("r.partial"), [](const SampleRecord&) { return Status(); });
-  ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().str(), HasSubstr("is not complete: 5 of 10 records"));
+  EXPECT_THAT(errorOf(readRecords(path("r.partial"), [](const SampleRecord&) { return Status(); })),
+              HasSubstr("is not complete: 5 of 10 records"));
   std::ofstream(path("text")) << "hello\n";
   EXPECT_FALSE(readRecordsHeader(path("text")).ok());
   std::ofstream(path("empty")) << "";

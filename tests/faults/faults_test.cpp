@@ -15,9 +15,9 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <thread>
 
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 
@@ -27,13 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 using testing::HasSubstr;
-
-std::string contentsOf(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 /// Every file and folder below a folder, with what is in the files.
 std::map<std::string, std::string> everythingIn(const fs::path& folder) {

@@ -16,6 +16,7 @@
 #include "pipeline/integer_io.hpp"
 #include "pipeline/part_turns.hpp"
 #include "pipeline/verify.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -39,17 +40,14 @@ class Inference : public testing::TestWithParam<Case> {
     options.target = GetParam().target;
     options.inputs = options.outputs = GetParam().io;
     options.unroll = 99;  // recurrences are loops, whatever they cost
-    auto build = pipeline::build(options);
-    ASSERT_TRUE(build.ok()) << build.error().str();
-    ASSERT_TRUE(pipeline::writeOutput(*build, program()).ok());
-    auto arrays = readNpz(options.calibration);
-    ASSERT_TRUE(arrays.ok());
-    const auto samples = pipeline::verificationSamples(*build, *arrays);
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    for (size_t i = 0; i < samples->front().size(); ++i)
+    auto build = require(pipeline::build(options));
+    ASSERT_TRUE(pipeline::writeOutput(build, program()).ok());
+    auto arrays = require(readNpz(options.calibration));
+    const auto samples = require(pipeline::verificationSamples(build, arrays));
+    for (size_t i = 0; i < samples.front().size(); ++i)
       inputs_.emplace_back(fmt::format("in{}", i),
-                           pipeline::asInput(samples->front()[i], *build->graph().inputs()[i]));
-    build_ = std::move(*build);
+                           pipeline::asInput(samples.front()[i], *build.graph().inputs()[i]));
+    build_ = std::move(build);
   }
   std::filesystem::path program() const { return folder_ / "x.pte"; }
 
@@ -101,10 +99,9 @@ TEST_P(Inference, TakesWhatIsEstimated) {
   for (const cpu::CoreInfo& info : cpu::coreInfos()) {
     if (!c.core || c.core == info.core) cores.push_back(info.core);
   }
-  const auto runs = measure(program(), inputs_, cores);
-  ASSERT_TRUE(runs.ok()) << runs.error().str();
+  const auto runs = require(measure(program(), inputs_, cores));
   for (size_t i = 0; i < cores.size(); ++i) {
-    const MeasuredRun& run = (*runs)[i];
+    const MeasuredRun& run = runs[i];
     const pipeline::InferenceTime time = timeOn(cores[i]);
     SCOPED_TRACE(cpu::coreInfo(cores[i]).text);
     // The driver stops the counter a few cycles off, in every call.

@@ -7,6 +7,7 @@
 #include "base/file.hpp"
 #include "images.hpp"
 #include "report/fit.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -63,34 +64,29 @@ TEST(Boards, HaveMemoriesForWhatTheirMachinesUse) {
 }
 
 TEST(Boards, CountTheirOwnClockAndMemories) {
-  const auto himax = machineOf(**findBoardRow("himax-we2"), "", "");
-  ASSERT_TRUE(himax.ok()) << himax.error().str();
-  EXPECT_EQ(himax->system.clockHz, 400e6);
-  EXPECT_EQ(himax->system.ports[1].clockScale, 0.015625);
-  const auto nuvoton = machineOf(**findBoardRow("nuvoton-m55m1"), "", "");
-  ASSERT_TRUE(nuvoton.ok());
-  EXPECT_EQ(nuvoton->system.clockHz, 220e6);
+  const auto himax = require(machineOf(**findBoardRow("himax-we2"), "", ""));
+  EXPECT_EQ(himax.system.clockHz, 400e6);
+  EXPECT_EQ(himax.system.ports[1].clockScale, 0.015625);
+  const auto nuvoton = require(machineOf(**findBoardRow("nuvoton-m55m1"), "", ""));
+  EXPECT_EQ(nuvoton.system.clockHz, 220e6);
   EXPECT_FALSE(machineOf(**findBoardRow("himax-we2"), "ethos-u85-256", "").ok());
 }
 
 TEST(Boards, AMisspeltNameFindsTheNearest) {
-  const auto board = findBoardRow("himax-we3");
-  ASSERT_FALSE(board.ok());
-  EXPECT_THAT(board.error().str(), HasSubstr("did you mean 'himax-we2'?"));
+  EXPECT_THAT(errorOf(findBoardRow("himax-we3")), HasSubstr("did you mean 'himax-we2'?"));
 }
 
 TEST(Fit, PutsEveryBlockIntoAMemory) {
   const Board& board = **findBoardRow("alif-e7-hp");
-  const auto result = fit(optionsFor("mobile", board));
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_TRUE(result->fits());
-  EXPECT_TRUE(result->fixes.empty());
-  ASSERT_NE(result->memoryOf("arena"), nullptr);
-  EXPECT_EQ(result->memoryOf("arena")->memory.name, "SRAM0");
-  EXPECT_EQ(result->memoryOf("program")->memory.name, "MRAM");
-  EXPECT_EQ(result->memoryOf("stack")->memory.name, "DTCM");
-  EXPECT_GT(result->constantBytes, 0);
-  const std::string text = report::fitText(*result);
+  const auto result = require(fit(optionsFor("mobile", board)));
+  EXPECT_TRUE(result.fits());
+  EXPECT_TRUE(result.fixes.empty());
+  ASSERT_NE(result.memoryOf("arena"), nullptr);
+  EXPECT_EQ(result.memoryOf("arena")->memory.name, "SRAM0");
+  EXPECT_EQ(result.memoryOf("program")->memory.name, "MRAM");
+  EXPECT_EQ(result.memoryOf("stack")->memory.name, "DTCM");
+  EXPECT_GT(result.constantBytes, 0);
+  const std::string text = report::fitText(result);
   EXPECT_THAT(text, HasSubstr("inference "));
   EXPECT_THAT(text, HasSubstr("\nfits\n"));
 }
@@ -102,75 +98,66 @@ TEST(Fit, CountsTheSameOfANetworkAndOfItsProgram) {
   FitOptions options = optionsFor("residual", board);
   options.build.target = "ethos-u55-128";
   options.build.memoryMode = "Shared_Sram";
-  const auto network = fit(options);
-  ASSERT_TRUE(network.ok()) << network.error().str();
+  const auto network = require(fit(options));
   FitOptions ofProgram;
   ofProgram.board = &board;
   ofProgram.build.model = folder / "x.pte";
-  const auto program = fit(ofProgram);
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_TRUE(program->warnings.empty());
-  ASSERT_EQ(program->memories.size(), network->memories.size());
-  for (size_t i = 0; i < program->memories.size(); ++i)
-    EXPECT_EQ(program->memories[i].used(), network->memories[i].used()) << program->memories[i].memory.name;
-  EXPECT_EQ(program->inference->cycles(), network->inference->cycles());
+  const auto program = require(fit(ofProgram));
+  EXPECT_TRUE(program.warnings.empty());
+  ASSERT_EQ(program.memories.size(), network.memories.size());
+  for (size_t i = 0; i < program.memories.size(); ++i)
+    EXPECT_EQ(program.memories[i].used(), network.memories[i].used()) << program.memories[i].memory.name;
+  EXPECT_EQ(program.inference->cycles(), network.inference->cycles());
   // Another NPU than the board has is said.
   ofProgram.board = *findBoardRow("himax-we2");
-  const auto other = fit(ofProgram);
-  ASSERT_FALSE(other.ok());
-  EXPECT_THAT(other.error().str(), HasSubstr("himax-we2 has no ethos-u55-128"));
+  EXPECT_THAT(errorOf(fit(ofProgram)), HasSubstr("himax-we2 has no ethos-u55-128"));
 }
 
 TEST(Fit, SaysWhatIsMissingAndWhatWouldHelp) {
-  const auto roomy = fit(optionsFor("mobile", **findBoardRow("himax-we2")));
-  ASSERT_TRUE(roomy.ok()) << roomy.error().str();
+  const auto roomy = require(fit(optionsFor("mobile", **findBoardRow("himax-we2"))));
   // The arena alone: what only the CPU needs moves to other memory.
-  const int64_t needed = roomy->memoryOf("arena")->blocks.front().bytes;
-  ASSERT_EQ(roomy->memoryOf("arena")->blocks.front().what, "arena");
+  const int64_t needed = roomy.memoryOf("arena")->blocks.front().bytes;
+  ASSERT_EQ(roomy.memoryOf("arena")->blocks.front().what, "arena");
   const Board tight = withSram("himax-we2", needed - 1024);
-  const auto result = fit(optionsFor("mobile", tight));
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_FALSE(result->fits());
-  EXPECT_FALSE(result->peak.empty());
-  ASSERT_FALSE(result->fixes.empty());
-  EXPECT_TRUE(result->fixes.front().fits);
-  EXPECT_GT(result->fixes.front().cycles, 0);
-  for (size_t i = 1; i < result->fixes.size(); ++i) {
-    const FitFix &a = result->fixes[i - 1], &b = result->fixes[i];
+  const auto result = require(fit(optionsFor("mobile", tight)));
+  EXPECT_FALSE(result.fits());
+  EXPECT_FALSE(result.peak.empty());
+  ASSERT_FALSE(result.fixes.empty());
+  EXPECT_TRUE(result.fixes.front().fits);
+  EXPECT_GT(result.fixes.front().cycles, 0);
+  for (size_t i = 1; i < result.fixes.size(); ++i) {
+    const FitFix &a = result.fixes[i - 1], &b = result.fixes[i];
     EXPECT_TRUE(a.fits || !b.fits);
     EXPECT_TRUE(!a.fits || !b.fits || a.cycles <= b.cycles);
   }
-  const std::string text = report::fitText(*result);
+  const std::string text = report::fitText(result);
   EXPECT_THAT(text, HasSubstr("what would help"));
   EXPECT_THAT(text, HasSubstr(": fits, "));
   // The change holds what it promises.
-  const std::string change = result->fixes.front().change;
+  const std::string change = result.fixes.front().change;
   FitOptions again = optionsFor("mobile", tight);
   if (change == "--optimize size") again.build.optimize = compiler::Optimize::Size;
   if (change.starts_with("--arena-size ")) again.build.arenaLimit = std::stoll(change.substr(13));
   if (change == "--io int8") again.build.inputs = again.build.outputs = pipeline::ProgramIo::Int8;
   if (change.starts_with("--memory-mode ")) again.build.memoryMode = change.substr(14);
-  const auto fixed = fit(again);
-  ASSERT_TRUE(fixed.ok()) << fixed.error().str();
-  EXPECT_TRUE(fixed->fits()) << change;
-  EXPECT_EQ(fixed->inference->cycles(), result->fixes.front().cycles);
+  const auto fixed = require(fit(again));
+  EXPECT_TRUE(fixed.fits()) << change;
+  EXPECT_EQ(fixed.inference->cycles(), result.fixes.front().cycles);
 }
 
 TEST(Fit, ReportsWhatNoChangeCanDo) {
-  const auto result = fit(optionsFor("mobile", withSram("himax-we2", 256)));
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_FALSE(result->fits());
-  for (const FitFix& fix : result->fixes) EXPECT_FALSE(fix.fits) << fix.change;
-  EXPECT_GT(result->over(), 0);
+  const auto result = require(fit(optionsFor("mobile", withSram("himax-we2", 256))));
+  EXPECT_FALSE(result.fits());
+  for (const FitFix& fix : result.fixes) EXPECT_FALSE(fix.fits) << fix.change;
+  EXPECT_GT(result.over(), 0);
 }
 
 TEST(Fit, TheHeaderAndTheLinkerFragmentHold) {
   CARINA_NEED_CROSS_COMPILER();
   test::TempDir folder;
-  const auto result = fit(optionsFor("mobile", **findBoardRow("nuvoton-m55m1")));
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  ASSERT_TRUE(writeFile(folder / "carina_memory.h", memoryHeader(*result)).ok());
-  ASSERT_TRUE(writeFile(folder / "carina.ld", linkerFragment(*result)).ok());
+  const auto result = require(fit(optionsFor("mobile", **findBoardRow("nuvoton-m55m1"))));
+  ASSERT_TRUE(writeFile(folder / "carina_memory.h", memoryHeader(result)).ok());
+  ASSERT_TRUE(writeFile(folder / "carina.ld", linkerFragment(result)).ok());
   ASSERT_TRUE(writeFile(folder / "x.c", std::string_view(R"(
 #include "carina_memory.h"
 CARINA_IN_ARENA unsigned char arena[CARINA_ARENA_BYTES];
@@ -179,16 +166,14 @@ CARINA_IN_STACK unsigned char stack[CARINA_STACK_BYTES];
 int main(void) { return 0; }
 )"))
                   .ok());
-  const auto linked =
+  const auto linked = require(
       runCommand({"arm-none-eabi-gcc", "-mcpu=cortex-m55", "-Wall", "-Werror", "-nostdlib",
                   "-Wl,--no-warn-rwx-segments", "-e", "main", "x.c", "-T", "carina.ld", "-o", "x.elf"},
-                 folder.path());
-  ASSERT_TRUE(linked.ok());
-  ASSERT_EQ(linked->status, 0) << linked->output;
-  const auto symbols = runCommand({"arm-none-eabi-nm", "x.elf"}, folder.path());
-  ASSERT_TRUE(symbols.ok());
-  EXPECT_THAT(symbols->output, HasSubstr("20100010 B arena"));  // behind main, which goes anywhere
-  EXPECT_THAT(symbols->output, HasSubstr("00100000 R program"));
+                 folder.path()));
+  ASSERT_EQ(linked.status, 0) << linked.output;
+  const auto symbols = require(runCommand({"arm-none-eabi-nm", "x.elf"}, folder.path()));
+  EXPECT_THAT(symbols.output, HasSubstr("20100010 B arena"));  // behind main, which goes anywhere
+  EXPECT_THAT(symbols.output, HasSubstr("00100000 R program"));
 }
 
 }  // namespace

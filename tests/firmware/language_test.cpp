@@ -9,6 +9,7 @@
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
 #include "ran_images.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -35,19 +36,16 @@ class Language : public testing::Test {
     };
     std::vector<pipeline::MethodSource> sources = {sourceOf("decode", "language")};
     if (prefill) sources.push_back(sourceOf("prefill", "language_prefill"));
-    const auto built = pipeline::buildMethods(options, sources);
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    const auto bytes = pte::writeProgram(built->program);
-    ASSERT_TRUE(bytes.ok()) << bytes.error().str();
-    ASSERT_TRUE(writeFile(program(), *bytes).ok());
+    const auto built = require(pipeline::buildMethods(options, sources));
+    const auto bytes = require(pte::writeProgram(built.program));
+    ASSERT_TRUE(writeFile(program(), bytes).ok());
   }
 
   /// The first command of each NPU part becomes one that no NPU knows.
   void breakCommands() {
     const std::string bytes(asText((*MappedFile::open(program()))->bytes()));
-    auto broken = pte::readProgram(asBytes(bytes));
-    ASSERT_TRUE(broken.ok()) << broken.error().str();
-    for (pte::Method& method : broken->methods) {
+    auto broken = require(pte::readProgram(asBytes(bytes)));
+    for (pte::Method& method : broken.methods) {
       for (pte::Delegate& delegate : method.delegates) {
         auto blob = pte::parseDelegateBlob(delegate.blob);
         auto payload = npu::readPayload(blob->payload);
@@ -59,7 +57,7 @@ class Language : public testing::Test {
         delegate.blob = pte::buildDelegateBlob(*blob);
       }
     }
-    const auto written = pte::writeProgram(*broken);
+    const auto written = pte::writeProgram(broken);
     ASSERT_TRUE(written.ok() && writeFile(program(), *written).ok());
   }
 
@@ -70,9 +68,7 @@ class Language : public testing::Test {
     options.tokenizer = tokenizer;
     options.prompt = prompt;
     options.tokens = tokens;
-    auto generated = pipeline::generate(options);
-    EXPECT_TRUE(generated.ok()) << generated.error().str();
-    return generated.ok() ? *generated : pipeline::Generated{};
+    return require(pipeline::generate(options));
   }
 
   ImageOptions image(const std::string& platform, const std::filesystem::path& tokenizer,
@@ -208,9 +204,7 @@ TEST_F(Language, EndOfInputIsNoEndlessWait) {
 TEST_F(Language, WhatIsNoLanguageModelIsRefusedBeforeAnythingIsBuilt) {
   compile(tinyFile(""), "ethos-u85-256", 16);
   const auto expectError = [&](const ImageOptions& options, const char* says) {
-    const auto built = buildImage(options);
-    ASSERT_FALSE(built.ok());
-    EXPECT_THAT(built.error().str(), HasSubstr(says));
+    EXPECT_THAT(errorOf(buildImage(options)), HasSubstr(says));
   };
   ImageOptions options = image("corstone-320", tinyFile("language.npz"), 8);
   expectError(options, "language.npz: is neither a tokenizer.json nor a SentencePiece file");

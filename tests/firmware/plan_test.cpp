@@ -10,6 +10,7 @@
 #include "images.hpp"
 #include "npu/targets/target.hpp"
 #include "pte/method_builder.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -32,52 +33,44 @@ std::string copyProgram(int32_t elements, const std::string& op = "aten::clone.o
   builder.kernel(op, {x, builder.boolean(false), builder.null(), y});
   builder.output(y);
   EXPECT_TRUE(builder.finish().ok());
-  auto bytes = pte::writeProgram(program);
-  EXPECT_TRUE(bytes.ok());
-  return *bytes;
-}
-
-std::string message(const Result<Plan>& plan) {
-  return plan.ok() ? "a plan" : plan.error().str();
+  return require(pte::writeProgram(program));
 }
 
 TEST(Plan, CpuProgramsHaveNoNpu) {
   PlanOptions options;
   options.platform = "corstone-300";
-  const auto plan = planFor(copyProgram(64), options);
-  ASSERT_TRUE(plan.ok()) << message(plan);
-  EXPECT_EQ(plan->target, "cpu");
-  EXPECT_FALSE(plan->machine.has_value());
-  EXPECT_EQ(plan->temporaryBytes, 0);
-  EXPECT_EQ(plan->kernels, std::vector<std::string>{"aten::clone.out"});
-  EXPECT_EQ(plan->regionOf("pools"), "SRAM");
-  EXPECT_EQ(plan->regionOf("program"), "DDR");
+  const auto plan = require(planFor(copyProgram(64), options));
+  EXPECT_EQ(plan.target, "cpu");
+  EXPECT_FALSE(plan.machine.has_value());
+  EXPECT_EQ(plan.temporaryBytes, 0);
+  EXPECT_EQ(plan.kernels, std::vector<std::string>{"aten::clone.out"});
+  EXPECT_EQ(plan.regionOf("pools"), "SRAM");
+  EXPECT_EQ(plan.regionOf("program"), "DDR");
 }
 
 TEST(Plan, PoolsThatAreLargerThanTheFastMemoryGoToTheLargeOne) {
   PlanOptions options;
   options.platform = "corstone-300";
-  const auto plan = planFor(copyProgram(2 << 20), options);
-  ASSERT_TRUE(plan.ok()) << message(plan);
-  EXPECT_EQ(plan->regionOf("pools"), "DDR");
+  const auto plan = require(planFor(copyProgram(2 << 20), options));
+  EXPECT_EQ(plan.regionOf("pools"), "DDR");
 }
 
 TEST(Plan, BlocksThatFitNowhereAreNamedWithTheirBytes) {
   PlanOptions options;
   options.platform = "corstone-300";
-  EXPECT_THAT(message(planFor(copyProgram(80 << 20), options)),
+  EXPECT_THAT(errorOf(planFor(copyProgram(80 << 20), options)),
               HasSubstr("for the pools do not fit: DDR of corstone-300 has 2684"));
 }
 
 TEST(Plan, UnknownNamesAreRefusedWithTheKnownOnes) {
   PlanOptions options;
   options.platform = "corstone-1000";
-  EXPECT_THAT(message(planFor(copyProgram(64), options)), HasSubstr("platforms: corstone-300, corstone-320"));
+  EXPECT_THAT(errorOf(planFor(copyProgram(64), options)), HasSubstr("platforms: corstone-300, corstone-320"));
   options.platform = "corstone-300";
   options.method = "backward";
-  EXPECT_THAT(message(planFor(copyProgram(64), options)), HasSubstr("its methods: forward"));
+  EXPECT_THAT(errorOf(planFor(copyProgram(64), options)), HasSubstr("its methods: forward"));
   options.method = "";
-  EXPECT_THAT(message(planFor(copyProgram(64, "aten::nobody.out"), options)),
+  EXPECT_THAT(errorOf(planFor(copyProgram(64, "aten::nobody.out"), options)),
               HasSubstr("calls aten::nobody.out, for which the runtime has no kernel"));
   EXPECT_FALSE(planFor("no program", options).ok());
 }
@@ -85,22 +78,20 @@ TEST(Plan, UnknownNamesAreRefusedWithTheKnownOnes) {
 TEST(Plan, TheNpuMustBeThePlatforms) {
   test::TempDir folder;
   ASSERT_TRUE(compileNetwork("dense", "ethos-u85-256", "", folder / "x.pte").ok());
-  auto file = MappedFile::open(folder / "x.pte");
-  ASSERT_TRUE(file.ok());
+  auto file = require(MappedFile::open(folder / "x.pte"));
   PlanOptions options;
   options.platform = "corstone-300";
-  const auto other = makePlan((*file)->bytes(), options);
-  EXPECT_THAT(message(other),
+  const auto other = makePlan(file->bytes(), options);
+  EXPECT_THAT(errorOf(other),
               HasSubstr("compiled for ethos-u85-256, corstone-300 carries Ethos-U55 or Ethos-U65"));
-  EXPECT_THAT(message(other), HasSubstr("choose --platform corstone-320"));
+  EXPECT_THAT(errorOf(other), HasSubstr("choose --platform corstone-320"));
   options.platform = "corstone-320";
   options.npuMacs = 512;
-  EXPECT_THAT(message(makePlan((*file)->bytes(), options)), HasSubstr("say --npu-macs 256"));
+  EXPECT_THAT(errorOf(makePlan(file->bytes(), options)), HasSubstr("say --npu-macs 256"));
   options.npuMacs = 256;
-  const auto plan = makePlan((*file)->bytes(), options);
-  ASSERT_TRUE(plan.ok()) << message(plan);
-  EXPECT_EQ(plan->target, "ethos-u85-256");
-  EXPECT_EQ(plan->regionOf("program"), "SRAM");  // Sram_Only
+  const auto plan = require(makePlan(file->bytes(), options));
+  EXPECT_EQ(plan.target, "ethos-u85-256");
+  EXPECT_EQ(plan.regionOf("program"), "SRAM");  // Sram_Only
 }
 
 Tensor ramp(const Shape& shape) {
@@ -116,32 +107,31 @@ TEST(Plan, ArraysArePackedInTheProgramsMemoryOrder) {
   options.platform = "corstone-300";
   options.inputs = {{"in0", ramp({3, 1, 2, 2})}};
   options.expected = {{"out0", ramp({3, 1, 2, 2})}};
-  const auto plan = planFor(copyProgram(4, "aten::clone.out", {0, 2, 1}), options);
-  ASSERT_TRUE(plan.ok()) << message(plan);
-  EXPECT_EQ(plan->samples, 3u);
-  ASSERT_EQ(plan->inputs.at(0).size(), 48u);
+  const auto plan = require(planFor(copyProgram(4, "aten::clone.out", {0, 2, 1}), options));
+  EXPECT_EQ(plan.samples, 3u);
+  ASSERT_EQ(plan.inputs.at(0).size(), 48u);
   std::vector<float> packed(12);
-  std::memcpy(packed.data(), plan->inputs[0].data(), 48);
+  std::memcpy(packed.data(), plan.inputs[0].data(), 48);
   EXPECT_EQ(packed, (std::vector<float>{0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11}));
-  EXPECT_EQ(plan->expected, plan->inputs);
+  EXPECT_EQ(plan.expected, plan.inputs);
 }
 
 TEST(Plan, ArraysMustFitTheProgram) {
   PlanOptions options;
   options.platform = "corstone-300";
   options.inputs = {{"in0", ramp({1, 2, 3})}};
-  EXPECT_THAT(message(planFor(copyProgram(4), options)), HasSubstr("in0"));
+  EXPECT_THAT(errorOf(planFor(copyProgram(4), options)), HasSubstr("in0"));
   options.inputs = {{"in1", ramp({1, 2, 2})}, {"other", ramp({1})}};
-  EXPECT_THAT(message(planFor(copyProgram(4), options)), HasSubstr("array 'in0' is missing"));
+  EXPECT_THAT(errorOf(planFor(copyProgram(4), options)), HasSubstr("array 'in0' is missing"));
   options.inputs = {{"in0", ramp({2, 1, 2, 2})}};
   options.expected = {{"out0", ramp({3, 1, 2, 2})}};
-  EXPECT_THAT(message(planFor(copyProgram(4), options)), HasSubstr("hold 3 samples, the inputs 2"));
+  EXPECT_THAT(errorOf(planFor(copyProgram(4), options)), HasSubstr("hold 3 samples, the inputs 2"));
 }
 
 TEST(Plan, TimingAdaptersFollowTheSystemConfiguration) {
-  const auto machine = npu::makeMachine("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram");
-  ASSERT_TRUE(machine.ok());
-  const TimingAdapterValues sram = timingAdapter(*machine, 0), flash = timingAdapter(*machine, 1);
+  const auto machine =
+      require(npu::makeMachine("ethos-u55-128", "Ethos_U55_High_End_Embedded", "Shared_Sram"));
+  const TimingAdapterValues sram = timingAdapter(machine, 0), flash = timingAdapter(machine, 1);
   // 8 bytes per cycle, and one byte per cycle: 64-bit words in 4000 cycles.
   EXPECT_EQ(sram.bandwidth, 4000u);
   EXPECT_EQ(flash.bandwidth, 500u);

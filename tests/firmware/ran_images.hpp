@@ -10,6 +10,7 @@
 #include "images.hpp"
 #include "platform/image_note.hpp"
 #include "platform/platform.hpp"
+#include "support/require.hpp"
 
 namespace carina::firmware {
 
@@ -24,25 +25,20 @@ struct Ran {
 inline Ran runImage(const ImageOptions& options, const std::filesystem::path& elf, platform::Options platform,
                     const std::string& npu = "") {
   Ran ran;
-  const auto image = buildImage(options);
-  EXPECT_TRUE(image.ok()) << image.error().str();
-  if (!image.ok() || !writeFile(elf, image->elf).ok()) return ran;
-  const auto note = platform::readImageNote(asBytes(image->elf));
+  const auto image = require(buildImage(options));
+  require(writeFile(elf, image.elf));
+  const auto note = platform::readImageNote(asBytes(image.elf));
   EXPECT_TRUE(note.has_value());
   if (!note) return ran;
   platform.board = *platform::findBoard(note->platform);
-  auto machine = npu.empty() && note->target != "cpu"
-                     ? npu::makeMachine(note->target, note->systemConfig, note->memoryMode)
-                     : npu::makeMachine(npu.empty() ? "ethos-u55-128" : npu, "", "");
-  EXPECT_TRUE(machine.ok()) << machine.error().str();
-  platform.machine = std::move(*machine);
+  platform.machine = require(npu.empty() && note->target != "cpu"
+                                 ? npu::makeMachine(note->target, note->systemConfig, note->memoryMode)
+                                 : npu::makeMachine(npu.empty() ? "ethos-u55-128" : npu, "", ""));
   platform.secondsLimit = 300;
   platform.output = [&ran](uint32_t, char byte) {
     if (byte != '\r') ran.text += byte;
   };
-  auto outcome = platform::runElf(elf, platform);
-  EXPECT_TRUE(outcome.ok()) << outcome.error().str();
-  if (outcome.ok()) ran.outcome = std::move(*outcome);
+  ran.outcome = require(platform::runElf(elf, platform));
   return ran;
 }
 

@@ -14,6 +14,8 @@
 #include "pipeline/verify.hpp"
 #include "pte/program.hpp"
 #include "ran_images.hpp"
+#include "support/contents.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::firmware {
@@ -38,31 +40,25 @@ class Firmware : public testing::Test {
     options.calibration = std::filesystem::path(network).replace_extension(".npz");
     options.target = target;
     options.memoryMode = mode;
-    auto build = pipeline::build(options);
-    ASSERT_TRUE(build.ok()) << build.error().str();
-    ASSERT_TRUE(pipeline::writeOutput(*build, program()).ok());
-    auto arrays = readNpz(options.calibration);
-    ASSERT_TRUE(arrays.ok());
-    auto samples = pipeline::verificationSamples(*build, *arrays);
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    samples->resize(std::min(count, samples->size()));
-    runInProcess(*samples);
+    auto build = require(pipeline::build(options));
+    ASSERT_TRUE(pipeline::writeOutput(build, program()).ok());
+    auto arrays = require(readNpz(options.calibration));
+    auto samples = require(pipeline::verificationSamples(build, arrays));
+    samples.resize(std::min(count, samples.size()));
+    runInProcess(samples);
   }
 
   /// What program() gives for the samples, and how long the NPU takes.
   void runInProcess(const std::vector<std::vector<Tensor>>& samples) {
-    auto file = MappedFile::open(program());
-    ASSERT_TRUE(file.ok());
-    auto runner = device::Runner::open((*file)->bytes());
-    ASSERT_TRUE(runner.ok()) << runner.error().str();
-    std::vector<std::vector<Tensor>> inputs(runner->inputs().size()), outputs(runner->outputs().size());
+    auto file = require(MappedFile::open(program()));
+    auto runner = require(device::Runner::open(file->bytes()));
+    std::vector<std::vector<Tensor>> inputs(runner.inputs().size()), outputs(runner.outputs().size());
     for (const auto& sample : samples) {
-      auto run = runner->run(sample);
-      ASSERT_TRUE(run.ok()) << run.error().str();
+      auto run = require(runner.run(sample));
       for (size_t i = 0; i < inputs.size(); ++i) inputs[i].push_back(sample[i]);
-      for (size_t i = 0; i < outputs.size(); ++i) outputs[i].push_back(run->outputs[i]);
-      cycles_ += run->stats.npuCycles;
-      calls_ += run->stats.delegates.size();
+      for (size_t i = 0; i < outputs.size(); ++i) outputs[i].push_back(run.outputs[i]);
+      cycles_ += run.stats.npuCycles;
+      calls_ += run.stats.delegates.size();
     }
     for (size_t i = 0; i < inputs.size(); ++i)
       inputs_.emplace_back(fmt::format("in{}", i), pipeline::stack(inputs[i]));
@@ -130,13 +126,10 @@ TEST_P(FixtureNetworks, ThreeWays) {
 
 void ThreeWays::expectThreeWays(const RunCase& c) {
   if (HasFatalFailure()) return;
-  const auto file = MappedFile::open(program());
-  ASSERT_TRUE(file.ok()) << file.error().str();
-  const auto read = pte::readProgram((*file)->bytes());
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  const auto written = pte::writeProgram(*read);
-  ASSERT_TRUE(written.ok()) << written.error().str();
-  EXPECT_TRUE(asText((*file)->bytes()) == *written) << "the program read and written again is another file";
+  const auto file = require(MappedFile::open(program()));
+  const auto read = require(pte::readProgram(file->bytes()));
+  const auto written = require(pte::writeProgram(read));
+  EXPECT_TRUE(asText(file->bytes()) == written) << "the program read and written again is another file";
 
   const Ran ran = run(linked(c.platform));
   EXPECT_EQ(ran.outcome.reason, platform::EndReason::Exit) << ran.outcome.explanation;
@@ -228,12 +221,8 @@ TEST_P(ExecuTorchPrograms, RunInOurFirmware) {
   const Foreign& foreign = GetParam();
   const auto folder = fixtures / "vectors" / "executorch" / foreign.folder;
   std::filesystem::copy_file(folder / foreign.name, program());
-  auto arrays = readNpz(folder / "io.npz");
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-  std::vector<Tensor> sample;
-  while (const Tensor* input = findTensor(*arrays, fmt::format("input{}", sample.size())))
-    sample.push_back(*input);
-  runInProcess({sample});
+  auto arrays = require(readNpz(folder / "io.npz"));
+  runInProcess({test::arraysNamed(arrays, "input")});
   const Ran ran = run(linked(foreign.platform));
   EXPECT_EQ(ran.outcome.exitCode, 0) << ran.text;
   EXPECT_THAT(ran.text, HasSubstr("Test_result: PASS"));
@@ -316,9 +305,8 @@ TEST_F(Firmware, FilesBySemihosting) {
 TEST_F(Firmware, CommandsThatLeaveTheirMemoryDoNotReachTheNpu) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
-  auto file = MappedFile::open(program());
-  ASSERT_TRUE(file.ok());
-  std::vector<std::byte> bytes((*file)->bytes().begin(), (*file)->bytes().end());
+  auto file = require(MappedFile::open(program()));
+  std::vector<std::byte> bytes(file->bytes().begin(), file->bytes().end());
   // The address of the first OFM: NPU_SET_OFM_BASE0, then a word.
   const std::byte command[] = {std::byte{0x10}, std::byte{0x40}, std::byte{0}, std::byte{0}};
   const auto at = std::search(bytes.begin(), bytes.end(), std::begin(command), std::end(command));

@@ -9,6 +9,7 @@
 
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
+#include "support/require.hpp"
 #include "support/same_graph.hpp"
 #include "toy/ops.hpp"
 
@@ -42,23 +43,22 @@ std::string errorOfLine(std::string_view line) {
 }
 
 TEST(Parser, ReadsWhatPeopleWrite) {
-  const auto graph = parse(R"(
+  const auto graph = require(parse(R"(
     // Types of results and defaults may be left out, blanks and line ends stand anywhere.
     graph @net(%x: f32[2]<0.5:-3>) -> (%sum, %x) {
       %w: f32[2] = splat 1.5
       %sum = toy.ADD(%x, %w) loc("add_1", "features.0")
       toy.STORE(%sum) {label = "a \"quoted\" label"}
     })",
-                           kToy);
-  ASSERT_TRUE(graph.ok()) << graph.error().str();
-  EXPECT_EQ(printed(*graph), R"(graph @net(%x: f32[2]<0.5:-3>) -> (%sum, %x) {
+                                   kToy));
+  EXPECT_EQ(printed(graph), R"(graph @net(%x: f32[2]<0.5:-3>) -> (%sum, %x) {
   %w: f32[2] = [1.5, 1.5]
   %sum: f32[2] = toy.ADD(%x, %w) loc("add_1", "features.0")
   toy.STORE(%sum) {label = "a \"quoted\" label"}
 }
 )");
-  EXPECT_TRUE(verify(*graph).ok());
-  EXPECT_TRUE(graph->outputs()[1]->isInput());
+  EXPECT_TRUE(verify(graph).ok());
+  EXPECT_TRUE(graph.outputs()[1]->isInput());
 }
 
 TEST(Parser, NamesNeedNotBeWordsNorUnique) {
@@ -78,9 +78,8 @@ TEST(Parser, NamesNeedNotBeWordsNorUnique) {
   %sum#2: f32[2] = toy.ADD(%sum, %0)
 }
 )");
-  const auto again = parse(printed(graph), kToy);
-  ASSERT_TRUE(again.ok()) << again.error().str();
-  EXPECT_EQ(test::GraphDifference::between(graph, *again), "");
+  const auto again = require(parse(printed(graph), kToy));
+  EXPECT_EQ(test::GraphDifference::between(graph, again), "");
 }
 
 TEST(Parser, ConstantsKeepTheirBits) {
@@ -110,9 +109,8 @@ TEST(Parser, ConstantsKeepTheirBits) {
   const std::string text = printed(graph);
   EXPECT_NE(text.find("f16[100] = splat 1\n"), std::string::npos) << text;
   EXPECT_NE(text.find("f32[2] = 0x0000c07f0000c0ff\n"), std::string::npos) << text;
-  const auto again = parse(text, kToy);
-  ASSERT_TRUE(again.ok()) << again.error().str();
-  EXPECT_EQ(test::GraphDifference::between(graph, *again), "");
+  const auto again = require(parse(text, kToy));
+  EXPECT_EQ(test::GraphDifference::between(graph, again), "");
 }
 
 TEST(Parser, SplatConstantsAreLimitedAndStillReadBack) {
@@ -122,9 +120,8 @@ TEST(Parser, SplatConstantsAreLimitedAndStillReadBack) {
   graph.setOutputs(outputs);
   const std::string text = printed(graph);
   EXPECT_GT(text.size(), size_t{12} << 20);  // the third one does not fit and is written in full
-  const auto again = parse(text, kToy);
-  ASSERT_TRUE(again.ok()) << again.error().str();
-  EXPECT_EQ(test::GraphDifference::between(graph, *again), "");
+  const auto again = require(parse(text, kToy));
+  EXPECT_EQ(test::GraphDifference::between(graph, again), "");
   EXPECT_EQ(
       errorOf("graph @g() -> (%c) { %c: f32[4194305] = splat 0 }"),
       "line 1, column 41: the splat constants of a text may take 16 MiB, with this one they take more | "
@@ -335,9 +332,7 @@ class RandomGraph {
                        contents};
     for (size_t i = below(3); i > 0; --i) spec.types.push_back(type());
     if (coin()) spec.location = std::make_shared<const Location>(Location{text(), text(), text()});
-    auto node = graph.create(std::move(spec));
-    CARINA_CHECK(node.ok(), "a random node is valid");
-    return *node;
+    return require(graph.create(std::move(spec)));
   }
 
   uint64_t state_;

@@ -9,6 +9,7 @@
 #include "program_runner.hpp"
 #include "pt2/exported_program.hpp"
 #include "quantize/quantize.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
 
@@ -24,13 +25,6 @@ std::string refusalText(const partition::Partitioned& program) {
   return text;
 }
 
-std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
-  std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size())))
-    found.push_back(*tensor);
-  return found;
-}
-
 TEST(RecordedNetworks, QuantizedByPyTorch) {
   CARINA_NEED_FIXTURES(fixtures);
   int cases = 0;
@@ -42,8 +36,8 @@ TEST(RecordedNetworks, QuantizedByPyTorch) {
     auto partitioned = require(partition::partition(std::move(program.graph), {}));
     EXPECT_TRUE(partitioned.wholly) << refusalText(partitioned);
     auto arrays = require(readNpz(path.parent_path() / "io.npz"));
-    auto outputs = require(runProgram(partitioned, arraysNamed(arrays, "input")));
-    const std::vector<Tensor> expected = arraysNamed(arrays, "output");
+    auto outputs = require(runProgram(partitioned, carina::test::arraysNamed(arrays, "input")));
+    const std::vector<Tensor> expected = carina::test::arraysNamed(arrays, "output");
     ASSERT_EQ(outputs.size(), expected.size());
     for (size_t o = 0; o < expected.size(); ++o) {
       const auto difference = compareInQuanta(outputs[o], expected[o], outputQuantum(partitioned.graph, o));

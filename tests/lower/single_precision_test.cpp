@@ -7,6 +7,7 @@
 #include "aten/ops.hpp"
 #include "fake_quant.hpp"
 #include "ir/verifier.hpp"
+#include "support/graph_maker.hpp"
 #include "support/require.hpp"
 
 namespace carina::lower::test {
@@ -14,49 +15,45 @@ namespace {
 
 TEST(SinglePrecision, ANetworkInHalfIsComputedInFloat32) {
   for (const DType type : {DType::Float16, DType::BFloat16, DType::Float64}) {
-    ir::Graph graph;
-    ir::Builder b(graph);
-    ir::Value* x = graph.addInput({type, {2, 3}}, "x");
-    ir::Value* weight = graph.addConstant(convert(randomFloats({4, 3}, 1), type));
-    ir::Value* wide = aten::ToDtype::create(b, x, DType::Float32, false, false, std::nullopt).output();
-    ir::Value* back = aten::ToDtype::create(b, wide, type, false, false, std::nullopt).output();
-    graph.setOutputs({aten::Linear::create(b, back, weight, nullptr).output()});
-    EXPECT_EQ(toSinglePrecision(graph), std::vector<DType>{type});
-    EXPECT_EQ(graph.inputs()[0]->dtype(), DType::Float32);
-    EXPECT_EQ(graph.outputs()[0]->dtype(), DType::Float32);
-    const auto result = require(aten::execute(graph, {{randomFloats({2, 3}, 2)}}));
+    carina::test::GraphMaker n;
+    ir::Value* x = n.input({2, 3}, type);
+    ir::Value* weight = n.graph.addConstant(convert(randomFloats({4, 3}, 1), type));
+    ir::Value* wide = n.make<aten::ToDtype>(x, DType::Float32, false, false, std::nullopt);
+    ir::Value* back = n.make<aten::ToDtype>(wide, type, false, false, std::nullopt);
+    n.graph.setOutputs({n.make<aten::Linear>(back, weight, nullptr)});
+    EXPECT_EQ(toSinglePrecision(n.graph), std::vector<DType>{type});
+    EXPECT_EQ(n.graph.inputs()[0]->dtype(), DType::Float32);
+    EXPECT_EQ(n.graph.outputs()[0]->dtype(), DType::Float32);
+    const auto result = require(aten::execute(n.graph, {{randomFloats({2, 3}, 2)}}));
     EXPECT_EQ(result[0].dtype(), DType::Float32);
   }
 }
 
 TEST(SinglePrecision, ResultsInHalfBecomeFloat32) {
   for (const DType type : {DType::Float16, DType::BFloat16}) {
-    ir::Graph graph;
-    ir::Builder b(graph);
-    ir::Value* x = graph.addInput({DType::Float32, {2}}, "x");
-    graph.setOutputs({aten::ToDtype::create(b, x, type, false, false, std::nullopt).output()});
-    EXPECT_EQ(toSinglePrecision(graph), std::vector<DType>{type});
-    EXPECT_EQ(graph.outputs()[0]->dtype(), DType::Float32);
+    carina::test::GraphMaker n;
+    ir::Value* x = n.input({2});
+    n.graph.setOutputs({n.make<aten::ToDtype>(x, type, false, false, std::nullopt)});
+    EXPECT_EQ(toSinglePrecision(n.graph), std::vector<DType>{type});
+    EXPECT_EQ(n.graph.outputs()[0]->dtype(), DType::Float32);
   }
 }
 
 TEST(SinglePrecision, SoftmaxFromHalfToFloatHasNothingLeftToWiden) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  ir::Value* x = graph.addInput({DType::Float16, {2, 3}}, "x");
-  graph.setOutputs({aten::PrivateSoftmax::create(b, x, 1, true).output()});
-  toSinglePrecision(graph);
-  EXPECT_TRUE(ir::verify(graph).ok());
-  EXPECT_TRUE(aten::execute(graph, {{randomFloats({2, 3}, 2)}}).ok());
+  carina::test::GraphMaker n;
+  ir::Value* x = n.input({2, 3}, DType::Float16);
+  n.graph.setOutputs({n.make<aten::PrivateSoftmax>(x, int64_t{1}, true)});
+  toSinglePrecision(n.graph);
+  EXPECT_TRUE(ir::verify(n.graph).ok());
+  EXPECT_TRUE(aten::execute(n.graph, {{randomFloats({2, 3}, 2)}}).ok());
 }
 
 TEST(SinglePrecision, AConversionToDoubleInAFloat32NetworkStays) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  ir::Value* x = graph.addInput({DType::Float32, {2}}, "x");
-  graph.setOutputs({aten::ToDtype::create(b, x, DType::Float64, false, false, std::nullopt).output()});
-  EXPECT_TRUE(toSinglePrecision(graph).empty());
-  EXPECT_EQ(graph.outputs()[0]->dtype(), DType::Float64);
+  carina::test::GraphMaker n;
+  ir::Value* x = n.input({2});
+  n.graph.setOutputs({n.make<aten::ToDtype>(x, DType::Float64, false, false, std::nullopt)});
+  EXPECT_TRUE(toSinglePrecision(n.graph).empty());
+  EXPECT_EQ(n.graph.outputs()[0]->dtype(), DType::Float64);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "partition/partition.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/verify.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
 #include "support/temp_dir.hpp"
@@ -24,22 +25,15 @@ std::vector<std::filesystem::path> networks() {
   return test::filesIn(test::dataDir() / "tflite", ".tflite");
 }
 
-std::vector<Tensor> arrays(const NamedTensors& all, const std::string& prefix) {
-  std::vector<Tensor> found;
-  while (const Tensor* next = findTensor(all, prefix + std::to_string(found.size()))) found.push_back(*next);
-  return found;
-}
-
 /// In the TOSA interpreter. `loops`: the graph has one.
 void expectNumbersOfTheReferenceKernels(const std::filesystem::path& file, bool loops = false) {
   auto network = require(tflite::readNetwork(file));
-  auto tosa = lower_tfl::lowerToTosa(network);
-  ASSERT_TRUE(tosa.ok()) << tosa.error().str();
-  EXPECT_EQ(partition::hasControlFlow(tosa->tosa), loops);
+  auto tosa = require(lower_tfl::lowerToTosa(network));
+  EXPECT_EQ(partition::hasControlFlow(tosa.tosa), loops);
   auto data = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
-  auto interpreted = require(tosa::interpret(tosa->tosa, arrays(data, "in")));
-  const std::vector<Tensor> outputs = tosa->networkOutputs(std::move(interpreted));
-  const std::vector<Tensor> expected = arrays(data, "out");
+  auto interpreted = require(tosa::interpret(tosa.tosa, test::arraysNamed(data, "in")));
+  const std::vector<Tensor> outputs = tosa.networkOutputs(std::move(interpreted));
+  const std::vector<Tensor> expected = test::arraysNamed(data, "out");
   ASSERT_EQ(outputs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
     ASSERT_EQ(outputs[i].shape(), expected[i].shape());
@@ -118,7 +112,8 @@ TEST_P(TfliteGolden, ACompiledModelRuns) {
   run.file = file;
   const auto result = require(pipeline::runFile(run, inputs));
   ASSERT_TRUE(result.program.has_value());
-  const std::vector<Tensor> expected = arrays(data, "out"), outputs = arrays(result.outputs, "out");
+  const std::vector<Tensor> expected = test::arraysNamed(data, "out"),
+                            outputs = test::arraysNamed(result.outputs, "out");
   ASSERT_EQ(outputs.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(outputs[i], expected[i]) << i;
 }

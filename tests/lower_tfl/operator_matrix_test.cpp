@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "device/tflite_runner.hpp"
 #include "pipeline/pipeline.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/temp_dir.hpp"
 #include "tflite/file_builder.hpp"
@@ -401,10 +402,7 @@ std::string tableOf(std::vector<Case> cases) {
 
 TEST(TfliteDocumentation, TheTableOfOperatorsIsWhatTheCompilerDoes) {
   const std::filesystem::path page = test::dataDir() / "../../docs/tflite-operators.md";
-  std::ifstream file(page);
-  std::stringstream read;
-  read << file.rdbuf();
-  const std::string text = read.str();
+  const std::string text = test::contentsOf(page);
   const size_t begin = text.find("| operator |");
   ASSERT_NE(begin, std::string::npos);
   std::vector<Case> cases = elementwise();

@@ -14,6 +14,7 @@
 #include "pte/delegate_blob.hpp"
 #include "report/against.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -77,11 +78,10 @@ class AgainstDigits : public testing::Test {
     options.calibration = test::modelFile("digits8.npz");
     options.target = "ethos-u55-128";
     options.memoryMode = "Sram_Only";  // weights are read where they lie
-    auto built = build(options);
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    ASSERT_TRUE(writeOutput(*built, folder_ / "digits8.pte").ok());
-    ASSERT_TRUE(writeOutput(*built, folder_ / "digits8.tosa").ok());
-    program_ = std::move(built->program);
+    auto built = require(build(options));
+    ASSERT_TRUE(writeOutput(built, folder_ / "digits8.pte").ok());
+    ASSERT_TRUE(writeOutput(built, folder_ / "digits8.tosa").ok());
+    program_ = std::move(built.program);
   }
 
   Result<Against> run(const NamedTensors& arrays = {}) {
@@ -93,57 +93,50 @@ class AgainstDigits : public testing::Test {
 };
 
 TEST_F(AgainstDigits, ASoundProgramComputesItsGraph) {
-  const auto noise = run();
-  ASSERT_TRUE(noise.ok()) << noise.error().str();
-  ASSERT_EQ(noise->parts.size(), 1u);
-  EXPECT_TRUE(noise->ok());
-  EXPECT_EQ(noise->parts[0].samples, 2u);
-  EXPECT_EQ(noise->parts[0].elements, 20);
-  EXPECT_GT(noise->parts[0].seen, 8u);
-  EXPECT_FALSE(noise->parts[0].first);
-  EXPECT_THAT(noise->parts[0].findings, IsEmpty());
+  const auto noise = require(run());
+  ASSERT_EQ(noise.parts.size(), 1u);
+  EXPECT_TRUE(noise.ok());
+  EXPECT_EQ(noise.parts[0].samples, 2u);
+  EXPECT_EQ(noise.parts[0].elements, 20);
+  EXPECT_GT(noise.parts[0].seen, 8u);
+  EXPECT_FALSE(noise.parts[0].first);
+  EXPECT_THAT(noise.parts[0].findings, IsEmpty());
   // The program's own inputs are float: it runs to get at those of its NPU part.
-  const auto floats = run({{"in0", Tensor::zeros(DType::Float32, {3, 1, 1, 8, 8})}});
-  ASSERT_TRUE(floats.ok()) << floats.error().str();
-  EXPECT_TRUE(floats->ok());
-  EXPECT_EQ(floats->parts[0].samples, 3u);
+  const auto floats = require(run({{"in0", Tensor::zeros(DType::Float32, {3, 1, 1, 8, 8})}}));
+  EXPECT_TRUE(floats.ok());
+  EXPECT_EQ(floats.parts[0].samples, 3u);
 }
 
 TEST_F(AgainstDigits, NamesTheOperationWhoseResultIsWrong) {
   // A bias of the third convolution with weights, changed in the constants.
   pte::Delegate& delegate = program_.methods[0].delegates[0];
-  auto blob = pte::parseDelegateBlob(delegate.blob);
-  ASSERT_TRUE(blob.ok());
-  const auto payload = npu::readPayload(blob->payload);
-  ASSERT_TRUE(payload.ok());
-  const npu::Target& target = **npu::payloadTarget(*payload);
-  const auto operations = npu::decodeStream(payload->words, target);
-  ASSERT_TRUE(operations.ok());
+  auto blob = require(pte::parseDelegateBlob(delegate.blob));
+  const auto payload = require(npu::readPayload(blob.payload));
+  const npu::Target& target = **npu::payloadTarget(payload);
+  const auto operations = require(npu::decodeStream(payload.words, target));
   uint32_t offset = 0;
   int convolutions = 0;
-  for (const npu::PlacedOperation& placed : *operations) {
+  for (const npu::PlacedOperation& placed : operations) {
     const auto* op = std::get_if<npu::KernelOperation>(&placed.operation);
     if (op == nullptr || !op->weights || ++convolutions != 3) continue;
     offset = placed.offset;
     ASSERT_EQ(op->weights->scaleRegion, 0);
-    blob->constants[op->weights->scales[0].address + 1] ^= std::byte{0x10};
+    blob.constants[op->weights->scales[0].address + 1] ^= std::byte{0x10};
   }
   ASSERT_NE(offset, 0u);
-  delegate.blob = pte::buildDelegateBlob(*blob);
-  const auto bytes = pte::writeProgram(program_);
-  ASSERT_TRUE(bytes.ok());
-  ASSERT_TRUE(writeFile(folder_ / "digits8.pte", *bytes).ok());
-  const auto result = run();
-  ASSERT_TRUE(result.ok()) << result.error().str();
-  EXPECT_FALSE(result->ok());
-  const PartAgainst& part = result->parts[0];
+  delegate.blob = pte::buildDelegateBlob(blob);
+  const auto bytes = require(pte::writeProgram(program_));
+  ASSERT_TRUE(writeFile(folder_ / "digits8.pte", bytes).ok());
+  const auto result = require(run());
+  EXPECT_FALSE(result.ok());
+  const PartAgainst& part = result.parts[0];
   ASSERT_TRUE(part.first);
   EXPECT_EQ(part.first->offset, offset);
   EXPECT_EQ(part.first->writtenAt, offset);
   EXPECT_THAT(part.first->op, HasSubstr("CONV2D"));
   EXPECT_GT(part.first->mismatches, 0);
   EXPECT_LT(part.first->mismatches, part.first->elements) << "one channel is wrong";
-  const std::string text = report::againstText(*result);
+  const std::string text = report::againstText(result);
   EXPECT_THAT(text, HasSubstr("first operation whose value never appears: " + part.first->op));
   EXPECT_THAT(text, HasSubstr(fmt::format("NPU operation at {:#x}: ", offset)));
 }
@@ -153,12 +146,9 @@ TEST_F(AgainstDigits, AGraphOfAnotherNetworkFitsNoPart) {
   options.model = test::modelFile("dense.pt2");
   options.calibration = test::modelFile("dense.npz");
   options.target = "ethos-u55-128";
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok());
-  ASSERT_TRUE(writeOutput(*built, folder_ / "digits8.tosa").ok());
-  const auto result = run();
-  ASSERT_FALSE(result.ok());
-  EXPECT_THAT(result.error().str(), HasSubstr("no NPU part of"));
+  const auto built = require(build(options));
+  ASSERT_TRUE(writeOutput(built, folder_ / "digits8.tosa").ok());
+  EXPECT_THAT(errorOf(run()), HasSubstr("no NPU part of"));
 }
 
 struct Miscompiled {
@@ -178,12 +168,11 @@ TEST(AgainstVectors, FindsWhatACompilerGotWrong) {
   for (const Miscompiled& wrong : all) {
     const std::filesystem::path program = fixtures / "vectors/executorch" / wrong.program;
     SCOPED_TRACE(program.string());
-    const auto result = verifyAgainst({program, {program.parent_path() / "delegate0.tosa"}, 1}, {});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    ASSERT_TRUE(result->parts[0].first);
-    EXPECT_EQ(result->parts[0].first->offset, wrong.offset);
-    EXPECT_EQ(result->parts[0].first->op, wrong.op);
-    EXPECT_THAT(result->parts[0].findings, ElementsAre(HasSubstr(wrong.finding)));
+    const auto result = require(verifyAgainst({program, {program.parent_path() / "delegate0.tosa"}, 1}, {}));
+    ASSERT_TRUE(result.parts[0].first);
+    EXPECT_EQ(result.parts[0].first->offset, wrong.offset);
+    EXPECT_EQ(result.parts[0].first->op, wrong.op);
+    EXPECT_THAT(result.parts[0].findings, ElementsAre(HasSubstr(wrong.finding)));
   }
 }
 
@@ -194,9 +183,8 @@ TEST(AgainstVectors, SoundProgramsOfExecuTorchComputeTheirGraphs) {
     if (test::isMiscompiled(program)) continue;
     SCOPED_TRACE(program.string());
     const auto graphs = test::filesIn(program.parent_path(), ".tosa");
-    const auto result = verifyAgainst({program, graphs, 1}, {});
-    ASSERT_TRUE(result.ok()) << result.error().str();
-    EXPECT_TRUE(result->ok());
+    const auto result = require(verifyAgainst({program, graphs, 1}, {}));
+    EXPECT_TRUE(result.ok());
     ++programs;
   }
   EXPECT_GE(programs, 100);

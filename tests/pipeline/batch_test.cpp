@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "support/require.hpp"
+
 namespace carina::pipeline {
 namespace {
 
@@ -22,33 +24,29 @@ Result<std::vector<Tensor>> identity(std::span<const Tensor> inputs) {
 }
 
 TEST(Batch, OneSampleStaysOne) {
-  auto batch = makeBatch({{"in0", counting({1, 2, 3})}}, kImage);
-  ASSERT_TRUE(batch.ok());
-  EXPECT_EQ(batch->stacking, Stacking::None);
-  EXPECT_EQ((*runBatch(*batch, identity))[0].second.shape(), (Shape{1, 2, 3}));
+  auto batch = require(makeBatch({{"in0", counting({1, 2, 3})}}, kImage));
+  EXPECT_EQ(batch.stacking, Stacking::None);
+  EXPECT_EQ((*runBatch(batch, identity))[0].second.shape(), (Shape{1, 2, 3}));
 }
 
 TEST(Batch, SamplesOnANewAxisOrOnTheBatchAxis) {
   for (const Shape& shape : {Shape{4, 1, 2, 3}, Shape{4, 2, 3}}) {
     const Tensor all = counting(shape);
-    auto batch = makeBatch({{"in0", all}}, kImage);
-    ASSERT_TRUE(batch.ok());
-    ASSERT_EQ(batch->samples.size(), 4u);
-    EXPECT_EQ(batch->samples[2][0].shape(), (Shape{1, 2, 3}));
-    EXPECT_EQ(batch->samples[2][0].realAt(0), 12.0);
-    auto results = runBatch(*batch, identity);
-    ASSERT_TRUE(results.ok());
-    EXPECT_EQ((*results)[0].first, "out0");
-    EXPECT_EQ((*results)[0].second, all);
+    auto batch = require(makeBatch({{"in0", all}}, kImage));
+    ASSERT_EQ(batch.samples.size(), 4u);
+    EXPECT_EQ(batch.samples[2][0].shape(), (Shape{1, 2, 3}));
+    EXPECT_EQ(batch.samples[2][0].realAt(0), 12.0);
+    auto results = require(runBatch(batch, identity));
+    EXPECT_EQ(results[0].first, "out0");
+    EXPECT_EQ(results[0].second, all);
   }
 }
 
 TEST(Batch, AnInputWithoutSampleAxisServesEveryRun) {
   const std::vector<Port> ports{{"x", {DType::Float32, {2}}}, {"bias", {DType::Float32, {3}}}};
-  auto batch = makeBatch({{"in0", counting({5, 2})}, {"in1", counting({3})}}, ports);
-  ASSERT_TRUE(batch.ok());
-  ASSERT_EQ(batch->samples.size(), 5u);
-  EXPECT_EQ(batch->samples[4][1], counting({3}));
+  auto batch = require(makeBatch({{"in0", counting({5, 2})}, {"in1", counting({3})}}, ports));
+  ASSERT_EQ(batch.samples.size(), 5u);
+  EXPECT_EQ(batch.samples[4][1], counting({3}));
 }
 
 TEST(Batch, ConvertsOnlyWhatLosesNothing) {

@@ -9,6 +9,7 @@
 #include "pipeline/pipeline.hpp"
 #include "pte/delegate_blob.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -22,19 +23,15 @@ const pte::Program& digits() {
     options.model = test::modelFile("digits8.pt2");
     options.calibration = test::modelFile("digits8.npz");
     options.target = "ethos-u55-128";
-    auto built = build(options);
-    CARINA_CHECK(built.ok(), "the shipped network compiles");
-    return std::move(built->program);
+    auto built = require(build(options));
+    return std::move(built.program);
   }();
   return program;
 }
 
 Check checked(const pte::Program& program) {
-  const auto bytes = pte::writeProgram(program);
-  CARINA_CHECK(bytes.ok(), "the program can be written");
-  auto check = checkProgram(asBytes(*bytes));
-  CARINA_CHECK(check.ok(), "the program can be read");
-  return std::move(*check);
+  const auto bytes = require(pte::writeProgram(program));
+  return require(checkProgram(asBytes(bytes)));
 }
 
 TEST(Check, AGoodProgramIsOkAndFullyDescribed) {
@@ -88,10 +85,9 @@ TEST(Check, SaysThatCommandsAreForAnotherNpu) {
 TEST(Check, SaysThatTheScratchIsTooSmall) {
   pte::Program program = digits();
   pte::Delegate& delegate = program.methods[0].delegates[0];
-  auto blob = pte::parseDelegateBlob(delegate.blob);
-  ASSERT_TRUE(blob.ok());
-  blob->scratchBytes /= 2;
-  delegate.blob = pte::buildDelegateBlob(*blob);
+  auto blob = require(pte::parseDelegateBlob(delegate.blob));
+  blob.scratchBytes /= 2;
+  delegate.blob = pte::buildDelegateBlob(blob);
   EXPECT_FALSE(checked(program).ok());
 }
 
@@ -105,9 +101,8 @@ TEST(Check, ProgramsOfExecuTorchAreOk) {
   ASSERT_FALSE(files.empty());
   for (const auto& path : files) {
     if (test::isMiscompiled(path)) continue;
-    const auto file = MappedFile::open(path);
-    ASSERT_TRUE(file.ok());
-    const auto check = checkProgram((*file)->bytes());
+    const auto file = require(MappedFile::open(path));
+    const auto check = checkProgram(file->bytes());
     ASSERT_TRUE(check.ok()) << path << ": " << check.error().str();
     EXPECT_TRUE(check->ok()) << path << ": " << check->problems.front();
   }

@@ -14,6 +14,7 @@
 #include "pte/bundle.hpp"
 #include "pte/delegate_blob.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -56,31 +57,28 @@ TEST(CommandStreams, KindsAreToldByContent) {
 
 TEST(CommandStreams, BlobsSayWhatMemoryThereIs) {
   const pte::ByteVector bytes = pte::buildDelegateBlob(smallBlob());
-  const auto streams = commandStreams(bytes);
-  ASSERT_TRUE(streams.ok()) << streams.error().str();
-  ASSERT_EQ(streams->size(), 1u);
-  const npu::StreamMemory& memory = (*streams)[0].memory;
+  const auto streams = require(commandStreams(bytes));
+  ASSERT_EQ(streams.size(), 1u);
+  const npu::StreamMemory& memory = streams[0].memory;
   EXPECT_EQ(memory.regions[0]->bytes, 48u);
   EXPECT_FALSE(memory.regions[0]->writable);
   EXPECT_EQ(memory.regions[1]->bytes, 256u);
   ASSERT_EQ(memory.initialized.size(), 1u);
   EXPECT_EQ(memory.initialized[0].offset, 32u);
   EXPECT_TRUE(memory.inputsKnown);
-  EXPECT_EQ((*streams)[0].target->name, "ethos-u65-256");
-  EXPECT_TRUE(checkText((*streams)[0]).empty());
+  EXPECT_EQ(streams[0].target->name, "ethos-u65-256");
+  EXPECT_TRUE(checkText(streams[0]).empty());
 }
 
 TEST(CommandStreams, PayloadsAndBareCommands) {
   const pte::ByteVector payload = smallPayload("ethos-u85-512");
-  const auto streams = commandStreams(payload);
-  ASSERT_TRUE(streams.ok());
-  EXPECT_FALSE((*streams)[0].memory.inputsKnown);
+  const auto streams = require(commandStreams(payload));
+  EXPECT_FALSE(streams[0].memory.inputsKnown);
   const pte::ByteVector bare(payload.begin() + 32, payload.end());
   EXPECT_THAT(commandStreams(bare).error().str(), HasSubstr("--target"));
   EXPECT_THAT(commandStreams(bare, "ethos-u99").error().str(), HasSubstr("unknown target"));
-  const auto words = commandStreams(bare, "ethos-u85-512");
-  ASSERT_TRUE(words.ok()) << words.error().str();
-  EXPECT_EQ((*words)[0].words, (*streams)[0].words);
+  const auto words = require(commandStreams(bare, "ethos-u85-512"));
+  EXPECT_EQ(words[0].words, streams[0].words);
   EXPECT_THAT(commandStreams(ByteSpan(bare).first(5), "ethos-u85-512").error().str(), HasSubstr("5 bytes"));
 }
 
@@ -88,22 +86,18 @@ TEST(CommandStreams, ABlobWhoseCommandsLieElsewhereHasNone) {
   pte::DelegateBlob blob = smallBlob();
   blob.payload.clear();
   blob.payloadKey = std::string(64, 'a');
-  const auto streams = commandStreams(pte::buildDelegateBlob(blob));
-  ASSERT_TRUE(streams.ok()) << streams.error().str();
-  EXPECT_TRUE(streams->empty());
+  const auto streams = require(commandStreams(pte::buildDelegateBlob(blob)));
+  EXPECT_TRUE(streams.empty());
 }
 
 /// Every stream of a file: text, back to bytes, checker.
 void expectSound(const std::filesystem::path& file, int& count) {
   SCOPED_TRACE(file.string());
-  const auto streams = commandStreams(file);
-  ASSERT_TRUE(streams.ok()) << streams.error().str();
-  for (const CommandStream& stream : *streams) {
-    const auto text = streamText(stream);
-    ASSERT_TRUE(text.ok()) << text.error().str();
-    const auto assembly = npu::assemble(*text);
-    ASSERT_TRUE(assembly.ok()) << assembly.error().str();
-    const ByteSpan bytes = std::as_bytes(std::span(assembly->bytes));
+  const auto streams = require(commandStreams(file));
+  for (const CommandStream& stream : streams) {
+    const auto text = require(streamText(stream));
+    const auto assembly = require(npu::assemble(text));
+    const ByteSpan bytes = std::as_bytes(std::span(assembly.bytes));
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), stream.payload.begin(), stream.payload.end()));
     for (const std::string& finding : checkText(stream)) ADD_FAILURE() << finding;
     ++count;

@@ -11,6 +11,7 @@
 #include "pipeline/pipeline.hpp"
 #include "runtime/program_support.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::pipeline {
@@ -75,18 +76,16 @@ void expectRecorded(const std::filesystem::path& file, const char* target, size_
   options.target = target;
   const auto built = build(options);
   if (!built.ok() || built->ethosNParts.empty()) return;
-  const auto program = pte::writeProgram(built->program);
-  ASSERT_TRUE(program.ok()) << program.error().str();
+  const auto program = require(pte::writeProgram(built->program));
   BackDoor door(*built);
-  rt::Loaded loaded(std::string(program->begin(), program->end()));
+  rt::Loaded loaded(std::string(program.begin(), program.end()));
   loaded.withPlusOne = false;
   loaded.other = &door;
   const rt::Status opened = loaded.open();
   ASSERT_TRUE(opened.ok()) << rt::textOf(opened);
-  const auto arrays = readArrays(std::filesystem::path(file).replace_extension(".npz"));
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  const auto arrays = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
   const auto bytesOf = [&arrays](const char* prefix, uint32_t index) {
-    const Tensor* found = findTensor(*arrays, fmt::format("{}{}", prefix, index));
+    const Tensor* found = findTensor(arrays, fmt::format("{}{}", prefix, index));
     return found == nullptr ? ByteSpan() : found->bytes();
   };
   for (uint32_t i = 0; i < loaded.method.inputCount(); ++i) {

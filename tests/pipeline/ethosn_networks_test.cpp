@@ -13,6 +13,7 @@
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
 #include "support/golden.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 #include "tflite/file_builder.hpp"
 
@@ -49,12 +50,10 @@ uint64_t resultsOf(const EthosNPart& part, const ethosn::Target& target) {
     for (std::byte& byte : inputs.back()) byte = static_cast<std::byte>(random() >> 8);
   }
   const std::vector<ByteSpan> spans(inputs.begin(), inputs.end());
-  const auto run = ethosn::runNetwork(part.compiled, spans, target);
-  EXPECT_TRUE(run.ok()) << (run.ok() ? "" : run.error().str());
-  if (!run.ok()) return 0;
-  for (const ethosn::Finding& finding : run->findings) ADD_FAILURE() << finding.str();
+  const auto run = require(ethosn::runNetwork(part.compiled, spans, target));
+  for (const ethosn::Finding& finding : run.findings) ADD_FAILURE() << finding.str();
   uint64_t hash = 0;
-  for (const auto& output : run->outputs) hash ^= hashOf(output);
+  for (const auto& output : run.outputs) hash ^= hashOf(output);
   return hash;
 }
 
@@ -71,19 +70,17 @@ TEST_P(EthosNKnownNetworks, AreOnePartAndTheSameBytes) {
   const std::string file = tfliteNetwork(network.name);
   std::ofstream(options.model, std::ios::binary)
       .write(file.data(), static_cast<std::streamsize>(file.size()));
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_EQ(built->ethosNParts.size(), network.parts);
+  const auto built = require(build(options));
+  EXPECT_EQ(built.ethosNParts.size(), network.parts);
   size_t kernels = 0;
-  for (const pte::Method& method : built->program.methods) kernels += method.operators.size();
+  for (const pte::Method& method : built.program.methods) kernels += method.operators.size();
   EXPECT_EQ(kernels, network.kernels);
-  const auto program = pte::writeProgram(built->program);
-  ASSERT_TRUE(program.ok());
-  std::string said = fmt::format("program: {} bytes, {:016x}\n", program->size(), hashOf(*program));
-  for (const EthosNPart& part : built->ethosNParts) {
+  const auto program = require(pte::writeProgram(built.program));
+  std::string said = fmt::format("program: {} bytes, {:016x}\n", program.size(), hashOf(program));
+  for (const EthosNPart& part : built.ethosNParts) {
     said += fmt::format("part: {} operations, {} passes, constants {} bytes, results {:016x}\n",
                         part.operations.operations.size(), part.passes.size(),
-                        part.compiled.constantDma.size(), resultsOf(part, *built->ethosN));
+                        part.compiled.constantDma.size(), resultsOf(part, *built.ethosN));
   }
   EXPECT_TRUE(test::matchesGolden(fmt::format("ethosn/{}.{}.txt", network.name, target), said));
 }
@@ -109,15 +106,12 @@ TEST(EthosNMeans, OfDeepMapsAreThePles) {
     const std::string bytes = file.bytes();
     std::ofstream(options.model, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    const auto built = build(options);
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    EXPECT_TRUE(built->partitioned.wholly);
-    const auto samples = verificationSamples(*built, {});
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    const auto verified = verify(*built, *samples);
-    ASSERT_TRUE(verified.ok()) << verified.error().str();
-    EXPECT_TRUE(verified->ok());
-    EXPECT_LE(verified->offTosa.worst, 1);
+    const auto built = require(build(options));
+    EXPECT_TRUE(built.partitioned.wholly);
+    const auto samples = require(verificationSamples(built, {}));
+    const auto verified = require(verify(built, samples));
+    EXPECT_TRUE(verified.ok());
+    EXPECT_LE(verified.offTosa.worst, 1);
   }
 }
 

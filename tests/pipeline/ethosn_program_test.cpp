@@ -15,6 +15,7 @@
 #include "pipeline/sweep.hpp"
 #include "pipeline/verify.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::pipeline {
@@ -32,28 +33,23 @@ Options optionsFor(const std::filesystem::path& model, const std::string& target
 /// executor.
 void expectVerified(const std::filesystem::path& model, const std::string& target, bool wholly) {
   SCOPED_TRACE(model.filename().string() + " " + target);
-  const auto built = build(optionsFor(model, target));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_FALSE(built->ethosNParts.empty());
-  EXPECT_EQ(built->partitioned.wholly, wholly);
+  const auto built = require(build(optionsFor(model, target)));
+  EXPECT_FALSE(built.ethosNParts.empty());
+  EXPECT_EQ(built.partitioned.wholly, wholly);
   NamedTensors arrays = *readArrays(std::filesystem::path(model).replace_extension(".npz"));
-  auto samples = verificationSamples(*built, arrays);
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  samples->resize(1);
-  const auto verified = verify(*built, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  EXPECT_TRUE(verified->ok());
-  for (const LayerResult& layer : verified->layers)
+  auto samples = require(verificationSamples(built, arrays));
+  samples.resize(1);
+  const auto verified = require(verify(built, samples));
+  EXPECT_TRUE(verified.ok());
+  for (const LayerResult& layer : verified.layers)
     EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op;
-  EXPECT_FALSE(verified->layers.empty());
-  for (const std::string& finding : verified->findings) ADD_FAILURE() << finding;
-  EXPECT_GT(verified->cycles, 0);
-  const auto program = pte::writeProgram(built->program);
-  ASSERT_TRUE(program.ok());
-  const auto check = checkProgram(asBytes(*program));
-  ASSERT_TRUE(check.ok()) << check.error().str();
-  for (const std::string& problem : check->problems) ADD_FAILURE() << problem;
-  EXPECT_EQ(check->commandStreams, built->ethosNParts.size());
+  EXPECT_FALSE(verified.layers.empty());
+  for (const std::string& finding : verified.findings) ADD_FAILURE() << finding;
+  EXPECT_GT(verified.cycles, 0);
+  const auto program = require(pte::writeProgram(built.program));
+  const auto check = require(checkProgram(asBytes(program)));
+  for (const std::string& problem : check.problems) ADD_FAILURE() << problem;
+  EXPECT_EQ(check.commandStreams, built.ethosNParts.size());
 }
 
 TEST(EthosNProgram, WhatTheNpuCannotRunRunsOnTheCpu) {
@@ -67,9 +63,8 @@ TEST(EthosNProgram, WhatTheNpuCannotRunRunsOnTheCpu) {
 TEST(EthosNProgram, NoOperatorIsTornApart) {
   CARINA_NEED_FIXTURES(fixtures);
   const auto built =
-      build(optionsFor(fixtures / "fixtures/models/keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  EXPECT_EQ(built->ethosNParts.size(), 1U);
+      require(build(optionsFor(fixtures / "fixtures/models/keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple")));
+  EXPECT_EQ(built.ethosNParts.size(), 1U);
 }
 
 TEST(EthosNProgram, SmallNetworks) {
@@ -113,18 +108,16 @@ TEST(EthosNProgram, NetworksOfOneOperator) {
     const auto built = build(options);
     if (!built.ok() || built->ethosNParts.empty()) continue;
     ++onNpu;
-    auto samples = verificationSamples(*built, arrays);
-    ASSERT_TRUE(samples.ok()) << samples.error().str();
-    samples->resize(1);
-    const auto verified = verify(*built, *samples);
-    ASSERT_TRUE(verified.ok()) << verified.error().str();
-    for (const LayerResult& layer : verified->layers) {
+    auto samples = require(verificationSamples(*built, arrays));
+    samples.resize(1);
+    const auto verified = require(verify(*built, samples));
+    for (const LayerResult& layer : verified.layers) {
       EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op << ": " << layer.actual
                                      << " instead of " << layer.expected;
     }
-    EXPECT_TRUE(verified->ok());
-    EXPECT_LE(verified->offTosa.worst, 3);
-    for (const std::string& finding : verified->findings) ADD_FAILURE() << finding;
+    EXPECT_TRUE(verified.ok());
+    EXPECT_LE(verified.offTosa.worst, 3);
+    for (const std::string& finding : verified.findings) ADD_FAILURE() << finding;
   }
   EXPECT_GE(onNpu, 40U);
 }
@@ -132,11 +125,10 @@ TEST(EthosNProgram, NetworksOfOneOperator) {
 TEST(EthosNProgram, OperatorsSayWhereTheyRun) {
   Options options = optionsFor(test::modelFile("mixed.pt2"), "ethos-n78-4tops-4ple");
   options.cpuOps = {"max_pool2d"};
-  const auto list = listOperators(options);
-  ASSERT_TRUE(list.ok()) << list.error().str();
-  EXPECT_GT(list->count(Place::Npu), 0U);
-  EXPECT_GT(list->count(Place::Cpu), 0U);
-  for (const OperatorPlace& op : list->operators) {
+  const auto list = require(listOperators(options));
+  EXPECT_GT(list.count(Place::Npu), 0U);
+  EXPECT_GT(list.count(Place::Cpu), 0U);
+  for (const OperatorPlace& op : list.operators) {
     if (op.place != Place::Cpu) continue;
     ASSERT_FALSE(op.refusals.empty()) << op.node;
     EXPECT_FALSE(op.refusals[0].reason.empty());
@@ -144,13 +136,11 @@ TEST(EthosNProgram, OperatorsSayWhereTheyRun) {
 }
 
 TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
-  const auto built = build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto profile = profileEthosN(*built);
-  ASSERT_TRUE(profile.ok()) << profile.error().str();
-  ASSERT_EQ(profile->parts.size(), 1U);
+  const auto built = require(build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple")));
+  const auto profile = require(profileEthosN(built));
+  ASSERT_EQ(profile.parts.size(), 1U);
   uint64_t macs = 0;
-  for (const EthosNPassCost& pass : profile->parts[0].passes) {
+  for (const EthosNPassCost& pass : profile.parts[0].passes) {
     EXPECT_GT(pass.cycles, 0U) << pass.operation;
     EXPECT_EQ(pass.mce.empty(), pass.mceCycles == 0) << pass.operation;
     EXPECT_LE(pass.weights.alone(), pass.weights.bytes);
@@ -159,32 +149,29 @@ TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
     macs += pass.macs;
   }
   EXPECT_GT(macs, 0U);
-  EXPECT_EQ(profile->cycles(), profile->parts[0].sum(&EthosNPassCost::cycles));
+  EXPECT_EQ(profile.cycles(), profile.parts[0].sum(&EthosNPassCost::cycles));
 }
 
 // Of a finished program, whoever made it: the same passes, by their agents.
 TEST(EthosNProgram, ProfileOfAProgramIsThatOfItsNetwork) {
   const Options options = optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple");
-  const auto built = build(options);
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto expected = profileEthosN(*built);
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
-  EXPECT_GT(expected->overlappedCycles(), 0U);
+  const auto built = require(build(options));
+  const auto expected = require(profileEthosN(built));
+  EXPECT_GT(expected.overlappedCycles(), 0U);
   const test::TempDir folder;
   const std::filesystem::path program = folder.path() / "residual.pte",
                               network = folder.path() / "residual.encn";
-  ASSERT_TRUE(writeOutput(*built, program).ok());
-  const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(built->ethosNParts[0].compiled);
+  ASSERT_TRUE(writeOutput(built, program).ok());
+  const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(built.ethosNParts[0].compiled);
   std::ofstream(network, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   for (const std::filesystem::path& file : {program, network}) {
     SCOPED_TRACE(file.filename().string());
     ASSERT_TRUE(isEthosNProgram(file));
-    const auto profile = profileEthosNProgram(file, {});
-    ASSERT_TRUE(profile.ok()) << profile.error().str();
-    ASSERT_EQ(profile->parts.size(), 1U);
-    EXPECT_EQ(profile->overlappedCycles(), expected->overlappedCycles());
-    const EthosNPartCost &part = profile->parts[0], &same = expected->parts[0];
+    const auto profile = require(profileEthosNProgram(file, {}));
+    ASSERT_EQ(profile.parts.size(), 1U);
+    EXPECT_EQ(profile.overlappedCycles(), expected.overlappedCycles());
+    const EthosNPartCost &part = profile.parts[0], &same = expected.parts[0];
     ASSERT_EQ(part.passes.size(), same.passes.size());
     for (size_t i = 0; i < part.passes.size(); ++i) {
       EXPECT_EQ(part.passes[i].cycles, same.passes[i].cycles) << i;
@@ -205,56 +192,48 @@ TEST(EthosNProgram, SweepsHaveARowForEachVariant) {
   SweepOptions options;
   options.base = optionsFor(test::modelFile("digits8.pt2"), "");
   options.targets = {"ethos-n78-8tops-2ple", "ethos-u55-128", "ETHOS_N78_1TOPS_4PLE", "ethos-n78-2tops-2ple"};
-  const auto refused = sweep(options);
-  ASSERT_FALSE(refused.ok());  // the firmware has no kernels for the last one
-  EXPECT_NE(refused.error().str().find("ethos-n78-2tops-2ple"), std::string::npos) << refused.error().str();
+  const std::string refused = errorOf(sweep(options));  // the firmware has no kernels for the last one
+  EXPECT_NE(refused.find("ethos-n78-2tops-2ple"), std::string::npos) << refused;
   options.targets.pop_back();
-  const auto swept = sweep(options);
-  ASSERT_TRUE(swept.ok()) << swept.error().str();
-  ASSERT_EQ(swept->rows.size(), 3U);
-  EXPECT_EQ(swept->rows[0].target, "ethos-u55-128");
+  const auto swept = require(sweep(options));
+  ASSERT_EQ(swept.rows.size(), 3U);
+  EXPECT_EQ(swept.rows[0].target, "ethos-u55-128");
   const char* const names[] = {"ethos-n78-8tops-2ple", "ethos-n78-1tops-4ple"};
   for (size_t i = 0; i < 2; ++i) {
-    const SweepRow& row = swept->rows[i + 1];
+    const SweepRow& row = swept.rows[i + 1];
     EXPECT_EQ(row.target, names[i]);
     EXPECT_EQ(row.problem, "");
     EXPECT_TRUE(row.wholly);
     EXPECT_EQ(row.clockHz, 0);
-    const auto built = build(optionsFor(test::modelFile("digits8.pt2"), names[i]));
-    ASSERT_TRUE(built.ok());
-    const auto profile = profileEthosN(*built);
-    ASSERT_TRUE(profile.ok());
-    EXPECT_EQ(row.cycles, static_cast<npu::Cycles>(profile->cycles()));
+    const auto built = require(build(optionsFor(test::modelFile("digits8.pt2"), names[i])));
+    const auto profile = require(profileEthosN(built));
+    EXPECT_EQ(row.cycles, static_cast<npu::Cycles>(profile.cycles()));
     EXPECT_EQ(row.measured.cycles, row.cycles);
-    EXPECT_EQ(row.macs, static_cast<int64_t>(profile->parts[0].sum(&EthosNPassCost::macs)));
+    EXPECT_EQ(row.macs, static_cast<int64_t>(profile.parts[0].sum(&EthosNPassCost::macs)));
     EXPECT_GT(row.macUse, 0);
     EXPECT_LT(row.macUse, 1);
-    EXPECT_EQ(row.constantBytes, static_cast<int64_t>(profile->parts[0].constantBytes));
-    EXPECT_EQ(row.commandBytes, static_cast<int64_t>(profile->parts[0].commandBytes));
+    EXPECT_EQ(row.constantBytes, static_cast<int64_t>(profile.parts[0].constantBytes));
+    EXPECT_EQ(row.commandBytes, static_cast<int64_t>(profile.parts[0].commandBytes));
   }
 }
 
 TEST(EthosNProgram, ProgramsForAnotherVariantAreRefused) {
-  const auto built = build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const auto program = pte::writeProgram(built->program);
+  const auto built = require(build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple")));
+  const auto program = pte::writeProgram(built.program);
   device::RunOptions options;
   options.target = "ethos-n78-8tops-2ple";
-  const auto other = device::Runner::open(asBytes(*program), options);
-  ASSERT_FALSE(other.ok());
-  EXPECT_NE(other.error().str().find("compiled for ethos-n78-4tops-4ple"), std::string::npos);
+  const std::string other = errorOf(device::Runner::open(asBytes(*program), options));
+  EXPECT_NE(other.find("compiled for ethos-n78-4tops-4ple"), std::string::npos);
   options.target.clear();
   options.memoryMode = "Sram_Only";
   EXPECT_FALSE(device::Runner::open(asBytes(*program), options).ok());
 }
 
 TEST(EthosNProgram, DamagedPartsAreErrors) {
-  const auto built = build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple"));
-  ASSERT_TRUE(built.ok()) << built.error().str();
-  const pte::ByteVector& blob = built->program.methods[0].delegates[0].blob;
-  const auto whole = ethosn::readProgramBlob(blob);
-  ASSERT_TRUE(whole.ok()) << whole.error().str();
-  EXPECT_EQ(whole->target, "ethos-n78-4tops-4ple");
+  const auto built = require(build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple")));
+  const pte::ByteVector& blob = built.program.methods[0].delegates[0].blob;
+  const auto whole = require(ethosn::readProgramBlob(blob));
+  EXPECT_EQ(whole.target, "ethos-n78-4tops-4ple");
   for (size_t bytes = 0; bytes < 64; ++bytes)
     EXPECT_FALSE(ethosn::readProgramBlob(ByteSpan(blob).first(bytes)).ok());
   EXPECT_FALSE(ethosn::readProgramBlob(ByteSpan(blob).first(blob.size() - 1)).ok());
@@ -263,7 +242,7 @@ TEST(EthosNProgram, DamagedPartsAreErrors) {
     pte::ByteVector damaged = blob;
     for (int k = 0; k < 4; ++k)
       damaged[random() % std::min<size_t>(damaged.size(), 400)] = std::byte(random());
-    pte::Program program = built->program;
+    pte::Program program = built.program;
     program.methods[0].delegates[0].blob = damaged;
     const auto bytes = pte::writeProgram(program);
     if (!bytes.ok()) continue;

@@ -7,7 +7,9 @@
 #include "base/npy.hpp"
 #include "device/run.hpp"
 #include "pipeline/verify.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -26,43 +28,34 @@ Result<Build> builtFor(const std::filesystem::path& model, const char* target) {
 
 /// Every operation beside TOSA, whose numbers are those of TensorFlow Lite (tests/lower_tfl/golden_test.cpp).
 void expectVerified(const Build& built) {
-  const auto samples = verificationSamples(built, {});
-  ASSERT_TRUE(samples.ok()) << samples.error().str();
-  const auto verified = verify(built, *samples);
-  ASSERT_TRUE(verified.ok()) << verified.error().str();
-  for (const LayerResult& layer : verified->layers) {
+  const auto samples = require(verificationSamples(built, {}));
+  const auto verified = require(verify(built, samples));
+  for (const LayerResult& layer : verified.layers) {
     EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op << ": " << layer.actual << " instead of "
                                    << layer.expected;
   }
-  EXPECT_LE(verified->offTosa.worst, kMostCodes);
-  for (const std::string& finding : verified->findings) ADD_FAILURE() << finding;
+  EXPECT_LE(verified.offTosa.worst, kMostCodes);
+  for (const std::string& finding : verified.findings) ADD_FAILURE() << finding;
 }
 
 /// Beside what the reference kernels gave.
 void expectRecordedResults(const Build& built, const std::filesystem::path& file, int64_t most) {
-  const auto arrays = readArrays(std::filesystem::path(file).replace_extension(".npz"));
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-  const auto bytes = pte::writeProgram(built.program);
-  ASSERT_TRUE(bytes.ok());
-  auto runner = device::Runner::open(asBytes(*bytes));
-  ASSERT_TRUE(runner.ok()) << runner.error().str();
-  std::vector<Tensor> inputs;
-  while (const Tensor* input = findTensor(*arrays, fmt::format("in{}", inputs.size())))
-    inputs.push_back(*input);
-  const auto ran = runner->run(inputs);
-  ASSERT_TRUE(ran.ok()) << ran.error().str();
-  for (size_t i = 0; i < ran->outputs.size(); ++i) {
-    const Tensor* expected = findTensor(*arrays, fmt::format("out{}", i));
+  const auto arrays = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
+  const auto bytes = require(pte::writeProgram(built.program));
+  auto runner = require(device::Runner::open(asBytes(bytes)));
+  const auto ran = require(runner.run(test::arraysNamed(arrays, "in")));
+  for (size_t i = 0; i < ran.outputs.size(); ++i) {
+    const Tensor* expected = findTensor(arrays, fmt::format("out{}", i));
     ASSERT_NE(expected, nullptr);
-    ASSERT_EQ(ran->outputs[i].dtype(), expected->dtype());
-    ASSERT_EQ(ran->outputs[i].shape(), expected->shape());
+    ASSERT_EQ(ran.outputs[i].dtype(), expected->dtype());
+    ASSERT_EQ(ran.outputs[i].shape(), expected->shape());
     if (isFloat(expected->dtype())) {
       for (int64_t k = 0; k < expected->numElements(); ++k)
-        ASSERT_NEAR(ran->outputs[i].realAt(k), expected->realAt(k), kMostReal) << "element " << k;
+        ASSERT_NEAR(ran.outputs[i].realAt(k), expected->realAt(k), kMostReal) << "element " << k;
       continue;
     }
     for (int64_t k = 0; k < expected->numElements(); ++k)
-      ASSERT_NEAR(ran->outputs[i].integerAt(k), expected->integerAt(k), most) << "element " << k;
+      ASSERT_NEAR(ran.outputs[i].integerAt(k), expected->integerAt(k), most) << "element " << k;
   }
 }
 
@@ -73,11 +66,10 @@ TEST_P(EthosNTflite, NetworksOfOneOperatorRunWhole) {
   ASSERT_GE(files.size(), 60U);
   for (const std::filesystem::path& file : files) {
     SCOPED_TRACE(file.stem().string());
-    const auto built = builtFor(file, GetParam());
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    EXPECT_TRUE(built->partitioned.wholly);
-    EXPECT_EQ(built->ethosNParts.size(), 1U);
-    expectVerified(*built);
+    const auto built = require(builtFor(file, GetParam()));
+    EXPECT_TRUE(built.partitioned.wholly);
+    EXPECT_EQ(built.ethosNParts.size(), 1U);
+    expectVerified(built);
   }
 }
 
@@ -111,25 +103,22 @@ TEST_P(EthosNTflite, NetworksAreSharedWithTheCpu) {
       {"float_island", 2}, {"float_layers", 1}, {"input_again", 2}, {"two_tensors", 2}};
   for (const auto& [name, parts] : networks) {
     SCOPED_TRACE(name);
-    const auto built = builtFor(folder / (std::string(name) + ".tflite"), GetParam());
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    EXPECT_EQ(built->ethosNParts.size(), parts);
-    EXPECT_FALSE(built->partitioned.wholly);
-    expectVerified(*built);
+    const auto built = require(builtFor(folder / (std::string(name) + ".tflite"), GetParam()));
+    EXPECT_EQ(built.ethosNParts.size(), parts);
+    EXPECT_FALSE(built.partitioned.wholly);
+    expectVerified(built);
     constexpr int64_t kMostOfLayers = 6;
-    expectRecordedResults(*built, folder / (std::string(name) + ".tflite"), kMostOfLayers);
+    expectRecordedResults(built, folder / (std::string(name) + ".tflite"), kMostOfLayers);
   }
   for (const char* name : {"softmax8_3", "u8softmax_4", "maxi_3"}) {
     SCOPED_TRACE(name);
     const std::filesystem::path file = test::dataDir() / "tflite" / (std::string(name) + ".tflite");
-    const auto built = builtFor(file, GetParam());
-    ASSERT_TRUE(built.ok()) << built.error().str();
-    expectRecordedResults(*built, file, 1);
+    const auto built = require(builtFor(file, GetParam()));
+    expectRecordedResults(built, file, 1);
   }
-  const auto refused = builtFor(folder / "svdf.tflite", GetParam());
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().str().find("SVDF is left to the CPU"), std::string::npos);
-  EXPECT_NE(refused.error().str().find("for an Ethos-N has no form for it"), std::string::npos);
+  const std::string refused = errorOf(builtFor(folder / "svdf.tflite", GetParam()));
+  EXPECT_NE(refused.find("SVDF is left to the CPU"), std::string::npos);
+  EXPECT_NE(refused.find("for an Ethos-N has no form for it"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(Variants, EthosNTflite,

@@ -21,9 +21,7 @@ Profile profileOf(const std::string& network, const std::string& target) {
   options.model = folder / (network + ".pt2");
   options.calibration = folder / (network + ".npz");
   options.target = target;
-  auto timed = timedProfile(options, "", folder / (network + ".npz"));
-  EXPECT_TRUE(timed.ok()) << timed.error().str();
-  return timed.ok() ? std::move(timed->profile) : Profile{};
+  return require(timedProfile(options, "", folder / (network + ".npz"))).profile;
 }
 
 TEST(MeasuredWays, EverySampleTakesOneSideOfAChoice) {

@@ -31,10 +31,9 @@ Result<Profile> profileOfTransfers(size_t times) {
 }
 
 TEST(Profile, ListsEveryOperationWithItsOwnTime) {
-  const auto profile = profileOfTransfers(3);
-  ASSERT_TRUE(profile.ok()) << profile.error().str();
-  ASSERT_EQ(profile->parts.size(), 1u);
-  const std::vector<ProfiledOperation>& operations = profile->parts[0].operations;
+  const auto profile = require(profileOfTransfers(3));
+  ASSERT_EQ(profile.parts.size(), 1u);
+  const std::vector<ProfiledOperation>& operations = profile.parts[0].operations;
   ASSERT_EQ(operations.size(), 3u);
   for (size_t i = 1; i < 3; ++i) EXPECT_GE(operations[i].timing.start, operations[i - 1].timing.end);
 }
@@ -61,9 +60,8 @@ TEST(Profile, CountsWhatKernelsKeepInTheCache) {
 
 TEST(Profile, RefusesStreamsThatAreTooLongToList) {
   constexpr size_t kMost = size_t{1} << 16;
-  const auto whole = profileOfTransfers(kMost);
-  ASSERT_TRUE(whole.ok()) << whole.error().str();
-  EXPECT_EQ(whole->parts[0].operations.size(), kMost);
+  const auto whole = require(profileOfTransfers(kMost));
+  EXPECT_EQ(whole.parts[0].operations.size(), kMost);
   const auto refused = profileOfTransfers(kMost + 1);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code(), Code::TooLarge);

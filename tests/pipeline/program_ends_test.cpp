@@ -183,8 +183,7 @@ TEST(PixelInput, ALinearLayerTakesOneScaleInItsWeights) {
 TEST(ProgramEnds, WhatDoesNotFitIsSaidAtItsOption) {
   const auto refused = [](const EndOptions& options, ProgramIo type, bool carried = false) {
     ir::Graph graph = convolution({0, 0});
-    const auto ends = adaptEnds(graph, options, type, 0, carried);
-    return ends.ok() ? std::string() : ends.error().str();
+    return errorOf(adaptEnds(graph, options, type, 0, carried));
   };
   EndOptions options = imageNet();
   EXPECT_THAT(refused(options, ProgramIo::Int8), HasSubstr("no input of the program is uint8"));
@@ -240,9 +239,8 @@ TEST(ProgramEnds, ArraysOfTheNetworkBecomeThoseOfTheProgram) {
   const Tensor stacked = taken(normalised(frame, kMean, kDeviation).reshaped({1, 1, 3, 4, 5}));
   EXPECT_EQ(stacked.shape(), (Shape{1, 1, 4, 5, 3}));
   const Tensor wild = Tensor::from(Shape{1, 3, 4, 5}, std::vector<float>(60, 30.0f));
-  const auto refused = ends.asProgram({{"calib0", wild}});
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().str(), HasSubstr("calib0 holds 30, which would be pixel"));
+  EXPECT_THAT(errorOf(ends.asProgram({{"calib0", wild}})),
+              HasSubstr("calib0 holds 30, which would be pixel"));
 }
 
 TEST(PortTypes, SingleInputsAreNamed) {
@@ -256,9 +254,8 @@ TEST(PortTypes, SingleInputsAreNamed) {
   EXPECT_EQ(types.of(1), ProgramIo::Int16);
   EXPECT_EQ(types.of(2), ProgramIo::Int8);
   const std::vector<std::pair<std::string, ProgramIo>> wrong{{"imag", ProgramIo::UInt8}};
-  const auto refused = portTypes(ProgramIo::Int8, wrong, graph.inputs(), "in");
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().str(), HasSubstr("in0 ('image'), in1 ('depth')"));
+  EXPECT_THAT(errorOf(portTypes(ProgramIo::Int8, wrong, graph.inputs(), "in")),
+              HasSubstr("in0 ('image'), in1 ('depth')"));
 }
 
 size_t kernelCalls(const Build& build) {
@@ -291,9 +288,7 @@ class Camera : public testing::Test {
     ASSERT_EQ(shape.size(), 5u);
     shape = {4, 1, shape[3], shape[4], shape[2]};
     frames_ = randomFrame(shape, 7);
-    OutputFiles files;
-    ASSERT_TRUE(files.add(folder_ / "frames.npz", formatNpz({{"calib0", frames_}})).ok());
-    ASSERT_TRUE(files.commit().ok());
+    require(writeFile(folder_ / "frames.npz", formatNpz({{"calib0", frames_}})));
   }
 
   test::TempDir folder_;

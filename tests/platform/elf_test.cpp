@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "platform/image_note.hpp"
 #include "platform/loader.hpp"
+#include "support/require.hpp"
 
 namespace carina::platform {
 namespace {
@@ -68,31 +69,28 @@ std::string attributes(const std::string& tags) {
 }
 
 std::string errorOf(const std::string& file) {
-  const auto image = readElf(asBytes(file));
-  return image.ok() ? "" : image.error().str();
+  return errorOf(readElf(asBytes(file)));
 }
 
 TEST(Elf, Small) {
   const std::string file = smallElf();
-  const auto image = readElf(asBytes(file));
-  ASSERT_TRUE(image.ok()) << image.error().str();
-  EXPECT_EQ(image->entry, 0x10000009u);
-  ASSERT_EQ(image->segments.size(), 1u);
-  EXPECT_EQ(image->segments[0].address, 0x10000000u);
-  EXPECT_EQ(image->segments[0].bytes.size(), 16u);
-  EXPECT_EQ(image->attributes.cpuArch, std::nullopt);
+  const auto image = require(readElf(asBytes(file)));
+  EXPECT_EQ(image.entry, 0x10000009u);
+  ASSERT_EQ(image.segments.size(), 1u);
+  EXPECT_EQ(image.segments[0].address, 0x10000000u);
+  EXPECT_EQ(image.segments[0].bytes.size(), 16u);
+  EXPECT_EQ(image.attributes.cpuArch, std::nullopt);
 }
 
 TEST(Elf, LoadsAndFindsItsVectors) {
   const std::string file = smallElf();
   const auto image = readElf(asBytes(file));
-  auto bus = Bus::create(**findBoard("corstone-300"));
-  ASSERT_TRUE(bus.ok());
-  ASSERT_TRUE(loadImage(*image, *bus).ok());
-  EXPECT_EQ(bus->load32(0x00000004), 0x10000009u);  // through the other alias
-  EXPECT_EQ(*findVectorTable(*image, **findBoard("corstone-300"), *bus, {}), 0x10000000u);
-  EXPECT_EQ(*findVectorTable(*image, **findBoard("corstone-320"), *bus, {}), 0x10000000u);
-  EXPECT_FALSE(findVectorTable(*image, **findBoard("corstone-300"), *bus, 0x31000000).ok());
+  auto bus = require(Bus::create(**findBoard("corstone-300")));
+  ASSERT_TRUE(loadImage(*image, bus).ok());
+  EXPECT_EQ(bus.load32(0x00000004), 0x10000009u);  // through the other alias
+  EXPECT_EQ(*findVectorTable(*image, **findBoard("corstone-300"), bus, {}), 0x10000000u);
+  EXPECT_EQ(*findVectorTable(*image, **findBoard("corstone-320"), bus, {}), 0x10000000u);
+  EXPECT_FALSE(findVectorTable(*image, **findBoard("corstone-300"), bus, 0x31000000).ok());
 }
 
 TEST(Elf, NoMemoryAtTheAddress) {
@@ -100,9 +98,7 @@ TEST(Elf, NoMemoryAtTheAddress) {
   put32(file, kSegment + 12, 0x1007fff8);  // over the end of ITCM
   const auto image = readElf(asBytes(file));
   auto bus = Bus::create(**findBoard("corstone-300"));
-  const Status status = loadImage(*image, *bus);
-  ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.error().str(), HasSubstr("16 bytes at 0x1007fff8"));
+  EXPECT_THAT(errorOf(loadImage(*image, *bus)), HasSubstr("16 bytes at 0x1007fff8"));
 }
 
 TEST(Elf, Malformed) {
@@ -148,21 +144,19 @@ TEST(Elf, SectionsThatShareASymbolTableAreReadOnce) {
     put32(file, at + 20, 16);
     put32(file, at + 24, 1);
   }
-  const auto image = readElf(asBytes(file));
-  ASSERT_TRUE(image.ok()) << image.error().str();
-  ASSERT_EQ(image->functions.size(), 1u);
-  EXPECT_EQ(image->functions[0].name, "main");
+  const auto image = require(readElf(asBytes(file)));
+  ASSERT_EQ(image.functions.size(), 1u);
+  EXPECT_EQ(image.functions[0].name, "main");
 }
 
 TEST(Elf, BuildAttributes) {
   const std::string file = smallElf(attributes(std::string("\5cortex-m55\0\6\25\7M\12\6\33\0\60\2", 22)));
-  const auto image = readElf(asBytes(file));
-  ASSERT_TRUE(image.ok());
-  EXPECT_EQ(image->attributes.cpuName, "cortex-m55");
-  EXPECT_EQ(image->attributes.cpuArch, 21u);
-  EXPECT_EQ(image->attributes.profile, uint32_t{'M'});
-  EXPECT_EQ(image->attributes.fpArch, 6u);
-  EXPECT_EQ(image->attributes.mveArch, 2u);
+  const auto image = require(readElf(asBytes(file)));
+  EXPECT_EQ(image.attributes.cpuName, "cortex-m55");
+  EXPECT_EQ(image.attributes.cpuArch, 21u);
+  EXPECT_EQ(image.attributes.profile, uint32_t{'M'});
+  EXPECT_EQ(image.attributes.fpArch, 6u);
+  EXPECT_EQ(image.attributes.mveArch, 2u);
 }
 
 TEST(Elf, NoteOfCarinaFirmware) {
@@ -185,10 +179,7 @@ TEST(Elf, NoteOfCarinaFirmware) {
 }
 
 TEST(Elf, WhatTheCoreCanRun) {
-  const auto refusal = [](const ArmAttributes& attributes) {
-    const Status status = checkForCortexM(attributes);
-    return status.ok() ? std::string() : status.error().str();
-  };
+  const auto refusal = [](const ArmAttributes& attributes) { return errorOf(checkForCortexM(attributes)); };
   ArmAttributes attributes;
   EXPECT_EQ(refusal(attributes), "");
   attributes.cpuArch = 21;

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "platform/platform.hpp"
+#include "support/contents.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::platform {
@@ -114,10 +114,7 @@ TEST_F(Firmware, SecureAndNonSecurePrograms) {
 
 /// A program that prints what it sees, and what QEMU 7.2's Cortex-M55 (mps3-an547) prints for the same image.
 std::string expectedText(const std::string& name) {
-  std::ifstream file(std::filesystem::path(CARINA_FIRMWARE_SOURCES) / (name + ".txt"));
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return test::contentsOf(std::filesystem::path(CARINA_FIRMWARE_SOURCES) / (name + ".txt"));
 }
 
 TEST_F(Firmware, FloatingPointStateIsStoredWhenItIsNeeded) {
@@ -348,10 +345,7 @@ TEST_F(Firmware, FilesArgumentsAndExitCode) {
   const Observed result = run("files.elf");
   EXPECT_THAT(result.text, StartsWith("argc 3, in.bin out.bin\n5003 bytes, sum "));
   EXPECT_EQ(result.outcome.exitCode, 7) << result.text;
-  std::ifstream renamed(folder / "renamed.bin", std::ios::binary);
-  std::stringstream contents;
-  contents << renamed.rdbuf();
-  EXPECT_EQ(contents.str(), "dne" + std::string(5000, 'x'));
+  EXPECT_EQ(test::contentsOf(folder / "renamed.bin"), "dne" + std::string(5000, 'x'));
   EXPECT_FALSE(std::filesystem::exists(folder / "in.bin"));
 }
 

@@ -6,6 +6,7 @@
 
 #include <fstream>
 
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::platform {
@@ -26,25 +27,24 @@ class FvpCommandTest : public testing::Test {
 };
 
 TEST_F(FvpCommandTest, AsScriptsCallIt) {
-  const auto command =
+  const auto command = require(
       parse("FVP_Corstone_SSE-300_Ethos-U55",
             {"-C", "ethosu.num_macs=256", "-C", "mps3_board.visualisation.disable-visualisation=1", "-C",
              "mps3_board.telnetterminal0.start_telnet=0", "-C", "mps3_board.uart0.out_file=\"-\"", "-C",
              "mps3_board.uart0.in_file=keys.txt", "-C", "mps3_board.uart0.shutdown_on_eot=1", "-a", image(),
-             "--timelimit", "220", "--simlimit", "1.5", "--stat"});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_EQ(command->image, image());
-  EXPECT_EQ(command->options.machine.target->name, "ethos-u55-256");
-  EXPECT_EQ(command->options.secondsLimit, 220);
-  EXPECT_EQ(command->options.cyclesLimit, 37'500'000u);
-  EXPECT_TRUE(command->options.stopAtEot);
-  EXPECT_TRUE(command->options.timingAdapters);
-  EXPECT_FALSE(command->options.semihosting);
-  EXPECT_TRUE(command->statistics);
-  EXPECT_EQ(command->uartFiles[0], "");
-  EXPECT_EQ(command->uartFiles[1], std::nullopt);
-  EXPECT_EQ(command->uartInput, "keys.txt");
-  EXPECT_THAT(command->unknown, IsEmpty());
+             "--timelimit", "220", "--simlimit", "1.5", "--stat"}));
+  EXPECT_EQ(command.image, image());
+  EXPECT_EQ(command.options.machine.target->name, "ethos-u55-256");
+  EXPECT_EQ(command.options.secondsLimit, 220);
+  EXPECT_EQ(command.options.cyclesLimit, 37'500'000u);
+  EXPECT_TRUE(command.options.stopAtEot);
+  EXPECT_TRUE(command.options.timingAdapters);
+  EXPECT_FALSE(command.options.semihosting);
+  EXPECT_TRUE(command.statistics);
+  EXPECT_EQ(command.uartFiles[0], "");
+  EXPECT_EQ(command.uartFiles[1], std::nullopt);
+  EXPECT_EQ(command.uartInput, "keys.txt");
+  EXPECT_THAT(command.unknown, IsEmpty());
 }
 
 TEST_F(FvpCommandTest, AsZephyrCallsIt) {
@@ -59,18 +59,15 @@ TEST_F(FvpCommandTest, AsZephyrCallsIt) {
       "-C", "vis_hdlcd.disable_visualisation=1",
       "-Q", "10",
       "-a", "cpu0*=" + image()};
-  const auto command = parse("FVP_Corstone_SSE-320", arguments);
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_THAT(command->unknown, IsEmpty());
-  EXPECT_EQ(command->options.vectorTable, 0u);
-  EXPECT_EQ(command->image, image());
+  const auto command = require(parse("FVP_Corstone_SSE-320", arguments));
+  EXPECT_THAT(command.unknown, IsEmpty());
+  EXPECT_EQ(command.options.vectorTable, 0u);
+  EXPECT_EQ(command.image, image());
   // A Cortex-M55 has no pointer authentication.
-  const auto other = parse("FVP_Corstone_SSE-300_Ethos-U55", arguments);
-  ASSERT_TRUE(other.ok()) << other.error().str();
-  EXPECT_THAT(other->unknown, ElementsAre("mps4_board.subsystem.cpu0.CFGPACBTI"));
-  const auto fewer = parse("FVP_Corstone_SSE-320", {"-C", "cpu0.MPU_S=8", "-a", image()});
-  ASSERT_TRUE(fewer.ok());
-  EXPECT_THAT(fewer->unknown, ElementsAre("cpu0.MPU_S"));
+  const auto other = require(parse("FVP_Corstone_SSE-300_Ethos-U55", arguments));
+  EXPECT_THAT(other.unknown, ElementsAre("mps4_board.subsystem.cpu0.CFGPACBTI"));
+  const auto fewer = require(parse("FVP_Corstone_SSE-320", {"-C", "cpu0.MPU_S=8", "-a", image()}));
+  EXPECT_THAT(fewer.unknown, ElementsAre("cpu0.MPU_S"));
   EXPECT_EQ(parse("FVP_Corstone_SSE-320", {"--list-params"})->asks, FvpCommand::Asks::Parameters);
 }
 
@@ -79,46 +76,44 @@ TEST_F(FvpCommandTest, FilesOfStreamsInsteadOfScripts) {
       parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/", "-a", image()});
   ASSERT_FALSE(scripts.ok());
   EXPECT_THAT(scripts.error().str(), HasSubstr("Python scripts of virtual streams in './vsi/python/'"));
-  const auto files = parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/",
-                                                              "-C", "carina.vsi0=test.wav",
-                                                              "-C", "carina.vsi6_out=video:f.png",
-                                                              "-C", "carina.lcd=shown",
-                                                              "-C", "carina.events=e.txt",
-                                                              "-C", "carina.audio_in=i.wav",
-                                                              "-C", "carina.audio_out=o.wav",
-                                                              "-C", "carina.vsi=x",
-                                                              "-C", "carina.vsi1_in=x",
-                                                              "-C", "carina.sound=x",
-                                                              "-a", image()});
-  ASSERT_TRUE(files.ok()) << files.error().str();
-  EXPECT_THAT(files->media.streams, ElementsAre("0=test.wav"));
-  EXPECT_THAT(files->media.streamOutputs, ElementsAre("6=video:f.png"));
-  EXPECT_EQ(files->media.frames, "shown");
-  EXPECT_EQ(files->media.events, "e.txt");
-  EXPECT_EQ(files->media.soundIn, "i.wav");
-  EXPECT_EQ(files->media.soundOut, "o.wav");
-  EXPECT_THAT(files->unknown, ElementsAre("carina.vsi", "carina.vsi1_in", "carina.sound"));
+  const auto files = require(parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/",
+                                                                      "-C", "carina.vsi0=test.wav",
+                                                                      "-C", "carina.vsi6_out=video:f.png",
+                                                                      "-C", "carina.lcd=shown",
+                                                                      "-C", "carina.events=e.txt",
+                                                                      "-C", "carina.audio_in=i.wav",
+                                                                      "-C", "carina.audio_out=o.wav",
+                                                                      "-C", "carina.vsi=x",
+                                                                      "-C", "carina.vsi1_in=x",
+                                                                      "-C", "carina.sound=x",
+                                                                      "-a", image()}));
+  EXPECT_THAT(files.media.streams, ElementsAre("0=test.wav"));
+  EXPECT_THAT(files.media.streamOutputs, ElementsAre("6=video:f.png"));
+  EXPECT_EQ(files.media.frames, "shown");
+  EXPECT_EQ(files.media.events, "e.txt");
+  EXPECT_EQ(files.media.soundIn, "i.wav");
+  EXPECT_EQ(files.media.soundOut, "o.wav");
+  EXPECT_THAT(files.unknown, ElementsAre("carina.vsi", "carina.vsi1_in", "carina.sound"));
 }
 
 TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
-  const auto command =
+  const auto command = require(
       parse("FVP_Corstone_SSE-320",
             {"-C", "mps4_board.subsystem.ethosu.num_macs=1024", "-C",
              "mps4_board.subsystem.ethosu.extra_args=--fast", "-C",
              "mps4_board.subsystem.cpu0.semihosting-enable=1", "-C",
              "mps4_board.subsystem.cpu0.semihosting-cwd=/box", "-C",
              "mps4_board.subsystem.cpu0.semihosting-cmd_line='runner -m x.pte'", "-C",
-             "mps4_board.subsystem.cpu0.INITSVTOR=0x11000000", "--data", "cpu0=x.pte@0x70000000", image()});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_EQ(command->options.machine.target->name, "ethos-u85-1024");
-  EXPECT_FALSE(command->options.timingAdapters);
-  EXPECT_TRUE(command->options.semihosting);
-  EXPECT_EQ(command->options.semihostingFolder, "/box");
-  EXPECT_EQ(command->options.commandLine, "runner -m x.pte");
-  EXPECT_EQ(command->options.vectorTable, 0x11000000u);
-  ASSERT_EQ(command->options.data.size(), 1u);
-  EXPECT_EQ(command->options.data[0].file, "x.pte");
-  EXPECT_EQ(command->options.data[0].address, 0x70000000u);
+             "mps4_board.subsystem.cpu0.INITSVTOR=0x11000000", "--data", "cpu0=x.pte@0x70000000", image()}));
+  EXPECT_EQ(command.options.machine.target->name, "ethos-u85-1024");
+  EXPECT_FALSE(command.options.timingAdapters);
+  EXPECT_TRUE(command.options.semihosting);
+  EXPECT_EQ(command.options.semihostingFolder, "/box");
+  EXPECT_EQ(command.options.commandLine, "runner -m x.pte");
+  EXPECT_EQ(command.options.vectorTable, 0x11000000u);
+  ASSERT_EQ(command.options.data.size(), 1u);
+  EXPECT_EQ(command.options.data[0].file, "x.pte");
+  EXPECT_EQ(command.options.data[0].address, 0x70000000u);
 }
 
 TEST_F(FvpCommandTest, TheNameIsTheBoard) {
@@ -137,13 +132,12 @@ TEST_F(FvpCommandTest, TheNameIsTheBoard) {
 
 TEST_F(FvpCommandTest, EveryUartHasAFile) {
   const auto command =
-      parse("FVP_Corstone_SSE-300_Ethos-U55",
-            {"-C", "mps3_board.uart1.out_file=-", "-C", "mps3_board.uart5.out_file=five.txt", "-C",
-             "mps3_board.uart1.unbuffered_output=1", "-C", "mps3_board.uart6.out_file=-", "-C",
-             "mps3_board.uart11.out_file=-", "-C", "uartx.out_file=-", image()});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_THAT(command->uartFiles, ElementsAre("", "", std::nullopt, std::nullopt, std::nullopt, "five.txt"));
-  EXPECT_THAT(command->unknown,
+      require(parse("FVP_Corstone_SSE-300_Ethos-U55",
+                    {"-C", "mps3_board.uart1.out_file=-", "-C", "mps3_board.uart5.out_file=five.txt", "-C",
+                     "mps3_board.uart1.unbuffered_output=1", "-C", "mps3_board.uart6.out_file=-", "-C",
+                     "mps3_board.uart11.out_file=-", "-C", "uartx.out_file=-", image()}));
+  EXPECT_THAT(command.uartFiles, ElementsAre("", "", std::nullopt, std::nullopt, std::nullopt, "five.txt"));
+  EXPECT_THAT(command.unknown,
               ElementsAre("mps3_board.uart6.out_file", "mps3_board.uart11.out_file", "uartx.out_file"));
 }
 
@@ -152,11 +146,10 @@ TEST_F(FvpCommandTest, ParametersFromAFile) {
       << "# what the scripts of CMSIS-DSP use\r\n\ncpu0.semihosting-enable=1 # on\n"
          "  ethosu.num_macs=64\ncpu0.INITSVTOR=0x70000000\n";
   const auto command =
-      parse("FVP_Corstone_SSE-300_Ethos-U55", {"-f", (folder_ / "config.txt").string(), image()});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_TRUE(command->options.semihosting);
-  EXPECT_EQ(command->options.machine.target->name, "ethos-u55-64");
-  EXPECT_EQ(command->options.vectorTable, 0x70000000u);
+      require(parse("FVP_Corstone_SSE-300_Ethos-U55", {"-f", (folder_ / "config.txt").string(), image()}));
+  EXPECT_TRUE(command.options.semihosting);
+  EXPECT_EQ(command.options.machine.target->name, "ethos-u55-64");
+  EXPECT_EQ(command.options.vectorTable, 0x70000000u);
 
   std::ofstream(folder_ / "bad.txt") << "\nethosu.num_macs\n";
   const auto bad = parse("FVP_Corstone_SSE-300_Ethos-U55", {"-f", (folder_ / "bad.txt").string(), image()});
@@ -166,29 +159,25 @@ TEST_F(FvpCommandTest, ParametersFromAFile) {
 }
 
 TEST_F(FvpCommandTest, HelpAndVersionNeedNoImage) {
-  const auto help = parse("FVP_Corstone_SSE-320", {"--help"});
-  ASSERT_TRUE(help.ok());
-  EXPECT_EQ(help->asks, FvpCommand::Asks::Help);
+  const auto help = require(parse("FVP_Corstone_SSE-320", {"--help"}));
+  EXPECT_EQ(help.asks, FvpCommand::Asks::Help);
   EXPECT_THAT(fvpHelp("FVP_Corstone_SSE-320"), HasSubstr("--list-params"));
-  const auto version = parse("FVP_Corstone_SSE-320", {"--version"});
-  ASSERT_TRUE(version.ok());
-  EXPECT_EQ(version->asks, FvpCommand::Asks::Version);
+  const auto version = require(parse("FVP_Corstone_SSE-320", {"--version"}));
+  EXPECT_EQ(version.asks, FvpCommand::Asks::Version);
 }
 
 TEST_F(FvpCommandTest, ParametersOfTheCoreThatAreAsTheyAre) {
   const auto command =
-      parse("FVP_Corstone_SSE-310",
-            {"-C", "cpu0.SAU=0x8", "-C", "cpu0.SECEXT=1", "-C", "cpu0.IRQLVL=3", "-C", "cpu0.ITM=0", "-C",
-             "cpu0.SAU=0", "-C", "cpu0.MPU_NS=0x10", "-C", "cpu0.CPIF=1", image()});
-  ASSERT_TRUE(command.ok());
-  EXPECT_THAT(command->unknown, ElementsAre("cpu0.SAU", "cpu0.CPIF"));
+      require(parse("FVP_Corstone_SSE-310",
+                    {"-C", "cpu0.SAU=0x8", "-C", "cpu0.SECEXT=1", "-C", "cpu0.IRQLVL=3", "-C", "cpu0.ITM=0",
+                     "-C", "cpu0.SAU=0", "-C", "cpu0.MPU_NS=0x10", "-C", "cpu0.CPIF=1", image()}));
+  EXPECT_THAT(command.unknown, ElementsAre("cpu0.SAU", "cpu0.CPIF"));
 }
 
 TEST_F(FvpCommandTest, ListsParametersThatItTakes) {
   for (const char* const program : {"FVP_Corstone_SSE-300_Ethos-U55", "FVP_Corstone_SSE-320"}) {
-    const auto asked = parse(program, {"-l"});
-    ASSERT_TRUE(asked.ok());
-    EXPECT_EQ(asked->asks, FvpCommand::Asks::Parameters);
+    const auto asked = require(parse(program, {"-l"}));
+    EXPECT_EQ(asked.asks, FvpCommand::Asks::Parameters);
     // All of them, as they are when none is given, change nothing.
     const std::string file = (folder_ / "parameters.txt").string();
     std::ofstream(file) << fvpParameters(program);
@@ -205,44 +194,41 @@ TEST_F(FvpCommandTest, ListsParametersThatItTakes) {
 }
 
 TEST_F(FvpCommandTest, OptionsOfCarinaRun) {
-  const auto command =
-      parse("FVP_Corstone_SSE-310", {"--trace", "t", "--trace-cpu=c", "--coverage", "v", "--gdb", "0",
-                                     "--pmu-trace", "p", "--wait-states", "sram=2,ddr=30,cache=16", image()});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_EQ(command->trace, "t");
-  EXPECT_EQ(command->cpuTrace, "c");
-  EXPECT_EQ(command->coverage, "v");
-  EXPECT_TRUE(command->options.coverage);
-  EXPECT_EQ(command->gdbPort, 0);
-  EXPECT_EQ(command->pmuTrace, "p");
-  ASSERT_EQ(command->options.memoryTiming.entries.size(), 2u);
-  EXPECT_EQ(command->options.memoryTiming.entries[1].cycles, 30u);
-  EXPECT_EQ(command->options.memoryTiming.cacheKiB, 16u);
-  EXPECT_THAT(command->unknown, IsEmpty());
+  const auto command = require(parse(
+      "FVP_Corstone_SSE-310", {"--trace", "t", "--trace-cpu=c", "--coverage", "v", "--gdb", "0",
+                               "--pmu-trace", "p", "--wait-states", "sram=2,ddr=30,cache=16", image()}));
+  EXPECT_EQ(command.trace, "t");
+  EXPECT_EQ(command.cpuTrace, "c");
+  EXPECT_EQ(command.coverage, "v");
+  EXPECT_TRUE(command.options.coverage);
+  EXPECT_EQ(command.gdbPort, 0);
+  EXPECT_EQ(command.pmuTrace, "p");
+  ASSERT_EQ(command.options.memoryTiming.entries.size(), 2u);
+  EXPECT_EQ(command.options.memoryTiming.entries[1].cycles, 30u);
+  EXPECT_EQ(command.options.memoryTiming.cacheKiB, 16u);
+  EXPECT_THAT(command.unknown, IsEmpty());
 }
 
 TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
-  const auto command = parse("FVP_Corstone_SSE-300_Ethos-U65", {"-C", "some.thing=1", "--weird", image()});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_THAT(command->unknown, ElementsAre("some.thing", "--weird"));
-  EXPECT_EQ(command->options.machine.target->name, "ethos-u65-256");
+  const auto command =
+      require(parse("FVP_Corstone_SSE-300_Ethos-U65", {"-C", "some.thing=1", "--weird", image()}));
+  EXPECT_THAT(command.unknown, ElementsAre("some.thing", "--weird"));
+  EXPECT_EQ(command.options.machine.target->name, "ethos-u65-256");
 }
 
 TEST_F(FvpCommandTest, UnknownArgumentsOfTheNpuAreNamed) {
-  const auto command =
+  const auto command = require(
       parse("FVP_Corstone_SSE-300_Ethos-U55",
-            {"-C", "ethosu.extra_args=\"--pmu-trace out.json.gz --fast --deep value\"", "-a", image()});
-  ASSERT_TRUE(command.ok()) << command.error().str();
-  EXPECT_FALSE(command->options.timingAdapters);
-  EXPECT_THAT(command->unknown, ElementsAre("ethosu.extra_args --deep value"));
-  EXPECT_EQ(command->pmuTrace, "out.json.gz");
-  EXPECT_EQ(command->options.pmuInterval, PmuTrace::kUsualInterval);
+            {"-C", "ethosu.extra_args=\"--pmu-trace out.json.gz --fast --deep value\"", "-a", image()}));
+  EXPECT_FALSE(command.options.timingAdapters);
+  EXPECT_THAT(command.unknown, ElementsAre("ethosu.extra_args --deep value"));
+  EXPECT_EQ(command.pmuTrace, "out.json.gz");
+  EXPECT_EQ(command.options.pmuInterval, PmuTrace::kUsualInterval);
 }
 
 TEST_F(FvpCommandTest, Mistakes) {
   const auto refusal = [&](const std::vector<std::string>& arguments) {
-    const auto command = parse("FVP_Corstone_SSE-320", arguments);
-    return command.ok() ? std::string() : command.error().str();
+    return errorOf(parse("FVP_Corstone_SSE-320", arguments));
   };
   EXPECT_THAT(refusal({}), HasSubstr("no image"));
   EXPECT_THAT(refusal({"-C"}), HasSubstr("value is missing"));
@@ -257,14 +243,12 @@ TEST_F(FvpCommandTest, Mistakes) {
 }
 
 TEST_F(FvpCommandTest, GatingCanBeOff) {
-  const auto usual = parse("FVP_Corstone_SSE-300_Ethos-U55", {"-a", image()});
-  ASSERT_TRUE(usual.ok());
-  EXPECT_TRUE(usual->options.gating);
+  const auto usual = require(parse("FVP_Corstone_SSE-300_Ethos-U55", {"-a", image()}));
+  EXPECT_TRUE(usual.options.gating);
   const auto open =
-      parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.DISABLE_GATING=1", "-a", image()});
-  ASSERT_TRUE(open.ok());
-  EXPECT_FALSE(open->options.gating);
-  EXPECT_THAT(open->unknown, IsEmpty());
+      require(parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.DISABLE_GATING=1", "-a", image()}));
+  EXPECT_FALSE(open.options.gating);
+  EXPECT_THAT(open.unknown, IsEmpty());
 }
 
 }  // namespace

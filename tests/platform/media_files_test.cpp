@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::platform {
@@ -21,10 +22,9 @@ Wave someWave(uint32_t channels, uint32_t bits, size_t frames) {
 RC_GTEST_PROP(Waves, AreReadAsTheyAreWritten, ()) {
   const Wave wave =
       someWave(*rc::gen::inRange(1u, 33u), 8 * *rc::gen::inRange(1u, 5u), *rc::gen::inRange(0, 50));
-  const auto read = readWave(asBytes(wavOf(wave)));
-  RC_ASSERT(read.ok());
-  RC_ASSERT(read->channels == wave.channels && read->rate == wave.rate && read->bits == wave.bits);
-  RC_ASSERT(read->data == wave.data);
+  const auto read = require(readWave(asBytes(wavOf(wave))));
+  RC_ASSERT(read.channels == wave.channels && read.rate == wave.rate && read.bits == wave.bits);
+  RC_ASSERT(read.data == wave.data);
 }
 
 RC_GTEST_PROP(Waves, CutOffAtAnyPlaceAreReadOrRefused, ()) {
@@ -44,18 +44,15 @@ TEST(Waves, SamplesOfAnyWidthAsSixteenBits) {
 TEST(Waves, FloatsAreRefused) {
   std::string file = wavOf(someWave(1, 32, 4));
   file[20] = 3;  // WAVE_FORMAT_IEEE_FLOAT
-  const auto read = readWave(asBytes(file));
-  ASSERT_FALSE(read.ok());
-  EXPECT_THAT(read.error().str(), HasSubstr("convert it to integers"));
+  EXPECT_THAT(errorOf(readWave(asBytes(file))), HasSubstr("convert it to integers"));
 }
 
 TEST(Pictures, ArePngAndBack) {
   const Picture picture{2, 1, {255, 0, 0, 1, 2, 3}};
-  const auto read = readPicture(asBytes(pngOf(picture)));
-  ASSERT_TRUE(read.ok()) << read.error().str();
-  EXPECT_EQ(read->width, 2u);
-  EXPECT_EQ(read->height, 1u);
-  EXPECT_EQ(read->rgb, picture.rgb);
+  const auto read = require(readPicture(asBytes(pngOf(picture))));
+  EXPECT_EQ(read.width, 2u);
+  EXPECT_EQ(read.height, 1u);
+  EXPECT_EQ(read.rgb, picture.rgb);
   EXPECT_FALSE(readPicture(asBytes("no picture")).ok());
 }
 
@@ -101,9 +98,8 @@ TEST_F(MediaFilesTest, DriversFollowFromFiles) {
   files.streams = {named("0=", "a.wav"), named("4=", "a.png"),         named("4=", "a.png"),
                    named("2=", "a.bin"), named("5=vstream:", "a.png"), named("6=data:", "a.wav")};
   files.streamOutputs = {"1=out.wav", "0=other.wav"};
-  const auto options = files.read();
-  ASSERT_TRUE(options.ok()) << options.error().str();
-  const auto& streams = options->streams;
+  const auto options = require(files.read());
+  const auto& streams = options.streams;
   ASSERT_EQ(streams.size(), 6u);
   EXPECT_EQ(streams[0].driver, StreamDriver::Audio);
   EXPECT_TRUE(streams[0].output);
@@ -119,9 +115,7 @@ TEST_F(MediaFilesTest, WhatCannotBeIsRefused) {
   const auto refused = [&](std::vector<std::string> in, std::vector<std::string> out, const char* what) {
     files.streams = std::move(in);
     files.streamOutputs = std::move(out);
-    const auto options = files.read();
-    ASSERT_FALSE(options.ok()) << what;
-    EXPECT_THAT(options.error().str(), HasSubstr(what));
+    EXPECT_THAT(errorOf(files.read()), HasSubstr(what)) << what;
   };
   refused({"8=" + (folder / "a.wav").string()}, {}, "which stream");
   refused({named("", "a.wav")}, {}, "which stream");

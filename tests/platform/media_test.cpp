@@ -7,6 +7,7 @@
 
 #include "base/file.hpp"
 #include "platform/platform.hpp"
+#include "support/require.hpp"
 
 namespace carina::platform {
 namespace {
@@ -26,9 +27,7 @@ class MediaFirmware : public testing::Test {
   }
   Outcome run(const std::string& name) {
     text.clear();
-    auto outcome = runElf(std::filesystem::path(CARINA_IMAGES) / name, options);
-    EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error().str());
-    return outcome.ok() ? std::move(*outcome) : Outcome{};
+    return require(runElf(std::filesystem::path(CARINA_IMAGES) / name, options));
   }
   static std::array<uint8_t, 3> pixel(const Picture& picture, uint32_t x, uint32_t y) {
     const uint8_t* at = picture.rgb.data() + (size_t{y} * picture.width + x) * 3;

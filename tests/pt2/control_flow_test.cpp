@@ -19,14 +19,14 @@
 #include "ir/verifier.hpp"
 #include "pt2/exported_program.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pt2 {
 namespace {
 
 ir::Graph readControl(const std::string& name) {
-  auto program = readExportedProgram(test::dataDir() / "control" / (name + ".pt2"));
-  CARINA_CHECK(program.ok(), program.ok() ? "" : program.error().str().c_str());
-  return std::move(program->graph);
+  auto program = require(readExportedProgram(test::dataDir() / "control" / (name + ".pt2")));
+  return std::move(program.graph);
 }
 
 /// The tensor without its leading axis at `index` of it.
@@ -41,21 +41,18 @@ Tensor slice(const Tensor& stacked, int64_t index) {
 
 /// Every sample of the network's arrays through the graph; the largest error against torch.
 void expectTorchsResults(const std::string& name, const ir::Graph& graph) {
-  const auto arrays = readNpz(test::dataDir() / "control" / (name + ".npz"));
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-  const auto executor = aten::Executor::create(graph);
-  ASSERT_TRUE(executor.ok()) << executor.error().str();
-  const int64_t samples = findTensor(*arrays, "calib0")->dim(0);
+  const auto arrays = require(readNpz(test::dataDir() / "control" / (name + ".npz")));
+  const auto executor = require(aten::Executor::create(graph));
+  const int64_t samples = findTensor(arrays, "calib0")->dim(0);
   for (int64_t sample = 0; sample < samples; ++sample) {
     std::vector<Tensor> inputs;
-    while (const Tensor* stacked = findTensor(*arrays, "calib" + std::to_string(inputs.size())))
+    while (const Tensor* stacked = findTensor(arrays, "calib" + std::to_string(inputs.size())))
       inputs.push_back(slice(*stacked, sample));
-    const auto results = executor->run(inputs);
-    ASSERT_TRUE(results.ok()) << results.error().str();
-    for (size_t i = 0; i < results->size(); ++i) {
-      const Tensor* stacked = findTensor(*arrays, "expected" + std::to_string(i));
+    const auto results = require(executor.run(inputs));
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Tensor* stacked = findTensor(arrays, "expected" + std::to_string(i));
       ASSERT_NE(stacked, nullptr);
-      const Tensor expected = slice(*stacked, sample), &actual = (*results)[i];
+      const Tensor expected = slice(*stacked, sample), &actual = results[i];
       ASSERT_EQ(actual.shape(), expected.shape());
       for (int64_t k = 0; k < expected.numElements(); ++k)
         ASSERT_NEAR(actual.realAt(k), expected.realAt(k), 1e-5 * (1 + std::abs(expected.realAt(k))))
@@ -74,9 +71,8 @@ TEST_P(ControlFlow, TextFormIsReadBack) {
   const ir::Graph graph = readControl(GetParam());
   const std::string text = ir::print(graph, {.exact = true});
   const ir::OperatorSet operators{decompose::findReadable, [] { return std::vector<std::string>(); }};
-  const auto parsed = ir::parse(text, operators);
-  ASSERT_TRUE(parsed.ok()) << parsed.error().str();
-  EXPECT_EQ(ir::print(*parsed, {.exact = true}), text);
+  const auto parsed = require(ir::parse(text, operators));
+  EXPECT_EQ(ir::print(parsed, {.exact = true}), text);
 }
 
 TEST_P(ControlFlow, ClosedAndDecomposedRegionsComputeTheSame) {
@@ -89,8 +85,7 @@ TEST_P(ControlFlow, ClosedAndDecomposedRegionsComputeTheSame) {
       EXPECT_FALSE(operand->isConstant()) << "a branch is still given the constant " << operand->name;
   });
   expectTorchsResults(GetParam(), graph);
-  const Status decomposed = decompose::forNpu(graph);
-  ASSERT_TRUE(decomposed.ok()) << decomposed.error().str();
+  require(decompose::forNpu(graph));
   ASSERT_TRUE(ir::verify(graph).ok());
   expectTorchsResults(GetParam(), graph);
 }
@@ -130,9 +125,8 @@ TEST(ControlFlowExecutor, ALoopThatDoesNotEndIsAnError) {
 TEST(ControlFlowExecutor, TurnsTakeStepsFromTheBudget) {
   const ir::Graph graph = readControl("endless");
   WorkBudget budget(1'000'000);
-  const auto executor = aten::Executor::create(graph, aten::Folding::All, &budget);
-  ASSERT_TRUE(executor.ok()) << executor.error().str();
-  const auto results = executor->run(std::vector{Tensor::from({1, 4}, std::vector<float>(4, 0.5f))});
+  const auto executor = require(aten::Executor::create(graph, aten::Folding::All, &budget));
+  const auto results = executor.run(std::vector{Tensor::from({1, 4}, std::vector<float>(4, 0.5f))});
   ASSERT_FALSE(results.ok());
   const Diagnostic& why = results.error().diagnostics().front();
   EXPECT_EQ(why.place, "while_loop");

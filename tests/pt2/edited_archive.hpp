@@ -12,6 +12,7 @@
 #include "base/zip.hpp"
 #include "pt2/exported_program.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 
@@ -61,10 +62,7 @@ class EditedArchive {
     return pt2::readExportedProgram(asBytes(*text), text, options);
   }
   /// The diagnostics, "" when the archive can be read.
-  std::string error() const {
-    const auto program = read();
-    return program.ok() ? "" : program.error().str();
-  }
+  std::string error() const { return errorOf(read()); }
 
  private:
   std::vector<std::pair<std::string, std::string>> members_;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "pt2/exported_program.hpp"
+#include "support/require.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -17,11 +18,10 @@ void expectAllReadable(const fs::path& folder, const std::string& suffix, size_t
   const auto files = test::filesIn(folder, suffix);
   ASSERT_GE(files.size(), atLeast) << folder;
   for (const fs::path& file : files) {
-    const auto program = readExportedProgram(file);
-    ASSERT_TRUE(program.ok()) << program.error().str();
-    EXPECT_GT(program->graph.numNodes() + program->graph.outputs().size(), 0u) << file;
-    EXPECT_TRUE(program->warnings.empty()) << program->warnings.front().str();
-    for (const auto* node : program->graph.nodes()) EXPECT_FALSE(node->def().has(ir::kInPlace)) << file;
+    const auto program = require(readExportedProgram(file));
+    EXPECT_GT(program.graph.numNodes() + program.graph.outputs().size(), 0u) << file;
+    EXPECT_TRUE(program.warnings.empty()) << program.warnings.front().str();
+    for (const auto* node : program.graph.nodes()) EXPECT_FALSE(node->def().has(ir::kInPlace)) << file;
   }
 }
 
@@ -77,41 +77,37 @@ TEST(Fixtures, SpecialProgramsAreReadOrRefusedWithTheTrueReason) {
 TEST(Fixtures, EachOfSeveralProgramsCanBeChosen) {
   CARINA_NEED_FIXTURES(fixtures);
   const fs::path file = fixtures / "fixtures" / "special" / "two.pt2";
-  const auto names = modelNames(file);
-  ASSERT_TRUE(names.ok());
-  ASSERT_EQ(names->size(), 2u);
-  for (const std::string& name : *names) {
+  const auto names = require(modelNames(file));
+  ASSERT_EQ(names.size(), 2u);
+  for (const std::string& name : names) {
     ReadOptions options;
     options.model = name;
-    const auto program = readExportedProgram(file, options);
-    ASSERT_TRUE(program.ok()) << program.error().str();
-    EXPECT_EQ(program->model, name);
+    const auto program = require(readExportedProgram(file, options));
+    EXPECT_EQ(program.model, name);
   }
 }
 
 TEST(Fixtures, ConstantInputsKeepTheirPlace) {
   CARINA_NEED_FIXTURES(fixtures);
-  const auto program = readExportedProgram(fixtures / "fixtures" / "special" / "kwargs.pt2");
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  ASSERT_EQ(program->inputs.size(), 6u);
-  EXPECT_EQ(program->inputs[1].constant, "3");
-  EXPECT_EQ(program->inputs[2].constant, "True");
-  EXPECT_EQ(program->inputs[3].constant, "'hi'");
-  EXPECT_EQ(program->inputs[4].constant, "1.5");
-  EXPECT_EQ(program->graph.inputs().size(), 2u);
-  ASSERT_EQ(program->outputs.size(), 5u);
-  EXPECT_EQ(program->outputs[1].constant, "3");
-  EXPECT_EQ(program->outputs[4].graphOutput, 2u);
+  const auto program = require(readExportedProgram(fixtures / "fixtures" / "special" / "kwargs.pt2"));
+  ASSERT_EQ(program.inputs.size(), 6u);
+  EXPECT_EQ(program.inputs[1].constant, "3");
+  EXPECT_EQ(program.inputs[2].constant, "True");
+  EXPECT_EQ(program.inputs[3].constant, "'hi'");
+  EXPECT_EQ(program.inputs[4].constant, "1.5");
+  EXPECT_EQ(program.graph.inputs().size(), 2u);
+  ASSERT_EQ(program.outputs.size(), 5u);
+  EXPECT_EQ(program.outputs[1].constant, "3");
+  EXPECT_EQ(program.outputs[4].graphOutput, 2u);
 }
 
 TEST(Fixtures, TiedWeightsAreOneValue) {
   CARINA_NEED_FIXTURES(fixtures);
-  const auto program = readExportedProgram(fixtures / "fixtures" / "special" / "tied.pt2");
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  ASSERT_EQ(program->warnings.size(), 1u);
-  EXPECT_EQ(program->warnings[0].place, "'cnt'");
+  const auto program = require(readExportedProgram(fixtures / "fixtures" / "special" / "tied.pt2"));
+  ASSERT_EQ(program.warnings.size(), 1u);
+  EXPECT_EQ(program.warnings[0].place, "'cnt'");
   size_t read = 0;
-  for (const StateTensor& state : program->state) read += state.value != nullptr;
+  for (const StateTensor& state : program.state) read += state.value != nullptr;
   EXPECT_GT(read, 5u);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "pt2/edited_archive.hpp"
+#include "support/require.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -16,8 +17,7 @@ using test::EditedArchive;
   } while (false)
 
 std::string archiveError(const std::string& bytes) {
-  const auto program = readExportedProgram(asBytes(bytes), nullptr);
-  return program.ok() ? "" : program.error().str();
+  return errorOf(readExportedProgram(asBytes(bytes), nullptr));
 }
 
 TEST(Malformed, TheSamplesThemselvesAreFine) {
@@ -40,9 +40,8 @@ TEST(Malformed, OtherFiles) {
 }
 
 TEST(Malformed, MissingFilesNameThePath) {
-  const auto program = readExportedProgram("no/such/file.pt2");
-  ASSERT_FALSE(program.ok());
-  EXPECT_NE(program.error().str().find("no/such/file.pt2: cannot open"), std::string::npos);
+  EXPECT_NE(errorOf(readExportedProgram("no/such/file.pt2")).find("no/such/file.pt2: cannot open"),
+            std::string::npos);
 }
 
 TEST(Malformed, TruncatedAnywhere) {
@@ -80,9 +79,8 @@ TEST(Malformed, SchemaVersions) {
         "schema version");
   }
   EditedArchive newer("modes.pt2");
-  const auto program = newer.replace("model.json", "\"minor\": 20", "\"minor\": 99").read();
-  ASSERT_TRUE(program.ok());
-  EXPECT_EQ(program->warnings.size(), 1u);
+  const auto program = require(newer.replace("model.json", "\"minor\": 20", "\"minor\": 99").read());
+  EXPECT_EQ(program.warnings.size(), 1u);
 }
 
 TEST(Malformed, Json) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
+#include "support/require.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -65,19 +66,16 @@ Result<std::vector<PickledTensor>> read(const std::string& program) {
 }
 
 std::string pickleError(const std::string& program) {
-  const auto tensors = read(program);
-  return tensors.ok() ? "" : tensors.error().str();
+  return errorOf(read(program));
 }
 
 TEST(Pickle, ADictionaryOfTensors) {
-  const auto tensors = read(Pickle().raw("}(").string("w").tensor("0", 2, 2).raw("u").done());
-  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
-  ASSERT_EQ(tensors->size(), 1u);
-  EXPECT_EQ((*tensors)[0].name, "w");
+  const auto tensors = require(read(Pickle().raw("}(").string("w").tensor("0", 2, 2).raw("u").done()));
+  ASSERT_EQ(tensors.size(), 1u);
+  EXPECT_EQ(tensors[0].name, "w");
   Budget budget(0);
-  const auto dense = denseTensor((*tensors)[0].tensor, budget);
-  ASSERT_TRUE(dense.ok());
-  EXPECT_EQ(dense->as<float>()[1], 2.0f);
+  const auto dense = require(denseTensor(tensors[0].tensor, budget));
+  EXPECT_EQ(dense.as<float>()[1], 2.0f);
 }
 
 TEST(Pickle, CopiesOfOneListAreBounded) {
@@ -91,61 +89,58 @@ TEST(Pickle, CopiesOfOneListAreBounded) {
 }
 
 TEST(Pickle, MemoizedParametersAreShared) {
-  const auto tensors = read(Pickle()
-                                .raw("}(")
-                                .string("a")
-                                .global("torch._utils", "_rebuild_parameter")
-                                .raw("(")
-                                .tensor("0", 2, 2)
-                                .raw("\x88")
-                                .global("collections", "OrderedDict")
-                                .raw(")RtRq\x05")
-                                .string("b")
-                                .raw("h\x05u")
-                                .done());
-  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
-  ASSERT_EQ(tensors->size(), 2u);
-  EXPECT_EQ((*tensors)[0].tensor.storage.data(), (*tensors)[1].tensor.storage.data());
+  const auto tensors = require(read(Pickle()
+                                        .raw("}(")
+                                        .string("a")
+                                        .global("torch._utils", "_rebuild_parameter")
+                                        .raw("(")
+                                        .tensor("0", 2, 2)
+                                        .raw("\x88")
+                                        .global("collections", "OrderedDict")
+                                        .raw(")RtRq\x05")
+                                        .string("b")
+                                        .raw("h\x05u")
+                                        .done()));
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[0].tensor.storage.data(), tensors[1].tensor.storage.data());
 }
 
 TEST(Pickle, OrderedDictsFromPairsWithState) {
-  const auto tensors = read(Pickle()
-                                .global("collections", "OrderedDict")
-                                .raw("(](]")
-                                .string("w")
-                                .raw("a")
-                                .tensor("0", 1, 2)
-                                .raw("aetR")
-                                .raw("}")
-                                .string("_metadata")
-                                .raw("}sb")
-                                .done());
-  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
-  EXPECT_EQ((*tensors)[0].name, "w");
+  const auto tensors = require(read(Pickle()
+                                        .global("collections", "OrderedDict")
+                                        .raw("(](]")
+                                        .string("w")
+                                        .raw("a")
+                                        .tensor("0", 1, 2)
+                                        .raw("aetR")
+                                        .raw("}")
+                                        .string("_metadata")
+                                        .raw("}sb")
+                                        .done()));
+  EXPECT_EQ(tensors[0].name, "w");
 }
 
 TEST(Pickle, TypesWithoutStorageClass) {
-  const auto tensors = read(Pickle()
-                                .raw("}")
-                                .string("u")
-                                .global("torch._utils", "_rebuild_tensor_v3")
-                                .raw("((")
-                                .string("storage")
-                                .global("torch.storage", "UntypedStorage")
-                                .string("0")
-                                .string("cpu")
-                                .integer(8)
-                                .raw("tQ")
-                                .integer(2)
-                                .raw("K\x02\x85K\x01\x85\x89")
-                                .global("collections", "OrderedDict")
-                                .raw(")R")
-                                .global("torch", "uint16")
-                                .raw("tRs")
-                                .done());
-  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
-  EXPECT_EQ((*tensors)[0].tensor.type->name, "uint16");
-  EXPECT_EQ((*tensors)[0].tensor.offset, 2);
+  const auto tensors = require(read(Pickle()
+                                        .raw("}")
+                                        .string("u")
+                                        .global("torch._utils", "_rebuild_tensor_v3")
+                                        .raw("((")
+                                        .string("storage")
+                                        .global("torch.storage", "UntypedStorage")
+                                        .string("0")
+                                        .string("cpu")
+                                        .integer(8)
+                                        .raw("tQ")
+                                        .integer(2)
+                                        .raw("K\x02\x85K\x01\x85\x89")
+                                        .global("collections", "OrderedDict")
+                                        .raw(")R")
+                                        .global("torch", "uint16")
+                                        .raw("tRs")
+                                        .done()));
+  EXPECT_EQ(tensors[0].tensor.type->name, "uint16");
+  EXPECT_EQ(tensors[0].tensor.offset, 2);
 }
 
 TEST(Pickle, ForeignFunctionsAreNamedAndRefused) {
@@ -194,19 +189,17 @@ TEST(Pickle, ArgumentsOfAnExportInOrder) {
                                   .string("x")
                                   .raw("h\x01s\x86")
                                   .done());
-  const auto tensors = readPickledArguments(asBytes(*text), text);
-  ASSERT_TRUE(tensors.ok()) << tensors.error().str();
-  ASSERT_EQ(tensors->size(), 3u);
-  EXPECT_EQ((*tensors)[0].sizes, (Shape{2}));
-  EXPECT_EQ((*tensors)[1].sizes, (Shape{1}));
-  EXPECT_EQ((*tensors)[2].sizes, (Shape{2}));
+  const auto tensors = require(readPickledArguments(asBytes(*text), text));
+  ASSERT_EQ(tensors.size(), 3u);
+  EXPECT_EQ(tensors[0].sizes, (Shape{2}));
+  EXPECT_EQ(tensors[1].sizes, (Shape{1}));
+  EXPECT_EQ(tensors[2].sizes, (Shape{2}));
   const auto cycle = archiveOf(Pickle()
                                    .raw("]q\x01h\x01"
                                         "a")
                                    .done());
-  const auto refused = readPickledArguments(asBytes(*cycle), cycle);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().str().find("more than 32 deep"), std::string::npos);
+  EXPECT_NE(errorOf(readPickledArguments(asBytes(*cycle), cycle)).find("more than 32 deep"),
+            std::string::npos);
 }
 
 TEST(Pickle, CyclesDoNoHarm) {
@@ -239,9 +232,8 @@ TEST(Pickle, EveryChangedByteIsReadOrRefused) {
 }
 
 TEST(Pickle, AnEmptyFileIsAnEmptyDictionary) {
-  const auto tensors = readPickledTensors({}, nullptr);
-  ASSERT_TRUE(tensors.ok());
-  EXPECT_TRUE(tensors->empty());
+  const auto tensors = require(readPickledTensors({}, nullptr));
+  EXPECT_TRUE(tensors.empty());
 }
 
 }  // namespace

@@ -9,15 +9,15 @@
 #include "ir/printer.hpp"
 #include "pt2/edited_archive.hpp"
 #include "pt2/exported_program.hpp"
+#include "support/contents.hpp"
 #include "support/golden.hpp"
+#include "support/require.hpp"
 
 namespace carina::pt2 {
 namespace {
 
 ExportedProgram readSample(const std::string& name, const ReadOptions& options = {}) {
-  auto program = readExportedProgram(test::dataDir() / "pt2" / (name + ".pt2"), options);
-  CARINA_CHECK(program.ok(), program.ok() ? "" : program.error().str().c_str());
-  return std::move(*program);
+  return require(readExportedProgram(test::dataDir() / "pt2" / (name + ".pt2"), options));
 }
 
 const StateTensor& stateNamed(const ExportedProgram& program, const std::string& name) {
@@ -25,13 +25,6 @@ const StateTensor& stateNamed(const ExportedProgram& program, const std::string&
     if (state.name == name) return state;
   }
   CARINA_UNREACHABLE("the sample has no such tensor");
-}
-
-std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
-  std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size())))
-    found.push_back(*tensor);
-  return found;
 }
 
 void expectClose(const Tensor& actual, const Tensor& expected, const std::string& what) {
@@ -48,14 +41,12 @@ class Sample : public ::testing::TestWithParam<std::string> {};
 TEST_P(Sample, ComputesWhatTorchComputed) {
   const ExportedProgram program = readSample(GetParam());
   const std::string reference = GetParam().substr(0, 6) == "state_" ? "state" : GetParam();
-  const auto arrays = readNpz(test::dataDir() / "pt2" / (reference + ".npz"));
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
-  const auto results = aten::execute(program.graph, arraysNamed(*arrays, "in"));
-  ASSERT_TRUE(results.ok()) << results.error().str();
-  const auto expected = arraysNamed(*arrays, "out");
-  ASSERT_EQ(results->size(), expected.size());
+  const auto arrays = require(readNpz(test::dataDir() / "pt2" / (reference + ".npz")));
+  const auto results = require(aten::execute(program.graph, test::arraysNamed(arrays, "in")));
+  const auto expected = test::arraysNamed(arrays, "out");
+  ASSERT_EQ(results.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i)
-    expectClose((*results)[i], expected[i], "out" + std::to_string(i));
+    expectClose(results[i], expected[i], "out" + std::to_string(i));
 }
 
 INSTANTIATE_TEST_SUITE_P(Pt2, Sample,
@@ -112,17 +103,15 @@ TEST(State, KnowsKindsAndSharing) {
 }
 
 TEST(State, DenseWeightsBorrowTheFile) {
-  const auto file = MappedFile::open(test::dataDir() / "pt2" / "state.pt2");
-  ASSERT_TRUE(file.ok());
-  const auto program = readExportedProgram((*file)->bytes(), *file);
-  ASSERT_TRUE(program.ok()) << program.error().str();
+  const auto file = require(MappedFile::open(test::dataDir() / "pt2" / "state.pt2"));
+  const auto program = require(readExportedProgram(file->bytes(), file));
   const auto inFile = [&](const Tensor& tensor) {
-    return tensor.bytes().data() >= (*file)->bytes().data() &&
-           tensor.bytes().data() < (*file)->bytes().data() + (*file)->bytes().size();
+    return tensor.bytes().data() >= file->bytes().data() &&
+           tensor.bytes().data() < file->bytes().data() + file->bytes().size();
   };
-  EXPECT_TRUE(inFile(stateNamed(*program, "window").value->constant()));
-  EXPECT_TRUE(inFile(stateNamed(*program, "t_f16").value->constant()));
-  EXPECT_FALSE(inFile(stateNamed(*program, "transposed").value->constant()));
+  EXPECT_TRUE(inFile(stateNamed(program, "window").value->constant()));
+  EXPECT_TRUE(inFile(stateNamed(program, "t_f16").value->constant()));
+  EXPECT_FALSE(inFile(stateNamed(program, "transposed").value->constant()));
 }
 
 TEST(State, OutlivesTheFile) {
@@ -169,11 +158,9 @@ TEST(Writes, StateCanBeExposed) {
     EXPECT_EQ(program.warnings[0].place, "'calls'");
     // Two calls by hand: the caller carries the state.
     const Tensor x = Tensor::from<float>({3}, std::vector<float>{1, 2, 3});
-    auto first = aten::execute(program.graph, std::vector<Tensor>{x, total.initial});
-    ASSERT_TRUE(first.ok()) << first.error().str();
-    auto second = aten::execute(program.graph, std::vector<Tensor>{x, (*first)[1]});
-    ASSERT_TRUE(second.ok());
-    EXPECT_EQ((*second)[0].as<float>()[2], 12.0f);
+    auto first = require(aten::execute(program.graph, std::vector<Tensor>{x, total.initial}));
+    auto second = require(aten::execute(program.graph, std::vector<Tensor>{x, first[1]}));
+    EXPECT_EQ(second[0].as<float>()[2], 12.0f);
   }
 }
 
@@ -181,19 +168,16 @@ TEST(Writes, ABufferThatIsFilledBeforeItIsReadIsNoState) {
   test::EditedArchive archive("counter.pt2");
   archive.replace("model.json", "aten.add_.Tensor", "aten.copy_.default")
       .replace("model.json", "\"name\": \"other\"", "\"name\": \"src\"");
-  const auto program = archive.read();
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_EQ(program->warnings.size(), 2u);
-  const auto results = aten::execute(
-      program->graph, std::vector<Tensor>{Tensor::from<float>({3}, std::vector<float>{1, 2, 3})});
-  ASSERT_TRUE(results.ok()) << results.error().str();
-  EXPECT_EQ((*results)[0].as<float>()[2], 6.0f);
+  const auto program = require(archive.read());
+  EXPECT_EQ(program.warnings.size(), 2u);
+  const auto results = require(aten::execute(
+      program.graph, std::vector<Tensor>{Tensor::from<float>({3}, std::vector<float>{1, 2, 3})}));
+  EXPECT_EQ(results[0].as<float>()[2], 6.0f);
 }
 
 TEST(Models, OneOfSeveralIsChosenByName) {
-  const auto names = modelNames(test::dataDir() / "pt2" / "modes.pt2");
-  ASSERT_TRUE(names.ok());
-  EXPECT_EQ(*names, std::vector<std::string>{"model"});
+  const auto names = require(modelNames(test::dataDir() / "pt2" / "modes.pt2"));
+  EXPECT_EQ(names, std::vector<std::string>{"model"});
   ReadOptions options;
   options.model = "other";
   const auto program = readExportedProgram(test::dataDir() / "pt2" / "modes.pt2", options);
@@ -204,9 +188,8 @@ TEST(Models, OneOfSeveralIsChosenByName) {
 TEST(Weights, NanIsReadAsItIs) {
   test::EditedArchive archive("modes.pt2");
   archive.member("data/weights/weight_0").replace(0, 4, std::string("\0\0\xc0\x7f", 4));
-  const auto program = archive.read();
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_TRUE(std::isnan(stateNamed(*program, "fc.weight").value->constant().realAt(0)));
+  const auto program = require(archive.read());
+  EXPECT_TRUE(std::isnan(stateNamed(program, "fc.weight").value->constant().realAt(0)));
 }
 
 /// Dice that nobody looks at are not thrown; those that a result depends on are refused.
@@ -227,9 +210,8 @@ TEST(Samples, UnusedRandomNumbers) {
                       "{\"as_tensor\": {\"name\": \"dice\"}}");
     return archive;
   };
-  const auto unused = withDice("").read();
-  ASSERT_TRUE(unused.ok()) << unused.error().str();
-  EXPECT_EQ(ir::print(unused->graph), ir::print(readSample("numbers").graph));
+  const auto unused = require(withDice("").read());
+  EXPECT_EQ(ir::print(unused.graph), ir::print(readSample("numbers").graph));
   EXPECT_NE(withDice("rsub").error().find("rand gives random numbers"), std::string::npos);
 }
 

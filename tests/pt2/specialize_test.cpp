@@ -10,7 +10,9 @@
 #include "base/npy.hpp"
 #include "pt2/exported_program.hpp"
 #include "pt2/size_expression.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::pt2 {
 namespace {
@@ -44,24 +46,15 @@ Result<ExportedProgram> read(const std::string& name, const Sizes& sizes) {
 }
 
 std::string refusal(const std::string& name, const Sizes& sizes) {
-  const auto program = read(name, sizes);
-  return program.ok() ? "" : program.error().str();
-}
-
-std::vector<Tensor> samplesNamed(const NamedTensors& arrays, const std::string& prefix) {
-  std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size())))
-    found.push_back(*tensor);
-  return found;
+  return errorOf(read(name, sizes));
 }
 
 class Dynamic : public testing::TestWithParam<std::string> {};
 
 TEST_P(Dynamic, ComputesWhatTorchComputesAtEverySize) {
-  const auto arrays = readNpz(fileOf(GetParam() + ".npz"));
-  ASSERT_TRUE(arrays.ok()) << arrays.error().str();
+  const auto arrays = require(readNpz(fileOf(GetParam() + ".npz")));
   std::set<std::string> tags;
-  for (const auto& [name, tensor] : *arrays) {
+  for (const auto& [name, tensor] : arrays) {
     if (name.find(".in0") != std::string::npos) tags.insert(name.substr(0, name.find('.')));
   }
   ASSERT_GE(tags.size(), 2u);
@@ -69,9 +62,9 @@ TEST_P(Dynamic, ComputesWhatTorchComputesAtEverySize) {
     const auto program = read(GetParam(), sizesOf(GetParam(), tag));
     ASSERT_TRUE(program.ok()) << tag << ": " << program.error().str();
     EXPECT_TRUE(program->warnings.empty()) << program->warnings.front().message;
-    const auto results = aten::execute(program->graph, samplesNamed(*arrays, tag + ".in"));
+    const auto results = aten::execute(program->graph, test::arraysNamed(arrays, tag + ".in"));
     ASSERT_TRUE(results.ok()) << tag << ": " << results.error().str();
-    const std::vector<Tensor> expected = samplesNamed(*arrays, tag + ".out");
+    const std::vector<Tensor> expected = test::arraysNamed(arrays, tag + ".out");
     ASSERT_EQ(results->size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       const Tensor& actual = (*results)[i];
@@ -90,33 +83,29 @@ INSTANTIATE_TEST_SUITE_P(Pt2, Dynamic,
                          [](const auto& network) { return network.param; });
 
 TEST(Dynamic, ResultsThatAreNumbersAreThoseOfTheSize) {
-  const auto program = read("length", sizesOf("length", "20"));
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_EQ(program->outputs.back().constant, "80");
-  ASSERT_EQ(program->inputs.size(), 1u);
-  EXPECT_EQ(program->inputs[0].chosen, std::vector<size_t>{2});
-  EXPECT_EQ(program->graph.inputs()[0]->shape(), (Shape{1, 4, 40}));
+  const auto program = require(read("length", sizesOf("length", "20")));
+  EXPECT_EQ(program.outputs.back().constant, "80");
+  ASSERT_EQ(program.inputs.size(), 1u);
+  EXPECT_EQ(program.inputs[0].chosen, std::vector<size_t>{2});
+  EXPECT_EQ(program.graph.inputs()[0]->shape(), (Shape{1, 4, 40}));
 }
 
 TEST(Dynamic, NumbersThatAreInputsBecomeConstants) {
-  const auto program = read("number", sizesOf("number", "4_9"));
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  ASSERT_EQ(program->inputs.size(), 2u);
-  EXPECT_EQ(program->inputs[1].constant, "9");
-  EXPECT_EQ(program->graph.inputs().size(), 1u);
+  const auto program = require(read("number", sizesOf("number", "4_9")));
+  ASSERT_EQ(program.inputs.size(), 2u);
+  EXPECT_EQ(program.inputs[1].constant, "9");
+  EXPECT_EQ(program.graph.inputs().size(), 1u);
 }
 
 TEST(Dynamic, SymbolsAreListedWithRanges) {
-  const auto symbols = sizeSymbols(fileOf("picture.pt2"));
-  ASSERT_TRUE(symbols.ok()) << symbols.error().str();
-  ASSERT_EQ(symbols->size(), 3u);
-  EXPECT_EQ((*symbols)[0].where, "input x, dimension 0");
-  EXPECT_EQ((*symbols)[0].str(), (*symbols)[0].name + " from 1 to 8");
-  EXPECT_EQ((*symbols)[2].min, 8);
-  EXPECT_EQ((*symbols)[2].max, 64);
-  const auto fixed = sizeSymbols(test::dataDir() / "methods" / "read.pt2");
-  ASSERT_TRUE(fixed.ok()) << fixed.error().str();
-  EXPECT_TRUE(fixed->empty());
+  const auto symbols = require(sizeSymbols(fileOf("picture.pt2")));
+  ASSERT_EQ(symbols.size(), 3u);
+  EXPECT_EQ(symbols[0].where, "input x, dimension 0");
+  EXPECT_EQ(symbols[0].str(), symbols[0].name + " from 1 to 8");
+  EXPECT_EQ(symbols[2].min, 8);
+  EXPECT_EQ(symbols[2].max, 64);
+  const auto fixed = require(sizeSymbols(test::dataDir() / "methods" / "read.pt2"));
+  EXPECT_TRUE(fixed.empty());
 }
 
 /// The one symbol of a network.
@@ -155,10 +144,9 @@ TEST(Dynamic, ValuesThatDoNotFitAreRefused) {
   EXPECT_NE(text.find(fours + "=20 does not fit the program, which was exported under the condition"),
             std::string::npos)
       << text;
-  const auto fixed =
-      readExportedProgram(test::dataDir() / "methods" / "read.pt2", {.model = "", .sizes = {{"s1", 4}}});
-  ASSERT_FALSE(fixed.ok());
-  EXPECT_NE(fixed.error().str().find("leave the option out"), std::string::npos) << fixed.error().str();
+  const std::string error = errorOf(
+      readExportedProgram(test::dataDir() / "methods" / "read.pt2", {.model = "", .sizes = {{"s1", 4}}}));
+  EXPECT_NE(error.find("leave the option out"), std::string::npos) << error;
 }
 
 // Expressions
@@ -177,9 +165,7 @@ SizeLookup lookup() {
 }
 
 double valueOf(std::string_view expression) {
-  const auto value = evaluate(expression, lookup());
-  EXPECT_TRUE(value.ok()) << value.error().str();
-  return value.ok() ? value->asReal() : std::nan("");
+  return require(evaluate(expression, lookup())).asReal();
 }
 
 TEST(SizeExpression, IsComputedAsPythonDoes) {

@@ -6,6 +6,8 @@
 
 #include <numeric>
 
+#include "support/require.hpp"
+
 namespace carina::pt2 {
 namespace {
 
@@ -29,16 +31,14 @@ Result<Tensor> denseTensor(const StoredTensor& stored) {
 }
 
 std::string errorOf(const StoredTensor& stored) {
-  const auto tensor = denseTensor(stored);
-  return tensor.ok() ? "" : tensor.error().str();
+  return errorOf(denseTensor(stored));
 }
 
 TEST(DenseTensor, DenseViewsBorrow) {
   const StoredTensor stored = viewOf(10, {2, 1, 3}, {3, 99, 1}, 4);
-  const auto tensor = denseTensor(stored);
-  ASSERT_TRUE(tensor.ok());
-  EXPECT_EQ(tensor->bytes().data(), stored.storage.data() + 16);
-  EXPECT_EQ(tensor->integerAt(5), 9);
+  const auto tensor = require(denseTensor(stored));
+  EXPECT_EQ(tensor.bytes().data(), stored.storage.data() + 16);
+  EXPECT_EQ(tensor.integerAt(5), 9);
 }
 
 RC_GTEST_PROP(DenseTensor, ElementsAreWhereTheStridesSay, ()) {
@@ -51,13 +51,12 @@ RC_GTEST_PROP(DenseTensor, ElementsAreWhereTheStridesSay, ()) {
     strides.push_back(*rc::gen::inRange<int64_t>(0, 9));
     last += (sizes[d] - 1) * strides[d];
   }
-  const auto tensor = denseTensor(viewOf(last + 1, sizes, strides, offset));
-  RC_ASSERT(tensor.ok());
+  const auto tensor = require(denseTensor(viewOf(last + 1, sizes, strides, offset)));
   const Shape dense = rowMajorStrides(sizes);
-  for (int64_t i = 0; i < tensor->numElements(); ++i) {
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
     int64_t at = offset;
     for (size_t d = 0; d < rank; ++d) at += i / dense[d] % sizes[d] * strides[d];
-    RC_ASSERT(tensor->integerAt(i) == at);
+    RC_ASSERT(tensor.integerAt(i) == at);
   }
   RC_ASSERT(!denseTensor(viewOf(last, sizes, strides, offset)).ok());
 }
@@ -88,9 +87,8 @@ TEST(DenseTensor, ImpossibleViewsAreRefused) {
 }
 
 TEST(DenseTensor, EmptyTensorsNeedNoStorage) {
-  const auto tensor = denseTensor(viewOf(0, {0, 6}, {6, 1}, 0));
-  ASSERT_TRUE(tensor.ok()) << tensor.error().str();
-  EXPECT_EQ(tensor->shape(), (Shape{0, 6}));
+  const auto tensor = require(denseTensor(viewOf(0, {0, 6}, {6, 1}, 0)));
+  EXPECT_EQ(tensor.shape(), (Shape{0, 6}));
 }
 
 TEST(DenseTensor, UnsupportedTypesAndBadBoolsAreRefused) {

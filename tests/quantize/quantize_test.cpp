@@ -382,9 +382,7 @@ TEST(Quantize, Refusals) {
   Value* weight = bad.graph.addConstant(ramp({3, 2, 1, 1}, NAN, 1));
   bad.done(bad.make<aten::Conv2d>(bad.input({1, 2, 4, 4}), weight, nullptr, Ints{1, 1}, Ints{0, 0},
                                   Ints{1, 1}, 1));
-  auto refused = quantized(bad);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().str().find("NaN"), std::string::npos);
+  EXPECT_NE(errorOf(quantized(bad)).find("NaN"), std::string::npos);
 }
 
 TEST(Samples, FromArrays) {
@@ -398,9 +396,8 @@ TEST(Samples, FromArrays) {
   EXPECT_FALSE(samples({{"in1", ramp({1, 3}, 0, 1)}}).ok());
   EXPECT_FALSE(samples({{"calib0", ramp({5, 4}, 0, 1)}}).ok());
   EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, NAN, 1)}}).ok());
-  const auto more = samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib1", ramp({5, 3}, 0, 1)}});
-  ASSERT_FALSE(more.ok());
-  EXPECT_NE(more.error().str().find("calib1 belongs to no input"), std::string::npos) << more.error().str();
+  const std::string more = errorOf(samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib1", ramp({5, 3}, 0, 1)}}));
+  EXPECT_NE(more.find("calib1 belongs to no input"), std::string::npos) << more;
   EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib", ramp({5, 3}, 0, 1)}}).ok());
 }
 

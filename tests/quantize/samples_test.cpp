@@ -23,8 +23,7 @@ class SampleData : public testing::Test {
  protected:
   SampleData() { n_.done(n_.relu(n_.input({1, 4}))); }
   std::string problem(const Tensor& array) {
-    const auto samples = samplesFromArrays(n_.graph, {{"calib0", array}});
-    return samples.ok() ? std::string() : samples.error().str();
+    return errorOf(samplesFromArrays(n_.graph, {{"calib0", array}}));
   }
   std::vector<Diagnostic> doubts(const Tensor& array, std::vector<Tensor> examples = {}) {
     const auto samples = samplesFromArrays(n_.graph, {{"calib0", array}});
@@ -55,9 +54,7 @@ TEST_F(SampleData, TypesOfAnotherKindAreRefused) {
   EXPECT_TRUE(read(convert(floats, DType::Int64)).ok());
   Tensor large = Tensor::zeros(DType::Int64, {1, 1, 4});
   large.setIntegerAt(2, 128);
-  const auto refused = read(large);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_THAT(refused.error().str(), HasSubstr("calib0: value 128 does not fit i8"));
+  EXPECT_THAT(errorOf(read(large)), HasSubstr("calib0: value 128 does not fit i8"));
 }
 
 TEST_F(SampleData, OneValueEverywhereIsDoubted) {
@@ -122,14 +119,12 @@ TEST(Accuracy, OfLayersWithManyWeightsIsThatOfTheSimulation) {
   Network n;
   Value* x = n.input({2, 2050});
   n.done(aten::Linear::create(n.b, x, n.constant({2100, 2050}, -1, 1), n.constant({2100}, -1, 1)).output());
-  const auto samples = samplesFromArrays(n.graph, {{"calib0", ramp({1, 2, 2050}, -1, 1)}});
-  ASSERT_TRUE(samples.ok());
-  const auto quantized = quantize(std::move(n.graph), {}, *samples);
-  ASSERT_TRUE(quantized.ok());
+  const auto samples = require(samplesFromArrays(n.graph, {{"calib0", ramp({1, 2, 2050}, -1, 1)}}));
+  const auto quantized = require(quantize(std::move(n.graph), {}, samples));
   Sqnr sqnr;
-  sqnr.add((*aten::execute(*quantized->reference, (*samples)[0]))[0],
-           (*aten::execute(quantized->graph, (*samples)[0]))[0]);
-  const auto accuracy = estimateAccuracy(*quantized, *samples, 1);
+  sqnr.add((*aten::execute(*quantized.reference, samples[0]))[0],
+           (*aten::execute(quantized.graph, samples[0]))[0]);
+  const auto accuracy = estimateAccuracy(quantized, samples, 1);
   ASSERT_TRUE(accuracy.ok() && accuracy->has_value());
   EXPECT_NEAR((*accuracy)->decibels, sqnr.decibels(), 1e-3);
 }

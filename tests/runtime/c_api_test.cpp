@@ -13,6 +13,7 @@
 #include "program_support.hpp"
 #include "pte/method_builder.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::rt {
@@ -26,9 +27,7 @@ std::string reluProgram() {
   builder.kernel("aten::relu.out", {x, y});
   builder.output(y);
   EXPECT_TRUE(builder.finish().ok());
-  auto bytes = pte::writeProgram(program);
-  EXPECT_TRUE(bytes.ok());
-  return *bytes;
+  return require(pte::writeProgram(program));
 }
 
 std::string textOf(const carina_status& status) {
@@ -65,9 +64,7 @@ std::string productProgram(const char* name) {
   std::get<pte::KernelCall>(method.chains[0].instructions[0]).arguments[1] =
       static_cast<int32_t>(method.values.size());
   method.values.emplace_back(weight);
-  auto bytes = pte::writeProgram(program);
-  EXPECT_TRUE(bytes.ok()) << bytes.error().str();
-  return bytes.ok() ? *bytes : "";
+  return require(pte::writeProgram(program));
 }
 
 TEST(CInterface, TakesDataOfOtherFiles) {
@@ -163,30 +160,24 @@ TEST(CInterface, RunsDelegatesOnTheNpu) {
   options.model = test::modelFile("dense.pt2");
   options.calibration = test::modelFile("dense.npz");
   options.target = "ethos-u55-128";
-  auto build = pipeline::build(options);
-  ASSERT_TRUE(build.ok()) << build.error().str();
-  auto bytes = pte::writeProgram(build->program);
-  ASSERT_TRUE(bytes.ok());
-  auto arrays = readNpz(options.calibration);
-  ASSERT_TRUE(arrays.ok());
-  auto samples = pipeline::verificationSamples(*build, *arrays);
-  ASSERT_TRUE(samples.ok());
-  auto expected = device::runProgram(asBytes(*bytes), samples->front());
-  ASSERT_TRUE(expected.ok()) << expected.error().str();
+  auto build = require(pipeline::build(options));
+  auto bytes = require(pte::writeProgram(build.program));
+  auto arrays = require(readNpz(options.calibration));
+  auto samples = require(pipeline::verificationSamples(build, arrays));
+  auto expected = require(device::runProgram(asBytes(bytes), samples.front()));
 
-  auto machine = npu::makeMachine(options.target, "", "");
-  ASSERT_TRUE(machine.ok());
-  device::HostDevice host(*machine, {});
+  auto machine = require(npu::makeMachine(options.target, "", ""));
+  device::HostDevice host(machine, {});
   const carina_device device = deviceOf(host);
-  const Aligned program(*bytes);
-  const ByteSpan input = samples->front().front().bytes();
-  std::vector<std::byte> output(expected->outputs.front().bytes().size());
+  const Aligned program(bytes);
+  const ByteSpan input = samples.front().front().bytes();
+  std::vector<std::byte> output(expected.outputs.front().bytes().size());
   uint64_t cycles = 0;
   const carina_status status = run_from_c(program.data(), program.span().size, "forward", &device,
                                           input.data(), input.size(), output.data(), output.size(), &cycles);
   ASSERT_EQ(status.code, CARINA_OK) << textOf(status);
-  EXPECT_EQ(std::memcmp(output.data(), expected->outputs.front().bytes().data(), output.size()), 0);
-  EXPECT_EQ(cycles, static_cast<uint64_t>(expected->stats.npuCycles));
+  EXPECT_EQ(std::memcmp(output.data(), expected.outputs.front().bytes().data(), output.size()), 0);
+  EXPECT_EQ(cycles, static_cast<uint64_t>(expected.stats.npuCycles));
   EXPECT_GT(cycles, 0u);
   EXPECT_STREQ(events_from_c, "xkKdDkKX");  // quantize, the NPU, dequantize
 

@@ -7,6 +7,7 @@
 #include "pte/method_builder.hpp"
 #include "pte/shared_parts.hpp"
 #include "runtime/program_support.hpp"
+#include "support/require.hpp"
 
 namespace carina::rt {
 namespace {
@@ -50,9 +51,7 @@ pte::Program sample(bool inSegment = true) {
   return program;
 }
 std::string write(const pte::Program& program) {
-  auto bytes = pte::writeProgram(program);
-  EXPECT_TRUE(bytes.ok()) << (bytes.ok() ? "" : bytes.error().str());
-  return bytes.ok() ? *bytes : "";
+  return require(pte::writeProgram(program));
 }
 
 /// Everything one can do with a program, without an NPU.

@@ -6,6 +6,7 @@
 
 #include "pte/method_builder.hpp"
 #include "runtime/program_support.hpp"
+#include "support/require.hpp"
 
 namespace carina::rt {
 namespace {
@@ -19,9 +20,7 @@ pte::Delegate plusOne() {
   return {"PlusOne", pte::ByteVector(8), false, {}};
 }
 std::string programBytes(const pte::Program& program) {
-  auto bytes = pte::writeProgram(program);
-  EXPECT_TRUE(bytes.ok()) << (bytes.ok() ? "" : bytes.error().str());
-  return bytes.ok() ? *bytes : "";
+  return require(pte::writeProgram(program));
 }
 
 /// float -> quantize -> delegate -> relu -> dequantize -> float.

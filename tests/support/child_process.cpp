@@ -6,10 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "base/check.hpp"
+#include "support/contents.hpp"
 #include "support/temp_dir.hpp"
 
 namespace carina::test {
@@ -26,13 +24,6 @@ void redirect(const char* path, int flags, int descriptor) {
   const int file = ::open(path, flags, 0600);
   if (file < 0 || ::dup2(file, descriptor) < 0) ::_exit(126);
   ::close(file);
-}
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  return text.str();
 }
 
 }  // namespace
@@ -81,8 +72,8 @@ ChildOutcome runChild(const std::vector<std::string>& arguments, const ChildLimi
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };
   outcome.cpuSeconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  outcome.out = contents(out);
-  outcome.err = contents(err);
+  outcome.out = contentsOf(out);
+  outcome.err = contentsOf(err);
   return outcome;
 }
 

@@ -3,10 +3,10 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "base/file.hpp"
+#include "support/contents.hpp"
 
 namespace carina::test {
 namespace {
@@ -41,15 +41,13 @@ bool updating() {
     if (!status.ok()) return ::testing::AssertionFailure() << status.error().str();
     return ::testing::AssertionSuccess();
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  if (!std::filesystem::exists(path)) {
     return ::testing::AssertionFailure()
            << "tests/golden/" << name << " is missing; CARINA_UPDATE_GOLDENS=1 writes it";
   }
-  std::ostringstream expected;
-  expected << file.rdbuf();
-  if (expected.str() == text) return ::testing::AssertionSuccess();
-  return firstDifference(name, expected.str(), text);
+  const std::string expected = contentsOf(path);
+  if (expected == text) return ::testing::AssertionSuccess();
+  return firstDifference(name, expected, text);
 }
 
 }  // namespace carina::test

@@ -54,8 +54,7 @@ std::string withConstant(const std::string& name, size_t input, const std::vecto
 std::string problemOf(const std::string& bytes) {
   auto runner = require(TfliteRunner::open(asBytes(bytes)));
   const device::Runner::Io io = runner.inputs()[0];
-  const auto outcome = runner.run(std::vector<Tensor>{Tensor::zeros(io.dtype, io.shape)});
-  return outcome.ok() ? std::string() : outcome.error().str();
+  return errorOf(runner.run(std::vector<Tensor>{Tensor::zeros(io.dtype, io.shape)}));
 }
 
 TEST(TfliteCpuOperatorsErrors, DivisionByZero) {

@@ -11,6 +11,7 @@
 
 #include "base/file.hpp"
 #include "sentence_piece_bytes.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
 #include "tokenizer/tokenizer.hpp"
@@ -20,12 +21,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string contentsOf(const std::filesystem::path& file) {
-  const auto mapped = MappedFile::open(file);
-  EXPECT_TRUE(mapped.ok()) << file;
-  return mapped.ok() ? std::string(asText((*mapped)->bytes())) : "";
-}
-
 std::filesystem::path dataFile(const std::string& name) {
   return test::dataDir() / "tokenizer" / name;
 }
@@ -33,8 +28,8 @@ std::filesystem::path dataFile(const std::string& name) {
 /// `file`.model gives the tokens that `file`.json has for its texts.
 void expectTokens(const std::filesystem::path& file) {
   SCOPED_TRACE(file);
-  const auto pieces = require(SentencePieces::parse(contentsOf(file.string() + ".model")));
-  const Json expected = Json::parse(contentsOf(file.string() + ".json"));
+  const auto pieces = require(SentencePieces::parse(test::contentsOf(file.string() + ".model")));
+  const Json expected = Json::parse(test::contentsOf(file.string() + ".json"));
   const auto whole = require(Tokenizer::read(file.string() + ".model"));
   ASSERT_EQ(whole.size(), static_cast<int64_t>(expected["pieces"].size()));
   EXPECT_TRUE(whole.ends(expected["eos"].get<int64_t>()));
@@ -92,9 +87,7 @@ using file::piece;
 using file::text;
 
 std::vector<int64_t> tokensOf(const std::string& file, std::string_view given) {
-  const auto pieces = SentencePieces::parse(file);
-  EXPECT_TRUE(pieces.ok()) << pieces.error().str();
-  return pieces.ok() ? pieces->encode(given) : std::vector<int64_t>{};
+  return require(SentencePieces::parse(file)).encode(given);
 }
 
 TEST(SentencePieces, UnusedPiecesAreTakenApart) {
@@ -147,9 +140,8 @@ TEST(SentencePieces, WhatIsBrokenOrOfAnotherKindIsNamed) {
       {"", "is neither a tokenizer.json nor a SentencePiece file"},
   };
   for (const Case& one : cases) {
-    const auto tokenizer = Tokenizer::parse(one.file);
-    ASSERT_FALSE(tokenizer.ok()) << one.says;
-    EXPECT_NE(tokenizer.error().str().find(one.says), std::string::npos) << tokenizer.error().str();
+    const std::string error = errorOf(Tokenizer::parse(one.file));
+    EXPECT_NE(error.find(one.says), std::string::npos) << one.says << ": " << error;
   }
 }
 
@@ -158,7 +150,7 @@ TEST(SentencePieces, ChangedFilesAreRefusedOrHarmless) {
   std::mt19937 random(3);
   size_t read = 0;
   for (const char* name : {"unigram.model", "bpe.model"}) {
-    const std::string file = contentsOf(dataFile(name));
+    const std::string file = test::contentsOf(dataFile(name));
     for (int i = 0; i < 300; ++i) {
       std::string changed = file.substr(0, random() % 8 == 0 ? random() % file.size() : file.size());
       for (size_t n = random() % 4 + 1; n > 0 && !changed.empty(); --n)

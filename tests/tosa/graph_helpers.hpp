@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "support/graph_maker.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::test {
@@ -46,15 +47,14 @@ inline ir::Graph rescaleGraph(const RescaleSpec& spec, int64_t n) {
   return graph;
 }
 
-/// a, b [n] -> one operator of two operands -> output.
-template <typename MakeNode>
-ir::Graph binaryGraph(DType dtype, int64_t n, MakeNode make) {
-  ir::Graph graph;
-  ir::Builder builder(graph);
-  ir::Value* a = graph.addInput({dtype, {n}}, "a");
-  ir::Value* b = graph.addInput({dtype, {n}}, "b");
-  graph.setOutputs({make(builder, a, b)});
-  return graph;
+/// a, b [n] -> an operator of these two operands and attributes -> output.
+template <typename Op, typename... Attributes>
+ir::Graph binaryGraph(DType dtype, int64_t n, Attributes... attributes) {
+  GraphMaker maker;
+  ir::Value* a = maker.input({n}, dtype);
+  ir::Value* b = maker.input({n}, dtype);
+  maker.graph.setOutputs({maker.make<Op>(a, b, attributes...)});
+  return std::move(maker.graph);
 }
 
 }  // namespace carina::test

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "support/require.hpp"
 #include "tosa/graph_helpers.hpp"
 #include "tosa/kernels/scale.hpp"
 
@@ -14,14 +15,11 @@ namespace {
 using tosa::RoundingMode;
 
 std::vector<int64_t> run(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
-  const auto results = tosa::interpret(graph, inputs);
-  EXPECT_TRUE(results.ok()) << results.error().str();
-  return results.ok() ? valuesOf((*results)[0]) : std::vector<int64_t>{};
+  return valuesOf(require(tosa::interpret(graph, inputs))[0]);
 }
 
 std::string failure(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
-  const auto results = tosa::interpret(graph, inputs);
-  return results.ok() ? "" : results.error().str();
+  return errorOf(tosa::interpret(graph, inputs));
 }
 
 TEST(TosaScale, RoundsHalvesUpAndTwiceOnRequest) {
@@ -81,11 +79,11 @@ TEST(TosaInterpreter, RescaleOutOfRangeIsRefusedWithTheNode) {
 
 TEST(TosaInterpreter, MulShiftsWithRounding) {
   const auto product = [](int64_t a, int64_t b, int64_t shift) {
-    const ir::Graph graph =
-        binaryGraph(DType::Int32, 1, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
-          return tosa::Mul::create(builder, x, y, builder.constant(list(DType::Int8, {shift}))).output();
-        });
-    return run(graph, {list(DType::Int32, {a}), list(DType::Int32, {b})})[0];
+    GraphMaker n;
+    ir::Value* x = n.input({1}, DType::Int32);
+    ir::Value* y = n.input({1}, DType::Int32);
+    n.graph.setOutputs({n.make<tosa::Mul>(x, y, n.b.constant(list(DType::Int8, {shift})))});
+    return run(n.graph, {list(DType::Int32, {a}), list(DType::Int32, {b})})[0];
   };
   EXPECT_EQ(product(7, 5, 2), 9);
   EXPECT_EQ(product(-7, 5, 2), -9);
@@ -96,10 +94,7 @@ TEST(TosaInterpreter, MulShiftsWithRounding) {
 
 TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
   const auto shifted = [](bool round) {
-    const ir::Graph graph =
-        binaryGraph(DType::Int16, 4, [&](ir::Builder& builder, ir::Value* x, ir::Value* y) {
-          return tosa::ArithmeticRightShift::create(builder, x, y, round).output();
-        });
+    const ir::Graph graph = binaryGraph<tosa::ArithmeticRightShift>(DType::Int16, 4, round);
     return run(graph, {list(DType::Int16, {-7, -5, 6, 9}), list(DType::Int16, {1, 2, 2, 0})});
   };
   EXPECT_EQ(shifted(false), (std::vector<int64_t>{-4, -2, 1, 9}));
@@ -107,19 +102,13 @@ TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
 }
 
 TEST(TosaInterpreter, UnpredictableArithmeticIsRefused) {
-  const auto add = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
-    return tosa::Add::create(b, x, y).output();
-  });
+  const auto add = binaryGraph<tosa::Add>(DType::Int32, 1);
   EXPECT_NE(failure(add, {list(DType::Int32, {INT32_MAX}), list(DType::Int32, {1})}).find("overflows"),
             std::string::npos);
-  const auto divide = binaryGraph(DType::Int32, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
-    return tosa::Intdiv::create(b, x, y).output();
-  });
+  const auto divide = binaryGraph<tosa::Intdiv>(DType::Int32, 1);
   EXPECT_NE(failure(divide, {list(DType::Int32, {1}), list(DType::Int32, {0})}), "");
   EXPECT_NE(failure(divide, {list(DType::Int32, {INT32_MIN}), list(DType::Int32, {-1})}), "");
-  const auto shift = binaryGraph(DType::Int8, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
-    return tosa::LogicalLeftShift::create(b, x, y).output();
-  });
+  const auto shift = binaryGraph<tosa::LogicalLeftShift>(DType::Int8, 1);
   EXPECT_NE(failure(shift, {list(DType::Int8, {1}), list(DType::Int8, {8})}).find("shift amount"),
             std::string::npos);
 }
@@ -130,25 +119,22 @@ TEST(TosaInterpreter, SixteenBitTableInterpolates) {
     entries.push_back(
         std::min<int64_t>(std::lround(32768.0 / (1.0 + std::exp(-static_cast<double>(i) / 16.0))), 32767));
   }
-  ir::Graph graph;
-  ir::Builder b(graph);
-  ir::Value* x = graph.addInput({DType::Int16, {5}}, "x");
-  graph.setOutputs({tosa::Table::create(b, x, b.constant(list(DType::Int16, entries))).output()});
-  EXPECT_EQ(run(graph, {list(DType::Int16, {0, 1, -1, 1000, 32767})}),
+  GraphMaker n;
+  n.graph.setOutputs(
+      {n.make<tosa::Table>(n.input({5}, DType::Int16), n.b.constant(list(DType::Int16, entries)))});
+  EXPECT_EQ(run(n.graph, {list(DType::Int16, {0, 1, -1, 1000, 32767})}),
             (std::vector<int64_t>{2097152, 2097664, 2096640, 2599176, 4194176}));
 }
 
 TEST(TosaInterpreter, ResizeExample) {
   const auto resized = [](tosa::ResizeMode mode) {
-    ir::Graph graph;
-    ir::Builder b(graph);
-    ir::Value* x = graph.addInput({DType::Int8, {1, 2, 1, 1}}, "x");
+    GraphMaker n;
+    ir::Value* x = n.input({1, 2, 1, 1}, DType::Int8);
     const auto shape = [&](const std::vector<int64_t>& values) {
-      return b.constant(list(DType::Shape, values));
+      return n.b.constant(list(DType::Shape, values));
     };
-    graph.setOutputs(
-        {tosa::Resize::create(b, x, shape({4, 2, 1, 1}), shape({-1, 0}), shape({1, 0}), mode).output()});
-    return run(graph, {integers(DType::Int8, {1, 2, 1, 1}, {10, 20})});
+    n.graph.setOutputs({n.make<tosa::Resize>(x, shape({4, 2, 1, 1}), shape({-1, 0}), shape({1, 0}), mode)});
+    return run(n.graph, {integers(DType::Int8, {1, 2, 1, 1}, {10, 20})});
   };
   EXPECT_EQ(resized(tosa::ResizeMode::BILINEAR), (std::vector<int64_t>{40, 50, 70, 80}));
   EXPECT_EQ(resized(tosa::ResizeMode::NEAREST), (std::vector<int64_t>{10, 10, 20, 20}));
@@ -159,24 +145,20 @@ TEST(TosaInterpreter, InputsAreCheckedAndTheObserverSeesEveryResult) {
   EXPECT_NE(failure(graph, {list(DType::Int8, {1, 2, 3})}).find("'x' is i8[2]"), std::string::npos);
   EXPECT_NE(failure(graph, {}).find("takes 1 inputs"), std::string::npos);
   std::vector<std::string> seen;
-  const auto results =
-      tosa::interpret(graph, std::vector<Tensor>{list(DType::Int8, {1, 2})},
-                      [&](const ir::Value& value, const Tensor& tensor) {
-                        seen.push_back(fmt::format("{} {}", value.name, tensor.integerAt(1)));
-                      });
-  ASSERT_TRUE(results.ok());
+  require(tosa::interpret(graph, std::vector<Tensor>{list(DType::Int8, {1, 2})},
+                          [&](const ir::Value& value, const Tensor& tensor) {
+                            seen.push_back(fmt::format("{} {}", value.name, tensor.integerAt(1)));
+                          }));
   EXPECT_EQ(seen, std::vector<std::string>{"y 2"});
 }
 
 TEST(TosaInterpreter, SixteenBitFloatsRoundOnce) {
   const auto bits = [](DType to, DType from, const Tensor& input) {
-    ir::Graph graph;
-    ir::Builder b(graph);
-    ir::Value* x = graph.addInput({from, input.shape()}, "x");
-    graph.setOutputs({tosa::Cast::create(b, x, {{to, input.shape()}}).output()});
-    const auto results = tosa::interpret(graph, std::vector<Tensor>{input});
-    EXPECT_TRUE(results.ok());
-    const auto values = (*results)[0].as<uint16_t>();
+    GraphMaker n;
+    const std::vector<ir::Type> types{{to, input.shape()}};
+    n.graph.setOutputs({n.make<tosa::Cast>(n.input(input.shape(), from), types)});
+    const auto results = require(tosa::interpret(n.graph, std::vector<Tensor>{input}));
+    const auto values = results[0].as<uint16_t>();
     return std::vector<int>(values.begin(), values.end());
   };
   // 2049 lies half-way between two halves (ties to even: 2048), 2051 rounds to 2052; 70000 is beyond the
@@ -189,26 +171,21 @@ TEST(TosaInterpreter, SixteenBitFloatsRoundOnce) {
 }
 
 TEST(TosaInterpreter, HalfAdditionRoundsToHalf) {
-  const ir::Graph graph = binaryGraph(DType::Float16, 1, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
-    return tosa::Add::create(b, x, y).output();
-  });
+  const ir::Graph graph = binaryGraph<tosa::Add>(DType::Float16, 1);
   Tensor a = Tensor::uninitialized(DType::Float16, {1}), c = a;
   a.mutableAs<uint16_t>()[0] = 0x6800;  // 2048
   c.mutableAs<uint16_t>()[0] = 0x3e00;  // 1.5
-  const auto results = tosa::interpret(graph, std::vector<Tensor>{a, c});
-  ASSERT_TRUE(results.ok());
-  EXPECT_EQ((*results)[0].realAt(0), 2050);  // 2049.5 to the nearest multiple of 2
+  const auto results = require(tosa::interpret(graph, std::vector<Tensor>{a, c}));
+  EXPECT_EQ(results[0].realAt(0), 2050);  // 2049.5 to the nearest multiple of 2
 }
 
 TEST(TosaInterpreter, FloatToIntegerRoundsToEvenAndSaturates) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  ir::Value* x = graph.addInput({DType::Float32, {6}}, "x");
-  graph.setOutputs({tosa::Cast::create(b, x, {{DType::Int8, {6}}}).output()});
+  GraphMaker n;
+  n.graph.setOutputs({n.make<tosa::Cast>(n.input({6}), std::vector<ir::Type>{{DType::Int8, {6}}})});
   const auto input = [](const std::vector<float>& values) { return Tensor::from<float>({6}, values); };
-  EXPECT_EQ(run(graph, {input({0.5f, 1.5f, -2.5f, 300.0f, -1e30f, -0.7f})}),
+  EXPECT_EQ(run(n.graph, {input({0.5f, 1.5f, -2.5f, 300.0f, -1e30f, -0.7f})}),
             (std::vector<int64_t>{0, 2, -2, 127, -128, -1}));
-  EXPECT_NE(failure(graph, {input({0, 0, NAN, 0, 0, 0})}).find("NaN"), std::string::npos);
+  EXPECT_NE(failure(n.graph, {input({0, 0, NAN, 0, 0, 0})}).find("NaN"), std::string::npos);
 }
 
 TEST(TosaInterpreter, OneNodeAlone) {
@@ -217,9 +194,8 @@ TEST(TosaInterpreter, OneNodeAlone) {
   const ir::Node& node = *graph.firstNode();
   std::vector<Tensor> operands{list(DType::Int8, {1, 127})};
   for (size_t i = 1; i < node.operands().size(); ++i) operands.push_back(node.operands()[i]->constant());
-  const auto results = tosa::interpretNode(node, operands);
-  ASSERT_TRUE(results.ok());
-  EXPECT_EQ(valuesOf((*results)[0]), (std::vector<int64_t>{2, 127}));
+  const auto results = require(tosa::interpretNode(node, operands));
+  EXPECT_EQ(valuesOf(results[0]), (std::vector<int64_t>{2, 127}));
 }
 
 /// The slow reading of the specification's CONV2D, against the kernel's tight loops.
@@ -255,22 +231,19 @@ RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
     return tensor;
   };
   const Tensor x = random({1, size, size, channels}), w = random({2, kernel, kernel, channels});
-  ir::Graph graph;
-  ir::Builder b(graph);
-  ir::Value* input = graph.addInput({DType::Int8, x.shape()}, "x");
+  GraphMaker n;
   ir::Value* y =
-      tosa::Conv2d::create(b, input, b.constant(w), b.constant(list(DType::Int32, {5})),
-                           b.constant(list(DType::Int8, {-3})), b.constant(list(DType::Int8, {0})),
-                           {pad, pad, pad, pad}, {stride, stride}, {dilation, dilation}, false, DType::Int32)
-          .output();
-  graph.setOutputs({y});
-  const auto results = tosa::interpret(graph, std::vector<Tensor>{x});
-  RC_ASSERT(results.ok());
+      n.make<tosa::Conv2d>(n.input(x.shape(), DType::Int8), n.b.constant(w),
+                           n.b.constant(list(DType::Int32, {5})), n.b.constant(list(DType::Int8, {-3})),
+                           n.b.constant(list(DType::Int8, {0})), ir::Ints{pad, pad, pad, pad},
+                           ir::Ints{stride, stride}, ir::Ints{dilation, dilation}, false, DType::Int32);
+  n.graph.setOutputs({y});
+  const auto results = require(tosa::interpret(n.graph, std::vector<Tensor>{x}));
   int64_t i = 0;
   for (int64_t oy = 0; oy < y->dim(1); ++oy) {
     for (int64_t ox = 0; ox < y->dim(2); ++ox) {
       for (int64_t oc = 0; oc < 2; ++oc) {
-        RC_ASSERT((*results)[0].integerAt(i++) ==
+        RC_ASSERT(results[0].integerAt(i++) ==
                   5 + convolved(x, w, -3, {pad, stride, dilation, 0}, oy, ox, oc));
       }
     }
@@ -284,10 +257,9 @@ TEST(TosaInterpreter, WhatABudgetDoesNotAllowIsNotBegun) {
   EXPECT_TRUE(tosa::interpret(graph, inputs, nullptr, &enough).ok());
   EXPECT_LT(enough.left(), 1'000'000);
   WorkBudget little(100);
-  const auto refused = tosa::interpret(graph, inputs, nullptr, &little);
-  ASSERT_FALSE(refused.ok());
-  EXPECT_NE(refused.error().str().find("the interpreter"), std::string::npos) << refused.error().str();
-  EXPECT_NE(refused.error().str().find("--trusted"), std::string::npos);
+  const std::string refused = errorOf(tosa::interpret(graph, inputs, nullptr, &little));
+  EXPECT_NE(refused.find("the interpreter"), std::string::npos) << refused;
+  EXPECT_NE(refused.find("--trusted"), std::string::npos);
 }
 
 }  // namespace

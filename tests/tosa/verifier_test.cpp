@@ -2,53 +2,44 @@
 // Profiles, extensions, levels, and that inference refuses wrong operands at creation.
 #include <gtest/gtest.h>
 
+#include "support/require.hpp"
 #include "tosa/graph_helpers.hpp"
 
 namespace carina::test {
 namespace {
 
-std::string complaint(const Status& status) {
-  Status copy = status;
-  return copy.ok() ? "" : copy.error().str();
-}
-
 ir::Graph floatAdd() {
-  return binaryGraph(DType::Float32, 4, [](ir::Builder& b, ir::Value* x, ir::Value* y) {
-    return tosa::Add::create(b, x, y).output();
-  });
+  return binaryGraph<tosa::Add>(DType::Float32, 4);
 }
 
 TEST(TosaVerifier, ProfilesAndExtensions) {
   const ir::Graph graph = floatAdd();
-  EXPECT_EQ(complaint(tosa::verify(graph)), "");
-  const std::string text = complaint(tosa::verify(graph, {tosa::kIntegerExtensions, &tosa::kLevel8K}));
-  EXPECT_NE(text.find("needs PRO-FP"), std::string::npos) << text;
-  EXPECT_NE(text.find("(ProfileOrExtension)"), std::string::npos) << text;
+  EXPECT_EQ(errorOf(tosa::verify(graph)), "");
+  const std::string error = errorOf(tosa::verify(graph, {tosa::kIntegerExtensions, &tosa::kLevel8K}));
+  EXPECT_NE(error.find("needs PRO-FP"), std::string::npos) << error;
+  EXPECT_NE(error.find("(ProfileOrExtension)"), std::string::npos) << error;
 
   const ir::Graph rounded = rescaleGraph({.mode = tosa::RoundingMode::DOUBLE_ROUND}, 1);
-  EXPECT_EQ(complaint(tosa::verify(rounded)), "");
-  EXPECT_NE(complaint(tosa::verify(rounded, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-DOUBLEROUND"),
+  EXPECT_EQ(errorOf(tosa::verify(rounded)), "");
+  EXPECT_NE(errorOf(tosa::verify(rounded, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-DOUBLEROUND"),
             std::string::npos);
 
   const ir::Graph wide = rescaleGraph({.from = DType::Int48, .multiplier = 1 << 14, .scale32 = false}, 1);
-  EXPECT_NE(complaint(tosa::verify(wide, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-INT16"),
+  EXPECT_NE(errorOf(tosa::verify(wide, {tosa::kProInt, &tosa::kLevel8K})).find("EXT-INT16"),
             std::string::npos);
 }
 
 TEST(TosaVerifier, LevelsBoundSizes) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  ir::Value* x = graph.addInput({DType::Int8, {1, 9000, 1, 1}}, "x");
-  const auto pool = tosa::MaxPool2d::create(b, x, {9000, 1}, {1, 1}, {0, 0, 0, 0}, tosa::NanMode::PROPAGATE);
-  graph.setOutputs({pool.output()});
-  EXPECT_NE(complaint(tosa::verify(graph)).find("kernel size 9000 is beyond 8192"), std::string::npos);
-  EXPECT_EQ(complaint(tosa::verify(graph, {tosa::kAllExtensions, &tosa::kLevelNone})), "");
+  GraphMaker wide;
+  wide.graph.setOutputs(
+      {wide.make<tosa::MaxPool2d>(wide.input({1, 9000, 1, 1}, DType::Int8), ir::Ints{9000, 1}, ir::Ints{1, 1},
+                                  ir::Ints{0, 0, 0, 0}, tosa::NanMode::PROPAGATE)});
+  EXPECT_NE(errorOf(tosa::verify(wide.graph)).find("kernel size 9000 is beyond 8192"), std::string::npos);
+  EXPECT_EQ(errorOf(tosa::verify(wide.graph, {tosa::kAllExtensions, &tosa::kLevelNone})), "");
 
-  ir::Graph deep;
-  ir::Builder d(deep);
-  ir::Value* y = deep.addInput({DType::Int32, {1, 1, 1, 1, 1, 1, 2}}, "y");
-  deep.setOutputs({tosa::Identity::create(d, y).output()});
-  EXPECT_NE(complaint(tosa::verify(deep)).find("rank 7"), std::string::npos);
+  GraphMaker deep;
+  deep.graph.setOutputs({deep.make<tosa::Identity>(deep.input({1, 1, 1, 1, 1, 1, 2}, DType::Int32))});
+  EXPECT_NE(errorOf(tosa::verify(deep.graph)).find("rank 7"), std::string::npos);
 }
 
 TEST(TosaVerifier, InferenceGivesTypesAndRefusesWrongOperands) {
@@ -66,15 +57,10 @@ TEST(TosaVerifier, InferenceGivesTypesAndRefusesWrongOperands) {
     spec.attributes = {ir::Ints{1, 1, 1, 1}, ir::Ints{1, 1}, ir::Ints{1, 1}, false, acc};
     return b.tryCreate(std::move(spec));
   };
-  const auto good = conv(0, DType::Int48);
-  ASSERT_TRUE(good.ok());
-  EXPECT_EQ(ir::typeText((*good)->result()->type), "i48[1,4,4,8]");
-  const auto zero = conv(1, DType::Int48);
-  ASSERT_FALSE(zero.ok());
-  EXPECT_NE(zero.error().str().find("(InputZeroPointNotZero)"), std::string::npos);
-  const auto acc = conv(0, DType::Int32);
-  ASSERT_FALSE(acc.ok());
-  EXPECT_NE(acc.error().str().find("(WrongAccumulatorType)"), std::string::npos);
+  const auto good = require(conv(0, DType::Int48));
+  EXPECT_EQ(ir::typeText(good->result()->type), "i48[1,4,4,8]");
+  EXPECT_NE(errorOf(conv(1, DType::Int48)).find("(InputZeroPointNotZero)"), std::string::npos);
+  EXPECT_NE(errorOf(conv(0, DType::Int32)).find("(WrongAccumulatorType)"), std::string::npos);
 }
 
 TEST(TosaVerifier, CastNeedsItsResultType) {
@@ -86,10 +72,10 @@ TEST(TosaVerifier, CastNeedsItsResultType) {
   EXPECT_FALSE(b.tryCreate(spec).ok());
   spec.types = {{DType::Int32, {2}}};
   EXPECT_TRUE(b.tryCreate(spec).ok());
-  EXPECT_EQ(complaint(tosa::verify(graph)), "");
+  EXPECT_EQ(errorOf(tosa::verify(graph)), "");
   spec.types = {{DType::Int8, {2}}};
   EXPECT_TRUE(b.tryCreate(spec).ok());
-  EXPECT_NE(complaint(tosa::verify(graph)).find("(WrongOutputType)"), std::string::npos);
+  EXPECT_NE(errorOf(tosa::verify(graph)).find("(WrongOutputType)"), std::string::npos);
 }
 
 TEST(TosaTable, EveryOperatorIsFoundByName) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "support/graph_maker.hpp"
 #include "support/require.hpp"
 
 namespace carina::compiler {
@@ -79,79 +80,77 @@ TEST(ComposeView, SplitsAndMergesDimensions) {
   EXPECT_TRUE(composeView(box, 1, 0, {30, 1}, {4, 30}));
 }
 
+struct CopyMaker : test::GraphMaker {
+  ir::Value* copy(ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); }
+};
+
 /// A piece of a join that is also read as one row: in the join its rows are apart, so the join gets a copy.
 /// Its list of uses grows while it is copied.
 TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
-  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 2, 6}}, "x"));
-  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 2, 4}}, "y"));
-  ir::Value* row = copy(npu_ir::createReshape(b, piece, {1, 1, 12}));
+  CopyMaker n;
+  ir::Value* piece = n.copy(n.input({1, 2, 6}, DType::Int8));
+  ir::Value* other = n.copy(n.input({1, 2, 4}, DType::Int8));
+  ir::Value* row = n.copy(npu_ir::createReshape(n.b, piece, {1, 1, 12}));
   ir::Value* joined =
-      npu_ir::createJoin(b, {{piece, 0, {20, 10, 1}}, {other, 6, {20, 10, 1}}}, {DType::Int8, {1, 2, 10}});
-  graph.setOutputs({row, joined});
-  require(makeAddressable(graph));
-  const auto storage = require(assignStorage(graph, false));
-  EXPECT_NE(storage.access(piece).buffer, storage.access(graph.outputs()[1]).buffer);
+      npu_ir::createJoin(n.b, {{piece, 0, {20, 10, 1}}, {other, 6, {20, 10, 1}}}, {DType::Int8, {1, 2, 10}});
+  n.graph.setOutputs({row, joined});
+  require(makeAddressable(n.graph));
+  const auto storage = require(assignStorage(n.graph, false));
+  EXPECT_NE(storage.access(piece).buffer, storage.access(n.graph.outputs()[1]).buffer);
 }
 
 /// A join inside of a join whose elements lie apart: its pieces cannot be written there, and copies of them
 /// could not either.
 TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
-  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 1, 6}}, "x"));
-  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 1, 6}}, "y"));
-  ir::Value* row = npu_ir::createJoin(b, {{piece, 0, {0, 0, 1}}, {other, 6, {0, 0, 1}}}, {DType::Int8, {12}});
-  ir::Value* second = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "z"));
-  ir::Value* joined = npu_ir::createJoin(b, {{row, 0, {2}}, {second, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
-  graph.setOutputs({joined});
-  require(makeAddressable(graph));
-  const auto storage = require(assignStorage(graph, false));
+  CopyMaker n;
+  ir::Value* piece = n.copy(n.input({1, 1, 6}, DType::Int8));
+  ir::Value* other = n.copy(n.input({1, 1, 6}, DType::Int8));
+  ir::Value* row =
+      npu_ir::createJoin(n.b, {{piece, 0, {0, 0, 1}}, {other, 6, {0, 0, 1}}}, {DType::Int8, {12}});
+  ir::Value* second = n.copy(n.input({1, 12, 1}, DType::Int8));
+  ir::Value* joined =
+      npu_ir::createJoin(n.b, {{row, 0, {2}}, {second, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
+  n.graph.setOutputs({joined});
+  require(makeAddressable(n.graph));
+  const auto storage = require(assignStorage(n.graph, false));
   EXPECT_EQ(storage.access(piece).buffer, storage.access(row).buffer);
-  EXPECT_NE(storage.access(row).buffer, storage.access(graph.outputs()[0]).buffer);
+  EXPECT_NE(storage.access(row).buffer, storage.access(n.graph.outputs()[0]).buffer);
 }
 
 /// A piece whose elements lie apart in its join, and a reader that wants them as channels.
 TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
-  ir::Graph graph;
-  ir::Builder b(graph);
-  const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
-  ir::Value* piece = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "x"));
-  ir::Value* other = copy(graph.addInput({DType::Int8, {1, 12, 1}}, "y"));
-  ir::Value* channels = copy(npu_ir::createReshape(b, piece, {1, 1, 12}));
+  CopyMaker n;
+  ir::Value* piece = n.copy(n.input({1, 12, 1}, DType::Int8));
+  ir::Value* other = n.copy(n.input({1, 12, 1}, DType::Int8));
+  ir::Value* channels = n.copy(npu_ir::createReshape(n.b, piece, {1, 1, 12}));
   ir::Value* joined =
-      npu_ir::createJoin(b, {{piece, 0, {0, 2, 1}}, {other, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
-  graph.setOutputs({channels, joined});
-  require(makeAddressable(graph));
-  const auto storage = require(assignStorage(graph, false));
-  EXPECT_NE(storage.access(piece).buffer, storage.access(graph.outputs()[1]).buffer);
+      npu_ir::createJoin(n.b, {{piece, 0, {0, 2, 1}}, {other, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
+  n.graph.setOutputs({channels, joined});
+  require(makeAddressable(n.graph));
+  const auto storage = require(assignStorage(n.graph, false));
+  EXPECT_NE(storage.access(piece).buffer, storage.access(n.graph.outputs()[1]).buffer);
 }
 
 /// The steps of a recurrence are joined, and only the last is read: nothing keeps the others.
 TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
   for (const int64_t steps : {2, 50, 200}) {
-    ir::Graph graph;
-    ir::Builder b(graph);
-    const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
+    CopyMaker n;
     std::vector<npu_ir::Piece> pieces;
-    ir::Value* last = graph.addInput({DType::Int8, {1, 1, 64}}, "x");
+    ir::Value* last = n.input({1, 1, 64}, DType::Int8);
     for (int64_t i = 0; i < steps; ++i) {
-      last = copy(last);
+      last = n.copy(last);
       pieces.push_back({last, i * 64, {64, 64, 1}});
     }
-    ir::Value* joined = npu_ir::createJoin(b, pieces, {DType::Int8, {steps, 1, 64}});
-    ir::Value* turned = npu_ir::createReshape(b, joined, {1, steps, 64});
-    ir::Value* half = npu_ir::createSlice(b, turned, {0, steps - 1, 32}, {1, 1, 32});
-    graph.setOutputs({copy(half)});
-    ASSERT_TRUE(makeAddressable(graph).ok());
-    const auto storage = require(assignStorage(graph, false));
+    ir::Value* joined = npu_ir::createJoin(n.b, pieces, {DType::Int8, {steps, 1, 64}});
+    ir::Value* turned = npu_ir::createReshape(n.b, joined, {1, steps, 64});
+    ir::Value* half = npu_ir::createSlice(n.b, turned, {0, steps - 1, 32}, {1, 1, 32});
+    n.graph.setOutputs({n.copy(half)});
+    ASSERT_TRUE(makeAddressable(n.graph).ok());
+    const auto storage = require(assignStorage(n.graph, false));
     int64_t bytes = 0;
     for (const Buffer& buffer : storage.buffers) bytes = std::max(bytes, buffer.bytes);
     EXPECT_EQ(bytes, 64);
-    const ir::Value* read = graph.outputs()[0]->producer()->operand(0);
+    const ir::Value* read = n.graph.outputs()[0]->producer()->operand(0);
     EXPECT_EQ(storage.buffer(read).root, last);
     EXPECT_EQ(storage.access(read).offset, 32);
   }
@@ -160,17 +159,16 @@ TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
 /// What is read across two pieces, or as a whole, stays joined.
 TEST(MakeAddressable, KeepsAJoinThatIsReadAcrossPieces) {
   for (const bool whole : {true, false}) {
-    ir::Graph graph;
-    ir::Builder b(graph);
-    const auto copy = [&](ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); };
-    ir::Value* first = copy(graph.addInput({DType::Int8, {1, 1, 16}}, "x"));
-    ir::Value* second = copy(graph.addInput({DType::Int8, {1, 1, 16}}, "y"));
-    ir::Value* joined =
-        npu_ir::createJoin(b, {{first, 0, {0, 16, 1}}, {second, 16, {0, 16, 1}}}, {DType::Int8, {1, 2, 16}});
-    ir::Value* read = whole ? joined : npu_ir::createView(b, joined, DType::Int8, {1, 1, 16}, 8, {16, 16, 1});
-    graph.setOutputs({copy(read), copy(npu_ir::createSlice(b, joined, {0, 1, 0}, {1, 1, 16}))});
-    ASSERT_TRUE(makeAddressable(graph).ok());
-    const auto storage = require(assignStorage(graph, false));
+    CopyMaker n;
+    ir::Value* first = n.copy(n.input({1, 1, 16}, DType::Int8));
+    ir::Value* second = n.copy(n.input({1, 1, 16}, DType::Int8));
+    ir::Value* joined = npu_ir::createJoin(n.b, {{first, 0, {0, 16, 1}}, {second, 16, {0, 16, 1}}},
+                                           {DType::Int8, {1, 2, 16}});
+    ir::Value* read =
+        whole ? joined : npu_ir::createView(n.b, joined, DType::Int8, {1, 1, 16}, 8, {16, 16, 1});
+    n.graph.setOutputs({n.copy(read), n.copy(npu_ir::createSlice(n.b, joined, {0, 1, 0}, {1, 1, 16}))});
+    ASSERT_TRUE(makeAddressable(n.graph).ok());
+    const auto storage = require(assignStorage(n.graph, false));
     EXPECT_EQ(storage.access(first).buffer, storage.access(second).buffer);
   }
 }

@@ -15,6 +15,7 @@
 #include "npu/isa/stream.hpp"
 #include "support/fixtures.hpp"
 #include "support/golden.hpp"
+#include "support/require.hpp"
 
 namespace carina::npu {
 namespace {
@@ -50,22 +51,18 @@ std::vector<uint32_t> smallStream(const Target& target) {
 }
 
 std::string payloadText(const std::vector<uint8_t>& bytes) {
-  const auto text = disassemblePayload({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
-  EXPECT_TRUE(text.ok());
-  return text.ok() ? *text : std::string();
+  return require(disassemblePayload({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}));
 }
 
 TEST(Disassembler, Goldens) {
   for (const char* name : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
     const Target& target = **findTarget(name);
-    const auto payload = buildPayload(target, smallStream(target));
-    ASSERT_TRUE(payload.ok());
-    const std::string text = payloadText(*payload);
+    const auto payload = require(buildPayload(target, smallStream(target)));
+    const std::string text = payloadText(payload);
     EXPECT_TRUE(test::matchesGolden(std::string("npu/stream_") + name + ".txt", text));
-    const auto assembled = assemble(text);
-    ASSERT_TRUE(assembled.ok()) << assembled.error().str();
-    EXPECT_TRUE(assembled->isPayload);
-    EXPECT_EQ(assembled->bytes, *payload);
+    const auto assembled = require(assemble(text));
+    EXPECT_TRUE(assembled.isPayload);
+    EXPECT_EQ(assembled.bytes, payload);
   }
 }
 
@@ -75,17 +72,14 @@ TEST(Disassembler, RecordedPayloadsRoundTrip) {
   ASSERT_FALSE(files.empty());
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());
-    const auto mapped = MappedFile::open(file);
-    ASSERT_TRUE(mapped.ok());
-    const ByteSpan bytes = (*mapped)->bytes();
+    const auto mapped = require(MappedFile::open(file));
+    const ByteSpan bytes = mapped->bytes();
     for (const bool comments : {true, false}) {
-      const auto text = disassemblePayload(bytes, {comments});
-      ASSERT_TRUE(text.ok()) << text.error().message();
-      EXPECT_EQ(text->find(".word"), std::string::npos);
-      const auto assembled = assemble(*text);
-      ASSERT_TRUE(assembled.ok()) << assembled.error().str();
-      ASSERT_EQ(assembled->bytes.size(), bytes.size());
-      EXPECT_EQ(std::memcmp(assembled->bytes.data(), bytes.data(), bytes.size()), 0);
+      const auto text = require(disassemblePayload(bytes, {comments}));
+      EXPECT_EQ(text.find(".word"), std::string::npos);
+      const auto assembled = require(assemble(text));
+      ASSERT_EQ(assembled.bytes.size(), bytes.size());
+      EXPECT_EQ(std::memcmp(assembled.bytes.data(), bytes.data(), bytes.size()), 0);
     }
   }
 }
@@ -110,10 +104,9 @@ RC_GTEST_PROP(Disassembler, AnyWordsRoundTrip, ()) {
   for (const Family family : {Family::U55, Family::U65, Family::U85}) {
     const std::vector<uint32_t> words = randomWords(family, seed);
     for (const bool comments : {true, false}) {
-      const auto assembled = assemble(disassembleStream(words, family, {comments}));
-      RC_ASSERT(assembled.ok());
-      RC_ASSERT(assembled->stream == words);
-      RC_ASSERT(assembled->family == family);
+      const auto assembled = require(assemble(disassembleStream(words, family, {comments})));
+      RC_ASSERT(assembled.stream == words);
+      RC_ASSERT(assembled.family == family);
     }
   }
 }
@@ -129,21 +122,18 @@ TEST(Disassembler, Cop2RoundTrips) {
   for (const uint32_t word : words) {
     for (int shift = 0; shift < 32; shift += 8) bytes.push_back(static_cast<uint8_t>(word >> shift));
   }
-  const auto payload = readPayload({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
-  ASSERT_TRUE(payload.ok()) << payload.error().message();
-  EXPECT_TRUE(payload->cop2);
-  EXPECT_EQ(payload->words, stream);
-  EXPECT_EQ(payload->stagingBytes, 4096u);
-  const auto assembled = assemble(payloadText(bytes));
-  ASSERT_TRUE(assembled.ok()) << assembled.error().str();
-  EXPECT_EQ(assembled->bytes, bytes);
+  const auto payload = require(readPayload({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}));
+  EXPECT_TRUE(payload.cop2);
+  EXPECT_EQ(payload.words, stream);
+  EXPECT_EQ(payload.stagingBytes, 4096u);
+  const auto assembled = require(assemble(payloadText(bytes)));
+  EXPECT_EQ(assembled.bytes, bytes);
 }
 
 TEST(Assembler, ErrorsNameTheLine) {
   const auto expectError = [](std::string_view text, std::string_view part) {
-    const auto assembled = assemble(text);
-    ASSERT_FALSE(assembled.ok()) << text;
-    EXPECT_NE(assembled.error().str().find(part), std::string::npos) << assembled.error().str();
+    const std::string error = errorOf(assemble(text));
+    EXPECT_NE(error.find(part), std::string::npos) << text << ": " << error;
   };
   expectError("", "no .stream");
   expectError(".stream ethos-u99\n", "line 1");
@@ -160,21 +150,20 @@ TEST(Assembler, ErrorsNameTheLine) {
 
 TEST(Payload, DamagedOnesAreRefused) {
   const Target& target = **findTarget("ethos-u55-128");
-  const auto good = buildPayload(target, smallStream(target));
-  ASSERT_TRUE(good.ok());
-  EXPECT_EQ(good->size() % 4, 0u);
+  const auto good = require(buildPayload(target, smallStream(target)));
+  EXPECT_EQ(good.size() % 4, 0u);
   const auto read = [](const std::vector<uint8_t>& bytes) {
     return readPayload({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()}).ok();
   };
-  EXPECT_TRUE(read(*good));
-  for (size_t size = 0; size < good->size(); ++size) {
-    EXPECT_FALSE(read(std::vector<uint8_t>(good->begin(), good->begin() + static_cast<std::ptrdiff_t>(size))))
+  EXPECT_TRUE(read(good));
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(read(std::vector<uint8_t>(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size))))
         << size;
   }
-  std::vector<uint8_t> other = *good;
+  std::vector<uint8_t> other = good;
   other[0] = 'X';
   EXPECT_FALSE(read(other));
-  other = *good;
+  other = good;
   other[4] = 3;  // an action that drivers reject
   EXPECT_FALSE(read(other));
 }

@@ -11,6 +11,7 @@
 #include "npu/isa/payload.hpp"
 #include "npu/random_operation.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::npu {
 namespace {
@@ -106,9 +107,8 @@ TEST(Stream, BranchesArePatchedAndForgetState) {
   ASSERT_TRUE(writer.add(Branch{true, 0}).ok());
   ASSERT_TRUE(writer.add(Stop{}).ok());
   writer.patchBranch(branch, writer.position());
-  const auto decoded = decodeStream(writer.words(), target);
-  ASSERT_TRUE(decoded.ok());
-  EXPECT_EQ(std::get<Branch>((*decoded)[0].operation), (Branch{true, 12}));
+  const auto decoded = require(decodeStream(writer.words(), target));
+  EXPECT_EQ(std::get<Branch>(decoded[0].operation), (Branch{true, 12}));
 }
 
 TEST(Stream, RefusesWhatTheTargetLacks) {
@@ -143,11 +143,10 @@ TEST(Stream, RefusesWhatTheTargetLacks) {
 TEST(Stream, UnsetRegistersAreNamed) {
   const Target& target = **findTarget("ethos-u65-256");
   const uint32_t word = static_cast<uint32_t>(isa::Cmd0::OpConv);
-  const auto command = readCommand(std::span(&word, 1), 0, Family::U65);
-  ASSERT_TRUE(command.ok());
+  const auto command = require(readCommand(std::span(&word, 1), 0, Family::U65));
   std::vector<std::string_view> unset;
   RegisterState state;
-  (void)decodeOperation(state, *command, target, &unset);
+  (void)decodeOperation(state, command, target, &unset);
   EXPECT_NE(std::find(unset.begin(), unset.end(), "NPU_SET_IFM_BASE0"), unset.end());
   EXPECT_NE(std::find(unset.begin(), unset.end(), "NPU_SET_WEIGHT_LENGTH"), unset.end());
   EXPECT_EQ(std::find(unset.begin(), unset.end(), "NPU_SET_IFM2_BASE0"), unset.end());
@@ -155,9 +154,7 @@ TEST(Stream, UnsetRegistersAreNamed) {
 
 TEST(Stream, ErrorsNameTheOffset) {
   const std::vector<uint32_t> unknown = {static_cast<uint32_t>(isa::Cmd0::OpDmaWait), 0x000003ffu};
-  const auto commands = readStream(unknown, Family::U55);
-  ASSERT_FALSE(commands.ok());
-  EXPECT_NE(commands.error().str().find("0x4"), std::string::npos);
+  EXPECT_NE(errorOf(readStream(unknown, Family::U55)).find("0x4"), std::string::npos);
   const std::vector<uint32_t> cut = {0x00004000u};
   EXPECT_FALSE(readStream(cut, Family::U85).ok());
   const std::vector<uint32_t> reserved = {0x00000400u};
@@ -180,37 +177,31 @@ TEST(Stream, RecordedPrograms) {
   ASSERT_FALSE(files.empty());
   for (const auto& file : files) {
     SCOPED_TRACE(file.string());
-    const auto mapped = MappedFile::open(file);
-    ASSERT_TRUE(mapped.ok());
-    const auto payload = readPayload((*mapped)->bytes());
-    ASSERT_TRUE(payload.ok()) << payload.error().message();
-    const auto target = payloadTarget(*payload);
-    ASSERT_TRUE(target.ok());
+    const auto mapped = require(MappedFile::open(file));
+    const auto payload = require(readPayload(mapped->bytes()));
+    const Target* target = require(payloadTarget(payload));
     RegisterState state;
-    StreamWriter writer(**target);
+    StreamWriter writer(*target);
     std::vector<Operation> operations;
-    const auto commands = readStream(payload->words, (*target)->family);
-    ASSERT_TRUE(commands.ok()) << commands.error().str();
-    for (const Command& command : *commands) {
+    const auto commands = require(readStream(payload.words, target->family));
+    for (const Command& command : commands) {
       EXPECT_EQ(command.bits() & ~uint64_t{0xffff} & ~fieldMask(*command.info), 0u);
       if (!command.info->operation) {
         state.apply(command);
         continue;
       }
       std::vector<std::string_view> unset;
-      const auto operation = decodeOperation(state, command, **target, &unset);
-      ASSERT_TRUE(operation.ok()) << operation.error().str();
+      const auto operation = require(decodeOperation(state, command, *target, &unset));
       EXPECT_TRUE(unset.empty()) << command.info->name << " reads " << unset.front();
-      operations.push_back(*operation);
-      ASSERT_TRUE(writer.add(*operation).ok());
+      operations.push_back(operation);
+      ASSERT_TRUE(writer.add(operation).ok());
     }
     EXPECT_EQ(operations.back(), Operation(Stop{0xffff}));
-    const auto again = decodeStream(writer.words(), **target);
-    ASSERT_TRUE(again.ok());
-    ASSERT_EQ(again->size(), operations.size());
+    const auto again = require(decodeStream(writer.words(), *target));
+    ASSERT_EQ(again.size(), operations.size());
     for (size_t n = 0; n < operations.size(); ++n)
-      EXPECT_EQ((*again)[n].operation, operations[n]) << describe(operations[n]);
-    EXPECT_LE(writer.words().size(), payload->words.size() * 11 / 10);
+      EXPECT_EQ(again[n].operation, operations[n]) << describe(operations[n]);
+    EXPECT_LE(writer.words().size(), payload.words.size() * 11 / 10);
   }
 }
 

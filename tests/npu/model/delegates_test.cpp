@@ -6,19 +6,14 @@
 
 #include "base/npy.hpp"
 #include "npu/model/programs.hpp"
+#include "support/contents.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
 
 /// Tensors named <prefix>0, <prefix>1, ... of an archive.
-std::vector<Tensor> tensorsNamed(const NamedTensors& all, const std::string& prefix) {
-  std::vector<Tensor> found;
-  while (const Tensor* tensor = findTensor(all, fmt::format("{}{}", prefix, found.size())))
-    found.push_back(*tensor);
-  return found;
-}
-
 bool takes(const NpuProgram& program, const std::vector<Tensor>& inputs) {
   return std::equal(program.inputs.begin(), program.inputs.end(), inputs.begin(), inputs.end(),
                     [](const ProgramIo& io, const Tensor& tensor) { return io.bytes == tensor.numBytes(); });
@@ -26,43 +21,40 @@ bool takes(const NpuProgram& program, const std::vector<Tensor>& inputs) {
 
 void runFolder(const std::filesystem::path& pte, int& delegates) {
   SCOPED_TRACE(pte.string());
-  Result<NamedTensors> recorded = readNpz(pte.parent_path() / "e2e.npz");
-  ASSERT_TRUE(recorded.ok()) << recorded.error().str();
-  Result<std::vector<NpuProgram>> programs = delegatesIn(pte);
-  ASSERT_TRUE(programs.ok()) << programs.error().str();
-  for (size_t n = 0; n < programs->size(); ++n) {
+  NamedTensors recorded = require(readNpz(pte.parent_path() / "e2e.npz"));
+  std::vector<NpuProgram> programs = require(delegatesIn(pte));
+  for (size_t n = 0; n < programs.size(); ++n) {
     SCOPED_TRACE(fmt::format("delegate call {}", n));
     const std::string call = fmt::format("d{}", n);
-    const std::vector<Tensor> inputs = tensorsNamed(*recorded, fmt::format("{}_in", call)),
-                              outputs = tensorsNamed(*recorded, fmt::format("{}_out", call));
+    const std::vector<Tensor> inputs = arraysNamed(recorded, fmt::format("{}_in", call)),
+                              outputs = arraysNamed(recorded, fmt::format("{}_out", call));
     ASSERT_FALSE(inputs.empty());
     // File order is not call order: the right delegate is the one that takes these inputs and gives these
     // outputs.
     bool exact = false;
     std::string why = "no delegate of the file takes these inputs";
-    for (const NpuProgram& program : *programs) {
+    for (const NpuProgram& program : programs) {
       if (!takes(program, inputs) || program.outputs.size() != outputs.size()) continue;
       std::vector<ByteSpan> bytes;
       bytes.reserve(inputs.size());
       for (const Tensor& input : inputs) bytes.push_back(input.bytes());
       npu::ModelOptions options;
       options.check = true;
-      Result<ProgramRun> run = runProgram(program, bytes, options);
-      ASSERT_TRUE(run.ok()) << run.error().str();
-      if (!run->result.ok()) {
-        why = run->result.fault->str();
+      ProgramRun run = require(runProgram(program, bytes, options));
+      if (!run.result.ok()) {
+        why = run.result.fault->str();
         continue;
       }
-      for (const npu::Finding& finding : run->result.findings) {
+      for (const npu::Finding& finding : run.result.findings) {
         ADD_FAILURE() << program.target->name << " offset " << finding.offset << ": " << finding.message;
       }
       exact = true;
       for (size_t i = 0; i < outputs.size(); ++i) {
         const ByteSpan expected = outputs[i].bytes();
-        if (!std::equal(expected.begin(), expected.end(), run->outputs[i].begin(), run->outputs[i].end())) {
+        if (!std::equal(expected.begin(), expected.end(), run.outputs[i].begin(), run.outputs[i].end())) {
           exact = false;
           size_t at = 0;
-          while (at < expected.size() && at < run->outputs[i].size() && expected[at] == run->outputs[i][at])
+          while (at < expected.size() && at < run.outputs[i].size() && expected[at] == run.outputs[i][at])
             ++at;
           why = fmt::format("output {} differs from byte {}", i, at);
         }

@@ -13,6 +13,7 @@
 #include "npu/reference/reference.hpp"
 #include "npu/weights/scale_records.hpp"
 #include "npu/weights/weight_codec.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -234,9 +235,8 @@ class Case {
     constants.weights.assign(weights.begin(), weights.end());
     const WeightView view = isDepthwise ? WeightView::hwc(weights.data(), DType::Int16, shape)
                                         : WeightView::ohwi(weights.data(), DType::Int16, shape);
-    const auto encoded = encodeWeights(view, order, {0, channels},
-                                       streams.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard);
-    ASSERT_TRUE(encoded.ok()) << encoded.error().str();
+    const auto encoded = require(encodeWeights(
+        view, order, {0, channels}, streams.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard));
     auto& region = machine_.regions[0];
     const auto append = [&](const std::vector<uint8_t>& bytes) {
       region.resize((region.size() + 15) / 16 * 16);
@@ -244,7 +244,7 @@ class Case {
       region.insert(region.end(), bytes.begin(), bytes.end());
       return range_;
     };
-    for (size_t s = 0; s < encoded->streams.size(); ++s) streams.weights[s] = append(encoded->streams[s]);
+    for (size_t s = 0; s < encoded.streams.size(); ++s) streams.weights[s] = append(encoded.streams[s]);
     makeRecords(streams, wide, append, channels);
   }
 
@@ -279,9 +279,8 @@ class Case {
       constants.records.push_back({record.bias, record.scale, record.shift});
     }
     const auto format = scaleFormat(target_, op.accumulator);
-    const auto encoded = encodeScales(records, target_, format, u85_ ? op.microblock.c : 8);
-    ASSERT_TRUE(encoded.ok()) << encoded.error().str();
-    for (size_t s = 0; s < encoded->size(); ++s) streams.scales[s] = append((*encoded)[s]);
+    const auto encoded = require(encodeScales(records, target_, format, u85_ ? op.microblock.c : 8));
+    for (size_t s = 0; s < encoded.size(); ++s) streams.scales[s] = append(encoded[s]);
   }
 
   void makePool() {

@@ -11,6 +11,7 @@
 #include "npu/isa/stream.hpp"
 #include "npu/model/check_stream.hpp"
 #include "npu/model/small_program.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -64,9 +65,8 @@ std::string edited(std::string text, std::string_view from, std::string_view to,
 }
 
 std::vector<Finding> check(const Sound& sound, const char* target, const std::string& text) {
-  const auto assembly = assemble(text);
-  EXPECT_TRUE(assembly.ok()) << assembly.error().str();
-  return checkStream(assembly->stream, **findTarget(target), sound.memory);
+  const auto assembly = require(assemble(text));
+  return checkStream(assembly.stream, **findTarget(target), sound.memory);
 }
 
 class PlantedBugs : public testing::TestWithParam<const char*> {
@@ -88,9 +88,8 @@ class PlantedBugs : public testing::TestWithParam<const char*> {
     EXPECT_THAT(found->message, HasSubstr(part));
     if (command.empty()) return;
     const Family family = (*findTarget(GetParam()))->family;
-    const auto at = readCommand(assembly->stream, found->offset / 4, family);
-    ASSERT_TRUE(at.ok());
-    EXPECT_EQ(at->info->name, command);
+    const auto at = require(readCommand(assembly->stream, found->offset / 4, family));
+    EXPECT_EQ(at.info->name, command);
   }
 
   Sound sound_;

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <map>
 
 #include "npu/isa/payload.hpp"
+#include "support/contents.hpp"
 
 namespace carina::test {
 namespace {
@@ -65,8 +65,7 @@ Result<NpuProgram> readBlob(ByteSpan bytes) {
 }  // namespace
 
 std::vector<std::byte> fileBytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = contentsOf(path);
   const auto* first = reinterpret_cast<const std::byte*>(text.data());
   return {first, first + text.size()};
 }

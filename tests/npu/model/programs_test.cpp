@@ -9,6 +9,7 @@
 
 #include "npu/isa/payload.hpp"
 #include "support/fixtures.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -40,14 +41,12 @@ TEST(ModelPrograms, EveryProgramIsBitExact) {
   for (const auto& manifest : filesIn(fixtures / "vectors/programs", "manifest.json")) {
     const auto folder = manifest.parent_path();
     SCOPED_TRACE(folder.string());
-    Result<NpuProgram> program = readProgram(folder);
-    ASSERT_TRUE(program.ok()) << program.error().str();
+    NpuProgram program = require(readProgram(folder));
     const auto input = fileBytes(folder / "input.bin");
-    Result<ProgramRun> run = runProgram(*program, {input});
-    ASSERT_TRUE(run.ok()) << run.error().str();
-    ASSERT_TRUE(run->result.ok()) << run->result.fault->str();
-    EXPECT_EQ(run->outputs[0], fileBytes(folder / "expected.bin"));
-    EXPECT_GT(run->result.stats.cycles, 0);
+    ProgramRun run = require(runProgram(program, {input}));
+    ASSERT_TRUE(run.result.ok()) << run.result.fault->str();
+    EXPECT_EQ(run.outputs[0], fileBytes(folder / "expected.bin"));
+    EXPECT_GT(run.result.stats.cycles, 0);
     ++count;
   }
   EXPECT_GE(count, 6);
@@ -58,14 +57,13 @@ TEST(ModelPrograms, ParallelAndSerialAgreeWithAndWithoutChecker) {
   for (const auto& manifest : filesIn(fixtures / "vectors/programs", "manifest.json")) {
     const auto folder = manifest.parent_path();
     SCOPED_TRACE(folder.string());
-    Result<NpuProgram> program = readProgram(folder);
-    ASSERT_TRUE(program.ok());
+    NpuProgram program = require(readProgram(folder));
     npu::ModelOptions options;
     options.parallel = false;
     options.check = true;
     options.timing = false;
     const auto input = fileBytes(folder / "input.bin");
-    Result<ProgramRun> run = runProgram(*program, {input}, options);
+    Result<ProgramRun> run = runProgram(program, {input}, options);
     ASSERT_TRUE(run.ok() && run->result.ok());
     EXPECT_EQ(run->outputs[0], fileBytes(folder / "expected.bin"));
     // These streams come from a compiler that is known to be right: the checker has nothing to say.

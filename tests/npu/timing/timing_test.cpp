@@ -11,6 +11,7 @@
 #include "npu/isa/blockconfig.hpp"
 #include "npu/model/small_program.hpp"
 #include "npu/timing/way.hpp"
+#include "support/require.hpp"
 
 namespace carina::test {
 namespace {
@@ -22,8 +23,8 @@ using namespace npu;
 // not rounded up to twelve, a single depth step is not halved, and rows of 28 bytes move as they are:
 // docs/npu-model.md.
 TEST(Timing, WorkedConvolutionOnU85) {
-  const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
-  ASSERT_TRUE(machine.ok());
+  const auto machine =
+      require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"));
   KernelOperation op;
   op.ifm.height = op.ifm.width = 28;
   op.ofm.height = op.ofm.width = op.ofm.width0 = 26;
@@ -38,11 +39,11 @@ TEST(Timing, WorkedConvolutionOnU85) {
   op.activation.min = -128;
   op.activation.max = 127;
   TimingContext context;
-  context.machine = &*machine;
+  context.machine = &machine;
   context.ofm = context.weights = context.scales = Area::Cache;
   context.weightBytes = 400;
   context.scaleBytes = 320;
-  EXPECT_EQ(BlockRules(*machine->target, op).ifmBlock(op.block), (BlockShape{6, 28, 16}));
+  EXPECT_EQ(BlockRules(*machine.target, op).ifmBlock(op.block), (BlockShape{6, 28, 16}));
   const OperationCost cost = estimate(op, context);
   EXPECT_EQ(cost.mac, 312 * 2 * 9 / 12 * 13);
   EXPECT_EQ(cost.output, 416 * 13);
@@ -71,13 +72,12 @@ KernelOperation depthwiseOnU85() {
 // One block of eight slices: the output unit and the port have the last one left when the multipliers are
 // done.
 TEST(Timing, DepthwiseBlocksLeaveInSlices) {
-  const auto machine = makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"));
   timing::Rules whole = timing::kCalibrated;
   whole.u85DepthwiseSlices = false;
   const KernelOperation op = depthwiseOnU85();
   TimingContext context;
-  context.machine = &*machine;
+  context.machine = &machine;
   const OperationCost slices = estimate(op, context);
   context.rules = &whole;
   const OperationCost blocks = estimate(op, context);
@@ -90,10 +90,9 @@ TEST(Timing, DepthwiseBlocksLeaveInSlices) {
 // Writes of 16 bytes, 32 of them at a time, decide about a small layer in DRAM: they begin behind its first
 // slice. Where the multipliers decide nothing changes.
 TEST(Timing, PortsWaitForTheFirstBlockAndAreWaitedForByTheLast) {
-  const auto slow = makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram");
-  auto fast = makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only");
-  ASSERT_TRUE(slow.ok() && fast.ok());
-  fast->system.ports[0].readLatency = fast->system.ports[0].writeLatency = 1;
+  const auto slow = require(makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram"));
+  auto fast = require(makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"));
+  fast.system.ports[0].readLatency = fast.system.ports[0].writeLatency = 1;
   timing::Rules without = timing::kCalibrated;
   without.u85PortEnds = false;
   const auto totals = [&](const Machine& machine) {
@@ -107,15 +106,14 @@ TEST(Timing, PortsWaitForTheFirstBlockAndAreWaitedForByTheLast) {
     EXPECT_EQ(bare.total, std::max({bare.npu, bare.port[0], bare.port[1]}));
     return std::pair{with.total - bare.total, with.fill};
   };
-  const auto [later, fill] = totals(*slow);
+  const auto [later, fill] = totals(slow);
   EXPECT_GT(later, fill);
-  EXPECT_EQ(totals(*fast).first, 0);
+  EXPECT_EQ(totals(fast).first, 0);
 }
 
 // A chained addition costs the output unit's time only, and nothing where the multipliers take longer.
 TEST(Timing, ChainsHideBehindTheMultipliers) {
-  const auto machine = makeMachine("ethos-u85-128", "", "Sram_Only");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u85-128", "", "Sram_Only"));
   KernelOperation conv;
   conv.ifm.height = conv.ifm.width = conv.ofm.height = conv.ofm.width = conv.ofm.width0 = 32;
   conv.ifm.depth = 256;
@@ -138,18 +136,18 @@ TEST(Timing, ChainsHideBehindTheMultipliers) {
   const auto cycles = [&](bool chained) {
     KernelOperation first = conv, second = add;
     if (chained) first.ofm.storage = second.ifm.storage = Storage::Chained;
-    Timeline timeline(*machine);
+    Timeline timeline(machine);
     timeline.add(Operation(first), 0);
     timeline.add(Operation(second), 8);
     return timeline.total();
   };
-  Timeline alone(*machine);
+  Timeline alone(machine);
   alone.add(Operation(conv), 0);
   EXPECT_LT(cycles(true), alone.total() + 200);  // the first and last blocks of the other map
   EXPECT_GT(cycles(false), alone.total() + 8000);
   // Shallow input: the output unit is the limit, and works twice as long.
   conv.ifm.depth = 16;
-  Timeline shallow(*machine);
+  Timeline shallow(machine);
   shallow.add(Operation(conv), 0);
   EXPECT_GT(cycles(true), shallow.total() + 7000);
   EXPECT_LE(cycles(true), cycles(false) + 100);  // one block for both
@@ -158,8 +156,8 @@ TEST(Timing, ChainsHideBehindTheMultipliers) {
 // U85-256: 2x2 maximum 26x26x32 -> 13x13x32 in SRAM, two blocks. The public estimator gives 1456 cycles per
 // block for the multipliers, four for each tap; measured pools take one.
 TEST(Timing, WorkedPoolOnU85) {
-  const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
-  ASSERT_TRUE(machine.ok());
+  const auto machine =
+      require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"));
   KernelOperation op;
   op.kind = OperationKind::Pool;
   op.pool = PoolMode::Max;
@@ -173,9 +171,9 @@ TEST(Timing, WorkedPoolOnU85) {
   op.activation.min = -128;
   op.activation.max = 127;
   TimingContext context;
-  context.machine = &*machine;
+  context.machine = &machine;
   context.ifm = context.ofm = Area::Cache;
-  EXPECT_EQ(BlockRules(*machine->target, op).ifmBlock(op.block), (BlockShape{26, 28, 16}));
+  EXPECT_EQ(BlockRules(*machine.target, op).ifmBlock(op.block), (BlockShape{26, 28, 16}));
   const OperationCost cost = estimate(op, context);
   EXPECT_EQ(cost.mac, 1456 / 4 * 2);
   EXPECT_EQ(cost.output, 676 * 2);
@@ -187,8 +185,7 @@ TEST(Timing, WorkedPoolOnU85) {
 // Kernels of fewer than four taps, part-kernel-first: their taps, or a whole MAC step (of two taps for 16-bit
 // input).
 TEST(Timing, SmallKernelsCostTheirTapsOrAWholeStep) {
-  const auto machine = makeMachine("ethos-u85-128", "", "Sram_Only");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u85-128", "", "Sram_Only"));
   KernelOperation op;
   op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = op.ofm.width0 = 32;
   op.ifm.depth = op.ofm.depth = 32;
@@ -198,7 +195,7 @@ TEST(Timing, SmallKernelsCostTheirTapsOrAWholeStep) {
   op.block = {16, 16, 16};
   const auto macs = [&](const char* rules) {
     TimingContext context;
-    context.machine = &*machine;
+    context.machine = &machine;
     context.rules = timing::findRules(rules);
     return estimate(op, context).mac;
   };
@@ -216,8 +213,8 @@ TEST(Timing, SmallKernelsCostTheirTapsOrAWholeStep) {
 // What the measurements leave open: every setting is known by its name and says something else than the
 // others.
 TEST(Timing, SettingsDiffer) {
-  const auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB");
-  ASSERT_TRUE(machine.ok());
+  const auto machine =
+      require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"));
   KernelOperation deep;
   deep.ifm.height = deep.ifm.width = deep.ofm.height = deep.ofm.width = deep.ofm.width0 = 16;
   deep.ifm.depth = 8 * 64 + 20;
@@ -256,10 +253,10 @@ TEST(Timing, SettingsDiffer) {
   for (const timing::Rules& rules : timing::ruleSets()) {
     EXPECT_EQ(timing::findRules(rules.name), &rules);
     std::vector<int64_t> of;
-    Timeline timeline(*machine, rules);
+    Timeline timeline(machine, rules);
     for (const KernelOperation& op : {deep, shallow, narrow, pool, add, add}) {
       TimingContext context;
-      context.machine = &*machine;
+      context.machine = &machine;
       context.rules = &rules;
       const OperationCost cost = estimate(op, context);
       of.insert(of.end(), {cost.npu, cost.traffic[1].readBytes, cost.traffic[1].writeBytes});
@@ -303,8 +300,7 @@ TEST(BlockRules, MicroblocksFollowTheCode) {
 }
 
 TEST(Timeline, DmaAndKernelsOverlapUntilAWait) {
-  const auto machine = makeMachine("ethos-u55-128", "", "");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u55-128", "", ""));
   SmallProgram program("ethos-u55-128");
   const KernelOperation op = program.copy(16, 16, 16, ElementType::Int8, std::vector<int64_t>(4096, 1));
   KernelOperation placed = op;
@@ -313,7 +309,7 @@ TEST(Timeline, DmaAndKernelsOverlapUntilAWait) {
   dma.source.region = 0;
   dma.destination.region = 1;
   dma.length = 4096;
-  Timeline together(*machine), apart(*machine);
+  Timeline together(machine), apart(machine);
   const auto transfer = together.add(Operation(dma), 0);
   const auto kernel = together.add(Operation(placed), 4);
   together.add(Operation(DmaWait{0}), 8);
@@ -346,8 +342,7 @@ TEST(Timeline, BlockdepShortensTheTimeLine) {
 // end in between is written behind it. Longer ones lose what their read buffers do not hold, each 5,000
 // cycles.
 TEST(Timeline, KernelsStandStillBetweenPulses) {
-  auto machine = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram");
-  ASSERT_TRUE(machine.ok());
+  auto machine = require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram"));
   SmallProgram program("ethos-u85-256");
   const auto ends = [&](int32_t height, uint8_t region) {
     KernelOperation op =
@@ -355,12 +350,12 @@ TEST(Timeline, KernelsStandStillBetweenPulses) {
     op.ifm.region = op.ofm.region = region;
     op.microblock = {1, 2, 16};
     op.block = {4, 16, 16};
-    Timeline line(*machine);
+    Timeline line(machine);
     line.add(Operation(op), 0);
     return line.total();
   };
   const auto pulsed = [&](int32_t height, uint8_t region) {
-    MemoryTiming& dram = machine->system.ports[1];
+    MemoryTiming& dram = machine.system.ports[1];
     dram.pulseOn = 4000;
     dram.pulseOff = 1000;
     dram.firstPulse = 1750;
@@ -385,15 +380,14 @@ TEST(Timeline, KernelsStandStillBetweenPulses) {
 }
 
 TEST(Timing, SlowerMemoryNeverMakesAnOperationFaster) {
-  const auto fast = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only");
-  const auto slow = makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram");
-  ASSERT_TRUE(fast.ok() && slow.ok());
+  const auto fast = require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"));
+  const auto slow = require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram"));
   SmallProgram program("ethos-u85-256");
   KernelOperation op = program.copy(32, 32, 16, ElementType::Int8, std::vector<int64_t>(16384, 1));
   op.microblock = {1, 2, 16};
   op.block = {8, 16, 16};
-  EXPECT_LT(estimate(op, TimingContext::fromRegions(*fast, op)).total,
-            estimate(op, TimingContext::fromRegions(*slow, op)).total);
+  EXPECT_LT(estimate(op, TimingContext::fromRegions(fast, op)).total,
+            estimate(op, TimingContext::fromRegions(slow, op)).total);
 }
 
 DmaOperation transfer(uint64_t bytes) {
@@ -405,24 +399,22 @@ DmaOperation transfer(uint64_t bytes) {
 }
 
 TEST(LongestWay, IsTheTimeLineWhereNothingBranches) {
-  const auto machine = makeMachine("ethos-u85-256", "", "");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u85-256", "", ""));
   const std::vector<PlacedOperation> operations{{transfer(4096), 0}, {transfer(64), 4}, {Stop{}, 8}};
-  Timeline line(*machine);
+  Timeline line(machine);
   for (const PlacedOperation& placed : operations) line.add(placed.operation, placed.offset);
-  EXPECT_EQ(longestWay(operations, *machine), line.total());
+  EXPECT_EQ(longestWay(operations, machine), line.total());
 }
 
 TEST(LongestWay, TakesTheLongerSideOfAChoice) {
-  const auto machine = makeMachine("ethos-u85-256", "", "");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u85-256", "", ""));
   const auto choice = [&](uint64_t whenFalse, uint64_t whenTrue) {
     return longestWay(std::vector<PlacedOperation>{{Branch{true, 16}, 0},
                                                    {transfer(whenFalse), 8},
                                                    {Branch{false, 20}, 12},
                                                    {transfer(whenTrue), 16},
                                                    {Stop{}, 20}},
-                      *machine);
+                      machine);
   };
   const Cycles apart = choice(65536, 64) - choice(64, 64);
   EXPECT_GT(apart, 0);
@@ -431,20 +423,19 @@ TEST(LongestWay, TakesTheLongerSideOfAChoice) {
 }
 
 TEST(LongestWay, CountsTheTurnsOfLoops) {
-  const auto machine = makeMachine("ethos-u85-256", "", "");
-  ASSERT_TRUE(machine.ok());
+  const auto machine = require(makeMachine("ethos-u85-256", "", ""));
   // The test stands behind the body.
   const std::vector<PlacedOperation> operations{
       {Branch{false, 12}, 0}, {transfer(65536), 8}, {transfer(64), 12}, {Branch{true, 8}, 16}, {Stop{}, 24}};
-  const Cycles once = longestWay(operations, *machine);
+  const Cycles once = longestWay(operations, machine);
   const std::vector<CountedLoop> loops{{8, 24, 10}};
-  const Cycles all = longestWay(operations, *machine, timing::kCalibrated, loops);
-  EXPECT_GT(once, estimate(transfer(65536), *machine).total);
-  EXPECT_GE(all, 10 * estimate(transfer(65536), *machine).total);
+  const Cycles all = longestWay(operations, machine, timing::kCalibrated, loops);
+  EXPECT_GT(once, estimate(transfer(65536), machine).total);
+  EXPECT_GE(all, 10 * estimate(transfer(65536), machine).total);
   EXPECT_LE(all, 10 * once);
   // More turns than numbers hold are as many as they hold.
   const std::vector<CountedLoop> nested{{8, 24, int64_t{1} << 40}, {8, 16, int64_t{1} << 40}};
-  EXPECT_GT(longestWay(operations, *machine, timing::kCalibrated, nested), all);
+  EXPECT_GT(longestWay(operations, machine, timing::kCalibrated, nested), all);
 }
 
 }  // namespace

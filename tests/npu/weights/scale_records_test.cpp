@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "npu/weights/weight_vectors.hpp"
+#include "support/require.hpp"
 
 namespace carina::npu {
 namespace {
@@ -86,21 +87,19 @@ RC_GTEST_PROP(ScaleRecords, StreamsRoundTrip, ()) {
         static_cast<uint32_t>(*rc::gen::inRange(0, format == ScaleFormat::U85Acc48 ? 32768 : INT32_MAX));
     records.push_back({bias, scale, static_cast<uint8_t>(*rc::gen::inRange(0, 64))});
   }
-  const auto streams = encodeScales(records, t, format, ublock);
-  RC_ASSERT(streams.ok());
-  RC_ASSERT(static_cast<int>(streams->size()) == t.cores);
+  const auto streams = require(encodeScales(records, t, format, ublock));
+  RC_ASSERT(static_cast<int>(streams.size()) == t.cores);
   std::vector<ByteSpan> spans;
-  for (const auto& stream : *streams) {
+  for (const auto& stream : streams) {
     RC_ASSERT(stream.size() % 16 == 0);
     spans.push_back(byteSpan(stream));
   }
   if (t.isU85()) {
     const int group = std::max(16, ublock);
-    RC_ASSERT(static_cast<int>((*streams)[0].size()) == (channels + group - 1) / group * group * 10);
+    RC_ASSERT(static_cast<int>(streams[0].size()) == (channels + group - 1) / group * group * 10);
   }
-  const auto decoded = decodeScales(spans, channels, t, format);
-  RC_ASSERT(decoded.ok());
-  RC_ASSERT(*decoded == records);
+  const auto decoded = require(decodeScales(spans, channels, t, format));
+  RC_ASSERT(decoded == records);
   RC_ASSERT(!decodeScales(spans, channels + 200, t, format).ok());
 }
 

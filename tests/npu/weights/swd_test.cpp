@@ -9,6 +9,7 @@
 #include <random>
 
 #include "npu/weights/weight_vectors.hpp"
+#include "support/require.hpp"
 
 namespace carina::npu {
 namespace {
@@ -56,13 +57,12 @@ TEST(Swd, ForcedHeadersDecode) {
     const auto bytes = fromHex(v["bytes"]);
     expectDecodes(bytes, int16FromHex(v["weights_i16le"]), v["name"]);
     compare(int16FromHex(v["weights_i16le"]), bytes.size(), v["name"], sizes);
-    const auto slices = swdSlices(byteSpan(bytes));
-    ASSERT_TRUE(slices.ok());
+    const auto slices = require(swdSlices(byteSpan(bytes)));
     size_t n = 0;
     for (const auto& expected : v["slices"]) {
       if (expected.is_string()) continue;  // end of stream
-      ASSERT_LT(n, slices->size());
-      const SwdSlice& slice = (*slices)[n++];
+      ASSERT_LT(n, slices.size());
+      const SwdSlice& slice = slices[n++];
       EXPECT_EQ(slice.zdiv, expected[0]);
       EXPECT_EQ(slice.weights, expected[1]);
       EXPECT_EQ(slice.wdiv, expected[2]);
@@ -71,7 +71,7 @@ TEST(Swd, ForcedHeadersDecode) {
       EXPECT_EQ(slice.directOffset, expected[5]);
       EXPECT_EQ(slice.paletteEntries, expected[6]);
     }
-    EXPECT_EQ(n, slices->size());
+    EXPECT_EQ(n, slices.size());
   }
   EXPECT_LE(sizes.own, sizes.theirs);
 }
@@ -139,9 +139,8 @@ RC_GTEST_PROP(Swd, RoundTrips, ()) {
     }
   }
   const std::vector<uint8_t> bytes = encodeSwd(weights);
-  const auto decoded = decodeSwd(byteSpan(bytes), weights.size());
-  RC_ASSERT(decoded.ok());
-  RC_ASSERT(*decoded == weights);
+  const auto decoded = require(decodeSwd(byteSpan(bytes), weights.size()));
+  RC_ASSERT(decoded == weights);
   const std::vector<uint8_t> quick = encodeSwd(weights, CodingEffort::Low);
   const std::vector<uint8_t> thorough = encodeSwd(weights, CodingEffort::High);
   RC_ASSERT(*decodeSwd(byteSpan(quick), weights.size()) == weights);

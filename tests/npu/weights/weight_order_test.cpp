@@ -12,6 +12,7 @@
 #include "npu/weights/swd.hpp"
 #include "npu/weights/weight_codec.hpp"
 #include "npu/weights/weight_vectors.hpp"
+#include "support/require.hpp"
 
 namespace carina::npu {
 namespace {
@@ -99,27 +100,23 @@ void checkRecorded(const char* file, bool u85) {
     for (const json& stream : v["streams"]) {
       recorded.push_back(fromHex(stream[u85 ? "bytes" : "bytes_regor"]));
       if (c.fast) continue;
-      const auto ordered = orderWeights(c.view(), c.order, c.slice, stream[u85 ? "stream" : "core"]);
-      ASSERT_TRUE(ordered.ok()) << ordered.error().message();
-      ASSERT_EQ(ordered->size(), stream["n"].get<size_t>());
+      const auto ordered = require(orderWeights(c.view(), c.order, c.slice, stream[u85 ? "stream" : "core"]));
+      ASSERT_EQ(ordered.size(), stream["n"].get<size_t>());
       if (stream.contains("expected_i16le")) {
-        EXPECT_EQ(*ordered, int16FromHex(stream["expected_i16le"]));
+        EXPECT_EQ(ordered, int16FromHex(stream["expected_i16le"]));
       }
-      const auto decoded = decodeSwd(byteSpan(recorded.back()), ordered->size());
-      ASSERT_TRUE(decoded.ok()) << decoded.error().message();
-      EXPECT_EQ(*decoded, *ordered);
+      const auto decoded = require(decodeSwd(byteSpan(recorded.back()), ordered.size()));
+      EXPECT_EQ(decoded, ordered);
       theirs += recorded.back().size();
     }
     const WeightEncoding encoding = c.fast ? WeightEncoding::Fast : WeightEncoding::Standard;
-    const auto encoded = encodeWeights(c.view(), c.order, c.slice, encoding);
-    ASSERT_TRUE(encoded.ok()) << encoded.error().message();
-    if (!c.fast) own += static_cast<size_t>(encoded->bytes());
-    for (const std::vector<std::vector<uint8_t>>* streams : {&std::as_const(recorded), &encoded->streams}) {
+    const auto encoded = require(encodeWeights(c.view(), c.order, c.slice, encoding));
+    if (!c.fast) own += static_cast<size_t>(encoded.bytes());
+    for (const std::vector<std::vector<uint8_t>>* streams : {&std::as_const(recorded), &encoded.streams}) {
       std::vector<ByteSpan> spans;
       for (const auto& stream : *streams) spans.push_back(byteSpan(stream));
-      const auto restored = decodeWeights(spans, c.sliceShape(), c.order, encoding);
-      ASSERT_TRUE(restored.ok()) << restored.error().message();
-      EXPECT_EQ(*restored, c.volume());
+      const auto restored = require(decodeWeights(spans, c.sliceShape(), c.order, encoding));
+      EXPECT_EQ(restored, c.volume());
     }
   }
   EXPECT_GT(theirs, 0u);
@@ -136,15 +133,12 @@ TEST(WeightOrder, RecordedOrdersOfU85) {
 TEST(FastWeights, RecordedStreams) {
   for (const json& v : weightVectors("fwd.json")) {
     const std::vector<int16_t> weights = int16FromHex(v["weights_i16le"]);
-    const auto decoded = decodeFwd(byteSpan(fromHex(v["bytes"])), weights.size());
-    ASSERT_TRUE(decoded.ok()) << decoded.error().message();
-    EXPECT_EQ(*decoded, weights) << v["name"];
-    const auto encoded = encodeFwd(weights);
-    ASSERT_TRUE(encoded.ok());
-    EXPECT_LE(encoded->size(), fromHex(v["bytes"]).size());
-    const auto again = decodeFwd(byteSpan(*encoded), weights.size());
-    ASSERT_TRUE(again.ok());
-    EXPECT_EQ(*again, weights);
+    const auto decoded = require(decodeFwd(byteSpan(fromHex(v["bytes"])), weights.size()));
+    EXPECT_EQ(decoded, weights) << v["name"];
+    const auto encoded = require(encodeFwd(weights));
+    EXPECT_LE(encoded.size(), fromHex(v["bytes"]).size());
+    const auto again = require(decodeFwd(byteSpan(encoded), weights.size()));
+    EXPECT_EQ(again, weights);
   }
 }
 
@@ -201,14 +195,12 @@ RC_GTEST_PROP(WeightOrder, RestoresEveryWeight, ()) {
                                     : WeightView::ohwi(data.data(), DType::Int8, shape, zeroPoints);
   std::vector<std::vector<int16_t>> streams;
   for (int s = 0; s < activeStreams(shape, order); ++s) {
-    const auto ordered = orderWeights(view, order, {0, shape.ofmDepth}, s);
-    RC_ASSERT(ordered.ok());
-    RC_ASSERT(static_cast<int64_t>(ordered->size()) == streamWeightCount(shape, order, s));
-    streams.push_back(*ordered);
+    const auto ordered = require(orderWeights(view, order, {0, shape.ofmDepth}, s));
+    RC_ASSERT(static_cast<int64_t>(ordered.size()) == streamWeightCount(shape, order, s));
+    streams.push_back(ordered);
   }
-  const auto restored = restoreWeights(streams, shape, order);
-  RC_ASSERT(restored.ok());
-  for (size_t n = 0; n < data.size(); ++n) RC_ASSERT((*restored)[n] == data[n] - zeroPoint);
+  const auto restored = require(restoreWeights(streams, shape, order));
+  for (size_t n = 0; n < data.size(); ++n) RC_ASSERT(restored[n] == data[n] - zeroPoint);
 }
 
 // A depth slice is the same as the whole of a smaller operator.
@@ -224,12 +216,11 @@ RC_GTEST_PROP(WeightOrder, SlicesAreOperators, ()) {
   WeightShape part = shape;
   part.ofmDepth = shape.ofmDepth - offset;
   const int64_t perChannel = shape.elements() / shape.ofmDepth;
-  const auto a =
-      orderWeights(WeightView::ohwi(data.data(), DType::Int8, shape), order, {offset, part.ofmDepth}, 0);
-  const auto b = orderWeights(WeightView::ohwi(data.data() + offset * perChannel, DType::Int8, part), order,
-                              {0, part.ofmDepth}, 0);
-  RC_ASSERT(a.ok() && b.ok());
-  RC_ASSERT(*a == *b);
+  const auto a = require(
+      orderWeights(WeightView::ohwi(data.data(), DType::Int8, shape), order, {offset, part.ofmDepth}, 0));
+  const auto b = require(orderWeights(WeightView::ohwi(data.data() + offset * perChannel, DType::Int8, part),
+                                      order, {0, part.ofmDepth}, 0));
+  RC_ASSERT(a == b);
 }
 
 TEST(WeightOrder, FlippedViewTurnsTheKernel) {
@@ -245,22 +236,19 @@ TEST(WeightOrder, FlippedViewTurnsTheKernel) {
   turned.strideY = -turned.strideY;
   turned.strideX = -turned.strideX;
   const WeightOrder order;
-  const auto a = orderWeights(turned, order, {0, 2}, 0);
-  const auto b = orderWeights(WeightView::ohwi(flipped.data(), DType::Int8, shape), order, {0, 2}, 0);
-  ASSERT_TRUE(a.ok() && b.ok());
-  EXPECT_EQ(*a, *b);
+  EXPECT_EQ(require(orderWeights(turned, order, {0, 2}, 0)),
+            require(orderWeights(WeightView::ohwi(flipped.data(), DType::Int8, shape), order, {0, 2}, 0)));
 }
 
 TEST(WeightOrder, PerChannelZeroPoints) {
   const std::vector<uint8_t> data = {10, 20, 30, 40};
   const std::vector<int32_t> zeroPoints = {1, 5};
-  const auto ordered = orderWeights(WeightView::ohwi(data.data(), DType::UInt8, {2, 1, 1, 2}, zeroPoints),
-                                    WeightOrder{}, {0, 2}, 0);
-  ASSERT_TRUE(ordered.ok());
-  EXPECT_EQ((*ordered)[0], 9);
-  EXPECT_EQ((*ordered)[1], 19);
-  EXPECT_EQ((*ordered)[8], 25);
-  EXPECT_EQ((*ordered)[9], 35);
+  const auto ordered = require(orderWeights(
+      WeightView::ohwi(data.data(), DType::UInt8, {2, 1, 1, 2}, zeroPoints), WeightOrder{}, {0, 2}, 0));
+  EXPECT_EQ(ordered[0], 9);
+  EXPECT_EQ(ordered[1], 19);
+  EXPECT_EQ(ordered[8], 25);
+  EXPECT_EQ(ordered[9], 35);
 }
 
 TEST(WeightOrder, RefusesWhatHardwareCannotDo) {

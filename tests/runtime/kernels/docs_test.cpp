@@ -2,22 +2,18 @@
 // The table of kernels in docs/runtime.md against the list.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "carina/kernels.hpp"
+#include "support/contents.hpp"
 
 namespace carina::rt {
 namespace {
 
 TEST(KernelDocs, TableHasEveryKernelAndNoOther) {
-  std::ifstream file(CARINA_RUNTIME_DOCS);
-  std::stringstream text;
-  text << file.rdbuf();
-  const std::string page = text.str();
+  const std::string page = test::contentsOf(CARINA_RUNTIME_DOCS);
   const size_t start = page.find("\n| kind | element types | operators |");
   ASSERT_NE(start, std::string::npos);
   const std::string table = page.substr(start, page.find("\n\n", start) - start);
