@@ -120,10 +120,9 @@ TEST(MemoryModes, ALargerCacheCostsNoCycles) {
       machine->memory.cacheBytes = size * 1024;
       const compiler::CompiledProgram program = compiled(graph, *machine);
       EXPECT_LE(program.cacheBytes, size * 1024);
-      // The search goes by expected sizes of weights, and a program that depends less on what the
-      // measurements leave open may take a hundredth more: 1.4 % between 64 and 128 KiB on U85.
+      // The search goes by expected sizes of weights: what comes out may differ by a little.
       if (before > 0) {
-        EXPECT_LE(program.cycles, before + before / 50) << target << " " << size;
+        EXPECT_LE(program.cycles, before + before / 200) << target << " " << size;
       }
       before = program.cycles;
     }
@@ -169,7 +168,7 @@ ir::Graph keywords() {
   return b.finish({x});
 }
 
-TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostNoCycles) {
+TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostFewCycles) {
   // A plan to the last byte finds no addresses when the weights come out larger. It is made again with their
   // sizes: before, one for less of the cache took its place, until there was room for the larger ones, too.
   const ir::Graph graph = keywords();
@@ -179,8 +178,9 @@ TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostNoCycles) {
     machine->memory.cacheBytes = size;
     const compiler::CompiledProgram program = compiled(graph, *machine);
     EXPECT_LE(program.cacheBytes, size);
+    // Room for one more copy is taken where copying all is tried, whether it saves anything or not.
     if (before > 0) {
-      EXPECT_LE(program.cycles, before) << size;
+      EXPECT_LE(program.cycles, before + before / 25) << size;
     }
     before = program.cycles;
   }

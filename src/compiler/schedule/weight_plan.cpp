@@ -16,9 +16,20 @@ namespace {
 
 using npu::Cycles;
 
-constexpr int64_t kSmallestPiece = 1024;  // below, the latency of a transfer is all it costs
-constexpr int32_t kLookAhead = 64;        // groups
-constexpr size_t kBlocked = 8;            // copies without memory that others may overtake
+/// What a port moves in so many cycles; no more than any memory has.
+double bytesIn(double cycles, double cyclesPerByte) {
+  constexpr double kMost = 0x1p40;
+  return cyclesPerByte > 0 ? std::min(cycles / cyclesPerByte, kMost) : kMost;
+}
+
+/// Below, the latency of a transfer is most of what it costs.
+int64_t smallestPiece(const TransferSpeed& speed) {
+  const double bytes = bytesIn(2 * static_cast<double>(speed.latency), speed.cyclesPerByte);
+  return static_cast<int64_t>(std::clamp(bytes, 256.0, 1024.0));
+}
+
+constexpr int32_t kLookAhead = 64;  // groups
+constexpr size_t kBlocked = 8;      // copies without memory that others may overtake
 
 size_t index(WeightPath path) {
   return static_cast<size_t>(path);
@@ -39,8 +50,9 @@ struct Copy {
 class Clock {
  public:
   /// `ends` is where it keeps the ends of transfers.
-  Clock(const TransferSpeed& speed, std::vector<Cycles>& ends) : speed_(speed), ends_(ends) {
-    ends_.assign(static_cast<size_t>(std::max(speed.outstanding, 1)), 0);
+  Clock(const WeightProblem& problem, std::vector<Cycles>& ends)
+      : speed_(problem.speed), beside_(problem.beside), ends_(ends) {
+    ends_.assign(static_cast<size_t>(std::max(speed_.outstanding, 1)), 0);
   }
 
   Cycles kernelEnd() const { return end_; }
@@ -49,36 +61,47 @@ class Clock {
     parser_ = std::max({parser_, before_, weightsArrive});
     const Cycles start = std::max(parser_, end_);
     before_ = end_;
-    end_ = std::max(start + cost.cycles, occupy(start, cost.port, cost.fastPort));
+    end_ = std::max(start + cost.cycles, occupy(start, cost.port, cost.fastPort, false));
   }
 
-  /// From when on the next transfer would have the way for itself.
-  Cycles transferStart() const { return std::max({parser_, ends_[oldest_], engine_, port_, fastPort_}); }
+  /// Bytes that a transfer may have that starts after `from` and ends before `until`.
+  int64_t transferable(Cycles from, Cycles until) const {
+    const Cycles start = std::max({parser_, ends_[oldest_], engine_, from});
+    const auto left = static_cast<double>(until - start);
+    double most = bytesIn(left - static_cast<double>(speed_.latency), speed_.cyclesPerByte);
+    for (const auto& [free, cyclesPerByte] :
+         {std::pair(port_, speed_.cyclesPerByte), std::pair(fastPort_, speed_.fastCyclesPerByte)}) {
+      // Behind what the port is busy with, or every other access beside it.
+      most = std::min(most, bytesIn(std::max(static_cast<double>(until - free), left / 2), cyclesPerByte));
+    }
+    return static_cast<int64_t>(most);
+  }
 
-  Cycles transfer(int64_t bytes) {
+  Cycles transfer(Cycles from, int64_t bytes) {
     parser_ = std::max(parser_, ends_[oldest_]);
-    const Cycles start = std::max(parser_, engine_);
+    const Cycles start = std::max({parser_, engine_, from});
     const auto busy = static_cast<Cycles>(static_cast<double>(bytes) * speed_.cyclesPerByte);
     const auto fast = static_cast<Cycles>(static_cast<double>(bytes) * speed_.fastCyclesPerByte);
-    engine_ = std::max(start + busy + speed_.latency, occupy(start, busy, fast));
+    engine_ = std::max(start + busy + speed_.latency, occupy(start, busy, fast, beside_));
     ends_[oldest_] = engine_;
     oldest_ = oldest_ + 1 < ends_.size() ? oldest_ + 1 : 0;
     return engine_;
   }
 
  private:
-  /// What shares a port takes turns; the end of the last turn.
-  Cycles occupy(Cycles start, Cycles constants, Cycles fast) {
+  /// The end of what goes through ports that others use, too: after them, or taking turns with them.
+  Cycles occupy(Cycles start, Cycles constants, Cycles fast, bool alternating) {
     Cycles end = start;
     for (auto [port, busy] : {std::pair(&port_, constants), std::pair(&fastPort_, fast)}) {
       if (busy == 0) continue;
       *port = std::max(*port, start) + busy;
-      end = std::max(end, *port);
+      end = std::max(end, alternating ? std::min(*port, start + 2 * busy) : *port);
     }
     return end;
   }
 
   const TransferSpeed& speed_;
+  const bool beside_;
   Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0, port_ = 0, fastPort_ = 0;
   std::vector<Cycles>& ends_;  // of the transfers that may be outstanding
   size_t oldest_ = 0;
@@ -86,7 +109,8 @@ class Clock {
 
 class Planner {
  public:
-  explicit Planner(const WeightProblem& problem) : problem_(problem), useOf_(problem.groups.size(), -1) {
+  explicit Planner(const WeightProblem& problem)
+      : problem_(problem), smallestPiece_(smallestPiece(problem.speed)), useOf_(problem.groups.size(), -1) {
     for (size_t u = 0; u < problem.uses.size(); ++u) {
       useOf_[static_cast<size_t>(problem.uses[u].group)] = static_cast<int32_t>(u);
     }
@@ -103,6 +127,7 @@ class Planner {
     consider(withoutCopies());
     CARINA_CHECK(!best_.uses.empty(), "weights that are read in place always fit");
     if (problem_.ahead) improve();
+    if (problem_.ahead && !problem_.copies) fetchLate();
     return std::move(best_);
   }
 
@@ -216,8 +241,12 @@ class Planner {
     return true;
   }
 
+  /// When memory that is taken from group `first` on may be written in group g: in its first one, kernels of
+  /// the group before may still use it.
+  Cycles writableFrom(int32_t first, int32_t g) const { return first < g ? 0 : groupStart_; }
+
   void fetch(Clock& clock, Copy& copy, int32_t during, int64_t bytes) {
-    copy.arrival = clock.transfer(bytes);
+    copy.arrival = clock.transfer(writableFrom(copy.first, during), bytes);
     fetches_.emplace_back(copy.use, Fetch{during, copy.bytes - copy.missing, bytes});
     copy.missing -= bytes;
   }
@@ -241,13 +270,14 @@ class Planner {
   std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths, Cycles limit) {
     if (!findCopies(paths)) return std::nullopt;
     fetches_.clear();
-    Clock clock(problem_.speed, transferEnds_);
+    Clock clock(problem_, transferEnds_);
     Cycles rest = kernelCycles(paths);  // what the kernels of the groups to come take at least
     const auto count = static_cast<int32_t>(problem_.groups.size());
     size_t next = 0;  // the first copy that is not complete
     Cycles firstSlice = 0;
     for (int32_t g = -1; g < count; ++g) {
       Cycles last = 0;  // when the group's last operation starts
+      groupStart_ = clock.kernelEnd();
       if (clock.kernelEnd() + rest >= limit) return std::nullopt;
       if (g >= 0) {
         rest -= kernelCycles(paths, static_cast<size_t>(g));
@@ -273,7 +303,7 @@ class Planner {
       if (following >= 0) {
         const auto at = static_cast<size_t>(following);
         if (paths[at] == WeightPath::Sliced) {
-          firstSlice = clock.transfer(problem_.uses[at].sliceBytes);
+          firstSlice = clock.transfer(groupStart_, problem_.uses[at].sliceBytes);
         } else if (copyOf_[at] >= 0) {
           Copy& copy = copies_[static_cast<size_t>(copyOf_[at])];
           if (copy.missing > 0) fetch(clock, copy, g, copy.missing);
@@ -289,7 +319,7 @@ class Planner {
   static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, Cycles arrival) {
     for (int32_t s = 0; s < use.slices; ++s) {
       clock.kernel({cost.cycles / use.slices, cost.port / use.slices, cost.fastPort / use.slices}, arrival);
-      if (s + 1 < use.slices) arrival = clock.transfer(use.sliceBytes);
+      if (s + 1 < use.slices) arrival = clock.transfer(0, use.sliceBytes);
     }
   }
 
@@ -299,16 +329,14 @@ class Planner {
     for (size_t c = next; c < copies_.size() && blocked < kBlocked; ++c) {
       Copy& copy = copies_[c];
       if (copy.missing == 0) continue;
-      if (copy.firstGroup > g + kLookAhead) return;
+      if (copy.firstGroup > g + lookAhead_) return;
       if (!copy.begun() && !available(free_, g, copy.firstGroup - 2, copy.bytes)) {
         ++blocked;
         continue;
       }
-      const auto room =
-          static_cast<int64_t>(static_cast<double>(until - clock.transferStart() - problem_.speed.latency) /
-                               problem_.speed.cyclesPerByte);
-      const int64_t bytes = std::min(copy.missing, room / 16 * 16);
-      if (bytes < std::min(copy.missing, kSmallestPiece)) return;
+      const Cycles from = writableFrom(copy.begun() ? copy.first : g, g);
+      const int64_t bytes = std::min(copy.missing, clock.transferable(from, until) / 16 * 16);
+      if (bytes < std::min(copy.missing, smallestPiece_)) return;
       if (!copy.begun()) {
         take(free_, g, copy.firstGroup - 2, copy.bytes);
         copy.first = g;
@@ -375,7 +403,22 @@ class Planner {
     }
   }
 
+  /// The same paths with copies that arrive as few groups early as costs next to nothing: they take less
+  /// memory, and for a shorter time.
+  void fetchLate() {
+    constexpr Cycles kParts = 500;  // one of so many is next to nothing
+    for (const int32_t groups : {1, 2, 4, 6, 8, 12, 16, 24, 32, 48}) {
+      lookAhead_ = groups;
+      auto plan = simulate(paths_, best_.cycles + best_.cycles / kParts);
+      if (!plan) continue;
+      best_ = std::move(*plan);
+      return;
+    }
+  }
+
   const WeightProblem& problem_;
+  const int64_t smallestPiece_;
+  int32_t lookAhead_ = kLookAhead;
   std::vector<int32_t> useOf_;  // per group
   std::vector<size_t> setOf_;   // per use: its set, counted from 0
   WeightPlan best_;
@@ -387,6 +430,7 @@ class Planner {
   std::vector<int32_t> latest_;                    // per set: its last copy
   std::vector<std::pair<size_t, Fetch>> fetches_;  // with the copy's first use
   std::vector<Cycles> transferEnds_;
+  Cycles groupStart_ = 0;
 };
 
 }  // namespace

@@ -63,6 +63,7 @@ struct WeightProblem {
   TransferSpeed speed;
   bool ahead = true;    // fetch earlier than during the group before, and keep copies
   bool copies = false;  // copy whatever there is room for
+  bool beside = false;  // transfers take turns with kernels at a port, else they wait for them
 };
 
 /// The plan of one use.

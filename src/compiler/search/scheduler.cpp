@@ -535,8 +535,10 @@ void Scheduler::addConstants() {
 }
 
 Status Scheduler::allocate(bool trying) {
-  const int attempts = trying ? 0 : kPackingAttempts;
   addStaging();
+  // Where an arena may take more memory for copies of weights, the last percent of it does not matter.
+  const bool exact = mode().spilling() || shortOfMemory() || result_.staging.empty();
+  const int attempts = trying ? 0 : exact ? kPackingAttempts : kPackingAttempts / 8;
   while (true) {
     std::vector<Placement*> inArena, inCache;
     const auto sort = [&](Placement& placement) {

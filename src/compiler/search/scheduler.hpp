@@ -40,6 +40,7 @@ struct Limits {
   bool inPlace = false;                       // weights of cascades are read where they lie, once per stripe
   bool copyInputs = true;                     // program inputs to the cache, where that may be faster
   int64_t wholeStaging = kWholeStagingBytes;  // less where memory is short
+  bool beside = false;                        // weights are planned to arrive beside what kernels move
   bool operator==(const Limits&) const = default;
 };
 

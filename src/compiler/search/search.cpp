@@ -54,6 +54,8 @@ class Search {
     std::stable_sort(order.begin(), order.end(),
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
     preferSafe(order, best);
+    Try bold;
+    if (compare && plansBeside(*order.front(), best, bold)) order.insert(order.begin(), &bold);
     // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
     const size_t most = options_.effort == 3 && compare ? 6 : 1;
     std::optional<Schedule> fastest;
@@ -197,6 +199,19 @@ class Search {
     std::swap(order.front(), *other);
     order.erase(other);
     best.scheduler = std::move(scheduler);
+  }
+
+  /// Weights that arrive while kernels use the same port wait for them at worst, and every try is planned for
+  /// that. The best one planned as if they took turns takes its place where that saves more than 1 %.
+  bool plansBeside(const Try& safe, Best& best, Try& bold) const {
+    if (safe.error) return false;
+    bold.limits = safe.limits;
+    bold.limits.beside = true;
+    if (safe.plan) bold.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(bold.limits));
+    auto scheduler = measured(bold, true);
+    if (bold.error || !better(bold, safe) || bold.cycles * 101 >= safe.cycles * 100) return false;
+    best.scheduler = std::move(scheduler);
+    return true;
   }
 
   /// A plan that fills a dedicated cache to the last byte has no room for weights that are larger than was to

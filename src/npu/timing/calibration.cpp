@@ -25,6 +25,7 @@ constexpr std::array kSets{
     kCalibrated,
     changed("no-overlap", "operations with BLOCKDEP wait for the one before",
             [](Rules& r) { r.blockdepOverlap = false; }),
+    changed("transfers-wait", "transfers wait for kernels at their ports", [](Rules& r) { r.transfersWait = true; }),
     changed("elementwise-fill", "elementwise operations pay fill and drain",
             [](Rules& r) { r.elementwiseFills = true; }),
     changed("elementwise-microblocks", "elementwise operations compute whole microblocks",

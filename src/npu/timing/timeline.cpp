@@ -105,7 +105,7 @@ ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t off
   ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
   // Pulses do not stop transfers: the rate of their channel counts only the share of cycles that adapters let
   // through (assumption pulsed-transfers, docs/npu-model.md).
-  entry.end = dmaEnd_ = occupyPorts(cost, entry.start, {});
+  entry.end = dmaEnd_ = occupyPorts(cost, entry.start, {}, !rules_->transfersWait);
   dmaEnds_.push_back(entry.end);
   count(cost);
   return entry;
@@ -132,7 +132,7 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   for (size_t port = 0; port < still.size(); ++port)
     still[port] = stillBetweenPulses(machine_, cost, port, entry.start);
   entry.end = std::max(entry.start + cost.total + std::max(still[0], still[1]),
-                       occupyPorts(cost, follows ? chainStart_ : entry.start, still));
+                       occupyPorts(cost, follows ? chainStart_ : entry.start, still, false));
   entry.end = std::max(entry.end, kernelEnd_);
   kernelStart_ = entry.start;
   kernelEnd_ = entry.end;
@@ -143,13 +143,16 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   return entry;
 }
 
-Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still) {
+Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still,
+                             bool alternating) {
   Cycles end = start + cost.total;
   for (size_t port = 0; port < 2; ++port) {
     if (cost.port[port] == 0) continue;
-    // Transfers that share a port take turns: the port is busy for the sum of what they move.
+    // The port is busy for the sum of what those that share it move. Every other access is enough for one
+    // that takes turns with the others; else it comes after them.
     portFree_[port] = std::max(portFree_[port], start) + cost.port[port] + still[port];
-    end = std::max(end, portFree_[port]);
+    end =
+        std::max(end, alternating ? std::min(portFree_[port], start + 2 * cost.port[port]) : portFree_[port]);
   }
   return end;
 }

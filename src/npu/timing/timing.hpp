@@ -120,8 +120,10 @@ class Timeline {
   ScheduledCost pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
   ScheduledCost pushTransfer(const DmaOperation& operation, uint32_t offset);
   bool continuesChain(const KernelOperation& operation) const;
-  /// `still`: how long each port takes no addresses meanwhile.
-  Cycles occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still);
+  /// `still`: how long each port takes no addresses meanwhile. `alternating`: has every other access of a
+  /// port, whatever others want of it.
+  Cycles occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still,
+                     bool alternating);
   void count(const OperationCost& cost);
 
   Machine machine_;

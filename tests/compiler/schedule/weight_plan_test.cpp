@@ -99,6 +99,31 @@ TEST(WeightPlan, LargeWeightsArriveInPiecesDuringEarlierGroups) {
   EXPECT_GT(late.cycles, plan.cycles + 1500);
 }
 
+// Kernels that keep the port of the fast memory busy for nine tenths of the time leave a transfer the rest,
+// which is as much as it needs: an eighth.
+TEST(WeightPlan, CopiesArriveBesideKernelsThatMoveMaps) {
+  WeightProblem problem = problemOf(6, 100000);
+  problem.speed.fastCyclesPerByte = 0.125;
+  for (auto& group : problem.groups) group.fastPort = 900;
+  problem.uses = {useOf(5, 0, 3500, 9000)};
+  for (const bool beside : {false, true}) {
+    problem.beside = beside;
+    const WeightPlan plan = planWeights(problem);
+    expectSound(problem, plan);
+    EXPECT_GE(plan.uses[0].fetches.size(), 4u);
+    EXPECT_LE(plan.cycles, beside ? 6000 : 6200);
+  }
+}
+
+TEST(WeightPlan, CopiesArriveNoEarlierThanTheyHaveTo) {
+  WeightProblem problem = problemOf(20, 100000);
+  problem.uses = {useOf(19, 0, 1800, 9000)};
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.cycles, 20000);
+  EXPECT_GE(plan.uses[0].liveFirst, 15);
+}
+
 TEST(WeightPlan, CopiesThatAreReadAgainStay) {
   WeightProblem problem = problemOf(10, 5000);
   for (const int32_t g : {1, 4, 9}) problem.uses.push_back(useOf(g, 7, 3000, 4000));

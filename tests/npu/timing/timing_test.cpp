@@ -263,6 +263,10 @@ TEST(Timing, SettingsDiffer) {
       timeline.add(op, context, 0);
     }
     of.push_back(timeline.total());
+    DmaOperation transfer;
+    transfer.destination.region = 2;
+    transfer.length = 256;
+    of.push_back(timeline.add(Operation(transfer), 0)->end);
     const auto known = figures.emplace(of, rules.name);
     EXPECT_TRUE(known.second) << rules.name << " says what " << known.first->second << " says";
   }
@@ -321,6 +325,28 @@ TEST(Timeline, DmaAndKernelsOverlapUntilAWait) {
   EXPECT_GE(together.total(), std::max(transfer->cost.total, kernel->cost.total));
   EXPECT_GE(kernelAfter->start, transferFirst->end);
   EXPECT_GT(apart.pmu().readBeats[1], 4096 / 8 - 1);
+}
+
+// A transfer into SRAM that kernels keep busy: it has every other access of the port, or comes after them.
+TEST(Timeline, TransfersTakeTurnsWithKernelsAtAPort) {
+  const auto machine = require(makeMachine("ethos-u55-128", "", ""));
+  SmallProgram program("ethos-u55-128");
+  KernelOperation op = program.copy(64, 64, 16, ElementType::Int8, std::vector<int64_t>(65536, 1));
+  op.block = {8, 8, 16};
+  DmaOperation dma;
+  dma.source.region = 0;
+  dma.destination.region = 1;
+  dma.length = 1024;
+  Timeline turns(machine), waits(machine, *timing::findRules("transfers-wait"));
+  for (Timeline* line : {&turns, &waits}) line->add(Operation(op), 0);
+  const ScheduledCost beside = *turns.add(Operation(dma), 4), after = *waits.add(Operation(dma), 4);
+  const Cycles busy = estimate(op, TimingContext::fromRegions(machine, op)).port[0];
+  EXPECT_GT(busy, 2 * beside.cost.total);
+  EXPECT_EQ(beside.end, beside.start + beside.cost.total);
+  EXPECT_GE(after.end, busy + after.cost.port[0]);
+  // What both move goes through the port all the same.
+  turns.add(Operation(op), 8);
+  EXPECT_GE(turns.total(), 2 * busy + beside.cost.port[0]);
 }
 
 TEST(Timeline, BlockdepShortensTheTimeLine) {
