@@ -55,7 +55,7 @@ class Search {
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
     preferSafe(order, best);
     Try bold;
-    if (compare && plansBeside(*order.front(), best, bold)) order.insert(order.begin(), &bold);
+    if (compare && plansBeside(order, best, bold)) order.insert(order.begin(), &bold);
     // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
     const size_t most = options_.effort == 3 && compare ? 6 : 1;
     std::optional<Schedule> fastest;
@@ -202,16 +202,23 @@ class Search {
   }
 
   /// Weights that arrive while kernels use the same port wait for them at worst, and every try is planned for
-  /// that. The best one planned as if they took turns takes its place where that saves more than 1 %.
-  bool plansBeside(const Try& safe, Best& best, Try& bold) const {
-    if (safe.error) return false;
-    bold.limits = safe.limits;
-    bold.limits.beside = true;
-    if (safe.plan) bold.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(bold.limits));
-    auto scheduler = measured(bold, true);
-    if (bold.error || !better(bold, safe) || bold.cycles * 101 >= safe.cycles * 100) return false;
-    best.scheduler = std::move(scheduler);
-    return true;
+  /// that. One of the best ones planned as if they took turns takes the place of the best where that saves
+  /// more than 1 %.
+  bool plansBeside(const std::vector<Try*>& order, Best& best, Try& bold) const {
+    const size_t most = arenaLimit_ > 0 ? 8 : 1;
+    const Try& safe = *order.front();
+    bool found = false;
+    for (size_t i = 0; i < std::min(most, order.size()) && !order[i]->error; ++i) {
+      Try other = {order[i]->limits, nullptr, std::nullopt, 0, 0};
+      other.limits.beside = true;
+      if (order[i]->plan) other.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(other.limits));
+      auto scheduler = measured(other, true);
+      if (!comesBefore(other, found ? bold : safe) || other.cycles * 101 >= safe.cycles * 100) continue;
+      best.scheduler = std::move(scheduler);
+      bold = std::move(other);
+      found = true;
+    }
+    return found;
   }
 
   /// A plan that fills a dedicated cache to the last byte has no room for weights that are larger than was to
