@@ -18,6 +18,8 @@ namespace carina::compiler {
 struct Group {
   int32_t first = 0, last = 0;
   int32_t rows = 0;
+
+  bool operator==(const Group&) const = default;
 };
 
 /// What the choice needs to know about a pass.

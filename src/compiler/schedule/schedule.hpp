@@ -28,6 +28,8 @@ struct Placement {
   int32_t heldRows = 0;    // a rolling buffer of so many rows, 0: the whole map
   int32_t takesOver = -1;  // the buffer whose place this one takes while its last reader runs
   int32_t home = -1;       // index into Schedule::homes: a copy in the cache of a program input
+
+  bool operator==(const Placement&) const = default;
 };
 
 /// Encoded weights of some output channels.

@@ -16,6 +16,8 @@ namespace carina::compiler {
 /// Rows [begin, end) of a pass's OFM: one operation.
 struct Stripe {
   int32_t pass = 0, begin = 0, end = 0;
+
+  bool operator==(const Stripe&) const = default;
 };
 
 /// How far a rolling buffer reaches; 0: the map is held whole.

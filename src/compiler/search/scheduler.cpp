@@ -62,11 +62,11 @@ Status Scheduler::prepare() {
 Status Scheduler::choose(const Limits& limits) {
   CARINA_RETURN_IF_ERROR(chooseButWeights(limits));
   if (mode().slowConstants()) useWeightPaths(limits, planWeightPaths(limits));
-  weights_.reset();
+  forgetWeightPaths();
   return {};
 }
 
-Status Scheduler::chooseButWeights(const Limits& limits) {
+Status Scheduler::choosePlaces(const Limits& limits) {
   limits_ = limits;
   chooseAreas();
   if (limits_.cascades) {
@@ -74,9 +74,23 @@ Status Scheduler::chooseButWeights(const Limits& limits) {
     findLifetimes();
     chooseAreas();
   }
+  return {};
+}
+
+Status Scheduler::chooseBlocksAndPaths() {
   CARINA_RETURN_IF_ERROR(chooseBlocks());
   if (mode().slowConstants()) CARINA_RETURN_IF_ERROR(describeWeights());
   return {};
+}
+
+Status Scheduler::chooseButWeights(const Limits& limits) {
+  CARINA_RETURN_IF_ERROR(choosePlaces(limits));
+  return chooseBlocksAndPaths();
+}
+
+Places Scheduler::places() const {
+  return {limits_.ahead,    limits_.inPlace,  limits_.wholeStaging, result_.groups,
+          result_.stripes, result_.buffers, result_.homes};
 }
 
 Result<npu::Cycles> Scheduler::expectedCycles() {

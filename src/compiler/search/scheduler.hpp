@@ -44,6 +44,17 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+/// What a try chooses first: cascades, and where maps lie. With equal places, tries differ in what they plan
+/// weights with at most.
+struct Places {
+  bool ahead = true, inPlace = false;
+  int64_t wholeStaging = 0;
+  std::vector<Group> groups;
+  std::vector<std::vector<Stripe>> stripes;
+  std::vector<Placement> buffers, homes;
+  bool operator==(const Places&) const = default;
+};
+
 /// Prepared once, then copied for every try.
 class Scheduler {
  public:
@@ -68,11 +79,18 @@ class Scheduler {
   /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
   Status choose(const Limits& limits);
 
-  /// The same in three steps. Where nothing spills, limits that differ in `fast` and `copies` have the first
-  /// in common; the second tells limits that come to the same from others.
+  /// The same in steps. Limits that differ in `fast`, `copies` and `beside` have the first two in common, and
+  /// those with equal places the second; the third tells limits that come to the same from others.
+  Status choosePlaces(const Limits& limits);
+  Status chooseBlocksAndPaths();
   Status chooseButWeights(const Limits& limits);
   WeightPlan planWeightPaths(const Limits& limits) const;
   void useWeightPaths(const Limits& limits, const WeightPlan& plan);
+  /// What planWeightPaths() and useWeightPaths() go by is as large as the schedule.
+  void forgetWeightPaths() { weights_.reset(); }
+
+  /// Behind choosePlaces().
+  Places places() const;
 
   /// Cycles of the program to expect, before its weights are encoded.
   Result<npu::Cycles> expectedCycles();

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "compiler/emit/emit.hpp"
 #include "compiler/search/parallel.hpp"
@@ -45,9 +46,13 @@ class Search {
     std::vector<Try> results = prepareTries();
     const bool compare = results.size() > 1;
     Best best;
-    forEachIndex(prepared_.worthThreads(), results.size(),
-                 [&](size_t i) { best.offer(*this, results, i, measured(results[i], compare)); });
-    if (machine_.memory.spilling()) tightenFailed(results, best);
+    if (compare && machine_.memory.spilling()) {
+      measureTogether(results, best);
+      tightenFailed(results, best);
+    } else {
+      forEachIndex(prepared_.worthThreads(), results.size(),
+                   [&](size_t i) { best.offer(*this, results, i, measured(results[i], compare)); });
+    }
     std::vector<Try*> order;
     order.reserve(results.size());
     for (Try& result : results) order.push_back(&result);
@@ -159,6 +164,89 @@ class Search {
     return different;
   }
 
+  /// Tries with the same places, in their order.
+  struct Alike {
+    Limits limits;  // of one of them, without cascades where there is one: it gets there sooner
+    Places places;
+    std::vector<size_t> tries;
+  };
+
+  /// Tries that end with an error by then get it.
+  std::vector<Alike> alike(std::vector<Try>& results) const {
+    const auto forPlaces = [](Limits limits) {
+      limits.fast = 0;
+      limits.copies = limits.beside = false;
+      return limits;
+    };
+    std::vector<Alike> all;
+    for (size_t i = 0; i < results.size(); ++i) {
+      const Limits limits = forPlaces(results[i].limits);
+      auto same = std::find_if(all.begin(), all.end(), [&](const Alike& a) { return a.limits == limits; });
+      if (same == all.end()) same = all.insert(same, Alike{limits, {}, {}});
+      same->tries.push_back(i);
+    }
+    forEachIndex(prepared_.worthThreads(), all.size(), [&](size_t a) {
+      Scheduler scheduler(prepared_);
+      if (const Status status = scheduler.choosePlaces(all[a].limits); status.ok()) {
+        all[a].places = scheduler.places();
+      } else {
+        for (const size_t i : std::exchange(all[a].tries, {})) results[i].error = status.error();
+      }
+    });
+    std::vector<Alike> different;
+    for (Alike& a : all) {
+      if (a.tries.empty()) continue;
+      const auto same = std::find_if(different.begin(), different.end(),
+                                     [&](const Alike& other) { return a.places == other.places; });
+      if (same == different.end()) {
+        different.push_back(std::move(a));
+        continue;
+      }
+      same->tries.insert(same->tries.end(), a.tries.begin(), a.tries.end());
+      if (!a.limits.cascades) same->limits = a.limits;
+    }
+    for (Alike& a : different) std::sort(a.tries.begin(), a.tries.end());
+    return different;
+  }
+
+  /// Measures all tries at a network with a dedicated cache, of those that come to the same schedule one.
+  void measureTogether(std::vector<Try>& results, Best& best) const {
+    const std::vector<Alike> groups = alike(results);
+    forEachIndex(prepared_.worthThreads(), groups.size(), [&](size_t g) {
+      const std::vector<size_t>& tries = groups[g].tries;
+      Scheduler chosen(prepared_);
+      Status status = chosen.choosePlaces(groups[g].limits);
+      if (status.ok()) status = chosen.chooseBlocksAndPaths();
+      if (!status.ok()) {
+        for (const size_t i : tries) results[i].error = status.error();
+        return;
+      }
+      std::vector<WeightPlan> plans(tries.size());
+      forEachIndex(prepared_.worthThreads(), tries.size(),
+                   [&](size_t t) { plans[t] = chosen.planWeightPaths(results[tries[t]].limits); });
+      std::vector<size_t> first(tries.size());  // with the same plan
+      for (size_t t = 0; t < tries.size(); ++t) {
+        while (plans[first[t]].uses != plans[t].uses) ++first[t];
+      }
+      forEachIndex(prepared_.worthThreads(), tries.size(), [&](size_t t) {
+        if (first[t] != t) return;
+        auto scheduler = std::make_unique<Scheduler>(chosen);
+        scheduler->useWeightPaths(results[tries[t]].limits, plans[t]);
+        scheduler->forgetWeightPaths();
+        measureChosen(*scheduler, results[tries[t]]);
+        best.offer(*this, results, tries[t], std::move(scheduler));
+      });
+      for (size_t t = 0; t < tries.size(); ++t) {
+        if (first[t] == t) continue;
+        const Try& same = results[tries[first[t]]];
+        Try& result = results[tries[t]];
+        result.error = same.error;
+        result.cycles = same.cycles;
+        result.bytes = same.bytes;
+      }
+    });
+  }
+
   std::unique_ptr<Scheduler> measured(Try& result, bool compare) const {
     auto scheduler = std::make_unique<Scheduler>(result.plan ? *planned_ : prepared_);
     measure(*scheduler, result, compare);
@@ -172,7 +260,10 @@ class Search {
       result.error = std::move(status).error();
       return;
     }
-    if (!compare) return;
+    if (compare) measureChosen(scheduler, result);
+  }
+
+  static void measureChosen(Scheduler& scheduler, Try& result) {
     auto cycles = scheduler.expectedCycles();
     if (!cycles.ok()) {
       result.error = std::move(cycles).error();
