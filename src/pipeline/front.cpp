@@ -567,8 +567,7 @@ Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Qu
   }
   if (options.estimateAccuracy) {
     giveBackIdleMemory();
-    constexpr size_t kSamples = 2;  // for a figure without decimals that matter; verify measures
-    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kSamples, loops));
+    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kComparedSamples, loops));
   }
   front.source = std::move(quantized.reference);
   front.quantized = std::move(quantized.graph);

@@ -54,6 +54,7 @@ QuantizerOptions quantizerOptions(const Options& options, quantize::RulesFile fi
   result.rules = std::move(file.rules);
   result.equalize = file.equalize.value_or(options.equalize);
   result.rangeMargin = true;
+  result.compared = options.estimateAccuracy ? kComparedSamples : 0;
   result.fitWeights = file.fitWeights.value_or(options.fitWeights);
   result.correctBiases = file.correctBiases.value_or(options.correctBiases);
   result.inputs = boundaryOf(options.inputs, options.symmetricIo, file.inputs, quantizer.inputs);

@@ -7,6 +7,9 @@
 
 namespace carina::pipeline {
 
+/// Of the estimate of accuracy: for a figure without decimals that matter; verify measures.
+constexpr size_t kComparedSamples = 2;
+
 struct QuantizerOptions {
   quantize::Options options;
   ProgramIo inputs = ProgramIo::Float, outputs = ProgramIo::Float;  // but for single ones

@@ -95,11 +95,20 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   if (!quantized.reference || samples.empty() || most == 0) return std::optional<Accuracy>();
   // Weights stay codes until they are read: for these few runs it does not pay to have all of them as floats.
   constexpr auto kFolding = aten::Folding::NothingThatGrows;
-  CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding, loops));
+  const size_t count = std::min(most, samples.size());
+  const auto sampleOf = [&](size_t i) { return comparedSample(i, most, samples.size()); };
+  const auto knows = [&](size_t sample) { return quantized.floatOutputs.count(sample) != 0; };
+  std::optional<aten::Executor> real;  // for what calibration has not kept
+  for (size_t i = 0; i < count && !real; ++i) {
+    if (knows(sampleOf(i))) continue;
+    CARINA_TRY(real, aten::Executor::create(*quantized.reference, kFolding, loops));
+  }
+  const auto inFloat = [&](size_t sample) -> Result<std::vector<Tensor>> {
+    return knows(sample) ? quantized.floatOutputs.at(sample) : real->run(samples[sample]);
+  };
   ir::Graph simulation = quantized.graph.clone();
   splitLargeLayers(simulation);
   CARINA_TRY(const aten::Executor rounded, aten::Executor::create(simulation, kFolding, loops));
-  const size_t count = std::min(most, samples.size());
   const bool large = hasLargeValue(simulation);
   std::vector<Sqnr> outputs(quantized.graph.outputs().size());
   const auto compare = [&](const std::vector<Tensor>& expected, const std::vector<Tensor>& found) {
@@ -109,16 +118,17 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   };
   if (large) {
     for (size_t i = 0; i < count; ++i) {
-      const Sample& sample = samples[i * samples.size() / count];
-      CARINA_TRY(const auto expected, real.run(sample));
-      CARINA_TRY(const auto found, rounded.run(sample));
+      const size_t sample = sampleOf(i);
+      CARINA_TRY(const auto expected, inFloat(sample));
+      CARINA_TRY(const auto found, rounded.run(samples[sample]));
       compare(expected, found);
     }
   } else {
     // Sample i in float is run 2i, rounded it is run 2i + 1.
     std::vector<Result<std::vector<Tensor>>> runs(2 * count, std::vector<Tensor>());
     tbb::parallel_for(size_t{0}, runs.size(), [&](size_t i) {
-      runs[i] = (i % 2 == 0 ? real : rounded).run(samples[i / 2 * samples.size() / count]);
+      const size_t sample = sampleOf(i / 2);
+      runs[i] = i % 2 == 0 ? inFloat(sample) : rounded.run(samples[sample]);
     });
     for (size_t i = 0; i < count; ++i) {
       CARINA_TRY(const auto expected, std::move(runs[2 * i]));

@@ -17,7 +17,8 @@ struct Accuracy {
 };
 
 /// Runs both networks on at most `most` of the samples, taken evenly. Nothing when the network came quantized
-/// or has no float output. Errors: what the executor cannot run.
+/// or has no float output. What the float network makes of a sample is not computed again where calibration
+/// kept it. Errors: what the executor cannot run.
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
                                                  size_t most, WorkBudget* loops = nullptr);
 

@@ -28,74 +28,6 @@ Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
   return range;
 }
 
-/// Float tensors in the order in which they were added. Those of the many turns of a loop are small: they lie
-/// in one array, as each by itself takes several times the memory of its elements.
-class TensorSeries {
- public:
-  void add(const Tensor& tensor) {
-    const std::span<const float> values = tensor.as<float>();
-    sizes_.push_back(values.size());
-    if (values.size() <= kMostSmall)
-      small_.insert(small_.end(), values.begin(), values.end());
-    else
-      large_.push_back(tensor);
-  }
-
-  /// Calls `visit(std::span<const float>)` for each tensor.
-  template <typename Visit>
-  void forEach(Visit&& visit) const {
-    std::span<const float> small = small_;
-    auto large = large_.begin();
-    for (const size_t size : sizes_) {
-      if (size > kMostSmall) {
-        visit((large++)->as<float>());
-      } else {
-        visit(small.first(size));
-        small = small.subspan(size);
-      }
-    }
-  }
-
- private:
-  static constexpr size_t kMostSmall = 256;  // elements
-  std::vector<size_t> sizes_;
-  std::vector<float> small_;
-  std::vector<Tensor> large_;
-};
-
-/// What one sample showed.
-struct Seen {
-  std::vector<TensorSeries> groups;  // per group its tensors in program order
-  LayerInputs::Values inputs;
-};
-using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
-
-/// Whether a value only goes into clamps of the same group, maybe in another shape. What they cut off is cut
-/// off by its codes as well, and needs none: -1e9 of a mask that is an input of the network.
-bool endsInClamps(const ir::Value& value, size_t group, const Annotation& annotation) {
-  if (value.unused() || value.isGraphOutput()) return false;
-  const auto& uses = value.uses();
-  return std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
-    if (use.node->results().size() != 1) return false;
-    const ir::Value& result = *use.node->result();
-    const auto made = annotation.madeIn.find(&result);
-    if (made == annotation.madeIn.end() || made->second != group) return false;
-    return isClamp(*use.node) || (use.node->def().has(ir::kView) && endsInClamps(result, group, annotation));
-  });
-}
-
-/// The groups whose observers look at a value.
-GroupsOf groupsOf(const Annotation& annotation) {
-  GroupsOf result;
-  for (size_t g = 0; g < annotation.groups.size(); ++g) {
-    if (annotation.groups[g].widened) continue;
-    for (const Form& form : annotation.groups[g].forms) {
-      if (!endsInClamps(*form.value, g, annotation)) result[form.value].push_back(g);
-    }
-  }
-  return result;
-}
-
 int levelsOf(const Group& group) {
   const CodeRange codes = activationCodes(group.precision);
   return static_cast<int>(codes.max - codes.min + 1);
@@ -206,7 +138,8 @@ class Reach {
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
-                                     const Progress& progress, WorkBudget* loops) {
+                                     const Progress& progress, WorkBudget* loops, Seen* first,
+                                     FloatOutputs* outputs) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
@@ -239,20 +172,24 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   std::vector<Reach> reaches(groups);
   const size_t wave =
       std::min<size_t>(samples.size(), static_cast<size_t>(tbb::this_task_arena::max_concurrency()));
-  for (size_t first = 0; first < samples.size(); first += wave) {
-    const size_t count = std::min(wave, samples.size() - first);
+  for (size_t begin = 0; begin < samples.size(); begin += wave) {
+    const size_t count = std::min(wave, samples.size() - begin);
     std::vector<Seen> seen(count);
     std::vector<Status> states(count);
     tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+      if (first && begin + i == 0) {
+        seen[i] = std::move(*first);
+        return;
+      }
       seen[i].groups.resize(groups);
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
-        if (inputs.wants(value)) seen[i].inputs[&value].push_back(tensor);
-        const auto found = observing.find(&value);
-        if (found == observing.end() || value.isConstant()) return;
-        for (size_t g : found->second) seen[i].groups[g].add(tensor);
+        seen[i].add(observing, inputs, value, tensor);
       };
-      auto outputs = executor.run(samples[first + i], keep);
-      if (!outputs.ok()) states[i] = std::move(outputs).error();
+      if (auto results = executor.run(samples[begin + i], keep); results.ok()) {
+        seen[i].outputs = std::move(*results);
+      } else {
+        states[i] = std::move(results).error();
+      }
     });
     for (Status& state : states) CARINA_RETURN_IF_ERROR(std::move(state));
     tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
@@ -266,8 +203,13 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
         reaches[g].add(extent);
       }
     });
-    for (size_t i = 0; i < count; ++i) inputs.add(first + i, seen[i].inputs);
-    if (progress) progress(first + count, samples.size());
+    for (size_t i = 0; i < count; ++i) {
+      inputs.add(begin + i, seen[i].inputs);
+      if (!outputs) continue;
+      const auto kept = outputs->find(begin + i);
+      if (kept != outputs->end()) kept->second = std::move(seen[i].outputs);
+    }
+    if (progress) progress(begin + count, samples.size());
   }
 
   std::vector<Range> ranges(groups);

@@ -193,7 +193,7 @@ std::vector<const ir::Node*> joinedWidely(const ir::Graph& graph, const Assignme
 }  // namespace
 
 Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, const Annotation& annotation,
-                      const Options& options, const Sample& sample) {
+                      const Options& options, const Sample& sample, const aten::Observer& show) {
   Joins joins;
   for (const ir::Node* node : graph.nodes()) {
     if (!putsTogether(*node) || annotation.madeIn.count(node->result()) == 0) continue;
@@ -208,7 +208,8 @@ Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, cons
   for (const Candidate& candidate : found) ofPart[candidate.part], ofGroup[candidate.group];
   CARINA_TRY(const aten::Executor executor,
              aten::Executor::create(graph, aten::Folding::All, options.loops.get()));
-  CARINA_TRY(const auto outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+  CARINA_TRY(joins.outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
+    if (show) show(value, tensor);
     const auto operand = value.isConstant() ? joins.ranges.end() : joins.ranges.find(&value);
     const auto made = annotation.madeIn.find(&value);
     const auto group = made == annotation.madeIn.end() ? ofGroup.end() : ofGroup.find(made->second);

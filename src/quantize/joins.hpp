@@ -7,8 +7,11 @@
 // leaves the program as float, the parts are joined as codes of 32 bits, and each keeps its range.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
+#include "aten/executor.hpp"
 #include "base/result.hpp"
 #include "quantize/annotate.hpp"
 
@@ -24,12 +27,13 @@ struct Joins {
   std::vector<const ir::Node*> widely;
   /// What the parts of concatenations, choices by element and scattered slices hold in the sample.
   std::unordered_map<const ir::Value*, Range> ranges;
+  std::optional<std::vector<Tensor>> outputs;  // of the network, where it ran
 };
 
 /// Looks at the concatenations of the graph, and at what else puts elements of several values into one. The
-/// network runs only if there are any.
+/// network runs only if there are any, and `show` sees its values then.
 Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, const Annotation& annotation,
-                      const Options& options, const Sample& sample);
+                      const Options& options, const Sample& sample, const aten::Observer& show = nullptr);
 
 /// A warning for each of them that leaves some part fewer than 16 codes, with the part and their number.
 std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& annotation,

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/plan.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "quantize/calibrate.hpp"
 #include "quantize/flat_ends.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/loops.hpp"
+#include "quantize/seen.hpp"
 #include "quantize/weight_codes.hpp"
 
 namespace carina::quantize {
@@ -55,23 +58,41 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
                       LayerInputs::Wanted wanted, const Progress& progress) {
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
+  LayerInputs inputs(graph, annotation, wanted, samples.size());
+  // What a sample shows while joins are looked at it need not show again.
+  const GroupsOf observing = groupsOf(annotation);
+  const bool showsFirst = options.states == 0;
+  Seen seen;
+  seen.groups.resize(annotation.groups.size());
+  const auto show = [&](const ir::Value& value, const Tensor& tensor) {
+    if (showsFirst) seen.add(observing, inputs, value, tensor);
+  };
   CARINA_TRY(Joins joins, joinsOf(graph, assignment, annotation, options,
-                                  options.states > 0 ? samples.back() : samples.front()));
+                                  showsFirst ? samples.front() : samples.back(), show));
   for (const ir::Node* node : joins.widely) {
     NodeSettings& entry = assignment.nodes.at(node);
     entry.wide = true;
     entry.settings.observer = ObserverKind::MinMax;
   }
-  if (!joins.apart.empty() || !joins.widely.empty())
+  const bool changes = !joins.apart.empty() || !joins.widely.empty();
+  if (changes) {
+    seen = {};
     annotation = annotate(graph, assignment, options, joins.apart);
-  LayerInputs inputs(graph, annotation, wanted, samples.size());
-  CARINA_TRY(std::vector<Range> ranges, calibrate(graph, annotation, samples, options.rangeMargin, inputs,
-                                                  progress, options.loops.get()));
+    inputs = LayerInputs(graph, annotation, wanted, samples.size());
+  }
+  const bool knowsFirst = showsFirst && !changes && joins.outputs;
+  if (knowsFirst) seen.outputs = *std::exchange(joins.outputs, std::nullopt);
+  FloatOutputs outputs;
+  for (size_t i = 0; i < std::min(options.compared, samples.size()); ++i)
+    outputs[comparedSample(i, options.compared, samples.size())];
+  CARINA_TRY(std::vector<Range> ranges,
+             calibrate(graph, annotation, samples, options.rangeMargin, inputs, progress, options.loops.get(),
+                       knowsFirst ? &seen : nullptr, &outputs));
   cutFlatEnds(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);
-  return Plan{std::move(assignment), std::move(annotation), std::move(joins),
-              std::move(inputs),     std::move(ranges),     std::move(params)};
+  return Plan{std::move(assignment), std::move(annotation), std::move(joins),  std::move(inputs),
+              std::move(ranges),     std::move(params),     std::move(outputs)};
 }
 
 }  // namespace carina::quantize

@@ -21,6 +21,7 @@ struct Plan {
   LayerInputs inputs;           // what the samples show of layers
   std::vector<Range> ranges;    // one per group of the annotation
   std::vector<QParams> params;  // the same
+  FloatOutputs outputs;
 };
 
 /// The float graph as it is quantized: batch norms folded, every value named, layers equalized if asked for.

@@ -143,9 +143,9 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
                                 Planned planned, const Precedent& precedent) {
   if (!planned.plan) {
     Report report = prequantizedReport(graph);
-    return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}};
+    return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}, {}};
   }
-  const auto& [assignment, annotation, joins, inputs, ranges, params] = *planned.plan;
+  const auto& [assignment, annotation, joins, inputs, ranges, params, outputs] = *planned.plan;
   std::vector<Diagnostic> warnings = assignment.warnings;
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);
   warnings.insert(warnings.end(), scarce.begin(), scarce.end());
@@ -158,8 +158,8 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   carryCodes(graph);
   CARINA_RETURN_IF_ERROR(unrollLoops(graph));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());
-  Quantized quantized{std::move(graph), std::move(planned.reference), std::move(report), std::move(warnings),
-                      assignment.keptFloat};
+  Quantized quantized{std::move(graph),    std::move(planned.reference), std::move(report),
+                      std::move(warnings), assignment.keptFloat,         outputs};
   CARINA_TRY(const BorderRanges borders, quantizeRegions(quantized, options, samples));
   if (options.codesInRegions)
     carryCodesIntoRegions(quantized.graph, borders, options.precision == Precision::Int16x8);

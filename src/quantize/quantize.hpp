@@ -4,6 +4,7 @@
 // nodes keep their parameters exactly and pass through.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,6 +41,7 @@ struct Options : Settings {
   /// How many of the last inputs are state, whose new contents are as many of the last outputs
   /// (ir/state.hpp): both sides of a variable have one range.
   size_t states = 0;
+  size_t compared = 0;  // samples whose float outputs are kept for estimateAccuracy()
   SourceOps sourceOps;
   std::map<std::string, std::string> moduleClasses;  // Python classes by module path, "" for the root
   std::shared_ptr<WorkBudget> loops;  // for turns of loops in float; null: as aten::Executor says
@@ -63,6 +65,9 @@ struct Report {
   std::vector<TensorReport> tensors;
 };
 
+/// What the float network makes of samples, by their index.
+using FloatOutputs = std::map<size_t, std::vector<Tensor>>;
+
 struct Quantized {
   ir::Graph graph;
   /// The float graph that was quantized: batch norms folded, layers equalized, every value named. Quantized
@@ -71,7 +76,13 @@ struct Quantized {
   Report report;
   std::vector<Diagnostic> warnings;
   std::vector<std::string> keptFloat;  // names of source nodes that rules keep in float
+  FloatOutputs floatOutputs;           // of Options::compared samples
 };
+
+/// Some of the samples, taken evenly: the i-th of `most`.
+inline size_t comparedSample(size_t i, size_t most, size_t samples) {
+  return i * samples / std::min(most, samples);
+}
 
 /// One calibration sample: a tensor per graph input, in order, of the input's type and shape.
 using Sample = std::vector<Tensor>;

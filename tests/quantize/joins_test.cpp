@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "aten/executor.hpp"
+#include "quantize/calibrate.hpp"
+#include "quantize/plan.hpp"
 #include "small_network.hpp"
 #include "support/require.hpp"
 
@@ -72,6 +74,28 @@ TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
   Sqnr sqnr;
   sqnr.add(expected[0], actual[0]);
   EXPECT_GT(sqnr.decibels(), 35);  // 6 with one range for everything
+}
+
+/// What the sample shows while joins are looked at counts for calibration: the ranges are those of both.
+TEST(Joins, TheirSampleRunsOnce) {
+  Network n = head(4);
+  const std::array shown{samples(), Sample{ramp({1, 8, 6}, -5, 1)}};
+  Options options = integerOutputs();
+  options.compared = 2;
+  options.fitWeights = options.correctBiases = true;
+  ASSERT_TRUE(require(joins(n.graph, options)).outputs.has_value());
+  const Assignment assignment = assign(n.graph, options);
+  const Annotation annotation = annotate(n.graph, assignment, options);
+  LayerInputs inputs(n.graph, annotation, {true, true}, shown.size());
+  const auto expected = require(calibrate(n.graph, annotation, shown, false, inputs, nullptr, nullptr));
+  const Plan plan = require(makePlan(n.graph, options, shown, {true, true}));
+  ASSERT_EQ(plan.ranges.size(), expected.size());
+  for (size_t g = 0; g < expected.size(); ++g) {
+    EXPECT_EQ(plan.ranges[g].min, expected[g].min) << g;
+    EXPECT_EQ(plan.ranges[g].max, expected[g].max) << g;
+  }
+  for (size_t i = 0; i < shown.size(); ++i)
+    EXPECT_EQ(plan.outputs.at(i)[0], require(aten::execute(n.graph, shown[i]))[0]);
 }
 
 TEST(Joins, PartsThatAreAlikeHaveOneRange) {

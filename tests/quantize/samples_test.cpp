@@ -15,6 +15,7 @@
 namespace carina::quantize {
 namespace {
 
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -113,6 +114,22 @@ TEST_F(SampleData, AccuracyIsThatOfTheSimulation) {
   EXPECT_GT((*accuracy)->decibels, 30);
   EXPECT_LT((*accuracy)->decibels, 80);
   EXPECT_FALSE(estimateAccuracy(quantized, {}, 4)->has_value());
+}
+
+TEST_F(SampleData, FloatOutputsOfComparedSamplesAreKept) {
+  const auto samples = require(samplesFromArrays(n_.graph, {{"calib0", ramp({6, 1, 4}, -1, 1)}}));
+  const auto alone = require(quantize(n_.graph.clone(), {}, samples));
+  EXPECT_THAT(alone.floatOutputs, IsEmpty());
+  Options options;
+  options.compared = 2;
+  auto quantized = require(quantize(std::move(n_.graph), options, samples));
+  ASSERT_THAT(quantized.floatOutputs, SizeIs(2));
+  for (const auto& [sample, outputs] : quantized.floatOutputs) {
+    EXPECT_THAT(sample, AnyOf(0u, 3u));
+    EXPECT_EQ(outputs[0], (*aten::execute(*quantized.reference, samples[sample]))[0]);
+  }
+  EXPECT_EQ((*estimateAccuracy(quantized, samples, 2))->decibels,
+            (*estimateAccuracy(alone, samples, 2))->decibels);
 }
 
 TEST(Accuracy, OfLayersWithManyWeightsIsThatOfTheSimulation) {

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "quantize/seen.hpp"
+
+#include <algorithm>
+
+namespace carina::quantize {
+namespace {
+
+/// Whether a value only goes into clamps of the same group, maybe in another shape. What they cut off is cut
+/// off by its codes as well, and needs none: -1e9 of a mask that is an input of the network.
+bool endsInClamps(const ir::Value& value, size_t group, const Annotation& annotation) {
+  if (value.unused() || value.isGraphOutput()) return false;
+  const auto& uses = value.uses();
+  return std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+    if (use.node->results().size() != 1) return false;
+    const ir::Value& result = *use.node->result();
+    const auto made = annotation.madeIn.find(&result);
+    if (made == annotation.madeIn.end() || made->second != group) return false;
+    return isClamp(*use.node) || (use.node->def().has(ir::kView) && endsInClamps(result, group, annotation));
+  });
+}
+
+}  // namespace
+
+/// The groups whose observers look at a value.
+GroupsOf groupsOf(const Annotation& annotation) {
+  GroupsOf result;
+  for (size_t g = 0; g < annotation.groups.size(); ++g) {
+    if (annotation.groups[g].widened) continue;
+    for (const Form& form : annotation.groups[g].forms) {
+      if (!endsInClamps(*form.value, g, annotation)) result[form.value].push_back(g);
+    }
+  }
+  return result;
+}
+
+void Seen::add(const GroupsOf& observing, const LayerInputs& layers, const ir::Value& value,
+               const Tensor& tensor) {
+  if (layers.wants(value)) inputs[&value].push_back(tensor);
+  const auto found = observing.find(&value);
+  if (found == observing.end() || value.isConstant()) return;
+  for (const size_t g : found->second) groups[g].add(tensor);
+}
+
+}  // namespace carina::quantize
