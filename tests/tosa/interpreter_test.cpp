@@ -69,6 +69,27 @@ TEST(TosaInterpreter, UnsignedRescaleClipsNegativeToZero) {
             (std::vector<int64_t>{0, -128, -1}));
 }
 
+TEST(TosaInterpreter, RescaleByOneConverts) {
+  const auto converted = [](RescaleSpec spec, const std::vector<int64_t>& values) {
+    spec.multiplier = int64_t{1} << spec.shift;
+    return run(rescaleGraph(spec, static_cast<int64_t>(values.size())), {list(spec.from, values)});
+  };
+  EXPECT_EQ(
+      converted({.from = DType::Int8, .to = DType::Int32, .shift = 30, .inputZero = -128}, {-128, -1, 127}),
+      (std::vector<int64_t>{0, 127, 255}));
+  EXPECT_EQ(converted({.to = DType::Int16, .shift = 20, .outputZero = 0}, {-40000, -7, 40000}),
+            (std::vector<int64_t>{-32768, -7, 32767}));
+  EXPECT_EQ(converted({.shift = 20, .outputZero = 5}, {-400, -7, 121, 122, 123}),
+            (std::vector<int64_t>{-128, -2, 126, 127, 127}));
+  EXPECT_EQ(
+      converted({.from = DType::Int8, .to = DType::Int16, .shift = 14, .inputUnsigned = true}, {-1, 0, 3}),
+      (std::vector<int64_t>{255, 0, 3}));
+  const ir::Graph narrow = rescaleGraph({.multiplier = 1 << 10, .shift = 10}, 2);  // takes -512..511
+  EXPECT_EQ(run(narrow, {list(DType::Int32, {-512, 511})}), (std::vector<int64_t>{-128, 127}));
+  EXPECT_NE(failure(narrow, {list(DType::Int32, {0, 512})}).find("unpredictable"), std::string::npos);
+  EXPECT_NE(failure(narrow, {list(DType::Int32, {-513, 0})}).find("unpredictable"), std::string::npos);
+}
+
 TEST(TosaInterpreter, RescaleOutOfRangeIsRefusedWithTheNode) {
   const ir::Graph narrow = rescaleGraph({.shift = 4}, 2);  // shift 4 takes -8..7
   EXPECT_NE(failure(narrow, {list(DType::Int32, {7, 8})}).find("unpredictable"), std::string::npos);
@@ -101,10 +122,29 @@ TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
   EXPECT_EQ(shifted(true), (std::vector<int64_t>{-3, -1, 2, 9}));
 }
 
+TEST(TosaInterpreter, ANumberIsTheSecondOperandOfAllElements) {
+  GraphMaker n;
+  ir::Value* x = n.input({2, 3}, DType::Int32);
+  ir::Value* two = n.b.constant(integers(DType::Int32, {1, 1}, {2}));
+  ir::Value* row = n.b.constant(integers(DType::Int32, {1, 3}, {1, 2, 3}));
+  n.graph.setOutputs({n.make<tosa::ArithmeticRightShift>(x, two, true), n.make<tosa::Sub>(two, x),
+                      n.make<tosa::Sub>(x, row)});
+  const auto results =
+      require(tosa::interpret(n.graph, std::array{integers(DType::Int32, {2, 3}, {-8, -6, 1, 2, 5, 99})}));
+  EXPECT_EQ(valuesOf(results[0]), (std::vector<int64_t>{-2, -1, 0, 1, 1, 25}));
+  EXPECT_EQ(valuesOf(results[1]), (std::vector<int64_t>{10, 8, 1, 0, -3, -97}));
+  EXPECT_EQ(valuesOf(results[2]), (std::vector<int64_t>{-9, -8, -2, 1, 3, 96}));
+}
+
 TEST(TosaInterpreter, UnpredictableArithmeticIsRefused) {
   const auto add = binaryGraph<tosa::Add>(DType::Int32, 1);
   EXPECT_NE(failure(add, {list(DType::Int32, {INT32_MAX}), list(DType::Int32, {1})}).find("overflows"),
             std::string::npos);
+  EXPECT_EQ(run(add, {list(DType::Int32, {INT32_MIN}), list(DType::Int32, {INT32_MAX})})[0], -1);
+  const auto subtract = binaryGraph<tosa::Sub>(DType::Int32, 1);
+  EXPECT_EQ(run(subtract, {list(DType::Int32, {INT32_MIN}), list(DType::Int32, {INT32_MIN})})[0], 0);
+  EXPECT_EQ(run(subtract, {list(DType::Int32, {-1}), list(DType::Int32, {INT32_MIN})})[0], INT32_MAX);
+  EXPECT_NE(failure(subtract, {list(DType::Int32, {0}), list(DType::Int32, {INT32_MIN})}), "");
   const auto divide = binaryGraph<tosa::Intdiv>(DType::Int32, 1);
   EXPECT_NE(failure(divide, {list(DType::Int32, {1}), list(DType::Int32, {0})}), "");
   EXPECT_NE(failure(divide, {list(DType::Int32, {INT32_MIN}), list(DType::Int32, {-1})}), "");

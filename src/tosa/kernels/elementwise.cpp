@@ -13,12 +13,19 @@ __extension__ typedef __int128 Int128;
 /// out[i] = f(a[i], b[i]) over the broadcast operands.
 template <typename T, typename R, typename F>
 Tensor map2(DType dtype, const Tensor& left, const Tensor& right, const Shape& shape, F f) {
-  const Tensor a = broadcastTo(left, shape), b = broadcastTo(right, shape);
+  const Tensor a = broadcastTo(left, shape);
   Tensor out = Tensor::uninitialized(dtype, shape);
+  const int64_t count = out.numElements();
   const T* x = a.as<T>().data();
-  const T* y = b.as<T>().data();
   R* z = out.mutableAs<R>().data();
-  for (int64_t i = 0; i < out.numElements(); ++i) z[i] = f(x[i], y[i]);
+  if (right.numElements() == 1) {  // one number for all: what follows from it is known before the loop
+    const T y = right.as<T>()[0];
+    for (int64_t i = 0; i < count; ++i) z[i] = f(x[i], y);
+    return out;
+  }
+  const Tensor b = broadcastTo(right, shape);
+  const T* y = b.as<T>().data();
+  for (int64_t i = 0; i < count; ++i) z[i] = f(x[i], y[i]);
   return out;
 }
 
@@ -33,14 +40,24 @@ Results int32Arithmetic(const ir::Node& node, Operands in) {
     bad |= !fitsInt32(value);
     return static_cast<int32_t>(value);
   };
+  int32_t overflow = 0;  // the sign is set where a sum has another one than it can have
+  const auto wrapped = [](uint32_t value) { return static_cast<int32_t>(value); };
   const auto map = [&](auto f) { return map2<int32_t, int32_t>(DType::Int32, in[0], in[1], shape, f); };
   Tensor out;
   switch (opId(&node)) {
     case OpId::Add:
-      out = map([&](int64_t a, int64_t b) { return checked(a + b); });
+      out = map([&](int32_t a, int32_t b) {
+        const int32_t sum = wrapped(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+        overflow |= (a ^ sum) & (b ^ sum);
+        return sum;
+      });
       break;
     case OpId::Sub:
-      out = map([&](int64_t a, int64_t b) { return checked(a - b); });
+      out = map([&](int32_t a, int32_t b) {
+        const int32_t difference = wrapped(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+        overflow |= (a ^ b) & (a ^ difference);
+        return difference;
+      });
       break;
     case OpId::Intdiv:
       out = map([&](int64_t a, int64_t b) {
@@ -57,7 +74,7 @@ Results int32Arithmetic(const ir::Node& node, Operands in) {
     default:
       CARINA_UNREACHABLE("operator without int32 arithmetic");
   }
-  if (bad) return unpredictable("{} overflows int32 or divides by zero", node.opName());
+  if (bad || overflow < 0) return unpredictable("{} overflows int32 or divides by zero", node.opName());
   return one(std::move(out));
 }
 
@@ -97,8 +114,9 @@ Results bitwise(const ir::Node& node, Operands in) {
   const auto map = [&](auto f) { return map2<T, T>(in[0].dtype(), in[0], in[1], shape, f); };
   bool bad = false;
   const auto amount = [&bad](T b) {
-    bad |= b < 0 || b >= kBits;
-    return bad ? 0 : static_cast<int>(b);
+    const bool outside = b < 0 || b >= kBits;
+    bad |= outside;
+    return outside ? 0 : static_cast<int>(b);
   };
   Tensor out;
   switch (opId(&node)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move data.
+#include <algorithm>
 #include <cstring>
 
 #include "tosa/kernels/kernel.hpp"
@@ -15,6 +16,8 @@ void copyRows(const T* source, T* target, const Shape& shape, const std::vector<
   if (axis + 1 == shape.size()) {
     if (stride == 1) {
       std::memcpy(target, source, static_cast<size_t>(shape[axis]) * sizeof(T));
+    } else if (stride == 0) {
+      std::fill_n(target, shape[axis], *source);
     } else {
       for (int64_t i = 0; i < shape[axis]; ++i) target[i] = source[i * stride];
     }

@@ -34,6 +34,26 @@ Result<std::vector<Factor>> factors(const Tensor& multiplier, const Tensor& shif
   return list;
 }
 
+/// Where the factor is 1, an element is converted in a few 32-bit steps: y = x + zero, clipped. Whether all
+/// of them are in the range that the shift allows, which keeps the sums within int32.
+template <typename In, typename Read, typename Out>
+bool convertAll(const In* x, int64_t count, Read read, const Factor& one, int64_t inputZero,
+                int64_t outputZero, int64_t low, int64_t high, Out* y) {
+  const auto plus = [](int32_t a, int64_t b) {
+    return static_cast<int32_t>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+  };
+  const auto least = static_cast<int32_t>(std::max<int64_t>(low, INT32_MIN)),
+             most = static_cast<int32_t>(std::min<int64_t>(high, INT32_MAX));
+  int32_t lowest = INT32_MAX, highest = INT32_MIN;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t value = plus(read(x[i]), -inputZero), moved = plus(value, outputZero);
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+    y[i] = static_cast<Out>(std::min(std::max(moved, least), most));
+  }
+  return count == 0 || (lowest >= one.low && highest <= one.high);
+}
+
 template <typename In, typename Out>
 Results rescaleAs(const ir::Node& node, Operands operands) {
   const auto op = ir::dynCast<Rescale>(&node);
@@ -52,6 +72,18 @@ Results rescaleAs(const ir::Node& node, Operands operands) {
   Out* y = out.mutableAs<Out>().data();
   const auto channels = static_cast<int64_t>(list.size());
   bool inputBad = false, resultBad = false;
+  constexpr bool kSmall = sizeof(In) < sizeof(int32_t);
+  if (channels == 1 && list[0].shift < 31 && list[0].multiplier == int64_t{1} << list[0].shift &&
+      sizeof(In) <= sizeof(int32_t) && (kSmall || (inputZero == 0 && !inputUnsigned))) {
+    const auto convert = [&](auto read) {
+      return convertAll(x, out.numElements(), read, list[0], inputZero, outputZero, low, high, y);
+    };
+    const bool good = inputUnsigned
+                          ? convert([](In v) { return static_cast<int32_t>(std::make_unsigned_t<In>(v)); })
+                          : convert([](In v) { return static_cast<int32_t>(v); });
+    if (!good) return unpredictable("an input of RESCALE is outside the range that its shift allows");
+    return one(std::move(out));
+  }
   for (int64_t row = 0; row < out.numElements(); row += channels) {
     for (int64_t c = 0; c < channels; ++c) {
       const Factor& factor = list[static_cast<size_t>(c)];
