@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/crc32.hpp"
 #include "base/zip_directory.hpp"
 
 namespace carina {
@@ -56,7 +57,7 @@ Status checkOverlap(std::vector<const ZipArchive::Member*> byOffset) {
 Status checkCrc(const ZipArchive::Member& member, ByteSpan contents) {
 #ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // a fuzzer cannot guess checksums and would see nothing
                                                   // behind them
-  const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size());
+  const uint32_t crc = crc32Of(contents);
   if (crc != member.crc) {
     return fail(Code::Damaged, "member '{}' is damaged: its checksum is {:08x}, the archive says {:08x}",
                 member.name, crc, member.crc)
@@ -264,8 +265,7 @@ std::string writeZip(std::span<const std::pair<std::string, std::string>> member
   entries.reserve(members.size());
   for (const auto& [name, contents] : members) {
     CARINA_CHECK(!name.empty() && name.size() < 0xffff, "impossible member name");
-    const auto crc = crc32_z(0, reinterpret_cast<const Bytef*>(contents.data()), contents.size());
-    entries.push_back({&name, contents.size(), out.size(), static_cast<uint32_t>(crc)});
+    entries.push_back({&name, contents.size(), out.size(), crc32Of(std::as_bytes(std::span(contents)))});
     putLocalHeader(out, entries.back(), alignment);
     out += contents;
   }

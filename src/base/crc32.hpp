@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checksum of zip archives. Those of networks have hundreds of megabytes, all of which are checked.
+#pragma once
+
+#include <cstdint>
+
+#include "base/tensor.hpp"
+
+namespace carina {
+
+/// CRC-32 as ISO-HDLC and zlib have it.
+uint32_t crc32Of(ByteSpan bytes);
+
+}  // namespace carina
