@@ -54,9 +54,10 @@ Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, 
                                      const std::string& constantsKey) {
   pte::Delegate delegate;
   delegate.id = "EthosUBackend";
-  CARINA_TRY(pte::DelegateBlob blob, constantsKey.empty() ? delegateBlob(compiled) : commandBlob(compiled));
+  CARINA_TRY(pte::DelegateBlob blob, commandBlob(compiled));
   blob.constantsKey = constantsKey;
-  delegate.blob = pte::buildDelegateBlob(blob);
+  delegate.blob =
+      pte::buildDelegateBlob(blob, constantsKey.empty() ? ByteSpan(compiled.constants) : ByteSpan());
   delegate.specs = pte::ethosUCompileSpecs(settingsOf(compiled.machine, integerIo));
   return delegate;
 }

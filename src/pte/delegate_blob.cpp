@@ -30,9 +30,8 @@ int64_t BlobIo::bytes() const {
 namespace {
 
 void append(ByteVector& bytes, const void* data, size_t size) {
-  const size_t at = bytes.size();
-  bytes.resize(at + size);
-  if (size > 0) std::memcpy(bytes.data() + at, data, size);
+  const auto* begin = static_cast<const std::byte*>(data);
+  bytes.insert(bytes.end(), begin, begin + size);
 }
 void append32(ByteVector& bytes, int32_t value) {
   append(bytes, &value, sizeof(value));
@@ -112,14 +111,18 @@ Result<Block> readBlock(ByteSpan bytes, size_t& at) {
 }  // namespace
 
 ByteVector buildDelegateBlob(const DelegateBlob& blob) {
+  return buildDelegateBlob(blob, blob.constants);
+}
+
+ByteVector buildDelegateBlob(const DelegateBlob& blob, ByteSpan constants) {
   ByteVector out;
-  out.reserve(blob.payload.size() + blob.constants.size() + 1024);
-  const auto place = [&](const char* name, const ByteVector& bytes, const std::string& key) {
+  out.reserve(blob.payload.size() + constants.size() + 1024);
+  const auto place = [&](const char* name, ByteSpan bytes, const std::string& key) {
     key.empty() ? appendBlock(out, name, bytes) : appendBlock(out, name, asBytes(key), true);
   };
   appendBlock(out, layout::kBegin, {});
   place(layout::kCommands, blob.payload, blob.payloadKey);
-  place(layout::kWeights, blob.constants, blob.constantsKey);
+  place(layout::kWeights, constants, blob.constantsKey);
   appendBlock(out, layout::kScratchSize, std::as_bytes(std::span(&blob.scratchBytes, 1)));
   appendBlock(out, layout::kInputs, ioBlock(blob.inputs));
   appendBlock(out, layout::kOutputs, ioBlock(blob.outputs));

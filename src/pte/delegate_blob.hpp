@@ -37,6 +37,8 @@ struct DelegateBlob {
 
 /// Size is a multiple of 16; the blob is to lie at a 16-byte aligned address.
 ByteVector buildDelegateBlob(const DelegateBlob& blob);
+/// The same with constants that lie elsewhere: those of a network are not copied for it.
+ByteVector buildDelegateBlob(const DelegateBlob& blob, ByteSpan constants);
 /// Reads a blob (untrusted); errors name block and byte offset.
 Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes);
 

@@ -13,6 +13,7 @@
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/schedule/pass_links.hpp"
 #include "npu/isa/blockconfig.hpp"
+#include "npu/weights/scale_records.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -89,7 +90,7 @@ Status Scheduler::chooseButWeights(const Limits& limits) {
 }
 
 Places Scheduler::places() const {
-  return {limits_.ahead,    limits_.inPlace,  limits_.wholeStaging, result_.groups,
+  return {limits_.ahead,   limits_.inPlace, limits_.wholeStaging, result_.groups,
           result_.stripes, result_.buffers, result_.homes};
 }
 
@@ -529,6 +530,16 @@ void Scheduler::hashConstants() {
   for (const Buffer& buffer : result_.storage->buffers)
     if (buffer.kind == BufferKind::Constant) add(buffer.root->constant());
   hashes_ = std::make_shared<const decltype(hashes)>(std::move(hashes));
+}
+
+int64_t Scheduler::otherConstants() const {
+  int64_t bytes = 0;
+  for (const Pass& pass : result_.passes) {
+    if (isCoded(pass)) bytes += npu::kScaleRecordBytes * roundUp(pass.operation.ofm.depth, 16) + 64;
+  }
+  for (const Buffer& buffer : result_.storage->buffers)
+    if (buffer.kind == BufferKind::Constant) bytes += roundUp(buffer.bytes, 16);
+  return bytes;
 }
 
 void Scheduler::addConstants() {

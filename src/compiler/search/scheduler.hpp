@@ -271,6 +271,9 @@ class Scheduler {
   /// The scales of convolutions whose weights other operations write.
   Status encodeCodedScales();
 
+  /// Bytes of scales and maps among the constants, at most: memory for all constants is had at once.
+  int64_t otherConstants() const;
+
   /// Of tables and constant maps, which every try puts into its pool.
   void hashConstants();
   void addConstants();

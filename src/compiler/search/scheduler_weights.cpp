@@ -392,7 +392,8 @@ Status Scheduler::encodeWeights() {
   for (const auto& slice : encoded) {
     if (slice) total += roundUp(static_cast<int64_t>(slice->bytes.size()), 16);
   }
-  result_.constants.reserve(total);
+  const int64_t tables = total / 64 + (1 << 16);
+  result_.constants.reserve(total + otherConstants() + tables);
   std::vector<WeightSlice> slices(jobs.size());
   for (size_t j = 0; j < jobs.size(); ++j) {
     Pass& pass = result_.passes[jobs[j].pass];

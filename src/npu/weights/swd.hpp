@@ -20,6 +20,9 @@ enum class CodingEffort : uint8_t { Low, Normal, High };
 /// must lie in -255..255 (checked by orderWeights; a CHECK here). An empty input gives an end mark only.
 std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort effort = CodingEffort::Normal);
 
+/// The same without a copy of the weights, which are overwritten: a stream may hold a hundred million.
+std::vector<uint8_t> encodeSwdInPlace(std::span<int16_t> weights, CodingEffort effort = CodingEffort::Normal);
+
 /// Decodes up to and including the end mark(s). `maxWeights` bounds the result: a stream that holds more is
 /// an error, as are illegal headers and a stream that ends inside a slice.
 Result<std::vector<int16_t>> decodeSwd(ByteSpan stream, size_t maxWeights);

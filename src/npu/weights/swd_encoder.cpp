@@ -21,16 +21,16 @@ constexpr size_t kSwdAlignment = 16;
 constexpr size_t kFineLimit = 65536;      // weights up to which borders of sections are worth fine-tuning
 constexpr size_t kMostFineSections = 16;  // sections up to which one for all of them is tried
 
-std::vector<uint16_t> foldAll(std::span<const int16_t> weights) {
-  std::vector<uint16_t> folded(weights.size());
+/// Folded values take the weights' place.
+std::span<const uint16_t> foldAll(std::span<int16_t> weights) {
   uint32_t highest = 0;
-  for (size_t n = 0; n < weights.size(); ++n) {
-    const uint32_t value = fold(weights[n]);
-    folded[n] = static_cast<uint16_t>(value);
+  for (int16_t& weight : weights) {
+    const uint32_t value = fold(weight);
+    weight = static_cast<int16_t>(value);
     highest = std::max(highest, value);
   }
   CARINA_CHECK(highest < kFoldedValues, "weights are checked to lie in -255..255 before encoding");
-  return folded;
+  return {reinterpret_cast<const uint16_t*>(weights.data()), weights.size()};
 }
 
 Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
@@ -230,7 +230,12 @@ std::vector<uint8_t> encoded(std::span<const uint16_t> folded, CodingEffort effo
 }  // namespace
 
 std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort effort) {
-  const std::vector<uint16_t> folded = foldAll(weights);
+  std::vector<int16_t> copy(weights.begin(), weights.end());
+  return encodeSwdInPlace(copy, effort);
+}
+
+std::vector<uint8_t> encodeSwdInPlace(std::span<int16_t> weights, CodingEffort effort) {
+  const std::span<const uint16_t> folded = foldAll(weights);
   if (effort != CodingEffort::High) return encoded(folded, effort);
   // Finer windows merge in another order, which is not always the better one.
   std::vector<uint8_t> normal = encoded(folded, CodingEffort::Normal), fine = encoded(folded, effort);

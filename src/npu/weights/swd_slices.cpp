@@ -32,6 +32,18 @@ int32_t least(Half a) {
   return std::min(a[0], a[1]);
 }
 
+/// A bit for each lane of two comparisons' results.
+uint16_t maskOf(Half low, Half high) {
+#if defined(__SSE2__)
+  return static_cast<uint16_t>(__builtin_ia32_pmovmskb128(__builtin_ia32_packsswb128(low, high)));
+#else
+  uint32_t mask = 0;
+  for (size_t lane = 0; lane < 8; ++lane)
+    mask |= (low[lane] != 0 ? 1u : 0u) << lane | (high[lane] != 0 ? 1u : 0u) << (lane + 8);
+  return static_cast<uint16_t>(mask);
+#endif
+}
+
 /// A number for every code, in two vectors of eight: sums of them are what the search spends its time on.
 struct Lanes {
   Half half[2];
@@ -95,14 +107,14 @@ class StateSearch {
   /// The states of all groups with the smallest total.
   std::vector<uint8_t> run() {
     best_.resize(groups_);
-    switched_ = std::make_unique_for_overwrite<std::array<Lanes, kModes>[]>(groups_);
+    switched_ = std::make_unique_for_overwrite<std::array<uint16_t, kModes>[]>(groups_);
     for (Lanes& cost : cost_) cost = kLane;
     for (size_t g = 0; g < groups_; ++g) step(g);
     std::vector<uint8_t> path(groups_);
     size_t state = groups_ > 0 ? best_[groups_ - 1] : 0;
     for (size_t g = groups_; g-- > 0;) {
       path[g] = static_cast<uint8_t>(state);
-      if (switched_[g][state / kLanes][state % kLanes] != 0) state = best_[g - 1];
+      if (switched_[g][state / kLanes] >> state % kLanes & 1) state = best_[g - 1];
     }
     return path;
   }
@@ -153,14 +165,15 @@ class StateSearch {
     int32_t low = INT32_MAX;
     size_t cheapest = 0;
     for (size_t mode = 0; mode < kModes; ++mode) {
+      Half switched[2] = {};
       for (size_t h = 0; h < 2; ++h) {
         Half& cost = cost_[mode].half[h];
         const Half entered = kLane.half[h] + static_cast<int16_t>(kSwitchBits << kLaneBits);
-        const Half switched = g == 0 ? Half{} : cost > entered;
-        switched_[g][mode].half[h] = switched;
+        if (g > 0) switched[h] = cost > entered;
         const Half bits = least(sums.half[h], Half{} + kMostGroupBits) + runs[mode];
         cost = (g == 0 ? cost : least(cost, entered)) + (bits << kLaneBits);
       }
+      switched_[g][mode] = maskOf(switched[0], switched[1]);
       const int32_t lowest = least(least(cost_[mode].half[0], cost_[mode].half[1]));
       if ((lowest | kLaneMask) < low) {
         low = lowest & ~kLaneMask;
@@ -177,8 +190,9 @@ class StateSearch {
   const std::vector<Lanes>& table_;
   size_t group_, groups_;
   std::array<Lanes, kModes> cost_{};
-  std::vector<uint8_t> best_;                              // cheapest state at the end of each group
-  std::unique_ptr<std::array<Lanes, kModes>[]> switched_;  // states entered from the best before
+  std::vector<uint8_t> best_;  // cheapest state at the end of each group
+  // States entered from the best before, a bit for each lane.
+  std::unique_ptr<std::array<uint16_t, kModes>[]> switched_;
 };
 
 std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<Lanes>& table, size_t group) {

@@ -76,10 +76,10 @@ Result<EncodedWeights> encodeWeights(const WeightView& view, const WeightOrder& 
     return encoded;
   }
   for (int s = 0; s < order.streams; ++s) {
-    CARINA_TRY(const std::vector<int16_t> weights, orderWeights(view, order, slice, s));
+    CARINA_TRY(std::vector<int16_t> weights, orderWeights(view, order, slice, s));
     if (weights.empty()) continue;  // a core without channels
     encoded.weights += static_cast<int64_t>(weights.size());
-    encoded.streams[static_cast<size_t>(s)] = encodeSwd(weights, effort);
+    encoded.streams[static_cast<size_t>(s)] = encodeSwdInPlace(weights, effort);
   }
   return encoded;
 }
