@@ -22,7 +22,7 @@ constexpr size_t kFineLimit = 65536;      // weights up to which borders of sect
 constexpr size_t kMostFineSections = 16;  // sections up to which one for all of them is tried
 
 /// Folded values take the weights' place.
-std::span<const uint16_t> foldAll(std::span<int16_t> weights) {
+std::span<uint16_t> foldAll(std::span<int16_t> weights) {
   uint32_t highest = 0;
   for (int16_t& weight : weights) {
     const uint32_t value = fold(weight);
@@ -30,7 +30,7 @@ std::span<const uint16_t> foldAll(std::span<int16_t> weights) {
     highest = std::max(highest, value);
   }
   CARINA_CHECK(highest < kFoldedValues, "weights are checked to lie in -255..255 before encoding");
-  return {reinterpret_cast<const uint16_t*>(weights.data()), weights.size()};
+  return {reinterpret_cast<uint16_t*>(weights.data()), weights.size()};
 }
 
 Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
@@ -174,7 +174,8 @@ std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, cons
   return best;
 }
 
-std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingEffort effort) {
+/// May leave indices in the place of the weights.
+std::vector<PlannedSection> planStream(std::span<uint16_t> folded, CodingEffort effort) {
   std::vector<Segment> segments;
   const size_t window = windowSize(folded.size(), effort);
   uint32_t run = 0;
@@ -195,6 +196,15 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingE
       effort == CodingEffort::High || (effort == CodingEffort::Normal && folded.size() <= kFineLimit);
   if (fine) refineBorders(folded, merged, window);
   std::vector<PlannedSection> sections;
+  if (merged.size() == 1 && candidatesFor(folded.size(), effort) == 1) {
+    // The weights are needed once: fresh memory for a hundred million indices takes longer than making them.
+    CodedSection section =
+        codeSectionInPlace(folded, std::move(candidateCodes(merged.front().statistics, 1).front()));
+    std::optional<SlicePlan> plan = planSlices(section, UINT64_MAX);
+    CARINA_CHECK(plan.has_value(), "every section has a code that reaches all of its weights");
+    sections.push_back({std::move(section), std::move(*plan)});
+    return sections;
+  }
   uint64_t bits = 0;
   for (const Segment& segment : merged) {
     auto planned = planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics,
@@ -213,7 +223,7 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingE
   return sections;
 }
 
-std::vector<uint8_t> encoded(std::span<const uint16_t> folded, CodingEffort effort) {
+std::vector<uint8_t> encoded(std::span<uint16_t> folded, CodingEffort effort) {
   std::vector<uint8_t> bytes;
   bytes.reserve(folded.size() * 5 / 4 + 64);
   BitWriter out(bytes);
@@ -235,10 +245,11 @@ std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort ef
 }
 
 std::vector<uint8_t> encodeSwdInPlace(std::span<int16_t> weights, CodingEffort effort) {
-  const std::span<const uint16_t> folded = foldAll(weights);
+  const std::span<uint16_t> folded = foldAll(weights);
   if (effort != CodingEffort::High) return encoded(folded, effort);
   // Finer windows merge in another order, which is not always the better one.
-  std::vector<uint8_t> normal = encoded(folded, CodingEffort::Normal), fine = encoded(folded, effort);
+  std::vector<uint16_t> copy(folded.begin(), folded.end());
+  std::vector<uint8_t> normal = encoded(copy, CodingEffort::Normal), fine = encoded(folded, effort);
   return fine.size() < normal.size() ? std::move(fine) : std::move(normal);
 }
 

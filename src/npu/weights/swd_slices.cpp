@@ -403,32 +403,40 @@ class SliceWriter {
 }  // namespace
 
 CodedSection codeSection(std::span<const uint16_t> folded, SectionCode code) {
+  std::vector<uint16_t> copy(folded.begin(), folded.end());
+  CodedSection section = codeSectionInPlace(copy, std::move(code));
+  section.own = std::move(copy);  // where the indices lie stays where it is
+  return section;
+}
+
+CodedSection codeSectionInPlace(std::span<uint16_t> folded, SectionCode code) {
   CodedSection section;
   section.code = std::move(code);
   std::array<uint16_t, kFoldedValues> indexOf;
   section.code.palette.indices(indexOf);
   if (!section.code.zeroRuns) {
-    section.indices.resize(folded.size());
-    for (size_t n = 0; n < folded.size(); ++n) section.indices[n] = indexOf[folded[n]];
+    for (uint16_t& value : folded) value = indexOf[value];
+    section.indices = folded;
     return section;
   }
-  section.indices.reserve(folded.size());
+  size_t count = 0;
   uint32_t run = 0;
   for (const uint16_t value : folded) {
     if (value == 0) {
       ++run;
       continue;
     }
-    section.indices.push_back(indexOf[value]);
+    folded[count++] = indexOf[value];
     section.runs.push_back(run);
     run = 0;
   }
-  if (section.indices.empty() && run > 0) {  // a slice has at least one coded weight
-    section.indices.push_back(indexOf[0]);
+  if (count == 0 && run > 0) {  // a slice has at least one coded weight
+    folded[count++] = indexOf[0];
     section.runs.push_back(0);
     --run;
   }
   section.runs.push_back(run);
+  section.indices = folded.first(count);
   return section;
 }
 

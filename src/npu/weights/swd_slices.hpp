@@ -16,12 +16,15 @@ namespace carina::npu::swd {
 /// them (one more than weights: before the first, then behind each).
 struct CodedSection {
   SectionCode code;
-  std::vector<uint16_t> indices;
+  std::vector<uint16_t> own;  // memory of the indices, where they do not lie elsewhere
+  std::span<const uint16_t> indices;
   std::vector<uint32_t> runs;
 };
 
 /// Applies the code to folded weights.
 CodedSection codeSection(std::span<const uint16_t> folded, SectionCode code);
+/// The same with the indices in the place of the weights.
+CodedSection codeSectionInPlace(std::span<uint16_t> folded, SectionCode code);
 
 struct Slice {
   uint32_t begin = 0, end = 0;  // coded weights
