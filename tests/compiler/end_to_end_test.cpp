@@ -91,6 +91,23 @@ TEST(EndToEnd, AddOfEqualScales) {
   expectExact(b.finish({b.rescale(b.make<tosa::Sub>(a, c), DType::Int8, 1431655728, 50, 0, -32)}));
 }
 
+TEST(EndToEnd, AddOfAQuantizedConstant) {
+  // Every code of a scale, and fewer of them along an axis that is repeated.
+  for (const auto& [shape, lowest] :
+       {std::pair(Shape{1, 8, 16, 2}, -128), std::pair(Shape{1, 1, 16, 1}, -9)}) {
+    TosaBuilder b;
+    ir::Value* x = b.input(DType::Int8, {1, 8, 16, 2});
+    Tensor numbers = Tensor::zeros(DType::Int32, shape);
+    for (int64_t n = 0; n < numbers.numElements(); ++n)
+      numbers.setIntegerAt(n, ((lowest + n) * 1518500250 + (1 << 11)) >> 12);
+    ir::Value* constant = b.constant(std::move(numbers));
+    ir::Value* sum = b.make<tosa::Add>(b.rescale(x, DType::Int32, 1 << 30, 11, 5), constant);
+    ir::Value* difference = b.make<tosa::Sub>(constant, b.rescale(x, DType::Int32, 1 << 30, 11, -7));
+    expectExact(b.finish({b.rescale(sum, DType::Int8, 1431655728, 50, 0, -32),
+                          b.rescale(difference, DType::Int8, 1431655728, 50, 0, 3)}));
+  }
+}
+
 TEST(EndToEnd, AddThatNeedsThirtyTwoBits) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 3, 5, 9});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "compiler/legalize/constant_codes.hpp"
 #include "compiler/legalize/legalizer.hpp"
 
 namespace carina::compiler {
@@ -77,6 +78,15 @@ std::optional<Legalizer::Operand> Legalizer::numberBeside(const Operand& other, 
   Tensor code = Tensor::zeros(type, Shape(other.value->shape().size(), 1));
   code.setIntegerAt(0, number < 0 ? -(int64_t{1} << bits) : int64_t{1} << bits);
   return Operand{constant(std::move(code)), 0, std::abs(number), bits};
+}
+
+std::optional<Legalizer::Operand> Legalizer::constantBeside(const Operand& other, const ir::Value* value) {
+  if (!value->isConstant() || value->numElements() == 1) return numberBeside(other, value);
+  if (other.doubleRound || other.value->dtype() != DType::Int8 || value->dtype() != DType::Int32)
+    return std::nullopt;
+  std::optional<ConstantCodes> found = codesOfNumbers(value->constant());
+  if (!found) return std::nullopt;
+  return Operand{constant(std::move(found->codes)), found->zeroPoint, found->multiplier, found->shift};
 }
 
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
@@ -207,8 +217,8 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
       CARINA_TRY(a, doublyRescaledOperand(node->operand(0)));
       CARINA_TRY(b, doublyRescaledOperand(node->operand(1)));
     }
-    if (sum && a && !b) b = numberBeside(*a, node->operand(1));
-    if (sum && b && !a) a = numberBeside(*b, node->operand(0));
+    if (sum && a && !b) b = constantBeside(*a, node->operand(1));
+    if (sum && b && !a) a = constantBeside(*b, node->operand(0));
     if (a && b && a->value->dtype() == b->value->dtype()) {
       const auto consumer = consumingRescale(output);
       const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&

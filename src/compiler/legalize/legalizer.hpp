@@ -206,6 +206,8 @@ class Legalizer {
   Result<std::optional<Operand>> doublyRescaledOperand(const ir::Value* value);
   /// A number as an operand beside `other`: a scalar of the same type with a scale.
   std::optional<Operand> numberBeside(const Operand& other, const ir::Value* value);
+  /// A number, or a wide constant that is 8-bit codes at one scale, as an operand beside `other`.
+  std::optional<Operand> constantBeside(const Operand& other, const ir::Value* value);
   /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
   /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the

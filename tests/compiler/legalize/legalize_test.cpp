@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "compiler/dialect/npu_ir.hpp"
+#include "compiler/legalize/constant_codes.hpp"
 #include "compiler/tosa_graphs.hpp"
 #include "ir/printer.hpp"
 #include "support/require.hpp"
@@ -109,6 +110,49 @@ TEST(Legalize, AddingANumberIsOneOperation) {
       EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE")) << number;
     }
   }
+}
+
+/// What RESCALE of (code - zero) by multiplier and shift gives for codes of one scale.
+Tensor foldedRescale(const Shape& shape, int64_t lowest, int64_t multiplier, int64_t shift) {
+  Tensor numbers = Tensor::zeros(DType::Int32, shape);
+  for (int64_t n = 0; n < numbers.numElements(); ++n) {
+    const int64_t steps = lowest + n * 37 % 256;
+    numbers.setIntegerAt(n, (steps * multiplier + (int64_t{1} << (shift - 1))) >> shift);
+  }
+  return numbers;
+}
+
+TEST(Legalize, AddingAFoldedRescaleIsOneOperation) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+  ir::Value* sum = b.make<tosa::Add>(b.rescale(x, DType::Int32, 1 << 30, 11, -17),
+                                     b.constant(foldedRescale({1, 8, 8, 4}, -140, 1518500250, 13)));
+  const ir::Graph graph = b.finish({b.rescale(sum, DType::Int8, 1431655728, 50, 0, -32)});
+  EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE"));
+  EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
+}
+
+TEST(ConstantCodes, GiveTheNumbersOfARescale) {
+  for (const int64_t shift : {12, 20, 33}) {
+    for (const int64_t multiplier : {1518500250, 2147483647, 1 << 30}) {
+      const Tensor numbers = foldedRescale({3, 40}, -200, multiplier, shift);
+      const auto found = compiler::codesOfNumbers(numbers);
+      ASSERT_TRUE(found.has_value()) << shift << " " << multiplier;
+      for (int64_t n = 0; n < numbers.numElements(); ++n) {
+        const int64_t steps = found->codes.integerAt(n) - found->zeroPoint;
+        ASSERT_EQ((steps * found->multiplier + (int64_t{1} << (found->shift - 1))) >> found->shift,
+                  numbers.integerAt(n));
+      }
+    }
+  }
+}
+
+TEST(ConstantCodes, OtherNumbersHaveNone) {
+  EXPECT_FALSE(compiler::codesOfNumbers(Tensor::zeros(DType::Int32, {4, 4})));
+  EXPECT_FALSE(compiler::codesOfNumbers(Tensor::from<int32_t>({3}, {100000, 100001, 234567})));
+  Tensor squares = Tensor::zeros(DType::Int32, {300});
+  for (int64_t n = 0; n < 300; ++n) squares.setIntegerAt(n, n * n);
+  EXPECT_FALSE(compiler::codesOfNumbers(squares));
 }
 
 TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
