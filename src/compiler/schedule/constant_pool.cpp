@@ -15,17 +15,17 @@ uint64_t ConstantPool::hashOf(ByteSpan bytes) {
 
 int64_t ConstantPool::add(ByteSpan bytes) {
   const uint64_t hash = hashOf(bytes);
-  if (const auto known = find(bytes, hash)) return *known;
+  if (const auto known = find(bytes, hash, kLine)) return *known;
   settle();
-  const int64_t offset = append(bytes, hash, false);
+  const int64_t offset = append(bytes, hash, false, kLine);
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   bytes_.resize(static_cast<size_t>(size_));
   return offset;
 }
 
-int64_t ConstantPool::addLasting(ByteSpan bytes, uint64_t hash) {
-  if (const auto known = find(bytes, hash)) return *known;
-  return append(bytes, hash, true);
+int64_t ConstantPool::addLasting(ByteSpan bytes, uint64_t hash, int64_t alignment) {
+  if (const auto known = find(bytes, hash, alignment)) return *known;
+  return append(bytes, hash, true, alignment);
 }
 
 void ConstantPool::addPart(int64_t offset, int64_t within, int64_t length) {
@@ -33,7 +33,7 @@ void ConstantPool::addPart(int64_t offset, int64_t within, int64_t length) {
   const int64_t at = offset + within;
   const ByteSpan bytes = ByteSpan(bytes_).subspan(static_cast<size_t>(at), static_cast<size_t>(length));
   const uint64_t hash = hashOf(bytes);
-  if (find(bytes, hash)) return;
+  if (find(bytes, hash, kLine)) return;
   byHash_.emplace(hash, pieces_.size());
   pieces_.push_back({at, bytes.size(), {}});
 }
@@ -48,10 +48,11 @@ std::vector<std::byte> ConstantPool::take() && {
   return std::move(bytes_);
 }
 
-std::optional<int64_t> ConstantPool::find(ByteSpan bytes, uint64_t hash) const {
+std::optional<int64_t> ConstantPool::find(ByteSpan bytes, uint64_t hash, int64_t alignment) const {
   const auto [first, last] = byHash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     const Piece& piece = pieces_[it->second];
+    if (piece.offset % alignment != 0) continue;
     const ByteSpan content = piece.lasting.data()
                                  ? piece.lasting
                                  : ByteSpan(bytes_).subspan(static_cast<size_t>(piece.offset), piece.length);
@@ -60,11 +61,25 @@ std::optional<int64_t> ConstantPool::find(ByteSpan bytes, uint64_t hash) const {
   return std::nullopt;
 }
 
-int64_t ConstantPool::append(ByteSpan bytes, uint64_t hash, bool lasting) {
-  const int64_t offset = size_;
+int64_t ConstantPool::append(ByteSpan bytes, uint64_t hash, bool lasting, int64_t alignment) {
+  const auto length = static_cast<int64_t>(bytes.size());
+  const int64_t offset = placeOf(length, alignment);
   byHash_.emplace(hash, pieces_.size());
   pieces_.push_back({offset, bytes.size(), lasting ? bytes : ByteSpan()});
-  size_ = roundUp(size_ + static_cast<int64_t>(bytes.size()), 16);
+  return offset;
+}
+
+int64_t ConstantPool::placeOf(int64_t bytes, int64_t alignment) {
+  // More than half a line would hardly ever leave room for others.
+  const bool shares = alignment < kLine && bytes <= kLine / 2;
+  const int64_t inLine = roundUp(lineUsed_, alignment);
+  if (shares && lineUsed_ > 0 && inLine + bytes <= roundUp(lineUsed_, kLine)) {
+    lineUsed_ = inLine + bytes;
+    return inLine;
+  }
+  const int64_t offset = size_;
+  if (shares) lineUsed_ = offset + bytes;
+  size_ = roundUp(size_ + bytes, kLine);
   return offset;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <string_view>
@@ -551,11 +552,21 @@ void Scheduler::addConstants() {
     pass.table = result_.constants.addLasting(table.bytes(), hashes_->at(table.bytes().data()));
     pass.tableBytes = table.numBytes();
   }
+  std::vector<bool> transferred(result_.buffers.size());
+  for (const Pass& pass : result_.passes) {
+    if (!pass.isDma) continue;
+    for (const ir::Value* operand : pass.node->operands())
+      transferred[static_cast<size_t>(result_.storage->access(operand).buffer)] = true;
+  }
   for (size_t b = 0; b < result_.buffers.size(); ++b) {
     const Buffer& buffer = result_.storage->buffers[b];
     if (buffer.kind != BufferKind::Constant || result_.buffers[b].bytes == 0) continue;
     const ByteSpan bytes = buffer.root->constant().bytes();
-    result_.buffers[b].address = result_.constants.addLasting(bytes, hashes_->at(bytes.data()));
+    // Operations read maps of plain layout at multiples of an element; transfers and bricks need more.
+    const bool packed = buffer.layout == npu::Layout::NHWC && !transferred[b];
+    const auto alignment = packed ? static_cast<int64_t>(std::bit_ceil(bytes.size())) : ConstantPool::kLine;
+    result_.buffers[b].address = result_.constants.addLasting(bytes, hashes_->at(bytes.data()),
+                                                              std::min(alignment, ConstantPool::kLine));
   }
 }
 
