@@ -17,6 +17,10 @@ constexpr int kMaxDirectOffset = 31;
 /// A chunk's last positions stay empty: half a chunk on average.
 constexpr int kPaddingBits = 6;
 constexpr uint64_t kNever = UINT64_MAX / 4;
+/// One zero in so many weights: more than the weights of networks have that are not sparse.
+constexpr uint64_t kFillers = 16;
+/// Of the codes that many different values take: where values beside the palette are worth an entry.
+constexpr int kDearDivisor = 5;
 
 using Histogram = std::array<uint32_t, kFoldedValues>;
 
@@ -112,19 +116,19 @@ uint64_t bitsWithout(const Values& values, const PaletteChoice& choice) {
          static_cast<uint64_t>(choice.definitionBits());
 }
 
-/// The `size` most frequent values as palette; the rest stays direct. A size beyond the distinct values is
-/// filled up.
-PaletteChoice paletteOf(const Values& values, size_t size) {
+/// A palette of these values, filled up to what can be told; the rest stays direct.
+PaletteChoice paletteOf(const Values& values, std::vector<uint16_t> entries) {
   PaletteChoice choice;
-  const size_t real = std::min(size, values.ranked().size());
-  choice.entries.assign(values.ranked().begin(), values.ranked().begin() + static_cast<std::ptrdiff_t>(real));
+  choice.entries = std::move(entries);
   int highest = 0;
-  for (const uint16_t entry : choice.entries) highest = std::max<int>(highest, entry);
-  choice.bits = std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(highest))));
-  choice.entries.resize(std::max<size_t>(size, 2), 0);
-  // Direct values start at the lowest one outside the palette.
   std::array<bool, kFoldedValues> inside{};
-  for (size_t n = 0; n < real; ++n) inside[choice.entries[n]] = true;
+  for (const uint16_t entry : choice.entries) {
+    highest = std::max<int>(highest, entry);
+    inside[entry] = true;
+  }
+  choice.bits = std::max(2, static_cast<int>(std::bit_width(static_cast<unsigned>(highest))));
+  choice.entries.resize(std::max<size_t>(choice.entries.size(), 2), 0);
+  // Direct values start at the lowest one outside the palette.
   int direct = values.first;
   while (direct < values.last &&
          (inside[static_cast<size_t>(direct)] || values.counts[static_cast<size_t>(direct)] == 0)) {
@@ -134,17 +138,46 @@ PaletteChoice paletteOf(const Values& values, size_t size) {
   return choice;
 }
 
+/// The `size` most frequent values as palette.
+PaletteChoice paletteOfFrequent(const Values& values, size_t size) {
+  const auto ranked = values.ranked().first(std::min(size, values.ranked().size()));
+  return paletteOf(values, {ranked.begin(), ranked.end()});
+}
+
+/// A palette of all values below `offset` and the `others` that cost most as direct values. What does not
+/// occur below the offset makes room: direct values come nearer by it, and cost less.
+PaletteChoice paletteBelow(const Values& values, int offset, size_t others) {
+  std::vector<uint16_t> entries;
+  for (int value = values.first; value < offset; ++value) {
+    if (values.counts[static_cast<size_t>(value)] > 0) entries.push_back(static_cast<uint16_t>(value));
+  }
+  using Dear = std::pair<uint64_t, uint16_t>;  // bits beyond the first quotient's, value
+  std::vector<Dear> dear;
+  for (int value = offset; others > 0 && value <= values.last; ++value) {
+    const uint64_t bits = uint64_t{values.counts[static_cast<size_t>(value)]} *
+                          static_cast<uint64_t>((value - offset) >> kDearDivisor);
+    if (bits > 0) dear.emplace_back(bits, static_cast<uint16_t>(value));
+  }
+  const size_t count = std::min(others, dear.size());
+  std::partial_sort(dear.begin(), dear.begin() + static_cast<std::ptrdiff_t>(count), dear.end(),
+                    std::greater<>());
+  for (size_t n = 0; n < count; ++n) entries.push_back(dear[n].second);
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](uint16_t a, uint16_t b) { return values.counts[a] > values.counts[b]; });
+  return paletteOf(values, std::move(entries));
+}
+
 uint64_t bitsWith(const Values& values, const PaletteChoice& choice) {
   // Indices: the palette first, direct values from the offset behind it.
-  const size_t entries = choice.entries.size(), used = std::min(entries, values.ranked().size());
+  const size_t entries = choice.entries.size();
   const auto from = static_cast<size_t>(choice.directOffset), end = static_cast<size_t>(values.last) + 1;
   std::array<uint32_t, kFoldedValues + kMaxPalette> byIndex;
   std::copy(values.counts + from, values.counts + end, byIndex.begin() + entries);
   for (size_t n = 0; n < entries; ++n) {
-    byIndex[n] = 0;  // filler
-    if (n >= used) continue;
     const size_t value = choice.entries[n];
-    byIndex[n] = values.counts[value];
+    const auto entry = choice.entries.begin() + static_cast<std::ptrdiff_t>(n);
+    const bool filler = value == 0 && std::find(choice.entries.begin(), entry, value) != entry;
+    byIndex[n] = filler ? 0 : values.counts[value];
     if (value >= from) byIndex[entries + value - from] = 0;
   }
   size_t last = entries + end - from - 1;
@@ -207,11 +240,11 @@ void collect(const Values& values, const Statistics& statistics, bool zeroRuns, 
   PaletteChoice plain = noPalette(values);
   const uint64_t plainBits = bitsWithout(values, plain);
   add(std::move(plain), plainBits);
-  const auto tryPalette = [&](size_t size) {
-    PaletteChoice choice = paletteOf(values, size);
+  const auto tryChoice = [&](PaletteChoice choice) {
     const uint64_t bits = bitsWith(values, choice);
     add(std::move(choice), bits);
   };
+  const auto tryPalette = [&](size_t size) { tryChoice(paletteOfFrequent(values, size)); };
   const size_t most = std::max<size_t>(values.ranked().size(), 2);
   if (effort == Effort::Estimate) {
     tryPalette(most);
@@ -219,6 +252,10 @@ void collect(const Values& values, const Statistics& statistics, bool zeroRuns, 
     // Every small size; larger ones in steps, since a few entries more or less hardly matter there.
     for (size_t size = 2; size < most; size += size < 8 ? 1 : size < 16 ? 2 : 4) tryPalette(size);
     tryPalette(most);
+    if (values.last - values.first > static_cast<int>(kMaxPalette)) {
+      const int low = values.first + 3;  // behind 0, -0 that never occurs, and 1
+      for (const size_t others : {0, 1, 2, 4, 8}) tryChoice(paletteBelow(values, low, others));
+    }
   }
 }
 
@@ -272,8 +309,17 @@ std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t lim
   std::vector<SectionCode> codes = collected(statistics, Effort::Full, limit);
   std::stable_sort(codes.begin(), codes.end(),
                    [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
-  if (codes.size() > limit) codes.resize(limit);
-  return codes;
+  if (codes.size() <= limit) return codes;
+  // Zeros that fill orders up come in stretches, for which slices have a code of their own: a palette that
+  // pays with one code for all need not pay then, nor zero runs.
+  const auto rest = codes.begin() + static_cast<std::ptrdiff_t>(limit);
+  const auto plain = [](const SectionCode& code) { return !code.zeroRuns && code.palette.entries.empty(); };
+  std::vector<SectionCode> kept(codes.begin(), rest);
+  if (statistics.count[0] >= statistics.total / kFillers && std::none_of(codes.begin(), rest, plain)) {
+    const auto found = std::find_if(rest, codes.end(), plain);
+    if (found != codes.end()) kept.push_back(*found);
+  }
+  return kept;
 }
 
 std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const Statistics& statistics) {

@@ -200,5 +200,38 @@ TEST(Swd, GaussianWeightsCloseToTheirEntropy) {
   }
 }
 
+TEST(Swd, StretchesOfFillersHaveACodeOfTheirOwn) {
+  // Kernels of 3x3 in their order on U55: of every 96 weights the last 24 are zeros.
+  std::mt19937 random(5);
+  for (const size_t blocks : {8, 120}) {
+    std::vector<int16_t> weights;
+    for (size_t n = 0; n < 96 * blocks; ++n) {
+      const int value = static_cast<int>(random() % 255) - 127;
+      weights.push_back(static_cast<int16_t>(n % 96 < 72 ? value : 0));
+    }
+    const std::vector<uint8_t> bytes = encodeSwd(weights);
+    expectDecodes(bytes, weights, "fillers");
+    // A byte for each weight; for the fillers of a block a bit each, and two headers.
+    EXPECT_LE(bytes.size(), blocks * (72 + 9) + 16);
+  }
+}
+
+TEST(Swd, DirectValuesSkipWhatDoesNotOccur) {
+  // Laplacian weights take Golomb-Rice codes of 5 bits and more. A palette of 0 and 1 lets -0, which never
+  // occurs, have no index: whole quotients become one less.
+  std::mt19937 random(3);
+  std::exponential_distribution<double> laplacian(1 / 30.0);
+  std::vector<int16_t> weights(65536);
+  uint64_t plain = 0;
+  for (int16_t& w : weights) {
+    const auto magnitude = std::min(std::lround(laplacian(random)), 127L);
+    w = static_cast<int16_t>(random() % 2 == 0 ? magnitude : -magnitude);
+    plain += static_cast<uint64_t>((2 * magnitude + (w < 0 ? 1 : 0)) / 32 + 6);
+  }
+  const std::vector<uint8_t> bytes = encodeSwd(weights);
+  expectDecodes(bytes, weights, "laplacian");
+  EXPECT_LT(static_cast<double>(bytes.size()) * 8, static_cast<double>(plain) * 0.997);
+}
+
 }  // namespace
 }  // namespace carina::npu
