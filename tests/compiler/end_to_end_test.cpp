@@ -108,6 +108,31 @@ TEST(EndToEnd, AddOfAQuantizedConstant) {
   }
 }
 
+TEST(EndToEnd, FirstStepsOfRecurrences) {
+  // States that begin at their zero point, with zero points and clamps of results.
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 4, 5, 8});
+  Tensor state = Tensor::zeros(DType::Int8, {1, 4, 5, 8});
+  for (int64_t n = 0; n < state.numElements(); ++n) state.setIntegerAt(n, -3);
+  ir::Value* begin = b.constant(std::move(state));
+  const auto conv = [&](ir::Value* input, const ir::Ints& pad) {
+    const ir::Ints one{1, 1};
+    return b.make<tosa::Conv2d>(input, b.random(DType::Int8, {16, 3, 3, 8}),
+                                b.constant(Tensor::zeros(DType::Int32, {16})), b.scalar(DType::Int8, -3),
+                                b.scalar(DType::Int8, 0), pad, one, one, false, DType::Int32);
+  };
+  const ir::Ints around{1, 1, 1, 1};
+  ir::Value* fresh = b.rescale(conv(x, around), DType::Int8, 1518500250, 40, 0, 7);
+  ir::Value* known = b.clamp(b.rescale(conv(begin, around), DType::Int8, 1518500250, 40, 0, -9), -5, 90);
+  ir::Value* sum = b.make<tosa::Add>(b.rescale(fresh, DType::Int32, 1 << 30, 11, 7),
+                                     b.rescale(known, DType::Int32, 1518500250, 12, 4));
+  ir::Value* cell = b.mul(b.rescale(fresh, DType::Int32, 1 << 30, 30, 7),
+                          b.constant(Tensor::zeros(DType::Int32, {1, 4, 5, 16})));
+  ir::Value* next = b.make<tosa::Add>(cell, b.rescale(fresh, DType::Int32, 1 << 30, 30));
+  expectExact(b.finish({b.rescale(sum, DType::Int8, 1431655728, 50, 0, -32), known,
+                        b.rescale(next, DType::Int8, 1 << 30, 31, 0, 2)}));
+}
+
 TEST(EndToEnd, AddThatNeedsThirtyTwoBits) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 3, 5, 9});

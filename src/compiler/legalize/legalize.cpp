@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "compiler/legalize/fold_zeros.hpp"
 #include "compiler/legalize/legalizer.hpp"
 #include "ir/invalid_node.hpp"
 #include "ir/verifier.hpp"
@@ -46,7 +47,7 @@ Result<ir::Graph> Legalizer::run() {
     outputs.push_back(value);
   }
   result_.setOutputs(std::move(outputs));
-  result_.eraseDeadNodes();
+  foldZeros(result_);
   if (!npu().wideResults) {
     for (const ir::Node* node : result_.nodes()) {
       if (dtypeSize(node->result()->dtype()) <= 4) continue;

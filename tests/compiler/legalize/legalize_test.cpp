@@ -155,6 +155,42 @@ TEST(ConstantCodes, OtherNumbersHaveNone) {
   EXPECT_FALSE(compiler::codesOfNumbers(squares));
 }
 
+/// The first step of a recurrence: 16-bit gates of an input and of a state, and a product with a cell state.
+ir::Graph firstStep(int64_t state, int64_t bias, int64_t cell) {
+  TosaBuilder b;
+  const auto everywhere = [&](DType type, const Shape& shape, int64_t number) {
+    Tensor tensor = Tensor::zeros(type, shape);
+    for (int64_t n = 0; n < tensor.numElements(); ++n) tensor.setIntegerAt(n, number);
+    return b.constant(std::move(tensor));
+  };
+  const auto conv = [&](ir::Value* input) {
+    const ir::Ints none{0, 0, 0, 0}, one{1, 1};
+    return b.make<tosa::Conv2d>(input, b.random(DType::Int8, {16, 1, 1, 8}),
+                                everywhere(DType::Int32, {16}, bias), b.scalar(DType::Int8, -3),
+                                b.scalar(DType::Int8, 0), none, one, one, false, DType::Int32);
+  };
+  const auto gates = [&](ir::Value* input) {
+    ir::Value* narrow = b.rescale(conv(input), DType::Int16, 1518500250, 38);
+    return b.rescale(narrow, DType::Int32, 1 << 30, 30);
+  };
+  ir::Value* x = b.input(DType::Int8, {1, 1, 1, 8});
+  ir::Value* sum = b.make<tosa::Add>(gates(x), gates(everywhere(DType::Int8, {1, 1, 1, 8}, state)));
+  ir::Value* gate = b.rescale(b.rescale(sum, DType::Int16, 1 << 30, 30), DType::Int32, 1 << 30, 30);
+  ir::Value* kept = b.mul(gate, everywhere(DType::Int32, {1, 1, 1, 16}, cell));
+  return b.finish({b.rescale(b.make<tosa::Add>(kept, gate), DType::Int16, 1 << 30, 34)});
+}
+
+TEST(Legalize, StatesThatBeginAsZerosCostNothing) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    const size_t all = operations(firstStep(5, 0, 7), target).size();
+    // The convolution of the state and the sum behind it.
+    EXPECT_LE(operations(firstStep(-3, 0, 7), target).size() + 2, all) << target;
+    EXPECT_LT(operations(firstStep(5, 0, 0), target).size(), all) << target;
+    // A bias is a result, too.
+    EXPECT_EQ(operations(firstStep(-3, 9, 7), target).size(), all) << target;
+  }
+}
+
 TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
