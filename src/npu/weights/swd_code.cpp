@@ -17,6 +17,8 @@ constexpr int kMaxDirectOffset = 31;
 /// A chunk's last positions stay empty: half a chunk on average.
 constexpr int kPaddingBits = 6;
 constexpr uint64_t kNever = UINT64_MAX / 4;
+/// Weights from which direct values that come nearer by one are worth three entries.
+constexpr uint64_t kMany = 1024;
 /// One zero in so many weights: more than the weights of networks have that are not sparse.
 constexpr uint64_t kFillers = 16;
 /// Of the codes that many different values take: where values beside the palette are worth an entry.
@@ -252,7 +254,7 @@ void collect(const Values& values, const Statistics& statistics, bool zeroRuns, 
     // Every small size; larger ones in steps, since a few entries more or less hardly matter there.
     for (size_t size = 2; size < most; size += size < 8 ? 1 : size < 16 ? 2 : 4) tryPalette(size);
     tryPalette(most);
-    if (values.last - values.first > static_cast<int>(kMaxPalette)) {
+    if (values.total >= kMany && values.last - values.first > static_cast<int>(kMaxPalette)) {
       const int low = values.first + 3;  // behind 0, -0 that never occurs, and 1
       for (const size_t others : {0, 1, 2, 4, 8}) tryChoice(paletteBelow(values, low, others));
     }
