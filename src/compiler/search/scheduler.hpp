@@ -228,10 +228,8 @@ class Scheduler {
   /// `depth`: output channels of one operation.
   npu::TimingContext timingContext(const Pass& pass, bool staged, int32_t depth) const;
 
-  /// A pass with the ones that are chained to it, in the blocks that are best for a way to its weights: of
-  /// equally good ones those that read them in the order `alike`.
-  Result<ChosenBlocks> blocksFor(const Pass& pass, bool staged, int32_t depth,
-                                 std::optional<npu::WeightOrder> alike = std::nullopt) const;
+  /// A pass with the ones that are chained to it, in the blocks that are best for a way to its weights.
+  Result<ChosenBlocks> blocksFor(const Pass& pass, bool staged, int32_t depth) const;
 
   void use(const ChosenBlocks& chosen, Pass& pass);
 
@@ -257,10 +255,6 @@ class Scheduler {
     std::vector<size_t> passOfUse;
   };
   Status describeWeights();
-  npu::WeightOrder orderOf(const Pass& pass, const ChosenBlocks& chosen) const;
-  /// Passes with equal weights read them in one order, where that costs nothing: the constants hold them in
-  /// every order that is read. While memory is what an operation waits for, many orders cost the same.
-  Status chooseAlike(std::vector<WeightChoices>& choices);
   WeightUse describeUse(const Pass& pass, const WeightChoices& choices, StreamSets& sets) const;
 
   /// Groups with what they cost apart from planned weights.

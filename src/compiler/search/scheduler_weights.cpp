@@ -96,8 +96,7 @@ npu::TimingContext Scheduler::timingContext(const Pass& pass, bool staged, int32
   return context;
 }
 
-Result<ChosenBlocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t depth,
-                                          std::optional<npu::WeightOrder> alike) const {
+Result<ChosenBlocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t depth) const {
   std::vector<npu::KernelOperation> chain;
   std::vector<npu::TimingContext> contexts;
   const auto first = static_cast<size_t>(&pass - result_.passes.data());
@@ -116,10 +115,6 @@ Result<ChosenBlocks> Scheduler::blocksFor(const Pass& pass, bool staged, int32_t
     if (form.sliceDepth != depth) continue;
     const auto shared = blocks_->choose(chain, contexts, true, form.order);
     if (shared.ok() && shared->cost.total <= most) return *shared;
-  }
-  if (alike) {
-    const auto shared = blocks_->choose(chain, contexts, true, alike);
-    if (shared.ok() && shared->cost.total <= best.cost.total) return *shared;
   }
   return best;
 }
@@ -151,46 +146,6 @@ Status Scheduler::chooseBlocks() {
   });
 }
 
-npu::WeightOrder Scheduler::orderOf(const Pass& pass, const ChosenBlocks& chosen) const {
-  npu::KernelOperation op = pass.operation;
-  chosen.blocks.front().apply(op);
-  return npu::weightOrder(target_, op);
-}
-
-Status Scheduler::chooseAlike(std::vector<WeightChoices>& choices) {
-  struct Orders {
-    int readers = 0;
-    std::vector<std::pair<npu::WeightOrder, int>> counts;
-  };
-  constexpr auto whole = static_cast<size_t>(WeightPath::Whole);
-  std::unordered_map<int32_t, Orders> contents;
-  for (size_t p = 0; p < choices.size(); ++p) {
-    const Pass& pass = result_.passes[p];
-    if (!isPlanned(pass)) continue;
-    Orders& orders = contents[contents_->of(pass.node)];
-    ++orders.readers;
-    const npu::WeightOrder order = orderOf(pass, choices[p][whole]);
-    auto known = std::find_if(orders.counts.begin(), orders.counts.end(),
-                              [&](const auto& count) { return count.first == order; });
-    if (known == orders.counts.end()) known = orders.counts.insert(known, {order, 0});
-    ++known->second;
-  }
-  return forEachPass([&](Pass& pass) -> Status {
-    if (!isPlanned(pass)) return {};
-    const Orders& orders = contents.at(contents_->of(pass.node));
-    if (orders.readers < 2) return {};
-    const auto most = std::max_element(orders.counts.begin(), orders.counts.end(),
-                                       [](const auto& a, const auto& b) { return a.second < b.second; });
-    WeightChoices& choice = choices[static_cast<size_t>(&pass - result_.passes.data())];
-    for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole}) {
-      ChosenBlocks& chosen = choice[static_cast<size_t>(path)];
-      if (orderOf(pass, chosen) == most->first) continue;
-      CARINA_TRY(chosen, blocksFor(pass, path == WeightPath::Whole, pass.operation.ofm.depth, most->first));
-    }
-    return {};
-  });
-}
-
 Status Scheduler::describeWeights() {
   auto described = std::make_shared<DescribedWeights>();
   auto& choices = described->choices;
@@ -206,7 +161,6 @@ Status Scheduler::describeWeights() {
     }
     return {};
   }));
-  CARINA_RETURN_IF_ERROR(chooseAlike(choices));
   WeightProblem& problem = described->problem;
   problem.ahead = limits_.ahead;
   describeGroups(problem);
