@@ -14,6 +14,8 @@ using Types = Result<std::vector<ir::Type>>;
 
 /// The only result of an operator. Error: it has more elements than can be counted.
 Types oneResult(DType dtype, Shape shape);
+/// The shapes of the operands do not fit each other.
+Error mismatch(const ir::Node& node);
 
 Types adaptiveAvgPool(const ir::Node& node);
 Types adaptiveMaxPool(const ir::Node& node);

@@ -5,7 +5,6 @@
 #include "aten/promotion.hpp"
 
 namespace carina::aten::infer {
-namespace {
 
 Error mismatch(const ir::Node& node) {
   std::string shapes;
@@ -13,6 +12,8 @@ Error mismatch(const ir::Node& node) {
     shapes += (shapes.empty() ? "" : ", ") + (operand ? shapeText(operand->shape()) : "none");
   return fail(Code::InvalidOperator, "{}: the shapes {} do not match", node.opName(), shapes);
 }
+
+namespace {
 
 Result<Shape> product(const ir::Node& node, const Shape& a, const Shape& b) {
   const size_t n = a.size();

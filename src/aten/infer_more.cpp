@@ -51,15 +51,6 @@ Result<JoinPlan> joinPlan(const ir::Node& node) {
 namespace infer {
 namespace {
 
-Error mismatch(const ir::Node& node) {
-  std::string shapes;
-  for (const ir::Value* operand : node.operands()) {
-    if (!shapes.empty()) shapes += ", ";
-    shapes += operand ? shapeText(operand->shape()) : "none";
-  }
-  return fail(Code::InvalidOperator, "{}: the shapes {} do not match", node.opName(), shapes);
-}
-
 }  // namespace
 
 Types joinStack(const ir::Node& node) {

@@ -14,7 +14,7 @@ namespace carina::compiler {
 namespace {
 
 /// An operation and what is chained to it.
-struct Group {
+struct BoundGroup {
   std::vector<npu::KernelOperation> operations;
   std::vector<npu::TimingContext> contexts;
 };
@@ -38,8 +38,8 @@ npu::TimingContext kindest(const npu::Machine& machine) {
 }
 
 /// The kernel operations without what the search for blocks does not look at, so that equal ones are equal.
-std::vector<Group> groupsOf(const CompiledProgram& program) {
-  std::vector<Group> groups;
+std::vector<BoundGroup> groupsOf(const CompiledProgram& program) {
+  std::vector<BoundGroup> groups;
   for (const OperationRecord& record : program.operations) {
     const auto* kernel = std::get_if<npu::KernelOperation>(&record.operation);
     if (!kernel) continue;
@@ -64,7 +64,7 @@ std::optional<CycleBound> cycleBound(const CompiledProgram& program) {
   CycleBound bound;
   std::vector<std::pair<std::vector<npu::KernelOperation>, npu::Cycles>> known;  // networks repeat layers
   std::unordered_multimap<int64_t, size_t> places;
-  for (Group& group : groupsOf(program)) {
+  for (BoundGroup& group : groupsOf(program)) {
     const npu::KernelOperation& head = group.operations.front();
     const int64_t key = (int64_t{head.ofm.height} * 4099 + head.ofm.width) * 4099 + head.ofm.depth;
     const auto [first, last] = places.equal_range(key);
