@@ -49,9 +49,7 @@ Result<JoinPlan> joinPlan(const ir::Node& node) {
 }
 
 namespace infer {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 Types joinStack(const ir::Node& node) {
   CARINA_TRY(const JoinPlan plan, joinPlan(node));

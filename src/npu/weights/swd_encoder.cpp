@@ -197,13 +197,15 @@ std::vector<PlannedSection> planStream(std::span<uint16_t> folded, CodingEffort 
   if (fine) refineBorders(folded, merged, window);
   std::vector<PlannedSection> sections;
   if (merged.size() == 1 && candidatesFor(folded.size(), effort) == 1) {
-    // The weights are needed once: fresh memory for a hundred million indices takes longer than making them.
-    CodedSection section =
-        codeSectionInPlace(folded, std::move(candidateCodes(merged.front().statistics, 1).front()));
-    std::optional<SlicePlan> plan = planSlices(section, UINT64_MAX);
-    CARINA_CHECK(plan.has_value(), "every section has a code that reaches all of its weights");
-    sections.push_back({std::move(section), std::move(*plan)});
-    return sections;
+    std::vector<SectionCode> codes = candidateCodes(merged.front().statistics, 1);
+    if (codes.size() == 1) {
+      // The weights are needed once: fresh memory for a hundred million indices takes longer than making them.
+      CodedSection section = codeSectionInPlace(folded, std::move(codes.front()));
+      std::optional<SlicePlan> plan = planSlices(section, UINT64_MAX);
+      CARINA_CHECK(plan.has_value(), "every section has a code that reaches all of its weights");
+      sections.push_back({std::move(section), std::move(*plan)});
+      return sections;
+    }
   }
   uint64_t bits = 0;
   for (const Segment& segment : merged) {
