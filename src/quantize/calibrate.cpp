@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <unordered_map>
 
 #include "aten/executor.hpp"
@@ -26,6 +27,15 @@ Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
     if (!gain.isIdle(value)) range = unite(range, {value, value});
   }
   return range;
+}
+
+/// Outputs of a sample beyond this are computed once more where they are needed, instead of taking memory
+/// until then.
+constexpr int64_t kMostKeptBytes = int64_t{16} << 20;
+
+int64_t bytesOf(std::span<const Tensor> tensors) {
+  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0},
+                         [](int64_t sum, const Tensor& tensor) { return sum + tensor.numBytes(); });
 }
 
 int levelsOf(const Group& group) {
@@ -207,7 +217,11 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       inputs.add(begin + i, seen[i].inputs);
       if (!outputs) continue;
       const auto kept = outputs->find(begin + i);
-      if (kept != outputs->end()) kept->second = std::move(seen[i].outputs);
+      if (kept == outputs->end()) continue;
+      if (bytesOf(seen[i].outputs) <= kMostKeptBytes)
+        kept->second = std::move(seen[i].outputs);
+      else
+        outputs->erase(kept);
     }
     if (progress) progress(begin + count, samples.size());
   }

@@ -76,7 +76,7 @@ struct Quantized {
   Report report;
   std::vector<Diagnostic> warnings;
   std::vector<std::string> keptFloat;  // names of source nodes that rules keep in float
-  FloatOutputs floatOutputs;           // of Options::compared samples
+  FloatOutputs floatOutputs;           // of Options::compared samples, but for large ones
 };
 
 /// Some of the samples, taken evenly: the i-th of `most`.
