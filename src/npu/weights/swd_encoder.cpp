@@ -199,7 +199,8 @@ std::vector<PlannedSection> planStream(std::span<uint16_t> folded, CodingEffort 
   if (merged.size() == 1 && candidatesFor(folded.size(), effort) == 1) {
     std::vector<SectionCode> codes = candidateCodes(merged.front().statistics, 1);
     if (codes.size() == 1) {
-      // The weights are needed once: fresh memory for a hundred million indices takes longer than making them.
+      // The weights are needed once: fresh memory for a hundred million indices takes longer than making
+      // them.
       CodedSection section = codeSectionInPlace(folded, std::move(codes.front()));
       std::optional<SlicePlan> plan = planSlices(section, UINT64_MAX);
       CARINA_CHECK(plan.has_value(), "every section has a code that reaches all of its weights");
