@@ -49,7 +49,6 @@ Result<JoinPlan> joinPlan(const ir::Node& node) {
 }
 
 namespace infer {
-namespace {}  // namespace
 
 Types joinStack(const ir::Node& node) {
   CARINA_TRY(const JoinPlan plan, joinPlan(node));

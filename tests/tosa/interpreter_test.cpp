@@ -88,6 +88,11 @@ TEST(TosaInterpreter, RescaleByOneConverts) {
   EXPECT_EQ(run(narrow, {list(DType::Int32, {-512, 511})}), (std::vector<int64_t>{-128, 127}));
   EXPECT_NE(failure(narrow, {list(DType::Int32, {0, 512})}).find("unpredictable"), std::string::npos);
   EXPECT_NE(failure(narrow, {list(DType::Int32, {-513, 0})}).find("unpredictable"), std::string::npos);
+  // Without SCALE32 all of int32 is allowed, and the zero point may lead out of it.
+  const ir::Graph wide =
+      rescaleGraph({.multiplier = 1 << 10, .shift = 10, .outputZero = 5, .scale32 = false}, 1);
+  EXPECT_EQ(run(wide, {list(DType::Int32, {7})})[0], 12);
+  EXPECT_NE(failure(wide, {list(DType::Int32, {INT32_MAX})}).find("does not fit int32"), std::string::npos);
 }
 
 TEST(TosaInterpreter, RescaleOutOfRangeIsRefusedWithTheNode) {

@@ -35,7 +35,8 @@ Result<std::vector<Factor>> factors(const Tensor& multiplier, const Tensor& shif
 }
 
 /// Where the factor is 1, an element is converted in a few 32-bit steps: y = x + zero, clipped. Whether all
-/// of them are in the range that the shift allows, which keeps the sums within int32.
+/// of them are in the range that the shift allows. Sums stay within int32 where values are of fewer bits, or
+/// SCALE32 allows no more than 2^29.
 template <typename In, typename Read, typename Out>
 bool convertAll(const In* x, int64_t count, Read read, const Factor& one, int64_t inputZero,
                 int64_t outputZero, int64_t low, int64_t high, Out* y) {
@@ -74,7 +75,7 @@ Results rescaleAs(const ir::Node& node, Operands operands) {
   bool inputBad = false, resultBad = false;
   constexpr bool kSmall = sizeof(In) < sizeof(int32_t);
   if (channels == 1 && list[0].shift < 31 && list[0].multiplier == int64_t{1} << list[0].shift &&
-      sizeof(In) <= sizeof(int32_t) && (kSmall || (inputZero == 0 && !inputUnsigned))) {
+      sizeof(In) <= sizeof(int32_t) && (kSmall || (scale32 && inputZero == 0 && !inputUnsigned))) {
     const auto convert = [&](auto read) {
       return convertAll(x, out.numElements(), read, list[0], inputZero, outputZero, low, high, y);
     };
