@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <oneapi/tbb/scalable_allocator.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -83,7 +84,10 @@ void* allocated(std::size_t bytes) {
 }
 
 void* allocated(std::size_t bytes, std::align_val_t to) {
-  return allocated([bytes, to] { return scalable_aligned_malloc(bytes, static_cast<std::size_t>(to)); });
+  // For no bytes scalable_aligned_malloc() gives null, which would be a failure.
+  return allocated([size = std::max<std::size_t>(bytes, 1), to] {
+    return scalable_aligned_malloc(size, static_cast<std::size_t>(to));
+  });
 }
 
 void release(void* memory, std::size_t bytes) noexcept {
