@@ -100,8 +100,8 @@ struct MethodObject {
 
 template <typename Object, typename Storage>
 Object* in(Storage* storage) {
-  static_assert(sizeof(Object) <= sizeof(Storage) &&
-                alignof(Object) <= alignof(Storage));  // NOLINT(misc-redundant-expression): equal for some
+  static_assert(sizeof(Object) <= sizeof(Storage));
+  static_assert(alignof(Object) <= alignof(Storage));
   return reinterpret_cast<Object*>(storage->storage);
 }
 template <typename Object, typename Storage>

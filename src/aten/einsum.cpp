@@ -100,7 +100,7 @@ infer::Types infer::einsum(const ir::Node& node) {
   std::vector<Shape> shapes;
   for (const ir::Value* operand : node.operands()) shapes.push_back(operand->shape());
   if (shapes.empty()) return fail(Code::InvalidOperator, "einsum: expected at least one operand");
-  CARINA_TRY(const EinsumPlan plan, parseEinsum(ir::dynCast<Einsum>(&node).equation(), shapes));
+  CARINA_TRY(const EinsumPlan plan, parseEinsum(ir::cast<Einsum>(&node).equation(), shapes));
   return std::vector<ir::Type>{{node.operands()[0]->dtype(), plan.output()}};
 }
 

@@ -96,7 +96,7 @@ std::string fieldText(const Op& op, std::string_view field) {
 }  // namespace
 
 std::string disassemble(uint32_t code, bool wide, uint32_t address, uint32_t features, uint8_t it) {
-  const std::string undefined =
+  std::string undefined =
       wide ? fmt::format("undefined 0x{:08x}", code) : fmt::format("undefined 0x{:04x}", code);
   const CompiledEncoding* encoding = findEncoding(code, wide, features);
   if (encoding == nullptr) return undefined;

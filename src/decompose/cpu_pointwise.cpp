@@ -78,7 +78,7 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
     case OpId::Mish:
       return product(b, x, aten::Tanh::create(b, softplus(b, x, 1.0, 20.0)));
     case OpId::Softplus: {
-      const auto op = ir::dynCast<aten::Softplus>(&node);
+      const auto op = ir::cast<aten::Softplus>(&node);
       return softplus(b, x, ir::scalarReal(op.beta()), ir::scalarReal(op.threshold()));
     }
     case OpId::LogSigmoid: {
@@ -87,23 +87,23 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
       return aten::SubTensor::create(b, low, aten::Log1p::create(b, tail));
     }
     case OpId::Celu: {
-      const double alpha = ir::scalarReal(ir::dynCast<aten::Celu>(&node).alpha());
+      const double alpha = ir::scalarReal(ir::cast<aten::Celu>(&node).alpha());
       return aten::Elu::create(b, x, alpha, 1.0, 1.0 / alpha);
     }
     case OpId::Selu:
       return aten::Elu::create(b, x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946,
                                1.0);
     case OpId::Softshrink: {
-      const double lambda = ir::scalarReal(ir::dynCast<aten::Softshrink>(&node).lambd());
+      const double lambda = ir::scalarReal(ir::cast<aten::Softshrink>(&node).lambd());
       return aten::SubTensor::create(b, x, limited(b, x, -lambda, lambda));
     }
     case OpId::Hardshrink: {
-      const double lambda = ir::scalarReal(ir::dynCast<aten::Hardshrink>(&node).lambd());
+      const double lambda = ir::scalarReal(ir::cast<aten::Hardshrink>(&node).lambd());
       ir::Value* kept = aten::GtScalar::create(b, aten::Abs::create(b, x), lambda);
       return aten::WhereSelf::create(b, kept, x, constantOf(b, 0, x->dtype()));
     }
     case OpId::Threshold: {
-      const auto op = ir::dynCast<aten::Threshold>(&node);
+      const auto op = ir::cast<aten::Threshold>(&node);
       ir::Value* above = aten::GtScalar::create(b, x, op.threshold());
       return aten::WhereSelf::create(b, above, x, constantOf(b, ir::scalarReal(op.value()), x->dtype()));
     }
@@ -139,11 +139,11 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
     case OpId::Sgn:
       return aten::Sign::create(b, x);
     case OpId::ClampMin:
-      return aten::Clamp::create(b, x, ir::dynCast<aten::ClampMin>(&node).min(), std::monostate{});
+      return aten::Clamp::create(b, x, ir::cast<aten::ClampMin>(&node).min(), std::monostate{});
     case OpId::ClampMax:
-      return aten::Clamp::create(b, x, std::monostate{}, ir::dynCast<aten::ClampMax>(&node).max());
+      return aten::Clamp::create(b, x, std::monostate{}, ir::cast<aten::ClampMax>(&node).max());
     case OpId::Prelu: {
-      const auto op = ir::dynCast<aten::Prelu>(&node);
+      const auto op = ir::cast<aten::Prelu>(&node);
       ir::Ints shape(x->shape().size(), 1);
       if (!shape.empty()) shape[shape.size() > 1 ? 1 : 0] = op.weight()->numElements();
       ir::Value* weight = aten::View::create(b, op.weight(), shape);
@@ -172,8 +172,7 @@ ir::Value* otherName(ir::Builder& b, ir::Node* node) {
   const auto& operands = node->operands();
   switch (aten::opId(node)) {
     case OpId::RsubTensor:
-      return aten::SubTensor::create(b, operands[1], operands[0],
-                                     ir::dynCast<aten::RsubTensor>(node).alpha());
+      return aten::SubTensor::create(b, operands[1], operands[0], ir::cast<aten::RsubTensor>(node).alpha());
     case OpId::FloorDivideScalar:
       return aten::FloorDivide::create(b, operands[0], numberLike(b, *node));
     case OpId::Fmax:
@@ -187,7 +186,7 @@ ir::Value* otherName(ir::Builder& b, ir::Node* node) {
     }
     case OpId::PrivateSafeSoftmax: {
       // A row without a finite score is zero.
-      const auto op = ir::dynCast<aten::PrivateSafeSoftmax>(node);
+      const auto op = ir::cast<aten::PrivateSafeSoftmax>(node);
       ir::Value* largest = aten::Amax::create(b, op.self(), ir::Ints{op.dim()}, true);
       ir::Value* soft = aten::PrivateSoftmax::create(b, op.self(), op.dim(), false);
       return where(b, isEqual(b, largest, -HUGE_VAL), constantOf(b, 0, soft->dtype()), soft);
@@ -197,7 +196,7 @@ ir::Value* otherName(ir::Builder& b, ir::Node* node) {
       return aten::LogicalNot::create(b, aten::Any::create(b, no));
     }
     case OpId::AllDim: {
-      const auto op = ir::dynCast<aten::AllDim>(node);
+      const auto op = ir::cast<aten::AllDim>(node);
       ir::Value* no = aten::LogicalNot::create(b, operands[0]);
       return aten::LogicalNot::create(b, aten::AnyDim::create(b, no, op.dim(), op.keepdim()));
     }
@@ -208,11 +207,11 @@ ir::Value* otherName(ir::Builder& b, ir::Node* node) {
     case OpId::MaskedFillTensor:
       return aten::WhereSelf::create(b, operands[1], operands[2], operands[0]);
     case OpId::Addcmul: {
-      const auto op = ir::dynCast<aten::Addcmul>(node);
+      const auto op = ir::cast<aten::Addcmul>(node);
       return aten::AddTensor::create(b, operands[0], product(b, op.tensor1(), op.tensor2()), op.value());
     }
     case OpId::Addcdiv: {
-      const auto op = ir::dynCast<aten::Addcdiv>(node);
+      const auto op = ir::cast<aten::Addcdiv>(node);
       ir::Value* quotient = aten::DivTensor::create(b, op.tensor1(), op.tensor2());
       return aten::AddTensor::create(b, operands[0], quotient, op.value());
     }
@@ -257,11 +256,11 @@ ir::Value* rewriteReduction(ir::Builder& b, ir::Node* node) {
   if (!aten::isOperator(node)) return nullptr;
   switch (aten::opId(node)) {
     case OpId::Sum: {
-      const auto op = ir::dynCast<aten::Sum>(node);
+      const auto op = ir::cast<aten::Sum>(node);
       return aten::SumDimIntList::create(b, op.self(), allDims(op.self()), false, op.dtype());
     }
     case OpId::Mean: {
-      const auto op = ir::dynCast<aten::Mean>(node);
+      const auto op = ir::cast<aten::Mean>(node);
       return aten::MeanDim::create(b, op.self(), allDims(op.self()), false, op.dtype());
     }
     case OpId::Max:
@@ -270,13 +269,13 @@ ir::Value* rewriteReduction(ir::Builder& b, ir::Node* node) {
       return aten::Amin::create(b, node->operands()[0], allDims(node->operands()[0]));
     case OpId::Var:
       return aten::VarCorrection::create(b, node->operands()[0], std::nullopt,
-                                         int64_t{ir::dynCast<aten::Var>(node).unbiased()}, false);
+                                         int64_t{ir::cast<aten::Var>(node).unbiased()}, false);
     case OpId::VarDim: {
-      const auto op = ir::dynCast<aten::VarDim>(node);
+      const auto op = ir::cast<aten::VarDim>(node);
       return aten::VarCorrection::create(b, op.self(), op.dim(), int64_t{op.unbiased()}, op.keepdim());
     }
     case OpId::StdCorrection: {
-      const auto op = ir::dynCast<aten::StdCorrection>(node);
+      const auto op = ir::cast<aten::StdCorrection>(node);
       return aten::Sqrt::create(
           b, aten::VarCorrection::create(b, op.self(), op.dim(), op.correction(), op.keepdim()));
     }
@@ -295,16 +294,16 @@ ir::Value* rewriteNorm(ir::Builder& b, ir::Node* node) {
       if (x->dtype() != node->result()->dtype()) return nullptr;
       if (const auto soft = ir::dynCast<aten::SoftmaxInt>(node))
         return aten::PrivateSoftmax::create(b, x, soft.dim(), false);
-      return aten::PrivateLogSoftmax::create(b, x, ir::dynCast<aten::LogSoftmaxInt>(node).dim(), false);
+      return aten::PrivateLogSoftmax::create(b, x, ir::cast<aten::LogSoftmaxInt>(node).dim(), false);
     }
     case OpId::LayerNorm: {
-      const auto op = ir::dynCast<aten::LayerNorm>(node);
+      const auto op = ir::cast<aten::LayerNorm>(node);
       return aten::NativeLayerNorm::create(b, op.input(), op.weight(), op.bias(), op.normalizedShape(),
                                            op.eps())
           ->result(0);
     }
     case OpId::RmsNorm: {
-      const auto op = ir::dynCast<aten::RmsNorm>(node);
+      const auto op = ir::cast<aten::RmsNorm>(node);
       ir::Ints dims;
       for (size_t i = op.normalizedShape().size(); i > 0; --i) dims.push_back(-static_cast<int64_t>(i));
       const double eps = op.eps().value_or(std::numeric_limits<float>::epsilon());
@@ -315,7 +314,7 @@ ir::Value* rewriteNorm(ir::Builder& b, ir::Node* node) {
       return op.weight() ? aten::MulTensor::create(b, result, op.weight()) : result;
     }
     case OpId::GroupNorm: {
-      const auto op = ir::dynCast<aten::GroupNorm>(node);
+      const auto op = ir::cast<aten::GroupNorm>(node);
       const int64_t n = op.input()->dim(0), c = op.input()->dim(1);
       if (n == 0 || c == 0) return nullptr;
       const int64_t pixels = op.input()->numElements() / (n * c);
@@ -324,7 +323,7 @@ ir::Value* rewriteNorm(ir::Builder& b, ir::Node* node) {
           ->result(0);
     }
     case OpId::BatchNorm: {
-      const auto op = ir::dynCast<aten::BatchNorm>(node);
+      const auto op = ir::cast<aten::BatchNorm>(node);
       if (op.training() || !op.runningMean() || !op.runningVar()) return nullptr;
       return aten::PrivateNativeBatchNormLegitNoTraining::create(b, op.input(), op.weight(), op.bias(),
                                                                  op.runningMean(), op.runningVar(),

@@ -84,7 +84,7 @@ Result<bool> settle(ir::Node* node) {
     case OpId::Cat:
       return joinOthers(node);
     case OpId::Linear: {  // over no features: the bias remains
-      ir::Value* bias = ir::dynCast<Linear>(node).bias();
+      ir::Value* bias = ir::cast<Linear>(node).bias();
       if (isEmpty(bias)) return false;
       ir::Value* result = bias ? Expand::create(ir::Builder::beforeNode(node), bias, node->result()->shape())
                                : filled(graph, node->result()->type, 0);

@@ -80,16 +80,16 @@ ir::Value* functionOf(ir::Builder& b, const ir::Node& node) {
       return signedAs(b, x, aten::Signbit::create(b, y));
     case OpId::CopysignScalar: {
       ir::Value* magnitude = aten::Abs::create(b, x);
-      const bool negative = std::signbit(ir::scalarReal(ir::dynCast<aten::CopysignScalar>(&node).other()));
+      const bool negative = std::signbit(ir::scalarReal(ir::cast<aten::CopysignScalar>(&node).other()));
       return negative ? aten::Neg::create(b, magnitude) : magnitude;
     }
     case OpId::LerpScalar:
-      return add(b, x, times(b, sub(b, y, x), ir::scalarReal(ir::dynCast<aten::LerpScalar>(&node).weight())));
+      return add(b, x, times(b, sub(b, y, x), ir::scalarReal(ir::cast<aten::LerpScalar>(&node).weight())));
     case OpId::LerpTensor:
       return add(b, x, mul(b, sub(b, y, x), node.operands()[2]));
     case OpId::RoundDecimals: {
       // Divided by the power of ten rather than multiplied by its inverse, as PyTorch rounds.
-      const int64_t decimals = ir::dynCast<aten::RoundDecimals>(&node).decimals();
+      const int64_t decimals = ir::cast<aten::RoundDecimals>(&node).decimals();
       const double power = std::pow(10.0, static_cast<double>(std::abs(decimals)));
       const auto grown = [&](ir::Value* v) { return times(b, v, power); };
       const auto shrunk = [&](ir::Value* v) { return aten::DivScalar::create(b, v, power); };

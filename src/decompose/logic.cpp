@@ -50,7 +50,7 @@ ir::Value* logicOf(ir::Builder& b, const ir::Node& node, ir::Value* x, ir::Value
     case OpId::Minimum:
       return aten::LogicalAnd::create(b, x, y);
     case OpId::AddTensor:
-      if (ir::scalarReal(ir::dynCast<aten::AddTensor>(&node).alpha()) != 1) return nullptr;
+      if (ir::scalarReal(ir::cast<aten::AddTensor>(&node).alpha()) != 1) return nullptr;
       return aten::LogicalOr::create(b, x, y);
     case OpId::Maximum:
       return aten::LogicalOr::create(b, x, y);

@@ -53,7 +53,7 @@ void NodeMaker::variadic(std::vector<Value*>&& operands) {
 
 template <typename T>
 void NodeMaker::attribute(T&& value) {
-  spec_.attributes.emplace_back(std::move(value));
+  spec_.attributes.emplace_back(std::forward<T>(value));
 }
 template void NodeMaker::attribute(Attribute&&);
 template void NodeMaker::attribute(bool&&);

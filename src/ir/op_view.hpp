@@ -3,6 +3,8 @@
 // nodes with.
 #pragma once
 
+#include <cassert>
+
 #include "ir/graph.hpp"
 
 namespace carina::ir {
@@ -31,6 +33,17 @@ Op dynCast(Node* node) {
 template <typename Op>
 const Op dynCast(const Node* node) {
   return Op(isa<Op>(node) ? const_cast<Node*>(node) : nullptr);
+}
+/// The view of a node that is known to be this operator, as in a rule that is looked up by operator.
+template <typename Op>
+Op cast(Node* node) {
+  assert(isa<Op>(node));
+  return Op(node);
+}
+template <typename Op>
+const Op cast(const Node* node) {
+  assert(isa<Op>(node));
+  return Op(const_cast<Node*>(node));
 }
 /// The producer of a value, seen as Op; empty when it is something else.
 template <typename Op>

@@ -262,7 +262,7 @@ namespace {
 
 /// x W^T + b over the last dimension: a 1x1 convolution over [1, 1, rows, features].
 Status lowerLinear(Lowering& lowering, const ir::Node& node) {
-  const aten::Linear op = ir::dynCast<aten::Linear>(&node);
+  const aten::Linear op = ir::cast<aten::Linear>(&node);
   CARINA_TRY(const QuantizedValue input, lowering.plainValue(op.input()));
   CARINA_TRY(const Weight weight, weightOf(lowering, op.weight(), 0));
   CARINA_TRY(Tensor bias, biasOf(lowering, op.bias(), weight.codes.dim(0), input.scale(), weight.scales,

@@ -59,7 +59,7 @@ double scalar(const ir::Attribute& value) {
 }
 
 Status lowerGelu(Lowering& lowering, const ir::Node& node) {
-  if (ir::dynCast<aten::Gelu>(&node).approximate() == "tanh") {
+  if (ir::cast<aten::Gelu>(&node).approximate() == "tanh") {
     return defineFunction(lowering, node, [](double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     });
@@ -69,12 +69,12 @@ Status lowerGelu(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
-  const double slope = scalar(ir::dynCast<aten::LeakyRelu>(&node).negativeSlope());
+  const double slope = scalar(ir::cast<aten::LeakyRelu>(&node).negativeSlope());
   return defineFunction(lowering, node, [slope](double x) { return x > 0 ? x : x * slope; });
 }
 
 Status lowerElu(Lowering& lowering, const ir::Node& node) {
-  const aten::Elu op = ir::dynCast<aten::Elu>(&node);
+  const aten::Elu op = ir::cast<aten::Elu>(&node);
   const double alpha = scalar(op.alpha()), scale = scalar(op.scale()), inputScale = scalar(op.inputScale());
   return defineFunction(lowering, node, [=](double x) {
     return x > 0 ? scale * x : scale * alpha * std::expm1(x * inputScale);
@@ -89,36 +89,36 @@ Status lowerSelu(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerCelu(Lowering& lowering, const ir::Node& node) {
-  const double alpha = scalar(ir::dynCast<aten::Celu>(&node).alpha());
+  const double alpha = scalar(ir::cast<aten::Celu>(&node).alpha());
   return defineFunction(lowering, node,
                         [alpha](double x) { return x > 0 ? x : alpha * std::expm1(x / alpha); });
 }
 
 Status lowerSoftplus(Lowering& lowering, const ir::Node& node) {
-  const aten::Softplus op = ir::dynCast<aten::Softplus>(&node);
+  const aten::Softplus op = ir::cast<aten::Softplus>(&node);
   const double beta = scalar(op.beta()), threshold = scalar(op.threshold());
   return defineFunction(lowering, node, [=](double x) { return softplus(x, beta, threshold); });
 }
 
 Status lowerHardshrink(Lowering& lowering, const ir::Node& node) {
-  const double limit = scalar(ir::dynCast<aten::Hardshrink>(&node).lambd());
+  const double limit = scalar(ir::cast<aten::Hardshrink>(&node).lambd());
   return defineFunction(lowering, node, [limit](double x) { return std::abs(x) <= limit ? 0 : x; });
 }
 
 Status lowerSoftshrink(Lowering& lowering, const ir::Node& node) {
-  const double limit = scalar(ir::dynCast<aten::Softshrink>(&node).lambd());
+  const double limit = scalar(ir::cast<aten::Softshrink>(&node).lambd());
   return defineFunction(lowering, node,
                         [limit](double x) { return std::abs(x) > limit ? x - std::copysign(limit, x) : 0; });
 }
 
 Status lowerThreshold(Lowering& lowering, const ir::Node& node) {
-  const aten::Threshold op = ir::dynCast<aten::Threshold>(&node);
+  const aten::Threshold op = ir::cast<aten::Threshold>(&node);
   const double limit = scalar(op.threshold()), value = scalar(op.value());
   return defineFunction(lowering, node, [=](double x) { return x <= limit ? value : x; });
 }
 
 Status lowerLogit(Lowering& lowering, const ir::Node& node) {
-  const auto eps = ir::dynCast<aten::Logit>(&node).eps();
+  const auto eps = ir::cast<aten::Logit>(&node).eps();
   return defineFunction(lowering, node, [eps](double x) {
     const double y = eps ? std::clamp(x, *eps, 1 - *eps) : x;
     return std::log(y / (1 - y));
@@ -126,12 +126,12 @@ Status lowerLogit(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerPow(Lowering& lowering, const ir::Node& node) {
-  const double exponent = scalar(ir::dynCast<aten::PowTensorScalar>(&node).exponent());
+  const double exponent = scalar(ir::cast<aten::PowTensorScalar>(&node).exponent());
   return defineFunction(lowering, node, [exponent](double x) { return std::pow(x, exponent); });
 }
 
 Status lowerPowScalar(Lowering& lowering, const ir::Node& node) {
-  const double base = scalar(ir::dynCast<aten::PowScalar>(&node).self());
+  const double base = scalar(ir::cast<aten::PowScalar>(&node).self());
   return defineFunction(lowering, node, [base](double x) { return std::pow(base, x); });
 }
 
@@ -142,7 +142,7 @@ Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
     return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
                 node.opName())
         .withRemedy("convert the tensor to float before");
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   const double alpha = scalar(op.alpha()), other = scalar(op.other());
   const bool reversed = std::is_same_v<Op, aten::RsubScalar>;
   const double self = kSelf * (reversed ? alpha : 1), offset = kOther * other * (reversed ? 1 : alpha);
@@ -165,14 +165,14 @@ Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
 }
 
 Status lowerMulNumber(Lowering& lowering, const ir::Node& node) {
-  return scaleBy(lowering, node, scalar(ir::dynCast<aten::MulScalar>(&node).other()));
+  return scaleBy(lowering, node, scalar(ir::cast<aten::MulScalar>(&node).other()));
 }
 Status lowerDivNumber(Lowering& lowering, const ir::Node& node) {
-  return scaleBy(lowering, node, 1 / scalar(ir::dynCast<aten::DivScalar>(&node).other()));
+  return scaleBy(lowering, node, 1 / scalar(ir::cast<aten::DivScalar>(&node).other()));
 }
 
 Status lowerFmodNumber(Lowering& lowering, const ir::Node& node) {
-  const double divisor = scalar(ir::dynCast<aten::FmodScalar>(&node).other());
+  const double divisor = scalar(ir::cast<aten::FmodScalar>(&node).other());
   return defineFunction(lowering, node, [divisor](double x) { return std::fmod(x, divisor); });
 }
 
@@ -261,7 +261,7 @@ Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*adde
 
 /// x - floor(x / divisor) * divisor: the fraction bits of x / divisor. A table would blur its jumps.
 Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
-  const double divisor = scalar(ir::dynCast<aten::RemainderScalar>(&node).other());
+  const double divisor = scalar(ir::cast<aten::RemainderScalar>(&node).other());
   CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale() / std::abs(divisor)));
   if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1 || !std::isfinite(1 / divisor)) {

@@ -93,18 +93,18 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
 }
 
 Status lowerEmbedding(Lowering& lowering, const ir::Node& node) {
-  const aten::Embedding op = ir::dynCast<aten::Embedding>(&node);
+  const aten::Embedding op = ir::cast<aten::Embedding>(&node);
   return pickRows(lowering, node, op.weight(), op.indices(), 0);
 }
 
 Status lowerIndexSelect(Lowering& lowering, const ir::Node& node) {
-  const aten::IndexSelect op = ir::dynCast<aten::IndexSelect>(&node);
+  const aten::IndexSelect op = ir::cast<aten::IndexSelect>(&node);
   return pickRows(lowering, node, op.self(), op.index(), wrapped(op.dim(), op.self()->rank()));
 }
 
 /// One index tensor over one dimension, everything else taken whole.
 Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
-  const aten::IndexTensor op = ir::dynCast<aten::IndexTensor>(&node);
+  const aten::IndexTensor op = ir::cast<aten::IndexTensor>(&node);
   const ir::Value* index = nullptr;
   int64_t dim = 0;
   for (size_t i = 0; i < op.indices().size(); ++i) {
@@ -124,7 +124,7 @@ Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
 
 /// out[i][j] = self[i][index[i][j]] over the last dimension after moving `dim` there.
 Status lowerGather(Lowering& lowering, const ir::Node& node) {
-  const aten::Gather op = ir::dynCast<aten::Gather>(&node);
+  const aten::Gather op = ir::cast<aten::Gather>(&node);
   const int64_t rank = op.self()->rank(), dim = wrapped(op.dim(), rank);
   CARINA_TRY(const StoredTensor data, lowering.movable(op.self()));
   CARINA_TRY(const StoredTensor indices, lowering.integers(op.index()));
@@ -208,7 +208,7 @@ ir::Value* withLastRows(Emitter& emit, ir::Value* rows, ir::Value* which, ir::Va
 
 /// self with rows replaced: one index tensor over dimension 0.
 Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
-  const aten::IndexPut op = ir::dynCast<aten::IndexPut>(&node);
+  const aten::IndexPut op = ir::cast<aten::IndexPut>(&node);
   if (op.accumulate())
     return fail(Code::NoIntegerForm, "index_put with accumulate is not supported on the NPU")
         .withRemedy("add to the picked rows instead");

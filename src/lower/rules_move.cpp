@@ -45,7 +45,7 @@ Status defineSlice(Lowering& lowering, const ir::Node& node, const ir::Value* re
 }
 
 Status lowerSlice(Lowering& lowering, const ir::Node& node) {
-  const aten::SliceTensor op = ir::dynCast<aten::SliceTensor>(&node);
+  const aten::SliceTensor op = ir::cast<aten::SliceTensor>(&node);
   const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
   int64_t start = op.start().value_or(0);
   if (start < 0) start += extent;
@@ -57,13 +57,13 @@ Status lowerSlice(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerSelect(Lowering& lowering, const ir::Node& node) {
-  const aten::SelectInt op = ir::dynCast<aten::SelectInt>(&node);
+  const aten::SelectInt op = ir::cast<aten::SelectInt>(&node);
   const int64_t dim = wrapped(op.dim(), op.self()->rank());
   return defineSlice(lowering, node, node.result(), dim, wrapped(op.index(), op.self()->dim(dim)), 1);
 }
 
 Status lowerNarrow(Lowering& lowering, const ir::Node& node) {
-  const aten::Narrow op = ir::dynCast<aten::Narrow>(&node);
+  const aten::Narrow op = ir::cast<aten::Narrow>(&node);
   const int64_t dim = wrapped(op.dim(), op.self()->rank());
   return defineSlice(lowering, node, node.result(), dim, wrapped(op.start(), op.self()->dim(dim)),
                      op.length());
@@ -82,7 +82,7 @@ Status lowerPieces(Lowering& lowering, const ir::Node& node, int64_t dim, bool d
 
 template <typename Op>
 Status lowerSplit(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   return lowerPieces(lowering, node, wrapped(op.dim(), op.self()->rank()),
                      std::is_same_v<Op, aten::UnbindInt>);
 }
@@ -129,7 +129,7 @@ Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const
 
 template <typename Op>
 Status lowerCat(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   return join(lowering, node, op.tensors(), wrapped(op.dim(), node.result()->rank()),
               std::is_same_v<Op, aten::Stack>);
 }
@@ -197,12 +197,12 @@ Status padFromEdges(Lowering& lowering, const ir::Node& node, const ir::Ints& pa
 }
 
 Status lowerConstantPad(Lowering& lowering, const ir::Node& node) {
-  const aten::ConstantPadNd op = ir::dynCast<aten::ConstantPadNd>(&node);
+  const aten::ConstantPadNd op = ir::cast<aten::ConstantPadNd>(&node);
   return padWith(lowering, node, op.pad(), ir::scalarReal(op.value()));
 }
 
 Status lowerPad(Lowering& lowering, const ir::Node& node) {
-  const aten::Pad op = ir::dynCast<aten::Pad>(&node);
+  const aten::Pad op = ir::cast<aten::Pad>(&node);
   if (op.mode() == "constant") return padWith(lowering, node, op.pad(), op.value().value_or(0));
   if (op.mode() == "reflect" || op.mode() == "replicate")
     return padFromEdges(lowering, node, op.pad(), op.mode() == "reflect");
@@ -212,14 +212,14 @@ Status lowerPad(Lowering& lowering, const ir::Node& node) {
 
 template <typename Op, bool kReflect>
 Status lowerEdgePad(Lowering& lowering, const ir::Node& node) {
-  return padFromEdges(lowering, node, ir::dynCast<Op>(&node).padding(), kReflect);
+  return padFromEdges(lowering, node, ir::cast<Op>(&node).padding(), kReflect);
 }
 
 Status lowerFlip(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const StoredTensor data, lowering.movable(node.operands()[0]));
   LayoutView result = layoutView(lowering, data);
   const int64_t rank = node.operands()[0]->rank();
-  for (int64_t d : ir::dynCast<aten::Flip>(&node).dims()) {
+  for (int64_t d : ir::cast<aten::Flip>(&node).dims()) {
     result.value = lowering.emit().reverse(result.value, result.axisOf(wrapped(d, rank)));
   }
   return lowering.defineMoved(node.result(), node.operands()[0], result.stored());
@@ -228,7 +228,7 @@ Status lowerFlip(Lowering& lowering, const ir::Node& node) {
 /// out[(i + shift) mod n] = in[i]: the last `shift` elements come first. Without dims the flattened tensor
 /// rolls.
 Status lowerRoll(Lowering& lowering, const ir::Node& node) {
-  const aten::Roll op = ir::dynCast<aten::Roll>(&node);
+  const aten::Roll op = ir::cast<aten::Roll>(&node);
   CARINA_TRY(StoredTensor data, lowering.movable(op.self()));
   const bool flat = op.dims().empty();
   if (flat) data = lowering.viewed(data, {op.self()->numElements()});
@@ -250,7 +250,7 @@ Status lowerRoll(Lowering& lowering, const ir::Node& node) {
 
 /// Each element n times in a row: a new dimension behind, repeated, then merged.
 Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
-  const aten::RepeatInterleaveSelfInt op = ir::dynCast<aten::RepeatInterleaveSelfInt>(&node);
+  const aten::RepeatInterleaveSelfInt op = ir::cast<aten::RepeatInterleaveSelfInt>(&node);
   CARINA_TRY(StoredTensor data, lowering.movable(op.self()));
   if (!op.dim()) data = lowering.viewed(data, {op.self()->numElements()});
   Shape shape = data.shape();
@@ -275,7 +275,7 @@ Status viewPermuteView(Lowering& lowering, const ir::Node& node, const Shape& sp
 }
 
 Status lowerPixelShuffle(Lowering& lowering, const ir::Node& node) {
-  const int64_t r = ir::dynCast<aten::PixelShuffle>(&node).upscaleFactor();
+  const int64_t r = ir::cast<aten::PixelShuffle>(&node).upscaleFactor();
   const Shape& s = node.operands()[0]->shape();
   const size_t rank = s.size();
   const int64_t batch = numElements(Shape(s.begin(), s.end() - 3));
@@ -284,7 +284,7 @@ Status lowerPixelShuffle(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerPixelUnshuffle(Lowering& lowering, const ir::Node& node) {
-  const int64_t r = ir::dynCast<aten::PixelUnshuffle>(&node).downscaleFactor();
+  const int64_t r = ir::cast<aten::PixelUnshuffle>(&node).downscaleFactor();
   const Shape& s = node.operands()[0]->shape();
   const size_t rank = s.size();
   const int64_t batch = numElements(Shape(s.begin(), s.end() - 3));
@@ -293,7 +293,7 @@ Status lowerPixelUnshuffle(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerChannelShuffle(Lowering& lowering, const ir::Node& node) {
-  const int64_t groups = ir::dynCast<aten::ChannelShuffle>(&node).groups();
+  const int64_t groups = ir::cast<aten::ChannelShuffle>(&node).groups();
   const Shape& s = node.operands()[0]->shape();
   const int64_t rest = numElements(Shape(s.begin() + 2, s.end()));
   return viewPermuteView(lowering, node, {s[0], groups, s[1] / groups, rest}, {0, 2, 1, 3});
@@ -337,13 +337,13 @@ Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64
 }
 
 Status lowerSelectScatter(Lowering& lowering, const ir::Node& node) {
-  const aten::SelectScatter op = ir::dynCast<aten::SelectScatter>(&node);
+  const aten::SelectScatter op = ir::cast<aten::SelectScatter>(&node);
   const int64_t dim = wrapped(op.dim(), op.self()->rank());
   return replaceSlice(lowering, node, dim, wrapped(op.index(), op.self()->dim(dim)), 1);
 }
 
 Status lowerSliceScatter(Lowering& lowering, const ir::Node& node) {
-  const aten::SliceScatter op = ir::dynCast<aten::SliceScatter>(&node);
+  const aten::SliceScatter op = ir::cast<aten::SliceScatter>(&node);
   if (op.step() != 1)
     return fail(Code::NoIntegerForm, "slice_scatter with step {} is not supported on the NPU", op.step())
         .withRemedy("use step 1");

@@ -245,7 +245,7 @@ Result<Norm> normOf(const ir::Node& node) {
   }
   if (const auto op = ir::dynCast<aten::LayerNorm>(&node))
     return Norm{lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps(), true};
-  const aten::RmsNorm op = ir::dynCast<aten::RmsNorm>(&node);
+  const aten::RmsNorm op = ir::cast<aten::RmsNorm>(&node);
   return Norm{lastDims(op.input()->rank(), op.normalizedShape().size()),
               op.eps().value_or(std::numeric_limits<float>::epsilon()), false};
 }

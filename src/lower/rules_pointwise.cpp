@@ -263,7 +263,7 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
 
 /// Quotients of integers cut off towards zero; other modes are made of them.
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
-  const auto mode = ir::dynCast<aten::DivTensorMode>(&node).roundingMode();
+  const auto mode = ir::cast<aten::DivTensorMode>(&node).roundingMode();
   if (lowering.isFloatValue(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
   if (mode != "trunc")
     return fail(Code::NoIntegerForm, "{} is not supported on the NPU for these operands", node.opName())

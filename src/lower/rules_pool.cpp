@@ -109,7 +109,7 @@ ir::Value* dilatedMaxPool(Emitter& emit, const Pool& pool, const Shape& outputs,
 
 template <typename Op>
 Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   constexpr size_t kRank = std::is_same_v<Op, aten::MaxPool1d> ? 1 : 2;
   if (node.results().size() > 1 && !node.result(1)->unused()) {
     return fail(Code::NoIntegerForm, "the indices of {} are used", node.opName())
@@ -192,7 +192,7 @@ Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t s
 
 template <typename Op>
 Status lowerAveragePool(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   constexpr size_t kRank = std::is_same_v<Op, aten::AvgPool1d> ? 1 : 2;
   Pool pool = poolOf(op, kRank);
   pool.countPadding = op.countIncludePad();

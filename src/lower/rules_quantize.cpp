@@ -41,7 +41,7 @@ std::optional<Limits> clampLimits(const ir::Node& node) {
 }
 
 Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
-  const aten::QuantizePerTensor op = ir::dynCast<aten::QuantizePerTensor>(&node);
+  const aten::QuantizePerTensor op = ir::cast<aten::QuantizePerTensor>(&node);
   const Codes codes = *quantizeCodes(node);
   if (codes.dtype != DType::Int8 && codes.dtype != DType::Int16 && codes.dtype != DType::Int32) {
     return fail(Code::UnusableQuantization, "a quantize node produces {}, which is not supported on the NPU",
@@ -59,7 +59,7 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
-  const aten::DequantizePerTensor op = ir::dynCast<aten::DequantizePerTensor>(&node);
+  const aten::DequantizePerTensor op = ir::cast<aten::DequantizePerTensor>(&node);
   if (auto codes = lowering.lessHalf(op.input())) {
     lowering.define(
         op.output(),

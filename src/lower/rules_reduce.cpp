@@ -51,13 +51,13 @@ Status lowerSum(Lowering& l, const ir::Node& n) {
   return lowerSumOrMean(l, n, std::nullopt, false);
 }
 Status lowerSumDims(Lowering& l, const ir::Node& n) {
-  return lowerSumOrMean(l, n, ir::dynCast<aten::SumDimIntList>(&n).dim(), false);
+  return lowerSumOrMean(l, n, ir::cast<aten::SumDimIntList>(&n).dim(), false);
 }
 Status lowerMean(Lowering& l, const ir::Node& n) {
   return lowerSumOrMean(l, n, std::nullopt, true);
 }
 Status lowerMeanDims(Lowering& l, const ir::Node& n) {
-  return lowerSumOrMean(l, n, ir::dynCast<aten::MeanDim>(&n).dim(), true);
+  return lowerSumOrMean(l, n, ir::cast<aten::MeanDim>(&n).dim(), true);
 }
 
 /// The codes of the largest (smallest) element: order is kept, so no scale is touched.
@@ -74,10 +74,10 @@ Status reduceExtreme(Lowering& lowering, const ir::Node& node, Reduce op,
 }
 
 Status lowerAmax(Lowering& l, const ir::Node& n) {
-  return reduceExtreme(l, n, Reduce::Max, ir::dynCast<aten::Amax>(&n).dim());
+  return reduceExtreme(l, n, Reduce::Max, ir::cast<aten::Amax>(&n).dim());
 }
 Status lowerAmin(Lowering& l, const ir::Node& n) {
-  return reduceExtreme(l, n, Reduce::Min, ir::dynCast<aten::Amin>(&n).dim());
+  return reduceExtreme(l, n, Reduce::Min, ir::cast<aten::Amin>(&n).dim());
 }
 Status lowerMaxAll(Lowering& l, const ir::Node& n) {
   return reduceExtreme(l, n, Reduce::Max, std::nullopt);
@@ -88,11 +88,11 @@ Status lowerMinAll(Lowering& l, const ir::Node& n) {
 
 template <Reduce kOp, typename Op>
 Status lowerAnyDim(Lowering& l, const ir::Node& n) {
-  return reduceExtreme(l, n, kOp, ir::Ints{ir::dynCast<Op>(&n).dim()});
+  return reduceExtreme(l, n, kOp, ir::Ints{ir::cast<Op>(&n).dim()});
 }
 template <Reduce kOp, typename Op>
 Status lowerAnyDims(Lowering& l, const ir::Node& n) {
-  return reduceExtreme(l, n, kOp, ir::dynCast<Op>(&n).dim());
+  return reduceExtreme(l, n, kOp, ir::cast<Op>(&n).dim());
 }
 template <Reduce kOp>
 Status lowerAny(Lowering& l, const ir::Node& n) {
@@ -101,7 +101,7 @@ Status lowerAny(Lowering& l, const ir::Node& n) {
 
 template <typename Op>
 Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   if (!node.result(1)->unused())
     return fail(Code::NoIntegerForm, "the indices of {} are used", node.opName())
         .withRemedy("use amax or argmax");
@@ -112,7 +112,7 @@ Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
 /// The first of the largest elements. The smallest one is the largest among the complements of the codes.
 template <typename Op>
 Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   const ir::Value* input = op.self();
   CARINA_TRY(const StoredTensor data, lowering.movable(input));
   std::optional<ir::Ints> dims;
@@ -138,7 +138,7 @@ Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
 /// A running sum is a product with a triangle of ones: a 1x1 convolution whose channels are the summed
 /// dimension.
 Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
-  const aten::Cumsum op = ir::dynCast<aten::Cumsum>(&node);
+  const aten::Cumsum op = ir::cast<aten::Cumsum>(&node);
   const int64_t rank = op.self()->rank();
   if (rank == 0)
     return fail(Code::NoIntegerForm, "the running sum is over a scalar")

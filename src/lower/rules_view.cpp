@@ -36,7 +36,7 @@ std::vector<int> identity(int64_t rank) {
 Status lowerPermute(Lowering& lowering, const ir::Node& node) {
   std::vector<int> permutation;
   const int64_t rank = node.operands()[0]->rank();
-  for (int64_t d : ir::dynCast<aten::Permute>(&node).dims()) permutation.push_back(wrap(d, rank));
+  for (int64_t d : ir::cast<aten::Permute>(&node).dims()) permutation.push_back(wrap(d, rank));
   return definePermuted(lowering, node, permutation);
 }
 
@@ -49,7 +49,7 @@ Status swapDims(Lowering& lowering, const ir::Node& node, int64_t a, int64_t b) 
 }
 
 Status lowerTranspose(Lowering& lowering, const ir::Node& node) {
-  const aten::TransposeInt op = ir::dynCast<aten::TransposeInt>(&node);
+  const aten::TransposeInt op = ir::cast<aten::TransposeInt>(&node);
   return swapDims(lowering, node, op.dim0(), op.dim1());
 }
 
@@ -89,7 +89,7 @@ Status lowerMovedim(Lowering& lowering, const ir::Node& node) {
   if (const auto op = ir::dynCast<aten::MovedimInt>(&node)) {
     return moveDims(lowering, node, {op.source()}, {op.destination()});
   }
-  const auto op = ir::dynCast<aten::MovedimIntlist>(&node);
+  const auto op = ir::cast<aten::MovedimIntlist>(&node);
   return moveDims(lowering, node, op.source(), op.destination());
 }
 

@@ -195,7 +195,7 @@ std::array<Part, 2> inParts(Emitter& emit, const Wide& x) {
 }  // namespace
 
 Status lowerWideLinear(Lowering& lowering, const ir::Node& node) {
-  const aten::Linear op = ir::dynCast<aten::Linear>(&node);
+  const aten::Linear op = ir::cast<aten::Linear>(&node);
   Emitter& emit = lowering.emit();
   CARINA_TRY(QuantizedValue input, lowering.plainValue(op.input()));
   CARINA_TRY(const Weight weight, weightOf(lowering, op.weight(), 0));

@@ -60,10 +60,10 @@ Status defineSum(Lowering& lowering, const ir::Node& node, double factor) {
 }
 
 Status lowerAdd(Lowering& lowering, const ir::Node& node) {
-  return defineSum(lowering, node, ir::scalarReal(ir::dynCast<aten::AddTensor>(&node).alpha()));
+  return defineSum(lowering, node, ir::scalarReal(ir::cast<aten::AddTensor>(&node).alpha()));
 }
 Status lowerSub(Lowering& lowering, const ir::Node& node) {
-  return defineSum(lowering, node, -ir::scalarReal(ir::dynCast<aten::SubTensor>(&node).alpha()));
+  return defineSum(lowering, node, -ir::scalarReal(ir::cast<aten::SubTensor>(&node).alpha()));
 }
 
 Wide negated(Emitter& emit, Wide x) {
@@ -99,7 +99,7 @@ Status defineLinear(Lowering& lowering, const ir::Node& node, double factor, dou
 
 template <typename Op, int kSelf, int kOther>
 Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   const double alpha = ir::scalarReal(op.alpha()), other = ir::scalarReal(op.other());
   if (std::is_same_v<Op, aten::RsubScalar>) return defineLinear(lowering, node, kSelf * alpha, other);
   return defineLinear(lowering, node, kSelf, kOther * alpha * other);
@@ -116,10 +116,10 @@ Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
   return {};
 }
 Status lowerMulNumber(Lowering& lowering, const ir::Node& node) {
-  return scaleBy(lowering, node, ir::scalarReal(ir::dynCast<aten::MulScalar>(&node).other()));
+  return scaleBy(lowering, node, ir::scalarReal(ir::cast<aten::MulScalar>(&node).other()));
 }
 Status lowerDivNumber(Lowering& lowering, const ir::Node& node) {
-  return scaleBy(lowering, node, 1 / ir::scalarReal(ir::dynCast<aten::DivScalar>(&node).other()));
+  return scaleBy(lowering, node, 1 / ir::scalarReal(ir::cast<aten::DivScalar>(&node).other()));
 }
 
 Interval productOf(const Interval& a, const Interval& b, int shift) {
@@ -182,13 +182,13 @@ Status lowerSum(Lowering& l, const ir::Node& n) {
   return defineTotal(l, n, std::nullopt, false);
 }
 Status lowerSumDims(Lowering& l, const ir::Node& n) {
-  return defineTotal(l, n, ir::dynCast<aten::SumDimIntList>(&n).dim(), false);
+  return defineTotal(l, n, ir::cast<aten::SumDimIntList>(&n).dim(), false);
 }
 Status lowerMean(Lowering& l, const ir::Node& n) {
   return defineTotal(l, n, std::nullopt, true);
 }
 Status lowerMeanDims(Lowering& l, const ir::Node& n) {
-  return defineTotal(l, n, ir::dynCast<aten::MeanDim>(&n).dim(), true);
+  return defineTotal(l, n, ir::cast<aten::MeanDim>(&n).dim(), true);
 }
 
 Status defineFunctionOf(Lowering& lowering, const ir::Node& node, const Function& function) {
@@ -238,7 +238,7 @@ Status lowerSilu(Lowering& l, const ir::Node& n) {
   return defineFunctionOf(l, n, [](double x) { return x / (1 + std::exp(-x)); });
 }
 Status lowerGelu(Lowering& l, const ir::Node& n) {
-  if (ir::dynCast<aten::Gelu>(&n).approximate() == "tanh") {
+  if (ir::cast<aten::Gelu>(&n).approximate() == "tanh") {
     return defineFunctionOf(l, n, [](double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     });

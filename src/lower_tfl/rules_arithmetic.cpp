@@ -19,7 +19,7 @@ int headroom(DType dtype) {
 /// Unquantized int32 operands.
 template <typename Op>
 Status integers(Lowering& lowering, const ir::Node& node, Binary binary) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   if (op.fusedActivationFunction() != tfl::Activation::NONE)
     return fail(Code::NoIntegerForm, "it has a fused activation on int32 values").withRemedy("leave it out");
   const int64_t rank = std::max<int64_t>(commonRank(node), 1);
@@ -32,7 +32,7 @@ Status integers(Lowering& lowering, const ir::Node& node, Binary binary) {
 /// ADD and SUB: both operands in units of half the larger scale / 2^headroom.
 template <typename Op>
 Status lowerSum(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   constexpr bool kSub = std::is_same_v<Op, tfl::Sub>;
   if (op.x()->dtype() == DType::Int32) return integers<Op>(lowering, node, kSub ? Binary::Sub : Binary::Add);
   CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first operand"));
@@ -67,7 +67,7 @@ Status lowerSum(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerMul(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Mul>(&node);
+  const auto op = ir::cast<tfl::Mul>(&node);
   if (op.x()->dtype() == DType::Int32) return integers<tfl::Mul>(lowering, node, Binary::Mul);
   CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first operand"));
   CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second operand"));
@@ -83,7 +83,7 @@ Status lowerMul(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerSquaredDifference(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::SquaredDifference>(&node);
+  const auto op = ir::cast<tfl::SquaredDifference>(&node);
   CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first operand"));
   CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second operand"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
@@ -146,7 +146,7 @@ Result<ir::Value*> twoSided(Lowering& lowering, ir::Value* wide, ir::Value* alph
 }
 
 Status lowerPrelu(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Prelu>(&node);
+  const auto op = ir::cast<tfl::Prelu>(&node);
   CARINA_TRY(const Quantum x, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const Quantum slope, lowering.codesOf(op.alpha(), "alpha"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));

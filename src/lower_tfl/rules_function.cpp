@@ -73,7 +73,7 @@ Status lowerFunction(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerGelu(Lowering& lowering, const ir::Node& node) {
-  return defineFunction(lowering, node, ir::dynCast<tfl::Gelu>(&node).approximate() ? geluByTanh : gelu);
+  return defineFunction(lowering, node, ir::cast<tfl::Gelu>(&node).approximate() ? geluByTanh : gelu);
 }
 
 // LOGISTIC and TANH
@@ -237,7 +237,7 @@ Status lowerHardSwish(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
-  const auto alpha = static_cast<float>(ir::dynCast<tfl::LeakyRelu>(&node).alpha());
+  const auto alpha = static_cast<float>(ir::cast<tfl::LeakyRelu>(&node).alpha());
   CARINA_TRY(const Quantum from, lowering.bytesOf(node.operand(0), "input"));
   CARINA_TRY(const Quantum to, lowering.bytesOf(node.result(), "result"));
   if (!std::isfinite(alpha)) return fail(Code::NoIntegerForm, "alpha is {}", alpha);

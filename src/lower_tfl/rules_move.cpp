@@ -42,7 +42,7 @@ Result<ir::Value*> requantized(Lowering& lowering, const ir::Value* value, const
 }
 
 Status lowerConcatenation(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Concatenation>(&node);
+  const auto op = ir::cast<tfl::Concatenation>(&node);
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis(), op.output()->rank()));
   std::vector<ir::Value*> parts;
   for (const ir::Value* value : op.values()) {
@@ -59,7 +59,7 @@ Status lowerConcatenation(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerPack(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Pack>(&node);
+  const auto op = ir::cast<tfl::Pack>(&node);
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis(), op.output()->rank()));
   std::vector<ir::Value*> parts;
   for (const ir::Value* value : op.values()) {
@@ -84,14 +84,14 @@ void defineParts(Lowering& lowering, const ir::Node& node, const ir::Value* inpu
 }
 
 Status lowerUnpack(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Unpack>(&node);
+  const auto op = ir::cast<tfl::Unpack>(&node);
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis(), op.input()->rank()));
   defineParts(lowering, node, op.input(), axis, ir::Ints(node.results().size(), 1));
   return {};
 }
 
 Status lowerSplit(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Split>(&node);
+  const auto op = ir::cast<tfl::Split>(&node);
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis()->constant().integerAt(0), op.input()->rank()));
   const size_t parts = node.results().size();
   defineParts(lowering, node, op.input(), axis,
@@ -151,7 +151,7 @@ Status lowerPad(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerMirrorPad(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::MirrorPad>(&node);
+  const auto op = ir::cast<tfl::MirrorPad>(&node);
   CARINA_TRY(const ir::Ints paddings, tfl::paddingsOf(op.paddings(), op.input()->shape()));
   const int64_t kept = op.mode() == tfl::MirrorMode::REFLECT ? 1 : 0;
   Emitter& emit = lowering.emit();
@@ -208,7 +208,7 @@ Status lowerReverse(Lowering& lowering, const ir::Node& node) {
 
 /// Rows of a table [1, K, C] for each element in front of the axis.
 Status lowerGather(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Gather>(&node);
+  const auto op = ir::cast<tfl::Gather>(&node);
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis(), op.input()->rank()));
   const Shape& shape = op.input()->shape();
   int64_t outer = 1, inner = 1;

@@ -72,7 +72,7 @@ Status lowerExtreme(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerArgMax(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::ArgMax>(&node);
+  const auto op = ir::cast<tfl::ArgMax>(&node);
   if (op.output()->dtype() != DType::Int32)
     return fail(Code::NoIntegerForm, "its result is {}", ir::typeText(op.output()->type))
         .withRemedy("ask for int32 positions");

@@ -70,7 +70,7 @@ ir::Value* picked(Emitter& emit, ir::Value* image, int64_t axis, const std::vect
 }
 
 Status lowerNearest(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::ResizeNearestNeighbor>(&node);
+  const auto op = ir::cast<tfl::ResizeNearestNeighbor>(&node);
   const Shape &in = op.input()->shape(), &out = op.output()->shape();
   Emitter& emit = lowering.emit();
   ir::Value* image = lowering.get(op.input());
@@ -113,7 +113,7 @@ Status lowerNearest(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerBilinear(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::ResizeBilinear>(&node);
+  const auto op = ir::cast<tfl::ResizeBilinear>(&node);
   CARINA_TRY([[maybe_unused]] const Quantum from, lowering.codesOf(op.input(), "input"));
   const Shape &in = op.input()->shape(), &out = op.output()->shape();
   Emitter& emit = lowering.emit();

@@ -102,7 +102,7 @@ Result<ir::Value*> softmax16(Lowering& lowering, ir::Value* x, double scale, dou
 }
 
 Status lowerSoftmax(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Softmax>(&node);
+  const auto op = ir::cast<tfl::Softmax>(&node);
   CARINA_TRY(const Quantum from, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
   const bool narrow = op.input()->dtype() == DType::Int8;

@@ -144,7 +144,7 @@ Tensor rows(const Tensor& tensor, int64_t first, int64_t count) {
 }
 
 Status lowerConv(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Conv2d>(&node);
+  const auto op = ir::cast<tfl::Conv2d>(&node);
   const int64_t channels = op.filter()->dim(0), depth = op.filter()->dim(3);
   CARINA_TRY(const Filter filter,
              filterOf(lowering, op.filter(), op.bias(), op.input(), op.output(), channels, 0, false));
@@ -171,7 +171,7 @@ Status lowerConv(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerDepthwiseConv(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::DepthwiseConv2d>(&node);
+  const auto op = ir::cast<tfl::DepthwiseConv2d>(&node);
   const Shape& shape = op.filter()->shape();
   CARINA_TRY(const Filter filter,
              filterOf(lowering, op.filter(), op.bias(), op.input(), op.output(), shape[3], 3, false));
@@ -190,7 +190,7 @@ Status lowerDepthwiseConv(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerTransposeConv(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::TransposeConv>(&node);
+  const auto op = ir::cast<tfl::TransposeConv>(&node);
   const Shape &input = op.input()->shape(), &kernel = op.filter()->shape(), &out = op.output()->shape();
   CARINA_TRY(const Filter filter,
              filterOf(lowering, op.filter(), op.bias(), op.input(), op.output(), kernel[0], 0, false));
@@ -226,7 +226,7 @@ Result<ir::Value*> product(Lowering& lowering, ir::Value* a, ir::Value* b, const
 }
 
 Status lowerFullyConnected(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::FullyConnected>(&node);
+  const auto op = ir::cast<tfl::FullyConnected>(&node);
   const int64_t channels = op.filter()->dim(0), depth = op.filter()->dim(1);
   const int64_t count = op.input()->numElements() / depth;
   CARINA_TRY(const Quantum from, lowering.codesOf(op.input(), "input"));
@@ -260,7 +260,7 @@ Status lowerFullyConnected(Lowering& lowering, const ir::Node& node) {
 }
 
 Status lowerBatchMatmul(Lowering& lowering, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::BatchMatmul>(&node);
+  const auto op = ir::cast<tfl::BatchMatmul>(&node);
   CARINA_TRY(const Quantum x, lowering.codesOf(op.x(), "first matrix"));
   CARINA_TRY(const Quantum y, lowering.codesOf(op.y(), "second matrix"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
@@ -290,7 +290,7 @@ Status lowerBatchMatmul(Lowering& lowering, const ir::Node& node) {
 
 template <typename Op>
 Status lowerPool(Lowering& lowering, const ir::Node& node) {
-  const Op op = ir::dynCast<Op>(&node);
+  const Op op = ir::cast<Op>(&node);
   CARINA_TRY([[maybe_unused]] const Quantum from, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const CodeRange range, lowering.activation(op.fusedActivationFunction(), op.output()));
   Emitter& emit = lowering.emit();

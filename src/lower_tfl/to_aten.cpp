@@ -58,7 +58,7 @@ Result<ir::Value*> view(ir::Builder& builder, const ir::Node& node) {
 
 Result<ir::Value*> softmax(ir::Builder& builder, const ir::Node& node) {
   ir::Value* input = node.operand(0);
-  const auto beta = ir::dynCast<tfl::Softmax>(&node).beta();
+  const auto beta = ir::cast<tfl::Softmax>(&node).beta();
   if (beta != 1)
     input = aten::MulTensor::create(
         builder, input,
@@ -71,7 +71,7 @@ Result<ir::Value*> logSoftmax(ir::Builder& builder, const ir::Node& node) {
 }
 
 Result<ir::Value*> fullyConnected(ir::Builder& builder, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::FullyConnected>(&node);
+  const auto op = ir::cast<tfl::FullyConnected>(&node);
   if (op.weightsFormat() != 0) return fail(Code::UnsupportedForm, "its weights are shuffled");
   const int64_t depth = op.filter()->dim(1);
   ir::Value* rows = aten::View::create(builder, op.input(), {op.input()->numElements() / depth, depth});
@@ -101,13 +101,13 @@ Result<ir::Value*> convolved(ir::Builder& builder, const Op& op, ir::Value* filt
 }
 
 Result<ir::Value*> conv2d(ir::Builder& builder, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::Conv2d>(&node);
+  const auto op = ir::cast<tfl::Conv2d>(&node);
   ir::Value* filter = aten::Permute::create(builder, op.filter(), {0, 3, 1, 2});
   return convolved(builder, op, filter, op.input()->dim(3) / op.filter()->dim(3));
 }
 
 Result<ir::Value*> depthwiseConv2d(ir::Builder& builder, const ir::Node& node) {
-  const auto op = ir::dynCast<tfl::DepthwiseConv2d>(&node);
+  const auto op = ir::cast<tfl::DepthwiseConv2d>(&node);
   ir::Value* filter = aten::Permute::create(builder, op.filter(), {3, 0, 1, 2});
   return convolved(builder, op, filter, op.input()->dim(3));
 }

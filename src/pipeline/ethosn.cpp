@@ -147,7 +147,8 @@ Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<cons
   return runOn(program, bytes, {.hazards = check, .budget = &budget});
 }
 
-std::vector<Tensor> ethosNOutputs(std::vector<std::vector<uint8_t>> outputs, std::span<const Port> inputs) {
+std::vector<Tensor> ethosNOutputs(const std::vector<std::vector<uint8_t>>& outputs,
+                                  std::span<const Port> inputs) {
   const DType type = inputs.empty() ? DType::UInt8 : inputs[0].type.dtype;
   std::vector<Tensor> tensors;
   for (const std::vector<uint8_t>& output : outputs) {

@@ -40,6 +40,7 @@ Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedT
 Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs, bool check,
                                     WorkBudget& budget);
 /// Outputs have one axis, and the type of the inputs.
-std::vector<Tensor> ethosNOutputs(std::vector<std::vector<uint8_t>> outputs, std::span<const Port> inputs);
+std::vector<Tensor> ethosNOutputs(const std::vector<std::vector<uint8_t>>& outputs,
+                                  std::span<const Port> inputs);
 
 }  // namespace carina::pipeline

@@ -111,6 +111,7 @@ Status takeWhole(Front front, EthosNBuild& build) {
 template <typename Values>
 Values reordered(const Values& values, const std::vector<size_t>& order) {
   Values out;
+  out.reserve(order.size());
   for (size_t index : order) out.push_back(values[index]);
   return out;
 }

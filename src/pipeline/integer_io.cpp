@@ -182,7 +182,7 @@ bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::
   ir::Value* after = graph.outputs()[own];
   if (!isFloat(input->dtype())) return false;
   const Quantizer wanted{codes.scale, codes.zeroPoint, codes.codes.dtype};
-  const auto dequantized = [&](ir::Builder builder) {
+  const auto dequantized = [&](const ir::Builder& builder) {
     return aten::DequantizePerTensor::create(builder, input, codes.scale, codes.zeroPoint, codes.codes.min,
                                              codes.codes.max, codes.codes.dtype);
   };

@@ -104,6 +104,7 @@ Result<device::RunOptions> deviceOptions(const RunOptions& options) {
 
 std::vector<Port> portsOf(const std::vector<device::Runner::Io>& inputs) {
   std::vector<Port> ports;
+  ports.reserve(inputs.size());
   for (const device::Runner::Io& input : inputs)
     ports.push_back({fmt::format("input {}", ports.size()), {input.dtype, input.shape}});
   return ports;
@@ -169,7 +170,7 @@ Result<std::map<std::string, device::Runner>> openMethods(const RunOptions& opti
 }
 
 /// Adds what one entry of a sequence gave. `calls`: how often each method came so far.
-void addEntry(RunResult one, const std::string& method, int64_t cycles, std::map<std::string, int>& calls,
+void addEntry(RunResult&& one, const std::string& method, int64_t cycles, std::map<std::string, int>& calls,
               RunResult& result) {
   const int call = ++calls[method];
   for (auto& [name, tensor] : one.outputs) {
@@ -337,7 +338,7 @@ Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const
         last = {program.variant, std::move(one.stats), std::move(one.assumptions)};
         findings.clear();
         for (const ethosn::Finding& finding : one.findings) findings.push_back(finding.str());
-        return ethosNOutputs(std::move(one.outputs), ports);
+        return ethosNOutputs(one.outputs, ports);
       });
   if (!result) return result;
   result->findings = std::move(findings);

@@ -68,7 +68,6 @@ class GraphBuilder {
       }
       switch (spec.kind) {
         case Kind::Token:
-          break;
         case Kind::CustomObject:
           break;
         case Kind::Constant:

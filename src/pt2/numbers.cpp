@@ -61,7 +61,7 @@ class NumberBuilder {
   }
 
  private:
-  Result<ir::Value*> create(std::string_view op, std::vector<ir::Value*> operands,
+  Result<ir::Value*> create(std::string_view op, const std::vector<ir::Value*>& operands,
                             std::vector<ir::Attribute> attributes = {}) {
     ir::NodeSpec spec;
     spec.def = aten::findOperator(op);

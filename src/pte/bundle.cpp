@@ -105,6 +105,7 @@ class Writer {
 
   Offset<flatbuffers::Vector<Offset<bundle::ItemEntry>>> items(const std::vector<BundleValue>& values) {
     std::vector<Offset<bundle::ItemEntry>> entries;
+    entries.reserve(values.size());
     for (const BundleValue& value : values) entries.push_back(item(value));
     return builder_.CreateVector(entries);
   }

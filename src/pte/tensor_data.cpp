@@ -178,6 +178,7 @@ Result<std::string> writeTensorData(const TensorData& from, int64_t alignment) {
     entries.push_back(data::CreateDataEntry(builder, key, known->second, layout));
   }
   std::vector<Offset<data::DataSegment>> table;
+  table.reserve(segments.size());
   for (const auto& [offset, bytes] : segments) {
     table.push_back(data::CreateDataSegment(builder, static_cast<uint64_t>(offset), bytes.size()));
   }

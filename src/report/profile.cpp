@@ -136,6 +136,7 @@ std::string boundLine(const pipeline::ProfiledPart& part) {
   std::map<std::string, npu::Cycles> cycles;
   for (const pipeline::Layer& layer : part.layers) cycles[npu::boundByName(layer.bound)] += layer.cycles;
   std::vector<std::pair<npu::Cycles, std::string>> sorted;
+  sorted.reserve(cycles.size());
   for (const auto& [name, count] : cycles) sorted.emplace_back(count, name);
   std::sort(sorted.rbegin(), sorted.rend());
   std::string text;

@@ -211,7 +211,7 @@ Status reverse(const ir::Node& node) {
 
 Status gather(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(keepsType(node));
-  const auto op = ir::dynCast<Gather>(&node);
+  const auto op = ir::cast<Gather>(&node);
   const Shape &input = op.input()->shape(), &indices = op.indices()->shape();
   if (op.indices()->dtype() != DType::Int32)
     return fail(Code::WrongElementType, "the indices have type {}, expected int32",

@@ -27,7 +27,7 @@ Result<Shape> convolved(const Op& op, int64_t channels) {
 }  // namespace
 
 Status conv2d(const ir::Node& node) {
-  const auto op = ir::dynCast<Conv2d>(&node);
+  const auto op = ir::cast<Conv2d>(&node);
   CARINA_RETURN_IF_ERROR(rankIs(op.input(), 4, "the input"));
   CARINA_RETURN_IF_ERROR(rankIs(op.filter(), 4, "the filter"));
   const int64_t channels = op.filter()->dim(0), depth = op.filter()->dim(3);
@@ -42,7 +42,7 @@ Status conv2d(const ir::Node& node) {
 }
 
 Status depthwiseConv2d(const ir::Node& node) {
-  const auto op = ir::dynCast<DepthwiseConv2d>(&node);
+  const auto op = ir::cast<DepthwiseConv2d>(&node);
   CARINA_RETURN_IF_ERROR(rankIs(op.input(), 4, "the input"));
   CARINA_RETURN_IF_ERROR(rankIs(op.filter(), 4, "the filter"));
   const int64_t channels = op.filter()->dim(3);
@@ -56,7 +56,7 @@ Status depthwiseConv2d(const ir::Node& node) {
 }
 
 Status transposeConv(const ir::Node& node) {
-  const auto op = ir::dynCast<TransposeConv>(&node);
+  const auto op = ir::cast<TransposeConv>(&node);
   CARINA_RETURN_IF_ERROR(rankIs(op.input(), 4, "the input"));
   CARINA_RETURN_IF_ERROR(rankIs(op.filter(), 4, "the filter"));
   // Sizes that are computed at run time can only be those that the file gives the result.
@@ -80,7 +80,7 @@ Status transposeConv(const ir::Node& node) {
 }
 
 Status fullyConnected(const ir::Node& node) {
-  const auto op = ir::dynCast<FullyConnected>(&node);
+  const auto op = ir::cast<FullyConnected>(&node);
   CARINA_RETURN_IF_ERROR(rankIs(op.filter(), 2, "the filter"));
   const int64_t depth = op.filter()->dim(1), channels = op.filter()->dim(0);
   const int64_t elements = op.input()->numElements();
@@ -100,7 +100,7 @@ Status fullyConnected(const ir::Node& node) {
 }
 
 Status batchMatmul(const ir::Node& node) {
-  const auto op = ir::dynCast<BatchMatmul>(&node);
+  const auto op = ir::cast<BatchMatmul>(&node);
   const auto split = [](const ir::Value* value, bool swapped) {
     Shape shape = value->shape();
     if (swapped) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
@@ -121,7 +121,7 @@ Status batchMatmul(const ir::Node& node) {
 }
 
 Status lstm(const ir::Node& node) {
-  const auto op = ir::dynCast<UnidirectionalSequenceLstm>(&node);
+  const auto op = ir::cast<UnidirectionalSequenceLstm>(&node);
   CARINA_RETURN_IF_ERROR(rankIs(op.input(), 3, "the input"));
   CARINA_RETURN_IF_ERROR(rankIs(op.output(), 3, "the result"));
   for (const ir::Value* needed :

@@ -89,9 +89,9 @@ class Fields {
   bool damaged_ = false;
 };
 
-Error damaged(std::string where) {
+Error damaged(const std::string& where) {
   return fail(Code::Damaged, "is no message of the kind that a SentencePiece file holds")
-      .at(std::move(where))
+      .at(where)
       .withRemedy(kDamagedRemedy);
 }
 

@@ -31,7 +31,7 @@ Status regionsPresent(const ir::Node& node) {
 }  // namespace
 
 Status condIf(const ir::Node& node) {
-  const auto op = ir::dynCast<CondIf>(&node);
+  const auto op = ir::cast<CondIf>(&node);
   CARINA_RETURN_IF_ERROR(regionsPresent(node));
   if (op.condition()->dtype() != DType::Bool) {
     return broken("CondIfCondNotMatchingBool", "the condition is {}", ir::typeText(op.condition()->type));
@@ -51,7 +51,7 @@ Status condIf(const ir::Node& node) {
 }
 
 Status whileLoop(const ir::Node& node) {
-  const auto op = ir::dynCast<WhileLoop>(&node);
+  const auto op = ir::cast<WhileLoop>(&node);
   CARINA_RETURN_IF_ERROR(regionsPresent(node));
   const auto state = op.inputList();
   CARINA_RETURN_IF_ERROR(sameTypes(state, node.results(), "the results are", "InputListOutputListMismatch"));

@@ -91,7 +91,7 @@ Types broadcast(const ir::Node& node) {
 }
 
 Types mul(const ir::Node& node) {
-  const auto op = ir::dynCast<Mul>(&node);
+  const auto op = ir::cast<Mul>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.shift()->shape() != Shape{1}) {
@@ -108,7 +108,7 @@ Types mul(const ir::Node& node) {
 }
 
 Types clamp(const ir::Node& node) {
-  const auto op = ir::dynCast<Clamp>(&node);
+  const auto op = ir::cast<Clamp>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const DType dtype = op.input()->dtype();
@@ -128,7 +128,7 @@ Types clamp(const ir::Node& node) {
 }
 
 Types table(const ir::Node& node) {
-  const auto op = ir::dynCast<Table>(&node);
+  const auto op = ir::cast<Table>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const int64_t entries = op.input1()->dtype() == DType::Int8 ? 256 : 513;
@@ -144,7 +144,7 @@ Types negate(const ir::Node& node) {
 }
 
 Types rescale(const ir::Node& node) {
-  const auto op = ir::dynCast<Rescale>(&node);
+  const auto op = ir::cast<Rescale>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const DType in = op.input()->dtype(), out = op.outputZp()->dtype();
@@ -176,7 +176,7 @@ Types rescale(const ir::Node& node) {
 }
 
 Types argmax(const ir::Node& node) {
-  const auto op = ir::dynCast<Argmax>(&node);
+  const auto op = ir::cast<Argmax>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.axis() < 0) return broken("AxisSmallerZero", "axis {} is negative", op.axis());
@@ -189,7 +189,7 @@ Types argmax(const ir::Node& node) {
 }
 
 Types matmul(const ir::Node& node) {
-  const auto op = ir::dynCast<Matmul>(&node);
+  const auto op = ir::cast<Matmul>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape &a = op.a()->shape(), &b = op.b()->shape();
@@ -200,7 +200,7 @@ Types matmul(const ir::Node& node) {
 }
 
 Types fft2d(const ir::Node& node) {
-  const auto op = ir::dynCast<Fft2d>(&node);
+  const auto op = ir::cast<Fft2d>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& shape = op.inputReal()->shape();

@@ -29,7 +29,7 @@ Types reduce(const ir::Node& node) {
 }
 
 Types concat(const ir::Node& node) {
-  const auto op = ir::dynCast<Concat>(&node);
+  const auto op = ir::cast<Concat>(&node);
   if (op.input1().empty()) return broken("ConcatNoInputList", "there is nothing to concatenate");
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
@@ -55,7 +55,7 @@ Types concat(const ir::Node& node) {
 }
 
 Types pad(const ir::Node& node) {
-  const auto op = ir::dynCast<Pad>(&node);
+  const auto op = ir::cast<Pad>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.padConst()->shape() != Shape{1}) {
@@ -78,7 +78,7 @@ Types pad(const ir::Node& node) {
 }
 
 Types reshape(const ir::Node& node) {
-  const auto op = ir::dynCast<Reshape>(&node);
+  const auto op = ir::cast<Reshape>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const auto values = shapeValues(op.shape());
@@ -106,7 +106,7 @@ Types reverse(const ir::Node& node) {
 }
 
 Types slice(const ir::Node& node) {
-  const auto op = ir::dynCast<Slice>(&node);
+  const auto op = ir::cast<Slice>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const auto start = shapeValues(op.start()), size = shapeValues(op.size());
@@ -127,7 +127,7 @@ Types slice(const ir::Node& node) {
 }
 
 Types tile(const ir::Node& node) {
-  const auto op = ir::dynCast<Tile>(&node);
+  const auto op = ir::cast<Tile>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const auto multiples = shapeValues(op.multiples());
@@ -145,7 +145,7 @@ Types tile(const ir::Node& node) {
 }
 
 Types transpose(const ir::Node& node) {
-  const auto op = ir::dynCast<Transpose>(&node);
+  const auto op = ir::cast<Transpose>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& input = op.input1()->shape();
@@ -176,7 +176,7 @@ Types gather(const ir::Node& node) {
 }
 
 Types scatter(const ir::Node& node) {
-  const auto op = ir::dynCast<Scatter>(&node);
+  const auto op = ir::cast<Scatter>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape &values = op.valuesIn()->shape(), &indices = op.indices()->shape(),

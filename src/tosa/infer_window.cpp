@@ -75,7 +75,7 @@ std::span<const int64_t> part(const Shape& shape, size_t first, size_t count) {
 /// CONV2D (two spatial dimensions) and CONV3D (three): weight [OC, K.., IC].
 template <typename Op>
 Types convolution(const ir::Node& node, size_t dimensions) {
-  const auto op = ir::dynCast<Op>(&node);
+  const auto op = ir::cast<Op>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& input = op.input()->shape();
@@ -102,7 +102,7 @@ Types conv3d(const ir::Node& node) {
 }
 
 Types depthwiseConv2d(const ir::Node& node) {
-  const auto op = ir::dynCast<DepthwiseConv2d>(&node);
+  const auto op = ir::cast<DepthwiseConv2d>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& input = op.input()->shape();
@@ -119,7 +119,7 @@ Types depthwiseConv2d(const ir::Node& node) {
 }
 
 Types transposeConv2d(const ir::Node& node) {
-  const auto op = ir::dynCast<TransposeConv2d>(&node);
+  const auto op = ir::cast<TransposeConv2d>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const Shape& input = op.input()->shape();
@@ -175,7 +175,7 @@ Types pool2d(const ir::Node& node) {
 }
 
 Types resize(const ir::Node& node) {
-  const auto op = ir::dynCast<Resize>(&node);
+  const auto op = ir::cast<Resize>(&node);
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   const auto scale = shapeValues(op.scale()), offset = shapeValues(op.offset()),

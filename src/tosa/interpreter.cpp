@@ -130,7 +130,7 @@ Results runNode(const ir::Node& node, Operands operands, const Session& session)
       return loop(node, operands, session);
     case OpId::Custom:
       return fail(Code::UnsupportedForm, "custom operator '{}' has no meaning here",
-                  ir::dynCast<Custom>(&node).operatorName())
+                  ir::cast<Custom>(&node).operatorName())
           .withRemedy("replace it with standard TOSA operators");
     case OpId::Variable:
     case OpId::VariableRead:

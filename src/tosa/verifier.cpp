@@ -111,7 +111,7 @@ class LevelChecker {
       case OpId::VariableWrite:
         return allowed(kExtVariable, node.opName());
       case OpId::Rescale: {
-        const auto mode = ir::dynCast<Rescale>(&node).roundingMode();
+        const auto mode = ir::cast<Rescale>(&node).roundingMode();
         if (mode == RoundingMode::DOUBLE_ROUND)
           CARINA_RETURN_IF_ERROR(allowed(kExtDoubleRound, "DOUBLE_ROUND"));
         if (mode == RoundingMode::INEXACT_ROUND)
@@ -190,7 +190,7 @@ class LevelChecker {
       case OpId::DepthwiseConv2d:
         return convolution(ir::dynCast<DepthwiseConv2d>(&node), 0);
       case OpId::TransposeConv2d: {
-        const auto op = ir::dynCast<TransposeConv2d>(&node);
+        const auto op = ir::cast<TransposeConv2d>(&node);
         CARINA_RETURN_IF_ERROR(all(op.outPad(), level().maxKernel, "padding"));
         CARINA_RETURN_IF_ERROR(all(op.stride(), level().maxStride, "stride"));
         CARINA_RETURN_IF_ERROR(limit(op.weight()->dim(1), level().maxKernel, "kernel size"));
@@ -204,7 +204,7 @@ class LevelChecker {
         CARINA_RETURN_IF_ERROR(limit(node.operand(0)->dim(1), level().maxKernel, "height"));
         return limit(node.operand(0)->dim(2), level().maxKernel, "width");
       case OpId::Resize: {
-        const auto scale = shapeValues(ir::dynCast<Resize>(&node).scale());
+        const auto scale = shapeValues(ir::cast<Resize>(&node).scale());
         CARINA_RETURN_IF_ERROR(limit(scale[0] / scale[1], level().maxScale, "scale"));
         return limit(scale[2] / scale[3], level().maxScale, "scale");
       }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
+#include <cmath>
+
 #include "decompose/composites.hpp"
 #include "decomposed_case.hpp"
 #include "support/require.hpp"

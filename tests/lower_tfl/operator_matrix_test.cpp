@@ -119,7 +119,7 @@ struct Case {
 };
 
 Case unary(const std::string& name, float scale = 0.05F, int64_t zero = -3,
-           TfliteFile::Options options = {}) {
+           const TfliteFile::Options& options = {}) {
   return {name, [=](Maker& net) {
             const int32_t x = net.input(), y = net.output();
             const bool wide = net.type == Type::Int16;
@@ -127,7 +127,7 @@ Case unary(const std::string& name, float scale = 0.05F, int64_t zero = -3,
             net.op(name, {x}, {y}, options);
           }};
 }
-Case binary(const std::string& name, TfliteFile::Options options = {}) {
+Case binary(const std::string& name, const TfliteFile::Options& options = {}) {
   return {name, [=](Maker& net) {
             const int32_t x = net.input(), y = net.input();
             net.op(name, {x, y}, {net.output()}, options);
@@ -153,8 +153,8 @@ Case reduction(const std::string& name) {
           }};
 }
 /// With one list of numbers.
-Case moved(const std::string& name, std::vector<int32_t> numbers, std::vector<int32_t> shape,
-           std::vector<int32_t> result, TfliteFile::Options options = {}) {
+Case moved(const std::string& name, const std::vector<int32_t>& numbers, const std::vector<int32_t>& shape,
+           const std::vector<int32_t>& result, const TfliteFile::Options& options = {}) {
   return {name, [=](Maker& net) {
             const int32_t x = net.input(), list = net.numbers(numbers, shape);
             net.op(name, {x, list}, {net.output(result)}, options);
@@ -266,6 +266,7 @@ std::vector<Case> moves() {
        [=](Maker& net) {
          const int32_t x = net.input();
          std::vector<int32_t> parts;
+         parts.reserve(4);
          for (int i = 0; i < 4; ++i) parts.push_back(net.output({1, 4, 8}));
          net.op("UNPACK", {x}, parts, optionsOf(unpack));
        }},
@@ -319,8 +320,9 @@ std::vector<Case> windows() {
   transposed.stride_w = transposed.stride_h = 2;
   fb::Pool2DOptionsT pool;
   pool.stride_w = pool.stride_h = pool.filter_width = pool.filter_height = 2;
-  const auto filtered = [](const std::string& name, std::vector<int32_t> filter, std::vector<int32_t> in,
-                           std::vector<int32_t> out, TfliteFile::Options options) {
+  const auto filtered = [](const std::string& name, const std::vector<int32_t>& filter,
+                           const std::vector<int32_t>& in, const std::vector<int32_t>& out,
+                           const TfliteFile::Options& options) {
     return Case{name, [=](Maker& net) {
                   const int32_t x = net.input(in), w = net.filter(filter);
                   net.op(name, {x, w}, {net.output(out)}, options);
@@ -332,8 +334,8 @@ std::vector<Case> windows() {
                   net.op(name, {x}, {net.output({1, 2, 2, 8})}, optionsOf(pool));
                 }};
   };
-  const auto resized = [](const std::string& name, TfliteFile::Options options) {
-    return moved(name, {8, 8}, {}, {1, 8, 8, 8}, std::move(options));
+  const auto resized = [](const std::string& name, const TfliteFile::Options& options) {
+    return moved(name, {8, 8}, {}, {1, 8, 8, 8}, options);
   };
   return {filtered("CONV_2D", {8, 3, 3, 8}, {1, 4, 4, 8}, {1, 4, 4, 8}, optionsOf(conv)),
           filtered("DEPTHWISE_CONV_2D", {1, 3, 3, 8}, {1, 4, 4, 8}, {1, 4, 4, 8}, optionsOf(depthwise)),

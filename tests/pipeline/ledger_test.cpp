@@ -11,7 +11,6 @@ namespace carina::pipeline {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 /// "name module source kind" with cycles.
 LedgerLayer layer(std::string name, std::string module, std::string source, std::string kind,

@@ -22,7 +22,7 @@ inline void require(const Status& status, const char* file = __builtin_FILE(), i
 /// The value; without one the test ends as above.
 template <typename T>
 T require(Result<T> result, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  require(result.ok() ? Status() : Status(std::move(result).error()), file, line);
+  if (!result.ok()) require(Status(result.error()), file, line);
   return std::move(*result);
 }
 

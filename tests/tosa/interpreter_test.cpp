@@ -12,8 +12,6 @@
 namespace carina::test {
 namespace {
 
-using tosa::RoundingMode;
-
 std::vector<int64_t> run(const ir::Graph& graph, const std::vector<Tensor>& inputs) {
   return valuesOf(require(tosa::interpret(graph, inputs))[0]);
 }

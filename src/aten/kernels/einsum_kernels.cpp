@@ -37,7 +37,7 @@ std::vector<int64_t> offsets(const Shape& sizes, const Shape& strides, size_t fr
 Result<Kernel> prepareEinsum(const ir::Node& node) {
   std::vector<Shape> shapes;
   for (const ir::Value* operand : node.operands()) shapes.push_back(operand->shape());
-  CARINA_TRY(const EinsumPlan plan, parseEinsum(ir::dynCast<Einsum>(&node).equation(), shapes));
+  CARINA_TRY(const EinsumPlan plan, parseEinsum(ir::cast<Einsum>(&node).equation(), shapes));
   const size_t labels = plan.sizes.size();
   std::vector<std::vector<int64_t>> outer, inner;
   for (size_t i = 0; i < shapes.size(); ++i) {

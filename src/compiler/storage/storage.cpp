@@ -112,7 +112,7 @@ void readPieces(ir::Graph& graph) {
     }
     if (reads.empty() || reads.size() != node->result()->uses().size()) continue;
     for (const auto& [read, piece] : reads) {
-      const auto view = ir::dynCast<npu_ir::View>(read);
+      const auto view = ir::cast<npu_ir::View>(read);
       auto builder = ir::Builder::beforeNode(read);
       ir::Value* old = read->result();
       ir::Value* value = npu_ir::createView(builder, piece->value, old->dtype(), old->shape(),

@@ -146,19 +146,19 @@ std::vector<Acc> convolve(const ir::Node& node, const Geometry& g, const In* inp
 Geometry geometryOf(const ir::Node& node) {
   switch (opId(&node)) {
     case OpId::Conv2d: {
-      const auto op = ir::dynCast<Conv2d>(&node);
+      const auto op = ir::cast<Conv2d>(&node);
       return geometryOf(node, op.pad(), op.stride(), op.dilation(), 1);
     }
     case OpId::Conv3d: {
-      const auto op = ir::dynCast<Conv3d>(&node);
+      const auto op = ir::cast<Conv3d>(&node);
       return geometryOf(node, op.pad(), op.stride(), op.dilation(), 1);
     }
     case OpId::DepthwiseConv2d: {
-      const auto op = ir::dynCast<DepthwiseConv2d>(&node);
+      const auto op = ir::cast<DepthwiseConv2d>(&node);
       return geometryOf(node, op.pad(), op.stride(), op.dilation(), 0);
     }
     case OpId::TransposeConv2d: {
-      const auto op = ir::dynCast<TransposeConv2d>(&node);
+      const auto op = ir::cast<TransposeConv2d>(&node);
       return geometryOf(node, op.outPad(), op.stride(), {}, 1);
     }
     default:

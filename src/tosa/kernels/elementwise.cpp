@@ -137,7 +137,7 @@ Results bitwise(const ir::Node& node, Operands in) {
       out = map([&](T a, T b) { return static_cast<T>(static_cast<U>(a) >> amount(b)); });
       break;
     case OpId::ArithmeticRightShift: {
-      const bool round = ir::dynCast<ArithmeticRightShift>(&node).round();
+      const bool round = ir::cast<ArithmeticRightShift>(&node).round();
       out = map([&](T a, T b) {
         const int n = amount(b);
         const int64_t carry = round && n > 0 ? (static_cast<int64_t>(a) >> (n - 1)) & 1 : 0;
@@ -177,11 +177,11 @@ Results floatArithmetic(const ir::Node& node, Operands in) {
     case OpId::Pow:
       return map([](float x, float y) { return static_cast<float>(std::pow(double{x}, double{y})); });
     case OpId::Maximum: {
-      const NanMode mode = ir::dynCast<Maximum>(&node).nanMode();
+      const NanMode mode = ir::cast<Maximum>(&node).nanMode();
       return map([mode](float x, float y) { return extremum(x, y, true, mode); });
     }
     case OpId::Minimum: {
-      const NanMode mode = ir::dynCast<Minimum>(&node).nanMode();
+      const NanMode mode = ir::cast<Minimum>(&node).nanMode();
       return map([mode](float x, float y) { return extremum(x, y, false, mode); });
     }
     default:

@@ -92,13 +92,13 @@ Results reshape(const ir::Node& node, Operands operands) {
 Results transpose(const ir::Node& node, Operands operands) {
   const std::vector<int64_t> inputStrides = rowMajorStrides(operands[0].shape());
   std::vector<int64_t> strides;
-  for (int64_t perm : ir::dynCast<Transpose>(&node).perms())
+  for (int64_t perm : ir::cast<Transpose>(&node).perms())
     strides.push_back(inputStrides[static_cast<size_t>(perm)]);
   return one(stridedCopy(operands[0], 0, node.result()->shape(), strides));
 }
 
 Results reverse(const ir::Node& node, Operands operands) {
-  const auto axis = static_cast<size_t>(ir::dynCast<Reverse>(&node).axis());
+  const auto axis = static_cast<size_t>(ir::cast<Reverse>(&node).axis());
   std::vector<int64_t> strides = rowMajorStrides(operands[0].shape());
   const int64_t offset = (operands[0].shape()[axis] - 1) * strides[axis];
   strides[axis] = -strides[axis];
@@ -107,7 +107,7 @@ Results reverse(const ir::Node& node, Operands operands) {
 
 Results slice(const ir::Node& node, Operands operands) {
   const std::vector<int64_t> strides = rowMajorStrides(operands[0].shape());
-  const auto start = shapeValues(ir::dynCast<Slice>(&node).start());
+  const auto start = shapeValues(ir::cast<Slice>(&node).start());
   int64_t offset = 0;
   for (size_t i = 0; i < strides.size(); ++i) offset += start[i] * strides[i];
   return one(stridedCopy(operands[0], offset, node.result()->shape(), strides));
@@ -115,7 +115,7 @@ Results slice(const ir::Node& node, Operands operands) {
 
 Results tile(const ir::Node& node, Operands operands) {
   // Every dimension is seen as (multiple, size): the first repeats, the second walks.
-  const auto multiples = shapeValues(ir::dynCast<Tile>(&node).multiples());
+  const auto multiples = shapeValues(ir::cast<Tile>(&node).multiples());
   const std::vector<int64_t> inputStrides = rowMajorStrides(operands[0].shape());
   Shape shape;
   std::vector<int64_t> strides;
@@ -128,7 +128,7 @@ Results tile(const ir::Node& node, Operands operands) {
 
 Results concat(const ir::Node& node, Operands operands) {
   Tensor out = resultTensor(node);
-  const auto axis = static_cast<size_t>(ir::dynCast<Concat>(&node).axis());
+  const auto axis = static_cast<size_t>(ir::cast<Concat>(&node).axis());
   const int64_t outer = product(out.shape(), 0, axis);
   const int64_t inner = product(out.shape(), axis + 1, out.shape().size());
   int64_t position = 0;
@@ -145,7 +145,7 @@ Results concat(const ir::Node& node, Operands operands) {
 
 Results pad(const ir::Node& node, Operands operands) {
   // Filled with the constant by a copy of stride 0, then the input's rows are laid in.
-  const auto padding = shapeValues(ir::dynCast<Pad>(&node).padding());
+  const auto padding = shapeValues(ir::cast<Pad>(&node).padding());
   const Shape& shape = node.result()->shape();
   Tensor out = stridedCopy(operands[2], 0, shape, std::vector<int64_t>(shape.size(), 0));
   const Shape& input = operands[0].shape();

@@ -84,13 +84,13 @@ Results averagePool(const ir::Node& node, Operands operands) {
       y[offset + c] = static_cast<float>(sum / static_cast<double>(pixels.size()));
     }
   });
-  return one(roundedTo(node.result()->dtype(), std::move(out)));
+  return one(roundedTo(node.result()->dtype(), out));
 }
 
 Results maxPool(const ir::Node& node, Operands operands) {
   const DType dtype = operands[0].dtype();
   if (isFloat(dtype)) {
-    const bool ignoreNan = ir::dynCast<MaxPool2d>(&node).nanMode() == NanMode::IGNORE;
+    const bool ignoreNan = ir::cast<MaxPool2d>(&node).nanMode() == NanMode::IGNORE;
     const Tensor input = asFloat32(operands[0]);
     Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
     const float* x = input.as<float>().data();
@@ -104,7 +104,7 @@ Results maxPool(const ir::Node& node, Operands operands) {
         y[offset + c] = best;
       }
     });
-    return one(roundedTo(dtype, std::move(out)));
+    return one(roundedTo(dtype, out));
   }
   Tensor out = resultTensor(node);
   withIntegerType(dtype, [&](auto zero) {

@@ -77,7 +77,7 @@ Results finishIntegers(const ir::Node& node, const std::vector<Acc>& sums, const
 /// Accumulators of float32 rounded to the result type, then the bias added in that type.
 inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias) {
   const DType dtype = node.result()->dtype();
-  if (bias.numElements() == 0) return one(roundedTo(dtype, std::move(out)));
+  if (bias.numElements() == 0) return one(roundedTo(dtype, out));
   const Tensor floats = asFloat32(bias);
   const auto given = floats.as<float>();
   const size_t channels = static_cast<size_t>(out.shape().back());
@@ -94,12 +94,12 @@ inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias
     }
     return one(std::move(rounded));
   }
-  out = asFloat32(roundedTo(dtype, std::move(out)));
+  out = asFloat32(roundedTo(dtype, out));
   const auto values = out.mutableAs<float>();
   for (size_t i = 0; i < values.size(); i += channels) {
     for (size_t c = 0; c < channels; ++c) values[i + c] += added[c];
   }
-  return one(roundedTo(dtype, std::move(out)));
+  return one(roundedTo(dtype, out));
 }
 
 }  // namespace carina::tosa::kernels

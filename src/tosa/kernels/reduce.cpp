@@ -67,7 +67,7 @@ Results reduceFloat(const ir::Node& node, const Tensor& operand, const View& vie
       fold<float, double, float>(input, out, view, 0.0, [](double a, double b) { return a + b; });
       break;
   }
-  return one(roundedTo(node.result()->dtype(), std::move(out)));
+  return one(roundedTo(node.result()->dtype(), out));
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Results reduce(const ir::Node& node, Operands operands) {
 }
 
 Results argmax(const ir::Node& node, Operands operands) {
-  const auto op = ir::dynCast<Argmax>(&node);
+  const auto op = ir::cast<Argmax>(&node);
   const bool ignore = op.nanMode() == NanMode::IGNORE;
   const View view = viewOf(operands[0].shape(), op.axis());
   Tensor out = resultTensor(node);
@@ -117,9 +117,8 @@ Results argmax(const ir::Node& node, Operands operands) {
         const auto at = [&](int64_t k) { return x[(o * view.axis + k) * view.inner + i]; };
         int64_t best = 0;
         for (int64_t k = 1; k < view.axis; ++k) {
-          // x != x only for NaN: the first one wins, or, when ignored, loses to every number.
-          const bool bestIsNan = at(best) != at(best),
-                     isNan = at(k) != at(k);  // NOLINT(misc-redundant-expression)
+          // The first NaN wins, or, when ignored, loses to every number.
+          const bool bestIsNan = std::isnan(at(best)), isNan = std::isnan(at(k));
           const bool better =
               ignore ? !isNan && (bestIsNan || at(k) > at(best)) : !bestIsNan && (isNan || at(k) > at(best));
           if (better) best = k;

@@ -57,7 +57,7 @@ bool convertAll(const In* x, int64_t count, Read read, const Factor& one, int64_
 
 template <typename In, typename Out>
 Results rescaleAs(const ir::Node& node, Operands operands) {
-  const auto op = ir::dynCast<Rescale>(&node);
+  const auto op = ir::cast<Rescale>(&node);
   const bool scale32 = op.scale32(), doubleRound = op.roundingMode() == RoundingMode::DOUBLE_ROUND;
   const bool inputUnsigned = op.inputUnsigned(), outputUnsigned = op.outputUnsigned();
   CARINA_TRY(const std::vector<Factor> list, factors(operands[1], operands[2], scale32));

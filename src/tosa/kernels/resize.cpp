@@ -48,7 +48,7 @@ void forElements(const Tensor& input, Tensor& out, const std::vector<Sample>& ro
 }  // namespace
 
 Results resize(const ir::Node& node, Operands operands) {
-  const auto op = ir::dynCast<Resize>(&node);
+  const auto op = ir::cast<Resize>(&node);
   const auto scale = shapeValues(op.scale()), offset = shapeValues(op.offset());
   const int64_t yn = scale[0], xn = scale[2];
   const Shape& shape = node.result()->shape();
@@ -67,7 +67,7 @@ Results resize(const ir::Node& node, Operands operands) {
           return static_cast<float>(v00 * (1 - dy) * (1 - dx) + v01 * (1 - dy) * dx + v10 * dy * (1 - dx) +
                                     v11 * dy * dx);
         });
-    return one(roundedTo(node.result()->dtype(), std::move(out)));
+    return one(roundedTo(node.result()->dtype(), out));
   }
   Tensor out = resultTensor(node);
   const auto pick = [=](auto v00, auto v01, auto v10, auto v11, int64_t ry, int64_t rx) {

@@ -23,7 +23,7 @@ template <typename F>
 Results mapFloat(const ir::Node& node, const Tensor& input, F f) {
   Tensor out = map1<float, float>(DType::Float32, asFloat32(input),
                                   [f](float x) { return static_cast<float>(f(double{x})); });
-  return one(roundedTo(node.result()->dtype(), std::move(out)));
+  return one(roundedTo(node.result()->dtype(), out));
 }
 
 Results unaryFloat(const ir::Node& node, const Tensor& input) {
@@ -87,7 +87,7 @@ Results unary(const ir::Node& node, Operands operands) {
 }
 
 Results clamp(const ir::Node& node, Operands operands) {
-  const auto op = ir::dynCast<Clamp>(&node);
+  const auto op = ir::cast<Clamp>(&node);
   const DType dtype = operands[0].dtype();
   if (isFloat(dtype)) {
     const double low = ir::scalarReal(op.minVal()), high = ir::scalarReal(op.maxVal());

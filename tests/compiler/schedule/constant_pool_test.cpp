@@ -24,6 +24,7 @@ TEST(ConstantPool, EqualContentsAreStoredOnce) {
 TEST(ConstantPool, AFewBytesShareALine) {
   ConstantPool pool;
   std::vector<std::vector<std::byte>> numbers;
+  numbers.reserve(6);
   for (int n = 0; n < 6; ++n) numbers.push_back(repeated(n, n == 2 ? 1 : 4));
   const auto map = repeated(77, 20);
   const auto place = [&](const std::vector<std::byte>& bytes, int64_t alignment) {
