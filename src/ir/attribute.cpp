@@ -195,14 +195,14 @@ std::string attributeText(const AttributeDef& def, const Attribute& value) {
     std::string operator()(bool v) const { return v ? "True" : "False"; }
     std::string operator()(int64_t v) const { return std::to_string(v); }
     std::string operator()(double v) const { return realText(v); }
-    std::string operator()(const std::string& v) const { return quoted(v); }
+    std::string operator()(const std::string& v) const { return ir::quoted(v); }
     std::string operator()(DType v) const { return std::string(dtypeName(v)); }
     std::string operator()(const Ints& v) const {
       return listText(v, [](int64_t item) { return std::to_string(item); });
     }
     std::string operator()(const Reals& v) const { return listText(v, realText); }
     std::string operator()(const Strings& v) const {
-      return listText(v, [](const std::string& item) { return quoted(item); });
+      return listText(v, [](const std::string& item) { return ir::quoted(item); });
     }
     std::string operator()(const Tensor& v) const { return typeText({v.dtype(), v.shape()}); }
   };

@@ -24,7 +24,7 @@ std::string elementText(const Tensor& tensor, int64_t i) {
 /// A name as it stands behind '%' or '@': in quotes where it is not plain, or is a number.
 std::string nameText(const std::string& name) {
   const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
-  return isPlainName(name) && !number ? name : quoted(name);
+  return isPlainName(name) && !number ? name : ir::quoted(name);
 }
 
 /// Whether elements have more patterns of bits than texts: there are many that mean NaN.
@@ -148,7 +148,7 @@ class Printer {
       const std::string* const parts[] = {&location.name, &location.modulePath, &location.source};
       size_t count = 3;
       while (count > 0 && parts[count - 1]->empty()) --count;
-      for (size_t i = 0; i < count; ++i) out += (i ? ", " : "") + quoted(*parts[i]);
+      for (size_t i = 0; i < count; ++i) out += (i ? ", " : "") + ir::quoted(*parts[i]);
       out += ')';
     } else if (options_.locations) {
       std::string text = node.where();
