@@ -64,6 +64,32 @@ TEST(Effort, CostsNeitherCyclesNorBytes) {
   }
 }
 
+/// Pairs of a depthwise and a 1x1 convolution, with more channels in each.
+ir::Graph separable() {
+  TosaBuilder b;
+  ir::Value* value = b.input(DType::Int8, {1, 16, 16, 32});
+  for (const int64_t depth : {32, 64, 96, 128, 128, 160}) {
+    value = b.rescale(b.depthwise(value, {3, 3}, {1, 1}, {1, 1, 1, 1}), DType::Int8, 1 << 30, 38);
+    value = b.rescale(b.conv(value, depth, {1, 1}), DType::Int8, 1 << 30, 38);
+    if (depth == 96) value = b.maxPool(value, {2, 2}, {2, 2}, {0, 0, 0, 0});
+  }
+  return b.finish({value});
+}
+
+/// Where transfers beside kernels pay, the room that plans leave them decides, and not only the order of
+/// plans in which they wait.
+TEST(Effort, CostsNoCyclesWhereTransfersTakeTurns) {
+  const ir::Graph graph = separable();
+  for (const char* target : {"ethos-u65-512", "ethos-u85-128", "ethos-u85-512", "ethos-u85-2048"}) {
+    for (const char* mode : {"Shared_Sram", "Dedicated_Sram_384KB"}) {
+      SCOPED_TRACE(testing::Message() << target << ", " << mode);
+      const auto normal = compiled(graph, target, mode, 2).cycles;
+      EXPECT_LE(normal, compiled(graph, target, mode, 1).cycles);
+      EXPECT_LE(compiled(graph, target, mode, 3).cycles, normal);
+    }
+  }
+}
+
 TEST(CycleBound, IsBelowEveryProgram) {
   const ir::Graph graph = network();
   for (const char* target : {"ethos-u55-32", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512",

@@ -119,6 +119,8 @@ class Scheduler {
   /// the search and the encoding of a small network.
   bool worthThreads() const { return worthThreads_; }
 
+  /// Other schedules will be completed, too: what is encoded for this one is kept for them.
+  void keepEncoded() { keepsEncoded_ = true; }
   Result<Schedule> finish();
 
   /// Expects the weights to be as large as they became in a schedule that was not finished, where that is
@@ -312,6 +314,7 @@ class Scheduler {
   std::unordered_map<const ir::Node*, std::span<const WeightForm>> forms_;  // in which others hold weights
   Limits limits_;
   bool worthThreads_ = true;
+  bool keepsEncoded_ = false;
   std::shared_ptr<const DescribedWeights> weights_;  // between the steps of choose()
   CascadeProblem problem_;                           // with cascades only
   std::vector<Overlay> overlays_, wholeOverlays_;    // of this try, and without cascades

@@ -385,9 +385,9 @@ Status Scheduler::encodeWeights() {
         }
       },
       oneapi::tbb::simple_partitioner());
-  // The only schedule, or one of several for an arena or with much effort.
-  const bool others = options_.arenaLimit > 0 || options_.optimize == Optimize::Size ||
-                      options_.effort == 3 || options_.known;
+  // The only schedule, or one of several.
+  const bool others =
+      options_.arenaLimit > 0 || options_.optimize == Optimize::Size || keepsEncoded_ || options_.known;
   int64_t total = 0;
   for (const auto& slice : encoded) {
     if (slice) total += roundUp(static_cast<int64_t>(slice->bytes.size()), 16);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <iterator>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,27 +52,34 @@ class Search {
       measureTogether(results, best);
       tightenFailed(results, best);
     } else {
-      forEachIndex(prepared_.worthThreads(), results.size(),
-                   [&](size_t i) { best.offer(*this, results, i, measured(results[i], compare)); });
+      forEachIndex(prepared_.worthThreads(), results.size(), [&](size_t i) {
+        if (!results[i].same) best.offer(*this, results, i, measured(results[i], compare));
+      });
+      for (Try& result : results) {
+        if (result.same) result.takeCosts(results[*result.same]);
+      }
     }
     std::vector<Try*> order;
     order.reserve(results.size());
     for (Try& result : results) order.push_back(&result);
     std::stable_sort(order.begin(), order.end(),
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
-    preferSafe(order, best);
-    Try bold;
-    if (compare && plansBeside(order, best, bold)) order.insert(order.begin(), &bold);
+    std::deque<Try> chosen;
+    if (compare && !order.front()->error) chosen = chooseForEfforts(order, best);
+    for (Try& choice : chosen) order.insert(order.begin(), &choice);
     // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
-    const size_t most = options_.effort == 3 && compare ? 6 : 1;
+    const size_t lower = chosen.empty() ? 0 : chosen.size() - 1;
+    const size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
     std::optional<Schedule> fastest;
     Try found;
+    // What less effort chooses is completed first: nothing that takes more cycles replaces it.
+    npu::Cycles ceiling = std::numeric_limits<npu::Cycles>::max();
     size_t completed = 0;
     const auto offer = [&](Schedule schedule) {
       Try exact;
       exact.cycles = streamCycles(schedule);
       exact.bytes = machine_.memory.spilling() ? schedule.cacheBytes : schedule.arenaBytes;
-      if (fastest && !better(exact, found)) return;
+      if (fastest && (exact.cycles > ceiling || !better(exact, found))) return;
       found = std::move(exact);
       fastest = std::move(schedule);
     };
@@ -80,11 +89,12 @@ class Search {
       Try& result = *order[i];
       // Encoded weights may be a little larger than was to be expected.
       if (result.error) break;
-      auto scheduler = std::move(best.scheduler);
+      auto scheduler = i == lower ? std::move(best.scheduler) : nullptr;
       if (!scheduler) {
-        Try again = {result.limits, result.plan, std::nullopt, 0, 0};
+        Try again(result.limits, result.plan);
         scheduler = measured(again, compare);
       }
+      if (most > 1) scheduler->keepEncoded();
       auto schedule = scheduler->finish();
       if (!schedule.ok()) {
         result.error.emplace(std::move(schedule).error());
@@ -96,17 +106,18 @@ class Search {
           if (auto again = withSizesOf(*scheduler, result.limits)) offer(std::move(*again));
         }
         if (tighter.size() < kTighterTries && tightens(result.limits)) {
-          tighter.push_back({result.limits, nullptr, std::nullopt, 0, 0});
+          tighter.emplace_back(result.limits);
           if (tighten(tighter.back())) {
             const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
-            order.insert(std::find_if(order.begin() + static_cast<std::ptrdiff_t>(i) + 1, order.end(), worse),
-                         &tighter.back());
+            const auto next = static_cast<std::ptrdiff_t>(std::max(i, lower) + 1);
+            order.insert(std::find_if(order.begin() + next, order.end(), worse), &tighter.back());
           }
         }
         continue;
       }
       if (most == 1 && !fastest) return schedule;
       offer(std::move(*schedule));
+      if (i < lower) ceiling = found.cycles;
       if (++completed == most) break;
     }
     if (fastest) return std::move(*fastest);
@@ -115,11 +126,23 @@ class Search {
 
  private:
   struct Try {
+    Try() = default;
+    explicit Try(const Limits& l, std::shared_ptr<const WeightPlan> p = nullptr)
+        : limits(l), plan(std::move(p)) {}
     Limits limits;
     std::shared_ptr<const WeightPlan> plan;  // where planned_ has the rest
     std::optional<Error> error;
     npu::Cycles cycles = 0;
     int64_t bytes = 0;
+    int effort = 1;              // the least that tries it
+    std::optional<size_t> same;  // an earlier one with the same plan of weights
+
+    /// Of one that comes to the same.
+    void takeCosts(const Try& other) {
+      error = other.error;
+      cycles = other.cycles;
+      bytes = other.bytes;
+    }
   };
 
   /// The scheduler of the best try so far: a schedule is as large as the network, and there are many tries.
@@ -140,11 +163,23 @@ class Search {
     }
   };
 
-  /// All limits to try. Where nothing spills they differ in little but the room for weights: what does not
-  /// depend on it is chosen once, and of those that come to the same plan of weights the first one stays.
-  std::vector<Try> prepareTries() {
+  /// All limits to try, with those that less effort tries.
+  std::vector<Try> allTries() const {
     std::vector<Try> all;
-    for (const Limits& limits : tries()) all.push_back({limits, nullptr, std::nullopt, 0, 0});
+    for (int effort = options_.effort; effort > 0; --effort) {
+      for (const Limits& limits : tries(effort)) {
+        auto same = std::find_if(all.begin(), all.end(), [&](const Try& t) { return t.limits == limits; });
+        if (same == all.end()) same = all.insert(same, Try(limits));
+        same->effort = effort;
+      }
+    }
+    return all;
+  }
+
+  /// Where nothing spills limits differ in little but the room for weights: what does not depend on it is
+  /// chosen once, and of those that come to the same plan of weights the first one of each effort stays.
+  std::vector<Try> prepareTries() {
+    std::vector<Try> all = allTries();
     if (all.size() < 2 || machine_.memory.spilling()) return all;
     const auto sharesChoices = [](const Try& t) { return t.limits.wholeStaging == kWholeStagingBytes; };
     planned_ = std::make_unique<Scheduler>(prepared_);
@@ -156,10 +191,15 @@ class Search {
     });
     std::vector<Try> different;
     for (Try& t : all) {
-      const bool known = t.plan && std::any_of(different.begin(), different.end(), [&](const Try& other) {
-                           return other.plan && other.plan->uses == t.plan->uses;
-                         });
-      if (!known) different.push_back(std::move(t));
+      const auto known = std::find_if(different.begin(), different.end(), [&](const Try& other) {
+        return t.plan && other.plan && other.plan->uses == t.plan->uses;
+      });
+      const auto same = static_cast<size_t>(known - different.begin());
+      if (known != different.end()) {
+        if (t.effort >= known->effort) continue;
+        t.same = same;
+      }
+      different.push_back(std::move(t));
     }
     return different;
   }
@@ -238,11 +278,7 @@ class Search {
       });
       for (size_t t = 0; t < tries.size(); ++t) {
         if (first[t] == t) continue;
-        const Try& same = results[tries[first[t]]];
-        Try& result = results[tries[t]];
-        result.error = same.error;
-        result.cycles = same.cycles;
-        result.bytes = same.bytes;
+        results[tries[t]].takeCosts(results[tries[first[t]]]);
       }
     });
   }
@@ -273,43 +309,104 @@ class Search {
     result.bytes = scheduler.fastBytes();
   }
 
+  /// What each effort up to the one that is asked for would complete, the greatest first. `best` has the
+  /// scheduler of the first try, then that of the first choice; tries that are chosen leave the order.
+  std::deque<Try> chooseForEfforts(std::vector<Try*>& order, Best& best) const {
+    std::deque<Try> chosen;
+    Beside beside;
+    const Try* const first = order.front();
+    Try* const safest = safer(order, order.front(), best.scheduler);
+    for (int effort = 1; effort <= options_.effort; ++effort) {
+      std::vector<Try*> tried;
+      std::copy_if(order.begin(), order.end(), std::back_inserter(tried),
+                   [&](const Try* t) { return t->effort <= effort && !t->error; });
+      if (tried.empty()) continue;
+      std::unique_ptr<Scheduler> scheduler;
+      Try* safe = tried.front();
+      if (tried.size() > 1) {
+        safe = safe == first ? safest : safer(order, safe, scheduler);
+        const size_t most = std::min<size_t>(arenaLimit_ > 0 ? 8 : 1, tried.size());
+        planBeside(*safe, beside);
+        for (size_t i = 1; i < most; ++i) planBeside(*tried[i], beside);
+      }
+      // Planned as if transfers and kernels took turns, where that saves more than 1 %.
+      const bool bold = tried.size() > 1 && beside.scheduler && comesBefore(beside.best, *safe) &&
+                        beside.best.cycles * 101 < safe->cycles * 100;
+      chosen.push_front(bold ? beside.best : *safe);
+      if (bold && effort == options_.effort) best.scheduler = std::move(beside.scheduler);
+    }
+    leaveClose(chosen);
+    order.erase(std::remove_if(order.begin(), order.end(),
+                               [&](const Try* t) {
+                                 return (t == first && t != safest) ||
+                                        std::any_of(chosen.begin(), chosen.end(),
+                                                    [&](const Try& c) { return c.limits == t->limits; });
+                               }),
+                order.end());
+    return chosen;
+  }
+
+  /// Choices of less effort that may turn out to be the better ones.
+  void leaveClose(std::deque<Try>& chosen) const {
+    constexpr int kPercent = 1;  // that expectations err
+    const Try& last = chosen.front();
+    std::deque<Try> close;
+    for (const Try& choice : chosen) {
+      const bool exact = options_.effort == 3;
+      const bool known = std::any_of(close.begin(), close.end(), [&](const Try& other) {
+        return exact ? other.limits == choice.limits
+                     : other.cycles == choice.cycles && other.bytes == choice.bytes;
+      });
+      const bool slow = !exact && choice.cycles * 100 > last.cycles * (100 + kPercent);
+      if (!known && !slow) close.push_back(choice);
+    }
+    chosen = std::move(close);
+  }
+
   /// An input that is read where it lies costs little by the calibrated model, and much where short accesses
   /// take whole bursts, which measurements do not rule out everywhere. Of two tries that differ in nothing
-  /// else, the one that is at most 1 % slower and depends less on it takes the place of the best.
-  void preferSafe(std::vector<Try*>& order, Best& best) const {
-    if (order.front()->error || !prepared_.mayCopyInputs()) return;
-    Limits limits = order.front()->limits;
+  /// else, the one that is at most 1 % slower and depends less on it takes the place of the best, and its
+  /// scheduler that of the best (null: to be made).
+  Try* safer(const std::vector<Try*>& order, Try* front, std::unique_ptr<Scheduler>& scheduler) const {
+    if (!prepared_.mayCopyInputs()) return front;
+    Limits limits = front->limits;
     limits.copyInputs = !limits.copyInputs;
     const auto other =
         std::find_if(order.begin(), order.end(), [&](const Try* t) { return t->limits == limits; });
-    if (other == order.end() || (*other)->error || (*other)->cycles * 100 > order.front()->cycles * 101)
-      return;
-    Try again = {limits, nullptr, std::nullopt, 0, 0};
-    auto scheduler = measured(again, true);
-    if (again.error || scheduler->cyclesInDoubt() >= best.scheduler->cyclesInDoubt()) return;
-    std::swap(order.front(), *other);
-    order.erase(other);
-    best.scheduler = std::move(scheduler);
+    if (other == order.end() || (*other)->error || (*other)->cycles * 100 > front->cycles * 101) return front;
+    if (!scheduler) {
+      Try again(front->limits);
+      scheduler = measured(again, true);
+    }
+    Try again(limits);
+    auto safe = measured(again, true);
+    if (again.error || safe->cyclesInDoubt() >= scheduler->cyclesInDoubt()) return front;
+    scheduler = std::move(safe);
+    return *other;
   }
 
+  /// Schedules planned as if transfers and kernels took turns, and the best of them.
+  struct Beside {
+    std::vector<Limits> known;
+    Try best;
+    std::unique_ptr<Scheduler> scheduler;
+  };
+
   /// Weights that arrive while kernels use the same port wait for them at worst, and every try is planned for
-  /// that. One of the best ones planned as if they took turns takes the place of the best where that saves
-  /// more than 1 %.
-  bool plansBeside(const std::vector<Try*>& order, Best& best, Try& bold) const {
-    const size_t most = arenaLimit_ > 0 ? 8 : 1;
-    const Try& safe = *order.front();
-    bool found = false;
-    for (size_t i = 0; i < std::min(most, order.size()) && !order[i]->error; ++i) {
-      Try other = {order[i]->limits, nullptr, std::nullopt, 0, 0};
-      other.limits.beside = true;
-      if (order[i]->plan) other.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(other.limits));
-      auto scheduler = measured(other, true);
-      if (!comesBefore(other, found ? bold : safe) || other.cycles * 101 >= safe.cycles * 100) continue;
-      best.scheduler = std::move(scheduler);
-      bold = std::move(other);
-      found = true;
+  /// that: once more as if they took turns.
+  void planBeside(const Try& waiting, Beside& beside) const {
+    Try other(waiting.limits);
+    other.limits.beside = true;
+    if (std::find(beside.known.begin(), beside.known.end(), other.limits) != beside.known.end()) return;
+    beside.known.push_back(other.limits);
+    if (waiting.plan) {
+      other.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(other.limits));
+      if (other.plan->uses == waiting.plan->uses) return;
     }
-    return found;
+    auto scheduler = measured(other, true);
+    if (other.error || (beside.scheduler && !comesBefore(other, beside.best))) return;
+    beside.best = std::move(other);
+    beside.scheduler = std::move(scheduler);
   }
 
   /// A plan that fills a dedicated cache to the last byte has no room for weights that are larger than was to
@@ -318,7 +415,7 @@ class Search {
   std::optional<Schedule> withSizesOf(const Scheduler& unfinished, const Limits& limits) const {
     Scheduler scheduler = prepared_;
     if (!scheduler.expectSizesOf(unfinished)) return std::nullopt;
-    Try again = {limits, nullptr, std::nullopt, 0, 0};
+    Try again(limits);
     measure(scheduler, again, true);
     if (again.error) return std::nullopt;
     auto schedule = scheduler.finish();
@@ -350,7 +447,8 @@ class Search {
     const int64_t cache = cacheLimit(machine_, options_);
     for (size_t i = 0, count = results.size(); i < count; ++i) {
       if (!results[i].error || results[i].limits.fast != cache || !tightens(results[i].limits)) continue;
-      results.push_back({results[i].limits, nullptr, std::nullopt, 0, 0});
+      results.emplace_back(Limits(results[i].limits));
+      results.back().effort = results[i].effort;
       auto scheduler = tighten(results.back());
       if (scheduler) best.offer(*this, results, results.size() - 1, std::move(scheduler));
     }
@@ -373,7 +471,7 @@ class Search {
     return key(a) < key(b);
   }
 
-  std::vector<Limits> tries() const {
+  std::vector<Limits> tries(int effort) const {
     constexpr int64_t kKiB = 1024, kRoom = 48 * kKiB;  // for weights beside the largest maps
     std::vector<Limits> all;
     if (!machine_.memory.slowConstants()) {
@@ -399,9 +497,10 @@ class Search {
     }
     sizes.push_back(most);
     // A cache is shared by maps and weights: how is worth a try more.
-    if (quick())
+    if (quick(effort)) {
       sizes = spilling ? std::vector<int64_t>{most / 3, most * 2 / 3, most} : std::vector<int64_t>{most};
-    if (options_.effort == 3) addBetween(sizes);
+    }
+    if (effort == 3) addBetween(sizes);
     std::sort(sizes.begin(), sizes.end());
     if (!spilling) {
       // Beyond what all maps and weights together take, a plan is the same whatever there is.
@@ -411,7 +510,7 @@ class Search {
     for (const int64_t size : sizes) {
       // Reading in place is planned with an estimate of its traffic: both ways are looked at.
       for (const bool copies : {false, true}) {
-        if (copies && quick()) continue;
+        if (copies && quick(effort)) continue;
         if (!spilling) {
           all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
           continue;
@@ -433,12 +532,12 @@ class Search {
         all.push_back(without);
       }
     }
-    if (arenaLimit_ > 0 || options_.cacheLimit > 0 || options_.effort == 3) addForShortMemory(all, most);
+    if (arenaLimit_ > 0 || options_.cacheLimit > 0 || effort == 3) addForShortMemory(all, most);
     return all;
   }
 
   /// Few tries. Not where the user limits memory: what fits then may be one of the others.
-  bool quick() const { return options_.effort == 1 && arenaLimit_ == 0 && options_.cacheLimit == 0; }
+  bool quick(int effort) const { return effort == 1 && arenaLimit_ == 0 && options_.cacheLimit == 0; }
 
   /// Three more sizes between every two.
   static void addBetween(std::vector<int64_t>& sizes) {
