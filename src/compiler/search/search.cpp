@@ -7,7 +7,6 @@
 #include <cmath>
 #include <deque>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -72,14 +71,15 @@ class Search {
     const size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
     std::optional<Schedule> fastest;
     Try found;
-    // What less effort chooses is completed first: nothing that takes more cycles replaces it.
-    npu::Cycles ceiling = std::numeric_limits<npu::Cycles>::max();
+    // What less effort chooses is completed first: nothing that takes more cycles replaces it, but for the
+    // half percent that is worth less memory, which --effort 3 does not give, either.
+    std::optional<npu::Cycles> ceiling;
     size_t completed = 0;
     const auto offer = [&](Schedule schedule) {
       Try exact;
       exact.cycles = streamCycles(schedule);
       exact.bytes = machine_.memory.spilling() ? schedule.cacheBytes : schedule.arenaBytes;
-      if (fastest && (exact.cycles > ceiling || !better(exact, found))) return;
+      if (fastest && ((ceiling && exact.cycles > *ceiling) || !better(exact, found))) return;
       found = std::move(exact);
       fastest = std::move(schedule);
     };
@@ -117,7 +117,7 @@ class Search {
       }
       if (most == 1 && !fastest) return schedule;
       offer(std::move(*schedule));
-      if (i < lower) ceiling = found.cycles;
+      if (i < lower) ceiling = options_.effort == 3 ? found.cycles : found.cycles + found.cycles / 200;
       if (++completed == most) break;
     }
     if (fastest) return std::move(*fastest);
