@@ -109,10 +109,10 @@ class NumberBuilder {
       CARINA_TRY(ir::Value* const value, findValue(scope_, argument.names[0]));
       values.push_back(value);
     }
-    if (constants.empty()) return create(rule.tensors, std::move(values));
+    if (constants.empty()) return create(rule.tensors, values);
     if (constants.size() != 1 || values.size() != 1 || rule.scalar.empty())
       return fail(Code::UnsupportedForm, "{} of a constant is not supported", node_.target);
-    return create(constantFirst ? rule.swapped : rule.scalar, std::move(values), {constants[0]});
+    return create(constantFirst ? rule.swapped : rule.scalar, values, {constants[0]});
   }
 
   const NodeDocument& node_;
