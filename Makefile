@@ -33,7 +33,7 @@ check: format-check
 sanitize: deps
 	@JOBS=$(JOBS) scripts/sanitize.sh
 
-# clang-tidy over what the build compiles, a quarter of an hour of CPU; scripts/tidy.py takes files, --changed COMMIT, --analyzer.
+# clang-tidy over what the build compiles, about three quarters of an hour of CPU; scripts/tidy.py takes files, --changed COMMIT, --analyzer.
 tidy: configure
 	@cmake --build $(BUILD) --parallel $(JOBS)
 	@CARINA_BUILD=$(BUILD) JOBS=$(JOBS) scripts/tidy.py
