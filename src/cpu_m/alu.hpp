@@ -144,6 +144,21 @@ const Op* shiftRegister(Core& core, const Op* op) {
   return op + 1;
 }
 
+inline const Op* rev(Core& core, const Op* op) {
+  core.state.r[op->d] = __builtin_bswap32(core.state.r[op->m]);
+  return op + 1;
+}
+inline const Op* rev16(Core& core, const Op* op) {
+  const uint32_t value = core.state.r[op->m];
+  core.state.r[op->d] = (value >> 8 & 0x00ff00ff) | (value << 8 & 0xff00ff00);
+  return op + 1;
+}
+inline const Op* revsh(Core& core, const Op* op) {
+  const auto swapped = __builtin_bswap16(static_cast<uint16_t>(core.state.r[op->m]));
+  core.state.r[op->d] = static_cast<uint32_t>(static_cast<int16_t>(swapped));
+  return op + 1;
+}
+
 /// Makes type and amount in an encoding (Op::y, Op::x) what shiftByConstant takes. True: no shift at all.
 inline bool decodeShift(Op& op) {
   if (op.x == 0) {

@@ -21,10 +21,10 @@ const Op* jumpIf(Core& core, const Op* op) {
   return conditionHolds(core.state, Condition) ? core.follow(op) : op + 1;
 }
 template <size_t... Conditions>
-constexpr std::array<Run, sizeof...(Conditions)> conditionTable(std::index_sequence<Conditions...>) {
+constexpr std::array<Run, sizeof...(Conditions)> jumpTable(std::index_sequence<Conditions...>) {
   return {&jumpIf<Conditions>...};
 }
-constexpr auto kJumpIf = conditionTable(std::make_index_sequence<14>());
+constexpr auto kJumpIf = jumpTable(std::make_index_sequence<14>());
 
 const Op* call(Core& core, const Op* op) {
   core.state.r[kLr] = (op->address + 4) | 1;
@@ -489,7 +489,7 @@ Decoded prepareChangeMasks(Op& op, DecodeContext& context) {
   return op.y == 0 || context.inIt ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-const Encoding kRows[] = {
+const Encoding kBranchAndSystemRows[] = {
     // clang-format off
     {"1101 1110 iiii iiii", "udf {#i}", kBase, nullptr, refuse},
     {"1101 1111 iiii iiii", "svc {#i}", kBase, stopHere<StopReason::SupervisorCall>, endsBlock},
@@ -548,7 +548,7 @@ const Encoding kRows[] = {
 }  // namespace
 
 std::span<const Encoding> branchSystemEncodings() {
-  return kRows;
+  return kBranchAndSystemRows;
 }
 
 }  // namespace carina::cpu_m

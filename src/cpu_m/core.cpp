@@ -59,10 +59,10 @@ const Op* skipUnless(Core& core, const Op* op) {
 }
 
 template <size_t... Conditions>
-constexpr std::array<Run, sizeof...(Conditions)> conditionTable(std::index_sequence<Conditions...>) {
+constexpr std::array<Run, sizeof...(Conditions)> skipTable(std::index_sequence<Conditions...>) {
   return {&skipUnless<Conditions>...};
 }
-constexpr auto kSkipUnless = conditionTable(std::make_index_sequence<14>());
+constexpr auto kSkipUnless = skipTable(std::make_index_sequence<14>());
 
 const Op* undefined(Core& core, const Op* op) {
   core.at(op);

@@ -248,8 +248,8 @@ class Core final : private MemoryListener, private Protection {
       throw Trap{StopReason::StackLimit, value};
   }
 
-  /// Goes on at Op::imm.
-  const Op* follow(const Op* op) {
+  /// Goes on at Op::imm. Inlined into every branch, however many files are compiled together.
+  [[gnu::always_inline]] const Op* follow(const Op* op) {
     if (op->cost != 0) payBranch(op);
     if (op->link != nullptr && done_ < end_) [[likely]]
       return begin(*op->link);
@@ -263,7 +263,7 @@ class Core final : private MemoryListener, private Protection {
     return branchSlowly(target);
   }
   /// BX, POP {pc} and their like: bit 0 is the instruction set state; EXC_RETURN in handler mode.
-  const Op* interwork(const Op* op, uint32_t target) {
+  [[gnu::always_inline]] const Op* interwork(const Op* op, uint32_t target) {
     if (target >= kFunctionReturn) [[unlikely]] {
       if (target >= kReturnBase && state.handlerMode()) return stop(op, StopReason::ExceptionReturn, target);
       if ((target | 1) == (kFunctionReturn | 1) && state.world == kNonSecure) return returnToSecure(op);

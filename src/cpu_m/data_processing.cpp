@@ -17,7 +17,7 @@ constexpr bool kTakesSp = Operation == Alu::Add || Operation == Alu::Sub || Oper
                           Operation == Alu::Cmp || Operation == Alu::Cmn;
 
 template <Alu Operation, bool SetFlags>
-Decoded prepareRegister(Op& op, DecodeContext&) {
+Decoded prepareShiftedRegister(Op& op, DecodeContext&) {
   constexpr Run kPlain = alu<Operation, Second::Register, SetFlags>;
   constexpr Run kShiftedRun = alu<Operation, Second::Shifted, SetFlags>;
   const bool plain = decodeShift(op);
@@ -216,11 +216,10 @@ Decoded prepareSelect(Op& op, DecodeContext& context) {
 // --- long shifts: RdaLo is Op::d (even), RdaHi Op::a (odd)
 
 uint64_t longValue(const State& s, const Op* op) {
-  return uint64_t{s.r[op->a]} << 32 | s.r[op->d];
+  return s.pair(op->d, op->a);
 }
-void setLong(State& s, const Op* op, uint64_t value) {
-  s.r[op->d] = static_cast<uint32_t>(value);
-  s.r[op->a] = static_cast<uint32_t>(value >> 32);
+void setLongValue(State& s, const Op* op, uint64_t value) {
+  s.setPair(op->d, op->a, value);
 }
 
 uint64_t shiftLeftLong(uint64_t value, uint32_t amount) {
@@ -280,7 +279,7 @@ const Op* longShiftImmediate(Core& core, const Op* op) {
   if constexpr (How == LongShift::Urshrl) result = roundRightUnsigned(value, amount);
   if constexpr (How == LongShift::Srshrl) result = roundRightSigned(value, amount);
   if constexpr (How == LongShift::Sqshll) result = saturateLeftSigned(s, value, amount, 64);
-  setLong(s, op, result);
+  setLongValue(s, op, result);
   return op + 1;
 }
 
@@ -291,8 +290,8 @@ const Op* lsllRegister(Core& core, const Op* op) {
   State& s = core.state;
   const int32_t count = signedCount(s, op);
   const auto amount = static_cast<uint32_t>(count < 0 ? -count : count);
-  setLong(s, op,
-          count < 0 ? shiftRightLong(longValue(s, op), amount) : shiftLeftLong(longValue(s, op), amount));
+  setLongValue(
+      s, op, count < 0 ? shiftRightLong(longValue(s, op), amount) : shiftLeftLong(longValue(s, op), amount));
   return op + 1;
 }
 /// A positive count shifts to the right.
@@ -300,8 +299,9 @@ const Op* asrlRegister(Core& core, const Op* op) {
   State& s = core.state;
   const int32_t count = signedCount(s, op);
   const auto amount = static_cast<uint32_t>(count < 0 ? -count : count);
-  setLong(s, op,
-          count < 0 ? shiftLeftLong(longValue(s, op), amount) : shiftRightSigned(longValue(s, op), amount));
+  setLongValue(
+      s, op,
+      count < 0 ? shiftLeftLong(longValue(s, op), amount) : shiftRightSigned(longValue(s, op), amount));
   return op + 1;
 }
 /// A negative count shifts to the right and rounds. Op::x: saturates to 48 bits.
@@ -316,7 +316,7 @@ const Op* uqrshll(Core& core, const Op* op) {
   } else {
     result = saturateLeftUnsigned(s, longValue(s, op), amount, width);
   }
-  setLong(s, op, result);
+  setLongValue(s, op, result);
   return op + 1;
 }
 /// A positive count shifts to the right and rounds.
@@ -331,7 +331,7 @@ const Op* sqrshrl(Core& core, const Op* op) {
   } else {
     result = saturateLeftSigned(s, longValue(s, op), amount, width);
   }
-  setLong(s, op, result);
+  setLongValue(s, op, result);
   return op + 1;
 }
 
@@ -421,25 +421,11 @@ Decoded prepareExtend(Op& op, DecodeContext& context) {
 
 // --- reversals, counts
 
-const Op* rev(Core& core, const Op* op) {
-  core.state.r[op->d] = __builtin_bswap32(core.state.r[op->m]);
-  return op + 1;
-}
-const Op* rev16(Core& core, const Op* op) {
-  const uint32_t value = core.state.r[op->m];
-  core.state.r[op->d] = (value >> 8 & 0x00ff00ff) | (value << 8 & 0xff00ff00);
-  return op + 1;
-}
 const Op* rbit(Core& core, const Op* op) {
   uint32_t value = __builtin_bswap32(core.state.r[op->m]);
   value = (value >> 4 & 0x0f0f0f0f) | (value & 0x0f0f0f0f) << 4;
   value = (value >> 2 & 0x33333333) | (value & 0x33333333) << 2;
   core.state.r[op->d] = (value >> 1 & 0x55555555) | (value & 0x55555555) << 1;
-  return op + 1;
-}
-const Op* revsh(Core& core, const Op* op) {
-  const auto swapped = __builtin_bswap16(static_cast<uint16_t>(core.state.r[op->m]));
-  core.state.r[op->d] = static_cast<uint32_t>(static_cast<int16_t>(swapped));
   return op + 1;
 }
 const Op* clz(Core& core, const Op* op) {
@@ -456,10 +442,10 @@ using enum Alu;
 // One operation, with and without the flags. The opcode is bits 24:21.
 #define SHIFTED(opcode, name, operation)                                                                \
   {"1110 101" opcode "0 nnnn 0xxx dddd xxyy mmmm", name ".w {Rd}, {Rn}, {Rm}, shift {y} #{x}", kBase,   \
-   nullptr, prepareRegister<operation, false>},                                                         \
+   nullptr, prepareShiftedRegister<operation, false>},                                                  \
   {                                                                                                     \
     "1110 101" opcode "1 nnnn 0xxx dddd xxyy mmmm", name "s.w {Rd}, {Rn}, {Rm}, shift {y} #{x}", kBase, \
-        nullptr, prepareRegister<operation, true>                                                       \
+        nullptr, prepareShiftedRegister<operation, true>                                                \
   }
 #define IMMEDIATE(opcode, name, operation)                                              \
   {"1111 0i0" opcode "0 nnnn 0iii dddd iiii iiii", name ".w {Rd}, {Rn}, {#i}", kBase,   \
@@ -471,10 +457,10 @@ using enum Alu;
 // MOV and MVN: no first operand.
 #define SHIFTED_MOVE(opcode, name, operation)                                                              \
   {"1110 101" opcode "0 1111 0xxx dddd xxyy mmmm", name ".w {Rd}, {Rm}, shift {y} #{x}", kBase, nullptr,   \
-   prepareRegister<operation, false>},                                                                     \
+   prepareShiftedRegister<operation, false>},                                                              \
   {                                                                                                        \
     "1110 101" opcode "1 1111 0xxx dddd xxyy mmmm", name "s.w {Rd}, {Rm}, shift {y} #{x}", kBase, nullptr, \
-        prepareRegister<operation, true>                                                                   \
+        prepareShiftedRegister<operation, true>                                                            \
   }
 #define IMMEDIATE_MOVE(opcode, name, operation)                                    \
   {"1111 0i0" opcode "0 1111 0iii dddd iiii iiii", name ".w {Rd}, {#i}", kBase,    \
@@ -486,7 +472,7 @@ using enum Alu;
 #define SHIFTED_COMPARE(opcode, name, operation)                                                          \
   {                                                                                                       \
     "1110 101" opcode "1 nnnn 0xxx 1111 xxyy mmmm", name ".w {Rn}, {Rm}, shift {y} #{x}", kBase, nullptr, \
-        prepareRegister<operation, true>                                                                  \
+        prepareShiftedRegister<operation, true>                                                           \
   }
 #define IMMEDIATE_COMPARE(opcode, name, operation)                                 \
   {                                                                                \
@@ -511,7 +497,7 @@ using enum Alu;
         extend<kind>, prepareExtend                                                                    \
   }
 
-const Encoding kRows[] = {
+const Encoding kDataProcessingRows[] = {
     // clang-format off
     // Long shifts, in the space of ORRS (shifted register). Those of one register have 111 for the high one.
     {"1110 1010 0101 dddd 0iii 1111 ii00 1111", "uqshl {Rd}, {#i}", kV81, shortShift<ShortShift::Uqshl>, prepareShort},
@@ -584,7 +570,7 @@ const Encoding kRows[] = {
 }  // namespace
 
 std::span<const Encoding> dataProcessingEncodings() {
-  return kRows;
+  return kDataProcessingRows;
 }
 
 }  // namespace carina::cpu_m

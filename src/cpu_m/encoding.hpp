@@ -7,11 +7,11 @@
 //   namespace carina::cpu_m {
 //   namespace {
 //   void vadd(Core& core, const Op& op) { ... }         // one instruction; may throw Trap
-//   const Encoding kRows[] = {
+//   const Encoding kIntegerRows[] = {
 //       {"1110 1111 0-zz nnn0 ddd0 1000 -1-0 mmm0", "vadd.i{z} q{d}, q{n}, q{m}", kMve, straight<vadd>},
 //   };
 //   }  // namespace
-//   std::span<const Encoding> mveIntegerEncodings() { return kRows; }
+//   std::span<const Encoding> mveIntegerEncodings() { return kIntegerRows; }
 //   }  // namespace carina::cpu_m
 //
 // then declare the function at the end of this header and add it to the list in encodings.cpp. Rows are tried

@@ -4,9 +4,8 @@
 #include "cpu_m/fp_registers.hpp"
 
 namespace carina::cpu_m {
+namespace fp {
 namespace {
-
-using namespace fp;
 
 /// What every instruction here does around its arithmetic: access to the unit, FPSCR's modes, the flags
 /// afterwards.
@@ -369,7 +368,7 @@ Decoded condition(Op& op, DecodeContext& context) {
 #define RINTZ(T) roundToIntegral<T, By::Zero, false>
 #define RINTX(T) roundToIntegral<T, By::Fpscr, true>
 
-const Encoding kRows[] = {
+const Encoding kDataProcessingRows[] = {
     THREE("0", "00", "0", "vmla", MLA),
     THREE("0", "00", "1", "vmls", MLS),
     THREE("0", "01", "0", "vnmls", NMLS),
@@ -442,9 +441,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace fp
 
 std::span<const Encoding> floatingPointEncodings() {
-  return kRows;
+  return fp::kDataProcessingRows;
 }
 
 }  // namespace carina::cpu_m

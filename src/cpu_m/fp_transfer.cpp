@@ -4,9 +4,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace fp {
 namespace {
-
-using namespace fp;
 
 // --- one register
 
@@ -389,7 +388,7 @@ void loadContextWord(Core& core, const Op& op) {
   SYSTEM_MEMORY("1", "1", r210, value, "vldr", name, kSecurity, straight<loadContextWord>), \
       SYSTEM_MEMORY("0", "1", r210, value, "vstr", name, kSecurity, straight<storeContextWord>)
 
-const Encoding kRows[] = {
+const Encoding kTransferRows[] = {
     {"1110 1100 0010 nnnn 0000 1010 -000 0000", "vlstm {Rn}", kSecurity, straight<storeContext>,
      baseRegister},
     {"1110 1100 0011 nnnn 0000 1010 -000 0000", "vlldm {Rn}", kSecurity, straight<loadContext>, baseRegister},
@@ -447,9 +446,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace fp
 
 std::span<const Encoding> floatingPointTransferEncodings() {
-  return kRows;
+  return fp::kTransferRows;
 }
 
 }  // namespace carina::cpu_m

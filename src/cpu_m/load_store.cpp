@@ -33,20 +33,20 @@ const Op* storeIndexed(Core& core, const Op* op) {
 }
 
 /// Loads of the program counter; those that write back come as two steps of one.
-const Op* jumpOffset(Core& core, const Op* op) {
+const Op* loadPcOffset(Core& core, const Op* op) {
   core.at(op);
   return core.interwork(op, core.memory.load<uint32_t>(core.state.r[op->n] + op->imm));
 }
-const Op* jumpRegister(Core& core, const Op* op) {
+const Op* loadPcRegister(Core& core, const Op* op) {
   core.at(op);
   return core.interwork(op, core.memory.load<uint32_t>(core.state.r[op->n] + (core.state.r[op->m] << op->x)));
 }
-const Op* jumpLiteral(Core& core, const Op* op) {
+const Op* loadPcLiteral(Core& core, const Op* op) {
   core.at(op);
   return core.interwork(op, core.memory.load<uint32_t>(op->imm));
 }
 template <Index How>
-const Op* jumpIndexed(Core& core, const Op* op) {
+const Op* loadPcIndexed(Core& core, const Op* op) {
   core.at(op);
   State& s = core.state;
   const uint32_t base = s.r[op->n], moved = base + op->imm;
@@ -67,7 +67,7 @@ template <typename T, bool Store>
 Decoded prepareOffset(Op& op, DecodeContext& context) {
   if (badTarget<T>(op, Store)) return Decoded::Unpredictable;
   if (op.d == kPc) {
-    op.run = jumpOffset;
+    op.run = loadPcOffset;
     context.branches = true;
     context.needsLanding = op.n != kSp;
   }
@@ -85,14 +85,14 @@ Decoded prepareIndexed(Op& op, DecodeContext& context) {
   context.branches = jump;
   context.needsLanding = jump && op.n != kSp;
   if (!writeBack) {
-    if (jump) op.run = jumpOffset;
+    if (jump) op.run = loadPcOffset;
     return Decoded::Ok;
   }
   if constexpr (Store) {
     op.run = pre ? storeIndexed<T, Index::Pre> : storeIndexed<T, Index::Post>;
   } else {
     op.run = pre ? loadIndexed<T, Index::Pre> : loadIndexed<T, Index::Post>;
-    if (jump) op.run = pre ? jumpIndexed<Index::Pre> : jumpIndexed<Index::Post>;
+    if (jump) op.run = pre ? loadPcIndexed<Index::Pre> : loadPcIndexed<Index::Post>;
   }
   return Decoded::Ok;
 }
@@ -111,10 +111,10 @@ Decoded prepareUnprivileged(Op& op, DecodeContext&) {
   return isBad(op.d) ? Decoded::Unpredictable : Decoded::Ok;
 }
 template <typename T, bool Store>
-Decoded prepareRegister(Op& op, DecodeContext& context) {
+Decoded prepareRegisterOffset(Op& op, DecodeContext& context) {
   if (badTarget<T>(op, Store) || isBad(op.m)) return Decoded::Unpredictable;
   if (op.d == kPc) {
-    op.run = jumpRegister;
+    op.run = loadPcRegister;
     context.branches = true;
     context.needsLanding = op.n != kSp;
   }
@@ -126,7 +126,7 @@ Decoded prepareLiteral(Op& op, DecodeContext& context) {
   op.imm = (op.code & 1u << 23) != 0 ? base + op.imm : base - op.imm;
   if (badTarget<T>(op, false)) return Decoded::Unpredictable;
   if (op.d == kPc) {
-    op.run = jumpLiteral;
+    op.run = loadPcLiteral;
     context.branches = context.needsLanding = true;
   }
   return Decoded::Ok;
@@ -319,7 +319,7 @@ Decoded prepareTable(Op& op, DecodeContext& context) {
       {"1111 100" sign " 1" size "1 nnnn dddd iiii iiii iiii", name ".w {Rd}, [{Rn}, {#i}]", kBase,        \
        loadOffset<T>, prepareOffset<T, false>},                                                            \
       {"1111 100" sign " 0" size "1 nnnn dddd 0000 00xx mmmm", name ".w {Rd}, [{Rn}, {Rm}, lsl #{x}]",     \
-       kBase, loadRegister<T>, prepareRegister<T, false>},                                                 \
+       kBase, loadRegister<T>, prepareRegisterOffset<T, false>},                                           \
       {"1111 100" sign " 0" size "1 nnnn dddd 1110 iiii iiii", name "t {Rd}, [{Rn}, {#i}]", kBase,         \
        unprivileged<loadOffset<T>>, prepareUnprivileged},                                                  \
   {                                                                                                        \
@@ -330,7 +330,7 @@ Decoded prepareTable(Op& op, DecodeContext& context) {
   {"1111 1000 1" size "0 nnnn dddd iiii iiii iiii", name ".w {Rd}, [{Rn}, {#i}]", kBase, storeOffset<T>, \
    prepareOffset<T, true>},                                                                              \
       {"1111 1000 0" size "0 nnnn dddd 0000 00xx mmmm", name ".w {Rd}, [{Rn}, {Rm}, lsl #{x}]", kBase,   \
-       storeRegister<T>, prepareRegister<T, true>},                                                      \
+       storeRegister<T>, prepareRegisterOffset<T, true>},                                                \
       {"1111 1000 0" size "0 nnnn dddd 1110 iiii iiii", name "t {Rd}, [{Rn}, {#i}]", kBase,              \
        unprivileged<storeOffset<T>>, prepareUnprivileged},                                               \
   {                                                                                                      \
@@ -345,7 +345,7 @@ Decoded prepareTable(Op& op, DecodeContext& context) {
     "1111 100" sign " 0" size "1 ---- 1111 1100 ---- ----", "pld", kBase, nullptr, prepareHint        \
   }
 
-const Encoding kRows[] = {
+const Encoding kLoadStoreRows[] = {
     // clang-format off
     HINTS("0", "00"), HINTS("1", "00"), HINTS("0", "01"), HINTS("1", "01"),
     LOADS("0", "00", "ldrb", uint8_t), LOADS("0", "01", "ldrh", uint16_t), LOADS("0", "10", "ldr", uint32_t),
@@ -392,7 +392,7 @@ const Encoding kRows[] = {
 }  // namespace
 
 std::span<const Encoding> loadStoreEncodings() {
-  return kRows;
+  return kLoadStoreRows;
 }
 
 }  // namespace carina::cpu_m

@@ -4,9 +4,6 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint32_t kGranule = 31;  // the bits of an address within one
-constexpr uint32_t kPrivatePeripherals = 0xe0000000, kPrivatePeripheralsEnd = 0xe00fffff;
-
 /// The default map: devices, and what is beyond external memory, hold no code.
 bool defaultExecutable(uint32_t address) {
   return address < 0x40000000 || (address >= 0x60000000 && address < 0xa0000000);
@@ -18,8 +15,7 @@ std::optional<uint8_t> Mpu::regionOf(uint32_t address) const {
   std::optional<uint8_t> found;
   for (uint8_t i = 0; i < kRegions; ++i) {
     const Region& region = regions[i];
-    if ((region.limit & 1) == 0 || address < (region.base & ~kGranule) || address > (region.limit | kGranule))
-      continue;
+    if (!region.enabled() || !region.contains(address)) continue;
     if (found) return std::nullopt;
     found = i;
   }
@@ -29,19 +25,15 @@ std::optional<uint8_t> Mpu::regionOf(uint32_t address) const {
 Permission Mpu::permission(uint32_t address, bool privileged, bool negativePriority) const {
   Permission result;
   result.execute = defaultExecutable(address);
-  if (address >= kPrivatePeripherals && address <= kPrivatePeripheralsEnd) return result;
+  if (isPrivatePeripheral(address)) return result;
   if (!enabled() || (negativePriority && (control & kDuringFaults) == 0)) return result;
 
   const Region* hit = nullptr;
   bool several = false;
   for (const Region& region : regions) {
-    if ((region.limit & 1) == 0) continue;
-    const uint32_t first = region.base & ~kGranule, last = region.limit | kGranule;
-    if (first > last) continue;
-    // A boundary within the page: the answer is not that of the whole page.
-    const uint32_t page = address & ~(Memory::kPageSize - 1), pageEnd = page + (Memory::kPageSize - 1);
-    if ((first > page && first <= pageEnd) || (last >= page && last < pageEnd)) result.wholePage = false;
-    if (address < first || address > last) continue;
+    if (!region.enabled() || region.first() > region.last()) continue;
+    if (region.dividesPageOf(address)) result.wholePage = false;
+    if (!region.contains(address)) continue;
     several = hit != nullptr;
     if (several) break;
     hit = &region;

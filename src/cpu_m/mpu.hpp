@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "cpu_m/memory.hpp"
+#include "cpu_m/protection_region.hpp"
 
 namespace carina::cpu_m {
 
@@ -16,10 +16,8 @@ class Mpu {
   /// Bits of MPU_CTRL.
   static constexpr uint32_t kEnable = 1, kDuringFaults = 2, kPrivilegedDefault = 4;
 
-  struct Region {
-    uint32_t base = 0;   // RBAR: BASE 31:5, SH 4:3, AP 2:1, XN 0
-    uint32_t limit = 0;  // RLAR: LIMIT 31:5, PXN 4, AttrIndx 3:1, EN 0
-  };
+  /// RBAR: BASE 31:5, SH 4:3, AP 2:1, XN 0. RLAR: LIMIT 31:5, PXN 4, AttrIndx 3:1, EN 0.
+  using Region = ProtectionRegion;
   std::array<Region, kRegions> regions;
   uint32_t control = 0;
 

@@ -12,11 +12,10 @@ int32_t half(uint32_t value, bool top) {
   return static_cast<int16_t>(top ? value >> 16 : value);
 }
 int64_t longAccumulator(const State& s, const Op& op) {
-  return static_cast<int64_t>(uint64_t{s.r[op.d]} << 32 | s.r[op.a]);
+  return static_cast<int64_t>(s.pair(op.a, op.d));
 }
 void setLong(State& s, const Op& op, uint64_t value) {
-  s.r[op.a] = static_cast<uint32_t>(value);
-  s.r[op.d] = static_cast<uint32_t>(value >> 32);
+  s.setPair(op.a, op.d, value);
 }
 /// The accumulator of MLA and its relatives; those without one have r15 there.
 uint32_t accumulator(const State& s, const Op& op) {
@@ -243,7 +242,7 @@ Decoded longResult(Op& op, DecodeContext& context) {
         simple<parallel<Lanes::UnsignedHalving, pair, width>>, three                            \
   }
 
-const Encoding kRows[] = {
+const Encoding kMultiplyAndDspRows[] = {
     // clang-format off
     PARALLEL("000", "add8", Pair::Add, 8), PARALLEL("001", "add16", Pair::Add, 16),
     PARALLEL("010", "asx", Pair::AddSubtract, 16), PARALLEL("100", "sub8", Pair::Subtract, 8),
@@ -279,7 +278,7 @@ const Encoding kRows[] = {
 }  // namespace
 
 std::span<const Encoding> multiplyDspEncodings() {
-  return kRows;
+  return kMultiplyAndDspRows;
 }
 
 }  // namespace carina::cpu_m

@@ -235,8 +235,21 @@ void saturatingScalar(Core& core, const Op& op) {
 
 /// Of instructions whose operand Rm may neither be the stack pointer nor the program counter.
 inline Decoded scalarOperand(Op& op, DecodeContext&) {
-  return op.m == 13 || op.m == 15 ? Decoded::Unpredictable : Decoded::Ok;
+  return isBad(op.m) ? Decoded::Unpredictable : Decoded::Ok;
 }
+/// Of comparisons, where the program counter stands for 0.
+inline Decoded comparedScalar(Op& op, DecodeContext&) {
+  return op.m == kSp ? Decoded::Unpredictable : Decoded::Ok;
+}
+/// The same as scalarOperand for the result Rda.
+inline Decoded scalarResult(Op& op, DecodeContext&) {
+  return isBad(op.d) ? Decoded::Unpredictable : Decoded::Ok;
+}
+
+// Operands as the disassembly prints them.
+#define MVE_QQ "q{d}, q{m}"
+#define MVE_QQQ "q{d}, q{n}, q{m}"
+#define MVE_QQR "q{d}, q{n}, {Rm}"
 
 // Rows for 8, 16 and 32 bits: `head` is the pattern up to the two size bits, `tail` what follows them; `type`
 // the letter in the data type; P the prefix of the lane type.
@@ -253,7 +266,7 @@ inline Decoded scalarOperand(Op& op, DecodeContext&) {
       MVE_ROWS("1111 " head, tail, name, "u", operands, HANDLER, OP, u)
 // A vector and a core register.
 #define MVE_ROWS_R(head, tail, name, type, HANDLER, OP, P) \
-  MVE_ROWS_WITH(head, tail, name, type, "q{d}, q{n}, {Rm}", HANDLER, OP, P, scalarOperand)
+  MVE_ROWS_WITH(head, tail, name, type, MVE_QQR, HANDLER, OP, P, scalarOperand)
 #define MVE_ROWS_SU_R(head, tail, name, HANDLER, OP)         \
   MVE_ROWS_R("1110 " head, tail, name, "s", HANDLER, OP, s), \
       MVE_ROWS_R("1111 " head, tail, name, "u", HANDLER, OP, u)

@@ -7,9 +7,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 /// Calls lane(i, context) for the elements of which a byte is active. What lane() leaves out of a vector is
 /// masked later. An element whose lowest byte (FlagByte, where the source is the upper half) is not active
@@ -277,14 +276,6 @@ void floatAcross(Core& core, const Op& op) {
   s.r[op.d] = best;
   advance(s);
 }
-Decoded notSpOrPc(Op& op, DecodeContext&) {
-  return op.d == 13 || op.d == 15 ? Decoded::Unpredictable : Decoded::Ok;
-}
-
-Decoded notSp(Op& op, DecodeContext&) {
-  return op.m == 13 ? Decoded::Unpredictable : Decoded::Ok;
-}
-
 // --- rounding and converting
 
 template <Rounding Mode, bool Exact, class T>
@@ -372,13 +363,10 @@ void fromHalves(Core& core, const Op& op) {
 
 // --- rows
 
-#define QQ "q{d}, q{m}"
-#define QQQ "q{d}, q{n}, q{m}"
-#define QQR "q{d}, q{n}, {Rm}"
 // Both formats, where bit 20 says half precision. F is a macro from the lane type to the handler.
-#define BY_BIT_20(top, b21, tail, name, F)                                                           \
-  {top " 1111 00" b21 "0 nnn0 ddd0 " tail " mmm0", name ".f32 " QQQ, kMveFloat, straight<F(u32)>}, { \
-    top " 1111 00" b21 "1 nnn0 ddd0 " tail " mmm0", name ".f16 " QQQ, kMveFloat, straight<F(u16)>    \
+#define BY_BIT_20(top, b21, tail, name, F)                                                               \
+  {top " 1111 00" b21 "0 nnn0 ddd0 " tail " mmm0", name ".f32 " MVE_QQQ, kMveFloat, straight<F(u32)>}, { \
+    top " 1111 00" b21 "1 nnn0 ddd0 " tail " mmm0", name ".f16 " MVE_QQQ, kMveFloat, straight<F(u16)>    \
   }
 // Where bit 28 does.
 #define BY_BIT_28(middle, name, operands, F, prepare)                              \
@@ -386,20 +374,20 @@ void fromHalves(Core& core, const Op& op) {
     "1111 " middle, name ".f16 " operands, kMveFloat, straight<F(u16)>, prepare    \
   }
 // Where bits 19:18 do.
-#define BY_SIZE(low, tail, name, type32, type16, F)                                                   \
-  {"1111 1111 1011 10" low " ddd0 " tail " mmm0", name type32 " " QQ, kMveFloat, straight<F(u32)>}, { \
-    "1111 1111 1011 01" low " ddd0 " tail " mmm0", name type16 " " QQ, kMveFloat, straight<F(u16)>    \
+#define BY_SIZE(low, tail, name, type32, type16, F)                                                       \
+  {"1111 1111 1011 10" low " ddd0 " tail " mmm0", name type32 " " MVE_QQ, kMveFloat, straight<F(u32)>}, { \
+    "1111 1111 1011 01" low " ddd0 " tail " mmm0", name type16 " " MVE_QQ, kMveFloat, straight<F(u16)>    \
   }
-#define COMPLEX(hi, name, angle, F)                                                               \
-  {hi "1 nnn0 ddd0 1000 0100 mmm0", name ".f32 " QQQ ", #" angle, kMveFloat, straight<F(u32)>}, { \
-    hi "0 nnn0 ddd0 1000 0100 mmm0", name ".f16 " QQQ ", #" angle, kMveFloat, straight<F(u16)>    \
+#define COMPLEX(hi, name, angle, F)                                                                   \
+  {hi "1 nnn0 ddd0 1000 0100 mmm0", name ".f32 " MVE_QQQ ", #" angle, kMveFloat, straight<F(u32)>}, { \
+    hi "0 nnn0 ddd0 1000 0100 mmm0", name ".f16 " MVE_QQQ ", #" angle, kMveFloat, straight<F(u16)>    \
   }
-#define COMPLEX_MULTIPLY(b12, b0, angle, F)                                                     \
-  {"1111 1110 0011 nnn0 ddd" b12 " 1110 0000 mmm" b0, "vcmul.f32 " QQQ ", #" angle, kMveFloat,  \
-   straight<F(u32)>},                                                                           \
-  {                                                                                             \
-    "1110 1110 0011 nnn0 ddd" b12 " 1110 0000 mmm" b0, "vcmul.f16 " QQQ ", #" angle, kMveFloat, \
-        straight<F(u16)>                                                                        \
+#define COMPLEX_MULTIPLY(b12, b0, angle, F)                                                         \
+  {"1111 1110 0011 nnn0 ddd" b12 " 1110 0000 mmm" b0, "vcmul.f32 " MVE_QQQ ", #" angle, kMveFloat,  \
+   straight<F(u32)>},                                                                               \
+  {                                                                                                 \
+    "1110 1110 0011 nnn0 ddd" b12 " 1110 0000 mmm" b0, "vcmul.f16 " MVE_QQQ ", #" angle, kMveFloat, \
+        straight<F(u16)>                                                                            \
   }
 #define COMPARE_FORMAT(top, b12, b7, b0, type, text, Kind, Inverse, T)                                      \
   {top " 1110 0011 nnn1 000" b12 " 1111 " b7 "000 mmm" b0, "vcmp." type " " text ", q{n}, q{m}", kMveFloat, \
@@ -407,24 +395,24 @@ void fromHalves(Core& core, const Op& op) {
       {top " 1110 0x11 nnn1 xxx" b12 " 1111 " b7 "000 mmm" b0, "vp{vpt}." type " " text ", q{n}, q{m}",     \
        kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, false>>},                               \
       {top " 1110 0011 nnn1 000" b12 " 1111 " b7 "1" b0 "0 mmmm", "vcmp." type " " text ", q{n}, {Rm}",     \
-       kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, true>>, notSp},                         \
+       kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, true>>, comparedScalar},                \
   {                                                                                                         \
     top " 1110 0x11 nnn1 xxx" b12 " 1111 " b7 "1" b0 "0 mmmm", "vp{vpt}." type " " text ", q{n}, {Rm}",     \
-        kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, true>>, notSp                          \
+        kMveFloat, straight<floatCompare<Relation::Kind, Inverse, T, true>>, comparedScalar                 \
   }
 #define COMPARE(b12, b7, b0, text, Kind, Inverse)                       \
   COMPARE_FORMAT("1110", b12, b7, b0, "f32", text, Kind, Inverse, u32), \
       COMPARE_FORMAT("1111", b12, b7, b0, "f16", text, Kind, Inverse, u16)
-#define FIXED(top, sign, U)                                                                      \
-  {top " 1111 1011 xxxx ddd0 1100 0101 mmm0", "vcvt.f16." sign "16 " QQ ", #{x}", kMveFloat,     \
-   straight<fromFixed<U, u16>>, fraction<16>},                                                   \
-      {top " 1111 1011 xxxx ddd0 1101 0101 mmm0", "vcvt." sign "16.f16 " QQ ", #{x}", kMveFloat, \
-       straight<toFixed<Rounding::Zero, U, u16>>, fraction<16>},                                 \
-      {top " 1111 101x xxxx ddd0 1110 0101 mmm0", "vcvt.f32." sign "32 " QQ ", #{x}", kMveFloat, \
-       straight<fromFixed<U, u32>>, fraction<32>},                                               \
-  {                                                                                              \
-    top " 1111 101x xxxx ddd0 1111 0101 mmm0", "vcvt." sign "32.f32 " QQ ", #{x}", kMveFloat,    \
-        straight<toFixed<Rounding::Zero, U, u32>>, fraction<32>                                  \
+#define FIXED(top, sign, U)                                                                          \
+  {top " 1111 1011 xxxx ddd0 1100 0101 mmm0", "vcvt.f16." sign "16 " MVE_QQ ", #{x}", kMveFloat,     \
+   straight<fromFixed<U, u16>>, fraction<16>},                                                       \
+      {top " 1111 1011 xxxx ddd0 1101 0101 mmm0", "vcvt." sign "16.f16 " MVE_QQ ", #{x}", kMveFloat, \
+       straight<toFixed<Rounding::Zero, U, u16>>, fraction<16>},                                     \
+      {top " 1111 101x xxxx ddd0 1110 0101 mmm0", "vcvt.f32." sign "32 " MVE_QQ ", #{x}", kMveFloat, \
+       straight<fromFixed<U, u32>>, fraction<32>},                                                   \
+  {                                                                                                  \
+    top " 1111 101x xxxx ddd0 1111 0101 mmm0", "vcvt." sign "32.f32 " MVE_QQ ", #{x}", kMveFloat,    \
+        straight<toFixed<Rounding::Zero, U, u32>>, fraction<32>                                      \
   }
 
 #define ADD(T) floatBinary<FloatAdd, T, false>
@@ -477,7 +465,7 @@ void fromHalves(Core& core, const Op& op) {
 #define MAXNMAV(T) floatAcross<T, true, fpMaxNum<T>>
 #define MINNMAV(T) floatAcross<T, true, fpMinNum<T>>
 
-const Encoding kRows[] = {
+const Encoding kFloatRows[] = {
     BY_BIT_20("1110", "0", "1101 0100", "vadd", ADD),
     BY_BIT_20("1110", "1", "1101 0100", "vsub", SUB),
     BY_BIT_20("1111", "0", "1101 0101", "vmul", MUL),
@@ -486,17 +474,17 @@ const Encoding kRows[] = {
     BY_BIT_20("1111", "1", "1101 0100", "vabd", ABD),
     BY_BIT_20("1111", "0", "1111 0101", "vmaxnm", MAXNM),
     BY_BIT_20("1111", "1", "1111 0101", "vminnm", MINNM),
-    BY_BIT_28("1110 0011 1111 ddd0 1110 1000 mmm1", "vmaxnma", QQ, MAXNMA, nullptr),
-    BY_BIT_28("1110 0011 1111 ddd1 1110 1000 mmm1", "vminnma", QQ, MINNMA, nullptr),
-    BY_BIT_28("1110 0011 nnn0 ddd0 1111 0100 mmmm", "vadd", QQR, ADD_R, scalarOperand),
-    BY_BIT_28("1110 0011 nnn0 ddd1 1111 0100 mmmm", "vsub", QQR, SUB_R, scalarOperand),
-    BY_BIT_28("1110 0011 nnn1 ddd0 1110 0110 mmmm", "vmul", QQR, MUL_R, scalarOperand),
-    BY_BIT_28("1110 0011 nnn1 ddd0 1110 0100 mmmm", "vfma", QQR, FMA_R, scalarOperand),
-    BY_BIT_28("1110 0011 nnn1 ddd1 1110 0100 mmmm", "vfmas", QQR, FMAS_R, scalarOperand),
-    BY_BIT_28("1110 1110 1110 dddd 1111 0000 mmm0", "vmaxnmv", "{Rd}, q{m}", MAXNMV, notSpOrPc),
-    BY_BIT_28("1110 1110 1110 dddd 1111 1000 mmm0", "vminnmv", "{Rd}, q{m}", MINNMV, notSpOrPc),
-    BY_BIT_28("1110 1110 1100 dddd 1111 0000 mmm0", "vmaxnmav", "{Rd}, q{m}", MAXNMAV, notSpOrPc),
-    BY_BIT_28("1110 1110 1100 dddd 1111 1000 mmm0", "vminnmav", "{Rd}, q{m}", MINNMAV, notSpOrPc),
+    BY_BIT_28("1110 0011 1111 ddd0 1110 1000 mmm1", "vmaxnma", MVE_QQ, MAXNMA, nullptr),
+    BY_BIT_28("1110 0011 1111 ddd1 1110 1000 mmm1", "vminnma", MVE_QQ, MINNMA, nullptr),
+    BY_BIT_28("1110 0011 nnn0 ddd0 1111 0100 mmmm", "vadd", MVE_QQR, ADD_R, scalarOperand),
+    BY_BIT_28("1110 0011 nnn0 ddd1 1111 0100 mmmm", "vsub", MVE_QQR, SUB_R, scalarOperand),
+    BY_BIT_28("1110 0011 nnn1 ddd0 1110 0110 mmmm", "vmul", MVE_QQR, MUL_R, scalarOperand),
+    BY_BIT_28("1110 0011 nnn1 ddd0 1110 0100 mmmm", "vfma", MVE_QQR, FMA_R, scalarOperand),
+    BY_BIT_28("1110 0011 nnn1 ddd1 1110 0100 mmmm", "vfmas", MVE_QQR, FMAS_R, scalarOperand),
+    BY_BIT_28("1110 1110 1110 dddd 1111 0000 mmm0", "vmaxnmv", "{Rd}, q{m}", MAXNMV, scalarResult),
+    BY_BIT_28("1110 1110 1110 dddd 1111 1000 mmm0", "vminnmv", "{Rd}, q{m}", MINNMV, scalarResult),
+    BY_BIT_28("1110 1110 1100 dddd 1111 0000 mmm0", "vmaxnmav", "{Rd}, q{m}", MAXNMAV, scalarResult),
+    BY_BIT_28("1110 1110 1100 dddd 1111 1000 mmm0", "vminnmav", "{Rd}, q{m}", MINNMAV, scalarResult),
 
     COMPLEX("1111 1100 100", "vcadd", "90", CADD_90),
     COMPLEX("1111 1101 100", "vcadd", "270", CADD_270),
@@ -538,16 +526,20 @@ const Encoding kRows[] = {
     BY_SIZE("11", "0110 1100", "vcvt", ".f32.u32", ".f16.u16", CVT_FROM_U),
     FIXED("1110", "s", false),
     FIXED("1111", "u", true),
-    {"1110 1110 0011 1111 ddd0 1110 0000 mmm1", "vcvtb.f16.f32 " QQ, kMveFloat, straight<toHalves<false>>},
-    {"1110 1110 0011 1111 ddd1 1110 0000 mmm1", "vcvtt.f16.f32 " QQ, kMveFloat, straight<toHalves<true>>},
-    {"1111 1110 0011 1111 ddd0 1110 0000 mmm1", "vcvtb.f32.f16 " QQ, kMveFloat, straight<fromHalves<false>>},
-    {"1111 1110 0011 1111 ddd1 1110 0000 mmm1", "vcvtt.f32.f16 " QQ, kMveFloat, straight<fromHalves<true>>},
+    {"1110 1110 0011 1111 ddd0 1110 0000 mmm1", "vcvtb.f16.f32 " MVE_QQ, kMveFloat,
+     straight<toHalves<false>>},
+    {"1110 1110 0011 1111 ddd1 1110 0000 mmm1", "vcvtt.f16.f32 " MVE_QQ, kMveFloat, straight<toHalves<true>>},
+    {"1111 1110 0011 1111 ddd0 1110 0000 mmm1", "vcvtb.f32.f16 " MVE_QQ, kMveFloat,
+     straight<fromHalves<false>>},
+    {"1111 1110 0011 1111 ddd1 1110 0000 mmm1", "vcvtt.f32.f16 " MVE_QQ, kMveFloat,
+     straight<fromHalves<true>>},
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mveFloatEncodings() {
-  return kRows;
+  return mve::kFloatRows;
 }
 
 }  // namespace carina::cpu_m

@@ -4,9 +4,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 // --- lanes
 
@@ -277,85 +276,83 @@ void addWithCarry(Core& core, const Op& op) {
   advance(s);
 }
 
-#define QQQ "q{d}, q{n}, q{m}"
-#define QQR "q{d}, q{n}, {Rm}"
-#define DUAL(top, x, low, name, Sub, Exchange, Rounds)                           \
-  {top " 1110 0000 nnn0 ddd" x " 1110 0000 mmm" low, name ".s8 " QQQ, kMve,      \
-   straight<doublingMultiplyDual<Sub, Exchange, Rounds, s8>>},                   \
-      {top " 1110 0001 nnn0 ddd" x " 1110 0000 mmm" low, name ".s16 " QQQ, kMve, \
-       straight<doublingMultiplyDual<Sub, Exchange, Rounds, s16>>},              \
-  {                                                                              \
-    top " 1110 0010 nnn0 ddd" x " 1110 0000 mmm" low, name ".s32 " QQQ, kMve,    \
-        straight<doublingMultiplyDual<Sub, Exchange, Rounds, s32>>               \
+#define DUAL(top, x, low, name, Sub, Exchange, Rounds)                               \
+  {top " 1110 0000 nnn0 ddd" x " 1110 0000 mmm" low, name ".s8 " MVE_QQQ, kMve,      \
+   straight<doublingMultiplyDual<Sub, Exchange, Rounds, s8>>},                       \
+      {top " 1110 0001 nnn0 ddd" x " 1110 0000 mmm" low, name ".s16 " MVE_QQQ, kMve, \
+       straight<doublingMultiplyDual<Sub, Exchange, Rounds, s16>>},                  \
+  {                                                                                  \
+    top " 1110 0010 nnn0 ddd" x " 1110 0000 mmm" low, name ".s32 " MVE_QQQ, kMve,    \
+        straight<doublingMultiplyDual<Sub, Exchange, Rounds, s32>>                   \
   }
-#define LONG_BHW(top, tail, name, type, HANDLER, Top, P)                                       \
-  {top " 1110 0000" tail, name "." type "8 " QQQ, kMve, straight<HANDLER<Top, P##8>>},         \
-      {top " 1110 0001" tail, name "." type "16 " QQQ, kMve, straight<HANDLER<Top, P##16>>}, { \
-    top " 1110 0010" tail, name "." type "32 " QQQ, kMve, straight<HANDLER<Top, P##32>>        \
+#define LONG_BHW(top, tail, name, type, HANDLER, Top, P)                                           \
+  {top " 1110 0000" tail, name "." type "8 " MVE_QQQ, kMve, straight<HANDLER<Top, P##8>>},         \
+      {top " 1110 0001" tail, name "." type "16 " MVE_QQQ, kMve, straight<HANDLER<Top, P##16>>}, { \
+    top " 1110 0010" tail, name "." type "32 " MVE_QQQ, kMve, straight<HANDLER<Top, P##32>>        \
   }
-#define COMPLEX(top, x, name, type, angle, By270, Halves, P)                               \
-  {top " 1110 0000 nnn0 ddd" x " 1111 0000 mmm0", name "." type "8 " QQQ angle, kMve,      \
-   straight<complexAdd<By270, Halves, P##8>>},                                             \
-      {top " 1110 0001 nnn0 ddd" x " 1111 0000 mmm0", name "." type "16 " QQQ angle, kMve, \
-       straight<complexAdd<By270, Halves, P##16>>},                                        \
-  {                                                                                        \
-    top " 1110 0010 nnn0 ddd" x " 1111 0000 mmm0", name "." type "32 " QQQ angle, kMve,    \
-        straight<complexAdd<By270, Halves, P##32>>                                         \
+#define COMPLEX(top, x, name, type, angle, By270, Halves, P)                                   \
+  {top " 1110 0000 nnn0 ddd" x " 1111 0000 mmm0", name "." type "8 " MVE_QQQ angle, kMve,      \
+   straight<complexAdd<By270, Halves, P##8>>},                                                 \
+      {top " 1110 0001 nnn0 ddd" x " 1111 0000 mmm0", name "." type "16 " MVE_QQQ angle, kMve, \
+       straight<complexAdd<By270, Halves, P##16>>},                                            \
+  {                                                                                            \
+    top " 1110 0010 nnn0 ddd" x " 1111 0000 mmm0", name "." type "32 " MVE_QQQ angle, kMve,    \
+        straight<complexAdd<By270, Halves, P##32>>                                             \
   }
 #define ACCUMULATE(x, low, name, IntoScalar, Rounds)                                  \
-  {"1110 1110 0000 nnn0 ddd" x " 1110 " low " mmmm", name ".s8 " QQR, kMve,           \
+  {"1110 1110 0000 nnn0 ddd" x " 1110 " low " mmmm", name ".s8 " MVE_QQR, kMve,       \
    straight<doublingMultiplyAccumulate<IntoScalar, Rounds, s8>>, scalarOperand},      \
-      {"1110 1110 0001 nnn0 ddd" x " 1110 " low " mmmm", name ".s16 " QQR, kMve,      \
+      {"1110 1110 0001 nnn0 ddd" x " 1110 " low " mmmm", name ".s16 " MVE_QQR, kMve,  \
        straight<doublingMultiplyAccumulate<IntoScalar, Rounds, s16>>, scalarOperand}, \
   {                                                                                   \
-    "1110 1110 0010 nnn0 ddd" x " 1110 " low " mmmm", name ".s32 " QQR, kMve,         \
+    "1110 1110 0010 nnn0 ddd" x " 1110 " low " mmmm", name ".s32 " MVE_QQR, kMve,     \
         straight<doublingMultiplyAccumulate<IntoScalar, Rounds, s32>>, scalarOperand  \
   }
 
-const Encoding kRows[] = {
+const Encoding kIntegerRows[] = {
     // Three registers.
-    MVE_ROWS("1110 1111 00", " nnn0 ddd0 1000 0100 mmm0", "vadd", "i", QQQ, binary, Add, u),
-    MVE_ROWS("1111 1111 00", " nnn0 ddd0 1000 0100 mmm0", "vsub", "i", QQQ, binary, Sub, u),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0000 0100 mmm0", "vhadd", QQQ, binary, HalvingAdd),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0001 0100 mmm0", "vrhadd", QQQ, binary, RoundingHalvingAdd),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0000 0101 mmm0", "vqadd", QQQ, saturatingBinary, ExactAdd),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0010 0100 mmm0", "vhsub", QQQ, binary, HalvingSub),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0010 0101 mmm0", "vqsub", QQQ, saturatingBinary, ExactSub),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0110 0100 mmm0", "vmax", QQQ, binary, Max),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0110 0101 mmm0", "vmin", QQQ, binary, Min),
-    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0111 0100 mmm0", "vabd", QQQ, binary, AbsoluteDifference),
-    MVE_ROWS("1110 1111 00", " nnn0 ddd0 1001 0101 mmm0", "vmul", "i", QQQ, binary, Mul, u),
-    MVE_ROWS("1110 1111 00", " nnn0 ddd0 1011 0100 mmm0", "vqdmulh", "s", QQQ, saturatingBinary,
+    MVE_ROWS("1110 1111 00", " nnn0 ddd0 1000 0100 mmm0", "vadd", "i", MVE_QQQ, binary, Add, u),
+    MVE_ROWS("1111 1111 00", " nnn0 ddd0 1000 0100 mmm0", "vsub", "i", MVE_QQQ, binary, Sub, u),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0000 0100 mmm0", "vhadd", MVE_QQQ, binary, HalvingAdd),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0001 0100 mmm0", "vrhadd", MVE_QQQ, binary, RoundingHalvingAdd),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0000 0101 mmm0", "vqadd", MVE_QQQ, saturatingBinary, ExactAdd),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0010 0100 mmm0", "vhsub", MVE_QQQ, binary, HalvingSub),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0010 0101 mmm0", "vqsub", MVE_QQQ, saturatingBinary, ExactSub),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0110 0100 mmm0", "vmax", MVE_QQQ, binary, Max),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0110 0101 mmm0", "vmin", MVE_QQQ, binary, Min),
+    MVE_ROWS_SU("1111 00", " nnn0 ddd0 0111 0100 mmm0", "vabd", MVE_QQQ, binary, AbsoluteDifference),
+    MVE_ROWS("1110 1111 00", " nnn0 ddd0 1001 0101 mmm0", "vmul", "i", MVE_QQQ, binary, Mul, u),
+    MVE_ROWS("1110 1111 00", " nnn0 ddd0 1011 0100 mmm0", "vqdmulh", "s", MVE_QQQ, saturatingBinary,
              DoublingMulHigh, s),
-    MVE_ROWS("1111 1111 00", " nnn0 ddd0 1011 0100 mmm0", "vqrdmulh", "s", QQQ, saturatingBinary,
+    MVE_ROWS("1111 1111 00", " nnn0 ddd0 1011 0100 mmm0", "vqrdmulh", "s", MVE_QQQ, saturatingBinary,
              RoundingDoublingMulHigh, s),
-    MVE_ROWS_SU("1110 00", " nnn1 ddd0 1110 0000 mmm1", "vmulh", QQQ, binary, MulHigh),
-    MVE_ROWS_SU("1110 00", " nnn1 ddd1 1110 0000 mmm1", "vrmulh", QQQ, binary, RoundingMulHigh),
-    {"1110 1111 0000 nnn0 ddd0 0001 0101 mmm0", "vand " QQQ, kMve, straight<binary<And, u64>>},
-    {"1110 1111 0001 nnn0 ddd0 0001 0101 mmm0", "vbic " QQQ, kMve, straight<binary<Bic, u64>>},
-    {"1110 1111 0010 nnn0 ddd0 0001 0101 mmm0", "vorr " QQQ, kMve, straight<binary<Orr, u64>>},
-    {"1110 1111 0011 nnn0 ddd0 0001 0101 mmm0", "vorn " QQQ, kMve, straight<binary<Orn, u64>>},
-    {"1111 1111 0000 nnn0 ddd0 0001 0101 mmm0", "veor " QQQ, kMve, straight<binary<Eor, u64>>},
+    MVE_ROWS_SU("1110 00", " nnn1 ddd0 1110 0000 mmm1", "vmulh", MVE_QQQ, binary, MulHigh),
+    MVE_ROWS_SU("1110 00", " nnn1 ddd1 1110 0000 mmm1", "vrmulh", MVE_QQQ, binary, RoundingMulHigh),
+    {"1110 1111 0000 nnn0 ddd0 0001 0101 mmm0", "vand " MVE_QQQ, kMve, straight<binary<And, u64>>},
+    {"1110 1111 0001 nnn0 ddd0 0001 0101 mmm0", "vbic " MVE_QQQ, kMve, straight<binary<Bic, u64>>},
+    {"1110 1111 0010 nnn0 ddd0 0001 0101 mmm0", "vorr " MVE_QQQ, kMve, straight<binary<Orr, u64>>},
+    {"1110 1111 0011 nnn0 ddd0 0001 0101 mmm0", "vorn " MVE_QQQ, kMve, straight<binary<Orn, u64>>},
+    {"1111 1111 0000 nnn0 ddd0 0001 0101 mmm0", "veor " MVE_QQQ, kMve, straight<binary<Eor, u64>>},
 
     LONG_BHW("1110", " nnn1 ddd0 1110 0000 mmm0", "vmullb", "s", multiplyLong, false, s),
     LONG_BHW("1111", " nnn1 ddd0 1110 0000 mmm0", "vmullb", "u", multiplyLong, false, u),
     LONG_BHW("1110", " nnn1 ddd1 1110 0000 mmm0", "vmullt", "s", multiplyLong, true, s),
     LONG_BHW("1111", " nnn1 ddd1 1110 0000 mmm0", "vmullt", "u", multiplyLong, true, u),
-    {"1110 1110 0011 nnn1 ddd0 1110 0000 mmm0", "vmullb.p8 " QQQ, kMve,
+    {"1110 1110 0011 nnn1 ddd0 1110 0000 mmm0", "vmullb.p8 " MVE_QQQ, kMve,
      straight<multiplyPolynomial<false, u8>>},
-    {"1111 1110 0011 nnn1 ddd0 1110 0000 mmm0", "vmullb.p16 " QQQ, kMve,
+    {"1111 1110 0011 nnn1 ddd0 1110 0000 mmm0", "vmullb.p16 " MVE_QQQ, kMve,
      straight<multiplyPolynomial<false, u16>>},
-    {"1110 1110 0011 nnn1 ddd1 1110 0000 mmm0", "vmullt.p8 " QQQ, kMve,
+    {"1110 1110 0011 nnn1 ddd1 1110 0000 mmm0", "vmullt.p8 " MVE_QQQ, kMve,
      straight<multiplyPolynomial<true, u8>>},
-    {"1111 1110 0011 nnn1 ddd1 1110 0000 mmm0", "vmullt.p16 " QQQ, kMve,
+    {"1111 1110 0011 nnn1 ddd1 1110 0000 mmm0", "vmullt.p16 " MVE_QQQ, kMve,
      straight<multiplyPolynomial<true, u16>>},
-    {"1110 1110 0011 nnn0 ddd0 1111 0000 mmm1", "vqdmullb.s16 " QQQ, kMve,
+    {"1110 1110 0011 nnn0 ddd0 1111 0000 mmm1", "vqdmullb.s16 " MVE_QQQ, kMve,
      straight<doublingMultiplyLong<false, s16, false>>},
-    {"1111 1110 0011 nnn0 ddd0 1111 0000 mmm1", "vqdmullb.s32 " QQQ, kMve,
+    {"1111 1110 0011 nnn0 ddd0 1111 0000 mmm1", "vqdmullb.s32 " MVE_QQQ, kMve,
      straight<doublingMultiplyLong<false, s32, false>>},
-    {"1110 1110 0011 nnn0 ddd1 1111 0000 mmm1", "vqdmullt.s16 " QQQ, kMve,
+    {"1110 1110 0011 nnn0 ddd1 1111 0000 mmm1", "vqdmullt.s16 " MVE_QQQ, kMve,
      straight<doublingMultiplyLong<true, s16, false>>},
-    {"1111 1110 0011 nnn0 ddd1 1111 0000 mmm1", "vqdmullt.s32 " QQQ, kMve,
+    {"1111 1110 0011 nnn0 ddd1 1111 0000 mmm1", "vqdmullt.s32 " MVE_QQQ, kMve,
      straight<doublingMultiplyLong<true, s32, false>>},
 
     DUAL("1110", "0", "0", "vqdmladh", false, false, false),
@@ -371,10 +368,14 @@ const Encoding kRows[] = {
     COMPLEX("1110", "1", "vhcadd", "s", ", #270", true, true, s),
     COMPLEX("1111", "0", "vcadd", "i", ", #90", false, false, u),
     COMPLEX("1111", "1", "vcadd", "i", ", #270", true, false, u),
-    {"1110 1110 0011 nnn0 ddd0 1111 0000 mmm0", "vadc.i32 " QQQ, kMve, straight<addWithCarry<false, false>>},
-    {"1110 1110 0011 nnn0 ddd1 1111 0000 mmm0", "vadci.i32 " QQQ, kMve, straight<addWithCarry<false, true>>},
-    {"1111 1110 0011 nnn0 ddd0 1111 0000 mmm0", "vsbc.i32 " QQQ, kMve, straight<addWithCarry<true, false>>},
-    {"1111 1110 0011 nnn0 ddd1 1111 0000 mmm0", "vsbci.i32 " QQQ, kMve, straight<addWithCarry<true, true>>},
+    {"1110 1110 0011 nnn0 ddd0 1111 0000 mmm0", "vadc.i32 " MVE_QQQ, kMve,
+     straight<addWithCarry<false, false>>},
+    {"1110 1110 0011 nnn0 ddd1 1111 0000 mmm0", "vadci.i32 " MVE_QQQ, kMve,
+     straight<addWithCarry<false, true>>},
+    {"1111 1110 0011 nnn0 ddd0 1111 0000 mmm0", "vsbc.i32 " MVE_QQQ, kMve,
+     straight<addWithCarry<true, false>>},
+    {"1111 1110 0011 nnn0 ddd1 1111 0000 mmm0", "vsbci.i32 " MVE_QQQ, kMve,
+     straight<addWithCarry<true, true>>},
 
     // A vector and a core register.
     MVE_ROWS_R("1110 1110 00", " nnn1 ddd0 1111 0100 mmmm", "vadd", "i", binaryScalar, Add, u),
@@ -396,20 +397,21 @@ const Encoding kRows[] = {
     ACCUMULATE("1", "0110", "vqdmlash", true, false),
     ACCUMULATE("1", "0100", "vqrdmlash", true, true),
     MVE_ROWS_R("1111 1110 00", " nnn1 ddd1 1110 0110 mmmm", "vbrsr", "", binaryScalar, ReverseBits, u),
-    {"1110 1110 0011 nnn0 ddd0 1111 0110 mmmm", "vqdmullb.s16 " QQR, kMve,
+    {"1110 1110 0011 nnn0 ddd0 1111 0110 mmmm", "vqdmullb.s16 " MVE_QQR, kMve,
      straight<doublingMultiplyLong<false, s16, true>>, scalarOperand},
-    {"1111 1110 0011 nnn0 ddd0 1111 0110 mmmm", "vqdmullb.s32 " QQR, kMve,
+    {"1111 1110 0011 nnn0 ddd0 1111 0110 mmmm", "vqdmullb.s32 " MVE_QQR, kMve,
      straight<doublingMultiplyLong<false, s32, true>>, scalarOperand},
-    {"1110 1110 0011 nnn0 ddd1 1111 0110 mmmm", "vqdmullt.s16 " QQR, kMve,
+    {"1110 1110 0011 nnn0 ddd1 1111 0110 mmmm", "vqdmullt.s16 " MVE_QQR, kMve,
      straight<doublingMultiplyLong<true, s16, true>>, scalarOperand},
-    {"1111 1110 0011 nnn0 ddd1 1111 0110 mmmm", "vqdmullt.s32 " QQR, kMve,
+    {"1111 1110 0011 nnn0 ddd1 1111 0110 mmmm", "vqdmullt.s32 " MVE_QQR, kMve,
      straight<doublingMultiplyLong<true, s32, true>>, scalarOperand},
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mveIntegerEncodings() {
-  return kRows;
+  return mve::kIntegerRows;
 }
 
 }  // namespace carina::cpu_m

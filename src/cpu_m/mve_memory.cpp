@@ -4,9 +4,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 /// Where a contiguous access goes, and what the base becomes: Op::x pre-indexed or offset, Op::w writes back,
 /// Op::imm the signed offset.
@@ -289,7 +288,7 @@ Decoded lastRegister(Op& op, DecodeContext&) {
       INTERLEAVED("0", hi, lo, "0x", "0", "vst2", type, 2, true, T),  \
       INTERLEAVED("0", hi, lo, "xx", "1", "vst4", type, 4, true, T)
 
-const Encoding kRows[] = {
+const Encoding kMemoryRows[] = {
     // Before widening forms, of which they are the ones without index and write-back.
     GATHER("1", "0", "0", "0", "0", "0", "b.u8", u8, u8, 0),
     GATHER("0", "0", "1", "0", "0", "0", "b.s16", s8, s16, 0),
@@ -333,9 +332,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mveMemoryEncodings() {
-  return kRows;
+  return mve::kMemoryRows;
 }
 
 }  // namespace carina::cpu_m

@@ -4,9 +4,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 template <class T>
 struct CountLeadingZeros {
@@ -140,8 +139,8 @@ void duplicate(Core& core, const Op& op) {
   writeQ(core.state, op.d, r, where);
   advance(core.state);
 }
-Decoded notSpOrPc(Op& op, DecodeContext&) {
-  return op.n == 13 || op.n == 15 ? Decoded::Unpredictable : Decoded::Ok;
+Decoded prepareDuplicate(Op& op, DecodeContext&) {
+  return isBad(op.n) ? Decoded::Unpredictable : Decoded::Ok;
 }
 
 /// Counters up from Rn in steps of Op::imm, back to 0 at Rm; Rn goes on for the next vector, whatever is
@@ -201,22 +200,23 @@ Decoded twoDifferentRegisters(Op& op, DecodeContext& context) {
   return op.m == op.a ? Decoded::Unpredictable : twoRegisters<Lane>(op, context);
 }
 
-#define QQ "q{d}, q{m}"
-#define UNARY(low, tail, name, t, HANDLER, OP, P)                                                          \
-  {"1111 1111 1011 00" low " ddd0 " tail " mmm0", name "." t "8 " QQ, kMve, straight<HANDLER<OP, P##8>>},  \
-      {"1111 1111 1011 01" low " ddd0 " tail " mmm0", name "." t "16 " QQ, kMve,                           \
-       straight<HANDLER<OP, P##16>>},                                                                      \
-  {                                                                                                        \
-    "1111 1111 1011 10" low " ddd0 " tail " mmm0", name "." t "32 " QQ, kMve, straight<HANDLER<OP, P##32>> \
+#define UNARY(low, tail, name, t, HANDLER, OP, P)                                    \
+  {"1111 1111 1011 00" low " ddd0 " tail " mmm0", name "." t "8 " MVE_QQ, kMve,      \
+   straight<HANDLER<OP, P##8>>},                                                     \
+      {"1111 1111 1011 01" low " ddd0 " tail " mmm0", name "." t "16 " MVE_QQ, kMve, \
+       straight<HANDLER<OP, P##16>>},                                                \
+  {                                                                                  \
+    "1111 1111 1011 10" low " ddd0 " tail " mmm0", name "." t "32 " MVE_QQ, kMve,    \
+        straight<HANDLER<OP, P##32>>                                                 \
   }
-#define MAGNITUDE(x, name, Maximum)                                          \
-  {"1110 1110 0011 0011 ddd" x " 1110 1000 mmm1", name ".s8 " QQ, kMve,      \
-   straight<magnitudeExtreme<Maximum, s8>>},                                 \
-      {"1110 1110 0011 0111 ddd" x " 1110 1000 mmm1", name ".s16 " QQ, kMve, \
-       straight<magnitudeExtreme<Maximum, s16>>},                            \
-  {                                                                          \
-    "1110 1110 0011 1011 ddd" x " 1110 1000 mmm1", name ".s32 " QQ, kMve,    \
-        straight<magnitudeExtreme<Maximum, s32>>                             \
+#define MAGNITUDE(x, name, Maximum)                                              \
+  {"1110 1110 0011 0011 ddd" x " 1110 1000 mmm1", name ".s8 " MVE_QQ, kMve,      \
+   straight<magnitudeExtreme<Maximum, s8>>},                                     \
+      {"1110 1110 0011 0111 ddd" x " 1110 1000 mmm1", name ".s16 " MVE_QQ, kMve, \
+       straight<magnitudeExtreme<Maximum, s16>>},                                \
+  {                                                                              \
+    "1110 1110 0011 1011 ddd" x " 1110 1000 mmm1", name ".s32 " MVE_QQ, kMve,    \
+        straight<magnitudeExtreme<Maximum, s32>>                                 \
   }
 #define MODIFIED(cmode, op5, name, handler, prepare)                                                   \
   {                                                                                                    \
@@ -239,16 +239,16 @@ Decoded twoDifferentRegisters(Op& op, DecodeContext& context) {
         straight<count<Down, true, u32>>, counter                                                   \
   }
 
-const Encoding kRows[] = {
+const Encoding kMoveRows[] = {
     UNARY("00", "0100 0100", "vcls", "s", unary, CountLeadingSigns, u),
     UNARY("00", "0100 1100", "vclz", "i", unary, CountLeadingZeros, u),
-    {"1111 1111 1011 0000 ddd0 0001 0100 mmm0", "vrev16.8 " QQ, kMve, straight<reverse<2, u8>>},
-    {"1111 1111 1011 0000 ddd0 0000 1100 mmm0", "vrev32.8 " QQ, kMve, straight<reverse<4, u8>>},
-    {"1111 1111 1011 0100 ddd0 0000 1100 mmm0", "vrev32.16 " QQ, kMve, straight<reverse<4, u16>>},
-    {"1111 1111 1011 0000 ddd0 0000 0100 mmm0", "vrev64.8 " QQ, kMve, straight<reverse<8, u8>>},
-    {"1111 1111 1011 0100 ddd0 0000 0100 mmm0", "vrev64.16 " QQ, kMve, straight<reverse<8, u16>>},
-    {"1111 1111 1011 1000 ddd0 0000 0100 mmm0", "vrev64.32 " QQ, kMve, straight<reverse<8, u32>>},
-    {"1111 1111 1011 0000 ddd0 0101 1100 mmm0", "vmvn " QQ, kMve, straight<unary<Not, u64>>},
+    {"1111 1111 1011 0000 ddd0 0001 0100 mmm0", "vrev16.8 " MVE_QQ, kMve, straight<reverse<2, u8>>},
+    {"1111 1111 1011 0000 ddd0 0000 1100 mmm0", "vrev32.8 " MVE_QQ, kMve, straight<reverse<4, u8>>},
+    {"1111 1111 1011 0100 ddd0 0000 1100 mmm0", "vrev32.16 " MVE_QQ, kMve, straight<reverse<4, u16>>},
+    {"1111 1111 1011 0000 ddd0 0000 0100 mmm0", "vrev64.8 " MVE_QQ, kMve, straight<reverse<8, u8>>},
+    {"1111 1111 1011 0100 ddd0 0000 0100 mmm0", "vrev64.16 " MVE_QQ, kMve, straight<reverse<8, u16>>},
+    {"1111 1111 1011 1000 ddd0 0000 0100 mmm0", "vrev64.32 " MVE_QQ, kMve, straight<reverse<8, u32>>},
+    {"1111 1111 1011 0000 ddd0 0101 1100 mmm0", "vmvn " MVE_QQ, kMve, straight<unary<Not, u64>>},
     UNARY("01", "0011 0100", "vabs", "s", unary, Abs, s),
     UNARY("01", "0011 1100", "vneg", "s", unary, Neg, s),
     UNARY("00", "0111 0100", "vqabs", "s", saturatingUnary, ExactAbs, s),
@@ -289,11 +289,11 @@ const Encoding kRows[] = {
     MODIFIED("1110", "1", "vmov.i64", moveByteMask, expandBytes),
 
     {"1110 1110 1110 ddd0 nnnn 1011 0001 0000", "vdup.8 q{d}, {Rn}", kMve, straight<duplicate<u8>>,
-     notSpOrPc},
+     prepareDuplicate},
     {"1110 1110 1010 ddd0 nnnn 1011 0011 0000", "vdup.16 q{d}, {Rn}", kMve, straight<duplicate<u16>>,
-     notSpOrPc},
+     prepareDuplicate},
     {"1110 1110 1010 ddd0 nnnn 1011 0001 0000", "vdup.32 q{d}, {Rn}", kMve, straight<duplicate<u32>>,
-     notSpOrPc},
+     prepareDuplicate},
     COUNT("0", "vidup", "viwdup", false),
     COUNT("1", "vddup", "vdwdup", true),
     {"1110 1100 0001 aaaa ddd0 1111 0000 mmmm", "vmov q{d}[2], q{d}[0], {Rm}, {Ra}", kMve,
@@ -307,9 +307,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mveMoveEncodings() {
-  return kRows;
+  return mve::kMoveRows;
 }
 
 }  // namespace carina::cpu_m

@@ -3,9 +3,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 template <class T>
 struct Equal {
@@ -64,13 +63,9 @@ void createTail(Core& core, const Op& op) {
   const u32 bytes = elements >= 16u >> op.z ? 16 : elements << op.z;
   setPredicate(core.state, (1u << bytes) - 1, where, 0);
 }
-Decoded notSpOrPc(Op& op, DecodeContext&) {
+Decoded prepareCreateTail(Op& op, DecodeContext&) {
   op.x = static_cast<u8>(8u << op.z);
-  return op.n == 13 || op.n == 15 ? Decoded::Unpredictable : Decoded::Ok;
-}
-
-Decoded notSp(Op& op, DecodeContext&) {
-  return op.m == 13 ? Decoded::Unpredictable : Decoded::Ok;
+  return isBad(op.n) ? Decoded::Unpredictable : Decoded::Ok;
 }
 
 void select(Core& core, const Op& op) {
@@ -93,21 +88,22 @@ void select(Core& core, const Op& op) {
       {"1111 1110 0x" size " nnn1 xxx" b12 " 1111 " b7 "000 mmm" b0,                                         \
        "vp{vpt}." type " " text ", q{n}, q{m}", kMve, straight<compare<OP, T, false>>},                      \
       {"1111 1110 00" size " nnn1 000" b12 " 1111 " b7 "1" b0 "0 mmmm",                                      \
-       "vcmp." type " " text ", q{n}, {Rm}", kMve, straight<compare<OP, T, true>>, notSp},                   \
+       "vcmp." type " " text ", q{n}, {Rm}", kMve, straight<compare<OP, T, true>>, comparedScalar},          \
   {                                                                                                          \
     "1111 1110 0x" size " nnn1 xxx" b12 " 1111 " b7 "1" b0 "0 mmmm",                                         \
-        "vp{vpt}." type " " text ", q{n}, {Rm}", kMve, straight<compare<OP, T, true>>, notSp                 \
+        "vp{vpt}." type " " text ", q{n}, {Rm}", kMve, straight<compare<OP, T, true>>, comparedScalar        \
   }
 #define COMPARE(b12, b7, b0, type, text, OP, P)                    \
   COMPARE_SIZE("00", b12, b7, b0, type "8", text, OP, P##8),       \
       COMPARE_SIZE("01", b12, b7, b0, type "16", text, OP, P##16), \
       COMPARE_SIZE("10", b12, b7, b0, type "32", text, OP, P##32)
 
-const Encoding kRows[] = {
+const Encoding kPredicateRows[] = {
     {"1111 1110 0011 0001 0000 1111 0100 1101", "vpnot", kMve, straight<invertPredicate>},
     {"1111 1110 0x11 0001 xxx0 1111 0100 1101", "vps{vpt}", kMve, straight<beginBlock>},
     {"1111 1110 0011 nnn1 ddd0 1111 0000 mmm1", "vpsel q{d}, q{n}, q{m}", kMve, straight<select>},
-    {"1111 0000 00zz nnnn 1110 1000 0000 0001", "vctp.{x} {Rn}", kMve, straight<createTail>, notSpOrPc},
+    {"1111 0000 00zz nnnn 1110 1000 0000 0001", "vctp.{x} {Rn}", kMve, straight<createTail>,
+     prepareCreateTail},
     COMPARE("0", "0", "0", "i", "eq", Equal, u),
     COMPARE("0", "1", "0", "i", "ne", NotEqual, u),
     COMPARE("0", "0", "1", "u", "cs", GreaterOrEqual, u),
@@ -119,9 +115,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mvePredicateEncodings() {
-  return kRows;
+  return mve::kPredicateRows;
 }
 
 }  // namespace carina::cpu_m

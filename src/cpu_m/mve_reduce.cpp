@@ -3,9 +3,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 /// Whether a sum goes on from what its registers hold: also when the first beats of it are there already.
 bool accumulates(const State& s, const Op& op) {
@@ -53,21 +52,13 @@ void multiplyAddAcross(Core& core, const Op& op) {
   advance(s);
 }
 
-u64 pair(const State& s, u32 low, u32 high) {
-  return u64{s.r[high]} << 32 | s.r[low];
-}
-void setPair(State& s, u32 low, u32 high, u64 value) {
-  s.r[low] = static_cast<u32>(value);
-  s.r[high] = static_cast<u32>(value >> 32);
-}
-
 /// The same into Rz:Rd, 64 bits. `High`: each product is rounded to its bits above the lowest 8.
 template <bool Subtract, bool High, class T>
 void multiplyAddLong(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
   const Vector<T> n = dualOperand<T>(s, op, where), m = readQ<T>(s, op.m);
-  u64 sum = accumulates(s, op) ? pair(s, op.d, op.z) : 0;
+  u64 sum = accumulates(s, op) ? s.pair(op.d, op.z) : 0;
   using Product = std::conditional_t<std::is_signed_v<T>, s64, u64>;
   for (u32 i = 0; i < kLanes<T>; ++i) {
     Product product = Product{n[i]} * m[i];
@@ -75,7 +66,7 @@ void multiplyAddLong(Core& core, const Op& op) {
     if (High) product = (product >> 8) + (product >> 7 & 1);
     sum += static_cast<u64>(product);
   }
-  setPair(s, op.d, op.z, sum);
+  s.setPair(op.d, op.z, sum);
   advance(s);
 }
 
@@ -97,9 +88,9 @@ void addAcrossLong(Core& core, const Op& op) {
   State& s = core.state;
   Vector<T> m = readQ<T>(s, op.m);
   clearInactive(m, where);
-  u64 sum = accumulates(s, op) ? pair(s, op.d, op.z) : 0;
+  u64 sum = accumulates(s, op) ? s.pair(op.d, op.z) : 0;
   for (const T lane : m.lane) sum += static_cast<u64>(s64{lane});
-  setPair(s, op.d, op.z, sum);
+  s.setPair(op.d, op.z, sum);
   advance(s);
 }
 
@@ -159,9 +150,6 @@ Decoded evenAndOdd(Op& op, DecodeContext&) {
   op.z = static_cast<u8>(op.z * 2 + 1);
   return op.z == 13 || op.z == 15 ? Decoded::Unpredictable : Decoded::Ok;
 }
-Decoded notSpOrPc(Op& op, DecodeContext&) {
-  return op.d == 13 || op.d == 15 ? Decoded::Unpredictable : Decoded::Ok;
-}
 
 // Bit 5 accumulates, bit 12 exchanges; each has a row of its own, for its name.
 #define ACROSS(top, size, b8, low, exchanges, accumulates, name, type, Subtract, T)             \
@@ -169,11 +157,11 @@ Decoded notSpOrPc(Op& op, DecodeContext&) {
     top " 1110 1111 nnn" size " ddd" exchanges " 111" b8 " 00" accumulates "0 mmm" low,         \
         name "." type " {Rd}, q{n}, q{m}", kMve, straight<multiplyAddAcross<Subtract, T>>, even \
   }
-#define PLAIN(top, size, b8, low, name, type, Subtract, T)       \
-  ACROSS(top, size, b8, low, "0", "0", name, type, Subtract, T), \
+#define PLAIN_ACROSS(top, size, b8, low, name, type, Subtract, T) \
+  ACROSS(top, size, b8, low, "0", "0", name, type, Subtract, T),  \
       ACROSS(top, size, b8, low, "0", "a", name "a", type, Subtract, T)
-#define DUAL(top, size, b8, low, name, type, Subtract, T)                \
-  PLAIN(top, size, b8, low, name, type, Subtract, T),                    \
+#define DUAL_ACROSS(top, size, b8, low, name, type, Subtract, T)         \
+  PLAIN_ACROSS(top, size, b8, low, name, type, Subtract, T),             \
       ACROSS(top, size, b8, low, "x", "0", name "x", type, Subtract, T), \
       ACROSS(top, size, b8, low, "x", "a", name "ax", type, Subtract, T)
 #define LONG(top, size, b8, low, exchanges, accumulates, name, type, Subtract, High, T)              \
@@ -192,7 +180,7 @@ Decoded notSpOrPc(Op& op, DecodeContext&) {
 #define EXTREME(top, size, which, b7, name, type, HANDLER, Maximum, T)                           \
   {                                                                                              \
     top " 1110 1110 " size which " dddd 1111 " b7 "000 mmm0", name "." type " {Rd}, q{m}", kMve, \
-        straight<HANDLER<Maximum, T>>, notSpOrPc                                                 \
+        straight<HANDLER<Maximum, T>>, scalarResult                                              \
   }
 #define EXTREMES(top, which, b7, name, t, HANDLER, Maximum, P)              \
   EXTREME(top, "00", which, b7, name, t "8", HANDLER, Maximum, P##8),       \
@@ -215,10 +203,10 @@ Decoded notSpOrPc(Op& op, DecodeContext&) {
 #define DIFFERENCE(top, size, type, T)                                                        \
   {                                                                                           \
     top " 1110 10" size " nnn0 dddd 1111 0000 mmm1", "vabav." type " {Rd}, q{n}, q{m}", kMve, \
-        straight<absoluteDifferenceAcross<T>>, notSpOrPc                                      \
+        straight<absoluteDifferenceAcross<T>>, scalarResult                                   \
   }
 
-const Encoding kRows[] = {
+const Encoding kReduceRows[] = {
     EXTREMES("1110", "10", "0", "vmaxv", "s", extremeAcross, true, s),
     EXTREMES("1111", "10", "0", "vmaxv", "u", extremeAcross, true, u),
     EXTREMES("1110", "10", "1", "vminv", "s", extremeAcross, false, s),
@@ -242,15 +230,15 @@ const Encoding kRows[] = {
     DIFFERENCE("1111", "10", "u32", u32),
 
     // RdaHi = 111: 32-bit results.
-    DUAL("1110", "0", "1", "0", "vmladav", "s8", false, s8),
-    DUAL("1110", "0", "0", "0", "vmladav", "s16", false, s16),
-    DUAL("1110", "1", "0", "0", "vmladav", "s32", false, s32),
-    PLAIN("1111", "0", "1", "0", "vmladav", "u8", false, u8),
-    PLAIN("1111", "0", "0", "0", "vmladav", "u16", false, u16),
-    PLAIN("1111", "1", "0", "0", "vmladav", "u32", false, u32),
-    DUAL("1111", "0", "0", "1", "vmlsdav", "s8", true, s8),
-    DUAL("1110", "0", "0", "1", "vmlsdav", "s16", true, s16),
-    DUAL("1110", "1", "0", "1", "vmlsdav", "s32", true, s32),
+    DUAL_ACROSS("1110", "0", "1", "0", "vmladav", "s8", false, s8),
+    DUAL_ACROSS("1110", "0", "0", "0", "vmladav", "s16", false, s16),
+    DUAL_ACROSS("1110", "1", "0", "0", "vmladav", "s32", false, s32),
+    PLAIN_ACROSS("1111", "0", "1", "0", "vmladav", "u8", false, u8),
+    PLAIN_ACROSS("1111", "0", "0", "0", "vmladav", "u16", false, u16),
+    PLAIN_ACROSS("1111", "1", "0", "0", "vmladav", "u32", false, u32),
+    DUAL_ACROSS("1111", "0", "0", "1", "vmlsdav", "s8", true, s8),
+    DUAL_ACROSS("1110", "0", "0", "1", "vmlsdav", "s16", true, s16),
+    DUAL_ACROSS("1110", "1", "0", "1", "vmlsdav", "s32", true, s32),
 
     LONG_DUAL("1110", "0", "1", "0", "vrmlaldavh", "s32", false, true, s32),
     LONG_PLAIN("1111", "0", "1", "0", "vrmlaldavh", "u32", false, true, u32),
@@ -264,9 +252,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mveReduceEncodings() {
-  return kRows;
+  return mve::kReduceRows;
 }
 
 }  // namespace carina::cpu_m

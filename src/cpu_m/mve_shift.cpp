@@ -4,9 +4,8 @@
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
+namespace mve {
 namespace {
-
-using namespace mve;
 
 // --- one element by a signed amount
 
@@ -213,7 +212,6 @@ Decoded upTo32(Op& op, DecodeContext&) {
   return op.m == 13 || op.m == 15 ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-#define QQ "q{d}, q{m}"
 #define QMN "q{d}, q{m}, q{n}"
 #define QR "q{d}, {Rm}"
 
@@ -243,77 +241,77 @@ Decoded upTo32(Op& op, DecodeContext&) {
       BY_SCALAR("1111", low, tail, name, "u", OP, Rounds, u)
 
 // `text` is what the amount is printed as; P the lanes.
-#define IMMEDIATE(top, tail, name, t, amount, HANDLER8, HANDLER16, HANDLER32, PREPARE8, PREPARE16,         \
-                  PREPARE32)                                                                               \
-  {top " 1111 1000 1xxx ddd0 " tail " mmm0", name "." t "8 " QQ ", #" amount, kMve, straight<HANDLER8>,    \
-   PREPARE8},                                                                                              \
-      {top " 1111 1001 xxxx ddd0 " tail " mmm0", name "." t "16 " QQ ", #" amount, kMve,                   \
-       straight<HANDLER16>, PREPARE16},                                                                    \
-  {                                                                                                        \
-    top " 1111 101x xxxx ddd0 " tail " mmm0", name "." t "32 " QQ ", #" amount, kMve, straight<HANDLER32>, \
-        PREPARE32                                                                                          \
+#define SHIFT_IMMEDIATE(top, tail, name, t, amount, HANDLER8, HANDLER16, HANDLER32, PREPARE8, PREPARE16,    \
+                        PREPARE32)                                                                          \
+  {top " 1111 1000 1xxx ddd0 " tail " mmm0", name "." t "8 " MVE_QQ ", #" amount, kMve, straight<HANDLER8>, \
+   PREPARE8},                                                                                               \
+      {top " 1111 1001 xxxx ddd0 " tail " mmm0", name "." t "16 " MVE_QQ ", #" amount, kMve,                \
+       straight<HANDLER16>, PREPARE16},                                                                     \
+  {                                                                                                         \
+    top " 1111 101x xxxx ddd0 " tail " mmm0", name "." t "32 " MVE_QQ ", #" amount, kMve,                   \
+        straight<HANDLER32>, PREPARE32                                                                      \
   }
-#define LEFT(top, tail, name, t, OP, P)                                                                \
-  IMMEDIATE(top, tail, name, t, "{x}", (shiftByScalar<OP, false, true, P##8>),                         \
-            (shiftByScalar<OP, false, true, P##16>), (shiftByScalar<OP, false, true, P##32>), nullptr, \
-            nullptr, nullptr)
-#define RIGHT(top, tail, name, t, Rounds, P)                                                          \
-  IMMEDIATE(top, tail, name, t, "{a}", (shiftByScalar<Shift, Rounds, true, P##8>),                    \
-            (shiftByScalar<Shift, Rounds, true, P##16>), (shiftByScalar<Shift, Rounds, true, P##32>), \
-            rightAsNegative<8>, rightAsNegative<16>, rightAsNegative<32>)
+#define LEFT(top, tail, name, t, OP, P)                                                                      \
+  SHIFT_IMMEDIATE(top, tail, name, t, "{x}", (shiftByScalar<OP, false, true, P##8>),                         \
+                  (shiftByScalar<OP, false, true, P##16>), (shiftByScalar<OP, false, true, P##32>), nullptr, \
+                  nullptr, nullptr)
+#define RIGHT(top, tail, name, t, Rounds, P)                                                                \
+  SHIFT_IMMEDIATE(top, tail, name, t, "{a}", (shiftByScalar<Shift, Rounds, true, P##8>),                    \
+                  (shiftByScalar<Shift, Rounds, true, P##16>), (shiftByScalar<Shift, Rounds, true, P##32>), \
+                  rightAsNegative<8>, rightAsNegative<16>, rightAsNegative<32>)
 
-#define WIDEN(top, t, P)                                                                                   \
-  {top " 1110 1010 1000 ddd0 1111 0100 mmm0", "vmovlb." t "8 " QQ, kMve, straight<shiftLong<false, P##8>>, \
-   fixedAmount<0>},                                                                                        \
-      {top " 1110 1010 1000 ddd1 1111 0100 mmm0", "vmovlt." t "8 " QQ, kMve,                               \
-       straight<shiftLong<true, P##8>>, fixedAmount<0>},                                                   \
-      {top " 1110 1011 0000 ddd0 1111 0100 mmm0", "vmovlb." t "16 " QQ, kMve,                              \
-       straight<shiftLong<false, P##16>>, fixedAmount<0>},                                                 \
-      {top " 1110 1011 0000 ddd1 1111 0100 mmm0", "vmovlt." t "16 " QQ, kMve,                              \
-       straight<shiftLong<true, P##16>>, fixedAmount<0>},                                                  \
-      {top " 1110 1010 1xxx ddd0 1111 0100 mmm0", "vshllb." t "8 " QQ ", #{x}", kMve,                      \
-       straight<shiftLong<false, P##8>>},                                                                  \
-      {top " 1110 1010 1xxx ddd1 1111 0100 mmm0", "vshllt." t "8 " QQ ", #{x}", kMve,                      \
-       straight<shiftLong<true, P##8>>},                                                                   \
-      {top " 1110 1011 xxxx ddd0 1111 0100 mmm0", "vshllb." t "16 " QQ ", #{x}", kMve,                     \
-       straight<shiftLong<false, P##16>>},                                                                 \
-      {top " 1110 1011 xxxx ddd1 1111 0100 mmm0", "vshllt." t "16 " QQ ", #{x}", kMve,                     \
-       straight<shiftLong<true, P##16>>},                                                                  \
-      {top " 1110 0011 0001 ddd0 1110 0000 mmm1", "vshllb." t "8 " QQ ", #8", kMve,                        \
-       straight<shiftLong<false, P##8>>, fixedAmount<8>},                                                  \
-      {top " 1110 0011 0001 ddd1 1110 0000 mmm1", "vshllt." t "8 " QQ ", #8", kMve,                        \
-       straight<shiftLong<true, P##8>>, fixedAmount<8>},                                                   \
-      {top " 1110 0011 0101 ddd0 1110 0000 mmm1", "vshllb." t "16 " QQ ", #16", kMve,                      \
-       straight<shiftLong<false, P##16>>, fixedAmount<16>},                                                \
-  {                                                                                                        \
-    top " 1110 0011 0101 ddd1 1110 0000 mmm1", "vshllt." t "16 " QQ ", #16", kMve,                         \
-        straight<shiftLong<true, P##16>>, fixedAmount<16>                                                  \
-  }
-
-#define NARROW(top, b7, low, name, t, Rounds, Saturates, F, T)                                 \
-  {top " 1110 1000 1xxx ddd0 1111 " b7 "100 mmm" low, name "b." t "16 " QQ ", #{x}", kMve,     \
-   straight<shiftNarrow<false, Rounds, Saturates, F##16, T##8>>, right<8>},                    \
-      {top " 1110 1000 1xxx ddd1 1111 " b7 "100 mmm" low, name "t." t "16 " QQ ", #{x}", kMve, \
-       straight<shiftNarrow<true, Rounds, Saturates, F##16, T##8>>, right<8>},                 \
-      {top " 1110 1001 xxxx ddd0 1111 " b7 "100 mmm" low, name "b." t "32 " QQ ", #{x}", kMve, \
-       straight<shiftNarrow<false, Rounds, Saturates, F##32, T##16>>, right<16>},              \
-  {                                                                                            \
-    top " 1110 1001 xxxx ddd1 1111 " b7 "100 mmm" low, name "t." t "32 " QQ ", #{x}", kMve,    \
-        straight<shiftNarrow<true, Rounds, Saturates, F##32, T##16>>, right<16>                \
-  }
-#define NARROW_MOVE(top, x, b7, name, t, Saturates, F, T)                              \
-  {top " 1110 0011 00" x "1 ddd0 1110 " b7 "000 mmm1", name "b." t "16 " QQ, kMve,     \
-   straight<shiftNarrow<false, false, Saturates, F##16, T##8>>, fixedAmount<0>},       \
-      {top " 1110 0011 00" x "1 ddd1 1110 " b7 "000 mmm1", name "t." t "16 " QQ, kMve, \
-       straight<shiftNarrow<true, false, Saturates, F##16, T##8>>, fixedAmount<0>},    \
-      {top " 1110 0011 01" x "1 ddd0 1110 " b7 "000 mmm1", name "b." t "32 " QQ, kMve, \
-       straight<shiftNarrow<false, false, Saturates, F##32, T##16>>, fixedAmount<0>},  \
-  {                                                                                    \
-    top " 1110 0011 01" x "1 ddd1 1110 " b7 "000 mmm1", name "t." t "32 " QQ, kMve,    \
-        straight<shiftNarrow<true, false, Saturates, F##32, T##16>>, fixedAmount<0>    \
+#define WIDEN(top, t, P)                                                                   \
+  {top " 1110 1010 1000 ddd0 1111 0100 mmm0", "vmovlb." t "8 " MVE_QQ, kMve,               \
+   straight<shiftLong<false, P##8>>, fixedAmount<0>},                                      \
+      {top " 1110 1010 1000 ddd1 1111 0100 mmm0", "vmovlt." t "8 " MVE_QQ, kMve,           \
+       straight<shiftLong<true, P##8>>, fixedAmount<0>},                                   \
+      {top " 1110 1011 0000 ddd0 1111 0100 mmm0", "vmovlb." t "16 " MVE_QQ, kMve,          \
+       straight<shiftLong<false, P##16>>, fixedAmount<0>},                                 \
+      {top " 1110 1011 0000 ddd1 1111 0100 mmm0", "vmovlt." t "16 " MVE_QQ, kMve,          \
+       straight<shiftLong<true, P##16>>, fixedAmount<0>},                                  \
+      {top " 1110 1010 1xxx ddd0 1111 0100 mmm0", "vshllb." t "8 " MVE_QQ ", #{x}", kMve,  \
+       straight<shiftLong<false, P##8>>},                                                  \
+      {top " 1110 1010 1xxx ddd1 1111 0100 mmm0", "vshllt." t "8 " MVE_QQ ", #{x}", kMve,  \
+       straight<shiftLong<true, P##8>>},                                                   \
+      {top " 1110 1011 xxxx ddd0 1111 0100 mmm0", "vshllb." t "16 " MVE_QQ ", #{x}", kMve, \
+       straight<shiftLong<false, P##16>>},                                                 \
+      {top " 1110 1011 xxxx ddd1 1111 0100 mmm0", "vshllt." t "16 " MVE_QQ ", #{x}", kMve, \
+       straight<shiftLong<true, P##16>>},                                                  \
+      {top " 1110 0011 0001 ddd0 1110 0000 mmm1", "vshllb." t "8 " MVE_QQ ", #8", kMve,    \
+       straight<shiftLong<false, P##8>>, fixedAmount<8>},                                  \
+      {top " 1110 0011 0001 ddd1 1110 0000 mmm1", "vshllt." t "8 " MVE_QQ ", #8", kMve,    \
+       straight<shiftLong<true, P##8>>, fixedAmount<8>},                                   \
+      {top " 1110 0011 0101 ddd0 1110 0000 mmm1", "vshllb." t "16 " MVE_QQ ", #16", kMve,  \
+       straight<shiftLong<false, P##16>>, fixedAmount<16>},                                \
+  {                                                                                        \
+    top " 1110 0011 0101 ddd1 1110 0000 mmm1", "vshllt." t "16 " MVE_QQ ", #16", kMve,     \
+        straight<shiftLong<true, P##16>>, fixedAmount<16>                                  \
   }
 
-const Encoding kRows[] = {
+#define NARROW(top, b7, low, name, t, Rounds, Saturates, F, T)                                     \
+  {top " 1110 1000 1xxx ddd0 1111 " b7 "100 mmm" low, name "b." t "16 " MVE_QQ ", #{x}", kMve,     \
+   straight<shiftNarrow<false, Rounds, Saturates, F##16, T##8>>, right<8>},                        \
+      {top " 1110 1000 1xxx ddd1 1111 " b7 "100 mmm" low, name "t." t "16 " MVE_QQ ", #{x}", kMve, \
+       straight<shiftNarrow<true, Rounds, Saturates, F##16, T##8>>, right<8>},                     \
+      {top " 1110 1001 xxxx ddd0 1111 " b7 "100 mmm" low, name "b." t "32 " MVE_QQ ", #{x}", kMve, \
+       straight<shiftNarrow<false, Rounds, Saturates, F##32, T##16>>, right<16>},                  \
+  {                                                                                                \
+    top " 1110 1001 xxxx ddd1 1111 " b7 "100 mmm" low, name "t." t "32 " MVE_QQ ", #{x}", kMve,    \
+        straight<shiftNarrow<true, Rounds, Saturates, F##32, T##16>>, right<16>                    \
+  }
+#define NARROW_MOVE(top, x, b7, name, t, Saturates, F, T)                                  \
+  {top " 1110 0011 00" x "1 ddd0 1110 " b7 "000 mmm1", name "b." t "16 " MVE_QQ, kMve,     \
+   straight<shiftNarrow<false, false, Saturates, F##16, T##8>>, fixedAmount<0>},           \
+      {top " 1110 0011 00" x "1 ddd1 1110 " b7 "000 mmm1", name "t." t "16 " MVE_QQ, kMve, \
+       straight<shiftNarrow<true, false, Saturates, F##16, T##8>>, fixedAmount<0>},        \
+      {top " 1110 0011 01" x "1 ddd0 1110 " b7 "000 mmm1", name "b." t "32 " MVE_QQ, kMve, \
+       straight<shiftNarrow<false, false, Saturates, F##32, T##16>>, fixedAmount<0>},      \
+  {                                                                                        \
+    top " 1110 0011 01" x "1 ddd1 1110 " b7 "000 mmm1", name "t." t "32 " MVE_QQ, kMve,    \
+        straight<shiftNarrow<true, false, Saturates, F##32, T##16>>, fixedAmount<0>        \
+  }
+
+const Encoding kShiftRows[] = {
     BY_VECTOR_SU("0100 0100", "vshl", Shift, false),
     BY_VECTOR_SU("0101 0100", "vrshl", Shift, true),
     BY_VECTOR_SU("0100 0101", "vqshl", SaturatingShift, false),
@@ -330,12 +328,12 @@ const Encoding kRows[] = {
     LEFT("1110", "0101 0101", "vshl", "i", Shift, u),
     LEFT("1110", "0111 0101", "vqshl", "s", SaturatingShift, s),
     LEFT("1111", "0111 0101", "vqshl", "u", SaturatingShift, u),
-    IMMEDIATE("1111", "0110 0101", "vqshlu", "s", "{x}", saturatingShiftUnsigned<s8>,
-              saturatingShiftUnsigned<s16>, saturatingShiftUnsigned<s32>, nullptr, nullptr, nullptr),
-    IMMEDIATE("1111", "0101 0101", "vsli", "", "{x}", (shiftAndInsert<false, u8>),
-              (shiftAndInsert<false, u16>), (shiftAndInsert<false, u32>), nullptr, nullptr, nullptr),
-    IMMEDIATE("1111", "0100 0101", "vsri", "", "{x}", (shiftAndInsert<true, u8>), (shiftAndInsert<true, u16>),
-              (shiftAndInsert<true, u32>), right<8>, right<16>, right<32>),
+    SHIFT_IMMEDIATE("1111", "0110 0101", "vqshlu", "s", "{x}", saturatingShiftUnsigned<s8>,
+                    saturatingShiftUnsigned<s16>, saturatingShiftUnsigned<s32>, nullptr, nullptr, nullptr),
+    SHIFT_IMMEDIATE("1111", "0101 0101", "vsli", "", "{x}", (shiftAndInsert<false, u8>),
+                    (shiftAndInsert<false, u16>), (shiftAndInsert<false, u32>), nullptr, nullptr, nullptr),
+    SHIFT_IMMEDIATE("1111", "0100 0101", "vsri", "", "{x}", (shiftAndInsert<true, u8>),
+                    (shiftAndInsert<true, u16>), (shiftAndInsert<true, u32>), right<8>, right<16>, right<32>),
 
     WIDEN("1110", "s", s),
     WIDEN("1111", "u", u),
@@ -356,9 +354,10 @@ const Encoding kRows[] = {
 };
 
 }  // namespace
+}  // namespace mve
 
 std::span<const Encoding> mveShiftEncodings() {
-  return kRows;
+  return mve::kShiftRows;
 }
 
 }  // namespace carina::cpu_m

@@ -51,7 +51,7 @@ Decoded landing(Op&, DecodeContext& context) {
   return Decoded::Ok;
 }
 
-const Encoding kRows[] = {
+const Encoding kPacBtiRows[] = {
     // clang-format off
     {"1111 0011 1010 1111 1000 0000 0000 1111", "bti", kPacBti, nullptr, landing},
     {"1111 0011 1010 1111 1000 0000 0000 1101", "pacbti r12, lr, sp", kPacBti, straight<sign>, ofReturnAddress},
@@ -96,7 +96,7 @@ void Core::land() {
 }
 
 std::span<const Encoding> pacBtiEncodings() {
-  return kRows;
+  return kPacBtiRows;
 }
 
 }  // namespace carina::cpu_m

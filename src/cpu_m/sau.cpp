@@ -2,16 +2,10 @@
 #include "cpu_m/sau.hpp"
 
 namespace carina::cpu_m {
-namespace {
-
-constexpr uint32_t kGranule = 31, kPageMask = 4095;
-constexpr uint32_t kPrivatePeripherals = 0xe0000000, kPrivatePeripheralsEnd = 0xe00fffff;
-
-}  // namespace
 
 Sau::Attribution Sau::attribution(uint32_t address) const {
   Attribution result;
-  if (address >= kPrivatePeripherals && address <= kPrivatePeripheralsEnd) {
+  if (isPrivatePeripheral(address)) {
     result.exempt = true;
     return result;
   }
@@ -26,12 +20,9 @@ Sau::Attribution Sau::attribution(uint32_t address) const {
   bool several = false;
   for (uint8_t i = 0; i < kRegions; ++i) {
     const Region& region = regions[i];
-    if ((region.limit & 1) == 0) continue;
-    const uint32_t first = region.base & ~kGranule, last = region.limit | kGranule;
-    if (first > last) continue;
-    const uint32_t page = address & ~kPageMask, pageEnd = page | kPageMask;
-    if ((first > page && first <= pageEnd) || (last >= page && last < pageEnd)) result.wholePage = false;
-    if (address < first || address > last) continue;
+    if (!region.enabled() || region.first() > region.last()) continue;
+    if (region.dividesPageOf(address)) result.wholePage = false;
+    if (!region.contains(address)) continue;
     several = several || result.region.has_value();
     result.region = i;
   }

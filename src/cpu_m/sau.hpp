@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "cpu_m/protection_region.hpp"
+
 namespace carina::cpu_m {
 
 class Sau {
@@ -15,10 +17,8 @@ class Sau {
   /// Bits of SAU_CTRL.
   static constexpr uint32_t kEnable = 1, kAllNonSecure = 2;
 
-  struct Region {
-    uint32_t base = 0;   // BASE 31:5
-    uint32_t limit = 0;  // LIMIT 31:5, NSC 1, ENABLE 0
-  };
+  /// Bit 1 of the limit: Non-secure callable.
+  using Region = ProtectionRegion;
   std::array<Region, kRegions> regions;
   uint32_t control = 0;
   /// Regions of 256 MiB (bits 31:28 of an address) that the board calls Secure, and those of them from which

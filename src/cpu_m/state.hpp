@@ -77,6 +77,13 @@ struct State {
     std::memcpy(vector + sizeof(T) * index, &value, sizeof(T));
   }
 
+  /// 64 bits in two general registers.
+  uint64_t pair(uint32_t low, uint32_t high) const { return uint64_t{r[high]} << 32 | r[low]; }
+  void setPair(uint32_t low, uint32_t high, uint64_t value) {
+    r[low] = static_cast<uint32_t>(value);
+    r[high] = static_cast<uint32_t>(value >> 32);
+  }
+
   bool flagN() const { return (n >> 31) != 0; }
   bool flagZ() const { return z == 0; }
   bool flagC() const { return c != 0; }

@@ -147,21 +147,6 @@ const Op* uxtb(Core& core, const Op* op) {
   core.state.r[op->d] = core.state.r[op->m] & 0xff;
   return op + 1;
 }
-const Op* rev(Core& core, const Op* op) {
-  core.state.r[op->d] = __builtin_bswap32(core.state.r[op->m]);
-  return op + 1;
-}
-const Op* rev16(Core& core, const Op* op) {
-  const uint32_t value = core.state.r[op->m];
-  core.state.r[op->d] = (value >> 8 & 0x00ff00ff) | (value << 8 & 0xff00ff00);
-  return op + 1;
-}
-const Op* revsh(Core& core, const Op* op) {
-  const uint32_t value = core.state.r[op->m];
-  core.state.r[op->d] =
-      static_cast<uint32_t>(static_cast<int16_t>(__builtin_bswap16(static_cast<uint16_t>(value))));
-  return op + 1;
-}
 const Op* mul(Core& core, const Op* op) {
   State& s = core.state;
   s.r[op->d] = s.r[op->n] * s.r[op->d];
@@ -176,7 +161,7 @@ const Op* muls(Core& core, const Op* op) {
 using enum Alu;
 constexpr Second kImmediate = Second::Immediate, kRegister = Second::Register, kShifted = Second::Shifted;
 
-const Encoding kRows[] = {
+const Encoding kThumb16Rows[] = {
     // clang-format off
     {"0000 0iii iimm mddd", "lsls {Rd}, {Rm}, {#i}", kBase, alu<Mov, kShifted, true>, [](Op& op, DecodeContext& c) {
        op.x = static_cast<uint8_t>(op.imm);
@@ -255,7 +240,7 @@ const Encoding kRows[] = {
 }  // namespace
 
 std::span<const Encoding> thumb16Encodings() {
-  return kRows;
+  return kThumb16Rows;
 }
 
 }  // namespace carina::cpu_m
