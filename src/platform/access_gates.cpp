@@ -11,27 +11,27 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t KiB = 1024, MiB = 1024 * KiB;
-
 // Of SACFG; NSACFG has the unprivileged bits of Non-secure programs where SACFG has those of Secure ones.
-constexpr uint32_t kLock = 0x00, kResponse = 0x10, kCallable = 0x14, kMemoryStatus = 0x1c, kStatus = 0x20,
-                   kClear = 0x24, kEnable = 0x28, kFirstPort = 0x50, kPortsEnd = 0xd0;
+constexpr uint32_t kLock = 0x00, kResponse = 0x10, kCallable = 0x14, kMemoryStatus = 0x1c,
+                   kPeripheralStatus = 0x20, kPeripheralClear = 0x24, kPeripheralEnable = 0x28,
+                   kFirstPort = 0x50, kPortsEnd = 0xd0;
 /// From a bank's Non-secure register to its unprivileged one.
 constexpr uint32_t kUnprivileged = 0x40;
 constexpr uint32_t kBusErrors = 1;  // of kResponse
 
 constexpr uint32_t kMemoryInterrupt = 9, kPeripheralInterrupt = 10;
-constexpr uint32_t kRegisters = 0x40080000, kGateRegisters = 0x1000;
+constexpr uint32_t kAccessRegisters = 0x40080000, kGateRegisters = 0x1000;
 /// Bits of kMemoryStatus, in the order of the controllers: two of the internal memory, then the expansions.
 constexpr std::array<uint8_t, 5> kMemoryBits = {0, 1, 16, 17, 18};
 
 // Of a memory's controller.
-constexpr uint32_t kControl = 0x00, kLastWord = 0x10, kBlockSize = 0x14, kIndex = 0x18, kTable = 0x1c,
-                   kGateStatus = 0x20, kGateClear = 0x24, kGateEnable = 0x28, kInfo1 = 0x2c, kInfo2 = 0x30,
-                   kGateSet = 0x34, kIdentity = 0xfe0;
-constexpr uint32_t kBusError = 1u << 4, kRequest = 1u << 6, kAcknowledge = 1u << 7, kIncrement = 1u << 8,
-                   kGatedResponse = 1u << 16, kGatingPresent = 1u << 23, kLockDown = 1u << 31;
-constexpr uint32_t kIdentityValue = 0x65;  // SIE-300
+constexpr uint32_t kGateControl = 0x00, kGateLastWord = 0x10, kGateBlockSize = 0x14, kGateIndex = 0x18,
+                   kGateTable = 0x1c, kGateStatus = 0x20, kGateClear = 0x24, kGateEnable = 0x28,
+                   kGateInfo1 = 0x2c, kGateInfo2 = 0x30, kGateSet = 0x34, kGateIdentity = 0xfe0;
+constexpr uint32_t kGateBusError = 1u << 4, kGateRequest = 1u << 6, kGateAcknowledge = 1u << 7,
+                   kGateIncrement = 1u << 8, kGatedResponse = 1u << 16, kGatingPresent = 1u << 23,
+                   kLockDown = 1u << 31;
+constexpr uint32_t kGateIdentityValue = 0x65;  // SIE-300
 
 /// What differs between the boards.
 struct BoardMap {
@@ -42,7 +42,7 @@ struct BoardMap {
   uint32_t gpio;
   bool npuPort;  // the NPU's registers are behind a port
 };
-constexpr BoardMap kBoards[] = {
+constexpr BoardMap kBoardMaps[] = {
     {"corstone-300", 1 * MiB, 64 * KiB, 0x49200000, 0x41100000, true},
     {"corstone-310", 2 * MiB, 256 * KiB, 0x49200000, 0x41100000, false},
     {"corstone-315", 2 * MiB, 256 * KiB, 0x48100000, 0x40100000, false},
@@ -50,9 +50,9 @@ constexpr BoardMap kBoards[] = {
 };
 
 const BoardMap& mapOf(const Board& board) {
-  const auto* at = std::find_if(std::begin(kBoards), std::end(kBoards),
+  const auto* at = std::find_if(std::begin(kBoardMaps), std::end(kBoardMaps),
                                 [&](const BoardMap& map) { return map.board == board.name; });
-  CARINA_CHECK(at != std::end(kBoards), "every board has a map");
+  CARINA_CHECK(at != std::end(kBoardMaps), "every board has a map");
   return *at;
 }
 
@@ -90,7 +90,7 @@ MemoryGate::MemoryGate(Place place, std::function<void()> changed, std::function
       changed_(std::move(changed)),
       interrupt_(std::move(interrupt)),
       blocks_(std::max(1u, place.size / place.block / 32)),
-      control_(kIncrement) {}
+      control_(kGateIncrement) {}
 
 std::optional<uint32_t> MemoryGate::offsetOf(uint32_t address) const {
   for (const uint32_t base : {place_.address, place_.alias})
@@ -110,34 +110,34 @@ bool MemoryGate::refuse(uint32_t address, bool secure) {
   }
   status_ = 1;
   interrupt_();
-  return (control_ & kBusError) != 0;
+  return (control_ & kGateBusError) != 0;
 }
 
 uint32_t MemoryGate::read(uint32_t offset) {
   switch (offset) {
-    case kControl:
-      return control_ | kGatingPresent | ((control_ & kRequest) != 0 ? kAcknowledge : 0);
-    case kLastWord:
+    case kGateControl:
+      return control_ | kGatingPresent | ((control_ & kGateRequest) != 0 ? kGateAcknowledge : 0);
+    case kGateLastWord:
       return static_cast<uint32_t>(blocks_.size()) - 1;
-    case kBlockSize:
+    case kGateBlockSize:
       return static_cast<uint32_t>(std::countr_zero(place_.block)) - 5;
-    case kIndex:
+    case kGateIndex:
       return index_;
-    case kTable: {
+    case kGateTable: {
       const uint32_t value = index_ < blocks_.size() ? blocks_[index_] : 0;
-      if ((control_ & kIncrement) != 0) index_ = (index_ + 1) % static_cast<uint32_t>(blocks_.size());
+      if ((control_ & kGateIncrement) != 0) index_ = (index_ + 1) % static_cast<uint32_t>(blocks_.size());
       return value;
     }
     case kGateStatus:
       return status_;
     case kGateEnable:
       return enabled_;
-    case kInfo1:
+    case kGateInfo1:
       return info1_;
-    case kInfo2:
+    case kGateInfo2:
       return info2_;
-    case kIdentity:
-      return kIdentityValue;
+    case kGateIdentity:
+      return kGateIdentityValue;
     default:
       return 0;
   }
@@ -146,18 +146,19 @@ uint32_t MemoryGate::read(uint32_t offset) {
 void MemoryGate::write(uint32_t offset, uint32_t value) {
   const bool locked = (control_ & kLockDown) != 0;
   switch (offset) {
-    case kControl:
-      if (!locked) control_ = value & (kBusError | kRequest | kIncrement | kGatedResponse | kLockDown);
+    case kGateControl:
+      if (!locked)
+        control_ = value & (kGateBusError | kGateRequest | kGateIncrement | kGatedResponse | kLockDown);
       break;
-    case kIndex:
+    case kGateIndex:
       index_ = value;
       break;
-    case kTable:
+    case kGateTable:
       if (!locked && index_ < blocks_.size() && blocks_[index_] != value) {
         blocks_[index_] = value;
         changed_();
       }
-      if ((control_ & kIncrement) != 0) index_ = (index_ + 1) % static_cast<uint32_t>(blocks_.size());
+      if ((control_ & kGateIncrement) != 0) index_ = (index_ + 1) % static_cast<uint32_t>(blocks_.size());
       break;
     case kGateClear:
       if ((value & 1) != 0) status_ = 0;
@@ -179,24 +180,23 @@ void MemoryGate::write(uint32_t offset, uint32_t value) {
 std::vector<AccessGates::Ports> AccessGates::portsOf(const Board& board) {
   constexpr Bank kMainExpansion0{0x60, 20}, kPeripheral0{0x70, 0}, kExpansion0{0x80, 4}, kExpansion1{0x84, 5},
       kExpansion2{0x88, 6};
-  constexpr uint32_t kFrame = 0x1000;
   const BoardMap& map = mapOf(board);
   std::vector<Ports> ports = {
-      {0x48000000, kFrame, 3, kPeripheral0, 0},        // system timers 0 to 2
-      {0x48003000, kFrame, 1, kPeripheral0, 5},        // and 3
-      {0x48040000, kFrame, 2, kPeripheral0, 6, true},  // the Non-secure watchdog
-      {map.gpio, kFrame, 4, kMainExpansion0, 0},
-      {map.shields, kFrame, 7, kExpansion1, 0},
-      {map.shields + 8 * kFrame, kFrame, 1, kExpansion1, 8},
-      {board.scc, kFrame, 9, kExpansion2, 0},                 // SCC, I2S, FPGA I/O, UART 0 to 5
-      {board.scc + 10 * kFrame, kFrame, 2, kExpansion2, 10},  // display, clock
-      {0x4ff00000, 0x10000, 8, kExpansion2, 12, true},        // virtual streams
+      {0x48000000, kDeviceFrame, 3, kPeripheral0, 0},        // system timers 0 to 2
+      {0x48003000, kDeviceFrame, 1, kPeripheral0, 5},        // and 3
+      {0x48040000, kDeviceFrame, 2, kPeripheral0, 6, true},  // the Non-secure watchdog
+      {map.gpio, kDeviceFrame, 4, kMainExpansion0, 0},
+      {map.shields, kDeviceFrame, 7, kExpansion1, 0},
+      {map.shields + 8 * kDeviceFrame, kDeviceFrame, 1, kExpansion1, 8},
+      {board.scc, kDeviceFrame, 9, kExpansion2, 0},                       // SCC, I2S, FPGA I/O, UART 0 to 5
+      {board.scc + 10 * kDeviceFrame, kDeviceFrame, 2, kExpansion2, 10},  // display, clock
+      {0x4ff00000, 0x10000, 8, kExpansion2, 12, true},                    // virtual streams
       {0x4fef0000, 0x10000, 1, kExpansion2, 13},
       {0x4fee0000, 0x10000, 1, kExpansion2, 14},
   };
-  if (map.npuPort) ports.push_back({board.npu, kFrame, 1, kExpansion0, 4});
+  if (map.npuPort) ports.push_back({board.npu, kDeviceFrame, 1, kExpansion0, 4});
   if (board.timingAdapter[0] != 0)
-    ports.push_back({board.timingAdapter[0] & ~(kFrame - 1), kFrame, 1, kExpansion0, 5});
+    ports.push_back({board.timingAdapter[0] & ~(kDeviceFrame - 1), kDeviceFrame, 1, kExpansion0, 5});
   return ports;
 }
 
@@ -212,8 +212,8 @@ AccessGates::AccessGates(const Board& board, Core& core, Interrupts& interrupts,
 }
 
 void AccessGates::addTo(Peripherals& peripherals) {
-  peripherals.addSecure(kRegisters, kGateRegisters, "sacfg", secureRegisters_);
-  peripherals.add(kRegisters, kGateRegisters, "nsacfg", otherRegisters_);
+  peripherals.addSecure(kAccessRegisters, kGateRegisters, "sacfg", secureRegisters_);
+  peripherals.add(kAccessRegisters, kGateRegisters, "nsacfg", otherRegisters_);
   for (size_t i = 0; i < memories_.size(); ++i)
     peripherals.addSecure(memoryRegisters_[i], kGateRegisters, fmt::format("mpc{}", i), memories_[i]);
 }
@@ -274,7 +274,7 @@ bool AccessGates::passes(uint32_t address, bool write) {
   const bool nonSecurePort = (word(true, port->bank.offset) & port->bit) != 0;
   const bool unprivilegedPort = (word(!nonSecurePort, port->bank.offset + kUnprivileged) & port->bit) != 0;
   if (nonSecurePort != secure && (privileged || unprivilegedPort)) return true;
-  registers_[1][kStatus / 4] |= 1u << port->bank.interrupt;
+  registers_[1][kPeripheralStatus / 4] |= 1u << port->bank.interrupt;
   updateInterrupts();
   if ((word(true, kResponse) & kBusErrors) != 0) busError(address, write);
   return false;
@@ -297,11 +297,11 @@ void AccessGates::writeRegister(bool secure, uint32_t offset, uint32_t value) {
     return;
   }
   const bool locked = (word(true, kLock) & 1) != 0;
-  if (offset == kClear) {
-    registers_[1][kStatus / 4] &= ~value;
+  if (offset == kPeripheralClear) {
+    registers_[1][kPeripheralStatus / 4] &= ~value;
   } else if (offset == kLock) {
     target |= value & 1;
-  } else if (offset != kMemoryStatus && offset != kStatus &&
+  } else if (offset != kMemoryStatus && offset != kPeripheralStatus &&
              !(locked && (offset == kCallable || (offset >= kFirstPort && offset < kPortsEnd)))) {
     target = value;
     if (offset == kCallable) setCallable_(value);
@@ -313,7 +313,8 @@ void AccessGates::updateInterrupts() {
   const bool memory = std::any_of(memories_.begin(), memories_.end(),
                                   [](const MemoryGate& gate) { return gate.interrupting(); });
   interrupts_.setLine(kMemoryInterrupt, memory);
-  interrupts_.setLine(kPeripheralInterrupt, (word(true, kStatus) & word(true, kEnable)) != 0);
+  interrupts_.setLine(kPeripheralInterrupt,
+                      (word(true, kPeripheralStatus) & word(true, kPeripheralEnable)) != 0);
 }
 
 }  // namespace carina::platform

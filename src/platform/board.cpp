@@ -12,8 +12,6 @@ namespace {
 constexpr uint32_t kArmv81 = cpu_m::kDsp | cpu_m::kFloat | cpu_m::kDouble | cpu_m::kHalf | cpu_m::kV81 |
                              cpu_m::kMve | cpu_m::kMveFloat | cpu_m::kSecurity;
 
-constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
-
 // DDR: blocks of 256 MiB that belong to the two worlds in turn, each memory of its own; programs may run on
 // through all of them.
 constexpr RamBlock kDdr{"DDR", 0x60000000, 2048 * MiB, 0x60000000, true};

@@ -13,6 +13,8 @@
 
 namespace carina::platform {
 
+constexpr uint64_t KiB = 1024, MiB = 1024 * KiB;
+
 struct RamBlock {
   std::string_view name;
   uint32_t address;

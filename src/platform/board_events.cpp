@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "platform/board_events.hpp"
 
-#include <charconv>
 #include <optional>
+
+#include "platform/parse_number.hpp"
 
 namespace carina::platform {
 namespace {
 
 using Kind = BoardEvent::Kind;
 
-constexpr uint32_t kLargest = 4095, kPorts = 4, kPins = 16;
+constexpr uint32_t kLargest = 4095, kPorts = 4, kPinsOfPort = 16;
 constexpr double kMostMilliseconds = 1e12, kCyclesPerMillisecond = kCoreHz * 1e-3;
 
 /// What a line may say: a word, and the largest value of each number behind it.
@@ -20,7 +21,7 @@ struct Form {
 };
 const Form kForms[] = {{"touch", Kind::Press, {kLargest, kLargest}},
                        {"release", Kind::Release, {}},
-                       {"gpio", Kind::Pin, {kPorts * kPins - 1, 1}},
+                       {"gpio", Kind::Pin, {kPorts * kPinsOfPort - 1, 1}},
                        {"button", Kind::Button, {7, 1}},
                        {"switch", Kind::Switch, {7, 1}},
                        {"signal", Kind::Signal, {31, 1}}};
@@ -37,32 +38,25 @@ std::vector<std::string_view> wordsOf(std::string_view line) {
   return words;
 }
 
-template <typename Number>
-std::optional<Number> numberOf(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional<Number>(value)
-                                                                  : std::nullopt;
-}
-
 /// "1.12" is pin 12 of port 1.
 std::optional<uint32_t> pinOf(std::string_view text) {
   const size_t dot = text.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const auto port = numberOf<uint32_t>(text.substr(0, dot)), pin = numberOf<uint32_t>(text.substr(dot + 1));
-  if (!port || !pin || *port >= kPorts || *pin >= kPins) return std::nullopt;
-  return *port * kPins + *pin;
+  const auto port = parseNumber<uint32_t>(text.substr(0, dot)),
+             pin = parseNumber<uint32_t>(text.substr(dot + 1));
+  if (!port || !pin || *port >= kPorts || *pin >= kPinsOfPort) return std::nullopt;
+  return *port * kPinsOfPort + *pin;
 }
 
 std::optional<BoardEvent> eventOf(const std::vector<std::string_view>& words) {
-  const auto time = numberOf<double>(words[0]);
+  const auto time = parseNumber<double>(words[0]);
   if (!time || !(*time >= 0) || *time > kMostMilliseconds || words.size() < 2) return std::nullopt;
   for (const Form& form : kForms) {
     if (form.word != words[1] || words.size() != 2 + form.largest.size()) continue;
     BoardEvent event{static_cast<uint64_t>(*time * kCyclesPerMillisecond), form.kind, 0, 0};
     for (size_t i = 0; i < form.largest.size(); ++i) {
       const bool isPin = form.kind == Kind::Pin && i == 0;
-      const auto value = isPin ? pinOf(words[2]) : numberOf<uint32_t>(words[2 + i]);
+      const auto value = isPin ? pinOf(words[2]) : parseNumber<uint32_t>(words[2 + i]);
       if (!value || *value > form.largest[i]) return std::nullopt;
       (i == 0 ? event.a : event.b) = *value;
     }

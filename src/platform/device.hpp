@@ -6,6 +6,9 @@
 
 namespace carina::platform {
 
+/// What most devices take of the address space.
+constexpr uint32_t kDeviceFrame = 0x1000;
+
 class Peripheral {
  public:
   virtual ~Peripheral() = default;

@@ -7,13 +7,13 @@ namespace carina::platform {
 namespace {
 
 // The bus: command, data, read data, raw interrupt, mask, status, pins.
-constexpr uint32_t kCommand = 0x00, kData = 0x04, kReadData = 0x08, kRaw = 0x0c, kMask = 0x10, kStatus = 0x14,
-                   kPins = 0x4c;
+constexpr uint32_t kBusCommand = 0x00, kBusData = 0x04, kBusReadData = 0x08, kBusRaw = 0x0c, kBusMask = 0x10,
+                   kBusStatus = 0x14, kBusPins = 0x4c;
 constexpr uint32_t kResetPin = 1u << 3;
 
 // The controller's registers.
-constexpr uint32_t kIdentity = 0x00, kLeft = 0x02, kRight = 0x04, kTop = 0x06, kBottom = 0x08, kAccess = 0x16,
-                   kMemory = 0x22;
+constexpr uint32_t kProductCode = 0x00, kLeft = 0x02, kRight = 0x04, kTop = 0x06, kBottom = 0x08,
+                   kAccess = 0x16, kMemory = 0x22;
 constexpr uint8_t kProduct = 0x47;
 constexpr uint8_t kMirrorRows = 0x80, kMirrorColumns = 0x40, kExchange = 0x20;
 
@@ -73,15 +73,15 @@ void Display::writeData(uint8_t byte) {
 
 uint32_t Display::read(uint32_t offset) {
   switch (offset) {
-    case kReadData:
-      return index_ == kIdentity ? kProduct : registers_[index_];
-    case kRaw:
+    case kBusReadData:
+      return index_ == kProductCode ? kProduct : registers_[index_];
+    case kBusRaw:
       return 1;  // every access is complete at once
-    case kMask:
+    case kBusMask:
       return mask_;
-    case kStatus:
+    case kBusStatus:
       return mask_ & 1;
-    case kPins:
+    case kBusPins:
       return pins_;
     default:
       return 0;
@@ -90,16 +90,16 @@ uint32_t Display::read(uint32_t offset) {
 
 void Display::write(uint32_t offset, uint32_t value) {
   switch (offset) {
-    case kCommand:
+    case kBusCommand:
       select(value);
       break;
-    case kData:
+    case kBusData:
       writeData(static_cast<uint8_t>(value));
       break;
-    case kMask:
+    case kBusMask:
       mask_ = value;
       break;
-    case kPins:
+    case kBusPins:
       if ((pins_ & kResetPin) != 0 && (value & kResetPin) == 0) reset();
       pins_ = value & 0x7f;
       break;

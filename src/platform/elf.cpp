@@ -37,12 +37,12 @@ class Reader {
 };
 
 /// Symbols and sections whose names are longer go without: any number of them can name one long text.
-constexpr size_t kMaxName = 4096;
+constexpr size_t kMaxSymbolName = 4096;
 
 /// Text up to the NUL at `offset` of a string table; empty when there is none.
 std::string_view stringAt(ByteSpan table, size_t offset) {
   if (offset >= table.size()) return {};
-  const std::string_view rest = asText(table.subspan(offset)).substr(0, kMaxName);
+  const std::string_view rest = asText(table.subspan(offset)).substr(0, kMaxSymbolName);
   const size_t end = rest.find('\0');
   return end == std::string_view::npos ? std::string_view{} : rest.substr(0, end);
 }

@@ -2,34 +2,28 @@
 #include "platform/fvp_command.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <sstream>
 
 #include "base/file.hpp"
 #include "platform/hardware.hpp"
+#include "platform/parse_number.hpp"
 
 namespace carina::platform {
 namespace {
 
 template <typename Number>
-std::optional<Number> numberOf(std::string_view text) {
+std::optional<Number> decimalOrHex(std::string_view text) {
   const bool hex = text.substr(0, 2) == "0x" || text.substr(0, 2) == "0X";
-  if (hex) text.remove_prefix(2);
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, hex ? 16 : 10);
-  return error == std::errc{} && end == text.data() + text.size() ? std::optional<Number>(value)
-                                                                  : std::nullopt;
+  return hex ? parseNumber<Number>(text.substr(2), 16) : parseNumber<Number>(text);
 }
 
 /// More than three hundred years.
 constexpr double kMostSeconds = 1e10;
 
 std::optional<double> secondsOf(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  return whole && value >= 0 ? std::optional<double>(value) : std::nullopt;
+  const auto value = parseNumber<double>(text);
+  return value && *value >= 0 ? value : std::nullopt;
 }
 
 /// Quotes that a shell script left round a value.
@@ -89,7 +83,7 @@ bool isAsItIs(std::string_view name, std::string_view value) {
   name.remove_prefix(at + kCore.size());
   const auto fixed = std::find_if(std::begin(kFixed), std::end(kFixed),
                                   [&](const auto& entry) { return entry.first == name; });
-  return fixed != std::end(kFixed) && numberOf<uint64_t>(value) == fixed->second;
+  return fixed != std::end(kFixed) && decimalOrHex<uint64_t>(value) == fixed->second;
 }
 
 /// The board with the number behind "SSE-".
@@ -202,7 +196,7 @@ class Parser {
       command_.coverage = value;
       command_.options.coverage = true;
     } else if (name == "--gdb") {
-      command_.gdbPort = numberOf<uint16_t>(value);
+      command_.gdbPort = decimalOrHex<uint16_t>(value);
       if (!command_.gdbPort)
         return fail(Code::BadOption, "'{}' is not a port", value)
             .at(std::string(name))
@@ -257,7 +251,8 @@ class Parser {
   Status data(const std::string& text) {
     const std::string entry = withoutCore(text);
     const size_t at = entry.rfind('@');
-    const auto address = at == std::string::npos ? std::nullopt : numberOf<uint32_t>(entry.substr(at + 1));
+    const auto address =
+        at == std::string::npos ? std::nullopt : decimalOrHex<uint32_t>(entry.substr(at + 1));
     if (!address)
       return fail(Code::BadOption, "'{}' does not say where to load it", text)
           .at("--data")
@@ -329,7 +324,7 @@ class Parser {
     const bool asItIs =
         isAsItIs(name, value) || (is("cpu0.CFGPACBTI") && on && board().pipeline == cpu_m::Pipeline::M85);
     if (is("ethosu.num_macs")) {
-      macs_ = value.empty() ? 0 : numberOf<int>(value).value_or(-1);
+      macs_ = value.empty() ? 0 : decimalOrHex<int>(value).value_or(-1);
       if (macs_ < 0 || (macs_ == 0 && !value.empty()))
         return fail(Code::BadOption, "'{}' is not a number of MACs", value).at(name);
     } else if (is("ethosu.extra_args")) {
@@ -353,7 +348,7 @@ class Parser {
     } else if (is("cpu0.semihosting-cmd_line")) {
       options.commandLine = value;
     } else if (is("cpu0.INITSVTOR") || is("INITSVTOR_RST")) {
-      options.vectorTable = numberOf<uint32_t>(value);
+      options.vectorTable = decimalOrHex<uint32_t>(value);
       if (!options.vectorTable && !value.empty())
         return fail(Code::BadOption, "'{}' is not an address", value).at(name);
     } else if (is("v_path")) {

@@ -5,23 +5,23 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kData = 0x00, kDataOut = 0x04, kOutputSet = 0x10, kAlternateSet = 0x18, kEnableSet = 0x20,
-                   kEdgeSet = 0x28, kHighSet = 0x30, kStatus = 0x38, kLowBytes = 0x400, kHighBytes = 0x800,
-                   kEnd = 0xc00;
-constexpr uint32_t kAll = (1u << Gpio::kPins) - 1;
+constexpr uint32_t kDataIn = 0x00, kDataOut = 0x04, kOutputSet = 0x10, kAlternateSet = 0x18,
+                   kEnableSet = 0x20, kEdgeSet = 0x28, kHighSet = 0x30, kPinInterrupts = 0x38,
+                   kLowBytes = 0x400, kHighBytes = 0x800, kHighBytesEnd = 0xc00;
+constexpr uint32_t kAllPins = (1u << Gpio::kPins) - 1;
 
 }  // namespace
 
 void Gpio::update(uint32_t before) {
   const uint32_t now = pins(), active = ~(now ^ high_);  // at the level that counts
   const uint32_t edges = edge_ & (now ^ before) & active, levels = ~edge_ & active;
-  pending_ = (pending_ | edges | levels) & enabled_ & kAll;
+  pending_ = (pending_ | edges | levels) & enabled_ & kAllPins;
   interrupt_(pending_);
 }
 
 void Gpio::setOut(uint32_t value) {
   const uint32_t before = pins();
-  out_ = value & kAll;
+  out_ = value & kAllPins;
   update(before);
 }
 
@@ -32,12 +32,12 @@ void Gpio::drive(uint32_t pin, bool high) {
 }
 
 uint32_t Gpio::read(uint32_t offset) {
-  if (offset >= kLowBytes && offset < kEnd) {
+  if (offset >= kLowBytes && offset < kHighBytesEnd) {
     const uint32_t mask = offset >> 2 & 0xff;
     return pins() & (offset < kHighBytes ? mask : mask << 8);
   }
   switch (offset) {
-    case kData:
+    case kDataIn:
       return pins();
     case kDataOut:
       return out_;
@@ -56,7 +56,7 @@ uint32_t Gpio::read(uint32_t offset) {
     case kHighSet:
     case kHighSet + 4:
       return high_;
-    case kStatus:
+    case kPinInterrupts:
       return pending_;
     default:
       return 0;
@@ -64,24 +64,24 @@ uint32_t Gpio::read(uint32_t offset) {
 }
 
 void Gpio::write(uint32_t offset, uint32_t value) {
-  if (offset >= kLowBytes && offset < kEnd) {
+  if (offset >= kLowBytes && offset < kHighBytesEnd) {
     const uint32_t mask = (offset >> 2 & 0xff) << (offset < kHighBytes ? 0 : 8);
     setOut((out_ & ~mask) | (value & mask));
     return;
   }
   const uint32_t before = pins();
-  value &= kAll;
+  value &= kAllPins;
   const auto change = [&](uint32_t set, uint32_t& bits) {
     if (offset == set) bits |= value;
     if (offset == set + 4) bits &= ~value;
   };
-  if (offset == kData || offset == kDataOut) out_ = value;
+  if (offset == kDataIn || offset == kDataOut) out_ = value;
   change(kOutputSet, outputs_);
   change(kAlternateSet, alternate_);
   change(kEnableSet, enabled_);
   change(kEdgeSet, edge_);
   change(kHighSet, high_);
-  if (offset == kStatus) pending_ &= ~value;
+  if (offset == kPinInterrupts) pending_ &= ~value;
   update(before);
 }
 

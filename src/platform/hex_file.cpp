@@ -12,9 +12,16 @@
 namespace carina::platform {
 namespace {
 
-enum Type : uint32_t { kData, kEnd, kSegmentBase, kSegmentStart, kLinearBase, kLinearStart };
-constexpr size_t kHead = 4;  // bytes in front of the data
-constexpr size_t kMostBytes = kHead + 255 + 1;
+enum Type : uint32_t {
+  kDataRecord,
+  kEndRecord,
+  kSegmentBaseRecord,
+  kSegmentStartRecord,
+  kLinearBaseRecord,
+  kLinearStartRecord
+};
+constexpr size_t kRecordHead = 4;  // bytes in front of the data
+constexpr size_t kMostRecordBytes = kRecordHead + 255 + 1;
 
 std::optional<uint32_t> digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<uint32_t>(c - '0');
@@ -24,14 +31,14 @@ std::optional<uint32_t> digit(char c) {
 }
 
 struct Record {
-  std::array<uint8_t, kMostBytes> bytes{};
+  std::array<uint8_t, kMostRecordBytes> bytes{};
   size_t size = 0;  // of its data
   uint32_t type() const { return bytes[3]; }
   uint32_t address() const { return uint32_t{bytes[1]} << 8 | bytes[2]; }
   /// Data as a number, the upper byte first.
   uint32_t number() const {
     uint32_t value = 0;
-    for (size_t i = 0; i < size; ++i) value = value << 8 | bytes[kHead + i];
+    for (size_t i = 0; i < size; ++i) value = value << 8 | bytes[kRecordHead + i];
     return value;
   }
 };
@@ -40,7 +47,7 @@ struct Record {
 const char* parse(std::string_view line, Record& record) {
   if (line.empty() || line[0] != ':') return "does not begin with ':'";
   line.remove_prefix(1);
-  if (line.size() % 2 != 0 || line.size() / 2 > kMostBytes || line.size() / 2 < kHead + 1)
+  if (line.size() % 2 != 0 || line.size() / 2 > kMostRecordBytes || line.size() / 2 < kRecordHead + 1)
     return "has no length of a record";
   uint32_t sum = 0;
   for (size_t i = 0; i < line.size() / 2; ++i) {
@@ -50,18 +57,18 @@ const char* parse(std::string_view line, Record& record) {
     sum += record.bytes[i];
   }
   record.size = record.bytes[0];
-  if (line.size() / 2 != kHead + record.size + 1) return "is not as long as it says";
+  if (line.size() / 2 != kRecordHead + record.size + 1) return "is not as long as it says";
   if ((sum & 0xff) != 0) return "has a wrong checksum";
   const uint32_t type = record.type();
-  const size_t wanted = type == kSegmentBase || type == kLinearBase     ? 2
-                        : type == kSegmentStart || type == kLinearStart ? 4
-                                                                        : record.size;
-  if (type > kLinearStart || record.size != wanted) return "is of a type that is not known";
+  const size_t wanted = type == kSegmentBaseRecord || type == kLinearBaseRecord     ? 2
+                        : type == kSegmentStartRecord || type == kLinearStartRecord ? 4
+                                                                                    : record.size;
+  if (type > kLinearStartRecord || record.size != wanted) return "is of a type that is not known";
   return nullptr;
 }
 
 void addData(HexFile& file, uint32_t address, const Record& record) {
-  const auto* first = reinterpret_cast<const std::byte*>(record.bytes.data() + kHead);
+  const auto* first = reinterpret_cast<const std::byte*>(record.bytes.data() + kRecordHead);
   if (file.runs.empty() || file.runs.back().address + file.runs.back().bytes.size() != address)
     file.runs.push_back({address, {}});
   auto& bytes = file.runs.back().bytes;
@@ -89,18 +96,18 @@ Result<HexFile> readHexFile(ByteSpan bytes) {
           .at(fmt::format("line {}", number))
           .withRemedy("make the file anew");
     switch (record.type()) {
-      case kData:
+      case kDataRecord:
         if (record.size != 0) addData(file, base + record.address(), record);
         break;
-      case kEnd:
+      case kEndRecord:
         return file;
-      case kSegmentBase:
+      case kSegmentBaseRecord:
         base = record.number() << 4;
         break;
-      case kLinearBase:
+      case kLinearBaseRecord:
         base = record.number() << 16;
         break;
-      case kLinearStart:
+      case kLinearStartRecord:
         file.entry = record.number();
         break;
       default:  // where a processor with segments starts

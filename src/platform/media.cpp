@@ -6,7 +6,6 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kFrame = 0x1000;
 constexpr uint32_t kStreams = 8, kStreamBase = 0x4ff00000, kStreamSize = 0x10000, kStreamInterrupt = 224;
 constexpr uint32_t kSignalsBase = 0x4fef0000;
 constexpr uint32_t kSoundInterrupt = 50, kTouchInterrupt = 51, kHdlcdInterrupt = 133;
@@ -64,7 +63,7 @@ Media::Media(const MediaOptions& options, const Board& board, const Clock& clock
 
 void Media::addTo(Peripherals& peripherals) {
   const auto add = [&](uint32_t base, const char* name, Peripheral& peripheral) {
-    if (base != 0) peripherals.add(base, kFrame, name, peripheral);
+    if (base != 0) peripherals.add(base, kDeviceFrame, name, peripheral);
   };
   add(board_.display, "lcd", display_);
   add(board_.hdlcd, "hdlcd", hdlcd_);
@@ -72,7 +71,8 @@ void Media::addTo(Peripherals& peripherals) {
   add(board_.codecBus, "codec", codecBus_);
   add(board_.sound, "i2s", sound_);
   for (uint32_t port = 0; port < kPorts; ++port)
-    peripherals.add(board_.gpio + port * kFrame, kFrame, fmt::format("gpio{}", port), *ports_[port]);
+    peripherals.add(board_.gpio + port * kDeviceFrame, kDeviceFrame, fmt::format("gpio{}", port),
+                    *ports_[port]);
   add(kSignalsBase, "vio", signals_);
   for (uint32_t i = 0; i < kStreams; ++i)
     peripherals.add(kStreamBase + i * kStreamSize, kStreamSize, fmt::format("vsi{}", i), *streams_[i]);

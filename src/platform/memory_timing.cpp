@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <string>
 
 #include "base/result.hpp"
+#include "platform/parse_number.hpp"
 
 namespace carina::platform {
 namespace {
@@ -32,11 +32,9 @@ std::string knownNames(const Board& board) {
   return names + "cache";
 }
 
-Result<uint32_t> number(std::string_view text, std::string_view name, uint32_t least, uint32_t most) {
-  uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most)
-    return value;
+Result<uint32_t> numberWithin(std::string_view text, std::string_view name, uint32_t least, uint32_t most) {
+  const auto value = parseNumber<uint32_t>(text);
+  if (value && *value >= least && *value <= most) return *value;
   return fail(Code::BadOption, "{}={} is not a number of {} to {}", name, text, least, most);
 }
 
@@ -53,7 +51,7 @@ Result<MemoryTiming> parseMemoryTiming(std::string_view text, const Board& board
     const std::string_view value = equals == entry.npos ? std::string_view() : entry.substr(equals + 1);
     if (name == "cache") {
       CARINA_TRY(timing.cacheKiB,
-                 number(value, name, cpu_m::WaitStates::kLeastCache, cpu_m::WaitStates::kMostCache));
+                 numberWithin(value, name, cpu_m::WaitStates::kLeastCache, cpu_m::WaitStates::kMostCache));
       if (!std::has_single_bit(timing.cacheKiB))
         return fail(Code::BadOption, "caches of {} KiB do not exist", timing.cacheKiB)
             .withRemedy("4, 8, 16, 32 or 64");
@@ -67,7 +65,7 @@ Result<MemoryTiming> parseMemoryTiming(std::string_view text, const Board& board
     if (isTightlyCoupled(*memory))
       return fail(Code::BadOption, "{} is tightly coupled: it answers at once", memory->name)
           .withRemedy("leave it out");
-    CARINA_TRY(const uint32_t cycles, number(value, name, 0, kMostCycles));
+    CARINA_TRY(const uint32_t cycles, numberWithin(value, name, 0, kMostCycles));
     timing.entries.push_back({&*memory, cycles});
   }
   return timing;

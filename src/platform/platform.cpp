@@ -44,8 +44,8 @@ constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000, 
                    kTimingAdapterSize = 0x100;
 
 // Time of the subsystem, at the same place on every board. Counter control and one watchdog are Secure.
-constexpr uint32_t kFrame = 0x1000, kSystemTimer = 0x48000000, kWatchdog = 0x48040000,
-                   kCounterControl = 0x48100000, kCounterView = 0x48101000;
+constexpr uint32_t kSystemTimerFrames = 0x48000000, kWatchdogFrames = 0x48040000,
+                   kCounterControlFrame = 0x48100000, kCounterViewFrame = 0x48101000;
 constexpr std::array<uint32_t, 4> kSystemTimerInterrupts = {3, 4, 5, 27};
 /// Of the Non-secure watchdog: its request for a reset, its first time-out.
 constexpr uint32_t kWatchdogResetInterrupt = 0, kWatchdogInterrupt = 1;
@@ -209,15 +209,16 @@ void System::addPeripherals() {
 }
 
 void System::addSystemTimers() {
-  peripherals_.addSecure(kCounterControl, kFrame, "counter", counter_);
-  peripherals_.add(kCounterView, kFrame, "counter", counterView_);
+  peripherals_.addSecure(kCounterControlFrame, kDeviceFrame, "counter", counter_);
+  peripherals_.add(kCounterViewFrame, kDeviceFrame, "counter", counterView_);
   for (uint32_t i = 0; i < kSystemTimerInterrupts.size(); ++i) {
     systemTimers_.push_back(std::make_unique<SystemTimer>(counter_, interrupts_, kSystemTimerInterrupts[i]));
-    peripherals_.add(kSystemTimer + i * kFrame, kFrame, fmt::format("timer{}", i), *systemTimers_.back());
+    peripherals_.add(kSystemTimerFrames + i * kDeviceFrame, kDeviceFrame, fmt::format("timer{}", i),
+                     *systemTimers_.back());
     timed_.push_back(systemTimers_.back().get());
   }
-  peripherals_.addSecure(kWatchdog, 2 * kFrame, "swatchdog", secureWatchdog_);
-  peripherals_.add(kWatchdog, 2 * kFrame, "watchdog", watchdog_);
+  peripherals_.addSecure(kWatchdogFrames, 2 * kDeviceFrame, "swatchdog", secureWatchdog_);
+  peripherals_.add(kWatchdogFrames, 2 * kDeviceFrame, "watchdog", watchdog_);
   timed_.insert(timed_.end(), {&watchdog_, &secureWatchdog_});
 }
 

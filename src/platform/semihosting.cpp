@@ -70,7 +70,7 @@ constexpr std::pair<uint32_t, const char*> kNames[] = {{kOpen, "SYS_OPEN"},
 constexpr uint32_t kFailure = 0xffffffff;
 constexpr uint32_t kApplicationExit = 0x20026;  // ADP_Stopped_ApplicationExit
 constexpr size_t kMaxHandles = 256;
-constexpr uint32_t kMaxName = 4096;
+constexpr uint32_t kMaxFileName = 4096;
 /// The file that says what is supported: extended exit, and stdout apart from stderr.
 constexpr std::array<char, 5> kFeatures = {'S', 'H', 'F', 'B', 3};
 
@@ -100,7 +100,7 @@ uint32_t Semihosting::failed(int error) {
 }
 
 std::optional<std::string> Semihosting::text(uint32_t address, uint32_t length) const {
-  if (length > kMaxName) return std::nullopt;
+  if (length > kMaxFileName) return std::nullopt;
   const std::byte* bytes = bus_.find(address, length);
   if (bytes == nullptr) return std::nullopt;
   return std::string(reinterpret_cast<const char*>(bytes), length);

@@ -4,7 +4,7 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kMode = 0x28, kMaxPending = 0x2c, kVersion = 0x38;
+constexpr uint32_t kAdapterMode = 0x28, kAdapterMaxPending = 0x2c, kAdapterVersion = 0x38;
 /// Bits that each register of the timing adapter keeps.
 constexpr std::array<uint32_t, TimingAdapter::kSize / 4> kAdapterMasks = {
     0x3f, 0x3f, 0x3f, 0xfff, 0xfff, 0xffff, 0xffff, 0xffff, 0x3f, 0xffffffff, 0xfff, 0, 0xf, 0xffffffff, 0};
@@ -12,8 +12,8 @@ constexpr std::array<uint32_t, TimingAdapter::kSize / 4> kAdapterMasks = {
 constexpr uint32_t kClock1Hz = 0x10, kClock100Hz = 0x14, kCounter = 0x18;
 
 // The configuration controller: words that nobody writes, and the mailbox to the board's microcontroller.
-constexpr uint32_t kBoardRevision = 0x10, kCoreClock = 0x14, kReturned = 0xa0, kRequest = 0xa8, kState = 0xac,
-                   kIdentity = 0xffc;
+constexpr uint32_t kSccBoardRevision = 0x10, kSccCoreClock = 0x14, kSccReturned = 0xa0, kSccRequest = 0xa8,
+                   kSccState = 0xac, kSccIdentity = 0xffc;
 constexpr uint32_t kStart = 1u << 31, kWrites = 1u << 30;
 constexpr uint32_t kOscillator = 1;  // function, bits 20 to 25 of a request
 
@@ -21,9 +21,9 @@ constexpr uint32_t kOscillator = 1;  // function, bits 20 to 25 of a request
 
 uint32_t TimingAdapter::read(uint32_t offset) {
   if (offset >= kSize) return 0;
-  if (offset == kVersion) return 0x1117;
-  if (offset == kMaxPending) return 0x3f;
-  if (offset == kMode) return registers_[offset / 4] | 1;  // the dynamic clock is always there
+  if (offset == kAdapterVersion) return 0x1117;
+  if (offset == kAdapterMaxPending) return 0x3f;
+  if (offset == kAdapterMode) return registers_[offset / 4] | 1;  // the dynamic clock is always there
   return registers_[offset / 4];
 }
 
@@ -58,20 +58,21 @@ void FpgaIo::write(uint32_t offset, uint32_t value) {
 }
 
 uint32_t ConfigurationController::read(uint32_t offset) {
-  if (offset == kCoreClock) return kCoreHz;
-  if (offset == kState) return complete_ ? 1 : 0;
-  if (offset == kIdentity) return id_;
+  if (offset == kSccCoreClock) return kCoreHz;
+  if (offset == kSccState) return complete_ ? 1 : 0;
+  if (offset == kSccIdentity) return id_;
   return offset / 4 < registers_.size() ? registers_[offset / 4] : 0;
 }
 
 void ConfigurationController::write(uint32_t offset, uint32_t value) {
-  if (offset == kState) complete_ = false;
-  if (offset / 4 >= registers_.size() || offset == kBoardRevision || offset == kCoreClock) return;
-  registers_[offset / 4] = value & ~(offset == kRequest ? kStart : 0);
-  if (offset != kRequest || (value & kStart) == 0) return;
+  if (offset == kSccState) complete_ = false;
+  if (offset / 4 >= registers_.size() || offset == kSccBoardRevision || offset == kSccCoreClock) return;
+  registers_[offset / 4] = value & ~(offset == kSccRequest ? kStart : 0);
+  if (offset != kSccRequest || (value & kStart) == 0) return;
   // Requests are done at once. Every oscillator runs at the core's rate; other functions give 0.
   complete_ = true;
-  if ((value & kWrites) == 0) registers_[kReturned / 4] = (value >> 20 & 0x3f) == kOscillator ? kCoreHz : 0;
+  if ((value & kWrites) == 0)
+    registers_[kSccReturned / 4] = (value >> 20 & 0x3f) == kOscillator ? kCoreHz : 0;
 }
 
 }  // namespace carina::platform

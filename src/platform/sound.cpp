@@ -10,8 +10,8 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kControl = 0x00, kStatus = 0x04, kError = 0x08, kDivide = 0x0c, kSend = 0x10,
-                   kReceived = 0x14;
+constexpr uint32_t kSoundControl = 0x00, kSoundStatus = 0x04, kSoundError = 0x08, kSoundDivide = 0x0c,
+                   kSoundSend = 0x10, kSoundReceived = 0x14;
 constexpr uint32_t kQueueReset = 1u << 16;
 constexpr uint64_t kMasterClock = 12'288'000;
 constexpr uint32_t kTransmitError = 1, kReceiveError = 2;
@@ -116,15 +116,15 @@ uint64_t Sound::nextEvent() const {
 uint32_t Sound::read(uint32_t offset) {
   advance(clock_.now());
   switch (offset) {
-    case kControl:
+    case kSoundControl:
       return control_;
-    case kStatus:
+    case kSoundStatus:
       return status();
-    case kError:
+    case kSoundError:
       return error_;
-    case kDivide:
+    case kSoundDivide:
       return divide_;
-    case kReceived: {
+    case kSoundReceived: {
       if (incoming_.empty()) {
         error_ |= kReceiveError;
         return 0;
@@ -142,7 +142,7 @@ uint32_t Sound::read(uint32_t offset) {
 void Sound::write(uint32_t offset, uint32_t value) {
   advance(clock_.now());
   switch (offset) {
-    case kControl:
+    case kSoundControl:
       if (!runs()) restart();
       control_ = value & 0x3770f;
       if ((value & kQueueReset) != 0) {
@@ -150,14 +150,14 @@ void Sound::write(uint32_t offset, uint32_t value) {
         incoming_.clear();
       }
       break;
-    case kError:
+    case kSoundError:
       error_ &= ~value;
       break;
-    case kDivide:
+    case kSoundDivide:
       divide_ = value & 0x3ff;
       restart();
       break;
-    case kSend:
+    case kSoundSend:
       if (outgoing_.size() == kDepth)
         error_ |= kTransmitError;
       else

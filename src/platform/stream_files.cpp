@@ -13,9 +13,9 @@ namespace carina::platform {
 namespace {
 
 /// Of everything that a stream keeps.
-constexpr size_t kMostBytes = size_t{256} << 20;
-constexpr size_t kMostFrames = 1000;
-constexpr uint64_t kMostPixels = 1 << 22;
+constexpr size_t kMostStreamBytes = size_t{256} << 20;
+constexpr size_t kMostStreamFrames = 1000;
+constexpr uint64_t kMostFramePixels = 1 << 22;
 
 /// Where a driver has its registers, and the bits that drivers have in different places.
 struct Layout {
@@ -30,7 +30,7 @@ constexpr Layout kVideo{1, 2, 2, 0x20, 4, 6, 7, 8, 1};
 constexpr Layout kVStreamAudio{0, 1, 4, 4, 3, 4, 6, 5, 0};
 constexpr Layout kVStreamVideo{0, 1, 4, 4, 3, 4, 5, 7, 0};
 
-constexpr uint32_t kEnable = 1, kFlush = 4, kActive = 1;
+constexpr uint32_t kStreamOn = 1, kStreamFlush = 4, kStreamActive = 1;
 // Of video_drv: how full its queue is.
 constexpr uint32_t kEmpty = 2, kFull = 4, kOverflow = 8, kUnderflow = 16;
 constexpr uint32_t kVideoNameValid = 5, kFrameIndex = 10, kFrameCount = 11, kMostFrameCount = 12;
@@ -44,7 +44,7 @@ class Bytes : public StreamPeer {
  public:
   Bytes(std::vector<uint8_t> source, bool output) : source_(std::move(source)), output_(output) {}
   void write(uint32_t reg, uint32_t value) override {
-    if (reg == 0 && (value & ~registers_[0] & kEnable) != 0) rewind();
+    if (reg == 0 && (value & ~registers_[0] & kStreamOn) != 0) rewind();
     StreamPeer::write(reg, value);
   }
   void deliver(std::span<uint8_t> block) override {
@@ -53,7 +53,7 @@ class Bytes : public StreamPeer {
     at_ += n;
   }
   void take(std::span<const uint8_t> block) override {
-    if (output_ && taken_.size() + block.size() <= kMostBytes)
+    if (output_ && taken_.size() + block.size() <= kMostStreamBytes)
       taken_.insert(taken_.end(), block.begin(), block.end());
   }
   std::vector<std::string> files() const override {
@@ -78,7 +78,7 @@ class SoundPeer : public Bytes {
   SoundPeer(const Layout& layout, Wave source, bool output)
       : Bytes(source.data, output), layout_(layout), source_(std::move(source)) {}
   void write(uint32_t reg, uint32_t value) override {
-    if (reg == layout_.control && (value & ~registers_[reg] & kEnable) != 0) checkFormat();
+    if (reg == layout_.control && (value & ~registers_[reg] & kStreamOn) != 0) checkFormat();
     Bytes::write(reg, value);
   }
   std::vector<std::string> files() const override {
@@ -130,22 +130,23 @@ class VStreamSound final : public SoundPeer {
     if (reg == layout_.status) return;
     if (reg == layout_.name) status_.nameByte(value);
     if (reg == layout_.control) {
-      status_.status_ &= ~kActive;
-      if ((value & kEnable) != 0) status_.status_ = (status_.status_ & ~layout_.endOfStream) | kActive;
+      status_.status_ &= ~kStreamActive;
+      if ((value & kStreamOn) != 0)
+        status_.status_ = (status_.status_ & ~layout_.endOfStream) | kStreamActive;
     }
     SoundPeer::write(reg, value);
   }
   void deliver(std::span<uint8_t> block) override {
-    if ((status_.status_ & kActive) != 0) SoundPeer::deliver(block);
+    if ((status_.status_ & kStreamActive) != 0) SoundPeer::deliver(block);
     status_.status_ |= kBlockDone | (atEnd() ? layout_.endOfStream : 0);
   }
   void take(std::span<const uint8_t> block) override {
-    if ((status_.status_ & kActive) != 0) SoundPeer::take(block);
+    if ((status_.status_ & kStreamActive) != 0) SoundPeer::take(block);
     status_.status_ |= kBlockDone;
   }
   uint32_t tick() override {
     if ((registers_[layout_.control] & layout_.continuous) == 0)
-      write(layout_.control, registers_[layout_.control] & ~kEnable);
+      write(layout_.control, registers_[layout_.control] & ~kStreamOn);
     return 0;
   }
 
@@ -168,7 +169,7 @@ class PicturePeer : public StreamPeer {
     if (next_ == source_.size()) status_ |= layout_.endOfStream;
   }
   void take(std::span<const uint8_t> block) override {
-    if (!active_ || !output_ || taken_.size() == kMostFrames) return;
+    if (!active_ || !output_ || taken_.size() == kMostStreamFrames) return;
     Picture picture{width(), height(), std::vector<uint8_t>(size_t{width()} * height() * 3)};
     const uint32_t step = pixelBytes();
     for (size_t i = 0; i < size_t{width()} * height() && (i + 1) * step <= block.size(); ++i)
@@ -186,7 +187,7 @@ class PicturePeer : public StreamPeer {
   void enable(bool on) {
     active_ = false;
     if (!on) return;
-    if (width() == 0 || height() == 0 || uint64_t{width()} * height() > kMostPixels)
+    if (width() == 0 || height() == 0 || uint64_t{width()} * height() > kMostFramePixels)
       trouble_ = fmt::format("a picture of {} x {} pixels", width(), height());
     else if (colour() > kRgb565)
       trouble_ = fmt::format("colours in format {}: grey, RGB888 and BGR565 are known", colour());
@@ -232,7 +233,7 @@ class VideoPeer final : public PicturePeer {
   uint32_t read(uint32_t reg) override {
     if (reg == kVideoNameValid) return hasFile() ? 1 : 0;
     if (reg != kVideo.status) return registers_[reg];
-    const uint32_t seen = status_ | (active_ ? kActive : 0);
+    const uint32_t seen = status_ | (active_ ? kStreamActive : 0);
     status_ &= ~(kOverflow | kUnderflow | kVideo.endOfStream);
     return seen;
   }
@@ -240,11 +241,11 @@ class VideoPeer final : public PicturePeer {
     if (reg == kVideo.status || reg == kFrameCount) return;
     const uint32_t before = std::exchange(registers_[reg], value);
     if (reg == kVideo.control) {
-      if (((value ^ before) & kEnable) != 0) {
-        enable((value & kEnable) != 0);
+      if (((value ^ before) & kStreamOn) != 0) {
+        enable((value & kStreamOn) != 0);
         if (active_) status_ &= ~(kOverflow | kUnderflow);
       }
-      if ((value & kFlush) != 0) flush();
+      if ((value & kStreamFlush) != 0) flush();
     } else if (reg == kFrameIndex) {
       moveOn();
     }
@@ -273,7 +274,7 @@ class VideoPeer final : public PicturePeer {
     const uint32_t causes = ((status_ & kOverflow) != 0 ? 2 : 0) | ((status_ & kUnderflow) != 0 ? 4 : 0) |
                             ((status_ & kVideo.endOfStream) != 0 ? 8 : 0);
     if ((registers_[kVideo.control] & kVideo.continuous) == 0) {
-      registers_[kVideo.control] &= ~kEnable;
+      registers_[kVideo.control] &= ~kStreamOn;
       enable(false);
     }
     return causes;
@@ -313,7 +314,7 @@ class VStreamPictures final : public PicturePeer {
     if (reg == kVStreamVideo.status) return;
     if (reg == kVStreamVideo.name) vstream_.nameByte(value);
     const uint32_t before = std::exchange(registers_[reg], value);
-    if (reg == kVStreamVideo.control && ((value ^ before) & kEnable) != 0) enable((value & kEnable) != 0);
+    if (reg == kVStreamVideo.control && ((value ^ before) & kStreamOn) != 0) enable((value & kStreamOn) != 0);
   }
   void deliver(std::span<uint8_t> block) override {
     PicturePeer::deliver(block);
@@ -325,12 +326,12 @@ class VStreamPictures final : public PicturePeer {
   }
   uint32_t tick() override {
     if ((registers_[kVStreamVideo.control] & kVStreamVideo.continuous) == 0)
-      write(kVStreamVideo.control, registers_[kVStreamVideo.control] & ~kEnable);
+      write(kVStreamVideo.control, registers_[kVStreamVideo.control] & ~kStreamOn);
     return 0;
   }
 
  private:
-  uint32_t flags() const { return status_ | (active_ ? kActive : 0); }
+  uint32_t flags() const { return status_ | (active_ ? kStreamActive : 0); }
   VStreamStatus vstream_;
 };
 

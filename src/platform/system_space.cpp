@@ -33,8 +33,8 @@ constexpr uint32_t kMonitorEnable = 1u << 16, kMonitorPending = 1u << 17, kMonit
 constexpr uint32_t kStir = 0xe000ef00, kFpccr = 0xe000ef34, kFpcar = 0xe000ef38, kFpdscr = 0xe000ef3c;
 constexpr uint32_t kMvfr0 = 0xe000ef40, kMvfr1 = 0xe000ef44, kMvfr2 = 0xe000ef48;
 /// ID_PFR0 to ID_ISAR5, as both cores have them without PACBTI.
-constexpr uint32_t kIdentity = 0xe000ed40, kIdentityEnd = 0xe000ed78, kIsar5 = 0xe000ed74;
-constexpr std::array<uint32_t, (kIdentityEnd - kIdentity) / 4> kIdentityWords = {
+constexpr uint32_t kIdentityRegisters = 0xe000ed40, kIdentityRegistersEnd = 0xe000ed78, kIsar5 = 0xe000ed74;
+constexpr std::array<uint32_t, (kIdentityRegistersEnd - kIdentityRegisters) / 4> kIdentityWords = {
     0x20000030, 0x00000230, 0x10200000, 0x00000000, 0x00111040, 0x00000000, 0x01000000,
     0x00000011, 0x01103110, 0x02212000, 0x20232232, 0x01111131, 0x01310132, 0x00000000};
 /// ID_ISAR5.PACBTI: with an algorithm that the architecture does not define.
@@ -469,9 +469,9 @@ uint32_t SystemSpace::readWord(World world, uint32_t address) {
   if (address >= kMpuControl && address < kMpuEnd) return readMpu(world, address);
   if (address >= kSauControl && address <= kSfar) return world == kSecure ? readSau(address) : 0;
   if (address >= kShpr1 && address <= kShpr3) return readPriorities(world, 4 + address - kShpr1);
-  if (address >= kIdentity && address < kIdentityEnd) {
+  if (address >= kIdentityRegisters && address < kIdentityRegistersEnd) {
     const bool pacBti = address == kIsar5 && (board_.features & cpu_m::kPacBti) != 0;
-    return kIdentityWords[(address - kIdentity) / 4] | (pacBti ? kPacBtiIdentity : 0);
+    return kIdentityWords[(address - kIdentityRegisters) / 4] | (pacBti ? kPacBtiIdentity : 0);
   }
   switch (address) {
     case kIctr:

@@ -16,7 +16,7 @@ uint64_t Clock::instructions() const {
 // --- SysTick
 
 namespace {
-constexpr uint32_t kEnable = 1u << 0, kCoreClock = 1u << 2, kCountFlag = 1u << 16;
+constexpr uint32_t kSysTickEnable = 1u << 0, kSysTickCoreClock = 1u << 2, kSysTickCountFlag = 1u << 16;
 constexpr uint32_t kMax24 = 0x00ffffff;
 }  // namespace
 
@@ -29,7 +29,7 @@ uint32_t SysTick::value(uint64_t now) const {
 void SysTick::restart(uint64_t now, uint32_t value) {
   held_ = value;
   zeroAt_ = kNever;
-  if ((control_ & kEnable) == 0) return;
+  if ((control_ & kSysTickEnable) == 0) return;
   if (value != 0) {
     zeroAt_ = now + value;
   } else if (reload_ != 0) {
@@ -55,7 +55,7 @@ uint32_t SysTick::read(uint32_t offset) {
   advance(now);
   switch (offset) {
     case 0x0: {
-      const uint32_t flag = counted_ ? kCountFlag : 0;
+      const uint32_t flag = counted_ ? kSysTickCountFlag : 0;
       counted_ = false;
       return control_ | flag;
     }
@@ -76,7 +76,7 @@ void SysTick::write(uint32_t offset, uint32_t value) {
   const uint32_t current = this->value(now);
   switch (offset) {
     case 0x0:
-      control_ = (value & (kEnable | kInterrupts)) | kCoreClock;
+      control_ = (value & (kSysTickEnable | kInterrupts)) | kSysTickCoreClock;
       restart(now, current);
       break;
     case 0x4:

@@ -6,15 +6,15 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kSet = 0, kClear = 4;
+constexpr uint32_t kSetPins = 0, kClearPins = 4;
 constexpr uint32_t kClockPin = 1, kDataPin = 2;
 constexpr uint32_t kByteBits = 8;
 
 // Registers of the touch screen controller.
-constexpr uint8_t kChipId = 0x00, kVersion = 0x02, kSystemControl = 0x03, kInterruptControl = 0x09,
-                  kInterruptEnable = 0x0a, kInterruptStatus = 0x0b, kTouchControl = 0x40, kQueueStatus = 0x4b,
-                  kQueueSize = 0x4c, kDataX = 0x4d, kDataY = 0x4f, kDataZ = 0x51, kData = 0x57,
-                  kDataFixed = 0xd7;
+constexpr uint8_t kTouchChipId = 0x00, kTouchVersion = 0x02, kTouchSystemControl = 0x03,
+                  kTouchInterruptControl = 0x09, kTouchInterruptEnable = 0x0a, kTouchInterruptStatus = 0x0b,
+                  kTouchControl = 0x40, kTouchQueueStatus = 0x4b, kTouchQueueSize = 0x4c, kTouchDataX = 0x4d,
+                  kTouchDataY = 0x4f, kTouchDataZ = 0x51, kTouchData = 0x57, kTouchDataFixed = 0xd7;
 constexpr uint8_t kSoftReset = 2, kTouches = 0x80, kQueueEmpty = 0x20, kPressure = 0x40;
 constexpr uint8_t kTouchDetected = 1, kQueueThreshold = 2;
 
@@ -33,9 +33,10 @@ bool TouchController::measures() const {
 }
 
 void TouchController::raise(uint8_t causes) {
-  registers_[kInterruptStatus] |= causes;
-  interrupts_.setLine(interrupt_, (registers_[kInterruptControl] & 1) != 0 &&
-                                      (registers_[kInterruptStatus] & registers_[kInterruptEnable]) != 0);
+  registers_[kTouchInterruptStatus] |= causes;
+  interrupts_.setLine(interrupt_,
+                      (registers_[kTouchInterruptControl] & 1) != 0 &&
+                          (registers_[kTouchInterruptStatus] & registers_[kTouchInterruptEnable]) != 0);
 }
 
 void TouchController::press(uint32_t x, uint32_t y) {
@@ -56,28 +57,28 @@ void TouchController::release() {
 uint8_t TouchController::read(uint8_t reg) {
   const auto low = [](uint32_t value) { return static_cast<uint8_t>(value); };
   switch (reg) {
-    case kChipId:
+    case kTouchChipId:
       return 0x08;
-    case kChipId + 1:
+    case kTouchChipId + 1:
       return 0x11;
-    case kVersion:
+    case kTouchVersion:
       return 0x03;
     case kTouchControl:
       return low(registers_[reg] | (measures() ? kTouches : 0));
-    case kQueueStatus:
+    case kTouchQueueStatus:
       return low(registers_[reg] | (measures() ? 0 : kQueueEmpty));
-    case kQueueSize:
+    case kTouchQueueSize:
       return measures() ? 1 : 0;
-    case kDataX:
-    case kDataX + 1:
-      return low(reg == kDataX ? x_ >> 8 : x_);
-    case kDataY:
-    case kDataY + 1:
-      return low(reg == kDataY ? y_ >> 8 : y_);
-    case kDataZ:
+    case kTouchDataX:
+    case kTouchDataX + 1:
+      return low(reg == kTouchDataX ? x_ >> 8 : x_);
+    case kTouchDataY:
+    case kTouchDataY + 1:
+      return low(reg == kTouchDataY ? y_ >> 8 : y_);
+    case kTouchDataZ:
       return kPressure;
-    case kData:
-    case kDataFixed: {
+    case kTouchData:
+    case kTouchDataFixed: {
       const uint8_t parts[] = {low(x_ >> 4), low(x_ << 4 | y_ >> 8), low(y_), kPressure};
       return parts[part_++ % 4];
     }
@@ -87,19 +88,19 @@ uint8_t TouchController::read(uint8_t reg) {
 }
 
 void TouchController::write(uint8_t reg, uint8_t value) {
-  if (reg == kInterruptStatus) {
+  if (reg == kTouchInterruptStatus) {
     registers_[reg] &= static_cast<uint8_t>(~value);
-  } else if (reg == kSystemControl && (value & kSoftReset) != 0) {
+  } else if (reg == kTouchSystemControl && (value & kSoftReset) != 0) {
     reset();
   } else {
     registers_[reg] = value;
-    if (reg == kQueueStatus) part_ = 0;
+    if (reg == kTouchQueueStatus) part_ = 0;
   }
   raise(0);
 }
 
 uint8_t TouchController::next(uint8_t reg) const {
-  return reg == kData || reg == kDataFixed ? reg : static_cast<uint8_t>(reg + 1);
+  return reg == kTouchData || reg == kTouchDataFixed ? reg : static_cast<uint8_t>(reg + 1);
 }
 
 // --- the bus
@@ -165,13 +166,13 @@ void TwoWireBus::clockFell() {
 }
 
 uint32_t TwoWireBus::read(uint32_t offset) {
-  if (offset != kSet) return 0;
+  if (offset != kSetPins) return 0;
   return (clock_ ? kClockPin : 0) | (data_ && !held_ ? kDataPin : 0);
 }
 
 void TwoWireBus::write(uint32_t offset, uint32_t value) {
-  if (offset != kSet && offset != kClear) return;
-  const bool level = offset == kSet;
+  if (offset != kSetPins && offset != kClearPins) return;
+  const bool level = offset == kSetPins;
   // Both pins with one store: the clock is stable while the data changes where that matters.
   if ((value & kDataPin) != 0 && data_ != level) {
     data_ = level;

@@ -6,8 +6,8 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kData = 0x0, kState = 0x4, kControl = 0x8, kInterruptStatus = 0xc, kDivider = 0x10,
-                   kPeripheralId = 0xfe0;
+constexpr uint32_t kUartData = 0x0, kUartState = 0x4, kUartControl = 0x8, kUartInterruptStatus = 0xc,
+                   kUartDivider = 0x10, kUartPeripheralId = 0xfe0;
 constexpr uint32_t kReceiveFull = 1u << 1;    // STATE
 constexpr uint32_t kReceiveEnable = 1u << 1;  // CTRL
 // INTSTATUS; each is enabled two bits higher in CTRL.
@@ -58,21 +58,21 @@ void Uart::updateLines() {
 uint32_t Uart::read(uint32_t offset) {
   advance(clock_.now());
   switch (offset) {
-    case kData:
+    case kUartData:
       full_ = false;
       listen();
       return received_;
-    case kState:
+    case kUartState:
       return full_ ? kReceiveFull : 0;
-    case kControl:
+    case kUartControl:
       return control_;
-    case kInterruptStatus:
+    case kUartInterruptStatus:
       return pending_;
-    case kDivider:
+    case kUartDivider:
       return divider_;
-    case kPeripheralId:
+    case kUartPeripheralId:
       return 0x21;  // CMSDK APB UART
-    case kPeripheralId + 4:
+    case kUartPeripheralId + 4:
       return 0xb8;
     default:
       return 0;
@@ -82,20 +82,20 @@ uint32_t Uart::read(uint32_t offset) {
 void Uart::write(uint32_t offset, uint32_t value) {
   advance(clock_.now());
   switch (offset) {
-    case kData:
+    case kUartData:
       // Sends even while CTRL says off: so does the FVP, and early messages are worth seeing.
       send_(static_cast<char>(value & 0xff));
       raise(kTransmitInterrupt);
       break;
-    case kControl:
+    case kUartControl:
       control_ = value & 0x7f;
       listen();
       break;
-    case kInterruptStatus:
+    case kUartInterruptStatus:
       pending_ &= ~value;
       updateLines();
       break;
-    case kDivider:
+    case kUartDivider:
       divider_ = value & 0xfffff;
       break;
     default:

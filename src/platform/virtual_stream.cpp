@@ -8,10 +8,12 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kEnable = 0x00, kSet = 0x04, kClear = 0x08, kStatus = 0x0c;
-constexpr uint32_t kTimerControl = 0x100, kInterval = 0x104, kCount = 0x108;
-constexpr uint32_t kDmaControl = 0x200, kAddress = 0x204, kBlockSize = 0x208, kBlocks = 0x20c, kBlock = 0x210;
-constexpr uint32_t kRegisters = 0x300, kEnd = kRegisters + 4 * StreamPeer::kRegisters;
+constexpr uint32_t kInterruptEnable = 0x00, kInterruptSet = 0x04, kInterruptClear = 0x08,
+                   kInterruptStatus = 0x0c;
+constexpr uint32_t kStreamTimerControl = 0x100, kStreamTimerInterval = 0x104, kStreamTimerCount = 0x108;
+constexpr uint32_t kDmaControl = 0x200, kDmaAddress = 0x204, kDmaBlockSize = 0x208, kDmaBlocks = 0x20c,
+                   kDmaBlock = 0x210;
+constexpr uint32_t kPeerRegisters = 0x300, kPeerRegistersEnd = kPeerRegisters + 4 * StreamPeer::kRegisters;
 
 constexpr uint32_t kRun = 1, kPeriodic = 2, kInterrupts = 4, kTransfers = 8;
 constexpr uint32_t kDmaOn = 1, kFromMemory = 2;
@@ -71,27 +73,28 @@ void VirtualStream::advance(uint64_t now) {
 
 uint32_t VirtualStream::read(uint32_t offset) {
   advance(clock_.now());
-  if (offset >= kRegisters && offset < kEnd) return peer_->read((offset - kRegisters) / 4);
+  if (offset >= kPeerRegisters && offset < kPeerRegistersEnd)
+    return peer_->read((offset - kPeerRegisters) / 4);
   switch (offset) {
-    case kEnable:
+    case kInterruptEnable:
       return enabled_;
-    case kStatus:
+    case kInterruptStatus:
       return status_;
-    case kTimerControl:
+    case kStreamTimerControl:
       return timer_;
-    case kInterval:
+    case kStreamTimerInterval:
       return interval_;
-    case kCount:
+    case kStreamTimerCount:
       return count_;
     case kDmaControl:
       return dma_;
-    case kAddress:
+    case kDmaAddress:
       return address_;
-    case kBlockSize:
+    case kDmaBlockSize:
       return blockSize_;
-    case kBlocks:
+    case kDmaBlocks:
       return blocks_;
-    case kBlock:
+    case kDmaBlock:
       return block_;
     default:
       return 0;
@@ -100,37 +103,37 @@ uint32_t VirtualStream::read(uint32_t offset) {
 
 void VirtualStream::write(uint32_t offset, uint32_t value) {
   advance(clock_.now());
-  if (offset >= kRegisters && offset < kEnd) {
-    peer_->write((offset - kRegisters) / 4, value);
+  if (offset >= kPeerRegisters && offset < kPeerRegistersEnd) {
+    peer_->write((offset - kPeerRegisters) / 4, value);
     return;
   }
   switch (offset) {
-    case kEnable:
+    case kInterruptEnable:
       enabled_ = value;
       break;
-    case kSet:
+    case kInterruptSet:
       status_ |= value;
       break;
-    case kClear:
+    case kInterruptClear:
       status_ &= ~value;
       break;
-    case kTimerControl:
+    case kStreamTimerControl:
       setTimer(value);
       break;
-    case kInterval:
+    case kStreamTimerInterval:
       interval_ = value;
       break;
     case kDmaControl:
       dma_ = value & (kDmaOn | kFromMemory);
       block_ = 0;
       break;
-    case kAddress:
+    case kDmaAddress:
       address_ = value;
       break;
-    case kBlockSize:
+    case kDmaBlockSize:
       blockSize_ = value & ~3u;
       break;
-    case kBlocks:
+    case kDmaBlocks:
       blocks_ = value;
       break;
     default:
