@@ -28,8 +28,7 @@ if(CCACHE_PROGRAM)
 endif()
 
 # The files of a target are compiled eight at a time: their headers are parsed once, and what they share is compiled once. All names
-# in a target's files, in anonymous namespaces too, are therefore different. A target whose files have tables of the same
-# names says UNITY_BUILD OFF.
+# in a target's files, in anonymous namespaces too, are therefore different.
 option(CARINA_UNITY "Compile the files of a target in groups" ON)
 if(CARINA_UNITY)
   set(CMAKE_UNITY_BUILD ON)

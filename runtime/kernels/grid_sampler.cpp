@@ -13,7 +13,7 @@ enum Padding : int64_t { kZeros, kBorder, kReflection };
 
 /// The elements that a coordinate of the grid reads along one dimension, and their shares. What lies outside
 /// reads nothing.
-struct Taps {
+struct GridTaps {
   uint32_t count = 0;
   size_t offset[4];
   float share[4];
@@ -47,10 +47,10 @@ struct Sampler {
     return at > last ? last : at > 0.0f ? at : 0.0f;
   }
 
-  Taps taps(float g, uint32_t dim) const {
+  GridTaps taps(float g, uint32_t dim) const {
     const auto size = static_cast<float>(input->sizes[dim]);
     float at = alignCorners ? (g + 1.0f) / 2.0f * (size - 1.0f) : ((g + 1.0f) * size - 1.0f) / 2.0f;
-    Taps result;
+    GridTaps result;
     const auto add = [&](float where, float share) {
       if (!(where >= 0.0f && where < size)) return;
       result.offset[result.count] = static_cast<size_t>(where) * steps[dim];
@@ -70,7 +70,7 @@ struct Sampler {
     return result;
   }
 
-  float sample(const float* plane, const Taps& rows, const Taps& columns) const {
+  float sample(const float* plane, const GridTaps& rows, const GridTaps& columns) const {
     float sum = 0.0f;
     for (uint32_t i = 0; i < rows.count; ++i) {
       const float* row = plane + rows.offset[i];
@@ -109,7 +109,7 @@ Status gridSampler2d(KernelContext& context) {
     for (size_t i = 0; i < static_cast<size_t>(output->sizes[2]); ++i) {
       for (size_t j = 0; j < static_cast<size_t>(output->sizes[3]); ++j) {
         const float* g = grid->as<const float>() + n * gridSteps[0] + i * gridSteps[1] + j * gridSteps[2];
-        const Taps columns = sampler.taps(g[0], 3), rows = sampler.taps(g[gridSteps[3]], 2);
+        const GridTaps columns = sampler.taps(g[0], 3), rows = sampler.taps(g[gridSteps[3]], 2);
         for (size_t c = 0; c < static_cast<size_t>(output->sizes[1]); ++c) {
           const float* plane = input.as<const float>() + n * sampler.steps[0] + c * sampler.steps[1];
           output->as<float>()[n * steps[0] + c * steps[1] + i * steps[2] + j * steps[3]] =

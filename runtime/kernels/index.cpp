@@ -34,7 +34,7 @@ ptrdiff_t step(size_t elements) {
   return static_cast<ptrdiff_t>(elements);
 }
 
-Status copyAll(const Tensor& self, const Tensor& output) {
+Status copyUnlessInPlace(const Tensor& self, const Tensor& output) {
   if (self.type != output.type) return typesDiffer();
   if (!sameShape(self, output)) return shapesDiffer();
   size_t from[kMaxRank], to[kMaxRank];
@@ -171,7 +171,7 @@ Status scatterBy(KernelContext& context, bool adds) {
   if (!call.ok()) return call.status();
   if (!isIndex(*index) || (source.tensor != nullptr && source.tensor->type != output->type))
     return typesDiffer();
-  CARINA_RT_TRY(copyAll(*self, *output));
+  CARINA_RT_TRY(copyUnlessInPlace(*self, *output));
   if (index->elements() == 0) return Status{};
   if (index->rank != self->rank || (source.tensor != nullptr && source.tensor->rank != self->rank))
     return shapesDiffer();
@@ -370,7 +370,7 @@ Status indexPut(KernelContext& context) {
   Tensor* output = call.output(4);
   if (!call.ok()) return call.status();
   if (values->type != output->type) return typesDiffer();
-  CARINA_RT_TRY(copyAll(*self, *output));
+  CARINA_RT_TRY(copyUnlessInPlace(*self, *output));
   Indices indices;
   CARINA_RT_TRY(indices.open(call, 1, *output, *values, true));
   size_t shapeSteps[kMaxRank], selfSteps[kMaxRank];
