@@ -154,7 +154,7 @@ int compileEthosN(CompileFlags& flags) {
 }
 
 /// What the names of the outputs tell is said before anything is compiled.
-Status checkOutputs(const CompileFlags& flags) {
+Status checkCompileOutputs(const CompileFlags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
   CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules, flags.ioHeader}));
   CARINA_RETURN_IF_ERROR(checkResults({flags.gates.junit, flags.json, flags.precision.csv}));
@@ -260,7 +260,7 @@ int compile(CompileFlags& flags) {
   }
   const bool network = flags.output.extension() == ".encn";
   if (network && ethosn::isEthosNName(flags.build.options.target)) return compileEthosN(flags);
-  if (const auto status = checkOutputs(flags); !status.ok()) return report(status.error());
+  if (const auto status = checkCompileOutputs(flags); !status.ok()) return report(status.error());
   pipeline::Options options = flags.build.finish();
   options.tflite = flags.output.extension() == ".tflite";
   options.measureSqnr = !flags.report.empty() || !flags.json.empty();

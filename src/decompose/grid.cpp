@@ -11,7 +11,7 @@ namespace carina::decompose {
 namespace {
 
 // A matrix of more elements than this is no gain over sampling on the CPU.
-constexpr int64_t kMostWeights = int64_t{1} << 20;
+constexpr int64_t kMostSamplingWeights = int64_t{1} << 20;
 
 /// What each position of slice n of a grid reads: [positions, elements of a plane or volume].
 Tensor samplingMatrix(const aten::GridSampling& sampling, const Tensor& grid, int64_t n,
@@ -48,7 +48,7 @@ Result<ir::Value*> rewriteKnownGrid(ir::Builder& b, ir::Node* node) {
   const int64_t positions = numElements(Shape(result.begin() + 2, result.end())),
                 elements = numElements(spatial);
   const auto weights = checkedMul(positions, elements);
-  if (!weights || *weights > kMostWeights || *weights == 0) return nullptr;
+  if (!weights || *weights > kMostSamplingWeights || *weights == 0) return nullptr;
   CARINA_TRY(const aten::GridSampling sampling, aten::gridSampling(*node));
   ir::Value* x = reshaped(b, input, {shape[0], shape[1], elements});
   const auto bytes = grid->constant().bytes();

@@ -140,7 +140,7 @@ Result<ir::Value*> rewriteNearestRows(ir::Builder& b, ir::Node* node) {
 }
 
 // Of a matrix of a resize along one dimension: with more, the operator stays whole.
-constexpr int64_t kMostWeights = int64_t{1} << 24;
+constexpr int64_t kMostResizingWeights = int64_t{1} << 24;
 
 /// x times the matrix of `taps` along dimension `dim`.
 ir::Value* weighted(ir::Builder& b, ir::Value* x, int64_t dim, const std::vector<aten::Taps>& taps) {
@@ -166,7 +166,7 @@ Result<ir::Value*> rewriteAsProducts(ir::Builder& b, ir::Node* node) {
   if (node->result()->dtype() != DType::Float32 || isQuantizedWhole(*node)) return nullptr;
   if (bilinear && resizeAxes(*node).ok()) return nullptr;
   for (int64_t d = 2; d < node->result()->rank(); ++d) {
-    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMostWeights) return nullptr;
+    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMostResizingWeights) return nullptr;
   }
   CARINA_TRY(const auto taps, aten::resizeTaps(*node));
   ir::Value* x = node->operands()[0];

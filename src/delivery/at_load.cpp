@@ -75,7 +75,7 @@ class Loader {
       CARINA_TRY(pte::ByteVector blob, blobOf(delegate.blob, machine, key));
       known = blobs_.emplace(key, std::move(blob)).first;
     }
-    delegate.id = "EthosUBackend";
+    delegate.id = pte::kEthosUBackend;
     delegate.inSegment = false;
     delegate.blob = known->second;
     delegate.specs = pte::ethosUCompileSpecs(settingsOf(machine, settings.quantizedIo));

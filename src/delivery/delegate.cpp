@@ -53,7 +53,7 @@ std::string constantsKeyOf(ByteSpan constants) {
 Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, bool integerIo,
                                      const std::string& constantsKey) {
   pte::Delegate delegate;
-  delegate.id = "EthosUBackend";
+  delegate.id = pte::kEthosUBackend;
   CARINA_TRY(pte::DelegateBlob blob, commandBlob(compiled));
   blob.constantsKey = constantsKey;
   delegate.blob =

@@ -10,7 +10,7 @@ Result<Compiled> compiledFor(const pte::Program& program) {
   Compiled compiled;
   for (const pte::Method& method : program.methods) {
     for (const pte::Delegate& delegate : method.delegates) {
-      if (delegate.id != "EthosUBackend") continue;
+      if (delegate.id != pte::kEthosUBackend) continue;
       compiled.delegated = true;
       compiled.settings = pte::ethosUSettings(delegate.specs);
       if (!compiled.settings.target.empty()) return compiled;

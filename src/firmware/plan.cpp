@@ -152,7 +152,7 @@ class Planner {
             .withRemedy(
                 "compile them for the NPU: carina compile PROGRAM.pte --target TARGET -o COMPILED.pte");
       }
-      if (delegate.id != "EthosUBackend") {
+      if (delegate.id != pte::kEthosUBackend) {
         return fail(Code::UnsupportedProgram,
                     "the program needs the backend {}, which this firmware does not have", delegate.id)
             .withRemedy("compile the network for an Ethos-U target");

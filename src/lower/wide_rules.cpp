@@ -178,16 +178,16 @@ Status defineTotal(Lowering& lowering, const ir::Node& node, const std::optional
   return {};
 }
 
-Status lowerSum(Lowering& l, const ir::Node& n) {
+Status lowerWideSum(Lowering& l, const ir::Node& n) {
   return defineTotal(l, n, std::nullopt, false);
 }
-Status lowerSumDims(Lowering& l, const ir::Node& n) {
+Status lowerWideSumDims(Lowering& l, const ir::Node& n) {
   return defineTotal(l, n, ir::cast<aten::SumDimIntList>(&n).dim(), false);
 }
-Status lowerMean(Lowering& l, const ir::Node& n) {
+Status lowerWideMean(Lowering& l, const ir::Node& n) {
   return defineTotal(l, n, std::nullopt, true);
 }
-Status lowerMeanDims(Lowering& l, const ir::Node& n) {
+Status lowerWideMeanDims(Lowering& l, const ir::Node& n) {
   return defineTotal(l, n, ir::cast<aten::MeanDim>(&n).dim(), true);
 }
 
@@ -358,10 +358,10 @@ Rule findWideRule(const ir::OpDef& def) {
       {&aten::DivScalar::def(), lowerDivNumber},
       {&aten::MulTensor::def(), lowerMul},
       {&aten::Square::def(), lowerSquare},
-      {&aten::Sum::def(), lowerSum},
-      {&aten::SumDimIntList::def(), lowerSumDims},
-      {&aten::Mean::def(), lowerMean},
-      {&aten::MeanDim::def(), lowerMeanDims},
+      {&aten::Sum::def(), lowerWideSum},
+      {&aten::SumDimIntList::def(), lowerWideSumDims},
+      {&aten::Mean::def(), lowerWideMean},
+      {&aten::MeanDim::def(), lowerWideMeanDims},
       {&aten::Exp::def(), lowerExp},
       {&aten::Sigmoid::def(), lowerSigmoid},
       {&aten::Tanh::def(), lowerTanh},

@@ -13,7 +13,6 @@ namespace carina::lower_tfl {
 namespace {
 
 constexpr size_t kMostErrors = 20;
-constexpr int64_t kSignedOffset = 128;  // of codes: uint8 less int8
 constexpr lower::RescaleFactor kUnit{1 << 30, 30};
 
 const Rules& rules() {

@@ -8,8 +8,6 @@
 namespace carina::lower_tfl {
 namespace {
 
-constexpr int64_t kSignedOffset = 128;
-
 bool isUnsignedCode(const ir::Value& value) {
   return value.dtype() == DType::UInt8 && value.quantization.has_value();
 }

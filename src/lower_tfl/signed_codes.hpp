@@ -10,6 +10,9 @@
 
 namespace carina::lower_tfl {
 
+/// Of codes: uint8 less int8.
+constexpr int64_t kSignedOffset = 128;
+
 struct SignedNetwork {
   ir::Graph graph;
   /// Values of `graph` that are uint8 in the network.

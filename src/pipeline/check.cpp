@@ -26,7 +26,6 @@ namespace {
 
 using device::textOf;
 
-constexpr std::string_view kEthosU = "EthosUBackend";
 
 rt::Status noKernel(rt::KernelContext&) {
   return rt::failure(rt::Code::MissingKernel, "a stand-in for a kernel that is missing");
@@ -138,7 +137,7 @@ class Checker {
     result.id = delegate.id;
     result.blobBytes = static_cast<int64_t>(delegate.blob.size());
     if (delegate.id == ethosn::kProgramBackend) return describeEthosN(delegate, index, checked.name, result);
-    if (delegate.id != kEthosU) {
+    if (delegate.id != pte::kEthosUBackend) {
       problem(
           "method {} fails to load because delegate {} wants the backend {}, which this runtime does not "
           "have",
@@ -224,7 +223,7 @@ class Checker {
     if (call.delegate < 0 || static_cast<size_t>(call.delegate) >= checked.delegates.size()) return;
     const CheckedDelegate& delegate = checked.delegates[static_cast<size_t>(call.delegate)];
     const auto blob = pte::parseDelegateBlob(method.delegates[static_cast<size_t>(call.delegate)].blob);
-    if (delegate.id != kEthosU || !blob) return;
+    if (delegate.id != pte::kEthosUBackend || !blob) return;
     const std::string place = fmt::format("delegate {} of method {}", call.delegate, method.name);
     if (call.arguments.size() != blob->inputs.size() + blob->outputs.size()) {
       problem("{} fails because it is called with {} tensors, its blob has {} inputs and {} outputs", place,
@@ -287,7 +286,7 @@ class Checker {
     method.methodBytes = static_cast<int64_t>(needs.methodBytes);
     method.temporaryBytes = static_cast<int64_t>(needs.temporaryBytes);
     const bool others = std::any_of(method.delegates.begin(), method.delegates.end(), [](const auto& d) {
-      return d.id != kEthosU && d.id != ethosn::kProgramBackend;
+      return d.id != pte::kEthosUBackend && d.id != ethosn::kProgramBackend;
     });
     const int64_t most = memoryFor(file_.size());
     int64_t total = method.temporaryBytes;

@@ -32,7 +32,7 @@ struct CheckedTensor {
 };
 
 struct CheckedDelegate {
-  std::string id;                                // "EthosUBackend"
+  std::string id;                                // as in the program
   std::string target, systemConfig, memoryMode;  // what it was compiled for; empty for other backends
   int64_t blobBytes = 0, commandBytes = 0, constantBytes = 0;
   int64_t scratchBytes = 0;      // temporary memory, aligned to 16

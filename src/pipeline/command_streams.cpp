@@ -15,7 +15,6 @@
 namespace carina::pipeline {
 namespace {
 
-constexpr std::string_view kEthosU = "EthosUBackend";
 
 Result<CommandStream> fromPayload(std::string name, ByteSpan bytes) {
   CommandStream stream;
@@ -73,7 +72,7 @@ Result<std::vector<CommandStream>> ofProgram(ByteSpan bytes) {
   std::vector<CommandStream> streams;
   for (const pte::Method& method : program.methods) {
     for (size_t i = 0; i < method.delegates.size(); ++i) {
-      if (method.delegates[i].id != kEthosU) continue;
+      if (method.delegates[i].id != pte::kEthosUBackend) continue;
       const size_t before = streams.size();
       CARINA_RETURN_IF_ERROR(addBlob(fmt::format("delegate {} of {}", i, method.name),
                                      method.delegates[i].blob, &program, streams));

@@ -109,7 +109,7 @@ class Printer {
     line("  delegate {}: {}, {} bytes{}", index, delegate.id, delegate.blob.size(),
          delegate.inSegment ? " in a segment" : "");
     for (const CompileSpec& spec : delegate.specs) line("    {} = {}", spec.key, spec.value);
-    if (delegate.id != "EthosUBackend") return;
+    if (delegate.id != kEthosUBackend) return;
     const auto blob = parseDelegateBlob(delegate.blob);
     if (!blob) {
       line("    {}", blob.error().message());

@@ -151,8 +151,11 @@ struct CompileSpec {
   friend bool operator==(const CompileSpec&, const CompileSpec&) = default;
 };
 
+/// The delegate that runs on an Ethos-U, by ExecuTorch's name for its backend.
+inline constexpr std::string_view kEthosUBackend = "EthosUBackend";
+
 struct Delegate {
-  std::string id;          // "EthosUBackend"
+  std::string id;          // of the backend that runs it: kEthosUBackend, ...
   ByteVector blob;         // equal blobs are stored once
   bool inSegment = false;  // in a segment of its own instead of inside the flatbuffer
   std::vector<CompileSpec> specs;

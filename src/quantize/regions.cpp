@@ -31,7 +31,7 @@ class Spread {
 };
 
 /// What one control flow node and its regions see while the network runs.
-struct Seen {
+struct SeenRegions {
   Spread operands;                 // as its regions take them
   std::vector<Spread> regions;     // by region
   std::vector<Sample> incomplete;  // by region: inputs of the visit at hand
@@ -52,7 +52,7 @@ class Watcher {
  public:
   explicit Watcher(const std::vector<ir::Node*>& nodes) {
     for (const ir::Node* node : nodes) {
-      Seen& seen = seen_[node];
+      SeenRegions& seen = seen_[node];
       seen.regions.resize(node->regions().size());
       seen.incomplete.resize(node->regions().size());
       seen.border.taken.resize(takenOperands(*node).size());
@@ -70,7 +70,7 @@ class Watcher {
     if (const auto last = last_.find(&value); last != last_.end()) last->second = tensor;
     if (const auto input = inputOf_.find(&value); input != inputOf_.end()) {
       const auto& [node, region] = input->second;
-      Seen& seen = seen_.at(node);
+      SeenRegions& seen = seen_.at(node);
       Sample& sample = seen.incomplete[region];
       widen(seen.border.taken[sample.size()], tensor);
       sample.push_back(tensor);
@@ -88,10 +88,10 @@ class Watcher {
     }
   }
 
-  Seen& of(const ir::Node* node) { return seen_.at(node); }
+  SeenRegions& of(const ir::Node* node) { return seen_.at(node); }
 
  private:
-  std::unordered_map<const ir::Node*, Seen> seen_;
+  std::unordered_map<const ir::Node*, SeenRegions> seen_;
   std::unordered_map<const ir::Value*, Tensor> last_;  // what operands held last
   std::unordered_map<const ir::Value*, std::pair<const ir::Node*, size_t>> inputOf_;
 };
@@ -132,7 +132,7 @@ class Regions {
   }
 
   Status quantizeOne(ir::Node& node, ir::Node& reference, size_t region) {
-    Seen& seen = watcher_.of(&reference);
+    SeenRegions& seen = watcher_.of(&reference);
     std::vector<Sample> samples = seen.regions[region].take();
     const bool takesNothing = node.region(region).inputs().empty();
     if (takesNothing) samples.emplace_back();
@@ -165,7 +165,7 @@ class Regions {
   }
 
   /// Of both regions of the node the first that asks takes them.
-  std::vector<Sample> operandsOf(Seen& seen, const ir::Node& node) {
+  std::vector<Sample> operandsOf(SeenRegions& seen, const ir::Node& node) {
     auto [known, isNew] = operands_.try_emplace(&node);
     if (isNew) known->second = seen.operands.take();
     return known->second;

@@ -107,7 +107,7 @@ Json delegateJson(const pte::Delegate& delegate) {
                {"bytes", delegate.blob.size()},
                {"in_segment", delegate.inSegment},
                {"specs", std::move(specs)}};
-  if (delegate.id != "EthosUBackend") return json;
+  if (delegate.id != pte::kEthosUBackend) return json;
   const auto blob = pte::parseDelegateBlob(delegate.blob);
   if (blob)
     json["blob"] = blobJson(*blob);

@@ -12,7 +12,6 @@ using npu_ir::Piece;
 
 namespace {
 
-constexpr int64_t kMaxCopies = 4096;
 /// Convolutions interleave up to this many planes, or take them apart, in runs of kRun elements.
 constexpr int64_t kMaxPlanes = 16, kRun = 8;
 /// Copies that may take the place of one pool.

@@ -47,19 +47,19 @@ struct Axis {
 };
 
 /// Output positions first, first + step, ... that read input positions source, source + sourceStep, ...
-struct Run {
+struct PhaseRun {
   int64_t first, step, count, source, sourceStep;
 };
 
 /// The positions of each phase, cut where `same` says that two of them are read in different ways. Repeating
 /// one source position cannot be addressed: those come one by one.
 template <typename Source, typename Same>
-std::vector<Run> runsOf(const Axis& axis, const Source& source, const Same& same) {
-  std::vector<Run> result;
+std::vector<PhaseRun> runsOf(const Axis& axis, const Source& source, const Same& same) {
+  std::vector<PhaseRun> result;
   const int64_t period = axis.period();
   for (int64_t phase = 0; phase < std::min(period, axis.outputs); ++phase) {
     for (int64_t o = phase; o < axis.outputs;) {
-      Run run{o, period, 1, source(o), 0};
+      PhaseRun run{o, period, 1, source(o), 0};
       if (o + period < axis.outputs) run.sourceStep = source(o + period) - run.source;
       for (int64_t next = o + period; run.sourceStep > 0 && next < axis.outputs && same(o, next) &&
                                       source(next) == run.source + run.count * run.sourceStep;
@@ -74,7 +74,7 @@ std::vector<Run> runsOf(const Axis& axis, const Source& source, const Same& same
 }
 
 /// Runs of output positions with the same weights.
-std::vector<Run> weightedRuns(const Axis& axis) {
+std::vector<PhaseRun> weightedRuns(const Axis& axis) {
   return runsOf(
       axis, [&axis](int64_t o) { return axis.sample(o).low; },
       [&axis](int64_t a, int64_t b) { return axis.taps(a) == axis.taps(b); });
@@ -162,8 +162,8 @@ Status Legalizer::resizeNearest(const tosa::Resize& node) {
   const Shape in = rowMajorStrides(input->shape()), to = rowMajorStrides(out);
   std::vector<Piece> pieces;
   for (int64_t n = 0; n < input->dim(0); ++n) {
-    for (const Run& y : ys) {
-      for (const Run& x : xs) {
+    for (const PhaseRun& y : ys) {
+      for (const PhaseRun& x : xs) {
         for (Piece& piece : emitCopies(builder_, {input,
                                                   {y.count, x.count, input->dim(3)},
                                                   n * in[0] + y.source * in[1] + x.source * in[2],
@@ -214,8 +214,8 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
     }
     operations.clear();
     std::vector<Piece> pieces;
-    for (const Run& y : ys) {
-      for (const Run& x : xs) {
+    for (const PhaseRun& y : ys) {
+      for (const PhaseRun& x : xs) {
         const ir::Ints rows = vertical.taps(y.first), columns = horizontal.taps(x.first);
         const auto kh = static_cast<int64_t>(rows.size()), kw = static_cast<int64_t>(columns.size());
         Convolution conv;

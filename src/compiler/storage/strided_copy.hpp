@@ -20,6 +20,9 @@ struct StridedCopy {
   ir::Ints targetStrides;
 };
 
+/// The most copies that an operator becomes: each is an NPU operation.
+constexpr int64_t kMaxCopies = 4096;
+
 /// Emits as few copies as three loop dimensions allow; the pieces are for a JOIN. Elements wider than 16 bits
 /// move as 16-bit halves, so pieces may have another type than the value.
 std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& copy);
