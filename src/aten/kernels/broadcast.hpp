@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/tensor.hpp"
 
@@ -24,54 +26,46 @@ inline Shape broadcastStrides(const Shape& from, const Shape& to) {
 /// reads.
 std::vector<int64_t> broadcastOffsets(const Shape& own, const Shape& joint);
 
+/// The part of a loop that does not depend on the number of operands, compiled once.
+class MergedDimensions {
+ protected:
+  /// Strides of each operand, by dimension of `shape`.
+  MergedDimensions(const Shape& shape, std::span<const Shape> strides);
+
+  /// How often the innermost loop runs, and how many elements it takes.
+  int64_t runs() const { return runs_; }
+  int64_t count() const { return sizes_.back(); }
+  /// Step of operand k in the innermost loop.
+  int64_t step(size_t k) const { return strides_[k].back(); }
+  Shape firstIndex() const { return Shape(sizes_.size(), 0); }
+  /// Moves `index`, and the place of each operand, to the next innermost loop.
+  void advance(Shape& index, std::span<int64_t> at) const;
+
+ private:
+  Shape sizes_;
+  std::vector<Shape> strides_;
+  int64_t runs_ = 1;
+};
+
 /// N operands walked together over one result shape.
 template <size_t N>
-class BroadcastLoop {
+class BroadcastLoop : MergedDimensions {
  public:
-  BroadcastLoop(const Shape& shape, const std::array<Shape, N>& strides) {
-    for (size_t d = 0; d < shape.size(); ++d) {
-      if (shape[d] == 1) continue;
-      bool mergeable = !sizes_.empty();
-      for (size_t k = 0; k < N && mergeable; ++k) mergeable = strides_[k].back() == strides[k][d] * shape[d];
-      if (mergeable) {
-        sizes_.back() *= shape[d];
-        for (size_t k = 0; k < N; ++k) strides_[k].back() = strides[k][d];
-      } else {
-        sizes_.push_back(shape[d]);
-        for (size_t k = 0; k < N; ++k) strides_[k].push_back(strides[k][d]);
-      }
-    }
-    if (sizes_.empty()) {
-      sizes_.push_back(1);
-      for (size_t k = 0; k < N; ++k) strides_[k].push_back(0);
-    }
-  }
+  BroadcastLoop(const Shape& shape, const std::array<Shape, N>& strides) : MergedDimensions(shape, strides) {}
 
   /// body(first result element, count, first element of each operand, step of each operand)
   template <typename Body>
   void run(Body&& body) const {
-    const size_t rank = sizes_.size();
-    const int64_t inner = sizes_[rank - 1];
-    std::array<int64_t, N> steps, at{};
-    for (size_t k = 0; k < N; ++k) steps[k] = strides_[k][rank - 1];
-    int64_t outer = 1;
-    for (size_t d = 0; d + 1 < rank; ++d) outer *= sizes_[d];
+    const int64_t inner = count();
     if (inner == 0) return;
-    Shape index(rank, 0);
-    for (int64_t i = 0; i < outer; ++i) {
+    std::array<int64_t, N> steps, at{};
+    for (size_t k = 0; k < N; ++k) steps[k] = step(k);
+    Shape index = firstIndex();
+    for (int64_t i = 0; i < runs(); ++i) {
+      if (i > 0) advance(index, at);
       body(i * inner, inner, at, steps);
-      for (size_t d = rank - 1; d-- > 0;) {
-        for (size_t k = 0; k < N; ++k) at[k] += strides_[k][d];
-        if (++index[d] < sizes_[d]) break;
-        for (size_t k = 0; k < N; ++k) at[k] -= strides_[k][d] * sizes_[d];
-        index[d] = 0;
-      }
     }
   }
-
- private:
-  Shape sizes_;
-  std::array<Shape, N> strides_;
 };
 
 }  // namespace carina::aten

@@ -11,12 +11,18 @@ class Fold {
  public:
   Fold(const Shape& shape, const ReduceDims& dims) : count_(dims.count) {
     const Shape strides = rowMajorStrides(shape);
+    Shape keepShape, keepStrides;
     for (size_t d = 0; d < shape.size(); ++d) {
-      (dims.reduced[d] ? foldShape_ : keepShape_).push_back(shape[d]);
-      (dims.reduced[d] ? foldStrides_ : keepStrides_).push_back(strides[d]);
+      (dims.reduced[d] ? foldShape_ : keepShape).push_back(shape[d]);
+      (dims.reduced[d] ? foldStrides_ : keepStrides).push_back(strides[d]);
     }
-    walkStrided(keepShape_, keepStrides_, [&](int64_t, int64_t n, int64_t at, int64_t step) {
+    walkStrided(keepShape, keepStrides, [&](int64_t, int64_t n, int64_t at, int64_t step) {
       for (int64_t i = 0; i < n; ++i) starts_.push_back(at + i * step);
+    });
+    walkStrided(foldShape_, foldStrides_, [&](int64_t, int64_t n, int64_t at, int64_t step) {
+      runs_.push_back(at);
+      runLength_ = n;
+      runStep_ = step;
     });
   }
 
@@ -28,9 +34,9 @@ class Fold {
   template <typename F>
   void visit(int64_t at, F&& f) const {
     const int64_t base = starts_[static_cast<size_t>(at)];
-    walkStrided(foldShape_, foldStrides_, [&](int64_t, int64_t n, int64_t first, int64_t step) {
-      for (int64_t i = 0; i < n; ++i) f(base + first + i * step);
-    });
+    for (const int64_t run : runs_) {
+      for (int64_t i = 0; i < runLength_; ++i) f(base + run + i * runStep_);
+    }
   }
   /// body(result element, elements) where elements(f) is visit.
   template <typename Body>
@@ -50,8 +56,11 @@ class Fold {
   }
 
  private:
-  Shape keepShape_, keepStrides_, foldShape_, foldStrides_;
-  std::vector<int64_t> starts_;
+  Shape foldShape_, foldStrides_;
+  std::vector<int64_t> starts_;  // of each result's elements
+  // The elements that fold into one, less its start: runs that are alike but for where they begin.
+  std::vector<int64_t> runs_;
+  int64_t runLength_ = 0, runStep_ = 0;
   int64_t count_;
 };
 

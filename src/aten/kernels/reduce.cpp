@@ -13,15 +13,17 @@ namespace {
 template <typename T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
 
+enum class FoldTypes { Numbers, Floats };
+
 /// Folds with f(accumulator, element) from `start`, ends with finish(accumulator, count). The operand is cast
-/// to the result's type first, as dtype= means.
-template <typename F, typename Finish>
+/// to the result's type first, as dtype= means: one of kTypes.
+template <FoldTypes kTypes, typename F, typename Finish>
 Result<Kernel> foldKernel(const ir::Node& node, double start, F f, Finish finish) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
   const Fold fold(node.operand(0)->shape(), dims);
   return Kernel([=](Call& call) -> Status {
     const Tensor input = castTo(call.operand(0), call.type().dtype);
-    return forNumber(input.dtype(), [&](auto tag) -> Status {
+    const auto foldAs = [&](auto tag) -> Status {
       using T = decltype(tag);
       using A = Accumulator<T>;
       const T* in = input.as<T>().data();
@@ -32,7 +34,11 @@ Result<Kernel> foldKernel(const ir::Node& node, double start, F f, Finish finish
         out[at] = static_cast<T>(finish(sum, fold.count()));
       });
       return {};
-    });
+    };
+    if constexpr (kTypes == FoldTypes::Floats)
+      return forFloat(input.dtype(), foldAs);
+    else
+      return forNumber(input.dtype(), foldAs);
   });
 }
 
@@ -69,22 +75,22 @@ const auto kKeep = [](auto sum, int64_t) { return sum; };
 
 Result<Kernel> prepareSum(const ir::Node& node) {
   if (node.result()->dtype() == DType::Bool) return prepareAnyAll<true>(node);
-  return foldKernel(
+  return foldKernel<FoldTypes::Numbers>(
       node, 0, [](auto a, auto b) { return wrapAdd(a, b); }, kKeep);
 }
 Result<Kernel> prepareNansum(const ir::Node& node) {
   if (node.result()->dtype() == DType::Bool) return prepareAnyAll<true, true>(node);
-  return foldKernel(
+  return foldKernel<FoldTypes::Numbers>(
       node, 0, [](auto a, auto b) { return isNan(b) ? a : wrapAdd(a, b); }, kKeep);
 }
 Result<Kernel> prepareMean(const ir::Node& node) {
-  return foldKernel(
+  return foldKernel<FoldTypes::Floats>(
       node, 0, [](auto a, auto b) { return wrapAdd(a, b); },
       [](auto sum, int64_t n) { return static_cast<double>(sum) / static_cast<double>(n); });
 }
 Result<Kernel> prepareProd(const ir::Node& node) {
   if (node.result()->dtype() == DType::Bool) return prepareAnyAll<false>(node);
-  return foldKernel(
+  return foldKernel<FoldTypes::Numbers>(
       node, 1, [](auto a, auto b) { return wrapMul(a, b); }, kKeep);
 }
 
@@ -155,25 +161,25 @@ Result<Kernel> prepareNorm(const ir::Node& node) {
   const double p = a.real(a.has("ord") ? "ord" : "p", 2);
   const auto absolute = [](auto x) { return x < 0 ? -x : x; };
   if (std::isinf(p) && p > 0)
-    return foldKernel(
+    return foldKernel<FoldTypes::Floats>(
         node, 0, [=](auto s, auto x) { return maximumOf(s, absolute(x)); }, kKeep);
   if (std::isinf(p)) {
-    return foldKernel(
+    return foldKernel<FoldTypes::Floats>(
         node, std::numeric_limits<double>::infinity(),
         [=](auto s, auto x) { return minimumOf(s, absolute(x)); }, kKeep);
   }
   if (p == 0)
-    return foldKernel(
+    return foldKernel<FoldTypes::Floats>(
         node, 0, [](auto s, auto x) { return s + (x != 0); }, kKeep);
   if (p == 1)
-    return foldKernel(
+    return foldKernel<FoldTypes::Floats>(
         node, 0, [=](auto s, auto x) { return s + absolute(x); }, kKeep);
   if (p == 2) {
-    return foldKernel(
+    return foldKernel<FoldTypes::Floats>(
         node, 0, [](auto s, auto x) { return s + x * x; },
         [](auto s, int64_t) { return std::sqrt(static_cast<double>(s)); });
   }
-  return foldKernel(
+  return foldKernel<FoldTypes::Floats>(
       node, 0, [=](auto s, auto x) { return static_cast<decltype(s)>(s + std::pow(absolute(x), p)); },
       [=](auto s, int64_t) { return std::pow(static_cast<double>(s), 1 / p); });
 }
