@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/sweep.hpp"
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <optional>
 #include <tuple>
 
+#include "base/parallel.hpp"
 #include "pipeline/chosen_machine.hpp"
 #include "pipeline/ethosn_partition.hpp"
 #include "pipeline/ethosn_profile.hpp"
@@ -182,7 +181,7 @@ std::vector<SweepRow> frontierOf(const Options& base, const std::string& core, c
       limits.push_back(limit / 16 * 16);
   }
   std::vector<SweepRow> between(limits.size());
-  oneapi::tbb::parallel_for(size_t{0}, limits.size(), [&](size_t i) {
+  parallelFor(limits.size(), [&](size_t i) {
     Options options = base;
     options.arenaLimit = limits[i];
     between[i] = compiled(options, fmt::format("--arena-size {}", limits[i]));
@@ -223,7 +222,7 @@ Result<Sweep> sweep(const SweepOptions& options) {
   if (options.progress) options.progress(0, count);
   {
     Stopwatch watch(result.times, "compile");
-    oneapi::tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+    parallelFor(count, [&](size_t i) {
       if (i >= machines.size()) {
         rows[i] = {rowOf(options.base, front, ethosN[i - machines.size()])};
       } else if (options.pareto) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/candidates.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "aten/executor.hpp"
+#include "base/parallel.hpp"
 #include "device/run.hpp"
 #include "pipeline/profile.hpp"
 #include "pipeline/simulated_values.hpp"
@@ -32,7 +31,7 @@ Result<std::vector<std::vector<Tensor>>> outputsOf(const ir::Graph& graph,
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops.get()));
   std::vector<std::vector<Tensor>> outputs(samples.size());
   std::vector<Status> states(samples.size());
-  tbb::parallel_for(size_t{0}, samples.size(), [&](size_t i) {
+  parallelFor(samples.size(), [&](size_t i) {
     auto result = executor.run(samples[i]);
     if (result)
       outputs[i] = std::move(*result);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/labelled.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 
 #include "aten/executor.hpp"
+#include "base/parallel.hpp"
 #include "evaluate/data_set.hpp"
 #include "evaluate/metrics.hpp"
 #include "pipeline/pipeline.hpp"
@@ -50,7 +49,7 @@ Result<double> Labelled::top1(const ir::Graph& network) const {
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(network));
   std::vector<Status> states(samples_.size());
   std::vector<char> right(samples_.size(), 0);
-  tbb::parallel_for(size_t{0}, samples_.size(), [&](size_t i) {
+  parallelFor(samples_.size(), [&](size_t i) {
     const auto judged = [&]() -> Result<bool> {
       CARINA_TRY(const std::vector<Tensor> outputs, executor.run(samples_[i]));
       CARINA_TRY(const evaluate::EngineRecord record,

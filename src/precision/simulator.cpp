@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "precision/simulator.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.hpp"
 #include "quantize/sqnr.hpp"
 
 namespace carina::precision {
@@ -71,7 +70,7 @@ Status Simulator::moveTo(const Rounded& rounded) {
   runs_.clear();
   runs_.resize(samples_.size());
   std::vector<Status> states(samples_.size());
-  tbb::parallel_for(size_t{0}, samples_.size(), [&](size_t i) {
+  parallelFor(samples_.size(), [&](size_t i) {
     auto run = executor_->keepRun(samples_[i], standIns);
     if (run)
       runs_[i] = std::move(*run);
@@ -92,7 +91,7 @@ Result<std::vector<Noise>> Simulator::noises(std::span<const Rounded> choices) c
   const size_t samples = samples_.size();
   std::vector<Noise> parts(choices.size() * samples);  // noise of one sample, not yet over the signal
   std::vector<Status> states(parts.size());
-  tbb::parallel_for(size_t{0}, parts.size(), [&](size_t i) {
+  parallelFor(parts.size(), [&](size_t i) {
     const size_t sample = i % samples;
     auto outputs = executor_->rerun(runs_[sample], standInsOf(choices[i / samples]));
     if (!outputs) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/accuracy.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "base/parallel.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -126,7 +125,7 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   } else {
     // Sample i in float is run 2i, rounded it is run 2i + 1.
     std::vector<Result<std::vector<Tensor>>> runs(2 * count, std::vector<Tensor>());
-    tbb::parallel_for(size_t{0}, runs.size(), [&](size_t i) {
+    parallelFor(runs.size(), [&](size_t i) {
       const size_t sample = sampleOf(i / 2);
       runs[i] = i % 2 == 0 ? inFloat(sample) : rounded.run(samples[sample]);
     });

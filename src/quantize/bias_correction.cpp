@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/bias_correction.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <map>
+
+#include "base/parallel.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -75,7 +75,7 @@ void addMeanErrors(const LayerInputs::Layer& layer, const WeightCodes& codes, si
   constexpr size_t kOutputs = 4, kSamples = 4;
   const auto outputs = static_cast<size_t>(layer.geometry.outputs);
   const size_t tiles = (outputs + kOutputs - 1) / kOutputs;
-  tbb::parallel_for(size_t{0}, static_cast<size_t>(layer.geometry.groups) * tiles, [&](size_t tile) {
+  parallelFor(static_cast<size_t>(layer.geometry.groups) * tiles, [&](size_t tile) {
     const size_t group = tile / tiles, first = tile % tiles * kOutputs,
                  end = std::min(first + kOutputs, outputs);
     if (end - first == kOutputs) {
@@ -99,7 +99,7 @@ void correctBiases(ir::Graph& graph, const LayerInputs& inputs, const LayerCodes
     alike[it->second].push_back(&layer);
   }
   std::vector<Tensor> biases(alike.size());
-  tbb::parallel_for(size_t{0}, alike.size(), [&](size_t i) {
+  parallelFor(alike.size(), [&](size_t i) {
     const LayerInputs::Layer& first = *alike[i].front();
     const int64_t channels = first.geometry.groups * first.geometry.outputs;
     biases[i] = first.op.bias ? first.op.bias->constant() : Tensor::zeros(DType::Float32, {channels});

@@ -2,9 +2,6 @@
 // Calibration: samples run side by side, their values are observed in sample order.
 #include "quantize/calibrate.hpp"
 
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,6 +11,7 @@
 
 #include "aten/executor.hpp"
 #include "aten/operator_facts.hpp"
+#include "base/parallel.hpp"
 #include "quantize/gains.hpp"
 #include "quantize/ranges.hpp"
 
@@ -180,13 +178,12 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops));
 
   std::vector<Reach> reaches(groups);
-  const size_t wave =
-      std::min<size_t>(samples.size(), static_cast<size_t>(tbb::this_task_arena::max_concurrency()));
+  const size_t wave = std::min<size_t>(samples.size(), parallelThreads());
   for (size_t begin = 0; begin < samples.size(); begin += wave) {
     const size_t count = std::min(wave, samples.size() - begin);
     std::vector<Seen> seen(count);
     std::vector<Status> states(count);
-    tbb::parallel_for(size_t{0}, count, [&](size_t i) {
+    parallelFor(count, [&](size_t i) {
       if (first && begin + i == 0) {
         seen[i] = std::move(*first);
         return;
@@ -202,7 +199,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       }
     });
     for (Status& state : states) CARINA_RETURN_IF_ERROR(std::move(state));
-    tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
+    parallelFor(groups, [&](size_t g) {
       for (const Seen& sample : seen) {
         Range extent;
         sample.groups[g].forEach([&](std::span<const float> values) {
@@ -227,7 +224,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   }
 
   std::vector<Range> ranges(groups);
-  tbb::parallel_for(size_t{0}, groups, [&](size_t g) {
+  parallelFor(groups, [&](size_t g) {
     ranges[g] = unite(unite(observers[g]->range(), constants[g]), certainValues(annotation.groups[g]));
     const Group& group = annotation.groups[g];
     if (rangeMargin && group.observer.kind == ObserverKind::Histogram)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/fit_weights.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
+#include "base/parallel.hpp"
 #include "quantize/fit_kernels.hpp"
 #include "quantize/loops.hpp"
 #include "quantize/rounding_kernels.hpp"
@@ -63,7 +62,7 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
   const size_t firstOutput = static_cast<size_t>(block.group) * outputs;
   constexpr size_t kTile = 64;
   const auto most = static_cast<float>(at.range.max);
-  tbb::parallel_for(size_t{0}, (outputs + kTile - 1) / kTile, [&](size_t tile) {
+  parallelFor((outputs + kTile - 1) / kTile, [&](size_t tile) {
     const size_t from = tile * kTile, count = std::min(kTile, outputs - from);
     const size_t corner = (firstOutput + from) * columns + static_cast<size_t>(block.first);
     // By columns in their order, as they are worked on.
@@ -109,7 +108,7 @@ LayerCodes roundWeights(const ir::Graph& graph, const Annotation& annotation, co
 }
 
 void fitWeights(const LayerInputs& inputs, bool meansAreCorrected, LayerCodes& codes) {
-  tbb::parallel_for(size_t{0}, inputs.weights().size(), [&](size_t w) {
+  parallelFor(inputs.weights().size(), [&](size_t w) {
     const LayerInputs::Weight& weight = inputs.weights()[w];
     if (weight.blocks.empty()) return;
     std::vector<WeightCodes*> fitted;
@@ -123,7 +122,7 @@ void fitWeights(const LayerInputs& inputs, bool meansAreCorrected, LayerCodes& c
         continue;
       }
       const auto values = own.codes.mutableAs<int8_t>();
-      tbb::parallel_for(size_t{0}, weight.blocks.size(), [&](size_t b) {
+      parallelFor(weight.blocks.size(), [&](size_t b) {
         roundBlock(layer, weight.blocks[b], weight.rows, meansAreCorrected, own, values);
       });
       fitted.push_back(&own);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/layer_geometry.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "aten/conv_op.hpp"
+#include "base/parallel.hpp"
 #include "quantize/fit_kernels.hpp"
 
 namespace carina::quantize {
@@ -170,7 +169,7 @@ std::vector<float> columnMeans(const LayerGeometry& g, std::span<const float> in
     }
   } else {
     const auto plane = static_cast<size_t>(product(g.input));
-    tbb::parallel_for(size_t{0}, (channels + kSideBySide - 1) / kSideBySide, [&](size_t tile) {
+    parallelFor((channels + kSideBySide - 1) / kSideBySide, [&](size_t tile) {
       const size_t first = tile * kSideBySide, count = std::min(kSideBySide, channels - first);
       for (size_t image = 0; image < static_cast<size_t>(g.images); ++image)
         addTapSums(g, 0, {&input[(image * channels + first) * plane], count, plane, plane},

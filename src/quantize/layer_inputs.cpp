@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quantize/layer_inputs.hpp"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
 #include <numeric>
 
+#include "base/parallel.hpp"
 #include "quantize/fit_kernels.hpp"
 #include "quantize/loops.hpp"
 
@@ -67,7 +66,7 @@ void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const T
   std::vector<TapOffsets> offsets;
   for (int64_t tap = 0; tap < geometry.taps && geometry.taps <= static_cast<int64_t>(kMostColumns); ++tap)
     offsets.push_back(offsetsOf(geometry, origins, tap));
-  tbb::parallel_for(size_t{0}, weight.blocks.size(), [&](size_t b) {
+  parallelFor(weight.blocks.size(), [&](size_t b) {
     ColumnBlock& block = weight.blocks[b];
     const auto storage = std::make_unique_for_overwrite<float[]>(block.columns * stride + kRowPadding);
     void* aligned = storage.get();
@@ -125,7 +124,7 @@ LayerInputs::LayerInputs(const ir::Graph& graph, const Annotation& annotation, W
 }
 
 void LayerInputs::add(size_t sample, const Values& values) {
-  tbb::parallel_for(size_t{0}, weights_.size(), [&](size_t w) {
+  parallelFor(weights_.size(), [&](size_t w) {
     for (size_t l : weights_[w].layers) {
       Layer& layer = layers_[l];
       const bool isConstant = layer.op.input->isConstant();

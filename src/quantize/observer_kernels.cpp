@@ -3,15 +3,14 @@
 // by Highway.
 #include "quantize/observer_kernels.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_reduce.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
+#include "base/parallel.hpp"
 #include "quantize/observer.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -150,45 +149,35 @@ constexpr size_t kGrain = 1u << 16;  // elements worth a task of their own
 }  // namespace
 
 Range rangeOf(std::span<const float> values, bool* nonFinite) {
-  struct Part {
-    Range range;
-    bool bad = false;
-  };
-  const auto visit = [&](const tbb::blocked_range<size_t>& block, Part part) {
-    const auto found = HWY_DYNAMIC_DISPATCH(rangeKernel)(values.data() + block.begin(), block.size());
-    part.range = {std::min(part.range.min, found.min), std::max(part.range.max, found.max)};
-    part.bad |= found.nonFinite;
-    return part;
-  };
-  const auto join = [](Part a, const Part& b) {
-    a.range = {std::min(a.range.min, b.range.min), std::max(a.range.max, b.range.max)};
-    a.bad |= b.bad;
-    return a;
-  };
-  const tbb::blocked_range<size_t> all(0, values.size(), kGrain);
-  const Part part = values.size() <= kGrain ? visit(all, {}) : tbb::parallel_reduce(all, Part{}, visit, join);
-  if (nonFinite) *nonFinite = part.bad;
-  return part.range;
+  std::vector<RangeResult> parts((values.size() + kGrain - 1) / kGrain);
+  parallelFor(parts.size(), [&](size_t i) {
+    const auto part = values.subspan(i * kGrain, std::min(kGrain, values.size() - i * kGrain));
+    parts[i] = HWY_DYNAMIC_DISPATCH(rangeKernel)(part.data(), part.size());
+  });
+  Range range;
+  bool bad = false;
+  for (const RangeResult& part : parts) {  // in order: of two zeros with different signs the first one counts
+    range = {std::min(range.min, part.min), std::max(range.max, part.max)};
+    bad |= part.nonFinite;
+  }
+  if (nonFinite) *nonFinite = bad;
+  return range;
 }
 
 void addHistogram(std::span<const float> values, const Range& range, std::span<float> counts) {
-  using Counts = std::array<uint32_t, HistogramObserver::kBins>;
-  const auto visit = [&](const tbb::blocked_range<size_t>& block, Counts sum) {
+  std::array<uint32_t, HistogramObserver::kBins> sum{};
+  std::mutex joining;
+  parallelRanges(values.size(), kGrain, [&](size_t begin, size_t end) {
     // One allocation for each thread that counts: as static storage it would cost every thread of the
     // program.
     thread_local std::vector<uint32_t> tables;
     tables.resize(kTables * kTableEntries);
+    std::array<uint32_t, HistogramObserver::kBins> own{};
     HWY_DYNAMIC_DISPATCH(histogramKernel)
-    (values.data() + block.begin(), block.size(), range.min, range.max, tables.data(), sum.data());
-    return sum;
-  };
-  const auto join = [](Counts a, const Counts& b) {
-    for (size_t i = 0; i < a.size(); ++i) a[i] += b[i];
-    return a;
-  };
-  const tbb::blocked_range<size_t> all(0, values.size(), kGrain);
-  const Counts sum =
-      values.size() <= kGrain ? visit(all, Counts{}) : tbb::parallel_reduce(all, Counts{}, visit, join);
+    (values.data() + begin, end - begin, range.min, range.max, tables.data(), own.data());
+    const std::lock_guard lock(joining);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += own[i];
+  });
   for (size_t i = 0; i < sum.size(); ++i) counts[i] += static_cast<float>(sum[i]);
 }
 

@@ -2,7 +2,6 @@
 // The functions of oneTBB that its headers call for the loops and pipelines of this program.
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/parallel_pipeline.h>
-#include <oneapi/tbb/parallel_reduce.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include "libraries/lazy.hpp"

@@ -4,10 +4,10 @@
 #include <map>
 #include <numeric>
 
+#include "base/parallel.hpp"
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/search/encoded_memo.hpp"
-#include "compiler/search/parallel.hpp"
 #include "compiler/search/scheduler.hpp"
 #include "npu/isa/blockconfig.hpp"
 #include "npu/weights/scale_records.hpp"
@@ -321,7 +321,7 @@ void Scheduler::expectSlices(Pass& pass) {
 
 Status Scheduler::forEachPass(const std::function<Status(Pass&)>& body) {
   std::vector<Status> statuses(result_.passes.size());
-  forEachIndex(worthThreads(), statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); });
+  parallelForIf(worthThreads(), statuses.size(), [&](size_t i) { statuses[i] = body(result_.passes[i]); });
   for (size_t i = 0; i < statuses.size(); ++i) {
     if (!statuses[i].ok()) return std::move(statuses[i]).error().at(result_.passes[i].node->where());
   }
@@ -372,7 +372,7 @@ Status Scheduler::encodeWeights() {
   const npu::CodingEffort effort = options_.effort == 1   ? npu::CodingEffort::Low
                                    : options_.effort == 3 ? npu::CodingEffort::High
                                                           : npu::CodingEffort::Normal;
-  forEachIndex(
+  parallelForIf(
       worthThreads(), order.size(),
       [&](size_t k) {
         const Job& job = jobs[order[k]];
@@ -384,7 +384,7 @@ Status Scheduler::encodeWeights() {
           errors[order[k]] = std::move(slice).error();
         }
       },
-      oneapi::tbb::simple_partitioner());
+      Pieces::Smallest);
   // The only schedule, or one of several.
   const bool others =
       options_.arenaLimit > 0 || options_.optimize == Optimize::Size || keepsEncoded_ || options_.known;

@@ -13,8 +13,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/parallel.hpp"
 #include "compiler/emit/emit.hpp"
-#include "compiler/search/parallel.hpp"
 #include "compiler/search/scheduler.hpp"
 
 namespace carina::compiler {
@@ -51,7 +51,7 @@ class Search {
       measureTogether(results, best);
       tightenFailed(results, best);
     } else {
-      forEachIndex(prepared_.worthThreads(), results.size(), [&](size_t i) {
+      parallelForIf(prepared_.worthThreads(), results.size(), [&](size_t i) {
         if (!results[i].same) best.offer(*this, results, i, measured(results[i], compare));
       });
       for (Try& result : results) {
@@ -185,7 +185,7 @@ class Search {
     planned_ = std::make_unique<Scheduler>(prepared_);
     // An error comes again, and is reported, when the limits are tried.
     if (!planned_->chooseButWeights(all.front().limits).ok()) return all;
-    forEachIndex(prepared_.worthThreads(), all.size(), [&](size_t i) {
+    parallelForIf(prepared_.worthThreads(), all.size(), [&](size_t i) {
       if (sharesChoices(all[i]))
         all[i].plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(all[i].limits));
     });
@@ -225,7 +225,7 @@ class Search {
       if (same == all.end()) same = all.insert(same, Alike{limits, {}, {}});
       same->tries.push_back(i);
     }
-    forEachIndex(prepared_.worthThreads(), all.size(), [&](size_t a) {
+    parallelForIf(prepared_.worthThreads(), all.size(), [&](size_t a) {
       Scheduler scheduler(prepared_);
       if (const Status status = scheduler.choosePlaces(all[a].limits); status.ok()) {
         all[a].places = scheduler.places();
@@ -252,7 +252,7 @@ class Search {
   /// Measures all tries at a network with a dedicated cache, of those that come to the same schedule one.
   void measureTogether(std::vector<Try>& results, Best& best) const {
     const std::vector<Alike> groups = alike(results);
-    forEachIndex(prepared_.worthThreads(), groups.size(), [&](size_t g) {
+    parallelForIf(prepared_.worthThreads(), groups.size(), [&](size_t g) {
       const std::vector<size_t>& tries = groups[g].tries;
       Scheduler chosen(prepared_);
       Status status = chosen.choosePlaces(groups[g].limits);
@@ -262,13 +262,13 @@ class Search {
         return;
       }
       std::vector<WeightPlan> plans(tries.size());
-      forEachIndex(prepared_.worthThreads(), tries.size(),
-                   [&](size_t t) { plans[t] = chosen.planWeightPaths(results[tries[t]].limits); });
+      parallelForIf(prepared_.worthThreads(), tries.size(),
+                    [&](size_t t) { plans[t] = chosen.planWeightPaths(results[tries[t]].limits); });
       std::vector<size_t> first(tries.size());  // with the same plan
       for (size_t t = 0; t < tries.size(); ++t) {
         while (plans[first[t]].uses != plans[t].uses) ++first[t];
       }
-      forEachIndex(prepared_.worthThreads(), tries.size(), [&](size_t t) {
+      parallelForIf(prepared_.worthThreads(), tries.size(), [&](size_t t) {
         if (first[t] != t) return;
         auto scheduler = std::make_unique<Scheduler>(chosen);
         scheduler->useWeightPaths(results[tries[t]].limits, plans[t]);
@@ -664,7 +664,7 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
   for (Limits& limits : aimsFor(prepared, machine, options, limit)) {
     if (aims.size() < left) aims.push_back({limits, std::nullopt, 0});
   }
-  forEachIndex(prepared.worthThreads(), aims.size(), [&](size_t i) {
+  parallelForIf(prepared.worthThreads(), aims.size(), [&](size_t i) {
     Scheduler scheduler = prepared;
     Status status = scheduler.choose(aims[i].limits);
     if (status.ok()) {

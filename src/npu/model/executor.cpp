@@ -3,11 +3,10 @@
 // sink.
 #include "npu/model/executor.hpp"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "base/parallel.hpp"
 
 namespace carina::npu::model {
 namespace {
@@ -151,8 +150,9 @@ void Executor::forRange(int64_t count, int64_t grain,
     if (count > 0) body(0, count);
     return;
   }
-  tbb::parallel_for(tbb::blocked_range<int64_t>(0, count, static_cast<size_t>(grain)),
-                    [&](const tbb::blocked_range<int64_t>& range) { body(range.begin(), range.end()); });
+  parallelRanges(static_cast<size_t>(count), static_cast<size_t>(grain), [&](size_t begin, size_t end) {
+    body(static_cast<int64_t>(begin), static_cast<int64_t>(end));
+  });
 }
 
 Outcome Executor::checkLimits(int64_t work, int64_t bytes) const {

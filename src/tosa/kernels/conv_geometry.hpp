@@ -2,10 +2,9 @@
 // Sizes of a convolution and the windows of its output positions.
 #pragma once
 
-#include <oneapi/tbb/parallel_for.h>
-
 #include <array>
 
+#include "base/parallel.hpp"
 #include "base/shape.hpp"
 #include "tosa/kernels/kernel.hpp"
 
@@ -35,7 +34,8 @@ inline Reach reach(const Geometry& g, size_t axis, int64_t out) {
 template <typename F>
 void forOutputRows(const Geometry& g, F row) {
   const int64_t rows = g.batch * g.output[0] * g.output[1];
-  tbb::parallel_for(int64_t{0}, rows, [&](int64_t i) {
+  parallelFor(static_cast<size_t>(rows), [&](size_t at) {
+    const auto i = static_cast<int64_t>(at);
     row(i / (g.output[0] * g.output[1]), i / g.output[1] % g.output[0], i % g.output[1],
         i * g.output[2] * g.outChannels);
   });

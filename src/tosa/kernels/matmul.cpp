@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // MATMUL.
-#include <oneapi/tbb/parallel_for.h>
 
 #include <algorithm>
 
+#include "base/parallel.hpp"
 #include "base/shape.hpp"
 #include "onednn/gemm.hpp"
 #include "tosa/kernels/blocks.hpp"
@@ -17,7 +17,8 @@ template <typename Acc, typename In>
 std::vector<Acc> product(const In* a, const In* b, int64_t batch, int64_t height, int64_t width,
                          int64_t channels) {
   std::vector<Acc> sums(static_cast<size_t>(batch * height * width));
-  tbb::parallel_for(int64_t{0}, batch * height, [&](int64_t row) {
+  parallelFor(static_cast<size_t>(batch * height), [&](size_t at) {
+    const auto row = static_cast<int64_t>(at);
     const In* columns = b + row / height * width * channels;
     for (int64_t w = 0; w < width; ++w) {
       sums[static_cast<size_t>(row * width + w)] =

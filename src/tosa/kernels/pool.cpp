@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // AVG_POOL2D and MAX_POOL2D.
-#include <oneapi/tbb/parallel_for.h>
 
 #include <atomic>
 #include <cmath>
 #include <limits>
 
+#include "base/parallel.hpp"
 #include "tosa/kernels/kernel.hpp"
 #include "tosa/kernels/scale.hpp"
 
@@ -20,7 +20,8 @@ void forWindows(const ir::Node& node, F window) {
   const auto& stride = node.attributeAs<ir::Ints>(1);
   const auto& pad = node.attributeAs<ir::Ints>(2);
   const Shape &in = node.operand(0)->shape(), &out = node.result()->shape();
-  tbb::parallel_for(int64_t{0}, out[0] * out[1], [&](int64_t row) {
+  parallelFor(static_cast<size_t>(out[0] * out[1]), [&](size_t at) {
+    const auto row = static_cast<int64_t>(at);
     const int64_t n = row / out[1], y0 = row % out[1] * stride[0] - pad[0];
     std::vector<int64_t> pixels;
     for (int64_t ox = 0; ox < out[2]; ++ox) {
