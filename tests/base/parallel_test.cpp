@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <numeric>
 #include <thread>
@@ -52,15 +53,23 @@ TEST(Parallel, WithoutThreadsIndicesComeInOrderOnTheCallingThread) {
 }
 
 TEST(Parallel, AnExceptionReachesTheCallerAndCutsNoInnerLoopShort) {
-  std::atomic<int> shortened = 0;
+  std::atomic<bool> started = false;
+  std::atomic<int> done = 0;
+  constexpr int kSteps = 1000;
   const auto outer = [&](size_t i) {
-    if (i == 17) throw std::bad_alloc();
-    std::atomic<int> done = 0;
-    parallelFor(50, [&](size_t) { ++done; });
-    if (done != 50) ++shortened;
+    if (i == 0) {  // out of memory while the other call, where there are two threads, is in its loop
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+      while (!started && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+      throw std::bad_alloc();
+    }
+    parallelFor(kSteps, [&](size_t) {
+      started = true;
+      ++done;
+      std::this_thread::sleep_for(std::chrono::microseconds(10));
+    });
+    EXPECT_EQ(done, kSteps);
   };
-  for (int round = 0; round < 20; ++round) EXPECT_THROW(parallelFor(100, outer), std::bad_alloc);
-  EXPECT_EQ(shortened, 0);
+  EXPECT_THROW(parallelFor(2, outer, Pieces::Smallest), std::bad_alloc);
 }
 
 }  // namespace
