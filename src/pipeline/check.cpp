@@ -26,7 +26,6 @@ namespace {
 
 using device::textOf;
 
-
 rt::Status noKernel(rt::KernelContext&) {
   return rt::failure(rt::Code::MissingKernel, "a stand-in for a kernel that is missing");
 }

@@ -15,7 +15,6 @@
 namespace carina::pipeline {
 namespace {
 
-
 Result<CommandStream> fromPayload(std::string name, ByteSpan bytes) {
   CommandStream stream;
   stream.name = std::move(name);
