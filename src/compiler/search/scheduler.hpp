@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One try at a schedule within given limits: what search.cpp searches among.
+// One try at a schedule within given limits: what limit_search.cpp and search.cpp search among.
 #pragma once
 
 #include <array>
