@@ -38,6 +38,9 @@ constexpr int kLighterSteps = 4;
 /// Schedules that are planned again as if transfers and kernels took turns, at most.
 constexpr size_t kBesideStarts = 8;
 
+/// Passes that these have in all, at most, but for one of each: a network of up to 256 has all of them.
+constexpr size_t kMostPlannedPasses = 2048;
+
 /// Schedules that are planned again with the sizes that their weights have, at most.
 constexpr size_t kLargerTries = 4;
 
@@ -317,6 +320,11 @@ class Search {
     result.bytes = scheduler.fastBytes();
   }
 
+  /// How many of `most` schedules to plan again.
+  size_t starts(size_t most) const {
+    return std::clamp<size_t>(kMostPlannedPasses / std::max<size_t>(prepared_.passes(), 1), 1, most);
+  }
+
   /// The first tries, at most so many, without those that come to the same maps in a cache by other limits.
   static std::vector<const Try*> different(const std::vector<Try*>& order, size_t most) {
     const auto alike = [](const Try& a, const Try& b) {
@@ -341,7 +349,7 @@ class Search {
   void lighten(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
     if (options_.effort < 2) return;
     const npu::Cycles cycles = order.front()->cycles;
-    for (const Try* start : different(order, kLighterStarts)) {
+    for (const Try* start : different(order, starts(kLighterStarts))) {
       if (start->error || start->cycles * 100 > cycles * 105) break;
       Try last = *start;
       std::unique_ptr<Scheduler> scheduler;
@@ -389,7 +397,7 @@ class Search {
       if (tried.size() > 1) {
         safe = safe == first ? safest : safer(order, safe, scheduler);
         planBeside(*safe, beside);
-        for (const Try* t : different(tried, kBesideStarts)) planBeside(*t, beside);
+        for (const Try* t : different(tried, starts(kBesideStarts))) planBeside(*t, beside);
       }
       // Planned as if transfers and kernels took turns, where that saves more than 1 %.
       const bool bold = tried.size() > 1 && beside.scheduler && comesBefore(beside.best, *safe) &&
