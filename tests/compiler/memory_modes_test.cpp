@@ -196,6 +196,21 @@ TEST(MemoryModes, ACopyThatCostsMoreThanItSavesIsLeftOut) {
   EXPECT_LE(compiled(graph, *machine).cycles, before + before / 200);
 }
 
+TEST(MemoryModes, WhatFitsALimitedCacheCountsWhereMoreIsThere) {
+  // A limit on the cache is tried with other sizes than all of it: what takes no more than the limit counts.
+  for (const ir::Graph& graph : {keywords(), convolutions(), invertedResiduals()}) {
+    for (const char* target : {"ethos-u65-256", "ethos-u85-512"}) {
+      const auto machine = npu::makeMachine(target, "", "Dedicated_Sram_384KB");
+      const compiler::CompiledProgram whole = compiled(graph, *machine);
+      compiler::Options options;
+      options.cacheLimit = whole.cacheBytes;
+      const compiler::CompiledProgram limited = require(compiler::compile(graph, *machine, options));
+      EXPECT_LE(limited.cacheBytes, whole.cacheBytes) << target;
+      EXPECT_LE(limited.cycles, whole.cycles) << target;
+    }
+  }
+}
+
 TEST(MemoryModes, RecurrentWeightsAreFetchedOnce) {
   const ir::Graph graph = recurrence();
   auto machine = npu::makeMachine("ethos-u55-128", "", "Shared_Sram");

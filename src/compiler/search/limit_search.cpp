@@ -48,8 +48,13 @@ constexpr size_t kLargerTries = 4;
 /// would be tried with are tried with a larger one too, so that more memory never costs cycles.
 class Search {
  public:
-  Search(const Scheduler& prepared, const npu::Machine& machine, const Options& options, int64_t arenaLimit)
-      : prepared_(prepared), machine_(machine), options_(options), arenaLimit_(arenaLimit) {}
+  Search(const Scheduler& prepared, const npu::Machine& machine, const Options& options, int64_t arenaLimit,
+         int64_t cacheAim)
+      : prepared_(prepared),
+        machine_(machine),
+        options_(options),
+        arenaLimit_(arenaLimit),
+        cacheAim_(cacheAim) {}
 
   Result<Schedule> run() {
     std::vector<Try> results = prepareTries();
@@ -364,7 +369,20 @@ class Search {
       best.scheduler = std::move(scheduler);
       lighter.push_back(std::move(last));
       order.insert(order.begin(), &lighter.back());
+      if (prepared_.mayCopyInputs()) addOtherInputs(lighter, order);
     }
+  }
+
+  /// The last of the lighter plans with inputs read where they lie instead of copied, or the other way round:
+  /// what safer() compares it with.
+  void addOtherInputs(std::deque<Try>& lighter, std::vector<Try*>& order) const {
+    Try other(lighter.back().limits);
+    other.limits.copyInputs = !other.limits.copyInputs;
+    other.effort = lighter.back().effort;
+    measured(other, true);
+    lighter.push_back(std::move(other));
+    const auto worse = [&](const Try* t) { return comesBefore(lighter.back(), *t); };
+    order.insert(std::find_if(order.begin(), order.end(), worse), &lighter.back());
   }
 
   /// `next` with less memory than `last` takes; null where that takes no fewer cycles.
@@ -527,12 +545,13 @@ class Search {
   /// What can be scheduled at all, the better one first.
   bool comesBefore(const Try& a, const Try& b) const { return !a.error && (b.error || better(a, b)); }
 
-  /// What fits the arena that the user allows; then cycles. Without such a limit half a percent of them is
-  /// not worth more memory: cycles count in such steps.
+  /// What fits the arena, or the part of a cache, that the user allows; then cycles. Without such a limit
+  /// half a percent of them is not worth more memory: cycles count in such steps.
   bool better(const Try& a, const Try& b) const {
     const auto key = [this](const Try& t) {
       const bool spilling = machine_.memory.spilling();
-      const bool fits = spilling || arenaLimit_ == 0 || t.bytes <= arenaLimit_;
+      const int64_t most = spilling ? cacheAim_ : arenaLimit_;
+      const bool fits = most == 0 || t.bytes <= most;
       const double steps =
           std::log(static_cast<double>(std::max<npu::Cycles>(t.cycles, 1))) / std::log(1.005);
       const bool exact = spilling || arenaLimit_ > 0;
@@ -645,14 +664,14 @@ class Search {
   std::unique_ptr<Scheduler> planned_;  // but for the weights
   const npu::Machine& machine_;
   const Options& options_;
-  const int64_t arenaLimit_;
+  const int64_t arenaLimit_, cacheAim_;
 };
 
 }  // namespace
 
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
-                                 const Options& options, int64_t arenaLimit) {
-  return Search(prepared, machine, options, arenaLimit).run();
+                                 const Options& options, int64_t arenaLimit, int64_t cacheAim) {
+  return Search(prepared, machine, options, arenaLimit, cacheAim).run();
 }
 
 }  // namespace carina::compiler

@@ -145,6 +145,17 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
     limit = least->arenaBytes;
   }
   CARINA_TRY(Schedule fastest, fastestSchedule(prepared, machine, options, limit));
+  if (machine.memory.spilling() && options.cacheLimit > 0) {
+    // What would be chosen for all of the cache counts where it takes no more than this.
+    Options whole = options;
+    whole.cacheLimit = 0;
+    Scheduler again(graph, machine, whole, ends);
+    CARINA_RETURN_IF_ERROR(again.prepare());
+    again.share(sharing);
+    Result<Schedule> free = fastestSchedule(again, machine, whole, limit, options.cacheLimit);
+    if (free.ok() && free->cacheBytes <= options.cacheLimit && streamCycles(*free) < streamCycles(fastest))
+      fastest = std::move(*free);
+  }
   if (limit == 0) return fastest;
   Fitting fitting(limit);
   fitting.offer(std::move(fastest));
