@@ -366,23 +366,30 @@ class Search {
         last = std::move(next);
       }
       if (!scheduler || !comesBefore(last, *order.front())) continue;
-      best.scheduler = std::move(scheduler);
-      lighter.push_back(std::move(last));
-      order.insert(order.begin(), &lighter.back());
-      if (prepared_.mayCopyInputs()) addOtherInputs(lighter, order);
+      placeFirst(std::move(last), std::move(scheduler), order, lighter, best);
+      if (!prepared_.mayCopyInputs()) continue;
+      // With inputs read where they lie instead of copied, or the other way round: what safer() looks for.
+      Try other(order.front()->limits);
+      other.limits.copyInputs = !other.limits.copyInputs;
+      other.effort = 2;
+      scheduler = measured(other, true);
+      if (comesBefore(other, *order.front())) {
+        placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
+      } else {
+        lighter.push_back(std::move(other));
+        order.push_back(&lighter.back());
+      }
     }
+    const auto better = [this](const Try* a, const Try* b) { return comesBefore(*a, *b); };
+    std::stable_sort(order.begin() + 1, order.end(), better);
   }
 
-  /// The last of the lighter plans with inputs read where they lie instead of copied, or the other way round:
-  /// what safer() compares it with.
-  void addOtherInputs(std::deque<Try>& lighter, std::vector<Try*>& order) const {
-    Try other(lighter.back().limits);
-    other.limits.copyInputs = !other.limits.copyInputs;
-    other.effort = lighter.back().effort;
-    measured(other, true);
-    lighter.push_back(std::move(other));
-    const auto worse = [&](const Try* t) { return comesBefore(lighter.back(), *t); };
-    order.insert(std::find_if(order.begin(), order.end(), worse), &lighter.back());
+  /// A try that is better than all others, with its scheduler.
+  static void placeFirst(Try first, std::unique_ptr<Scheduler> scheduler, std::vector<Try*>& order,
+                         std::deque<Try>& lighter, Best& best) {
+    best.scheduler = std::move(scheduler);
+    lighter.push_back(std::move(first));
+    order.insert(order.begin(), &lighter.back());
   }
 
   /// `next` with less memory than `last` takes; null where that takes no fewer cycles.
