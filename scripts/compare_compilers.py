@@ -14,6 +14,9 @@ are timed by `carina profile` with the same system configuration. Where Carina's
 writes a model with an ethos-u operator and prints a JSON object on its last line: `npu_cycles` (its own estimate) and, if it
 wants, `version`. What one of the two refuses is a row with a reason and no cycles. --tables prints the results as Markdown; it
 needs neither compiler.
+
+PEER may be the RESULTS.csv of an earlier run (its name ends in .csv): the peer's rows are taken from there, which holds as long
+as neither the peer nor Carina's cycle model has changed since.
 """
 import argparse
 import concurrent.futures
@@ -51,7 +54,7 @@ class Pair:
     """One network on one target in one memory mode."""
 
     def __init__(self, options, network, target, mode, folder):
-        self.carina, self.peer, self.network = options.carina, shlex.split(options.peer), network
+        self.options, self.carina, self.peer, self.network = options, options.carina, shlex.split(options.peer), network
         self.target, self.mode, self.folder = target, mode, folder
         self.where = ["--system-config", system_of(target), "--memory-mode", mode]
 
@@ -81,6 +84,10 @@ class Pair:
         return self.row(compiler, problem=problem) if problem else self.profile(compiler, program)
 
     def others(self):
+        if self.options.known_rows:
+            name = os.path.basename(self.network)
+            known = self.options.known_rows.get((name, self.target, self.mode), {}).get("peer")
+            return known or self.row("peer", problem="not in the results of the earlier run")
         program = os.path.join(self.folder, "peer.tflite")
         out, problem = run([*self.peer, self.network, "-o", program, "--target", self.target, *self.where])
         if problem:
@@ -243,6 +250,7 @@ def main():
     parser.add_argument("--append", action="store_true", help="keep the rows that RESULTS.csv has")
     parser.add_argument("-o", "--output", default="compare.csv")
     options = parser.parse_args()
+    options.known_rows = read(options.peer)[0] if options.peer.endswith(".csv") else None
     measure(options)
     return tables(options.output)
 

@@ -49,12 +49,8 @@ constexpr size_t kLargerTries = 4;
 class Search {
  public:
   Search(const Scheduler& prepared, const npu::Machine& machine, const Options& options, int64_t arenaLimit,
-         int64_t cacheAim)
-      : prepared_(prepared),
-        machine_(machine),
-        options_(options),
-        arenaLimit_(arenaLimit),
-        cacheAim_(cacheAim) {}
+         int64_t aim)
+      : prepared_(prepared), machine_(machine), options_(options), arenaLimit_(arenaLimit), aim_(aim) {}
 
   Result<Schedule> run() {
     std::vector<Try> results = prepareTries();
@@ -557,11 +553,11 @@ class Search {
   bool better(const Try& a, const Try& b) const {
     const auto key = [this](const Try& t) {
       const bool spilling = machine_.memory.spilling();
-      const int64_t most = spilling ? cacheAim_ : arenaLimit_;
+      const int64_t most = aim_ > 0 || spilling ? aim_ : arenaLimit_;
       const bool fits = most == 0 || t.bytes <= most;
       const double steps =
           std::log(static_cast<double>(std::max<npu::Cycles>(t.cycles, 1))) / std::log(1.005);
-      const bool exact = spilling || arenaLimit_ > 0;
+      const bool exact = spilling || most > 0;
       return std::tuple(!fits, exact ? static_cast<double>(t.cycles) : std::floor(steps), t.bytes, t.cycles);
     };
     return key(a) < key(b);
@@ -671,14 +667,14 @@ class Search {
   std::unique_ptr<Scheduler> planned_;  // but for the weights
   const npu::Machine& machine_;
   const Options& options_;
-  const int64_t arenaLimit_, cacheAim_;
+  const int64_t arenaLimit_, aim_;
 };
 
 }  // namespace
 
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
-                                 const Options& options, int64_t arenaLimit, int64_t cacheAim) {
-  return Search(prepared, machine, options, arenaLimit, cacheAim).run();
+                                 const Options& options, int64_t arenaLimit, int64_t aim) {
+  return Search(prepared, machine, options, arenaLimit, aim).run();
 }
 
 }  // namespace carina::compiler

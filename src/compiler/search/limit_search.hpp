@@ -13,10 +13,11 @@ namespace carina::compiler {
 
 class Scheduler;
 
-/// The schedule with the fewest cycles of those that are tried with `prepared`, of one that fits an arena of
-/// `arenaLimit` bytes, or `cacheAim` bytes of a dedicated cache (0: any), where there is one.
+/// The schedule with the fewest cycles of those that are tried with `prepared`, of those that fit where there
+/// is one: an arena of `arenaLimit` bytes, for which other limits are tried as well, and `aim` bytes of the
+/// arena or a dedicated cache, which change nothing else (0: any).
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
-                                 const Options& options, int64_t arenaLimit, int64_t cacheAim = 0);
+                                 const Options& options, int64_t arenaLimit, int64_t aim = 0);
 
 /// Thinner slices of staged weights, in bytes, to try where `fast` bytes of fast memory are short.
 std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast);

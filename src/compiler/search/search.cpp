@@ -161,11 +161,13 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
   fitting.offer(std::move(fastest));
   if (!size) {
     // More memory never costs cycles: where the program that would be chosen without a limit fits, it counts,
-    // too, and elsewhere what less memory is enough for.
+    // too, elsewhere the best of its tries that fits, and what less memory is enough for.
     CARINA_TRY(Schedule free, fastestSchedule(prepared, machine, options, 0));
     const bool fits = free.arenaBytes <= limit;
     fitting.offer(std::move(free));
     if (fits) return std::move(*fitting.take());
+    CARINA_TRY(Schedule aimed, fastestSchedule(prepared, machine, options, 0, limit));
+    fitting.offer(std::move(aimed));
     for (const int64_t eighths : {7, 6}) {
       CARINA_TRY(Schedule tighter, fastestSchedule(prepared, machine, options, limit * eighths / 8));
       fitting.offer(std::move(tighter));
