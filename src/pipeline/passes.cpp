@@ -189,8 +189,8 @@ constexpr NamedPass kPasses[] = {
      loopRecurrences},
     {"decompose", kAten, kAten, false, "all of decomposition: folding, identities and every family in turn",
      plain<decompose::forNpu>},
-    {"fold-batch-norms", kAten, kAten, false, "folds batch norms into the layers in front",
-     plain<quantize::foldBatchNorms>},
+    {"fold-batch-norms", kAten, kAten, false,
+     "folds batch norms and constant factors into the layers in front", plain<quantize::foldBatchNorms>},
     // Quantized networks to TOSA, or to the CPU's kernels.
     {"separate-dequantizes", kAten, kAten, false, "gives every dequantize node a single use",
      plain<partition::separateDequantizes>},

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch norms with fixed statistics become part of the operator in front of them, or a depthwise 1x1
-// convolution.
+// convolution; so do products and sums with constants.
 #include "quantize/fold_batch_norm.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "aten/conv_op.hpp"
@@ -94,11 +95,11 @@ std::optional<int64_t> sameDimBefore(const ir::Node& node, int64_t dim) {
   return std::nullopt;
 }
 
-/// The convolution or linear in whose weights the norm can go: it makes what the norm reads, maybe in another
-/// shape or order (a linear layer with one more dimension than the norm takes), and nobody else reads it.
-std::optional<WeightedOp> foldTarget(const BatchNormOp& norm) {
-  int64_t channels = 1;  // of the norm; of a convolution without batch dimension these are not the channels
-  for (const ir::Value* value = norm.input; value->hasOneUse() && value->producer();
+/// The convolution or linear whose channels are dimension `channels` of `input`: it makes the input, maybe in
+/// another shape or order (a linear layer with one more dimension than a batch norm takes), and nobody else
+/// reads it.
+std::optional<WeightedOp> foldTarget(const ir::Value* input, int64_t channels) {
+  for (const ir::Value* value = input; value->hasOneUse() && value->producer();
        value = value->producer()->operands()[0]) {
     const ir::Node& node = *value->producer();
     if (const auto target = asWeighted(node)) {
@@ -112,7 +113,15 @@ std::optional<WeightedOp> foldTarget(const BatchNormOp& norm) {
   return std::nullopt;
 }
 
-void foldInto(const WeightedOp& target, const BatchNormOp& norm, const Affine& affine) {
+void replace(ir::Node* node, ir::Value* by) {
+  ir::Graph& graph = node->graph();
+  if (by->name.empty()) std::swap(by->name, node->result(0)->name);
+  graph.replaceAllUses(node->result(0), by);
+  graph.erase(node);
+}
+
+/// The weights of `target` take over what `node` makes of `input`.
+void foldInto(const WeightedOp& target, ir::Node* node, ir::Value* input, const Affine& affine) {
   ir::Graph& graph = target.node->graph();
   const auto conv = aten::asConvolution(target.node);
   Tensor bias = Tensor::from(Shape{static_cast<int64_t>(affine.shift.size())}, affine.shift);
@@ -121,23 +130,26 @@ void foldInto(const WeightedOp& target, const BatchNormOp& norm, const Affine& a
     const auto values = bias.mutableAs<float>();
     for (size_t c = 0; c < values.size(); ++c) values[c] += before[c] * affine.scale[c];
   }
-  ir::Value* weight = graph.addConstant(scaledWeight(target.weight->constant(), affine.scale, conv));
+  if (std::any_of(affine.scale.begin(), affine.scale.end(), [](float scale) { return scale != 1; })) {
+    ir::Value* weight = graph.addConstant(scaledWeight(target.weight->constant(), affine.scale, conv));
+    target.node->setOperandGroup(WeightedOp::kWeightOperand, std::array{weight});
+  }
   ir::Value* biasValue = graph.addConstant(std::move(bias));
-  target.node->setOperandGroup(WeightedOp::kWeightOperand, std::array{weight});
   target.node->setOperandGroup(WeightedOp::kBiasOperand, std::array{biasValue});
-  graph.replaceAllUses(norm.node->result(0), norm.input);
-  graph.erase(norm.node);
+  replace(node, input);
 }
 
-/// x * scale + shift as a depthwise convolution with one tap (over a view with at least one spatial
-/// dimension).
-void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
-  ir::Builder builder = ir::Builder::beforeNode(norm.node);
+/// input [N, C, ...] * scale + shift as a depthwise convolution with one tap (over a view with one or two
+/// spatial dimensions).
+ir::Value* depthwise(ir::Builder& builder, ir::Value* input, const Affine& affine) {
   const auto channels = static_cast<int64_t>(affine.scale.size());
-  const Shape shape = norm.input->shape();
-  const size_t spatial = std::max<size_t>(shape.size() - 2, 1);
-  ir::Value* input = norm.input;
-  if (shape.size() == 2) input = aten::View::create(builder, input, ir::Ints{shape[0], shape[1], 1});
+  const Shape shape = input->shape();
+  const bool flat = shape.size() == 2 || shape.size() > 4;
+  if (flat) {
+    const int64_t rest = numElements(shape) / std::max<int64_t>(shape[0] * channels, 1);
+    input = aten::View::create(builder, input, ir::Ints{shape[0], channels, rest});
+  }
+  const size_t spatial = static_cast<size_t>(input->rank()) - 2;
   Shape weightShape(spatial + 2, 1);
   weightShape[0] = channels;
   ir::Value* weight = builder.constant(Tensor::from(weightShape, affine.scale));
@@ -145,10 +157,148 @@ void replaceByDepthwise(const BatchNormOp& norm, const Affine& affine) {
   const ir::Ints ones(spatial, 1), zeros(spatial, 0);
   ir::Value* result =
       aten::Convolution::create(builder, input, weight, bias, ones, zeros, ones, false, zeros, channels);
-  if (shape.size() == 2) result = aten::View::create(builder, result, shape);
-  ir::Graph& graph = norm.node->graph();
-  graph.replaceAllUses(norm.node->result(0), result);
-  graph.erase(norm.node);
+  return flat ? aten::View::create(builder, result, shape) : result;
+}
+
+/// input * c, input + c, input - c or input / c.
+struct ConstantOp {
+  ir::Node* node = nullptr;
+  ir::Value* input = nullptr;
+  const ir::Value* constant = nullptr;
+  enum class Kind : uint8_t { Product, Quotient, Sum, Difference } kind = Kind::Product;
+};
+
+/// The view; nothing when no operand is a float32 constant or the other one is not as large as the result.
+std::optional<ConstantOp> asConstantOp(ir::Node* node) {
+  using Kind = ConstantOp::Kind;
+  ConstantOp op{node, nullptr, nullptr, Kind::Product};
+  const auto take = [&](ir::Value* input, const ir::Value* constant, Kind kind) {
+    if (op.input || input->isConstant() || !constant->isConstant() || constant->dtype() != DType::Float32 ||
+        input->dtype() != DType::Float32 || input->shape() != node->result()->shape())
+      return;
+    op.input = input, op.constant = constant, op.kind = kind;
+  };
+  if (const auto product = ir::dynCast<aten::MulTensor>(node)) {
+    take(product.self(), product.other(), Kind::Product);
+    take(product.other(), product.self(), Kind::Product);
+  } else if (const auto quotient = ir::dynCast<aten::DivTensor>(node)) {
+    take(quotient.self(), quotient.other(), Kind::Quotient);
+  } else if (const auto sum = ir::dynCast<aten::AddTensor>(node); sum && ir::scalarReal(sum.alpha()) == 1) {
+    take(sum.self(), sum.other(), Kind::Sum);
+    take(sum.other(), sum.self(), Kind::Sum);
+  } else if (const auto less = ir::dynCast<aten::SubTensor>(node);
+             less && ir::scalarReal(less.alpha()) == 1) {
+    take(less.self(), less.other(), Kind::Difference);
+  }
+  return op.input ? std::optional(op) : std::nullopt;
+}
+
+/// The dimension of the input along which the constant has a number for each index; nothing when it has
+/// several. Of one number for all it is any: `otherwise`.
+std::optional<int64_t> dimensionOf(const ConstantOp& op, int64_t otherwise) {
+  const Shape& shape = op.constant->shape();
+  const int64_t ahead = op.input->rank() - static_cast<int64_t>(shape.size());
+  if (op.constant->numElements() == 1) return otherwise;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == op.constant->numElements()) return ahead + static_cast<int64_t>(d);
+  }
+  return std::nullopt;
+}
+
+/// What the operator makes of each of so many channels; nothing where a number is not finite.
+std::optional<Affine> affineOf(const ConstantOp& op, size_t channels) {
+  const auto numbers = op.constant->constant().as<float>();
+  Affine affine{std::vector<float>(channels, 1.0f), std::vector<float>(channels, 0.0f)};
+  for (size_t c = 0; c < channels; ++c) {
+    const float number = numbers[numbers.size() == 1 ? 0 : c];
+    switch (op.kind) {
+      case ConstantOp::Kind::Product:
+        affine.scale[c] = number;
+        break;
+      case ConstantOp::Kind::Quotient:
+        affine.scale[c] = 1 / number;
+        break;
+      case ConstantOp::Kind::Sum:
+        affine.shift[c] = number;
+        break;
+      case ConstantOp::Kind::Difference:
+        affine.shift[c] = -number;
+        break;
+    }
+    if (!std::isfinite(affine.scale[c]) || !std::isfinite(affine.shift[c])) return std::nullopt;
+  }
+  return affine;
+}
+
+/// Where a convolution or linear makes the input, its weights take the constant over. Whether they do.
+bool foldConstant(const ConstantOp& op) {
+  std::optional<WeightedOp> target;
+  for (int64_t d = op.input->rank(); !target && d-- > 0;) {
+    if (dimensionOf(op, d) == d) target = foldTarget(op.input, d);
+  }
+  if (!target) return false;
+  const auto affine = affineOf(op, static_cast<size_t>(target->node->result()->dim(target->channelDim())));
+  if (affine) foldInto(*target, op.node, op.input, *affine);
+  return affine.has_value();
+}
+
+/// A product and a sum with numbers of the same channels, as norms have them behind their rows, are one
+/// depthwise convolution, which rounds once and takes fewer cycles than the two. Of few elements per channel
+/// it has more to read: a weight, a bias and a scale of each.
+void joinConstants(const ConstantOp& sum) {
+  constexpr int64_t kFewElements = 8;
+  if (sum.kind == ConstantOp::Kind::Product || sum.kind == ConstantOp::Kind::Quotient) return;
+  const ir::Value* between = sum.input;
+  const auto product =
+      between->producer() && between->hasOneUse() ? asConstantOp(between->producer()) : std::nullopt;
+  if (!product || product->kind == ConstantOp::Kind::Sum || product->kind == ConstantOp::Kind::Difference)
+    return;
+  const auto dim = dimensionOf(*product, -1), sumDim = dimensionOf(sum, -1);
+  const int64_t last = between->rank() - 1;
+  if (!dim || dim != sumDim || *dim < 0 || (*dim != last && (*dim != 1 || last < 2))) return;
+  const int64_t channels = between->dim(*dim), elements = between->numElements() / channels;
+  auto affine = affineOf(*product, static_cast<size_t>(channels));
+  const auto shift = affineOf(sum, static_cast<size_t>(channels));
+  if (elements < kFewElements || !affine || !shift) return;
+  affine->shift = shift->shift;
+  ir::Builder b = ir::Builder::beforeNode(sum.node);
+  ir::Value* input = product->input;
+  if (*dim == last) {
+    const ir::Ints swapped{0, 2, 1};
+    input = aten::View::create(b, input, ir::Ints{1, elements, channels});
+    input = depthwise(b, aten::Permute::create(b, input, swapped), *affine);
+    input = aten::View::create(b, aten::Permute::create(b, input, swapped), between->shape());
+  } else {
+    input = depthwise(b, input, *affine);
+  }
+  replace(sum.node, input);
+  product->node->graph().erase(product->node);
+}
+
+/// Batch norms among the nodes that are wanted, and the constants if `constants`.
+Status foldNorms(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted, bool constants) {
+  for (ir::Node* node : graph.nodes()) {
+    if (!wanted(*node)) continue;
+    if (const auto constant = constants ? asConstantOp(node) : std::nullopt) {
+      if (!foldConstant(*constant)) joinConstants(*constant);
+      continue;
+    }
+    const auto norm = asBatchNorm(node);
+    if (!norm || norm->input->dtype() != DType::Float32 || norm->input->rank() < 2) continue;
+    bool extraResults = false;
+    for (size_t i = 1; i < node->results().size(); ++i) extraResults |= !node->result(i)->unused();
+    if (extraResults) continue;
+    CARINA_TRY(const Affine affine, affineOf(*norm));
+    // Dimension 1, also of what a convolution makes without a batch dimension, where its channels are others.
+    if (const auto target = foldTarget(norm->input, 1)) {
+      foldInto(*target, node, norm->input, affine);
+    } else {
+      ir::Builder builder = ir::Builder::beforeNode(node);
+      replace(node, depthwise(builder, norm->input, affine));
+    }
+  }
+  graph.eraseUnusedConstants();
+  return {};
 }
 
 }  // namespace
@@ -165,25 +315,12 @@ std::optional<BatchNormOp> asBatchNorm(ir::Node* node) {
 }
 
 Status foldBatchNormsOf(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
-  for (ir::Node* node : graph.nodes()) {
-    if (!wanted(*node)) continue;
-    const auto norm = asBatchNorm(node);
-    if (!norm || norm->input->dtype() != DType::Float32 || norm->input->rank() < 2) continue;
-    bool extraResults = false;
-    for (size_t i = 1; i < node->results().size(); ++i) extraResults |= !node->result(i)->unused();
-    if (extraResults) continue;
-    CARINA_TRY(const Affine affine, affineOf(*norm));
-    if (const auto target = foldTarget(*norm))
-      foldInto(*target, *norm, affine);
-    else
-      replaceByDepthwise(*norm, affine);
-  }
-  graph.eraseUnusedConstants();
-  return {};
+  return foldNorms(graph, wanted, false);
 }
 
 Status foldBatchNorms(ir::Graph& graph) {
-  return foldBatchNormsOf(graph, [](const ir::Node&) { return true; });
+  return foldNorms(
+      graph, [](const ir::Node&) { return true; }, true);
 }
 
 }  // namespace carina::quantize

@@ -115,7 +115,9 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 
 /// Batch norms with fixed statistics into the convolution or linear in front of them (w' = w*s, b' = (b -
 /// mean)*s + beta, s = gamma / sqrt(var + eps)); one without such a producer becomes a depthwise 1x1
-/// convolution. quantize() calls it; it is exact up to float rounding.
+/// convolution. Products and sums with one constant per channel, or one for all, go into such a producer as
+/// well; a product and a sum per channel without one become a depthwise convolution. quantize() calls it; it
+/// is exact up to float rounding.
 Status foldBatchNorms(ir::Graph& graph);
 
 /// Cross-layer equalisation: between two layers with only positively homogeneous operators in between (ReLU,

@@ -89,6 +89,28 @@ std::optional<Legalizer::Operand> Legalizer::constantBeside(const Operand& other
   return Operand{constant(std::move(found->codes)), found->zeroPoint, found->multiplier, found->shift};
 }
 
+std::optional<Legalizer::Operand> Legalizer::codesBeside(const Operand& other, const ir::Value* value) {
+  const DType type = other.value->dtype();
+  if (!value->isConstant() || value->dtype() != DType::Int32 || value->numElements() == 0 ||
+      (type != DType::Int8 && type != DType::Int16))
+    return std::nullopt;
+  const Tensor& numbers = value->constant();
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (int64_t n = 0; n < numbers.numElements(); ++n) {
+    low = std::min(low, numbers.integerAt(n));
+    high = std::max(high, numbers.integerAt(n));
+  }
+  if (low == 0 && high == 0) return std::nullopt;  // foldZeros() removes such a product
+  const int64_t least = integerMin(type), most = integerMax(type);
+  // Codes of 16 bits have no zero point.
+  const int64_t zero =
+      type == DType::Int16 ? 0 : std::clamp<int64_t>(0, least - low, std::max(least - low, most - high));
+  if (zero < least || zero > most || low + zero < least || high + zero > most) return std::nullopt;
+  Tensor codes = Tensor::uninitialized(type, numbers.shape());
+  for (int64_t n = 0; n < numbers.numElements(); ++n) codes.setIntegerAt(n, numbers.integerAt(n) + zero);
+  return Operand{constant(std::move(codes)), zero};
+}
+
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
   if (!value->hasOneUse()) return std::nullopt;
   const auto rescale = ir::dynCast<tosa::Rescale>(value->uses().front().node);
@@ -280,8 +302,13 @@ Status Legalizer::lowerMul(ir::Node* node) {
   stage.shifts = {shift};
   std::vector<ir::Node*> operations;
   if (shift == 0 && node->operand(0)->dtype() == DType::Int32) {
-    CARINA_TRY(const std::optional<Operand> a, rescaledOperand(node->operand(0)));
-    CARINA_TRY(const std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
+    CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
+    if (a && a->unit()) {
+      if (auto codes = codesBeside(*a, node->operand(1))) b = std::move(codes);
+    } else if (b && b->unit()) {
+      if (auto codes = codesBeside(*b, node->operand(0))) a = std::move(codes);
+    }
     if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
       CARINA_TRY(ir::Value * result,
                  elementwise(ElementwiseMode::MUL, *a, *b, {}, DType::Int32, &operations));

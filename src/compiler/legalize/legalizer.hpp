@@ -35,8 +35,8 @@ struct RescaleNumbers {
   DType inputType = DType::Int8, outputType = DType::Int8;  // unsigned where the attributes say so
 
   bool perChannel() const { return multipliers.size() > 1; }
-  /// 2^k when the (per-tensor) scale is an integer power of two, k; nothing otherwise.
-  std::optional<int64_t> wholeFactor() const;  // scale as an integer, when it is one
+  /// The (per-tensor) scale where it is an integer.
+  std::optional<int64_t> wholeFactor() const;
 };
 RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
 /// Multiplier and shift with common factors of two taken out; never across the shift where double rounding
@@ -208,6 +208,8 @@ class Legalizer {
   std::optional<Operand> numberBeside(const Operand& other, const ir::Value* value);
   /// A number, or a wide constant that is 8-bit codes at one scale, as an operand beside `other`.
   std::optional<Operand> constantBeside(const Operand& other, const ir::Value* value);
+  /// An int32 constant as codes of the type that `other` has, less a zero point, where there are such codes.
+  std::optional<Operand> codesBeside(const Operand& other, const ir::Value* value);
   /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
   /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the
@@ -219,8 +221,8 @@ class Legalizer {
                                  const npu_ir::OutputStage& stage = {});
   /// Values of a 32-bit operation: a * multiplier >> shift.
   Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
-  /// The value minus a zero point as int32.
-  Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint);
+  /// The value minus a zero point as int32, times a factor of the value's type.
+  Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint, int64_t factor = 1);
   /// Defines `output` as the value passed through an output stage.
   Status defineCopies(const ir::Value* output, ir::Value* value, int64_t zeroPoint,
                       const npu_ir::OutputStage& stage, DType type);

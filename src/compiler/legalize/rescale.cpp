@@ -285,6 +285,14 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
     }
     return defineCopies(output, value, numbers.inputZeroPoint, stage, numbers.outputType);
   }
+  if (const auto factor = numbers.wholeFactor();
+      narrowIn && !narrowOut && factor && *factor > 0 && *factor <= integerMax(value->dtype())) {
+    CARINA_TRY(ir::Value * result, widen(value, numbers.inputZeroPoint, *factor));
+    std::vector<ir::Node*> operations;
+    if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
+    define(output, result, std::move(operations));
+    return {};
+  }
   // 32 bits on one side: an exact product and a shift.
   CARINA_TRY(ir::Value * wide, narrowIn ? widen(value, numbers.inputZeroPoint) : Result<ir::Value*>(value));
   if (!narrowIn && numbers.inputZeroPoint != 0)
@@ -296,16 +304,16 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   return {};
 }
 
-Result<ir::Value*> Legalizer::widen(ir::Value* value, int64_t zeroPoint) {
+Result<ir::Value*> Legalizer::widen(ir::Value* value, int64_t zeroPoint, int64_t factor) {
   if (value->isConstant()) {
     Tensor wide = Tensor::zeros(DType::Int32, value->shape());
     for (int64_t i = 0; i < wide.numElements(); ++i)
-      wide.setIntegerAt(i, value->constant().integerAt(i) - zeroPoint);
+      wide.setIntegerAt(i, (value->constant().integerAt(i) - zeroPoint) * factor);
     return constant(std::move(wide));
   }
   return perMap(value, [&](ir::Value* map) -> Result<ir::Value*> {
-    ir::Value* zero = scalarConstant(map->dtype(), 0);
-    return npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, zeroPoint}, {zero},
+    ir::Value* number = scalarConstant(map->dtype(), factor);
+    return npu_ir::createElementwise(builder_, ElementwiseMode::MUL, {map, zeroPoint}, {number},
                                      npu_ir::Rounding::NATURAL, {}, DType::Int32);
   });
 }
