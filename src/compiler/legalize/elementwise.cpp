@@ -305,9 +305,9 @@ Status Legalizer::lowerMul(ir::Node* node) {
     CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
     CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
     if (a && a->unit()) {
-      if (auto codes = codesBeside(*a, node->operand(1))) b = std::move(codes);
+      if (const auto codes = codesBeside(*a, node->operand(1))) b = codes;
     } else if (b && b->unit()) {
-      if (auto codes = codesBeside(*b, node->operand(0))) a = std::move(codes);
+      if (const auto codes = codesBeside(*b, node->operand(0))) a = codes;
     }
     if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
       CARINA_TRY(ir::Value * result,
