@@ -242,27 +242,33 @@ bool foldConstant(const ConstantOp& op) {
   return affine.has_value();
 }
 
-/// A product and a sum with numbers of the same channels, as norms have them behind their rows, are one
-/// depthwise convolution, which rounds once and takes fewer cycles than the two. Of few elements per channel
-/// it has more to read: a weight, a bias and a scale of each.
-void joinConstants(const ConstantOp& sum) {
+bool isScale(const ConstantOp& op) {
+  return op.kind == ConstantOp::Kind::Product || op.kind == ConstantOp::Kind::Quotient;
+}
+
+/// A product and a sum with numbers of the same channels, as norms have them behind their rows and images in
+/// front of the first layer, are one depthwise convolution, which rounds once and takes fewer cycles than the
+/// two. Of few elements per channel it has more to read: a weight, a bias and a scale of each.
+void joinConstants(const ConstantOp& second) {
   constexpr int64_t kFewElements = 8;
-  if (sum.kind == ConstantOp::Kind::Product || sum.kind == ConstantOp::Kind::Quotient) return;
-  const ir::Value* between = sum.input;
-  const auto product =
+  const ir::Value* between = second.input;
+  const auto first =
       between->producer() && between->hasOneUse() ? asConstantOp(between->producer()) : std::nullopt;
-  if (!product || product->kind == ConstantOp::Kind::Sum || product->kind == ConstantOp::Kind::Difference)
-    return;
-  const auto dim = dimensionOf(*product, -1), sumDim = dimensionOf(sum, -1);
+  if (!first || isScale(*first) == isScale(second)) return;
+  const auto dim = dimensionOf(*first, -1);
   const int64_t last = between->rank() - 1;
-  if (!dim || dim != sumDim || *dim < 0 || (*dim != last && (*dim != 1 || last < 2))) return;
+  if (!dim || dim != dimensionOf(second, -1) || *dim < 0 || (*dim != last && (*dim != 1 || last < 2))) return;
   const int64_t channels = between->dim(*dim), elements = between->numElements() / channels;
-  auto affine = affineOf(*product, static_cast<size_t>(channels));
-  const auto shift = affineOf(sum, static_cast<size_t>(channels));
-  if (elements < kFewElements || !affine || !shift) return;
-  affine->shift = shift->shift;
-  ir::Builder b = ir::Builder::beforeNode(sum.node);
-  ir::Value* input = product->input;
+  auto affine = affineOf(*first, static_cast<size_t>(channels));
+  const auto after = affineOf(second, static_cast<size_t>(channels));
+  if (elements < kFewElements || !affine || !after) return;
+  for (size_t c = 0; c < affine->scale.size(); ++c) {
+    affine->scale[c] *= after->scale[c];
+    affine->shift[c] = affine->shift[c] * after->scale[c] + after->shift[c];
+    if (!std::isfinite(affine->scale[c]) || !std::isfinite(affine->shift[c])) return;
+  }
+  ir::Builder b = ir::Builder::beforeNode(second.node);
+  ir::Value* input = first->input;
   if (*dim == last) {
     const ir::Ints swapped{0, 2, 1};
     input = aten::View::create(b, input, ir::Ints{1, elements, channels});
@@ -271,8 +277,8 @@ void joinConstants(const ConstantOp& sum) {
   } else {
     input = depthwise(b, input, *affine);
   }
-  replace(sum.node, input);
-  product->node->graph().erase(product->node);
+  replace(second.node, input);
+  first->node->graph().erase(first->node);
 }
 
 /// Batch norms among the nodes that are wanted, and the constants if `constants`.
