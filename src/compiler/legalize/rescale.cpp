@@ -285,22 +285,21 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
     }
     return defineCopies(output, value, numbers.inputZeroPoint, stage, numbers.outputType);
   }
-  if (const auto factor = numbers.wholeFactor();
-      narrowIn && !narrowOut && factor && *factor > 0 && *factor <= integerMax(value->dtype())) {
-    CARINA_TRY(ir::Value * result, widen(value, numbers.inputZeroPoint, *factor));
-    std::vector<ir::Node*> operations;
-    if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
-    define(output, result, std::move(operations));
-    return {};
-  }
-  // 32 bits on one side: an exact product and a shift.
-  CARINA_TRY(ir::Value * wide, narrowIn ? widen(value, numbers.inputZeroPoint) : Result<ir::Value*>(value));
   if (!narrowIn && numbers.inputZeroPoint != 0)
     return fail(Code::NoIntegerForm, "RESCALE of int32 has a zero point").withRemedy("use a zero point of 0");
-  CARINA_TRY(ir::Value * result, scale32(wide, numbers, output->shape()));
+  const std::optional<int64_t> factor = numbers.wholeFactor();
+  if (narrowIn && !narrowOut && factor && *factor > 0 && *factor <= integerMax(value->dtype())) {
+    CARINA_TRY(value, widen(value, numbers.inputZeroPoint, *factor));
+  } else {
+    // 32 bits on one side: an exact product and a shift.
+    if (narrowIn) {
+      CARINA_TRY(value, widen(value, numbers.inputZeroPoint));
+    }
+    CARINA_TRY(value, scale32(value, numbers, output->shape()));
+  }
   std::vector<ir::Node*> operations;
-  if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
-  define(output, result, std::move(operations));
+  if (npu_ir::hasOutputStage(value->producer())) operations = {value->producer()};
+  define(output, value, std::move(operations));
   return {};
 }
 
