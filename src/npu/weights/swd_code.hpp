@@ -20,15 +20,17 @@ constexpr uint32_t fold(int16_t w) {
   return w < 0 ? static_cast<uint32_t>(-2 * w + 1) : static_cast<uint32_t>(2 * w);
 }
 
+constexpr int kRawDivisor = 7;
+
 /// How indices are coded within a slice.
 struct IndexCode {
-  int divisor = 0;  // 0..5, or 7: raw
+  int divisor = 0;  // 0..5, or kRawDivisor
   bool truncated = false;
   bool operator==(const IndexCode&) const = default;
 };
 constexpr int kIndexCodes = 13;  // 0..5 plain, 0..5 truncated, raw
 constexpr IndexCode indexCode(int n) {
-  return n < 6 ? IndexCode{n, false} : n < 12 ? IndexCode{n - 6, true} : IndexCode{7, false};
+  return n < 6 ? IndexCode{n, false} : n < 12 ? IndexCode{n - 6, true} : IndexCode{kRawDivisor, false};
 }
 
 /// Occurrences of folded weights, and the zero runs as they would be coded.
@@ -78,7 +80,8 @@ std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const St
 /// Bits of index `index` under `code`, or a prohibitive number when it cannot be coded.
 constexpr uint32_t kUncodable = 2000;
 constexpr uint32_t indexBits(uint32_t index, IndexCode code, int rawBits) {
-  if (code.divisor == 7) return index < (1u << rawBits) ? static_cast<uint32_t>(rawBits) : kUncodable;
+  if (code.divisor == kRawDivisor)
+    return index < (1u << rawBits) ? static_cast<uint32_t>(rawBits) : kUncodable;
   const uint32_t quotient = index >> code.divisor;
   if (code.truncated) {
     return quotient > 2 ? kUncodable : (quotient > 0 ? 2 : 1) + static_cast<uint32_t>(code.divisor);

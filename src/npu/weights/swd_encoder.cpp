@@ -11,6 +11,7 @@
 #include "npu/weights/swd.hpp"
 #include "npu/weights/swd_code.hpp"
 #include "npu/weights/swd_slices.hpp"
+#include "npu/weights/swd_writer.hpp"
 
 namespace carina::npu {
 namespace {
@@ -33,25 +34,45 @@ std::span<uint16_t> foldAll(std::span<int16_t> weights) {
   return {reinterpret_cast<uint16_t*>(weights.data()), weights.size()};
 }
 
+/// Compares all of them at once.
+template <size_t kCount>
+bool noZeros(const uint16_t* values) {
+  uint16_t any = 0;
+  for (size_t n = 0; n < kCount; ++n) any |= values[n] == 0 ? 1 : 0;
+  return any == 0;
+}
+
 Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
   Statistics statistics;
   statistics.total = folded.size();
-  // Four counters per value keep the increments of equal neighbours apart.
-  std::array<std::array<uint32_t, kFoldedValues>, 2> count{};
-  for (size_t n = 0; n < folded.size(); ++n) ++count[n & 1][folded[n]];
-  for (size_t n = 0; n < statistics.count.size(); ++n) statistics.count[n] = count[0][n] + count[1][n];
+  // A second counter for each value keeps the increments of equal neighbours apart.
+  std::array<uint32_t, kFoldedValues> others{};
+  size_t counted = 0;
+  for (; counted + 2 <= folded.size(); counted += 2) {
+    ++statistics.count[folded[counted]];
+    ++others[folded[counted + 1]];
+  }
+  if (counted < folded.size()) ++others[folded[counted]];
+  for (size_t n = 0; n < statistics.count.size(); ++n) statistics.count[n] += others[n];
   if (statistics.count[0] == 0 && run == 0) {
     statistics.runs = static_cast<uint32_t>(folded.size());
     return statistics;
   }
   statistics.runs = static_cast<uint32_t>(statistics.nonZero());
-  for (const uint16_t value : folded) {
-    if (value == 0) {
-      ++run;
-    } else if (run != 0) {
-      for (int mode = 0; mode < kZeroRunModes; ++mode)
-        statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
-      run = 0;
+  constexpr size_t kBlock = 16;
+  for (size_t n = 0; n < folded.size();) {
+    if (run == 0 && n + kBlock <= folded.size() && noZeros<kBlock>(&folded[n])) {
+      n += kBlock;
+      continue;
+    }
+    for (const size_t end = std::min(folded.size(), n + kBlock); n < end; ++n) {
+      if (folded[n] == 0) {
+        ++run;
+      } else if (run != 0) {
+        for (int mode = 0; mode < kZeroRunModes; ++mode)
+          statistics.quotients[static_cast<size_t>(mode)] += run >> mode;
+        run = 0;
+      }
     }
   }
   return statistics;
@@ -165,7 +186,7 @@ std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, cons
   const size_t candidates = candidatesFor(folded.size(), effort);
   std::optional<PlannedSection> best;
   for (SectionCode& code : candidateCodes(statistics, candidates)) {
-    CodedSection section = codeSection(folded, std::move(code));
+    CodedSection section(folded, std::move(code));
     std::optional<SlicePlan> plan = planSlices(section, limit);
     if (!plan) continue;
     limit = plan->bits;
@@ -174,10 +195,11 @@ std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, cons
   return best;
 }
 
-/// May leave indices in the place of the weights.
-std::vector<PlannedSection> planStream(std::span<uint16_t> folded, CodingEffort effort) {
+std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingEffort effort) {
+  if (folded.empty()) return {};
   std::vector<Segment> segments;
   const size_t window = windowSize(folded.size(), effort);
+  segments.reserve((folded.size() + window - 1) / window);
   uint32_t run = 0;
   for (size_t begin = 0; begin < folded.size(); begin += window) {
     Segment segment;
@@ -196,18 +218,6 @@ std::vector<PlannedSection> planStream(std::span<uint16_t> folded, CodingEffort 
       effort == CodingEffort::High || (effort == CodingEffort::Normal && folded.size() <= kFineLimit);
   if (fine) refineBorders(folded, merged, window);
   std::vector<PlannedSection> sections;
-  if (merged.size() == 1 && candidatesFor(folded.size(), effort) == 1) {
-    std::vector<SectionCode> codes = candidateCodes(merged.front().statistics, 1);
-    if (codes.size() == 1) {
-      // The weights are needed once: fresh memory for a hundred million indices takes longer than making
-      // them.
-      CodedSection section = codeSectionInPlace(folded, std::move(codes.front()));
-      std::optional<SlicePlan> plan = planSlices(section, UINT64_MAX);
-      CARINA_CHECK(plan.has_value(), "every section has a code that reaches all of its weights");
-      sections.push_back({std::move(section), std::move(*plan)});
-      return sections;
-    }
-  }
   uint64_t bits = 0;
   for (const Segment& segment : merged) {
     auto planned = planSection(folded.subspan(segment.begin, segment.end - segment.begin), segment.statistics,
@@ -226,16 +236,13 @@ std::vector<PlannedSection> planStream(std::span<uint16_t> folded, CodingEffort 
   return sections;
 }
 
-std::vector<uint8_t> encoded(std::span<uint16_t> folded, CodingEffort effort) {
-  std::vector<uint8_t> bytes;
-  bytes.reserve(folded.size() * 5 / 4 + 64);
-  BitWriter out(bytes);
-  if (!folded.empty()) {
-    for (const PlannedSection& section : planStream(folded, effort))
-      writeSection(section.section, section.plan.slices, out);
-  }
-  out.put(7, 3);
-  out.finish();
+std::vector<uint8_t> encoded(std::span<const uint16_t> folded, CodingEffort effort) {
+  const std::vector<PlannedSection> sections = planStream(folded, effort);
+  uint64_t bits = 0;
+  for (const PlannedSection& section : sections) bits += section.plan.bits;
+  StreamWriter writer(bits);
+  for (const PlannedSection& section : sections) writer.write(section.section, section.plan.slices);
+  std::vector<uint8_t> bytes = writer.finish();
   bytes.resize((bytes.size() + kSwdAlignment - 1) / kSwdAlignment * kSwdAlignment, 0xff);
   return bytes;
 }
@@ -251,8 +258,7 @@ std::vector<uint8_t> encodeSwdInPlace(std::span<int16_t> weights, CodingEffort e
   const std::span<uint16_t> folded = foldAll(weights);
   if (effort != CodingEffort::High) return encoded(folded, effort);
   // Finer windows merge in another order, which is not always the better one.
-  std::vector<uint16_t> copy(folded.begin(), folded.end());
-  std::vector<uint8_t> normal = encoded(copy, CodingEffort::Normal), fine = encoded(folded, effort);
+  std::vector<uint8_t> normal = encoded(folded, CodingEffort::Normal), fine = encoded(folded, effort);
   return fine.size() < normal.size() ? std::move(fine) : std::move(normal);
 }
 

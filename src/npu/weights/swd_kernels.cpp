@@ -9,6 +9,58 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
+#ifndef CARINA_NPU_WEIGHTS_SWD_KERNELS_ONCE
+#define CARINA_NPU_WEIGHTS_SWD_KERNELS_ONCE
+namespace carina::npu::swd {
+
+/// The unary part of a quotient, two bits for each position: of the first and, where that is set, of the
+/// second string that a chunk has of them.
+struct Unary {
+  uint32_t bits = 0, count = 0;
+};
+using UnaryTable = std::array<Unary, kMaxQuotient + 1>;
+
+/// Each position but the last of a weight takes two off its quotient; the last one takes what is left.
+constexpr UnaryTable plainUnary() {
+  UnaryTable table;
+  for (uint32_t quotient = 0; quotient < table.size(); ++quotient) {
+    const uint32_t whole = quotient & ~1u;
+    table[quotient] = {((1 + quotient % 2) << whole) - 1, whole + 2};
+  }
+  return table;
+}
+
+/// A truncated code has one position: quotients to 2.
+constexpr UnaryTable truncatedUnary() {
+  return {{{0, 2}, {1, 2}, {3, 2}}};
+}
+
+constexpr UnaryTable kPlainUnary = plainUnary(), kTruncatedUnary = truncatedUnary();
+
+/// Four positions as they lie in a chunk.
+struct Positions {
+  uint8_t first = 0, second = 0, secondCount = 0;
+  uint8_t open = 0;  // positions that go on with their weight, unless the code is truncated
+};
+
+constexpr std::array<Positions, 256> kPositions = [] {
+  std::array<Positions, 256> table;
+  for (uint32_t bits = 0; bits < table.size(); ++bits) {
+    Positions& entry = table[bits];
+    for (uint32_t position = 0; position < 4; ++position) {
+      const uint32_t first = bits >> 2 * position & 1, second = bits >> (2 * position + 1) & 1;
+      entry.first |= static_cast<uint8_t>(first << position);
+      if (first == 0) continue;
+      entry.second |= static_cast<uint8_t>(second << entry.secondCount++);
+      entry.open += second;
+    }
+  }
+  return table;
+}();
+
+}  // namespace carina::npu::swd
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace carina::npu::swd::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -119,6 +171,115 @@ void quotientSumsKernel(const uint32_t* counts, int last, QuotientSums& sums) {
   }
 }
 
+void sumKernel(const uint16_t* values, size_t count, size_t group, const Lanes* table, Lanes* sums) {
+  const hn::CappedTag<int16_t, Lanes::kCount> d;
+  const auto rowOf = [&](size_t n, size_t lane) {
+    return hn::Load(d, reinterpret_cast<const int16_t*>(&table[values[n]]) + lane);
+  };
+  for (size_t begin = 0; begin < count; begin += group, ++sums) {
+    const size_t end = std::min(count, begin + group);
+    for (size_t lane = 0; lane < Lanes::kCount; lane += hn::Lanes(d)) {
+      auto sum = rowOf(begin, lane);
+      for (size_t n = begin + 1; n < end; ++n) sum = hn::Add(sum, rowOf(n, lane));
+      hn::Store(sum, d, reinterpret_cast<int16_t*>(sums) + lane);
+    }
+  }
+}
+
+// No vectors here, but the targets' shifts by a variable count take one step rather than three.
+
+void unaryKernel(const SliceWeights& weights, BitCursor& cursor) {
+  const Unary* table = (weights.truncated ? kTruncatedUnary : kPlainUnary).data();
+  const uint16_t *values = weights.values, *indexOf = weights.indexOf;
+  const int divisor = weights.divisor;
+  BitCursor out = cursor;
+  size_t n = 0;
+  for (; n + 2 <= weights.count; n += 2) {
+    const Unary a = table[indexOf[values[n]] >> divisor], b = table[indexOf[values[n + 1]] >> divisor];
+    const auto count = static_cast<int>(a.count + b.count);
+    if (count > BitCursor::kMostBits) {
+      out.put(a.bits, static_cast<int>(a.count));
+      out.put(b.bits, static_cast<int>(b.count));
+    } else {
+      out.put(a.bits | uint64_t{b.bits} << a.count, count);
+    }
+  }
+  if (n < weights.count) {
+    const Unary last = table[indexOf[values[n]] >> divisor];
+    out.put(last.bits, static_cast<int>(last.count));
+  }
+  cursor = out;
+}
+
+void restsKernel(const SliceWeights& weights, BitCursor& cursor) {
+  const uint16_t *values = weights.values, *indexOf = weights.indexOf;
+  const int bits = weights.restBits;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  BitCursor out = cursor;
+  size_t n = 0;
+  for (; n + 4 <= weights.count; n += 4) {
+    const uint64_t low = (indexOf[values[n]] & mask) | (indexOf[values[n + 1]] & mask) << bits;
+    const uint64_t high = (indexOf[values[n + 2]] & mask) | (indexOf[values[n + 3]] & mask) << bits;
+    out.put(low | high << 2 * bits, 4 * bits);
+  }
+  for (; n < weights.count; ++n) out.put(indexOf[values[n]] & mask, bits);
+  cursor = out;
+}
+
+/// Puts what may be more than fits at once.
+inline void putLong(BitCursor& out, BitSource& from, int count) {
+  if (count > BitCursor::kMostBits) {
+    out.put(from.take(BitCursor::kMostBits), BitCursor::kMostBits);
+    count -= BitCursor::kMostBits;
+  }
+  out.put(from.take(count), count);
+}
+
+void chunksKernel(const SliceWeights& weights, const SliceRuns& runs, const SliceBits& bits,
+                  BitCursor& cursor) {
+  /// Weights that may be completed before the zero runs in front of them.
+  constexpr int64_t kMaxBalance = 8;
+  const bool raw = weights.raw(), zeroRuns = runs.count > 0;
+  const size_t rawPositions = weights.restBits > 5 ? 8 : 12;
+  const int positionsOfRuns = runPositions(runs.mode);
+  BitSource unary = bits.unary, rests = bits.rests, runUnary = bits.runUnary, runRests = bits.runRests;
+  BitCursor out = cursor;
+  size_t w = 0, z = 0;           // completed
+  int wClosed = 0, zClosed = 0;  // of these, in the chunk before
+  for (;;) {
+    const int64_t balance = zeroRuns ? static_cast<int64_t>(w) - static_cast<int64_t>(z) : 0;
+    const bool weightsOn = w < weights.count && balance < kMaxBalance;
+    const bool runsOn = z < runs.count && balance >= 0;
+    const size_t wStart = w, zStart = z;
+    uint64_t second = 0;
+    int secondCount = 0;
+    if (weightsOn && raw) {
+      w = std::min(weights.count, w + rawPositions);
+    } else if (weightsOn) {
+      const uint64_t positions = unary.take(2 * kWeightPositions);
+      const Positions a = kPositions[positions & 255], b = kPositions[positions >> 8 & 255],
+                      c = kPositions[positions >> 16];
+      out.put(a.first | uint32_t{b.first} << 4 | uint32_t{c.first} << 8, kWeightPositions);
+      second = a.second | (b.second | uint64_t{c.second} << b.secondCount) << a.secondCount;
+      secondCount = a.secondCount + b.secondCount + c.secondCount;
+      const int open = weights.truncated ? 0 : a.open + b.open + c.open;
+      w = std::min(weights.count, w + static_cast<size_t>(kWeightPositions - open));
+    }
+    if (runsOn) {
+      const uint64_t positions = runUnary.take(positionsOfRuns);
+      z = std::min(runs.count, z + static_cast<size_t>(positionsOfRuns - hwy::PopCount(positions)));
+      out.put(positions, positionsOfRuns);
+    }
+    out.put(second, secondCount);
+    putLong(out, rests, wClosed * weights.restBits);
+    if (zeroRuns) out.put(runRests.take(zClosed * runs.mode), zClosed * runs.mode);
+    wClosed = static_cast<int>(w - wStart);
+    zClosed = static_cast<int>(z - zStart);
+    if (!weightsOn && !runsOn) break;
+  }
+  cursor = out;
+}
+
 }  // namespace carina::npu::swd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -127,6 +288,10 @@ namespace carina::npu::swd {
 namespace {
 HWY_EXPORT(rankKernel);
 HWY_EXPORT(quotientSumsKernel);
+HWY_EXPORT(sumKernel);
+HWY_EXPORT(unaryKernel);
+HWY_EXPORT(restsKernel);
+HWY_EXPORT(chunksKernel);
 }  // namespace
 
 Ranking rank(std::span<const uint32_t, kFoldedValues> counts, size_t end, uint64_t total) {
@@ -139,6 +304,23 @@ QuotientSums quotientSums(const uint32_t* counts, int last) {
   QuotientSums sums;
   HWY_DYNAMIC_DISPATCH(quotientSumsKernel)(counts, last, sums);
   return sums;
+}
+
+void sumGroups(std::span<const uint16_t> values, size_t group, const Lanes* table, std::span<Lanes> sums) {
+  HWY_DYNAMIC_DISPATCH(sumKernel)
+  (values.data(), std::min(values.size(), sums.size() * group), group, table, sums.data());
+}
+
+void putUnary(const SliceWeights& weights, BitCursor& out) {
+  HWY_DYNAMIC_DISPATCH(unaryKernel)(weights, out);
+}
+
+void putRests(const SliceWeights& weights, BitCursor& out) {
+  HWY_DYNAMIC_DISPATCH(restsKernel)(weights, out);
+}
+
+void putChunks(const SliceWeights& weights, const SliceRuns& runs, const SliceBits& bits, BitCursor& out) {
+  HWY_DYNAMIC_DISPATCH(chunksKernel)(weights, runs, bits, out);
 }
 
 }  // namespace carina::npu::swd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the choice of codes spends its time on, in the processor's widest vectors.
+// What choosing codes and writing them spends its time on, by what the processor has.
 #pragma once
 
 #include <array>
@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "npu/weights/swd_code.hpp"
+#include "npu/weights/swd_bits.hpp"
+#include "npu/weights/swd_slices.hpp"
 
 namespace carina::npu::swd {
 
@@ -31,5 +32,49 @@ Ranking rank(std::span<const uint32_t, kFoldedValues> counts, size_t end, uint64
 /// Quotients of all indices 0..last added up, for every divisor 2^0..2^5.
 using QuotientSums = std::array<uint64_t, 6>;
 QuotientSums quotientSums(const uint32_t* counts, int last);
+
+/// A number for every index code, padded for vector units: sums of them are what the search for slices spends
+/// its time on.
+struct alignas(32) Lanes {
+  static constexpr int kCount = 16;
+  /// Eight of the sixteen.
+  using Half = int16_t __attribute__((vector_size(16)));
+
+  Half half[2];
+
+  int16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
+  void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<int16_t>(bits); }
+};
+/// The rows of a table that each group of values chooses, added up; the last group may be short.
+void sumGroups(std::span<const uint16_t> values, size_t group, const Lanes* table, std::span<Lanes> sums);
+
+/// The coded weights of a slice.
+struct SliceWeights {
+  const uint16_t* values = nullptr;
+  size_t count = 0;
+  const uint16_t* indexOf = nullptr;
+  int divisor = 0, restBits = 0;
+  bool truncated = false;
+
+  bool raw() const { return divisor == kRawDivisor; }
+};
+
+struct SliceRuns {
+  const uint32_t* values = nullptr;
+  size_t count = 0;
+  int mode = 0;
+};
+
+/// What the chunks of a slice are dealt out from.
+struct SliceBits {
+  BitSource unary, rests, runUnary, runRests;
+};
+
+/// Unary parts of weights, two bits for a position: what is not raw.
+void putUnary(const SliceWeights& weights, BitCursor& out);
+/// Remainders of weights, or raw indices.
+void putRests(const SliceWeights& weights, BitCursor& out);
+/// A slice but for its header.
+void putChunks(const SliceWeights& weights, const SliceRuns& runs, const SliceBits& bits, BitCursor& out);
 
 }  // namespace carina::npu::swd

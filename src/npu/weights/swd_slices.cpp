@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slice planning by dynamic programming, and the chunked bit format of a slice.
+// Slice planning by dynamic programming.
 #include "npu/weights/swd_slices.hpp"
 
 #include <algorithm>
@@ -8,19 +8,16 @@
 #include <memory>
 
 #include "base/check.hpp"
+#include "npu/weights/swd_kernels.hpp"
 
 namespace carina::npu::swd {
 namespace {
 
-constexpr int kLanes = 16;  // index codes, padded for vector units
+constexpr int kLanes = Lanes::kCount;
 constexpr uint32_t kMaxSliceWeights = 32767;
-constexpr int kWeightPositions = 12;
 constexpr uint32_t kMaxRunQuotientCost = 1u << 22;
-/// A palette of 32 entries in front of all folded values.
-constexpr uint32_t kIndices = kFoldedValues + 32;
 
-/// Eight of the sixteen lanes.
-using Half = int16_t __attribute__((vector_size(16)));
+using Half = Lanes::Half;
 
 Half least(Half a, Half b) {
   return a < b ? a : b;
@@ -44,23 +41,11 @@ uint16_t maskOf(Half low, Half high) {
 #endif
 }
 
-/// A number for every code, in two vectors of eight: sums of them are what the search spends its time on.
-struct Lanes {
-  Half half[2];
-
-  int16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
-  void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<int16_t>(bits); }
-  void add(const Lanes& other) {
-    half[0] += other.half[0];
-    half[1] += other.half[1];
-  }
-};
-
 /// What every index costs under each code, the raw one left out: that depends on the palette.
-const std::array<Lanes, kIndices>& unaryCosts() {
-  static const std::array<Lanes, kIndices> table = [] {
-    std::array<Lanes, kIndices> costs;
-    for (uint32_t index = 0; index < kIndices; ++index) {
+const std::array<Lanes, kFoldedValues>& unaryCosts() {
+  static const std::array<Lanes, kFoldedValues> table = [] {
+    std::array<Lanes, kFoldedValues> costs;
+    for (uint32_t index = 0; index < kFoldedValues; ++index) {
       for (int code = 0; code < kLanes; ++code) {
         costs[index].set(static_cast<size_t>(code),
                          code < kIndexCodes - 1 ? indexBits(index, indexCode(code), 0) : kUncodable);
@@ -71,17 +56,22 @@ const std::array<Lanes, kIndices>& unaryCosts() {
   return table;
 }
 
+/// What every folded value costs, as far as they occur.
 std::vector<Lanes> costTable(const CodedSection& section) {
-  const auto rawBits = static_cast<uint32_t>(section.code.palette.rawBits());
-  const auto entries = static_cast<uint32_t>(section.code.palette.entries.size());
-  uint32_t highest = 0;
-  for (const uint16_t index : section.indices) highest = std::max<uint32_t>(highest, index);
-  CARINA_CHECK(highest < kIndices, "every coded weight has an index");
-  std::vector<Lanes> table(unaryCosts().begin(), unaryCosts().begin() + highest + 1);
+  const PaletteChoice& palette = section.code.palette;
+  const auto rawBits = static_cast<uint32_t>(palette.rawBits());
   // With entries, raw indices reach the palette only.
-  const uint32_t rawEnd = entries > 0 ? entries : 1u << rawBits;
-  for (uint32_t index = 0; index < std::min(rawEnd, highest + 1); ++index)
-    table[index].set(kIndexCodes - 1, rawBits);
+  const uint32_t rawEnd =
+      palette.entries.empty() ? 1u << rawBits : static_cast<uint32_t>(palette.entries.size());
+  uint16_t highest = 0;
+  for (const uint16_t value : section.values) highest = std::max(highest, value);
+  std::vector<Lanes> table(size_t{highest} + 1);
+  for (size_t value = 0; value < table.size(); ++value) {
+    const uint16_t index = section.indexOf[value];
+    if (index == kNoIndex) continue;
+    table[value] = unaryCosts()[index];
+    if (index < rawEnd) table[value].set(kIndexCodes - 1, rawBits);
+  }
   return table;
 }
 
@@ -102,14 +92,20 @@ class StateSearch {
       : section_(section),
         table_(table),
         group_(group),
-        groups_((section.indices.size() + group - 1) / group) {}
+        groups_((section.values.size() + group - 1) / group) {}
 
   /// The states of all groups with the smallest total.
   std::vector<uint8_t> run() {
     best_.resize(groups_);
     switched_ = std::make_unique_for_overwrite<std::array<uint16_t, kModes>[]>(groups_);
     for (Lanes& cost : cost_) cost = kLane;
-    for (size_t g = 0; g < groups_; ++g) step(g);
+    constexpr size_t kAtOnce = 64;
+    std::array<Lanes, kAtOnce> sums;
+    for (size_t g = 0; g < groups_; g += kAtOnce) {
+      const size_t end = std::min(groups_, g + kAtOnce);
+      sumGroups(section_.values.subspan(g * group_), group_, table_.data(), std::span(sums).first(end - g));
+      for (size_t k = g; k < end; ++k) step(k, sums[k - g]);
+    }
     std::vector<uint8_t> path(groups_);
     size_t state = groups_ > 0 ? best_[groups_ - 1] : 0;
     for (size_t g = groups_; g-- > 0;) {
@@ -155,11 +151,9 @@ class StateSearch {
     return costs;
   }
 
-  /// Costs are kept relative to the cheapest state's.
-  void step(size_t g) {
-    const size_t begin = g * group_, end = std::min(section_.indices.size(), begin + group_);
-    Lanes sums{};
-    for (size_t n = begin; n < end; ++n) sums.add(table_[section_.indices[n]]);
+  /// `sums`: what the group's weights cost. Costs are kept relative to the cheapest state's.
+  void step(size_t g, const Lanes& sums) {
+    const size_t begin = g * group_, end = std::min(section_.values.size(), begin + group_);
     std::array<int16_t, kModes> runs{};
     if constexpr (kModes > 1) runs = runCosts(g, begin, end);
     int32_t low = INT32_MAX;
@@ -204,7 +198,7 @@ std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<L
 size_t bestCut(const CodedSection& section, const std::vector<Lanes>& table, int before, int after,
                size_t cut, size_t low, size_t high) {
   const auto bits = [&](size_t n, int state) {
-    int64_t sum = table[section.indices[n]][static_cast<size_t>(state % kLanes)];
+    int64_t sum = table[section.values[n]][static_cast<size_t>(state % kLanes)];
     if (section.code.zeroRuns) sum += runBits(section.runs[n + 1], state / kLanes);
     return sum;
   };
@@ -225,10 +219,10 @@ size_t bestCut(const CodedSection& section, const std::vector<Lanes>& table, int
 /// No plan takes fewer bits: one slice, with every index and every run in the code that is best for it.
 uint64_t leastBits(const CodedSection& section, const std::vector<Lanes>& table) {
   std::vector<uint16_t> cheapest(table.size());
-  for (size_t index = 0; index < table.size(); ++index)
-    cheapest[index] = static_cast<uint16_t>(least(least(table[index].half[0], table[index].half[1])));
+  for (size_t value = 0; value < table.size(); ++value)
+    cheapest[value] = static_cast<uint16_t>(least(least(table[value].half[0], table[value].half[1])));
   uint64_t bits = kSliceHeaderBits;
-  for (const uint16_t index : section.indices) bits += cheapest[index];
+  for (const uint16_t value : section.values) bits += cheapest[value];
   for (const uint32_t run : section.runs) {
     uint32_t low = UINT32_MAX;
     for (int mode = 0; mode < kZeroRunModes; ++mode)
@@ -247,16 +241,21 @@ uint64_t sliceBits(const CodedSection& section, const Slice& slice, bool first) 
   const int rawBits = section.code.palette.rawBits();
   const uint64_t weights = slice.end - slice.begin;
   uint64_t positions = 0, rest = 0;
-  if (slice.indexCode.divisor == 7) {
+  if (slice.indexCode.divisor == kRawDivisor) {
     rest = weights * static_cast<uint64_t>(rawBits);
   } else {
+    uint32_t sum = 0, odd = 0, any = 0;
+    for (uint32_t n = slice.begin; n < slice.end; ++n) {
+      const uint32_t quotient = uint32_t{section.indexOf[section.values[n]]} >> slice.indexCode.divisor;
+      sum += quotient;
+      odd += quotient & 1;
+      any |= quotient;
+    }
+    CARINA_CHECK(any <= kMaxQuotient, "every value of a slice has an index that its code reaches");
     // A quotient takes a position for every two, and one bit besides for each position that is not the empty
     // last one.
-    for (uint32_t n = slice.begin; n < slice.end; ++n) {
-      const uint32_t quotient = uint32_t{section.indices[n]} >> slice.indexCode.divisor;
-      positions += quotient / 2;
-      rest += (quotient + 1) / 2;
-    }
+    positions = (sum - odd) / 2;
+    rest = (sum + odd) / 2;
     positions = slice.indexCode.truncated ? weights : positions + weights;
     rest += weights * static_cast<uint64_t>(slice.indexCode.divisor);
   }
@@ -265,188 +264,44 @@ uint64_t sliceBits(const CodedSection& section, const Slice& slice, bool first) 
     uint64_t unary = 0;
     const uint32_t from = first ? 0 : slice.begin + 1;
     for (uint32_t n = from; n <= slice.end; ++n) unary += (section.runs[n] >> slice.zeroRunMode) + 1;
-    bits += chunked(unary, slice.zeroRunMode == 3 ? 8 : 12) +
+    bits += chunked(unary, static_cast<uint64_t>(runPositions(slice.zeroRunMode))) +
             uint64_t{slice.end + 1 - from} * static_cast<uint64_t>(slice.zeroRunMode);
   }
   return bits;
 }
 
-/// Unary part of the weights of one chunk.
-struct WeightUnary {
-  uint32_t unary0 = 0, unary1 = 0;
-  int unary1Count = 0;
-};
-
-class SliceWriter {
- public:
-  SliceWriter(const CodedSection& section, const Slice& slice, bool newPalette, BitWriter& out)
-      : section_(section), slice_(slice), out_(out), newPalette_(newPalette) {}
-
-  void write() {
-    const bool zeroRuns = section_.code.zeroRuns, raw = slice_.indexCode.divisor == 7;
-    header();
-    const int remainderBits = raw ? section_.code.palette.rawBits() : slice_.indexCode.divisor;
-    const uint32_t rawPositions = remainderBits > 5 ? 8 : 12;
-    const int runWidth = slice_.zeroRunMode == 3 ? 8 : 12;
-    const uint32_t weights = slice_.end - slice_.begin;
-    const uint32_t firstRun = newPalette_ ? 0 : slice_.begin + 1;
-    const uint32_t runs = zeroRuns ? slice_.end + 1 - firstRun : 0;
-    const uint16_t* indices = section_.indices.data() + slice_.begin;
-    const uint32_t* runValues = zeroRuns ? section_.runs.data() + firstRun : nullptr;
-    uint32_t w = 0, z = 0, wLeft = weights > 0 && !raw ? indices[0] >> slice_.indexCode.divisor : 0;
-    uint32_t zLeft = runs > 0 ? runValues[0] >> slice_.zeroRunMode : 0;
-    uint32_t wBefore = 0, zBefore = 0;  // completed before this chunk, remainders not yet written
-    for (;;) {
-      const int64_t balance = zeroRuns ? int64_t{w} - z : 0;
-      const bool weightsOn = w < weights && balance < 8, runsOn = zeroRuns && z < runs && balance >= 0;
-      const uint32_t wStart = w, zStart = z;
-      WeightUnary unary;
-      if (weightsOn) {
-        if (raw) {
-          w = std::min(weights, w + rawPositions);
-        } else {
-          unary = takeWeights(indices, weights, w, wLeft);
-          out_.put(unary.unary0, kWeightPositions);
-        }
-      }
-      if (runsOn) out_.put(takeRuns(runValues, runs, z, zLeft, runWidth), runWidth);
-      if (unary.unary1Count > 0) out_.put(unary.unary1, unary.unary1Count);
-      if (remainderBits > 0) putRemainders(indices + wBefore, wStart - wBefore, remainderBits);
-      if (slice_.zeroRunMode > 0) putRemainders(runValues + zBefore, zStart - zBefore, slice_.zeroRunMode);
-      wBefore = wStart;
-      zBefore = zStart;
-      if (!weightsOn && !runsOn) break;
-    }
-  }
-
- private:
-  /// The lowest bits of each number; four at a time where they fit together.
-  template <typename T>
-  void putRemainders(const T* values, uint32_t count, int bits) {
-    const uint32_t mask = (1u << bits) - 1;
-    uint32_t n = 0;
-    for (; bits <= 8 && n + 4 <= count; n += 4) {
-      const uint32_t first = (values[n] & mask) | (values[n + 1] & mask) << bits;
-      const uint32_t second = (values[n + 2] & mask) | (values[n + 3] & mask) << bits;
-      out_.put(first | uint64_t{second} << 2 * bits, 4 * bits);
-    }
-    for (; n < count; ++n) out_.put(values[n] & mask, bits);
-  }
-
-  void header() {
-    const PaletteChoice& palette = section_.code.palette;
-    out_.put(section_.code.zeroRuns ? static_cast<uint32_t>(slice_.zeroRunMode) : 6u, 3);
-    out_.put(slice_.end - slice_.begin - 1, 15);
-    out_.put(static_cast<uint32_t>(slice_.indexCode.divisor), 3);
-    out_.put(slice_.indexCode.truncated ? 1 : 0, 1);
-    out_.put(newPalette_ ? 1 : 0, 1);
-    if (!newPalette_) return;
-    out_.put(static_cast<uint32_t>(palette.directOffset), 5);
-    out_.put(palette.entries.empty() ? 0 : palette.entries.size() - 1, 5);
-    out_.put(static_cast<uint32_t>(palette.bits - 2), 3);
-    for (const uint16_t entry : palette.entries) out_.put(entry, palette.bits);
-  }
-
-  /// The unary parts of the next weights, as far as they fit. Each position but the last of a weight takes
-  /// two off its quotient; a truncated code has one position.
-  WeightUnary takeWeights(const uint16_t* indices, uint32_t weights, uint32_t& w, uint32_t& left) const {
-    WeightUnary unary;
-    for (int position = 0; position < kWeightPositions && w < weights;) {
-      if (slice_.indexCode.truncated) {
-        unary.unary0 |= static_cast<uint32_t>(left > 0) << position;
-        unary.unary1 |= static_cast<uint32_t>(left > 1) << unary.unary1Count;
-        unary.unary1Count += left > 0 ? 1 : 0;
-        ++position;
-      } else {
-        const int room = kWeightPositions - position;
-        if (left / 2 >= static_cast<uint32_t>(room)) {  // goes on in the next chunk
-          unary.unary0 |= ((1u << room) - 1) << position;
-          unary.unary1 |= ((1u << room) - 1) << unary.unary1Count;
-          unary.unary1Count += room;
-          left -= 2 * static_cast<uint32_t>(room);
-          break;
-        }
-        const uint32_t pairs = left / 2, ones = (1u << pairs) - 1, odd = left & 1;
-        unary.unary0 |= (ones | odd << pairs) << position;
-        unary.unary1 |= ones << unary.unary1Count;
-        unary.unary1Count += static_cast<int>(pairs + odd);
-        position += static_cast<int>(pairs) + 1;
-      }
-      ++w;
-      left = w < weights ? indices[w] >> slice_.indexCode.divisor : 0;
-    }
-    return unary;
-  }
-
-  uint32_t takeRuns(const uint32_t* values, uint32_t runs, uint32_t& z, uint32_t& left, int width) const {
-    uint32_t unary = 0;
-    for (int position = 0; position < width && z < runs;) {
-      const auto ones = static_cast<int>(std::min(left, static_cast<uint32_t>(width - position)));
-      unary |= ((1u << ones) - 1) << position;
-      position += ones;
-      left -= static_cast<uint32_t>(ones);
-      if (position < width) {  // the zero that ends the run
-        ++position;
-        ++z;
-        left = z < runs ? values[z] >> slice_.zeroRunMode : 0;
-      }
-    }
-    return unary;
-  }
-
-  const CodedSection& section_;
-  const Slice& slice_;
-  BitWriter& out_;
-  bool newPalette_;
-};
-
 }  // namespace
 
-CodedSection codeSection(std::span<const uint16_t> folded, SectionCode code) {
-  std::vector<uint16_t> copy(folded.begin(), folded.end());
-  CodedSection section = codeSectionInPlace(copy, std::move(code));
-  section.own = std::move(copy);  // where the indices lie stays where it is
-  return section;
-}
-
-CodedSection codeSectionInPlace(std::span<uint16_t> folded, SectionCode code) {
-  CodedSection section;
-  section.code = std::move(code);
-  std::array<uint16_t, kFoldedValues> indexOf;
-  section.code.palette.indices(indexOf);
-  if (!section.code.zeroRuns) {
-    for (uint16_t& value : folded) value = indexOf[value];
-    section.indices = folded;
-    return section;
-  }
-  size_t count = 0;
+CodedSection::CodedSection(std::span<const uint16_t> folded, SectionCode sectionCode)
+    : code(std::move(sectionCode)), values(folded) {
+  code.palette.indices(indexOf);
+  if (!code.zeroRuns) return;
   uint32_t run = 0;
   for (const uint16_t value : folded) {
     if (value == 0) {
       ++run;
       continue;
     }
-    folded[count++] = indexOf[value];
-    section.runs.push_back(run);
+    nonZero.push_back(value);
+    runs.push_back(run);
     run = 0;
   }
-  if (count == 0 && run > 0) {  // a slice has at least one coded weight
-    folded[count++] = indexOf[0];
-    section.runs.push_back(0);
+  if (nonZero.empty() && run > 0) {  // a slice has at least one coded weight
+    nonZero.push_back(0);
+    runs.push_back(0);
     --run;
   }
-  section.runs.push_back(run);
-  section.indices = folded.first(count);
-  return section;
+  runs.push_back(run);
+  values = nonZero;
 }
 
 std::optional<SlicePlan> planSlices(const CodedSection& section, uint64_t limit) {
   SlicePlan plan;
-  const size_t weights = section.indices.size();
+  const size_t weights = section.values.size();
   CARINA_CHECK(weights > 0, "a section has at least one coded weight");
   const std::vector<Lanes> table = costTable(section);
   const auto definition = static_cast<uint64_t>(section.code.palette.definitionBits());
-  if (definition + leastBits(section, table) >= limit) return std::nullopt;
+  if (limit < UINT64_MAX && definition + leastBits(section, table) >= limit) return std::nullopt;
   const size_t group = groupSize(weights);
   const std::vector<uint8_t> states = bestStates(section, table, group);
   size_t begin = 0;
@@ -471,10 +326,6 @@ std::optional<SlicePlan> planSlices(const CodedSection& section, uint64_t limit)
   for (const Slice& slice : plan.slices) plan.bits += sliceBits(section, slice, slice.begin == 0);
   if (plan.bits >= limit) return std::nullopt;
   return plan;
-}
-
-void writeSection(const CodedSection& section, std::span<const Slice> slices, BitWriter& out) {
-  for (const Slice& slice : slices) SliceWriter(section, slice, slice.begin == 0, out).write();
 }
 
 }  // namespace carina::npu::swd

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strings of bits, least significant first.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+namespace carina::npu::swd {
+
+/// Where the next bits go, the least significant first. The memory has room for them and eight bytes more.
+struct BitCursor {
+  static constexpr int kMostBits = 56;
+
+  uint8_t* at = nullptr;
+  uint64_t pending = 0;  // the bits behind whole bytes
+  int filled = 0;        // so many of them, less than 8
+
+  /// At most kMostBits; the value's higher bits are zero.
+  void put(uint64_t value, int count) {
+    pending |= value << filled;
+    std::memcpy(at, &pending, sizeof(pending));
+    filled += count;
+    at += filled >> 3;
+    pending >>= filled & ~7;
+    filled &= 7;
+  }
+};
+
+/// A string of bits, taken piece by piece; zeros follow its last one.
+struct BitSource {
+  const uint8_t* bytes = nullptr;
+  uint64_t at = 0;
+
+  /// At most BitCursor::kMostBits.
+  uint64_t take(int count) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at / 8, sizeof(word));
+    word >>= at % 8;
+    at += static_cast<uint64_t>(count);
+    return word & ((uint64_t{1} << count) - 1);
+  }
+};
+
+}  // namespace carina::npu::swd
