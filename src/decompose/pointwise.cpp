@@ -89,19 +89,28 @@ ir::Value* rewriteMaskedFill(ir::Builder& b, ir::Node* node) {
   return aten::WhereSelf::create(b, node->operands()[1], fill, node->operands()[0]);
 }
 
-/// relu(x) - w * relu(-x); one weight for all is leaky_relu.
+/// The larger of x and w * x where no slope is above 1, the smaller one where none is below: two operations,
+/// of one range. Otherwise x + (w - 1) * min(x, 0). One weight for all is leaky_relu.
 ir::Value* rewritePrelu(ir::Builder& b, aten::Prelu op) {
   if (isQuantizedWhole(op) || !op.weight()->isConstant()) return nullptr;
-  if (op.weight()->numElements() == 1) {
-    return aten::LeakyRelu::create(b, op.self(), op.weight()->constant().realAt(0));
-  }
+  const Tensor& slopes = op.weight()->constant();
+  if (slopes.numElements() == 1) return aten::LeakyRelu::create(b, op.self(), slopes.realAt(0));
   ir::Ints shape(op.self()->shape().size(), 1);
-  shape[shape.size() > 1 ? 1 : 0] = op.weight()->numElements();
+  shape[shape.size() > 1 ? 1 : 0] = slopes.numElements();
   ir::Value* weight = aten::View::create(b, op.weight(), shape);
-  ir::Value* positive = aten::Relu::create(b, op.self());
+  double least = slopes.realAt(0), most = least;
+  for (int64_t n = 1; n < slopes.numElements(); ++n) {
+    least = std::min(least, slopes.realAt(n));
+    most = std::max(most, slopes.realAt(n));
+  }
+  if (most <= 1 || least >= 1) {
+    ir::Value* scaled = aten::MulTensor::create(b, op.self(), weight);
+    return most <= 1 ? aten::Maximum::create(b, op.self(), scaled)
+                     : aten::Minimum::create(b, op.self(), scaled);
+  }
   ir::Value* negative = aten::ClampMax::create(b, op.self(), 0.0);
-  ir::Value* scaled = aten::MulTensor::create(b, negative, weight);
-  return aten::AddTensor::create(b, positive, scaled);
+  ir::Value* rest = aten::SubScalar::create(b, weight, 1.0);
+  return aten::AddTensor::create(b, op.self(), aten::MulTensor::create(b, negative, rest));
 }
 
 /// self + value * a * b, self + value * a / b

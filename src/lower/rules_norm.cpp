@@ -5,8 +5,8 @@
 // 8 or 16-bit codes holds the variances of all of them. They are computed in 32 bits and, for 16-bit codes,
 // with an exponent per row (block floating point). With d = M * (x - mean) as integers:
 //
-//   c = d / 2^s                        s per row, so that |c| <= 2^18 (8-bit codes: s = 0, |c| <= 2^14)
-//   V = sum(c^2 / 2^q)                 q so that V <= 2^30 whatever the row holds
+//   c = d / 2^s                        s per row, so that |c| <= 2^18 (8-bit codes: s = 0, |c| <= 2^8 M)
+//   V = sum(c^2 / 2^q)                 q so that V <= 2^30 whatever the row holds; may be negative
 //   W = V + E / 4^s                    E = eps in units of V
 //   u = W * 4^h in [2^29, 2^31)        h per row
 //   y = c * 2^h * sqrt(n / 2^q) / sqrt(u)
@@ -27,9 +27,9 @@
 namespace carina::lower {
 namespace {
 
-constexpr int kEnergyBits = 30;                         // of V
-constexpr int kCentredBits8 = 14, kCentredBits16 = 18;  // of c
-constexpr int64_t kMostCount = 65535;                   // elements of a row: their 16-bit sum fits 32 bits
+constexpr int kEnergyBits = 30;                     // of V
+constexpr int kCodeBits8 = 8, kCentredBits16 = 18;  // of c: of 8-bit codes, besides those of M
+constexpr int64_t kMostCount = 65535;               // elements of a row: their 16-bit sum fits 32 bits
 
 /// The rows as integers M * (x - mean), or M * x, and the numbers that were chosen for them.
 struct Rows {
@@ -69,8 +69,8 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   rows.count = reduction.count();
   rows.zero = real.zeroPoint;
   // 9 or 17 bits of x - mean and 6 or 14 of its fraction; where a row's length divides M, the fraction is
-  // exact.
-  const int64_t most = wide ? int64_t{1} << 14 : int64_t{1} << 6;
+  // exact. 8-bit codes less their zero point have no fraction.
+  const int64_t most = wide ? int64_t{1} << 14 : norm.centred ? int64_t{1} << 6 : 1;
   rows.factor = rows.count <= most ? most / rows.count * rows.count : most;
   rows.scale = real.scale() / static_cast<double>(rows.factor);
   Shape shape{reduction.outer, rows.count};
@@ -174,10 +174,11 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   CARINA_TRY(const Rows rows, rowsOf(lowering, real, norm, reduction));
   const auto number = [&](int64_t value) { return emit.number(value, rows.scaled); };
 
-  const int centredBits = wide ? kCentredBits16 : kCentredBits8, lengthBits = bitsOf(rows.count - 1);
+  const int centredBits = wide ? kCentredBits16 : kCodeBits8 + bitsOf(rows.factor - 1),
+            lengthBits = bitsOf(rows.count - 1);
   // E has 29 bits. One exponent for all rows: where eps is more than that, it is beyond all of V, whose last
   // bits go. Else the least s grows, for which only rows that are nothing beside eps have too few bits.
-  int q = std::max(lengthBits + 2 * centredBits - kEnergyBits, 0), least = 0;
+  int q = lengthBits + 2 * centredBits - kEnergyBits, least = 0;
   const double unit = rows.scale * rows.scale / static_cast<double>(rows.count);
   const auto units = [&] { return norm.eps / std::ldexp(unit, q + 2 * least); };
   while (units() > 0x1p29 && std::max(q, least) < 30) ++(wide ? least : q);
@@ -200,7 +201,8 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
       epsOfRow = emit.shiftedRight(emit.shiftedRight(epsOfRow, shift), shift);
     }
   }
-  ir::Value* energy = emit.reduce(Reduce::Sum, emit.product(c, c, q), 1);
+  ir::Value* energy = emit.reduce(Reduce::Sum, emit.product(c, c, std::max(q, 0)), 1);
+  if (q < 0) energy = emit.binary(Binary::LeftShift, energy, number(-q));
   energy = emit.binary(Binary::Add, energy, epsOfRow);
   // h = (clz - 1) / 2, rounded down.
   ir::Value* zeros = emit.unary(Unary::Clz, energy);

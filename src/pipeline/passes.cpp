@@ -29,6 +29,7 @@
 #include "pipeline/work_limits.hpp"
 #include "quantize/prequantized.hpp"
 #include "quantize/quantize.hpp"
+#include "quantize/rms_norms.hpp"
 #include "tfl/ops.hpp"
 #include "tosa/tosa.hpp"
 
@@ -191,6 +192,9 @@ constexpr NamedPass kPasses[] = {
      plain<decompose::forNpu>},
     {"fold-batch-norms", kAten, kAten, false,
      "folds batch norms and constant factors into the layers in front", plain<quantize::foldBatchNorms>},
+    {"use-rms-norms", kAten, kAten, false,
+     "layer norms of rows that have no mean once the layers in front have none as RMS norms",
+     plain<quantize::useRmsNorms>},
     // Quantized networks to TOSA, or to the CPU's kernels.
     {"separate-dequantizes", kAten, kAten, false, "gives every dequantize node a single use",
      plain<partition::separateDequantizes>},

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "aten/conv_op.hpp"
-#include "aten/movement.hpp"
 #include "aten/ops.hpp"
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
+#include "quantize/whole_dim.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -69,32 +69,6 @@ Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale,
   return result;
 }
 
-/// Elements from one index of dimension `dim` to the next, in a dense tensor.
-int64_t strideOf(const Shape& shape, int64_t dim) {
-  int64_t stride = 1;
-  for (size_t d = static_cast<size_t>(dim) + 1; d < shape.size(); ++d) stride *= shape[d];
-  return stride;
-}
-
-/// Where a node only gives its operand another shape or order, the dimension of the operand that dimension
-/// `dim` of the result is.
-std::optional<int64_t> sameDimBefore(const ir::Node& node, int64_t dim) {
-  const auto moves = aten::movements(node);
-  if (!moves.ok() || !*moves || (*moves)->size() != 1) return std::nullopt;
-  const aten::Movement& move = (**moves)[0];
-  const Shape& operand = node.operands()[move.operand]->shape();
-  const bool reshapes = move.isReshape(operand);
-  if (!reshapes && (move.shape != move.result || move.offset != 0 ||
-                    node.result()->numElements() != node.operands()[move.operand]->numElements()))
-    return std::nullopt;
-  const int64_t stride = reshapes ? strideOf(move.result, dim) : move.strides[static_cast<size_t>(dim)];
-  for (int64_t d = 0; d < static_cast<int64_t>(operand.size()); ++d) {
-    if (operand[static_cast<size_t>(d)] == node.result()->dim(dim) && strideOf(operand, d) == stride)
-      return d;
-  }
-  return std::nullopt;
-}
-
 /// The convolution or linear whose channels are dimension `channels` of `input`: it makes the input, maybe in
 /// another shape or order (a linear layer with one more dimension than a batch norm takes), and nobody else
 /// reads it.
@@ -106,9 +80,9 @@ std::optional<WeightedOp> foldTarget(const ir::Value* input, int64_t channels) {
       const bool fits = target->weight->dtype() == DType::Float32 && target->channelDim() == channels;
       return fits ? target : std::nullopt;
     }
-    const auto before = sameDimBefore(node, channels);
-    if (!before) break;
-    channels = *before;
+    const auto before = wholeDimBefore(node, channels);
+    if (!before || before->operand != 0) break;
+    channels = before->dim;
   }
   return std::nullopt;
 }

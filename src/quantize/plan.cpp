@@ -11,6 +11,7 @@
 #include "quantize/flat_ends.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/loops.hpp"
+#include "quantize/rms_norms.hpp"
 #include "quantize/seen.hpp"
 #include "quantize/weight_codes.hpp"
 
@@ -49,6 +50,7 @@ void nameValues(ir::Graph& graph) {
 Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples) {
   CARINA_RETURN_IF_ERROR(checkWeights(graph));
   CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
+  CARINA_RETURN_IF_ERROR(useRmsNorms(graph));
   nameValues(graph);
   if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples, options.loops.get()));
   return {};

@@ -111,6 +111,29 @@ std::optional<Legalizer::Operand> Legalizer::codesBeside(const Operand& other, c
   return Operand{constant(std::move(codes)), zero};
 }
 
+std::optional<Legalizer::Convolution> Legalizer::channelProduct(const Operand& a, const Operand& b,
+                                                                const Shape& shape) {
+  // What a channel's weight and scale take to be read, which a number does not, is saved by so many
+  // positions.
+  constexpr int64_t kLeastPositions = 64;
+  const int64_t channels = shape.empty() ? 0 : shape.back();
+  if (!npu().slowProducts || !b.value->isConstant() || b.value->dtype() != DType::Int8 ||
+      a.value->dtype() != DType::Int8 || a.value->isConstant() || a.value->shape() != shape ||
+      b.value->numElements() != channels || b.value->shape().empty() || b.value->shape().back() != channels ||
+      channels > kMaxAxis || a.value->numElements() < kLeastPositions * channels)
+    return std::nullopt;
+  auto map = asMap(a.value);
+  if (!map.ok() || (*map)->shape().back() != channels) return std::nullopt;
+  Convolution conv;
+  conv.ifm = *map;
+  conv.weight = b.value->constant().reshaped({1, 1, channels});
+  conv.weightZeroPoint = b.zeroPoint;
+  conv.bias = Tensor::zeros(DType::Int32, {channels});
+  conv.window.ifmZeroPoint = a.zeroPoint;
+  conv.depthwise = true;
+  return conv;
+}
+
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
   if (!value->hasOneUse()) return std::nullopt;
   const auto rescale = ir::dynCast<tosa::Rescale>(value->uses().front().node);
@@ -310,6 +333,14 @@ Status Legalizer::lowerMul(ir::Node* node) {
       if (const auto codes = codesBeside(*b, node->operand(0))) a = codes;
     }
     if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
+      const Shape& shape = node->result()->shape();
+      auto conv = channelProduct(*a, *b, shape);
+      if (!conv) conv = channelProduct(*b, *a, shape);
+      if (conv) {
+        CARINA_TRY(ir::Value * product, convolve(std::move(*conv), operations));
+        define(node->result(), npu_ir::createReshape(builder_, product, shape), std::move(operations));
+        return {};
+      }
       CARINA_TRY(ir::Value * result,
                  elementwise(ElementwiseMode::MUL, *a, *b, {}, DType::Int32, &operations));
       define(node->result(), result, std::move(operations));

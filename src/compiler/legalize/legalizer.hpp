@@ -210,6 +210,9 @@ class Legalizer {
   std::optional<Operand> constantBeside(const Operand& other, const ir::Value* value);
   /// An int32 constant as codes of the type that `other` has, less a zero point, where there are such codes.
   std::optional<Operand> codesBeside(const Operand& other, const ir::Value* value);
+  /// A product with a constant for each channel as a depthwise convolution, where the target is faster at
+  /// that.
+  std::optional<Convolution> channelProduct(const Operand& a, const Operand& b, const Shape& shape);
   /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
   /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the

@@ -26,6 +26,7 @@ struct Architecture {
   int32_t scalarBytes;          // widest element that a scalar operand may have
   bool wideElements;            // 64-bit elements
   bool reversesOperands;        // a binary operation may swap its operands
+  bool slowProducts;            // MUL takes longer per element than a convolution with one tap
 
   // The output stage
   bool wideScaling;        // results of 32 bits are multiplied; else shifted only
