@@ -171,6 +171,15 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
       ++d;
     }
   }
+  // A number that is too wide for a register is read once for each position: a row beside it lies along the
+  // channels of one.
+  const bool beside = b.value && (numElements(sa) == 1 || numElements(sb) == 1) &&
+                      dtypeSize(b.value->dtype()) > npu().scalarBytes;
+  if (beside && std::count_if(shape.begin(), shape.end(), [](int64_t size) { return size > 1; }) == 1) {
+    while (shape.back() == 1) {
+      for (Shape* s : {&sa, &sb, &shape}) std::rotate(s->begin(), s->end() - 1, s->end());
+    }
+  }
   const bool plain = sa == shape && sb == shape;
   if (plain && std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxAxis; })) {
     if (const auto map = asMap(a.value)) sa = sb = shape = (*map)->shape();
