@@ -11,6 +11,8 @@ namespace {
 
 constexpr int32_t kMost = std::numeric_limits<int32_t>::max(), kLeast = std::numeric_limits<int32_t>::min();
 constexpr int32_t kOneInQ2 = 1 << 29;
+__extension__ using Int128 = __int128;
+constexpr int kUnits = 62;  // the most that RESCALE shifts by
 
 int32_t saturated(int64_t x) {
   return static_cast<int32_t>(std::clamp<int64_t>(x, kLeast, kMost));
@@ -54,6 +56,21 @@ Multiplier quantizeMultiplier(double real) {
   if (result.shift < -31) return {};
   result.value = static_cast<int32_t>(rounded);
   return result;
+}
+
+bool isSteeper(const Multiplier& a, int64_t factorA, const Multiplier& b, int64_t factorB) {
+  if (factorA >= 0 && factorB <= 0) return true;  // the second never has the sign of x
+  if (factorA < 0) return false;
+  // In units of 2^-kUnits. Besides to nearest, RESCALE rounds away from zero by 2^(30 - shift) where it
+  // shifts by more than 31.
+  const auto shiftOf = [](const Multiplier& m) { return std::clamp(31 - m.shift, 0, kUnits); };
+  const auto slope = [&](const Multiplier& m, int64_t factor) {
+    return (static_cast<Int128>(factor) * m.value) << (kUnits - shiftOf(m));
+  };
+  const auto away = [&](const Multiplier& m) {
+    return shiftOf(m) > 31 ? Int128{1} << (kUnits + 30 - shiftOf(m)) : Int128{0};
+  };
+  return slope(a, factorA) - slope(b, factorB) >= std::max<Int128>(0, away(b) - away(a));
 }
 
 int32_t highMul(int32_t a, int32_t b) {

@@ -16,6 +16,10 @@ struct Multiplier {
 /// Rounded half away from zero; factors below 2^-32 become 0, one that is no number the largest. `real` >= 0.
 Multiplier quantizeMultiplier(double real);
 
+/// Whether round(x * factorA * a), as RESCALE rounds twice, is at least round(x * factorB * b) for every x >=
+/// 0, and at most that for every x < 0. False where only some of these x tell.
+bool isSteeper(const Multiplier& a, int64_t factorA, const Multiplier& b, int64_t factorB);
+
 /// round(a * b / 2^31), half up; the one product that overflows saturates.
 int32_t highMul(int32_t a, int32_t b);
 /// round(x / 2^exponent), half away from zero; 0 <= exponent <= 31.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of two operands, and conversions between quantizations.
 #include <algorithm>
+#include <optional>
 
 #include "lower_tfl/lowering.hpp"
 
@@ -131,18 +132,69 @@ Status lowerExtremum(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// Positive numbers by one factor, negative ones (times alpha) by another.
-Result<ir::Value*> twoSided(Lowering& lowering, ir::Value* wide, ir::Value* alpha, const Multiplier& positive,
-                            const Multiplier& negative, const ir::Value* output) {
+/// y = round(x * positive) where x >= 0, round(x * alpha * negative) elsewhere, x in codes less their zero
+/// point.
+struct TwoSided {
+  ir::Value* codes = nullptr;
+  int64_t zero = 0;
+  Multiplier positive, negative;
+  ir::Value* alpha = nullptr;   // int32; null: 1
+  std::vector<int64_t> alphas;  // its numbers, where they are constants
+};
+
+/// Whether round(x * factorA * a) is at least round(x * factorB * b) for every x >= 0, and at most that for
+/// every x < 0, of those that the codes stand for.
+bool isSteeper(const TwoSided& sides, const Multiplier& a, int64_t factorA, const Multiplier& b,
+               int64_t factorB) {
+  if (isSteeper(a, factorA, b, factorB)) return true;
+  const DType type = sides.codes->dtype();
+  if (type != DType::Int8) return false;
+  for (int64_t code = integerMin(type); code <= integerMax(type); ++code) {
+    const int64_t x = code - sides.zero;
+    const int32_t first = multiply(static_cast<int32_t>(x * factorA), a),
+                  second = multiply(static_cast<int32_t>(x * factorB), b);
+    if (x >= 0 ? first < second : first > second) return false;
+  }
+  return true;
+}
+
+/// Whether the larger or the smaller of both sides is the right one for every x: nothing where that depends.
+std::optional<Binary> sideOf(const TwoSided& sides) {
+  std::vector<int64_t> factors = sides.alpha ? sides.alphas : std::vector<int64_t>{1};
+  std::sort(factors.begin(), factors.end());
+  factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
+  const auto all = [&](auto holds) {
+    return !factors.empty() && std::all_of(factors.begin(), factors.end(), holds);
+  };
+  if (all([&](int64_t alpha) { return isSteeper(sides, sides.positive, 1, sides.negative, alpha); }))
+    return Binary::Maximum;
+  if (all([&](int64_t alpha) { return isSteeper(sides, sides.negative, alpha, sides.positive, 1); }))
+    return Binary::Minimum;
+  return std::nullopt;
+}
+
+/// In codes of the result, whose saturation takes nothing away: one side is zero, or further from it than the
+/// one that counts.
+Result<ir::Value*> lowerTwoSided(Lowering& lowering, const TwoSided& sides, const ir::Value* output) {
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
+  const DType type = output->dtype();
   Emitter& emit = lowering.emit();
-  ir::Value* zero = lowering.number(0, wide);
-  ir::Value* above = emit.binary(Binary::Maximum, wide, zero);
-  ir::Value* below = emit.binary(Binary::Minimum, wide, zero);
-  if (alpha) below = emit.binary(Binary::Mul, below, alpha);
-  CARINA_TRY(above, lowering.rescale(above, DType::Int32, 0, 0, positive));
-  CARINA_TRY(below, lowering.rescale(below, DType::Int32, 0, 0, negative));
-  return lowering.narrowed(emit.binary(Binary::Add, above, below), output->dtype(), to.zero);
+  const std::optional<Binary> side = sideOf(sides);
+  CARINA_TRY(ir::Value * above, lowering.rescale(sides.codes, type, sides.zero, to.zero, sides.positive));
+  ir::Value* below = sides.codes;
+  if (!side) {
+    above = emit.clamp(above, to.zero, integerMax(type));
+    below = emit.clamp(below, integerMin(type), sides.zero);
+  }
+  below = lowering.widened(below, sides.zero);
+  if (sides.alpha) below = emit.binary(Binary::Mul, below, sides.alpha);
+  CARINA_TRY(below, lowering.rescale(below, type, 0, to.zero, sides.negative));
+  if (side)
+    return lowering.narrowed(emit.binary(*side, lowering.widened(above, 0), lowering.widened(below, 0)), type,
+                             0);
+  ir::Value* sum =
+      emit.binary(Binary::Add, lowering.widened(above, to.zero), lowering.widened(below, to.zero));
+  return lowering.narrowed(sum, type, to.zero);
 }
 
 Status lowerPrelu(Lowering& lowering, const ir::Node& node) {
@@ -150,10 +202,17 @@ Status lowerPrelu(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Quantum x, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const Quantum slope, lowering.codesOf(op.alpha(), "alpha"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
-  ir::Value* wide = lowering.widened(lowering.ranked(op.input(), commonRank(node)), x.zero);
-  ir::Value* alpha = lowering.widened(lowering.ranked(op.alpha(), commonRank(node)), slope.zero);
-  CARINA_TRY(ir::Value * codes, twoSided(lowering, wide, alpha, quantizeMultiplier(x.scale / to.scale),
-                                         quantizeMultiplier(x.scale * slope.scale / to.scale), op.output()));
+  TwoSided sides{lowering.ranked(op.input(), commonRank(node)),
+                 x.zero,
+                 quantizeMultiplier(x.scale / to.scale),
+                 quantizeMultiplier(x.scale * slope.scale / to.scale),
+                 lowering.widened(lowering.ranked(op.alpha(), commonRank(node)), slope.zero),
+                 {}};
+  if (const ir::Value* alpha = lowering.get(op.alpha()); alpha->isConstant()) {
+    for (int64_t n = 0; n < alpha->numElements(); ++n)
+      sides.alphas.push_back(alpha->constant().integerAt(n) - slope.zero);
+  }
+  CARINA_TRY(ir::Value * codes, lowerTwoSided(lowering, sides, op.output()));
   lowering.define(op.output(), codes);
   return {};
 }
@@ -167,11 +226,13 @@ Status lowerWideLeakyRelu(Lowering& lowering, const tfl::LeakyRelu& op) {
     return fail(Code::NoIntegerForm, "it has alpha {} on int16 values", op.alpha())
         .withRemedy("alpha must not be negative");
   }
-  CARINA_TRY(
-      ir::Value * codes,
-      twoSided(lowering, lowering.widened(lowering.get(op.input()), x.zero), nullptr,
-               quantizeMultiplier(static_cast<double>(x.single() / to.single())),
-               quantizeMultiplier(static_cast<double>(x.single() * alpha / to.single())), op.output()));
+  const TwoSided sides{lowering.get(op.input()),
+                       x.zero,
+                       quantizeMultiplier(static_cast<double>(x.single() / to.single())),
+                       quantizeMultiplier(static_cast<double>(x.single() * alpha / to.single())),
+                       nullptr,
+                       {}};
+  CARINA_TRY(ir::Value * codes, lowerTwoSided(lowering, sides, op.output()));
   lowering.define(op.output(), codes);
   return {};
 }

@@ -39,6 +39,32 @@ RC_GTEST_PROP(FixedPoint, MultiplyIsClose, (int32_t raw)) {
   RC_ASSERT(std::abs(multiply(x, m) - x * 0.0123) <= 1.01);
 }
 
+/// RESCALE with two roundings.
+int64_t rescaled(int64_t x, const Multiplier& by) {
+  const int shift = 31 - by.shift;
+  int64_t round = int64_t{1} << (shift - 1);
+  if (shift > 31) round += x >= 0 ? 1 << 30 : -(1 << 30);
+  return (x * by.value + round) >> shift;
+}
+
+RC_GTEST_PROP(FixedPoint, TheSteeperSideIsNeverBelow, ()) {
+  const auto near = *rc::gen::inRange(-3, 4), bits = *rc::gen::inRange(-12, 4);
+  const auto factorA = *rc::gen::inRange<int64_t>(-4, 256), factorB = *rc::gen::inRange<int64_t>(-4, 256);
+  const double real = std::ldexp(0.5 + *rc::gen::inRange(0, 1000) / 2001.0, bits);
+  Multiplier a = quantizeMultiplier(real);
+  // Slopes that are equal but for the last bits.
+  Multiplier b = quantizeMultiplier(
+      factorB > 0 && factorA > 0 ? real * static_cast<double>(factorA) / static_cast<double>(factorB) : real);
+  b.value = std::max(b.value + near, 1 << 30);
+  RC_PRE(a.shift > -31 && b.shift > -31 && a.shift < 12 && b.shift < 12);
+  if (!isSteeper(a, factorA, b, factorB)) return;
+  for (int64_t x = -300; x <= 300; ++x) {
+    const int64_t first = rescaled(x * factorA, a), second = rescaled(x * factorB, b);
+    const bool steeper = x >= 0 ? first >= second : first <= second;
+    RC_ASSERT(steeper);
+  }
+}
+
 TEST(FixedPoint, FunctionsAreClose) {
   for (double x = -15.9; x < 16; x += 0.0137) {
     const auto q4 = static_cast<int32_t>(std::ldexp(x, 27));

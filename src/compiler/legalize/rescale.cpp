@@ -254,6 +254,11 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
         .withRemedy("let RESCALE directly follow the convolution or matrix product");
   }
   CARINA_TRY(ir::Value * value, get(input));
+  if (numbers.inputType == numbers.outputType && numbers.inputZeroPoint == numbers.outputZeroPoint &&
+      numbers.wholeFactor() == 1) {
+    define(output, value);  // the same codes
+    return {};
+  }
   if (value->dtype() != numbers.inputType) {
     value = npu_ir::createView(builder_, value, numbers.inputType, value->shape(), 0,
                                rowMajorStrides(value->shape()));
