@@ -240,7 +240,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
 }
 
 Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
-                                          const OutputStage& stage) {
+                                          const OutputStage& stage, std::vector<ir::Node*>* nodes) {
   // Scalar constants come without the other operand's rank.
   const auto ranked = [this](ir::Value* value, const ir::Value* other) {
     if (!other || value->rank() == other->rank() || value->numElements() != 1) return value;
@@ -250,7 +250,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir
     b = constant(b->constant().reshaped(Shape(a->shape().size(), 1)));
   if (b && a->isConstant() && b->rank() != a->rank())
     a = constant(a->constant().reshaped(Shape(b->shape().size(), 1)));
-  return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type);
+  return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type, nodes);
 }
 
 Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {

@@ -12,6 +12,7 @@
 #include "compiler/dialect/coded_weights.hpp"
 #include "compiler/dialect/npu_ir.hpp"
 #include "compiler/legalize/wide_functions.hpp"
+#include "compiler/legalize/wide_tables.hpp"
 #include "compiler/storage/strided_copy.hpp"
 #include "npu/targets/target.hpp"
 #include "tosa/tosa.hpp"
@@ -46,7 +47,7 @@ void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding)
 class Legalizer {
  public:
   Legalizer(const ir::Graph& graph, const npu::Target& target)
-      : tosa_(graph), target_(target), builder_(result_), functions_(graph) {}
+      : tosa_(graph), target_(target), builder_(result_), functions_(graph), tables_(graph) {}
 
   Result<ir::Graph> run();
 
@@ -93,6 +94,11 @@ class Legalizer {
   Status lowerRescale(const tosa::Rescale& node);
   Status lowerClamp(const tosa::Clamp& node);
   Status lowerTable(const tosa::Table& node);
+  /// The table of `stage` behind what computes the input, where nothing else reads that (`alone`); else by an
+  /// operation of its own.
+  Status lookUp(const ir::Value* output, const ir::Value* input, bool alone,
+                const npu_ir::OutputStage& stage);
+  Status lowerWideTable(const ir::Node& node, const WideTables::Match& match);
   Status lowerWideFunction(const ir::Node& node, const WideFunctions::Match& match);
   Status lowerCast(ir::Node* node);
   Status lowerBinary(ir::Node* node, npu_ir::ElementwiseMode mode);
@@ -221,7 +227,8 @@ class Legalizer {
                                  const npu_ir::OutputStage& stage, DType type,
                                  std::vector<ir::Node*>* nodes = nullptr);
   Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
-                                 const npu_ir::OutputStage& stage = {});
+                                 const npu_ir::OutputStage& stage = {},
+                                 std::vector<ir::Node*>* nodes = nullptr);
   /// Values of a 32-bit operation: a * multiplier >> shift.
   Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
   /// The value minus a zero point as int32, times a factor of the value's type.
@@ -357,6 +364,7 @@ class Legalizer {
   ir::Graph result_;
   ir::Builder builder_;
   const WideFunctions functions_;
+  const WideTables tables_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
   std::unordered_map<const ir::Node*, int64_t>

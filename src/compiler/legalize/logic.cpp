@@ -357,8 +357,10 @@ Status Legalizer::lowerShift(ir::Node* node) {
     CARINA_TRY(b, widen(b, 0));
   }
   const bool wraps = mode == ElementwiseMode::SHL && type != DType::Int32;
-  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, wraps ? DType::Int32 : type, stage));
-  define(node->result(), wraps ? lowBytes(result, type) : result);
+  std::vector<ir::Node*> operations;
+  CARINA_TRY(ir::Value * result, elementwise(mode, a, b, wraps ? DType::Int32 : type, stage, &operations));
+  if (mode != ElementwiseMode::SHR) operations.clear();  // what does not scale its results
+  define(node->result(), wraps ? lowBytes(result, type) : result, std::move(operations));
   return {};
 }
 

@@ -400,28 +400,10 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
     return fail(Code::NoIntegerForm, "the table of TABLE is computed, expected a constant")
         .withRemedy("make the table a constant");
   if (input->dtype() == DType::Int8) {
-    ir::Value* entries = constant(table->constant());
-    if (auto* operations = fusable(input)) {
-      const bool possible = std::all_of(operations->begin(), operations->end(), [](const ir::Node* op) {
-        return npu_ir::outputStage(op).tableKind == TableKind::NONE && op->result()->dtype() == DType::Int8;
-      });
-      if (possible) {
-        for (ir::Node* op : *operations) {
-          OutputStage stage = npu_ir::outputStage(op);
-          stage.tableKind = TableKind::LUT8;
-          stage.table = entries;
-          npu_ir::setOutputStage(op, stage);
-        }
-        std::vector<ir::Node*> ops = std::move(*operations);
-        define(node.output(), values_.at(input), std::move(ops));
-        return {};
-      }
-    }
-    CARINA_TRY(ir::Value * value, get(input));
     OutputStage stage;
     stage.tableKind = TableKind::LUT8;
-    stage.table = entries;
-    return defineCopies(node.output(), value, 0, stage, DType::Int8);
+    stage.table = constant(table->constant());
+    return lookUp(node.output(), input, input->hasOneUse(), stage);
   }
   // 513 entries become 512 words of base and slope.
   Tensor words = Tensor::zeros(DType::Int32, {512});
@@ -460,6 +442,38 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   if (npu_ir::hasOutputStage(result->producer())) operations = {result->producer()};
   define(node.output(), result, std::move(operations));
   return {};
+}
+
+Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool alone,
+                         const OutputStage& stage) {
+  const auto found = alone ? operations_.find(input) : operations_.end();
+  const bool fuses =
+      found != operations_.end() && !found->second.empty() &&
+      std::all_of(found->second.begin(), found->second.end(), [](const ir::Node* op) {
+        return npu_ir::outputStage(op).tableKind == TableKind::NONE && op->result()->dtype() == DType::Int8;
+      });
+  if (fuses) {
+    for (ir::Node* op : found->second) {
+      OutputStage before = npu_ir::outputStage(op);
+      before.tableKind = stage.tableKind;
+      before.table = stage.table;
+      npu_ir::setOutputStage(op, before);
+    }
+    ir::Value* value = values_.at(input);
+    retype(value, output->dtype());
+    std::vector<ir::Node*> ops = std::move(found->second);
+    define(output, value, std::move(ops));
+    return {};
+  }
+  CARINA_TRY(ir::Value * value, get(input));
+  return defineCopies(output, value, 0, stage, output->dtype());
+}
+
+Status Legalizer::lowerWideTable(const ir::Node& node, const WideTables::Match& match) {
+  OutputStage stage;
+  stage.tableKind = TableKind::LUT8_TO_32;
+  stage.table = constant(match.table);
+  return lookUp(node.result(), match.input, match.alone, stage);
 }
 
 Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctions::Match& match) {
