@@ -186,9 +186,8 @@ Result<ir::Value*> lowerTwoSided(Lowering& lowering, const TwoSided& sides, cons
     above = emit.clamp(above, to.zero, integerMax(type));
     below = emit.clamp(below, integerMin(type), sides.zero);
   }
-  below = lowering.widened(below, sides.zero);
-  if (sides.alpha) below = emit.binary(Binary::Mul, below, sides.alpha);
-  CARINA_TRY(below, lowering.rescale(below, type, 0, to.zero, sides.negative));
+  if (sides.alpha) below = emit.binary(Binary::Mul, lowering.widened(below, sides.zero), sides.alpha);
+  CARINA_TRY(below, lowering.rescale(below, type, sides.alpha ? 0 : sides.zero, to.zero, sides.negative));
   if (side)
     return lowering.narrowed(emit.binary(*side, lowering.widened(above, 0), lowering.widened(below, 0)), type,
                              0);

@@ -8,6 +8,7 @@
 
 #include "compiler/legalize/pointwise_part.hpp"
 #include "tosa/interpreter.hpp"
+#include "tosa/tosa.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -50,7 +51,9 @@ WideTables::WideTables(const ir::Graph& tosa) {
   for (const ir::Node* node : tosa.nodes()) nodes.push_back(node);
   std::reverse(nodes.begin(), nodes.end());  // the longest parts first
   for (const ir::Node* node : nodes) {
-    if (node->results().size() != 1 || node->result()->dtype() != DType::Int32 || inside_.contains(node))
+    // What only widens is part of what reads it.
+    if (node->results().size() != 1 || node->result()->dtype() != DType::Int32 || inside_.contains(node) ||
+        ir::isa<tosa::Rescale>(node))
       continue;
     const auto part = pointwisePart(node, DType::Int8);
     if (!part || part->tables < 2 || !isClosed(*part)) continue;
