@@ -258,7 +258,8 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-Status lowerAbsOfWide(Lowering& lowering, const ir::Value* input, const ir::Value* output) {
+Status lowerAbs(Lowering& lowering, const ir::Node& node) {
+  const ir::Value *input = node.operand(0), *output = node.result();
   CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   ir::Value* size = lowering.emit().unary(Unary::Abs, lowering.widened(lowering.get(input), from.zero));
@@ -283,9 +284,6 @@ Status lowerRelu(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-Status lowerAbsRule(Lowering& lowering, const ir::Node& node) {
-  return lowerAbsOfWide(lowering, node.operand(0), node.result());
-}
 Status lowerLeakyReluRule(Lowering& lowering, const ir::Node& node) {
   return lowerWideLeakyRelu(lowering, ir::dynCast<tfl::LeakyRelu>(&node));
 }
@@ -301,7 +299,7 @@ void addArithmeticRules(Rules& rules) {
   rules[&tfl::Maximum::def()] = lowerExtremum<Binary::Maximum>;
   rules[&tfl::Prelu::def()] = lowerPrelu;
   rules[&tfl::Quantize::def()] = lowerQuantize;
-  rules[&tfl::Abs::def()] = lowerAbsRule;
+  rules[&tfl::Abs::def()] = lowerAbs;
   rules[&tfl::LeakyRelu::def()] = lowerLeakyReluRule;
   rules[&tfl::Relu::def()] = lowerRelu<tfl::Activation::RELU>;
   rules[&tfl::Relu6::def()] = lowerRelu<tfl::Activation::RELU6>;

@@ -252,17 +252,6 @@ Status lowerLeakyRelu(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-Status lowerAbs(Lowering& lowering, const ir::Node& node) {
-  CARINA_TRY(const Quantum from, lowering.bytesOf(node.operand(0), "input"));
-  CARINA_TRY(const Quantum to, lowering.bytesOf(node.result(), "result"));
-  const Multiplier factor = quantizeMultiplier(static_cast<double>(from.single() / to.single()));
-  defineTable(lowering, node, [&](int64_t code) {
-    const auto size = static_cast<int32_t>(std::abs(code - from.zero));
-    return (from.single() == to.single() ? size : multiply(size, factor)) + to.zero;
-  });
-  return {};
-}
-
 Status lowerRsqrt(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Quantum from, lowering.bytesOf(node.operand(0), "input"));
   CARINA_TRY(const Quantum to, lowering.bytesOf(node.result(), "result"));
@@ -302,7 +291,6 @@ void addFunctionRules(Rules& rules) {
   rules[&tfl::HardSwish::def()] = lowerHardSwish;
   rules[&tfl::Rsqrt::def()] = lowerRsqrt;
   ByWidth<lowerLeakyRelu, &tfl::LeakyRelu::def>::add(rules);
-  ByWidth<lowerAbs, &tfl::Abs::def>::add(rules);
 }
 
 }  // namespace carina::lower_tfl

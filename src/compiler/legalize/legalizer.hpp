@@ -332,6 +332,9 @@ class Legalizer {
   static bool makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers);
   /// Whether a RESCALE only turns codes of uint8 into the same ones of int8.
   static bool makesSigned(const tosa::Rescale& node);
+  /// The bytes of uint8 whose codes, or some of them in another shape, a RESCALE only makes signed; else
+  /// null.
+  Result<ir::Value*> unsignedCodes(const ir::Value* value);
   /// The codes of a convolution's input, whose zero point is `zero`: the bytes of uint8, with the zero point
   /// of these, where a RESCALE only makes them signed.
   Result<ir::Value*> codesOf(const ir::Value* input, int64_t& zero);

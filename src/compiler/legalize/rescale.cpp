@@ -105,13 +105,30 @@ bool Legalizer::makesSigned(const tosa::Rescale& node) {
   return numbers.wholeFactor() == 1 && numbers.inputZeroPoint - numbers.outputZeroPoint == kSignedOffset;
 }
 
+Result<ir::Value*> Legalizer::unsignedCodes(const ir::Value* value) {
+  if (const auto rescale = ir::producerAs<tosa::Rescale>(value)) {
+    if (!makesSigned(rescale)) return nullptr;
+    CARINA_TRY(ir::Value * bytes, get(rescale.input()));
+    return npu_ir::createView(builder_, bytes, DType::UInt8, bytes->shape(), 0,
+                              rowMajorStrides(bytes->shape()));
+  }
+  if (const auto reshape = ir::producerAs<tosa::Reshape>(value)) {
+    CARINA_TRY(ir::Value * bytes, unsignedCodes(reshape.input1()));
+    return bytes ? npu_ir::createReshape(builder_, bytes, value->shape()) : nullptr;
+  }
+  if (const auto slice = ir::producerAs<tosa::Slice>(value)) {
+    CARINA_TRY(ir::Value * bytes, unsignedCodes(slice.input1()));
+    return bytes ? npu_ir::createSlice(builder_, bytes, constantValues(slice.start()), value->shape())
+                 : nullptr;
+  }
+  return nullptr;
+}
+
 Result<ir::Value*> Legalizer::codesOf(const ir::Value* input, int64_t& zero) {
-  const auto rescale = ir::producerAs<tosa::Rescale>(input);
-  if (!rescale || !makesSigned(rescale)) return get(input);
-  CARINA_TRY(ir::Value * bytes, get(rescale.input()));
+  CARINA_TRY(ir::Value * bytes, unsignedCodes(input));
+  if (!bytes) return get(input);
   zero += kSignedOffset;
-  return npu_ir::createView(builder_, bytes, DType::UInt8, bytes->shape(), 0,
-                            rowMajorStrides(bytes->shape()));
+  return bytes;
 }
 
 bool Legalizer::makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers) {
