@@ -132,11 +132,25 @@ Result<ir::Value*> Legalizer::codesOf(const ir::Value* input, int64_t& zero) {
 }
 
 bool Legalizer::makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers) {
-  const bool sums = ir::isa<npu_ir::Conv>(operation) || ir::isa<npu_ir::Depthwise>(operation) ||
-                    ir::isa<npu_ir::MatMul>(operation);
-  return sums && operation->result()->dtype() == DType::Int8 && numbers.outputType == DType::UInt8 &&
-         numbers.wholeFactor() == 1 && numbers.outputZeroPoint - numbers.inputZeroPoint == kSignedOffset &&
-         npu_ir::outputStage(operation).tableKind == TableKind::NONE;
+  const TableKind table = npu_ir::outputStage(operation).tableKind;
+  if (operation->result()->dtype() != DType::Int8 || numbers.outputType != DType::UInt8 ||
+      numbers.wholeFactor() != 1 || numbers.outputZeroPoint - numbers.inputZeroPoint != kSignedOffset ||
+      (table != TableKind::NONE && table != TableKind::LUT8))
+    return false;
+  switch (npu_ir::opId(operation)) {
+    case npu_ir::OpId::Conv:
+    case npu_ir::OpId::Depthwise:
+    case npu_ir::OpId::MatMul:
+      return true;
+    case npu_ir::OpId::Pool:
+      return npu_ir::Pool(const_cast<ir::Node*>(operation)).mode() == npu_ir::PoolMode::SUM;
+    case npu_ir::OpId::Elementwise: {
+      const ElementwiseMode mode = npu_ir::Elementwise(const_cast<ir::Node*>(operation)).mode();
+      return mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB || mode == ElementwiseMode::MUL;
+    }
+    default:
+      return false;
+  }
 }
 
 bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const {
@@ -218,6 +232,13 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   if (makesUnsigned(operation, numbers)) {
     stage.zeroPoint += kSignedOffset;
     if (stage.clamp) stage.clamp = {stage.clamp->first + kSignedOffset, stage.clamp->second + kSignedOffset};
+    if (stage.tableKind == TableKind::LUT8) {  // which such numbers look up at the same places
+      const Tensor& entries = stage.table->constant();
+      Tensor bytes = Tensor::zeros(DType::UInt8, entries.shape());
+      for (int64_t n = 0; n < bytes.numElements(); ++n)
+        bytes.setIntegerAt(n, entries.integerAt(n) + kSignedOffset);
+      stage.table = constant(std::move(bytes));
+    }
     npu_ir::setOutputStage(operation, stage);
     return;
   }
