@@ -76,6 +76,54 @@ class Picture(nn.Module):
         return F.relu(self.conv((x - self.mean) / self.std))
 
 
+class Bottleneck(nn.Module):
+    """1x1, depthwise 3x3 and 1x1, with PReLU behind the first two."""
+
+    def __init__(self, inputs, outputs, stride, inside):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(inputs, inside, 1, bias=False), nn.BatchNorm2d(inside), nn.PReLU(inside),
+            nn.Conv2d(inside, inside, 3, stride, 1, groups=inside, bias=False), nn.BatchNorm2d(inside), nn.PReLU(inside),
+            nn.Conv2d(inside, outputs, 1, bias=False), nn.BatchNorm2d(outputs))
+        self.adds = stride == 1 and inputs == outputs
+
+    def forward(self, x):
+        y = self.layers(x)
+        return x + y if self.adds else y
+
+
+class MobileFaceNet(nn.Module):
+    """The layers of MobileFaceNet (Chen et al., 2018), with slopes between 0 and 0.6."""
+
+    def __init__(self):
+        super().__init__()
+        layers = [nn.Conv2d(3, 64, 3, 2, 1, bias=False), nn.BatchNorm2d(64), nn.PReLU(64),
+                  nn.Conv2d(64, 64, 3, 1, 1, groups=64, bias=False), nn.BatchNorm2d(64), nn.PReLU(64)]
+        for inputs, outputs, stride, inside, count in ((64, 64, 2, 128, 1), (64, 64, 1, 128, 4), (64, 128, 2, 256, 1),
+                                                       (128, 128, 1, 256, 6), (128, 128, 2, 512, 1),
+                                                       (128, 128, 1, 256, 2)):
+            layers += [Bottleneck(inputs, outputs, stride, inside) for _ in range(count)]
+        layers += [nn.Conv2d(128, 512, 1, bias=False), nn.BatchNorm2d(512), nn.PReLU(512),
+                   nn.Conv2d(512, 512, 7, groups=512, bias=False), nn.BatchNorm2d(512), nn.Flatten(),
+                   nn.Linear(512, 128), nn.BatchNorm1d(128)]
+        self.layers = nn.Sequential(*layers)
+        for module in self.modules():
+            if isinstance(module, nn.PReLU):
+                module.weight.data.uniform_(0, 0.6)
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def with_statistics(model, shape):
+    """Batch norms as after a few batches."""
+    model.train()
+    with torch.no_grad():
+        for _ in range(3):
+            model(torch.randn(16, *shape))
+    return model
+
+
 NETWORKS = {
     "deit_ti": (lambda: torchvision.models.VisionTransformer(224, 16, 12, 3, 192, 768), (3, 224, 224)),
     "convnext_t": (lambda: torchvision.models.convnext_tiny(weights=None), (3, 64, 64)),
@@ -83,6 +131,7 @@ NETWORKS = {
     "unet": (UNet, (1, 64, 64)),
     "instance_normed": (InstanceNormed, (3, 32, 32)),
     "picture": (Picture, (3, 96, 96)),
+    "mobilefacenet": (lambda: with_statistics(MobileFaceNet(), (3, 112, 112)), (3, 112, 112)),
 }
 
 
