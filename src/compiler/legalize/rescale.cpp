@@ -485,12 +485,13 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
 Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                          const OutputStage& stage) {
   const auto found = alone ? operations_.find(input) : operations_.end();
-  // 32 bits as Arm's compilers write them: behind elementwise operations, and alone.
+  // 32 bits behind what moves or combines elements only: no convolution is known to have written them.
   const bool wide = stage.tableKind != TableKind::LUT8;
   const bool fuses = found != operations_.end() && !found->second.empty() &&
                      std::all_of(found->second.begin(), found->second.end(), [&](const ir::Node* op) {
                        return npu_ir::outputStage(op).tableKind == TableKind::NONE &&
-                              op->result()->dtype() == DType::Int8 && (!wide || isElementwise(op));
+                              op->result()->dtype() == DType::Int8 &&
+                              (!wide || isElementwise(op) || ir::isa<npu_ir::Pool>(op));
                      });
   if (fuses) {
     for (ir::Node* op : found->second) {
