@@ -164,10 +164,14 @@ Tensor centred(const Tensor& constant, int64_t dim) {
   std::vector<double> means(inner);
   for (size_t row = 0; row < from.size(); row += size * inner) {
     std::fill(means.begin(), means.end(), 0.0);
-    for (size_t i = 0; i < size * inner; ++i) means[i % inner] += static_cast<double>(from[row + i]);
+    for (size_t at = row; at < row + size * inner; at += inner) {
+      for (size_t i = 0; i < inner; ++i) means[i] += static_cast<double>(from[at + i]);
+    }
     for (double& mean : means) mean /= static_cast<double>(size);
-    for (size_t i = 0; i < size * inner; ++i)
-      to[row + i] = static_cast<float>(static_cast<double>(from[row + i]) - means[i % inner]);
+    for (size_t at = row; at < row + size * inner; at += inner) {
+      for (size_t i = 0; i < inner; ++i)
+        to[at + i] = static_cast<float>(static_cast<double>(from[at + i]) - means[i]);
+    }
   }
   return result;
 }

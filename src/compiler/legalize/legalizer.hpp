@@ -47,7 +47,7 @@ void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding)
 class Legalizer {
  public:
   Legalizer(const ir::Graph& graph, const npu::Target& target)
-      : tosa_(graph), target_(target), builder_(result_), functions_(graph), tables_(graph) {}
+      : tosa_(graph), target_(target), builder_(result_), functions_(graph), tables_(graph, functions_) {}
 
   Result<ir::Graph> run();
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "compiler/legalize/pointwise_part.hpp"
@@ -44,23 +45,42 @@ std::optional<Tensor> tableOf(const PointwisePart& part) {
   return outputs->front().reshaped({kByteCodes});
 }
 
+/// The nodes that some table from bytes leads to by pointwise operators.
+std::vector<const ir::Node*> behindTables(const ir::Graph& tosa) {
+  std::vector<const ir::Node*> found;
+  std::unordered_set<const ir::Node*> behind;
+  for (const ir::Node* node : tosa.nodes()) {
+    const bool begins = ir::isa<tosa::Table>(node) && node->operands()[0]->dtype() == DType::Int8;
+    if (!begins &&
+        (!node->def().has(ir::kPointwise) ||
+         std::none_of(node->operands().begin(), node->operands().end(), [&](const ir::Value* operand) {
+           return operand && behind.contains(operand->producer());
+         })))
+      continue;
+    behind.insert(node);
+    found.push_back(node);
+  }
+  return found;
+}
+
 }  // namespace
 
-WideTables::WideTables(const ir::Graph& tosa) {
-  std::vector<const ir::Node*> nodes;
-  for (const ir::Node* node : tosa.nodes()) nodes.push_back(node);
+WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions) {
+  std::unordered_map<std::string, std::optional<Tensor>> known;
+  std::vector<const ir::Node*> nodes = behindTables(tosa);
   std::reverse(nodes.begin(), nodes.end());  // the longest parts first
   for (const ir::Node* node : nodes) {
     // What only widens is part of what reads it.
     if (node->results().size() != 1 || node->result()->dtype() != DType::Int32 || inside_.contains(node) ||
-        ir::isa<tosa::Rescale>(node))
+        functions.isInside(node) || ir::isa<tosa::Rescale>(node))
       continue;
     const auto part = pointwisePart(node, DType::Int8);
     if (!part || part->tables < 2 || !isClosed(*part)) continue;
-    auto table = tableOf(*part);
-    if (!table) continue;
+    const auto [table, isNew] = known.try_emplace(textOf(*part));
+    if (isNew) table->second = tableOf(*part);
+    if (!table->second) continue;
     inside_.insert(part->nodes.begin(), part->nodes.end() - 1);
-    matches_.emplace(node, Match{part->input, readsAlone(*part), std::move(*table)});
+    matches_.emplace(node, Match{part->input, readsAlone(*part), *table->second});
   }
 }
 

@@ -6,14 +6,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "compiler/legalize/wide_functions.hpp"
 #include "ir/graph.hpp"
 
 namespace carina::compiler {
 
-/// The parts of a TOSA graph that compute a 32-bit number from one int8 value by two tables or more.
+/// The parts of a TOSA graph that compute a 32-bit number from one int8 value by two tables or more, but for
+/// those inside of wide functions.
 class WideTables {
  public:
-  explicit WideTables(const ir::Graph& tosa);
+  WideTables(const ir::Graph& tosa, const WideFunctions& functions);
 
   struct Match {
     const ir::Value* input = nullptr;
