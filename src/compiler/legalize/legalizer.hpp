@@ -98,8 +98,8 @@ class Legalizer {
   /// operation of its own.
   Status lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                 const npu_ir::OutputStage& stage);
-  Status lowerWideTable(const ir::Node& node, const WideTables::Match& match);
-  Status lowerWideFunction(const ir::Node& node, const WideFunctions::Match& match);
+  Status lowerWideTable(const ir::Node& node, const WideTableMatch& match);
+  Status lowerWideFunction(const ir::Node& node, const WideFunctionMatch& match);
   Status lowerCast(ir::Node* node);
   Status lowerBinary(ir::Node* node, npu_ir::ElementwiseMode mode);
   Status lowerMul(ir::Node* node);

@@ -5,6 +5,8 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "ir/graph.hpp"
@@ -21,6 +23,23 @@ struct PointwisePart {
 /// The part that ends with `last`: pointwise operators with numbers and tables, back to the one value of type
 /// `input`, of 64 nodes at most and at least one table. Nothing where there is anything else.
 std::optional<PointwisePart> pointwisePart(const ir::Node* last, DType input);
+
+/// Parts that were found in a graph, by their last nodes.
+template <typename Match>
+class FoundParts {
+ public:
+  /// What this node's result is; null for nodes that end no part.
+  const Match* at(const ir::Node* node) const {
+    const auto found = matches_.find(node);
+    return found == matches_.end() ? nullptr : &found->second;
+  }
+  /// Whether nothing but such parts needs the node.
+  bool isInside(const ir::Node* node) const { return inside_.contains(node); }
+
+ protected:
+  std::unordered_map<const ir::Node*, Match> matches_;
+  std::unordered_set<const ir::Node*> inside_;
+};
 
 /// Equal for parts that compute the same by the same steps.
 std::string textOf(const PointwisePart& part);

@@ -510,14 +510,14 @@ Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool a
   return defineCopies(output, value, 0, stage, output->dtype());
 }
 
-Status Legalizer::lowerWideTable(const ir::Node& node, const WideTables::Match& match) {
+Status Legalizer::lowerWideTable(const ir::Node& node, const WideTableMatch& match) {
   OutputStage stage;
   stage.tableKind = TableKind::LUT8_TO_32;
   stage.table = constant(match.table);
   return lookUp(node.result(), match.input, match.alone, stage);
 }
 
-Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctions::Match& match) {
+Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctionMatch& match) {
   CARINA_TRY(ir::Value * value, get(match.input));
   OutputStage stage;
   stage.multipliers = {match.function.multiplier};

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "compiler/dialect/wide_function.hpp"
-#include "compiler/legalize/pointwise_part.hpp"
 #include "tosa/interpreter.hpp"
 #include "tosa/tosa.hpp"
 
@@ -90,7 +89,7 @@ WideFunctions::WideFunctions(const ir::Graph& tosa) {
     const auto [found, isNew] = known.try_emplace(textOf(*part));
     if (isNew) found->second = functionOf(*part);
     if (!found->second) continue;
-    matches_.emplace(node, Match{part->input, *found->second});
+    matches_.emplace(node, WideFunctionMatch{part->input, *found->second});
     // Users come after what they use.
     for (size_t i = part->nodes.size() - 1; i-- > 0;) {
       const ir::Value* value = part->nodes[i]->result();

@@ -4,10 +4,8 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
-#include <unordered_set>
 
-#include "ir/graph.hpp"
+#include "compiler/legalize/pointwise_part.hpp"
 
 namespace carina::compiler {
 
@@ -17,27 +15,16 @@ struct WideFunction {
   int64_t multiplier = 1, shift = 0;
 };
 
+struct WideFunctionMatch {
+  const ir::Value* input = nullptr;
+  WideFunction function;
+};
+
 /// The parts of a TOSA graph that compute such a function of one int16 value, element by element. A part is
 /// taken for it only when the TOSA interpreter gives the same number for each of the 65,536 codes.
-class WideFunctions {
+class WideFunctions : public FoundParts<WideFunctionMatch> {
  public:
   explicit WideFunctions(const ir::Graph& tosa);
-
-  struct Match {
-    const ir::Value* input = nullptr;
-    WideFunction function;
-  };
-  /// The function whose result this node computes; null for other nodes.
-  const Match* at(const ir::Node* node) const {
-    const auto found = matches_.find(node);
-    return found == matches_.end() ? nullptr : &found->second;
-  }
-  /// Whether nothing but such functions needs the node.
-  bool isInside(const ir::Node* node) const { return inside_.contains(node); }
-
- private:
-  std::unordered_map<const ir::Node*, Match> matches_;
-  std::unordered_set<const ir::Node*> inside_;
 };
 
 }  // namespace carina::compiler

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/legalize/pointwise_part.hpp"
 #include "tosa/interpreter.hpp"
 #include "tosa/tosa.hpp"
 
@@ -80,7 +79,7 @@ WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions) {
     if (isNew) table->second = tableOf(*part);
     if (!table->second) continue;
     inside_.insert(part->nodes.begin(), part->nodes.end() - 1);
-    matches_.emplace(node, Match{part->input, readsAlone(*part), *table->second});
+    matches_.emplace(node, WideTableMatch{part->input, readsAlone(*part), *table->second});
   }
 }
 
