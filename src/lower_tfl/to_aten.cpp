@@ -163,10 +163,11 @@ const std::unordered_map<const ir::OpDef*, ToAten>& floatForms() {
   return kForms;
 }
 
+/// Of one result; an operand that is left out has any type.
 bool isFloatOnly(const ir::Node& node) {
-  const auto is = [](const ir::Value* value) { return value->dtype() == DType::Float32; };
+  const auto is = [](const ir::Value* value) { return !value || value->dtype() == DType::Float32; };
   const auto& operands = node.operands();
-  return is(node.result()) && std::all_of(operands.begin(), operands.end(), is);
+  return node.results().size() == 1 && is(node.result()) && std::all_of(operands.begin(), operands.end(), is);
 }
 
 bool isQuantized(const ir::Value& value) {
@@ -179,11 +180,12 @@ bool computesWithCodes(const ir::Node& node) {
   const auto isByte = [](const ir::Value& value) {
     return isQuantized(value) && dtypeSize(value.dtype()) == 1;
   };
-  const ir::Value& result = *node.result();
-  if (!isByte(result) || result.quantization->perChannel()) return false;
+  // What the file says too little of has no results.
+  if (node.results().size() != 1 || !isByte(*node.result()) || node.result()->quantization->perChannel())
+    return false;
   return std::all_of(node.operands().begin(), node.operands().end(), [&](const ir::Value* operand) {
-    const bool real = operand->dtype() == DType::Float32;
-    return real || (operand->isConstant() && isQuantized(*operand)) ||
+    return !operand || operand->dtype() == DType::Float32 ||
+           (operand->isConstant() && isQuantized(*operand)) ||
            (isByte(*operand) && !operand->quantization->perChannel());
   });
 }
@@ -210,7 +212,7 @@ ir::Value* realConstant(ir::Graph& graph, const ir::Value& codes) {
 void toReals(ir::Graph& graph, ir::Builder& builder, ir::Node& node) {
   for (size_t i = 0; i < node.operands().size(); ++i) {
     ir::Value* operand = node.operand(i);
-    if (!isQuantized(*operand)) continue;
+    if (!operand || !isQuantized(*operand)) continue;
     const ir::Quantization& q = *operand->quantization;
     const DType dtype = operand->dtype();
     node.setOperand(i, operand->isConstant()

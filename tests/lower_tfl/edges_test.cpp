@@ -17,7 +17,7 @@ namespace {
 
 using tflite::TensorType;
 
-constexpr int32_t kAdd = 0, kConv2d = 3, kDequantize = 6, kQuantize = 114;
+constexpr int32_t kAdd = 0, kConv2d = 3, kDequantize = 6, kQuantize = 114, kRelu = 19;
 
 /// y = x + x on int8 codes of scale 0.5, between float tensors.
 std::filesystem::path floatNetwork(const test::TempDir& folder) {
@@ -147,6 +147,26 @@ TEST(TfliteSums, AreOneOperation) {
       EXPECT_EQ(kernels, 1) << name << " on " << target;
     }
   }
+}
+
+/// An operator that is not understood for its tensors has no results.
+TEST(TfliteEdges, ImpossibleShapesAreToldOf) {
+  const test::TempDir folder;
+  test::TfliteFile file;
+  const std::vector<int32_t> shape{1, 2000000000, 2000000, 10};
+  file.tensors = {{"x", TensorType::Int8, shape, "", -1, {0.5F}, {0}},
+                  {"y", TensorType::Int8, shape, "", -1, {0.5F}, {0}}};
+  file.operators = {{"", kRelu, {0}, {1}}};
+  file.inputs = {0};
+  file.outputs = {1};
+  file.plan = false;
+  pipeline::Options options;
+  options.model = folder.path() / "network.tflite";
+  options.target = "ethos-u55-128";
+  std::ofstream(options.model, std::ios::binary) << file.bytes();
+  const auto build = pipeline::build(options);
+  ASSERT_FALSE(build.ok());
+  EXPECT_THAT(build.error().str(), testing::HasSubstr("has the impossible shape [1,2000000000,2000000,10]"));
 }
 
 }  // namespace
