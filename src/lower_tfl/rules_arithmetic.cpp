@@ -173,8 +173,8 @@ std::optional<Binary> sideOf(const TwoSided& sides) {
   return std::nullopt;
 }
 
-/// In codes of the result, whose saturation takes nothing away: one side is zero, or further from it than the
-/// one that counts.
+/// Both sides are narrowed to the result's type before they are combined. Saturation is monotonic, so the
+/// maximum and the minimum do not change by it; in the sum one of the sides is zero.
 Result<ir::Value*> lowerTwoSided(Lowering& lowering, const TwoSided& sides, const ir::Value* output) {
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   const DType type = output->dtype();

@@ -6,12 +6,13 @@
 
 namespace carina::quantize {
 
-/// A layer norm takes the mean off its rows, whatever that is. Where its rows are sums of what linear layers,
-/// convolutions, embeddings and constants make, as the residual stream of a transformer with norms in front
-/// of its blocks, and nobody but such norms reads them, their weights may have no mean along the row: then
-/// nor have the rows, and the norm is an RMS norm of the same result up to float rounding. That takes fewer
-/// operations, and 8-bit rows need no widening to 32 bits for their squares. The weights become constants of
-/// their own where others read them, too. Layer norms with weights, or over several dimensions, stay.
+/// Replaces layer norms by RMS norms where their rows can be made to have zero mean. A layer norm subtracts
+/// the mean of each row, so its result does not depend on that mean. If every row is a sum of outputs of
+/// linear layers, convolutions, embeddings and constants, and only layer norms read it (the residual stream
+/// of a pre-norm transformer), subtracting the mean from the weights along the row dimension gives rows of
+/// zero mean, for which both norms are equal up to float rounding. The RMS norm takes fewer operations, and
+/// squares 8-bit codes without widening them. Weights that other nodes read as well are copied. Layer norms
+/// with weights, or over several dimensions, are left as they are.
 Status useRmsNorms(ir::Graph& graph);
 
 }  // namespace carina::quantize

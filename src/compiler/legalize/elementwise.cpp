@@ -113,8 +113,8 @@ std::optional<Legalizer::Operand> Legalizer::codesBeside(const Operand& other, c
 
 std::optional<Legalizer::Convolution> Legalizer::channelProduct(const Operand& a, const Operand& b,
                                                                 const Shape& shape) {
-  // What a channel's weight and scale take to be read, which a number does not, is saved by so many
-  // positions.
+  // A channel's weight and scale record take longer to read than its number does; from this many positions on
+  // the faster operation makes up for it.
   constexpr int64_t kLeastPositions = 64;
   const int64_t channels = shape.empty() ? 0 : shape.back();
   if (!npu().slowProducts || !b.value->isConstant() || b.value->dtype() != DType::Int8 ||
@@ -171,8 +171,8 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
       ++d;
     }
   }
-  // A number that is too wide for a register is read once for each position: a row beside it lies along the
-  // channels of one.
+  // A scalar that is too wide for a register is a feature map, which is read again for every position. With
+  // the other operand's only long dimension as channels there is a single position.
   const bool beside = b.value && (numElements(sa) == 1 || numElements(sb) == 1) &&
                       dtypeSize(b.value->dtype()) > npu().scalarBytes;
   if (beside && std::count_if(shape.begin(), shape.end(), [](int64_t size) { return size > 1; }) == 1) {

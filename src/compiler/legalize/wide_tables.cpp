@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kByteCodes = 256;
 
-/// Whether only nodes of the part read what its nodes, but for the last one, compute.
+/// Whether no node outside the part reads an intermediate result of it.
 bool isClosed(const PointwisePart& part) {
   const std::unordered_set<const ir::Node*> nodes(part.nodes.begin(), part.nodes.end());
   return std::all_of(part.nodes.begin(), part.nodes.end() - 1, [&](const ir::Node* node) {
@@ -44,7 +44,7 @@ std::optional<Tensor> tableOf(const PointwisePart& part) {
   return outputs->front().reshaped({kByteCodes});
 }
 
-/// The nodes that some table from bytes leads to by pointwise operators.
+/// The TABLE nodes with int8 indices, and the pointwise nodes that depend on one of them.
 std::vector<const ir::Node*> behindTables(const ir::Graph& tosa) {
   std::vector<const ir::Node*> found;
   std::unordered_set<const ir::Node*> behind;
@@ -69,7 +69,7 @@ WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions) {
   std::vector<const ir::Node*> nodes = behindTables(tosa);
   std::reverse(nodes.begin(), nodes.end());  // the longest parts first
   for (const ir::Node* node : nodes) {
-    // What only widens is part of what reads it.
+    // A RESCALE that only widens is folded into its consumer.
     if (node->results().size() != 1 || node->result()->dtype() != DType::Int32 || inside_.contains(node) ||
         functions.isInside(node) || ir::isa<tosa::Rescale>(node))
       continue;

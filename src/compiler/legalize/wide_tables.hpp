@@ -14,8 +14,8 @@ struct WideTableMatch {
   Tensor table;        // of the 256 codes from -128 on
 };
 
-/// The parts of a TOSA graph that compute a 32-bit number from one int8 value by two tables or more, but for
-/// those inside of wide functions.
+/// The parts of a TOSA graph that compute an int32 value from one int8 value with at least two TABLE
+/// operators. Parts that lie inside a wide function are not listed.
 class WideTables : public FoundParts<WideTableMatch> {
  public:
   WideTables(const ir::Graph& tosa, const WideFunctions& functions);

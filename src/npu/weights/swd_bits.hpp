@@ -7,7 +7,8 @@
 
 namespace carina::npu::swd {
 
-/// Where the next bits go, the least significant first. The memory has room for them and eight bytes more.
+/// Appends bits, least significant first. The caller provides memory for all of them plus eight bytes, which
+/// put() may overwrite.
 struct BitCursor {
   static constexpr int kMostBits = 56;
 
@@ -26,7 +27,7 @@ struct BitCursor {
   }
 };
 
-/// A string of bits, taken piece by piece; zeros follow its last one.
+/// Reads bits in the order in which they were appended. The memory is zero behind the last one.
 struct BitSource {
   const uint8_t* bytes = nullptr;
   uint64_t at = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What choosing codes and writing them spends its time on, by what the processor has.
+// The inner loops of choosing and writing codes, compiled for several instruction sets.
 #pragma once
 
 #include <array>
@@ -65,12 +65,12 @@ struct SliceRuns {
   int mode = 0;
 };
 
-/// What the chunks of a slice are dealt out from.
+/// The bit strings of a slice; every chunk takes the next part of each.
 struct SliceBits {
   BitSource unary, rests, runUnary, runRests;
 };
 
-/// Unary parts of weights, two bits for a position: what is not raw.
+/// Unary parts of weights whose code is not raw: two bits per position.
 void putUnary(const SliceWeights& weights, BitCursor& out);
 /// Remainders of weights, or raw indices.
 void putRests(const SliceWeights& weights, BitCursor& out);
