@@ -12,6 +12,7 @@
 #include "device/tflite_operator.hpp"
 #include "npu/isa/payload.hpp"
 #include "tflite/control_flow.hpp"
+#include "tflite/variables.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::device {
@@ -381,16 +382,9 @@ struct TfliteRunner::State {
     for (size_t g = 0; g < program.subgraphs.size(); ++g) {
       for (const tflite::Operator& op : model.subgraphs[g].operators) {
         if (isBuiltin(op, "VAR_HANDLE") && op.outputs.size() == 1)
-          handles.emplace(std::pair(g, op.outputs.front()), variables->handleOf(nameOf(op)));
+          handles.emplace(std::pair(g, op.outputs.front()), variables->handleOf(tflite::variableName(op)));
       }
     }
-  }
-
-  static std::string nameOf(const tflite::Operator& op) {
-    std::string name;
-    for (const tflite::Option& option : op.options)
-      name += fmt::format("{}:{};", option.text.size(), option.text);
-    return name;
   }
 
   Result<Action> variableAction(size_t g, const tflite::Operator& op) {
@@ -404,7 +398,7 @@ struct TfliteRunner::State {
       return fail(Code::Damaged, "'{}' is {}, no handle of a variable", memory->tensor(g, named).name,
                   memory->tensor(g, named).str());
     if (names) {
-      return Action([this, g, named, number = variables->handleOf(nameOf(op))](RunStats&) -> Status {
+      return Action([this, g, named, number = variables->handleOf(tflite::variableName(op))](RunStats&) -> Status {
         std::memcpy(memory->region(g, named).data, &number, sizeof(number));
         return {};
       });

@@ -288,6 +288,14 @@ Status lowerLeakyReluRule(Lowering& lowering, const ir::Node& node) {
   return lowerWideLeakyRelu(lowering, ir::dynCast<tfl::LeakyRelu>(&node));
 }
 
+/// Codes and whole numbers as they are in another type, whatever their scales; what is too wide for it wraps.
+Status lowerCast(Lowering& lowering, const ir::Node& node) {
+  ir::Value* value = lowering.get(node.operand(0));
+  const DType to = node.result()->dtype();
+  lowering.define(node.result(), value->dtype() == to ? value : lowering.emit().cast(value, to));
+  return {};
+}
+
 }  // namespace
 
 void addArithmeticRules(Rules& rules) {
@@ -299,6 +307,7 @@ void addArithmeticRules(Rules& rules) {
   rules[&tfl::Maximum::def()] = lowerExtremum<Binary::Maximum>;
   rules[&tfl::Prelu::def()] = lowerPrelu;
   rules[&tfl::Quantize::def()] = lowerQuantize;
+  rules[&tfl::Cast::def()] = lowerCast;
   rules[&tfl::Abs::def()] = lowerAbs;
   rules[&tfl::LeakyRelu::def()] = lowerLeakyReluRule;
   rules[&tfl::Relu::def()] = lowerRelu<tfl::Activation::RELU>;

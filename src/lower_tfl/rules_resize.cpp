@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR.
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -112,6 +111,15 @@ Status lowerNearest(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// The factor 1 / unit for one rounding to the nearest whole number, halves away from zero as TFLite rounds
+/// them: a little more than 1 / unit takes them across the half on both sides, and nothing else: sums of int8
+/// are below 2^8 units, and units of up to 2^20 have steps that this error does not reach.
+lower::RescaleFactor awayFromZero(int64_t unit) {
+  int shift = 30;
+  while ((int64_t{1} << shift) / unit < (1 << 29)) ++shift;
+  return {static_cast<int32_t>((int64_t{1} << shift) / unit + 1), static_cast<int8_t>(shift)};
+}
+
 Status lowerBilinear(Lowering& lowering, const ir::Node& node) {
   const auto op = ir::cast<tfl::ResizeBilinear>(&node);
   CARINA_TRY([[maybe_unused]] const Quantum from, lowering.codesOf(op.input(), "input"));
@@ -151,18 +159,14 @@ Status lowerBilinear(Lowering& lowering, const ir::Node& node) {
       image, true, {axes[0].numerator, axes[0].denominator, axes[1].numerator, axes[1].denominator},
       {axes[0].offset, axes[1].offset}, {axes[0].border(now[1], out[1]), axes[1].border(now[2], out[2])});
   const int64_t unit = axes[0].numerator * axes[1].numerator;
-  Multiplier factor = quantizeMultiplier(1.0 / static_cast<double>(unit));
   if (sums->dtype() == DType::Int48) {
+    const Multiplier factor = quantizeMultiplier(1.0 / static_cast<double>(unit));
     CARINA_TRY(ir::Value * codes, lowering.rescale48(sums, DType::Int16, std::span(&factor, 1)));
     lowering.define(op.output(), codes);
     return {};
   }
-  // TFLite rounds half away from zero: what the first of two roundings adds must stay below one unit of the
-  // sum.
-  const int spare = std::clamp(22 - static_cast<int>(std::bit_width(static_cast<uint64_t>(unit))), 0, 4);
-  if (spare > 0) sums = lowering.shiftedLeft(sums, spare);
-  factor.shift -= spare;
-  CARINA_TRY(ir::Value * codes, lowering.rescale(sums, op.output()->dtype(), 0, 0, factor));
+  ir::Value* codes =
+      emit.rescale(sums, op.output()->dtype(), 0, 0, std::array{awayFromZero(unit)}, true, false);
   lowering.define(op.output(), codes);
   return {};
 }

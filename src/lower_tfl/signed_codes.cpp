@@ -105,6 +105,7 @@ bool takesUnsigned(const ir::OpDef& def) {
       &tfl::BatchToSpaceNd::def(),
       &tfl::SpaceToBatchNd::def(),
       &tfl::ResizeNearestNeighbor::def(),
+      &tfl::ResizeBilinear::def(),
   };
   return taken.contains(&def);
 }

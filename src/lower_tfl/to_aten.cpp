@@ -131,6 +131,10 @@ Result<ir::Value*> quantize(ir::Builder& builder, const ir::Node& node) {
                                            integerMax(dtype), dtype);
 }
 
+Result<ir::Value*> cast(ir::Builder& builder, const ir::Node& node) {
+  return aten::ToDtype::create(builder, node.operand(0), node.result()->dtype());
+}
+
 const std::unordered_map<const ir::OpDef*, ToAten>& floatForms() {
   static const std::unordered_map<const ir::OpDef*, ToAten> kForms = {
       {&tfl::Add::def(), arithmetic<aten::AddTensor>},
@@ -159,6 +163,7 @@ const std::unordered_map<const ir::OpDef*, ToAten>& floatForms() {
       {&tfl::DepthwiseConv2d::def(), depthwiseConv2d},
       {&tfl::Quantize::def(), quantize},
       {&tfl::Dequantize::def(), quantize},
+      {&tfl::Cast::def(), cast},
   };
   return kForms;
 }
@@ -229,7 +234,8 @@ ir::Value* toCodes(ir::Builder& builder, ir::Value* reals, const ir::Quantizatio
 }
 
 Status replace(ir::Graph& graph, ir::Node& node) {
-  const bool converts = ir::isa<tfl::Quantize>(&node) || ir::isa<tfl::Dequantize>(&node);
+  const bool converts =
+      ir::isa<tfl::Quantize>(&node) || ir::isa<tfl::Dequantize>(&node) || ir::isa<tfl::Cast>(&node);
   const bool views =
       ir::isa<tfl::Reshape>(&node) || ir::isa<tfl::Squeeze>(&node) || ir::isa<tfl::ExpandDims>(&node);
   const auto known = floatForms().find(&node.def());

@@ -29,6 +29,26 @@ struct Reason {
   Code code = Code::None;
 };
 
+/// Depths of the nodes with effects so far, by what they are about.
+class EffectDepths {
+ public:
+  /// The deepest node that one of the variable ("": of any, or of none) has to follow; -1: there is none.
+  int before(std::string_view variable) const {
+    if (variable.empty()) return deepest_;
+    const auto last = ofVariable_.find(variable);
+    return last == ofVariable_.end() ? ofAll_ : std::max(last->second, ofAll_);
+  }
+  void add(std::string_view variable, int depth) {
+    int& last = variable.empty() ? ofAll_ : ofVariable_.emplace(variable, -1).first->second;
+    last = std::max(last, depth);
+    deepest_ = std::max(deepest_, depth);
+  }
+
+ private:
+  std::unordered_map<std::string_view, int> ofVariable_;
+  int ofAll_ = -1, deepest_ = -1;
+};
+
 class Partitioner {
  public:
   Partitioner(ir::Graph graph, const Options& options) : graph_(std::move(graph)), options_(options) {}
@@ -69,6 +89,10 @@ class Partitioner {
 
   bool divides(const ir::Node& node) const {
     return options_.dialect && options_.dialect->divides && options_.dialect->divides(node);
+  }
+
+  std::string_view variableOf(const ir::Node& node) const {
+    return options_.dialect && options_.dialect->variable ? options_.dialect->variable(node) : "";
   }
 
   void refuse(size_t unit, Reason reason) {
@@ -179,13 +203,15 @@ class Partitioner {
     cpuDepth_.clear();
     for (bool changed = true; changed;) {
       changed = false;
-      int effects = -1;               // depth of the last node with effects
+      EffectDepths effects;
       int deepest = -1, border = -1;  // of the nodes so far, of those in front of the last border
       for (const ir::Node* node : graph_.nodes()) {
         if (divides(*node)) border = deepest;
         const size_t unit = units_.unitOf.at(node);
         const bool ordered = !onNpu_[unit] && !node->def().has(ir::kPure);
-        int depth = onNpu_[unit] ? border + 1 : ordered ? std::max(effects, border) : border;
+        int depth = onNpu_[unit] ? border + 1
+                    : ordered    ? std::max(effects.before(variableOf(*node)), border)
+                                 : border;
         for (const ir::Value* operand : node->operands()) {
           const ir::Node* producer = operand ? operand->producer() : nullptr;
           if (!producer) continue;
@@ -200,7 +226,7 @@ class Partitioner {
           known = depth;
           changed = true;
         }
-        if (ordered) effects = known;
+        if (ordered) effects.add(variableOf(*node), known);
         deepest = std::max(deepest, known);
         if (known > limit) {
           refuse(unit, {node->where(), "its NPU part would depend on itself through the CPU", ""});

@@ -49,6 +49,9 @@ struct Dialect {
   std::function<bool(const ir::Node&)> converts;
   /// Whether a node is a border between networks in one graph, over which no part reaches; none: no node is.
   std::function<bool(const ir::Node&)> divides;
+  /// The one variable that a node with effects reads or writes: it keeps its order among nodes of the same
+  /// variable and those that name none (""). None: no node names one.
+  std::function<std::string_view(const ir::Node&)> variable;
 };
 
 struct Options {
@@ -87,7 +90,7 @@ struct Partitioned {
 
 /// Partitions are as few and as large as legality (no cycles) allows. quantize of float program inputs and
 /// dequantize of float program outputs stay outside.
-/// Of nodes with effects, those that stay on the CPU keep their order.
+/// Of nodes with effects, those that stay on the CPU keep their order, but for those of different variables.
 Result<Partitioned> partition(ir::Graph graph, const Options& options);
 
 /// What is left on the CPU of an operator that became several (a layer norm, a softmax) computes in float

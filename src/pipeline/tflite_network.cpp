@@ -205,6 +205,10 @@ partition::Dialect tfliteDialect(const TfliteSource& source) {
     const auto why = source.network.others.find(node.location().get());
     return why == source.network.others.end() ? std::nullopt : std::optional(why->second);
   };
+  dialect.variable = [&source](const ir::Node& node) -> std::string_view {
+    const auto name = source.network.variables.find(node.location().get());
+    return name == source.network.variables.end() ? std::string_view() : name->second;
+  };
   return dialect;
 }
 

@@ -86,18 +86,44 @@ class ModelAssembler {
       }
       for (size_t i = 0; i < subgraph.operators.size(); ++i)
         operators.emplace(subgraph.operators[i].get(), i);
+      for (const size_t i : subgraph.folded)
+        foldedMakers_[g].emplace(fileOf(g).operators[i].outputs.front(), i);
     }
     size_t g = 0;
     for (const ir::Node* node : build_.tflite->graph.nodes()) {
-      if (ir::isa<tfl::Subgraph>(node)) ++g;
+      if (ir::isa<tfl::Subgraph>(node)) {
+        takeFolded(g, fileOf(g).outputs);
+        ++g;
+      }
       if (tflite::isSubgraphEnd(*node)) continue;
       if (node->is(partition::delegateCallDef())) {
         CARINA_RETURN_IF_ERROR(takePart(g, *node));
       } else {
-        rewrite_.subgraphs[g].operators.push_back(tflite::KeptOperator{operators.at(node->location().get())});
+        const size_t index = operators.at(node->location().get());
+        takeFolded(g, fileOf(g).operators[index].inputs);
+        rewrite_.subgraphs[g].operators.push_back(tflite::KeptOperator{index});
       }
     }
+    takeFolded(g, fileOf(g).outputs);
     return {};
+  }
+
+  /// Operators whose results are constants of the graph run all the same where an operator that stays, or an
+  /// output, has such a tensor.
+  void takeFolded(size_t g, const std::vector<int32_t>& tensors) {
+    std::map<int32_t, size_t>& makers = foldedMakers_[g];
+    std::set<size_t> needed;
+    std::vector<int32_t> open = tensors;
+    while (!open.empty()) {
+      const auto maker = makers.find(open.back());
+      open.pop_back();
+      if (maker == makers.end()) continue;
+      const std::vector<int32_t>& inputs = fileOf(g).operators[maker->second].inputs;
+      open.insert(open.end(), inputs.begin(), inputs.end());
+      needed.insert(maker->second);
+      makers.erase(maker);
+    }
+    for (const size_t index : needed) rewrite_.subgraphs[g].operators.push_back(tflite::KeptOperator{index});
   }
 
   Status takePart(size_t g, const ir::Node& call) {
@@ -399,8 +425,9 @@ class ModelAssembler {
   std::unordered_map<std::string, int32_t> tensors_;  // by name of their value
   std::vector<std::unique_ptr<std::vector<uint8_t>>> payloads_;
   std::vector<Part> parts_;
-  std::map<std::pair<size_t, size_t>, Part*> partAt_;  // by subgraph and position
-  std::set<int32_t> made_;                             // by parts
+  std::map<std::pair<size_t, size_t>, Part*> partAt_;         // by subgraph and position
+  std::set<int32_t> made_;                                    // by parts
+  std::map<size_t, std::map<int32_t, size_t>> foldedMakers_;  // by subgraph and tensor: operators not taken
   int32_t step_ = -1;
   std::map<int32_t, Life> lives_;
   std::vector<int64_t> offsets_;  // by tensor

@@ -40,6 +40,10 @@ Status quantize(const ir::Node& node) {
   return resultShape(node, node.operand(0)->shape());
 }
 
+Status cast(const ir::Node& node) {
+  return resultShape(node, node.operand(0)->shape());
+}
+
 Status binary(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(sameType(node.operand(0), node.operand(1)));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(0), node.result()));

@@ -209,6 +209,13 @@ Status reverse(const ir::Node& node) {
   return resultShape(node, node.operand(0)->shape());
 }
 
+Status shapeOf(const ir::Node& node) {
+  if (node.result()->dtype() != DType::Int32 && node.result()->dtype() != DType::Int64)
+    return fail(Code::WrongElementType, "the result has type {}, expected int32 or int64",
+                ir::typeText(node.result()->type));
+  return resultShape(node, {node.operand(0)->rank()});
+}
+
 Status gather(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(keepsType(node));
   const auto op = ir::cast<Gather>(&node);

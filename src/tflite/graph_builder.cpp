@@ -8,7 +8,9 @@
 #include "base/damaged.hpp"
 #include "base/file.hpp"
 #include "tfl/ops.hpp"
+#include "tfl/shape_values.hpp"
 #include "tflite/control_flow.hpp"
+#include "tflite/variables.hpp"
 #include "tflite/vela.hpp"
 
 namespace carina::tflite {
@@ -66,11 +68,6 @@ Result<ir::Attribute> attributeOf(const ir::AttributeDef& def, const Option& opt
   return ir::Attribute(number);
 }
 
-bool handlesVariables(const Operator& op) {
-  return !op.custom &&
-         (op.name == "VAR_HANDLE" || op.name == "READ_VARIABLE" || op.name == "ASSIGN_VARIABLE");
-}
-
 class Builder {
  public:
   Builder(const Subgraph& source, std::shared_ptr<const void> owner)
@@ -96,6 +93,7 @@ class Builder {
     }
     network.graph = std::move(builder.graph_);
     network.others = std::move(builder.others_);
+    network.variables = std::move(builder.variables_);
     return network;
   }
 
@@ -164,7 +162,7 @@ class Builder {
   }
 
   PartialSubgraph madeSubgraph(size_t index) {
-    PartialSubgraph made{index, {}, std::move(locations_)};
+    PartialSubgraph made{index, {}, std::move(locations_), std::exchange(folded_, {})};
     made.operators.resize(source_->operators.size());
     for (const ir::Value* value : values_) made.names.push_back(value ? value->name : std::string());
     return made;
@@ -358,6 +356,11 @@ class Builder {
     locations_[index] = node.location();
   }
 
+  /// Operators of a handle that no VAR_HANDLE of the subgraph makes may be about any variable.
+  void noteVariable(const Operator& op, const ir::Location& location) {
+    if (const auto name = variableNames_.nameOf(index_, op)) variables_.emplace(&location, *name);
+  }
+
   /// What makeNode() left of an operator that failed.
   void forget(const Operator& op, const ir::Node* before) {
     ir::Node* const made = graph_.lastNode();
@@ -374,10 +377,14 @@ class Builder {
     const ir::Node* const last = graph_.lastNode();
     // Whatever becomes of the operator, those behind it find its results.
     auto node = makeNode(op, index);
-    if (node) return {};
+    if (node) {
+      if (auto value = tfl::shapeValue(**node)) fold(op, index, **node, std::move(*value));
+      return {};
+    }
     if (partial_) {
       forget(op, last);
       CARINA_RETURN_IF_ERROR(addOther(op, index));
+      noteVariable(op, *locations_[index]);
       others_.emplace(locations_[index].get(), node.error().diagnostics().front());
       return {};
     }
@@ -387,6 +394,14 @@ class Builder {
       if (type) note(describe(output, graph_.addInput(std::move(*type))), "");
     }
     return std::move(node).error();
+  }
+
+  /// A constant in place of an operator.
+  void fold(const Operator& op, size_t index, ir::Node& node, carina::Tensor value) {
+    folded_.push_back(index);
+    std::string name = std::exchange(node.result()->name, "");
+    graph_.erase(&node);
+    slot(op.outputs.front()) = graph_.addConstant(std::move(value), std::move(name));
   }
 
   /// What only the interpreter of TensorFlow Lite does.
@@ -472,7 +487,10 @@ class Builder {
   std::vector<ir::Value*> values_;          // by tensor
   std::vector<bool> hidden_;                // by tensor: made, or an input, but no value of a partial network
   std::vector<ir::LocationRef> locations_;  // by operator
+  std::vector<size_t> folded_;              // operators
   std::unordered_map<const ir::Location*, Diagnostic> others_;  // of tfl.OTHER
+  VariableNames variableNames_;
+  std::unordered_map<const ir::Location*, std::string> variables_;  // of operators that handle one
   std::set<std::string> names_;
   std::set<std::string_view> results_;  // first names of what operators make
   std::vector<Diagnostic> errors_;

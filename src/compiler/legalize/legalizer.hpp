@@ -328,6 +328,10 @@ class Legalizer {
   RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
   /// Whether the numbers only saturate a product that is shifted already to 8 or 16 bits.
   static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
+  /// The output stage that rescales the sums of a RESIZE operation, which shifts them and cannot multiply
+  /// them. Nothing where the numbers are more than a shift.
+  static std::optional<npu_ir::OutputStage> shiftOf(const npu_ir::Resize& operation,
+                                                    const RescaleNumbers& numbers);
   /// Whether the numbers only turn its codes of int8 into the same ones of uint8.
   static bool makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers);
   /// Whether a RESCALE only turns codes of uint8 into the same ones of int8.

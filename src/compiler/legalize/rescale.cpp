@@ -98,6 +98,28 @@ bool Legalizer::narrowsProduct(const ir::Node* operation, const RescaleNumbers& 
          numbers.inputZeroPoint == 0 && dtypeSize(numbers.outputType) <= 2 && numbers.wholeFactor() == 1;
 }
 
+std::optional<OutputStage> Legalizer::shiftOf(const npu_ir::Resize& operation,
+                                              const RescaleNumbers& numbers) {
+  if (numbers.perChannel() || numbers.rounding != npu_ir::Rounding::NATURAL ||
+      dtypeSize(numbers.outputType) > 2)
+    return std::nullopt;
+  int64_t multiplier = numbers.multipliers[0], shift = numbers.shifts[0];
+  OutputStage stage;
+  stage.zeroPoint = numbers.outputZeroPoint;
+  // A little more than a power of two moves halves away from zero, and nothing else as long as it adds less
+  // than one to a sum.
+  const int64_t power = multiplier - 1, unit = operation.scale()[0] * operation.scale()[2];
+  const auto largest = (integerMax(operation.ifm()->dtype()) + 1) * unit;
+  if (multiplier > 2 && (power & (power - 1)) == 0 && largest < power && shift > 0) {
+    multiplier = power;
+    stage.rounding = npu_ir::Rounding::SYMMETRIC;
+  }
+  reduceScale(multiplier, shift, numbers.rounding);
+  if (multiplier != 1) return std::nullopt;
+  stage.shifts = {shift};
+  return stage;
+}
+
 bool Legalizer::makesSigned(const tosa::Rescale& node) {
   if (!node.inputUnsigned() || node.input()->dtype() != DType::Int8 || node.output()->dtype() != DType::Int8)
     return false;
@@ -194,6 +216,8 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
     case npu_ir::OpId::MatMul:
     case npu_ir::OpId::CodedConv:
       return !numbers.perChannel();
+    case npu_ir::OpId::Resize:
+      return shiftOf(npu_ir::Resize(const_cast<ir::Node*>(operation)), numbers).has_value();
     case npu_ir::OpId::Pool: {
       const npu_ir::Pool pool(const_cast<ir::Node*>(operation));
       if (numbers.perChannel()) return false;
@@ -245,6 +269,10 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   if (narrowsProduct(operation, numbers)) {
     stage.zeroPoint = numbers.outputZeroPoint;
     npu_ir::setOutputStage(operation, stage);
+    return;
+  }
+  if (npu_ir::opId(operation) == npu_ir::OpId::Resize) {
+    npu_ir::setOutputStage(operation, *shiftOf(npu_ir::Resize(operation), numbers));
     return;
   }
   stage.multipliers = numbers.multipliers;

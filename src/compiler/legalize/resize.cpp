@@ -86,6 +86,18 @@ Axis axisOf(const tosa::Resize& node, size_t i) {
   return {node.input()->dim(dim), node.output()->dim(dim), scale[2 * i], scale[2 * i + 1], offset[i]};
 }
 
+/// Whether both axes at once, in a convolution for each pair of runs, take less than one axis after the
+/// other: the rows between these are not written and read, but there are more convolutions, of which each
+/// begins and ends as long as hundreds of elements take.
+bool savesStep(const std::array<Axis, 2>& axes, int64_t depth) {
+  constexpr int64_t kElementsPerOperation = 600;
+  if (axes[0].identity() || axes[1].identity() || axes[0].numerator * axes[1].numerator > kMaxWeight)
+    return false;
+  const auto ys = static_cast<int64_t>(weightedRuns(axes[0]).size());
+  const auto xs = static_cast<int64_t>(weightedRuns(axes[1]).size());
+  return axes[0].outputs * axes[1].inputs * depth > (ys * xs - ys - xs) * kElementsPerOperation;
+}
+
 /// Of a depthwise window, product by product and 128 less, so that int8 holds weights up to 255; byte: which
 /// one of them, -1 all.
 Tensor weightsOf(const ir::Ints& rows, const ir::Ints& columns, int64_t depth, int byte) {
@@ -186,11 +198,12 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
   const int64_t most = std::max(axes[0].numerator, axes[1].numerator);
   // 8-bit rows weighted by up to 255 still are 16-bit numbers, which the other axis then takes. 16-bit ones
   // have no such room: their sums of 24 bits are taken apart. Windows of larger weights are weighted at once,
-  // by two convolutions as a product of weights has two bytes; so are those whose product has one.
+  // by two convolutions as a product of weights has two bytes; so are those whose product has one, where that
+  // is quicker.
   const bool both = !axes[0].identity() && !axes[1].identity();
   const bool wide = dtypeSize(input->dtype()) == 2;
   const bool apart = both && wide && most <= kMaxWeight && axes[0].numerator * axes[1].numerator > kMaxWeight;
-  const bool together = both && !apart && (wide || most > kMaxWeight);
+  const bool together = both && !apart && (wide || most > kMaxWeight || savesStep(axes, input->dim(3)));
   const int64_t weights = together ? axes[0].numerator * axes[1].numerator : most;
   if (weights > 0xffff) {
     return fail(Code::HardwareLimit, "bilinear RESIZE has weights up to {}, more than 65535", weights)
