@@ -45,10 +45,14 @@ Status lowerSum(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Quantum from, lowering.codesOf(input, "input"));
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   CARINA_TRY(const ir::Ints axes, axesOf(node));
+  int64_t count = 1;
+  for (int64_t axis : axes) count *= input->dim(axis);
+  if (count == 1 && input->quantization == output->quantization) {
+    lowering.define(output, lowering.emit().reshape(lowering.get(input), output->shape()));
+    return {};
+  }
   Multiplier factor = quantizeMultiplier(from.scale / to.scale);
   if (kMean) {
-    int64_t count = 1;
-    for (int64_t axis : axes) count *= input->dim(axis);
     // Division by the count goes into the multiplier, which gains as many bits first.
     int bits = std::bit_width(static_cast<uint64_t>(count)) - 1;
     bits = std::min({bits, 32, 31 + factor.shift});

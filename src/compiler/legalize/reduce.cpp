@@ -33,6 +33,20 @@ struct AxisSplit {
   Shape shape() const { return {outer, size, inner}; }
 };
 
+/// How many of the numbers inside of an axis are channels where the others may be columns: each channel has
+/// weights to read. All of them where no part of them fills blocks of channels as well.
+int64_t columnChannels(int64_t inner) {
+  constexpr int64_t kBlock = 16, kMost = 64;
+  int64_t best = inner;
+  for (int64_t channels = kBlock; channels <= std::min(kMost, inner - 1); ++channels) {
+    if (inner % channels != 0) continue;
+    const auto lanes = [](int64_t c) { return roundUp(c, kBlock); };
+    // The fewest idle lanes, then the most channels.
+    if (best == inner || lanes(channels) * best <= lanes(best) * channels) best = channels;
+  }
+  return best;
+}
+
 /// Whether comparing halves of columns [outer, size, inner] until one row is left takes fewer cycles than
 /// pooling them. Most lanes of the pool have nothing to do where few numbers lie inside; an elementwise
 /// operation takes some sixty cycles to start.
@@ -104,15 +118,19 @@ Result<ir::Value*> Legalizer::columnSums(const Operand& operand, DType type,
   }
   if (operand.bits() == 8) {
     // A depthwise convolution by ones adds up 8-bit numbers without another pass.
+    const int64_t channels = outer == 1 && shape[1] <= kMaxKernelHeight ? columnChannels(inner) : inner;
+    const bool wide = channels < inner;
     Convolution conv;
-    conv.ifm = operand.value;
+    conv.ifm = wide ? npu_ir::createReshape(builder_, operand.value, {shape[1], inner / channels, channels})
+                    : operand.value;
     conv.depthwise = true;
-    conv.window.kernel = {1, shape[1]};
+    conv.window.kernel = wide ? ir::Ints{shape[1], 1} : ir::Ints{1, shape[1]};
     conv.window.ifmZeroPoint = operand.zeroPoint;
-    conv.weight = Tensor::zeros(DType::Int8, {1, shape[1], inner});
+    conv.weight = Tensor::zeros(DType::Int8, {conv.window.kernel[0], conv.window.kernel[1], channels});
     for (int64_t i = 0; i < conv.weight.numElements(); ++i) conv.weight.setIntegerAt(i, 1);
-    conv.bias = Tensor::zeros(DType::Int32, {inner});
-    return convolve(std::move(conv), operations);
+    conv.bias = Tensor::zeros(DType::Int32, {channels});
+    CARINA_TRY(ir::Value * sums, convolve(std::move(conv), operations));
+    return wide ? npu_ir::createReshape(builder_, sums, {1, 1, inner}) : sums;
   }
   // Halves are added until one is left.
   ir::Value* rest = operand.value;
