@@ -173,51 +173,32 @@ std::optional<Binary> sideOf(const TwoSided& sides) {
   return std::nullopt;
 }
 
-/// The positive side as codes of int8, and the least code there is in place of the negative side.
-ir::Value* aboveOrLeast(Lowering& lowering, const TwoSided& sides, int64_t zero) {
-  Tensor table = Tensor::uninitialized(DType::Int8, {256});
-  for (int64_t code = -128; code < 128; ++code) {
-    const int64_t side = multiply(static_cast<int32_t>(code - sides.zero), sides.positive) + zero;
-    table.setIntegerAt(code + 128, code < sides.zero ? -128 : std::min<int64_t>(side, 127));
-  }
-  return lowering.emit().table(sides.codes, std::move(table));
-}
-
-/// The negative side of `x` in the codes of the result, where it is none of its limits.
+/// x * alpha * negative in the codes of the result.
 Result<ir::Value*> below(Lowering& lowering, const TwoSided& sides, ir::Value* x, DType type, int64_t zero) {
   if (sides.alpha) x = lowering.emit().binary(Binary::Mul, lowering.widened(x, sides.zero), sides.alpha);
   return lowering.rescale(x, type, sides.alpha ? 0 : sides.zero, zero, sides.negative);
 }
 
-ir::Value* chosen(Lowering& lowering, Binary which, ir::Value* a, ir::Value* b) {
-  const DType type = a->dtype();
-  return lowering.narrowed(lowering.emit().binary(which, lowering.widened(a, 0), lowering.widened(b, 0)),
-                           type, 0);
-}
-
-/// Both sides are narrowed to the result's type before they are combined: saturation is monotonic, so that
-/// the maximum and the minimum do not change by it. Where some slopes are above 1 and others below, the
-/// larger one is right once neither reaches into the other's half; a sum of both, where one is zero, takes
-/// longer.
+/// Both sides are narrowed to the result's type before they are combined. Saturation is monotonic, so the
+/// maximum and the minimum do not change by it; in the sum one of the sides is zero.
 Result<ir::Value*> lowerTwoSided(Lowering& lowering, const TwoSided& sides, const ir::Value* output) {
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   const DType type = output->dtype();
   Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value * above, lowering.rescale(sides.codes, type, sides.zero, to.zero, sides.positive));
   if (const std::optional<Binary> side = sideOf(sides)) {
-    CARINA_TRY(ir::Value * above, lowering.rescale(sides.codes, type, sides.zero, to.zero, sides.positive));
     CARINA_TRY(ir::Value * other, below(lowering, sides, sides.codes, type, to.zero));
-    return chosen(lowering, *side, above, other);
+    const auto wide = [&](ir::Value* codes) { return lowering.widened(codes, 0); };
+    return lowering.narrowed(emit.binary(*side, wide(above), wide(other)), type, 0);
   }
-  // What falls towards both ends is below the other half's by its own limit.
-  const bool rises = !sides.alphas.empty() &&
-                     std::all_of(sides.alphas.begin(), sides.alphas.end(), [](int64_t a) { return a >= 0; });
+  above = emit.clamp(above, to.zero, integerMax(type));
+  // With a slope of at least 0 the negative side of a positive number is cut off as well as the number itself
+  // is, without a pass for it.
+  const bool rises =
+      !sides.alphas.empty() && *std::min_element(sides.alphas.begin(), sides.alphas.end()) >= 0;
   ir::Value* negative = rises ? sides.codes : emit.clamp(sides.codes, integerMin(type), sides.zero);
   CARINA_TRY(ir::Value * other, below(lowering, sides, negative, type, to.zero));
   if (rises) other = emit.clamp(other, integerMin(type), to.zero);
-  if (type == DType::Int8)
-    return chosen(lowering, Binary::Maximum, aboveOrLeast(lowering, sides, to.zero), other);
-  CARINA_TRY(ir::Value * above, lowering.rescale(sides.codes, type, sides.zero, to.zero, sides.positive));
-  above = emit.clamp(above, to.zero, integerMax(type));
   ir::Value* sum =
       emit.binary(Binary::Add, lowering.widened(above, to.zero), lowering.widened(other, to.zero));
   return lowering.narrowed(sum, type, to.zero);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
+#include "compiler/dialect/wide_function.hpp"
 #include "compiler/program_runner.hpp"
 #include "lower_tfl/lower.hpp"
 #include "support/require.hpp"
@@ -29,12 +30,24 @@ Result<lower_tfl::Lowered> lowered(int32_t function, float scale) {
   return lower_tfl::lowerToTosa(network);
 }
 
+/// Entries end at 256 intervals of 512 (256) numbers.
+TEST(WideFunctions, TheirTablesAreExactForEveryNumber) {
+  for (const bool tanh : {false, true}) {
+    const Tensor table = npu_ir::wideFunctionTable(tanh);
+    for (int64_t v = -140000; v <= 140000; ++v) {
+      const int64_t entry = std::clamp<int64_t>(npu_ir::wideTableEntry(table, tanh, v), -32768, 32767);
+      ASSERT_EQ(entry, npu_ir::wideFunction(tanh, v)) << tanh << " " << v;
+    }
+  }
+}
+
 TEST(WideFunctions, OneOperationExactForEveryCode) {
   Tensor codes = Tensor::zeros(DType::Int16, {1, 64, 1024});
   for (int64_t i = 0; i < codes.numElements(); ++i) codes.setIntegerAt(i, i - 32768);
   for (const int32_t function : {kLogistic, kTanh}) {
-    // A power of two that needs no shift, and one that needs a multiplier of 15 bits.
-    for (const float scale : {0x1p-12F, 0.00031F}) {
+    // A power of two that needs no shift, one that needs a multiplier of 15 bits, and codes beyond the
+    // function's entries.
+    for (const float scale : {0x1p-12F, 0.00031F, 0.0012F}) {
       const auto graph = require(lowered(function, scale));
       for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
         EXPECT_EQ(test::differences(graph.tosa, target, "", {&codes, 1}), "") << target << " " << scale;

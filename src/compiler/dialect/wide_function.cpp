@@ -44,13 +44,19 @@ int64_t wideFunction(bool tanh, int64_t v) {
   return v < 0 ? ((int64_t{1} << 25) - fine + 511) >> 10 : (fine + 512) >> 10;
 }
 
-Tensor wideFunctionTable() {
-  const auto base = [](int64_t i) { return i >= 0 ? logisticEntry(i) - 32768 : 32768 - logisticEntry(-i); };
+Tensor wideFunctionTable(bool tanh) {
+  const auto entry = [](int64_t i) { return i >= 0 ? logisticEntry(i) - 32768 : 32768 - logisticEntry(-i); };
   Tensor words = Tensor::zeros(DType::Int32, {512});
   for (int64_t i = -256; i < 256; ++i) {
-    const int64_t slope = base(i + 1) - base(i);
+    int64_t base = entry(i), slope = entry(i + 1) - base;
+    // From index 255 on the function does not follow the entries: the logistic one ends at 1 / 32768, which
+    // is what it has in front of that as well.
+    if (!tanh && i < -254) {
+      base = entry(-254);
+      slope = 0;
+    }
     words.setIntegerAt(i + 256, static_cast<int32_t>((static_cast<uint32_t>(slope) << 16) |
-                                                     (static_cast<uint32_t>(base(i)) & 0xffff)));
+                                                     (static_cast<uint32_t>(base) & 0xffff)));
   }
   return words;
 }

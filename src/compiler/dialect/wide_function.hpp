@@ -9,9 +9,9 @@ namespace carina::npu_ir {
 /// TFLite's LOGISTIC or TANH of v in units of 1 / (3 * 4096), with 15 fraction bits: lines between 256
 /// entries of the logistic function (ethosu-numerics 6.2).
 int64_t wideFunction(bool tanh, int64_t v);
-/// The table with which Ethos-U85 computes either: 512 words, base below, slope above (ethosu-numerics 6.3).
-Tensor wideFunctionTable();
-/// What Ethos-U85 makes of such a table.
+/// The table with which Ethos-U85 computes it: 512 words, base below, slope above (ethosu-numerics 6.3).
+Tensor wideFunctionTable(bool tanh);
+/// What Ethos-U85 makes of such a table before it saturates to int16: wideFunction(tanh, v) after that.
 int64_t wideTableEntry(const Tensor& table, bool tanh, int64_t v);
 
 }  // namespace carina::npu_ir

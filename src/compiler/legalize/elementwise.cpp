@@ -141,6 +141,25 @@ std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value
   return rescaleNumbers(rescale);
 }
 
+std::optional<Legalizer::Padding> Legalizer::paddingOf(const ir::Value* operand, int64_t zeroPoint) const {
+  const ir::Node* node = operand->producer();
+  while (operand->hasOneUse() && node &&
+         (ir::isa<tosa::Rescale>(node) || ir::isa<tosa::LogicalLeftShift>(node))) {
+    operand = node->operand(0);
+    node = operand->producer();
+  }
+  if (!operand->hasOneUse() || !node || !ir::isa<tosa::Pad>(node) ||
+      constantValue(node->operand(2)) != zeroPoint)
+    return std::nullopt;
+  const ir::Ints sizes = constantValues(node->operand(1));
+  const auto isAdded = [](int64_t size) { return size > 0; };
+  const auto first = std::find_if(sizes.begin(), sizes.end(), isAdded);
+  if (first == sizes.end() || std::find_if(first + 1, sizes.end(), isAdded) != sizes.end())
+    return std::nullopt;
+  const auto at = static_cast<size_t>(first - sizes.begin());
+  return Padding{node->operand(0), at / 2, at % 2 == 0 ? *first : 0};
+}
+
 Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a, const Operand& b,
                                           const OutputStage& stage, DType type,
                                           std::vector<ir::Node*>* nodes) {
@@ -253,6 +272,40 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir
   return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type, nodes);
 }
 
+Result<ir::Value*> Legalizer::sumBesidePadding(const ir::Node& node, ElementwiseMode mode, const Operand& a,
+                                               const Operand& b, std::vector<ir::Node*>& operations) {
+  for (const size_t side : {0, 1}) {
+    const Operand &padded = side == 0 ? a : b, &other = side == 0 ? b : a;
+    const auto added = paddingOf(node.operand(side), padded.zeroPoint);
+    if (!added || other.value->shape() != padded.value->shape()) continue;
+    Operand inner = padded, nothing = padded;
+    CARINA_TRY(inner.value, get(added->inner));
+    if (inner.value->dtype() != padded.value->dtype()) continue;
+    Tensor zero = Tensor::zeros(padded.value->dtype(), Shape(padded.value->shape().size(), 1));
+    zero.setIntegerAt(0, padded.zeroPoint);
+    nothing.value = constant(std::move(zero));
+    const Shape &whole = padded.value->shape(), &part = inner.value->shape(),
+                strides = rowMajorStrides(whole);
+    std::vector<npu_ir::Piece> pieces;
+    const auto add = [&](const Operand& summand, int64_t first, int64_t count) -> Status {
+      Operand beside = other;
+      Shape start(whole.size(), 0), size = whole;
+      start[added->axis] = first;
+      size[added->axis] = count;
+      beside.value = npu_ir::createSlice(builder_, other.value, start, size);
+      CARINA_TRY(ir::Value * sum, elementwise(mode, side == 0 ? summand : beside,
+                                              side == 0 ? beside : summand, {}, DType::Int32, &operations));
+      pieces.push_back({sum, first * strides[added->axis], strides});
+      return {};
+    };
+    const int64_t count = part[added->axis], rest = whole[added->axis] - count;
+    CARINA_RETURN_IF_ERROR(add(inner, added->before, count));
+    CARINA_RETURN_IF_ERROR(add(nothing, added->before > 0 ? 0 : count, rest));
+    return npu_ir::createJoin(builder_, pieces, {DType::Int32, whole});
+  }
+  return nullptr;
+}
+
 Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
   const ir::Value* output = node->result();
   const bool sum = mode == ElementwiseMode::ADD || mode == ElementwiseMode::SUB;
@@ -312,7 +365,10 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
         possible = a->unit() && b->unit() && narrow && consumer->wholeFactor() == 1;
       }
       if (possible) {
-        CARINA_TRY(ir::Value * result, elementwise(mode, *a, *b, {}, DType::Int32, &operations));
+        CARINA_TRY(ir::Value * result, sumBesidePadding(*node, mode, *a, *b, operations));
+        if (!result) {
+          CARINA_TRY(result, elementwise(mode, *a, *b, {}, DType::Int32, &operations));
+        }
         if (preShift > 0) {
           for (const ir::Node* op : operations) preShift_[op] = preShift;
         }

@@ -219,6 +219,19 @@ class Legalizer {
   /// A product with a constant for each channel as a depthwise convolution, where the target is faster at
   /// that.
   std::optional<Convolution> channelProduct(const Operand& a, const Operand& b, const Shape& shape);
+  /// A value with something added on one side of one axis.
+  struct Padding {
+    const ir::Value* inner = nullptr;
+    size_t axis = 0;
+    int64_t before = 0;
+  };
+  /// How an operand of a sum is padded with the code `zeroPoint`, which stands for 0: nothing where it is
+  /// not, or where others read it as well.
+  std::optional<Padding> paddingOf(const ir::Value* operand, int64_t zeroPoint) const;
+  /// A sum of which one operand is padded as one sum with what it is without, and one with zeros: the padded
+  /// value is not made. Null where neither operand is such a value.
+  Result<ir::Value*> sumBesidePadding(const ir::Node& node, npu_ir::ElementwiseMode mode, const Operand& a,
+                                      const Operand& b, std::vector<ir::Node*>& operations);
   /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
   /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the
@@ -326,6 +339,12 @@ class Legalizer {
   // ----------------------------------------------------------------------------------
   /// The numbers for the channels that an operation computes.
   RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
+  /// Whether the operations that make the value can look its int8 codes up as they write them. wide: to 32
+  /// bits.
+  bool takesTable(const ir::Value* input, bool wide) const;
+  /// Whether codes become others on their way out of the operation that makes them, rather than in a pass of
+  /// their own.
+  bool takesCodes(const tosa::Rescale& node, const RescaleNumbers& numbers) const;
   /// Whether the numbers only saturate a product that is shifted already to 8 or 16 bits.
   static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
   /// The output stage that rescales the sums of a RESIZE operation, which shifts them and cannot multiply
@@ -357,8 +376,9 @@ class Legalizer {
   ir::Value* deinterleaved(ir::Value* value, int64_t planes);
   /// [before, after] per dimension, outermost first.
   Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
-  /// A box filled with one number.
-  ir::Value* filled(DType type, const Shape& shape, int64_t value);
+  /// A box filled with one number. `near`: a map of the type whose numbers are at hand, of which some may be
+  /// read in place of constants.
+  ir::Value* filled(DType type, const Shape& shape, int64_t value, ir::Value* near = nullptr);
   /// The value as many times behind each other along an axis.
   ir::Value* repeated(ir::Value* value, size_t axis, int64_t times);
   /// The value turned round along an axis.

@@ -112,7 +112,29 @@ ir::Value* Legalizer::deinterleaved(ir::Value* value, int64_t planes) {
   return npu_ir::createJoin(builder_, pieces, {value->dtype(), {planes, size}});
 }
 
-ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {
+namespace {
+
+/// A box of the shape, as height, width and depth, within a map that a program computes; null where it has
+/// none.
+ir::Value* boxOf(ir::Builder& builder, ir::Value* map, DType type, const Shape& shape) {
+  const size_t rank = shape.size(), outer = rank - std::min<size_t>(rank, 3);
+  if (!map || map->isConstant() || map->dtype() != type || map->shape().size() != rank) return nullptr;
+  for (size_t d = 0; d < rank; ++d) {
+    if (shape[d] > map->shape()[d] || (d < outer && shape[d] != 1)) return nullptr;
+  }
+  const Shape all = rowMajorStrides(map->shape());
+  Shape box(shape.begin() + static_cast<std::ptrdiff_t>(outer), shape.end());
+  Shape strides(all.begin() + static_cast<std::ptrdiff_t>(outer), all.end());
+  while (box.size() < 3) {
+    box.insert(box.begin(), 1);
+    strides.insert(strides.begin(), map->numElements());
+  }
+  return npu_ir::createView(builder, map, type, box, 0, strides);
+}
+
+}  // namespace
+
+ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value, ir::Value* near) {
   // Reads a constant row over and over; 32-bit numbers as halves.
   const int64_t depth = shape.back(), rows = numElements(shape) / depth;
   Tensor row = Tensor::zeros(type, {1, 1, depth});
@@ -120,13 +142,12 @@ ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value) {
   if (dtypeSize(type) <= 2 && value >= integerMin(type) && value <= integerMax(type) && rows <= 65536 &&
       depth <= 65536) {
     // The clamp makes every element the same, whatever is read.
-    Tensor whole = Tensor::zeros(type == DType::Bool ? DType::Int8 : type, {1, rows, depth});
     npu_ir::OutputStage stage;
     stage.clamp = {value, value};
-    return npu_ir::createReshape(builder_,
-                                 npu_ir::createCopy(builder_, constant(std::move(whole)), 0, stage,
-                                                    type == DType::Bool ? DType::Int8 : type),
-                                 shape);
+    const DType codes = type == DType::Bool ? DType::Int8 : type;
+    ir::Value* read = boxOf(builder_, near, codes, shape);
+    if (!read) read = constant(Tensor::zeros(codes, {1, rows, depth}));
+    return npu_ir::createReshape(builder_, npu_ir::createCopy(builder_, read, 0, stage, codes), shape);
   }
   Tensor whole = Tensor::zeros(type, shape);
   for (int64_t i = 0; i < whole.numElements(); ++i) whole.setIntegerAt(i, value);
@@ -148,7 +169,7 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
   // One box before and one behind the value along each axis; axes further in are already complete.
   const DType type = value->dtype();
   const auto fill = [&](const Shape& box, int64_t at) {
-    ir::Value* part = filled(type, box, constantValue);
+    ir::Value* part = filled(type, box, constantValue, value);
     if (part->isConstant()) {
       for (Piece& piece : emitCopies(builder_, {part, box, 0, rowMajorStrides(box), at, strides}))
         pieces.push_back(std::move(piece));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/legalize/pointwise_part.hpp"
 
+#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 #include <variant>
 
+#include "tosa/interpreter.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::compiler {
@@ -119,6 +121,18 @@ std::optional<ir::Graph> graphOf(const PointwisePart& part, int64_t count) {
   }
   graph.setOutputs({mapping.at(part.nodes.back()->result())});
   return graph;
+}
+
+std::optional<Tensor> byteTable(const PointwisePart& part) {
+  constexpr int64_t kCodes = 256;
+  const auto graph = graphOf(part, kCodes);
+  if (!graph) return std::nullopt;
+  Tensor codes = Tensor::uninitialized(DType::Int8, graph->inputs().front()->shape());
+  const auto numbers = codes.mutableAs<int8_t>();
+  std::iota(numbers.begin(), numbers.end(), static_cast<int8_t>(-128));
+  auto outputs = tosa::interpret(*graph, {&codes, 1});
+  if (!outputs.ok() || outputs->front().numElements() != kCodes) return std::nullopt;
+  return outputs->front().reshaped({kCodes});
 }
 
 }  // namespace carina::compiler

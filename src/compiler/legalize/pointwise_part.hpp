@@ -47,4 +47,7 @@ std::string textOf(const PointwisePart& part);
 /// The part by itself, as a graph of one input of `count` elements.
 std::optional<ir::Graph> graphOf(const PointwisePart& part, int64_t count);
 
+/// What a part of an int8 value gives for the 256 codes from -128 on. Nothing where it cannot be run.
+std::optional<Tensor> byteTable(const PointwisePart& part);
+
 }  // namespace carina::compiler

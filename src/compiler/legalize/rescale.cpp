@@ -6,6 +6,7 @@
 
 #include "compiler/dialect/wide_function.hpp"
 #include "compiler/legalize/legalizer.hpp"
+#include "npu/timing/output_rate.hpp"
 
 namespace carina::compiler {
 
@@ -34,6 +35,23 @@ std::pair<int64_t, int64_t> range(DType type) {
 
 bool isElementwise(const ir::Node* node) {
   return ir::isa<npu_ir::Elementwise>(node);
+}
+
+}  // namespace
+
+namespace {
+
+/// Whether an operation that looks up what it writes takes less than one that does not and a copy.
+bool looksUpQuickly(const npu::Target& target) {
+  npu::KernelOperation plain;
+  plain.kind = npu::OperationKind::Depthwise;
+  plain.ifm.type = plain.ofm.type = npu::ElementType::Int8;
+  plain.activation.min = npu::elementMin(npu::ElementType::Int8);
+  plain.activation.max = npu::elementMax(npu::ElementType::Int8);
+  npu::KernelOperation looking = plain;
+  looking.activation.table = npu::Table::Lut8;
+  return npu::timing::outputCyclesPerElement(target, looking) <
+         2 * npu::timing::outputCyclesPerElement(target, plain);
 }
 
 }  // namespace
@@ -299,6 +317,23 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   npu_ir::setOutputStage(operation, stage);
 }
 
+bool Legalizer::takesTable(const ir::Value* input, bool wide) const {
+  const auto found = operations_.find(input);
+  return found != operations_.end() && !found->second.empty() &&
+         std::all_of(found->second.begin(), found->second.end(), [&](const ir::Node* op) {
+           return npu_ir::outputStage(op).tableKind == TableKind::NONE &&
+                  op->result()->dtype() == DType::Int8 &&
+                  (!wide || isElementwise(op) || ir::isa<npu_ir::Pool>(op));
+         });
+}
+
+bool Legalizer::takesCodes(const tosa::Rescale& node, const RescaleNumbers& numbers) const {
+  constexpr int64_t kFewest = 4096;  // that take longer than the table's way to where it is looked up
+  return looksUpQuickly(target_) && !numbers.perChannel() && numbers.inputType == DType::Int8 &&
+         numbers.outputType == DType::Int8 && node.input()->hasOneUse() &&
+         node.input()->numElements() >= kFewest && takesTable(node.input(), false);
+}
+
 Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   const RescaleNumbers numbers = rescaleNumbers(node);
   const ir::Value* input = node.input();
@@ -353,6 +388,14 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
                                                   {0}, stage, numbers.outputType);
       define(output, result, {result->producer()});
       return {};
+    }
+    if (takesCodes(node, numbers)) {
+      if (auto table = byteTable({{node.node()}, input})) {
+        OutputStage codes;
+        codes.tableKind = TableKind::LUT8;
+        codes.table = constant(std::move(*table));
+        return lookUp(output, input, true, codes);
+      }
     }
     return defineCopies(output, value, numbers.inputZeroPoint, stage, numbers.outputType);
   }
@@ -512,16 +555,9 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
 
 Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                          const OutputStage& stage) {
-  const auto found = alone ? operations_.find(input) : operations_.end();
   // 32 bits behind what moves or combines elements only: no convolution is known to have written them.
-  const bool wide = stage.tableKind != TableKind::LUT8;
-  const bool fuses = found != operations_.end() && !found->second.empty() &&
-                     std::all_of(found->second.begin(), found->second.end(), [&](const ir::Node* op) {
-                       return npu_ir::outputStage(op).tableKind == TableKind::NONE &&
-                              op->result()->dtype() == DType::Int8 &&
-                              (!wide || isElementwise(op) || ir::isa<npu_ir::Pool>(op));
-                     });
-  if (fuses) {
+  if (alone && takesTable(input, stage.tableKind != TableKind::LUT8)) {
+    const auto found = operations_.find(input);
     for (ir::Node* op : found->second) {
       OutputStage before = npu_ir::outputStage(op);
       before.tableKind = stage.tableKind;
@@ -551,7 +587,7 @@ Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctionMatc
   stage.multipliers = {match.function.multiplier};
   stage.shifts = {match.function.shift};
   stage.tableKind = match.function.tanh ? TableKind::TANH : TableKind::SIGMOID;
-  if (target_.architecture().wideTables) stage.table = constant(npu_ir::wideFunctionTable());
+  if (target_.architecture().wideTables) stage.table = constant(npu_ir::wideFunctionTable(match.function.tanh));
   return defineCopies(node.result(), value, 0, stage, DType::Int16);
 }
 

@@ -2,18 +2,14 @@
 #include "compiler/legalize/wide_tables.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tosa/interpreter.hpp"
 #include "tosa/tosa.hpp"
 
 namespace carina::compiler {
 namespace {
-
-constexpr int64_t kByteCodes = 256;
 
 /// Whether no node outside the part reads an intermediate result of it.
 bool isClosed(const PointwisePart& part) {
@@ -31,17 +27,6 @@ bool readsAlone(const PointwisePart& part) {
          std::all_of(part.input->uses().begin(), part.input->uses().end(), [&](const ir::Use& use) {
            return std::find(part.nodes.begin(), part.nodes.end(), use.node) != part.nodes.end();
          });
-}
-
-std::optional<Tensor> tableOf(const PointwisePart& part) {
-  const auto graph = graphOf(part, kByteCodes);
-  if (!graph) return std::nullopt;
-  Tensor codes = Tensor::uninitialized(DType::Int8, graph->inputs().front()->shape());
-  const auto numbers = codes.mutableAs<int8_t>();
-  std::iota(numbers.begin(), numbers.end(), static_cast<int8_t>(-128));
-  auto outputs = tosa::interpret(*graph, {&codes, 1});
-  if (!outputs.ok() || outputs->front().numElements() != kByteCodes) return std::nullopt;
-  return outputs->front().reshaped({kByteCodes});
 }
 
 /// The TABLE nodes with int8 indices, and the pointwise nodes that depend on one of them.
@@ -76,7 +61,7 @@ WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions) {
     const auto part = pointwisePart(node, DType::Int8);
     if (!part || part->tables < 2 || !isClosed(*part)) continue;
     const auto [table, isNew] = known.try_emplace(textOf(*part));
-    if (isNew) table->second = tableOf(*part);
+    if (isNew) table->second = byteTable(*part);
     if (!table->second) continue;
     inside_.insert(part->nodes.begin(), part->nodes.end() - 1);
     matches_.emplace(node, WideTableMatch{part->input, readsAlone(*part), *table->second});
