@@ -36,7 +36,7 @@ Result<ir::Graph> Legalizer::run() {
   }
   for (ir::Node* node : tosa_.nodes()) {
     // Put off, or taken over by the operator before it.
-    if (isPutOff(node) || functions_.isInside(node) || tables_.isInside(node) ||
+    if (isPutOff(node) || bytes_.isInside(node) || functions_.isInside(node) || tables_.isInside(node) ||
         (!node->results().empty() && values_.contains(node->result())))
       continue;
     CARINA_RETURN_IF_ERROR(lower(node));
@@ -193,6 +193,7 @@ Result<ir::Value*> Legalizer::asMap(ir::Value* value) {
 Status Legalizer::dispatch(ir::Node* node) {
   if (!tosa::isOperator(node))
     return fail(Code::UnknownOperator, "{} is not a TOSA operator", node->opName());
+  if (const auto* match = bytes_.at(node)) return lowerByteFunction(*node, *match);
   if (const auto* match = functions_.at(node)) return lowerWideFunction(*node, *match);
   if (const auto* match = tables_.at(node)) return lowerWideTable(*node, *match);
   switch (tosa::opId(node)) {

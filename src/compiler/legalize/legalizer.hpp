@@ -47,7 +47,12 @@ void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding)
 class Legalizer {
  public:
   Legalizer(const ir::Graph& graph, const npu::Target& target)
-      : tosa_(graph), target_(target), builder_(result_), functions_(graph), tables_(graph, functions_) {}
+      : tosa_(graph),
+        target_(target),
+        builder_(result_),
+        bytes_(graph),
+        functions_(graph),
+        tables_(graph, functions_, bytes_) {}
 
   Result<ir::Graph> run();
 
@@ -98,6 +103,7 @@ class Legalizer {
   /// operation of its own.
   Status lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                 const npu_ir::OutputStage& stage);
+  Status lowerByteFunction(const ir::Node& node, const ByteFunctionMatch& match);
   Status lowerWideTable(const ir::Node& node, const WideTableMatch& match);
   Status lowerWideFunction(const ir::Node& node, const WideFunctionMatch& match);
   Status lowerCast(ir::Node* node);
@@ -284,6 +290,8 @@ class Legalizer {
   Status scatterRows(ir::Node* node);
   Status resizeNearest(const tosa::Resize& node);
   Status resizeBilinear(const tosa::Resize& node);
+  /// The RESCALE behind the 48-bit result of a RESIZE, of whose sums 32 bits are all.
+  Status rescaleSums(const ir::Value* output, ir::Value* sums);
 
   // Matrix products (legalize_matmul.cpp)
   // ------------------------------------------------------------------------------------
@@ -390,6 +398,7 @@ class Legalizer {
   const npu::Target& target_;
   ir::Graph result_;
   ir::Builder builder_;
+  const ByteFunctions bytes_;
   const WideFunctions functions_;
   const WideTables tables_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;

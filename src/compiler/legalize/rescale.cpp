@@ -574,6 +574,13 @@ Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool a
   return defineCopies(output, value, 0, stage, output->dtype());
 }
 
+Status Legalizer::lowerByteFunction(const ir::Node& node, const ByteFunctionMatch& match) {
+  OutputStage stage;
+  stage.tableKind = TableKind::LUT8;
+  stage.table = constant(match.table);
+  return lookUp(node.result(), match.input, match.alone, stage);
+}
+
 Status Legalizer::lowerWideTable(const ir::Node& node, const WideTableMatch& match) {
   OutputStage stage;
   stage.tableKind = TableKind::LUT8_TO_32;
@@ -587,7 +594,8 @@ Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctionMatc
   stage.multipliers = {match.function.multiplier};
   stage.shifts = {match.function.shift};
   stage.tableKind = match.function.tanh ? TableKind::TANH : TableKind::SIGMOID;
-  if (target_.architecture().wideTables) stage.table = constant(npu_ir::wideFunctionTable(match.function.tanh));
+  if (target_.architecture().wideTables)
+    stage.table = constant(npu_ir::wideFunctionTable(match.function.tanh));
   return defineCopies(node.result(), value, 0, stage, DType::Int16);
 }
 

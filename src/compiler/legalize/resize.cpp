@@ -301,14 +301,18 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
     define(node.output(), result, std::move(last));
     return {};
   }
+  return rescaleSums(node.output(), result);
+}
+
+Status Legalizer::rescaleSums(const ir::Value* output, ir::Value* sums) {
   // The sums fit 32 bits although their type has 48.
-  const auto rescale = consumingRescale(node.output());
+  const auto rescale = consumingRescale(output);
   if (!rescale || rescale->inputZeroPoint != 0) {
     return fail(Code::NoIntegerForm, "the 48-bit result of RESIZE is not rescaled immediately")
         .withRemedy("let one RESCALE follow the operator and nothing else use its result");
   }
-  const ir::Value* rescaled = node.output()->uses().front().node->result();
-  CARINA_TRY(result, scale32(result, *rescale, rescaled->shape()));
+  const ir::Value* rescaled = output->uses().front().node->result();
+  CARINA_TRY(ir::Value * result, scale32(sums, *rescale, rescaled->shape()));
   define(rescaled, result);
   return {};
 }

@@ -49,14 +49,14 @@ std::vector<const ir::Node*> behindTables(const ir::Graph& tosa) {
 
 }  // namespace
 
-WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions) {
+WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions, const ByteFunctions& bytes) {
   std::unordered_map<std::string, std::optional<Tensor>> known;
   std::vector<const ir::Node*> nodes = behindTables(tosa);
   std::reverse(nodes.begin(), nodes.end());  // the longest parts first
   for (const ir::Node* node : nodes) {
     // A RESCALE that only widens is folded into its consumer.
     if (node->results().size() != 1 || node->result()->dtype() != DType::Int32 || inside_.contains(node) ||
-        functions.isInside(node) || ir::isa<tosa::Rescale>(node))
+        functions.isInside(node) || bytes.isInside(node) || ir::isa<tosa::Rescale>(node))
       continue;
     const auto part = pointwisePart(node, DType::Int8);
     if (!part || part->tables < 2 || !isClosed(*part)) continue;

@@ -3,6 +3,7 @@
 // shifted and added up, as in TFLite's softmax.
 #pragma once
 
+#include "compiler/legalize/byte_functions.hpp"
 #include "compiler/legalize/pointwise_part.hpp"
 #include "compiler/legalize/wide_functions.hpp"
 
@@ -15,10 +16,10 @@ struct WideTableMatch {
 };
 
 /// The parts of a TOSA graph that compute an int32 value from one int8 value with at least two TABLE
-/// operators. Parts that lie inside a wide function are not listed.
+/// operators. Parts that lie inside a wide function or a function of bytes are not listed.
 class WideTables : public FoundParts<WideTableMatch> {
  public:
-  WideTables(const ir::Graph& tosa, const WideFunctions& functions);
+  WideTables(const ir::Graph& tosa, const WideFunctions& functions, const ByteFunctions& bytes);
 };
 
 }  // namespace carina::compiler

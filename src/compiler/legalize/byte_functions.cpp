@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/legalize/byte_functions.hpp"
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "tosa/tosa.hpp"
+
+namespace carina::compiler {
+namespace {
+
+constexpr size_t kMostByteNodes = 64;         // of one part
+constexpr int64_t kFewestNumbers = 1024;  // for which a table is worth its 256 bytes where there was none
+
+using Roots = std::unordered_map<const ir::Value*, const ir::Value*>;
+
+/// The value that all operands but numbers and tables are functions of; null where there is no such value.
+const ir::Value* commonRoot(const ir::Node& node, const Roots& roots) {
+  if (!node.def().has(ir::kPointwise) || node.results().size() != 1) return nullptr;
+  const ir::Value* common = nullptr;
+  for (size_t i = 0; i < node.operands().size(); ++i) {
+    const ir::Value* operand = node.operand(i);
+    if (!operand) return nullptr;
+    if (operand->isConstant()) {
+      if (operand->numElements() != 1 && !(ir::isa<tosa::Table>(&node) && i == 1)) return nullptr;
+      continue;
+    }
+    const auto root = roots.find(operand);
+    if (root == roots.end() || (common && common != root->second) ||
+        operand->shape() != node.result()->shape())
+      return nullptr;
+    common = root->second;
+  }
+  return common;
+}
+
+/// By value: the int8 value that it is a function of, which is itself where it is a function of no other.
+Roots rootsOf(const ir::Graph& tosa) {
+  Roots roots;
+  for (const ir::Value* input : tosa.inputs()) {
+    if (input->dtype() == DType::Int8) roots.emplace(input, input);
+  }
+  for (const ir::Node* node : tosa.nodes()) {
+    const ir::Value* common = commonRoot(*node, roots);
+    for (const ir::Value* result : node->results()) {
+      if (common || result->dtype() == DType::Int8) roots.emplace(result, common ? common : result);
+    }
+  }
+  return roots;
+}
+
+/// The nodes between a root and a result.
+class NodesBetween {
+ public:
+  explicit NodesBetween(const ir::Value* root) : root_(root) {}
+
+  /// Operands first; empty where there are too many.
+  std::vector<const ir::Node*> find(const ir::Node* last) {
+    if (!visit(last)) nodes_.clear();
+    return std::move(nodes_);
+  }
+
+ private:
+  bool visit(const ir::Node* node) {
+    if (!seen_.insert(node).second) return true;
+    if (seen_.size() > kMostByteNodes) return false;
+    for (const ir::Value* operand : node->operands()) {
+      if (operand != root_ && !operand->isConstant() && !visit(operand->producer())) return false;
+    }
+    nodes_.push_back(node);
+    return true;
+  }
+
+  const ir::Value* root_;
+  std::vector<const ir::Node*> nodes_;
+  std::unordered_set<const ir::Node*> seen_;
+};
+
+bool combinesValues(const ir::Node& node) {
+  return std::count_if(node.operands().begin(), node.operands().end(),
+                       [](const ir::Value* operand) { return !operand->isConstant(); }) > 1;
+}
+
+/// Those of a part, but the last one, whose results nothing else needs.
+std::vector<const ir::Node*> onlyFor(const std::vector<const ir::Node*>& part) {
+  std::unordered_set<const ir::Node*> needed{part.back()};
+  std::vector<const ir::Node*> inside;
+  for (size_t i = part.size() - 1; i-- > 0;) {
+    const ir::Value* value = part[i]->result();
+    const bool only =
+        !value->isGraphOutput() && std::all_of(value->uses().begin(), value->uses().end(),
+                                               [&](const ir::Use& use) { return needed.contains(use.node); });
+    if (!only) continue;
+    needed.insert(part[i]);
+    inside.push_back(part[i]);
+  }
+  return inside;
+}
+
+/// Whether a table takes less than the passes that it replaces, of which each writes int8 codes.
+bool isWorthATable(const ir::Node& last, const std::vector<const ir::Node*>& inside) {
+  const auto any = [&](auto holds) { return std::any_of(inside.begin(), inside.end(), holds); };
+  if (!any([](const ir::Node* node) { return node->result()->dtype() == DType::Int8; })) return false;
+  const bool tables =
+      ir::isa<tosa::Table>(&last) || any([](const ir::Node* n) { return ir::isa<tosa::Table>(n); });
+  const bool combines = combinesValues(last) || any([](const ir::Node* n) { return combinesValues(*n); });
+  return tables || (combines && last.result()->numElements() >= kFewestNumbers);
+}
+
+}  // namespace
+
+ByteFunctions::ByteFunctions(const ir::Graph& tosa) {
+  const Roots roots = rootsOf(tosa);
+  std::unordered_map<std::string, std::optional<Tensor>> known;
+  std::vector<const ir::Node*> nodes;
+  for (const ir::Node* node : tosa.nodes()) nodes.push_back(node);
+  std::reverse(nodes.begin(), nodes.end());  // the longest parts first
+  for (const ir::Node* node : nodes) {
+    if (node->results().size() != 1 || node->result()->dtype() != DType::Int8 || inside_.contains(node))
+      continue;
+    const ir::Value* root = roots.at(node->result());
+    if (root == node->result()) continue;
+    const PointwisePart part{NodesBetween(root).find(node), root};
+    if (part.nodes.size() < 2) continue;
+    const std::vector<const ir::Node*> inside = onlyFor(part.nodes);
+    if (!isWorthATable(*node, inside)) continue;
+    const auto [table, isNew] = known.try_emplace(textOf(part));
+    if (isNew) table->second = byteTable(part);
+    if (!table->second) continue;
+    inside_.insert(inside.begin(), inside.end());
+    const bool alone =
+        !root->isGraphOutput() &&
+        std::all_of(root->uses().begin(), root->uses().end(), [&](const ir::Use& use) {
+          return use.node == node || std::find(inside.begin(), inside.end(), use.node) != inside.end();
+        });
+    matches_.emplace(node, ByteFunctionMatch{root, alone, *table->second});
+  }
+}
+
+}  // namespace carina::compiler
