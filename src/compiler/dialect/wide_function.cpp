@@ -44,14 +44,18 @@ int64_t wideFunction(bool tanh, int64_t v) {
   return v < 0 ? ((int64_t{1} << 25) - fine + 511) >> 10 : (fine + 512) >> 10;
 }
 
-Tensor wideFunctionTable(bool tanh) {
+bool needsLogisticEnd(int64_t least) {
+  return least <= -255 * (int64_t{1} << fractionBits(false));
+}
+
+Tensor wideFunctionTable(bool logisticEnd) {
   const auto entry = [](int64_t i) { return i >= 0 ? logisticEntry(i) - 32768 : 32768 - logisticEntry(-i); };
   Tensor words = Tensor::zeros(DType::Int32, {512});
   for (int64_t i = -256; i < 256; ++i) {
     int64_t base = entry(i), slope = entry(i + 1) - base;
     // From index 255 on the function does not follow the entries: the logistic one ends at 1 / 32768, which
     // is what it has in front of that as well.
-    if (!tanh && i < -254) {
+    if (logisticEnd && i < -254) {
       base = entry(-254);
       slope = 0;
     }

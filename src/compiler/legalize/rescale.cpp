@@ -594,8 +594,11 @@ Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctionMatc
   stage.multipliers = {match.function.multiplier};
   stage.shifts = {match.function.shift};
   stage.tableKind = match.function.tanh ? TableKind::TANH : TableKind::SIGMOID;
-  if (target_.architecture().wideTables)
-    stage.table = constant(npu_ir::wideFunctionTable(match.function.tanh));
+  if (target_.architecture().wideTables) {
+    const int64_t least = (integerMin(DType::Int16) * match.function.multiplier) >> match.function.shift;
+    const bool end = !match.function.tanh && npu_ir::needsLogisticEnd(least);
+    stage.table = constant(npu_ir::wideFunctionTable(end));
+  }
   return defineCopies(node.result(), value, 0, stage, DType::Int16);
 }
 
