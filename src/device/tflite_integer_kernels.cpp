@@ -241,6 +241,39 @@ std::optional<TfliteKernel> logSoftmaxOf(const tflite::Subgraph& graph, const tf
   };
 }
 
+// L2_NORMALIZATION
+// ---------------------------------------------------------------------------------------------------------
+
+/// Rows of int8 divided by their lengths, in units of 1/128.
+std::optional<TfliteKernel> l2NormalizationOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
+  constexpr int kResultBits = 7;
+  const auto bound = Bound::of(graph, op, 1);
+  if (!bound || bound->input(0).type != Types::Int8 || bound->output().type != Types::Int8 ||
+      bound->input(0).shape != bound->output().shape || bound->output().shape.empty())
+    return std::nullopt;
+  const auto from = quantumOf(bound->input(0)), to = quantumOf(bound->output());
+  const int64_t depth = bound->output().shape.back();
+  // Sums of squares are int32.
+  if (!from || !to || to->scale != 1.0F / 128 || to->zero != 0 || depth < 1 ||
+      depth > INT32_MAX / (255 * 255))
+    return std::nullopt;
+  return [=, zero = from->zero](std::span<const Tensor> given) -> Results {
+    const Tensor& x = bound->value(given, 0);
+    Tensor result = bound->result();
+    for (int64_t row = 0; row < x.numElements(); row += depth) {
+      int64_t sum = 0;
+      for (int64_t i = row; i < row + depth; ++i) sum += (x.integerAt(i) - zero) * (x.integerAt(i) - zero);
+      Multiplier factor = lower_tfl::inverseSqrt(static_cast<int32_t>(std::max<int64_t>(sum, 1)));
+      factor.shift += kResultBits;
+      for (int64_t i = row; i < row + depth; ++i) {
+        const int64_t code = lower_tfl::multiply(static_cast<int32_t>(x.integerAt(i) - zero), factor);
+        result.setIntegerAt(i, std::clamp<int64_t>(code, -128, 127));
+      }
+    }
+    return std::vector<Tensor>{std::move(result)};
+  };
+}
+
 // CAST, SCATTER_ND, REDUCE_ALL, REDUCE_ANY
 // ------------------------------------------------------------------------------------
 
@@ -383,6 +416,7 @@ std::optional<TfliteKernel> integerKernelOf(const tflite::Subgraph& graph, const
   if (op.custom) return std::nullopt;
   if (op.name == "DIV") return divOf(graph, op);
   if (op.name == "LOG_SOFTMAX") return logSoftmaxOf(graph, op);
+  if (op.name == "L2_NORMALIZATION") return l2NormalizationOf(graph, op);
   if (op.name == "CAST") return castOf(graph, op);
   if (op.name == "SCATTER_ND") return scatterOf(graph, op);
   if (op.name == "REDUCE_ALL" || op.name == "REDUCE_ANY") return truthOf(graph, op);

@@ -175,7 +175,8 @@ std::vector<Case> elementwise() {
                              unary("LOGISTIC", 1.0F / 256, -128),
                              unary("TANH", 1.0F / 128, 0),
                              unary("SOFTMAX", 1.0F / 256, -128, optionsOf(softmax)),
-                             unary("LOG_SOFTMAX", 1.0F / 16, 127)};
+                             unary("LOG_SOFTMAX", 1.0F / 16, 127),
+                             unary("L2_NORMALIZATION", 1.0F / 128, 0)};
   for (const char* name : {"SQUARED_DIFFERENCE", "MINIMUM", "MAXIMUM", "PRELU", "LOGICAL_AND", "LOGICAL_OR"})
     cases.push_back(binary(name));
   for (const char* name : {"ABS", "ELU", "EXP", "HARD_SWISH", "LOG", "NEG", "RELU", "RELU6", "RELU_0_TO_1",

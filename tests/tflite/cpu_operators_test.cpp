@@ -10,6 +10,7 @@
 #include "lower_tfl/fixed_point.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
+#include "tflite/file_builder.hpp"
 #include "tflite/schema.hpp"
 
 namespace carina {
@@ -65,6 +66,23 @@ TEST(TfliteCpuOperatorsErrors, DivisionByZero) {
 TEST(TfliteCpuOperatorsErrors, IndicesBeyondTheResult) {
   EXPECT_THAT(problemOf(withConstant("scatter_3", 0, {255, 255, 0, 0})), HasSubstr("index 65535 of axis 0"));
   EXPECT_THAT(problemOf(withConstant("scatter_3", 0, {255, 255, 255, 255})), HasSubstr("index -1 of axis 0"));
+}
+
+/// Rows less their zero point, 3 : 4 and one of zeros, at length 1 in units of 1/128.
+TEST(TfliteCpuOperators, L2Normalization) {
+  constexpr int32_t kL2Normalization = 11;
+  test::TfliteFile file;
+  file.tensors = {{"x", tflite::TensorType::Int8, {3, 2}, "", -1, {0.1F}, {-5}},
+                  {"y", tflite::TensorType::Int8, {3, 2}, "", -1, {1.0F / 128}, {0}}};
+  file.operators = {{"", kL2Normalization, {0}, {1}}};
+  file.inputs = {0};
+  file.outputs = {1};
+  file.plan = false;
+  const std::string bytes = file.bytes();
+  auto runner = require(TfliteRunner::open(asBytes(bytes)));
+  const Tensor input = Tensor::from({3, 2}, std::vector<int8_t>{25, 35, -5, -5, -5, 7});
+  const auto outcome = require(runner.run(std::vector<Tensor>{input}));
+  EXPECT_EQ(outcome.outputs[0], Tensor::from({3, 2}, std::vector<int8_t>{77, 102, 0, 0, 0, 127}));
 }
 
 /// In Q12 and Q5: within the last bits of the real logarithm.
