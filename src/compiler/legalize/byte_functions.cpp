@@ -12,7 +12,7 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kMostByteNodes = 64;         // of one part
+constexpr size_t kMostByteNodes = 64;     // of one part
 constexpr int64_t kFewestNumbers = 1024;  // for which a table is worth its 256 bytes where there was none
 
 using Roots = std::unordered_map<const ir::Value*, const ir::Value*>;
@@ -125,18 +125,14 @@ ByteFunctions::ByteFunctions(const ir::Graph& tosa) {
     if (root == node->result()) continue;
     const PointwisePart part{NodesBetween(root).find(node), root};
     if (part.nodes.size() < 2) continue;
-    const std::vector<const ir::Node*> inside = onlyFor(part.nodes);
-    if (!isWorthATable(*node, inside)) continue;
+    std::vector<const ir::Node*> only = onlyFor(part.nodes);
+    if (!isWorthATable(*node, only)) continue;
     const auto [table, isNew] = known.try_emplace(textOf(part));
     if (isNew) table->second = byteTable(part);
     if (!table->second) continue;
-    inside_.insert(inside.begin(), inside.end());
-    const bool alone =
-        !root->isGraphOutput() &&
-        std::all_of(root->uses().begin(), root->uses().end(), [&](const ir::Use& use) {
-          return use.node == node || std::find(inside.begin(), inside.end(), use.node) != inside.end();
-        });
-    matches_.emplace(node, ByteFunctionMatch{root, alone, *table->second});
+    inside_.insert(only.begin(), only.end());
+    only.push_back(node);
+    matches_.emplace(node, ByteFunctionMatch{root, readByNoneBut(only, root), *table->second});
   }
 }
 

@@ -32,11 +32,11 @@ Tensor expandBias(const Tensor& bias, int64_t channels) {
 }
 
 /// Two columns become one of twice the channels, so that a horizontal stride of 2 becomes 1: the same sums
-/// with fewer positions of the kernel, which the hardware pads to 8 channels each.
+/// with fewer positions of the kernel, which the hardware pads to 8 channels each. width: pairs.
 void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoint) {
   const Shape s = weight.shape();
   const int64_t kw = s[2], depth = s[3];
-  const int64_t outputs = (width + window.pad[1] + window.pad[3] - kw) / 2 + 1;
+  const int64_t outputs = (2 * width + window.pad[1] + window.pad[3] - kw) / 2 + 1;
   const int64_t left = (window.pad[1] + 1) / 2, lead = 2 * left - window.pad[1], pairs = (lead + kw + 1) / 2;
   Tensor paired = Tensor::zeros(weight.dtype(), {s[0], s[1], pairs, 2 * depth});
   for (int64_t row = 0; row < s[0] * s[1]; ++row) {
@@ -52,7 +52,32 @@ void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoin
   window.kernel[1] = pairs;
   window.stride[1] = 1;
   window.pad[1] = left;
-  window.pad[3] = outputs - 1 + pairs - left - width / 2;
+  window.pad[3] = outputs - 1 + pairs - left - width;
+}
+
+/// The map as pairs of columns. With an odd number of them the last one's neighbour lies in the map that this
+/// one is cut from, and is read in vain; null where there is no such column.
+ir::Value* pairedMap(ir::Builder& builder, ir::Value* map) {
+  const int64_t height = map->dim(0), width = map->dim(1), depth = map->dim(2);
+  const Shape pairs{height, (width + 1) / 2, 2 * depth};
+  if (width % 2 == 0) return npu_ir::createReshape(builder, map, pairs);
+  auto cut = ir::producerAs<npu_ir::View>(map);
+  // An image of a batch of one.
+  if (cut && cut.offset() == 0 && cut.strides() == rowMajorStrides(map->shape()) &&
+      cut.input()->numElements() == map->numElements())
+    cut = ir::producerAs<npu_ir::View>(cut.input());
+  if (!cut || cut.output()->numElements() != map->numElements() || cut.output()->dtype() != map->dtype() ||
+      cut.strides().size() < 3)
+    return nullptr;
+  const ir::Ints strides(cut.strides().end() - 3, cut.strides().end());
+  const Shape& shape = cut.output()->shape();
+  const bool same = std::equal(shape.end() - 3, shape.end(), map->shape().begin());
+  const int64_t end = cut.offset() + (height - 1) * strides[0] + (width + 1) * depth;
+  if (!same || strides[1] != depth || strides[2] != 1 || strides[0] < (width + 1) * depth ||
+      end > cut.input()->numElements())
+    return nullptr;
+  return npu_ir::createView(builder, cut.input(), map->dtype(), pairs, cut.offset(),
+                            {strides[0], 2 * depth, 1});
 }
 
 Status requireConstant(const ir::Value* value, std::string_view what) {
@@ -157,10 +182,12 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>&
     return pointwise ? deepAsColumns(std::move(conv), operations)
                      : gatheredWindows(std::move(conv), operations);
   }
-  if (!conv.depthwise && w.stride[1] == 2 && w.dilation[1] == 1 && w.kernel[1] > 1 && width % 2 == 0 &&
-      depth <= kMaxPairedDepth) {
-    pairColumns(conv.weight, w, width, conv.weightZeroPoint);
-    conv.ifm = npu_ir::createReshape(builder_, conv.ifm, {conv.ifm->dim(0), width / 2, 2 * depth});
+  if (!conv.depthwise && w.stride[1] == 2 && w.dilation[1] == 1 && w.kernel[1] > 1 &&
+      depth <= kMaxPairedDepth && (width % 2 == 0 || w.pad[3] == 0)) {
+    if (ir::Value* const pairs = pairedMap(builder_, conv.ifm)) {
+      pairColumns(conv.weight, w, pairs->dim(1), conv.weightZeroPoint);
+      conv.ifm = pairs;
+    }
   }
   if (!fitsWindow(w.kernel, w.dilation)) {
     if (conv.depthwise) return channelByChannel(conv, kDiagonal, true, operations);

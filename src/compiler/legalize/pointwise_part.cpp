@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/legalize/pointwise_part.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <unordered_map>
 #include <unordered_set>
@@ -61,6 +62,16 @@ class PartFinder {
 
 std::optional<PointwisePart> pointwisePart(const ir::Node* last, DType input) {
   return PartFinder(input).find(last);
+}
+
+bool readByNoneBut(const std::vector<const ir::Node*>& nodes, const ir::Value* value) {
+  size_t operands = 0;
+  for (const ir::Node* node : nodes) operands += node->operands().size();
+  // A value may have very many uses, and very many such nodes.
+  return !value->isGraphOutput() && value->uses().size() <= operands &&
+         std::all_of(value->uses().begin(), value->uses().end(), [&](const ir::Use& use) {
+           return std::find(nodes.begin(), nodes.end(), use.node) != nodes.end();
+         });
 }
 
 std::string textOf(const PointwisePart& part) {

@@ -41,6 +41,9 @@ class FoundParts {
   std::unordered_set<const ir::Node*> inside_;
 };
 
+/// Whether these nodes alone read the value.
+bool readByNoneBut(const std::vector<const ir::Node*>& nodes, const ir::Value* value);
+
 /// Equal for parts that compute the same by the same steps.
 std::string textOf(const PointwisePart& part);
 

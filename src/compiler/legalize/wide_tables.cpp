@@ -22,13 +22,6 @@ bool isClosed(const PointwisePart& part) {
   });
 }
 
-bool readsAlone(const PointwisePart& part) {
-  return !part.input->isGraphOutput() &&
-         std::all_of(part.input->uses().begin(), part.input->uses().end(), [&](const ir::Use& use) {
-           return std::find(part.nodes.begin(), part.nodes.end(), use.node) != part.nodes.end();
-         });
-}
-
 /// The TABLE nodes with int8 indices, and the pointwise nodes that depend on one of them.
 std::vector<const ir::Node*> behindTables(const ir::Graph& tosa) {
   std::vector<const ir::Node*> found;
@@ -64,7 +57,8 @@ WideTables::WideTables(const ir::Graph& tosa, const WideFunctions& functions, co
     if (isNew) table->second = byteTable(*part);
     if (!table->second) continue;
     inside_.insert(part->nodes.begin(), part->nodes.end() - 1);
-    matches_.emplace(node, WideTableMatch{part->input, readsAlone(*part), *table->second});
+    matches_.emplace(node,
+                     WideTableMatch{part->input, readByNoneBut(part->nodes, part->input), *table->second});
   }
 }
 
