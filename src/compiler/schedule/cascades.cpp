@@ -10,6 +10,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <tuple>
 
 #include "base/check.hpp"
 #include "base/shape.hpp"
@@ -37,17 +38,25 @@ class Chooser {
     ends_ = starts_;
     for (const LiveRange& range : problem.buffers) {
       const auto at = [this](int32_t p) { return static_cast<size_t>(std::clamp(p, 0, count_)); };
-      if (range.last < 0) continue;  // an input that nothing reads
+      if (range.last < 0 || isBehind(range)) continue;  // or an input that nothing reads
       starts_[at(range.first)] += roundUp(range.bytes, 16);
       ends_[at(range.last)] += roundUp(range.bytes, 16);
     }
     std::partial_sum(starts_.begin(), starts_.end(), starts_.begin());
     std::partial_sum(ends_.begin(), ends_.end(), ends_.begin());
+    inside_.assign(1, 0);
+    for (int32_t p = 0; p < count_; ++p) inside_.push_back(inside_.back() + wholeCycles(p, MapsBehind()));
     for (const Group& unit : units_) {
       alone_.push_back(liveBytes(unit, nullptr));
       npu::Cycles cycles = 0;
-      for (int32_t p = unit.first; p <= unit.last; ++p) cycles += wholeCycles(p);
+      bool behind = false;
+      for (int32_t p = unit.first; p <= unit.last; ++p) {
+        const MapsBehind maps = mapsBehind(p, unit, nullptr);
+        cycles += wholeCycles(p, maps);
+        behind |= maps != MapsBehind();
+      }
       aloneCycles_.push_back(cycles);
+      behind_.push_back(behind);
     }
   }
 
@@ -90,18 +99,14 @@ class Chooser {
         from[end + 1] = {begin, rows};
       };
       if (alone_[begin] <= limit) reach(begin, 0, aloneCycles_[begin]);
-      bool useful = alone_[begin] > limit;
+      bool useful = alone_[begin] > limit || behind_[begin];
       for (size_t end = begin + 1; end < n && units_[end].last - units_[begin].first < kLongest; ++end) {
-        useful |= alone_[end] > limit;
+        useful |= alone_[end] > limit || behind_[end];
         if (!canJoin(units_[begin].first, units_[end])) break;
         if (!useful || !canStartAt(units_[begin].first, units_[end].last)) continue;
-        for (const int32_t rows : kRows) {
-          if (rows >= pass(units_[end].last).operation->ofm.height) break;
-          const Candidate& candidate = evaluate({units_[begin].first, units_[end].last, rows});
-          // Taller stripes only need more.
-          if (candidate.bytes > limit) break;
-          reach(end, rows, candidate.cycles);
-        }
+        const npu::Cycles least = best[end + 1] - best[begin];
+        if (const auto found = fastest({units_[begin].first, units_[end].last, 0}, limit, least))
+          reach(end, found->first, found->second);
       }
     }
     if (best[n] >= kNever) return std::nullopt;
@@ -110,7 +115,7 @@ class Chooser {
     for (size_t end = n; end > 0; end = from[end].first) {
       const auto [begin, rows] = from[end];
       Group group{units_[begin].first, units_[end - 1].last, rows};
-      result.bytes = std::max(result.bytes, rows > 0 ? evaluate(group).bytes : alone_[begin]);
+      result.bytes = std::max(result.bytes, rows > 0 ? evaluate(group, limit).bytes : alone_[begin]);
       result.groups.push_back(group);
     }
     std::reverse(result.groups.begin(), result.groups.end());
@@ -119,8 +124,8 @@ class Chooser {
 
  private:
   struct Candidate {
-    int64_t bytes = 0;
-    npu::Cycles cycles = 0;
+    int64_t bytes = std::numeric_limits<int64_t>::max();
+    npu::Cycles cycles = kNever;
   };
 
   const CascadePass& pass(int32_t p) const { return problem_.passes[static_cast<size_t>(p)]; }
@@ -137,8 +142,26 @@ class Chooser {
     return pass(first).after < first && pass(last).operation->ofm.height > 1;
   }
 
-  npu::Cycles wholeCycles(int32_t p) const {
-    return problem_.cycles(p, pass(p).operation ? pass(p).operation->ofm.height : 0);
+  npu::Cycles wholeCycles(int32_t p, MapsBehind behind) const {
+    return problem_.cycles(p, pass(p).operation ? pass(p).operation->ofm.height : 0, behind);
+  }
+
+  /// Whether the buffer lies behind the cache while it is whole.
+  bool isBehind(const LiveRange& buffer) const { return buffer.bytes > problem_.wholeAtMost; }
+  const LiveRange& bufferOf(int32_t p) const { return problem_.buffers[static_cast<size_t>(pass(p).buffer)]; }
+
+  /// Whether the group holds rows of the pass's result and no more.
+  bool rolls(int32_t p, const Group& group) const {
+    return pass(p).buffer >= 0 && pass(p).rollsUntil >= 0 && pass(p).rollsUntil <= group.last;
+  }
+
+  /// The maps of a pass of the group. `plan`: null for a unit by itself.
+  MapsBehind mapsBehind(int32_t p, const Group& group, const StripePlan* plan) const {
+    const auto result = [&](int32_t of) {
+      if (of < 0 || pass(of).buffer < 0 || !isBehind(bufferOf(of))) return false;
+      return plan == nullptr || of < group.first || !rolls(of, group);
+    };
+    return {result(pass(p).ifmProducer), result(pass(p).ifm2Producer), result(p)};
   }
 
   /// Bytes alive while the group runs.
@@ -148,34 +171,88 @@ class Chooser {
     for (int32_t p = group.first; p <= group.last; ++p) {
       const CascadePass& member = pass(p);
       if (plan == nullptr) {
-        sum += member.stagedBytes - member.inPlaceBytes;
+        sum += member.stagedBytes;
+        if (member.buffer >= 0 && !isBehind(bufferOf(p))) sum -= member.inPlaceBytes;
         continue;
       }
       sum += member.stagedWhole;
-      if (member.buffer < 0 || member.rollsUntil < 0 || member.rollsUntil > group.last) continue;
-      const int64_t held = member.rowBytes * plan->held[static_cast<size_t>(p - group.first)];
-      sum -= roundUp(problem_.buffers[static_cast<size_t>(member.buffer)].bytes, 16) - roundUp(held, 16);
+      if (!rolls(p, group)) continue;
+      sum += roundUp(member.rowBytes * plan->held[static_cast<size_t>(p - group.first)], 16);
+      if (!isBehind(bufferOf(p))) sum -= roundUp(bufferOf(p).bytes, 16);
     }
     return sum;
   }
 
-  const Candidate& evaluate(const Group& group) {
-    const std::array<int32_t, 3> key{group.first, group.last, group.rows};
-    if (const auto known = candidates_.find(key); known != candidates_.end()) return known->second;
-    Candidate candidate{std::numeric_limits<int64_t>::max(), kNever};
-    if (const auto plan = planStripes(stripedPasses(problem_, group), group.rows)) {
-      candidate = {liveBytes(group, &*plan), 0};
-      for (const Stripe& stripe : plan->stripes) {
-        candidate.cycles +=
-            stripeCycles(group.first + stripe.pass, stripe.end - stripe.begin) + kStripeCycles;
-      }
+  /// The rows at a time, and the cycles, of the fastest cascade of these passes within the limit that takes
+  /// fewer than `most` cycles.
+  std::optional<std::pair<int32_t, npu::Cycles>> fastest(Group group, int64_t limit, npu::Cycles most) {
+    const int32_t height = pass(group.last).operation->ofm.height;
+    const auto all = std::lower_bound(kRows.begin(), kRows.end(), height);
+    group.rows = height;
+    if (leastBytes(group) > limit || leastCycles(group, height) >= most) return std::nullopt;
+    // Taller stripes take more memory and, as a rule, fewer cycles.
+    const auto fits = std::partition_point(kRows.begin(), all, [&](int32_t rows) {
+      group.rows = rows;
+      return evaluate(group, limit).bytes <= limit;
+    });
+    std::optional<std::pair<int32_t, npu::Cycles>> best;
+    for (auto rows = fits; rows != kRows.begin();) {
+      group.rows = *--rows;
+      if (leastCycles(group, height) >= most) break;
+      const Candidate& candidate = evaluate(group, limit);
+      if (candidate.cycles >= most) continue;
+      most = candidate.cycles;
+      best.emplace(*rows, candidate.cycles);
     }
-    return candidates_[key] = candidate;
+    return best;
   }
 
-  npu::Cycles stripeCycles(int32_t p, int32_t rows) {
-    const auto [known, isNew] = stripes_.try_emplace({p, rows}, 0);
-    if (isNew) known->second = problem_.cycles(p, rows);
+  /// Less than the cycles of any such cascade: passes in one piece whose maps all lie in the cache, and a
+  /// stripe of each for as many rows of the last.
+  npu::Cycles leastCycles(const Group& group, int32_t height) const {
+    const auto first = static_cast<size_t>(group.first), end = static_cast<size_t>(group.last) + 1;
+    return (inside_[end] - inside_[first]) / 16 * 15 + kStripeCycles * (height / group.rows);
+  }
+
+  /// No more than the bytes alive in any such cascade: one row of maps that roll.
+  int64_t leastBytes(const Group& group) const {
+    const StripePlan oneRow{{}, std::vector<int32_t>(static_cast<size_t>(group.last - group.first) + 1, 1)};
+    return liveBytes(group, &oneRow);
+  }
+
+  /// Cycles are those of a candidate within the limit only.
+  const Candidate& evaluate(const Group& group, int64_t limit) {
+    const auto [known, isNew] = candidates_.try_emplace({group.first, group.last, group.rows});
+    Candidate& candidate = known->second;
+    if (!isNew && (candidate.bytes > limit || candidate.cycles < kNever)) return candidate;
+    const auto plan = planStripes(stripedPasses(problem_, group), group.rows);
+    if (!plan) return candidate;
+    candidate.bytes = liveBytes(group, &*plan);
+    if (candidate.bytes <= limit) candidate.cycles = cyclesOf(group, *plan);
+    return candidate;
+  }
+
+  npu::Cycles cyclesOf(const Group& group, const StripePlan& plan) {
+    // Stripes of a pass have few different heights.
+    std::vector<std::vector<std::pair<int32_t, npu::Cycles>>> known(plan.held.size());
+    npu::Cycles sum = 0;
+    for (const Stripe& stripe : plan.stripes) {
+      const int32_t p = group.first + stripe.pass, rows = stripe.end - stripe.begin;
+      auto& heights = known[static_cast<size_t>(stripe.pass)];
+      auto same =
+          std::find_if(heights.begin(), heights.end(), [&](const auto& h) { return h.first == rows; });
+      if (same == heights.end()) {
+        const npu::Cycles cycles = stripeCycles(p, rows, mapsBehind(p, group, &plan)) + kStripeCycles;
+        same = heights.emplace(heights.end(), rows, cycles);
+      }
+      sum += same->second;
+    }
+    return sum;
+  }
+
+  npu::Cycles stripeCycles(int32_t p, int32_t rows, MapsBehind behind) {
+    const auto [known, isNew] = stripes_.try_emplace({p, rows, behind}, 0);
+    if (isNew) known->second = problem_.cycles(p, rows, behind);
     return known->second;
   }
 
@@ -183,11 +260,13 @@ class Chooser {
   int32_t count_;
   std::vector<Group> units_;    // single passes and chains
   std::vector<int64_t> alone_;  // live bytes of each
+  std::vector<bool> behind_;    // whether some map of it lies behind the cache
   // Bytes of the buffers whose first or last pass is at most this one.
   std::vector<int64_t> starts_, ends_;
   std::vector<npu::Cycles> aloneCycles_;
+  std::vector<npu::Cycles> inside_;  // of the passes before each one, with all maps in the cache
   std::map<std::array<int32_t, 3>, Candidate> candidates_;
-  std::map<std::pair<int32_t, int32_t>, npu::Cycles> stripes_;
+  std::map<std::tuple<int32_t, int32_t, MapsBehind>, npu::Cycles> stripes_;
 };
 
 }  // namespace

@@ -3,7 +3,10 @@
 // their order; between groups maps are held whole, inside a cascade in rolling buffers.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -41,11 +44,21 @@ struct CascadePass {
   int64_t stagedWhole = 0;   // and when all of them stay, as in a cascade
 };
 
+/// Which maps of a pass lie in the memory behind a cache instead of in it.
+struct MapsBehind {
+  bool ifm = false, ifm2 = false, ofm = false;
+
+  auto operator<=>(const MapsBehind&) const = default;
+};
+
 struct CascadeProblem {
   std::vector<CascadePass> passes;
-  std::vector<LiveRange> buffers;  // of the arena, in passes
+  std::vector<LiveRange> buffers;  // of the arena or the cache, in passes
+  /// Buffers that need more bytes than this lie in the memory behind a cache while they are whole, and need
+  /// none of the cache's. A cascade that holds some rows of one has these in the cache.
+  int64_t wholeAtMost = std::numeric_limits<int64_t>::max();
   /// Estimate of a pass by itself on the first `rows` rows of its OFM.
-  std::function<npu::Cycles(int32_t pass, int32_t rows)> cycles;
+  std::function<npu::Cycles(int32_t pass, int32_t rows, MapsBehind behind)> cycles;
 };
 
 struct Grouping {

@@ -91,6 +91,7 @@ class Search {
       Try exact;
       exact.cycles = streamCycles(schedule);
       exact.bytes = machine_.memory.spilling() ? schedule.cacheBytes : schedule.arenaBytes;
+      exact.arena = machine_.memory.spilling() ? schedule.arenaBytes : 0;
       if (fastest && ((ceiling && exact.cycles > *ceiling) || !better(exact, found))) return;
       found = std::move(exact);
       fastest = std::move(schedule);
@@ -146,6 +147,7 @@ class Search {
     std::optional<Error> error;
     npu::Cycles cycles = 0;
     int64_t bytes = 0;
+    int64_t arena = 0;           // behind a cache
     int effort = 1;              // the least that tries it
     std::optional<size_t> same;  // an earlier one with the same plan of weights
 
@@ -154,6 +156,7 @@ class Search {
       error = other.error;
       cycles = other.cycles;
       bytes = other.bytes;
+      arena = other.arena;
     }
   };
 
@@ -319,6 +322,7 @@ class Search {
     }
     result.cycles = *cycles;
     result.bytes = scheduler.fastBytes();
+    result.arena = scheduler.arenaBehind();
   }
 
   /// How many of `most` schedules to plan again.
@@ -333,6 +337,7 @@ class Search {
       limits.maps = b.limits.maps;
       limits.cascades = b.limits.cascades;
       limits.cascadesInCache = b.limits.cascadesInCache;
+      limits.wholeAtMost = b.limits.wholeAtMost;
       return limits == b.limits && a.cycles == b.cycles && a.bytes == b.bytes;
     };
     std::vector<const Try*> first;
@@ -554,7 +559,8 @@ class Search {
     const auto key = [this](const Try& t) {
       const bool spilling = machine_.memory.spilling();
       const int64_t most = aim_ > 0 || spilling ? aim_ : arenaLimit_;
-      const bool fits = most == 0 || t.bytes <= most;
+      const bool fits =
+          (most == 0 || t.bytes <= most) && (!spilling || arenaLimit_ == 0 || t.arena <= arenaLimit_);
       const double steps =
           std::log(static_cast<double>(std::max<npu::Cycles>(t.cycles, 1))) / std::log(1.005);
       const bool exact = spilling || most > 0;
@@ -610,8 +616,7 @@ class Search {
         for (const int64_t eighths : {4, 7, 8}) {
           if (copies && eighths == 8) continue;
           all.push_back({std::nullopt, false, size * eighths / 8, size, true, copies, false, true});
-          if (eighths < 8 && !copies)
-            all.push_back({size * eighths / 8, true, size, size, true, copies, false, true});
+          if (eighths < 8 && !copies) addCascades(all, size * eighths / 8, size, size == most);
         }
       }
     }
@@ -626,6 +631,18 @@ class Search {
     }
     if (arenaLimit_ > 0 || options_.cacheLimit > 0 || effort == 3) addForShortMemory(all, most);
     return all;
+  }
+
+  /// Cascades for so many bytes of a cache's `size`. `most`: maps that are larger than half or a quarter of
+  /// it may lie behind it instead, which leaves room for taller stripes.
+  void addCascades(std::vector<Limits>& all, int64_t bytes, int64_t size, bool most) const {
+    Limits limits{bytes, true, size, size, true, false, false, true};
+    all.push_back(limits);
+    if (!most) return;
+    for (const int64_t parts : {2, 4}) {
+      limits.wholeAtMost = size / parts;
+      if (prepared_.largestMap() > limits.wholeAtMost) all.push_back(limits);
+    }
   }
 
   /// Few tries. Not where the user limits memory: what fits then may be one of the others.

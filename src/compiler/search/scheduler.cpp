@@ -126,6 +126,15 @@ int64_t Scheduler::cacheableBytes() const {
   return packingLowerBound(ranges);
 }
 
+int64_t Scheduler::largestMap() const {
+  const std::vector<bool> may = mayBeCached();
+  int64_t bytes = 0;
+  for (size_t b = 0; b < may.size(); ++b) {
+    if (may[b]) bytes = std::max(bytes, result_.buffers[b].live.bytes);
+  }
+  return bytes;
+}
+
 Result<Schedule> Scheduler::finish() {
   for (Pass& pass : result_.passes) pass.slices.clear();
   result_.constants = {};
@@ -315,7 +324,10 @@ Status Scheduler::chooseCascades(int64_t limit) {
     // Staged weights lie in the cache.
     for (CascadePass& pass : problem_.passes) pass.stagedBytes = pass.stagedWhole = 0;
   }
-  problem_.cycles = [this](int32_t p, int32_t rows) { return estimatedCycles(p, rows); };
+  problem_.wholeAtMost = limits_.wholeAtMost;
+  problem_.cycles = [this](int32_t p, int32_t rows, MapsBehind behind) {
+    return estimatedCycles(p, rows, behind);
+  };
   result_.groups = chooseGroups(problem_, limit).groups;
   assignGroups();
   return {};

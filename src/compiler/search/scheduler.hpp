@@ -4,6 +4,7 @@
 
 #include <array>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -41,6 +42,8 @@ struct Limits {
   bool copyInputs = true;                     // program inputs to the cache, where that may be faster
   int64_t wholeStaging = kWholeStagingBytes;  // less where memory is short
   bool beside = false;                        // weights are planned to arrive beside what kernels move
+  /// Cascades are chosen as if larger maps lay behind the cache, where no cascade rolls them.
+  int64_t wholeAtMost = std::numeric_limits<int64_t>::max();
   bool operator==(const Limits&) const = default;
 };
 
@@ -98,12 +101,17 @@ class Scheduler {
   /// are read.
   npu::Cycles cyclesInDoubt() const;
   int64_t fastBytes() const { return mode().spilling() ? result_.cacheBytes : result_.arenaBytes; }
+  /// Of the arena behind a cache.
+  int64_t arenaBehind() const { return mode().spilling() ? result_.arenaBytes : 0; }
 
   /// Bytes of maps that are alive at a time in the fast memory, without weights.
   int64_t mapBytes() const;
 
   /// The same of all maps that a cache may hold.
   int64_t cacheableBytes() const;
+
+  /// Bytes of the largest of these.
+  int64_t largestMap() const;
 
   /// Bytes to expect of the largest weights of one operation.
   int64_t largestWeights() const { return contents_->largestBytes(); }
@@ -182,7 +190,7 @@ class Scheduler {
   int64_t leastArena() const;
 
   /// Cycles of a pass for the first rows of its result, with the block of the whole pass cut to them.
-  npu::Cycles estimatedCycles(int32_t p, int32_t rows) const;
+  npu::Cycles estimatedCycles(int32_t p, int32_t rows, MapsBehind behind) const;
 
   bool isConvolution(const Pass& pass) const {
     return !pass.isDma && pass.operation.weights.has_value() && !isCoded(pass);

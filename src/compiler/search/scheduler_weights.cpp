@@ -14,7 +14,7 @@
 
 namespace carina::compiler {
 
-npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows) const {
+npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows, MapsBehind behind) const {
   const Pass& pass = result_.passes[static_cast<size_t>(p)];
   if (pass.isDma) return 0;
   npu::KernelOperation op = pass.operation;
@@ -23,7 +23,11 @@ npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows) const {
     op.ofm.height = rows;
     op.block.h = std::min<int32_t>(op.block.h, static_cast<int32_t>(roundUp(rows, granule)));
   }
-  return npu::estimate(op, timingContext(pass)).total;
+  npu::TimingContext context = timingContext(pass);
+  if (behind.ifm) context.ifm = npu::Area::Arena;
+  if (behind.ifm2) context.ifm2 = npu::Area::Arena;
+  if (behind.ofm) context.ofm = npu::Area::Arena;
+  return npu::estimate(op, context).total;
 }
 
 std::vector<LiveRange> Scheduler::stagingEstimate() const {
