@@ -2,6 +2,8 @@
 // How much time the search may take, and how far what it finds is from a bound.
 #include <gtest/gtest.h>
 
+#include <string_view>
+
 #include "compiler/cycle_bound.hpp"
 #include "compiler/program_runner.hpp"
 #include "compiler/tosa_graphs.hpp"
@@ -103,6 +105,30 @@ TEST(CycleBound, IsBelowEveryProgram) {
       EXPECT_LE(bound->total(), program.cycles);
       // The multipliers cannot do more than their number.
       EXPECT_GE(bound->engine, program.macs / program.machine.target->macs);
+    }
+  }
+}
+
+/// Layers that take as long as their weights take to arrive: copies of some arrive while others are read in
+/// place, through one port.
+TEST(CycleBound, IsBelowProgramsThatReadWeightsAllTheTime) {
+  TosaBuilder b;
+  ir::Value* value = b.input(DType::Int8, {1, 1, 1, 784});
+  for (const int64_t depth : {600, 300, 500, 200, 400, 100})
+    value = b.rescale(b.conv(value, depth, {1, 1}), DType::Int8, 1 << 30, 40);
+  const ir::Graph graph = b.finish({value});
+  for (const char* target : {"ethos-u55-64", "ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
+    for (const char* mode : {"Shared_Sram", "Dedicated_Sram_384KB"}) {
+      if (std::string_view(target).starts_with("ethos-u55") && std::string_view(mode) != "Shared_Sram")
+        continue;
+      for (const int effort : {1, 2, 3}) {
+        SCOPED_TRACE(testing::Message() << target << ", " << mode << ", --effort " << effort);
+        const auto program = compiled(graph, target, mode, effort);
+        const auto bound = compiler::cycleBound(program);
+        ASSERT_TRUE(bound.has_value());
+        // Each transfer is rounded down to a cycle.
+        EXPECT_LE(bound->total(), program.cycles + static_cast<npu::Cycles>(program.operations.size()));
+      }
     }
   }
 }

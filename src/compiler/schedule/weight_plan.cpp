@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/check.hpp"
+#include "npu/timing/shared_ports.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -51,7 +52,7 @@ class Clock {
  public:
   /// `ends` is where it keeps the ends of transfers.
   Clock(const WeightProblem& problem, std::vector<Cycles>& ends)
-      : speed_(problem.speed), beside_(problem.beside), ends_(ends) {
+      : speed_(problem.speed), sharing_(problem.sharing), ends_(ends) {
     ends_.assign(static_cast<size_t>(std::max(speed_.outstanding, 1)), 0);
   }
 
@@ -61,7 +62,7 @@ class Clock {
     parser_ = std::max({parser_, before_, weightsArrive});
     const Cycles start = std::max(parser_, end_);
     before_ = end_;
-    end_ = std::max(start + cost.cycles, occupy(start, cost.port, cost.fastPort, false));
+    end_ = ports_.kernel(start, start, start + cost.cycles, {cost.port, cost.fastPort});
   }
 
   /// Bytes that a transfer may have that starts after `from` and ends before `until`.
@@ -69,10 +70,12 @@ class Clock {
     const Cycles start = std::max({parser_, ends_[oldest_], engine_, from});
     const auto left = static_cast<double>(until - start);
     double most = bytesIn(left - static_cast<double>(speed_.latency), speed_.cyclesPerByte);
-    for (const auto& [free, cyclesPerByte] :
-         {std::pair(port_, speed_.cyclesPerByte), std::pair(fastPort_, speed_.fastCyclesPerByte)}) {
-      // Behind what the port is busy with, or every other access beside it.
-      most = std::min(most, bytesIn(std::max(static_cast<double>(until - free), left / 2), cyclesPerByte));
+    for (const auto& [free, cyclesPerByte] : {std::pair(ports_.free(0), speed_.cyclesPerByte),
+                                              std::pair(ports_.free(1), speed_.fastCyclesPerByte)}) {
+      // What kernels leave of the port, or every other access beside them.
+      auto cycles = static_cast<double>(until - std::max(free, start));
+      if (sharing_ != PortSharing::Gaps) cycles = std::max(cycles, left / 2);
+      most = std::min(most, bytesIn(cycles, cyclesPerByte));
     }
     return static_cast<int64_t>(most);
   }
@@ -82,28 +85,21 @@ class Clock {
     const Cycles start = std::max({parser_, engine_, from});
     const auto busy = static_cast<Cycles>(static_cast<double>(bytes) * speed_.cyclesPerByte);
     const auto fast = static_cast<Cycles>(static_cast<double>(bytes) * speed_.fastCyclesPerByte);
-    engine_ = std::max(start + busy + speed_.latency, occupy(start, busy, fast, beside_));
+    const auto placed =
+        ports_.transfer(start, start + busy + speed_.latency, {busy, fast}, sharing_ != PortSharing::Waiting);
+    engine_ = placed.end;
+    end_ += placed.kernelDelay;
     ends_[oldest_] = engine_;
     oldest_ = oldest_ + 1 < ends_.size() ? oldest_ + 1 : 0;
     return engine_;
   }
 
  private:
-  /// The end of what goes through ports that others use, too: after them, or taking turns with them.
-  Cycles occupy(Cycles start, Cycles constants, Cycles fast, bool alternating) {
-    Cycles end = start;
-    for (auto [port, busy] : {std::pair(&port_, constants), std::pair(&fastPort_, fast)}) {
-      if (busy == 0) continue;
-      *port = std::max(*port, start) + busy;
-      end = std::max(end, alternating ? std::min(*port, start + 2 * busy) : *port);
-    }
-    return end;
-  }
-
   const TransferSpeed& speed_;
-  const bool beside_;
-  Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0, port_ = 0, fastPort_ = 0;
-  std::vector<Cycles>& ends_;  // of the transfers that may be outstanding
+  const PortSharing sharing_;
+  Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0;
+  npu::timing::SharedPorts ports_;  // of the constants, and of fast memory
+  std::vector<Cycles>& ends_;       // of the transfers that may be outstanding
   size_t oldest_ = 0;
 };
 

@@ -57,13 +57,20 @@ struct TransferSpeed {
   double fastCyclesPerByte = 0;  // of the fast memory's port
 };
 
+/// What a plan expects of transfers through a port that kernels use, too.
+enum class PortSharing : uint8_t {
+  Waiting,  // they come after what kernels before them move
+  Turns,    // they have every other access, and kernels end later for it
+  Gaps,     // the same, but weights that are fetched ahead delay no kernel
+};
+
 struct WeightProblem {
   std::vector<WeightGroup> groups;
   std::vector<WeightUse> uses;  // in the order of their groups, at most one each
   TransferSpeed speed;
   bool ahead = true;    // fetch earlier than during the group before, and keep copies
   bool copies = false;  // copy whatever there is room for
-  bool beside = false;  // transfers take turns with kernels at a port, else they wait for them
+  PortSharing sharing = PortSharing::Waiting;
 };
 
 /// The plan of one use.

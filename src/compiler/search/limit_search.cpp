@@ -230,7 +230,8 @@ class Search {
   std::vector<Alike> alike(std::vector<Try>& results) const {
     const auto forPlaces = [](Limits limits) {
       limits.fast = 0;
-      limits.copies = limits.beside = false;
+      limits.copies = false;
+      limits.sharing = PortSharing::Waiting;
       return limits;
     };
     std::vector<Alike> all;
@@ -422,8 +423,10 @@ class Search {
       Try* safe = tried.front();
       if (tried.size() > 1) {
         safe = safe == first ? safest : safer(order, safe, scheduler);
-        planBeside(*safe, beside);
-        for (const Try* t : different(tried, starts(kBesideStarts))) planBeside(*t, beside);
+        for (const PortSharing sharing : {PortSharing::Turns, PortSharing::Gaps}) {
+          planBeside(*safe, sharing, beside);
+          for (const Try* t : different(tried, starts(kBesideStarts))) planBeside(*t, sharing, beside);
+        }
       }
       // Planned as if transfers and kernels took turns, where that saves more than 1 %.
       const bool bold = tried.size() > 1 && beside.scheduler && comesBefore(beside.best, *safe) &&
@@ -489,10 +492,10 @@ class Search {
   };
 
   /// Weights that arrive while kernels use the same port wait for them at worst, and every try is planned for
-  /// that: once more as if they took turns.
-  void planBeside(const Try& waiting, Beside& beside) const {
+  /// that: once more as if they took turns, and once as if they had what kernels leave of it.
+  void planBeside(const Try& waiting, PortSharing sharing, Beside& beside) const {
     Try other(waiting.limits);
-    other.limits.beside = true;
+    other.limits.sharing = sharing;
     if (std::find(beside.known.begin(), beside.known.end(), other.limits) != beside.known.end()) return;
     beside.known.push_back(other.limits);
     if (waiting.plan) {

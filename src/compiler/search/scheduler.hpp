@@ -34,14 +34,14 @@ struct Limits {
   /// many bytes of a dedicated cache.
   std::optional<int64_t> cascades;
   bool cascadesInCache = false;
-  int64_t maps = 0;                           // of a dedicated cache, for feature maps
-  int64_t fast = 0;                           // of fast memory, for maps and weights
-  bool ahead = true;                          // weights may arrive early and stay
-  bool copies = false;                        // and are copied wherever there is room
-  bool inPlace = false;                       // weights of cascades are read where they lie, once per stripe
-  bool copyInputs = true;                     // program inputs to the cache, where that may be faster
-  int64_t wholeStaging = kWholeStagingBytes;  // less where memory is short
-  bool beside = false;                        // weights are planned to arrive beside what kernels move
+  int64_t maps = 0;                            // of a dedicated cache, for feature maps
+  int64_t fast = 0;                            // of fast memory, for maps and weights
+  bool ahead = true;                           // weights may arrive early and stay
+  bool copies = false;                         // and are copied wherever there is room
+  bool inPlace = false;                        // weights of cascades are read where they lie, once per stripe
+  bool copyInputs = true;                      // program inputs to the cache, where that may be faster
+  int64_t wholeStaging = kWholeStagingBytes;   // less where memory is short
+  PortSharing sharing = PortSharing::Waiting;  // that weights are planned for
   /// Cascades are chosen as if larger maps lay behind the cache, where no cascade rolls them.
   int64_t wholeAtMost = std::numeric_limits<int64_t>::max();
   bool operator==(const Limits&) const = default;
@@ -82,7 +82,7 @@ class Scheduler {
   /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
   Status choose(const Limits& limits);
 
-  /// The same in steps. Limits that differ in `fast`, `copies` and `beside` have the first two in common, and
+  /// The same in steps. Limits that differ in `fast`, `copies` and `sharing` have the first two in common, and
   /// those with equal places the second; the third tells limits that come to the same from others.
   Status choosePlaces(const Limits& limits);
   Status chooseBlocksAndPaths();

@@ -215,7 +215,7 @@ WeightUse Scheduler::describeUse(const Pass& pass, const WeightChoices& choices,
 WeightPlan Scheduler::planWeightPaths(const Limits& limits) const {
   WeightProblem problem = weights_->problem;
   problem.copies = limits.copies;
-  problem.beside = limits.beside;
+  problem.sharing = limits.sharing;
   const int64_t room = limits.ahead || mode().spilling() ? limits.fast : int64_t{1} << 40;
   for (WeightGroup& group : problem.groups) group.freeBytes += room;
   return planWeights(problem);

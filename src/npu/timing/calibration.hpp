@@ -73,7 +73,7 @@ struct Rules {
 
   /// A DMA transfer waits for what kernels before it move through the same port. Else it has every other
   /// access of the port, as an arbiter among channels gives them. KWS on U65-256: 216,553 cycles measured,
-  /// 217,391 by turns, 218,375 by waiting; 1x1 of 16x16x128 on U85-256: 36,832 measured, 48,190 and 49,261.
+  /// 217,391 by turns, 218,375 by waiting; 1x1 of 16x16x128 on U85-256: 36,832 measured, 48,463 and 49,261.
   bool transfersWait = false;
 
   /// An operation with BLOCKDEP loads its first input while the one before finishes.

@@ -105,8 +105,12 @@ ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t off
   ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
   // Pulses do not stop transfers: the rate of their channel counts only the share of cycles that adapters let
   // through (assumption pulsed-transfers, docs/npu-model.md).
-  entry.end = dmaEnd_ = occupyPorts(cost, entry.start, {}, !rules_->transfersWait);
+  const auto placed =
+      ports_.transfer(entry.start, entry.start + cost.total, cost.port, !rules_->transfersWait);
+  entry.end = dmaEnd_ = placed.end;
   dmaEnds_.push_back(entry.end);
+  kernelEnd_ += placed.kernelDelay;
+  if (!kernelEnds_.empty()) kernelEnds_.back() += placed.kernelDelay;
   count(cost);
   return entry;
 }
@@ -128,12 +132,13 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   // Members of a chain run block by block together: the traffic of a follower began with the chain.
   const bool follows = chain_.size() > 1;
   if (chain_.size() == 1) chainStart_ = entry.start;
-  std::array<Cycles, 2> still{};
-  for (size_t port = 0; port < still.size(); ++port)
+  std::array<Cycles, 2> still{}, work = cost.port;
+  for (size_t port = 0; port < still.size(); ++port) {
     still[port] = stillBetweenPulses(machine_, cost, port, entry.start);
-  entry.end = std::max(entry.start + cost.total + std::max(still[0], still[1]),
-                       occupyPorts(cost, follows ? chainStart_ : entry.start, still, false));
-  entry.end = std::max(entry.end, kernelEnd_);
+    if (work[port] > 0) work[port] += still[port];
+  }
+  const Cycles end = std::max(entry.start + cost.total + std::max(still[0], still[1]), kernelEnd_);
+  entry.end = ports_.kernel(follows ? chainStart_ : entry.start, entry.start, end, work);
   kernelStart_ = entry.start;
   kernelEnd_ = entry.end;
   previousTail_ = cost.drain + cost.total / std::max<int64_t>(cost.blocks, 1);
@@ -141,20 +146,6 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   if (elementBytes(operation.ifm.type) == 2) counts_.macActive16 += cost.mac;
   count(cost);
   return entry;
-}
-
-Cycles Timeline::occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still,
-                             bool alternating) {
-  Cycles end = start + cost.total;
-  for (size_t port = 0; port < 2; ++port) {
-    if (cost.port[port] == 0) continue;
-    // The port is busy for the sum of what those that share it move. Every other access is enough for one
-    // that takes turns with the others; else it comes after them.
-    portFree_[port] = std::max(portFree_[port], start) + cost.port[port] + still[port];
-    end =
-        std::max(end, alternating ? std::min(portFree_[port], start + 2 * cost.port[port]) : portFree_[port]);
-  }
-  return end;
 }
 
 void Timeline::count(const OperationCost& cost) {

@@ -14,6 +14,7 @@
 #include "npu/isa/operation.hpp"
 #include "npu/targets/target.hpp"
 #include "npu/timing/calibration.hpp"
+#include "npu/timing/shared_ports.hpp"
 
 namespace carina::npu {
 
@@ -120,10 +121,6 @@ class Timeline {
   ScheduledCost pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
   ScheduledCost pushTransfer(const DmaOperation& operation, uint32_t offset);
   bool continuesChain(const KernelOperation& operation) const;
-  /// `still`: how long each port takes no addresses meanwhile. `alternating`: has every other access of a
-  /// port, whatever others want of it.
-  Cycles occupyPorts(const OperationCost& cost, Cycles start, const std::array<Cycles, 2>& still,
-                     bool alternating);
   void count(const OperationCost& cost);
 
   Machine machine_;
@@ -131,7 +128,7 @@ class Timeline {
   Cycles parser_ = 0;                                    // when the command processor is free
   Cycles kernelStart_ = 0, kernelEnd_ = 0, dmaEnd_ = 0;  // of the latest operation of each queue
   Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain
-  std::array<Cycles, 2> portFree_{};
+  timing::SharedPorts ports_;
   std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
   // The chain that the latest kernel operation belongs to; empty when its OFM went to memory.
   std::vector<KernelOperation> chain_;

@@ -106,12 +106,13 @@ TEST(WeightPlan, CopiesArriveBesideKernelsThatMoveMaps) {
   problem.speed.fastCyclesPerByte = 0.125;
   for (auto& group : problem.groups) group.fastPort = 900;
   problem.uses = {useOf(5, 0, 3500, 9000)};
-  for (const bool beside : {false, true}) {
-    problem.beside = beside;
+  for (const auto sharing :
+       {compiler::PortSharing::Waiting, compiler::PortSharing::Turns, compiler::PortSharing::Gaps}) {
+    problem.sharing = sharing;
     const WeightPlan plan = planWeights(problem);
     expectSound(problem, plan);
     EXPECT_GE(plan.uses[0].fetches.size(), 4u);
-    EXPECT_LE(plan.cycles, beside ? 6000 : 6200);
+    EXPECT_LE(plan.cycles, sharing == compiler::PortSharing::Gaps ? 6000 : 6200);
   }
 }
 
