@@ -398,10 +398,11 @@ struct TfliteRunner::State {
       return fail(Code::Damaged, "'{}' is {}, no handle of a variable", memory->tensor(g, named).name,
                   memory->tensor(g, named).str());
     if (names) {
-      return Action([this, g, named, number = variables->handleOf(tflite::variableName(op))](RunStats&) -> Status {
-        std::memcpy(memory->region(g, named).data, &number, sizeof(number));
-        return {};
-      });
+      return Action(
+          [this, g, named, number = variables->handleOf(tflite::variableName(op))](RunStats&) -> Status {
+            std::memcpy(memory->region(g, named).data, &number, sizeof(number));
+            return {};
+          });
     }
     const int32_t value = reads ? op.outputs.front() : op.inputs.back();
     if (!reads) {

@@ -70,8 +70,8 @@ Status transposeConv(const ir::Node& node) {
     return fail(Code::InvalidOperator, "filter {}, input {} and output {} do not match", shapeText(filter),
                 shapeText(op.input()->shape()), shapeText(shape));
   CARINA_RETURN_IF_ERROR(biasFits(op.bias(), filter[0]));
-  // The output is the input of the convolution that this one turns round, which decides about padding alone: what
-  // falls outside of the output is left out, and where nothing falls the bias is.
+  // The output is the input of the convolution that this one turns round, which decides about padding alone:
+  // what falls outside of the output is left out, and where nothing falls the bias is.
   CARINA_TRY([[maybe_unused]] const WindowAxis height,
              windowAxis(op.padding(), shape[1], filter[1], op.strideH(), 1));
   CARINA_TRY([[maybe_unused]] const WindowAxis width,

@@ -82,8 +82,8 @@ class Scheduler {
   /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
   Status choose(const Limits& limits);
 
-  /// The same in steps. Limits that differ in `fast`, `copies` and `sharing` have the first two in common, and
-  /// those with equal places the second; the third tells limits that come to the same from others.
+  /// The same in steps. Limits that differ in `fast`, `copies` and `sharing` have the first two in common,
+  /// and those with equal places the second; the third tells limits that come to the same from others.
   Status choosePlaces(const Limits& limits);
   Status chooseBlocksAndPaths();
   Status chooseButWeights(const Limits& limits);
