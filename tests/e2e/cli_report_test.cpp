@@ -69,7 +69,8 @@ TEST_F(CliReport, MoreArenaDoesNotCostCycles) {
   for (int arena = 1792; arena <= 3584; arena += 112) {
     const Outcome result = run(compile + std::to_string(arena));
     ASSERT_EQ(result.status, 0) << result.err;
-    EXPECT_LE(cyclesIn(result.out), best / 100 * 102) << arena;
+    // Weights that arrive earlier take accesses from kernels.
+    EXPECT_LE(cyclesIn(result.out), best / 100 * 104) << arena;
     best = std::min(best, cyclesIn(result.out));
   }
 }

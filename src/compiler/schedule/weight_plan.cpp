@@ -16,6 +16,9 @@ namespace carina::compiler {
 namespace {
 
 using npu::Cycles;
+using npu::timing::Arbiter;
+using npu::timing::Queue;
+using npu::timing::SharedPorts;
 
 /// What a port moves in so many cycles; no more than any memory has.
 double bytesIn(double cycles, double cyclesPerByte) {
@@ -42,7 +45,7 @@ struct Copy {
   int32_t firstGroup = 0, last = 0;  // groups of the first and last use
   int32_t first = 0;                 // from here on its memory is taken
   int64_t bytes = 0, missing = 0;
-  Cycles arrival = 0;
+  int32_t transfer = -1;  // the latest
 
   bool begun() const { return missing < bytes; }
 };
@@ -53,54 +56,62 @@ class Clock {
   /// `ends` is where it keeps the ends of transfers.
   Clock(const WeightProblem& problem, std::vector<Cycles>& ends)
       : speed_(problem.speed), sharing_(problem.sharing), ends_(ends) {
-    ends_.assign(static_cast<size_t>(std::max(speed_.outstanding, 1)), 0);
+    ends_.clear();
   }
 
-  Cycles kernelEnd() const { return end_; }
+  Cycles kernelEnd() const { return ports_.end(Queue::Kernels); }
 
-  void kernel(const PathCost& cost, Cycles weightsArrive) {
-    parser_ = std::max({parser_, before_, weightsArrive});
-    const Cycles start = std::max(parser_, end_);
-    before_ = end_;
-    end_ = ports_.kernel(start, start, start + cost.cycles, {cost.port, cost.fastPort});
+  /// `transfer`: what it waits for; -1: nothing.
+  void kernel(const PathCost& cost, int32_t transfer) {
+    parser_ = std::max(parser_, ports_.end(Queue::Kernels, 1));
+    if (transfer >= 0) parser_ = std::max(parser_, ends_[static_cast<size_t>(transfer)]);
+    const Cycles start = std::max(parser_, kernelEnd());
+    ports_.place(Queue::Kernels, {start, start + cost.cycles, {cost.port, cost.fastPort}, start},
+                 Arbiter::Alternates);
+    // Transfers that run at the same time end later now.
+    const auto unfinished = std::min(static_cast<size_t>(std::max(speed_.outstanding, 1)), ends_.size());
+    for (size_t back = 0; back < unfinished; ++back)
+      ends_[ends_.size() - 1 - back] = ports_.end(Queue::Transfers, back);
   }
 
   /// Bytes that a transfer may have that starts after `from` and ends before `until`.
   int64_t transferable(Cycles from, Cycles until) const {
-    const Cycles start = std::max({parser_, ends_[oldest_], engine_, from});
+    const Cycles start = std::max({parser_, oldest(), ports_.end(Queue::Transfers), from});
     const auto left = static_cast<double>(until - start);
     double most = bytesIn(left - static_cast<double>(speed_.latency), speed_.cyclesPerByte);
-    for (const auto& [free, cyclesPerByte] : {std::pair(ports_.free(0), speed_.cyclesPerByte),
-                                              std::pair(ports_.free(1), speed_.fastCyclesPerByte)}) {
+    for (const auto& [port, cyclesPerByte] :
+         {std::pair(size_t{0}, speed_.cyclesPerByte), std::pair(size_t{1}, speed_.fastCyclesPerByte)}) {
       // What kernels leave of the port, or every other access beside them.
-      auto cycles = static_cast<double>(until - std::max(free, start));
+      double cycles = ports_.leftByKernels(port, start, until);
       if (sharing_ != PortSharing::Gaps) cycles = std::max(cycles, left / 2);
       most = std::min(most, bytesIn(cycles, cyclesPerByte));
     }
     return static_cast<int64_t>(most);
   }
 
-  Cycles transfer(Cycles from, int64_t bytes) {
-    parser_ = std::max(parser_, ends_[oldest_]);
-    const Cycles start = std::max({parser_, engine_, from});
+  /// Returns the transfer's number.
+  int32_t transfer(Cycles from, int64_t bytes) {
+    parser_ = std::max(parser_, oldest());
+    const Cycles start = std::max({parser_, ports_.end(Queue::Transfers), from});
     const auto busy = static_cast<Cycles>(static_cast<double>(bytes) * speed_.cyclesPerByte);
     const auto fast = static_cast<Cycles>(static_cast<double>(bytes) * speed_.fastCyclesPerByte);
-    const auto placed =
-        ports_.transfer(start, start + busy + speed_.latency, {busy, fast}, sharing_ != PortSharing::Waiting);
-    engine_ = placed.end;
-    end_ += placed.kernelDelay;
-    ends_[oldest_] = engine_;
-    oldest_ = oldest_ + 1 < ends_.size() ? oldest_ + 1 : 0;
-    return engine_;
+    ends_.push_back(
+        ports_.place(Queue::Transfers, {start, start + busy + speed_.latency, {busy, fast}, start},
+                     sharing_ == PortSharing::Waiting ? Arbiter::KernelsFirst : Arbiter::Alternates));
+    return static_cast<int32_t>(ends_.size()) - 1;
   }
 
  private:
+  /// The end of the transfer that has to be done before another starts.
+  Cycles oldest() const {
+    return ports_.end(Queue::Transfers, static_cast<size_t>(std::max(speed_.outstanding, 1)) - 1);
+  }
+
   const TransferSpeed& speed_;
   const PortSharing sharing_;
-  Cycles parser_ = 0, end_ = 0, before_ = 0, engine_ = 0;
-  npu::timing::SharedPorts ports_;  // of the constants, and of fast memory
-  std::vector<Cycles>& ends_;       // of the transfers that may be outstanding
-  size_t oldest_ = 0;
+  Cycles parser_ = 0;
+  SharedPorts ports_;          // of the constants, and of fast memory
+  std::vector<Cycles>& ends_;  // of all transfers
 };
 
 class Planner {
@@ -232,7 +243,7 @@ class Planner {
         }
       }
       latest = copyOf_[u] = static_cast<int32_t>(copies_.size());
-      copies_.push_back({u, use.group, use.group, use.group - 1, use.bytes, use.bytes, 0});
+      copies_.push_back({u, use.group, use.group, use.group - 1, use.bytes, use.bytes});
     }
     return true;
   }
@@ -242,7 +253,7 @@ class Planner {
   Cycles writableFrom(int32_t first, int32_t g) const { return first < g ? 0 : groupStart_; }
 
   void fetch(Clock& clock, Copy& copy, int32_t during, int64_t bytes) {
-    copy.arrival = clock.transfer(writableFrom(copy.first, during), bytes);
+    copy.transfer = clock.transfer(writableFrom(copy.first, during), bytes);
     fetches_.emplace_back(copy.use, Fetch{during, copy.bytes - copy.missing, bytes});
     copy.missing -= bytes;
   }
@@ -270,7 +281,7 @@ class Planner {
     Cycles rest = kernelCycles(paths);  // what the kernels of the groups to come take at least
     const auto count = static_cast<int32_t>(problem_.groups.size());
     size_t next = 0;  // the first copy that is not complete
-    Cycles firstSlice = 0;
+    int32_t firstSlice = -1;
     for (int32_t g = -1; g < count; ++g) {
       Cycles last = 0;  // when the group's last operation starts
       groupStart_ = clock.kernelEnd();
@@ -280,8 +291,8 @@ class Planner {
         const WeightGroup& group = problem_.groups[static_cast<size_t>(g)];
         const int32_t u = useOf_[static_cast<size_t>(g)];
         if (u < 0) {
-          if (group.cycles > group.last) clock.kernel({group.cycles - group.last}, 0);
-          clock.kernel({group.last, group.port, group.fastPort}, 0);
+          if (group.cycles > group.last) clock.kernel({group.cycles - group.last}, -1);
+          clock.kernel({group.last, group.port, group.fastPort}, -1);
         } else {
           const auto at = static_cast<size_t>(u);
           const PathCost& cost = problem_.uses[at].costs[index(paths[at])];
@@ -289,7 +300,7 @@ class Planner {
             slices(clock, problem_.uses[at], cost, firstSlice);
           } else {
             const int32_t copy = copyOf_[at];
-            clock.kernel(cost, copy >= 0 ? copies_[static_cast<size_t>(copy)].arrival : 0);
+            clock.kernel(cost, copy >= 0 ? copies_[static_cast<size_t>(copy)].transfer : -1);
           }
         }
         last = clock.kernelEnd();
@@ -312,10 +323,10 @@ class Planner {
     return planOf(paths, clock.kernelEnd());
   }
 
-  static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, Cycles arrival) {
+  static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, int32_t transfer) {
     for (int32_t s = 0; s < use.slices; ++s) {
-      clock.kernel({cost.cycles / use.slices, cost.port / use.slices, cost.fastPort / use.slices}, arrival);
-      if (s + 1 < use.slices) arrival = clock.transfer(0, use.sliceBytes);
+      clock.kernel({cost.cycles / use.slices, cost.port / use.slices, cost.fastPort / use.slices}, transfer);
+      if (s + 1 < use.slices) transfer = clock.transfer(0, use.sliceBytes);
     }
   }
 

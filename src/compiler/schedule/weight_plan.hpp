@@ -61,7 +61,7 @@ struct TransferSpeed {
 enum class PortSharing : uint8_t {
   Waiting,  // they come after what kernels before them move
   Turns,    // they have every other access, and kernels end later for it
-  Gaps,     // the same, but weights that are fetched ahead delay no kernel
+  Gaps,     // the same, but weights that are fetched ahead have what kernels leave
 };
 
 struct WeightProblem {

@@ -73,14 +73,16 @@ class Search {
     std::stable_sort(order.begin(), order.end(),
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
     std::deque<Try> lighter, chosen;
+    std::optional<Try> instead;
     if (compare && !order.front()->error) {
       lighten(order, lighter, best);
-      chosen = chooseForEfforts(order, best);
+      chosen = chooseForEfforts(order, best, instead);
     }
+    if (instead) order.insert(order.begin(), &*instead);
     for (Try& choice : chosen) order.insert(order.begin(), &choice);
     // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
     const size_t lower = chosen.empty() ? 0 : chosen.size() - 1;
-    const size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
+    size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
     std::optional<Schedule> fastest;
     Try found;
     // What less effort chooses is completed first: nothing that takes more cycles replaces it, but for the
@@ -88,10 +90,7 @@ class Search {
     std::optional<npu::Cycles> ceiling;
     size_t completed = 0;
     const auto offer = [&](Schedule schedule) {
-      Try exact;
-      exact.cycles = streamCycles(schedule);
-      exact.bytes = machine_.memory.spilling() ? schedule.cacheBytes : schedule.arenaBytes;
-      exact.arena = machine_.memory.spilling() ? schedule.arenaBytes : 0;
+      Try exact = costsOf(schedule);
       if (fastest && ((ceiling && exact.cycles > *ceiling) || !better(exact, found))) return;
       found = std::move(exact);
       fastest = std::move(schedule);
@@ -128,6 +127,8 @@ class Search {
         }
         continue;
       }
+      // It is not what was to be expected.
+      if (i == lower && instead && streamCycles(*schedule) > instead->cycles) most = std::max(most, i + 2);
       if (most == 1 && !fastest) return schedule;
       offer(std::move(*schedule));
       if (i < lower) ceiling = options_.effort == 3 ? found.cycles : found.cycles + found.cycles / 200;
@@ -135,6 +136,12 @@ class Search {
     }
     if (fastest) return std::move(*fastest);
     return std::move(*order.front()->error);
+  }
+
+  /// Whether a schedule takes fewer cycles than another, and is better.
+  bool isFaster(const Schedule& a, const Schedule& b) const {
+    const Try first = costsOf(a), second = costsOf(b);
+    return first.cycles < second.cycles && better(first, second);
   }
 
  private:
@@ -159,6 +166,14 @@ class Search {
       arena = other.arena;
     }
   };
+
+  Try costsOf(const Schedule& schedule) const {
+    Try exact;
+    exact.cycles = streamCycles(schedule);
+    exact.bytes = machine_.memory.spilling() ? schedule.cacheBytes : schedule.arenaBytes;
+    exact.arena = machine_.memory.spilling() ? schedule.arenaBytes : 0;
+    return exact;
+  }
 
   /// The scheduler of the best try so far: a schedule is as large as the network, and there are many tries.
   struct Best {
@@ -409,7 +424,8 @@ class Search {
 
   /// What each effort up to the one that is asked for would complete, the greatest first. `best` has the
   /// scheduler of the first try, then that of the first choice; tries that are chosen leave the order.
-  std::deque<Try> chooseForEfforts(std::vector<Try*>& order, Best& best) const {
+  /// `instead`: what comes next, where the first choice depends on when transfers end.
+  std::deque<Try> chooseForEfforts(std::vector<Try*>& order, Best& best, std::optional<Try>& instead) const {
     std::deque<Try> chosen;
     Beside beside;
     const Try* const first = order.front();
@@ -428,20 +444,19 @@ class Search {
           for (const Try* t : different(tried, starts(kBesideStarts))) planBeside(*t, sharing, beside);
         }
       }
-      // Planned as if transfers and kernels took turns, where that saves more than 1 %.
       const bool bold = tried.size() > 1 && beside.scheduler && comesBefore(beside.best, *safe) &&
-                        beside.best.cycles * 101 < safe->cycles * 100;
+                        isWorthDoubt(beside, *safe, safe == safest ? best.scheduler : scheduler);
       chosen.push_front(bold ? beside.best : *safe);
-      if (bold && effort == options_.effort) best.scheduler = std::move(beside.scheduler);
+      if (effort < options_.effort || !bold) continue;
+      best.scheduler = std::move(beside.scheduler);
+      instead = *safe;
     }
     leaveClose(chosen);
-    order.erase(std::remove_if(order.begin(), order.end(),
-                               [&](const Try* t) {
-                                 return (t == first && t != safest) ||
-                                        std::any_of(chosen.begin(), chosen.end(),
-                                                    [&](const Try& c) { return c.limits == t->limits; });
-                               }),
-                order.end());
+    const auto leaves = [&](const Try* t) {
+      return (t == first && t != safest) || (instead && instead->limits == t->limits) ||
+             std::any_of(chosen.begin(), chosen.end(), [&](const Try& c) { return c.limits == t->limits; });
+    };
+    order.erase(std::remove_if(order.begin(), order.end(), leaves), order.end());
     return chosen;
   }
 
@@ -508,12 +523,23 @@ class Search {
     beside.scheduler = std::move(scheduler);
   }
 
+  /// Whether a schedule planned beside kernels takes over 1 % fewer cycles than the other, or no more where
+  /// transfers have only what kernels leave. `other`: its scheduler, or null.
+  bool isWorthDoubt(const Beside& beside, const Try& safe, std::unique_ptr<Scheduler>& other) const {
+    if (beside.best.cycles * 101 < safe.cycles * 100) return true;
+    if (!other) {
+      Try again(safe.limits, safe.plan);
+      other = measured(again, true);
+    }
+    return beside.scheduler->cyclesIfTransfersWait() <= other->cyclesIfTransfersWait();
+  }
+
   /// A plan that fills a dedicated cache to the last byte has no room for weights that are larger than was to
   /// be expected: the one for the sizes that they have. Nothing when it does not fit either, or the arena
   /// not.
   std::optional<Schedule> withSizesOf(const Scheduler& unfinished, const Limits& limits) const {
     Scheduler scheduler = prepared_;
-    if (!scheduler.expectSizesOf(unfinished)) return std::nullopt;
+    if (!scheduler.expectSizesOf(unfinished.encodedPasses())) return std::nullopt;
     Try again(limits);
     measure(scheduler, again, true);
     if (again.error) return std::nullopt;
@@ -614,6 +640,7 @@ class Search {
         if (copies && quick(effort)) continue;
         if (!spilling) {
           all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
+          if (quick(effort)) all.back().sharing = PortSharing::Turns;
           continue;
         }
         for (const int64_t eighths : {4, 7, 8}) {
@@ -694,7 +721,16 @@ class Search {
 
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
                                  const Options& options, int64_t arenaLimit, int64_t aim) {
-  return Search(prepared, machine, options, arenaLimit, aim).run();
+  Search search(prepared, machine, options, arenaLimit, aim);
+  Result<Schedule> found = search.run();
+  if (options.effort < 3 || !machine.memory.slowConstants() || !found.ok()) return found;
+  // Once more with weights as large as they are.
+  Scheduler exact = prepared;
+  if (!exact.expectSizesOf(found->passes)) return found;
+  Options normal = options;
+  normal.effort = 2;
+  Result<Schedule> again = Search(exact, machine, normal, arenaLimit, aim).run();
+  return again.ok() && search.isFaster(*again, *found) ? std::move(again) : std::move(found);
 }
 
 }  // namespace carina::compiler

@@ -109,6 +109,10 @@ npu::Cycles Scheduler::cyclesInDoubt() const {
   return sum;
 }
 
+npu::Cycles Scheduler::cyclesIfTransfersWait() const {
+  return streamCycles(result_, *npu::timing::findRules("transfers-wait"));
+}
+
 int64_t Scheduler::mapBytes() const {
   std::vector<LiveRange> ranges;
   for (const Placement& placement : result_.buffers) {

@@ -100,6 +100,8 @@ class Scheduler {
   /// The same, behind expectedCycles(), added up over the settings of the cycle model that bear on where maps
   /// are read.
   npu::Cycles cyclesInDoubt() const;
+  /// The same under the setting by which transfers have only what kernels leave of a port.
+  npu::Cycles cyclesIfTransfersWait() const;
   int64_t fastBytes() const { return mode().spilling() ? result_.cacheBytes : result_.arenaBytes; }
   /// Of the arena behind a cache.
   int64_t arenaBehind() const { return mode().spilling() ? result_.arenaBytes : 0; }
@@ -131,9 +133,11 @@ class Scheduler {
   void keepEncoded() { keepsEncoded_ = true; }
   Result<Schedule> finish();
 
-  /// Expects the weights to be as large as they became in a schedule that was not finished, where that is
-  /// more than was to be expected. Whether any are.
-  bool expectSizesOf(const Scheduler& unfinished);
+  /// Passes whose weights finish() has encoded, even where it ended with an error.
+  std::span<const Pass> encodedPasses() const { return result_.passes; }
+  /// Expects weights to be as large as they became in these passes. Whether that differs from what was to be
+  /// expected for any.
+  bool expectSizesOf(std::span<const Pass> encoded);
 
  private:
   const npu::MemoryMode& mode() const { return result_.machine.memory; }

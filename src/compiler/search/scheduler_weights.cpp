@@ -440,19 +440,19 @@ WeightSlice Scheduler::stored(const EncodedSlice& slice, bool known) {
   return result;
 }
 
-bool Scheduler::expectSizesOf(const Scheduler& unfinished) {
+bool Scheduler::expectSizesOf(std::span<const Pass> encoded) {
   auto contents = std::make_shared<WeightContents>(*contents_);
-  bool larger = false;
-  for (const Pass& pass : unfinished.result_.passes) {
+  bool differ = false;
+  for (const Pass& pass : encoded) {
     if (!isConvolution(pass)) continue;
     int64_t bytes = 0;
     for (const WeightSlice& slice : pass.slices) bytes += slice.bytes;
-    if (bytes <= contents->expectedBytes(pass.node)) continue;
+    if (bytes == contents->expectedBytes(pass.node)) continue;
     contents->expect(pass.node, bytes);
-    larger = true;
+    differ = true;
   }
   contents_ = std::move(contents);
-  return larger;
+  return differ;
 }
 
 void Scheduler::addStaging() {

@@ -209,7 +209,7 @@ Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, cons
     arena = std::max(arena, alone.arenaBytes);
   }
   const bool limited = options.arenaLimit > 0 || options.optimize == Optimize::Size;
-  for (const int percent : {100, 50, 25, 6}) {
+  for (const int percent : {100, 50, 25, 12, 6}) {
     prepared.share(percent);
     const auto isGood = [&](const Result<Schedule>& found) {
       return found.ok() && found->arenaBytes <= arena &&

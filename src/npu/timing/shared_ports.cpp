@@ -2,55 +2,150 @@
 #include "npu/timing/shared_ports.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace carina::npu::timing {
+namespace {
 
-Cycles SharedPorts::kernel(Cycles from, Cycles start, Cycles end, const Work& work) {
-  for (size_t port = 0; port < work.size(); ++port) {
-    if (work[port] == 0) continue;
-    free_[port] = std::max(free_[port], from) + work[port];
-    end = std::max(end, free_[port]);
+constexpr double kNothing = 1e-6;  // of a cycle
+
+/// What is left when `part` is done.
+double rest(double whole, double part) {
+  return whole - part > kNothing ? whole - part : 0.0;
+}
+
+/// A time in whole cycles, at most what sums of times have room for.
+Cycles upTo(double time) {
+  return static_cast<Cycles>(std::ceil(std::min(time - kNothing, 0x1p60)));
+}
+
+}  // namespace
+
+Cycles SharedPorts::place(Queue queue, const Operation& operation, Arbiter arbiter) {
+  Lane& lane = lanes_[static_cast<size_t>(queue)];
+  Placed& before = lane.at(0);
+  Placed placed{operation.begin,
+                operation.start,
+                std::max(operation.end, before.end),
+                std::max<Cycles>(before.end - operation.start, 0),
+                {},
+                {}};
+  for (size_t port = 0; port < lane.free.size(); ++port) {
+    if (operation.work[port] == 0) continue;
+    lane.free[port] = std::max(lane.free[port], operation.begin) + operation.work[port];
+    placed.end = std::max(placed.end, lane.free[port]);
   }
-  for (size_t port = 0; port < work.size(); ++port) {
-    Users& users = users_[port];
-    if (work[port] == 0) {
-      users.gap += std::max<Cycles>(start - kernelEnd_, 0);
-      continue;
+  const auto cycles = static_cast<double>(placed.end - placed.begin);
+  const auto together = static_cast<double>(before.end - std::max(placed.begin, before.begin));
+  for (size_t port = 0; port < lane.free.size(); ++port) {
+    const auto work = static_cast<double>(operation.work[port]);
+    placed.spare[port] = cycles - work;
+    if (work == 0) continue;
+    placed.share[port] = work / cycles;
+    if (together <= 0) continue;
+    // What it moves while the operation before still runs counts there.
+    const double more = placed.share[port] * together;
+    const auto beforeCycles = static_cast<double>(before.end - before.begin);
+    before.share[port] = std::min(before.share[port] + more / beforeCycles, 1.0);
+    before.spare[port] = std::max(before.spare[port] - more, 0.0);
+  }
+  placed.end = runBeside(queue, placed, arbiter);
+  lane.push(placed);
+  return placed.end;
+}
+
+Cycles SharedPorts::runBeside(Queue queue, Placed& placed, Arbiter arbiter) {
+  const bool kernel = queue == Queue::Kernels;
+  Lane& other = lanes_[kernel ? 1 : 0];
+  auto now = static_cast<double>(placed.begin);
+  auto left = static_cast<double>(placed.end - placed.begin);
+  for (size_t back = other.unfinished(placed.begin); back-- > 0 && left > 0;) {
+    Placed& beside = other.at(back);
+    const double alone = std::clamp(static_cast<double>(beside.begin) - now, 0.0, left);
+    const double otherLeft = static_cast<double>(beside.end) - (now + alone);
+    if (otherLeft <= 0) continue;
+    now += alone;
+    left -= alone;
+    if (left <= 0) break;
+    Pair both = kernel ? Pair{left, otherLeft} : Pair{otherLeft, left};
+    now += kernel ? runTogether(placed, beside, both, arbiter) : runTogether(beside, placed, both, arbiter);
+    left = kernel ? both.kernel : both.transfer;
+    other.delay(back, upTo(now + (kernel ? both.transfer : both.kernel)));
+  }
+  return upTo(now + left);
+}
+
+double SharedPorts::besideKernel(const Placed& kernel, size_t port, Arbiter arbiter) {
+  return std::max(1 - kernel.share[port], arbiter == Arbiter::Alternates ? 0.5 : 0.0);
+}
+
+double SharedPorts::runTogether(Placed& kernel, const Placed& transfer, Pair& left, Arbiter arbiter) {
+  const bool alternates = arbiter == Arbiter::Alternates;
+  double speed = 1;  // of the transfer
+  for (size_t port = 0; port < kernel.share.size(); ++port) {
+    if (transfer.share[port] > 0)
+      speed = std::min(speed, besideKernel(kernel, port, arbiter) / transfer.share[port]);
+  }
+  double time = 0;
+  while (left.kernel > 0 && left.transfer > 0) {
+    // Where the kernel leaves nothing any more, it waits for what the transfer takes; meanwhile it leaves the
+    // other port.
+    double kernelSpeed = 1;
+    std::array<double, 2> taken{};
+    for (size_t port = 0; port < taken.size() && alternates; ++port) {
+      if (kernel.share[port] == 0) continue;
+      taken[port] = speed * transfer.share[port];
+      if (kernel.spare[port] == 0) kernelSpeed = std::min(kernelSpeed, 1 - taken[port]);
     }
-    if (from > users.workEnd) users.start = from;
-    users.workEnd = free_[port];
-    users.end = end;
-    users.gap = 0;
+    double step = std::numeric_limits<double>::infinity();
+    if (speed > 0) step = std::min(step, left.transfer / speed);
+    if (kernelSpeed > 0) step = std::min(step, left.kernel / kernelSpeed);
+    for (size_t port = 0; port < taken.size(); ++port) {
+      const double less = taken[port] - (1 - kernelSpeed);
+      if (kernel.spare[port] > 0 && less > 0) step = std::min(step, kernel.spare[port] / less);
+    }
+    time += step;
+    left.kernel = rest(left.kernel, step * kernelSpeed);
+    left.transfer = rest(left.transfer, step * speed);
+    for (size_t port = 0; port < taken.size(); ++port)
+      kernel.spare[port] = rest(kernel.spare[port] + step * (1 - kernelSpeed), step * taken[port]);
   }
-  kernelEnd_ = end;
-  return end;
+  return time;
 }
 
-SharedPorts::Transfer SharedPorts::transfer(Cycles start, Cycles end, const Work& work, bool alternating) {
-  Transfer placed{end, 0};
-  for (size_t port = 0; port < work.size(); ++port) {
-    if (work[port] == 0) continue;
-    if (alternating)
-      placed.kernelDelay = std::max(placed.kernelDelay, delayBy(start, work[port], users_[port]));
-    free_[port] = std::max(free_[port], start) + work[port];
-    placed.end =
-        std::max(placed.end, alternating ? std::min(free_[port], start + 2 * work[port]) : free_[port]);
+double SharedPorts::leftByKernels(size_t port, Cycles from, Cycles until) const {
+  auto left = static_cast<double>(until - from);
+  const Lane& kernels = lane(Queue::Kernels);
+  for (size_t back = kernels.unfinished(from); back-- > 0;) {
+    const Placed& kernel = kernels.at(back);
+    const auto time = static_cast<double>(std::min(kernel.end, until) - std::max(kernel.begin, from));
+    if (time > 0) left -= time - std::min(time * (1 - kernel.share[port]), kernel.spare[port]);
   }
-  kernelEnd_ += placed.kernelDelay;
-  return placed;
+  return left;
 }
 
-Cycles SharedPorts::delayBy(Cycles start, Cycles work, Users& users) {
-  // Both want the port from here on, and each has half of it; what the transfer moved before is done.
-  const Cycles both = std::max(start, users.start);
-  const Cycles left = work - (both - start);
-  if (left <= 0 || users.workEnd <= both) return 0;
-  users.workEnd += std::min(left, users.workEnd - both);
-  const Cycles late = std::max<Cycles>(users.workEnd - users.end, 0);
-  users.end += late;
-  const Cycles waited = std::min(late, users.gap);
-  users.gap -= waited;
-  return late - waited;
+size_t SharedPorts::Lane::unfinished(Cycles from) const {
+  size_t count = 0;
+  while (count < kDepth && at(count).end > from) ++count;
+  return count;
+}
+
+void SharedPorts::Lane::push(const Placed& placed) {
+  latest = (latest + 1) % kDepth;
+  ring[latest] = placed;
+}
+
+void SharedPorts::Lane::delay(size_t back, Cycles end) {
+  const Cycles latestEnd = at(0).end;
+  at(back).end = std::max(at(back).end, end);
+  while (back-- > 0) {
+    Placed& placed = at(back);
+    const Cycles start = at(back + 1).end - placed.overlap;
+    if (start <= placed.start) break;
+    placed.moveTo(start);
+  }
+  for (Cycles& port : free) port += at(0).end - latestEnd;
 }
 
 }  // namespace carina::npu::timing

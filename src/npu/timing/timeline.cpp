@@ -6,22 +6,13 @@
 #include "npu/timing/timing.hpp"
 
 namespace carina::npu {
+
+using timing::Queue;
+
 namespace {
 
 /// Cycles that the command processor spends on one command of one or two words.
 constexpr Cycles kCommandCycles = 2;
-
-Cycles pop(std::vector<Cycles>& ends) {
-  const Cycles first = ends.front();
-  ends.erase(ends.begin());
-  return first;
-}
-
-/// Waits until at most `outstanding` of the queue are unfinished.
-Cycles waitFor(std::vector<Cycles>& ends, int32_t outstanding, Cycles now) {
-  while (static_cast<int64_t>(ends.size()) > std::max(outstanding, 0)) now = std::max(now, pop(ends));
-  return now;
-}
 
 /// How long a kernel stands still because a port takes no addresses. Between pulses it goes on with what the
 /// read buffers of its weights hold; its last block is written in a pulse.
@@ -52,6 +43,7 @@ Cycles stillBetweenPulses(const Machine& machine, const OperationCost& cost, siz
 }  // namespace
 
 ScheduledCost Timeline::add(const KernelOperation& operation, const TimingContext& context, uint32_t offset) {
+  parser_ += kCommandCycles;
   OperationCost cost = estimate(operation, context);
   const bool chained = operation.ofm.storage == Storage::Chained;
   const bool follows = continuesChain(operation);
@@ -74,6 +66,10 @@ ScheduledCost Timeline::add(const KernelOperation& operation, const TimingContex
   return pushKernel(operation, cost, offset);
 }
 
+timing::Arbiter Timeline::arbiter() const {
+  return rules_->transfersWait ? timing::Arbiter::KernelsFirst : timing::Arbiter::Alternates;
+}
+
 bool Timeline::continuesChain(const KernelOperation& operation) const {
   if (chain_.empty() || chain_.back().ofm.storage != Storage::Chained) return false;
   return operation.ifm.storage == Storage::Chained ||
@@ -81,53 +77,54 @@ bool Timeline::continuesChain(const KernelOperation& operation) const {
 }
 
 std::optional<ScheduledCost> Timeline::add(const Operation& operation, uint32_t offset) {
-  parser_ += kCommandCycles;
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) {
     TimingContext context = TimingContext::fromRegions(machine_, *kernel);
     context.rules = rules_;
     return add(*kernel, context, offset);
   }
+  parser_ += kCommandCycles;
   if (const auto* dma = std::get_if<DmaOperation>(&operation)) return pushTransfer(*dma, offset);
   if (const auto* kernelWait = std::get_if<KernelWait>(&operation)) {
-    parser_ = waitFor(kernelEnds_, kernelWait->outstanding, parser_);
+    waitFor(Queue::Kernels, kernelWait->outstanding);
   } else if (const auto* dmaWait = std::get_if<DmaWait>(&operation)) {
-    parser_ = waitFor(dmaEnds_, dmaWait->outstanding, parser_);
+    waitFor(Queue::Transfers, dmaWait->outstanding);
   } else if (std::holds_alternative<Stop>(operation) || std::holds_alternative<Branch>(operation)) {
-    parser_ = waitFor(kernelEnds_, 0, parser_);
-    parser_ = waitFor(dmaEnds_, 0, parser_);
+    waitFor(Queue::Kernels, 0);
+    waitFor(Queue::Transfers, 0);
   }
   return std::nullopt;
 }
 
+void Timeline::waitFor(Queue queue, int32_t outstanding) {
+  parser_ = std::max(parser_, ports_.end(queue, static_cast<size_t>(std::max(outstanding, 0))));
+}
+
 ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t offset) {
   const OperationCost cost = estimate(operation, machine_);
-  parser_ = waitFor(dmaEnds_, machine_.target->architecture().outstandingDmas - 1, parser_);
-  ScheduledCost entry{cost, std::max(parser_, dmaEnd_), 0, offset, true};
+  waitFor(Queue::Transfers, machine_.target->architecture().outstandingDmas - 1);
+  ScheduledCost entry{cost, std::max(parser_, ports_.end(Queue::Transfers)), 0, offset, true};
   // Pulses do not stop transfers: the rate of their channel counts only the share of cycles that adapters let
   // through (assumption pulsed-transfers, docs/npu-model.md).
-  const auto placed =
-      ports_.transfer(entry.start, entry.start + cost.total, cost.port, !rules_->transfersWait);
-  entry.end = dmaEnd_ = placed.end;
-  dmaEnds_.push_back(entry.end);
-  kernelEnd_ += placed.kernelDelay;
-  if (!kernelEnds_.empty()) kernelEnds_.back() += placed.kernelDelay;
+  entry.end = ports_.place(Queue::Transfers, {entry.start, entry.start + cost.total, cost.port, entry.start},
+                           arbiter());
   count(cost);
   return entry;
 }
 
 ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const OperationCost& cost,
                                    uint32_t offset) {
-  parser_ = waitFor(kernelEnds_, machine_.target->maxOutstandingKernels() - 1, parser_);
+  waitFor(Queue::Kernels, machine_.target->maxOutstandingKernels() - 1);
   // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input
   // blocks load while the operation before finishes its last ones (assumption blockdep-overlap,
   // docs/npu-model.md).
   const Cycles overlap = rules_->blockdepOverlap
                              ? std::min(cost.fill, previousTail_ * std::max(operation.blockDependency, 0))
                              : 0;
-  const Cycles earliest = std::max(parser_, kernelStart_);
-  ScheduledCost entry{cost, std::max(earliest, kernelEnd_ - overlap), 0, offset, false};
-  if (operation.blockDependency == 0 && kernelEnd_ > earliest) {
-    counts_.blockdepStall += std::min(kernelEnd_ - earliest, cost.fill);
+  const Cycles earliest = std::max(parser_, ports_.start(Queue::Kernels));
+  const Cycles latestEnd = ports_.end(Queue::Kernels);
+  ScheduledCost entry{cost, std::max(earliest, latestEnd - overlap), 0, offset, false};
+  if (operation.blockDependency == 0 && latestEnd > earliest) {
+    counts_.blockdepStall += std::min(latestEnd - earliest, cost.fill);
   }
   // Members of a chain run block by block together: the traffic of a follower began with the chain.
   const bool follows = chain_.size() > 1;
@@ -137,12 +134,10 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
     still[port] = stillBetweenPulses(machine_, cost, port, entry.start);
     if (work[port] > 0) work[port] += still[port];
   }
-  const Cycles end = std::max(entry.start + cost.total + std::max(still[0], still[1]), kernelEnd_);
-  entry.end = ports_.kernel(follows ? chainStart_ : entry.start, entry.start, end, work);
-  kernelStart_ = entry.start;
-  kernelEnd_ = entry.end;
+  const Cycles end = entry.start + cost.total + std::max(still[0], still[1]);
+  entry.end =
+      ports_.place(Queue::Kernels, {entry.start, end, work, follows ? chainStart_ : entry.start}, arbiter());
   previousTail_ = cost.drain + cost.total / std::max<int64_t>(cost.blocks, 1);
-  kernelEnds_.push_back(entry.end);
   if (elementBytes(operation.ifm.type) == 2) counts_.macActive16 += cost.mac;
   count(cost);
   return entry;
@@ -162,7 +157,7 @@ void Timeline::count(const OperationCost& cost) {
 }
 
 Cycles Timeline::total() const {
-  return std::max({parser_, kernelEnd_, dmaEnd_});
+  return std::max({parser_, ports_.end(Queue::Kernels), ports_.end(Queue::Transfers)});
 }
 
 PmuCounts Timeline::pmu() const {

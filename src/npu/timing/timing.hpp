@@ -120,16 +120,17 @@ class Timeline {
  private:
   ScheduledCost pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
   ScheduledCost pushTransfer(const DmaOperation& operation, uint32_t offset);
+  /// Until at most so many of the queue are unfinished.
+  void waitFor(timing::Queue queue, int32_t outstanding);
+  timing::Arbiter arbiter() const;
   bool continuesChain(const KernelOperation& operation) const;
   void count(const OperationCost& cost);
 
   Machine machine_;
   const timing::Rules* rules_;
-  Cycles parser_ = 0;                                    // when the command processor is free
-  Cycles kernelStart_ = 0, kernelEnd_ = 0, dmaEnd_ = 0;  // of the latest operation of each queue
+  Cycles parser_ = 0;        // when the command processor is free
   Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain
   timing::SharedPorts ports_;
-  std::vector<Cycles> kernelEnds_, dmaEnds_;  // of outstanding operations, oldest first
   // The chain that the latest kernel operation belongs to; empty when its OFM went to memory.
   std::vector<KernelOperation> chain_;
   std::vector<TimingContext> chainContexts_;

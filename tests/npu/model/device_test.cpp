@@ -6,7 +6,9 @@
 
 #include "base/work_budget.hpp"
 #include "format/ethosu_registers.hpp"
+#include "npu/isa/stream.hpp"
 #include "npu/model/small_program.hpp"
+#include "npu/timing/timing.hpp"
 
 namespace carina::test {
 namespace {
@@ -178,6 +180,20 @@ TEST(ModelDevice, CountersFollowTheRun) {
     EXPECT_EQ(board.npu.read32(base + reg::kPmEvCntr0 + 12), 0u);
     board.npu.write32(base + reg::kPmcr, pmu::kEnable | pmu::kResetCycles | pmu::kResetEvents);
     EXPECT_EQ(board.npu.read32(base + reg::kPmCcntrLo), 0u);
+  }
+}
+
+TEST(ModelDevice, ARunTakesTheCyclesThatItsStreamSays) {
+  for (const char* target : {"ethos-u55-256", "ethos-u85-512"}) {
+    SmallProgram program(target);
+    for (int i = 0; i < 3; ++i)
+      program.add(program.copy(2, 2, 4, ElementType::Int8, std::vector<int64_t>(16, i)));
+    ASSERT_EQ(program.run(), "");
+    const auto operations = decodeStream(program.words(), program.target());
+    ASSERT_TRUE(operations.ok());
+    Timeline timeline(program.machine());
+    for (const PlacedOperation& placed : *operations) timeline.add(placed.operation, placed.offset);
+    EXPECT_EQ(program.result().stats.cycles, timeline.total());
   }
 }
 

@@ -329,21 +329,22 @@ TEST(Timeline, DmaAndKernelsOverlapUntilAWait) {
 
 // A transfer into SRAM that kernels keep busy: it has every other access of the port, or comes after them.
 TEST(Timeline, TransfersTakeTurnsWithKernelsAtAPort) {
-  const auto machine = require(makeMachine("ethos-u55-128", "", ""));
+  auto machine = require(makeMachine("ethos-u55-128", "", ""));
+  machine.system.ports[0].clockScale = 0.25;  // the kernel waits for it
   SmallProgram program("ethos-u55-128");
   KernelOperation op = program.copy(64, 64, 16, ElementType::Int8, std::vector<int64_t>(65536, 1));
   op.block = {8, 8, 16};
   DmaOperation dma;
-  dma.source.region = 0;
-  dma.destination.region = 1;
+  dma.source.region = dma.destination.region = 1;
+  dma.destination.address = 65536;
   dma.length = 1024;
   Timeline turns(machine), waits(machine, *timing::findRules("transfers-wait"));
   for (Timeline* line : {&turns, &waits}) line->add(Operation(op), 0);
   const ScheduledCost beside = *turns.add(Operation(dma), 4), after = *waits.add(Operation(dma), 4);
   const Cycles busy = estimate(op, TimingContext::fromRegions(machine, op)).port[0];
   EXPECT_GT(busy, 2 * beside.cost.total);
-  EXPECT_EQ(beside.end, beside.start + beside.cost.total);
-  EXPECT_GE(after.end, busy + after.cost.port[0]);
+  EXPECT_LE(beside.end, beside.start + 2 * beside.cost.total);
+  EXPECT_GT(after.end, beside.end);  // the kernel leaves less than half
   // What both move goes through the port all the same.
   turns.add(Operation(op), 8);
   EXPECT_GE(turns.total(), 2 * busy + beside.cost.port[0]);
