@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
+#include "lower_tfl/written_network.hpp"
 #include "pipeline/operators.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/tflite_network.hpp"
@@ -67,13 +66,9 @@ struct BothRuns {
 };
 
 BothRuns bothRuns(test::TfliteFile file, const Tensor& input) {
-  file.plan = false;
   const test::TempDir folder;
-  pipeline::Options options;
-  options.model = folder.path() / "network.tflite";
-  std::ofstream(options.model, std::ios::binary) << file.bytes();
-  options.target = "ethos-u55-128";
-  options.tflite = true;
+  const pipeline::Options options =
+      test::optionsForWritten(std::move(file), folder.path() / "network.tflite");
   const auto build = require(pipeline::build(options));
   BothRuns result;
   const std::string bytes = require(pipeline::rewrittenTflite(build));

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
+#include "lower_tfl/written_network.hpp"
 #include "pipeline/operators.hpp"
 #include "pipeline/run.hpp"
 #include "pipeline/tflite_network.hpp"
@@ -63,13 +62,9 @@ class Streaming {
 
 /// The operators of the network as it is compiled, which gives in three inferences what the network does.
 std::vector<std::string> compiledOperators(test::TfliteFile file) {
-  file.plan = false;
   const test::TempDir folder;
-  pipeline::Options options;
-  options.model = folder.path() / "network.tflite";
-  std::ofstream(options.model, std::ios::binary) << file.bytes();
-  options.target = "ethos-u55-128";
-  options.tflite = true;
+  const pipeline::Options options =
+      test::optionsForWritten(std::move(file), folder.path() / "network.tflite");
   const auto compiled = folder.path() / "compiled.tflite";
   require(pipeline::writeOutput(require(pipeline::build(options)), compiled));
   NamedTensors inputs = {{"in0", Tensor::uninitialized(DType::Int8, {3, 8})}};

@@ -48,7 +48,7 @@ struct CascadePass {
 struct MapsBehind {
   bool ifm = false, ifm2 = false, ofm = false;
 
-  auto operator<=>(const MapsBehind&) const = default;
+  auto operator<=>(const MapsBehind&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 struct CascadeProblem {
