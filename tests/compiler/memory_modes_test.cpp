@@ -49,8 +49,10 @@ ir::Graph recurrence() {
   return b.finish({x});
 }
 
-compiler::CompiledProgram compiled(const ir::Graph& graph, const npu::Machine& machine) {
-  return require(compiler::compile(graph, machine));
+compiler::CompiledProgram compiled(const ir::Graph& graph, const npu::Machine& machine, int effort = 2) {
+  compiler::Options options;
+  options.effort = effort;
+  return require(compiler::compile(graph, machine, options));
 }
 
 TEST(MemoryModes, BroadcastConstantsAreReadFromFastMemory) {
@@ -118,11 +120,11 @@ TEST(MemoryModes, ALargerCacheCostsNoCycles) {
     int64_t before = 0;
     for (const int64_t size : {64, 128, 256, 384, 512, 1024}) {
       machine->memory.cacheBytes = size * 1024;
-      const compiler::CompiledProgram program = compiled(graph, *machine);
+      // Random weights are larger than was to be expected: effort 3 searches again with what they take.
+      const compiler::CompiledProgram program = compiled(graph, *machine, 3);
       EXPECT_LE(program.cacheBytes, size * 1024);
-      // The search goes by expected sizes of weights, and random ones are larger: what comes out differs.
       if (before > 0) {
-        EXPECT_LE(program.cycles, before + before / 40) << target << " " << size;
+        EXPECT_LE(program.cycles, before + before / 200) << target << " " << size;
       }
       before = program.cycles;
     }
@@ -216,8 +218,9 @@ TEST(MemoryModes, WhatFitsALimitedArenaCountsWhereMoreIsThere) {
   // counts. Before, the program for the smaller one took 9% more cycles than it need.
   const ir::Graph graph = convolutions();
   const auto machine = npu::makeMachine("ethos-u55-256", "", "Shared_Sram");
-  const compiler::CompiledProgram whole = compiled(graph, *machine);
+  const compiler::CompiledProgram whole = compiled(graph, *machine, 3);
   compiler::Options options;
+  options.effort = 3;  // random weights are larger than was to be expected
   options.arenaLimit = whole.arenaBytes / 16 * 15;
   const compiler::CompiledProgram limited = require(compiler::compile(graph, *machine, options));
   EXPECT_LE(limited.arenaBytes, options.arenaLimit);

@@ -59,7 +59,7 @@ struct TransferSpeed {
 
 /// What a plan expects of transfers through a port that kernels use, too.
 enum class PortSharing : uint8_t {
-  Waiting,  // they come after what kernels before them move
+  Waiting,  // they have what kernels before them leave; kernels behind them take turns with them
   Turns,    // they have every other access, and kernels end later for it
   Gaps,     // the same, but weights that are fetched ahead have what kernels leave
 };

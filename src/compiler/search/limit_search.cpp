@@ -640,6 +640,8 @@ class Search {
         if (copies && quick(effort)) continue;
         if (!spilling) {
           all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
+          // The only try is planned as the cycle model has it; of several, what depends less on it is
+          // preferred.
           if (quick(effort)) all.back().sharing = PortSharing::Turns;
           continue;
         }

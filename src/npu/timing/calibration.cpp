@@ -25,7 +25,7 @@ constexpr std::array kSets{
     kCalibrated,
     changed("no-overlap", "operations with BLOCKDEP wait for the one before",
             [](Rules& r) { r.blockdepOverlap = false; }),
-    changed("transfers-wait", "transfers wait for kernels at their ports",
+    changed("transfers-wait", "transfers have only what kernels leave of a port",
             [](Rules& r) { r.transfersWait = true; }),
     changed("elementwise-fill", "elementwise operations pay fill and drain",
             [](Rules& r) { r.elementwiseFills = true; }),

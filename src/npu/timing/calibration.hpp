@@ -71,9 +71,9 @@ struct Rules {
   /// Elementwise operations compute whole microblocks.
   bool elementwiseMicroblocks = false;
 
-  /// A DMA transfer waits for what kernels before it move through the same port. Else it has every other
-  /// access of the port, as an arbiter among channels gives them. KWS on U65-256: 216,553 cycles measured,
-  /// 217,391 by turns, 218,375 by waiting; 1x1 of 16x16x128 on U85-256: 36,832 measured, 48,463 and 49,261.
+  /// A DMA transfer has only what kernels leave of a port. Else it has every other access at least, as an
+  /// arbiter among channels gives them (shared_ports.hpp). 1x1 of 16x16x128 on U85-256: 36,832 cycles
+  /// measured, 48,463 by turns, 49,434 by waiting; KWS on U65-256: 217,391 by both.
   bool transfersWait = false;
 
   /// An operation with BLOCKDEP loads its first input while the one before finishes.
