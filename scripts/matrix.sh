@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles and verifies bit for bit against the TOSA interpreter, and asks that everything is wholly on the NPU:
+# Compiles and verifies bit for bit against the TOSA interpreter, and asks that everything is entirely on the NPU:
 #   networks   every network x target x memory mode in int8, and in 16x8 on one target of each family;
 #   operators  every one-operator network x one target of each family x precision.
 # usage: matrix.sh CARINA [networks|operators|NETWORK.pt2...]     default: both. Networks have .npz samples beside them: those
@@ -73,7 +73,7 @@ one() {
     return
   fi
   if "$carina" verify "$network" --target "$target" ${mode:+--memory-mode "$mode"} --quantize "$precision" \
-    --calibrate "${network%.pt2}.npz" --samples 1 ${OPTIONS:-} >"$log" 2>&1 && grep -q '^wholly on the NPU' "$log"; then
+    --calibrate "${network%.pt2}.npz" --samples 1 ${OPTIONS:-} >"$log" 2>&1 && grep -q '^entirely on the NPU' "$log"; then
     mv "$log" "$log.ok"
   else
     mv "$log" "$log.bad"
@@ -120,7 +120,7 @@ fi
 find "$results" -name '*.ok' -o -name '*.bad' | sed 's/.*\///' | awk '
   { family = substr($2, 1, 9); precision = $NF; state = precision; sub(/.*\./, "", state); sub(/\..*/, "", precision)
     key = family " " precision; count[key]++; good[key] += state == "ok" }
-  END { for (key in count) printf "%s: %d of %d wholly on the NPU and equal to TOSA\n", key, good[key], count[key] }' | sort
+  END { for (key in count) printf "%s: %d of %d entirely on the NPU and equal to TOSA\n", key, good[key], count[key] }' | sort
 good=$(find "$results" -name '*.ok' | wc -l)
 echo "$good passed, $((total - good)) failed"
 [ "$good" -eq "$total" ]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina-fvp: the virtual platform behind the command line of Arm's Fixed Virtual Platforms. Called by one of
-// their names (links in bin/) it is that platform.
+// carina-fvp: the virtual platform with the command line of Arm's Fixed Virtual Platforms. Called by one of
+// their names (links in bin/), it acts as that platform.
 #include <fmt/format.h>
 
 #include <array>
@@ -22,7 +22,7 @@ namespace {
 using namespace carina;
 using namespace carina::platform;
 
-// Scripts take lines that begin with E or F for failures of the firmware: none of ours does.
+// Scripts interpret lines that begin with E or F as failures of the firmware; none of ours does.
 int report(const Error& error) {
   for (const Diagnostic& diagnostic : error.diagnostics())
     fmt::print(stderr, "carina-fvp: {}\n", diagnostic.str());
@@ -33,7 +33,7 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
-/// Where the UARTs send to.
+/// Where the UARTs send their output.
 class Outputs {
  public:
   Status open(const FvpCommand& command) {
@@ -74,7 +74,7 @@ class Outputs {
 int run(const FvpCommand& command) {
   Options options = command.options;
   for (const std::string& name : command.unknown)
-    fmt::print(stderr, "carina-fvp: {} is not known here: ignored\n", name);
+    fmt::print(stderr, "carina-fvp: {} is unknown and is ignored\n", name);
   Outputs outputs;
   if (Status ready = outputs.open(command); !ready.ok()) return report(ready.error());
   auto media = command.media.read();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// operator new and delete of the program: oneTBB's scalable allocator. A compilation makes and drops millions
-// of small objects on several threads, which takes about half as long with it as with the C library's.
+// operator new and delete of the program: oneTBB's scalable allocator. A compilation allocates and frees
+// millions of small objects on several threads, in about half the time that the C library's allocator takes.
 #include <malloc.h>
 #include <oneapi/tbb/scalable_allocator.h>
 
@@ -13,13 +13,13 @@
 
 namespace {
 
-/// Free small objects of a thread, for its next ones of their size: most live shortly, and the allocator
-/// takes 130 instructions to give and take one.
+/// Free small objects of a thread, for reuse at the same size: most are short-lived, and the allocator takes
+/// 130 instructions for an allocation and a release.
 class FreeObjects {
  public:
   static constexpr std::size_t kLargest = 512;
 
-  /// What an object of so many bytes (1 to kLargest) takes.
+  /// The memory for an object of the given size (1 to kLargest).
   static std::size_t bytesOf(std::size_t bytes) { return (bytes + kStep - 1) / kStep * kStep; }
 
   void* take(std::size_t bytes) {
@@ -31,7 +31,7 @@ class FreeObjects {
     }
     return object;
   }
-  /// Whether there was room for it.
+  /// Whether it could be kept.
   bool keep(void* memory, std::size_t bytes) {
     List& list = lists_[(bytes - 1) / kStep];
     const std::size_t taken = bytesOf(bytes);
@@ -68,7 +68,7 @@ bool isSmall(std::size_t bytes) {
   return bytes - 1 < FreeObjects::kLargest;  // 0 is not
 }
 
-/// Small objects are as large as FreeObjects takes them to be, whoever asks for them.
+/// Small objects are allocated with the sizes that FreeObjects assumes, whoever requests them.
 void* fresh(std::size_t bytes) noexcept {
   return scalable_malloc(isSmall(bytes) ? FreeObjects::bytesOf(bytes) : bytes);
 }
@@ -84,7 +84,7 @@ void* allocated(std::size_t bytes) {
 }
 
 void* allocated(std::size_t bytes, std::align_val_t to) {
-  // For no bytes scalable_aligned_malloc() gives null, which would be a failure.
+  // For zero bytes scalable_aligned_malloc() returns null, which would look like a failure.
   return allocated([size = std::max<std::size_t>(bytes, 1), to] {
     return scalable_aligned_malloc(size, static_cast<std::size_t>(to));
   });
@@ -95,13 +95,13 @@ void release(void* memory, std::size_t bytes) noexcept {
   scalable_free(memory);
 }
 
-/// Memory beyond this goes back to the system when it is free instead of waiting for objects of its size.
+/// Free memory beyond this is returned to the system instead of waiting for objects of its size.
 constexpr intptr_t kKept = intptr_t{64} << 20;
 [[maybe_unused]] const int limited = scalable_allocation_mode(TBBMALLOC_SET_SOFT_HEAP_LIMIT, kKept);
 
-/// Tensors are the C library's memory (aligned_alloc). By default it gives every large one back to the system
-/// when it is freed, and the next one begins with a page fault for every 4 KiB: a twentieth of the time of
-/// calibrating mobilenet_v2. giveBackIdleMemory() trims what is kept between stages.
+/// Tensors are allocated by the C library (aligned_alloc). By default it returns every large block to the
+/// system when it is freed, and the next one begins with a page fault for every 4 KiB: a twentieth of the
+/// time of calibrating mobilenet_v2. giveBackIdleMemory() trims retained memory between stages.
 [[maybe_unused]] const bool kept =
     mallopt(M_MMAP_THRESHOLD, 32 << 20) == 1 && mallopt(M_TRIM_THRESHOLD, kKept) == 1;
 

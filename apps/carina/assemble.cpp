@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina assemble: the text of carina inspect --commands back to commands.
+// carina assemble: converts the text of carina inspect --commands back to commands.
 #include <memory>
 
 #include "base/file.hpp"
@@ -25,7 +25,7 @@ Status assemble(const AssembleFlags& flags) {
       return std::move(network)
           .error()
           .inFile(flags.input.string())
-          .withRemedy("'carina inspect NETWORK.encn --commands' shows how these texts are written");
+          .withRemedy("'carina inspect NETWORK.encn --commands' shows the format");
     const std::vector<uint8_t> bytes = ethosn::writeCompiledNetwork(*network);
     CARINA_RETURN_IF_ERROR(writeFile(flags.output, std::as_bytes(std::span(bytes))));
     fmt::print("{}: compiled Ethos-N network of {} bytes\n", flags.output.string(), bytes.size());
@@ -36,7 +36,7 @@ Status assemble(const AssembleFlags& flags) {
     return std::move(assembly)
         .error()
         .inFile(flags.input.string())
-        .withRemedy("'carina inspect PROGRAM --commands' shows how these texts are written");
+        .withRemedy("'carina inspect PROGRAM --commands' shows the format");
   CARINA_RETURN_IF_ERROR(writeFile(flags.output, std::as_bytes(std::span(assembly->bytes))));
   fmt::print("{}: {} of {} command words for {}\n", flags.output.string(),
              assembly->isPayload ? "driver payload" : "bare commands", assembly->stream.size(),
@@ -49,7 +49,7 @@ Status assemble(const AssembleFlags& flags) {
 void addAssemble(CommandLine& line, Run& run) {
   auto flags = std::make_shared<AssembleFlags>();
   Command command =
-      line.add("assemble", "Turn the text of carina inspect --commands back to a command stream");
+      line.add("assemble", "Convert the text of carina inspect --commands back to a command stream");
   command
       .option(
           "FILE", flags->input,

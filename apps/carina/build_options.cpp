@@ -37,11 +37,11 @@ std::string checkPortType(const std::string& text, bool inputs) {
   const auto [name, type] = parsePortType(text);
   const bool named = text.find('=') == std::string::npos || !name.empty();
   if (named && type && (inputs || type != ProgramIo::UInt8)) return "";
-  return fmt::format("'{}' is not TYPE or NAME=TYPE, with float, int8{} int16{}", text, inputs ? "," : " or",
-                     inputs ? " or uint8" : "");
+  return fmt::format("'{}' is not TYPE or NAME=TYPE, where TYPE is float, int8{} int16{}", text,
+                     inputs ? "," : " or", inputs ? " or uint8" : "");
 }
 
-/// The last type without a name is that of all others.
+/// The last type without a name applies to all others.
 void takePortTypes(const std::vector<std::string>& texts, ProgramIo& all,
                    std::vector<std::pair<std::string, ProgramIo>>& named) {
   for (const std::string& text : texts) {
@@ -96,12 +96,12 @@ void BuildOptions::declare(Command& command, Takes takes) {
       .transform(inputFile())
       .required();
   command.option("--program", options.program,
-                 "Which program of a .pt2 that holds several (see 'carina inspect')");
+                 "Program to use from a .pt2 that holds several (see 'carina inspect')");
   declareSizes(command, takes);
   if (takes != Takes::NetworksForManyTargets) {
     command
         .option("--target", options.target,
-                programs ? "NPU variant (see 'carina targets'); of a program: its own"
+                programs ? "NPU variant (see 'carina targets'); default for a program: its own"
                          : "NPU variant, or cpu (see 'carina targets')")
         .transform(targetName())
         .required(!programs);
@@ -128,38 +128,43 @@ void BuildOptions::declare(Command& command, Takes takes) {
         .transform(inputFile());
   }
   addSwitch(command, "--per-channel", "--per-tensor", options.perChannel,
-            "Weights get one scale per output channel (default)", "Weights get one scale per tensor");
+            "One weight scale per output channel (default)", "One weight scale per tensor");
   command
       .option("--weight-bits", options.weightBits,
-              "Codes of weights, 2 to 8 bits (default 8): of fewer the compressed streams are smaller")
+              "Bits per weight, 2 to 8 (default 8); fewer bits make smaller weight streams")
       .check(range(int64_t{quantize::kLeastWeightBits}, int64_t{quantize::kMostWeightBits}));
   command
       .option("--observer", observer,
-              "How ranges come from samples: histogram (default), minmax, moving-average[:C], percentile[:P]")
+              "How ranges are derived from samples: histogram (default), minmax, moving-average[:C], "
+              "percentile[:P]")
       .check([](const std::string& text) {
         const auto settings = quantize::parseObserver(text);
         return settings.ok() ? "" : settings.error().str();
       });
-  command.flag("--equalize", options.equalize, "Even out the channels of neighbouring layers first");
+  command.flag("--equalize", options.equalize, "Equalize the channels of neighbouring layers first");
   addSwitch(command, "--fit-weights", "--no-fit-weights", options.fitWeights,
-            "Round weights so that layers keep their results (default)", "Round each weight to nearest");
+            "Round weights so that the results of layers are preserved (default)",
+            "Round each weight to the nearest code");
   addSwitch(command, "--bias-correction", "--no-bias-correction", options.correctBiases,
-            "Take the mean error of rounded weights off the biases (default)",
-            "Leave the biases as they are");
+            "Correct biases for the mean error of rounded weights (default)", "Leave biases unchanged");
   command
       .option("--unroll", options.unroll,
-              "Recurrent layers over up to N steps become straight code, longer ones loops (default: from "
-              "100 steps on the cheaper form)")
+              "Unroll recurrent layers over up to N steps; longer ones become loops (default: from 100 steps "
+              "on, whichever is cheaper)")
       .check(nonNegative());
   declareEnds(command);
   addCpuOption(command, cpu);
-  command.option("--cpu-op", options.cpuOps, "Keep operators of this type on the CPU: relu, aten.add.Tensor")
+  command
+      .option("--cpu-op", options.cpuOps,
+              "Keep operators of this type on the CPU, for example relu or aten.add.Tensor")
       .delimiter(',');
-  command.option("--cpu-name", options.cpuNames, "Keep operators of this name on the CPU (with * and ?)")
+  command
+      .option("--cpu-name", options.cpuNames,
+              "Keep operators with this name on the CPU (* and ? are wildcards)")
       .delimiter(',');
   command
       .option("--cpu-module", options.cpuModules,
-              "Keep a module and what is below it on the CPU (with * and ?)")
+              "Keep a module and its submodules on the CPU (* and ? are wildcards)")
       .delimiter(',');
   addChoice<compiler::Optimize, compiler::Optimize>(
       command, "--optimize", options.optimize,
@@ -167,17 +172,15 @@ void BuildOptions::declare(Command& command, Takes takes) {
       "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe");
   command
       .option("--effort", options.effort,
-              "Time for the search and the codes of weights: 1 (little), 2 (default) or 3 (much)")
+              "Time spent on the search and on encoding weights: 1 (little), 2 (default) or 3 (much)")
       .check(range(int64_t{1}, int64_t{3}));
   command
       .option("--arena-size", options.arenaLimit,
-              "Bytes that the arena may take (256K, 1.5M, ...); layers run stripe by stripe where that "
-              "makes it fit")
+              "Maximum bytes of arena (256K, 1.5M, ...); layers run stripe by stripe if that makes it fit")
       .transform(byteCount());
   command
       .option("--cache-size", options.cacheLimit,
-              "Bytes of the dedicated cache that the program may take (256K, ...); default: what the memory "
-              "mode offers")
+              "Maximum bytes of dedicated cache (256K, ...); default: all that the memory mode offers")
       .transform(byteCount());
   command
       .option("--dump-after", dumpStages,
@@ -187,7 +190,7 @@ void BuildOptions::declare(Command& command, Takes takes) {
       .check(oneOf(kStages));
   addTrustedOption(command, options.trusted);
   command.flag("-v,--verbose", verbose,
-               "Say how long each stage took, and how far the program is from a bound on its cycles");
+               "Print the time of each stage, and how far the program is from a lower bound on its cycles");
 }
 
 void BuildOptions::declareSizes(Command& command, Takes takes) {
@@ -198,8 +201,8 @@ void BuildOptions::declareSizes(Command& command, Takes takes) {
   if (takes == Takes::Methods) {
     command
         .option("--specialize", sizes,
-                "SYMBOL=SIZE,...: sizes for inputs that were exported with a range of them; every choice "
-                "becomes a method")
+                "SYMBOL=SIZE,...: sizes for inputs that were exported with a range of sizes; each becomes a "
+                "method")
         .check(form);
     return;
   }
@@ -207,21 +210,21 @@ void BuildOptions::declareSizes(Command& command, Takes takes) {
     for (const std::string& text : texts) {
       const auto choice = pipeline::parseSizeChoice(text);
       if (!choice.ok()) throwBadValue("--specialize", choice.error().str());
-      if (choice->values.size() > 1) throwBadValue("--specialize", "takes one size of each symbol here");
+      if (choice->values.size() > 1) throwBadValue("--specialize", "accepts only one size per symbol here");
       if (!options.sizes.emplace(choice->symbol, choice->values[0]).second)
         throwBadValue("--specialize", fmt::format("{} is given twice", choice->symbol));
     }
   };
   command.option("--specialize", store,
-                 "SYMBOL=SIZE: the size of inputs that were exported with a range of them");
+                 "SYMBOL=SIZE: the size for inputs that were exported with a range of sizes");
 }
 
 void BuildOptions::declareMethods(Command& command) {
   addNamedFiles(command, "--calibrate", calibrations,
-                "Calibration samples (.npz): calib0, calib1, ...; METHOD=FILE for those of a method");
+                "Calibration samples (.npz): calib0, calib1, ...; METHOD=FILE for one method");
   addNamedFiles(command, "--method", methodFiles,
-                "METHOD=FILE: a method of the program, made from this .pt2, as often as there are methods. "
-                "MODEL, if given, is the first, 'forward'. Buffers of the same name are shared");
+                "METHOD=FILE: a method of the program, built from this .pt2; repeat for each method. MODEL, "
+                "if given, is the first, 'forward'. Buffers of the same name are shared");
   command.find("MODEL").required(false);
 }
 
@@ -236,7 +239,7 @@ void BuildOptions::resolveMethods() {
     }
     if (options.model.empty()) options.model = methods.front().model;
   }
-  if (!sizes.empty()) return;  // chooseSizes() knows the methods
+  if (!sizes.empty()) return;  // chooseSizes() resolves the methods
   for (const NamedFile& file : calibrations) {
     std::filesystem::path* to = file.name.empty() ? &options.calibration : nullptr;
     for (pipeline::MethodSource& method : methods) {
@@ -250,11 +253,11 @@ void BuildOptions::resolveMethods() {
     *to = file.file;
   }
   if (!methods.empty() && !options.calibration.empty()) {
-    throwBadValue("--calibrate", "the samples belong to none of the methods\n  give them as METHOD=FILE");
+    throwBadValue("--calibrate", "the samples are not assigned to a method\n  give them as METHOD=FILE");
   }
 }
 
-/// A file for each method: its own, or that of the method that it was asked for by.
+/// One file per method: its own, or that of the method that it was derived from.
 Status BuildOptions::nameFiles(std::string_view option, std::vector<NamedFile>& files) const {
   std::vector<NamedFile> named;
   std::vector<bool> used(files.size());
@@ -281,7 +284,7 @@ Status BuildOptions::nameFiles(std::string_view option, std::vector<NamedFile>& 
     const bool own = std::any_of(methods.begin(), methods.end(), [&](const pipeline::MethodSource& method) {
       return method.asked == (files[i].name.empty() ? "forward" : files[i].name);
     });
-    if (own) continue;  // each of its methods has a file of its own
+    if (own) continue;  // each of its methods has its own file
     return fail(Code::UnknownName, "there is no method '{}'",
                 files[i].name.empty() ? "forward" : files[i].name)
         .at(std::string(option))
@@ -325,32 +328,31 @@ void BuildOptions::declareEnds(Command& command) {
   addChoice<std::optional<ProgramIo>, ProgramIo>(
       command, "--io", io,
       {{"float", ProgramIo::Float}, {"int8", ProgramIo::Int8}, {"int16", ProgramIo::Int16}},
-      "Program inputs and outputs: float (default), int8 or int16");
+      "Type of the program's inputs and outputs: float (default), int8 or int16");
   command
       .option("--io-inputs", inputs,
-              "The same for inputs only, or uint8; for one input NAME=TYPE (in0, in1, ... are names, too)")
+              "The same for inputs only, also uint8; NAME=TYPE for one input (in0, in1, ... are names, too)")
       .delimiter(',')
       .check([](const std::string& text) { return checkPortType(text, true); });
-  command.option("--io-outputs", outputs, "The same for outputs only, without uint8")
+  command.option("--io-outputs", outputs, "The same for outputs only, except uint8")
       .delimiter(',')
       .check([](const std::string& text) { return checkPortType(text, false); });
   command.flag("--io-symmetric", options.symmetricIo, "Quantized inputs and outputs have zero point 0");
   using pipeline::Layout;
-  addChoice<Layout, Layout>(
-      command, "--io-layout", options.ends.layout,
-      {{"nchw", Layout::ChannelsFirst}, {"nhwc", Layout::ChannelsLast}},
-      "Inputs and outputs of four dimensions: nchw (default), as networks have them, or "
-      "nhwc, as cameras give and displays take them");
+  addChoice<Layout, Layout>(command, "--io-layout", options.ends.layout,
+                            {{"nchw", Layout::ChannelsFirst}, {"nhwc", Layout::ChannelsLast}},
+                            "Layout of inputs and outputs with four dimensions: nchw (default), as in "
+                            "networks, or nhwc, as for cameras and displays");
   command
       .option("--mean", options.ends.mean,
-              "The network is given (pixel / 255 - mean) / std of uint8 inputs (evaluate: of pictures "
-              "for float inputs, too); one value, or one per channel (default 0)")
+              "The network receives (pixel / 255 - mean) / std of uint8 inputs (evaluate: also of images for "
+              "float inputs); one value, or one per channel (default 0)")
       .delimiter(',');
-  command.option("--std", options.ends.deviation, "Of --mean (default 1)").delimiter(',');
+  command.option("--std", options.ends.deviation, "See --mean (default 1)").delimiter(',');
   command
       .option("--finish", finishing,
-              "What the program does to float outputs of the network: softmax or argmax, over dimension "
-              "1 or over DIM of softmax:DIM")
+              "Apply softmax or argmax to the network's float outputs, over dimension 1, or over DIM with "
+              "softmax:DIM")
       .check([](const std::string& text) { return parseFinish(text) ? "" : kFinishForms; });
 }
 
@@ -378,7 +380,7 @@ void addCpuOption(Command& command, std::string& core) {
   const std::string listed = fmt::format("{}", fmt::join(names, ", "));
   command
       .option("--cpu", core,
-              "The core that runs the CPU's part, for the time of an inference: " + listed +
+              "Core that the inference time is estimated for: " + listed +
                   "; default: the board's, without vector code")
       .check(oneOf(std::move(names)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that every command shares which builds a network: compile, verify, profile, sweep.
+// The options shared by all commands that build a network: compile, verify, profile, sweep.
 #pragma once
 
 #include <optional>
@@ -16,30 +16,30 @@ namespace carina::app {
 
 struct BuildOptions {
   pipeline::Options options;
-  std::vector<std::string> inputs, outputs;  // TYPE, or NAME=TYPE: where they differ from `io`
+  std::vector<std::string> inputs, outputs;  // TYPE, or NAME=TYPE: if they differ from `io`
   std::optional<pipeline::ProgramIo> io;
   std::string finishing;  // softmax, argmax:1, ...
   std::string observer = "histogram";
-  std::string cpu;  // the core whose time for the CPU's part is told; empty: the usual one
+  std::string cpu;  // core for the timing of the CPU part; empty: the default one
   std::vector<std::string> dumpStages;
   bool verbose = false;
-  std::vector<NamedFile> methodFiles, calibrations;  // --method and --calibrate as they stand
-  std::vector<pipeline::MethodSource> methods;       // MODEL and what --method names; empty without one
-  std::vector<std::string> sizes;                    // --specialize as it stands
+  std::vector<NamedFile> methodFiles, calibrations;  // --method and --calibrate as given
+  std::vector<pipeline::MethodSource> methods;       // MODEL and those of --method; empty without it
+  std::vector<std::string> sizes;                    // --specialize as given
 
-  /// What MODEL may be, and whether one target, system configuration and memory mode are asked for. Methods:
-  /// networks, and --method for programs of several.
+  /// What MODEL may be, and whether a single target, system configuration and memory mode are selected.
+  /// Methods: networks, and --method for programs with several.
   enum class Takes : uint8_t { Networks, Methods, NetworksAndPrograms, NetworksForManyTargets };
   void declare(Command& command, Takes takes = Takes::Networks);
-  /// For the callback of a command that takes Methods: which networks and samples belong to which method.
-  /// Wrong usage is thrown.
+  /// For the callback of a command that accepts Methods: assigns networks and samples to methods. Throws on
+  /// wrong usage.
   void resolveMethods();
-  /// What --specialize makes of MODEL and the methods: for one choice of MODEL's sizes Options::sizes, else
-  /// methods for all choices with their samples. `inputs`: further METHOD=FILE, which get the names of these
-  /// methods; those of a method without sizes are for all that it became. To be called before anything is
-  /// built. Errors: sizes that no network has, files of methods that there are not.
+  /// Applies --specialize to MODEL and the methods: a single choice of MODEL's sizes sets Options::sizes,
+  /// otherwise there is a method for each choice, with its samples. `inputs`: further METHOD=FILE, which get
+  /// the names of these methods; those of a method without sizes apply to all methods derived from it. To be
+  /// called before anything is built. Errors: sizes that no network has, files of methods that do not exist.
   Status chooseSizes(std::vector<NamedFile>* inputs = nullptr);
-  /// What the flags say, with progress bar and dumps to stdout.
+  /// The options given by the flags, with progress bar and dumps to stdout.
   pipeline::Options finish() const;
 
  private:
@@ -49,7 +49,7 @@ struct BuildOptions {
   void declareEnds(Command& command);
 };
 
-/// --cpu: the core whose time for the CPU's part is told.
+/// --cpu: the core for the timing of the CPU part.
 void addCpuOption(Command& command, std::string& core);
 
 }  // namespace carina::app

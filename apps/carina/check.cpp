@@ -23,7 +23,7 @@ struct CheckFlags {
   GateOptions gates;
 };
 
-/// What was found, for people and as JSON.
+/// The result, as text and as JSON.
 struct Found {
   bool ok = false;
   std::string text, json;
@@ -35,7 +35,7 @@ Found foundIn(const Check& check) {
   return {check.ok(), report::checkText(check), report::checkJson(check), {}};
 }
 
-/// Operators beside the NPU's that only convert inputs and outputs leave a .tflite on the NPU.
+/// A .tflite is entirely on the NPU if its other operators only convert inputs and outputs.
 void takePlace(const pipeline::TfliteCheck& check, pipeline::Measured& measured) {
   measured.wholly = check.calls > 0;
   if (check.calls == 0) measured.onCpu = "the program calls no NPU";
@@ -47,7 +47,7 @@ void takePlace(const pipeline::TfliteCheck& check, pipeline::Measured& measured)
   }
 }
 
-/// What the gates are about; only what one asks for is looked for.
+/// The figures that gates check; costly ones only if a gate needs them.
 Status measure(ByteSpan file, const CheckFlags& flags, pipeline::Measured& measured) {
   measured.subject = flags.file.filename().string();
   measured.flash = static_cast<int64_t>(file.size());
@@ -97,8 +97,8 @@ int check(CheckFlags& flags) {
 
 void addCheck(CommandLine& line, Run& run) {
   auto flags = std::make_shared<CheckFlags>();
-  Command command = line.add("check", "Say what a program needs to run, and what would fail and why");
-  command.option("FILE", flags->file, "Program: .pte, .bpte or .tflite of any maker")
+  Command command = line.add("check", "Report what a program needs to run, and what would fail and why");
+  command.option("FILE", flags->file, "Program: .pte, .bpte or .tflite from any compiler")
       .transform(inputFile())
       .required();
   command

@@ -48,13 +48,13 @@ Result<int> execute(CiFlags& flags) {
 
 void addCi(CommandLine& line, Run& run) {
   auto flags = std::make_shared<CiFlags>();
-  Command command = line.add("ci", "Compile and judge every network of a project file, against its gates");
+  Command command = line.add("ci", "Compile every network of a project file and check it against its gates");
   command.option("PROJECT", flags->project, "Project file; default: carina.toml");
   command.option("-o,--output", flags->options.output,
                  "Folder for programs, reports, ci.json, summary.md and junit.xml");
   command
       .option("--baseline", flags->options.baseline,
-              "Folder that an earlier run wrote: the summary says what changed")
+              "Folder written by an earlier run; the summary then shows what changed")
       .check(existingFolder());
   addResultOption(command, "--json", flags->json, "All figures and gates as JSON");
   addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");

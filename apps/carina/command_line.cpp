@@ -20,7 +20,7 @@ CLI::Validator validatorOf(const ValueRule& rule) {
   return {rule.apply, rule.shown};
 }
 
-/// A number that `keeps` accepts. `wanted`: what it says of others, "a number of at least 0".
+/// A number that `keeps` accepts. `wanted` describes valid numbers: "a number of at least 0".
 ValueRule numberRule(const CLI::Validator& shown, std::string wanted, std::function<bool(double)> keeps) {
   const auto apply = [wanted = std::move(wanted), keeps = std::move(keeps)](const std::string& value) {
     double number = 0;

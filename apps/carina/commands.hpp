@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands. Each declares its options on `app` and stores what to do in `run`, which returns the exit
-// status.
+// The subcommands. Each declares its options and stores its action in `run`, which returns the exit status.
 #pragma once
 
 #include <functional>

@@ -28,7 +28,7 @@ struct CompileFlags {
   BuildOptions build;
   std::filesystem::path output;
   std::filesystem::path report;
-  ResultPath json;  // of the report, or of the search for precisions
+  ResultPath json;  // of the report, or of the precision search
   GateOptions gates;
   PrecisionOptions precision;
   std::vector<std::string> constantMethods;  // NAME=NUMBER
@@ -36,8 +36,8 @@ struct CompileFlags {
   std::vector<GivenOption> given;
 };
 
-/// Program, report and gates appear together, or none does. A program that misses a gate is not written.
-/// `found`: the search that chose it, if any.
+/// Program, report and gates are written together, or not at all. A program that misses a gate is not
+/// written. `found`: the search that chose it, if any.
 Status write(const pipeline::Build& build, CompileFlags& flags,
              const precision::AutoPrecision* found = nullptr) {
   CARINA_TRY(const std::string program, pipeline::programFile(build));
@@ -71,7 +71,7 @@ Status write(const pipeline::Build& build, CompileFlags& flags,
   return {};
 }
 
-/// The same of a program of several methods.
+/// The same for a program with several methods.
 Status writeMethods(const pipeline::MethodsBuild& build, CompileFlags& flags) {
   CARINA_TRY(const std::string program, pipeline::programFile(build));
   CARINA_RETURN_IF_ERROR(
@@ -88,7 +88,7 @@ Status writeMethods(const pipeline::MethodsBuild& build, CompileFlags& flags) {
   return {};
 }
 
-/// What was measured, where nothing of it reaches the goal.
+/// The measurements, if none of them reaches the goal.
 Status writeMiss(const precision::AutoPrecision& found, const pipeline::Options& options,
                  CompileFlags& flags) {
   const precision::Goal goal = flags.precision.goal(flags.gates.gates);
@@ -142,7 +142,7 @@ int compileEthosN(CompileFlags& flags) {
   const ethosn::CompiledNetwork& network = build->network;
   fmt::print("{} -> {}\n", options.model.filename().string(), flags.output.filename().string());
   fmt::print("  target  {}, {} KiB of SRAM\n", build->target.variant->name, build->target.sramBytes / 1024);
-  fmt::print("  NPU     {} operations, wholly\n", build->tosa.numNodes());
+  fmt::print("  NPU     {} operations, the whole network\n", build->tosa.numNodes());
   fmt::print("  memory  constants {:.1f} KiB, intermediates {:.1f} KiB, commands {:.1f} KiB\n",
              static_cast<double>(network.constantDma.size()) / 1024,
              static_cast<double>(ethosn::intermediateBytes(network)) / 1024,
@@ -153,7 +153,7 @@ int compileEthosN(CompileFlags& flags) {
   return 0;
 }
 
-/// What the names of the outputs tell is said before anything is compiled.
+/// Checks the names of the outputs before anything is compiled.
 Status checkCompileOutputs(const CompileFlags& flags) {
   CARINA_RETURN_IF_ERROR(pipeline::checkOutput(flags.output));
   CARINA_RETURN_IF_ERROR(app::checkOutputs({flags.precision.rules, flags.ioHeader}));
@@ -190,7 +190,7 @@ Result<int> compileChosen(const pipeline::Options& options, CompileFlags& flags)
   return flags.gates.finish(0);
 }
 
-/// A program whose NPU parts are TOSA graphs, for the NPU that is named.
+/// A program whose NPU parts are TOSA graphs, for the selected NPU.
 Result<int> compileLoaded(const CompileFlags& flags) {
   constexpr std::string_view kTaken[] = {"MODEL",         "--output", "--target", "--system-config",
                                          "--memory-mode", "--config", "--verbose"};
@@ -209,21 +209,21 @@ Result<int> compileLoaded(const CompileFlags& flags) {
   return 0;
 }
 
-/// What does not go with --method.
+/// Rejects options that are incompatible with --method.
 Status checkMethods(const CompileFlags& flags) {
   if (flags.precision.automatic) {
     return fail(Code::OptionDoesNotApply, "chooses the precision of one network")
         .at("--auto-precision")
         .withRemedy(
-            "let it write rules for each network (--write-rules), and give them as --quantize-config");
+            "have it write rules for each network (--write-rules), and pass them with --quantize-config");
   }
   if (!flags.json.empty()) {
-    return fail(Code::OptionDoesNotApply, "is the report of one network, and --method names several")
+    return fail(Code::OptionDoesNotApply, "is the report of one network, but --method names several")
         .at("--json")
-        .withRemedy("--report DIR writes one for each method");
+        .withRemedy("use --report DIR, which writes one for each method");
   }
   if (flags.output.extension() == ".pte") return {};
-  return fail(Code::NotRepresentable, "a {} file holds one network, and this is a program of several methods",
+  return fail(Code::NotRepresentable, "a {} file holds one network, but this program has several methods",
               flags.output.extension().string())
       .inFile(flags.output.string())
       .withRemedy("write a .pte");
@@ -254,7 +254,7 @@ int compile(CompileFlags& flags) {
   if (flags.precision.automatic &&
       (ethosn::isEthosNName(flags.build.options.target) || flags.build.options.target == "cpu")) {
     return report(
-        fail(Code::OptionDoesNotApply, "{} has no precision to choose from", flags.build.options.target)
+        fail(Code::OptionDoesNotApply, "there is no precision to choose for {}", flags.build.options.target)
             .at("--auto-precision")
             .withRemedy("name an Ethos-U with --target"));
   }
@@ -299,12 +299,12 @@ void addCompile(CommandLine& line, Run& run) {
   addChoice<pipeline::Delivery, pipeline::Delivery>(
       command, "--deliver", flags->build.options.delivery,
       {{"compiled", pipeline::Delivery::Compiled}, {"tosa", pipeline::Delivery::Tosa}},
-      "What a .pte carries of the NPU's parts: commands (default), or TOSA graphs, which are compiled where "
-      "the program is loaded");
+      "Form of the NPU parts in a .pte: commands (default), or TOSA graphs, which are compiled where the "
+      "program is loaded");
   command.option("--report", flags->report,
                  "Folder for the report: layers, memory, quantization (JSON and text)");
   addResultOption(command, "--json", flags->json,
-                  "The report as JSON, as report.json of --report; with --auto-precision the programs and "
+                  "The report as JSON (report.json of --report); with --auto-precision, the programs and "
                   "layers that were measured");
   command.option("--io-header", flags->ioHeader,
                  "Types, scales and zero points of inputs and outputs as a C header");

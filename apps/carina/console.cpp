@@ -44,7 +44,7 @@ std::string diagnosticText(std::string_view severity, const Diagnostic& diagnost
 void reserveStandardStreams() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(stream, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest number that is free is this one. What is open the wrong way refuses like what is closed.
+    // The lowest free descriptor is this one. A stream opened in the wrong direction fails like a closed one.
     if (::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY) != stream) std::abort();
   }
 }
@@ -55,7 +55,7 @@ int closeStandardOutput(int status) {
 }
 
 int report(const Error& error) {
-  std::fflush(stdout);  // in order, where both go to one place
+  std::fflush(stdout);  // preserves the order if both go to the same place
   for (const Diagnostic& diagnostic : error.diagnostics())
     fmt::print(stderr, "{}", diagnosticText("error", diagnostic));
   return 1;
@@ -108,7 +108,7 @@ std::function<void(size_t, size_t)> progressBar(std::string label) {
       [label = std::move(label), began, before = std::optional<size_t>()](size_t done, size_t total) mutable {
         if (total < 2) return;
         if (!before)
-          before = done > 1 ? done - 1 : 0;  // what an earlier run has done says nothing about this one
+          before = done > 1 ? done - 1 : 0;  // items of an earlier run must not affect the rate of this one
         const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
         fmt::print(stderr, "\r{}\033[K", progressLine(label, done, total, done - *before, passed.count()));
         if (done == total) fmt::print(stderr, "\r\033[K");

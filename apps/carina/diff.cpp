@@ -37,7 +37,7 @@ Result<int> execute(DiffFlags& flags) {
   return flags.gates.finish(0);
 }
 
-/// A program or JSON file, or the folder of a report.
+/// A program or JSON file, or the directory of a report.
 ValueRule fileOrFolder() {
   const ValueRule file = inputFile();
   return {[file](std::string& path) {
@@ -56,14 +56,14 @@ void addDiff(CommandLine& line, Run& run) {
   const std::string what = "program (.pte, compiled .tflite, blob), JSON of profile, report of compile";
   command.option("A", flags->a, "Before: " + what).transform(fileOrFolder()).required();
   command.option("B", flags->b, "After: the same").transform(fileOrFolder()).required();
-  command.flag("--all", flags->all, "Show layers that are equal, too");
+  command.flag("--all", flags->all, "Show equal layers, too");
   addResultOption(command, "--json", flags->json, "All layers as JSON");
   addResultOption(command, "--markdown", flags->markdown, "Tables for a pull request");
   addResultOption(command, "--csv", flags->csv, "All layers as comma-separated values");
-  command.option("--target", flags->options.target, "NPU of bare commands, which do not say")
+  command.option("--target", flags->options.target, "NPU of bare commands, which do not identify it")
       .transform(targetName());
   command.option("--system-config", flags->options.systemConfig,
-                 "Memories and clock to count the cycles of programs with; default: each program's own");
+                 "Memories and clock for counting the cycles of programs; default: each program's own");
   command.option("--memory-mode", flags->options.memoryMode,
                  "What lives in which memory; default: each program's own");
   command

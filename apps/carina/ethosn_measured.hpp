@@ -12,9 +12,9 @@ struct EthosNMeasured {
   pipeline::Measured measured;  // for gates
 };
 
-/// Whether the target or, being finished, the model itself is for an Ethos-N.
+/// Whether the target, or a finished program given as the model, is for an Ethos-N.
 bool isForEthosN(const pipeline::Options& options);
-/// Of a network, which is compiled, or of a finished program.
+/// For a network, which is compiled, or for a finished program.
 Result<EthosNMeasured> measureEthosN(const pipeline::Options& options);
 
 }  // namespace carina::app

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina evaluate: how good a network or program is on data with labels. carina merge: the whole of an
-// evaluation from its shards.
+// carina evaluate: the accuracy of a network or program on labelled data. carina merge: merges the shards of
+// an evaluation.
 #include <algorithm>
 #include <charconv>
 #include <memory>
@@ -66,8 +66,8 @@ bool parseShard(const std::string& text, size_t& shard, size_t& shards) {
   return second == std::errc{} && rest == end && shard >= 1 && shard <= shards && shards <= 1'000'000;
 }
 
-/// --mean and --std are said once: a program with inputs of pixels normalises them itself, for others that
-/// is done as pictures are read.
+/// --mean and --std are applied once: a program with pixel inputs normalizes them itself; for others they are
+/// applied when images are read.
 void takePreprocessing(evaluate::Options& options) {
   pipeline::EndOptions& ends = options.build.ends;
   const bool single = std::any_of(ends.inputTypes.begin(), ends.inputTypes.end(), [](const auto& entry) {
@@ -80,7 +80,7 @@ void takePreprocessing(evaluate::Options& options) {
   ends.deviation.clear();
 }
 
-/// At the first of the processes that evaluate together; at the others nothing is left to show.
+/// At the first of the processes that evaluate together; the others have nothing to show.
 Result<int> execute(EvaluateFlags& flags, const evaluate::Ranks& ranks) {
   CARINA_TRY(const auto evaluation, evaluate::evaluateTogether(flags.options, ranks));
   if (!evaluation) return 0;
@@ -88,7 +88,7 @@ Result<int> execute(EvaluateFlags& flags, const evaluate::Ranks& ranks) {
   return flags.output.show(*evaluation, "carina evaluate");
 }
 
-/// All of them end with one status.
+/// All processes exit with the same status.
 Result<int> execute(EvaluateFlags& flags) {
   CARINA_RETURN_IF_ERROR(flags.output.checkPaths());
   flags.options.build = flags.build.finish();
@@ -114,7 +114,7 @@ void declareData(Command& command, EvaluateFlags& flags) {
               "labels.txt")
       .required();
   command.flag("--crop", options.preprocessing.crop,
-               "Cut the middle out of pictures instead of stretching them");
+               "Crop images to their centre instead of stretching them");
   using evaluate::Task;
   addChoice<std::optional<Task>, Task>(command, "--task", options.task,
                                        {{"classify", Task::Classify},
@@ -122,8 +122,8 @@ void declareData(Command& command, EvaluateFlags& flags) {
                                         {"tokens", Task::Tokens},
                                         {"boxes", Task::Boxes},
                                         {"compare", Task::Compare}},
-                                       "What the first output is: classify, segment, tokens, boxes, compare "
-                                       "(against float only); default: what the labels fit");
+                                       "Meaning of the first output: classify, segment, tokens, boxes, "
+                                       "compare (against float only); default: what matches the labels");
   const std::vector<std::string> names{"float", "simulation", "tosa", "npu"};
   command
       .option(
@@ -135,16 +135,16 @@ void declareData(Command& command, EvaluateFlags& flags) {
               }
             }
           },
-          "Who computes: float, simulation, tosa, npu; default: all that can")
+          "What is evaluated: float, simulation, tosa, npu; default: all that can run")
       .delimiter(',')
       .check(oneOf(names));
-  command.option("--samples", options.most, "At most so many samples, from the first on");
-  command.option("--box-iou", options.boxIou, "Overlap from which boxes match (default 0.5)")
+  command.option("--samples", options.most, "Evaluate only this many samples, from the first on");
+  command.option("--box-iou", options.boxIou, "Minimum overlap of matching boxes (default 0.5)")
       .check(range(0.0, 1.0));
   command.option("--bad-layer", options.badLayer,
-                 "Decibels below which a layer of a flipped sample is bad (default 20)");
+                 "SQNR in dB below which a layer of a flipped sample is bad (default 20)");
   command.option("--records", options.records,
-                 "File that holds every sample's result; an evaluation that was stopped goes on from it");
+                 "File for the results of all samples; an interrupted evaluation resumes from it");
   command.option("--shard", flags.shard, "i/n: only the i-th of n parts of the data; needs --records")
       .check([&options](const std::string& text) {
         size_t shard = 0, shards = 0;
@@ -160,7 +160,7 @@ void declareData(Command& command, EvaluateFlags& flags) {
 void addEvaluate(CommandLine& line, Run& run) {
   auto flags = std::make_shared<EvaluateFlags>();
   Command command =
-      line.add("evaluate", "Accuracy on data with labels: float, simulation, TOSA and NPU side by side");
+      line.add("evaluate", "Measure accuracy on labelled data: float, simulation, TOSA and NPU side by side");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
   declareData(command, *flags);
   using Gate = GateOptions::Gate;
@@ -169,14 +169,14 @@ void addEvaluate(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->output.gates.checkUsage();
     if (!flags->shard.empty() && flags->options.records.empty())
-      throwMissing("--shard needs --records: the file that is merged later; it");
+      throwMissing("with --shard, --records (the file to merge later)");
     run = [flags] { return exitStatus(execute(*flags), flags->build.options.model); };
   });
 }
 
 void addMerge(CommandLine& line, Run& run) {
   auto flags = std::make_shared<MergeFlags>();
-  Command command = line.add("merge", "The whole of an evaluation from the records of its shards");
+  Command command = line.add("merge", "Merge the records of shards into one evaluation");
   command.option("FILES", flags->files, "Records of all shards, in any order")
       .transform(inputFile())
       .required();

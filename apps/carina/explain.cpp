@@ -14,7 +14,7 @@
 namespace carina::app {
 namespace {
 
-/// Words in lines of up to `width` characters.
+/// Wraps words into lines of up to `width` characters.
 std::string wrapped(std::string_view text, size_t width) {
   std::string lines;
   size_t column = 0;

@@ -28,7 +28,7 @@ struct FirmwareFlags {
   FirmwareFlags() { image.source.core = "cortex-m33"; }
 };
 
-/// What goes together where texts are written.
+/// Which options are compatible for images that write text.
 Status checkText(const FirmwareFlags& flags, firmware::ImageOptions& image) {
   if (flags.text.tokenizer.empty()) {
     const char* given = !flags.text.prompt.empty() ? "--prompt"
@@ -36,7 +36,7 @@ Status checkText(const FirmwareFlags& flags, firmware::ImageOptions& image) {
                         : flags.tokens > 0         ? "--tokens"
                                                    : nullptr;
     if (given == nullptr) return {};
-    return fail(Code::OptionDoesNotApply, "{} is for images that write texts", given)
+    return fail(Code::OptionDoesNotApply, "{} is for images that generate text", given)
         .withRemedy("give the language model's --tokenizer");
   }
   image.plan.text = flags.text;
@@ -45,12 +45,12 @@ Status checkText(const FirmwareFlags& flags, firmware::ImageOptions& image) {
                      !flags.expected.empty() || !image.plan.method.empty();
   if (!other) return {};
   return fail(Code::OptionDoesNotApply,
-              "with --tokenizer the image takes prompts and runs the methods of a language model")
+              "with --tokenizer, the image accepts prompts and runs the methods of a language model")
       .withRemedy("leave out --io, --program, --input, --expected and --method");
 }
 
-/// Of the image: flash holds its code, constants, initial values and the program; all memories on the chip
-/// count as static RAM, but for the code's.
+/// For the image: flash holds its code, constants, initial values and the program; all on-chip memories
+/// except that of the code count as static RAM.
 pipeline::Measured measuredOf(const firmware::Image& image, const FirmwareFlags& flags) {
   const firmware::Plan& plan = image.plan;
   int64_t program = 0, blocks = 0;
@@ -71,7 +71,7 @@ Result<int> execute(FirmwareFlags flags) {
   image.plan.semihosted = flags.io == "semihosting";
   image.plan.programByFile = flags.program == "semihosting";
   image.source.poll = flags.wait == "poll";
-  // Nobody knows who wrote the program that an image reads.
+  // The program that an image reads may come from anyone.
   if (image.plan.programByFile) image.source.validate = true;
   image.source.timeoutMilliseconds = static_cast<uint32_t>(flags.timeout * 1000);
   if (image.plan.programByFile && !image.plan.semihosted) {
@@ -81,7 +81,7 @@ Result<int> execute(FirmwareFlags flags) {
   }
   if (image.plan.semihosted && (!flags.input.empty() || !flags.expected.empty())) {
     return fail(Code::OptionDoesNotApply,
-                "--input and --expected are linked into the image, --io semihosting reads files")
+                "--input and --expected are linked into the image, but --io semihosting reads files")
         .withRemedy("leave out one of them");
   }
   CARINA_RETURN_IF_ERROR(checkText(flags, image));
@@ -127,27 +127,29 @@ void addFirmware(CommandLine& line, Run& run) {
   command.option("--method", image.plan.method, "Method of the program; default: the first");
   command
       .option("--input", flags->input,
-              "Inputs to link in (.npz): in0, in1, ...; many samples behind one more axis")
+              "Inputs to link in (.npz): in0, in1, ...; an additional leading axis holds samples")
       .transform(inputFile());
-  command
-      .option("--expected", flags->expected, "Outputs that the image compares with (.npz): out0, out1, ...")
+  command.option("--expected", flags->expected, "Outputs to compare with (.npz): out0, out1, ...")
       .transform(inputFile());
   command
       .option("--tolerance", image.source.tolerance,
-              "Absolute, for float outputs; default 0: bytes are equal")
+              "Absolute tolerance of float outputs (default 0: equal bytes)")
       .check(nonNegative());
   command.option("--print", image.source.printed,
                  "Elements of each output that the image prints (default 1000)");
   command
       .option("--tokenizer", flags->text.tokenizer,
-              "Of a language model (tokenizer.json): the image writes texts, to prompts that UART 0 receives")
+              "Tokenizer of a language model (tokenizer.json); the image then generates text for prompts "
+              "that UART 0 receives")
       .transform(inputFile());
-  command.option("--prompt", flags->text.prompt, "The only prompt, linked in; with --tokenizer");
-  command.option("--tokens", flags->tokens, "Tokens of a text at most (default 64); with --tokenizer")
+  command.option("--prompt", flags->text.prompt, "The only prompt, linked into the image; with --tokenizer");
+  command
+      .option("--tokens", flags->tokens,
+              "Maximum number of tokens to generate per prompt (default 64); with --tokenizer")
       .check(range(int64_t{1}, int64_t{1} << 20));
   command
       .option("--context", flags->text.context,
-              "Tokens that the model's state has room for; default: what the program says; with --tokenizer")
+              "Number of tokens that fit in the model's state; default: the program's; with --tokenizer")
       .check(range(int64_t{1}, int64_t{1} << 20));
   command
       .option("--io", flags->io, "linked (default), or semihosting: files named on the image's command line")
@@ -158,21 +160,22 @@ void addFirmware(CommandLine& line, Run& run) {
       .check(oneOf({"interrupt", "poll"}));
   command
       .option("--timeout", flags->timeout,
-              "Seconds that one NPU job may take on the device (default 60; 0: for ever)")
+              "Seconds that one NPU job may take on the device (default 60; 0: no limit)")
       .check(range(0.0, 86400.0));
   command.flag("--validate-commands", image.source.validate,
-               "Check before each NPU job that its commands keep to their memory; always done with "
+               "Check before each NPU job that its commands access only their own memory; always on with "
                "--program semihosting");
   command
-      .option("--stack", image.plan.stackBytes,
-              fmt::format("Bytes of stack (default {}; {} with CPU kernels beside quantize and dequantize)",
-                          firmware::kStack, firmware::kStackOfKernels))
+      .option(
+          "--stack", image.plan.stackBytes,
+          fmt::format("Bytes of stack (default {}; {} with CPU kernels other than quantize and dequantize)",
+                      firmware::kStack, firmware::kStackOfKernels))
       .transform(byteCount())
       .check(range(int64_t{1024}, int64_t{1} << 20));
   command.option("--keep", image.keep, "Folder for the generated sources, the linker script and its map");
   addResultOption(command, "--json", flags->json, "Sizes and placement as JSON");
   command.option("--kit", image.kit,
-                 "Firmware kit; default: CARINA_FIRMWARE, or share/carina/firmware beside bin");
+                 "Firmware kit; default: CARINA_FIRMWARE, or share/carina/firmware next to bin");
   command.option("--compiler", image.compiler, "Cross compiler (default arm-none-eabi-g++)");
   flags->gates.declare(command, {GateOptions::Gate::Sram, GateOptions::Gate::Flash});
   command.callback([flags, &run] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina fit: whether a program has room on a board. carina boards: which there are.
+// carina fit: whether a program fits on a board. carina boards: lists the boards.
 #include "report/fit.hpp"
 
 #include <memory>
@@ -31,7 +31,7 @@ Result<int> execute(FitFlags& flags) {
   options.build = flags.build.finish();
   options.build.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
   if (!options.build.configFile.empty() || !options.build.systemConfig.empty()) {
-    return fail(Code::OptionDoesNotApply, "the board says how fast its memories are")
+    return fail(Code::OptionDoesNotApply, "the board determines the memory speeds")
         .at(options.build.configFile.empty() ? "--system-config" : "--config")
         .withRemedy("leave it out");
   }
@@ -45,9 +45,9 @@ Result<int> execute(FitFlags& flags) {
   CARINA_RETURN_IF_ERROR(files.add(flags.json, report::fitJson(fit)));
   CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::fitCsv(fit)));
   CARINA_RETURN_IF_ERROR(flags.gates.addJunit("carina fit", files));
-  // What does not fit has no places, and what misses a gate is not linked.
+  // A program that does not fit has no addresses, and one that misses a gate is not linked.
   if (!flags.output.empty() && !fit.isNetwork) {
-    return fail(Code::OptionDoesNotApply, "the program is compiled already")
+    return fail(Code::OptionDoesNotApply, "the program is already compiled")
         .at("--output")
         .withRemedy("leave it out");
   }
@@ -65,7 +65,7 @@ Result<int> execute(FitFlags& flags) {
   return fail(Code::DoesNotFit, "{} bytes too many for {}", fit.over(), fit.board->name)
       .inFile(options.build.model.string())
       .withRemedy(fit.fixes.empty() || !fit.fixes.front().fits
-                      ? "a smaller network, or a board with more memory ('carina boards')"
+                      ? "use a smaller network, or a board with more memory ('carina boards')"
                       : "it fits with " + fit.fixes.front().change);
 }
 
@@ -73,8 +73,7 @@ Result<int> execute(FitFlags& flags) {
 
 void addFit(CommandLine& line, Run& run) {
   auto flags = std::make_shared<FitFlags>();
-  Command command =
-      line.add("fit", "Say whether a network or program has room on a board, and what would help");
+  Command command = line.add("fit", "Report whether a network or program fits a board, and what would help");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
   command.option("--board", flags->board, "The board (see 'carina boards')")
       .required()
@@ -84,11 +83,12 @@ void addFit(CommandLine& line, Run& run) {
         const Diagnostic& what = board.error().diagnostics().front();
         return what.message + "\n  " + what.remedy;
       });
-  command.option("--stack", flags->stack, "Bytes of stack; default: what the program's kernels call for")
+  command.option("--stack", flags->stack, "Bytes of stack; default: what the program's kernels need")
       .transform(byteCount());
   command.option("-o,--output", flags->output, "Write the program that was compiled for the board (.pte)");
-  command.option("--header", flags->header, "Write sizes and places as a C header (carina_memory.h)");
-  command.option("--linker", flags->linker, "Write a fragment of a linker script with a section each");
+  command.option("--header", flags->header,
+                 "Write sizes and memory sections as a C header (carina_memory.h)");
+  command.option("--linker", flags->linker, "Write a linker script fragment with a section for each block");
   addResultOption(command, "--json", flags->json, "The table as JSON");
   addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
   using Gate = GateOptions::Gate;

@@ -10,37 +10,37 @@
 
 namespace carina::app {
 void GateOptions::declare(Command& command, std::initializer_list<Gate> which) {
-  OptionGroup group = command.group("Gates", "What misses one ends with exit status 3:");
+  OptionGroup group = command.group("Gates", "A missed gate results in exit status 3:");
   for (const Gate gate : which) {
     switch (gate) {
       case Gate::Cycles:
-        group.option("--max-cycles", gates.maxCycles, "NPU cycles of one inference at most")
+        group.option("--max-cycles", gates.maxCycles, "Maximum NPU cycles of one inference")
             .check(nonNegative());
         break;
       case Gate::InferenceMs:
         group
             .option("--max-inference-ms", gates.maxInferenceMs,
-                    "Milliseconds of one inference at most, NPU and CPU, estimated")
+                    "Maximum milliseconds of one inference, NPU and CPU, estimated")
             .check(nonNegative());
         break;
       case Gate::Sram:
         group
             .option("--max-sram", gates.maxSram,
-                    "Bytes of static RAM at most (256K, 2M, ...): arena, and whatever else the memory "
-                    "mode puts there")
+                    "Maximum bytes of static RAM (256K, 2M, ...): arena, and whatever else the memory mode "
+                    "places there")
             .transform(byteCount());
         break;
       case Gate::Flash:
-        group.option("--max-flash", gates.maxFlash, "Bytes of the program at most (256K, 2M, ...)")
+        group.option("--max-flash", gates.maxFlash, "Maximum bytes of the program (256K, 2M, ...)")
             .transform(byteCount());
         break;
       case Gate::Sqnr:
-        group.option("--min-sqnr", gates.minSqnr, "Decibels of the worst output against float at least");
+        group.option("--min-sqnr", gates.minSqnr, "Minimum SQNR of the worst output against float, in dB");
         break;
       case Gate::Top1:
         group
             .option("--min-top1", gates.minTop1,
-                    "Percent of samples whose largest output is the label's at least")
+                    "Minimum percentage of samples whose largest output is that of the label")
             .check(range(0.0, 100.0));
         break;
       case Gate::Npu:
@@ -52,11 +52,11 @@ void GateOptions::declare(Command& command, std::initializer_list<Gate> which) {
 }
 
 void GateOptions::checkUsage() const {
-  if (!junit.empty() && !gates.any()) throwMissing("A gate (--max-cycles, ...) with --junit");
+  if (!junit.empty() && !gates.any()) throwMissing("with --junit, a gate (--max-cycles, ...)");
 }
 
 void GateOptions::fail(const std::string& subject, const std::string& why) {
-  if (gates.any()) results_.push_back({subject, "gates", "that are asked for", why, false});
+  if (gates.any()) results_.push_back({subject, "gates", "that were requested", why, false});
 }
 
 Status GateOptions::check(const pipeline::Measured& measured) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gates that commands which measure share, --junit among them, and what a missed one does: a line on
+// The gates shared by commands that measure, including --junit, and the effect of a missed one: a line on
 // stderr and exit status 3.
 #pragma once
 
@@ -27,14 +27,14 @@ struct GateOptions {
   /// For the callback of the command: --junit without a gate is wrong usage.
   void checkUsage() const;
 
-  /// What misses every gate that is asked for, because there is nothing to measure.
+  /// Misses every requested gate, because there is nothing to measure.
   void fail(const std::string& subject, const std::string& why);
   /// Checks what was measured; call once per subject.
   Status check(const pipeline::Measured& measured);
-  /// The JUnit file of all checks, when asked for. `suite`: "carina compile".
+  /// The JUnit file of all checks, if requested. `suite`: "carina compile".
   Status addJunit(std::string_view suite, ResultFiles& files) const;
   bool missed() const;
-  /// One line per miss; `status`, or 3 when there is one and `status` is 0.
+  /// One line per miss; `status`, or 3 if there is one and `status` is 0.
   int finish(int status) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina generate: text from a compiled language model.
+// carina generate: generates text with a compiled language model.
 #include "pipeline/generate.hpp"
 
 #include <cstdio>
@@ -25,7 +25,7 @@ struct GenerateFlags {
 Result<int> execute(GenerateFlags flags) {
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.gates.junit}));
   flags.generate.beginning = !flags.noBos;
-  // Where a result goes to standard output, the text does not.
+  // If a result goes to standard output, the text does not.
   const bool writesText = flags.json != kStandardOutput && flags.gates.junit != kStandardOutput;
   if (writesText) {
     flags.generate.write = [](const std::string& piece) {
@@ -57,10 +57,11 @@ Result<int> execute(GenerateFlags flags) {
 void addGenerate(CommandLine& line, Run& run) {
   auto flags = std::make_shared<GenerateFlags>();
   pipeline::GenerateOptions& options = flags->generate;
-  Command command = line.add("generate", "Text from a compiled language model on the NPU model");
+  Command command = line.add("generate", "Generate text with a compiled language model, on the NPU model");
   command
       .option("FILE", options.program,
-              "Program (.pte) of a language model: a method that takes one token, maybe one that takes many")
+              "Program (.pte) of a language model: a method that accepts one token, and optionally one that "
+              "accepts several")
       .transform(inputFile())
       .required();
   command
@@ -68,26 +69,26 @@ void addGenerate(CommandLine& line, Run& run) {
               "The model's tokenizer.json (byte-level BPE) or SentencePiece file")
       .transform(inputFile())
       .required();
-  command.option("--prompt", options.prompt, "The text to go on from").required();
-  command.flag("--no-bos", flags->noBos, "Without the tokens that the tokenizer puts in front of texts");
-  command.option("--tokens", options.tokens, "Tokens to generate at most")
+  command.option("--prompt", options.prompt, "Text to continue").required();
+  command.flag("--no-bos", flags->noBos, "Omit the tokens that the tokenizer puts at the start of a text");
+  command.option("--tokens", options.tokens, "Maximum number of tokens to generate")
       .check(range(int64_t{1}, int64_t{1} << 20))
       .showDefault();
   command
       .option("--context", options.context,
-              "Tokens that the model's state has room for; default: what the program says")
+              "Number of tokens that fit in the model's state; default: the program's")
       .check(range(int64_t{1}, int64_t{1} << 20));
   command
       .option("--temperature", options.sampling.temperature,
-              "0 (default): always the likeliest token; larger: more variety")
+              "0 (default): always the most likely token; larger: more variety")
       .check(range(0.0, 100.0));
-  command.option("--top-k", options.sampling.topK, "Choose among the K likeliest tokens; 0 (default): all")
+  command.option("--top-k", options.sampling.topK, "Choose among the K most likely tokens; 0 (default): all")
       .check(nonNegative());
   command
       .option("--top-p", options.sampling.topP,
-              "Choose among the likeliest tokens that make up this probability; default 1")
+              "Choose among the most likely tokens that make up this probability; default 1")
       .check(range(0.0, 1.0));
-  command.option("--seed", options.sampling.seed, "Of the choice with a temperature").showDefault();
+  command.option("--seed", options.sampling.seed, "Seed for sampling with a temperature").showDefault();
   command.option("--target", options.target, "NPU to run on; default: the one the program was compiled for")
       .transform(targetName());
   command.option("--system-config", options.systemConfig, "Memories and clock; default: the program's");

@@ -71,13 +71,13 @@ void addInspect(CommandLine& line, Run& run) {
                                        "Only the command streams, as text for carina assemble");
   command
       .flag("--check", flags->check,
-            "Check the command streams instead of showing them; exit 1 when there are findings")
+            "Check the command streams instead of showing them; exit status 1 if there are findings")
       .excludes(commands);
   addResultOption(command, "--json", flags->json,
-                  "What is in the file, or with --check what it finds, as JSON")
+                  "The content of the file, or with --check the findings, as JSON")
       .excludes(commands);
   command.option("--part", flags->options.part, "Only this command stream of the file, counted from 0");
-  command.option("--target", flags->options.target, "NPU of a file of bare commands, which do not say")
+  command.option("--target", flags->options.target, "NPU of bare commands, which do not identify it")
       .transform(targetName());
   command.callback([flags, &run] {
     run = [flags] { return exitStatus(flags->check ? check(*flags) : show(*flags), flags->file); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina: one program from an exported network to what runs on the NPU.
+// carina: one program from an exported network to a program on the NPU.
 #include "base/signals.hpp"
 #include "console.hpp"
 #include "program.hpp"

@@ -21,7 +21,7 @@ struct OpsFlags {
   GateOptions gates;
 };
 
-/// What is on the CPU besides conversions of inputs and outputs, and why.
+/// What runs on the CPU apart from conversions of inputs and outputs, and why.
 pipeline::Measured measuredOf(const pipeline::OperatorList& list, const std::filesystem::path& model) {
   pipeline::Measured measured;
   measured.subject = model.filename().string();
@@ -69,10 +69,9 @@ int ops(OpsFlags& flags) {
 
 void addOps(CommandLine& line, Run& run) {
   auto flags = std::make_shared<OpsFlags>();
-  Command command = line.add(
-      "ops",
-      "List a network's operators: where each runs, why not on the NPU, at what cost; without a network "
-      "the table of all operators");
+  Command command = line.add("ops",
+                             "List a network's operators: where each runs, why not on the NPU, and at what "
+                             "cost; without a network, all operators");
   flags->build.declare(command);
   command.find("MODEL").required(false);
   addResultOption(command, "--json", flags->json, "The list as JSON");
@@ -81,9 +80,9 @@ void addOps(CommandLine& line, Run& run) {
   command.callback([flags, &run] {
     flags->gates.checkUsage();
     if (flags->build.options.model.empty()) {
-      if (flags->gates.gates.any()) throwMissing("MODEL with --require-npu");
+      if (flags->gates.gates.any()) throwMissing("with --require-npu, MODEL");
       for (const auto& [path, option] : {std::pair(&flags->json, "--json"), {&flags->csv, "--csv"}}) {
-        if (!path->empty()) throwMissing(std::string("MODEL with ") + option);
+        if (!path->empty()) throwMissing(std::string("with ") + option + ", MODEL");
       }
     }
     run = [flags] { return ops(*flags); };

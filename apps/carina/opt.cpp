@@ -72,13 +72,13 @@ void addOpt(CommandLine& line, Run& run) {
               "Decompose and quantize the graph first, with these samples (.npz), as compile does")
       .transform(inputFile());
   command.option("--program", flags->program,
-                 "Which program of a .pt2 that holds several (see 'carina inspect')");
+                 "Program to use from a .pt2 that holds several (see 'carina inspect')");
   command.flag("--verify-each", flags->verifyEach,
                "Verify the graph after each pass, not only after the last one");
   command.flag("--brief", flags->brief,
-               "Leave out large constants and source locations: to look at, it does not read back");
+               "Leave out large constants and source locations; the output cannot be read back");
   addTrustedOption(command, flags->trusted);
-  command.flag("--list-passes", flags->list, "List the passes, with what each takes and gives");
+  command.flag("--list-passes", flags->list, "List the passes with their input and output dialects");
   command.callback([flags, &run] {
     if (flags->input.empty() && !flags->list) throwMissing("FILE");
     run = [flags] {

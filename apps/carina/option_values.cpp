@@ -19,7 +19,7 @@
 namespace carina::app {
 namespace {
 
-/// 1024s of a suffix: "", "K", "KB", "KiB", "M", ...
+/// The multiplier of a suffix: "", "K", "KB", "KiB", "M", ...
 std::optional<double> unitOf(std::string_view suffix) {
   constexpr std::string_view kUnits = "KMG";
   if (suffix.empty() || suffix == "B") return 1.0;
@@ -49,7 +49,7 @@ std::string systemText(int error) {
 
 constexpr int64_t kMostPipeBytes = int64_t{4} << 30;
 
-/// Everything that comes from `from` into the file `to`; the system's error, 0 for none.
+/// Copies everything from `from` to the file `to`; returns the system's error code, 0 if none.
 int copyAll(int from, int to) {
   std::array<char, 1 << 16> buffer;
   int64_t total = 0;
@@ -67,7 +67,8 @@ int copyAll(int from, int to) {
   }
 }
 
-/// Puts what a pipe holds into memory, and the name of that file into `path`. Returns what went wrong.
+/// Copies the contents of a pipe into memory and sets `path` to the name of that file. Returns the error, if
+/// any.
 std::string keepPipe(std::string& path) {
   const int pipe = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (pipe < 0) return path + ": cannot open: " + systemText(errno);
@@ -98,7 +99,7 @@ ValueRule byteCount() {
   return {[](std::string& text) {
             const auto bytes = bytesOf(text);
             if (!bytes)
-              return fmt::format("'{}' is no number of bytes\n  for example 262144, 256K or 1.5M", text);
+              return fmt::format("'{}' is not a number of bytes\n  for example 262144, 256K or 1.5M", text);
             text = std::to_string(*bytes);
             return std::string();
           },
@@ -130,7 +131,7 @@ Option addNamedFiles(Command& command, const std::string& flag, std::vector<Name
 }
 
 void addTrustedOption(Command& command, bool& trusted) {
-  command.flag("--trusted", trusted, "No limits on work and memory: for files whose maker you know");
+  command.flag("--trusted", trusted, "No limits on work and memory, for files from a trusted source");
 }
 
 ValueRule inputFile() {

@@ -15,7 +15,7 @@
 namespace carina::app {
 namespace {
 
-/// The options whose values are outputs. All others that name a file are inputs.
+/// The options whose values are outputs. All others that name files are inputs.
 constexpr std::array<std::string_view, 15> kOutputs{
     "--output",      "--json",   "--csv",    "--markdown",  "--junit",
     "--records",     "--etdump", "--trace",  "--trace-cpu", "--coverage",
@@ -35,7 +35,7 @@ void addIfFile(std::vector<Argument>& arguments, const std::string& option, cons
     arguments.push_back(std::move(argument));
 }
 
-/// Every argument that is a regular file, and the files of a report that are there.
+/// Every argument that is a regular file, and the existing files of a report.
 void addFilesOf(const Command& command, std::vector<Argument>& arguments) {
   for (const auto& [name, group, positional, values] : command.given()) {
     const bool isOutput = std::find(kOutputs.begin(), kOutputs.end(), name) != kOutputs.end();

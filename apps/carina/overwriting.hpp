@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No command overwrites what it reads.
+// Prevents commands from overwriting their inputs.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +7,7 @@
 
 namespace carina::app {
 
-/// Fails when an output of the chosen subcommand is a file that another of its arguments names, also by
+/// Fails if an output of the chosen subcommand is a file that another of its arguments names, including by
 /// another name: a symbolic or hard link.
 Status refuseOverwriting(const Command& command);
 

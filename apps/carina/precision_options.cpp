@@ -11,23 +11,23 @@ void PrecisionOptions::declare(Command& command) {
   OptionGroup group = command.group(
       "Automatic precision", "Which layers compute in 16x8 to reach --min-sqnr, --min-top1 or --max-cycles:");
   group.flag("--auto-precision", automatic,
-             "Measure every layer and choose: the fewest cycles that are accurate enough, or the most "
-             "accuracy for --max-cycles");
+             "Measure every layer and choose the fewest cycles that are accurate enough, or the highest "
+             "accuracy within --max-cycles");
   group
       .option("--data", data,
-              "Samples with classes for --min-top1: .npz (in0, ..., labels), or a folder of pictures by "
-              "class")
+              "Labelled samples for --min-top1: .npz (in0, ..., labels), or a folder of images by class")
       .transform(inputFile());
-  group.option("--write-rules", rules,
-               "The choice as a file for --quantize-config: the same program without the search");
-  addResultOption(group, "--csv", csv, "The programs that were made as comma-separated values");
+  group.option(
+      "--write-rules", rules,
+      "Write the choice to a file for --quantize-config, which yields the same program without the search");
+  addResultOption(group, "--csv", csv, "The programs that were built, as comma-separated values");
 }
 
 void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& build) const {
   const pipeline::Gates& asked = gates.gates;
   if (!automatic) {
     const auto alone = [](bool given, const char* option) {
-      if (given) throwMissing(std::string("--auto-precision with ") + option);
+      if (given) throwMissing(std::string("with ") + option + ", --auto-precision");
     };
     alone(!data.empty(), "--data");
     alone(!rules.empty(), "--write-rules");
@@ -36,9 +36,9 @@ void PrecisionOptions::checkUsage(const GateOptions& gates, const BuildOptions& 
     return;
   }
   if (!asked.minSqnr && !asked.minTop1 && !asked.maxCycles)
-    throwMissing("A goal (--min-sqnr, --min-top1 or --max-cycles) with --auto-precision");
-  if (asked.minTop1 && data.empty()) throwMissing("--data with --min-top1");
-  if (!asked.minTop1 && !data.empty()) throwMissing("--min-top1 with --data");
+    throwMissing("with --auto-precision, a goal (--min-sqnr, --min-top1 or --max-cycles)");
+  if (asked.minTop1 && data.empty()) throwMissing("with --min-top1, --data");
+  if (!asked.minTop1 && !data.empty()) throwMissing("with --data, --min-top1");
   const pipeline::Quantization quantization = build.options.quantization;
   if (quantization != pipeline::Quantization::Default && quantization != pipeline::Quantization::Int8)
     throwExcluded("--auto-precision", "--quantize");

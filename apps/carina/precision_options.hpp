@@ -13,14 +13,14 @@ namespace carina::app {
 struct PrecisionOptions {
   bool automatic = false;
   std::filesystem::path data, rules;
-  ResultPath csv;  // of the programs that were made
+  ResultPath csv;  // of the programs that were built
 
   void declare(Command& command);
-  /// For the callback of the command: a search without a goal, or options of the search without it.
+  /// For the callback of the command: rejects a search without a goal, and options of the search without it.
   void checkUsage(const GateOptions& gates, const BuildOptions& build) const;
 
   precision::Goal goal(const pipeline::Gates& gates) const;
-  /// Rules file, only when `reached`, and what was measured as `json`.
+  /// Adds the rules file, only if `reached`, and the measurements as `json`.
   Status add(const precision::AutoPrecision& found, const precision::Goal& goal,
              const pipeline::Options& options, bool reached, const ResultPath& json,
              ResultFiles& results) const;

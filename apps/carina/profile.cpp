@@ -38,7 +38,8 @@ Result<int> execute(ProfileFlags& flags) {
   if (flags.build.verbose) fmt::print(stderr, "{}", report::stageTimes(profile.times));
   CARINA_RETURN_IF_ERROR(flags.gates.check(pipeline::measuredOf(profile)));
   ResultFiles files;
-  // Of hundreds of thousands of operations each takes seconds and hundreds of megabytes.
+  // Written only on request: with hundreds of thousands of operations each takes seconds and hundreds of
+  // megabytes.
   if (!flags.json.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.json, report::profileJson(timed)));
   if (!flags.csv.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.csv, report::profileCsv(profile)));
   if (!flags.trace.empty()) CARINA_RETURN_IF_ERROR(files.add(flags.trace, report::profileTrace(timed)));
@@ -48,15 +49,16 @@ Result<int> execute(ProfileFlags& flags) {
   return flags.gates.finish(0);
 }
 
-/// The profile of a network or program on an Ethos-N: passes instead of operations on a time line.
+/// The profile of a network or program on an Ethos-N: passes instead of operations on a timeline.
 Result<int> executeEthosN(ProfileFlags& flags) {
   if (!flags.input.empty()) {
-    return fail(Code::OptionDoesNotApply, "is for an Ethos-U: what a sample takes of an Ethos-N is not known")
+    return fail(Code::OptionDoesNotApply,
+                "is for an Ethos-U: the cost of a sample on an Ethos-N is not known")
         .at("--input")
         .withRemedy("leave it out");
   }
   if (!flags.trace.empty() || flags.text.operations || flags.text.memory) {
-    return fail(Code::OptionDoesNotApply, "is for an Ethos-U: an Ethos-N has no public time line")
+    return fail(Code::OptionDoesNotApply, "is for an Ethos-U: the timeline of an Ethos-N is not public")
         .at(!flags.trace.empty()    ? "--trace"
             : flags.text.operations ? "--operations"
                                     : "--memory-map")
@@ -83,17 +85,17 @@ Result<int> executeEthosN(ProfileFlags& flags) {
 
 void addProfile(CommandLine& line, Run& run) {
   auto flags = std::make_shared<ProfileFlags>();
-  Command command =
-      line.add("profile", "Cycles, limits, traffic and memory of a network or program, layer by layer");
+  Command command = line.add(
+      "profile", "Show cycles, bottlenecks, traffic and memory of a network or program, layer by layer");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
   command
       .option("--input", flags->input,
-              "Samples (in0, in1, ... or calib0, ...) of a network: how often they take each way of choices "
-              "and loops, and the cycles of each")
+              "Samples for a network (in0, in1, ... or calib0, ...): count the cycles of each, and how often "
+              "each path of choices and loops is taken")
       .transform(inputFile());
   addResultOption(command, "--json", flags->json, "The profile as JSON");
   addResultOption(command, "--csv", flags->csv, "The layers as comma-separated values");
-  addResultOption(command, "--trace", flags->trace, "The time line for chrome://tracing or ui.perfetto.dev");
+  addResultOption(command, "--trace", flags->trace, "The timeline for chrome://tracing or ui.perfetto.dev");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});

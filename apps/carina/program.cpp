@@ -27,7 +27,7 @@ constexpr const char* kFirstSteps =
     "  carina run model.pte --input samples.npz\n"
     "  carina ops model.pt2 --target ethos-u85-256\n";
 
-/// The file that the chosen subcommand is about.
+/// The input file of the chosen subcommand.
 std::string inputOf(const std::vector<Command>& chosen) {
   for (const Command& command : chosen) {
     for (const GivenOption& option : command.given()) {
@@ -40,8 +40,8 @@ std::string inputOf(const std::vector<Command>& chosen) {
 constexpr const char* kOutOfMemory = "out of memory";
 constexpr const char* kOutOfMemoryRemedy = "the network needs more memory than this machine has free";
 
-/// --diagnostics, in front of or behind the subcommand. It is looked for beforehand, so that wrong usage is
-/// reported in that form, too.
+/// --diagnostics, before or after the subcommand. It is looked up in advance, so that wrong usage is reported
+/// in that form as well.
 void addDiagnostics(CommandLine& line) {
   line.optionOfAll("--diagnostics",
                    "How errors and warnings are printed on stderr: text or json (one object per line)")
@@ -71,8 +71,8 @@ constexpr NamedCommand kCommands[] = {
     {"explain", addExplain},
 };
 
-/// All commands, or the one that the first argument names: options of the others would only take time, a
-/// third of what starting the program takes. --version needs none.
+/// All commands, or the one that the first argument names: declaring the options of the others would take a
+/// third of the program's startup time. --version needs none.
 void declareCommands(CommandLine& line, Run& run, std::string_view first) {
   if (first == "--version") return;
   const auto* named = std::find_if(std::begin(kCommands), std::end(kCommands),
@@ -81,8 +81,8 @@ void declareCommands(CommandLine& line, Run& run, std::string_view first) {
   for (const NamedCommand& command : kCommands) command.declare(line, run);
 }
 
-/// Chooses and runs a subcommand. `outOfMemory` becomes what to say, with the file, when memory runs out in
-/// it.
+/// Chooses and runs a subcommand. `outOfMemory` receives the message, including the file, for memory that
+/// runs out in it.
 int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   CommandLine line("carina", "Carina takes PyTorch networks to Arm Ethos NPUs.", versionLine());
   if (wantsJson(argc, argv)) setDiagnosticsFormat(DiagnosticsFormat::Json);
@@ -108,7 +108,7 @@ int parseAndRun(int argc, char** argv, std::string& outOfMemory) {
   return run();
 }
 
-// What to say when memory runs out: made while there is some.
+// The message for running out of memory, prepared while there is some.
 std::string outOfMemory;  // NOLINT(cert-err58-cpp): an empty string needs none
 
 void sayOutOfMemory() noexcept {
@@ -120,7 +120,7 @@ void sayOutOfMemory() noexcept {
     std::fputs(part, stderr);
 }
 
-/// Some libraries need memory where no exception may leave them, nlohmann::json in its destructor for one.
+/// Some libraries need memory where no exception may escape, for example nlohmann::json in its destructor.
 [[noreturn]] void onTerminate() {
   if (const std::exception_ptr current = std::current_exception()) {
     try {
@@ -146,7 +146,7 @@ int program(int argc, char** argv) {
     sayOutOfMemory();
     return 1;
   } catch (const std::exception& error) {
-    if (std::ferror(stdout) != 0) return 1;  // closeStandardOutput() says what it is
+    if (std::ferror(stdout) != 0) return 1;  // reported by closeStandardOutput()
     return report(fail(Code::None, "{}", error.what()));
   }
 }

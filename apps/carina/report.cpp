@@ -48,11 +48,11 @@ Result<int> execute(ReportFlags& flags) {
   return flags.gates.finish(0);
 }
 
-/// Of an Ethos-N: its passes as a page.
+/// For an Ethos-N: its passes as a page.
 Result<int> reportEthosN(ReportFlags& flags) {
   const auto refuse = [](bool given, const char* option) {
     return given ? Status(fail(Code::OptionDoesNotApply,
-                               "is for an Ethos-U: the page of an Ethos-N has its passes alone")
+                               "is for an Ethos-U: the page of an Ethos-N shows only its passes")
                               .at(option)
                               .withRemedy("leave it out"))
                  : Status();
@@ -81,15 +81,14 @@ Result<int> reportEthosN(ReportFlags& flags) {
 void addReport(CommandLine& line, Run& run) {
   auto flags = std::make_shared<ReportFlags>();
   Command command = line.add(
-      "report",
-      "One page for a browser: time line, memory, layers, roofline and graph of a network or program");
+      "report", "Write an HTML page: timeline, memory, layers, roofline and graph of a network or program");
   flags->build.declare(command, BuildOptions::Takes::NetworksAndPrograms);
   command.option("-o,--output", flags->output, "Where the page goes (.html)").required();
-  command.option("--sweep", flags->attachments.sweep, "JSON of carina sweep, shown as other targets");
+  command.option("--sweep", flags->attachments.sweep, "JSON of carina sweep, shown as a table of targets");
   command.option("--against", flags->attachments.against,
                  "JSON of carina profile of another build, compared layer by layer");
   command.option("--model-explorer", flags->modelExplorer,
-                 "Write the network with the profile's figures as Model Explorer takes graphs (.json)");
+                 "Write the network with the profile's figures as a graph for Model Explorer (.json)");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});

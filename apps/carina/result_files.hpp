@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the results of a command go: --json, --csv and the like name a file, or - for standard output, which
-// then holds nothing else.
+// Where the results of a command go: --json, --csv etc. name a file, or - for standard output, which then
+// contains nothing else.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace carina::app {
 
-/// The value of such an option: empty when it is not given.
+/// The value of such an option; empty if it was not given.
 using ResultPath = std::filesystem::path;
 /// The value that means standard output.
 constexpr std::string_view kStandardOutput = "-";
@@ -22,17 +22,17 @@ constexpr std::string_view kStandardOutput = "-";
 Option addResultOption(OptionGroup& options, const std::string& name, ResultPath& path,
                        const std::string& what);
 
-/// Asked before the work: each can be written, and at most one is standard output.
+/// To be called before the work: checks that each can be written, and that at most one is standard output.
 Status checkResults(std::initializer_list<ResultPath> paths);
 
-/// Results that appear together.
+/// Results that are written together.
 class ResultFiles {
  public:
-  /// Nothing when `path` is empty.
+  /// No effect if `path` is empty.
   Status add(const ResultPath& path, std::string_view contents);
   OutputFiles& files() { return files_; }
   Status commit() { return files_.commit(); }
-  /// What goes to standard output after commit(): the result that was asked for there, else `text`.
+  /// What goes to standard output after commit(): the result directed there, else `text`.
   void print(std::string_view text) const;
 
  private:

@@ -22,20 +22,20 @@ namespace {
 
 struct RunFlags {
   pipeline::RunOptions run;
-  std::vector<NamedFile> inputs;  // of one method, or METHOD=FILE of several
+  std::vector<NamedFile> inputs;  // for one method, or METHOD=FILE for several
   std::filesystem::path output, etdump;
   std::string cpu, cache;
   ResultPath json;
   GateOptions gates;
   PlatformFlags platform;
-  std::string onlyForFirmware;  // an option that was given
+  std::string onlyForFirmware;  // such an option that was given
 };
 
 Result<int> executeFirmware(RunFlags& flags) {
   if (!flags.inputs.empty() || !flags.output.empty()) {
-    return fail(Code::OptionDoesNotApply, "firmware brings its own inputs and outputs")
+    return fail(Code::OptionDoesNotApply, "firmware provides its own inputs and outputs")
         .at(flags.inputs.empty() ? "--output" : "--input")
-        .withRemedy("files in --semihosting-dir, or arrays linked into the image");
+        .withRemedy("use files in --semihosting-dir, or link arrays into the image");
   }
   for (const auto& [given, option] : {std::pair(!flags.run.tensorData.empty(), "--tensor-data"),
                                       {!flags.run.configFile.empty(), "--config"},
@@ -59,7 +59,7 @@ Result<int> executeFirmware(RunFlags& flags) {
   return runOnPlatform(flags.platform);
 }
 
-/// What one inference of a .pte takes; the NPU's cycles are those of the last run.
+/// The time of one inference of a .pte; the NPU cycles are those of the last run.
 Result<std::optional<pipeline::InferenceTime>> inferenceOf(const RunFlags& flags,
                                                            const pipeline::RunResult& result) {
   std::optional<pipeline::InferenceTime> none;
@@ -69,23 +69,23 @@ Result<std::optional<pipeline::InferenceTime>> inferenceOf(const RunFlags& flags
   return pipeline::inferenceOfRun(file->bytes(), flags.run, *result.program, flags.cpu);
 }
 
-/// The methods that --input names, one after the other.
+/// Runs the methods that --input names, one after the other.
 Result<pipeline::RunResult> runSequence(const RunFlags& flags) {
   for (const auto& [given, option] :
        {std::pair(!flags.run.method.empty(), "--method"), {flags.gates.gates.any(), "a gate"}}) {
     if (given)
-      return fail(Code::OptionDoesNotApply, "is for one method, and --input names several")
+      return fail(Code::OptionDoesNotApply, "is for one method, but --input names several")
           .at(option)
           .withRemedy("leave it out, or run the method with --method NAME --input FILE");
   }
   std::vector<pipeline::MethodInputs> methods;
   for (const NamedFile& input : flags.inputs) {
     if (input.name.empty()) {
-      return fail(Code::BadOption, "'{}' names no method, and others do", input.file.string())
+      return fail(Code::BadOption, "'{}' names no method, but others do", input.file.string())
           .at("--input")
-          .withRemedy("give every one as METHOD=FILE");
+          .withRemedy("give each as METHOD=FILE");
     }
-    NamedTensors arrays;  // METHOD= for one that takes nothing
+    NamedTensors arrays;  // METHOD= for a method without inputs
     if (!input.file.empty()) {
       CARINA_TRY(arrays, readArrays(input.file));
     }
@@ -94,7 +94,7 @@ Result<pipeline::RunResult> runSequence(const RunFlags& flags) {
   return pipeline::runMethods(flags.run, methods);
 }
 
-/// Of one method, or of several in turn.
+/// Runs one method, or several in turn.
 Result<pipeline::RunResult> runAll(RunFlags& flags) {
   if (flags.inputs.size() > 1 || (!flags.inputs.empty() && !flags.inputs[0].name.empty()))
     return runSequence(flags);
@@ -145,7 +145,7 @@ Result<int> execute(RunFlags flags) {
   if (result.program) warn(result.program->warnings);
   files.print(report::runStatsText(result, inference));
   if (!result.findings.empty()) {
-    return fail(Code::Findings, "the command streams have {} finding{}", result.findings.size(),
+    return fail(Code::Findings, "{} finding{} in its command streams", result.findings.size(),
                 result.findings.size() == 1 ? "" : "s")
         .inFile(flags.run.file.string())
         .withRemedy("each is listed with the byte offset of its command");
@@ -168,36 +168,34 @@ void addRun(CommandLine& line, Run& run) {
               ".tosa; firmware: .elf")
       .transform(inputFile())
       .required();
-  addNamedFiles(
-      command, "--input", flags->inputs,
-      "Inputs (.npz or .npy): in0, in1, ...; one leading axis more = many samples. As METHOD=FILE, any "
-      "number of times: methods run in this order on one state");
+  addNamedFiles(command, "--input", flags->inputs,
+                "Inputs (.npz or .npy): in0, in1, ...; an additional leading axis holds samples. METHOD=FILE "
+                "may be repeated: methods run in this order on one state");
   command.option("--output", flags->output,
-                 "Where outputs go (.npz): out0, out1, ...; of several methods METHOD.out0, ...");
+                 "Where outputs go (.npz): out0, out1, ...; for several methods METHOD.out0, ...");
   addTrustedOption(command, flags->run.trusted);
   command.flag("--raw", flags->run.raw,
-               "Inputs are what the program takes: floats for integers are refused, not quantized");
+               "Pass inputs unchanged: floats for integer inputs are refused, not quantized");
   command.flag("--dequantize", flags->run.dequantize,
-               "Outputs of 8 and 16 bits are written as the float numbers that they stand for");
+               "Write outputs of 8 and 16 bits as the floats that they represent");
   addResultOption(command, "--json", flags->json, "Statistics as JSON");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Top1, Gate::Npu});
   command.option("--etdump", flags->etdump,
                  "Where a profile for ExecuTorch's tools goes: kernels, NPU calls and NPU operations");
-  command.option(
-      "--method", flags->run.method,
-      "Method of the program; default: the first whose inputs have the shapes of the arrays, or every one "
-      "with test cases of a .bpte");
+  command.option("--method", flags->run.method,
+                 "Method of the program; default: the first whose inputs have the shapes of the arrays, or "
+                 "for a .bpte all that have test cases");
   addChoice<pipeline::ResetState, pipeline::ResetState>(
       command, "--reset-state", flags->run.resetState,
       {{"each", pipeline::ResetState::Each}, {"never", pipeline::ResetState::Never}},
-      "What a program keeps from call to call starts anew before each sample, or never (default)");
+      "Reset the program's state before each sample, or never (default)");
   command
       .option("--target", flags->run.target, "NPU to run on; default: the one the program was compiled for")
       .transform(targetName());
   command.option("--system-config", flags->run.systemConfig,
-                 "Memories and clock to count cycles with; default: the program's, or the image's");
+                 "Memories and clock for counting cycles; default: the program's, or the image's");
   command.option("--memory-mode", flags->run.memoryMode,
                  "What lives in which memory; default: the program's, or the image's");
   command
@@ -206,7 +204,7 @@ void addRun(CommandLine& line, Run& run) {
       .transform(inputFile())
       .check(existingFile());
   command.option("--cache", flags->cache,
-                 "Folder that keeps NPU parts which are compiled at load, or none; default: $CARINA_CACHE, "
+                 "Folder for NPU parts that are compiled at load, or none; default: $CARINA_CACHE, "
                  "$XDG_CACHE_HOME/carina or ~/.cache/carina");
   addCpuOption(command, flags->cpu);
   command
@@ -214,7 +212,7 @@ void addRun(CommandLine& line, Run& run) {
               "Files (.ptd) with data that the program refers to by name")
       .transform(inputFile());
   command.flag("--check", flags->run.check,
-               "Look for mistakes in the command streams while they run; exit 1 when there are any");
+               "Check the command streams while they run; exit status 1 if there are findings");
   command
       .option("--atol", flags->run.absoluteTolerance,
               "Absolute tolerance of floating-point outputs of a .bpte")

@@ -30,7 +30,7 @@ Result<uint32_t> parseAddress(std::string_view text, std::string_view option) {
   if (error != std::errc{} || end != digits.data() + digits.size())
     return fail(Code::BadOption, "'{}' is not a 32-bit address", text)
         .at(option)
-        .withRemedy("give it as 0x70000000");
+        .withRemedy("give one such as 0x70000000");
   return value;
 }
 
@@ -75,42 +75,43 @@ constexpr const char* kGroup = "Firmware";
 
 void addPlatformOptions(Command& command, PlatformFlags& flags) {
   OptionGroup group = command.group(kGroup, "Only with firmware (.elf):");
-  group.option("--npu-macs", flags.macs,
-               "MACs per cycle of the platform's NPU; default: what the image was built for");
-  group.flag("--timing-adapters", flags.timingAdapters, "Its timing adapters set the memory speeds");
-  group.option("--wait-states", flags.waitStates,
-               "Cycles that its core waits for memories, and the size of its caches in KiB: "
-               "sram=1,ddr=30,cache=32");
-  group.option("--semihosting-dir", flags.semihostingFolder, "The folder whose files it may read and write");
+  group.option("--npu-macs", flags.macs, "MACs per cycle of the platform's NPU; default: the image's");
+  group.flag("--timing-adapters", flags.timingAdapters,
+             "The firmware's timing adapters set the memory speeds");
+  group.option(
+      "--wait-states", flags.waitStates,
+      "Cycles that the core waits for memories, and the size of its caches in KiB: sram=1,ddr=30,cache=32");
+  group.option("--semihosting-dir", flags.semihostingFolder,
+               "Folder whose files the firmware may read and write");
   group.flag("--no-semihosting", flags.noSemihosting, "Semihosting calls are faults");
-  group.option("--args", flags.arguments, "Its command line, after the program's name");
+  group.option("--args", flags.arguments, "The firmware's command line, after the program's name");
   group.option("--uart-input", flags.uartInput, "What UART 0 receives: a file, or - for standard input");
   group.option("--lcd", flags.media.frames,
-               "Write what its display shows to this folder, frame-0001.png and on");
-  group.option("--events", flags.media.events,
-               "Touches, pins, buttons and switches: a text, MILLISECONDS and what happens on each line");
-  group.option("--audio-in", flags.media.soundIn, "What its audio interface receives: a .wav file");
-  group.option("--audio-out", flags.media.soundOut, "Write what its audio interface sends to this .wav file");
+               "Write what the display shows to this folder: frame-0001.png, ...");
+  group.option(
+      "--events", flags.media.events,
+      "Touches, pins, buttons and switches: a text file with MILLISECONDS and an event on each line");
+  group.option("--audio-in", flags.media.soundIn, "What the audio interface receives: a .wav file");
+  group.option("--audio-out", flags.media.soundOut, "Write what the audio interface sends to this .wav file");
   group.option("--vsi", flags.media.streams,
-               "What a virtual stream (0 to 7) delivers: N=FILE or N=DRIVER:FILE with audio, video, vstream, "
-               "data; pictures follow each other");
+               "What a virtual stream (0 to 7) delivers: N=FILE or N=DRIVER:FILE with driver audio, video, "
+               "vstream or data; several images are consecutive frames");
   group.option("--vsi-out", flags.media.streamOutputs,
-               "Write what a virtual stream takes: N=FILE or N=DRIVER:FILE");
-  group.option("--data", flags.data, "Load a file as it is, FILE@ADDRESS");
+               "Write what a virtual stream receives: N=FILE or N=DRIVER:FILE");
+  group.option("--data", flags.data, "Load a file unchanged at an address: FILE@ADDRESS");
   group.option("--vector-table", flags.vectorTable,
                "Address of the vector table; default: found in the image");
-  group.option("--time-limit", flags.seconds, "Stop after so many seconds");
-  group.option("--instruction-limit", flags.instructions, "Stop after so many instructions");
-  group.option("--gdb", flags.gdbPort, "Wait for GDB at this port of this machine; 0 = any free one");
+  group.option("--time-limit", flags.seconds, "Stop after this many seconds");
+  group.option("--instruction-limit", flags.instructions, "Stop after this many instructions");
+  group.option("--gdb", flags.gdbPort, "Wait for GDB on this local port; 0: any free port");
   group.option("--trace", flags.trace,
                "Write device accesses, exceptions and semihosting calls to this file");
   group.option("--trace-cpu", flags.cpuTrace,
                "Write every instruction with the registers and memory that it changed to this file");
-  group.option(
-      "--pmu-trace", flags.pmuTrace,
-      "Write counters of core and NPU over time to this file: .csv, or .json for ui.perfetto.dev; .gz "
-      "behind either compresses");
-  group.option("--pmu-interval", flags.pmuInterval, "A row of it for each so many cycles").showDefault();
+  group.option("--pmu-trace", flags.pmuTrace,
+               "Write counters of core and NPU over time to this file: .csv, or .json for ui.perfetto.dev; "
+               "with .gz appended, compressed");
+  group.option("--pmu-interval", flags.pmuInterval, "Cycles between rows of --pmu-trace").showDefault();
   group.option("--coverage", flags.coverage,
                "Write which source lines were executed to this file, for lcov's tools");
 }
@@ -136,7 +137,7 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   if (flags.pmuInterval < platform::PmuTrace::kLeastInterval)
     return fail(Code::BadOption, "{} cycles are too few", flags.pmuInterval)
         .at("--pmu-interval")
-        .withRemedy(fmt::format("{} or more", platform::PmuTrace::kLeastInterval));
+        .withRemedy(fmt::format("give {} or more", platform::PmuTrace::kLeastInterval));
   if (!flags.pmuTrace.empty()) options.pmuInterval = flags.pmuInterval;
   std::unique_ptr<platform::GdbServer> gdb;
   if (flags.gdbPort) {
@@ -144,8 +145,8 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
     options.debugger = gdb.get();
     fmt::print(stderr, "waiting for GDB: target remote :{}\n", gdb->port());
   }
-  // UART 0 is the firmware's standard output; what it says elsewhere must not get between.
-  // Somebody who looks on sees each byte when it comes.
+  // UART 0 is the firmware's standard output; output of other UARTs must not be mixed into it. On a terminal,
+  // every byte is shown as it arrives.
   options.output = [live = isatty(STDOUT_FILENO) != 0](uint32_t uart, char byte) {
     std::putc(byte, uart == 0 ? stdout : stderr);
     if (byte == '\n' || live) std::fflush(uart == 0 ? stdout : stderr);
@@ -167,12 +168,12 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   results.print("");
   fmt::print(stderr, "{}", report::platformStatsText(outcome, options));
   if (!outcome.refusedFile.empty())
-    report(fail(Code::CannotRead, "the firmware wanted the file '{}' by semihosting", outcome.refusedFile)
-               .withRemedy("--semihosting-dir DIR opens a folder to it"));
+    report(fail(Code::CannotRead, "the firmware requested the file '{}' by semihosting", outcome.refusedFile)
+               .withRemedy("give it access to a folder with --semihosting-dir DIR"));
   if (outcome.reason != platform::EndReason::Exit)
     return fail(Code::CannotRead, "{}: {}", platform::endReasonName(outcome.reason), outcome.explanation)
         .inFile(flags.file.string());
-  // A shell sees eight bits; a failure must not look like success.
+  // A shell sees only eight bits; a failure must not look like success.
   const int code = outcome.exitCode & 0xff;
   return code == 0 && outcome.exitCode != 0 ? 1 : code;
 }

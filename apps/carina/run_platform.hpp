@@ -30,13 +30,13 @@ struct PlatformFlags {
   uint64_t pmuInterval = platform::PmuTrace::kUsualInterval;  // cycles
 };
 
-/// Options that only mean something with firmware.
+/// Options that only apply to firmware.
 void addPlatformOptions(Command& command, PlatformFlags& flags);
-/// The first of these options that was given; empty when none was.
+/// The first of these options that was given; empty if none was.
 std::string platformOptionGiven(const Command& command);
-/// Whether a file is firmware by its name.
+/// Whether a file is firmware, judged by its name.
 bool isFirmware(const std::filesystem::path& file);
-/// Runs it; the firmware's exit code.
+/// Runs it; returns the firmware's exit code.
 Result<int> runOnPlatform(const PlatformFlags& flags);
 
 }  // namespace carina::app

@@ -29,9 +29,9 @@ Result<int> execute(SweepFlags& flags) {
   options.progress = progressBar("sweeping");
   options.base.estimateAccuracy = flags.gates.gates.minSqnr.has_value();
   if (options.pareto && (options.base.arenaLimit > 0 || options.base.optimize == compiler::Optimize::Size)) {
-    return fail(Code::OptionDoesNotApply, "a frontier goes from the smallest arena to the fewest cycles")
+    return fail(Code::OptionDoesNotApply, "a frontier ranges from the smallest arena to the fewest cycles")
         .at("--pareto")
-        .withRemedy("leave --arena-size and --optimize out");
+        .withRemedy("leave out --arena-size and --optimize");
   }
   CARINA_RETURN_IF_ERROR(checkResults({flags.json, flags.csv, flags.gates.junit}));
   CARINA_TRY(const pipeline::Sweep sweep, pipeline::sweep(options));
@@ -73,9 +73,9 @@ void addSweep(CommandLine& line, Run& run) {
   command
       .option("--memory-modes", flags->sweep.memoryModes, "Memory modes, or all; default: each target's own")
       .delimiter(',');
-  command.flag(
-      "--pareto", flags->sweep.pareto,
-      "Of each configuration the arenas that are worth their cycles, and the options that give them");
+  command.flag("--pareto", flags->sweep.pareto,
+               "For each configuration, show the arenas that are worth their cycles, and the options that "
+               "produce them");
   addResultOption(command, "--json", flags->json, "The table as JSON");
   addResultOption(command, "--csv", flags->csv, "The table as comma-separated values");
   using Gate = GateOptions::Gate;

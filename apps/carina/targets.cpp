@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina targets: what can be compiled for.
+// carina targets: the available targets.
 #include "report/targets.hpp"
 
 #include <fmt/core.h>

@@ -28,7 +28,7 @@ std::string unknownCommand(const std::vector<std::string>& commands, std::string
 std::string usageError(const WrongUsage& usage) {
   std::string what = usage.message, remedy = usage.command + " --help lists the options";
   const auto unknown = std::find_if(usage.unread.begin(), usage.unread.end(), isOption);
-  // A misspelt option is also missing: what was written says more than what was not.
+  // A misspelt option is missing as well: what was written is more informative than what was not.
   if (usage.kind == WrongUsage::Kind::Unread ||
       (usage.kind == WrongUsage::Kind::Missing && unknown != usage.unread.end())) {
     what = "unexpected arguments:";
@@ -39,7 +39,7 @@ std::string usageError(const WrongUsage& usage) {
       if (!nearest.empty()) remedy = "did you mean " + nearest + "?";
     }
   }
-  // Validators of option_values.hpp bring a remedy of their own.
+  // Validators of option_values.hpp include their own remedy.
   if (const size_t end = what.find('\n'); end != std::string::npos) {
     remedy = what.substr(what.find_first_not_of("\n ", end));
     what.erase(end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wrong usage is told: the form of all errors, with what was probably meant.
+// Messages on wrong usage: in the form of all errors, with what was probably meant.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace carina::app {
 
-/// The usage error of a first argument that is none of `commands`; empty when it is one, or an option.
+/// The usage error of a first argument that is none of `commands`; empty if it is one, or an option.
 std::string unknownCommand(const std::vector<std::string>& commands, std::string_view word);
 
-/// What the parser found.
+/// The parser's finding.
 struct WrongUsage {
   enum class Kind : uint8_t { Unread, Missing, Other };
 
   Kind kind = Kind::Other;
   std::string message;
-  std::string command;                   // as far as it is known: "carina compile"
+  std::string command;                   // as far as known: "carina compile"
   std::vector<std::string> unread;       // arguments that belong to no option
   std::vector<std::string> optionNames;  // of that command: "--calibrate", ...
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina verify: float, fake-quant simulation, TOSA interpreter and NPU model side by side. Exit status 1
-// when NPU and TOSA differ anywhere. With --against: a compiled program beside the graphs it came from.
+// carina verify: float, fake-quant simulation, TOSA interpreter and NPU model side by side. Exit status 1 if
+// NPU and TOSA differ anywhere. With --against: a compiled program against the graphs that it was compiled
+// from.
 #include "pipeline/verify.hpp"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace {
 
 struct VerifyFlags {
   BuildOptions build;
-  std::vector<NamedFile> inputs;  // of the network, or METHOD=FILE
+  std::vector<NamedFile> inputs;  // for the network, or METHOD=FILE
   std::optional<size_t> samples;
   std::vector<std::filesystem::path> against;
   bool layers = false, integers = false;
@@ -37,7 +38,7 @@ struct VerifyFlags {
   GateOptions gates;
 };
 
-/// The samples of a network: those of --input for it, else its calibration data.
+/// The samples of a network: those given by --input, else its calibration data.
 Result<std::vector<quantize::Sample>> samplesFor(const VerifyFlags& flags, const std::string& method,
                                                  const pipeline::Build& build) {
   NamedTensors arrays;
@@ -65,17 +66,16 @@ Result<int> reportAgainst(VerifyFlags& flags, const pipeline::Against& result,
   files.print(report::againstText(result));
   if (result.ok()) return flags.gates.finish(0);
   flags.gates.finish(1);
-  return fail(Code::ResultsDiffer, "the program does not compute what its graph says")
+  return fail(Code::ResultsDiffer, "the program's results differ from those of its graph")
       .inFile(program.string());
 }
 
-/// A .tflite of which some operators stay on the CPU, compiled, beside the network as it is.
+/// A compiled .tflite some of whose operators stay on the CPU, against the original network.
 Result<int> verifyTfliteNetwork(VerifyFlags& flags, const pipeline::Build& build) {
   if (flags.layers || flags.integers) {
-    throwBadValue(
-        flags.layers ? "--layers" : "--integers",
-        "has no effect on a .tflite with operators on the CPU: the results of its NPU operators are "
-        "compared; leave it out");
+    throwBadValue(flags.layers ? "--layers" : "--integers",
+                  "has no effect on a .tflite with operators on the CPU, where only its NPU operators are "
+                  "compared: leave it out");
   }
   NamedTensors arrays;
   if (!flags.inputs.empty()) {
@@ -115,7 +115,7 @@ Result<int> runVerification(VerifyFlags& flags) {
   return flags.gates.finish(result.ok() ? 0 : 1);
 }
 
-/// All methods of --method, with state that goes from one to the next.
+/// All methods of --method, with state carried from one to the next.
 Result<int> verifyMethods(VerifyFlags& flags) {
   CARINA_TRY(const pipeline::MethodsBuild build,
              pipeline::buildMethods(flags.build.finish(), flags.build.methods));
@@ -153,9 +153,9 @@ Result<int> verifyMethods(VerifyFlags& flags) {
   return flags.gates.finish(ok ? 0 : 1);
 }
 
-/// Every --input belongs to a method of --method, or to the one network.
+/// Every --input belongs to a method of --method, or to the only network.
 void checkInputs(VerifyFlags& flags) {
-  if (!flags.build.sizes.empty()) return;  // chooseSizes() knows the methods
+  if (!flags.build.sizes.empty()) return;  // chooseSizes() resolves the methods
   const auto& methods = flags.build.methods;
   for (NamedFile& input : flags.inputs) {
     if (input.name.empty() && !methods.empty()) input.name = "forward";
@@ -189,7 +189,7 @@ Result<int> compareProgram(VerifyFlags& flags) {
   return reportAgainst(flags, result, options.program);
 }
 
-/// Options of building do nothing for a program that exists.
+/// Build options have no effect on an existing program.
 void refuseBuildOptions(const Command& command) {
   constexpr std::string_view kAllowed[] = {
       "MODEL",       "--against",     "--input",      "--samples",          "--json",
@@ -228,24 +228,23 @@ void addVerify(CommandLine& line, Run& run) {
   command
       .option(
           "--against", flags->against,
-          "MODEL is a compiled program (.pte, .bpte, blob): run it beside the TOSA graphs (.tosa) that its "
-          "NPU parts were compiled from; or a .tflite: beside the .tflite that it was compiled from")
+          "Compare MODEL, a compiled program (.pte, .bpte, blob), with the TOSA graphs (.tosa) that its NPU "
+          "parts were compiled from; or a compiled .tflite with the .tflite that it was compiled from")
       .delimiter(',')
       .transform(inputFile());
   addNamedFiles(
       command, "--input", flags->inputs,
-      "Samples (.npz): in0, ... or calib0, ...; default: the calibration data. METHOD=FILE for those "
-      "of a method");
+      "Samples (.npz): in0, ... or calib0, ...; default: the calibration data. METHOD=FILE for one method");
   command.option("--samples", flags->samples,
-                 "At most this many samples (default 8, 0: all); with --against and without --input: so many "
-                 "samples of noise (default 1)");
-  command.flag("--layers", flags->layers, "One line per layer, also where nothing differs");
+                 "At most this many samples (default 8, 0: all); with --against and without --input: this "
+                 "many samples of noise (default 1)");
+  command.flag("--layers", flags->layers, "One line per layer, even if nothing differs");
   command.flag("--integers", flags->integers,
-               "Simulate in the integers of each operator's TOSA form instead of in float: the program's "
-               "codes are the same");
+               "Simulate in the integers of each operator's TOSA form instead of in float, which reproduces "
+               "the program's codes");
   addResultOption(command, "--json", flags->json, "The comparison as JSON");
   addResultOption(command, "--csv", flags->csv,
-                  "The outputs (of --against: the NPU parts) as comma-separated values");
+                  "The outputs (with --against: the NPU parts) as comma-separated values");
   using Gate = GateOptions::Gate;
   flags->gates.declare(command,
                        {Gate::Cycles, Gate::InferenceMs, Gate::Sram, Gate::Flash, Gate::Sqnr, Gate::Npu});

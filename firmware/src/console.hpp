@@ -7,10 +7,10 @@
 
 namespace carina::firmware {
 
-/// Sets UART 0 up: 115200 baud at the platform's clock. Before the first print().
+/// Configures UART 0: 115200 baud at the platform's clock. Must precede the first print().
 void openConsole(const Platform& platform);
 
-/// The next byte that UART 0 receives; sleeps until it is there.
+/// Returns the next byte that UART 0 receives; sleeps until it arrives.
 char receive();
 
 struct Hex {
@@ -41,7 +41,7 @@ inline void put(size_t number) {
 }
 #endif
 
-/// A line of the given parts. info() and error() begin with the level that log readers look for.
+/// Prints a line of the given parts. info() and error() start with the level that log readers look for.
 template <typename... Parts>
 void print(const Parts&... parts) {
   (put(parts), ...);
@@ -59,7 +59,7 @@ void error(const Parts&... parts) {
 }
 void error(const rt::Status& status);
 
-/// Ends the run as simulators of the platform understand it: the exit code in words, then the end of
+/// Ends the run in the way that simulators of the platform recognize: the exit code as text, then end of
 /// transmission.
 [[noreturn]] void finish(const Platform& platform, int code);
 

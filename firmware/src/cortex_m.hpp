@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few registers and instructions of an Armv8-M core that the runner uses. Addresses and bits from the
+// The registers and instructions of an Armv8-M core that the runner uses. Addresses and bits are those of the
 // architecture.
 #pragma once
 
@@ -43,7 +43,7 @@ inline void waitForInterrupt() {
   __asm volatile("dsb\n\twfi" ::: "memory");
 }
 
-/// CPU cycles modulo 2^32; startCycleCounter() was called.
+/// CPU cycles modulo 2^32; requires startCycleCounter().
 inline uint32_t cycleCount() {
   return mmio(scs::kDwtCycles);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of a language model: prompts come by the UART or are linked in, one token after the other goes to
-// the UART.
+// Text generation with a language model: prompts arrive by UART or are linked in, tokens are sent to the UART
+// as they are generated.
 #include "console.hpp"
 #include "session.hpp"
 
@@ -18,7 +18,7 @@ constexpr char kEndOfTransmission = 4, kBackspace = 8, kDelete = 127;
 Session decode(kApp, 0), prefill(kApp, 1);
 rt::Tokenizer tokenizer;
 
-/// What a sequence of calls took.
+/// Cost of a sequence of calls.
 struct Cost {
   uint32_t tokens = 0, calls = 0;
   uint64_t npuCycles = 0, cycles = 0;
@@ -29,12 +29,12 @@ struct Cost {
   }
 };
 
-/// A method as the step from tokens to the logits of the next one.
+/// A method that maps tokens to the logits of the next one.
 class Step {
  public:
   explicit Step(Session& session) : session_(session) {}
 
-  /// How many tokens a call takes; 0 when the method is no such step.
+  /// Number of tokens that a call takes; 0 if the method does not have this form.
   uint32_t tokens() const {
     rt::Method& method = session_.method();
     if (method.inputCount() != 2 || method.outputCount() == 0) return 0;
@@ -49,8 +49,8 @@ class Step {
     return fits ? static_cast<uint32_t>(count) : 0;
   }
 
-  /// Logits behind the last of the tokens(), the first of which is at `position`. Null after printing why
-  /// not.
+  /// Logits after the last of the tokens(), the first of which is at `position`. Null on failure, after
+  /// printing the reason.
   const float* run(const TokenPiece* pieces, uint32_t position, Cost& cost) {
     const uint32_t count = tokens();
     const uint64_t npuCycles = session_.npuCycles(), cycles = session_.cycles();
@@ -87,7 +87,7 @@ class Step {
   Session& session_;
 };
 
-/// Of equal ones the first.
+/// The first one of equal maxima.
 uint32_t largest(const float* logits) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < tokenizer.size(); ++i) {
@@ -96,7 +96,7 @@ uint32_t largest(const float* logits) {
   return best;
 }
 
-/// Control characters are shown, not sent: one of them would end a simulator's run.
+/// Control characters are shown as escapes: one of them would end a simulator's run.
 void putText(Text text) {
   for (const char c : text) {
     const auto byte = static_cast<uint8_t>(c);
@@ -110,7 +110,7 @@ void putText(Text text) {
   }
 }
 
-/// What the model says to a prompt, up to the end of the context, a token that ends texts or
+/// Writes the model's continuation of a prompt, up to the end of the context, a token that ends texts or
 /// TextSetup::tokens.
 bool writeText(const TextSetup& setup, Text prompt) {
   uint32_t count = 0;
@@ -162,7 +162,7 @@ bool writeText(const TextSetup& setup, Text prompt) {
 
 enum class Received : uint8_t { Line, TooLong, End };
 
-/// A line from the UART, shown as it comes; a backspace takes the last character back.
+/// Reads a line from the UART and echoes it; a backspace removes the last character.
 Received receiveLine(rt::Span<char> memory, Text* line) {
   static bool afterReturn = false;
   size_t size = 0;
@@ -191,7 +191,7 @@ Received receiveLine(rt::Span<char> memory, Text* line) {
   return size == 0 ? Received::End : Received::Line;
 }
 
-/// One text for each line. Whether all of them went well.
+/// Generates one text per line. Returns whether all of them succeeded.
 bool answerLines(const TextSetup& setup) {
   bool good = true;
   for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs and expected outputs from arrays that are linked in.
+// Inputs and expected outputs from linked arrays.
 #include "console.hpp"
 #include "session.hpp"
 
@@ -13,7 +13,7 @@ Bytes sampleOf(Bytes array, size_t bytes, uint32_t sample) {
   return Bytes(array.data + bytes * sample, bytes);
 }
 
-/// Compares with what the outputs should be and keeps the largest difference.
+/// Compares outputs with the expected ones and keeps the largest difference.
 class Comparison {
  public:
   explicit Comparison(float tolerance) : tolerance_(tolerance) {}
@@ -37,7 +37,7 @@ class Comparison {
     }
   }
 
-  /// Whether everything was as expected; says so in the words that test scripts look for.
+  /// Whether all outputs are as expected; prints this in the words that test scripts look for.
   bool report() const {
     print("=== Error stats for testset 0 ===");
     print(" max_absolute_error: ", largest_);

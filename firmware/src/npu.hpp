@@ -18,7 +18,7 @@ class Npu {
   rt::EthosUDelegate delegate;
 };
 
-/// Names of the counted events in the order of the counters, as they are printed.
+/// The counted events, and their names in counter order, as printed.
 struct CountedEvents {
   rt::PmuSetup setup;
   const char* names;

@@ -11,7 +11,7 @@ namespace cmd = format::ethosu_cmd;
 
 namespace {
 
-constexpr uint32_t kLowestPriorityBit = 5;  // Armv8-M parts here implement the upper three bits
+constexpr uint32_t kLowestPriorityBit = 5;  // these Armv8-M parts implement the upper three bits
 constexpr uintptr_t kNvicPriority = 0xe000e400;
 constexpr size_t kCacheLine = 32;
 
@@ -23,7 +23,7 @@ uint64_t cyclesOf(const Platform& platform, uint32_t milliseconds) {
   return uint64_t{milliseconds} * (platform.coreHz / 1000);
 }
 
-/// Cache maintenance by address; nothing while the data cache is off.
+/// Cache maintenance by address; does nothing while the data cache is off.
 void maintain(uintptr_t operation, const void* data, size_t bytes) {
   if ((mmio(scs::kConfiguration) & scs::kDataCacheEnabled) == 0) return;
   const uintptr_t begin = reinterpret_cast<uintptr_t>(data) & ~(kCacheLine - 1);
@@ -36,7 +36,7 @@ void maintain(uintptr_t operation, const void* data, size_t bytes) {
 }  // namespace
 
 extern "C" {
-/// The line stays high until the NPU is told; bits that keep it powered stay as they are.
+/// The line stays high until the interrupt is cleared; bits that keep the NPU powered are preserved.
 void npuInterruptHandler() {
   mmio(npuBase + reg::kCmd) = (mmio(npuBase + reg::kCmd) & cmd::kResetValue) | cmd::kClearIrq;
   finished = true;
@@ -62,7 +62,7 @@ uint32_t NpuDevice::read32(uint32_t offset) {
 void NpuDevice::write32(uint32_t offset, uint32_t value) {
   if (offset == reg::kCmd) {
     if ((value & cmd::kRun) != 0) finished = false;
-    barrier();  // what the NPU is to read has reached memory
+    barrier();  // data for the NPU has reached memory
   }
   mmio(platform_.npu + offset) = value;
 }
@@ -81,12 +81,12 @@ rt::Wait NpuDevice::wait(uint32_t milliseconds) {
   return done ? rt::Wait::Interrupt : rt::Wait::Timeout;
 }
 
-/// Until the interrupt or for about so many cycles; UINT64_MAX: without limit. Interrupts are masked between
-/// the test and the sleep, so none is missed; a pending one ends the sleep all the same.
+/// Sleeps until the interrupt or for about `cycles`; UINT64_MAX: without limit. Interrupts are masked between
+/// the test and the sleep, so that none is missed; a pending one still ends the sleep.
 bool NpuDevice::sleep(uint64_t cycles) {
   const bool limited = cycles != UINT64_MAX;
   if (limited) {
-    // SysTick periods as long as they can be: each wakes the core.
+    // SysTick periods are as long as possible, because each wakes the core.
     const uint32_t ticks = static_cast<uint32_t>(cycles / scs::kSysTickPeriod) + 1;
     ticksLeft = ticks;
     mmio(scs::kSysTickReload) = static_cast<uint32_t>(cycles / ticks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inputs, outputs and perhaps the program as files of the host.
+// Inputs, outputs and optionally the program as files of the host.
 #include "console.hpp"
 #include "semihosting.hpp"
 #include "session.hpp"
@@ -12,7 +12,7 @@ namespace host = semihosting;
 constexpr size_t kCommandLine = 512;
 constexpr size_t kFileName = 256;
 
-/// The command line cut at spaces, one word after the other.
+/// Splits the command line at spaces.
 class Words {
  public:
   explicit Words(char* text) : next_(text) {}

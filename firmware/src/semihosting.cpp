@@ -30,7 +30,7 @@ uint32_t address(const void* pointer) {
   return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(pointer));
 }
 
-/// A file that is closed at the end.
+/// A file that is closed on destruction.
 class File {
  public:
   File(const char* name, uint32_t mode) {
@@ -49,7 +49,7 @@ class File {
     const int32_t block[] = {handle_};
     return call(kLength, block);
   }
-  /// All of it.
+  /// Whether all bytes were transferred.
   bool transfer(Operation operation, const void* data, size_t bytes) const {
     const uint32_t block[] = {static_cast<uint32_t>(handle_), address(data), static_cast<uint32_t>(bytes)};
     return call(operation, block) == 0;
@@ -83,7 +83,7 @@ bool writeFile(const char* name, rt::Bytes bytes) {
 void exit(int code) {
   const uint32_t block[] = {kApplicationExit, static_cast<uint32_t>(code)};
   call(kExitExtended, block);
-  // Hosts without the extended form come here.
+  // Only reached on hosts without the extended form.
   call(kExit,
        reinterpret_cast<const void*>(static_cast<uintptr_t>(code == 0 ? kApplicationExit : kRunTimeError)));
   for (;;) waitForInterrupt();

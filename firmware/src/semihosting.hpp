@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the debugger's or simulator's machine, and its command line.
+// Files and command line of the host: the machine of the debugger or simulator.
 #pragma once
 
 #include "carina/runtime.hpp"
 
 namespace carina::firmware::semihosting {
 
-/// The command line, zero-terminated; false when there is none or it does not fit.
+/// The command line, zero-terminated; false if there is none or it does not fit.
 bool commandLine(char* text, size_t size);
 
-/// Reads the whole file `name` (zero-terminated) to `memory`; `bytes` becomes what was read. False when it
-/// cannot be opened or does not fit.
+/// Reads the whole file `name` (zero-terminated) to `memory` and sets `bytes` to its size. False if it cannot
+/// be opened or does not fit.
 bool readFile(const char* name, rt::MutableBytes memory, size_t* bytes);
 bool writeFile(const char* name, rt::Bytes bytes);
 

@@ -31,7 +31,7 @@ T at(const Tensor& tensor, size_t i) {
   return tensor.as<const T>()[i];
 }
 
-/// The element with the word for its type that readers of such logs know.
+/// Prints the element with the word for its type that readers of such logs know.
 void putElement(const Tensor& tensor, size_t i) {
   switch (tensor.type) {
     case rt::ScalarType::Float32:

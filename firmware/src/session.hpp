@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made ready, run and reported on: what every way of feeding it shares.
+// Loads a program, runs it and reports on it; shared by all sources of inputs.
 #pragma once
 
 #include "firmware/app.hpp"
@@ -8,20 +8,20 @@ namespace carina::firmware {
 
 class Session final : public rt::Profiler {
  public:
-  /// Of the method `index` among the app's.
+  /// For method `index` of the app.
   Session(const App& app, size_t index) : app_(app), index_(index) {}
   ~Session() = default;
 
-  /// Loads the program and opens the NPU. False after printing why not.
+  /// Loads the program and opens the NPU. False on failure, after printing the reason.
   bool open(rt::Bytes program);
-  /// Loads the method of the linked program and shares the NPU; says nothing of them again. Loading writes
-  /// the initial contents of the state: open all sessions before the first inference.
+  /// Loads the method of the linked program and shares the NPU, without reporting either again. Loading
+  /// writes the initial contents of the state: open all sessions before the first inference.
   bool openBeside(const Session& first);
-  /// Loads the method again: its state is what it was at the start.
+  /// Reloads the method, which restores its initial state.
   bool restart();
-  /// One inference with the inputs as they are. False after printing why not.
+  /// One inference with the current inputs. False on failure, after printing the reason.
   bool infer();
-  /// The same, and what infer() prints where it fails.
+  /// infer() without messages, and the messages that infer() prints on failure.
   rt::Status execute();
   void explain(const rt::Status& status) const;
   /// Cycles per operator and in total, NPU counters, memory.
@@ -30,12 +30,12 @@ class Session final : public rt::Profiler {
   rt::Method& method() { return method_; }
   uint32_t inferences() const { return inferences_; }
   uint64_t cycles() const { return cycles_; }  // of the CPU, in all inferences
-  /// Of the NPU, in the inferences of all sessions that share it.
+  /// NPU cycles in the inferences of all sessions that share it.
   uint64_t npuCycles() const;
 
-  /// Where an input lies, to be filled in place. False after printing why not.
+  /// Memory of an input, to be filled in place. False on failure, after printing the reason.
   bool inputMemory(uint32_t index, rt::MutableBytes* bytes);
-  /// Sets every element of every input to 1, as runners without input do. False after printing why not.
+  /// Sets every element of every input to 1, as runners without input do. False after printing the reason.
   bool fillWithOnes();
   /// Prints up to App::printed elements of each output.
   void printOutputs() const;
@@ -51,7 +51,7 @@ class Session final : public rt::Profiler {
 
   const App& app_;
   size_t index_;
-  const MethodSetup* setup_ = nullptr;  // once it is open
+  const MethodSetup* setup_ = nullptr;  // set once it is open
   rt::Program program_;
   rt::Method method_;
   Npu* npu_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the stack was ever used: startup fills it with a pattern.
+// High-water mark of the stack, which startup fills with a pattern.
 #pragma once
 
 #include <stddef.h>

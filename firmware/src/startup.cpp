@@ -5,7 +5,7 @@
 #include "firmware/app.hpp"
 #include "stack.hpp"
 
-// Places that the linker script sets.
+// Symbols that the linker script defines.
 extern "C" {
 extern uint32_t linkDataBegin[], linkDataEnd[], linkDataImage[], linkZeroBegin[], linkZeroEnd[];
 extern uint32_t linkStackLimit[], linkStackTop[];
@@ -14,11 +14,11 @@ extern void (*linkConstructorsEnd[])();
 
 [[noreturn]] void resetHandler();
 [[noreturn]] void faultHandler();
-/// Provided by what uses them; without it the interrupt is never enabled.
+/// Defined by the code that uses them; otherwise the interrupt is never enabled.
 [[gnu::weak]] void npuInterruptHandler();
 [[gnu::weak]] void tickHandler();
 
-// The C library asks here for heap; nothing may.
+// The C library requests heap here, which nothing may do.
 [[noreturn]] void* _sbrk(ptrdiff_t) {
   __builtin_trap();
 }
@@ -87,13 +87,13 @@ void resetHandler() {
   mmio(scs::kCoprocessors) = mmio(scs::kCoprocessors) | scs::kFloatingPointAccess;
   uint32_t* stack;
   __asm volatile("msr msplim, %1\n\tmov %0, sp" : "=r"(stack) : "r"(linkStackLimit));
-  // Volatile: memset() would keep its return address in what it fills.
+  // Volatile, so that this does not become a memset(), which keeps its return address in what it fills.
   for (volatile uint32_t* word = linkStackLimit; word < stack; ++word) *word = kUnusedStack;
   barrier();
   start();
 }
 
-/// `frame` is what the exception stored: r0-r3, r12, lr, pc, xpsr.
+/// `frame` is what the exception stacked: r0-r3, r12, lr, pc, xpsr.
 [[noreturn, gnu::used]] void faultReport(const uint32_t* frame) {
   uint32_t exception;
   __asm volatile("mrs %0, ipsr" : "=r"(exception));
@@ -105,7 +105,7 @@ void resetHandler() {
   finish(kApp.platform, 1);
 }
 
-// Without a stack limit, and on a fresh stack where the old one is used up.
+// Runs without a stack limit, and on a fresh stack if the old one is used up.
 [[gnu::naked]] void faultHandler() {
   __asm volatile(
       "mrs r0, msp\n\t"

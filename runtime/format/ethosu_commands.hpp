@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command words of Ethos-U streams, as far as a driver looks at them (ethosu-command-stream 1). Header-only
-// and freestanding. The complete tables are in src/npu/isa/isa.json; tests/npu compares the two.
+// Ethos-U command words, to the extent that a driver inspects them (ethosu-command-stream 1). Header-only and
+// freestanding. The complete tables are in src/npu/isa/isa.json; tests/npu compares the two.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ constexpr uint32_t kKernelWait = 0x012, kPmuMask = 0x013;
 constexpr uint32_t kBranch = 0x100;
 }  // namespace ethosu_op
 
-/// Registers that commands set. One-word commands have 0x100 more in their opcode; two-word ones none.
-/// IFM2 lies 0x80 above IFM in both spaces.
+/// Registers set by commands. The opcode of a one-word command is the register number plus 0x100, that of a
+/// two-word command is the number itself. IFM2 is 0x80 above IFM in both spaces.
 namespace ethosu_set {
 constexpr uint32_t kIfm2 = 0x80;
 // One word.
@@ -47,13 +47,13 @@ constexpr uint32_t kOfmBase0 = 0x10, kOfmStrideX = 0x14, kOfmStrideY = 0x15, kOf
 constexpr uint32_t kWeightBase = 0x20, kWeightLength = 0x21, kScaleBase = 0x22, kScaleLength = 0x23;
 constexpr uint32_t kDmaSource = 0x30, kDmaDestination = 0x31, kDmaLength = 0x32;
 constexpr uint32_t kDmaSkip0 = 0x33, kDmaSkip1 = 0x34;                  // U65
-constexpr uint32_t kDmaSourceStride0 = 0x33, kDmaSourceStride1 = 0x34;  // U85, and the others
+constexpr uint32_t kDmaSourceStride0 = 0x33, kDmaSourceStride1 = 0x34;  // U85, as are those below
 constexpr uint32_t kDmaDestinationStride0 = 0x35, kDmaDestinationStride1 = 0x36;
 constexpr uint32_t kDmaIndex = 0x37, kDmaIndexMax = 0x38, kDmaIndexSkip1 = 0x39;
-constexpr uint32_t kWeight1Base = 0x90;  // then its length, and those of the following streams
-constexpr uint32_t kScale1Base = 0x92;   // U65; then its length
+constexpr uint32_t kWeight1Base = 0x90;  // followed by its length, and by those of the other streams
+constexpr uint32_t kScale1Base = 0x92;   // U65; followed by its length
 
-/// All registers lie at 0x00..0x3f and 0x80..0xbf: a number from 0 to 127.
+/// Registers have numbers 0x00..0x3f and 0x80..0xbf; slot() maps these to 0..127.
 constexpr uint32_t kSlots = 128;
 constexpr bool hasSlot(uint32_t number) {
   return (number & ~0xbfu) == 0;
@@ -61,7 +61,7 @@ constexpr bool hasSlot(uint32_t number) {
 constexpr uint32_t slot(uint32_t number) {
   return (number & 0x3fu) | (number & 0x80u) >> 1;
 }
-/// Which exist on U55, U65 and U85, a bit per slot: registers of one word, then those of two.
+/// Registers that exist on U55, U65 and U85, one bit per slot: one-word registers, then two-word ones.
 constexpr uint32_t kExist[3][2][4] = {
     {{0x9dfebebf, 0x000fa3f7, 0x0000be23, 0}, {0x007f007f, 0x0007007f, 0x0000007f, 0x000000ff}},
     {{0x9dfebebf, 0x000fa3ff, 0x0000be23, 0}, {0x007f007f, 0x001f007f, 0x000f007f, 0}},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which bytes of a region an operation touches: the outermost ones of a feature map's tiles and of a DMA's
-// ends (ethosu-command-stream 4 and 8). Header-only and freestanding: the stream checker and the driver share
-// it.
+// The bytes of a region that an operation touches: the outermost ones of a feature map's tiles and of a DMA's
+// source or destination (ethosu-command-stream 4 and 8). Header-only and freestanding; shared by the stream
+// checker and the driver.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace carina::format {
 
-/// Byte offsets in a region, both inclusive. They may lie outside it, below 0 too; beyond 2^60 they are cut.
+/// Byte offsets in a region, both inclusive; may be outside it, even negative. Distances saturate below 2^60.
 struct EthosURange {
   int64_t first = 0, last = 0;
   constexpr bool inside(uint64_t bytes) const {
@@ -18,8 +18,8 @@ struct EthosURange {
 };
 
 namespace extents_detail {
-/// count * stride for counts up to 2^31, cut to +-2^58 where no region is as large as that (without a
-/// division, which small cores would do in software).
+/// count * stride for counts up to 2^31, saturated at +-2^58, which is beyond every region. Avoids a
+/// division, which small cores perform in software.
 constexpr int64_t distance(int64_t count, int64_t stride) {
   constexpr int64_t kFar = int64_t{1} << 58;
   const int64_t most = int64_t{1} << (count < (int64_t{1} << 20) ? 36 : 26);
@@ -30,21 +30,21 @@ constexpr int64_t distance(int64_t count, int64_t stride) {
 }
 }  // namespace extents_detail
 
-/// Offsets of the starts of elements around the first one.
+/// Offsets of element starts relative to the first element.
 struct EthosUExtent {
   int64_t low = 0, high = 0;
   constexpr void axis(int64_t count, int64_t stride) {
     const int64_t reach = extents_detail::distance(count - 1, stride);
     (reach < 0 ? low : high) += reach;
   }
-  /// Of elements of `bytes`, where the first one begins at `base`.
+  /// The range of elements of `bytes` bytes if the first one starts at `base`.
   constexpr EthosURange at(uint64_t base, int64_t bytes) const {
     const int64_t start = static_cast<int64_t>(base);
     return {start + low, start + high + bytes - 1};
   }
 };
 
-/// A feature map as it lies in memory. Strides are in bytes, tile borders in rows and columns.
+/// A feature map as laid out in memory. Strides are in bytes, tile borders in rows and columns.
 struct EthosUMap {
   uint64_t base[4] = {};
   int64_t height = 1, width = 1, depth = 1;
@@ -54,8 +54,8 @@ struct EthosUMap {
   bool brick = false;    // NHCWB16
   bool stacked = false;  // tiles one below the other (3x1) instead of 2x2
 
-  /// What tile `t` (0..3) holds of the map; false when nothing. Every element lies in `range`, and its ends
-  /// are those of elements.
+  /// The bytes of the map that tile `t` (0..3) holds; false if none. `range` is tight: it contains every
+  /// element, and both of its ends belong to elements.
   constexpr bool tile(size_t t, EthosURange* range) const {
     int64_t rows = 0, columns = width;
     if (stacked) {
@@ -77,7 +77,7 @@ struct EthosUMap {
     if (!brick) {
       extent.axis(depth, elementBytes);
     } else {
-      // The last brick may be partial: its end and that of the brick before it both count.
+      // The last brick may be partial, so that the brick before it may reach further.
       const int64_t bricks = (depth + 15) / 16;
       const int64_t last = extents_detail::distance(bricks - 1, strideC);
       const int64_t lanes = (depth - 1) % 16 * elementBytes;
@@ -98,8 +98,8 @@ struct EthosUMap {
   static constexpr int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 };
 
-/// What one end of a DMA touches: `outer` groups of `inner` runs of `moved` bytes, runs `step` apart (or,
-/// when indexed, up to `indexMax` steps), groups `group` apart.
+/// The bytes that one side of a DMA touches: `outer` groups, `group` apart, of `inner` runs, `step` apart, of
+/// `moved` bytes. For an indexed side, `inner` is the number of possible indices.
 constexpr EthosURange ethosuDmaRange(uint64_t address, uint64_t moved, int64_t inner, int64_t outer,
                                      int64_t step, int64_t group) {
   constexpr uint64_t kMost = uint64_t{1} << 58;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driver payloads: what carries a command stream to the driver. COP1 is what ethos-u-core-driver reads and
-// what Carina writes; COP2 is the newer form some compilers write. Little-endian words. Header-only and
-// freestanding: no allocation.
+// Driver payloads, which carry a command stream to the driver. COP1 is the form that ethos-u-core-driver
+// reads and Carina writes; COP2 is a newer form that some compilers write. Little-endian words. Header-only
+// and freestanding: no allocation.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +33,9 @@ constexpr uint32_t cop1Word(Cop1Action action, uint32_t data) {
 }
 /// OPTIMIZER_CONFIG with release 0, patch 1.
 constexpr uint32_t kCop1OptimizerConfigWord = 0x00100001;
-/// Words before the stream when written as compilers do: fourcc, config (3), NOPs (3), stream header.
+/// Words before the stream in payloads that compilers write: fourcc, config (3), NOPs (3), stream header.
 constexpr uint32_t kCop1HeaderWords = 8;
-/// Most stream words a COMMAND_STREAM action may hold (16 MiB).
+/// Maximum number of stream words in a COMMAND_STREAM action (16 MiB).
 constexpr uint32_t kMaxStreamWords = 1u << 22;
 
 // COP2: bytes from the start of the payload.
@@ -63,7 +63,7 @@ enum class PayloadStatus : uint8_t {
   TooShort,        // ends inside a header or the stream
   NotAPayload,     // neither COP1 nor COP2
   BadSize,         // not a multiple of 4
-  UnknownAction,   // COP1 action that no driver accepts; COP2 entry or version that is not known
+  UnknownAction,   // COP1 action that no driver accepts; unknown COP2 entry or version
   NoStream,        // no command stream
   SeveralStreams,  // the driver would start the second before the first is done
   BadAlignment,    // the stream is not 16-byte aligned within the payload

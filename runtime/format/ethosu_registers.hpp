@@ -111,7 +111,7 @@ constexpr uint32_t kResetValue = kClockQEnable | kPowerQEnable;
 }  // namespace ethosu_cmd
 
 namespace ethosu_reset {
-constexpr uint32_t kPrivileged = 1u << 0;  // pending_CPL; PROT.active_CPL has the same place
+constexpr uint32_t kPrivileged = 1u << 0;  // pending_CPL; PROT.active_CPL is the same bit
 constexpr uint32_t kNonSecure = 1u << 1;   // pending_CSL
 }  // namespace ethosu_reset
 
@@ -164,7 +164,7 @@ constexpr uint32_t kResetEvents = 1u << 1;
 constexpr uint32_t kResetCycles = 1u << 2;
 constexpr uint32_t kMaskEnable = 1u << 3;
 constexpr uint32_t kNumCountersShift = 11;
-constexpr uint32_t kCycleCounterBit = 1u << 31;  // PMCNTENSET, PMOVSSET, PMINTSET and their clears
+constexpr uint32_t kCycleCounterBit = 1u << 31;  // PMCNTENSET, PMOVSSET, PMINTSET and their clear registers
 constexpr uint32_t kCountersU55U65 = 4;
 constexpr uint32_t kCountersU85 = 8;
 constexpr uint32_t kPmcrResetU55U65 = kCountersU55U65 << kNumCountersShift;

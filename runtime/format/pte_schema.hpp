@@ -98,7 +98,7 @@ enum SegmentField : uint32_t { kSegmentOffset, kSegmentSize };
 enum SubsegmentField : uint32_t { kSubsegmentIndex, kSubsegmentOffsets };
 enum NamedDataField : uint32_t { kNamedKey, kNamedSegment };
 
-/// Longest operator name ("namespace::name.overload") a loader looks up.
+/// Longest operator name ("namespace::name.overload") that a loader looks up.
 constexpr size_t kMaxKernelName = 99;
 constexpr uint32_t kMaxRank = 16;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The element types of programs, for those who write and read the files: the runtime's own.
+// The runtime's element types, for readers and writers of program files.
 #pragma once
 
 #include "../include/carina/scalar_type.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations with parameters, and bounds: (self, parameters..., out).
+// Activations with parameters, and clamping: (self, parameters..., out).
 #include <math.h>
 
 #include "carina/kernels.hpp"
@@ -40,7 +40,7 @@ bool logitRun(const float* const* in, float* out, size_t count, const Parameter*
   return true;
 }
 
-// min(max(self, low), high): a NaN stays one, and so it is where bounds are tensors.
+// min(max(self, low), high); a NaN in self or in a bound propagates.
 bool clampReals(const float* const* in, float* out, size_t count, const Parameter*) {
   for (size_t i = 0; i < count; ++i) {
     float x = in[0][i];
@@ -58,7 +58,7 @@ bool clampIntegers(const int64_t* const* in, int64_t* out, size_t count, const P
   return true;
 }
 
-/// Bounds work on integers in the integers' own range, whatever kind the bound's number is.
+/// For integer outputs, bounds are converted to integers, whatever their kind.
 void boundBy(Operand* bound, const Tensor& output) {
   if (bound->tensor != nullptr || isReal(output.type)) return;
   if (bound->isReal) bound->integer = truncated(bound->real);

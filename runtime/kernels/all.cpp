@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole list as tables, for hosts: firmware picks its kernels from the list at compile time.
+// Tables of all kernels, for hosts; firmware selects its kernels from the list at compile time.
 #include "carina/kernel_list.hpp"
 
 namespace carina::rt {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic, comparisons, logic and bits of two operands, tensors or numbers: (self, other[, alpha or mode],
-// out).
+// Arithmetic, comparison, logical and bitwise operators of two operands, tensors or numbers:
+// (self, other[, alpha or mode], out).
 #include <math.h>
 
 #include "carina/kernels.hpp"
@@ -16,7 +16,7 @@ Status pairOf(Call& call, uint32_t out, const Functions& functions, Result resul
   Tensor* output = call.output(out);
   call.require(operands[0].tensor != nullptr || operands[1].tensor != nullptr, typesDiffer());
   if (!call.ok()) return call.status();
-  // A number takes the type of an integer tensor before it, as PyTorch has it.
+  // As in PyTorch, a number is converted to the type of an integer tensor that precedes it.
   const Tensor* self = operands[0].tensor;
   if (self != nullptr && operands[1].tensor == nullptr && self->type != ScalarType::Bool)
     operands[1].integer = wrapTo(self->type, operands[1].integer);
@@ -59,7 +59,7 @@ float quotient(float a, float b) {
 float truncatedQuotient(float a, float b) {
   return truncf(a / b);
 }
-/// By way of the exact remainder, as PyTorch does.
+/// Computed from the exact remainder, as in PyTorch.
 float floorQuotient(float a, float b) {
   if (b == 0.0f) return a / b;
   const float rest = mathematics::fmod(a, b);
@@ -102,7 +102,7 @@ int64_t integerFloorRemainder(int64_t a, int64_t b) {
 int64_t integerFloorQuotient(int64_t a, int64_t b) {
   return integerQuotient(a, b) - (integerRemainder(a, b) != 0 && (a < 0) != (b < 0) ? 1 : 0);
 }
-/// Refuses a zero divisor.
+/// Rejects a zero divisor.
 template <int64_t (*F)(int64_t, int64_t)>
 bool divideIntegers(const int64_t* const* in, int64_t* out, size_t count, const Parameter*) {
   for (size_t i = 0; i < count; ++i) {
@@ -112,7 +112,7 @@ bool divideIntegers(const int64_t* const* in, int64_t* out, size_t count, const 
   return true;
 }
 
-// NaN wins.
+// NaN propagates.
 float larger(float a, float b) {
   return a > b || a != a ? a : b;
 }
@@ -132,7 +132,7 @@ int64_t shiftedRight(int64_t a, int64_t by) {
   return a >> (by < 0 || by > 63 ? 63 : by);
 }
 
-/// Both kinds of a comparison or logical operator.
+/// Float and integer variants of a comparison or logical operator.
 #define CARINA_RT_PREDICATE(name, expression)    \
   float name##Reals(float a, float b) {          \
     return (expression) ? 1.0f : 0.0f;           \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a call's arguments: the first failure sticks, so a kernel reads all of them and asks once.
+// Reads a call's arguments. The first failure is sticky, so a kernel reads all arguments and checks once.
 #pragma once
 
 #include "elements.hpp"
@@ -11,7 +11,7 @@ struct IntegerList {
   int64_t items[kMaxRank] = {};
   uint32_t count = 0;
   bool given = false;
-  /// Item i of a list where one stands for all.
+  /// Item i; a single item applies to every i.
   int64_t each(uint32_t i) const { return items[count == 1 ? 0 : i]; }
 };
 
@@ -23,15 +23,15 @@ struct Operand {
   bool isReal = false;  // elements are float32, or the number is a float
 };
 
-/// Pointers and numbers that it returns are valid only while ok().
+/// Returned pointers and numbers are valid only while ok().
 class Call {
  public:
-  /// `arguments` is what the operator's schema has, outputs included.
+  /// `arguments` is the number of arguments in the operator's schema, outputs included.
   Call(KernelContext& context, uint32_t arguments);
 
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
-  /// Fails with `status` unless `good` or something failed before.
+  /// Fails with `status` unless `good` or already failed.
   void require(bool good, const Status& status) {
     if (!good && ok()) status_ = status;
   }
@@ -50,14 +50,14 @@ class Call {
   double real(uint32_t i, double otherwise) { return context_.isNull(i) ? otherwise : real(i); }
   bool boolean(uint32_t i);
   IntegerList integers(uint32_t i);  // Null gives an empty list
-  /// Doubles of a DoubleList into `into`; the count, 0 for Null.
+  /// Copies the doubles of a DoubleList to `into`; returns the count, 0 for Null.
   uint32_t reals(uint32_t i, double* into, uint32_t capacity);
   bool isNull(uint32_t i) { return context_.isNull(i); }
   /// Whether argument i is the string `text`.
   bool isText(uint32_t i, const char* text);
   /// A dimension of a tensor of this rank; scalars count as rank 1.
   uint32_t dimension(uint32_t i, uint32_t rank);
-  /// A dimension of this tensor; 0 when an argument was refused before and there is none.
+  /// A dimension of this tensor; 0 if it is null because an argument was rejected before.
   uint32_t dimension(uint32_t i, const Tensor* tensor) {
     return tensor == nullptr ? 0 : dimension(i, tensor->rank);
   }

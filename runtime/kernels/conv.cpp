@@ -39,7 +39,7 @@ struct Convolution {
   int64_t tap(uint32_t d, int64_t o, int64_t k) const {
     return transposed ? windows[d].transposedTap(o, k) : windows[d].tap(o, k);
   }
-  /// One element: input channels from `in` on, weights from `kernel` on.
+  /// One output element; `in` points to its first input channel, `kernel` to its weights.
   float element(const float* in, const float* kernel, const int64_t* o) const {
     // Weights are [out][in / groups] forward, [in][out / groups] transposed.
     const size_t weightStep = transposed ? weight.outer : weight.channel;

@@ -6,7 +6,7 @@
 namespace carina::rt::kernels {
 
 Status convertCopy(KernelContext& context) {
-  // These operators differ in arguments that say nothing beyond what the output's type and order say.
+  // These operators differ only in arguments that the output's type and dimension order imply.
   Call call(context, context.count() < 2 ? 2 : context.count());
   const Tensor* input = call.tensor(0);
   Tensor* output = call.output(context.count() - 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors from numbers: full, zeros, ones, fill, arange, scalar_tensor.
+// Tensors created from numbers: full, zeros, ones, fill, arange, scalar_tensor.
 #include "carina/kernels.hpp"
 #include "region.hpp"
 #include "stream.hpp"
@@ -7,7 +7,7 @@
 namespace carina::rt::kernels {
 namespace {
 
-/// Whether a size list says what the output has.
+/// Whether a size list matches the output's shape.
 bool describes(const IntegerList& sizes, const Tensor& output) {
   if (sizes.count != output.rank) return false;
   for (uint32_t d = 0; d < sizes.count; ++d) {

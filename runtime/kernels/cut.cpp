@@ -48,7 +48,7 @@ struct Cut {
   }
 };
 
-/// Tensors of a list of outputs.
+/// Tensor k of a list of outputs.
 Tensor* listed(Call& call, uint32_t list, uint32_t k) {
   Tensor* tensor = call.tensorAt(list, k);
   call.require(!call.ok() || tensor != nullptr, typesDiffer());

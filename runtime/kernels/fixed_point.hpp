@@ -14,20 +14,20 @@ constexpr int32_t dividedByPower(int32_t value, int exponent) {
   return result + (rest > threshold ? 1 : 0);
 }
 
-/// floor((a * b + 2^30) / 2^31). The caller keeps away from -2^31 times itself.
+/// floor((a * b + 2^30) / 2^31). The caller must exclude -2^31 times itself.
 constexpr int32_t highProduct(int32_t a, int32_t b) {
   return static_cast<int32_t>((int64_t{a} * b + (int64_t{1} << 30)) >> 31);
 }
 
-/// The saturating one.
+/// The saturating variant.
 constexpr int32_t saturatingHighProduct(int32_t a, int32_t b) {
   if (a == INT32_MIN && b == INT32_MIN) return INT32_MAX;
   const int64_t nudge = (a < 0) != (b < 0) ? 1 - (int64_t{1} << 30) : int64_t{1} << 30;
   return static_cast<int32_t>((int64_t{a} * b + nudge) / (int64_t{1} << 31));
 }
 
-/// What e^x is made of: a Taylor series round -1/8 for the part of x within 1/4, then one factor e^-(2^k),
-/// k = -2 to 4, for each bit of the rest. Fractions of 2^31.
+/// Terms of e^x: a Taylor series around -1/8 for the part of x within 1/4, then one factor e^-(2^k), k = -2
+/// to 4, for each remaining bit. Fractions of 2^31.
 struct ExpTerms {
   static constexpr int32_t kMiddle = 1895147668;  // e^-1/8
   static constexpr int32_t kThird = 715827883;
@@ -36,7 +36,7 @@ struct ExpTerms {
                                           39332535,   720401,     242};
 };
 
-/// A value in another scale. `shift` is from -31 to 30.
+/// Converts a value to another scale. `shift` is from -31 to 30.
 struct Rescale {
   int32_t multiplier = 0, shift = 0;
 

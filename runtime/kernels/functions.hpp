@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the loops of elementwise kernels from functions of single elements.
+// Builds the loops of elementwise kernels from functions of single elements.
 #pragma once
 
 #include "stream.hpp"

@@ -11,8 +11,8 @@ namespace {
 enum Interpolation : int64_t { kBilinear, kNearest, kBicubic };
 enum Padding : int64_t { kZeros, kBorder, kReflection };
 
-/// The elements that a coordinate of the grid reads along one dimension, and their shares. What lies outside
-/// reads nothing.
+/// The elements that a grid coordinate reads along one dimension, and their weights. Elements outside the
+/// input are left out.
 struct GridTaps {
   uint32_t count = 0;
   size_t offset[4];
@@ -33,7 +33,7 @@ struct Sampler {
   bool alignCorners;
   size_t steps[kMaxRank];
 
-  /// A position moved into dimension 2 (height) or 3 (width) as the padding mode says.
+  /// Moves a position into dimension 2 (height) or 3 (width) according to the padding mode.
   float bordered(float at, uint32_t dim) const {
     const auto size = static_cast<float>(input->sizes[dim]), last = size - 1.0f;
     if (padding == kZeros) return at;
@@ -63,7 +63,7 @@ struct Sampler {
     } else if (interpolation == kBilinear) {
       add(low, 1.0f - fraction);
       add(low + 1.0f, fraction);
-    } else {  // the elements that are read are moved into the tensor, not the position between them
+    } else {  // padding applies to each element that is read, not to the position
       for (int tap = -1; tap < 3; ++tap)
         add(bordered(low + static_cast<float>(tap), dim), cubic(fraction - static_cast<float>(tap)));
     }

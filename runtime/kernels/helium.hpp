@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helium (MVE) variants of quantize and dequantize, where the build has them (-mcpu=cortex-m55): the same
-// bits as the plain loops. Vector instructions flush denormals and plain ones do not, so scales near the ends
-// of float32 stay with the loops.
+// Helium (MVE) variants of quantize and dequantize, if the build supports it (-mcpu=cortex-m55);
+// bit-identical to the scalar loops. Vector instructions flush denormals and scalar ones do not, so scales
+// near the limits of float32 are left to the loops.
 #pragma once
 
 #include <stddef.h>
@@ -61,7 +61,7 @@ inline void store(uint16_t* to, int32x4_t value, mve_pred16_t lanes) {
   vstrhq_p_u32(to, vreinterpretq_u32_s32(value), lanes);
 }
 
-/// Sixteen codes from int32 lanes of every fourth element each, saturated to their type, in order.
+/// Stores sixteen codes in order, saturated to their type; each int32 vector holds every fourth of them.
 inline void storeSixteen(int8_t* to, int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d, int32_t low,
                          int32_t high) {
   const int16x8_t even = vqmovntq_s32(vqmovnbq_s32(vdupq_n_s16(0), a), c);
@@ -101,7 +101,7 @@ inline void storeSixteen(uint16_t* to, int32x4_t a, int32x4_t b, int32x4_t c, in
 
 }  // namespace helium
 
-/// Elements quantized by vectors: all, or none. Integers of 8 and 16 bits.
+/// Quantizes to 8 or 16 bits with vector instructions; returns the number of elements done: all or none.
 template <typename T>
 size_t quantizeVectors(const float* input, T* output, size_t count, float inverse, int32_t zero, int32_t low,
                        int32_t high) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing at positions that tensors name (int64 or int32, negative from the back): embedding,
+// Reads and writes at positions given by index tensors (int64 or int32, negative from the end): embedding,
 // index_select, gather, scatter, index, index_put.
 #include <string.h>
 
@@ -15,8 +15,8 @@ bool isIndex(const Tensor& tensor) {
   return tensor.type == ScalarType::Int64 || tensor.type == ScalarType::Int32;
 }
 
-/// Element `at` of an index tensor as a position in a dimension of `size`; false outside. It is read once:
-/// the output may lie over the index tensor.
+/// Element `at` of an index tensor as a position in a dimension of `size`; false if outside. Read only once,
+/// because the output may overlap the index tensor.
 bool position(const Tensor& index, size_t at, int64_t size, bool negative, size_t* result) {
   int64_t value = 0;
   loadIntegers(index, at, 1, 1, &value);
@@ -40,7 +40,7 @@ Status copyUnlessInPlace(const Tensor& self, const Tensor& output) {
   size_t from[kMaxRank], to[kMaxRank];
   strides(self, from);
   strides(output, to);
-  // What is written in place is there already.
+  // Updated in place: the data is already there.
   if (self.data == output.data && memcmp(from, to, self.rank * sizeof(from[0])) == 0) return Status{};
   Region region;
   region.addAll(output, from, to);
@@ -48,7 +48,7 @@ Status copyUnlessInPlace(const Tensor& self, const Tensor& output) {
   return Status{};
 }
 
-/// into += from, in the output's type.
+/// target += source, in the target's type.
 void accumulate(const Tensor& source, size_t from, const Tensor& target, size_t to) {
   if (isReal(target.type)) {
     float sum = 0, value = 0;
@@ -214,9 +214,9 @@ Status scatterAdd(KernelContext& context) {
 
 namespace {
 
-/// A list of index tensors, one per leading dimension of `self` or absent. They broadcast against each other;
-/// the shape that they give stands where the indexed dimensions were if those are neighbours, else in front.
-/// The indexed tensor's shape is that with the other dimensions round it.
+/// A list of index tensors, one or none per leading dimension of `self`. They broadcast against each other.
+/// In the shape of self[indices], the broadcast shape replaces the indexed dimensions if these are adjacent;
+/// otherwise it comes first. The other dimensions of `self` keep their order around it.
 struct Indices {
   const Tensor* self;
   const Tensor* tensors[kMaxRank] = {};
@@ -260,8 +260,8 @@ struct Indices {
     return Status{};
   }
 
-  /// Steps of `indexed` (which broadcasts to the shape of self[indices]) by dimension of the broadcast shape,
-  /// and by dimension of self for those that are not indexed.
+  /// Computes the steps of `indexed` (which broadcasts to the shape of self[indices]) per dimension of the
+  /// broadcast shape, and per dimension of self that is not indexed.
   Status match(const Tensor& indexed, size_t* shapeSteps, size_t* selfSteps) const {
     size_t theirs[kMaxRank];
     strides(indexed, theirs);
@@ -291,8 +291,8 @@ struct Indices {
     return fits ? Status{} : shapesDiffer();
   }
 
-  /// Which of its elements an index tensor has for the position `at` of the broadcast shape. Worked out each
-  /// time: a table of steps for every tensor would take a kilobyte of stack.
+  /// The element of an index tensor for position `at` of the broadcast shape. Recomputed each time: a table
+  /// of steps for every tensor would take a kilobyte of stack.
   size_t elementOf(const Tensor& tensor, const int32_t* at) const {
     size_t element = 0, step = 1;
     for (uint32_t i = tensor.rank; i-- > 0;) {
@@ -348,7 +348,7 @@ Status indexTensor(KernelContext& context) {
   Region region;
   for (uint32_t d = 0, k = 0; d < self->rank; ++d) {
     if (d < indices.count && indices.tensors[d] != nullptr) continue;
-    // The output does not broadcast: its sizes are those of the shape.
+    // The output does not broadcast: its sizes must equal those of the shape.
     const uint32_t at = k < indices.place ? k : k + indices.rank;
     if (output->sizes[at] != self->sizes[d]) return shapesDiffer();
     region.add(static_cast<size_t>(self->sizes[d]), step(indices.own[d]), step(selfSteps[d]));

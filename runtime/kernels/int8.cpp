@@ -9,7 +9,7 @@ namespace carina::rt::kernels {
 
 namespace {
 
-/// Walks two int8 operands that broadcast to the output; `run` gets stretches with steps of 0 or 1.
+/// Walks two int8 operands that broadcast to the output; `run` gets contiguous chunks of up to kChunk.
 template <typename F>
 Status pairs(const Tensor& a, const Tensor& b, const Tensor& output, F run) {
   if (!isInt8(a) || !isInt8(b) || !isInt8(output)) return typesDiffer();
@@ -146,7 +146,7 @@ Status quantizedPad(KernelContext& context) {
   Tensor* output = call.output(4);
   if (!call.ok()) return call.status();
   if (!isInt8(*input) || !isInt8(*output)) return typesDiffer();
-  // Lists of four go with tensors of fewer dimensions, whose sizes then stand last.
+  // Lists of four also apply to tensors of lower rank, whose dimensions are then the last ones.
   const uint32_t extra = before.count - input->rank;
   if (before.count < input->rank || after.count != before.count || output->rank != input->rank)
     return shapesDiffer();

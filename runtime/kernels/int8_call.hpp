@@ -17,7 +17,7 @@ inline int32_t int8Zero(Call& call, uint32_t i) {
   call.require(value >= -128 && value <= 127, outOfRange(i));
   return static_cast<int32_t>(value);
 }
-/// What is added to int8 elements: a negated zero point.
+/// An offset that is added to int8 elements: a negated zero point.
 inline int32_t int8Offset(Call& call, uint32_t i) {
   const int64_t value = call.integer(i);
   call.require(value >= -128 && value <= 128, outOfRange(i));

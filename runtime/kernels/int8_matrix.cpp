@@ -120,7 +120,7 @@ struct Image {
   }
 };
 
-/// Stride, padding and dilation lists of two from argument i on; sizes and kernel are set.
+/// Reads stride, padding and dilation lists of two from argument i on; sizes and kernel must be set.
 Status readWindows(Call& call, uint32_t i, Window* windows, bool dilated, bool ceil,
                    const IntegerList* strides) {
   const IntegerList stride = strides != nullptr ? *strides : call.integers(i), padding = call.integers(i + 1);
@@ -147,7 +147,7 @@ struct Int8Convolution {
   const Tensor* shifts;
   Window windows[2];
   int32_t inputOffset;
-  Requantize requantize;  // rescale by channel
+  Requantize requantize;  // `rescale` is set per channel
 
   Status open(const Tensor& input, const Tensor& output, uint32_t firstKernelSize) {
     if (!isInt8(input) || !isInt8(*weight) || !isInt8(output)) return typesDiffer();
@@ -164,7 +164,7 @@ struct Int8Convolution {
     }
     return Status{};
   }
-  /// Sums of output channel c from `taps(sum, n, iy, ix, ky, kx)` at every kernel element within the input.
+  /// Computes each output by `taps(sum, c, n, iy, ix, tap)` at every kernel element inside the input.
   template <typename F>
   Status run(const Tensor& output, F taps) {
     if (output.bytes == 0) return Status{};
@@ -187,7 +187,7 @@ struct Int8Convolution {
     return Status{};
   }
 
-  /// Depthwise with one output per input channel, all channels of a pixel next to each other.
+  /// Depthwise with one output per input channel; the channels of a pixel are contiguous.
   Status runByChannels(const Tensor& output) {
     if (output.bytes == 0) return Status{};
     const size_t channels = static_cast<size_t>(out.channels);
@@ -219,7 +219,7 @@ struct Int8Convolution {
   Rescale channelRescale(size_t c) const {
     return {multipliers->as<const int32_t>()[c], shifts->as<const int32_t>()[c]};
   }
-  /// Harmless where the output lies over the multipliers and has overwritten them.
+  /// Keeps the rescaling defined if the output overlaps the multipliers and has overwritten them.
   Rescale saneRescale(size_t c) const {
     const Rescale rescale = channelRescale(c);
     return rescale.sane() ? rescale : Rescale{};
@@ -297,8 +297,8 @@ Status quantizedDepthwiseConv2d(KernelContext& context) {
 
 namespace {
 
-/// Calls start(count), each(values, step, count) for every pixel within the window and finish(to, step,
-/// count), with some channels of a pixel at a time.
+/// For each output pixel and chunk of channels, calls start(count), each(values, count) for every input pixel
+/// within the window, and finish(to, step, count).
 template <typename Start, typename Each, typename Finish>
 Status poolInt8(const Tensor& input, const Tensor& output, const Window* windows, Start start, Each each,
                 Finish finish) {
@@ -348,8 +348,8 @@ Status poolWindows(Call& call, const Tensor& input, const Tensor& output, Window
     windows[k].kernel = kernel.items[k];
   }
   CARINA_RT_TRY(readWindows(call, 2, windows, dilated, ceil, &stride));
-  // Every window has an element of the input, and no more kernel elements are visited than the padded input
-  // has.
+  // Then every window has an element of the input, and no more kernel elements are visited than the padded
+  // input has.
   for (uint32_t k = 0; k < 2; ++k) {
     if (windows[k].padding > windows[k].kernel / 2) return outOfRange(3);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of int8 kernels, and of quantize and dequantize, over elements that lie next to each other.
+// The inner loops of int8 kernels, over contiguous elements.
 #pragma once
 
 #include <stddef.h>
@@ -40,8 +40,8 @@ void maxInt8(const int8_t* in, int8_t* largest, size_t count);
 /// The largest of in[0] to in[count - 1]; `count` is not 0.
 int32_t largestInt8(const int8_t* in, size_t count);
 
-/// e^((q - largest) * scale) as a fraction of 2^31, and 0 where q - largest is below `least` (<= 0). The
-/// shift of `scale` is not negative; what it gives has 26 fraction bits.
+/// e^((q - largest) * scale) as a fraction of 2^31, or 0 if q - largest is below `least` (<= 0). The shift of
+/// `scale` is not negative; its result has 26 fraction bits.
 struct Powers {
   Rescale scale;
   int32_t largest = 0, least = 0;

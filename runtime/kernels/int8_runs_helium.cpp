@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 loops with Helium: sixteen products, or four 32-bit sums, at a time. The same bits as int8_runs.cpp.
+// int8 loops with Helium: sixteen products, or four 32-bit sums, at a time. Bit-identical to int8_runs.cpp.
 #include "helium.hpp"
 #include "int8_runs.hpp"
 
@@ -8,8 +8,8 @@
 namespace carina::rt::kernels {
 namespace {
 
-/// value / 2^-down on four lanes, halves away from zero. Vector shifts round halves up; taking one from
-/// negative numbers first takes them away from zero.
+/// value / 2^-down on four lanes, halves away from zero. Vector shifts round halves up; subtracting one from
+/// negative values first rounds these away from zero.
 int32x4_t dividedByPower(int32x4_t value, int32x4_t down) {
   const int32x4_t negative = vshrq_n_s32(vandq_s32(value, down), 31);
   return vrshlq_s32(vqaddq_s32(value, negative), down);

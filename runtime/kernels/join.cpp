@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors put together: cat, stack, and a tensor with a part replaced.
+// Joins tensors: cat, stack, and tensors with a part replaced.
 #include "carina/kernels.hpp"
 #include "region.hpp"
 
 namespace carina::rt::kernels {
 namespace {
 
-/// Writes `part` where index `at` of dimension `dim` of the output begins, `step` apart.
+/// Writes `part` to the output from index `at` of dimension `dim` on, with indices `step` apart.
 void place(const Tensor& part, const Tensor& output, uint32_t dim, size_t at, size_t step) {
   size_t from[kMaxRank], to[kMaxRank];
   strides(part, from);
@@ -35,7 +35,7 @@ Status placeOne(const Tensor& part, const Tensor& output, uint32_t dim, size_t a
   return Status{};
 }
 
-/// All of `self`, before a part of it is replaced.
+/// Copies all of `self`, before a part of it is replaced.
 Status copyAll(const Tensor& self, const Tensor& output) {
   if (!sameShape(self, output)) return shapesDiffer();
   size_t from[kMaxRank], to[kMaxRank];

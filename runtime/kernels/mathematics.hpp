@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mathematical functions of float32 that take the same time for all numbers but the rarest, so that the time
-// of an inference can be told, and no arithmetic of 64 bits: up to 2.5 times as fast as those of newlib on a
-// Cortex-M55. Within 4 units in the last place (tests/runtime/kernels/mathematics_test.cpp), and the same
-// bits on every core and host; NaN, infinities and signs of zero as in C. Polynomials are from
-// scripts/fit_functions.py.
+// float32 functions whose run time is the same for all but the rarest arguments, so that inference time is
+// predictable, and that need no 64-bit arithmetic: up to 2.5 times as fast as newlib's on a Cortex-M55.
+// Within 4 units in the last place (tests/runtime/kernels/mathematics_test.cpp), and bit-identical on every
+// core and host; NaN, infinities and signs of zero as in C. Polynomials are from scripts/fit_functions.py.
 #pragma once
 
 #include <math.h>
@@ -29,7 +28,7 @@ inline float floatOf(uint32_t bits) {
 inline float powerOfTwo(int32_t n) {
   return floatOf((static_cast<uint32_t>(n) + 127u) << 23);
 }
-inline float clamped(float x, float low, float high) {  // a NaN stays one
+inline float clamped(float x, float low, float high) {  // NaN propagates
   x = x < low ? low : x;
   return x > high ? high : x;
 }
@@ -48,7 +47,7 @@ struct Nearest {
   int32_t integer;
 };
 inline Nearest nearest(float x) {
-  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: what is added to it loses its fraction
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: adding it rounds away the fraction
   const float shifted = x + kShift;
   return {shifted - kShift, static_cast<int32_t>(bitsOf(shifted) - bitsOf(kShift))};
 }
@@ -60,7 +59,7 @@ struct Exponential {
 };
 inline Exponential exponential(float x) {
   static constexpr float kTerms[] = {0.5f, 0.16666577f, 0.0416665547f, 0.00836317307f, 0.00139261761f};
-  // ln 2 in two parts, of which the first has few bits: times an exponent it is exact.
+  // ln 2 in two parts; the first has few bits, so that its product with an exponent is exact.
   constexpr float kHigh = 0.693359375f, kLow = -2.12194440e-4f;
   const Nearest n = nearest(x * 1.44269504f);
   const float r = (x - n.real * kHigh) - n.real * kLow;
@@ -85,7 +84,7 @@ inline float tanh(float x) {
   const float t = expm1(-2.0f * fabsf(x));
   return copysignf(-t / (t + 2.0f), x);
 }
-/// e^|x| / 2 without an overflow before there is one.
+/// e^|x| / 2 without premature overflow.
 inline float halfExponential(float x) {
   const float root = exp(0.5f * fabsf(x));
   return 0.5f * root * root;
@@ -118,16 +117,16 @@ inline float geluByTanh(float x) {
   return 0.5f * x * (1.0f + tanh(0.79788456f * (x + 0.044715f * x * x * x)));
 }
 
-/// Sine and cosine of x less the quarter turns that are in it.
+/// Sine and cosine of x reduced by `quarters` quarter turns.
 struct Turn {
   float sine, cosine;
   int32_t quarters;
 };
-constexpr float kMostTurned = 512.0f;  // beyond, more of pi is needed
+constexpr float kMostTurned = 512.0f;  // beyond it, more digits of pi are needed
 inline Turn turn(float x) {
   static constexpr float kSine[] = {-0.166666667f, 0.00833333186f, -0.000198400783f, 2.72482513e-06f};
   static constexpr float kCosine[] = {0.0416666646f, -0.00138882991f, 2.45466062e-05f};
-  // pi / 2 in parts, of which the first two have few bits.
+  // pi / 2 in three parts, the first two of few bits.
   constexpr float kHigh = 1.5703125f, kMiddle = 4.83751297e-4f, kLow = 7.54978995e-8f;
   const Nearest n = nearest(x * 0.636619772f);
   const float r = ((x - n.real * kHigh) - n.real * kMiddle) - n.real * kLow, square = r * r;
@@ -154,7 +153,7 @@ inline float tan(float x) {
   return (odd ? -t.cosine : t.sine) / (odd ? t.sine : t.cosine);
 }
 
-/// Of t from 0 to 1.
+/// atan(t) for t from 0 to 1.
 inline float smallAtan(float t) {
   static constexpr float kTerms[] = {-0.333333331f,   0.199999493f,  -0.142840038f,  0.110882616f,
                                      -0.0893182677f,  0.0703191423f, -0.0489605136f, 0.0263050007f,
@@ -216,7 +215,7 @@ inline float log1p(float x) {
   if (!(sum > 0.0f && sum < __builtin_inff())) return log(sum);
   return log(sum) + (x - (sum - 1.0f)) / sum;
 }
-constexpr float kFar = 1e4f;  // where the square of a number is all that counts beside 1
+constexpr float kFar = 1e4f;  // beyond it, 1 is negligible next to the square
 inline float asinh(float x) {
   const float size = fabsf(x);
   const bool far = size > kFar;
@@ -235,7 +234,7 @@ inline float atanh(float x) {
   return copysignf(0.5f * log1p(2.0f * size / (1.0f - size)), x);
 }
 
-/// What is left of a behind whole multiples of b, with the sign of a; exact, as the remainder is a float.
+/// The remainder of a after whole multiples of b, with the sign of a; exact, because it is a float.
 inline float fmod(float a, float b) {
   const float size = fabsf(a), by = fabsf(b), quotient = size / by;
   if (!(quotient < 4194304.0f && by > 1e-30f && by < 1e30f)) return fmodf(a, b);

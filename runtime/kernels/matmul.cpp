@@ -13,7 +13,7 @@ struct Matrix {
   size_t start, rowStep, columnStep;
 };
 
-/// How a product's element becomes one of the output: alpha * product + beta * addend.
+/// Scaling of an output element: alpha * product + beta * addend.
 struct Scaling {
   Operand alpha, beta;
 };
@@ -21,7 +21,7 @@ struct Scaling {
 float dotReals(const Matrix& a, size_t row, const Matrix& b, size_t column, size_t depth) {
   const float* x = a.tensor->as<const float>() + a.start + row * a.rowStep;
   const float* y = b.tensor->as<const float>() + b.start + column * b.columnStep;
-  // Four sums: short dependency chains, and less rounding.
+  // Four partial sums shorten dependency chains and reduce rounding.
   float sums[4] = {};
   size_t k = 0;
   for (; k + 4 <= depth; k += 4) {
@@ -42,8 +42,8 @@ int64_t dotIntegers(const Matrix& a, size_t row, const Matrix& b, size_t column,
   return sum;
 }
 
-/// out[i][j] = sum over k of a[i][k] * b[k][j], scaled and added to `addend` (steps 0 where it repeats; null:
-/// nothing).
+/// out[i][j] = sum over k of a[i][k] * b[k][j], scaled and added to `addend` (steps of 0 where it broadcasts;
+/// null: none).
 void multiply(const Matrix& a, const Matrix& b, const Matrix& out, size_t rows, size_t columns, size_t depth,
               const Matrix* addend, const Scaling* scaling) {
   const bool real = isReal(out.tensor->type);
@@ -85,7 +85,7 @@ bool sameTypes(const Tensor& a, const Tensor& b, const Tensor& c) {
   return a.type == b.type && b.type == c.type;
 }
 
-/// Products of a rank 2, with an optional addend that broadcasts.
+/// Product of two matrices, with an optional addend that broadcasts.
 Status product(const Tensor& a, const Tensor& b, const Tensor& out, const Tensor* addend,
                const Scaling* scaling) {
   if (a.rank != 2 || b.rank != 2 || out.rank != 2) return shapesDiffer();
@@ -160,8 +160,8 @@ Status bmm(KernelContext& context) {
   return Status{};
 }
 
-/// input [..., in] times the transposed weight [out, in], plus bias [out]. Leading dimensions are rows:
-/// row-major tensors.
+/// input [..., in] times the transposed weight [out, in], plus bias [out]. Leading dimensions are rows, so
+/// input and output must be row-major.
 Status linear(KernelContext& context) {
   Call call(context, 4);
   const Tensor* input = call.tensor(0);

@@ -120,7 +120,7 @@ Status groupNorm(KernelContext& context) {
 }
 
 /// (input, weight, bias, running_mean, running_var, momentum, eps, out, saved mean, saved rstd): the saved
-/// ones are empty.
+/// tensors are empty.
 Status batchNormNoTraining(KernelContext& context) {
   Call call(context, 10);
   const Tensor* input = call.tensor(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padding: constant, reflecting and replicating. Pad lists go from the last dimension on: (before, after) of
-// each; negative ones cut.
+// Padding: constant, reflection and replication. Pad lists start with the last dimension: (before, after) of
+// each; negative values crop.
 #include "carina/kernels.hpp"
 #include "region.hpp"
 
@@ -29,7 +29,7 @@ struct Pads {
   }
 };
 
-/// Copies element by element, in each of the last `dims` dimensions from the index that `source` gives.
+/// Copies element by element; in each of the last `dims` dimensions, `source` yields the input index.
 Status padBy(KernelContext& context, uint32_t dims, int64_t (*source)(int64_t index, int64_t size),
              bool reflects) {
   Call call(context, 3);
@@ -51,7 +51,7 @@ Status padBy(KernelContext& context, uint32_t dims, int64_t (*source)(int64_t in
   size_t from[kMaxRank] = {}, to[kMaxRank] = {};
   strides(*self, from);
   strides(*output, to);
-  // Rows of the three innermost dimensions, in boxes of the outer ones.
+  // A box of the outer dimensions for each index of the inner ones, of which there are at most three.
   Region box;
   for (uint32_t d = 0; d < outer; ++d)
     box.add(static_cast<size_t>(self->sizes[d]), static_cast<ptrdiff_t>(from[d]),

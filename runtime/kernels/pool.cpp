@@ -51,7 +51,7 @@ struct Pool {
     windows[1].output = out.width;
     return Status{};
   }
-  /// Reads (kernel, stride, padding[, dilation]) from argument 1 on; an absent stride is the kernel.
+  /// Reads (kernel, stride, padding[, dilation]) from argument 1 on; the stride defaults to the kernel.
   Status readWindows(Call& call, const IntegerList& dilation, bool ceil) {
     const IntegerList kernel = call.integers(1), stride = call.integers(2), padding = call.integers(3);
     if (!call.ok()) return call.status();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking a box position by position in up to three tensors, for kernels that work on something else than
-// single elements at each.
+// Iterates over the positions of a box in up to three tensors, for kernels that do not process single
+// elements.
 #pragma once
 
 #include "elements.hpp"
@@ -9,7 +9,7 @@ namespace carina::rt::kernels {
 
 class Positions {
  public:
-  /// The next inner dimension, with its steps in elements in each tensor.
+  /// Adds the next inner dimension, with its step in elements in each tensor.
   void add(int32_t size, size_t firstStep, size_t secondStep, size_t thirdStep = 0) {
     if (size == 1) return;
     empty_ = empty_ || size <= 0;
@@ -21,7 +21,7 @@ class Positions {
     steps_[2][rank_++] = thirdStep;
   }
   bool done() const { return done_; }
-  /// From the start again, once done().
+  /// Restarts from the beginning, once done().
   void restart() { done_ = empty_; }
   size_t first() const { return at_[0]; }
   size_t second() const { return at_[1]; }

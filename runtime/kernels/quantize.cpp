@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 to affine integers: a float32 reciprocal, one multiplication, rounding half to even, zero point
-// added to the integer. The reciprocal is PyTorch's, float(1 / scale). ExecuTorch's kernels take 1 /
-// float(scale), which is the same for scales that float32 holds; for others the compiler writes one that
-// gives the same where there is one.
+// float32 to affine integers: multiply by a float32 reciprocal, round half to even, add the zero point to the
+// integer. The reciprocal is PyTorch's, float(1 / scale). ExecuTorch's kernels use 1 / float(scale), which is
+// the same for scales that float32 can represent; for others the compiler writes a scale for which both
+// agree, if there is one.
 #include "carina/kernels.hpp"
 #include "channels.hpp"
 #include "helium.hpp"
@@ -15,7 +15,7 @@ struct Range {
   int64_t min, max;
 };
 
-/// Sums in 64 bits: rounded value and zero point may leave 32.
+/// Sums in 64 bits, because rounded value plus zero point may exceed 32.
 void quantizeRun(const float* input, int32_t* output, size_t count, float inverse, int64_t zeroPoint,
                  Range range) {
   // Far outside the integer type: saturate before the conversion. A NaN passes neither comparison.
@@ -45,7 +45,7 @@ void quantizeRun(const float* input, T* output, size_t count, float inverse, int
   input += done, output += done, count -= done;
   if (low == Saturated<T>::kLow && high == Saturated<T>::kHigh) {
     for (; count >= 4; input += 4, output += 4, count -= 4) {
-      // All products before the first store, which might change the input for all that the compiler knows.
+      // All products before the first store, which may alias the input as far as the compiler knows.
       const int32_t a = roundToInteger(input[0] * inverse), b = roundToInteger(input[1] * inverse),
                     c = roundToInteger(input[2] * inverse), d = roundToInteger(input[3] * inverse);
       output[0] = saturatedSum<T>(a, zero);
@@ -55,7 +55,7 @@ void quantizeRun(const float* input, T* output, size_t count, float inverse, int
     }
   }
   for (; count > 0; ++input, ++output, --count) {
-    // Bounds without the zero point: their sums with it stay in range, whatever was rounded.
+    // Clamping before the zero point is added keeps the sum in range, whatever the rounded value.
     int32_t value = roundToInteger(*input * inverse);
     if (value < low - zero) value = low - zero;
     if (value > high - zero) value = high - zero;
@@ -63,7 +63,7 @@ void quantizeRun(const float* input, T* output, size_t count, float inverse, int
   }
 }
 
-/// Range and zero point within the integer type, which also leaves room for the sum above.
+/// Checks that range and zero point are within the integer type, which also keeps the sum above in range.
 Status checkRange(ScalarType type, Range range, int64_t zeroPoint) {
   int64_t low = 0, high = 0;
   switch (type) {

@@ -7,7 +7,7 @@
 namespace carina::rt::kernels {
 namespace {
 
-/// What is folded: a float with a correction, or an integer; with the position of the winner for
+/// State of a fold: a float with a correction, or an integer, and the position of the extreme for
 /// arg-reductions.
 struct State {
   RealSum real;
@@ -22,8 +22,8 @@ struct Fold {
   IntegerStep integer;
   float realStart;
   int64_t integerStart;
-  bool needsElements;  // has no value for nothing
-  /// Where the result is a truth value: a sum of these is whether any, a product whether all are true.
+  bool needsElements;  // undefined for zero elements
+  /// The fold for a Bool result: of truth values, a sum is whether any, a product whether all are true.
   const Fold* ofTruths = nullptr;
 };
 
@@ -94,7 +94,7 @@ constexpr Fold kProduct = {multiplyReals, multiplyIntegers, 1.0f, 1, false, &kAl
 constexpr Fold kLargest = {extremeReals<true>, extremeIntegers<true>, 0.0f, 0, true};
 constexpr Fold kSmallest = {extremeReals<false>, extremeIntegers<false>, 0.0f, 0, true};
 
-/// Folds into `values`, and positions into `indices`; either may be null. `mean` divides.
+/// Writes results to `values` and positions to `indices`; either may be null. `mean` divides by the count.
 Status run(Reduction& reduction, const Tensor& input, const Fold& given, const Tensor* values,
            const Tensor* indices, bool mean) {
   const bool ofTruths = values != nullptr && values->type == ScalarType::Bool && given.ofTruths != nullptr;
@@ -120,7 +120,7 @@ Status run(Reduction& reduction, const Tensor& input, const Fold& given, const T
   return Status{};
 }
 
-/// (self, dims, keepdim, ..., out). An empty list means all dimensions, where `emptyIsAll`.
+/// (self, dims, keepdim, ..., out). With `emptyIsAll`, an empty list means all dimensions.
 Status reduce(KernelContext& context, uint32_t arguments, const Fold& fold, bool mean = false,
               bool emptyIsAll = true) {
   Call call(context, arguments);
@@ -208,7 +208,7 @@ void addSquares(void* state, const float* values, size_t count) {
   }
 }
 
-/// Variance and, unless null, mean over `dims` (all when absent or empty); divides by count - correction.
+/// Variance and, unless null, mean over `dims` (all if absent or empty); divides by count - correction.
 Status variance(Call& call, const IntegerList& given, double correction, bool keep, const Tensor* variances,
                 const Tensor* means) {
   const Tensor* self = call.tensor(0);

@@ -15,7 +15,7 @@ Status Reduction::open(const Tensor& input, const IntegerList& dims, bool keepDi
 }
 
 Status Reduction::openAll(const Tensor& input, const Tensor& output) {
-  // An output of one element in any number of dimensions.
+  // The output has one element and any rank.
   if (output.elements() != 1) return shapesDiffer();
   return openMask(input, ~0u, output.rank != 0, output);
 }
@@ -34,7 +34,7 @@ Status Reduction::openMask(const Tensor& input, uint32_t mask, bool keepDims, co
     ++k;
   }
   if (k != output.rank) return shapesDiffer();
-  // The last reduced dimension that has steps is a run, joined by those outside of it that go on evenly.
+  // The innermost reduced dimension larger than 1 is a run; outer ones whose steps continue it join it.
   bool first = true, joins = true;
   uint32_t outer[kMaxRank], outerCount = 0;
   for (uint32_t d = input.rank; d-- > 0;) {

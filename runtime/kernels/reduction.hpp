@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walking the elements that a reduction folds into each element of its output.
+// Iterates over the elements that a reduction folds into each element of its output.
 #pragma once
 
 #include "positions.hpp"
@@ -9,15 +9,15 @@ namespace carina::rt::kernels {
 
 class Reduction {
  public:
-  /// `dims` are the dimensions of `input` that go away (or stay as size 1 with `keepDims`). Checks the
+  /// `dims` are the dimensions of `input` that are removed (or kept with size 1 if `keepDims`). Checks the
   /// output's shape.
   Status open(const Tensor& input, const IntegerList& dims, bool keepDims, const Tensor& output);
-  /// All dimensions.
+  /// Reduces all dimensions.
   Status openAll(const Tensor& input, const Tensor& output);
 
-  /// Elements folded into each of the output.
+  /// Number of elements folded into each output element.
   size_t count() const { return count_; }
-  /// Elements of the output, one after the other, and where they lie.
+  /// Iterates over the output elements; out() is the offset of the current one.
   bool done() const { return kept_.done(); }
   void next() { kept_.next(); }
   size_t out() const { return kept_.second(); }
@@ -34,12 +34,12 @@ class Reduction {
   Positions kept_, reduced_;
 };
 
-/// The sum of floats with what rounding lost of it.
+/// Compensated sum of floats; `lost` is what rounding lost of it.
 struct RealSum {
   float sum = 0, lost = 0;
   void add(float value) {
     const float corrected = value - lost, next = sum + corrected;
-    // Infinities stay: their difference is no correction.
+    // Keep infinities: their difference is not a correction.
     lost = next - next == 0.0f ? (next - sum) - corrected : 0.0f;
     sum = next;
   }

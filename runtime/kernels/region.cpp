@@ -15,8 +15,8 @@ void moveRun(const uint8_t* source, ptrdiff_t fromStep, uint8_t* target, ptrdiff
   for (; count > 0; --count, from += fromStep, to += toStep) *to = *from;
 }
 
-/// What memmove() does, by memcpy() where it may: that copies words whatever the alignment, while memmove()
-/// of the C library goes byte by byte unless both sides are aligned.
+/// memmove() by way of memcpy() where ranges do not overlap: that copies words at any alignment, while the C
+/// library's memmove() copies bytes unless both sides are aligned.
 void moveAsItLies(const uint8_t* source, uint8_t* target, size_t bytes) {
   const uintptr_t from = reinterpret_cast<uintptr_t>(source), to = reinterpret_cast<uintptr_t>(target);
   if ((from < to ? to - from : from - to) >= bytes)
@@ -117,7 +117,7 @@ void Region::copy(const Tensor& source, size_t from, const Tensor& target, size_
 void fillWith(const Tensor& target, const Operand& value) {
   const size_t count = target.elements();
   if (count == 0) return;
-  // The first element by conversion, the others as copies of it.
+  // Converts the first element and copies it to the others.
   if (value.isReal)
     storeReals(target, 0, 1, 1, &value.real);
   else
@@ -141,7 +141,7 @@ Status permute(const Tensor& input, const Tensor& output, const uint32_t* order)
 }
 
 namespace {
-/// An end of a slice, negative from the back, cut to the dimension.
+/// A bound of a slice, clamped to the dimension; negative values count from the end.
 size_t bounded(int64_t value, int64_t size) {
   if (value < 0) value = value < -size ? 0 : value + size;
   return static_cast<size_t>(value > size ? size : value);

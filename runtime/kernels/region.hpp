@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copying boxes of elements between tensors: each dimension has a size and a step in either tensor.
-// Permutations, cuts, joins, repetitions, reversals and padding are all made of these.
+// Copies boxes of elements between tensors; each dimension has a size and a step in both tensors.
+// Permutations, slices, concatenations, repetitions, reversals and padding are built from it.
 #pragma once
 
 #include "call.hpp"
@@ -12,14 +12,14 @@ class Region {
   /// Two dimensions per tensor dimension suffice for repetitions and pixel shuffles.
   static constexpr uint32_t kDimensions = 2 * kMaxRank;
 
-  /// The next inner dimension. `from` and `to` are in elements; steps may be 0 or negative.
+  /// Adds the next inner dimension. `from` and `to` are in elements; steps may be 0 or negative.
   void add(size_t size, ptrdiff_t from, ptrdiff_t to);
-  /// All dimensions of `shape`; null steps are those of `shape` itself.
+  /// Adds all dimensions of `shape`; null steps are those of `shape` itself.
   void addAll(const Tensor& shape, const size_t* from, const size_t* to);
 
   /// Copies elements from `source` (starting at element `from`) to `target` (at element `to`), converting
-  /// between element types: floats to integers toward zero, anything to Bool as "not 0". The caller has made
-  /// sure that all of the box lies in both tensors.
+  /// between element types: floats to integers toward zero, anything to Bool as "not 0". The caller ensures
+  /// that the whole box is inside both tensors.
   void copy(const Tensor& source, size_t from, const Tensor& target, size_t to) const;
 
  private:
@@ -32,15 +32,15 @@ class Region {
 /// Writes `value` to all elements of `target`.
 void fillWith(const Tensor& target, const Operand& value);
 
-/// The copy of all of `input` where output dimension d is input dimension order[d].
+/// Copies `input` so that output dimension d is input dimension order[d].
 Status permute(const Tensor& input, const Tensor& output, const uint32_t* order);
-/// Indices start, start + step, ... of a slice of a dimension; `step` is positive. Ends may be negative and
-/// are cut.
+/// Indices start, start + step, ... of a slice of a dimension; `step` is positive. Bounds may be negative and
+/// are clamped.
 struct SliceOf {
   size_t start, count, step;
   SliceOf(int32_t size, int64_t start, int64_t end, int64_t step);
 };
-/// Whether both have the same rank and sizes but in dimension `dim`.
+/// Whether both have the same rank, and the same sizes except in dimension `dim`.
 bool sameBut(const Tensor& a, const Tensor& b, uint32_t dim);
 
 }  // namespace carina::rt::kernels

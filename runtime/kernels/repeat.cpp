@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements repeated, reversed and moved round: expand, repeat, flip, roll, pixel shuffles, tril.
+// Elements repeated, reversed and rearranged: expand, repeat, flip, roll, pixel shuffles, tril.
 #include "carina/kernels.hpp"
 #include "region.hpp"
 
@@ -122,7 +122,7 @@ Status roll(KernelContext& context) {
     by[dim] =
         (by[dim] + static_cast<size_t>(positiveRemainder(shifts.items[i], self->sizes[dim]))) % sizes[dim];
   }
-  // Bit d of `box` takes the elements that wrap round in dimension d.
+  // Bit d of `box` selects the elements that wrap around in dimension d.
   for (uint32_t box = 0; box < 1u << rank; ++box) {
     Region region;
     size_t source = 0, target = 0;

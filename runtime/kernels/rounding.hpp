@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// float32 to integers as cores with a floating-point unit of Armv8 do it in one instruction; elsewhere the
-// same bits in plain C++.
+// Conversion of float32 to integers: single instructions on cores with an Armv8 floating-point unit,
+// bit-identical C++ elsewhere.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Along one dimension: softmax, log_softmax, cumsum, topk.
+// Operators along one dimension: softmax, log_softmax, cumsum, topk.
 #include <math.h>
 
 #include "carina/kernels.hpp"
@@ -12,12 +12,12 @@
 namespace carina::rt::kernels {
 namespace {
 
-/// Lines of two tensors along a dimension, one after the other.
+/// Iterates over the lines of two tensors along a dimension.
 struct Lines {
   Positions positions;
   size_t fromStep = 1, toStep = 1, fromLength = 1, toLength = 1;
 
-  /// Shapes agree but in `dim`. Scalars are lines of one element.
+  /// Shapes must agree except in `dim`. Scalars are lines of one element.
   Status open(const Tensor& from, const Tensor& to, uint32_t dim) {
     if (!sameBut(from, to, dim)) return shapesDiffer();
     size_t fromSteps[kMaxRank] = {}, toSteps[kMaxRank] = {};
@@ -114,12 +114,12 @@ Status cumsum(KernelContext& context) {
 
 namespace {
 
-/// Elements of one type with an order: NaN is largest.
+/// Order of the elements of a tensor; NaN is largest.
 struct Ranked {
   const Tensor& tensor;
   bool largest;
 
-  /// Whether element `a` comes before element `b`; neither does when they are equal.
+  /// Whether element `a` comes before element `b`; false both ways if they are equal.
   bool before(size_t a, size_t b) const {
     if (isReal(tensor.type)) {
       const float x = tensor.as<const float>()[a], y = tensor.as<const float>()[b];
@@ -145,7 +145,7 @@ struct Heap {
     const size_t x = base + static_cast<size_t>(a) * lineStep, y = base + static_cast<size_t>(b) * lineStep;
     return order.before(x, y) || (a < b && !order.before(y, x));
   }
-  /// Puts `position` at the place n or below, in a heap of `size` that is right but for n.
+  /// Places `position` at n or below, in a heap of `size` that is valid except at n.
   void sink(int64_t position, size_t n, size_t size) const {
     for (size_t child; (child = 2 * n + 1) < size; n = child) {
       if (child + 1 < size && before(at(child), at(child + 1))) ++child;
@@ -154,7 +154,7 @@ struct Heap {
     }
     at(n) = position;
   }
-  /// The first `size` of `length` positions in order: n log(size) comparisons, no memory but the list.
+  /// Selects the first `size` of `length` positions in order: n log(size) comparisons, no extra memory.
   void select(size_t size, size_t length) const {
     for (size_t n = 0; n < size; ++n) at(n) = static_cast<int64_t>(n);
     for (size_t n = size / 2; n-- > 0;) sink(at(n), n, size);
@@ -171,7 +171,7 @@ struct Heap {
 
 }  // namespace
 
-/// The k first in order; their positions are chosen and sorted in the index output.
+/// The first k in order; positions are selected and sorted in the index output.
 Status topk(KernelContext& context) {
   Call call(context, 7);
   const Tensor* self = call.tensor(0);
@@ -197,7 +197,7 @@ Status topk(KernelContext& context) {
     heap.select(lines.toLength, lines.fromLength);
     for (size_t n = 0; n < lines.toLength; ++n) {
       const auto found = static_cast<uint64_t>(heap.at(n));
-      // Only outputs that lie over each other change what was found.
+      // Only outputs that overlap each other change what was found.
       if (found >= lines.fromLength) return failure(Code::InvalidArgument, "the outputs of topk overlap");
       const size_t element = elementSize(self->type);
       const uint8_t* source =

@@ -119,7 +119,7 @@ Status Runs::open(const Tensor& shape, const Tensor* const* operands, uint32_t c
   }
   left_ = shape.elements();
   if (left_ == 0) return Status{};
-  // Outermost first; a dimension joins the one before it where all operands go on evenly.
+  // Outermost first; a dimension is merged with the preceding one if all operands' steps continue evenly.
   for (uint32_t m = 0; m < shape.rank; ++m) {
     const uint32_t d = shape.dimOrder[m];
     const size_t size = static_cast<size_t>(shape.sizes[d]);
@@ -155,7 +155,7 @@ constexpr Status refusedOperand() {
   return failure(Code::InvalidArgument, "an integer is divided by zero");
 }
 
-/// One buffer per operand, of float or int64; numbers fill theirs once.
+/// One buffer of float or int64 per operand; numbers fill theirs once.
 template <typename T>
 struct Buffers {
   T values[Runs::kOperands][kChunk];

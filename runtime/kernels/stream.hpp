@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements in chunks of float32 or int64, whatever their type: kernels compute in these two, so that one loop
-// serves every element type.
+// Access to elements of any type in chunks of float32 or int64: kernels compute in these two, so that one
+// loop serves every element type.
 #pragma once
 
 #include "call.hpp"
 
 namespace carina::rt::kernels {
 
-/// Elements that are converted and computed at a time; buffers of this size lie on the stack.
+/// Elements converted and computed at a time; buffers of this size are on the stack.
 constexpr size_t kChunk = 32;
 
 /// Elements at, at + step, ... (in elements from the tensor's start) as float32 or int64.
 void loadReals(const Tensor& tensor, size_t at, ptrdiff_t step, size_t count, float* into);
 void loadIntegers(const Tensor& tensor, size_t at, ptrdiff_t step, size_t count, int64_t* into);
-/// Float32 takes both; integers wrap and keep what static_cast keeps of a float; Bool is "not 0".
+/// Float32 stores either kind; integers wrap, after truncating floats toward zero; Bool is "not 0".
 void storeReals(const Tensor& tensor, size_t at, ptrdiff_t step, size_t count, const float* from);
 void storeIntegers(const Tensor& tensor, size_t at, ptrdiff_t step, size_t count, const int64_t* from);
-/// Like loadReals, but the tensor's own memory where it can serve.
+/// Like loadReals, but returns the tensor's own memory if possible.
 inline const float* realChunk(const Tensor& tensor, size_t at, ptrdiff_t step, size_t count, float* buffer) {
   if (isReal(tensor.type) && step == 1) return tensor.as<const float>() + at;
   loadReals(tensor, at, step, count, buffer);
   return buffer;
 }
-/// The value in the range of an integer type, wrapped.
+/// The value wrapped to the range of an integer type.
 int64_t wrapTo(ScalarType type, int64_t value);
 
-/// Walks tensors together over the elements of `shape` in its memory order, with broadcasting. A run is a
-/// stretch in which every operand moves by a constant step; in `shape` runs follow each other without gaps.
+/// Walks tensors together over the elements of `shape` in its memory order, with broadcasting. Within a run,
+/// every operand advances by a constant step; in `shape`, runs are contiguous.
 class Runs {
  public:
   static constexpr uint32_t kOperands = 3;
 
-  /// Null operands are skipped. ShapeMismatch when one does not broadcast to `shape`.
+  /// Null operands are skipped. ShapeMismatch if one does not broadcast to `shape`.
   Status open(const Tensor& shape, const Tensor* const* operands, uint32_t count);
   bool done() const { return left_ == 0; }
   /// Elements of a run.
@@ -49,28 +49,28 @@ class Runs {
   size_t strides_[kOperands][kMaxRank];
 };
 
-/// A number for functions below, beside their operands.
+/// A scalar argument of the functions below.
 struct Parameter {
   float real = 0;
   int64_t integer = 0;
 };
-/// out[i] = f(in[0][i], in[1][i], ...); false refuses an operand (division by zero).
+/// out[i] = f(in[0][i], in[1][i], ...); returns false to reject an operand (division by zero).
 using RealFunction = bool (*)(const float* const* in, float* out, size_t count, const Parameter* parameters);
 using IntegerFunction = bool (*)(const int64_t* const* in, int64_t* out, size_t count,
                                  const Parameter* parameters);
 
-/// What an elementwise kernel computes; null where it has no meaning for such elements.
+/// The functions of an elementwise kernel; null if undefined for that kind of element.
 struct Functions {
   RealFunction real;
   IntegerFunction integer;
 };
 enum class Result : uint8_t {
-  Same,  // the output has the operands' kind: float32 where one of them is, integers otherwise
+  Same,  // float32 if an operand or the output is, integers otherwise
   Real,  // always float32: integers are converted first
   Test   // Bool (or any type), 1 or 0
 };
 
-/// Applies it to `operands` (at most three), broadcast to the output.
+/// Applies `functions` to `operands` (at most three), broadcast to the output.
 Status map(const Operand* operands, uint32_t count, const Tensor& output, const Functions& functions,
            Result result, const Parameter* parameters = nullptr);
 

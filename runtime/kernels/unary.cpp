@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mathematics of one operand: (self, out).
+// Operators of one operand: (self, out).
 #include <math.h>
 
 #include "carina/kernels.hpp"

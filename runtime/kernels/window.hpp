@@ -11,15 +11,15 @@ struct Window {
   int64_t output = 1;  // of the output
   int64_t kernel = 1, stride = 1, padding = 0, dilation = 1, outputPadding = 0;
 
-  /// Numbers that arithmetic below cannot overflow with.
+  /// Whether the arithmetic below cannot overflow.
   bool sane() const {
     constexpr int64_t kMost = 1 << 24;
     return kernel >= 1 && stride >= 1 && stride <= kMost && padding >= 0 && padding <= kMost &&
            dilation >= 1 && dilation <= kMost && outputPadding >= 0 && outputPadding <= kMost;
   }
   int64_t extent() const { return dilation * (kernel - 1) + 1; }
-  /// Outputs of a forward window; with `ceil`, one more that begins within the input or its padding in front.
-  /// Below 1 when the window does not fit.
+  /// Number of outputs of a forward window; with `ceil`, one more if it starts in the input or the leading
+  /// padding. 0 if the window does not fit.
   int64_t outputs(bool ceil) const {
     const int64_t span = size + 2 * padding - extent() + (ceil ? stride - 1 : 0);
     if (span < 0) return 0;
@@ -27,7 +27,7 @@ struct Window {
     return ceil && (count - 1) * stride >= size + padding ? count - 1 : count;
   }
   int64_t transposedOutputs() const { return (size - 1) * stride - 2 * padding + extent() + outputPadding; }
-  /// Input index of kernel element `k` at output index `o`; -1 outside.
+  /// Input index of kernel element `k` at output index `o`; negative if outside the input.
   int64_t tap(int64_t o, int64_t k) const {
     const int64_t i = o * stride - padding + k * dilation;
     return i < size ? i : -1;
@@ -38,7 +38,7 @@ struct Window {
   }
 };
 
-/// Kernel elements of an output index that lie within the input: [first, last).
+/// Kernel elements of an output index that fall inside the input: [first, last).
 struct Taps {
   int64_t first, last;
   Taps(const Window& window, int64_t o) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions as thin covers of the C++ classes. Only here do the two meet: objects are made in the
-// storage that the C structures provide.
+// The C functions as thin wrappers of the C++ classes, whose objects are constructed in the storage of the C
+// structures.
 #include <string.h>
 
 #include <new>
@@ -24,7 +24,7 @@ Status fromC(const carina_status& status) {
   return {static_cast<Code>(status.code), status.name_length, status.where, status.what, status.name};
 }
 
-/// A Device made of C functions.
+/// A Device implemented by C functions.
 class CDevice final : public Device {
  public:
   explicit CDevice(const carina_device& device) : device_(device) {}
@@ -75,7 +75,7 @@ struct NpuObject {
   EthosUDelegate delegate;
 };
 
-/// A Profiler made of a C function.
+/// A Profiler implemented by a C function.
 class CProfiler final : public Profiler {
  public:
   CProfiler() = default;
@@ -89,9 +89,9 @@ class CProfiler final : public Profiler {
   const carina_profiler* to_ = nullptr;
 };
 
-constexpr size_t kMostBackends = 2;  // the NPU's, and one of the caller's
+constexpr size_t kMostBackends = 2;  // the NPU's, and one from the caller
 
-/// A method with what it refers to: the list of backends, the profiler.
+/// A method with the objects that it refers to: the list of backends, the profiler.
 struct MethodObject {
   Method method;
   Backend* backends[kMostBackends];
@@ -130,7 +130,7 @@ class CNamedData final : public NamedData {
   const carina_named_data* from_;
 };
 
-/// `backends` has room for kMostBackends; it and `external` outlive the result.
+/// `backends` has kMostBackends elements; it and `external` must outlive the result.
 Environment environmentFrom(const carina_environment& from, const NamedData& external, Backend** backends) {
   Environment environment;
   environment.external = &external;

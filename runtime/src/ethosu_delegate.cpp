@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the delegate blob and moving tensors in and out of the scratch arena.
+// Reads the delegate blob, and moves tensors into and out of the scratch arena.
 #include "carina/ethosu_delegate.hpp"
 
 #include <string.h>
@@ -23,7 +23,7 @@ struct State {
 
   uint32_t inputCount() const { return static_cast<uint32_t>(inputs.size / blob::kIoBytes); }
   uint32_t outputCount() const { return static_cast<uint32_t>(outputs.size / blob::kIoBytes); }
-  /// Of argument `i` of a call: inputs, then outputs.
+  /// The record of argument `i` of a call: inputs, then outputs.
   const uint8_t* record(uint32_t i) const {
     return i < inputCount() ? inputs.data + i * blob::kIoBytes
                             : outputs.data + (i - inputCount()) * blob::kIoBytes;
@@ -36,14 +36,14 @@ int32_t word(const uint8_t* at) {
   return value;
 }
 
-/// One input or output as the blob describes it.
+/// One input or output as described by the blob.
 struct Io {
   int32_t shape[blob::kIoRank];
   uint32_t elementBytes;
   uint32_t offset;
   size_t elements, bytes;
 
-  /// Shapes without elements are refused: what has nothing to move is no input or output of commands.
+  /// Rejects shapes without elements: commands have no empty inputs or outputs.
   static Status read(const uint8_t* record, uint32_t scratchBytes, Io* io) {
     size_t total = 1;
     for (size_t d = 0; d < blob::kIoRank; ++d) {
@@ -87,7 +87,7 @@ bool named(const uint8_t* header, const char* name) {
   return header[i] == 0;
 }
 
-/// Payload of the block whose header is at `at`; `next` is where the following header begins.
+/// Payload of the block whose header is at `at`; `next` is the position of the next header.
 Status readBlock(Bytes bytes, size_t at, Bytes* payload, size_t* next) {
   const uint32_t size = static_cast<uint32_t>(word(bytes.data + at + blob::kSizeAt));
   const size_t rest = bytes.size - at - blob::kHeaderBytes;
@@ -184,9 +184,9 @@ bool fits(ScalarType type, uint32_t elementBytes) {
   }
 }
 
-/// How the bytes of an output get from the arena to its tensor.
+/// How an output is copied from the arena to its tensor.
 enum class Copy : uint8_t {
-  Whole,    // as they are
+  Whole,    // unchanged
   Rows,     // the innermost dimension is narrower in memory than in the arena: padding is dropped
   Nibbles,  // the arena holds two 4-bit values per byte, low half first, sign-extended
 };
@@ -198,7 +198,7 @@ struct Rows {
       : count(io.elements / static_cast<size_t>(io.shape[blob::kIoRank - 1])), bytes(io.bytes / count) {}
 };
 
-/// Whether the call may bring `value` as input number `i`.
+/// Whether a call may pass `value` as input `i`.
 Status checkInput(const Io& io, const Value& value, uint32_t i) {
   if (value.kind != ValueKind::Tensor || !fits(value.tensor.type, io.elementBytes)) {
     return failure(Code::TypeMismatch, "a delegate input is not of the integer type that the NPU expects", i);
@@ -209,7 +209,7 @@ Status checkInput(const Io& io, const Value& value, uint32_t i) {
   return Status{};
 }
 
-/// Whether the call may store an output to `value`, its argument number `i`, and how.
+/// Whether a call may store an output to `value`, its argument `i`, and how.
 Status checkOutput(const Io& io, const Value& value, uint32_t i, Copy* copy) {
   if (value.kind != ValueKind::Tensor)
     return failure(Code::TypeMismatch, "a delegate output is no tensor", i);
@@ -222,7 +222,7 @@ Status checkOutput(const Io& io, const Value& value, uint32_t i, Copy* copy) {
     *copy = Copy::Rows;
     return Status{};
   }
-  // As many bytes as the arena has nibbles: no more than twice io.bytes, which lie in the arena.
+  // As many bytes as the arena has nibbles, so that exactly io.bytes of the arena are read.
   if (io.elementBytes == 1 && tensor.type == ScalarType::Int8 && tensor.bytes % 2 == 0 &&
       tensor.bytes / 2 == io.bytes) {
     *copy = Copy::Nibbles;
@@ -279,8 +279,8 @@ Status EthosUDelegate::prepare(Bytes bytes, const NamedData& data, void* memory,
   return Status{};
 }
 
-/// The first open driver that takes the payload; without one only the form of the payload is checked. When
-/// all refuse, the first one's reason counts.
+/// The first open driver that accepts the payload. If none is open, only the form of the payload is checked;
+/// if all reject it, the first reason is returned.
 Status EthosUDelegate::choose(Bytes payload, uint32_t* driver) const {
   Span<const uint32_t> stream;
   Status refusal;
@@ -321,7 +321,7 @@ Status EthosUDelegate::execute(void* memory, Span<Value> values, Span<const int3
   const State& state = *static_cast<const State*>(memory);
   if (drivers_.empty()) return failure(Code::InvalidState, "the delegate has no driver");
   EthosUDriver& driver = *drivers_[state.driver];
-  // Once more: a move may have put other values to these places since the program was loaded.
+  // Check again: a move may have replaced these values since the program was loaded.
   CARINA_RT_TRY(checkCall(memory, values, arguments));
   for (uint32_t i = 0; i < arguments.size; ++i) {
     if (values[static_cast<size_t>(arguments[i])].tensor.data == nullptr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register sequences of the driver. They follow what the public hardware interface asks for: reset before
-// each job, memory attributes, power kept on while a job runs, interrupt cleared before its cause is read.
+// Register sequences of the driver, as the public hardware interface requires: reset before each job, memory
+// attributes, power kept on while a job runs, interrupt cleared before its cause is read.
 #include "carina/ethosu_driver.hpp"
 
 #include "format/ethosu_payload.hpp"
@@ -21,7 +21,7 @@ constexpr uint32_t kSpuriousInterrupts = 100;
 constexpr uint32_t kFaultBits =
     status::kBusStatus | status::kCmdParseError | status::kWdFault | status::kEccFault | status::kBranchFault;
 
-// Memory transactions that the ports may have under way; the values of Arm's driver.
+// Memory transactions that the ports may have in flight; values of Arm's driver.
 constexpr uint32_t kAxiLimitU55 = 0x0f1f0000;  // 32 reads, 16 writes, 64-byte bursts
 constexpr uint32_t kAxiLimitU65 = 0x1f3f0000;  // 64 reads, 32 writes, 64-byte bursts
 constexpr uint32_t kAxiSramU85 = 0x00020f0b;   // 12 reads, 16 writes, 256-byte bursts

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the registers that say where operations read and write. What an operation touches is the hull of
-// its tiles or DMA ends (format/ethosu_extents.hpp), as the host's stream checker has it. Sizes come from
-// registers as ethosu-command-stream 4 to 8 say.
+// Tracks the registers that determine where operations read and write. An operation touches the hull of its
+// tiles or DMA ends (format/ethosu_extents.hpp), as in the host's stream checker. Sizes are derived from
+// registers as specified in ethosu-command-stream 4 to 8.
 #include "carina/ethosu_validator.hpp"
 
 #include "format/ethosu_commands.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr uint32_t kMaxTargets = 16;
 
-/// Why a stream is refused; null when it is not. A Status takes five words, which is code in each caller.
+/// Why a stream is rejected, or null. A Status has five words, which would cost code in each caller.
 using Refusal = const char*;
 #define CARINA_TRY_WHY(expression)                                    \
   do {                                                                \
@@ -37,13 +37,13 @@ class Validator {
 
   Refusal run() {
     CARINA_TRY_WHY(findTargets());
-    // Registers read 0 after the reset that comes before each job.
+    // Registers read 0 after the reset that precedes each job.
     for (uint32_t i = 0; i < set::kSlots / 32; ++i) known_[0][i] = known_[1][i] = 0xffffffffu;
     uint32_t reached = 0;
     for (at_ = 0; at_ < stream_.size;) {
       if (isTarget(at_ * 4)) {
         ++reached;
-        // Branches lead here with other registers than the commands above leave.
+        // Branches may arrive with register values other than those that the preceding commands leave.
         for (uint32_t i = 0; i < set::kSlots / 32; ++i) known_[0][i] = known_[1][i] = 0;
       }
       const uint32_t word = stream_[at_];
@@ -53,7 +53,7 @@ class Validator {
     return reached == targets_ ? nullptr : "a branch leads into the middle of a command or out of the stream";
   }
 
-  /// Bytes from the start of the stream to the command that was refused.
+  /// Byte offset in the stream of the rejected command.
   uint32_t offset() const { return static_cast<uint32_t>(at_ * 4); }
 
  private:
@@ -67,12 +67,12 @@ class Validator {
     return false;
   }
 
-  /// Where branches lead to: at most a few places.
+  /// Collects the targets of branches, of which there are few.
   Refusal findTargets() {
     for (at_ = 0; isU85() && at_ < stream_.size; at_ += words(stream_[at_])) {
       const uint32_t word = stream_[at_];
       if (format::ethosuControl(word) == 0 || format::ethosuOpcode(word) != op::kBranch) continue;
-      if (stream_.size - at_ < 2) break;  // command() says so
+      if (stream_.size - at_ < 2) break;  // command() reports it
       const uint32_t target = stream_[at_ + 1];
       if (isTarget(target)) continue;
       if (targets_ == kMaxTargets) return "a command stream with more than 16 targets of branches";
@@ -90,7 +90,7 @@ class Validator {
     if (control == 1) return opcode == op::kBranch && isU85() ? nullptr : unknown();
     switch (opcode) {
       case op::kStop:
-        if (targets_ == 0) at_ = stream_.size;  // nothing leads behind it
+        if (targets_ == 0) at_ = stream_.size;  // nothing after it can be reached
         return nullptr;
       case op::kIrq:
       case op::kDmaWait:
@@ -132,7 +132,7 @@ class Validator {
            slot == set::kScaleRegion || slot == set::kDmaSourceRegion || slot == set::kDmaDestinationRegion;
   }
 
-  // Registers. What is not known is noted; operations ask complete() when they have read what they need.
+  // Register reads. Unknown registers are noted; operations check complete() after their last read.
   void need(uint32_t wide, uint32_t slot) {
     if ((known_[wide][slot / 32] >> slot % 32 & 1u) == 0) missing_ = true;
   }
@@ -171,7 +171,7 @@ class Validator {
     return nullptr;
   }
 
-  /// Where a map lies, from the registers of IFM, IFM2 (`one`, `two`: what to add to those of IFM) or OFM.
+  /// Sets where a map is, from the registers at offsets `one` and `two` from those of IFM.
   void place(EthosUMap* map, uint32_t one, uint32_t two, uint32_t storage) {
     for (uint32_t t = 0; t < 4; ++t) map->base[t] = address(set::kIfmBase0 + two + t);
     map->width0 = plusOne(set::kIfmWidth0M1 + one);
@@ -196,7 +196,7 @@ class Validator {
     int32_t height, width, depth;
   };
 
-  /// IFM or IFM2 (`two` = kIfm2) of this shape.
+  /// Checks IFM or IFM2 (`two` = kIfm2) of this shape.
   Refusal input(uint32_t two, const Shape& shape) {
     const uint32_t precision = get(set::kIfmPrecision + two);
     const uint32_t region = get(set::kIfmRegion + two) & 7u;
@@ -281,7 +281,7 @@ class Validator {
     return streams(pool, matrix, parameter & 7u);
   }
 
-  /// The IFM that the kernel slides over: (ofm - 1) * stride + kernel - padding, halved when upscaled.
+  /// The IFM that the kernel slides over: (ofm - 1) * stride + kernel - padding, halved if upscaled.
   Shape window(const Shape& ofm, int32_t depth) {
     const uint32_t bits = get(set::kKernelStride);
     const int32_t strideX = static_cast<int32_t>(1 + (bits & 1u) + (bits >> 6 & 1u) * 2);
@@ -308,7 +308,7 @@ class Validator {
     return (second & scalarBit) != 0 ? complete() : input(set::kIfm2, spread(ofm, second));
   }
 
-  /// The size of an operand: 1 along the axes that are broadcast.
+  /// Shape of an operand: 1 along broadcast axes.
   static Shape spread(const Shape& ofm, uint32_t broadcast) {
     return {(broadcast & 1u) != 0 ? 1 : ofm.height, (broadcast & 2u) != 0 ? 1 : ofm.width,
             (broadcast & 4u) != 0 ? 1 : ofm.depth};
@@ -336,7 +336,7 @@ class Validator {
         CARINA_TRY_WHY(range(region, base, base + 1, 0xffffffffu, kWhat));
       }
     }
-    // Where scales are global no stream is read, but for convolutions with weights, which may have one.
+    // With global scales no stream is read, except by convolutions with weights, which may have one.
     if (global && (pool || matrix)) return complete();
     if (pool && !isU85() && !(poolMode == kAverage && single())) return complete();
     const uint32_t region = get(set::kScaleRegion) & 7u;
@@ -347,7 +347,7 @@ class Validator {
   }
 
   static constexpr uint32_t kAverage = 1;
-  /// A pool of single elements: on U55 and U65 only averages of those read scales.
+  /// Whether the pool window is a single element: on U55 and U65, only averages of these read scales.
   bool single() {
     return (get(set::kKernelHeightM1) | get(set::kKernelWidthM1) | get(set::kIfmPadTop) |
             get(set::kIfmPadLeft) | get(set::kIfmPadBottom) | get(set::kIfmPadRight)) == 0;
@@ -372,7 +372,7 @@ class Validator {
     const int64_t inner = several ? get(set::kDmaSize0) : 1;
     const int64_t outer = dimensions > 2 ? get(set::kDmaSize1) : 1;
     if (inner == 0 || outer == 0) return "a DMA of size 0";
-    // The DMA of the U55 moves units of 16 bytes.
+    // The DMA of the U55 transfers units of 16 bytes.
     const uint64_t moved = u55 ? (length + 15) & ~uint64_t{15} : length;
     const Runs runs{
         static_cast<int64_t>(length < kFar ? length : kFar), moved, inner, outer, dimensions, several};
@@ -396,7 +396,7 @@ class Validator {
     uint64_t moved;
     int64_t inner, outer;
     uint32_t dimensions;
-    bool several;  // runs, so that strides count
+    bool several;  // more than one run, so that strides apply
   };
 
   Refusal dmaEnd(uint32_t end, uint32_t base, uint32_t stride0, const Runs& runs, uint32_t ownDimensions,
@@ -404,7 +404,7 @@ class Validator {
     if ((end >> 8 & 1u) != 0) return complete();  // SHRAM or table memory
     int64_t step = 0, group = 0, steps = runs.inner;
     if (product_ == NpuProduct::U65) {
-      // SKIP is the gap behind a run; a side without one streams on.
+      // SKIP is the gap after a run; a side without one is contiguous.
       step = runs.length + (ownDimensions > 1 ? stride(stride0) : 0);
       group = runs.inner * step + (ownDimensions > 2 ? stride(stride0 + 1) : 0);
     } else if (runs.several) {

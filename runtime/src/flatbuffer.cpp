@@ -96,8 +96,8 @@ const uint8_t* FbTable::field(uint32_t slot, uint32_t width) const {
   if (entry + 2 > vtableSize_) return nullptr;
   const uint16_t offset = load<uint16_t>(walker_->buffer_.data + vtable_ + entry);
   if (offset == 0) return nullptr;
-  // Not against the table's size: Python's FlatBuffers builder shares vtables between tables of different
-  // sizes.
+  // Not checked against the table's size: Python's FlatBuffers builder shares vtables between tables of
+  // different sizes.
   if (offset < 4 || walker_->buffer_.size - position_ < size_t{offset} + width) {
     walker_->note(Code::Corrupt, "a field lies outside the program", position_);
     return nullptr;
@@ -145,7 +145,7 @@ FbVector FbTable::vector(uint32_t slot, uint32_t width) const {
     walker_->note(Code::Truncated, "a vector is longer than the program", target);
     return {};
   }
-  // Builders do not align the elements of a vector that has none.
+  // Builders do not align the elements of an empty vector.
   if (count != 0 && !isAligned(buffer.data + target + 4, width)) {
     walker_->note(Code::Misaligned, "a vector is not aligned to its elements", target);
     return {};

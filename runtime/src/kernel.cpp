@@ -81,7 +81,7 @@ Status KernelContext::integers(uint32_t i, int64_t* into, uint32_t capacity, uin
     int64_t index;
     memcpy(&index, list.items + size_t{k} * 8, sizeof(index));
     const Value& item = values_[static_cast<size_t>(index)];
-    if (item.kind != ValueKind::Int) return wrongKind(i);  // a move may have put something else there
+    if (item.kind != ValueKind::Int) return wrongKind(i);  // a move may have replaced it
     into[k] = item.integer;
   }
   *count = list.count;

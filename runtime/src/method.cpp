@@ -16,7 +16,7 @@ using schema::InstructionType;
 
 namespace {
 
-/// Looks first in the program, then in what the application gave.
+/// Looks in the program first, then in the application's data.
 class ProgramData final : public NamedData {
  public:
   ProgramData(const Program& program, const NamedData* external) : program_(program), external_(external) {}
@@ -37,7 +37,7 @@ Backend* findBackend(const Environment& environment, Text id) {
   return nullptr;
 }
 
-/// Method memory in the order load() takes it; the arena adds alignment in between.
+/// Method memory consists of blocks in the order in which load() allocates them, padded to this alignment.
 constexpr size_t kMemoryAlignment = 8;
 constexpr size_t kTemporaryAlignment = 16;
 
@@ -68,7 +68,7 @@ Status Method::require(const Program& program, uint32_t index, const Environment
   }
   if (!fits) return failure(Code::OutOfMemory, "the method needs more memory than can be addressed");
   needs->methodBytes = bytes;
-  // Delegates say what they need from their blob; their states are not kept here.
+  // Delegates derive their needs from their blobs; their states are discarded here.
   constexpr size_t kStateLimit = 256;
   alignas(16) uint8_t state[kStateLimit];
   if (largestState > kStateLimit)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verification of one method. What is checked follows what ExecuTorch's loader demands, and what memory
-// safety needs.
+// Verification of one method: the requirements of ExecuTorch's loader, and of memory safety.
 #include "plan_reader.hpp"
 
 #include <string.h>
@@ -16,7 +15,7 @@ using schema::ValueType;
 
 namespace {
 
-/// Bytes of a tensor of these sizes; false when that overflows size_t or int32 element counts.
+/// Bytes of a tensor of these sizes; false if a size is negative or the result exceeds PTRDIFF_MAX.
 bool tensorBytes(const int32_t* sizes, uint32_t rank, size_t element, size_t* bytes) {
   size_t total = element;
   for (uint32_t d = 0; d < rank; ++d) {
@@ -26,8 +25,8 @@ bool tensorBytes(const int32_t* sizes, uint32_t rank, size_t element, size_t* by
   return total <= PTRDIFF_MAX;
 }
 
-// What counts as one step (Walker::charge()) where bytes are gone through: those of blobs, which backends
-// read when they prepare them, of initial values, which are copied, of names, which are compared.
+// Bytes that count as one step (Walker::charge()): of blobs, which backends read in prepare(), of initial
+// values, which are copied, and of names, which are compared.
 constexpr size_t kBlobBytesPerStep = 4;
 constexpr size_t kStoredBytesPerStep = 16;
 constexpr size_t kNameBytesPerStep = 16;
@@ -174,8 +173,8 @@ Status PlanReader::checkInstructions(const FbTable& chain) const {
   return Status{};
 }
 
-/// A move makes a value another one. Who calls the method has been told what its inputs and outputs are and
-/// where they lie, and that constants are not written, so these stay what they were when it was loaded.
+/// A move replaces a value. The caller has been told the method's inputs and outputs and their addresses, and
+/// that constants are not written, so a move must not replace any of these.
 Status PlanReader::checkMove(uint32_t to, uint32_t instruction) const {
   CARINA_RT_TRY(charge(size_t{inputs.count} + outputs.count));
   if (contains(inputs, to))
@@ -214,7 +213,7 @@ Status PlanReader::list(const FbTable& content, uint32_t i, uint32_t width, List
   CARINA_RT_TRY(program_->walker_.status());
   if (!items.present()) return failure(Code::Corrupt, "a list value has no items vector", i);
   *list = List{items.data, items.count};
-  // Strings and lists of bytes or numbers are not looked at.
+  // Strings and lists of bytes are not inspected.
   return width == 1 ? Status{} : charge(items.count);
 }
 
@@ -316,7 +315,7 @@ Status PlanReader::tensor(const FbTable& content, uint32_t i, Span<MutableBytes>
   return tensorMemory(content, i, memory, named, tensor);
 }
 
-/// Bytes that the tensor starts with: of another file, the program's initial value for planned memory, or a
+/// Initial bytes of the tensor: from another file, the program's initial value for planned memory, or a
 /// constant.
 Status PlanReader::storedBytes(const FbTable& content, uint32_t i, const NamedData* named,
                                const Tensor& tensor, Bytes* stored, bool* hasStored) const {

@@ -52,7 +52,7 @@ Status Program::load(Bytes file, Program* program) {
     if (size > file.size) return failure(Code::Truncated, "the program is longer than the file", 16);
     if (program->segmentBase_ > file.size)
       return failure(Code::Truncated, "the segments begin beyond the file", 24);
-    // Else data that the application fills could be the lists that were checked.
+    // Otherwise, data that the application writes could overlap the lists that were checked.
     if (program->segmentBase_ != 0 && program->segmentBase_ < size)
       return failure(Code::Corrupt, "the segments begin inside the program", 24);
     if (program->segmentBase_ != 0) segmentBytes = file.size - program->segmentBase_;
@@ -152,7 +152,7 @@ Status Program::subsegment(const FbTable& table, uint64_t index, Bytes* bytes) c
 Status Program::constant(uint32_t index, Bytes* bytes) const {
   const FbTable table = root_.table(schema::kProgramConstantSegment);
   if (table.vector(schema::kSubsegmentOffsets, 8).count > 0) return subsegment(table, index, bytes);
-  // Programs made before the constant segment existed hold each constant in the flatbuffer.
+  // Programs that predate the constant segment hold each constant in the flatbuffer.
   const FbVector storage =
       root_.tableAt(root_.tables(schema::kProgramConstantBuffer), index).vector(schema::kInlineBytes, 1);
   CARINA_RT_TRY(walker_.status());

@@ -21,7 +21,7 @@ bool beginsWith(Text text, Text prefix) {
 
 }  // namespace
 
-/// Pieces that are written one behind the other.
+/// Appends pieces to the caller's array.
 class Tokenizer::Output {
  public:
   explicit Output(Span<TokenPiece> pieces) : pieces_(pieces) {}
@@ -88,7 +88,7 @@ Status Tokenizer::checkTokens(const Section& section) const {
   return {};
 }
 
-/// Texts lie one behind the other: the ends of the tokens', then of the special ones'.
+/// Texts are contiguous: their ends ascend, first of the tokens' texts, then of the special tokens'.
 Status Tokenizer::checkTexts() const {
   constexpr const char* kOrder = "texts of the tokenizer table are out of order";
   uint32_t end = 0;
@@ -99,7 +99,7 @@ Status Tokenizer::checkTexts() const {
   }
   for (uint32_t i = 0; i < specials_.count; ++i) {
     const size_t at = specials_.begin + size_t{table::kSpecialWords} * i;
-    // An empty one would stand anywhere.
+    // An empty text would match anywhere.
     if (word(at) >= tokens_.count || word(at + 1) <= end || word(at + 1) > textBytes_)
       return broken("a special token of the tokenizer table has no text", at);
     end = word(at + 1);
@@ -152,8 +152,8 @@ uint32_t Tokenizer::findMerge(uint32_t left, uint32_t right) const {
   return kNoMerge;
 }
 
-/// Merges neighbours among the pieces from `begin` to `end` until none can be: always a pair of the lowest
-/// rank, the first of those.
+/// Merges adjacent pieces from `begin` to `end` until no merge applies, always the first pair of the lowest
+/// rank.
 void Tokenizer::mergePairs(Span<TokenPiece> pieces, size_t begin, size_t* end) const {
   const auto consider = [&](size_t i) {
     pieces[i].merge = i + 1 < *end ? findMerge(pieces[i].token, pieces[i + 1].token) : kNoMerge;

@@ -38,7 +38,7 @@ size_t runOf(Text text, size_t from, Is is) {
   return from;
 }
 
-/// Length of the first word of a text that is not empty, after the pattern of GPT-2.
+/// Length of the first word of a non-empty text, by the pattern of GPT-2.
 size_t firstWord(Text text) {
   if (const size_t length = contraction(text)) return length;
   const size_t start = text[0] == ' ' ? 1 : 0;
@@ -47,12 +47,12 @@ size_t firstWord(Text text) {
     if (isDigit(text[start])) return runOf(text, start, isDigit);
     if (isOther(text[start])) return runOf(text, start, isOther);
   }
-  // Spaces; the last one belongs to the word behind them, if there is one.
+  // Whitespace; the last character belongs to the following word, if there is one.
   const size_t end = runOf(text, 0, isSpace);
   return end == text.size || end == 1 ? end : end - 1;
 }
 
-/// Takes the first `length` bytes of `text` away.
+/// Removes the first `length` bytes from `text` and returns them.
 Text cut(Text& text, size_t length) {
   const Text front(text.data, length);
   text = Text(text.data + length, text.size - length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes by name for code that serves a family of operators with the same arguments (a single operator
-// has its typed accessor). Used where types are inferred and kernels prepared, never while they run.
+// Access to attributes by name, for code that serves a family of operators with the same arguments (a single
+// operator has its typed accessor). Used when types are inferred and kernels prepared, never at run time.
 #pragma once
 
 #include "ir/op_view.hpp"
@@ -12,7 +12,7 @@ class Arguments {
   explicit Arguments(const ir::Node& node) : node_(&node) {}
 
   bool has(std::string_view name) const { return node_->def().attributeIndex(name) >= 0; }
-  /// The attribute; "absent" when the operator has none of this name.
+  /// The attribute, or "absent" if the operator has no attribute of this name.
   const ir::Attribute& at(std::string_view name) const {
     static const ir::Attribute absent;
     const int index = node_->def().attributeIndex(name);
@@ -47,7 +47,7 @@ class Arguments {
     if (const auto* list = std::get_if<ir::Reals>(&at(name))) return *list;
     return {};
   }
-  /// A list of n: one element stands for all.
+  /// A list of n elements; a single element is used for all of them.
   Result<ir::Ints> ints(std::string_view name, size_t n) const {
     ir::Ints list = ints(name);
     if (list.size() == 1) list.resize(n, list[0]);
@@ -60,18 +60,18 @@ class Arguments {
   const ir::Node* node_;
 };
 
-/// Dropout that draws random numbers has no fixed result.
+/// Fails for dropout that draws random numbers: its result is not deterministic.
 inline Status checkNotTraining(const ir::Node& node) {
   if (!Arguments(node).boolean("train", node.opName() == "aten.native_dropout.default")) return {};
   return fail(Code::TrainingOnly, "dropout in training mode is random")
       .withRemedy("export the model in eval mode: model.eval()");
 }
 
-/// A dimension in [-rank, rank) as [0, rank); scalars count as rank 1.
+/// Maps a dimension in [-rank, rank) to [0, rank); scalars count as rank 1.
 inline Result<int64_t> wrapDim(int64_t dim, int64_t rank) {
   auto wrapped = normalizeDim(dim, rank == 0 ? 1 : rank);
   if (!wrapped)
-    return fail(Code::InvalidOperator, "dimension {} is outside of a tensor of rank {}", dim, rank);
+    return fail(Code::InvalidOperator, "dimension {} is out of range for a tensor of rank {}", dim, rank);
   return *wrapped;
 }
 inline Status checkDim(int64_t dim, int64_t rank) {

@@ -18,8 +18,7 @@ Status sameTypes(std::span<ir::Value* const> wanted, std::span<ir::Value* const>
   bool same = wanted.size() == found.size();
   for (size_t i = 0; same && i < wanted.size(); ++i) same = wanted[i]->type == found[i]->type;
   if (same) return {};
-  return fail(Code::InvalidOperator, "{}: {} where the operator has {}", role, listText(found),
-              listText(wanted));
+  return fail(Code::InvalidOperator, "{} {}, expected {}", role, listText(found), listText(wanted));
 }
 
 bool isTruth(const ir::Value& value) {
@@ -29,7 +28,7 @@ bool isTruth(const ir::Value& value) {
 Status checkRegions(const ir::Node& node, std::span<ir::Value* const> taken) {
   for (size_t i = 0; i < node.regions().size(); ++i) {
     if (!node.regions()[i])
-      return fail(Code::InvalidOperator, "{} lacks its {}", node.opName(), regionRole(node, i));
+      return fail(Code::InvalidOperator, "{} has no {}", node.opName(), regionRole(node, i));
     CARINA_RETURN_IF_ERROR(
         sameTypes(taken, node.region(i).inputs(), fmt::format("the {} takes", regionRole(node, i))));
   }
@@ -38,12 +37,12 @@ Status checkRegions(const ir::Node& node, std::span<ir::Value* const> taken) {
 
 Status checkCond(const ir::Node& node) {
   if (!isTruth(*node.operand(0)))
-    return fail(Code::InvalidOperator, "the predicate is {}, one bool is needed",
+    return fail(Code::InvalidOperator, "the predicate is {}, expected one bool",
                 ir::typeText(node.operand(0)->type));
   CARINA_RETURN_IF_ERROR(checkRegions(node, node.operandGroup(1)));
   for (size_t i = 0; i < 2; ++i) {
     CARINA_RETURN_IF_ERROR(sameTypes(node.results(), node.region(i).outputs(),
-                                     fmt::format("the {} gives", regionRole(node, i))));
+                                     fmt::format("the {} returns", regionRole(node, i))));
   }
   return {};
 }
@@ -53,13 +52,13 @@ Status checkWhileLoop(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checkRegions(node, node.operands()));
   const auto& condition = node.region(0).outputs();
   if (condition.size() != 1 || !isTruth(*condition[0]))
-    return fail(Code::InvalidOperator, "the {} gives {}, one bool is needed", regionRole(node, 0),
+    return fail(Code::InvalidOperator, "the {} returns {}, expected one bool", regionRole(node, 0),
                 listText(condition));
   return sameTypes(node.operandGroup(0), node.region(1).outputs(),
-                   fmt::format("the {} gives", regionRole(node, 1)));
+                   fmt::format("the {} returns", regionRole(node, 1)));
 }
 
-/// Types of slices.
+/// The types of one slice of each value.
 Result<std::vector<ir::Type>> slicesOf(std::span<ir::Value* const> values, const Scan& scan) {
   std::vector<ir::Type> types;
   for (const ir::Value* value : values) {
@@ -82,8 +81,7 @@ Status checkScan(const ir::Node& node) {
   const auto carried = node.operandGroup(0), additional = node.operandGroup(2);
   const std::span<ir::Value* const> results = node.results();
   if (results.size() < scan.carried)
-    return fail(Code::InvalidOperator, "{} results where {} values are carried", results.size(),
-                scan.carried);
+    return fail(Code::InvalidOperator, "{} results for {} carried values", results.size(), scan.carried);
   CARINA_RETURN_IF_ERROR(sameTypes(carried, results.first(scan.carried), "the first results are"));
   CARINA_TRY(std::vector<ir::Type> taken, slicesOf(node.operandGroup(1), scan));
   CARINA_TRY(std::vector<ir::Type> given, slicesOf(results.subspan(scan.carried), scan));
@@ -92,18 +90,18 @@ Status checkScan(const ir::Node& node) {
   taken.insert(taken.begin(), carriedTypes.begin(), carriedTypes.end());
   given.insert(given.begin(), carriedTypes.begin(), carriedTypes.end());
   for (const ir::Value* value : additional) taken.push_back(value->type);
-  if (!node.regions()[0]) return fail(Code::InvalidOperator, "{} lacks its body", node.opName());
+  if (!node.regions()[0]) return fail(Code::InvalidOperator, "{} has no body", node.opName());
   const ir::Graph& body = node.region(0);
   if (!haveTypes(body.inputs(), taken))
     return fail(Code::InvalidOperator, "the loop body takes {}, which are not carried values and slices",
                 listText(body.inputs()));
   if (!haveTypes(body.outputs(), given))
-    return fail(Code::InvalidOperator, "the loop body gives {}, which are not carried values and slices",
+    return fail(Code::InvalidOperator, "the loop body returns {}, which are not carried values and slices",
                 listText(body.outputs()));
   return {};
 }
 
-// No operator of the aten table has this number.
+// An id that no operator of the aten table has.
 constexpr uint16_t kNoId = std::numeric_limits<uint16_t>::max();
 
 }  // namespace
@@ -153,7 +151,7 @@ Scan::Scan(const ir::Node& node)
 
 namespace {
 
-/// Where slices lie in the bytes of a tensor: `runs` stretches of `each` bytes, `turns` slices' in a row.
+/// Location of a slice in the bytes of a tensor: `runs` runs of `each` bytes, interleaved with other slices.
 struct Stretches {
   Stretches(const Tensor& slice, const Scan& scan, int64_t turn) : row(scan.turns) {
     for (int64_t d = 0; d < scan.dim; ++d) runs *= slice.dim(d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the different convolution operators into one form.
+// Converts the convolution operators to one form.
 #include "aten/conv_op.hpp"
 
 #include "aten/ops.hpp"
@@ -7,7 +7,7 @@
 namespace carina::aten {
 namespace {
 
-/// One entry means the same for all spatial dimensions.
+/// A single entry applies to all spatial dimensions.
 ir::Ints perDim(const ir::Ints& values, size_t rank) {
   return values.size() == 1 ? ir::Ints(rank, values[0]) : values;
 }

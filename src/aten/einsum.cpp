@@ -11,8 +11,8 @@
 namespace carina::aten {
 namespace {
 
-/// A term as one key per dimension: letters as themselves, dimensions of the ellipsis as -1 (innermost), -2,
-/// ...
+/// Converts a term to one key per dimension: letters as themselves, dimensions of the ellipsis as -1
+/// (innermost), -2, ...
 Result<std::vector<int>> keysOf(std::string_view term, std::optional<size_t> rank, size_t ellipsisRank) {
   std::vector<int> keys;
   const size_t letters = static_cast<size_t>(std::count_if(
@@ -30,7 +30,8 @@ Result<std::vector<int>> keysOf(std::string_view term, std::optional<size_t> ran
     }
   }
   if (rank && keys.size() != *rank)
-    return fail(Code::InvalidOperator, "einsum: '{}' names {} dimensions of {}", term, keys.size(), *rank);
+    return fail(Code::InvalidOperator, "einsum: '{}' has {} dimensions, but its operand has {}", term,
+                keys.size(), *rank);
   return keys;
 }
 
@@ -61,7 +62,8 @@ Result<EinsumPlan> parseEinsum(std::string_view spaced, const std::vector<Shape>
       if (term[d] < 0) ellipsisRank = std::max(ellipsisRank, static_cast<size_t>(-term[d]));
       int64_t& size = sizes.emplace(term[d], 1).first->second;
       if (size != 1 && shapes[i][d] != 1 && size != shapes[i][d])
-        return fail(Code::InvalidOperator, "einsum: sizes {} and {} of one index differ", size, shapes[i][d]);
+        return fail(Code::InvalidOperator, "einsum: sizes {} and {} of the same index differ", size,
+                    shapes[i][d]);
       if (size == 1) size = shapes[i][d];
       ++occurrences[term[d]];
     }

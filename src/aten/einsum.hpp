@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// einsum equations: which label every dimension of every operand and of the result has.
+// einsum equations: the label of every dimension of the operands and of the result.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -13,8 +13,8 @@ struct EinsumPlan {
   Shape output() const { return {sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(outputLabels)}; }
 };
 
-/// Letters, "..." and "->"; without an arrow the result has the letters that occur once, in alphabetical
-/// order, after the dimensions of the ellipsis. Fails on sizes that do not fit.
+/// Parses letters, "..." and "->". Without an arrow the result consists of the letters that occur once, in
+/// alphabetical order, after the dimensions of the ellipsis. Fails on inconsistent sizes.
 Result<EinsumPlan> parseEinsum(std::string_view equation, const std::vector<Shape>& shapes);
 
 }  // namespace carina::aten

@@ -19,7 +19,7 @@ bool isHalf(DType dtype) {
   return dtype == DType::Float16 || dtype == DType::BFloat16;
 }
 
-/// Half-precision arithmetic is done in float32 and rounded once per operator; moving and casting is not
+/// Half-precision arithmetic is done in float32 and rounded once per operator; moves and casts are not
 /// arithmetic.
 bool computesInHalf(const ir::Node& node) {
   const auto isHalfOne = [](const ir::Value* value) { return value && isHalf(value->dtype()); };
@@ -46,7 +46,7 @@ Error describe(const ir::Node& node, const Error& error) {
 
 Result<Kernel> prepareNode(const ir::Node& node) {
   if (node.def().has(ir::kInPlace)) {
-    return Error(Diagnostic{"the operator writes its operand",
+    return Error(Diagnostic{"the operator modifies its operand",
                             "run decompose::functionalize on the graph first", "", "",
                             Code::UnsupportedForm});
   }
@@ -61,21 +61,21 @@ Result<Kernel> prepareNode(const ir::Node& node) {
   return rejectFailedChecks([&] { return prepare(node); });
 }
 
-/// A node made ready to run.
+/// A node prepared for execution.
 struct Step {
   const ir::Node* node = nullptr;
-  Kernel kernel;                  // none of control flow
-  std::vector<Executor> regions;  // of control flow
-  std::vector<int> operands;      // slots, -1 for none
+  Kernel kernel;                  // not used by control flow
+  std::vector<Executor> regions;  // control flow only
+  std::vector<int> operands;      // slots, -1 if absent
   std::vector<int> results;       // slots
   std::vector<bool> lastUse;      // per operand
   std::vector<int> dying;         // slots to free afterwards
   std::vector<ir::Type> types;
   bool inFloat = false;  // half-precision node
   bool folded = false;   // results are constants of the plan
-  bool late = false;     // constant, but computed where it is read first
+  bool late = false;     // constant, but computed immediately before its first use
   WorkBudget* loops = nullptr;
-  double turnSteps = 0;  // of a while_loop
+  double turnSteps = 0;  // work of one iteration of a while_loop
 };
 
 Status prepare(const ir::Node& node, Folding folding, WorkBudget* loops, Step& step) {
@@ -96,7 +96,7 @@ Status prepare(const ir::Node& node, Folding folding, WorkBudget* loops, Step& s
   return {};
 }
 
-/// What becomes of values after their last use.
+/// What happens to values after their last use.
 enum class Keep : uint8_t { Nothing, All };
 
 /// Runs one step on the slots.
@@ -121,14 +121,14 @@ Status runStep(const Step& step, std::vector<Tensor>& slots, Keep keep) {
     }
   }
   Call call(*step.node, operands, step.inFloat ? floatTypes : step.types, results);
-  // Kernels read operands as the types that inference has let through: another one is an error, not the end.
+  // Kernels rely on the operand types that inference accepted: other types cause an error, not a crash.
   if (auto status = rejectFailedChecks([&] { return step.kernel(call); }); !status)
     return describe(*step.node, std::move(status).error());
   for (size_t i = 0; i < results.size(); ++i) {
     if (step.inFloat) results[i] = castTo(results[i], step.types[i].dtype);
     const bool right = results[i].dtype() == step.types[i].dtype && results[i].shape() == step.types[i].shape;
     if (!right) {
-      return describe(*step.node, fail(Code::InvalidGraph, "the result is {}, the graph says {}",
+      return describe(*step.node, fail(Code::InvalidGraph, "the result is {}, but the graph declares {}",
                                        ir::typeText({results[i].dtype(), results[i].shape()}),
                                        ir::typeText(step.types[i])));
     }
@@ -139,12 +139,13 @@ Status runStep(const Step& step, std::vector<Tensor>& slots, Keep keep) {
 
 using Values = Result<std::vector<Tensor>>;
 
-/// What the loop carries, for its condition and body: the additional values stay the same.
+/// `values` are the operands of condition and body: the carried values change, the additional ones do not.
 Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& observer) {
   const auto carried = static_cast<std::ptrdiff_t>(step.results.size());
   for (int64_t turn = 0; turn < kMostTurns; ++turn) {
     if (step.loops != nullptr)
-      CARINA_RETURN_IF_ERROR(step.loops->require(step.turnSteps, fmt::format("turn {} of the loop", turn)));
+      CARINA_RETURN_IF_ERROR(
+          step.loops->require(step.turnSteps, fmt::format("iteration {} of the loop", turn)));
     CARINA_TRY(const std::vector<Tensor> condition, step.regions[0].run(values, observer));
     if (condition[0].integerAt(0) == 0) {
       values.erase(values.begin() + carried, values.end());
@@ -153,13 +154,14 @@ Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& obs
     CARINA_TRY(std::vector<Tensor> next, step.regions[1].run(values, observer));
     std::move(next.begin(), next.end(), values.begin());
   }
-  return Error(Diagnostic{fmt::format("the loop still runs after {} turns", kMostTurns),
-                          "check its condition: no input may keep it true", "", "", Code::NoResult});
+  return Error(Diagnostic{fmt::format("the loop is still running after {} iterations", kMostTurns),
+                          "check its condition: it must become false for every input", "", "",
+                          Code::NoResult});
 }
 
 Values runScan(const Step& step, std::span<const Tensor> operands, const Observer& observer) {
   const Scan scan(*step.node);
-  std::vector<Tensor> values(operands.begin(), operands.end());  // as the body takes them
+  std::vector<Tensor> values(operands.begin(), operands.end());  // operands of the body
   std::vector<Tensor> results;
   for (const ir::Type& type : step.types) results.push_back(Tensor::uninitialized(type.dtype, type.shape));
   for (int64_t turn = 0; turn < scan.turns; ++turn) {
@@ -173,7 +175,7 @@ Values runScan(const Step& step, std::span<const Tensor> operands, const Observe
   return results;
 }
 
-/// Runs what a control flow node decides on.
+/// Runs the regions that a control flow node selects.
 Status runControlFlow(const Step& step, std::vector<Tensor>& slots, const Observer& observer) {
   std::vector<Tensor> operands;
   for (int slot : step.operands) operands.push_back(slots[static_cast<size_t>(slot)]);
@@ -231,11 +233,11 @@ struct Executor::Plan {
   bool hasLateSteps() const {
     return std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.late; });
   }
-  /// Moves the steps that are `late` to where they are read first.
+  /// Moves the `late` steps to immediately before their first use.
   void delayLateSteps();
-  /// For each step what is read there for the last time. `known`: slots of constants, which stay.
+  /// Determines the values that each step is the last to read. `known`: slots of constants, which are kept.
   void findLastUses(std::vector<bool> known);
-  /// Computes the steps whose results are `wanted` into the slots; stand-ins take the place of results.
+  /// Computes the steps whose results are `wanted` into the slots; stand-ins replace results.
   Status compute(const StandIns& standIns, const std::vector<bool>& wanted,
                  std::vector<Tensor>& values) const;
 };
@@ -246,7 +248,7 @@ Executor::Executor(Executor&&) noexcept = default;
 Executor& Executor::operator=(Executor&&) noexcept = default;
 
 void Executor::Plan::delayLateSteps() {
-  std::unordered_map<int, size_t> makers;  // of results, among the steps that are late
+  std::unordered_map<int, size_t> makers;  // steps, among the late ones, by the slots of their results
   for (size_t i = 0; i < steps.size(); ++i) {
     for (int slot : steps[i].results) {
       if (steps[i].late) makers.emplace(slot, i);
@@ -257,7 +259,7 @@ void Executor::Plan::delayLateSteps() {
   std::vector<bool> placed(steps.size(), false);
   const auto place = [&](size_t step) {
     pending.assign(1, step);
-    while (!pending.empty()) {  // what a step reads comes before it
+    while (!pending.empty()) {  // operands of a step precede it
       const size_t last = pending.back();
       for (int slot : steps[last].operands) {
         const auto maker = makers.find(slot);
@@ -280,9 +282,9 @@ void Executor::Plan::delayLateSteps() {
 }
 
 void Executor::Plan::findLastUses(std::vector<bool> known) {
-  // Backwards: the first time a value is seen is its last use. Outputs and constants stay.
+  // Backwards: the first read encountered is the last use. Outputs and constants are kept.
   std::vector<bool>& needed = known;
-  std::vector<uint32_t> reads(needed.size(), 0);  // of each value by the step at hand
+  std::vector<uint32_t> reads(needed.size(), 0);  // of each value by the current step
   for (int slot : outputs) needed[static_cast<size_t>(slot)] = true;
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     for (int slot : step->results) {
@@ -306,7 +308,7 @@ void Executor::Plan::findLastUses(std::vector<bool> known) {
 
 namespace {
 
-/// Whether the results take more bytes than all operands.
+/// Whether the results occupy more bytes than all operands.
 bool grows(const ir::Node& node) {
   const auto bytesOf = [](const std::vector<ir::Value*>& values) {
     int64_t bytes = 0;
@@ -332,8 +334,8 @@ Result<Executor> Executor::create(const ir::Graph& graph, Folding folding, WorkB
     for (const ir::Value* result : node->results()) slots.add(result);
   }
   plan->initial.resize(slots.size());
-  std::vector<bool> known(slots.size(), false);     // from the beginning
-  std::vector<bool> constant(slots.size(), false);  // that, or computed of nothing else
+  std::vector<bool> known(slots.size(), false);     // before a run starts
+  std::vector<bool> constant(slots.size(), false);  // known, or computed from constants only
   for (const auto& value : graph.constants()) {
     const auto slot = static_cast<size_t>(slots.of(value.get()));
     plan->initial[slot] = value->constant();
@@ -383,16 +385,16 @@ Result<Executor> Executor::create(const ir::Graph& graph, Folding folding, WorkB
 
 Status Executor::Plan::checkInputs(std::span<const Tensor> given) const {
   if (given.size() != graph->inputs().size()) {
-    return fail(Code::InputMismatch, "the graph has {} inputs, {} tensors were given", graph->inputs().size(),
-                given.size());
+    return fail(Code::InputMismatch, "the graph has {} inputs, but {} tensors were given",
+                graph->inputs().size(), given.size());
   }
   for (size_t i = 0; i < given.size(); ++i) {
     const ir::Value& input = *graph->inputs()[i];
     const ir::Type type{given[i].dtype(), given[i].shape()};
     if (type == input.type) continue;
-    return Error(Diagnostic{
-        fmt::format("input {} is {}, the graph expects {}", i, ir::typeText(type), ir::typeText(input.type)),
-        "give an array of this shape and type", "", input.name, Code::InputMismatch});
+    return Error(Diagnostic{fmt::format("input {} is {}, but the graph expects {}", i, ir::typeText(type),
+                                        ir::typeText(input.type)),
+                            "give an array of this shape and type", "", input.name, Code::InputMismatch});
   }
   return {};
 }
@@ -451,7 +453,7 @@ Result<std::vector<Tensor>> Executor::rerun(const KeptRun& before, const StandIn
     const auto found = all.find(node);
     return found == all.end() ? nullptr : found->second;
   };
-  // Forwards what differs, backwards what of it the outputs need.
+  // Forwards: the values that differ. Backwards: those of them that the outputs need.
   std::vector<bool> differs(before.values.size(), false), wanted(before.values.size(), false);
   const auto isIn = [](const std::vector<bool>& set) {
     return [&set](int slot) { return slot >= 0 && set[static_cast<size_t>(slot)]; };

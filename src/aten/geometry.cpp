@@ -13,7 +13,7 @@ namespace {
 Status requireAtLeast(int64_t low, const ir::Ints& values, std::string_view name) {
   for (int64_t value : values) {
     if (value < low || value > INT32_MAX)
-      return fail(Code::TooLarge, "{} must be between {} and 2^31-1, it is {}", name, low, value);
+      return fail(Code::TooLarge, "{} must be between {} and 2^31-1, not {}", name, low, value);
   }
   return {};
 }
@@ -30,8 +30,8 @@ bool isTransposed(const ir::Node& node) {
          ir::isa<ConvTranspose3dInput>(&node);
 }
 
-/// Explicit padding, or what padding="same" / "valid" stands for: an odd total puts the extra element at the
-/// end.
+/// Explicit padding, or the padding that "same" / "valid" stands for: if the total is odd, the extra element
+/// is at the end.
 Status convPadding(const Arguments& arguments, ConvGeometry& geometry) {
   const size_t n = geometry.spatial;
   const std::string text = arguments.text("padding");
@@ -62,11 +62,11 @@ Result<ConvGeometry> convGeometry(const ir::Node& node) {
   const Arguments arguments(node);
   ConvGeometry g;
   if (weight.size() < 3 || weight.size() > 5)
-    return fail(Code::InvalidOperator, "the weight has rank {}, 3 to 5 are possible", weight.size());
+    return fail(Code::InvalidOperator, "the weight has rank {}, expected 3 to 5", weight.size());
   g.spatial = weight.size() - 2;
   const size_t n = g.spatial;
   if (input.size() != n + 2 && input.size() != n + 1) {
-    return fail(Code::InvalidOperator, "input {} does not fit a weight {}", shapeText(input),
+    return fail(Code::InvalidOperator, "input {} does not match weight {}", shapeText(input),
                 shapeText(weight));
   }
   g.batched = input.size() == n + 2;
@@ -96,7 +96,7 @@ Result<ConvGeometry> convGeometry(const ir::Node& node) {
                 g.groups);
   }
   if (weightIn != (g.transposed ? g.inChannels : g.inChannels / g.groups)) {
-    return fail(Code::InvalidOperator, "weight {} does not fit {} input channels in {} groups",
+    return fail(Code::InvalidOperator, "weight {} does not match {} input channels in {} groups",
                 shapeText(weight), g.inChannels, g.groups);
   }
   g.outChannels = g.transposed ? weight[1] * g.groups : weight[0];
@@ -121,8 +121,8 @@ Result<ConvGeometry> convGeometry(const ir::Node& node) {
     } else {
       const int64_t span = size + g.padBefore[i] + g.padAfter[i] - *window;
       if (span < 0)
-        return fail(Code::InvalidOperator, "the kernel covers {} elements, the padded input has {}", *window,
-                    span + *window);
+        return fail(Code::InvalidOperator, "the kernel covers {} elements, but the padded input has {}",
+                    *window, span + *window);
       g.output.push_back(span / g.stride[i] + 1);
     }
     if (g.output.back() <= 0) return fail(Code::InvalidOperator, "the output has no elements");
@@ -140,7 +140,8 @@ Result<PoolGeometry> poolGeometry(const ir::Node& node) {
                                                           : 2;
   const size_t n = g.spatial;
   if (input.size() != n + 1 && input.size() != n + 2)
-    return fail(Code::InvalidOperator, "the operator does not take an input of shape {}", shapeText(input));
+    return fail(Code::InvalidOperator, "the operator does not support an input of shape {}",
+                shapeText(input));
   CARINA_TRY(g.kernel, arguments.ints("kernel_size", n));
   g.stride = g.kernel;
   if (!arguments.ints("stride").empty()) {
@@ -168,8 +169,8 @@ Result<PoolGeometry> poolGeometry(const ir::Node& node) {
     if (!window) return fail(Code::TooLarge, "dilation {} overflows", g.dilation[i]);
     const int64_t span = size + 2 * pad - *window + (g.ceilMode ? stride - 1 : 0);
     if (span < 0)
-      return fail(Code::InvalidOperator, "the window covers {} elements, the padded input has {}", *window,
-                  size + 2 * pad);
+      return fail(Code::InvalidOperator, "the window covers {} elements, but the padded input has {}",
+                  *window, size + 2 * pad);
     int64_t output = span / stride + 1;
     if (g.ceilMode && (output - 1) * stride >= size + pad) --output;
     g.output.push_back(output);
@@ -180,7 +181,7 @@ Result<PoolGeometry> poolGeometry(const ir::Node& node) {
 bool PoolGeometry::hasOneDivisor(const Shape& input) const {
   if (divisor) return true;
   for (size_t i = 0; i < spatial; ++i) {
-    // What the last window reaches beyond the padding is not counted.
+    // The part of the last window beyond the padding is not counted.
     const int64_t size = input[input.size() - spatial + i], positions = output[output.size() - spatial + i];
     const int64_t end = (positions - 1) * stride[i] + kernel[i] - padding[i] - size;
     if (end > padding[i] || (padding[i] > 0 && !countIncludePad)) return false;
@@ -196,13 +197,14 @@ Result<ResizeGeometry> resizeGeometry(const ir::Node& node) {
   g.spatial = name.find("1d") != std::string_view::npos   ? 1
               : name.find("3d") != std::string_view::npos ? 3
                                                           : 2;
-  // upsample_nearest of images (not of lines or volumes, not nearest_exact) copies rows or doubles them
-  // whatever the factor that led to these sizes.
+  // 2-D upsample_nearest (but not nearest_exact) copies or doubles rows regardless of the factor that led to
+  // these sizes.
   const bool wholeRows = g.spatial == 2 && name.find("upsample_nearest") != std::string_view::npos &&
                          name.find("exact") == std::string_view::npos;
   const size_t n = g.spatial;
   if (input.size() != n + 2)
-    return fail(Code::InvalidOperator, "the operator does not take an input of shape {}", shapeText(input));
+    return fail(Code::InvalidOperator, "the operator does not support an input of shape {}",
+                shapeText(input));
   g.alignCorners = arguments.boolean("align_corners");
   const ir::Ints sizes = arguments.ints("output_size");
   const ir::Reals factors = arguments.reals("scale_factors");
@@ -251,7 +253,7 @@ Result<WindowGeometry> windowGeometry(const ir::Node& node) {
     CARINA_TRY(const ir::Ints size, arguments.ints("output_size", 2));
     CARINA_RETURN_IF_ERROR(requireAtLeast(1, size, "output size"));
     if (input.size() != 3 || input[1] % *taps != 0)
-      return fail(Code::InvalidOperator, "columns {} do not fit the kernel", shapeText(input));
+      return fail(Code::InvalidOperator, "columns {} do not match the kernel", shapeText(input));
     g.image = {input[0], input[1] / *taps, size[0], size[1]};
   } else {
     if (input.size() != 4)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of the aten operators from their operands and attributes, one function per family of operators
-// (which operator uses which function is said in operators.json). They follow PyTorch's rules for
-// broadcasting, element type promotion and output sizes, and fail with what is wrong with the operands.
+// Inference of the result types of the aten operators from their operands and attributes, one function per
+// family of operators (operators/*.json assigns them to operators). They follow PyTorch's rules for
+// broadcasting, element type promotion and output sizes, and fail with a description of what is wrong with
+// the operands.
 #pragma once
 
 #include <vector>
@@ -12,9 +13,9 @@ namespace carina::aten::infer {
 
 using Types = Result<std::vector<ir::Type>>;
 
-/// The only result of an operator. Error: it has more elements than can be counted.
+/// The type of an operator's only result. Fails if the result has too many elements to count.
 Types oneResult(DType dtype, Shape shape);
-/// The shapes of the operands do not fit each other.
+/// The error that the operands' shapes do not match.
 Error mismatch(const ir::Node& node);
 
 Types adaptiveAvgPool(const ir::Node& node);

@@ -24,7 +24,7 @@ Result<Shape> broadcastAll(const ir::Node& node) {
   return shape;
 }
 
-/// Promotion over the operands and the numbers that take part in the computation.
+/// Promotion over the operands and the numbers that are part of the computation.
 Result<DType> promotedType(const ir::Node& node) {
   Promotion promotion;
   for (const ir::Value* operand : node.operands()) promotion.add(operand);
@@ -47,7 +47,7 @@ Types oneResult(DType dtype, Shape shape) {
 
 namespace {
 
-/// Operators on the bits of whole numbers and truth values.
+/// Operators on the bits of integers and booleans.
 bool worksOnBits(std::string_view op) {
   for (const std::string_view name : {"aten.bitwise_", "aten.__and__", "aten.__or__", "aten.__xor__",
                                       "aten.__lshift__", "aten.__rshift__"}) {
@@ -56,7 +56,8 @@ bool worksOnBits(std::string_view op) {
   return false;
 }
 
-/// Functions of real numbers that PyTorch has for floating-point tensors only, though they keep the type.
+/// Functions of real numbers that PyTorch supports for floating-point tensors only, although they keep the
+/// type.
 bool wantsFloats(std::string_view op) {
   static constexpr std::array<std::string_view, 17> kNames{
       "frac",       "leaky_relu", "elu",         "selu",         "celu",     "gelu",
@@ -66,7 +67,7 @@ bool wantsFloats(std::string_view op) {
   return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
 }
 
-/// Arithmetic that PyTorch does not have for truth values.
+/// Arithmetic that PyTorch does not support for booleans.
 bool wantsNumbers(std::string_view op) {
   static constexpr std::array<std::string_view, 11> kNames{"floor_divide",
                                                            "remainder",
@@ -83,12 +84,11 @@ bool wantsNumbers(std::string_view op) {
   return std::find(kNames.begin(), kNames.end(), op.substr(0, op.find('.'))) != kNames.end();
 }
 
-/// Quotients and remainders of integers by constants have no 0 among these.
+/// Rejects integer quotients and remainders whose constant divisor contains 0.
 Status checkDivisor(const ir::Node& node) {
   const auto refused = [&] {
     return fail(Code::WrongElementType, "{} divides integers by 0", node.opName())
-        .withRemedy(
-            "PyTorch ends with a ZeroDivisionError here: divide floats, or keep 0 out of the divisor");
+        .withRemedy("PyTorch raises a ZeroDivisionError here: divide floats, or keep 0 out of the divisor");
   };
   if (const Arguments arguments(node); arguments.given("other"))
     return ir::scalarReal(arguments.at("other")) == 0 ? Status(refused()) : Status();
@@ -121,8 +121,7 @@ Types unarySame(const ir::Node& node) {
   if (!isFloat(dtype) && wantsFloats(node.opName()))
     return fail(Code::WrongElementType, "{} is not defined on {}", node.opName(), dtypeName(dtype));
   if (isFloat(dtype) && worksOnBits(node.opName()))
-    return fail(Code::WrongElementType, "{} works on whole numbers, not on {}", node.opName(),
-                dtypeName(dtype));
+    return fail(Code::WrongElementType, "{} needs integers, not {}", node.opName(), dtypeName(dtype));
   if (const Arguments arguments(node); arguments.given("dim"))
     CARINA_RETURN_IF_ERROR(checkDim(arguments.integer("dim"), node.operand(0)->rank()));
   return oneResult(node.operand(0)->dtype(), node.operand(0)->shape());
@@ -140,12 +139,11 @@ Types noResult(const ir::Node&) {
 Types binary(const ir::Node& node) {
   CARINA_TRY(const DType dtype, promotedType(node));
   if (isFloat(dtype) && worksOnBits(node.opName()))
-    return fail(Code::WrongElementType, "{} works on whole numbers, not on {}", node.opName(),
-                dtypeName(dtype));
+    return fail(Code::WrongElementType, "{} needs integers, not {}", node.opName(), dtypeName(dtype));
   const bool divides = dividesWhole(node.opName());
   if (dtype == DType::Bool && (divides || wantsNumbers(node.opName()))) {
     return fail(Code::WrongElementType, "{} is not defined on bool", node.opName())
-        .withRemedy("convert the operands to numbers before, or use a logical operator");
+        .withRemedy("convert the operands to numbers first, or use a logical operator");
   }
   if (divides && isInteger(dtype)) CARINA_RETURN_IF_ERROR(checkDivisor(node));
   return broadcastTo(node, dtype);
@@ -218,7 +216,7 @@ Types glu(const ir::Node& node) {
   ir::Type type = node.operand(0)->type;
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim", -1), node.operand(0)->rank()));
   if (type.shape.empty() || type.shape[static_cast<size_t>(dim)] % 2 != 0)
-    return fail(Code::InvalidOperator, "glu halves a dimension of odd size");
+    return fail(Code::InvalidOperator, "glu cannot halve a dimension of odd size");
   type.shape[static_cast<size_t>(dim)] /= 2;
   return std::vector<ir::Type>{type};
 }
@@ -246,13 +244,13 @@ Types convertElementType(const ir::Node& node) {
 
 namespace {
 
-/// One scale and zero point for each channel.
+/// Requires one scale and zero point for each channel.
 Status checkChannelScales(const ir::Node& node) {
   const Arguments arguments(node);
   if (!arguments.has("axis")) return {};
   const ir::Value *input = node.operand(0), *scales = node.operand(1), *zeros = node.operand(2);
   if (zeros && !isInteger(zeros->dtype()))
-    return fail(Code::WrongElementType, "zero points are integers, got {}", dtypeName(zeros->dtype()));
+    return fail(Code::WrongElementType, "zero points must be integers, got {}", dtypeName(zeros->dtype()));
   CARINA_TRY(const int64_t axis, wrapDim(arguments.integer("axis"), input->rank()));
   const int64_t channels = input->rank() == 0 ? 1 : input->dim(axis);
   if (scales->numElements() == channels && (!zeros || zeros->numElements() == channels)) return {};
@@ -260,8 +258,8 @@ Status checkChannelScales(const ir::Node& node) {
               shapeText(scales->shape()), zeros ? shapeText(zeros->shape()) : "none", channels);
 }
 
-/// The codes of quantize and dequantize nodes lie in their type, as PyTorch demands where such a node is
-/// made.
+/// The codes of quantize and dequantize nodes must be within their type; PyTorch requires this when such a
+/// node is created.
 Status checkCodes(const ir::Node& node) {
   const Arguments arguments(node);
   const auto dtype = arguments.dtype();
@@ -272,9 +270,9 @@ Status checkCodes(const ir::Node& node) {
   if (!arguments.given("quant_min") || !arguments.given("quant_max")) return {};
   const int64_t low = arguments.integer("quant_min"), high = arguments.integer("quant_max");
   if (low <= high && low >= integerMin(*dtype) && high <= integerMax(*dtype)) return {};
-  return fail(Code::UnusableQuantization, "quant_min {} and quant_max {} are no range of {}", low, high,
-              dtypeName(*dtype))
-      .withRemedy("quantize the network with a range that the type holds");
+  return fail(Code::UnusableQuantization, "quant_min {} and quant_max {} are not a valid range for {}", low,
+              high, dtypeName(*dtype))
+      .withRemedy("quantize the network with a range that fits the type");
 }
 
 }  // namespace

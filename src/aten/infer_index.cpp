@@ -21,18 +21,19 @@ bool isIndexType(DType dtype) {
   return dtype == DType::Int64 || dtype == DType::Int32;
 }
 
-/// Indices that are known already lie within their dimension; `fromBack`: negative ones count from its end.
+/// Constant indices must be within their dimension; `fromBack`: negative ones count from its end.
 Status checkRange(const ir::Value* indices, int64_t extent, bool fromBack) {
   if (!indices->isConstant() || !isIndexType(indices->dtype())) return {};
   for (int64_t i = 0; i < indices->numElements(); ++i) {
     const int64_t index = indices->constant().integerAt(i);
     if (index >= extent || index < (fromBack ? -extent : 0))
-      return fail(Code::InvalidOperator, "index {} is outside of a dimension of {}", index, extent);
+      return fail(Code::InvalidOperator, "index {} is out of range for a dimension of size {}", index,
+                  extent);
   }
   return {};
 }
 
-/// An index of gather and scatter: of the tensor's rank, and no larger than it but along `dim`.
+/// An index of gather and scatter must have the tensor's rank and may exceed its size only along `dim`.
 Status checkAlong(const ir::Value* self, const ir::Value* indices, int64_t dim) {
   if (!isIndexType(indices->dtype()))
     return fail(Code::WrongElementType, "an index must be an integer tensor");
@@ -43,13 +44,13 @@ Status checkAlong(const ir::Value* self, const ir::Value* indices, int64_t dim) 
   }
   for (int64_t d = 0; d < std::min(self->rank(), indices->rank()); ++d) {
     if (d != dim && indices->dim(d) > self->dim(d))
-      return fail(Code::InvalidOperator, "index {} reaches beyond {}", shapeText(indices->shape()),
-                  shapeText(self->shape()));
+      return fail(Code::InvalidOperator, "an index of shape {} exceeds a tensor of shape {}",
+                  shapeText(indices->shape()), shapeText(self->shape()));
   }
   return checkRange(indices, self->rank() == 0 ? 1 : self->dim(dim), false);
 }
 
-/// What is put at the indices: as many rows as indices, or an element for each index.
+/// Checks the values that are written at the indices: one row per index, or one element per index.
 Status checkSource(const ir::Value& source, const ir::Value* self, const ir::Value* indices, int64_t dim,
                    bool rows) {
   bool fits = true;
@@ -134,14 +135,15 @@ bool isMask(const ir::Value& index) {
   return index.dtype() == DType::Bool || index.dtype() == DType::UInt8;
 }
 
-/// self[...] takes masks and these, as PyTorch does.
+/// self[...] accepts masks and these types, like in PyTorch.
 Status checkIndexing(const ir::Value& index) {
   if (isIndexType(index.dtype())) return {};
   return fail(Code::WrongElementType, "an index must be an int32 or int64 tensor, not {}",
               dtypeName(index.dtype()));
 }
 
-/// Among indices with masks: each index has a type, each mask the sizes of the dimensions that it stands for.
+/// Checks indices that include masks: each index must have an index type, each mask the sizes of the
+/// dimensions it covers.
 Status checkMasks(const ir::Node& node) {
   const Shape& self = node.operand(0)->shape();
   size_t d = 0;
@@ -164,7 +166,7 @@ Status checkMasks(const ir::Node& node) {
   return {};
 }
 
-/// Shape of self[indices], from operand 0 and the group of operands behind it.
+/// Shape of self[indices], from operand 0 and the operand group that follows.
 Result<Shape> indexedShape(const ir::Node& node) {
   const ir::Value* self = node.operand(0);
   const auto indices = node.operandGroup(1);
@@ -223,14 +225,14 @@ Types indexPut(const ir::Node& node) {
     const Shape& values = node.operand(2)->shape();
     if (broadcastShapes(values, place) != place) {
       return fail(Code::InvalidOperator,
-                  "values of shape {} do not fit the place of shape {} that the indices name",
-                  shapeText(values), shapeText(place));
+                  "values of shape {} do not match the shape {} that the indices select", shapeText(values),
+                  shapeText(place));
     }
   }
   return oneResult(self->dtype(), self->shape());
 }
 
-/// One shift per dimension; without dimensions one shift, of the flattened tensor.
+/// Requires one shift per dimension, or, without dimensions, one shift of the flattened tensor.
 Types roll(const ir::Node& node) {
   const Arguments a(node);
   const ir::Ints shifts = a.ints("shifts"), dims = a.ints("dims");
@@ -276,7 +278,7 @@ Types scatter(const ir::Node& node) {
     CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), self->rank()));
     const int position = node.def().operandIndex("index");
     const ir::Value* indices = node.operand(static_cast<size_t>(position));
-    const bool rows = node.opName().starts_with("aten.index_");  // else one index per element
+    const bool rows = node.opName().starts_with("aten.index_");  // otherwise one index per element
     if (!rows) {
       CARINA_RETURN_IF_ERROR(checkAlong(self, indices, dim));
     } else if (indices->rank() > 1 || !isIndexType(indices->dtype())) {
@@ -297,11 +299,11 @@ Types oneHot(const ir::Node& node) {
   if (!isInteger(node.operand(0)->dtype()))
     return fail(Code::WrongElementType, "one_hot: the classes have type {}, expected an integer type",
                 dtypeName(node.operand(0)->dtype()))
-        .withRemedy("convert them by .long()");
+        .withRemedy("convert them with .long()");
   const int64_t classes = Arguments(node).integer("num_classes", -1);
   if (classes <= 0)
     return fail(Code::DependsOnValues,
-                "one_hot without num_classes has a shape that depends on values; give num_classes");
+                "one_hot without num_classes has a shape that depends on values; pass num_classes");
   Shape shape = node.operand(0)->shape();
   shape.push_back(classes);
   return oneResult(DType::Int64, std::move(shape));

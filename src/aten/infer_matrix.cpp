@@ -131,7 +131,7 @@ Types recurrent(const ir::Node& node, size_t states) {
   if (arguments.boolean("train") && arguments.real("dropout") != 0)
     return fail(Code::TrainingOnly, "the layer applies dropout: export the model in eval mode");
   const size_t biases = arguments.boolean("has_biases") ? 4 : 2;
-  // One more matrix makes an LSTM's hidden state of what its cells give.
+  // An additional matrix projects the cell outputs of an LSTM to its hidden state.
   const bool projects = states == 2 && parameters.size() == static_cast<size_t>(*perCell) * (biases + 1);
   const size_t each = biases + (projects ? 1 : 0);
   if (parameters.size() != static_cast<size_t>(*perCell) * each) return mismatch(node);
@@ -139,7 +139,7 @@ Types recurrent(const ir::Node& node, size_t states) {
   const Shape& hidden = initial[0]->shape();
   if (hidden.size() != 3 || hidden[0] != *perCell || hidden[1] != batch) return mismatch(node);
   const int64_t gates = states == 2 ? 4 : node.opName().starts_with("aten.gru") ? 3 : 1;
-  Shape inner = hidden;  // of the cells' own states
+  Shape inner = hidden;  // of the cell states
   if (projects) {
     const Shape& projection = parameters[each - 1]->shape();
     if (projection.size() != 2) return mismatch(node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of the operators that appear now and then in exports.
+// Result types of operators that are less common in exports.
 #include "aten/arguments.hpp"
 #include "aten/geometry.hpp"
 #include "aten/infer.hpp"
@@ -108,7 +108,7 @@ Types bothExtremes(const ir::Node& node) {
 Types take(const ir::Node& node) {
   const DType index = node.operand(1)->dtype();
   if (index != DType::Int64 && index != DType::Int32)
-    return fail(Code::InvalidOperator, "take: expected an index of int64, got {}", dtypeName(index));
+    return fail(Code::InvalidOperator, "take: expected an int64 index, got {}", dtypeName(index));
   return oneResult(node.operand(0)->dtype(), node.operand(1)->shape());
 }
 
@@ -118,11 +118,11 @@ Types search(const ir::Node& node) {
     return fail(Code::UnsupportedForm, "searchsorted: a sorter is not supported");
   const Shape &sorted = node.operand(sequenceFirst ? 0 : 1)->shape(),
               &values = node.operand(sequenceFirst ? 1 : 0)->shape();
-  // One vector for all, or one for each line.
+  // Either one vector for all lines, or one for each line.
   const bool lines = sequenceFirst && !sorted.empty() && sorted.size() == values.size() &&
                      std::equal(sorted.begin(), sorted.end() - 1, values.begin());
   if (sorted.size() != 1 && !lines)
-    return fail(Code::InvalidOperator, "the boundaries must be a vector, or one for each line");
+    return fail(Code::InvalidOperator, "the boundaries must be one vector, or one vector for each row");
   return oneResult(Arguments(node).boolean("out_int32") ? DType::Int32 : DType::Int64,
                    node.operand(sequenceFirst ? 1 : 0)->shape());
 }

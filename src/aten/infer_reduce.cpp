@@ -69,7 +69,7 @@ Types sum(const ir::Node& node) {
     if (dtype && !isFloat(*dtype)) {
       return fail(Code::WrongElementType, "{}: the result has type {}, expected a floating-point type",
                   node.opName(), dtypeName(*dtype))
-          .withRemedy("leave dtype out, or convert the mean behind");
+          .withRemedy("leave dtype out, or convert the mean afterwards");
     }
   }
   return reduced(node, accumulatorType(node));
@@ -84,7 +84,7 @@ Types reduceSame(const ir::Node& node) {
   if (const auto dtype = Arguments(node).dtype(); dtype && !isFloat(*dtype))
     return fail(Code::WrongElementType, "{}: the result has type {}, expected a floating-point type",
                 node.opName(), dtypeName(*dtype))
-        .withRemedy("leave dtype out, or convert the result behind");
+        .withRemedy("leave dtype out, or convert the result afterwards");
   if (extreme && dims.count == 0) return fail(Code::InvalidOperator, "the dimension has no elements");
   return reduced(node, Arguments(node).dtype().value_or(node.operand(0)->dtype()));
 }

@@ -9,14 +9,14 @@
 namespace carina::aten::infer {
 namespace {
 
-/// Shape of the statistics of a normalisation over the last dimensions: those become 1.
+/// Shape of the statistics of a normalisation over the last dimensions, which become 1.
 Result<Shape> statisticsShape(const ir::Node& node) {
   Shape shape = node.operand(0)->shape();
   const ir::Ints normalized = Arguments(node).ints("normalized_shape");
   if (normalized.empty() || normalized.size() > shape.size() ||
       !std::equal(normalized.rbegin(), normalized.rend(), shape.rbegin())) {
-    return fail(Code::InvalidOperator, "normalized_shape {} is not the end of {}", shapeText(normalized),
-                shapeText(shape));
+    return fail(Code::InvalidOperator, "normalized_shape {} does not match the last dimensions of {}",
+                shapeText(normalized), shapeText(shape));
   }
   for (size_t i = 1; i <= normalized.size(); ++i) shape[shape.size() - i] = 1;
   for (size_t i = 1; i < node.def().operands.size(); ++i) {
@@ -51,7 +51,8 @@ Result<Shape> adaptiveShape(const ir::Node& node) {
                    : name.find("3d") != std::string_view::npos ? 3
                                                                : 2;
   if (shape.size() != n + 1 && shape.size() != n + 2)
-    return fail(Code::InvalidOperator, "the operator does not take an input of shape {}", shapeText(shape));
+    return fail(Code::InvalidOperator, "the operator does not support an input of shape {}",
+                shapeText(shape));
   CARINA_TRY(const ir::Ints sizes, Arguments(node).ints("output_size", n));
   for (size_t i = 0; i < n; ++i) {
     if (sizes[i] < 0) return fail(Code::InvalidOperator, "the output size {} is negative", sizes[i]);
@@ -61,11 +62,11 @@ Result<Shape> adaptiveShape(const ir::Node& node) {
   return shape;
 }
 
-/// Means of integers are rounded in ways that no part of the compiler has.
+/// Rejects means of integers: no part of the compiler implements their rounding.
 Status checkMeanOfFloats(const ir::Node& node) {
   const DType dtype = node.operand(0)->dtype();
   if (isFloat(dtype)) return {};
-  return fail(Code::WrongElementType, "{} takes floating-point numbers, got {}", node.opName(),
+  return fail(Code::WrongElementType, "{} needs floating-point values, got {}", node.opName(),
               dtypeName(dtype))
       .withRemedy("convert the operand with .float() in the model");
 }
@@ -130,8 +131,8 @@ Types gridSampler(const ir::Node& node) {
 
 namespace {
 
-/// What padding by elements of the tensor itself asks of the pads: their number goes with the operator,
-/// reflection repeats no element.
+/// Checks padding by elements of the tensor itself: the number of pads must match the operator, and
+/// reflection must not repeat elements.
 Status checkPadMode(const ir::Node& node, const ir::Ints& pads) {
   const std::string_view name = node.opName();
   const std::string mode = name.starts_with("aten.reflection")    ? "reflect"
@@ -170,7 +171,8 @@ Types pad(const ir::Node& node) {
     const auto sum = checkedAdd(size, pads[2 * i]);
     const auto total = sum ? checkedAdd(*sum, pads[2 * i + 1]) : std::nullopt;
     if (!total || *total < 0)
-      return fail(Code::InvalidOperator, "padding by {} and {} leaves nothing", pads[2 * i], pads[2 * i + 1]);
+      return fail(Code::InvalidOperator, "padding by {} and {} leaves no elements", pads[2 * i],
+                  pads[2 * i + 1]);
     size = *total;
   }
   return oneResult(node.operand(0)->dtype(), std::move(shape));
@@ -216,7 +218,7 @@ Types nativeGroupNorm(const ir::Node& node) {
   const int64_t area = numElements(Shape(input.begin() + 2, input.end()));
   const Arguments sizes(node);
   if (sizes.integer("N") != input[0] || sizes.integer("C") != input[1] || sizes.integer("HxW") != area)
-    return fail(Code::InvalidOperator, "N, C and HxW are not the sizes of {}", shapeText(input));
+    return fail(Code::InvalidOperator, "N, C and HxW do not match the sizes of {}", shapeText(input));
   const Shape statistics{input[0], groups};
   return std::vector<ir::Type>{{dtype, node.operand(0)->shape()}, {dtype, statistics}, {dtype, statistics}};
 }

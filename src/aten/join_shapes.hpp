@@ -7,7 +7,7 @@
 namespace carina::aten {
 
 struct JoinPlan {
-  std::vector<Shape> parts;  // each operand's shape as it is concatenated
+  std::vector<Shape> parts;  // shape of each operand as it is concatenated
   int64_t dim = 0;
   Shape output;
 };

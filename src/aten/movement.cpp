@@ -58,7 +58,7 @@ Result<Movement> reshaped(const Shape& from, Shape to) {
 
 Result<Movement> permuted(const Shape& from, const ir::Ints& order) {
   if (order.size() != from.size())
-    return fail(Code::InvalidOperator, "{} dimensions are named for a tensor of shape {}", order.size(),
+    return fail(Code::InvalidOperator, "{} dimensions are given for a tensor of shape {}", order.size(),
                 shapeText(from));
   const Shape strides = rowMajorStrides(from);
   std::vector<bool> used(from.size(), false);
@@ -147,7 +147,7 @@ Result<Movement> repeated(const Shape& from, ir::Ints repeats, bool padRepeats) 
   for (size_t i = 0; i < repeats.size(); ++i) {
     const int64_t size = i < lead ? 1 : from[i - lead];
     const auto total = repeats[i] < 0 ? std::nullopt : checkedMul(size, repeats[i]);
-    if (!total) return fail(Code::InvalidOperator, "repeat count {} is not possible", repeats[i]);
+    if (!total) return fail(Code::InvalidOperator, "invalid repeat count {}", repeats[i]);
     movement.shape.insert(movement.shape.end(), {repeats[i], size});
     movement.strides.insert(movement.strides.end(), {0, i < lead ? 0 : strides[i - lead]});
     movement.result.push_back(*total);
@@ -163,7 +163,7 @@ Result<Movement> interleaved(const Shape& from, int64_t repeats, std::optional<i
   const auto d = static_cast<size_t>(wrapped);
   Movement movement = identityMovement(shape.empty() ? Shape{1} : shape);
   const auto total = repeats < 0 ? std::nullopt : checkedMul(movement.shape[d], repeats);
-  if (!total) return fail(Code::InvalidOperator, "repeat count {} is not possible", repeats);
+  if (!total) return fail(Code::InvalidOperator, "invalid repeat count {}", repeats);
   movement.shape.insert(movement.shape.begin() + wrapped + 1, repeats);
   movement.strides.insert(movement.strides.begin() + wrapped + 1, 0);
   movement.result[d] = *total;
@@ -172,7 +172,8 @@ Result<Movement> interleaved(const Shape& from, int64_t repeats, std::optional<i
   return movement;
 }
 
-/// Dimensions of size 1 out of the result: all of them, or only the named ones (which may have another size).
+/// Removes dimensions of size 1: all of them, or only the named ones (named dimensions of other sizes are
+/// kept).
 Result<Movement> squeezed(const Shape& from, const std::optional<ir::Ints>& dims) {
   std::vector<bool> named(from.size(), !dims);
   for (int64_t raw : dims.value_or(ir::Ints{})) {
@@ -199,7 +200,8 @@ Result<Movement> flattened(const Shape& from, int64_t first, int64_t last) {
   CARINA_TRY(const int64_t begin, wrapDim(first, rank));
   CARINA_TRY(const int64_t end, wrapDim(last, rank));
   if (begin > end)
-    return fail(Code::InvalidOperator, "flatten: dimension {} lies behind dimension {}", begin, end);
+    return fail(Code::InvalidOperator, "flatten: start dimension {} comes after end dimension {}", begin,
+                end);
   Movement movement = identityMovement(from);
   movement.result.assign(from.begin(), from.begin() + std::min(begin, rank));
   int64_t product = 1;
@@ -231,10 +233,9 @@ Result<Movement> flipped(const Shape& from, const ir::Ints& dims) {
   return movement;
 }
 
-/// Quarter turns in the plane of two dimensions: transpose and reverse.
+/// Rotates by quarter turns in the plane of two dimensions, by transposition and reversal.
 Result<Movement> rotated(const Shape& from, int64_t turns, const ir::Ints& dims) {
-  if (dims.size() != 2)
-    return fail(Code::InvalidOperator, "rot90 turns two dimensions, {} are named", dims.size());
+  if (dims.size() != 2) return fail(Code::InvalidOperator, "rot90 needs two dimensions, got {}", dims.size());
   CARINA_TRY(const int64_t a, wrapDim(dims[0], static_cast<int64_t>(from.size())));
   CARINA_TRY(const int64_t b, wrapDim(dims[1], static_cast<int64_t>(from.size())));
   if (a == b || from.size() < 2) return fail(Code::InvalidOperator, "rot90 needs two different dimensions");
@@ -332,7 +333,7 @@ Result<Movement> strided(const Shape& from, const Shape& size, const ir::Ints& s
     (*reach < 0 ? low : high) = *sum;
   }
   if (carina::numElements(size) > 0 && (low < 0 || high >= carina::numElements(from))) {
-    return fail(Code::InvalidOperator, "as_strided reads outside of the {} elements of its tensor",
+    return fail(Code::InvalidOperator, "as_strided reads outside the {} elements of its tensor",
                 carina::numElements(from));
   }
   return Movement{0, size, strides, offset, size};

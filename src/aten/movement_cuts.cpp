@@ -18,7 +18,7 @@ Movement piece(const Shape& from, size_t dim, int64_t start, int64_t length, int
   return movement;
 }
 
-/// Lengths of chunk(n): ceil(size / n) each, the last shorter, perhaps fewer than n.
+/// Lengths of the pieces of a split or chunk: `length` each; the last one may be shorter.
 Result<ir::Ints> equalPieces(int64_t size, int64_t length) {
   if (length < 0 || (length == 0 && size != 0))
     return fail(Code::InvalidOperator, "a tensor cannot be split into pieces of {} elements", length);
@@ -48,7 +48,7 @@ Result<Movement> cut(const ir::Node& node) {
   if (a.has("index")) {
     const int64_t raw = a.integer("index"), index = raw < 0 ? raw + size : raw;
     if (index < 0 || index >= size)
-      return fail(Code::InvalidOperator, "index {} is outside of dimension {} of {}", raw, dim,
+      return fail(Code::InvalidOperator, "index {} is out of range for dimension {} of {}", raw, dim,
                   shapeText(from));
     Movement movement = piece(from, dim, index, 1);
     movement.result.erase(movement.result.begin() + wrapped);
@@ -57,13 +57,13 @@ Result<Movement> cut(const ir::Node& node) {
   if (a.has("length")) {
     const int64_t raw = a.integer("start"), start = raw < 0 ? raw + size : raw, length = a.integer("length");
     if (start < 0 || length < 0 || length > size || start > size - length) {
-      return fail(Code::InvalidOperator, "{} elements from {} are outside of dimension {} of {}", length, raw,
-                  dim, shapeText(from));
+      return fail(Code::InvalidOperator, "{} elements from {} exceed dimension {} of {}", length, raw, dim,
+                  shapeText(from));
     }
     return piece(from, dim, start, length);
   }
   const int64_t step = a.integer("step", 1);
-  if (step <= 0) return fail(Code::InvalidOperator, "slices need a positive step, it is {}", step);
+  if (step <= 0) return fail(Code::InvalidOperator, "slices need a positive step, got {}", step);
   const auto bound = [&](std::string_view name) {
     return a.given(name) ? std::optional(a.integer(name)) : std::nullopt;
   };
@@ -121,12 +121,12 @@ Result<std::vector<Movement>> pieces(const ir::Node& node) {
   int64_t start = 0;
   for (int64_t length : lengths) {
     if (length < 0 || length > size - start)
-      return fail(Code::InvalidOperator, "the pieces do not sum up to {}", size);
+      return fail(Code::InvalidOperator, "the pieces do not add up to {}", size);
     moves.push_back(piece(from, dim, start, length));
     if (opId(&node) == OpId::UnbindInt) moves.back().result.erase(moves.back().result.begin() + wrapped);
     start += length;
   }
-  if (start != size) return fail(Code::InvalidOperator, "the pieces do not sum up to {}", size);
+  if (start != size) return fail(Code::InvalidOperator, "the pieces do not add up to {}", size);
   return moves;
 }
 

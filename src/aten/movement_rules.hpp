@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of movement.cpp that other files of this module need too.
+// Parts of movement.cpp that other files of this module also use.
 #pragma once
 
 #include "aten/movement.hpp"
@@ -8,7 +8,7 @@ namespace carina::aten {
 
 Movement identityMovement(const Shape& shape, size_t operand = 0);
 
-/// A range of one dimension as slice.Tensor means it.
+/// A range of one dimension with the semantics of slice.Tensor.
 struct SliceRange {
   int64_t start = 0, step = 1, length = 0;
 };

@@ -6,7 +6,7 @@
 namespace carina::aten {
 namespace {
 
-/// Positions on the ladder of signed integers and floats; uint8 stands beside int8.
+/// Ranks in the order of signed integers and floats; uint8 has the rank of int8.
 constexpr std::pair<DType, int> kWidths[] = {
     {DType::Bool, 0},  {DType::Int8, 1},    {DType::UInt8, 1},    {DType::Int16, 2},   {DType::Int32, 3},
     {DType::Int64, 4}, {DType::Float16, 5}, {DType::BFloat16, 5}, {DType::Float32, 6}, {DType::Float64, 7}};
@@ -70,12 +70,12 @@ Status checkFactors(const ir::Node& node) {
     if (operand->dtype() != first->dtype()) {
       return fail(Code::WrongElementType, "{}: the operands have types {} and {}, expected one type",
                   node.opName(), dtypeName(first->dtype()), dtypeName(operand->dtype()))
-          .withRemedy("convert one of them before");
+          .withRemedy("convert one of them first");
     }
   }
   if (first && first->dtype() == DType::Bool) {
     return fail(Code::WrongElementType, "{} is not defined on bool", node.opName())
-        .withRemedy("convert the operands to numbers before, for example to float32");
+        .withRemedy("convert the operands to numbers first, for example to float32");
   }
   return {};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dimensions a reduction folds and what is left of the shape.
+// The dimensions that a reduction folds, and the remaining shape.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -8,11 +8,11 @@ namespace carina::aten {
 
 struct ReduceDims {
   std::vector<bool> reduced;  // per input dimension
-  Shape output;               // with kept dimensions of size 1 where keepdim says so
+  Shape output;               // reduced dimensions are kept with size 1 if keepdim is set
   int64_t count = 1;          // elements folded into one
 };
-/// From the operator's "dim" (int, list or absent: all; but an empty list folds nothing in any.dims and
-/// all.dims) and "keepdim".
+/// Reads the operator's "dim" (int, list or absent: all dimensions; an empty list also means all, except in
+/// any.dims and all.dims, where it folds nothing) and "keepdim".
 Result<ReduceDims> reduceDims(const ir::Node& node);
 
 }  // namespace carina::aten

@@ -48,7 +48,7 @@ Taps tapsOf(Mode mode, int64_t o, int64_t size, float scale, bool align) {
   return taps;
 }
 
-/// Antialiased: the kernel is stretched by the scale when it shrinks, and normalised.
+/// Antialiased: the kernel is stretched by the scale when downsampling, and normalised.
 Taps wideTaps(Mode mode, int64_t o, int64_t size, float scale) {
   const float stretch = std::max(scale, 1.0f), support = (mode == Mode::Cubic ? 2.0f : 1.0f) * stretch;
   const float centre = scale * (static_cast<float>(o) + 0.5f);
@@ -88,7 +88,7 @@ namespace {
 enum class Border : int64_t { Zeros = 0, Clamp = 1, Reflection = 2 };
 enum class Interpolation : int64_t { Linear = 0, Nearest = 1, Cubic = 2 };
 
-/// A source position moved into the tensor as the border asks for.
+/// A source position mapped into the tensor according to the border mode.
 float bordered(float at, int64_t size, Border border, bool align) {
   if (border == Border::Zeros) return at;
   const auto last = static_cast<float>(size - 1);
@@ -109,12 +109,12 @@ Taps GridSampling::taps(float g, int64_t size) const {
   float at = alignCorners ? (g + 1) / 2 * static_cast<float>(size - 1)
                           : ((g + 1) * static_cast<float>(size) - 1) / 2;
   Taps taps;
-  // Not a number and what is far outside read nothing.
+  // NaN positions and positions outside the tensor contribute no taps.
   const auto add = [&](float where, float weight) {
     if (where >= 0 && where < static_cast<float>(size)) taps.push_back({static_cast<int64_t>(where), weight});
   };
   if (static_cast<Interpolation>(interpolation) == Interpolation::Cubic) {
-    // Only the elements that are read are moved into the tensor, not the position between them.
+    // Border handling applies to the elements that are read, not to the position between them.
     const float floor = std::floor(at), fraction = at - floor;
     for (int k = 0; k < 4; ++k) {
       const float shift = static_cast<float>(k) - 1;

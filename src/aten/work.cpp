@@ -9,7 +9,7 @@
 namespace carina::aten {
 namespace {
 
-// Steps of the executor's kernels, measured on one core of a 2020s x86 machine and rounded up.
+// Costs of the executor's kernels in steps, measured on one core of a 2020s x86 machine and rounded up.
 constexpr double kNode = 2000;
 constexpr double kElement = 4, kFunction = 20, kSorted = 200, kProduct = 1.0 / 16, kDepthwise = 0.5, kTap = 2;
 
@@ -23,7 +23,7 @@ double elements(const std::vector<ir::Value*>& values) {
   return sum;
 }
 
-/// Members of lists count each; null: absent.
+/// Operands by flat index: each member of a list counts separately. Null: absent.
 const ir::Value* operandOf(const ir::Node& node, size_t i) {
   return i < node.operands().size() ? node.operands()[i] : nullptr;
 }
@@ -34,8 +34,8 @@ double lastSize(const ir::Node& node, size_t operand) {
   return shape.empty() ? 1 : static_cast<double>(shape.back());
 }
 
-/// Weights are [out, in / groups, taps...]; of transposed convolutions, whose weights begin with the channels
-/// of the input, every input is multiplied.
+/// Weights are [out, in / groups, taps...]; in transposed convolutions, whose weights start with the input
+/// channels, every input is multiplied.
 double convolution(const ir::Node& node, double out) {
   const ir::Value* weight = operandOf(node, 1);
   if (weight == nullptr || weight->shape().empty()) return 0;
@@ -44,13 +44,13 @@ double convolution(const ir::Node& node, double out) {
   return products * (weight->shape().size() > 1 && weight->shape()[1] == 1 ? kDepthwise : kProduct);
 }
 
-/// Weights once for each step of each sequence.
+/// All weights once per time step of each sequence.
 double recurrence(const ir::Node& node, double in) {
   const double steps = elementsOf(operandOf(node, 0)) / std::max(lastSize(node, 0), 1.0);
   return steps * (in - elementsOf(operandOf(node, 0)));
 }
 
-/// Attributes that are sizes of windows.
+/// Elements per window, from the attribute with its sizes.
 double taps(const ir::Node& node) {
   const int index = node.def().attributeIndex("kernel_size");
   if (index < 0) return 1;
@@ -58,11 +58,11 @@ double taps(const ir::Node& node) {
   double product = 1;
   for (const int64_t size : sizes ? *sizes : ir::Ints())
     product *= static_cast<double>(std::max<int64_t>(size, 1));
-  // One size may stand for both sides.
+  // A single size applies to both dimensions.
   return sizes && sizes->size() == 1 ? product * product : product;
 }
 
-/// Beyond what every element costs.
+/// The work beyond the fixed cost per element.
 double products(const ir::Node& node, WorkClass work, double in, double out) {
   switch (work) {
     case WorkClass::Elements:
@@ -83,7 +83,7 @@ double products(const ir::Node& node, WorkClass work, double in, double out) {
       return out * length * (2 * kProduct + kFunction / std::max(lastSize(node, 0), 1.0));
     }
     case WorkClass::Einsum: {
-      // Every size of every operand at most once in the sum.
+      // Estimate: the largest tensor times the last dimension of an operand.
       double sizes = out;
       for (const ir::Value* operand : node.operands()) sizes = std::max(sizes, elementsOf(operand));
       return sizes * std::max(lastSize(node, 0), lastSize(node, 1));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the float executor has to do, known from the shapes before it begins (base/work_budget.hpp).
+// Estimates the work of the float executor from the shapes, before it runs (base/work_budget.hpp).
 #pragma once
 
 #include "ir/graph.hpp"
 
 namespace carina::aten {
 
-/// Steps of about a nanosecond of one core for one run. Choices count both sides, while_loop one turn, loops
-/// over slices all of theirs.
+/// Work of one run, in steps of about a nanosecond on one core. cond counts both branches, while_loop one
+/// iteration, loops over slices all of their iterations.
 double workOf(const ir::Graph& graph);
-/// The same of a node.
+/// The same for one node.
 double workOf(const ir::Node& node);
 
 }  // namespace carina::aten

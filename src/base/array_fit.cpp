@@ -8,7 +8,7 @@
 namespace carina {
 namespace {
 
-/// One sample, many of them behind a new axis, or many along a batch axis of size 1.
+/// Whether the array is one sample, many along a new first axis, or many along a batch axis of size 1.
 bool holdsSamplesOf(const Shape& array, const Shape& one) {
   if (array == one) return true;
   const size_t from = array.size() == one.size() + 1 ? 0 : 1;
@@ -32,7 +32,7 @@ Result<Tensor> convertIntegers(const Tensor& tensor, DType to) {
 std::string layoutRemedy(const Shape& array, const Shape& one) {
   if (one.size() < 3 || array.size() < one.size()) return {};
   Shape moved = array;
-  // Channels from the end to before the two axes of the image, or back.
+  // Moves channels from the end to before the two image axes, or back.
   std::rotate(moved.end() - 3, moved.end() - 1, moved.end());
   if (holdsSamplesOf(moved, one))
     return "the array looks channels-last (NHWC): transpose it, for example with numpy.moveaxis(x, -1, -3)";

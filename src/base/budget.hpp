@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader may still spend on one file: bytes that it inflates or copies, values that it makes.
-// Compression and sharing (one vector that a million places refer to) let a small file ask for any amount of
-// work; an allowance that grows with the file bounds it and leaves room for what real files do.
-// docs/reliability.md lists the numbers.
+// The allowance of a reader for one file: bytes that it may still inflate or copy, values that it may still
+// create. Compression and sharing (one vector referenced from a million places) let a small file request any
+// amount of work; an allowance that grows with the file bounds it and suffices for real files.
+// docs/reliability.md lists the limits.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Budget {
                                                                             : base + factor * fileBytes);
   }
 
-  /// Whether `units` were left; they are spent then.
+  /// Spends `units` if that many are left; returns whether they were.
   [[nodiscard]] constexpr bool take(uint64_t units) {
     if (units > left_) return false;
     left_ -= units;

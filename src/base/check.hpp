@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions that stay on in release builds: for what only a bug in Carina can cause. What a user or a file
-// can cause returns Result<T> instead (result.hpp).
+// Assertions that stay enabled in release builds, for errors that only a bug in Carina can cause. Errors that
+// a user or a file can cause are returned as Result<T> (result.hpp).
 #pragma once
 
 namespace carina {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of diagnostics. The number is the stable id that users see, search for and give to `carina
-// explain` (101 is E0101): none is renumbered or reused. codes.cpp explains them; docs/commands/explain.md
-// lists them.
+// The kinds of diagnostics. The number is the stable id that users see, search for and pass to `carina
+// explain` (101 is E0101); ids are never renumbered or reused. codes.cpp explains them;
+// docs/commands/explain.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +85,7 @@ struct CodeInfo {
 std::span<const CodeInfo> allCodes();
 /// "E0101"; empty for None.
 std::string codeId(Code code);
-/// By id in any case ("e0101"); null when there is none.
+/// By id in any case ("e0101"); null if there is none.
 const CodeInfo* findCode(std::string_view id);
 
 }  // namespace carina

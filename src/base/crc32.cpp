@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32 by products of polynomials over GF(2), where the processor has them. The bytes are one polynomial
-// M(x), and the checksum is its remainder modulo P. x^n A = (x^n mod P) A modulo P: 64 bytes are brought
-// forward over the next 64 by multiplying their halves with remainders that are constants, and added to
-// these, as often as there are such. What is left are 16 bytes with the same remainder, and the end.
+// CRC-32 by carry-less multiplication, if the processor supports it. The bytes are a polynomial M(x) over
+// GF(2), and the checksum is its remainder modulo P. Since x^n A = (x^n mod P) A modulo P, 64 bytes can be
+// folded into the next 64: their halves are multiplied by constant remainders and added. Repeated as often as
+// possible, this leaves 16 bytes with the same remainder, and a tail.
 #include "base/crc32.hpp"
 
 #include <zlib.h>
@@ -19,8 +19,8 @@ uint32_t continued(uint32_t crc, ByteSpan bytes) {
 }
 
 #if defined(__x86_64__)
-/// x^n mod P with the highest power in the lowest of 33 bits, as the bytes' bits are ordered. The product of
-/// two such numbers has its bits one place too low: the shift makes up for it.
+/// x^n mod P with the highest power in the lowest of 33 bits, in the bit order of the bytes. The product of
+/// two such numbers is one bit too low, which the shift compensates.
 constexpr uint64_t powerOfX(int n) {
   constexpr uint32_t kPolynomial = 0xedb88320;
   uint32_t remainder = 0x80000000;  // 1
@@ -30,7 +30,7 @@ constexpr uint64_t powerOfX(int n) {
 
 constexpr size_t kLane = 16, kLanes = 4;
 
-/// `lane` brought forward by kDistance bits: its low half has the higher powers.
+/// `lane` folded forward by kDistance bits: its low half has the higher powers.
 template <int kDistance>
 __attribute__((target("pclmul"))) __m128i forward(__m128i lane) {
   const __m128i powers = _mm_set_epi64x(static_cast<int64_t>(powerOfX(kDistance - 32)),
@@ -38,7 +38,7 @@ __attribute__((target("pclmul"))) __m128i forward(__m128i lane) {
   return _mm_xor_si128(_mm_clmulepi64_si128(lane, powers, 0x00), _mm_clmulepi64_si128(lane, powers, 0x11));
 }
 
-/// At least kLanes lanes.
+/// `bytes` has at least kLanes lanes.
 __attribute__((target("pclmul"))) uint32_t folded(ByteSpan bytes) {
   const auto lane = [&](size_t i) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.data() + i * kLane));
@@ -54,7 +54,7 @@ __attribute__((target("pclmul"))) uint32_t folded(ByteSpan bytes) {
   for (; bytes.size() >= kLane; bytes = bytes.subspan(kLane)) sum = _mm_xor_si128(forward<128>(sum), lane(0));
   std::byte last[kLane];
   _mm_storeu_si128(reinterpret_cast<__m128i*>(last), sum);
-  return continued(continued(UINT32_MAX, last), bytes);  // zlib inverts: this begins with 0
+  return continued(continued(UINT32_MAX, last), bytes);  // zlib inverts: this starts with 0
 }
 #endif
 

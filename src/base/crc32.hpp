@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum of zip archives. Those of networks have hundreds of megabytes, all of which are checked.
+// The checksum of zip archives. Those of networks have hundreds of megabytes, all of which is checked.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace carina {
 
-/// CRC-32 as ISO-HDLC and zlib have it.
+/// CRC-32/ISO-HDLC, as in zlib.
 uint32_t crc32Of(ByteSpan bytes);
 
 }  // namespace carina

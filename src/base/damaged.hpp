@@ -6,8 +6,8 @@
 
 namespace carina {
 
-/// For what a reader cannot take and knows nothing better about: `.inFile(path).withRemedy(kDamagedRemedy)`.
+/// For errors of readers that have no better remedy: `.inFile(path).withRemedy(kDamagedRemedy)`.
 inline constexpr std::string_view kDamagedRemedy =
-    "the file is damaged, or of a form that this version does not know: make it anew, or copy it again";
+    "the file is damaged, or its format is unknown to this version: create it again, or copy it again";
 
 }  // namespace carina

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An open file of the system.
+// An open file descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -10,7 +10,7 @@
 
 namespace carina {
 
-/// What the system says of an error number.
+/// The system's text for an error number.
 inline std::string systemMessage(int error) {
   return std::generic_category().message(error);
 }
@@ -29,7 +29,7 @@ class Descriptor {
     return *this;
   }
 
-  /// Negative: none is open.
+  /// Negative if none is open.
   int get() const { return fd_; }
   /// Some file systems report a failed write only when the file is closed.
   int close() { return ::close(std::exchange(fd_, -1)); }

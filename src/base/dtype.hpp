@@ -8,8 +8,8 @@
 
 namespace carina {
 
-/// A row for each type: its name, the name that printers write, its bytes in a host Tensor, its kind, and the
-/// smallest and largest value of integer types.
+/// A row for each type: its name, its printed name, its bytes in a host Tensor, its kind, and the smallest
+/// and largest value of integer types.
 #define CARINA_DTYPES(ROW)                                                  \
   ROW(Bool, "bool", 1, Truth, 0, 1)                                         \
   ROW(Int4, "i4", 1, Signed, -8, 7)                                         \
@@ -27,9 +27,9 @@ namespace carina {
   ROW(Float64, "f64", 8, Float, 0, 0)                                       \
   ROW(Shape, "shape", 8, Shape, INT64_MIN, INT64_MAX)
 
-/// How one element lies in a host Tensor: Bool is one byte (0 or 1); Int4 one sign-extended byte per element;
-/// Int48 one sign-extended int64; Shape (TOSA shape values) int64. All others have their natural size,
-/// little-endian.
+/// Representation of one element in a host Tensor: Bool is one byte (0 or 1); Int4 one sign-extended byte per
+/// element; Int48 one sign-extended int64; Shape (TOSA shape values) int64. All others have their natural
+/// size, little-endian.
 enum class DType : uint8_t {
 #define CARINA_ROW(name, text, bytes, kind, low, high) name,
   CARINA_DTYPES(CARINA_ROW)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks (check.hpp) that fail inside of a body become errors: for bodies that change nothing but their own
-// data, so that what is left can be dropped. Elsewhere a check that fails ends the process.
+// Turns checks (check.hpp) that fail inside a body into errors: for bodies that change nothing but their own
+// data, which can be discarded. Elsewhere a failed check ends the process.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace carina {
 
-/// Thrown instead of ending the process while a FailedChecks of this thread lives.
+/// Thrown instead of ending the process while a FailedChecks of this thread exists.
 class CheckFailure : public std::exception {
  public:
   explicit CheckFailure(std::string what) : what_(std::move(what)) {}
@@ -21,7 +21,7 @@ class CheckFailure : public std::exception {
   std::string what_;
 };
 
-/// While one lives, checks that fail in this thread throw CheckFailure.
+/// While one exists, checks that fail in this thread throw CheckFailure.
 class FailedChecks {
  public:
   FailedChecks();
@@ -30,7 +30,7 @@ class FailedChecks {
   FailedChecks& operator=(const FailedChecks&) = delete;
 };
 
-/// Runs `body`, which returns a Status or Result. A check that fails in it, in this thread, is its error.
+/// Runs `body`, which returns a Status or Result. A check that fails in it on this thread is its error.
 template <typename Body>
 auto rejectFailedChecks(Body&& body) -> decltype(body()) {
   const FailedChecks thrown;

@@ -18,7 +18,7 @@
 namespace carina {
 namespace {
 
-/// Fills `memory` from the start of the file. Memory that the file no longer covers is an error, not a fault.
+/// Fills `memory` from the start of the file. Fails if the file does not have that many bytes any more.
 Status readAll(int file, std::byte* memory, size_t size, const std::string& name) {
   size_t done = 0;
   while (done < size) {
@@ -31,7 +31,7 @@ Status readAll(int file, std::byte* memory, size_t size, const std::string& name
   if (done == size) return {};
   return fail(Code::CannotRead, "became shorter while it was read: {} of {} bytes are left", done, size)
       .inFile(name)
-      .withRemedy("Try again when nothing writes to it.");
+      .withRemedy("Try again when nothing is writing to it.");
 }
 
 bool sameTime(const timespec& a, const timespec& b) {
@@ -68,11 +68,9 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   if (::fstat(file.get(), &info) != 0)
     return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
   if (S_ISDIR(info.st_mode))
-    return fail(Code::CannotRead, "is a folder, a file is needed")
-        .inFile(name)
-        .withRemedy("Name a file in it.");
+    return fail(Code::CannotRead, "is a folder, not a file").inFile(name).withRemedy("Name a file in it.");
   if (!S_ISREG(info.st_mode))
-    return fail(Code::CannotRead, "is a device, a file is needed").inFile(name).withRemedy("Name a file.");
+    return fail(Code::CannotRead, "is a device, not a file").inFile(name).withRemedy("Name a file.");
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(new MappedFile(name, {}));
   const auto size = static_cast<size_t>(info.st_size);
   const bool copied = reading == Reading::Whole && size <= kCopiedBytes;
@@ -97,7 +95,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
   if (after.st_size != info.st_size || !sameTime(after.st_mtim, info.st_mtim)) {
     return fail(Code::CannotRead, "changed while it was read")
         .inFile(name)
-        .withRemedy("Try again when nothing writes to it.");
+        .withRemedy("Try again when nothing is writing to it.");
   }
   if (::mprotect(memory, size, PROT_READ) != 0)
     return fail(Code::CannotRead, "cannot read: {}", systemMessage(errno)).inFile(name);
@@ -106,13 +104,13 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem
 
 void giveBackIdleMemory() {
 #ifdef __GLIBC__
-  // Little is soon needed again, and would begin with page faults.
+  // A little free memory is soon needed again, and would cost page faults.
   constexpr size_t kIdle = size_t{128} << 20;
   if (::mallinfo2().fordblks > kIdle) ::malloc_trim(0);
 #endif
   Mappings& mappings = Mappings::all();
   const std::lock_guard lock(mappings.mutex);
-  // Private and never written: the file has what is dropped. A failure costs nothing but memory.
+  // Private and never written: dropped pages are still in the file. A failure costs only memory.
   for (const auto& [bytes, size] : mappings.files)
     (void)::madvise(const_cast<std::byte*>(bytes), size, MADV_DONTNEED);
 }

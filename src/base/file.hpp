@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: copied or mapped for reading; written whole and made visible by rename.
+// Files: copied or mapped for reading; written completely and made visible by rename.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 
 namespace carina {
 
-/// The bytes of a file, read-only. Shared, because tensors may borrow them. Up to kCopiedBytes they are a
-/// copy in memory, which stays whatever becomes of the file; larger files are mapped, because their weights
-/// need not be in memory all at once, and must not change meanwhile (signals.hpp says what happens when one
-/// becomes shorter).
+/// The bytes of a file, read-only. Shared, because tensors may borrow them. Files of up to kCopiedBytes are
+/// copied to memory, so that later changes to the file have no effect; larger files are mapped, because their
+/// weights need not be in memory all at once, and must not change while in use (signals.hpp describes what
+/// happens if one is truncated).
 class MappedFile {
  public:
   static constexpr size_t kCopiedBytes = size_t{64} << 20;
-  /// Of a file of which little is looked at, nothing is copied.
+  /// Little: only a small part is read, so the file is mapped whatever its size.
   enum class Reading : uint8_t { Whole, Little };
 
-  /// Errors name the path and what the system said (no such file, is a directory, permission), or that the
-  /// file changed while it was read.
+  /// Errors contain the path and the system's reason (no such file, is a directory, permission), or report
+  /// that the file changed while it was read.
   static Result<std::shared_ptr<const MappedFile>> open(const std::filesystem::path& path,
                                                         Reading reading = Reading::Whole);
   ~MappedFile();
@@ -45,13 +45,13 @@ class MappedFile {
   std::optional<NamedMapping> mapping_;
 };
 
-/// Several files that appear together: each is written to a temporary file beside its target, without a name
-/// where the file system allows that; commit() makes all of them durable (fsync), puts them into the places
-/// of their targets and, when one fails, takes back those before it. Destruction without commit removes what
-/// was written, as does a signal (installSignalHandlers). A file that is replaced passes on its mode, and its
-/// owner where that is allowed; its other hard links keep the old contents. Symbolic links are followed.
-/// Devices, pipes and the file that standard output or standard error goes to are written in place by
-/// commit(), before any file is replaced.
+/// Several files that appear together. Each is written to a temporary file next to its target, without a name
+/// if the file system allows that; commit() makes all of them durable (fsync), moves them to their targets
+/// and, if one fails, rolls back those before it. Destruction without commit removes what was written, as
+/// does a signal (installSignalHandlers). A file that is replaced passes on its mode, and its owner if
+/// permitted; its other hard links keep the old contents. Symbolic links are followed. Devices, pipes and
+/// files that standard output or standard error is redirected to are written in place by commit(), before any
+/// file is replaced.
 class OutputFiles {
  public:
   OutputFiles();
@@ -59,8 +59,8 @@ class OutputFiles {
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
 
-  /// Missing parent folders are an error (except with createParents), as is an unwritable folder, a folder or
-  /// a block device in the place of the file, and the name of an earlier output.
+  /// Missing parent folders are an error (except with createParents), as are an unwritable folder, a folder
+  /// or a block device of that name, and the name of an earlier output.
   Status add(const std::filesystem::path& path, ByteSpan contents, bool createParents = false);
   Status add(const std::filesystem::path& path, std::string_view contents, bool createParents = false);
   Status commit();
@@ -71,18 +71,18 @@ class OutputFiles {
     std::filesystem::path path;
     RemovedOnSignal guard;
   };
-  /// With its parents.
+  /// Creates a folder and its parents.
   Status createFolders(const std::filesystem::path& folder);
   Status replaceTargets();
   void takeBack();
   std::vector<Pending> pending_;
-  std::vector<CreatedFolder> created_;  // the outermost first
+  std::vector<CreatedFolder> created_;  // outermost first
 };
 
-/// Whether everything that was printed to a C stream has reached its file; `name` is what a message calls it.
+/// Fails unless everything printed to a C stream has reached its file; `name` denotes it in messages.
 Status flush(std::FILE* stream, std::string_view name);
 
-/// One file by the rule of OutputFiles.
+/// Writes one file in the same way as OutputFiles.
 Status writeFile(const std::filesystem::path& path, ByteSpan contents);
 Status writeFile(const std::filesystem::path& path, std::string_view contents);
 

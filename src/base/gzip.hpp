@@ -6,7 +6,7 @@
 
 namespace carina {
 
-/// A gzip file with these contents; the same bytes every time.
+/// A gzip file with these contents; deterministic.
 std::string gzipped(std::string_view contents);
 
 }  // namespace carina

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in large pages: a page of 4 KiB costs a fault of about a microsecond, as long as a few hundred of
-// its bytes take to be computed.
+// Memory in large pages: a page of 4 KiB costs a fault of about a microsecond, in which a few hundred of its
+// bytes could be computed.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,9 +10,9 @@
 
 namespace carina {
 
-/// Asks the system to back `bytes` bytes at `memory`, which were not written yet, by large pages, where it
-/// has them and where these are many enough: the ends that do not fill one stay as they are, so that no more
-/// memory is taken than asked for.
+/// Asks the system to back `bytes` bytes at `memory`, which were not written yet, by large pages, if it has
+/// them and the block is large enough. The ends that do not fill one keep small pages, so that no extra
+/// memory is used.
 inline void askForLargePages(void* memory, size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr uintptr_t kPage = uintptr_t{2} << 20;
@@ -20,7 +20,7 @@ inline void askForLargePages(void* memory, size_t bytes) {
   if (bytes < kLeast) return;
   const uintptr_t from = reinterpret_cast<uintptr_t>(memory), first = (from + kPage - 1) / kPage * kPage,
                   end = (from + bytes) / kPage * kPage;
-  // A failure costs nothing but time.
+  // A failure costs only time.
   if (first < end) (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 #endif
 }

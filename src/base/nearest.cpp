@@ -9,7 +9,7 @@
 namespace carina {
 namespace {
 
-/// Levenshtein's distance.
+/// Levenshtein distance.
 size_t editDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -36,7 +36,7 @@ std::string folded(std::string_view word) {
 }
 
 std::string nearestWord(std::string_view word, std::span<const std::string> known) {
-  constexpr size_t kMostLetters = 64;  // longer words are no slip of the finger
+  constexpr size_t kMostLetters = 64;  // longer words are not typing errors
   if (word.empty() || word.size() > kMostLetters) return {};
   const std::string wanted = folded(word);
   const std::string* nearest = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which known word was meant by a misspelt one.
+// Finds the known word that a misspelt one was meant to be.
 #pragma once
 
 #include <span>
@@ -8,12 +8,12 @@
 
 namespace carina {
 
-/// In lower-case ASCII letters, with '-' for '_'.
+/// `word` with lower-case ASCII letters and '-' for '_'.
 std::string folded(std::string_view word);
 
-/// The word of `known` that needs the fewest letters inserted, deleted or replaced (at most two, and fewer
-/// than half of them) to become `word`, or that begins with `word` when no other does. ASCII case does not
-/// count, and '_' is '-'. Empty when no word is that near.
+/// The word of `known` with the smallest edit distance from `word` (at most two, and less than half of its
+/// letters), or else the only one that begins or ends with `word` (of at least three letters). ASCII case is
+/// ignored, and '_' is '-'. Empty if there is no such word.
 std::string nearestWord(std::string_view word, std::span<const std::string> known);
 
 }  // namespace carina

@@ -35,7 +35,7 @@ class HeaderParser {
       if (key == "descr" && !hasDescr) {
         if (peek() == '[') {
           return fail(Code::UnknownVersion, "holds records (a structured type)")
-              .withRemedy("Save each field as an array of its own.");
+              .withRemedy("Save each field as a separate array.");
         }
         CARINA_TRY(header.descr, quoted());
         hasDescr = true;
@@ -99,7 +99,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), size);
       if (error != std::errc() || size < 0) return bad();
       at_ += static_cast<size_t>(end - begin);
-      if (peek() == 'L') ++at_;  // Python 2 wrote long integers so
+      if (peek() == 'L') ++at_;  // Python 2's suffix of long integers
       shape.push_back(size);
       if (shape.size() > 64) return fail(Code::UnknownVersion, "has more than 64 dimensions");
       if (!take(',') && peek() != ')') return bad();
@@ -114,18 +114,18 @@ class HeaderParser {
 Result<Header> parseHeader(ByteSpan bytes) {
   const std::string_view text = asText(bytes);
   if (text.substr(0, kMagic.size()) != kMagic) return fail(Code::WrongKind, "is not a .npy array");
-  if (text.size() < 10) return fail(Code::Damaged, "its .npy header is cut off");
+  if (text.size() < 10) return fail(Code::Damaged, "its .npy header is truncated");
   const auto byteAt = [&](size_t i) { return static_cast<size_t>(static_cast<uint8_t>(text[i])); };
   const size_t version = byteAt(6);
   if (version < 1 || version > 3)
     return fail(Code::UnknownVersion, "has .npy format version {}, which is unknown", version);
   size_t start = 10, length = byteAt(8) | byteAt(9) << 8;
   if (version > 1) {
-    if (text.size() < 12) return fail(Code::Damaged, "its .npy header is cut off");
+    if (text.size() < 12) return fail(Code::Damaged, "its .npy header is truncated");
     start = 12;
     length |= byteAt(10) << 16 | byteAt(11) << 24;
   }
-  if (length > text.size() - start) return fail(Code::Damaged, "its .npy header is cut off");
+  if (length > text.size() - start) return fail(Code::Damaged, "its .npy header is truncated");
   CARINA_TRY(Header header, HeaderParser(text.substr(start, length)).parse());
   header.dataOffset = start + length;
   return header;
@@ -280,7 +280,7 @@ Result<NamedTensors> readNpz(const std::filesystem::path& path) {
     return std::move(tensors)
         .error()
         .inFile(file->path())
-        .withRemedy("give an .npz file, as numpy.savez writes it");
+        .withRemedy("give an .npz file, as written by numpy.savez");
   return tensors;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing: every file is whole, on the disk and under another name before any of them takes the place of its
-// target.
+// Writing: every file is complete, on disk and under another name before any of them replaces its target.
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -29,8 +28,7 @@ Error cannotWrite(int error, const fs::path& target) {
   return fail(Code::CannotWrite, "cannot write: {}", systemMessage(error)).inFile(target.string());
 }
 
-/// A name beside `target` that no other process has chosen; what an earlier one left behind is not in the
-/// way.
+/// A random name next to `target`: neither other processes nor files that they left behind interfere.
 fs::path temporaryName(const fs::path& folder, const fs::path& target) {
   uint64_t random = 0;
   if (::getrandom(&random, sizeof(random), 0) != static_cast<ssize_t>(sizeof(random)))
@@ -39,12 +37,12 @@ fs::path temporaryName(const fs::path& folder, const fs::path& target) {
 }
 
 int syncFile(int file) {
-  // Some file systems cannot: what was written is as safe as it can be there.
+  // File systems without fsync() give no better guarantee.
   return ::fsync(file) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS ? 0 : -1;
 }
 
-/// File 1 or 2 where `info` is what it is open on. A file that standard output goes to is written through it:
-/// put into its place by a rename it would lose what else is printed.
+/// Descriptor 1 or 2 if it is open on the file of `info`. A file that standard output is redirected to is
+/// written through the descriptor: replacing it by a rename would lose everything else that is printed.
 std::optional<int> standardStream(const struct stat& info) {
   for (const int stream : {STDOUT_FILENO, STDERR_FILENO}) {
     struct stat other {};
@@ -65,7 +63,7 @@ Status writeAll(int file, ByteSpan contents, const fs::path& target) {
   return {};
 }
 
-/// Devices, pipes and what standard output goes to keep their place.
+/// Devices, pipes and redirected standard output are not replaced.
 Status writeInPlace(ByteSpan contents, const fs::path& target) {
   struct stat info {};
   if (::stat(target.c_str(), &info) != 0) return cannotWrite(errno, target);
@@ -93,16 +91,16 @@ struct OutputFiles::Pending {
   enum class State : uint8_t { Waiting, New, Exchanged, Replaced };
 
   fs::path target, folder;  // no folder: written in place
-  std::string contents;     // of what is written in place
-  Descriptor file;          // of what is not
-  fs::path temporary;       // the name that it has, if any
+  std::string contents;     // if it is written in place
+  Descriptor file;          // otherwise
+  fs::path temporary;       // its name, if any
   std::optional<RemovedOnSignal> guard;
   State state = State::Waiting;
 
   bool inPlace() const { return folder.empty(); }
 
-  /// A file without a name where the file system has such, else with one. With the mode and the owner of the
-  /// file that it will replace, as far as this process may give them.
+  /// Creates a file without a name if the file system supports that, else with one, with the mode and the
+  /// owner of the file that it will replace, as far as this process may set them.
   Status create(const struct stat* replaced) {
     CARINA_RETURN_IF_ERROR(createAny());
     if (replaced == nullptr) return {};
@@ -111,7 +109,7 @@ struct OutputFiles::Pending {
     mode_t mode = replaced->st_mode & 07777;
     if ((own.st_uid != replaced->st_uid || own.st_gid != replaced->st_gid) &&
         ::fchown(file.get(), replaced->st_uid, replaced->st_gid) != 0) {
-      mode &= 0777;  // not with another user's rights
+      mode &= 0777;  // no set-ID bits if the owner differs
     }
     if (::fchmod(file.get(), mode) != 0) return cannotWrite(errno, target);
     return {};
@@ -132,7 +130,7 @@ struct OutputFiles::Pending {
     return {};
   }
 
-  /// Puts it into the place of its target. Exchanged, the old file can come back when a later output fails.
+  /// Moves it to its target. If exchanged, the old file can be restored when a later output fails.
   Status replace() {
     if (::renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0) {
       state = State::Exchanged;
@@ -180,7 +178,7 @@ struct OutputFiles::Pending {
       fs::path name = temporaryName(folder, target);
       guard.emplace(RemovedOnSignal::Kind::File, name.string());
       if (make(name)) {
-        temporary = std::move(name);  // the file is there: nothing may fail any more
+        temporary = std::move(name);  // the file exists: nothing may fail any more
         return {};
       }
       error = errno;
@@ -188,7 +186,7 @@ struct OutputFiles::Pending {
     }
     return fail(Code::CannotWrite, "cannot write into {}: {}", folder.string(), systemMessage(error))
         .inFile(target.string())
-        .withRemedy("choose a folder that you may write to");
+        .withRemedy("choose a writable folder");
   }
 };
 
@@ -234,7 +232,7 @@ Status OutputFiles::add(const fs::path& path, ByteSpan contents, bool createPare
     pending_.push_back(std::move(file));
     return {};
   }
-  // A link keeps pointing to what it points to: the file behind it is replaced.
+  // Symbolic links are kept: the file that they point to is replaced.
   if (fs::is_symlink(fs::symlink_status(path, error))) {
     file.target = fs::weakly_canonical(path, error);
     if (error)
@@ -246,10 +244,10 @@ Status OutputFiles::add(const fs::path& path, ByteSpan contents, bool createPare
         fs::equivalent(other.folder, file.folder, error)) {
       return fail(Code::BadOption, "two outputs would have this name")
           .inFile(path.string())
-          .withRemedy("give each its own");
+          .withRemedy("give each its own name");
     }
   }
-  pending_.push_back(std::move(file));  // first: what is created is removed from there
+  pending_.push_back(std::move(file));  // first, so that whatever is created is cleaned up
   CARINA_RETURN_IF_ERROR(pending_.back().create(exists ? &info : nullptr));
   return writeAll(pending_.back().file.get(), contents, path);
 }
@@ -301,7 +299,7 @@ Status OutputFiles::replaceTargets() {
 Status flush(std::FILE* stream, std::string_view name) {
   int error = std::fflush(stream) != 0 ? errno : 0;
   const bool failed = error != 0 || std::ferror(stream) != 0;
-  // Some file systems say only when a file is closed that there was no room.
+  // Some file systems report a full disk only when a file is closed.
   Descriptor copy(::fcntl(::fileno(stream), F_DUPFD_CLOEXEC, 0));
   if (error == 0 && copy.get() >= 0 && copy.close() != 0) error = errno;
   if (!failed && error == 0) return {};

@@ -21,7 +21,7 @@ Status checkWritable(const fs::path& path, int mode, std::string_view what) {
 
 Status checkOutputPath(const fs::path& path) {
   if (path.filename().empty() && !path.empty() && fs::is_directory(path)) {
-    return fail(Code::CannotWrite, "is a folder, a file name is needed")
+    return fail(Code::CannotWrite, "is a folder, expected a file name")
         .inFile(path.string())
         .withRemedy("name a file in it");
   }
@@ -32,12 +32,12 @@ Status checkOutputPath(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) {
-    return fail(Code::CannotWrite, "is a folder, a file name is needed")
+    return fail(Code::CannotWrite, "is a folder, expected a file name")
         .inFile(path.string())
         .withRemedy("name a file in it");
   }
   if (fs::is_block_file(status))
-    return fail(Code::CannotWrite, "is a block device, a file name is needed")
+    return fail(Code::CannotWrite, "is a block device, expected a file name")
         .inFile(path.string())
         .withRemedy("name a file");
   if (fs::exists(status) && !fs::is_regular_file(status)) {  // a device or a pipe is written in place
@@ -64,10 +64,7 @@ Status checkOutputPath(const fs::path& path) {
   }
   if (auto writable = checkWritable(folder, W_OK | X_OK, fmt::format(" into {}", folder.string()));
       !writable.ok()) {
-    return std::move(writable)
-        .error()
-        .inFile(path.string())
-        .withRemedy("choose a folder that you may write to");
+    return std::move(writable).error().inFile(path.string()).withRemedy("choose a writable folder");
   }
   return {};
 }
@@ -79,15 +76,12 @@ Status checkOutputFolder(const fs::path& path) {
     if (fs::is_directory(status)) {
       auto writable = checkWritable(at, W_OK | X_OK, fmt::format(" into {}", at.string()));
       if (!writable.ok()) {
-        return std::move(writable)
-            .error()
-            .inFile(path.string())
-            .withRemedy("choose a folder that you may write to");
+        return std::move(writable).error().inFile(path.string()).withRemedy("choose a writable folder");
       }
       return {};
     }
     if (fs::exists(status)) {
-      return fail(Code::CannotWrite, "{} is a file, a folder is needed", at == path ? "it" : at.string())
+      return fail(Code::CannotWrite, "{} is a file, not a folder", at == path ? "it" : at.string())
           .inFile(path.string())
           .withRemedy("name another folder");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a file can be written, asked before the work whose result it is to hold.
+// Checks whether a file can be written before the work that produces its contents.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace carina {
 
-/// Fails where OutputFiles::add() would: no file name, a folder of that name, a parent folder that is missing
-/// or may not be written to. What changes later is found then.
+/// Fails if OutputFiles::add() would: no file name, a folder of that name, a parent folder that is missing or
+/// not writable. Later changes are only detected by add().
 Status checkOutputPath(const std::filesystem::path& path);
 
-/// The same for a folder of outputs, which is created with its parents: fails where a file is in the way.
+/// The same for a folder of outputs, which is created with its parents: fails if a file is in the way.
 Status checkOutputFolder(const std::filesystem::path& path);
 
 }  // namespace carina

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and numbers that stand for each other, as tables of pairs: looked up from either side, the first row
-// that has the value.
+// Lookup in tables of pairs, such as names and their numbers, from either side; the first matching row
+// counts.
 #pragma once
 
 #include <cstddef>

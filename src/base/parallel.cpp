@@ -13,7 +13,7 @@ void runRanges(size_t count, size_t grain, Pieces pieces, const void* body, Rang
     if (count > 0) call(body, 0, count);
     return;
   }
-  // By default an exception cancels the loops inside of the one that it leaves, which then return.
+  // By default, an exception that leaves a loop cancels the loops inside it, which then return.
   oneapi::tbb::task_group_context context(oneapi::tbb::task_group_context::isolated);
   using Range = oneapi::tbb::blocked_range<size_t>;
   const auto run = [&](const Range& range) { call(body, range.begin(), range.end()); };

@@ -9,7 +9,7 @@
 namespace carina {
 
 namespace {
-thread_local int thrownChecks = 0;  // how many FailedChecks of this thread live
+thread_local int thrownChecks = 0;  // number of FailedChecks of this thread
 }  // namespace
 
 FailedChecks::FailedChecks() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: a value, or the diagnostics that say why there is none. Used for everything a user or a file can
-// cause.
+// Result<T>: a value, or the diagnostics that say why there is none. Used for all errors that a user or a
+// file can cause.
 #pragma once
 
 #include <fmt/core.h>
@@ -17,8 +17,8 @@
 
 namespace carina {
 
-/// One message for a person: what kind it is, where it is (file, place within the file), what is wrong, and
-/// what to do about it. Printed as "file: place: message\n  remedy"; empty parts are left out.
+/// One message for the user: its kind, its location (file, place in it), what is wrong, and what to do about
+/// it. Printed as "file: place: message\n  remedy"; empty parts are left out.
 struct Diagnostic {
   std::string message;
   std::string remedy;
@@ -29,9 +29,9 @@ struct Diagnostic {
   std::string str() const;
 };
 
-/// One or more diagnostics. Built with fail(...); later floors add what they know (which file, which node).
-/// A pointer: what returns a Result pays for the diagnostics only where there are any, in code size too. One
-/// that was moved from has none, and a Status whose error was taken is good: neither is looked at again.
+/// One or more diagnostics. Built with fail(...); higher floors add context (which file, which node). Holds a
+/// pointer, so that a Result costs time and code size only on failure. A moved-from Error has no diagnostics,
+/// and a Status whose error was taken is good: neither may be inspected.
 class [[nodiscard]] Error {
  public:
   explicit Error(Diagnostic diagnostic);
@@ -45,7 +45,7 @@ class [[nodiscard]] Error {
   const std::vector<Diagnostic>& diagnostics() const { return *diagnostics_; }
   const std::string& message() const { return diagnostics_->front().message; }
   Code code() const { return diagnostics_->front().code; }
-  std::string str() const;  // all diagnostics, one after the other
+  std::string str() const;  // all diagnostics, separated by newlines
 
   /// Fills in the file (place) of every diagnostic that has none yet.
   Error&& inFile(std::string_view file) &&;
@@ -114,7 +114,7 @@ class [[nodiscard]] Result {
 
  private:
   std::optional<T> value_;
-  Error error_;  // there is one where there is no value
+  Error error_;  // set if there is no value
 };
 
 template <>

@@ -12,16 +12,16 @@ namespace carina {
 /// Sizes from outermost to innermost; empty for a scalar (one element).
 using Shape = std::vector<int64_t>;
 
-/// Product of the sizes, or nothing when a size is negative or the product overflows int64.
+/// Product of the sizes; nullopt if a size is negative or the product overflows int64.
 std::optional<int64_t> checkedNumElements(const Shape& shape);
-/// The same for shapes that were verified before (a CHECK fails otherwise).
+/// The same for shapes that are known to be valid (a CHECK fails otherwise).
 int64_t numElements(const Shape& shape);
 
 /// Row-major strides in elements.
 Shape rowMajorStrides(const Shape& shape);
-/// NumPy broadcasting (right-aligned, 1 stretches), or nothing when the shapes do not fit.
+/// NumPy broadcasting (right-aligned, 1 stretches); nullopt if the shapes are incompatible.
 std::optional<Shape> broadcastShapes(const Shape& a, const Shape& b);
-/// A dimension index in [-rank, rank) to [0, rank); nothing when outside.
+/// Maps a dimension index in [-rank, rank) to [0, rank); nullopt if out of range.
 std::optional<int64_t> normalizeDim(int64_t dim, int64_t rank);
 /// "[1,28,28,3]"
 std::string shapeText(const Shape& shape);

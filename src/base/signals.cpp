@@ -16,8 +16,8 @@
 namespace carina {
 namespace {
 
-/// What handlers read. Entries are used again and never freed, because a handler may look at any of them at
-/// any time.
+/// An entry that handlers read. Entries are reused and never freed, because a handler may access any of them
+/// at any time.
 struct Claim {
   enum class Use : uint8_t { Free, Filling, File, Folder, EmptyFolder, Process, Mapping };
   std::atomic<Use> use{Use::Free};
@@ -30,9 +30,9 @@ struct Claim {
 
 std::atomic<Claim*> entries{nullptr};
 std::atomic<int> waiting{0};  // SignalsWait objects alive
-std::atomic<int> arrived{0};  // the signal that came meanwhile
+std::atomic<int> arrived{0};  // the signal that arrived meanwhile
 
-/// An entry that nobody uses, marked as being filled.
+/// An unused entry, marked as being filled.
 Claim* claim() {
   for (Claim* entry = entries.load(); entry != nullptr; entry = entry->next) {
     Claim::Use free = Claim::Use::Free;
@@ -52,9 +52,9 @@ void setPath(Claim& entry, std::string_view path) {
   entry.path[length] = '\0';
 }
 
-// From here on: only what POSIX allows in a signal handler.
+// From here on, only async-signal-safe functions.
 
-/// rm -rf in a process of its own: nothing that walks a folder may be called in a handler.
+/// rm -rf in a separate process: no function that traverses folders may be called in a handler.
 void removeFolder(char* path) {
   char program[] = "rm", flags[] = "-rf", end[] = "--";
   char* const arguments[] = {program, flags, end, path, nullptr};
@@ -129,7 +129,7 @@ void onBusError(int number, siginfo_t* info, void*) {
     if (address < begin || address - begin >= entry->bytes) continue;
     say("carina: error[E0101]: ");
     say(entry->path.data());
-    say(": became shorter, or could not be read, while it was in use\n  try again when nothing writes to "
+    say(": became shorter, or could not be read, while it was in use\n  try again when nothing is writing to "
         "it\n");
     removeAll();
     ::_exit(1);

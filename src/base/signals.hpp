@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that is told to end leaves nothing temporary behind.
+// A process that is ended by a signal leaves no temporary files behind.
 #pragma once
 
 #include <sys/types.h>
@@ -10,17 +10,17 @@
 
 namespace carina {
 
-/// For main(): on SIGINT, SIGTERM, SIGHUP and SIGPIPE what is registered below is removed and the process
+/// For main(): on SIGINT, SIGTERM, SIGHUP and SIGPIPE, everything registered below is removed and the process
 /// ends by that signal (a shell sees status 128 + number); a signal that the caller of the program ignores
-/// stays ignored. A file that is mapped and becomes shorter (SIGBUS) ends the process with a message and
-/// status 1. A write beyond the limit on file sizes (SIGXFSZ) is an error of that write.
+/// stays ignored. Truncation of a mapped file (SIGBUS) ends the process with a message and status 1. A write
+/// beyond the limit on file sizes (SIGXFSZ) fails with an error.
 void installSignalHandlers();
 
-/// Removes what is registered below, as a signal handler does: for a process that has to end at once.
+/// Removes everything registered below, like a signal handler: for a process that must end at once.
 void removeTemporaries() noexcept;
 
-/// Something that a signal must not leave behind, from construction to destruction: a file, a folder with all
-/// that is in it or only when nothing is in it, or a process that is working in it.
+/// Something that a signal must not leave behind, from construction to destruction: a file, a folder with its
+/// contents or only if it is empty, or a process that is working in it.
 class RemovedOnSignal {
  public:
   enum class Kind : uint8_t { File, Folder, EmptyFolder };
@@ -35,7 +35,7 @@ class RemovedOnSignal {
   void* entry_;
 };
 
-/// A file that is mapped at `begin`, so that SIGBUS can name it.
+/// Registers a file that is mapped at `begin`, so that the SIGBUS handler can name it.
 class NamedMapping {
  public:
   NamedMapping(const void* begin, size_t bytes, std::string_view path);
@@ -47,8 +47,8 @@ class NamedMapping {
   void* entry_;
 };
 
-/// While one lives, a signal that ends the process waits: several renames happen together or not at all. Not
-/// for anything that can block.
+/// While one exists, signals that end the process are deferred, so that several renames happen together or
+/// not at all. Not for code that can block.
 class SignalsWait {
  public:
   SignalsWait();

@@ -50,7 +50,7 @@ class Sweep {
       if (length > size) add(start + size, length - size);
       return start;
     }
-    // What is free at the top grows.
+    // A gap at the top is extended.
     int64_t start = top_;
     if (!gaps_.empty()) {
       const auto last = std::prev(gaps_.end());

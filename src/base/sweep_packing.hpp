@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks with lifetimes placed into one memory by a sweep over time: n log n steps, for problems that are too
+// Packs blocks with lifetimes into one memory by a sweep over time: n log n steps, for problems that are too
 // large to search for a denser packing.
 #pragma once
 
@@ -20,7 +20,7 @@ struct SweepPacking {
   int64_t bytes = 0;               // end of the highest block, a multiple of the alignment
 };
 
-/// In the order of time, each block in the smallest gap that it fits, else at the top.
+/// In order of time, places each block in the smallest gap that it fits, else at the top.
 SweepPacking sweepPacking(std::span<const TimedBlock> blocks, int64_t alignment);
 
 }  // namespace carina

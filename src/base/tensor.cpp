@@ -186,7 +186,7 @@ Tensor eachConverted(const Tensor& tensor, DType to, Value value) {
 Tensor convert(const Tensor& tensor, DType to) {
   const DType from = tensor.dtype();
   if (from == to) return tensor;
-  // What the interpreters convert with every operator: without a decision per element.
+  // Conversions that the interpreters make for every operator, without a decision per element.
   if (from == DType::Float16 && to == DType::Float32)
     return eachConverted<uint16_t, float>(tensor, to, [](uint16_t x) { return halfToFloat(x); });
   if (from == DType::BFloat16 && to == DType::Float32)

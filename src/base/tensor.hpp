@@ -57,7 +57,7 @@ class Tensor {
 
   ByteSpan bytes() const { return {data_, static_cast<size_t>(numBytes())}; }
   std::span<std::byte> mutableBytes();
-  /// Whether mutable access needs no copy: nobody else shares the bytes.
+  /// Whether mutable access needs no copy: the bytes are owned and not shared.
   bool unique() const { return writable_ && owner_.use_count() == 1; }
 
   /// Elements as T, whose size must be the element size. Bool reads as uint8_t, Int4 as int8_t, Int48/Shape
@@ -73,9 +73,9 @@ class Tensor {
     return {reinterpret_cast<T*>(mutableBytes().data()), static_cast<size_t>(count_)};
   }
 
-  /// The same bytes under another shape with as many elements.
+  /// The same bytes with another shape of as many elements.
   Tensor reshaped(Shape shape) const;
-  /// The same bytes under another type of the same element size (Int8 <-> UInt8 and the like).
+  /// The same bytes as another type of the same element size (such as Int8 <-> UInt8).
   Tensor bitcast(DType dtype) const;
 
   /// Element i (flat, row-major) of any integer, Bool or Shape tensor.
@@ -98,13 +98,12 @@ class Tensor {
   bool writable_ = false;  // the bytes are this tensor's own allocation
 };
 
-/// Named arrays in order, as .npz files hold them and as program inputs and outputs travel.
+/// Named arrays in order: the contents of .npz files, and inputs and outputs of programs.
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 const Tensor* findTensor(const NamedTensors& tensors, std::string_view name);
 
-/// Numeric conversion element by element: to an integer type with truncation toward zero and saturation, to
-/// Bool by
-/// != 0, to floats by rounding to nearest even.
+/// Converts element by element: to an integer type with truncation toward zero and saturation, to Bool
+/// as "not 0", to floats by rounding to nearest even.
 Tensor convert(const Tensor& tensor, DType to);
 
 }  // namespace carina

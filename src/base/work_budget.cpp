@@ -36,7 +36,7 @@ bool WorkBudget::take(int64_t steps, std::string_view what) {
   }
   const std::lock_guard lock(mutex_);
   refused_ = fmt::format(
-      "{}: {:.3g} steps, and the limit for this execution is {:.3g}, of which {:.3g} are spent", what,
+      "{}: {:.3g} steps, but the limit for this execution is {:.3g}, of which {:.3g} are spent", what,
       static_cast<double>(steps), static_cast<double>(most_), static_cast<double>(most_ - left));
   return false;
 }

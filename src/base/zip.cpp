@@ -32,7 +32,7 @@ Result<ZipArchive::Member> memberOf(ZipEntry entry) {
     return fail(Code::Damaged, "member '{}' is stored but has two sizes, {} and {}", name, entry.size,
                 entry.compressedSize);
   }
-  // Deflate cannot expand more than 1032 times, so a larger claim is a lie (and would only exhaust memory).
+  // Deflate cannot expand more than 1032 times, so a larger claim is false (and would only exhaust memory).
   if (!stored && entry.size / 1032 > entry.compressedSize + 1) {
     return fail(Code::Excessive, "member '{}' claims {} bytes, more than its {} compressed bytes can hold",
                 name, entry.size, entry.compressedSize);
@@ -55,8 +55,7 @@ Status checkOverlap(std::vector<const ZipArchive::Member*> byOffset) {
 }
 
 Status checkCrc(const ZipArchive::Member& member, ByteSpan contents) {
-#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // a fuzzer cannot guess checksums and would see nothing
-                                                  // behind them
+#ifndef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION  // a fuzzer cannot guess checksums to get past them
   const uint32_t crc = crc32Of(contents);
   if (crc != member.crc) {
     return fail(Code::Damaged, "member '{}' is damaged: its checksum is {:08x}, the archive says {:08x}",
@@ -147,7 +146,7 @@ Result<ZipArchive::Contents> ZipArchive::read(const Member& member) const {
 
 namespace {
 
-constexpr uint16_t kPaddingId = 0x4246;  // "FB", the padding field that PyTorch's writer uses, too
+constexpr uint16_t kPaddingId = 0x4246;  // "FB", the padding field that PyTorch's writer also uses
 constexpr uint16_t kZip64Id = 0x0001;
 
 void put16(std::string& out, uint64_t value) {
@@ -169,13 +168,13 @@ struct Entry {
   uint32_t crc;
 };
 
-/// The part that local header and directory entry share: version needed ... name length.
+/// The part common to local header and directory entry: version needed ... name length.
 void putCommon(std::string& out, const Entry& entry, bool zip64) {
   put16(out, zip64 ? 45 : 20);
   put16(out, 0x0800);  // names are UTF-8
   put16(out, 0);       // stored
   put16(out, 0);
-  put16(out, 0x21);  // 1980-01-01: the same contents give the same bytes
+  put16(out, 0x21);  // 1980-01-01: output depends on contents only
   put32(out, entry.crc);
   put32(out, zip64 ? kInZip64 : entry.size);
   put32(out, zip64 ? kInZip64 : entry.size);

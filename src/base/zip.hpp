@@ -28,8 +28,8 @@ class ZipArchive {
     uint32_t crc = 0;
   };
 
-  /// `owner` keeps `bytes` alive. `inflation` bounds what read() inflates in all; an archive that is a member
-  /// of another one is opened with the budget of the outer one. Null: one of 64 MiB and 64 times the bytes.
+  /// `owner` keeps `bytes` alive. `inflation` bounds the total that read() inflates; an archive inside
+  /// another is opened with the outer one's budget. Null: a budget of 64 MiB plus 64 times the bytes.
   static Result<ZipArchive> open(ByteSpan bytes, std::shared_ptr<const void> owner,
                                  std::shared_ptr<Budget> inflation = nullptr);
 

@@ -13,14 +13,14 @@ constexpr uint32_t kEnd64 = 0x06064b50, kEnd64Locator = 0x07064b50;
 constexpr size_t kLocalHeaderSize = 30, kEntrySize = 46, kEndSize = 22, kEnd64Size = 56,
                  kEnd64LocatorSize = 20;
 constexpr uint16_t kZip64Field = 0x0001;
-constexpr uint16_t kStreamed = 1u << 3;  // sizes and checksum stand behind the data
+constexpr uint16_t kStreamed = 1u << 3;  // sizes and checksum follow the data
 constexpr uint64_t kMaxMembers = uint64_t{1} << 20;
 
 Error damaged() {
   return fail(Code::Damaged, "the archive's directory is damaged");
 }
 
-/// Little-endian fields; reading outside of the bytes is a bug, so callers ask has() first.
+/// Little-endian fields; reading out of bounds is a bug, so callers check has() first.
 class Fields {
  public:
   explicit Fields(ByteSpan bytes) : bytes_(bytes) {}
@@ -43,12 +43,12 @@ class Fields {
   ByteSpan bytes_;
 };
 
-/// Where the directory lies; `prefix` is what stands in front of the archive and counts in no offset.
+/// Location of the directory; `prefix` is the size of what precedes the archive, which no offset includes.
 struct Directory {
   uint64_t begin = 0, end = 0, count = 0, prefix = 0;
 };
 
-/// The end record: the last place whose comment reaches to the end of the file.
+/// The end record: the last one whose comment reaches exactly to the end of the file.
 std::optional<uint64_t> findEnd(const Fields& file) {
   if (file.size() < kEndSize) return std::nullopt;
   constexpr uint64_t kMaxComment = 0xffff;
@@ -85,7 +85,7 @@ Result<Directory> locate(const Fields& file) {
   return directory;
 }
 
-/// Sizes and offset of an entry, from its Zip64 field where they do not fit 32 bits; `offset` is that of the
+/// Sizes and offset of an entry, from its Zip64 field if they do not fit in 32 bits; `offset` is that of the
 /// local header.
 bool readZip64(const Fields& file, uint64_t extra, uint64_t extraSize, ZipEntry& entry, uint64_t& offset) {
   uint64_t* const wanted[] = {entry.size == kInZip64 ? &entry.size : nullptr,
@@ -110,7 +110,7 @@ bool readZip64(const Fields& file, uint64_t extra, uint64_t extraSize, ZipEntry&
   return true;  // a member of exactly 4 GiB - 1 has no such field
 }
 
-/// Checks the local header at `at` and sets where the data begin.
+/// Checks the local header at `at` and sets the offset of the data.
 Status readLocalHeader(const Fields& file, uint64_t at, ZipEntry& entry) {
   const auto disagrees = [&] {
     return fail(Code::Damaged, "the header of member '{}' is damaged or disagrees with the directory",

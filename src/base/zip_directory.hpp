@@ -11,7 +11,7 @@
 
 namespace carina {
 
-/// In a field of 32 bits: its value is in the Zip64 field.
+/// Value of a 32-bit field whose actual value is in the Zip64 field.
 inline constexpr uint32_t kInZip64 = 0xffffffffu;
 
 struct ZipEntry {
@@ -19,12 +19,12 @@ struct ZipEntry {
   uint16_t flags = 0, method = 0;
   uint32_t crc = 0;
   uint64_t size = 0, compressedSize = 0;
-  uint64_t dataOffset = 0;  // behind the local header
+  uint64_t dataOffset = 0;  // after the local header
 };
 
-/// All entries in the directory's order. Methods, lengths of names and, where the local header has them,
-/// sizes and checksums agree with the local headers, and each entry's data lies within `archive`. Bytes in
-/// front of the archive are allowed, as in self-extracting ones.
+/// All entries in directory order. Methods, name lengths and, if the local header has them, sizes and
+/// checksums agree with the local headers, and each entry's data is within `archive`. Bytes in front of the
+/// archive are allowed, as in self-extracting ones.
 Result<std::vector<ZipEntry>> readZipDirectory(ByteSpan archive);
 
 }  // namespace carina

@@ -16,15 +16,15 @@ namespace {
 using Value = toml::value;
 
 constexpr size_t kMostBytes = size_t{1} << 20;
-/// Of brackets and of dots in one line: the parser goes as deep.
+/// Limit for brackets and for dots in one line, because the parser recurses for each.
 constexpr int kMostDepth = 128;
 
 std::string lineOf(const Value& value) {
   return fmt::format("line {}", value.location().line());
 }
 
-/// Whether no bracket and no key is nested deeper than the parser's stack allows. Counts those in strings,
-/// too.
+/// Whether brackets and keys are nested no deeper than the parser's stack allows. Counts characters in
+/// strings as well.
 bool isShallow(std::string_view text) {
   int brackets = 0, dots = 0;
   for (const char c : text) {
@@ -36,12 +36,12 @@ bool isShallow(std::string_view text) {
   return true;
 }
 
-/// One table of the file; every key that is asked for is known, others are errors.
+/// One table of the file. Every key that was asked for is known, all others are errors.
 class Table {
  public:
   static Result<Table> of(const Value& value, std::string_view what) {
     if (value.is_table()) return Table(value);
-    return fail(Code::BadConfiguration, "{} is no table", what).at(lineOf(value));
+    return fail(Code::BadConfiguration, "{} is not a table", what).at(lineOf(value));
   }
 
   const Value* find(const std::string& key) {
@@ -54,7 +54,8 @@ class Table {
   Status read(const std::string& key, std::string& into) {
     const Value* value = find(key);
     if (value == nullptr) return {};
-    if (!value->is_string()) return fail(Code::BadConfiguration, "{} is no string", key).at(lineOf(*value));
+    if (!value->is_string())
+      return fail(Code::BadConfiguration, "{} is not a string", key).at(lineOf(*value));
     into = value->as_string().str;
     return {};
   }
@@ -68,12 +69,12 @@ class Table {
     return {};
   }
 
-  /// Not negative.
+  /// Must not be negative.
   Status read(const std::string& key, std::optional<int64_t>& into) {
     const Value* value = find(key);
     if (value == nullptr) return {};
     if (!value->is_integer() || value->as_integer() < 0)
-      return fail(Code::BadConfiguration, "{} is no whole number from 0 on", key).at(lineOf(*value));
+      return fail(Code::BadConfiguration, "{} is not a nonnegative integer", key).at(lineOf(*value));
     into = value->as_integer();
     return {};
   }
@@ -86,7 +87,7 @@ class Table {
     } else if (value->is_floating() && std::isfinite(value->as_floating())) {
       into = value->as_floating();
     } else {
-      return fail(Code::BadConfiguration, "{} is no number", key).at(lineOf(*value));
+      return fail(Code::BadConfiguration, "{} is not a number", key).at(lineOf(*value));
     }
     return {};
   }
@@ -96,13 +97,14 @@ class Table {
     if (value == nullptr) return {};
     const bool strings = value->is_array() && std::all_of(value->as_array().begin(), value->as_array().end(),
                                                           [](const Value& v) { return v.is_string(); });
-    if (!strings) return fail(Code::BadConfiguration, "{} is no array of strings", key).at(lineOf(*value));
+    if (!strings)
+      return fail(Code::BadConfiguration, "{} is not an array of strings", key).at(lineOf(*value));
     into.clear();
     for (const Value& entry : value->as_array()) into.push_back(entry.as_string().str);
     return {};
   }
 
-  /// What nobody asked for.
+  /// Rejects keys that were not asked for.
   Status checkKeys() const {
     for (const auto& [key, value] : value_->as_table()) {
       if (known_.contains(key)) continue;
@@ -122,7 +124,7 @@ class Table {
   std::set<std::string> known_;
 };
 
-/// `gates` is what holds where the table says nothing.
+/// `gates` holds the defaults for gates that the table does not set.
 Status readGates(Table& parent, pipeline::Gates& gates) {
   const Value* value = parent.find("gates");
   if (value == nullptr) return {};
@@ -137,7 +139,7 @@ Status readGates(Table& parent, pipeline::Gates& gates) {
   return table.checkKeys();
 }
 
-/// The keys of a network beside targets and gates.
+/// The keys of a network other than targets and gates.
 Status readNetwork(Table& table, const std::filesystem::path& folder, Job& job) {
   const auto path = [&](const std::string& name) {
     return name.empty() ? std::filesystem::path() : (folder / name).lexically_normal();
@@ -147,7 +149,7 @@ Status readNetwork(Table& table, const std::filesystem::path& folder, Job& job) 
   if (model.empty())
     return fail(Code::BadConfiguration, "the network has no model")
         .at(lineOf(table.value()))
-        .withRemedy("model = \"FILE\"");
+        .withRemedy("add model = \"FILE\"");
   CARINA_RETURN_IF_ERROR(table.read("calibrate", calibrate));
   CARINA_RETURN_IF_ERROR(table.read("quantize-config", rules));
   CARINA_RETURN_IF_ERROR(table.read("config", config));
@@ -170,7 +172,7 @@ Status readNetwork(Table& table, const std::filesystem::path& folder, Job& job) 
   } else if (quantize == "none") {
     job.build.quantization = pipeline::Quantization::None;
   } else if (!quantize.empty()) {
-    return fail(Code::BadConfiguration, "quantize is '{}': int8, int16x8 or none", quantize)
+    return fail(Code::BadConfiguration, "quantize is '{}', not int8, int16x8 or none", quantize)
         .at(lineOf(*table.find("quantize")));
   }
   std::optional<int64_t> samples;
@@ -180,7 +182,7 @@ Status readNetwork(Table& table, const std::filesystem::path& folder, Job& job) 
   return table.read("name", job.name);
 }
 
-/// Letters, digits, '.', '_' and '-' stay; what else would be a path or a surprise becomes '-'.
+/// Letters, digits, '.', '_' and '-' are kept; anything else becomes '-'.
 std::string folderOf(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -203,7 +205,7 @@ Status addNetwork(const Value& value, const pipeline::Gates& common, const std::
   if (targets.empty())
     return fail(Code::BadConfiguration, "the network has no targets")
         .at(lineOf(value))
-        .withRemedy("targets = [\"ethos-u55-128\", ...]");
+        .withRemedy("add targets = [\"ethos-u55-128\", ...]");
   const Value* perTarget = table.find("target");
   CARINA_RETURN_IF_ERROR(table.checkKeys());
   std::set<std::string> used;
@@ -226,15 +228,15 @@ Status addNetwork(const Value& value, const pipeline::Gates& common, const std::
     const bool taken = std::any_of(project.jobs.begin(), project.jobs.end(),
                                    [&](const Job& other) { return other.folder == one.folder; });
     if (taken)
-      return fail(Code::BadConfiguration, "{} is there twice", one.name)
+      return fail(Code::BadConfiguration, "{} occurs twice", one.name)
           .at(lineOf(value))
-          .withRemedy("give the networks names of their own");
+          .withRemedy("give the networks different names");
     project.jobs.push_back(std::move(one));
   }
   if (perTarget == nullptr) return {};
   for (const auto& [name, own] : perTarget->as_table()) {
     if (!used.contains(name))
-      return fail(Code::BadConfiguration, "{} is none of the network's targets", name).at(lineOf(own));
+      return fail(Code::BadConfiguration, "{} is not one of the network's targets", name).at(lineOf(own));
   }
   return {};
 }
@@ -247,16 +249,16 @@ Status fill(const Value& root, const std::filesystem::path& folder, Project& pro
   CARINA_RETURN_IF_ERROR(table.checkKeys());
   if (networks == nullptr || !networks->is_array())
     return fail(Code::BadConfiguration, "there is no network")
-        .withRemedy("begin each with a line [[network]]");
+        .withRemedy("begin each network with a line [[network]]");
   for (const Value& network : networks->as_array())
     CARINA_RETURN_IF_ERROR(addNetwork(network, common, folder, project));
   if (project.jobs.empty())
     return fail(Code::BadConfiguration, "there is no network")
-        .withRemedy("begin each with a line [[network]]");
+        .withRemedy("begin each network with a line [[network]]");
   return {};
 }
 
-/// What toml11 says, without the names of its functions and the lines that it cites.
+/// The message of toml11, without the names of its functions and the lines that it cites.
 std::string reasonOf(const toml::exception& error) {
   std::string text = error.what();
   text.resize(std::min(text.find('\n'), text.size()));
@@ -279,7 +281,7 @@ Result<Project> parseProject(std::string_view text, const std::filesystem::path&
     if (auto status = fill(root, file.parent_path(), project); !status.ok())
       return std::move(status).error().inFile(file.string());
   } catch (const toml::exception& error) {
-    return fail(Code::BadConfiguration, "is no TOML: {}", reasonOf(error))
+    return fail(Code::BadConfiguration, "is not valid TOML: {}", reasonOf(error))
         .at(fmt::format("line {}", error.location().line()))
         .inFile(file.string())
         .withRemedy("docs/commands/ci.md shows a project file");

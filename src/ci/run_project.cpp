@@ -25,7 +25,7 @@ void takeErrors(const Error& error, JobResult& result) {
   }
 }
 
-/// A job in work: what it writes, and its result.
+/// Runs one job: its output files, and its result.
 Status runJob(const Job& job, const RunOptions& options, OutputFiles& files, JobResult& result) {
   pipeline::Options building = job.build;
   building.keepSources = false;

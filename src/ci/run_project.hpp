@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles and judges every job of a project, and writes what continuous integration shows.
+// Compiles every job of a project, checks it against its gates, and writes the results for continuous
+// integration.
 #pragma once
 
 #include <filesystem>
@@ -15,38 +16,38 @@ namespace carina::ci {
 
 struct JobResult {
   std::string name, folder;
-  std::vector<Diagnostic> errors;  // why there is no result; each names the job
-  pipeline::Measured measured;     // SQNR and top-1 are the NPU's where there is data
+  std::vector<Diagnostic> errors;  // why there is no result; each error names the job
+  pipeline::Measured measured;     // SQNR and top-1 are the NPU's if there is data
   std::vector<pipeline::GateResult> gates;
-  std::optional<pipeline::LedgerDiff> change;  // since the baseline, where it has this job
+  std::optional<pipeline::LedgerDiff> change;  // since the baseline, if it has this job
   std::vector<Diagnostic> warnings;
 
   bool passed() const;
-  /// The errors as one text, "" without any.
+  /// The errors as one text, "" if there are none.
   std::string problem() const;
 };
 
 struct RunOptions {
-  std::filesystem::path output;    // folder of the results; empty: none are written
-  std::filesystem::path baseline;  // such a folder of an earlier run; may be empty
+  std::filesystem::path output;    // result directory; empty: no results are written
+  std::filesystem::path baseline;  // result directory of an earlier run; may be empty
   std::function<void(size_t done, size_t total)> progress;
 };
 
-/// In the order of the project. What fails for one job is in its errors; results of all jobs appear together:
-/// FOLDER/{report.json, summary.txt, ..., evaluate.json, NAME.pte} of each (no .pte where a gate is missed),
-/// and ci.json, summary.md, junit.xml beside them. Fails where these cannot be written or a file of the
-/// baseline cannot be read.
+/// In the order of the project. Failures of a job are in its errors; results of all jobs are written
+/// together: FOLDER/{report.json, summary.txt, ..., evaluate.json, NAME.pte} for each (no .pte if it misses a
+/// gate), and alongside them ci.json, summary.md, junit.xml. Fails if these cannot be written or a file of
+/// the baseline cannot be read.
 Result<std::vector<JobResult>> runProject(const Project& project, const RunOptions& options);
 
-/// One line per job, then the gates that are missed.
+/// One line per job, then the missed gates.
 std::string resultsText(const std::vector<JobResult>& results);
-/// For a job summary or a comment on a pull request: the table, what is missed, what changed.
+/// For a job summary or a comment on a pull request: the table, missed gates, changes.
 std::string resultsMarkdown(const std::vector<JobResult>& results);
-/// docs/schema/ci.json.
+/// JSON by docs/schema/ci.json.
 std::string resultsJson(const std::vector<JobResult>& results);
-/// A line for each job, numbers without units: bytes, milliseconds, decibels, percent.
+/// One line per job, numbers without units: bytes, milliseconds, decibels, percent.
 std::string resultsCsv(const std::vector<JobResult>& results);
-/// Every gate and, for each job, whether it compiles.
+/// Test cases: every gate and, for each job, whether it compiles.
 std::string resultsJunit(const std::vector<JobResult>& results);
 
 }  // namespace carina::ci

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler as a whole (compiler.hpp): the stages one after the other, and the record of what came out.
+// The compiler as a whole (compiler.hpp): the stages in sequence, and the record of the results.
 #include "compiler/compiler.hpp"
 
 #include <unordered_map>
@@ -23,8 +23,8 @@
 namespace carina::compiler {
 namespace {
 
-/// Whether the on-chip buffers hold a block of every operation of a graph that makeAddressable() has been
-/// through.
+/// Whether the on-chip buffers hold a block of every operation of a graph that has been through
+/// makeAddressable().
 Status checkBlocks(const ir::Graph& graph, const npu::Target& target) {
   CARINA_TRY(const Storage storage, assignStorage(graph, true));
   for (const ir::Node* node : graph.nodes()) {
@@ -34,13 +34,13 @@ Status checkBlocks(const ir::Graph& graph, const npu::Target& target) {
   return {};
 }
 
-/// A graph that is ready to be scheduled.
+/// A graph that is ready for scheduling.
 struct Addressable {
   ir::Graph graph;
-  int64_t steps = 0;  // parts that its layers over whole sequences could be computed in
+  int64_t steps = 0;  // parts that its layers over whole sequences could be split into
 };
 
-/// `parts`: of each layer that is computed for all steps of a sequence at once.
+/// `parts`: limit for each layer that is computed for all steps of a sequence at once.
 Result<Addressable> addressable(const ir::Graph& tosa, const npu::Machine& machine, int64_t parts = 1) {
   CARINA_CHECK(machine.target, "a machine has a target");
   CARINA_TRY(ir::Graph graph, legalize(tosa, *machine.target));
@@ -70,8 +70,8 @@ struct Plan {
   Result<Schedule> schedule;
 };
 
-/// The schedule of a graph; where it needs a smaller arena, that of the same network with layers over whole
-/// sequences in parts, as few as it takes.
+/// The schedule of a graph. If a smaller arena is needed, that of the same network with layers over whole
+/// sequences split: into as few parts as the limit requires or, for Optimize::Size, into as many as possible.
 Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
                     const Options& options) {
   Result<Schedule> whole = schedule(graph, machine, options);
@@ -97,7 +97,7 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   return best;
 }
 
-/// Where records and weight streams lie in the constants, with what fills them up to a multiple of 16.
+/// Where records and weight streams are in the constants, including their padding to a multiple of 16.
 std::vector<npu::AddressRange> streamsOf(const Schedule& schedule) {
   std::vector<npu::AddressRange> streams;
   for (const Pass& pass : schedule.passes) {
@@ -118,12 +118,12 @@ std::vector<npu::AddressRange> streamsOf(const Schedule& schedule) {
   return streams;
 }
 
-/// A choice or loop, and everything in its regions.
+/// Checks a conditional or loop, and everything in its regions.
 std::optional<Diagnostic> supportsControlFlow(const ir::Node& node, const npu::Target& target) {
   if (!target.architecture().branches) {
     return Diagnostic{fmt::format("{} has no command that branches: {} cannot run inside of a command stream",
                                   npu::familyName(target.family), node.opName()),
-                      "leave the choice to the program around the NPU's parts", "", node.where(),
+                      "leave the branch to the program around the NPU parts", "", node.where(),
                       Code::MissingCapability};
   }
   for (const auto& region : node.regions()) {
@@ -194,7 +194,7 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu:
 
 std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& target) {
   if (!tosaOp.regions().empty()) return supportsControlFlow(tosaOp, target);
-  // The operator by itself, with the neighbours that the hardware only takes together with it.
+  // The operator on its own, with the neighbours that the hardware only supports in combination with it.
   ir::Graph graph("supports");
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   const auto operand = [&](const ir::Value* value) {

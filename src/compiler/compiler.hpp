@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NPU compiler: an integer TOSA graph in, a command stream with its constants and memory plan out.
-// Stages, each usable by itself: legalize (tosa -> npu dialect), schedule (npu dialect -> npu::Schedule),
+// Stages, each usable separately: legalize (tosa -> npu dialect), schedule (npu dialect -> npu::Schedule),
 // emit (schedule -> operations, constants) and the stream writer (operations -> words).
 #pragma once
 
@@ -37,17 +37,17 @@ struct OperationRecord {
   std::string name;          // "conv2d_3" (source node), with a suffix for slices: "conv2d_3[16:32]"
   std::string kind;          // "CONV", "DEPTHWISE", "POOL MAX", "ELEMENTWISE ADD", "DMA weights", ...
   uint32_t wordOffset = 0;   // of its NPU_OP command in the command stream, in words
-  int64_t cycles = 0;        // estimate of the operation by itself
+  int64_t cycles = 0;        // estimate of the operation on its own
   int64_t macs = 0;
   npu::BlockShape block;
-  std::string value;      // name of the TOSA value whose elements it completes, "" when none
+  std::string value;      // name of the TOSA value whose elements it completes, "" if none
   npu::AddressRange ofm;  // bytes written, relative to ofmRegion
   uint8_t ofmRegion = 1;
-  npu::Operation operation;   // as the stream says it
-  npu::ScheduledCost timing;  // its place on the time line, and what it costs by itself
+  npu::Operation operation;   // as in the stream
+  npu::ScheduledCost timing;  // its position on the timeline, and its cost on its own
 };
 
-/// A buffer of the memory plan, for reports: who lives where, and when.
+/// A buffer of the memory plan, for reports: what is where, and when.
 struct MemoryRecord {
   std::string name;  // of the TOSA value, or of the node whose weights are staged
   std::string what;  // "input", "output", "feature map", "staged weights"
@@ -56,24 +56,25 @@ struct MemoryRecord {
   int32_t first = 0, last = 0;     // steps of the schedule; -1: before the first
 };
 
-/// Where the elements of a TOSA value lie each time that its last operation has run: lets verify compare
+/// Where the elements of a TOSA value are after each run of its last operation: lets verify compare
 /// intermediate results.
 struct ValuePlacement {
   std::string value;     // name of the TOSA value
-  size_t graph = 0;      // that it is in: its place among ir::graphsWithin() of the TOSA graph
+  size_t graph = 0;      // that it belongs to: index into ir::graphsWithin() of the TOSA graph
   size_t operation = 0;  // index into CompiledProgram::operations of the last operation that writes it
   npu::FeatureMap map;   // shape, layout and strides; height x width x depth elements
 };
 
-/// A choice or loop of the command stream.
+/// A conditional or loop of the command stream.
 struct BranchRecord {
   std::string name;  // of the node in the user's network
   bool isLoop = false;
-  int64_t turns = 1;  // of a loop: of its body; -1: data decide
-  /// Of a choice, when true and when false; of a loop, a turn of its body, and its test. Longest ways.
+  int64_t turns = 1;  // of a loop: iterations of its body; -1: data-dependent
+  /// Of a conditional, when true and when false; of a loop, one iteration of its body, and its test. Longest
+  /// paths.
   npu::Cycles first = 0, second = 0;
-  /// Byte offsets in the stream: of the first branch; of the true side or the test, which stand behind the
-  /// false side and the body; of what comes behind all.
+  /// Byte offsets in the stream: of the first branch; of the true side or the test, which follow the false
+  /// side or the body; of the end.
   uint32_t begin = 0, middle = 0, end = 0;
 };
 
@@ -81,22 +82,23 @@ struct CompiledProgram {
   npu::Machine machine;
   std::vector<uint32_t> commands;    // whole stream, STOP included
   std::vector<std::byte> constants;  // region 0: weights, scales, tables, constant feature maps
-  /// Of the constants: records and weight streams one by one. An operation may read several together.
+  /// Parts of the constants: each record and weight stream on its own. An operation may read several
+  /// together.
   std::vector<npu::AddressRange> streams;
   int64_t arenaBytes = 0;                 // region 1, program inputs and outputs included
-  int64_t arenaBound = 0;                 // below which cascades cannot bring it, 0: not known
-  int64_t cacheBytes = 0;                 // region 2; 0 when the cache is the arena
+  int64_t arenaBound = 0;                 // lower bound for any cascades, 0: unknown
+  int64_t cacheBytes = 0;                 // region 2; 0 if the cache is the arena
   std::vector<IoTensor> inputs, outputs;  // in the order of the graph's inputs and outputs
   std::vector<OperationRecord> operations;
   std::vector<ValuePlacement> values;
   std::vector<BranchRecord> branches;  // inner ones first
   std::vector<MemoryRecord> memory;    // of arena and cache
-  std::vector<std::string> steps;      // of the schedule: what runs in each, for the reader of `memory`
-  int64_t cycles = 0;  // estimate of one inference: the longest way, where data decide with one turn
+  std::vector<std::string> steps;      // of the schedule: what runs in each, to interpret `memory`
+  int64_t cycles = 0;  // estimate of one inference: longest path, one iteration of data-dependent loops
   int64_t macs = 0;
 };
 
-/// The loops of a program whose turns the graph says, by where they begin.
+/// The loops of a program whose iteration counts are known from the graph, in the order of their starts.
 std::vector<npu::CountedLoop> countedLoops(const CompiledProgram& program);
 
 /// Compiles a verified graph of the tosa dialect with static shapes and integer types. Errors name the
@@ -104,20 +106,20 @@ std::vector<npu::CountedLoop> countedLoops(const CompiledProgram& program);
 Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machine,
                                 const Options& options = {});
 
-/// The same for a TOSA graph whose npu graph (lowerToNpu) is at hand.
+/// The same for a TOSA graph whose npu graph (lowerToNpu) is available.
 Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu::Machine& machine,
                                 const Options& options = {});
 
-/// The npu graph that compile() makes of a TOSA graph and schedules: legal operations, layers with many
-/// weights in parts, every view expressible by addressing, and a block of every operation in the on-chip
-/// buffers.
+/// The npu graph that compile() derives from a TOSA graph and schedules: legal operations, layers with many
+/// weights split into parts, every view expressible by addressing, and on-chip buffers that hold a block of
+/// every operation.
 Result<ir::Graph> lowerToNpu(const ir::Graph& tosa, const npu::Machine& machine);
 
 /// Whether everything in a graph with COND_IF or WHILE_LOOP can be compiled, block by block.
 Status checkControlFlow(const ir::Graph& tosa, const npu::Machine& machine);
 
-/// Why a TOSA operator cannot run on the target and what would change that, nothing when it can. Looks at the
-/// node, its types and constant operands, and at neighbours where the hardware only has the fused form.
+/// Why a TOSA operator cannot run on the target and what would change that; nothing if it can. Examines the
+/// node, its types and constant operands, and its neighbours where the hardware only has the fused form.
 std::optional<Diagnostic> supports(const ir::Node& tosaOp, const npu::Target& target);
 
 }  // namespace carina::compiler

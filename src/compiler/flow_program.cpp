@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena of such a program begins with the places that blocks share; behind them lies, for one block after
-// the other, what it needs by itself. Between blocks everything is complete, and nothing is known of
-// registers, look-up tables or the cache.
+// The arena of such a program starts with the places that blocks share; they are followed by memory that one
+// block after another uses for itself. Between blocks everything is complete, and nothing is assumed about
+// registers, lookup tables or the cache.
 #include "compiler/flow_program.hpp"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class FlowCompiler {
     if (options.arenaLimit > 0) {
       if (options.arenaLimit <= flow_.bytes) {
         return fail(Code::DoesNotFit,
-                    "what lies between the blocks takes {} bytes of the arena, more than {}", flow_.bytes,
+                    "the values between the blocks take {} bytes of the arena, more than {}", flow_.bytes,
                     options.arenaLimit)
             .at(tosa_.name)
             .withRemedy("allow a larger arena");
@@ -153,8 +153,8 @@ class FlowCompiler {
     return {};
   }
 
-  /// What a block gives lies whole in its places, however many operations it came from. `before`: values that
-  /// were recorded in front of the block.
+  /// The results of a block are whole in their places, regardless of how many operations computed them.
+  /// `before`: number of values recorded before the block.
   void recordResults(const Block& block, size_t before) {
     if (program_.operations.empty()) return;
     std::set<std::string_view> known;
@@ -187,7 +187,7 @@ class FlowCompiler {
     return writer_->addWaits();
   }
 
-  /// The flag says what the predicate holds.
+  /// Ensures that the flag holds the predicate.
   Status writeFlag(int32_t predicate, int32_t flagBlock) {
     const npu::KernelOperation* setter = writer_->flagSetter();
     const bool isSet = setter && setter->ofm.region == regionOf(npu::Area::Arena) &&
@@ -213,7 +213,7 @@ class FlowCompiler {
     return {};
   }
 
-  /// The test stands behind the body: a turn takes one branch.
+  /// The test follows the body, so that each iteration takes one branch.
   Status writeLoop(const Repeat& loop) {
     BranchRecord record;
     record.name = loop.name;
@@ -235,7 +235,7 @@ class FlowCompiler {
     return {};
   }
 
-  /// Cycles of the program and of the ways through it.
+  /// Cycles of the program and of the paths through it.
   Status estimate() {
     CARINA_TRY(const std::vector<npu::PlacedOperation> all,
                npu::decodeStream(program_.commands, *machine_.target));
@@ -243,7 +243,7 @@ class FlowCompiler {
     program_.cycles = npu::longestWay(all, machine_, npu::timing::kCalibrated, loops);
     const auto offsetOf = [](const npu::PlacedOperation& placed, uint32_t at) { return placed.offset < at; };
     for (BranchRecord& record : program_.branches) {
-      // The branches at both ends are part of neither way.
+      // The branches at both ends belong to neither path.
       const auto way = [&](uint32_t begin, uint32_t end) {
         const auto first = std::lower_bound(all.begin(), all.end(), begin, offsetOf);
         const auto last = std::lower_bound(first, all.end(), end, offsetOf);
@@ -258,7 +258,7 @@ class FlowCompiler {
     return {};
   }
 
-  /// Of loops sorted by where they begin, those that lie in a range of the stream.
+  /// Of loops sorted by their starts, those within a range of the stream.
   static std::span<const npu::CountedLoop> loopsWithin(std::span<const npu::CountedLoop> loops,
                                                        uint32_t begin, uint32_t end) {
     const auto before = [](const npu::CountedLoop& loop, uint32_t at) { return loop.begin < at; };
@@ -281,7 +281,7 @@ class FlowCompiler {
                                                   : "between blocks";
       all.push_back({place.name, what, npu::Area::Arena, place.address, place.live.bytes, -1, steps});
     }
-    // Of blocks, what lies in places was recorded with them.
+    // What blocks have in places was recorded with the places.
     for (MemoryRecord& record : program_.memory) {
       if (record.area != npu::Area::Arena || record.address >= flow_.bytes) all.push_back(std::move(record));
     }
@@ -304,7 +304,7 @@ class FlowCompiler {
 std::vector<npu::CountedLoop> countedLoops(const CompiledProgram& program) {
   std::vector<npu::CountedLoop> loops;
   for (const BranchRecord& record : program.branches) {
-    // The branch that leads into a loop runs once.
+    // The branch that enters a loop runs once.
     if (record.isLoop && record.turns >= 0)
       loops.push_back({record.begin + kBranchBytes, record.end, record.turns});
   }

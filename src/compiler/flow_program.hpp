@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with control flow: every block is scheduled by itself, and branches lead from one to the next.
+// Programs with control flow: each block is scheduled on its own, and branches lead from one to the next.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,10 @@
 
 namespace carina::compiler {
 
-/// What makes the npu graph of a block, ready for a schedule.
+/// Produces the npu graph of a block, ready for scheduling.
 using ToNpu = std::function<Result<ir::Graph>(const ir::Graph& tosa, const npu::Machine& machine)>;
 
-/// compile() of a graph with COND_IF or WHILE_LOOP, for targets that branch.
+/// compile() for a graph with COND_IF or WHILE_LOOP, on targets with branches.
 Result<CompiledProgram> compileFlow(const ir::Graph& tosa, const npu::Machine& machine,
                                     const Options& options, const ToNpu& toNpu);
 

@@ -10,7 +10,7 @@
 namespace carina::compiler {
 namespace {
 
-/// Name of the node in the user's network that a node comes from.
+/// Name of the node in the user's network from which a node originates.
 std::string sourceName(const ir::Node* node) {
   const auto& location = node->location();
   return location && !location->name.empty() ? location->name : node->result()->name;
@@ -20,7 +20,7 @@ std::string operationName(const EmittedOperation& emitted) {
   return (emitted.node ? sourceName(emitted.node) : "") + emitted.suffix;
 }
 
-/// All elements of the value are in memory once its node has run.
+/// Whether all elements of the value are in memory once its node has run.
 bool holdsWhole(const Schedule& schedule, const ir::Value* value) {
   return schedule.buffers[static_cast<size_t>(schedule.storage->access(value).buffer)].heldRows == 0;
 }
@@ -144,7 +144,7 @@ Status ProgramWriter::finish() {
   for (const auto& [branch, label] : branches_) writer_.patchBranch(branch, labels_[label]);
   program_.commands = std::move(writer_).take();
   if (program_.commands.size() * 4 > kMaxCommandBytes) {
-    return fail(Code::HardwareLimit, "the command stream takes {} bytes > 16 MiB",
+    return fail(Code::HardwareLimit, "the command stream takes {} bytes, more than 16 MiB",
                 program_.commands.size() * 4)
         .withRemedy("split the network");
   }

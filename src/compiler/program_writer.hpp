@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From schedules to the words of a command stream, and the record of what each operation is.
+// From schedules to the words of a command stream, with a record of each operation.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace carina::compiler {
 
-/// What the NPU's command register QSIZE takes of a stream.
+/// The NPU's command register QSIZE limits a stream to this size.
 inline constexpr size_t kMaxCommandBytes = size_t{16} << 20;
 
 /// Writes one stream, schedule after schedule, with branches between them.
@@ -21,28 +21,28 @@ class ProgramWriter {
   ProgramWriter(const npu::Machine& machine, const Options& options, CompiledProgram& program)
       : options_(options), program_(program), writer_(*machine.target), timeline_(machine) {}
 
-  /// All operations of a schedule. `graph`: the one that its values are of (ValuePlacement::graph).
+  /// Adds all operations of a schedule. `graph`: the one that its values belong to (ValuePlacement::graph).
   Status add(const Schedule& schedule, size_t graph = 0);
-  /// A copy of bytes of the arena, or of a constant to the arena, for what has that name.
+  /// Adds a copy of bytes of the arena, or of a constant to the arena. `name`: of the destination.
   Status add(const npu::DmaOperation& copy, std::string name);
   /// Waits until everything before is complete.
   Status addWaits();
 
-  /// A place in the stream that branches go to.
+  /// A position in the stream that branches go to.
   using Label = size_t;
   Label newLabel();
-  /// The label is here. Nothing is known of registers behind it.
+  /// Puts the label here. Nothing is known about registers after it.
   void place(Label label);
-  /// Goes there always, or when the result flag is set.
+  /// Branches to the label, always or if the result flag is set.
   Status branch(Label label, bool ifResult);
 
-  /// The latest operation of the stream writes one element: it sets the result flag. Null otherwise.
+  /// The latest operation of the stream, if it writes one element and so sets the result flag; else null.
   const npu::KernelOperation* flagSetter() const;
   uint32_t position() const { return writer_.position(); }
-  /// Cycles of everything so far, each operation once.
+  /// Cycles of everything so far, counting each operation once.
   npu::Cycles cycles() const { return timeline_.total(); }
 
-  /// STOP; the stream is complete.
+  /// Adds STOP; the stream is complete.
   Status finish();
 
  private:
@@ -59,10 +59,10 @@ class ProgramWriter {
   std::vector<std::pair<uint32_t, Label>> branches_;  // byte offset of the command
 };
 
-/// Where an end of a compiled graph lies.
+/// Where an input or output of a compiled graph is.
 IoTensor ioTensor(const Schedule& schedule, const ir::Value* npuValue, const ir::Value* tosaValue);
 
-/// Buffers and steps of a schedule of the graph `npu`, which `tosa` became.
+/// Adds the buffers and steps of a schedule of the graph `npu`, which was derived from `tosa`.
 void addMemoryRecords(const Schedule& schedule, const ir::Graph& npu, const ir::Graph& tosa,
                       CompiledProgram& program);
 

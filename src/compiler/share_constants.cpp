@@ -14,22 +14,22 @@ namespace carina::compiler {
 namespace {
 
 constexpr int kConstants = 0;         // region
-constexpr uint64_t kAlignment = 16;   // of what operations read there
-constexpr int64_t kLeastSaving = 10;  // one in so many bytes
+constexpr uint64_t kAlignment = 16;   // of the data that operations read there
+constexpr int64_t kLeastSaving = 10;  // minimum saving: one in this many bytes
 
-/// Bytes that operations read together, and where they lie in the common region.
+/// Bytes that operations read together, and where they are in the common region.
 struct Piece {
   uint64_t begin = 0, end = 0;
   int64_t place = 0;
-  std::vector<npu::AddressRange> streams;  // in it, where it is more than one of them
+  std::vector<npu::AddressRange> streams;  // inside it, if it has more than one
 };
 
-/// A program while its constants move.
+/// A program whose constants are being moved.
 class Moved {
  public:
   explicit Moved(CompiledProgram& program) : program_(program) {}
 
-  /// Finds what the operations read. Ranges that overlap stay together.
+  /// Finds what the operations read. Overlapping ranges stay together.
   Status collect() {
     CARINA_TRY(operations_, npu::decodeStream(program_.commands, *program_.machine.target));
     std::vector<Piece> read;
@@ -62,9 +62,9 @@ class Moved {
     return {};
   }
 
-  /// Puts it into the pool: what several streams are read together from, with each of them by itself, or
-  /// everything else, which may be such a stream. Weights that lie between records here may be another
-  /// program's without them.
+  /// Adds pieces to the pool: those with several streams that are read together, and each stream on its own,
+  /// or all other pieces, which may equal such a stream. Weights stored between records here may be in
+  /// another program without them.
   void add(ConstantPool& pool, bool together) {
     for (Piece& piece : pieces_) {
       if (piece.streams.empty() == together) continue;
@@ -76,7 +76,7 @@ class Moved {
     }
   }
 
-  /// The commands that read the constants where the pool has them.
+  /// Rewrites the commands to read the constants where the pool has them.
   Status rewrite() {
     npu::StreamWriter writer(*program_.machine.target);
     findPlaces();
@@ -118,7 +118,7 @@ class Moved {
   }
 
  private:
-  /// Where branches go, and what is known of them: nobody knows what registers hold there.
+  /// Collects the targets of branches and the offsets in their records: register contents are unknown there.
   void findPlaces() {
     for (const npu::PlacedOperation& placed : operations_) {
       if (const auto* branch = std::get_if<npu::Branch>(&placed.operation)) places_[branch->target] = 0;
@@ -142,7 +142,7 @@ class Moved {
     return {};
   }
 
-  /// Addresses that nothing reads (of tiles without elements) stay.
+  /// Addresses that nothing reads (of tiles without elements) stay unchanged.
   void move(uint64_t& address) const {
     auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), address,
                                   [](uint64_t at, const Piece& other) { return at < other.begin; });
@@ -177,7 +177,7 @@ class Moved {
 
   CompiledProgram& program_;
   std::vector<npu::PlacedOperation> operations_;
-  std::vector<Piece> pieces_;  // sorted, apart
+  std::vector<Piece> pieces_;  // sorted, disjoint
   std::vector<uint32_t> commands_;
   std::unordered_map<uint32_t, Written> moved_;  // by offset in the old stream, bytes
   std::map<uint32_t, uint32_t> places_;          // old and new offsets, bytes

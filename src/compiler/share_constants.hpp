@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several programs whose constants lie in one region.
+// Several programs with their constants in one region.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace carina::compiler {
 
-/// What a region for all of them takes, beside a region for each (equal programs count once).
+/// Bytes of one region for all of them, and of a region for each (equal programs count once).
 struct SharedBytes {
   int64_t together = 0, apart = 0;
 };
 
-/// Gives all programs, which are for one machine, the same constants: what their operations read is there
-/// once, however many read it, and the commands read it there. What a program computes and takes to do it
-/// stays the same. Nothing changes where that would save less than a tenth: then `together` equals `apart`.
-/// Fails on commands that read what is not in the constants.
+/// Gives all programs, which are for one machine, the same constants: what their operations read is stored
+/// once, however many read it, and the commands read it there. The results and cycles of the programs stay
+/// the same. Changes nothing if that would save less than a tenth: then `together` equals `apart`. Fails on
+/// commands that read outside the constants.
 Result<SharedBytes> shareConstants(std::span<CompiledProgram* const> programs);
 
 }  // namespace carina::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of a kernel call, and the loops that a kernel makes of tensors' strides: what call_work.cpp
-// counts with.
+// The arguments of a kernel call, and the loops that a kernel derives from tensor strides: the basis of the
+// counts in call_work.cpp.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline double elementsOf(const pte::Tensor& tensor) {
   return count;
 }
 
-/// Steps in elements by logical dimension, in memory order.
+/// Strides in elements by logical dimension, of a dense tensor in its memory order.
 inline Ints stridesOf(const pte::Tensor& tensor) {
   Ints steps(tensor.sizes.size(), 1);
   int64_t step = 1;
@@ -35,7 +35,7 @@ inline Ints stridesOf(const pte::Tensor& tensor) {
   return steps;
 }
 
-/// A step that is so many times as long; wraps, as sizes in a program may be anything.
+/// A stride multiplied by `times`; wraps, because sizes in a program can be anything.
 inline int64_t scaled(int64_t step, int64_t times) {
   return static_cast<int64_t>(static_cast<uint64_t>(step) * static_cast<uint64_t>(times));
 }
@@ -44,7 +44,7 @@ inline bool isReal(const pte::Tensor& tensor) {
   return tensor.type == pte::ScalarType::Float32;
 }
 
-/// Nested loops over several tensors; neighbours that go on evenly are one.
+/// Nested loops over several tensors; neighbours that continue with the same stride are merged.
 class Loops {
  public:
   void add(int64_t size, const Ints& steps) {
@@ -66,9 +66,9 @@ class Loops {
   double total() const { return total_; }
   double inner() const { return inner_; }
   double runs() const { return inner_ > 0 ? total_ / inner_ : 0; }
-  /// Of tensor k in the innermost loop; `otherwise` where there is none.
+  /// Stride of tensor k in the innermost loop; `otherwise` if there is none.
   int64_t step(size_t k, int64_t otherwise) const { return k < steps_.size() ? steps_[k] : otherwise; }
-  /// Loops around the innermost one: how often, and the steps.
+  /// Loops around the innermost one: trip counts and strides.
   const std::vector<std::pair<double, Ints>>& outer() const { return outer_; }
 
  private:
@@ -82,7 +82,7 @@ class Reader {
  public:
   Reader(const pte::Method& method, const pte::KernelCall& call) : method_(method), call_(call) {}
 
-  /// Without the return value, which is named twice.
+  /// Without the return value, which is listed twice.
   size_t count() const { return call_.arguments.empty() ? 0 : call_.arguments.size() - 1; }
   const pte::Tensor* tensor(size_t i) const { return as<pte::Tensor>(i); }
   std::vector<const pte::Tensor*> tensors(size_t i) const {
@@ -128,7 +128,7 @@ class Reader {
     if (at < 0 || at >= size) return std::nullopt;
     return static_cast<size_t>(at);
   }
-  /// Whether two arguments are one value.
+  /// Whether two arguments are the same value.
   bool isSame(size_t i, size_t j) const {
     return std::max(i, j) < call_.arguments.size() && call_.arguments[i] == call_.arguments[j];
   }

@@ -15,15 +15,15 @@ namespace carina::cpu {
 namespace {
 
 constexpr int64_t kChunk = 32;       // runtime/kernels/stream.hpp
-constexpr double kMostBytes = 1e15;  // of one run, whatever a program says
+constexpr double kMostBytes = 1e15;  // of one run, whatever a program claims
 
 double chunksOf(double runs, double length) {
   const int64_t chunks = (static_cast<int64_t>(length) + kChunk - 1) / kChunk;
   return runs * static_cast<double>(chunks);
 }
 
-/// Instructions of newlib's memcpy() for what is left of `bytes` behind blocks of 64, and for what it does
-/// about addresses that are no multiples of 4, from those.
+/// Instructions of newlib's memcpy() for what is left of `bytes` after blocks of 64, and for addresses that
+/// are not multiples of 4.
 double leftOver(int64_t bytes, int64_t from, int64_t to) {
   constexpr double kSixteen = 10, kFour = 4, kBytes = 6, kOne = 4, kAlign = 9;
   double instructions = 0;
@@ -41,8 +41,8 @@ double leftOver(int64_t bytes, int64_t from, int64_t to) {
          (bytes % 4 != 0 ? kBytes : 0);
 }
 
-/// The sum of that over the runs of a box that is moved, innermost loop `bytes` long, elements of `size`
-/// bytes, both sides aligned.
+/// The sum of these over the runs of a box that is moved, with an innermost loop of `bytes` bytes, elements
+/// of `size` bytes, and both sides aligned.
 double leftOver(const Loops& loops, int64_t bytes, int64_t size) {
   std::array<double, 16> runs{};  // by both addresses modulo 4
   runs[0] = 1;
@@ -50,7 +50,7 @@ double leftOver(const Loops& loops, int64_t bytes, int64_t size) {
     std::array<double, 16> next{};
     const auto turns = static_cast<int64_t>(std::min(times, 4.0));
     for (int64_t turn = 0; turn < turns; ++turn) {
-      // Every fourth turn is at the same addresses.
+      // Every fourth iteration has the same addresses modulo 4.
       const double each = std::ceil((times - static_cast<double>(turn)) / 4);
       for (size_t at = 0; at < runs.size(); ++at) {
         const auto moved = [&](size_t before, int64_t step) {
@@ -74,7 +74,7 @@ struct Window {
 
   /// Kernel elements within the input, over all outputs.
   double taps() const {
-    // Beyond this many, what is lost at the borders no longer counts.
+    // Beyond this many, losses at the borders are negligible.
     constexpr double kMost = 1 << 20;
     const double all = static_cast<double>(outputs) * static_cast<double>(kernel);
     if (outputs <= 0 || kernel <= 0) return 0;
@@ -110,7 +110,7 @@ class Counter {
     out_ = outputs_.empty() ? nullptr : outputs_.front();
   }
 
-  /// Function by function; false where the arguments are not what the kernel takes.
+  /// Dispatches by kernel; false if the arguments are not what the kernel accepts.
   bool count() {
     const std::string& name = work_.kernel;
     if (out_ == nullptr) return false;
@@ -193,7 +193,7 @@ class Counter {
     return elementwise();
   }
 
-  /// What is known of any call.
+  /// What is known about any call.
   void generic() {
     work_.counts = {};
     work_[Work::Call] = 1;
@@ -208,7 +208,7 @@ class Counter {
 
  private:
   bool elementwise() {
-    // Operands broadcast to the result, or it is another kind of kernel.
+    // Operands broadcast to the result; otherwise it is another kind of kernel.
     std::vector<const pte::Tensor*> operands;
     for (size_t i = 0; i + 1 < reader_.count(); ++i) {
       const pte::Tensor* operand = reader_.tensor(i);
@@ -412,7 +412,7 @@ class Counter {
     work_[Work::Piece] = linesOf(*out_, out_->sizes.size());
     return true;
   }
-  /// Lines along the innermost dimension but `without`, where positions are walked one by one.
+  /// Lines along the innermost dimension other than `without`, for kernels that visit positions one by one.
   static double linesOf(const pte::Tensor& tensor, size_t without) {
     for (size_t d = tensor.sizes.size(); d-- > 0;) {
       if (d != without && tensor.sizes[d] > 1) return elementsOf(tensor) / tensor.sizes[d];
@@ -420,7 +420,7 @@ class Counter {
     return 0;
   }
 
-  /// Moves a box; `from` and `to` are steps of its dimensions.
+  /// Moves a box; `from` and `to` are strides of its dimensions.
   void move(const std::vector<int32_t>& sizes, const Ints& from, const Ints& to, const pte::Tensor& source,
             double times = 1) {
     Loops loops;
@@ -439,7 +439,7 @@ class Counter {
       work_[Work::Element] += elements;
     }
   }
-  /// Stretches of bytes that are moved as they lie, from aligned addresses.
+  /// Runs of bytes that are moved unchanged, from aligned addresses.
   void bytes(double runs, double each) {
     work_[Work::Byte] += runs * each;
     work_[Work::Tail] += runs * leftOver(static_cast<int64_t>(std::min(each, kMostBytes)), 0, 0);
@@ -544,8 +544,8 @@ class Counter {
     }
     return true;
   }
-  /// One of input and output is deep, the other one flat: channels c * r * r + i * r + j are channel c at (y
-  /// * r + i, x * r + j).
+  /// One of input and output is deep, the other one flat: channel c * r * r + i * r + j corresponds to
+  /// channel c at (y * r + i, x * r + j).
   bool shuffle() {
     const pte::Tensor* input = reader_.tensor(0);
     const auto factor = reader_.integer(1);
@@ -586,7 +586,7 @@ class Counter {
     move(out_->sizes, from, stridesOf(*out_), *input);
     return true;
   }
-  /// The result is a part of the input along argument 1, or lacks that dimension.
+  /// The result is a part of the input along the dimension in argument 1, or lacks that dimension.
   bool cut() {
     const pte::Tensor* input = reader_.tensor(0);
     if (input == nullptr) return false;
@@ -650,7 +650,7 @@ class Counter {
     }
     const auto dim = reader_.dimension(1, out_->sizes.size());
     if (!dim || *dim >= out_->sizes.size()) return false;
-    // Boxes around the dimension: outer ones one by one, the inner one as it lies.
+    // Boxes around the dimension: outer ones one by one, the inner one contiguously.
     double outer = 1;
     for (size_t d = 0; d < *dim; ++d) outer *= out_->sizes[d];
     const bool lies = *dim + 1 < out_->sizes.size();
@@ -662,7 +662,7 @@ class Counter {
       work_[Work::Element] = elements;
     return true;
   }
-  /// What is written, element by element; the rest is copied unless it is there already.
+  /// What is written, element by element; the rest is copied unless it is already in place.
   bool put() {
     const pte::Tensor* values = reader_.tensor(2);
     if (values == nullptr) return false;
@@ -690,7 +690,7 @@ class Counter {
     return true;
   }
 
-  static constexpr size_t kMostRolled = 8;  // as many boxes as two to the power of this
+  static constexpr size_t kMostRolled = 8;  // there are two to the power of this many boxes
 
   const Reader& reader_;
   CallWork& work_;

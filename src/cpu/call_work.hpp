@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call of a CPU kernel has to do, counted: the quantities that its cycles are a sum of. The loops that
-// are counted here are those of runtime/kernels.
+// The work of a CPU kernel call, as counts of which its cycles are a weighted sum. The loops that are counted
+// are those of runtime/kernels.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ namespace carina::cpu {
 enum class Work : uint8_t {
   Call,       // 1
   Element,    // elements that are computed or moved one by one
-  Chunk,      // stretches of at most 32 elements that are computed at a time
-  Run,        // stretches in which every operand goes on evenly; lines of a normalization
-  Converted,  // elements of operands that go through a buffer: other types than float32, steps other than 1
+  Chunk,      // chunks of at most 32 elements that are computed at a time
+  Run,        // runs in which every operand has one stride; lines of a normalization
+  Converted,  // elements of operands that go through a buffer: types other than float32, strides other than 1
   Stored,     // elements of the result that go through a buffer
-  Output,     // elements of the result, where each is a loop of its own
+  Output,     // elements of the result, if each is a loop of its own
   Mac,        // multiply-accumulates within the input
-  Tail,   // of dot products, what is left of groups of four; of bytes, instructions for what is left of 64
-  Tap,    // elements of windows that are looked at
-  Piece,  // boxes that are moved at once; lines of positions that are walked one by one
-  Byte,   // bytes that are moved as they lie
+  Tail,   // dot products: terms beyond groups of four; bytes: instructions for what is beyond blocks of 64
+  Tap,    // elements of windows that are visited
+  Piece,  // boxes that are moved at once; lines whose positions are visited one by one
+  Byte,   // bytes that are moved unchanged
 };
 constexpr size_t kWorks = 12;
 /// Their names in kernel_costs.json, in this order.
@@ -39,15 +39,14 @@ struct CallWork {
   double operator[](Work work) const { return counts[static_cast<size_t>(work)]; }
 };
 
-/// Of a call in a method that the verifier has seen. Arguments that no kernel would take count as absent.
+/// The method must have been verified. Arguments that no kernel would accept count as absent.
 CallWork workOf(const pte::Method& method, const pte::KernelCall& call);
 
-/// What the runtime itself does between the kernels of one execution: the call, instructions (Run), delegate
+/// Work of the runtime itself between the kernels of one execution: the call, instructions (Run), delegate
 /// calls (Output), their arguments (Piece) and the bytes that these copy (Byte). Loops count as often as
-/// knownTurns() knows. The kernel
-/// is "(calls)".
+/// knownTurns() can tell. The kernel is "(calls)".
 CallWork callingWork(const pte::Method& method);
-/// The share of that of one execution of one instruction.
+/// The share of one execution of one instruction in that.
 CallWork callingWork(const pte::Method& method, const pte::Instruction& instruction);
 
 }  // namespace carina::cpu

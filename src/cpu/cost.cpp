@@ -19,8 +19,7 @@ namespace {
 
 using aten::OpId;
 
-/// What was fitted for a kernel on operands of some types: cycles for each unit of work, and the error, on
-/// each core.
+/// The fit for a kernel on operands of some types: cycles per unit of work, and the error, on each core.
 struct CostRow {
   std::string_view kernel, types;
   std::array<std::array<float, kWorks>, kCores> cycles;
@@ -48,9 +47,9 @@ constexpr std::array<CoreInfo, kCores> kCoreInfos{{
     {Core::M85Helium, "cortex-m85", "Cortex-M85 with Helium"},
 }};
 
-// Of kernels that were not measured: cycles by kind, and what they may be off by.
+// For kernels that were not measured: cycles by kind, and their possible error.
 constexpr double kUnmeasuredError = 1.0, kOtherTypesError = 0.5;
-// Of kernels that were: shapes and data that were not are never told to be nearer.
+// For kernels that were: the smallest error reported, because other shapes and data were not measured.
 constexpr double kLeastError = 0.05;
 constexpr int64_t kPerMac = 3, kPerMove = 4, kPerArithmetic = 8, kPerConversion = 12, kPerFunction = 80;
 
@@ -60,7 +59,7 @@ int64_t elementsOf(const std::vector<ir::Value*>& values) {
   return most;
 }
 
-/// Multiply-accumulates of products and convolutions, 0 for others.
+/// Multiply-accumulates of products and convolutions; 0 for other nodes.
 int64_t macsOf(const ir::Node& node) {
   if (const auto conv = aten::asConvolution(&node)) {
     const int64_t outputs = conv->transposed ? conv->input->numElements() : node.result()->numElements();
@@ -94,7 +93,7 @@ int64_t perElement(const ir::Node& node) {
   return kPerArithmetic;
 }
 
-/// Where nothing was measured.
+/// For nodes without measurements.
 int64_t guessedCycles(const ir::Node& node) {
   if (const int64_t macs = macsOf(node); macs > 0) return macs * kPerMac;
   const int64_t elements = std::max(elementsOf(node.results()), elementsOf(node.operands()));
@@ -115,7 +114,7 @@ int64_t guessedCycles(const ir::Node& node) {
   return elements * perElement(node);
 }
 
-/// Calls of the node's kernels, on placeholders; nothing where it is not in kernel form.
+/// Calls of the node's kernels, on placeholders; empty if it is not in kernel form.
 std::optional<std::vector<CallWork>> callsOf(const ir::Node& node) {
   pte::Program program;
   pte::MethodBuilder builder(program);
@@ -167,7 +166,7 @@ Cost costOf(const CallWork& work, Core core) {
     const auto row = kernel->second.find(work.types);
     if (row != kernel->second.end())
       return {sum(*row->second), std::max(kLeastError, static_cast<double>(row->second->error[at])), true};
-    // The dearest of the types that were measured.
+    // The most expensive of the measured types.
     Cost dearest{0, kOtherTypesError, false};
     for (const auto& [types, other] : kernel->second) dearest.cycles = std::max(dearest.cycles, sum(*other));
     return dearest;

@@ -73,7 +73,7 @@ class Emitter {
                                kKernels);
     }
     if (const auto dq = ir::dynCast<aten::DequantizePerTensor>(&node_)) {
-      // The executor's factor, whatever precision the kernel multiplies in.
+      // The executor's factor, whatever precision the kernel uses to multiply.
       const auto scale = static_cast<double>(static_cast<float>(dq.scale()));
       return builder_.dequantize(valueOf_(dq.input()),
                                  params(scale, dq.zeroPoint(), dq.quantMin(), dq.quantMax(), dq.dtype()),
@@ -107,7 +107,7 @@ class Emitter {
     return std::vector<ValueId>{builder_.view(valueOf_(node_.operands()[0]), sizesOf(*node_.result()))};
   }
 
-  /// A strided reading of an operand: permute_copy where it is one, else as_strided_copy.
+  /// A strided view of an operand: permute_copy if it is a permutation, otherwise as_strided_copy.
   Result<std::vector<ValueId>> move(const std::vector<aten::Movement>& movements) {
     std::vector<ValueId> results;
     for (size_t i = 0; i < movements.size(); ++i) {

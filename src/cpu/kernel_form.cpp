@@ -10,7 +10,7 @@
 namespace carina::cpu {
 namespace {
 
-/// Whether a kernel computes the node as it is. That of index_put takes numbers of elements, no masks.
+/// Whether a kernel computes the node as it is. The kernel of index_put accepts indices, but no masks.
 bool hasKernel(const ir::Node& node) {
   const auto put = ir::dynCast<aten::IndexPut>(&node);
   const auto isMask = [](const ir::Value* index) {

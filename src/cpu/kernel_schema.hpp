@@ -9,7 +9,7 @@ namespace carina::cpu {
 
 struct KernelArgument {
   std::string_view name;         // as in the schema: "alpha"
-  std::string_view defaultText;  // "" when there is none
+  std::string_view defaultText;  // "" if there is none
   bool output = false;
   bool list = false;  // an output that is a list of tensors
 };
@@ -21,7 +21,7 @@ struct KernelSchema {
 
 /// The arguments of a schema as the runtime lists them: "Tensor self, *, Scalar alpha=1, Tensor(a!) out".
 std::vector<KernelArgument> argumentsOf(std::string_view schema);
-/// The kernel for an operator ("aten.add.Tensor"), null when this library has none.
+/// The kernel for an operator ("aten.add.Tensor"); null if this library has none.
 const KernelSchema* findKernelFor(std::string_view op);
 /// Whether the library has a kernel of this name ("aten::as_strided_copy.out").
 bool hasKernelNamed(std::string_view kernel);

@@ -8,8 +8,7 @@
 namespace carina::cpu {
 namespace {
 
-/// The call of that kernel which writes the value, the last one in front of instruction `end`, from `first`
-/// on.
+/// The last call in [first, end) that writes the value, if it calls that kernel.
 const pte::KernelCall* writerOf(const pte::Method& method, const pte::Chain& chain, int32_t value,
                                 std::string_view kernel, size_t first, size_t end) {
   for (size_t i = end; i-- > first;) {
@@ -30,7 +29,7 @@ std::optional<int64_t> integerAt(const pte::Method& method, const pte::KernelCal
   return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
-/// Turns of the loop that the jump at `at` closes.
+/// Iterations of the loop that the jump at `at` closes.
 double turnsOf(const pte::Method& method, const pte::Chain& chain, const pte::JumpFalseCall& jump,
                size_t at) {
   const auto first = static_cast<size_t>(jump.destination);

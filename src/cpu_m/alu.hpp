@@ -7,8 +7,8 @@
 namespace carina::cpu_m {
 
 enum class Alu : uint8_t { And, Bic, Orr, Orn, Eor, Add, Adc, Sbc, Sub, Rsb, Mov, Mvn, Tst, Teq, Cmn, Cmp };
-/// The second operand: Op::imm (Op::x its carry: 0, 1, 2 = unchanged), register m, or register m shifted by
-/// Op::y (Shift, amount Op::x, as decodeShift leaves them).
+/// The second operand: Op::imm (carry-out in Op::x: 0, 1, or 2 = unchanged), register m, or register m
+/// shifted (type Op::y, amount Op::x, as decoded by decodeShift).
 enum class Second : uint8_t { Immediate, Register, Shifted };
 enum Shift : uint8_t { kLsl, kLsr, kAsr, kRor, kRrx };
 constexpr uint8_t kCarryUnchanged = 2;
@@ -17,7 +17,7 @@ struct Shifted {
   uint32_t value, carry;
 };
 
-/// A shift as instructions with a constant amount have it: LSR and ASR by 1..32, LSL and ROR by 0..31.
+/// Shift by a constant amount: LSR and ASR by 1..32, LSL and ROR by 0..31.
 inline Shifted shiftByConstant(uint32_t value, uint8_t type, uint32_t amount, uint32_t carry) {
   switch (type) {
     case kLsl:
@@ -36,7 +36,7 @@ inline Shifted shiftByConstant(uint32_t value, uint8_t type, uint32_t amount, ui
   }
 }
 
-/// A shift by the low byte of a register.
+/// Shift by the low byte of a register.
 inline Shifted shiftByRegister(uint32_t value, uint8_t type, uint32_t amount, uint32_t carry) {
   if (amount == 0) return {value, carry};
   switch (type) {
@@ -65,7 +65,7 @@ inline uint32_t addWithCarry(State& s, uint32_t a, uint32_t b, uint32_t carry, b
   return result;
 }
 
-/// Computes and sets the flags when `SetFlags`; the result of comparisons is only their flags.
+/// Computes the result and, if `SetFlags`, the flags. Comparisons produce only flags.
 template <Alu Operation, bool SetFlags>
 inline uint32_t computeAlu(State& s, uint32_t a, uint32_t b, uint32_t shiftCarry) {
   const auto logic = [&](uint32_t result) {
@@ -159,7 +159,7 @@ inline const Op* revsh(Core& core, const Op* op) {
   return op + 1;
 }
 
-/// Makes type and amount in an encoding (Op::y, Op::x) what shiftByConstant takes. True: no shift at all.
+/// Converts encoded type and amount (Op::y, Op::x) to the form that shiftByConstant expects. True: no shift.
 inline bool decodeShift(Op& op) {
   if (op.x == 0) {
     if (op.y == kLsl) return true;
@@ -172,7 +172,7 @@ inline bool decodeShift(Op& op) {
   return false;
 }
 
-/// A new stack pointer is checked against its limit and is a multiple of 4.
+/// An instruction that writes SP: checks the new value against the stack limit and aligns it to 4.
 template <Run Execute>
 const Op* intoSp(Core& core, const Op* op) {
   core.at(op);

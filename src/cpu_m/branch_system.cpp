@@ -8,7 +8,7 @@
 namespace carina::cpu_m {
 namespace {
 
-/// Bits of a priority that exist (three, as CMSIS headers of these cores say).
+/// The implemented bits of a priority (three, as in the CMSIS headers of these cores).
 constexpr uint32_t kPriorityBits = 0xe0;
 
 // --- branches
@@ -110,7 +110,7 @@ const Op* whileLoopTail(Core& core, const Op* op) {
   core.at(op);
   core.requireFloatingPoint();
   const uint32_t count = core.state.r[op->n];
-  if (count == 0) return core.follow(op);  // no context begins
+  if (count == 0) return core.follow(op);  // no context is created
   core.useFloatingPoint();
   core.state.r[kLr] = count;
   core.state.ltpsize = op->x;
@@ -166,7 +166,7 @@ Decoded outsideIt(Op&, DecodeContext& context) {
   return context.inIt ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-/// Without an offset it is something else.
+/// Offset 0 encodes other instructions.
 Decoded branchFuture(Op& op, DecodeContext& context) {
   if (bits(op.code, 23, 4) == 0) return Decoded::Undefined;
   context.idle = true;
@@ -209,7 +209,7 @@ Decoded always(Op&, DecodeContext& context) {
   context.branches = context.unconditional = true;
   return Decoded::Ok;
 }
-/// DSB, DMB, ISB: memory is always consistent here; behind ISB, changed code counts.
+/// ISB: changed code takes effect after it. DSB and DMB have no effect: memory is always consistent here.
 Decoded barrier(Op&, DecodeContext& context) {
   context.idle = context.endsBlock = true;
   return Decoded::Ok;
@@ -219,9 +219,9 @@ const Op* clearExclusive(Core& core, const Op* op) {
   return op + 1;
 }
 
-// --- between the worlds
+// --- Security state transitions
 
-/// BXNS: bit 0 of the target 0 changes to Non-secure state.
+/// BXNS: a target with bit 0 clear changes to Non-secure state.
 const Op* jumpNonSecure(Core& core, const Op* op) {
   core.at(op);
   const uint32_t target = core.state.r[op->m];
@@ -231,7 +231,7 @@ const Op* jumpNonSecure(Core& core, const Op* op) {
   core.enterWorld(kNonSecure);
   return core.branchTo(target & ~1u);
 }
-/// BLXNS: the return address and what must be restored go to the Secure stack.
+/// BLXNS: pushes the return address and the state to restore to the Secure stack.
 const Op* callNonSecure(Core& core, const Op* op) {
   core.at(op);
   State& s = core.state;
@@ -252,8 +252,8 @@ const Op* callNonSecure(Core& core, const Op* op) {
   return core.branchTo(target & ~1u);
 }
 
-/// TT: what a program of this world (or with Op::x the Non-secure one), of this privilege (or with Op::y
-/// none), may do at an address.
+/// TT: permissions at an address for code of this world (with Op::x, Non-secure) and privilege (with Op::y,
+/// unprivileged).
 void testTarget(Core& core, const Op& op) {
   State& s = core.state;
   const bool alternate = op.x != 0;
@@ -268,12 +268,12 @@ void testTarget(Core& core, const Op& op) {
   if (const auto region = mpu.regionOf(address); mpu.enabled() && region) result |= 1u << 16 | *region;
   if (s.world == kSecure && core.has(kSecurity)) {
     const Sau::Attribution at = core.sau().attribution(address);
-    // What belongs to both worlds is of the one that is asked about, and in no region of the board.
+    // Addresses without attribution belong to the world queried, and to no IDAU region.
     const bool nonSecure = at.exempt ? alternate : !at.secure;
     if (nonSecure) result |= (allowed.read ? 1u << 20 : 0) | (allowed.write ? 1u << 21 : 0);
     if (!nonSecure) result |= 1u << 22;
     if (at.region && (core.sau().control & Sau::kEnable) != 0) result |= 1u << 17 | uint32_t{*at.region} << 8;
-    if (!at.exempt) result |= 1u << 23 | (address >> 28) << 24;  // regions of the board
+    if (!at.exempt) result |= 1u << 23 | (address >> 28) << 24;  // IDAU region
   }
   s.r[op.d] = result;
 }
@@ -298,7 +298,7 @@ enum Special : uint8_t {
   kLastKey = 39,
 };
 
-/// Of the other world, named by Secure programs only.
+/// Bit that selects a Non-secure register, for Secure code only.
 constexpr uint8_t kOfNonSecure = 0x80, kActiveSp = 24;
 
 uint32_t readBanked(const State& s, uint8_t number, World world) {
@@ -323,7 +323,7 @@ uint32_t readBanked(const State& s, uint8_t number, World world) {
   }
 }
 
-/// The stack pointer that Non-secure programs of this mode use.
+/// The stack pointer that Non-secure code uses in this mode.
 uint32_t nonSecureStack(const State& s) {
   return !s.handlerMode() && (s.control[kNonSecure] & kControlProcessStack) != 0 ? 1 : 0;
 }
@@ -349,10 +349,10 @@ void writeControl(Core& core, World world, uint32_t value) {
   s.putStack();
   constexpr uint32_t kChecks = 15 * kControlLandings;
   const uint32_t kBanked = kControlUnprivileged | kControlProcessStack | (core.has(kPacBti) ? kChecks : 0);
-  // What branches do is decided when they are decoded.
+  // How branches behave is determined when they are decoded.
   if (((s.control[world] ^ value) & kBanked & kChecks) != 0) core.codeChanged();
   s.control[world] = (s.control[world] & ~kBanked) | (value & kBanked);
-  // FPCA is one bit for both worlds, and read-only in CONTROL_NS unless NSACR gives the unit to that world.
+  // FPCA is shared by both worlds, and read-only in CONTROL_NS unless NSACR grants that world the unit.
   if (core.has(kFloat) && (world == kSecure || core.nonSecureFloatingPoint())) {
     for (uint32_t& control : s.control) control = (control & ~kControlFpActive) | (value & kControlFpActive);
   }
@@ -410,7 +410,7 @@ void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {
     return;
   }
   if (!s.privileged()) {
-    // SFPA is every Secure program's own.
+    // SFPA is also writable by unprivileged Secure code.
     if (number == kControl && s.world == kSecure && core.has(kFloat) && core.has(kSecurity))
       s.control[kSecure] = (s.control[kSecure] & ~kControlSecureFpActive) | (value & kControlSecureFpActive);
     core.floatingPointChanged();
@@ -427,7 +427,8 @@ void writeSpecial(Core& core, uint8_t number, uint8_t mask, uint32_t value) {
   }
 }
 
-/// A word of an authentication key, which only privileged programs reach, of both worlds the Secure ones.
+/// A word of an authentication key. Only privileged code can access keys, and Secure code those of both
+/// worlds.
 uint32_t* keyWord(Core& core, uint8_t number) {
   const State& s = core.state;
   const bool ofNonSecure = (number & kOfNonSecure) != 0;
@@ -522,7 +523,8 @@ const Encoding kBranchAndSystemRows[] = {
     {"1111 0011 1000 nnnn 1000 yy00 xxxx xxxx", "msr {x}, {Rn}", kBase, straight<msr>, prepareMsr},
     {"1111 0011 1110 1111 1000 dddd xxxx xxxx", "mrs {Rd}, {x}", kBase, straight<mrs>, prepareMrs},
     {"1110 1000 0100 nnnn 1111 dddd xy00 0000", "tt {Rd}, {Rn}, a {x} t {y}", kBase, straight<testTarget>, prepareTestTarget},
-    // Entered by a Non-secure program, a gateway is something else (Core::isGateway); otherwise it does nothing.
+    // When Non-secure code enters it, a gateway is handled separately (Core::isGateway); otherwise it does
+    // nothing.
     {"1110 1001 0111 1111 1110 1001 0111 1111", "sg", kSecurity, nullptr, idle},
 
     {"1111 0000 0000 1111 1110 0000 0000 0001", "lctp", kV81 | kMve, clearTail, outsideIt},

@@ -9,12 +9,12 @@
 namespace carina::cpu_m {
 namespace {
 
-/// A block that cannot be followed any further goes on at Op::imm, in the IT state Op::it.
+/// The end of a cached block, outside of IT blocks: continues at Op::imm.
 const Op* fallThrough(Core& core, const Op* op) {
   return core.follow(op);
 }
 
-/// The end of a block that holds for one execution only.
+/// The end of a block that is executed only once; continues at Op::imm, in IT state Op::it.
 const Op* leave(Core& core, const Op* op) {
   core.state.pc = op->imm;
   core.state.it = op->it;
@@ -27,26 +27,26 @@ const Op* countBlock(Core&, const Op* op) {
   return op + 1;
 }
 
-/// At the start of a block whose instructions may wait: those from Op::address to Op::imm.
+/// At the start of a block whose instruction fetches may wait: those from Op::address to Op::imm.
 const Op* fetchBlock(Core& core, const Op* op) {
   core.pass(core.waitStates()->fetch(op->address, op->imm, core.state.world));
   return op + 1;
 }
 
-/// In front of an instruction that somebody wants to hear of.
+/// Before an observed instruction.
 const Op* announce(Core& core, const Op* op) {
   core.at(op);
   core.observer()->comes(op->address, op->it);
   return op + 1;
 }
 
-/// Makes r[15] what the next instruction reads.
+/// Sets r[15] to what the next instruction reads.
 const Op* providePc(Core& core, const Op* op) {
   core.state.r[15] = op->imm;
   return op + 1;
 }
 
-/// In front of an indirect branch where targets are checked.
+/// Before an indirect branch whose target is checked.
 const Op* expectLanding(Core& core, const Op* op) {
   core.branchToLanding();
   return op + 1;
@@ -69,20 +69,20 @@ const Op* undefined(Core& core, const Op* op) {
   throw Trap{StopReason::Undefined, op->address, op->code};
 }
 
-/// An instruction of a coprocessor that is not there.
+/// An instruction of an absent coprocessor.
 const Op* noCoprocessor(Core& core, const Op* op) {
   core.at(op);
   throw Trap{StopReason::NoCoprocessor, op->address, op->code};
 }
 
-/// Of the floating-point unit's space, but none that exists: NOCP goes first.
+/// An undefined instruction in the floating-point encoding space: NOCP takes precedence.
 const Op* undefinedFloatingPoint(Core& core, const Op* op) {
   core.at(op);
   core.useFloatingPoint();
   throw Trap{StopReason::Undefined, op->address, op->code};
 }
 
-/// What executes instead of an instruction that is not decoded.
+/// The handler of an instruction that cannot be decoded.
 Run refusal(uint32_t code, bool wide, uint32_t features) {
   const bool coprocessor = wide && (code >> 26 & 3) == 3;
   if (!coprocessor) return undefined;
@@ -92,7 +92,7 @@ Run refusal(uint32_t code, bool wide, uint32_t features) {
   return number == 10 || number == 11 || v81Space ? undefinedFloatingPoint : noCoprocessor;
 }
 
-/// Of ECI: the first beats of an instruction (A) and of the one behind it (B).
+/// Values of ECI: completed beats of an instruction (A) and of the one after it (B).
 enum Eci : uint8_t { kA0 = 1, kA0A1 = 2, kA0A1A2 = 4, kA0A1A2B0 = 5 };
 
 constexpr uint8_t advanceIt(uint8_t it) {
@@ -101,7 +101,7 @@ constexpr uint8_t advanceIt(uint8_t it) {
 
 constexpr uint32_t kStackedSfpa = 1u << 20;
 
-/// SG, called by a Non-secure program: Secure from here on.
+/// SG, executed by Non-secure code: enters Secure state.
 const Op* enterGateway(Core& core, const Op* op) {
   State& s = core.state;
   core.enterWorld(kSecure);
@@ -145,8 +145,8 @@ Stop Core::run(uint64_t budget, bool stopOnMaskChange) {
 
 Stop Core::runAtMost(uint64_t most, uint64_t budget, bool stopOnMaskChange) {
   constexpr uint64_t kNear = 4 * kMaxInstructions;
-  // No pipeline executes more than two instructions and the end of a loop in a cycle, and the last block is
-  // whole.
+  // No pipeline executes more than two instructions and a loop end per cycle, and the last block always
+  // completes.
   if (most > kNear) return run(std::min(budget, (most - kMaxInstructions) / 3), stopOnMaskChange);
   if (most >= kMaxInstructions) return run(1, stopOnMaskChange);
   if (flush_) flush();
@@ -177,7 +177,7 @@ std::optional<uint32_t> Core::distanceTo(uint32_t address) {
       memory.peek(at, code);
       at += isWide(static_cast<uint16_t>(code[0] | code[1] << 8)) ? 4 : 2;
     }
-  } catch (const Trap&) {  // met again when it is executed
+  } catch (const Trap&) {  // raised again when it is executed
   }
   return std::nullopt;
 }
@@ -211,7 +211,7 @@ void Core::executeOne(uint32_t most) {
     if (resumed) op.it = it;
   }
   if (beats) state.vpr |= uint32_t{it} << 20;
-  // What a branch leaves behind; the op at the end overwrites it.
+  // The IT state after a branch; the op at the end overwrites it.
   state.it = behind;
   end_ = 0;
   if (counting_) countRange(state.pc, single_.ops.back().imm, 1);
@@ -249,10 +249,10 @@ Stop Core::finish(const Trap& trap) {
   if (at_ != nullptr) {
     state.pc = at_->address;
     state.it = at_->it;
-    state.landing = false;  // a branch that did not happen
+    state.landing = false;  // the branch did not complete
     retired_ -= at_->left;
     done_ -= at_->after;
-    if (counting_ && at_->left > 1) {  // the rest of the block was counted with it
+    if (counting_ && at_->left > 1) {  // the rest of the block was already counted
       const Op* last = at_;
       while (last->run != fallThrough && last->run != leave) ++last;
       countRange(at_->address + at_->size, last->imm, -1);
@@ -269,7 +269,7 @@ const Op* Core::stop(const Op* op, StopReason reason, uint32_t value) {
   retired_ -= op->left - 1u;
   if (op->left > 1) done_ -= op[1].after;
   stopped_ = true;
-  state.landing = false;  // EXC_RETURN is no target
+  state.landing = false;  // EXC_RETURN is not a branch target
   stop_ = {reason, op->address, value};
   return nullptr;
 }
@@ -364,7 +364,7 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
     } catch (const Trap&) {
       if (block.count == 0) throw;
       ops.resize(before);
-      break;  // the fault is that of the block that begins there
+      break;  // the fault belongs to the block that begins there
     }
     std::array<uint8_t, 2> bytes{};
     memory.peek(at, bytes);
@@ -375,7 +375,7 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
   }
   if (waits) ops[fetched - 1].imm = at;
   Op last;
-  // A block in the cache may only be left for another one outside of IT blocks.
+  // Only outside of IT blocks can a cached block be followed by another.
   last.run = cached && it == 0 ? fallThrough : leave;
   last.address = last.imm = at;
   last.it = it;
@@ -384,7 +384,7 @@ void Core::decode(Block& block, uint32_t address, uint8_t it, uint32_t most, boo
   last.after = static_cast<uint8_t>(std::min<uint32_t>(block.cycles, 255));
   if (!ops.empty() && ops.back().cost == Op::kPredictedTaken) last.cost = Op::kPredictedPassed;
   ops.push_back(last);
-  // So far `left` counts the instructions up to the op, `after` the cycles.
+  // So far, `left` and `after` count the instructions and cycles before the op.
   for (Op& op : ops) {
     op.left = (block.count - op.left) & 0x7f;
     op.after = static_cast<uint8_t>(std::min<uint32_t>(block.cycles, 255) -
@@ -401,7 +401,7 @@ void Core::chargeBranch(Op& op, const CompiledEncoding* encoding, bool condition
       return;
     case BranchKind::Conditional:
       op.cost = costs_.mispredicted != 0 ? Op::kPredictedTaken : costs_.taken & 0xf;
-      if (op.imm <= op.address) op.history = 2;  // a loop, as long as nothing else is known
+      if (op.imm <= op.address) op.history = 2;  // a loop, until its history is known
       return;
     case BranchKind::Fixed:
       if (conditional) {
@@ -434,7 +434,7 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& iss
   if (state.world == kNonSecure && isGateway(address)) {
     const uint32_t context = memory.context();
     memory.select(context | kSecureWorld);
-    for (const uint32_t at : {address, address + 2}) (void)memory.fetch(at);  // changes of it count
+    for (const uint32_t at : {address, address + 2}) (void)memory.fetch(at);  // to notice writes
     memory.select(context);
     op.run = enterGateway;
     op.size = 4;
@@ -502,7 +502,7 @@ Permission Core::permission(uint32_t address, uint32_t context, bool instruction
   if (attribution.exempt) return result;
   result.secure = attribution.secure;
   result.gated = gates_ != nullptr && !gates_->open(address, attribution.secure);
-  // Secure programs access all memory, but run only their own.
+  // Secure code can access all memory, but can execute only Secure memory.
   result.foreign = attribution.secure != (world == kSecure) && (instruction || attribution.secure);
   result.wholePage = result.wholePage && attribution.wholePage;
   return result;
@@ -521,7 +521,7 @@ void Core::setArithmeticTraps(World world, bool divide, bool unaligned) {
   }
 }
 
-// --- between the worlds
+// --- Security state transitions
 
 bool Core::isGateway(uint32_t address) const {
   constexpr uint8_t kGateway[] = {0x7f, 0xe9, 0x7f, 0xe9};
@@ -545,7 +545,7 @@ const Op* Core::returnToSecure(const Op* op) {
     state = before;
     throw;
   }
-  // The caller was a thread, or a handler: then this is exception 1.
+  // The caller was in Thread mode, or in Handler mode, in which case IPSR is 1 here.
   const uint32_t caller = saved & kXpsrException;
   if ((caller == 0) != !before.handlerMode() || (caller != 0 && before.exception != 1))
     throw Trap{StopReason::InvalidReturn, op->address};

@@ -20,18 +20,18 @@
 
 namespace carina::cpu_m {
 
-/// Decoded instructions that are executed one after the other; the last one leaves.
+/// Decoded instructions that are executed in sequence; the last one leaves the block.
 struct Block {
-  uint64_t key = 0;                // its address, and the context that it was fetched in (Core::keyOf)
-  uint32_t count = 0, cycles = 0;  // of instructions; that they take
+  uint64_t key = 0;                // address and fetch context (Core::keyOf)
+  uint32_t count = 0, cycles = 0;  // number of instructions; cycles they take
   std::vector<Op> ops;
-  mutable uint64_t entered = 0;  // how often, when executions are counted
+  mutable uint64_t entered = 0;  // number of executions, if they are counted
 };
 
-/// Hears of every instruction.
+/// Notified of every instruction.
 class InstructionObserver {
  public:
-  /// It comes next, in the IT state `it`: Core::instructions() and cycles() are those before it.
+  /// The instruction at `address` is next, in IT state `it`; Core::instructions() and cycles() exclude it.
   virtual void comes(uint32_t address, uint8_t it) = 0;
 
  protected:
@@ -43,63 +43,63 @@ class Core final : private MemoryListener, private Protection {
   explicit Core(uint32_t features, Pipeline pipeline = Pipeline::None)
       : memory(*this, *this), features_(features), pipeline_(pipeline), costs_(branchCosts(pipeline)) {}
 
-  // What handlers work on.
+  // The state that handlers operate on.
   State state;
   Memory memory;
   FpContextControl fp;
-  /// PAC_KEY_P and PAC_KEY_U of both worlds: [world][0 privileged, 1 not].
+  /// PAC_KEY_P and PAC_KEY_U of both worlds: [world][0 privileged, 1 unprivileged].
   PacKey pacKeys[2][2] = {};
 
   uint32_t features() const { return features_; }
   bool has(uint32_t feature) const { return (features_ & feature) == feature; }
 
-  /// Runs until `budget` cycles have passed (a few more: whole basic blocks) or something happens. With
-  /// `stopOnMaskChange` also comes back when PRIMASK, BASEPRI or FAULTMASK change.
+  /// Runs until `budget` cycles have passed (or slightly more, as basic blocks complete) or another stop
+  /// reason occurs. With `stopOnMaskChange`, also returns when PRIMASK, BASEPRI or FAULTMASK changes.
   Stop run(uint64_t budget, bool stopOnMaskChange = false);
   /// Runs one instruction.
   Stop step() { return step(1); }
-  /// Instructions of the basic block that comes next before the one at `address`; nothing when that is not
-  /// one of them.
+  /// Number of instructions of the next basic block that precede the one at `address`; nullopt if the block
+  /// has no instruction there.
   std::optional<uint32_t> distanceTo(uint32_t address);
-  /// As run(), but never executes more than `most` instructions (at least one): whole blocks, then the
-  /// beginning of one.
+  /// Like run(), but never executes more than `most` instructions (at least 1): whole blocks, then the start
+  /// of one.
   Stop runAtMost(uint64_t most, uint64_t budget, bool stopOnMaskChange);
-  /// Instructions executed so far; also valid inside of handlers and device accesses.
+  /// Instructions executed so far; also valid in handlers and during device accesses.
   uint64_t instructions() const { return at_ == nullptr ? retired_ : retired_ - at_->left; }
-  /// Cycles that they took, likewise.
+  /// Cycles that they took; also valid there.
   uint64_t cycles() const { return at_ == nullptr ? done_ : done_ - at_->after; }
   Pipeline pipeline() const { return pipeline_; }
-  /// From now on counts how often each instruction is executed.
+  /// Starts counting how often each instruction is executed.
   void countExecutions() {
     counting_ = true;
     codeWritten();
   }
-  /// Addresses [begin, end) that were executed `count` times; by address, only what was executed. An
-  /// instruction that its condition skipped counts.
+  /// Addresses [begin, end) that were executed `count` times, in address order, without code that never ran.
+  /// Instructions skipped by their condition count as executed.
   struct Executions {
     uint32_t begin, end;
     uint64_t count;
   };
   std::vector<Executions> executions();
-  /// From now on `observer` hears of every instruction; null: nobody does. What runs and the cycles are the
-  /// same.
+  /// Starts notifying `observer` of every instruction; null stops it. Execution and cycle counts are
+  /// unaffected.
   void observe(InstructionObserver* observer) {
     observer_ = observer;
     codeWritten();
   }
   InstructionObserver* observer() const { return observer_; }
-  /// From now on instructions and data of some memories wait; null: of none.
+  /// Sets the wait states of instruction fetches and data accesses; null: none.
   void setWaitStates(WaitStates* waits) {
     waits_ = waits;
     memory.setWaiting(waits);
     codeWritten();
   }
   WaitStates* waitStates() const { return waits_; }
-  /// Passes cycles in which no instruction is issued.
+  /// Adds cycles in which no instruction is issued.
   void pass(uint32_t cycles) { done_ += cycles; }
   const Mpu& mpu(World world) const { return mpu_[world]; }
   const Sau& sau() const { return sau_; }
-  /// To change a protection unit: all that was known about permissions is forgotten.
+  /// Gives write access to a protection unit; cached permissions are discarded.
   Mpu& changeMpu(World world) {
     forgetPermissions();
     return mpu_[world];
@@ -108,14 +108,14 @@ class Core final : private MemoryListener, private Protection {
     forgetPermissions();
     return sau_;
   }
-  /// From now on transactions pass `gates`; they have changed.
+  /// Sets the gates that transactions pass through. gatesChanged: their settings have changed.
   void setGates(Gates* gates) {
     gates_ = gates;
     memory.setGates(gates);
     forgetPermissions();
   }
   void gatesChanged() { forgetPermissions(); }
-  /// Code was changed by other means than this core's stores.
+  /// To be called when code was changed other than by stores of this core.
   void codeChanged() { codeWritten(); }
   /// Whether SEV has been executed since the last call.
   bool takeSentEvent() {
@@ -123,7 +123,7 @@ class Core final : private MemoryListener, private Protection {
     eventSent_ = false;
     return sent;
   }
-  /// Makes the current run end with Requested at the end of the basic block.
+  /// Ends the current run with Requested at the end of the basic block.
   void requestStop() {
     stopRequested_ = true;
     end_ = 0;
@@ -131,21 +131,21 @@ class Core final : private MemoryListener, private Protection {
 
   // --- for handlers
 
-  /// Every handler that may throw, or that asks for instructions(), says first which instruction it is
+  /// Records the current instruction. Handlers that may throw or use instructions() must call it first
   /// (straight<> does).
   void at(const Op* op) { at_ = op; }
-  /// Where the instruction is whose access reaches a device now.
+  /// Address of the instruction whose access is reaching a device.
   uint32_t accessingAddress() const { return at_ == nullptr ? state.pc : at_->address; }
-  /// At the start of every floating-point and MVE instruction: throws NoCoprocessor when the unit is off or
-  /// absent, makes the floating-point context active otherwise (CONTROL.FPCA).
+  /// Called first by every floating-point and MVE instruction: throws NoCoprocessor if the unit is disabled
+  /// or absent, otherwise makes the floating-point context active (CONTROL.FPCA).
   void useFloatingPoint() {
     if (!floatingPointReady_) prepareFloatingPoint();
   }
-  /// The same without making a context active.
+  /// The same, without making a context active.
   void requireFloatingPoint() const;
-  /// CPACR, NSACR, CONTROL.FPCA or the lazy state have changed: the next instruction looks again.
+  /// CPACR, NSACR, CONTROL.FPCA or the lazy state has changed: the next instruction checks again.
   void floatingPointChanged() { floatingPointReady_ = false; }
-  /// CPACR of both worlds, or of one.
+  /// Sets CPACR of both worlds, or of one.
   void setCoprocessorAccess(uint32_t cpacr) {
     for (const World world : {kNonSecure, kSecure}) setCoprocessorAccess(world, cpacr);
   }
@@ -153,7 +153,7 @@ class Core final : private MemoryListener, private Protection {
     cpacr_[world] = cpacr;
     floatingPointReady_ = false;
   }
-  /// NSACR.CP10: whether Non-secure programs may use the floating-point unit.
+  /// NSACR.CP10: whether Non-secure code may use the floating-point unit.
   void setNonSecureFloatingPoint(bool on) {
     nonSecureFp_ = on;
     floatingPointReady_ = false;
@@ -162,41 +162,38 @@ class Core final : private MemoryListener, private Protection {
   void setDefaultFpscr(uint32_t fpdscr) {
     for (const World world : {kNonSecure, kSecure}) fp.setDefaultFpscr(world, fpdscr);
   }
-  /// The bits of FPSCR that exist; FPSCR as programs write it.
+  /// The implemented bits of FPSCR; a write of FPSCR by software.
   uint32_t fpscrBits() const;
   void setFpscr(uint32_t value);
-  /// Whether CPACR and NSACR let such a program use the floating-point unit.
+  /// Whether CPACR and NSACR allow code in this state to use the floating-point unit.
   bool floatingPointGranted(World world, bool privileged) const;
-  /// Who knows which faults could be taken; null: all of them.
+  /// Sets the source of which faults could be taken; null: all of them.
   void setFaultPriorities(const FaultPriorities* priorities) { priorities_ = priorities; }
-  /// Leaves the floating-point context for later, for `address`; it is not active any more.
+  /// Defers storing the floating-point context at `address` (lazy stacking).
   void deferContext(uint32_t address, bool limitViolated) {
     fp.defer(state, address, limitViolated, priorities_);
     floatingPointChanged();
   }
-  /// Stores the pending context, if there is one. Throws LazyStacking with the reason why that cannot be
-  /// done.
+  /// Stores the pending context, if any. Throws LazyStacking with the reason if it cannot be stored.
   void storePendingContext();
-  /// The pending context counts as stored, though it is lost.
+  /// Marks the pending context as stored, without storing it.
   void dropPendingContext();
-  /// A context in memory: S0 to S15, FPSCR, VPR and, where FPCCR.TS says so for a Secure one, S16 to S31.
-  /// Accesses are those of the context that the memory has; they may throw.
+  /// Stores or loads a context: S0 to S15, FPSCR, VPR and, for a Secure context if FPCCR.TS is set, S16 to
+  /// S31. The accesses use the memory's current context and may throw.
   void storeContextAt(uint32_t address, World owner);
   void loadContextAt(uint32_t address, World owner);
-  /// What nobody else may see of a Secure context becomes 0.
+  /// Clears the registers of a Secure context that others must not see.
   void hideContext(World owner);
   /// CCR.DIV_0_TRP and UNALIGN_TRP.
   void setArithmeticTraps(World world, bool divide, bool unaligned);
   bool divideTraps() const { return divideTraps_[state.world]; }
-  /// CCR.STKOFHFNMIGN: the limits of stacks do not hold in handlers of hard faults and NMI, nor with
-  /// FAULTMASK.
+  /// CCR.STKOFHFNMIGN: stack limits are ignored in HardFault and NMI handlers and while FAULTMASK is set.
   void setUrgentStackFree(World world, bool on) { urgentStackFree_[world] = on; }
-  /// The limit of a stack, main (0) or process (1); 0 where it does not hold now.
+  /// The limit of a stack, main (0) or process (1); 0 while it is not enforced.
   uint32_t stackLimit(World world, uint32_t which) const {
     return stackLimitHolds(world) ? state.stackLimit[world][which] : 0;
   }
-  /// Changes between Secure and Non-secure state; the stack pointer and the permissions are the other ones
-  /// then.
+  /// Switches between Secure and Non-secure state, including the stack pointer and permissions.
   void enterWorld(World world) {
     state.putStack();
     state.world = world;
@@ -204,11 +201,11 @@ class Core final : private MemoryListener, private Protection {
     floatingPointChanged();
     contextChanged();
   }
-  /// Whether the program that runs checks authentication codes (CONTROL.PAC_EN, UPAC_EN), and the code of a
-  /// value with its key.
+  /// Whether the running code authenticates pointers (CONTROL.PAC_EN, UPAC_EN), and the authentication code
+  /// of a value under its key.
   bool authenticates() const;
   uint32_t authenticationCode(uint32_t value, uint32_t modifier) const;
-  /// The branch that comes next is an indirect one; its target must be a landing.
+  /// The next branch is indirect and its target must be a BTI landing pad.
   void branchToLanding() {
     state.landing = true;
     requestStopQuietly();
@@ -218,51 +215,52 @@ class Core final : private MemoryListener, private Protection {
     contextChanged();
     if (stopOnMaskChange_) requestStop();
   }
-  /// Privilege or FAULTMASK may have changed: the next block is looked up for how the program runs now.
+  /// Privilege or FAULTMASK may have changed: the next block is looked up in the new context.
   void contextChanged() {
     if (contextOf(state) != memory.context()) requestStopQuietly();
   }
-  /// A context of Memory: how a program accesses it. `negative`: at a priority of HardFault or above.
+  /// A context of Memory: the attributes of its accesses. `negative`: at a priority of HardFault or above.
   static uint32_t contextFor(World world, bool privileged, bool negative) {
     return (privileged ? kPrivileged : 0) | (negative ? kNegativePriority : 0) |
            (world == kSecure ? kSecureWorld : 0);
   }
-  /// That of the program that runs.
+  /// The context of the running code.
   static uint32_t contextOf(const State& s) {
     return contextFor(s.world, s.privileged(),
                       s.exception == 2 || s.exception == 3 || s.faultmask[s.world] != 0);
   }
-  /// The context of the same program without privileges.
+  /// The same context, but unprivileged.
   uint32_t unprivilegedContext() const { return contextOf(state) & ~kPrivileged; }
   void clearMonitor() { monitor_ = false; }
   void openMonitor() { monitor_ = true; }
-  /// What a store-exclusive asks: whether the monitor is open; closes it.
+  /// For store-exclusive: whether the exclusive monitor is set; clears it.
   bool takeMonitor() {
     const bool open = monitor_;
     monitor_ = false;
     return open;
   }
-  /// Throws StackLimit where a new value of the stack pointer is below its limit.
+  /// Throws StackLimit if a new value of the stack pointer is below its limit.
   void checkStack(uint32_t value) {
     if (value < state.stackLimit[state.world][state.activeStack()] && stackLimitHolds(state.world))
       throw Trap{StopReason::StackLimit, value};
   }
 
-  /// Goes on at Op::imm. Inlined into every branch, however many files are compiled together.
+  /// Continues at Op::imm. Inlined into every branch, even in unity builds.
   [[gnu::always_inline]] const Op* follow(const Op* op) {
     if (op->cost != 0) payBranch(op);
     if (op->link != nullptr && done_ < end_) [[likely]]
       return begin(*op->link);
     return followSlowly(op);
   }
-  /// Goes on at an even address.
+  /// Continues at an even address.
   const Op* branchTo(uint32_t target) {
     const Block* block = recent_[target >> 1 & (kRecent - 1)];
     if (block != nullptr && block->key == keyOf(target) && done_ < end_) [[likely]]
       return begin(*block);
     return branchSlowly(target);
   }
-  /// BX, POP {pc} and their like: bit 0 is the instruction set state; EXC_RETURN in handler mode.
+  /// BX, POP {pc} and similar: bit 0 is the instruction set state; handles FNC_RETURN and, in Handler mode,
+  /// EXC_RETURN.
   [[gnu::always_inline]] const Op* interwork(const Op* op, uint32_t target) {
     if (target >= kFunctionReturn) [[unlikely]] {
       if (target >= kReturnBase && state.handlerMode()) return stop(op, StopReason::ExceptionReturn, target);
@@ -270,16 +268,16 @@ class Core final : private MemoryListener, private Protection {
     }
     return callTo(target);
   }
-  /// BLX: bit 0 is the instruction set state; the address is an ordinary one.
+  /// BLX: bit 0 is the instruction set state; EXC_RETURN and FNC_RETURN are not special.
   const Op* callTo(uint32_t target) {
     if ((target & 1) == 0) [[unlikely]] {
-      state.thumb = false;  // the run loop refuses to go on
+      state.thumb = false;  // the run loop then raises InvalidState
       state.pc = target;
       return nullptr;
     }
     return branchTo(target & ~1u);
   }
-  /// Ends the run behind the instruction.
+  /// Ends the run after the instruction.
   const Op* stop(const Op* op, StopReason reason, uint32_t value = 0);
 
  private:
@@ -287,7 +285,7 @@ class Core final : private MemoryListener, private Protection {
   static constexpr uint32_t kFunctionReturn = 0xfefffffe;
   static constexpr uint32_t kRecent = 4096;
   static constexpr uint32_t kMaxInstructions = 64,
-                            kMaxCycles = 128;  // of a block; the last instruction may pass it
+                            kMaxCycles = 128;  // per block; the last instruction may exceed it
   static constexpr uint32_t kReturnBase = 0xff000000;
   static constexpr size_t kMaxBlocks = 1u << 17;
 
@@ -320,7 +318,7 @@ class Core final : private MemoryListener, private Protection {
       done_ += waits_->load(address, state.world);
     }
   }
-  /// Leaves at the end of the block; run() goes on by itself.
+  /// Leaves at the end of the block; run() then continues.
   void requestStopQuietly() { end_ = 0; }
 
   uint64_t keyOf(uint32_t address) const { return uint64_t{memory.context()} << 32 | address; }
@@ -329,36 +327,37 @@ class Core final : private MemoryListener, private Protection {
     memory.forgetPages();
     codeWritten();
   }
-  /// FNC_RETURN: a Non-secure function comes back to its Secure caller.
+  /// FNC_RETURN: a Non-secure function returns to its Secure caller.
   const Op* returnToSecure(const Op* op);
-  /// Whether a Secure gateway that Non-secure programs may call is at the address.
+  /// Whether the address holds a Secure gateway that Non-secure code may call.
   bool isGateway(uint32_t address) const;
 
   const Op* followSlowly(const Op* op);
   const Op* branchSlowly(uint32_t target);
   const Block* lookUp(uint32_t address);
-  /// Decodes up to `most` instructions from state.pc on. Throws FetchFault when there is not even one.
+  /// Decodes up to `most` instructions from `address` on. Throws the fault of the first one if it cannot be
+  /// fetched.
   void decode(Block& block, uint32_t address, uint8_t it, uint32_t most, bool cached);
-  /// Appends the ops of one instruction; true when the block ends with it.
+  /// Appends the ops of one instruction; returns true if it ends the block.
   bool decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& issue);
-  /// Puts what tells the observer, if there is one, in front of an instruction.
+  /// Inserts the notification of the observer, if there is one, before an instruction.
   void appendAnnouncement(Block& block, const Op& op) const;
-  /// What leaving a block through `op`, its last instruction, costs.
+  /// Sets the cost of leaving a block through `op`, its last instruction.
   void chargeBranch(Op& op, const CompiledEncoding* encoding, bool conditional, IssueModel& issue) const;
-  /// The instruction that comes next, or up to `most` of its basic block.
+  /// Executes the next instruction, or up to `most` instructions of its basic block.
   void executeOne(uint32_t most = 1);
-  /// What the next instruction makes of EPSR.ECI (ICI), which is `state.it`: ECI behind it. Throws
-  /// InvalidState where there is nothing to resume. `beats`: whether it is a vector instruction.
+  /// Interprets EPSR.ECI (ICI), held in `state.it`, for the next instruction; returns ECI after it. Throws
+  /// InvalidState if there is nothing to resume. `beats`: whether it is a vector instruction.
   uint8_t resume(bool* beats) const;
-  /// Whether indirect branches of the program that runs may only go to landings (CONTROL.BTI_EN, UBTI_EN).
+  /// Whether indirect branches of the running code must go to landing pads (CONTROL.BTI_EN, UBTI_EN).
   bool branchesNeedLandings() const;
-  /// Behind such a branch: throws NoLanding unless it led to one.
+  /// After such a branch: throws NoLanding unless its target is a landing pad.
   void land();
   Stop finish(const Trap& trap);
   void flush();
-  /// Adds what the blocks have counted to executed_.
+  /// Adds the counts of the blocks to executed_.
   void collectExecutions();
-  /// `times` more (or fewer) executions of [begin, end).
+  /// Adds `times` (may be negative) executions of [begin, end).
   void countRange(uint32_t begin, uint32_t end, int64_t times) {
     executed_[begin] += times;
     executed_[end] -= times;
@@ -376,7 +375,7 @@ class Core final : private MemoryListener, private Protection {
   WaitStates* waits_ = nullptr;
   InstructionObserver* observer_ = nullptr;
   const Op* at_ = nullptr;
-  uint64_t done_ = 0, retired_ = 0;  // cycles and instructions, with all of the block being executed
+  uint64_t done_ = 0, retired_ = 0;  // cycles and instructions, including the whole current block
   uint64_t end_ = 0;                 // execution leaves the blocks when done_ reaches it
   uint64_t budgetEnd_ = 0;
   bool stopRequested_ = false, flush_ = false, stopOnMaskChange_ = false;
@@ -393,17 +392,17 @@ class Core final : private MemoryListener, private Protection {
   std::unordered_map<uint64_t, std::unique_ptr<Block>> blocks_;
   Block single_;
   bool counting_ = false;
-  std::map<uint32_t, int64_t> executed_;  // how the count changes at an address
+  std::map<uint32_t, int64_t> executed_;  // change of the execution count at each address
 };
 
-/// A handler from a function that neither branches nor stops.
+/// Turns a function that neither branches nor stops into a handler.
 template <void (*Execute)(Core&, const Op&)>
 const Op* straight(Core& core, const Op* op) {
   core.at(op);
   Execute(core, *op);
   return op + 1;
 }
-/// The same for functions that never throw and touch neither memory nor Core::instructions().
+/// The same for functions that never throw and use neither memory nor Core::instructions().
 template <void (*Execute)(Core&, const Op&)>
 const Op* simple(Core& core, const Op* op) {
   Execute(core, *op);

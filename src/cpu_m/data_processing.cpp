@@ -11,7 +11,7 @@ namespace {
 __extension__ using Wide = __int128;
 __extension__ using UWide = unsigned __int128;
 
-/// ADD, SUB and MOV may have the stack pointer as their destination, and ADD and SUB as the first operand.
+/// ADD, SUB and MOV allow the stack pointer as destination, and ADD and SUB as first operand.
 template <Alu Operation>
 constexpr bool kTakesSp = Operation == Alu::Add || Operation == Alu::Sub || Operation == Alu::Mov ||
                           Operation == Alu::Cmp || Operation == Alu::Cmn;
@@ -32,7 +32,7 @@ Decoded prepareShiftedRegister(Op& op, DecodeContext&) {
   return Decoded::Ok;
 }
 
-/// The constants of T32: a byte, a byte repeated, or one rotated.
+/// Modified immediates of T32: a byte, a repeated byte, or a rotated byte.
 Decoded expandImmediate(Op& op) {
   const uint32_t byte = op.imm & 0xff, how = op.imm >> 8 & 15;
   op.x = kCarryUnchanged;
@@ -158,7 +158,7 @@ const Op* usat16(Core& core, const Op* op) {
   return op + 1;
 }
 Decoded prepareSaturate(Op& op, DecodeContext&) {
-  if (op.y != 0 && op.x == 0) return Decoded::Undefined;  // the place of SSAT16 and USAT16
+  if (op.y != 0 && op.x == 0) return Decoded::Undefined;  // encodes SSAT16 and USAT16
   op.y = op.y != 0 ? kAsr : kLsl;
   decodeShift(op);
   return isBad(op.d) || isBad(op.n) ? Decoded::Unpredictable : Decoded::Ok;
@@ -182,7 +182,7 @@ Decoded prepareExtract(Op& op, DecodeContext&) {
   op.w = static_cast<uint8_t>(31 - op.w);
   return Decoded::Ok;
 }
-/// BFI and BFC: Op::imm are the bits to replace.
+/// BFI and BFC: Op::imm is the mask of the bits to replace.
 const Op* bfi(Core& core, const Op* op) {
   uint32_t& d = core.state.r[op->d];
   d = (d & ~op->imm) | (core.state.r[op->n] << op->x & op->imm);
@@ -294,7 +294,7 @@ const Op* lsllRegister(Core& core, const Op* op) {
       s, op, count < 0 ? shiftRightLong(longValue(s, op), amount) : shiftLeftLong(longValue(s, op), amount));
   return op + 1;
 }
-/// A positive count shifts to the right.
+/// A positive count shifts right.
 const Op* asrlRegister(Core& core, const Op* op) {
   State& s = core.state;
   const int32_t count = signedCount(s, op);
@@ -304,7 +304,7 @@ const Op* asrlRegister(Core& core, const Op* op) {
       count < 0 ? shiftLeftLong(longValue(s, op), amount) : shiftRightSigned(longValue(s, op), amount));
   return op + 1;
 }
-/// A negative count shifts to the right and rounds. Op::x: saturates to 48 bits.
+/// A negative count shifts right and rounds. Op::x: saturates to 48 bits.
 const Op* uqrshll(Core& core, const Op* op) {
   State& s = core.state;
   const int32_t count = signedCount(s, op);
@@ -319,7 +319,7 @@ const Op* uqrshll(Core& core, const Op* op) {
   setLongValue(s, op, result);
   return op + 1;
 }
-/// A positive count shifts to the right and rounds.
+/// A positive count shifts right and rounds.
 const Op* sqrshrl(Core& core, const Op* op) {
   State& s = core.state;
   const int32_t count = signedCount(s, op);
@@ -370,8 +370,8 @@ const Op* sqrshr(Core& core, const Op* op) {
   return op + 1;
 }
 
-// Unlike the other instructions of MVE, the shifts of one or two core registers have conditions: compilers
-// put them into IT blocks.
+// Unlike other MVE instructions, shifts of one or two core registers can be conditional: compilers put them
+// into IT blocks.
 Decoded prepareLong(Op& op, DecodeContext& /*context*/) {
   op.d = static_cast<uint8_t>(op.d << 1);
   op.a = static_cast<uint8_t>(op.a << 1 | 1);
@@ -413,7 +413,8 @@ const Op* extend(Core& core, const Op* op) {
   return op + 1;
 }
 Decoded prepareExtend(Op& op, DecodeContext& context) {
-  // Plain SXTH, UXTH, SXTB and UXTB are in every core; those that add belong to the DSP extension.
+  // Plain SXTH, UXTH, SXTB and UXTB are in every core; the accumulating forms and SXTB16, UXTB16 require the
+  // DSP extension.
   const bool plain = op.n == kPc, bytesOfHalves = (op.code >> 21 & 3) == 1;
   if ((!plain || bytesOfHalves) && (context.features & kDsp) == 0) return Decoded::Undefined;
   return isBad(op.d) || isBad(op.m) || op.n == kSp ? Decoded::Unpredictable : Decoded::Ok;
@@ -499,7 +500,8 @@ using enum Alu;
 
 const Encoding kDataProcessingRows[] = {
     // clang-format off
-    // Long shifts, in the space of ORRS (shifted register). Those of one register have 111 for the high one.
+    // Long shifts, in the encoding space of ORRS (shifted register). Shifts of one register have 111 for the
+    // high one.
     {"1110 1010 0101 dddd 0iii 1111 ii00 1111", "uqshl {Rd}, {#i}", kV81, shortShift<ShortShift::Uqshl>, prepareShort},
     {"1110 1010 0101 dddd 0iii 1111 ii01 1111", "urshr {Rd}, {#i}", kV81, shortShift<ShortShift::Urshr>, prepareShort},
     {"1110 1010 0101 dddd 0iii 1111 ii10 1111", "srshr {Rd}, {#i}", kV81, shortShift<ShortShift::Srshr>, prepareShort},

@@ -53,8 +53,7 @@ uint32_t fieldValue(const Op& op, char name) {
   }
 }
 
-/// The then-else letters of a VPT block: below the first one, each bit of the mask down to its lowest 1
-/// toggles.
+/// The T and E letters of a VPT block: each mask bit above the lowest 1 adds a letter; a 1 toggles it.
 std::string blockLetters(uint32_t mask) {
   std::string letters = "t";
   for (mask = mask << 1 & 31; (mask & 15) != 0; mask = mask << 1 & 31) {

@@ -15,13 +15,13 @@ namespace {
 using Group = std::span<const Encoding> (*)();
 constexpr Group kGroups[] = {
     thumb16Encodings,
-    mvePredicateEncodings,  // VCTP lies between the low-overhead loops
-    pacBtiEncodings,        // some of them are hints, which do nothing without them
+    mvePredicateEncodings,  // VCTP is encoded among the low-overhead loops
+    pacBtiEncodings,        // some are in the hint space: NOPs without the extension
     branchSystemEncodings, loadStoreEncodings,     dataProcessingEncodings,
     multiplyDspEncodings,  floatingPointEncodings, floatingPointTransferEncodings,
     mveIntegerEncodings,   mveShiftEncodings,      mveMoveEncodings,
     mveMemoryEncodings,    mveFloatEncodings,
-    mveReduceEncodings,  // its rows leave holes for those before it
+    mveReduceEncodings,  // its patterns include encodings of earlier groups
 };
 
 CompiledEncoding compile(const Encoding& row) {
@@ -68,7 +68,7 @@ struct Tables {
   void addNarrow(size_t i) {
     const uint32_t open = ~rows[i].mask & 0xffff;
     uint32_t rest = 0;
-    do {  // all values of the bits that are open
+    do {  // all values of the don't-care bits
       uint16_t& entry = narrow[rows[i].value | rest];
       if (entry == 0) entry = static_cast<uint16_t>(i + 1);
       rest = (rest - open) & open;

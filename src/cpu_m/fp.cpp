@@ -7,8 +7,8 @@ namespace carina::cpu_m {
 namespace fp {
 namespace {
 
-/// What every instruction here does around its arithmetic: access to the unit, FPSCR's modes, the flags
-/// afterwards.
+/// Common parts of all instructions here: checks access to the unit, applies FPSCR's modes, updates its
+/// flags.
 template <class F>
 void withContext(Core& core, F body) {
   core.useFloatingPoint();
@@ -90,7 +90,7 @@ void select(Core& core, const Op& op) {
 
 // --- rounding and converting
 
-/// Op::y of the instructions that name their rounding mode.
+/// Indexed by Op::y of the instructions that encode their rounding mode.
 constexpr Rounding kRoundings[] = {Rounding::NearestAway, Rounding::NearestEven, Rounding::PlusInfinity,
                                    Rounding::MinusInfinity};
 
@@ -107,7 +107,7 @@ void roundToIntegral(Core& core, const Op& op) {
   });
 }
 
-/// To an integer in Sd; Op::x: a signed one.
+/// To an integer in Sd; Op::x: signed.
 template <class T, By How>
 void toInteger(Core& core, const Op& op) {
   withContext(core, [&op](State& s, FpContext& context) {
@@ -126,7 +126,7 @@ void fromInteger(Core& core, const Op& op) {
   });
 }
 
-/// In place; Op::y: unsigned, Op::w bits wide, Op::a of them a fraction.
+/// In place; Op::y: unsigned, Op::w: width in bits, Op::a: fraction bits.
 template <class T>
 void toFixed(Core& core, const Op& op) {
   withContext(core, [&op](State& s, FpContext& context) {
@@ -181,7 +181,7 @@ void move(Core& core, const Op& op) {
   core.useFloatingPoint();
   write<T>(core.state, op.d, read<T>(core.state, op.m));
 }
-/// The expanded immediate has its upper bits only: Op::imm holds them, aligned to the top.
+/// Only the upper bits of the expanded immediate are nonzero: Op::imm holds them, left-aligned.
 template <class T>
 void moveImmediate(Core& core, const Op& op) {
   core.useFloatingPoint();
@@ -198,7 +198,7 @@ void extractHalf(Core& core, const Op& op) {
 
 // --- preparing
 
-/// VFPExpandImm of field i to 32 bits at the top of the format, 8 exponent bits of it as `Exponent` says.
+/// VFPExpandImm of field i to the top 32 bits of a format with `Exponent` exponent bits.
 template <int Exponent>
 void expandImmediate(Op& op) {
   const uint32_t sign = op.imm >> 7, b = op.imm >> 6 & 1, rest = op.imm & 0x3f;
@@ -219,10 +219,10 @@ Decoded immediateDouble(Op& op, DecodeContext&) {
   return Decoded::Ok;
 }
 
-/// Fixed point of Width bits; fields a and x: imm4:i, the bits that are no fraction.
+/// Fixed point of Width bits; fields a and x: imm4:i, the number of integer bits.
 template <uint8_t Width, bool Unsigned, bool Single>
 Decoded fixedPoint(Op& op, DecodeContext& context) {
-  // i (bit 5) stands before imm4 in the pattern.
+  // i (bit 5) precedes imm4 in the pattern.
   const auto taken = static_cast<uint8_t>(op.a << 1 | op.x);
   if (taken > Width) return Decoded::Unpredictable;
   op.a = static_cast<uint8_t>(Width - taken);
@@ -230,7 +230,7 @@ Decoded fixedPoint(Op& op, DecodeContext& context) {
   op.y = Unsigned;
   return Single ? singles(op, context) : Decoded::Ok;
 }
-/// For handlers that look at Op::y (the rounding mode of the name) and Op::x (a signed integer).
+/// For handlers that use Op::y (the encoded rounding mode) and Op::x (signed integer).
 template <Prepare Registers, uint8_t Mode, bool Signed>
 Decoded with(Op& op, DecodeContext& context) {
   op.y = Mode;
@@ -246,7 +246,7 @@ Decoded condition(Op& op, DecodeContext& context) {
   return Registers(op, context);
 }
 
-// A row in each of the formats. F is a macro from the type to the handler.
+// One row for each format. F is a macro from the type to the handler.
 #define THREE_AT(top, b23, b21, b6, name, F)                                                             \
   {top " 1110 " b23 "d" b21 " nnnn dddd 1010 n" b6 "m0 mmmm", name ".f32 s{d}, s{n}, s{m}", kFloat,      \
    straight<F(uint32_t)>, singles},                                                                      \
@@ -315,7 +315,7 @@ Decoded condition(Op& op, DecodeContext& context) {
     "1110 1110 1d11 1000 dddd 1001 " b7 "1m0 mmmm", "vcvt.f16." type " s{d}, s{m}", kHalf,      \
         straight<fromInteger<uint16_t>>, with<singles, 0, Signed>                               \
   }
-// In place: bit 16 unsigned, bit 7 32 bits wide.
+// In place. Bit 16: unsigned; bit 7: 32 bits wide.
 #define FIXED(opc2, b7, type, Width, Unsigned)                                                               \
   {"1110 1110 1d11 111" opc2 " dddd 1010 " b7 "1x0 aaaa", "vcvt." type ".f32 s{d}, s{d}, #{a}", kFloat,      \
    straight<toFixed<uint32_t>>, fixedPoint<Width, Unsigned, true>},                                          \
@@ -397,7 +397,7 @@ const Encoding kDataProcessingRows[] = {
      straight<moveImmediate<uint16_t>>, immediateHalf},
     {"1110 1110 1d11 0000 dddd 1010 01m0 mmmm", "vmov.f32 s{d}, s{m}", kFloat, straight<move<uint32_t>>,
      singles},
-    // Of cores with single precision only, too.
+    // Also on cores with single precision only.
     {"1110 1110 1011 0000 dddd 1011 0100 mmmm", "vmov.f64 d{d}, d{m}", kFloat, straight<move<uint64_t>>},
     {"1111 1110 1d11 0000 dddd 1010 11m0 mmmm", "vins.f16 s{d}, s{m}", kHalf, straight<insertHalf>, singles},
     {"1111 1110 1d11 0000 dddd 1010 01m0 mmmm", "vmovx.f16 s{d}, s{m}", kHalf, straight<extractHalf>,

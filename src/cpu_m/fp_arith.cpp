@@ -30,7 +30,7 @@ bool flushes(const FpContext& context) {
   return sizeof(Bits) == 2 ? context.flush_half : context.flush;
 }
 
-/// `conversion`: half denormals stay and the alternative format is honoured (FPUnpackCV).
+/// `conversion`: half denormals are not flushed and the alternative format is honoured (FPUnpackCV).
 template <class Bits>
 Unpacked unpack(Bits bits, FpContext& context, bool conversion = false) {
   using L = FpLayout<Bits>;
@@ -75,7 +75,7 @@ Bits invalid(FpContext& context) {
   return FpLayout<Bits>::kDefaultNan;
 }
 
-/// Whether to go away from zero, given the part of the significand that is dropped, as a fraction of 2^64.
+/// Whether to round away from zero. `rest`: the discarded part of the significand as a fraction of 2^64.
 bool roundsUp(Rounding rounding, bool sign, bool odd, std::uint64_t rest, bool sticky) {
   constexpr std::uint64_t kHalf = std::uint64_t{1} << 63;
   switch (rounding) {
@@ -93,7 +93,7 @@ bool roundsUp(Rounding rounding, bool sign, bool odd, std::uint64_t rest, bool s
   return false;
 }
 
-/// FPRound: the value significand * 2^(exponent - 63), with more below it when `sticky`. Bit 63 of the
+/// FPRound of significand * 2^(exponent - 63), with nonzero bits below it if `sticky`. Bit 63 of the
 /// significand is set.
 template <class Bits>
 Bits roundTo(bool sign, int exponent, std::uint64_t significand, bool sticky, Rounding rounding,
@@ -133,12 +133,12 @@ Bits roundTo(bool sign, int exponent, std::uint64_t significand, bool sticky, Ro
     return to_infinity ? infinity<Bits>(sign) : static_cast<Bits>(infinity<Bits>(sign) - 1);
   }
   if (inexact) context.flags |= fp_flag::kInexact;
-  // The leading one of `kept` adds 1 to the exponent field; a carry one more.
+  // The leading one of `kept` adds 1 to the exponent field; a carry adds 1 more.
   const auto field = static_cast<std::uint64_t>(tiny ? 0 : exponent - L::kMinExponent);
   return static_cast<Bits>(zero<Bits>(sign) | static_cast<Bits>((field << L::kFractionBits) + kept));
 }
 
-/// The same from 128 bits: `significand` is not 0, its bit 127 stands for 2^exponent.
+/// The same from 128 bits: `significand` is not 0, its bit 127 has weight 2^exponent.
 template <class Bits>
 Bits roundWide(bool sign, int exponent, Wide significand, FpContext& context) {
   const auto high = static_cast<std::uint64_t>(significand >> 64);
@@ -169,7 +169,7 @@ Wide shiftRightSticky(Wide value, int shift) {
   return (value >> shift) | ((value << (128 - shift)) != 0);
 }
 
-/// a + b with significands whose bit 126 stands for 2^exponent (bit 126 set, or all 0).
+/// a + b with significands whose bit 126 has weight 2^exponent (bit 126 set, or all 0).
 template <class Bits>
 Bits addWide(bool sign_a, int exponent_a, Wide a, bool sign_b, int exponent_b, Wide b, FpContext& context) {
   if (b != 0 && (a == 0 || exponent_a < exponent_b)) {
@@ -252,7 +252,7 @@ Bits mulAddSoft(Bits addend, Bits a, Bits b, FpContext& context) {
   return addWide<Bits>(sign, exponent, product, c.sign, c.exponent, Wide{c.significand} << 63, context);
 }
 
-// --- The host's unit, where it gives the same
+// --- The host's unit, where its results are the same
 
 template <class Bits>
 using Host = std::conditional_t<sizeof(Bits) == 4, float, double>;
@@ -260,7 +260,7 @@ using Host = std::conditional_t<sizeof(Bits) == 4, float, double>;
 using fp_fast::normalOrZero;
 using fp_fast::safe;
 
-/// `fast` (a function of fp_fast) if it can be used; true when it has given the result.
+/// Calls `fast` (a function of fp_fast) if it can be used; true if it produced the result.
 template <class Bits, class Fast>
 bool onHost(FpContext& context, Bits& result, Fast fast) {
   if (context.rounding != Rounding::NearestEven) return false;
@@ -292,7 +292,7 @@ Bits maxOrMin(Bits a, Bits b, bool maximum, FpContext& context) {
   }
   if (x.zero()) a = zero<Bits>(x.sign);  // may have been flushed
   if (y.zero()) b = zero<Bits>(y.sign);
-  // Signed magnitudes in order; -0 < +0.
+  // Order of signed magnitudes; -0 < +0.
   const auto key = [](Bits bits) {
     const auto value = static_cast<std::int64_t>(fpAbs(bits));
     return (bits & FpLayout<Bits>::kSign) ? -value - 1 : value;
@@ -454,7 +454,7 @@ Bits fpRoundToIntegral(Bits a, Rounding rounding, bool exact, FpContext& context
   if (x.nan()) return propagate(a, context);
   if (x.zero()) return zero<Bits>(x.sign);
   if (x.infinite() || x.exponent >= L::kFractionBits) return a;
-  // The unit's place: bit 63 - exponent of the significand.
+  // The units digit is bit 63 - exponent of the significand.
   std::uint64_t kept = 0, rest = 0;
   bool sticky = false;
   if (x.exponent >= 0) {
@@ -532,7 +532,7 @@ To fpConvert(From a, FpContext& context) {
     if (x.kind == Kind::SignallingNan || alternative) context.flags |= fp_flag::kInvalid;
     if (alternative) return zero<To>(x.sign);
     if (context.default_nan) return T::kDefaultNan;
-    // The upper bits of the fraction stay.
+    // The upper bits of the fraction are kept.
     const std::uint64_t fraction = static_cast<std::uint64_t>(a & (F::kMinNormal - 1))
                                    << (63 - F::kFractionBits);
     return static_cast<To>(infinity<To>(x.sign) | T::kQuiet |

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point arithmetic on bit patterns as FPSCR of Armv8-M says: rounding modes, flushing of denormals,
-// default NaNs, propagation of NaNs and cumulative exception flags. Half, single and double precision are
-// uint16_t, uint32_t and uint64_t. Source: the FP pseudocode functions of the Armv8-M Architecture Reference
-// Manual (FPAdd, FPRound, ...).
+// Floating-point arithmetic on bit patterns, controlled by FPSCR of Armv8-M: rounding modes, flushing of
+// denormals, default NaNs, propagation of NaNs and cumulative exception flags. Half, single and double
+// precision are uint16_t, uint32_t and uint64_t. Source: the FP pseudocode functions of the Armv8-M
+// Architecture Reference Manual (FPAdd, FPRound, ...).
 //
 // Tininess is detected before rounding. The host's floating-point unit is used where its result and flags are
-// known to be the same; its rounding mode must be to nearest.
+// known to be the same; its rounding mode must be round to nearest.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ namespace carina::cpu_m {
 /// Values 0-3 are FPSCR.RMode.
 enum class Rounding : std::uint8_t { NearestEven, PlusInfinity, MinusInfinity, Zero, NearestAway };
 
-/// Cumulative exception bits at their places in FPSCR.
+/// Cumulative exception bits at their positions in FPSCR.
 namespace fp_flag {
 inline constexpr std::uint32_t kInvalid = 1u << 0;
 inline constexpr std::uint32_t kDivideByZero = 1u << 1;
@@ -27,8 +27,8 @@ inline constexpr std::uint32_t kInputDenormal = 1u << 7;
 inline constexpr std::uint32_t kAll = 0x9f;
 }  // namespace fp_flag
 
-/// What governs one operation, and the flags it adds to. The flags start as those of FPSCR: an inexact result
-/// need not be looked for where IXC is already set.
+/// The modes of one operation, and the flags it adds to. The flags start as those of FPSCR: inexact results
+/// need not be detected if IXC is already set.
 struct FpContext {
   Rounding rounding = Rounding::NearestEven;
   bool flush = false;             // FZ: single and double
@@ -37,13 +37,13 @@ struct FpContext {
   bool alternative_half = false;  // AHP: conversions from and to half only
   std::uint32_t flags = 0;
 
-  /// Of scalar instructions.
+  /// For scalar instructions.
   static FpContext scalar(std::uint32_t fpscr);
-  /// StandardFPSCRValue(): of vector instructions. Only FZ16 and AHP of `fpscr` count.
+  /// StandardFPSCRValue(), for vector instructions. Only FZ16 and AHP of `fpscr` matter.
   static FpContext standard(std::uint32_t fpscr);
 };
 
-/// Fields of the IEEE format that lies in Bits.
+/// Fields of the IEEE format stored in Bits.
 template <class Bits>
 struct FpFormat;
 
@@ -104,18 +104,18 @@ Bits fpSqrt(Bits a, FpContext& context);
 /// addend + a * b, rounded once.
 template <class Bits>
 Bits fpMulAdd(Bits addend, Bits a, Bits b, FpContext& context);
-/// maxNum and minNum of IEEE 754-2008: a number goes before a quiet NaN.
+/// maxNum and minNum of IEEE 754-2008: a number takes precedence over a quiet NaN.
 template <class Bits>
 Bits fpMaxNum(Bits a, Bits b, FpContext& context);
 template <class Bits>
 Bits fpMinNum(Bits a, Bits b, FpContext& context);
 
-/// N:Z:C:V in bits 3-0: less 1000, equal 0110, greater 0010, unordered 0011. Quiet NaNs are invalid only with
-/// `signal_quiet`.
+/// N:Z:C:V in bits 3-0: less 1000, equal 0110, greater 0010, unordered 0011. Quiet NaNs raise Invalid only
+/// with `signal_quiet`.
 template <class Bits>
 unsigned fpCompare(Bits a, Bits b, bool signal_quiet, FpContext& context);
 
-/// To an integral value in the same format; `exact`: raise Inexact when the value changes.
+/// To an integral value in the same format; `exact`: raise Inexact if the value changes.
 template <class Bits>
 Bits fpRoundToIntegral(Bits a, Rounding rounding, bool exact, FpContext& context);
 

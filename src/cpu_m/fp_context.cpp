@@ -6,10 +6,10 @@
 namespace carina::cpu_m {
 namespace {
 
-constexpr uint32_t kCoprocessor10 = 20;  // its bits in CPACR
-constexpr uint32_t kSingles = 16;        // that are in every context
+constexpr uint32_t kCoprocessor10 = 20;  // position of its bits in CPACR
+constexpr uint32_t kSingles = 16;        // in every context
 
-/// The bits of FPCCR that Non-secure programs cannot change.
+/// The bits of FPCCR that Non-secure code cannot change.
 uint32_t withheld(uint32_t secureBits, bool faultsNonSecure) {
   uint32_t bits = fpccr::kSecureOnly | fpccr::kMonitorReady;
   if (!faultsNonSecure) bits |= fpccr::kHardFaultReady | fpccr::kBusFaultReady;
@@ -18,7 +18,7 @@ uint32_t withheld(uint32_t secureBits, bool faultsNonSecure) {
   return bits;
 }
 
-/// Where the register of word `index` of a context lies from its address on: S16 to S31 follow VPR.
+/// Offset of single register `number` in a stored context: S16 to S31 follow VPR.
 constexpr uint32_t singleOffset(uint32_t number) {
   return 4 * (number < kSingles ? number : number + 2);
 }
@@ -60,7 +60,7 @@ void FpContextControl::defer(const State& s, uint32_t address, bool limitViolate
   const auto put = [this](World of, uint32_t mask, uint32_t bits) {
     control_[of] = (control_[of] & ~mask) | (bits & mask);
   };
-  // Without anybody who knows priorities, nothing is in the way of a fault.
+  // Without a source of priorities, all faults can be taken.
   const auto ready = [&](World of) { return priorities == nullptr ? ~0u : priorities->readyFaults(of); };
   for (const World of : {kNonSecure, kSecure}) put(of, kReadyBoth, ready(of));
   put(s.world, fpccr::kMemManageReady, ready(s.world));
@@ -106,7 +106,7 @@ void Core::storeContextAt(uint32_t address, World owner) {
 
 void Core::loadContextAt(uint32_t address, World owner) {
   const uint32_t singles = fp.words(owner) == FpContextControl::kLeastWords ? kSingles : 2 * kSingles;
-  uint32_t words[2 * kSingles];  // a fault leaves the registers as they were
+  uint32_t words[2 * kSingles];  // a fault leaves the registers unchanged
   for (uint32_t i = 0; i < singles; ++i) words[i] = memory.loadAligned<uint32_t>(address + singleOffset(i));
   const uint32_t fpscr = memory.loadAligned<uint32_t>(address + kFpscrOffset);
   const uint32_t vpr = memory.loadAligned<uint32_t>(address + kVprOffset);
@@ -116,7 +116,7 @@ void Core::loadContextAt(uint32_t address, World owner) {
 }
 
 void Core::hideContext(World owner) {
-  if (owner == kNonSecure) return;  // its registers may stay, nobody must not see them
+  if (owner == kNonSecure) return;  // its registers may be seen by all code
   std::memset(state.vector, 0,
               fp.words(owner) == FpContextControl::kLeastWords ? 4 * kSingles : 8 * kSingles);
   state.setFpscrWord(uint32_t{kNoTailPredication} << 16);

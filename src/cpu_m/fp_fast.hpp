@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The common case of floating-point arithmetic on the host's unit: operands normal or zero, rounding to
-// nearest, results that rounding can neither have brought from the denormals nor to infinity. There the
-// result and the flags (inexact or none) are those of the architecture. Without branches, so that compilers
-// make vector code of loops over lanes.
+// The common case of floating-point arithmetic on the host's unit: operands normal or zero, round to nearest,
+// and results that rounding cannot have moved out of the denormal range or to infinity. In this case, the
+// result and the flags (inexact or none) match the architecture. Branch-free, so that compilers vectorize
+// loops over lanes.
 //
-// Every function returns 1 when its result counts and 0 when the operation has to be done the long way; it
-// adds 1 to `inexact` (by OR) when the result is not exact.
+// Every function returns 1 if its result is valid and 0 if the operation must take the slow path; it ORs 1
+// into `inexact` if the result is inexact.
 #pragma once
 
 #include <bit>
@@ -14,7 +14,7 @@
 
 namespace carina::cpu_m::fp_fast {
 
-/// The host's number of a pattern; half precision is computed in single.
+/// The host type of a bit pattern; half precision is computed in single.
 template <class Bits>
 struct Host;
 
@@ -50,7 +50,7 @@ int safe(Bits bits) {
          (magnitude < static_cast<S>(FpLayout<Bits>::kInfinity));
 }
 
-/// The difference of the exponents' biases of single and half precision, in single.
+/// The difference of the exponent biases of single and half precision, in the exponent field of single.
 inline constexpr std::uint32_t kRebias = 112u << 23;
 
 inline double number(std::uint64_t bits) {
@@ -64,7 +64,7 @@ inline float number(std::uint16_t bits) {
   return std::bit_cast<float>(sign | (magnitude == 0 ? 0 : (magnitude << 13) + kRebias));
 }
 
-/// `value` in the format of Bits. `error`: whether `value` itself is not exact.
+/// Converts `value` to the format of `bits`. `error`: whether `value` itself is inexact.
 inline int round(double value, int error, std::uint64_t& bits, int& inexact) {
   bits = std::bit_cast<std::uint64_t>(value);
   inexact |= error;
@@ -88,13 +88,13 @@ inline int round(float value, int error, std::uint16_t& bits, int& inexact) {
   const bool zero = magnitude == 0;
   bits = static_cast<std::uint16_t>((wide >> 16 & 0x8000) | (zero ? 0 : rounded));
   inexact |= error | ((magnitude & 0x1fff) != 0);
-  constexpr std::int32_t kSmallest = 113 << 23;  // of the normal halves
+  constexpr std::int32_t kSmallest = 113 << 23;  // normal half
   return (static_cast<int>(static_cast<std::int32_t>(magnitude) > kSmallest) & (rounded < 0x7c00) &
           (rounded > 0x400)) |
          (wide == 0);
 }
 
-/// Knuth's two-sum: what `sum` = a + b leaves out, exactly.
+/// Knuth's two-sum: the exact rounding error of `sum` = a + b.
 template <class Number>
 Number sumError(Number a, Number b, Number sum) {
   const Number part = sum - a;
@@ -121,7 +121,7 @@ inline int mul(std::uint16_t a, std::uint16_t b, std::uint16_t& result, int& ine
   return normalOrZero(a) & normalOrZero(b) & (good | (product == 0));
 }
 
-/// `sum` rounded to odd instead of to nearest: rounding that once more gives what a single rounding would.
+/// `sum` rounded to odd instead of to nearest: rounding it once more gives the result of a single rounding.
 inline double toOdd(double sum, double error) {
   auto bits = std::bit_cast<std::uint64_t>(sum);
   const bool away = (error > 0) == (sum > 0);
@@ -170,7 +170,7 @@ int minNum(Bits a, Bits b, Bits& result) {
   return good;
 }
 
-/// Ordered as numbers are, for operands that are normal or zero; both zeros are 0.
+/// Ordered like the values, for operands that are normal or zero; both zeros are 0.
 template <class Bits>
 typename Host<Bits>::Signed orderKey(Bits bits) {
   const auto magnitude = static_cast<typename Host<Bits>::Signed>(fpAbs(bits));

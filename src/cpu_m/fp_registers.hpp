@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point registers as scalar instructions see them: half precision is the lower half of a single
-// register, whose upper half becomes 0.
+// register, whose upper half is cleared by writes.
 #pragma once
 
 #include <type_traits>
@@ -27,7 +27,7 @@ void write(State& s, uint32_t number, T value) {
   }
 }
 
-/// Patterns gather the extra bit of Sd and Sm before the other four (that of Sn behind them, where it
+/// Patterns collect the extra bit of Sd and Sm before the other four (that of Sn after them, where it
 /// belongs).
 constexpr uint8_t single(uint8_t field) {
   return static_cast<uint8_t>((field & 15) << 1 | field >> 4);
@@ -37,7 +37,7 @@ inline Decoded singles(Op& op, DecodeContext&) {
   op.m = single(op.m);
   return Decoded::Ok;
 }
-/// Only Sd, Sm: the other one is double.
+/// Sd or Sm only: the other operand is double.
 inline Decoded singleD(Op& op, DecodeContext&) {
   op.d = single(op.d);
   return Decoded::Ok;

@@ -36,7 +36,7 @@ void storeRegister(Core& core, const Op& op) {
   }
 }
 
-/// Op::imm in units of Scale bytes; field y: added.
+/// Op::imm in units of Scale bytes; field y: 1 adds it, 0 subtracts it.
 template <uint32_t Scale, bool Single, bool Load>
 Decoded offset(Op& op, DecodeContext& context) {
   op.imm *= Scale;
@@ -48,7 +48,7 @@ Decoded offset(Op& op, DecodeContext& context) {
 
 // --- several registers
 
-/// Op::a words from single register Op::d on (Op::z), at r[n] or below it (Op::x); Op::w writes back.
+/// Op::a words from single register Op::d on, at r[n] or below it (Op::x); Op::w writes back.
 template <bool Load>
 void multiple(Core& core, const Op& op) {
   core.useFloatingPoint();
@@ -69,7 +69,7 @@ void multiple(Core& core, const Op& op) {
   if (op.w != 0) s.r[op.n] = moved;
 }
 
-/// Op::imm words (odd with doubles: FSTMX and FLDMX, which leave a word out).
+/// Op::imm words (odd for doubles: FSTMX and FLDMX, which skip a word).
 template <bool Double>
 Decoded registerList(Op& op, DecodeContext&) {
   op.d = Double ? static_cast<uint8_t>(2 * op.d) : single(op.d);
@@ -86,7 +86,7 @@ Decoded descending(Op& op, DecodeContext& context) {
   return registerList<Double>(op, context);
 }
 
-/// VSCCLRM: Op::a words from Op::d on, and VPR, become 0, unless there is no Secure context to clear.
+/// VSCCLRM: clears Op::a words from Op::d on, and VPR, unless there is no Secure context.
 void clearRegisters(Core& core, const Op& op) {
   const bool active = (core.state.control[kSecure] & kControlSecureFpActive) != 0;
   if (core.has(kSecurity) && core.fp.has(fpccr::kAutomatic) && !active) return;
@@ -119,7 +119,7 @@ Decoded coreRegister(Op& op, DecodeContext&) {
   return op.d == kSp || op.d == kPc ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-/// Two words at single register Op::m from and to r[d], r[a].
+/// Moves two words between the single registers from Op::m on and r[d], r[a].
 void pairToCore(Core& core, const Op& op) {
   core.useFloatingPoint();
   State& s = core.state;
@@ -135,20 +135,20 @@ void pairFromCore(Core& core, const Op& op) {
 template <bool Double, bool ToCore>
 Decoded corePair(Op& op, DecodeContext&) {
   const auto bad = [](uint8_t r) { return r == kSp || r == kPc; };
-  op.x = Double ? op.m : static_cast<uint8_t>(single(op.m) + 1);  // for the text
+  op.x = Double ? op.m : static_cast<uint8_t>(single(op.m) + 1);  // for the disassembly
   op.m = Double ? static_cast<uint8_t>(2 * op.m) : single(op.m);
   if (bad(op.d) || bad(op.a) || op.m == 31 || (ToCore && op.d == op.a)) return Decoded::Unpredictable;
   return Decoded::Ok;
 }
 
-/// Whether a resumed instruction has done this lane before.
+/// Whether a resumed instruction has already processed this lane.
 template <class T>
 bool laneIsDone(const State& s, const Op& op) {
   const uint32_t byte = 8 * (op.n & 1u) + op.x * static_cast<uint32_t>(sizeof(T));
   return mve::isResumed(s) && (mve::executed(s).bytes >> byte & 1) == 0;
 }
 
-/// One element of double register Op::n; Op::x counts elements of T.
+/// One element of double register Op::n; Op::x is its index in elements of T.
 template <class T>
 void laneToCore(Core& core, const Op& op) {
   core.useFloatingPoint();
@@ -254,7 +254,7 @@ Decoded systemOffset(Op& op, DecodeContext&) {
   return op.n == kPc ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-// --- between the worlds
+// --- Security state transitions
 
 void requireSecure(const Core& core, const Op& op) {
   if (core.state.world != kSecure) throw Trap{StopReason::Undefined, op.address, op.code};
@@ -263,8 +263,8 @@ bool secureContext(const State& s) {
   return (s.control[kSecure] & kControlSecureFpActive) != 0;
 }
 
-/// VLSTM, in front of a call of Non-secure code: room for the Secure context, which is stored by the first
-/// floating-point instruction of the other world, or at once where FPCCR.LSPEN is off.
+/// VLSTM, before a call of Non-secure code: reserves space for the Secure context, which is stored by the
+/// first floating-point instruction of the other world, or immediately if FPCCR.LSPEN is 0.
 void storeContext(Core& core, const Op& op) {
   requireSecure(core, op);
   State& s = core.state;
@@ -283,7 +283,7 @@ void storeContext(Core& core, const Op& op) {
   core.floatingPointChanged();
 }
 
-/// VLLDM, behind the call: a context that nobody stored is still in the registers.
+/// VLLDM, after the call: a context that was not stored is still in the registers.
 void loadContext(Core& core, const Op& op) {
   requireSecure(core, op);
   State& s = core.state;
@@ -310,9 +310,9 @@ bool activeForOther(const Core& core) {
   return !core.fp.has(fpccr::kAutomatic, kNonSecure) || (core.state.control[kSecure] & kControlFpActive) != 0;
 }
 
-/// FPCXT_NS and FPCXT_S as a value; afterwards FPSCR begins anew, but for what a Secure caller has where
-/// FPCXT_NS is stored. FPCXT_NS without an active context is FPDSCR_NS, and does not need the unit: entry
-/// functions save it whether anybody computes or not.
+/// Stores FPCXT_NS or FPCXT_S as one word, then resets FPSCR, except if FPCXT_NS is stored with an active
+/// Secure context. FPCXT_NS without an active context is FPDSCR_NS, and does not need the unit: entry
+/// functions save it whether floating point is used or not.
 void storeContextWord(Core& core, const Op& op) {
   requireSecure(core, op);
   State& s = core.state;
@@ -368,7 +368,7 @@ void loadContextWord(Core& core, const Op& op) {
     "1110 1101 001" l " nnnn dddd 1011 iiii iiii", name "db {Rn}!, {dlist}", kFloat,      \
         straight<multiple<Load>>, descending<true>                                        \
   }
-// With an offset or behind the access; neither is a scatter of doublewords. r3 is bit 22, r210 bits 15:13.
+// Offset or post-indexed; encodings with neither are scatters of doublewords. r3 is bit 22, r210 bits 15:13.
 #define SYSTEM_MEMORY(load, r3, r210, value, does, name, features, run)                                   \
   {"1110 1101 y" r3 "-" load " nnnn " r210 "0 1111 1iii iiii", does " " name ", {mem}", features | kV81,  \
    run, systemOffset<value>},                                                                             \

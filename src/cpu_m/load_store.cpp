@@ -32,7 +32,7 @@ const Op* storeIndexed(Core& core, const Op* op) {
   return op + 1;
 }
 
-/// Loads of the program counter; those that write back come as two steps of one.
+/// Loads of the program counter; those with write-back update the base before they branch.
 const Op* loadPcOffset(Core& core, const Op* op) {
   core.at(op);
   return core.interwork(op, core.memory.load<uint32_t>(core.state.r[op->n] + op->imm));
@@ -56,7 +56,7 @@ const Op* loadPcIndexed(Core& core, const Op* op) {
   return core.interwork(op, target);
 }
 
-/// The registers that a load or store of width `size` may name as its target.
+/// Whether Op::d is not allowed as Rt of a load or store of type T.
 template <typename T>
 bool badTarget(const Op& op, bool store) {
   if (sizeof(T) == 4) return store && op.d == kPc;
@@ -96,7 +96,7 @@ Decoded prepareIndexed(Op& op, DecodeContext& context) {
   }
   return Decoded::Ok;
 }
-/// LDRT and its relatives: as an unprivileged program would.
+/// LDRT and similar: accesses memory as unprivileged code.
 template <Run Execute>
 const Op* unprivileged(Core& core, const Op* op) {
   struct Restore {
@@ -263,7 +263,7 @@ const Op* loadExclusive(Core& core, const Op* op) {
   core.state.r[op->d] = value;
   return op + 1;
 }
-/// Op::d gets the status, Op::a is stored.
+/// Op::d receives the status, Op::a is stored.
 template <typename T>
 const Op* storeExclusive(Core& core, const Op* op) {
   core.at(op);
@@ -312,7 +312,7 @@ Decoded prepareTable(Op& op, DecodeContext& context) {
   return op.n == kSp || isBad(op.m) ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-// All addressing forms of one width. `bits` is the top of the encoding: sign and size.
+// All addressing forms of one width. `sign` and `size` are bits of the encoding.
 #define LOADS(sign, size, name, T)                                                                         \
   {"1111 100" sign " -" size "1 1111 dddd iiii iiii iiii", name ".w {Rd}, {label}", kBase, loadLiteral<T>, \
    prepareLiteral<T>},                                                                                     \
@@ -380,7 +380,7 @@ const Encoding kLoadStoreRows[] = {
     {"1110 1001 00-1 nnnn iiii iiii iiii iiii", "ldmdb {Rn}, {list}", kBase, nullptr, prepareLoadMultiple<true>},
     {"1110 1000 10-0 nnnn iiii iiii iiii iiii", "stmia.w {Rn}, {list}", kBase, nullptr, prepareStoreMultiple<false>},
     {"1110 1001 00-0 nnnn iiii iiii iiii iiii", "stmdb {Rn}, {list}", kBase, nullptr, prepareStoreMultiple<true>},
-    // P = 0 and W = 0 are the rows above and below.
+    // Encodings with P = 0 and W = 0 are the rows above and below.
     {"1110 1001 -1-1 nnnn dddd aaaa iiii iiii", "ldrd {Rd}, {Ra}, [{Rn}, {#i}]", kBase, nullptr, prepareDual<false>},
     {"1110 1000 -111 nnnn dddd aaaa iiii iiii", "ldrd {Rd}, {Ra}, [{Rn}], {#i}", kBase, nullptr, prepareDual<false>},
     {"1110 1001 -1-0 nnnn dddd aaaa iiii iiii", "strd {Rd}, {Ra}, [{Rn}, {#i}]", kBase, nullptr, prepareDual<true>},

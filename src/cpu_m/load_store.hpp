@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers of loads and stores, shared by the 16-bit and the 32-bit encodings. T says width and extension. Rt
-// is Op::d, the base Op::n, an index Op::m shifted left by Op::x.
+// Handlers of loads and stores, shared by the 16-bit and the 32-bit encodings. T determines width and
+// extension. Rt is Op::d, the base Op::n, an index Op::m shifted left by Op::x.
 #pragma once
 
 #include "cpu_m/core.hpp"
@@ -45,12 +45,12 @@ const Op* loadLiteral(Core& core, const Op* op) {
   return op + 1;
 }
 
-/// Sets a base register; a new stack pointer must not be below its limit.
+/// Checks the new value of a base register: a stack pointer must not be below its limit.
 inline void checkBase(Core& core, uint32_t number, uint32_t value) {
   if (number == 13) core.checkStack(value);
 }
 
-/// LDM, upwards from r[n]. `Jumps`: the program counter is in the list.
+/// LDM, ascending from r[n]. `Jumps`: the program counter is in the list.
 template <bool WriteBack, bool Jumps>
 const Op* loadMultiple(Core& core, const Op* op) {
   core.at(op);
@@ -68,7 +68,7 @@ const Op* loadMultiple(Core& core, const Op* op) {
   return op + 1;
 }
 
-/// The registers of a list, stored from an address on upwards.
+/// Stores the registers of a list at ascending addresses.
 inline void storeList(Core& core, uint32_t address, uint32_t list) {
   if ((address & 3) != 0) throw Trap{StopReason::Unaligned, address};
   for (; list != 0; list &= list - 1, address += 4)

@@ -54,7 +54,7 @@ uint16_t Memory::fetch(uint32_t address) {
   const uint32_t offset = address & (kPageSize - 1);
   const auto [map, isNew] = code_.try_emplace(at - offset);
   map->second.set(offset / 2);
-  if (isNew) {  // stores to this page go the slow way from now on
+  if (isNew) {  // stores to this page take the slow path from now on
     for (Table& table : tables_) table.writes.fill({kNoPage, nullptr});
   }
   uint16_t halfword = 0;
@@ -92,7 +92,7 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
   if (region == nullptr) throw Trap{StopReason::ReadFault, address};
   if (watching()) noteAccess(address, size, false);
   if (region->host == nullptr) {
-    // A byte of an unaligned access: devices do not take them.
+    // A byte of an unaligned access, which devices do not support.
     if (!split) throw Trap{StopReason::Unaligned, address};
     const uint32_t value = devices_->read(address, size);
     if (observer_ != nullptr) observer_->accessed(address, size, value, false);
@@ -117,7 +117,7 @@ uint32_t Memory::loadSlowly(uint32_t address, uint32_t size, bool split) {
 void Memory::storeSlowly(uint32_t address, uint32_t size, uint32_t value, bool split) {
   if (split && (address & (size - 1)) != 0) {
     if (unalignedTraps_[context_]) throw Trap{StopReason::Unaligned, address};
-    // Both pages have to be there before the first byte changes.
+    // Both pages must be accessible before the first byte changes.
     const uint32_t last = address + size - 1;
     for (const uint32_t end : {address, last}) {
       if (!dataPermission(end).write) throw Trap{StopReason::DataViolation, end};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address space of a core: memory that is read and written in place, devices, and nothing. Loads and
-// stores look for their page in a small table first (the fast path); whatever that does not know is sorted
-// out in memory.cpp.
+// The address space of a core: memory that is accessed in place, devices, and unmapped ranges. Loads and
+// stores look up their page in a small table first (the fast path); misses are handled in memory.cpp.
 #pragma once
 
 #include <array>
@@ -18,27 +17,27 @@
 
 namespace carina::cpu_m {
 
-/// What answers the loads and stores that do not go to memory. Called while the core runs.
+/// Handles loads and stores that do not go to memory. Called while the core runs.
 class Devices {
  public:
   /// `size` is 1, 2 or 4.
   virtual uint32_t read(uint32_t address, uint32_t size) = 0;
   virtual void write(uint32_t address, uint32_t size, uint32_t value) = 0;
-  /// Whether the latest access wants the core to come back at the end of the basic block.
+  /// Whether the latest access requests the core to return at the end of the basic block.
   virtual bool stopWanted() const = 0;
 
  protected:
   ~Devices() = default;
 };
 
-/// Data accesses after which a run ends.
+/// Data accesses that end a run.
 struct WatchedRange {
   uint32_t address, size;
   bool reads, writes;
   friend bool operator==(const WatchedRange&, const WatchedRange&) = default;
 };
 
-/// Hears of every load and store, as it is done: address, size (1, 2 or 4) and value.
+/// Notified of every load and store as it is performed: address, size (1, 2 or 4) and value.
 class AccessObserver {
  public:
   virtual void accessed(uint32_t address, uint32_t size, uint32_t value, bool write) = 0;
@@ -47,12 +46,12 @@ class AccessObserver {
   ~AccessObserver() = default;
 };
 
-/// What the core wants to hear of.
+/// Notifications to the core.
 class MemoryListener {
  public:
   /// Halfwords that were fetched as code have been overwritten.
   virtual void codeWritten() = 0;
-  /// A device wants the core to come back.
+  /// A device requests the core to return.
   virtual void deviceWantsStop() = 0;
   /// An access to memory that may wait (Memory::setWaiting).
   virtual void accessWaits(uint32_t address, bool write) = 0;
@@ -61,29 +60,28 @@ class MemoryListener {
   ~MemoryListener() = default;
 };
 
-/// What lies between the core and its memories and may refuse transactions by their security. What it says
-/// holds for pages (4 KiB).
+/// Filters between the core and its memories, which may reject transactions by their security attribute.
+/// Decisions apply to whole pages (4 KiB).
 class Gates {
  public:
   virtual bool open(uint32_t address, bool secure) const = 0;
-  /// A transaction has been refused: throws, or it reads 0 and writes nothing.
+  /// A transaction has been rejected: throws, or the access is RAZ/WI.
   virtual void refuse(uint32_t address, bool write, bool secure) = 0;
 
  protected:
   ~Gates() = default;
 };
 
-/// What a program may do at an address.
+/// Permissions at an address.
 struct Permission {
   bool read = true, write = true, execute = true;
-  bool foreign = false;   // Secure to a Non-secure program; for instructions: of the other world
-  bool secure = true;     // the address
-  bool gated = false;     // the board refuses the transaction
-  bool wholePage = true;  // the same holds for all of the page (4 KiB)
+  bool foreign = false;   // Secure, accessed by Non-secure code; for instructions: of the other world
+  bool secure = true;     // attribute of the address
+  bool gated = false;     // the board rejects the transaction
+  bool wholePage = true;  // applies to the whole page (4 KiB)
 };
 
-/// What says so. A context is how the program runs (privileged or not, ...); what the numbers mean, Core
-/// knows.
+/// Source of permissions. A context encodes how code runs (privileged or not, ...); Core defines the values.
 class Protection {
  public:
   virtual Permission permission(uint32_t address, uint32_t context, bool instruction) const = 0;
@@ -102,22 +100,22 @@ class Memory {
     forgetPages();
   }
 
-  /// Who the accesses from now on belong to.
+  /// Sets the context of subsequent accesses.
   void select(uint32_t context) {
     context_ = context;
     table_ = &tables_[context];
   }
   uint32_t context() const { return context_; }
 
-  /// Addresses [address, address + size) are the host memory at `host`; the same host memory may appear at
-  /// several addresses. Multiples of 4096 within the 4 GiB, `host` aligned to 4096.
+  /// Maps [address, address + size) to the host memory at `host`, which may be mapped at several addresses.
+  /// `address` and `size` are multiples of 4096, within 4 GiB; `host` is aligned to 4096.
   void mapRam(uint32_t address, uint64_t size, uint8_t* host);
   /// Accesses to [address, address + size) go to the devices.
   void mapDevices(uint32_t address, uint64_t size);
   void setDevices(Devices* devices) { devices_ = devices; }
-  /// Hears of refused transactions (Permission::gated).
+  /// Notified of rejected transactions (Permission::gated).
   void setGates(Gates* gates) { gates_ = gates; }
-  /// From now on the listener hears of accesses to the memories that `waits` concerns.
+  /// Starts notifying the listener of accesses to the memories that `waits` concerns.
   void setWaiting(const WaitStates* waits) {
     waits_ = waits;
     forgetPages();
@@ -125,7 +123,7 @@ class Memory {
   /// CCR.UNALIGN_TRP of a context.
   void setUnalignedTraps(uint32_t context, bool on) { unalignedTraps_[context] = on; }
 
-  /// LDR, LDRH, LDRB and their relatives: memory takes any alignment. Throws Trap.
+  /// LDR, LDRH, LDRB and similar: memory accepts any alignment. Throws Trap.
   template <typename T>
   T load(uint32_t address) {
     static_assert(sizeof(T) <= 4);
@@ -147,7 +145,7 @@ class Memory {
     }
     storeSlowly(address, sizeof(T), value, true);
   }
-  /// The instructions that insist on alignment (LDRD, LDM, VLDR, exclusives, MVE): Trap Unaligned otherwise.
+  /// For instructions that require alignment (LDRD, LDM, VLDR, exclusives, MVE): Trap Unaligned otherwise.
   template <typename T>
   T loadAligned(uint32_t address) {
     if ((address & (sizeof(T) - 1)) != 0) throw Trap{StopReason::Unaligned, address};
@@ -159,9 +157,9 @@ class Memory {
     store<T>(address, value);
   }
 
-  /// Host bytes of [address, address + size) when all of it is memory within a page that the fast path knows;
-  /// null otherwise, and then single accesses find out why. For instructions with many accesses: they are
-  /// correct when they use load and store only, and faster with these.
+  /// Host bytes of [address, address + size) if the range is memory within one page that the fast path knows;
+  /// null otherwise, in which case single accesses determine why. Speeds up instructions with many accesses,
+  /// for which load and store alone would be sufficient.
   const uint8_t* readable(uint32_t address, uint32_t size) const {
     const uint32_t offset = address & (kPageSize - 1);
     const Entry& entry = table_->reads[index(address)];
@@ -173,19 +171,18 @@ class Memory {
     return entry.page == address >> kPageBits && offset + size <= kPageSize ? entry.host + offset : nullptr;
   }
 
-  /// The halfword at an even address, for execution: from now on the listener hears when it is written.
-  /// Throws Trap FetchFault,
-  /// FetchViolation, SecureEntry or SecureExit.
+  /// Fetches the halfword at an even address for execution; the listener is notified of later writes to it.
+  /// Throws Trap FetchFault, FetchViolation, SecureEntry or SecureExit.
   uint16_t fetch(uint32_t address);
-  /// The same without consequences; false: no memory is there.
+  /// Reads bytes without side effects; false if there is no memory.
   bool peek(uint32_t address, std::span<uint8_t> bytes) const;
 
-  /// No code is known any more.
+  /// Forgets which halfwords were fetched as code.
   void forgetCode();
-  /// Permissions or watched ranges have changed.
+  /// Empties the fast path, as permissions or watched ranges have changed.
   void forgetPages();
 
-  /// From now on all accesses are slow ones; null: nobody observes them any more.
+  /// Notifies `observer` of all accesses, which disables the fast path; null ends this.
   void observe(AccessObserver* observer) {
     observer_ = observer;
     forgetPages();
@@ -201,8 +198,8 @@ class Memory {
     uint8_t* host;
   };
   static constexpr uint32_t kEntries = 512;
-  static constexpr uint32_t kNoPage = ~0u;  // of no address
-  /// Of one context.
+  static constexpr uint32_t kNoPage = ~0u;  // not the page of any address
+  /// The fast path of one context.
   struct Table {
     std::array<Entry, kEntries> reads, writes;
   };
@@ -214,7 +211,7 @@ class Memory {
   using CodeMap = std::bitset<kPageSize / 2>;
 
   static uint32_t index(uint32_t address) { return address >> kPageBits & (kEntries - 1); }
-  /// What a data access may do; throws SecureData.
+  /// Permissions of a data access; throws SecureData.
   Permission dataPermission(uint32_t address) const;
   const Region* find(uint32_t address) const;
   uint32_t loadSlowly(uint32_t address, uint32_t size, bool split);
@@ -222,7 +219,7 @@ class Memory {
   void noteAccess(uint32_t address, uint32_t size, bool write);
   bool watchedPage(uint32_t page) const;
 
-  /// Whether the fast path may know a page.
+  /// Whether the fast path may hold a page.
   bool fast(uint32_t page) const {
     return observer_ == nullptr && !waits(page << kPageBits) && (!watching() || !watchedPage(page));
   }

@@ -4,7 +4,7 @@
 namespace carina::cpu_m {
 namespace {
 
-/// The default map: devices, and what is beyond external memory, hold no code.
+/// The default map: device regions and everything above external memory are not executable.
 bool defaultExecutable(uint32_t address) {
   return address < 0x40000000 || (address >= 0x60000000 && address < 0xa0000000);
 }

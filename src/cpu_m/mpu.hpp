@@ -22,9 +22,9 @@ class Mpu {
   uint32_t control = 0;
 
   bool enabled() const { return (control & kEnable) != 0; }
-  /// What a program may do. `negativePriority`: it handles NMI or HardFault, or FAULTMASK is set.
-  /// The region that has an address, if it is exactly one.
+  /// The region that contains an address, if exactly one does.
   std::optional<uint8_t> regionOf(uint32_t address) const;
+  /// Permissions at an address. `negativePriority`: in an NMI or HardFault handler, or with FAULTMASK set.
   Permission permission(uint32_t address, bool privileged, bool negativePriority) const;
 };
 

@@ -17,11 +17,11 @@ int64_t longAccumulator(const State& s, const Op& op) {
 void setLong(State& s, const Op& op, uint64_t value) {
   s.setPair(op.a, op.d, value);
 }
-/// The accumulator of MLA and its relatives; those without one have r15 there.
+/// The accumulator of MLA and similar instructions; those without one encode r15.
 uint32_t accumulator(const State& s, const Op& op) {
   return op.a == kPc ? 0 : s.r[op.a];
 }
-/// Adds and notes in Q whether that overflowed.
+/// Adds and sets Q on overflow.
 uint32_t addQ(State& s, int64_t a, int64_t b) {
   const int64_t sum = a + b;
   if (sum != static_cast<int32_t>(sum)) s.q = 1;
@@ -38,7 +38,7 @@ void mls(Core& core, const Op& op) {
   State& s = core.state;
   s.r[op.d] = s.r[op.a] - s.r[op.n] * s.r[op.m];
 }
-/// Op::x: top of n, of m (bit 0).
+/// Op::x: selects the top halves of n (bit 1) and of m (bit 0).
 void smlaxy(Core& core, const Op& op) {
   State& s = core.state;
   const int64_t product = int64_t{half(s.r[op.n], (op.x & 2) != 0)} * half(s.r[op.m], (op.x & 1) != 0);
@@ -127,7 +127,7 @@ void sdiv(Core& core, const Op& op) {
   State& s = core.state;
   const auto n = static_cast<int32_t>(s.r[op.n]), m = static_cast<int32_t>(s.r[op.m]);
   if (m == 0) divideCheck(core, op);
-  // The one quotient that does not fit wraps.
+  // The only quotient that overflows wraps.
   s.r[op.d] = m == 0 ? 0 : m == -1 ? 0u - s.r[op.n] : static_cast<uint32_t>(n / m);
 }
 void udiv(Core& core, const Op& op) {
@@ -172,7 +172,7 @@ uint32_t finishLane(int32_t value, bool subtracted, uint32_t& ge, uint32_t geBit
   if constexpr (How == Lanes::Saturating || How == Lanes::UnsignedSaturating)
     value = value < kLow ? kLow : value > kHigh ? kHigh : value;
   if constexpr (How == Lanes::Halving || How == Lanes::UnsignedHalving) value >>= 1;
-  // GE: not negative; for unsigned sums: carried out.
+  // GE: not negative; for unsigned sums: carry out.
   if constexpr (How == Lanes::Signed) ge |= value >= 0 ? geBits : 0;
   if constexpr (How == Lanes::Unsigned) ge |= (subtracted ? value >= 0 : value > kHigh) ? geBits : 0;
   return static_cast<uint32_t>(value) & kMask;
@@ -192,7 +192,8 @@ void parallel(Core& core, const Op& op) {
   constexpr bool kCrossed = What == Pair::AddSubtract || What == Pair::SubtractAdd;
   uint32_t result = 0, ge = 0;
   for (uint32_t i = 0; i < kLanes; ++i) {
-    // ASX subtracts below and adds above, SAX the other way round; both exchange the halves of m.
+    // ASX subtracts in the lower lane and adds in the upper one, SAX vice versa; both exchange the halves of
+    // m.
     const bool subtract = What == Pair::Subtract || (What == Pair::AddSubtract && i == 0) ||
                           (What == Pair::SubtractAdd && i == 1);
     const int32_t a = lane<How, Width>(n, i), b = lane<How, Width>(m, kCrossed ? kLanes - 1 - i : i);

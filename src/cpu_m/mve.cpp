@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predication: VPT blocks and tails of loops.
+// Predication: VPT blocks and loop tails.
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m::mve {
@@ -29,7 +29,7 @@ Predicate executedSlowly(const State& s) {
       return {0xfff0};
     case 2:  // A0, A1
       return {0xff00};
-    default:  // A0, A1, A2, perhaps the first beat of the next one
+    default:  // A0, A1, A2, possibly the first beat of the next instruction
       return {0xf000};
   }
 }
@@ -51,7 +51,7 @@ void advanceSlowly(State& s) {
   const auto half = [&s, done](u32 shift, u32 p0) {
     const u32 mask = s.vpr >> shift & 15;
     if (mask > 8) s.vpr ^= p0 & done;
-    // The half goes on with its second beat.
+    // The mask of a half advances with its second beat.
     if ((done & p0 & 0xf0f0) != 0) s.vpr = (s.vpr & ~(15u << shift)) | (mask << 1 & 15) << shift;
   };
   half(kMask01Shift, 0x00ff);

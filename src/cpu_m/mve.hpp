@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all vector instructions (MVE) share: lanes, predication, saturation. All beats of an instruction are
-// executed at once.
+// Common parts of all vector (MVE) instructions: lanes, predication, saturation. All beats of an instruction
+// are executed at once.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ struct Predicate {
   bool lane(u32 i) const {
     return (bytes >> (i * sizeof(T)) & 1) != 0;
   }
-  /// Only the even or the odd elements: pairs of which one is written, narrowing instructions.
+  /// Only the even or odd elements, for instructions that write one of each pair, such as narrowing ones.
   template <class T>
   Predicate onlyAlternate(bool odd) const {
     constexpr u32 kEven = sizeof(T) == 1 ? 0x5555 : sizeof(T) == 2 ? 0x3333 : 0x0f0f;
@@ -69,7 +69,7 @@ struct Predicate {
 };
 
 constexpr u32 kVptMasks = 0x00ff0000;                   // VPR.MASK23, MASK01
-constexpr u32 kVptOrResumed = kVptMasks | kVprResumed;  // what makes a vector instruction no ordinary one
+constexpr u32 kVptOrResumed = kVptMasks | kVprResumed;  // set if a vector instruction needs the slow path
 
 Predicate predicateSlowly(const State& s);
 void advanceSlowly(State& s);
@@ -80,8 +80,8 @@ inline Predicate predicate(const State& s) {
   return predicateSlowly(s);
 }
 
-/// Whether an instruction is resumed behind its first beats, and the bytes of the beats that it executes: the
-/// others were done before.
+/// Whether an instruction is resumed after its first beats, and the bytes of the beats that it still
+/// executes.
 inline bool isResumed(const State& s) {
   return (s.vpr & kVprResumed) != 0;
 }
@@ -92,35 +92,35 @@ inline Predicate executed(const State& s) {
   return executedSlowly(s);
 }
 
-/// What every vector instruction begins with: access to the registers, and the predicate.
+/// Start of every vector instruction: checks access to the registers and returns the predicate.
 inline Predicate begin(Core& core) {
   core.useFloatingPoint();
   return predicate(core.state);
 }
 
-/// What every vector instruction ends with: the next one in the VPT block.
+/// End of every vector instruction: advances the VPT block.
 inline void advance(State& s) {
   if ((s.vpr & kVptOrResumed) != 0) advanceSlowly(s);
 }
 
-/// VPST and VPT: `mask` (bits 3-0) for both halves of the vector, or for the upper one, when the lower one
-/// was done before.
+/// VPST and VPT: `mask` (bits 3-0) for both halves of the vector, or only the upper one if the lower one is
+/// already done.
 inline void setBlock(State& s, u32 mask) {
   const u32 halves = (executed(s).bytes & 0x00f0) != 0 ? 0x00110000 : 0x00100000;
   s.vpr = (s.vpr & ~(15 * halves)) | mask * halves;
 }
 
-/// Ends a comparison: VPR.P0, 0 in inactive lanes; then VPT's mask, if there is one.
+/// Ends a comparison: sets VPR.P0, 0 in inactive lanes, then VPT's mask, if there is one.
 inline void setPredicate(State& s, u32 bytes, Predicate where, u32 mask) {
   s.vpr = (s.vpr & ~u32{executed(s).bytes}) | (bytes & where.bytes);
   advance(s);
   if (mask != 0) setBlock(s, mask);
 }
 
-/// Each of 8 bits as a byte of ones.
+/// Each of 8 bits expanded to a byte.
 extern const std::array<u64, 256> kByteMasks;
 
-/// Writes the bytes that `where` has.
+/// Writes the bytes that `where` selects.
 template <class T>
 void writeQ(State& s, u32 q, const Vector<T>& value, Predicate where) {
   u8* target = s.vector + 16 * q;
@@ -140,7 +140,7 @@ void writeQ(State& s, u32 q, const Vector<T>& value, Predicate where) {
 
 constexpr u32 kFpscrQc = 1u << 27;
 
-/// Sets FPSCR.QC when an active lane of `saturated` is not 0.
+/// Sets FPSCR.QC if an active lane of `saturated` is nonzero.
 template <class T>
 void noteSaturation(State& s, const Vector<T>& saturated, Predicate where) {
   u64 words[2];
@@ -164,7 +164,7 @@ T scalar(const State& s, const Op& op) {
   return static_cast<T>(s.r[op.m]);
 }
 
-// Shapes of instructions. OP<T>::run is the function of a lane.
+// Forms of instructions. OP<T>::run computes one lane.
 
 template <template <class> class OP, class T>
 void unary(Core& core, const Op& op) {
@@ -197,7 +197,7 @@ void binaryScalar(Core& core, const Op& op) {
   advance(core.state);
 }
 
-/// `run` gives the exact result of a lane; what does not fit saturates and sets QC.
+/// `run` returns the exact result of a lane; results that do not fit saturate and set QC.
 template <class T, class Run>
 void saturating(Core& core, const Op& op, Predicate where, Run run) {
   Vector<T> r, saturated;
@@ -233,11 +233,11 @@ void saturatingScalar(Core& core, const Op& op) {
   saturating<T>(core, op, where, [&](u32 i) { return OP<T>::run(n[i], m); });
 }
 
-/// Of instructions whose operand Rm may neither be the stack pointer nor the program counter.
+/// For instructions whose operand Rm must be neither the stack pointer nor the program counter.
 inline Decoded scalarOperand(Op& op, DecodeContext&) {
   return isBad(op.m) ? Decoded::Unpredictable : Decoded::Ok;
 }
-/// Of comparisons, where the program counter stands for 0.
+/// For comparisons, where the program counter encodes 0.
 inline Decoded comparedScalar(Op& op, DecodeContext&) {
   return op.m == kSp ? Decoded::Unpredictable : Decoded::Ok;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector floating point. Arithmetic is that of StandardFPSCRValue(): denormals are flushed (half precision:
-// as FPSCR.FZ16 says), NaNs are the default one, results are rounded to nearest. Only active elements raise
-// flags.
+// Vector floating point. Arithmetic follows StandardFPSCRValue(): denormals are flushed (half precision:
+// according to FPSCR.FZ16), NaN results are the default NaN, results are rounded to nearest. Only active
+// elements raise flags.
 #include "cpu_m/fp_arith.hpp"
 #include "cpu_m/fp_fast.hpp"
 #include "cpu_m/mve.hpp"
@@ -10,9 +10,8 @@ namespace carina::cpu_m {
 namespace mve {
 namespace {
 
-/// Calls lane(i, context) for the elements of which a byte is active. What lane() leaves out of a vector is
-/// masked later. An element whose lowest byte (FlagByte, where the source is the upper half) is not active
-/// raises no flags.
+/// Calls lane(i, context) for the elements with at least one active byte; inactive bytes are masked later. An
+/// element whose lowest byte (FlagByte, if the source is the upper half) is inactive raises no flags.
 template <class T, u32 FlagByte = 0, class Lane>
 void forActive(State& s, Predicate where, Lane lane) {
   FpContext context = FpContext::standard(s.fpscr);
@@ -34,7 +33,7 @@ void forActive(State& s, Predicate where, Lane lane) {
 }
 
 /// The result of `slow(i, context)` for each element. `fast(i, result, inexact)` is tried on whole vectors:
-/// it gives 1 where its result counts (fp_fast.hpp).
+/// it returns 1 if its result is valid (fp_fast.hpp).
 template <class T, class Fast, class Slow>
 Vector<T> evaluate(State& s, Predicate where, Fast fast, Slow slow) {
   Vector<T> r;
@@ -189,8 +188,8 @@ void floatComplexAdd(Core& core, const Op& op) {
   advance(s);
 }
 
-/// Rotated by 90 degrees times Turns: the product of the real (even) or imaginary part of Qn with Qm or Qm
-/// exchanged.
+/// Rotated by Turns times 90 degrees: the product of the real (even) or imaginary part of Qn and Qm or
+/// pairwise exchanged Qm.
 template <u32 Turns, bool Accumulates, class T>
 void complexMultiply(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -253,7 +252,7 @@ void floatCompare(Core& core, const Op& op) {
   setPredicate(s, bytes, where, op.x);
 }
 
-/// Signalling NaNs are quiet ones in reductions, once they have raised their flag.
+/// In reductions, signalling NaNs are treated as quiet once they have raised Invalid.
 template <class T>
 T quietened(T value, FpContext& context) {
   if (!fpIsSignallingNan(value)) return value;
@@ -261,7 +260,7 @@ T quietened(T value, FpContext& context) {
   return static_cast<T>(value | FpLayout<T>::kQuiet);
 }
 
-/// Rda (for half precision its lower half) and all active elements.
+/// Reduces Rda (for half precision its lower half) and all active elements.
 template <class T, bool Magnitude, T (*Function)(T, T, FpContext&)>
 void floatAcross(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -290,7 +289,7 @@ void floatRound(Core& core, const Op& op) {
   advance(s);
 }
 
-/// Op::x bits of fraction; T is the format and its width that of the integers.
+/// Op::x fraction bits; T is the format, and its width is that of the integers.
 template <Rounding Mode, bool Unsigned, class T>
 void toFixed(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -330,14 +329,14 @@ void fromFixed(Core& core, const Op& op) {
   writeQ(s, op.d, r, where);
   advance(s);
 }
-/// Field x: the width less the bits of fraction.
+/// Field x: the width minus the fraction bits.
 template <int Width>
 Decoded fraction(Op& op, DecodeContext&) {
   op.x = static_cast<u8>(Width - op.x);
   return Decoded::Ok;
 }
 
-/// Single to the even or odd halves.
+/// Single precision to the even or odd half-precision elements.
 template <bool Top>
 void toHalves(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -363,17 +362,17 @@ void fromHalves(Core& core, const Op& op) {
 
 // --- rows
 
-// Both formats, where bit 20 says half precision. F is a macro from the lane type to the handler.
+// Both formats, if bit 20 selects half precision. F is a macro from the lane type to the handler.
 #define BY_BIT_20(top, b21, tail, name, F)                                                               \
   {top " 1111 00" b21 "0 nnn0 ddd0 " tail " mmm0", name ".f32 " MVE_QQQ, kMveFloat, straight<F(u32)>}, { \
     top " 1111 00" b21 "1 nnn0 ddd0 " tail " mmm0", name ".f16 " MVE_QQQ, kMveFloat, straight<F(u16)>    \
   }
-// Where bit 28 does.
+// If bit 28 does.
 #define BY_BIT_28(middle, name, operands, F, prepare)                              \
   {"1110 " middle, name ".f32 " operands, kMveFloat, straight<F(u32)>, prepare}, { \
     "1111 " middle, name ".f16 " operands, kMveFloat, straight<F(u16)>, prepare    \
   }
-// Where bits 19:18 do.
+// If bits 19:18 do.
 #define BY_SIZE(low, tail, name, type32, type16, F)                                                       \
   {"1111 1111 1011 10" low " ddd0 " tail " mmm0", name type32 " " MVE_QQ, kMveFloat, straight<F(u32)>}, { \
     "1111 1111 1011 01" low " ddd0 " tail " mmm0", name type16 " " MVE_QQ, kMveFloat, straight<F(u16)>    \

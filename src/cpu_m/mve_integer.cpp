@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector integer instructions with two operands of the same shape: arithmetic, logic, multiplications,
-// complex and carrying additions.
+// complex additions and additions with carry.
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
@@ -18,7 +18,7 @@ struct Sub {
   static T run(T a, T b) { return static_cast<T>(a - b); }
 };
 template <class T>
-struct Mul {  // through 32 bits unsigned: products of uint16_t would be int
+struct Mul {  // in unsigned 32 bits: products of uint16_t would be int
   static T run(T a, T b) { return static_cast<T>(u32{a} * u32{b}); }
 };
 template <class T>
@@ -163,7 +163,7 @@ void doublingMultiplyLong(Core& core, const Op& op) {
     const T b = Scalar ? scalar<T>(core.state, op) : m[2 * i + Top];
     const R product = R{a} * b;
     constexpr R kHalf = R{1} << (2 * kWidth<T> - 2);  // MIN * MIN only
-    // QC follows the source element; 64-bit results take two beats, of which either counts.
+    // QC is predicated by the source element; 64-bit results take two beats, either of which counts.
     saturated[2 * i + Top] = product == kHalf;
     if (sizeof(T) == 4) saturated[2 * i + !Top] = product == kHalf;
     r[i] = product == kHalf ? std::numeric_limits<R>::max() : static_cast<R>(product * 2);
@@ -183,14 +183,14 @@ void doublingMultiplyAccumulate(Core& core, const Op& op) {
   const T m = scalar<T>(core.state, op);
   saturating<T>(core, op, where, [&](u32 i) {
     const s64 factor = IntoScalar ? d[i] : m, addend = IntoScalar ? m : d[i];
-    // All of it halved: fits 64 bits.
+    // Everything is halved to fit 64 bits.
     s64 sum = factor * n[i] + addend * (s64{1} << (kWidth<T> - 1));
     if (Rounds) sum += s64{1} << (kWidth<T> - 2);
     return sum >> (kWidth<T> - 1);
   });
 }
 
-/// Pairs: the even result lanes (odd ones when exchanged) get the high half of 2 * (n0 * m0 +- n1 * m1).
+/// Pairs: the even result lanes (odd ones if exchanged) receive the high half of 2 * (n0 * m0 +- n1 * m1).
 template <bool Subtract, bool Exchange, bool Rounds, class T>
 void doublingMultiplyDual(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -236,7 +236,7 @@ void accumulateScalar(Core& core, const Op& op) {
 
 // --- complex additions, additions with carry
 
-/// Rotated by 90 degrees: even n - m[odd], odd n + m[even]; by 270: the other way round.
+/// Rotated by 90 degrees: even n - m[odd], odd n + m[even]; by 270: vice versa.
 template <bool By270, bool Halves, class T>
 void complexAdd(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -254,7 +254,7 @@ void complexAdd(Core& core, const Op& op) {
 
 constexpr u32 kFpscrC = 1u << 29;
 
-/// One addition of up to 128 bits; the carry is FPSCR.C. `Initial`: begins without a carry (a borrow).
+/// One addition of up to 128 bits; the carry is FPSCR.C. `Initial`: starts without carry (borrow).
 template <bool Subtract, bool Initial>
 void addWithCarry(Core& core, const Op& op) {
   const Predicate where = begin(core);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vector loads and stores: contiguous, widening and narrowing, gathering and scattering, interleaving. Each
-// element in memory has to be aligned to its size. Inactive elements are not accessed; loads make them 0.
+// element in memory must be aligned to its size. Inactive elements are not accessed; loads set them to 0.
 #include "cpu_m/mve.hpp"
 
 namespace carina::cpu_m {
 namespace mve {
 namespace {
 
-/// Where a contiguous access goes, and what the base becomes: Op::x pre-indexed or offset, Op::w writes back,
-/// Op::imm the signed offset.
+/// The address of a contiguous access, and the new base. Op::x: pre-indexed or offset; Op::w: write-back;
+/// Op::imm: signed offset.
 struct Place {
   u32 address, moved;
 };
@@ -69,12 +69,12 @@ void store(Core& core, const Op& op) {
   advance(s);
 }
 
-/// imm7 in units of the elements in memory; field y adds, x indexes before, w writes back.
+/// imm7 in units of the elements in memory; fields: y adds, x pre-indexes, w writes back.
 template <class Memory>
 Decoded contiguous(Op& op, DecodeContext&) {
   op.imm *= sizeof(Memory);
   if (op.y == 0) op.imm = 0u - op.imm;
-  if (op.x == 0 && op.w == 0) return Decoded::Undefined;  // other instructions, which have no such form
+  if (op.x == 0 && op.w == 0) return Decoded::Undefined;  // encodes other instructions
   return op.n == 15 ? Decoded::Unpredictable : Decoded::Ok;
 }
 
@@ -156,7 +156,7 @@ void byAddresses(Core& core, const Op& op) {
   if (!Store) writeQ(s, op.d, data, executed(s));
   if (op.w != 0) {
     for (u32 i = 0; i < 4; i += Double ? 2 : 1) addresses[i] += op.imm;
-    // The address of a doubleword goes on with its second beat.
+    // The address of a doubleword advances with its second beat.
     Predicate beats = executed(s);
     if (Double) beats.bytes = (beats.bytes & 0x00f0) != 0 ? 0xffff : 0xff00;
     writeQ(s, op.n, addresses, beats);
@@ -183,8 +183,8 @@ Decoded vectorBase(Op& op, DecodeContext&) {
 
 // --- interleaving
 
-/// VLD2x, VLD4x and their stores: Registers consecutive vectors from Op::d on lie in memory element by
-/// element. Each instruction moves four words of that, those of pattern Op::x.
+/// VLD2x, VLD4x and their stores: `Registers` consecutive vectors from Op::d on are interleaved in memory
+/// element by element. Each instruction moves four of these words, selected by pattern Op::x.
 template <u32 Registers>
 constexpr u8 kWords[Registers][4] = {};
 template <>
@@ -228,7 +228,7 @@ void interleaved(Core& core, const Op& op) {
       s.setElement<T>(lane, value);
     });
   } else {
-    T elements[16 / sizeof(T)];  // a fault leaves the vectors as they were
+    T elements[16 / sizeof(T)];  // a fault leaves the vectors unchanged
     each([&](u32 i, u32 offset, u32) { elements[i] = core.memory.loadAligned<T>(base + offset); });
     each([&](u32 i, u32, u32 lane) { s.setElement<T>(lane, elements[i]); });
   }
@@ -261,7 +261,7 @@ Decoded lastRegister(Op& op, DecodeContext&) {
     "1110 110x y0w0 " m "nnn ddd0 111" hi " " lo "iii iiii", "vstr" type " q{d}, {mem}", kMve, \
         straight<store<M, T>>, contiguous<M>                                                   \
   }
-// Bits 6 and 4 are the size in memory, bit 0 says whether offsets are scaled.
+// Bits 6 and 4 are the size in memory, bit 0 selects scaled offsets.
 #define GATHER(u, hi, lo, m1, m0, os, type, M, T, scale)                                              \
   {                                                                                                   \
     "111" u " 1100 1001 nnnn ddd0 111" hi " " lo m1 "0" m0 " mmm" os,                                 \
@@ -289,7 +289,7 @@ Decoded lastRegister(Op& op, DecodeContext&) {
       INTERLEAVED("0", hi, lo, "xx", "1", "vst4", type, 4, true, T)
 
 const Encoding kMemoryRows[] = {
-    // Before widening forms, of which they are the ones without index and write-back.
+    // Before the widening forms: these are their encodings without index and write-back.
     GATHER("1", "0", "0", "0", "0", "0", "b.u8", u8, u8, 0),
     GATHER("0", "0", "1", "0", "0", "0", "b.s16", s8, s16, 0),
     GATHER("1", "0", "1", "0", "0", "0", "b.u16", u8, u16, 0),

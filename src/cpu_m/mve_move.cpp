@@ -12,7 +12,7 @@ struct CountLeadingZeros {
   static T run(T value) { return static_cast<T>(std::countl_zero(value)); }
 };
 template <class T>
-struct CountLeadingSigns {  // of equal bits behind the sign
+struct CountLeadingSigns {  // counts the bits after the sign that equal it
   static T run(T value) {
     const auto folded =
         static_cast<T>(value ^ (value >> (kWidth<T> - 1) != 0 ? static_cast<T>(~T{0}) : T{0}));
@@ -40,7 +40,7 @@ struct ExactNeg {
   static s64 run(T value) { return -s64{value}; }
 };
 
-/// The order of the elements of type T within groups of Bytes, reversed.
+/// Reverses the order of the elements of type T within groups of Bytes bytes.
 template <u32 Bytes, class T>
 void reverse(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -51,7 +51,7 @@ void reverse(Core& core, const Op& op) {
   advance(core.state);
 }
 
-/// Qda, unsigned, against the magnitude of Qm.
+/// Compares Qda, unsigned, with the magnitude of Qm.
 template <bool Maximum, class T>
 void magnitudeExtreme(Core& core, const Op& op) {
   using U = std::make_unsigned_t<T>;
@@ -107,7 +107,7 @@ void moveImmediate(Core& core, const Op& op) {
   writeQ(core.state, op.d, Vector<u32>{{op.imm, op.imm, op.imm, op.imm}}, where);
   advance(core.state);
 }
-/// Each bit of the immediate is a byte.
+/// Each bit of the immediate is expanded to a byte.
 void moveByteMask(Core& core, const Op& op) {
   const Predicate where = begin(core);
   const u64 bytes = kByteMasks[op.imm];
@@ -143,8 +143,8 @@ Decoded prepareDuplicate(Op& op, DecodeContext&) {
   return isBad(op.n) ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-/// Counters up from Rn in steps of Op::imm, back to 0 at Rm; Rn goes on for the next vector, whatever is
-/// predicated.
+/// Counts up (`Down`: down) from Rn by Op::imm, wrapping at Rm if `Wraps`. Rn advances to the next vector
+/// regardless of predication.
 template <bool Down, bool Wraps, class T>
 void count(Core& core, const Op& op) {
   const Predicate where = begin(core);

@@ -56,7 +56,7 @@ void invertPredicate(Core& core, const Op&) {
   setPredicate(core.state, ~core.state.vpr, where, 0);
 }
 
-/// The first Rn elements of 1 << Op::z bytes.
+/// Activates the first Rn elements of 1 << Op::z bytes.
 void createTail(Core& core, const Op& op) {
   const Predicate where = begin(core);
   const u32 elements = core.state.r[op.n];
@@ -81,7 +81,7 @@ void select(Core& core, const Op& op) {
   advance(s);
 }
 
-// Rows of one condition: bits 12, 7 and 0 say which; the scalar forms have bit 5 instead of bit 0.
+// Rows of one condition: selected by bits 12, 7 and 0; the scalar forms have bit 5 instead of bit 0.
 #define COMPARE_SIZE(size, b12, b7, b0, type, text, OP, T)                                                   \
   {"1111 1110 00" size " nnn1 000" b12 " 1111 " b7 "000 mmm" b0, "vcmp." type " " text ", q{n}, q{m}", kMve, \
    straight<compare<OP, T, false>>},                                                                         \

@@ -6,12 +6,12 @@ namespace carina::cpu_m {
 namespace mve {
 namespace {
 
-/// Whether a sum goes on from what its registers hold: also when the first beats of it are there already.
+/// Whether a sum starts from the value of its registers: also if its first beats are already done.
 bool accumulates(const State& s, const Op& op) {
   return op.a != 0 || isResumed(s);
 }
 
-/// Elements that are not active become 0.
+/// Sets inactive elements to 0.
 template <class T>
 void clearInactive(Vector<T>& v, Predicate where) {
   if (where.all()) return;
@@ -20,8 +20,8 @@ void clearInactive(Vector<T>& v, Predicate where) {
   }
 }
 
-/// The first operand of a dual multiplication: pairs exchanged when Op::x; inactive elements (of the second)
-/// out.
+/// The first operand of a dual multiplication: pairs exchanged if Op::x, then inactive lanes (those of the
+/// second operand) set to 0.
 template <class T>
 Vector<T> dualOperand(const State& s, const Op& op, Predicate where) {
   Vector<T> n = readQ<T>(s, op.n);
@@ -32,8 +32,7 @@ Vector<T> dualOperand(const State& s, const Op& op, Predicate where) {
   return n;
 }
 
-/// Rd (accumulating with Op::a) + products, those of odd elements subtracted with `Subtract`; 32 bits,
-/// modulo.
+/// Rd (accumulating with Op::a) + products, those of odd elements subtracted if `Subtract`; modulo 2^32.
 template <bool Subtract, class T>
 void multiplyAddAcross(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -107,7 +106,7 @@ void absoluteDifferenceAcross(Core& core, const Op& op) {
   advance(s);
 }
 
-/// Rd, as an element, and all active elements.
+/// Extreme of Rd, as an element, and all active elements.
 template <bool Maximum, class T>
 void extremeAcross(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -121,7 +120,7 @@ void extremeAcross(Core& core, const Op& op) {
   advance(s);
 }
 
-/// Rd unsigned, the elements' magnitudes.
+/// Extreme of Rd, unsigned, and the elements' magnitudes.
 template <bool Maximum, class T>
 void extremeMagnitudeAcross(Core& core, const Op& op) {
   using U = std::make_unsigned_t<T>;
@@ -144,14 +143,14 @@ Decoded even(Op& op, DecodeContext&) {
   op.d = static_cast<u8>(op.d * 2);
   return Decoded::Ok;
 }
-/// And RdaHi odd.
+/// RdaLo is even, RdaHi odd.
 Decoded evenAndOdd(Op& op, DecodeContext&) {
   op.d = static_cast<u8>(op.d * 2);
   op.z = static_cast<u8>(op.z * 2 + 1);
   return op.z == 13 || op.z == 15 ? Decoded::Unpredictable : Decoded::Ok;
 }
 
-// Bit 5 accumulates, bit 12 exchanges; each has a row of its own, for its name.
+// Bit 5 accumulates, bit 12 exchanges; each has its own row, as its name differs.
 #define ACROSS(top, size, b8, low, exchanges, accumulates, name, type, Subtract, T)             \
   {                                                                                             \
     top " 1110 1111 nnn" size " ddd" exchanges " 111" b8 " 00" accumulates "0 mmm" low,         \

@@ -9,7 +9,7 @@ namespace {
 
 // --- one element by a signed amount
 
-/// value * 2^amount, negative amounts to the right; `rounds`: right shifts round to nearest, ties up. Amounts
+/// value * 2^amount; negative amounts shift right. `Rounds`: right shifts round to nearest, ties up. Amounts
 /// beyond the width shift everything out. T may be signed or unsigned.
 template <bool Rounds, class T>
 T shiftElement(T value, int amount) {
@@ -18,7 +18,7 @@ T shiftElement(T value, int amount) {
   if (amount >= 0) return static_cast<T>(static_cast<u64>(value) << amount);
   const int right = -amount;
   if (Rounds) {
-    if (right > kBits) return 0;  // below one half in all cases
+    if (right > kBits) return 0;  // always below one half
     return static_cast<T>((s64{value} + (s64{1} << (right - 1))) >> right);
   }
   return static_cast<T>(s64{value} >> (right > kBits ? kBits : right));
@@ -118,7 +118,7 @@ void saturatingShiftUnsigned(Core& core, const Op& op) {
   advance(core.state);
 }
 
-/// Op::x to the left (right): the bits that the shifted value does not reach stay as in Qd.
+/// Shifts left (right) by Op::x; bits that the shifted value does not reach are kept from Qd.
 template <bool Right, class T>
 void shiftAndInsert(Core& core, const Op& op) {
   const Predicate where = begin(core);
@@ -148,15 +148,15 @@ void shiftLong(Core& core, const Op& op) {
   advance(core.state);
 }
 
-/// Elements of From shifted right by Op::x (0: a move), saturated to To or truncated, to the even or odd
-/// elements of Qd.
+/// Elements of From shifted right by Op::x (0: a move), saturated or truncated to To, written to the even or
+/// odd elements of Qd.
 template <bool Top, bool Rounds, bool Saturates, class From, class To>
 void shiftNarrow(Core& core, const Op& op) {
   using Lane = std::make_unsigned_t<From>;
   using Wide = std::conditional_t<sizeof(From) == 4, s64, s32>;
   const Predicate where = begin(core).onlyAlternate<To>(Top);
   const Vector<From> m = readQ<From>(core.state, op.m);
-  // A narrow element is the lower or upper half of the lane that it comes from.
+  // A narrow element is the lower or upper half of its source lane.
   constexpr int kPlace = Top ? kWidth<To> : 0;
   Vector<Lane> r, saturations{};
   const Wide half = Rounds && op.x != 0 ? Wide{1} << (op.x - 1) : 0;
@@ -171,7 +171,8 @@ void shiftNarrow(Core& core, const Op& op) {
   advance(core.state);
 }
 
-/// The whole vector left by Op::x bits; Rdm gives the bits that come in and takes those that go out.
+/// Shifts the whole vector left by Op::x bits; Rdm supplies the bits shifted in and receives those shifted
+/// out.
 void shiftThroughCarry(Core& core, const Op& op) {
   const Predicate where = begin(core);
   State& s = core.state;
@@ -240,7 +241,7 @@ Decoded upTo32(Op& op, DecodeContext&) {
   BY_SCALAR("1110", low, tail, name, "s", OP, Rounds, s), \
       BY_SCALAR("1111", low, tail, name, "u", OP, Rounds, u)
 
-// `text` is what the amount is printed as; P the lanes.
+// `amount` is how the amount is printed; HANDLER8 to PREPARE32 are the functions for each lane width.
 #define SHIFT_IMMEDIATE(top, tail, name, t, amount, HANDLER8, HANDLER16, HANDLER32, PREPARE8, PREPARE16,    \
                         PREPARE32)                                                                          \
   {top " 1111 1000 1xxx ddd0 " tail " mmm0", name "." t "8 " MVE_QQ ", #" amount, kMve, straight<HANDLER8>, \

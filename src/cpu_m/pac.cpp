@@ -18,7 +18,7 @@ constexpr uint64_t kAlpha = 0xc0ac29b7c97c50dd;
 
 /// Sigma-2, which is not its own inverse.
 constexpr Cells kSubstitution = {11, 6, 8, 15, 12, 0, 9, 14, 3, 7, 4, 5, 13, 2, 1, 10};
-/// Tau: which cell comes to each place.
+/// Tau: the source cell of each position.
 constexpr Cells kShuffle = {0, 11, 6, 13, 10, 1, 12, 7, 5, 14, 3, 8, 15, 4, 9, 2};
 /// The same for tweaks, and the cells that are then clocked through a shift register.
 constexpr Cells kTweakShuffle = {6, 5, 14, 15, 0, 1, 2, 3, 7, 12, 13, 4, 8, 9, 10, 11};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointer authentication and branch target identification (PACBTI). Cores without it, and programs for which
-// CONTROL does not turn it on, take the forms in the hint space for NOPs.
+// Pointer authentication and branch target identification (PACBTI). On cores without it, and for code for
+// which CONTROL does not enable it, the forms in the hint space are NOPs.
 #include "cpu_m/core.hpp"
 
 namespace carina::cpu_m {
@@ -47,7 +47,7 @@ Decoded prepareJump(Op& op, DecodeContext& context) {
   return prepareCheck(op, context);
 }
 Decoded landing(Op&, DecodeContext& context) {
-  context.idle = true;  // Core::land sees to it
+  context.idle = true;  // handled by Core::land
   return Decoded::Ok;
 }
 
@@ -57,7 +57,7 @@ const Encoding kPacBtiRows[] = {
     {"1111 0011 1010 1111 1000 0000 0000 1101", "pacbti r12, lr, sp", kPacBti, straight<sign>, ofReturnAddress},
     {"1111 0011 1010 1111 1000 0000 0001 1101", "pac r12, lr, sp", kPacBti, straight<sign>, ofReturnAddress},
     {"1111 0011 1010 1111 1000 0000 0010 1101", "aut r12, lr, sp", kPacBti, straight<check>, ofReturnAddress},
-    // In the places of SMMLS without an accumulator and of SMMLA into the program counter.
+    // In the encodings of SMMLS without an accumulator and of SMMLA into the program counter.
     {"1111 1011 0110 nnnn 1111 dddd 0000 mmmm", "pacg {Rd}, {Rn}, {Rm}", kPacBti, straight<sign>, prepareSign},
     {"1111 1011 0101 nnnn aaaa 1111 0000 mmmm", "autg {Ra}, {Rn}, {Rm}", kPacBti, straight<check>, prepareCheck},
     {"1111 1011 0101 nnnn aaaa 1111 0001 mmmm", "bxaut {Ra}, {Rn}, {Rm}", kPacBti, checkAndJump, prepareJump},
@@ -86,7 +86,7 @@ void Core::land() {
   const uint32_t first = code[0] | uint32_t{code[1]} << 8;
   constexpr uint32_t kBreakpoint = 0xbe, kGateway = 0xe97fe97f, kLanding = 0xf3af800f,
                      kSigningLanding = 0xf3af800d;
-  if (first >> 8 == kBreakpoint) return;  // what is behind it has to be one
+  if (first >> 8 == kBreakpoint) return;  // the instruction after it must be a landing pad
   uint32_t instruction = first;
   if (isWide(static_cast<uint16_t>(first)) && memory.peek(state.pc, code))
     instruction = first << 16 | code[2] | uint32_t{code[3]} << 8;

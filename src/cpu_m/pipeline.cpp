@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules: where instructions execute, for how long, and when their results are there.
+// The rules: where instructions execute, for how long, and when their results are available.
 //
 // Sources: Arm's Technical Reference Manuals of Cortex-M33, M55 and M85 (stages, dual issue, exception
 // latency); Arm's machine descriptions in LLVM (ARMScheduleM55.td, ARMScheduleM85.td: pipes, latencies, two
 // beats per instruction and pipe, what pairs); the public timing table of Cortex-M4, whose integer pipeline
-// M33 inherits. Divisions take the middle of the range given there. How near CoreMark comes to published
-// scores: docs/platform.md.
+// M33 inherits. Divisions take the middle of the range given there. For a comparison of CoreMark with
+// published scores, see docs/platform.md.
 #include "cpu_m/pipeline.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace carina::cpu_m {
 namespace {
 
 enum Unit : uint8_t {
-  kNowhere,  // is issued, and that is all
+  kNowhere,  // is only issued
   kAlu,
   kMac,
   kDivider,
@@ -33,7 +33,7 @@ enum Unit : uint8_t {
   kVectorControl,
 };
 
-/// Which instructions a rule is for.
+/// The instructions that a rule is for.
 enum class Kind : uint8_t { Scalar, Float, Vector };
 
 /// Cycles on M33, M55 and M85.
@@ -45,8 +45,8 @@ struct PerCore {
 };
 
 enum Flag : uint8_t {
-  kPerWord = 1,   // `occupies` is how many words are moved in a cycle
-  kBlocks = 2,    // nothing else starts before the result is there
+  kPerWord = 1,   // `occupies` is the number of words moved per cycle
+  kBlocks = 2,    // nothing else starts before the result is available
   kSingle = 4,    // never one of a pair
   kEasy = 8,      // as a 16-bit instruction, pairs with any other 16-bit one (M33, M55)
   kNoResult = 16  // the first operand is read, not written
@@ -54,14 +54,14 @@ enum Flag : uint8_t {
 
 struct Rule {
   Kind kind;
-  const char* names;  // separated by spaces; one that ends in * is the beginning of names
+  const char* names;  // separated by spaces; one that ends in * is a prefix
   Unit unit;
-  PerCore occupies;  // cycles for which the unit takes nothing else
+  PerCore occupies;  // cycles for which the unit accepts nothing else
   PerCore latency;   // from the start until a dependent instruction can start
   uint8_t flags = 0;
 };
 
-// The first rule that fits counts.
+// The first matching rule applies.
 constexpr Rule kRules[] = {
     // clang-format off
     {Kind::Scalar, "it nop yield hint pld sev bti",         kNowhere, {1, 1, 0}, {1, 1, 0}, kEasy | kNoResult},
@@ -137,19 +137,19 @@ constexpr Rule kRules[] = {
 
 constexpr BranchCosts kBranchCosts[] = {
     {0, 0, 0, 0, 0, 0, 0},
-    {2, 0, 0, 12, 12, 6, 1},  // M33: three stages, nothing predicted
-    {1, 0, 0, 12, 12, 6, 2},  // M55: four stages, nothing predicted; the loop cache holds LE
+    {2, 0, 0, 12, 12, 6, 1},  // M33: three stages, no branch prediction
+    {1, 0, 0, 12, 12, 6, 2},  // M55: four stages, no branch prediction; the loop cache holds LE
     {0, 7, 0, 15, 14, 6, 2},  // M85: seven stages, branch prediction
 };
 
 constexpr uint8_t kFlags = 16, kFirstVector = 17, kNoRegister = 0xff;
 
-/// An operand of a row: the bank (R, s, d, q) and the field that has the number.
+/// An operand of a row: the bank (R, s, d, q) and the field with the number.
 struct Operand {
   char bank, field;
 };
 
-/// What is known of a row before any instruction of it is decoded.
+/// Properties of a row that do not depend on the decoded instruction.
 struct RowTiming {
   const Rule* rule = nullptr;
   std::vector<Operand> operands;
@@ -252,7 +252,7 @@ uint8_t registerOf(const Operand& operand, const Op& op) {
   return number / perVector < 8 ? static_cast<uint8_t>(kFirstVector + number / perVector) : kNoRegister;
 }
 
-/// Words that an instruction with a list moves.
+/// Number of words that an instruction with a register list moves.
 uint32_t wordsOf(const Rule& rule, const Op& op) {
   return std::max<uint32_t>(
       1, rule.kind == Kind::Scalar ? static_cast<uint32_t>(__builtin_popcount(op.imm & 0xffff)) : op.a);
@@ -313,7 +313,7 @@ uint32_t IssueModel::add(const CompiledEncoding* encoding, const Op& op) {
   }
   if (pipeline_ == Pipeline::M55 && rule.unit == kAlu && shiftsOperand(op)) latency = 2;
 
-  // When everything that it needs is there.
+  // The cycle in which everything that it needs is available.
   const bool paired = pairs(*encoding, op);
   uint32_t start = paired ? last_ : next_;
   // M85 computes addresses a stage before it computes anything else.
@@ -327,13 +327,13 @@ uint32_t IssueModel::add(const CompiledEncoding* encoding, const Op& op) {
     const bool address = early && row.operands[i].bank == 'R' && i != 0;
     start = std::max(start, ready_[which] + (address ? 1 : 0));
   }
-  // Branches may start together with what sets the flags.
+  // Branches may start together with the instruction that sets the flags.
   if (row.readsFlags && rule.unit != kBranch) start = std::max(start, ready_[kFlags]);
-  // M85 has two of these; the simple one of a pair has a unit of its own on the others.
+  // M85 has two of these units; on the others, the simple instruction of a pair has its own.
   const bool twice = pipeline_ == Pipeline::M85 ? rule.unit == kAlu || moves : paired && rule.unit == kAlu;
   if (rule.unit != kNowhere && !twice) start = std::max(start, freeAt_[rule.unit]);
 
-  // Of three in one cycle the last one goes a cycle later.
+  // At most two start in a cycle.
   const bool second = !alone_ && start == last_;
   alone_ = second || (rule.flags & (kSingle | kBlocks)) != 0;
   leads_ = op.size == 2;
@@ -357,7 +357,7 @@ uint32_t IssueModel::add(const CompiledEncoding* encoding, const Op& op) {
 }
 
 uint32_t IssueModel::cycles() const {
-  uint32_t result = std::max(next_, 1u);  // LE alone takes none, and time has to pass
+  uint32_t result = std::max(next_, 1u);  // LE alone takes none, but time must pass
   for (uint32_t unit = 0; unit < kUnits; ++unit)
     if (used_[unit]) result = std::max(result, freeAt_[unit] - firstUse_[unit]);
   return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the regions of the MPU and of the SAU have in common: granules of 32 bytes between two registers.
+// What MPU and SAU regions have in common: 32-byte granules from a base register to a limit register.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ProtectionRegion {
   uint32_t first() const { return base & ~kWithinGranule; }
   uint32_t last() const { return limit | kWithinGranule; }
   bool contains(uint32_t address) const { return address >= first() && address <= last(); }
-  /// Whether a boundary lies within the page of an address: the answer is not that of the whole page.
+  /// Whether a boundary is inside the page of an address, so that results do not apply to the whole page.
   bool dividesPageOf(uint32_t address) const {
     const uint32_t page = address & ~(Memory::kPageSize - 1), pageEnd = page + (Memory::kPageSize - 1);
     return (first() > page && first() <= pageEnd) || (last() >= page && last() < pageEnd);
@@ -26,7 +26,7 @@ struct ProtectionRegion {
   static constexpr uint32_t kWithinGranule = 31;
 };
 
-/// The private peripheral bus, which neither of them protects.
+/// The private peripheral bus, which neither the MPU nor the SAU covers.
 constexpr bool isPrivatePeripheral(uint32_t address) {
   return address >> 20 == 0xe00;
 }

@@ -27,7 +27,7 @@ Sau::Attribution Sau::attribution(uint32_t address) const {
     result.region = i;
   }
   if (several) result.region.reset();
-  // Secure without a region, and where several have the address; else what the region says, unless the board
+  // Secure if no region or several contain the address; otherwise as the region specifies, unless the board
   // is stricter.
   const bool callable = result.region && (regions[*result.region].limit & 2) != 0;
   const bool nonSecure = result.region && !callable;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which addresses are Secure: the security attribution unit, and what the board's own attribution (IDAU)
-// says.
+// Which addresses are Secure: the security attribution unit (SAU) and the board's implementation-defined
+// attribution (IDAU).
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@ class Sau {
   using Region = ProtectionRegion;
   std::array<Region, kRegions> regions;
   uint32_t control = 0;
-  /// Regions of 256 MiB (bits 31:28 of an address) that the board calls Secure, and those of them from which
-  /// Secure gateways may be called.
+  /// Regions of 256 MiB (bits 31:28 of an address) that the IDAU marks Secure, and those of them that may
+  /// hold Secure gateways.
   uint16_t secureRegions = 0, callableRegions = 0;
 
   struct Attribution {
     bool secure = true;
     bool callable = false;          // Secure, and Non-secure callable
-    bool exempt = false;            // private peripherals: belong to both
-    bool wholePage = true;          // the same holds for all of the page (4 KiB)
-    std::optional<uint8_t> region;  // of the SAU, when exactly one has the address
+    bool exempt = false;            // private peripherals: not attributed
+    bool wholePage = true;          // applies to the whole page (4 KiB)
+    std::optional<uint8_t> region;  // of the SAU, if exactly one contains the address
   };
   Attribution attribution(uint32_t address) const;
 };

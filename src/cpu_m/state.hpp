@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registers of an Armv8-M core, in the form that makes executing fast.
+// The registers of an Armv8-M core, in a form that allows fast execution.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ enum World : uint8_t { kNonSecure = 0, kSecure = 1 };
 /// Bits of CONTROL.
 constexpr uint32_t kControlUnprivileged = 1u << 0, kControlProcessStack = 1u << 1, kControlFpActive = 1u << 2,
                    kControlSecureFpActive = 1u << 3;
-/// BTI_EN and PAC_EN, for privileged programs; the bits above them are for the others.
+/// BTI_EN and PAC_EN, for privileged code; the bit above each is for unprivileged code.
 constexpr uint32_t kControlLandings = 1u << 4, kControlAuthenticate = 1u << 6;
 /// Bits of XPSR.
 constexpr uint32_t kXpsrException = 0x1ff, kXpsrLanding = 1u << 21, kXpsrThumb = 1u << 24,
@@ -27,26 +27,26 @@ constexpr uint8_t kNoTailPredication = 4;
 /// Bits of FPSCR: NZCV, then QC and the modes; LTPSIZE (18:16) is State::ltpsize.
 constexpr uint32_t kFpscrNzcv = 0xf0000000, kFpscrLtpsize = 0x00070000;
 constexpr uint32_t kVprBits = 0x00ffffff;
-/// Above them, only while a vector instruction is resumed: how much of it an exception let be done
+/// Above them, only while a vector instruction is resumed: its beats completed before the exception
 /// (EPSR.ECI).
 constexpr uint32_t kVprResumed = 0x0f000000;
 
 struct State {
-  /// r[13] is the active stack pointer. r[15] is only valid where an instruction reads it (the address of the
-  /// instruction + 4): the program counter is `pc`.
+  /// r[13] is the active stack pointer. r[15] is only valid if the current instruction reads it (address of
+  /// the instruction + 4): the program counter is `pc`.
   uint32_t r[16] = {};
-  /// The next instruction, while the core stands still; Op::address while it executes.
+  /// The next instruction while the core is stopped; while it executes, see Op::address.
   uint32_t pc = 0;
 
-  // The flags, each in a word of its own: N and V are bit 31 of theirs, Z is set when `z` is 0, C is 0 or 1.
+  // The flags, one word each: N and V are bit 31 of their words, Z is set if `z` is 0, C is 0 or 1.
   uint32_t n = 0, z = 1, c = 0, v = 0;
   uint32_t q = 0;   // 0 or 1
   uint32_t ge = 0;  // 4 bits
-  /// ITSTATE, while the core stands still; inside of a run Op::it. With 0 in its lower half, the upper half
-  /// is ECI: how many beats of the next vector instructions are done.
+  /// ITSTATE while the core is stopped; during a run, see Op::it. If the lower half is 0, the upper half is
+  /// ECI: the completed beats of the next vector instructions.
   uint32_t it = 0;
   bool thumb = true;
-  /// EPSR.B: the next instruction has to be one that indirect branches may go to.
+  /// EPSR.B: the next instruction must be a BTI landing pad.
   bool landing = false;
   uint32_t exception = 0;  // IPSR
 
@@ -54,7 +54,7 @@ struct State {
   /// Stack pointers that are not in r[13]: [world][0 main, 1 process]. The active one's entry is stale.
   uint32_t sp[2][2] = {};
   uint32_t stackLimit[2][2] = {};
-  /// nPRIV, SPSEL, BTI_EN, UBTI_EN, PAC_EN and UPAC_EN (banked), FPCA (in both alike), SFPA (Secure).
+  /// nPRIV, SPSEL, BTI_EN, UBTI_EN, PAC_EN and UPAC_EN (banked), FPCA (same in both), SFPA (Secure).
   uint32_t control[2] = {};
   uint32_t primask[2] = {}, basepri[2] = {}, faultmask[2] = {};
 
@@ -117,11 +117,11 @@ struct State {
 
   bool handlerMode() const { return exception != 0; }
   bool privileged() const { return handlerMode() || (control[world] & kControlUnprivileged) == 0; }
-  /// Which stack r[13] is: 0 main, 1 process.
+  /// The stack that r[13] points to: 0 main, 1 process.
   uint32_t activeStack() const {
     return !handlerMode() && (control[world] & kControlProcessStack) != 0 ? 1 : 0;
   }
-  /// Call before mode, world or CONTROL.SPSEL change, and takeStack afterwards.
+  /// To be called before mode, world or CONTROL.SPSEL changes; takeStack() afterwards.
   void putStack() { sp[world][activeStack()] = r[13]; }
   void takeStack() { r[13] = sp[world][activeStack()]; }
   uint32_t stackPointer(World of, uint32_t stack) const {
@@ -131,7 +131,7 @@ struct State {
     sp[of][stack] = value;
     if (of == world && stack == activeStack()) r[13] = value;
   }
-  /// FPSCR as VMRS shows it.
+  /// FPSCR as read by VMRS.
   uint32_t fpscrWord() const { return fpscr | uint32_t{ltpsize} << 16; }
   void setFpscrWord(uint32_t bits) {
     fpscr = bits & ~kFpscrLtpsize;

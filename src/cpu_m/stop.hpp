@@ -7,36 +7,36 @@
 namespace carina::cpu_m {
 
 enum class StopReason : uint8_t {
-  Budget,            // the instructions given have been executed
+  Budget,            // the cycles or instructions allowed have been executed
   Requested,         // Core::requestStop
-  WaitForInterrupt,  // WFI; the program counter is behind it, as for WFE
+  WaitForInterrupt,  // WFI; the program counter is after it, as for WFE
   WaitForEvent,
-  Breakpoint,       // BKPT; the program counter is at it, value = its number
-  SupervisorCall,   // SVC; the program counter is behind it
-  ExceptionReturn,  // branch to EXC_RETURN; value = that word
+  Breakpoint,       // BKPT; the program counter is at it, value = its immediate
+  SupervisorCall,   // SVC; the program counter is after it
+  ExceptionReturn,  // branch to EXC_RETURN; value = the EXC_RETURN value
   Undefined,        // the program counter is at the instruction, as for all that follow
   NoCoprocessor,
-  InvalidState,  // ARM state, or a damaged IT state
-  NoLanding,     // an indirect branch led to an instruction that is none (BTI)
-  InvalidCode,   // a pointer authentication code that does not fit
+  InvalidState,  // Arm state, or an invalid IT state
+  NoLanding,     // an indirect branch to an instruction that is not a BTI landing pad
+  InvalidCode,   // a pointer authentication code that does not match
   StackLimit,    // below MSPLIM or PSPLIM
   Unaligned,
   DivideByZero,  // with CCR.DIV_0_TRP
-  ReadFault,     // address = the one that nothing is mapped to
+  ReadFault,     // address = the unmapped address
   WriteFault,
   FetchFault,
-  DataViolation,   // the memory protection unit refuses; address
+  DataViolation,   // rejected by the memory protection unit; address
   FetchViolation,  // the same for an instruction
-  SecureData,      // an access to Secure memory by a Non-secure program; address
-  SecureEntry,     // a Non-secure program branched to Secure code other than a gateway
-  SecureExit,      // a Secure program branched to Non-secure code without changing state
-  InvalidReturn,   // a function return to Secure code whose frame does not fit
-  // The floating-point context of an interrupted program cannot be stored; address, value = the StopReason
-  // that says why; the program counter is at the instruction that needed it stored.
+  SecureData,      // a Non-secure access to Secure memory; address
+  SecureEntry,     // a branch from Non-secure code to Secure code other than a gateway
+  SecureExit,      // a branch from Secure to Non-secure code without changing state
+  InvalidReturn,   // a function return to Secure code with an inconsistent frame
+  // The floating-point context of interrupted code cannot be stored; address, value = the StopReason of the
+  // cause; the program counter is at the instruction that required storing it.
   LazyStacking,
-  LazyState,   // a context is pending where none may be
+  LazyState,   // a context is pending where none is allowed
   Watchpoint,  // a watched address was accessed; address, value = kWatchWrites or kWatchReads; the program
-               // counter is behind the instruction
+               // counter is after the instruction
 };
 
 /// Stop::value of a Watchpoint.
@@ -49,8 +49,8 @@ struct Stop {
   uint32_t value = 0;
 };
 
-/// Thrown by an instruction that cannot complete: nothing of it has happened but what the architecture leaves
-/// open. Core::run turns it into a Stop at the instruction.
+/// Thrown by an instruction that cannot complete: it has had no effects other than those the architecture
+/// permits. Core::run turns it into a Stop at the instruction.
 struct Trap {
   StopReason reason;
   uint32_t address = 0;

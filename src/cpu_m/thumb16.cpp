@@ -12,7 +12,7 @@ Decoded immediateCarry(Op& op, DecodeContext&) {
   op.x = kCarryUnchanged;
   return Decoded::Ok;
 }
-/// Rdn: the first operand is the destination too.
+/// Rdn: the first operand is also the destination.
 Decoded sameOperand(Op& op, DecodeContext&) {
   op.n = op.d;
   op.x = kCarryUnchanged;
@@ -119,7 +119,7 @@ Decoded pop(Op& op, DecodeContext& context) {
   return op.imm == 0 ? Decoded::Unpredictable : Decoded::Ok;
 }
 Decoded storeList(Op& op, DecodeContext&) {
-  // A base that is in the list, but not first, would be stored UNKNOWN.
+  // A base in the list that is not first would be stored as UNKNOWN.
   const uint32_t below = (1u << op.n) - 1;
   const bool odd = (op.imm >> op.n & 1) != 0 && (op.imm & below) != 0;
   return op.imm == 0 || odd ? Decoded::Unpredictable : Decoded::Ok;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kNone = ~0u;
 constexpr uint32_t kInstructionWays = 2, kDataWays = 4;
-/// Beats of a line behind its first one.
+/// Beats of a line after its first one.
 constexpr uint32_t kRest = WaitStates::kLine / WaitStates::kBeat - 1;
 
 }  // namespace

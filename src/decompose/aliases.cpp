@@ -15,7 +15,8 @@ constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
 #include "aten/operator_aliases.inc"
 };
 
-/// The operator behind a name, or null. The table's generator has compared their arguments.
+/// The operator that a node's name is an alias of, or null. The table's generator has compared their
+/// arguments.
 const ir::OpDef* namedOperator(const ir::Node& node) {
   static const std::unordered_map<std::string_view, const ir::OpDef*> index = [] {
     std::unordered_map<std::string_view, const ir::OpDef*> map;
@@ -26,7 +27,7 @@ const ir::OpDef* namedOperator(const ir::Node& node) {
   return found == index.end() ? nullptr : found->second;
 }
 
-/// Whether an alias of a view gives memory of its own.
+/// Whether the alias of a view returns separate memory.
 bool isCopy(const ir::OpDef& alias, const ir::OpDef& named) {
   return named.has(ir::kView) && !alias.has(ir::kView);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are others under another name ("aliases" of the rows in src/aten/operators): numpy's names
-// ("aten.absolute.default"), PyTorch's own doublets ("aten.concat.default"), and copies of views
-// ("aten.slice_copy.Tensor"), which are views where nothing is written.
+// Operators that are aliases of other operators (of the rows in src/aten/operators): numpy's names
+// ("aten.absolute.default"), PyTorch's own duplicates ("aten.concat.default"), and copies of views
+// ("aten.slice_copy.Tensor"), which are views if nothing is written.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -12,8 +12,8 @@ namespace carina::decompose {
 /// (functionalize.hpp).
 enum class Copies : uint8_t { Keep, Replace };
 
-/// Puts the operator that has a row in the place of its aliases, in nested graphs too. Fails where that
-/// operator refuses the operands.
+/// Replaces aliases by the operator that has a row, including in nested graphs. Fails if that operator
+/// rejects the operands.
 Status replaceAliases(ir::Graph& graph, Copies copies);
 
 }  // namespace carina::decompose

@@ -10,7 +10,7 @@
 namespace carina::decompose {
 namespace {
 
-// Of the table of scores of one head: with more, attention stays whole.
+// Elements of the score matrix of one head; with more, attention is not decomposed.
 constexpr int64_t kMostScores = int64_t{1} << 26;
 
 /// [L, S], true where column > row.
@@ -66,8 +66,8 @@ bool isHiddenScore(const ir::Value* value) {
   return equal && isMinusInfinity(equal.other());
 }
 
-/// run_decompositions() puts where(not any(not (scores == -inf)), 0, softmax) round attention: rows in which
-/// every score is hidden give 0. softmaxOf() does that already.
+/// run_decompositions() wraps attention in where(not any(not (scores == -inf)), 0, softmax): rows in which
+/// every score is hidden become 0. softmaxOf() already ensures that.
 ir::Value* rewriteSafeSoftmax(ir::Builder&, aten::WhereSelf op) {
   if (isQuantizedWhole(op) || op.other()->type != op.output()->type) return nullptr;
   const auto none = ir::producerAs<aten::LogicalNot>(op.condition());

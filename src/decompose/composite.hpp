@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compositions of composites.cpp share: one composite node and the operators that are put in front
-// of it.
+// Shared by the compositions of composites.cpp: a composite node and the operators that are inserted before
+// it.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using ir::Value;
 /// Values for the node's results: one each, null (or missing) for results that must be unused.
 using Results = std::vector<Value*>;
 
-/// One composite: operands and attributes by name, and the operators that are put in front of it.
+/// One composite: operands and attributes by name, and the operators that are inserted before it.
 class Composite {
  public:
   explicit Composite(ir::Node* node)
@@ -31,7 +31,7 @@ class Composite {
   ir::Builder& b() { return builder_; }
   const ir::Node& node() const { return *node_; }
   const Arguments& arguments() const { return arguments_; }
-  /// An operand by name; null when absent.
+  /// An operand by name; null if absent.
   Value* operand(std::string_view name) const {
     const int index = node_->def().operandIndex(name);
     const auto group =
@@ -40,14 +40,14 @@ class Composite {
   }
 
   Value* view(Value* x, Ints shape) { return View::create(builder_, x, std::move(shape)); }
-  /// View where the layout permits, a copy otherwise.
+  /// View if the layout permits, a copy otherwise.
   Value* reshape(Value* x, Ints shape) { return Reshape::create(builder_, x, std::move(shape)); }
   Value* flat(Value* x) { return reshape(x, {x->numElements()}); }
   Value* permute(Value* x, Ints order) { return Permute::create(builder_, x, std::move(order)); }
   Value* expand(Value* x, const Shape& shape) {
     return x->shape() == shape ? x : Expand::create(builder_, x, shape);
   }
-  /// Zeros around; `pads` from the last dimension to the first, two each.
+  /// Pads with zeros; `pads` has two values per dimension, from the last dimension to the first.
   Value* padded(Value* x, const Ints& pads) {
     const bool any = std::any_of(pads.begin(), pads.end(), [](int64_t pad) { return pad != 0; });
     return any ? ConstantPadNd::create(builder_, x, pads) : x;
@@ -64,7 +64,7 @@ class Composite {
   Value* converted(Value* x, DType dtype) {
     return x->dtype() == dtype ? x : PrivateToCopy::create(builder_, x, dtype);
   }
-  /// 0, 1, ... in a shape.
+  /// 0, 1, ... in a tensor of this shape.
   Value* numbered(const Shape& shape) {
     return builder_.constant(Tensor::from(shape, numbersBelow(numElements(shape))));
   }
@@ -82,11 +82,11 @@ inline Results none() {
   return {};
 }
 
-/// The values that stand for a composite's results, empty when it stays.
+/// Returns the values that replace a composite's results; empty if it is kept.
 using Composition = Result<Results> (*)(Composite&);
-/// Composites that move, pick or replace elements, by operator name.
+/// Composites that move, select or replace elements, by operator name.
 const std::map<std::string_view, Composition>& movingComposites();
-/// Pools of lines, unpooling, grids of positions.
+/// Pooling of lines, unpooling, grids of positions.
 const std::map<std::string_view, Composition>& windowComposites();
 /// Fake quantization, as quantize and dequantize.
 const std::map<std::string_view, Composition>& fakeQuantization();

@@ -17,7 +17,7 @@ using namespace composite;
 // Products
 // --------------------------------------------------------------------------------------------------------------
 
-/// Sums over pairs of dimensions: a product of matrices of what stays and what goes.
+/// Sums over pairs of dimensions, as a matrix product of kept and contracted dimensions.
 Value* contracted(Composite& c, Value* x, Value* y, const Ints& ofX, const Ints& ofY) {
   const auto has = [](const Ints& dims, int64_t d) {
     return std::find(dims.begin(), dims.end(), d) != dims.end();
@@ -107,8 +107,8 @@ Result<Results> trilinear(Composite& c) {
   return Results{dims.empty() ? product : c.sum(product, dims, false)};
 }
 
-/// A weight of one dimension, or a bias that is only broadcast to one number per output; the usual forms
-/// stay.
+/// One-dimensional weights, and biases that must be broadcast to one number per output; the usual forms are
+/// kept.
 Result<Results> linear(Composite& c) {
   Value *x = c.operand("input"), *weight = c.operand("weight"), *bias = c.operand("bias");
   const bool vector = weight->rank() == 1;
@@ -155,7 +155,7 @@ Result<Results> trapezoid(Composite& c) {
   return Results{cumulative ? Cumsum::create(c.b(), areas, dim) : c.sum(areas, {dim}, false)};
 }
 
-// Losses, as networks that judge their own reconstruction have them
+// Losses, for networks that evaluate their own reconstruction
 // -----------------------------------------------------------------------
 
 Result<Results> elementLoss(Composite& c) {
@@ -182,7 +182,7 @@ Result<Results> weightNorm(Composite& c) {
   return Results{c.mul(v, DivTensor::create(c.b(), g, length))};
 }
 
-/// Batch norm under its native names in evaluation, by running statistics.
+/// Batch norm under its native names in evaluation, with running statistics.
 Result<Results> evaluatedBatchNorm(Composite& c) {
   Value *mean = c.operand("running_mean"), *variance = c.operand("running_var");
   if (c.arguments().boolean("training") || !mean || !variance) return none();
@@ -193,7 +193,7 @@ Result<Results> evaluatedBatchNorm(Composite& c) {
                      ->result(0)};
 }
 
-/// Batch norm by the statistics of the batch; its other results are the mean and 1 / deviation.
+/// Batch norm with the statistics of the batch; its other results are the mean and 1 / deviation.
 Result<Results> batchStatisticsNorm(Composite& c) {
   Value* x = c.operand("input");
   const double eps = c.arguments().real("eps");
@@ -212,7 +212,7 @@ Result<Results> batchStatisticsNorm(Composite& c) {
   return results;
 }
 
-/// Instance norm by running statistics is batch norm.
+/// Instance norm with running statistics is batch norm.
 Result<Results> instanceNorm(Composite& c) {
   Value *mean = c.operand("running_mean"), *variance = c.operand("running_var");
   if (c.arguments().boolean("use_input_stats") || !mean || !variance) return none();
@@ -221,7 +221,7 @@ Result<Results> instanceNorm(Composite& c) {
                                    false)};
 }
 
-/// In evaluation the noise is not used, and given back as it came.
+/// In evaluation the noise is not used and returned unchanged.
 Result<Results> rrelu(Composite& c) {
   if (c.arguments().boolean("training")) return none();
   const double slope = (c.arguments().real("lower") + c.arguments().real("upper")) / 2;
@@ -243,7 +243,7 @@ Result<Results> msort(Composite& c) {
 // Comparisons with several numbers
 // ------------------------------------------------------------------------------------------
 
-/// bucketize, searchsorted: how many boundaries are not behind a value; NaN is behind all.
+/// bucketize, searchsorted: counts the boundaries that precede a value; NaN follows all of them.
 Result<Results> search(Composite& c) {
   const bool buckets = c.node().opName() == "aten.bucketize.Tensor";
   Value* sorted = c.operand(buckets ? "boundaries" : "sorted_sequence");
@@ -289,7 +289,7 @@ Result<Results> ldexp(Composite& c) {
 // Bags of embeddings
 // ------------------------------------------------------------------------------------------------------
 
-/// The value as a tensor where it follows from no operand, as an arange does.
+/// The value as a tensor if it does not depend on an operand, like an arange.
 std::optional<Tensor> known(const Value* value) {
   if (value->isConstant()) return value->constant();
   const ir::Node* node = value->producer();
@@ -305,7 +305,7 @@ std::optional<Tensor> known(const Value* value) {
   return std::move((*result)[0]);
 }
 
-/// How many elements each bag has when all have the same; 0 otherwise.
+/// The number of elements per bag if all bags have the same; otherwise 0.
 int64_t commonBagSize(const Value* offsets, int64_t bags, int64_t elements) {
   const auto starts = known(offsets);
   if (!starts || bags == 0 || elements % bags != 0) return 0;
@@ -329,7 +329,7 @@ Value* membership(Composite& c, Value* offsets, int64_t bags, int64_t elements, 
   return c.reshape(inside, {bags, elements, 1});
 }
 
-/// Sum, mean or largest of the rows that each bag names.
+/// Sum, mean or maximum of the rows that each bag selects.
 Result<Results> embeddingBag(Composite& c) {
   enum Mode : int64_t { kSum, kMean, kMax };
   Value *weight = c.operand("weight"), *indices = c.operand("indices"), *offsets = c.operand("offsets");
@@ -361,7 +361,7 @@ Result<Results> embeddingBag(Composite& c) {
   Value* zero = c.number(0, DType::Float32);
   Value* number = c.sum(c.converted(counts, DType::Float32), {1}, false);  // [bags, 1]
   if (mode == kMax) {
-    // What does not count is as low as the lowest; a bag in which nothing counts is zero.
+    // Rows that do not count are set to the lowest value; a bag without counting rows is zero.
     Value* lowest = Amin::create(c.b(), rows, Ints{0, 1, 2});
     Value* largest = Amax::create(c.b(), WhereSelf::create(c.b(), counts, rows, lowest), Ints{1});
     Value* filled = GtScalar::create(c.b(), number, 0.0);
@@ -419,7 +419,7 @@ Composition compositionOf(std::string_view op) {
   return nullptr;
 }
 
-/// Whether these can stand for the node's results.
+/// Whether `results` can replace the node's results.
 bool fits(const ir::Node& node, const Results& results) {
   if (results.empty() || !results[0]) return false;
   for (size_t i = 0; i < node.results().size(); ++i) {
@@ -453,7 +453,7 @@ Status replaceComposites(ir::Graph& graph) {
     }
     graph.erase(node);
   }
-  if (found) graph.eraseDeadNodes();  // of composites that stay
+  if (found) graph.eraseDeadNodes();  // of composites that are kept
   return {};
 }
 

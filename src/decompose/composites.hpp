@@ -7,12 +7,13 @@
 
 namespace carina::decompose {
 
-/// Puts the simpler operators in the place of each composite, in nested graphs too. For functional graphs
-/// (functionalize.hpp). Composites whose further results are used, and forms that PyTorch would refuse, stay.
+/// Replaces each composite by the simpler operators, including in nested graphs. For functional graphs
+/// (functionalize.hpp). Composites whose additional results are used, and forms that PyTorch would reject,
+/// are kept.
 Status replaceComposites(ir::Graph& graph);
 
-/// An operator of the table (findOperator), or one that exists only until replaceComposites(); null when it
-/// is neither.
+/// An operator of the table (findOperator), or one that exists only until replaceComposites(); null if it is
+/// neither.
 const ir::OpDef* findReadable(std::string_view name);
 
 }  // namespace carina::decompose

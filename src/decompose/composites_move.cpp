@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composites that move, pick or replace elements.
+// Composites that move, select or replace elements.
 #include <algorithm>
 
 #include "decompose/composite.hpp"
@@ -9,7 +9,7 @@ namespace carina::decompose::composite {
 using namespace aten;
 namespace {
 
-// Elements by their places
+// Elements by position
 // ------------------------------------------------------------------------------------------------
 
 Result<Results> takeAlongDim(Composite& c) {
@@ -28,7 +28,7 @@ Result<Results> takeAlongDim(Composite& c) {
   return Results{Gather::create(c.b(), c.expand(x, values), c.expand(index, places), dim)};
 }
 
-/// `self` with the elements replaced whose numbers in row-major order are `places`.
+/// `self` with the elements at row-major indices `places` replaced.
 Value* withReplaced(Composite& c, Value* self, Value* places, Value* source, bool accumulate) {
   Value* flat = IndexPut::create(c.b(), c.flat(self), {c.flat(places)}, c.flat(source), accumulate);
   return c.reshape(flat, self->shape());
@@ -67,10 +67,10 @@ Result<Results> scatterReduction(Composite& c) {
                                           reduce == "add" ? "sum" : "prod")};
 }
 
-// Movements by their numpy names
+// Movements under their numpy names
 // -----------------------------------------------------------------------------------------
 
-/// The tensor with at least `rank` dimensions, as atleast_Nd puts the new ones.
+/// The tensor with at least `rank` dimensions, with new ones placed like in atleast_Nd.
 Value* atLeast(Composite& c, Value* x, int64_t rank) {
   Ints shape = x->shape();
   if (rank == 3 && shape.size() < 3) {
@@ -87,7 +87,7 @@ Result<Results> atLeastOne(Composite& c) {
   return Results{atLeast(c, c.operand("self"), kRank)};
 }
 
-/// hstack, vstack, dstack, column_stack: joined along the dimension that each of them means.
+/// hstack, vstack, dstack, column_stack: concatenated along the dimension that each of them implies.
 Result<Results> joined(Composite& c) {
   const std::string_view name = c.node().opName();
   const bool columns = name == "aten.column_stack.default", depth = name == "aten.dstack.default";
@@ -104,7 +104,7 @@ Result<Results> joined(Composite& c) {
   return Results{Cat::create(c.b(), parts, dim)};
 }
 
-/// hsplit, vsplit, dsplit by a number of parts or by places: as long as the results are.
+/// hsplit, vsplit, dsplit by a number of parts or by positions: the results determine the lengths.
 Result<Results> split(Composite& c) {
   const std::string_view name = c.node().opName();
   Value* x = c.operand("self");
@@ -164,7 +164,7 @@ Result<Results> diag(Composite& c) {
   return Results{Diagonal::create(c.b(), x, offset)};
 }
 
-/// The last dimension on a diagonal of two new ones: where row and column are as far apart as it says.
+/// Puts the last dimension on a diagonal of two new ones, at the given offset between row and column.
 Result<Results> diagEmbed(Composite& c) {
   Value* x = c.operand("self");
   const int64_t offset = c.arguments().integer("offset"), rank = x->rank() + 1;
@@ -181,7 +181,7 @@ Result<Results> diagEmbed(Composite& c) {
   }
   Tensor mask = Tensor::zeros(DType::Bool, {size, size});
   std::copy(on.begin(), on.end(), mask.mutableAs<uint8_t>().begin());
-  // Every column holds its own element in all rows; the mask leaves one of them.
+  // Every column holds its own element in all rows; the mask keeps one of them.
   Value* columns = IndexSelect::create(c.b(), x, c.b().constant(Tensor::from({size}, which)), int64_t{-1});
   columns = Unsqueeze::create(c.b(), columns, int64_t{-2});
   Value* zero = c.b().constant(Tensor::zeros(x->dtype(), {}));
@@ -189,7 +189,7 @@ Result<Results> diagEmbed(Composite& c) {
   return Results{MovedimIntlist::create(c.b(), result, Ints{rank - 2, rank - 1}, Ints{first, second})};
 }
 
-/// Blocks along the diagonal: each padded to the whole width, then one below the other.
+/// Blocks along the diagonal: each is padded to the full width, then they are stacked.
 Result<Results> blockDiag(Composite& c) {
   std::vector<Value*> blocks, rows;
   int64_t width = 0, before = 0;
@@ -207,7 +207,7 @@ Result<Results> blockDiag(Composite& c) {
   return Results{Cat::create(c.b(), rows)};
 }
 
-/// Vectors along one dimension each, repeated along the others.
+/// A vector along one dimension, repeated along the others.
 Value* gridOf(Composite& c, Value* vector, size_t dim, const Shape& shape) {
   Ints along(shape.size(), 1);
   along[dim] = vector->numElements();
@@ -237,14 +237,14 @@ Result<Results> cartesianProduct(Composite& c) {
   return Results{Cat::create(c.b(), columns, int64_t{1})};
 }
 
-/// The values of the operand do not matter, its shape does.
+/// Only the operand's shape matters, not its values.
 Result<Results> filled(Composite& c) {
   Value* x = c.operand("self");
   if (Value* value = c.operand("value")) return Results{c.expand(c.converted(value, x->dtype()), x->shape())};
   return Results{c.expand(c.number(c.arguments().real("value"), x->dtype()), x->shape())};
 }
 
-/// Negative padding that takes all of the tensor away leaves the value alone.
+/// If negative padding removes the entire tensor, only the value remains.
 Result<Results> padOfNothing(Composite& c) {
   const Value* x = c.operand("self");
   const Ints pad = c.arguments().ints("pad");

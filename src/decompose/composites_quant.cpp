@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fake quantization of quantization-aware training, as the quantize and dequantize nodes that converting the
-// network would make of it. Observers keep the scales that training left.
+// network would produce. Observers keep the scales from training.
 #include <algorithm>
 #include <optional>
 
@@ -68,7 +68,7 @@ constexpr ir::OpDef kOperators[] = {
      nullptr, nullptr},
 };
 
-// What they become
+// Their replacements
 // ----------------------------------------------------------------------------------------------------------
 
 struct Limits {
@@ -76,7 +76,7 @@ struct Limits {
   DType dtype = DType::Int8;
 };
 
-/// The narrowest integers that hold the codes.
+/// The narrowest integer type that holds the codes.
 Result<Limits> limitsOf(const Composite& c) {
   Limits limits{c.arguments().integer("quant_min"), c.arguments().integer("quant_max")};
   for (DType dtype : {DType::Int8, DType::UInt8, DType::Int16, DType::Int32}) {
@@ -84,11 +84,12 @@ Result<Limits> limitsOf(const Composite& c) {
     limits.dtype = dtype;
     return limits;
   }
-  return fail(Code::UnusableQuantization, "codes from {} to {} fit no integer type", limits.low, limits.high)
+  return fail(Code::UnusableQuantization, "codes from {} to {} do not fit any integer type", limits.low,
+              limits.high)
       .withRemedy("train with limits that int8 or int16 can hold");
 }
 
-/// The real numbers that the codes of x stand for, by one scale.
+/// The real numbers that the codes of x represent, with one scale.
 Value* roundedBy(Composite& c, Value* x, double scale, int64_t zeroPoint, const Limits& q) {
   Value* codes = QuantizePerTensor::create(c.b(), x, scale, zeroPoint, q.low, q.high, q.dtype);
   return DequantizePerTensor::create(c.b(), codes, scale, zeroPoint, q.low, q.high, q.dtype);
@@ -102,7 +103,7 @@ Value* roundedAlong(Composite& c, Value* x, Value* scales, Value* zeroPoints, in
   return DequantizePerChannel::create(c.b(), codes, scales, zeroPoints, axis, q.low, q.high, q.dtype);
 }
 
-/// Whether a switch of the training is on; nothing when it is no constant.
+/// Whether a training switch is on; nothing if it is not constant.
 std::optional<bool> isOn(const Value* value) {
   if (!value || !value->isConstant() || value->numElements() != 1) return std::nullopt;
   return value->constant().realAt(0) != 0;
@@ -129,7 +130,7 @@ Result<Results> perChannel(Composite& c) {
                               c.arguments().integer("axis"), limits)};
 }
 
-/// Observer and fake quantization in one.
+/// Observer combined with fake quantization.
 Result<Results> observed(Composite& c) {
   CARINA_TRY(const Limits limits, limitsOf(c));
   Value *x = c.operand("self"), *scale = c.operand("scale"), *zeroPoint = c.operand("zero_point");

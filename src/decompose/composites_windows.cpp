@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of lines and volumes with indices, unpooling, affine grids and samplers of volumes.
+// Pooling of lines and volumes with indices, unpooling, affine grids and samplers of volumes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,9 +13,9 @@ namespace carina::decompose::composite {
 using namespace aten;
 namespace {
 
-// Kernels and the NPU's windows take no longer strides.
+// The longest strides of kernels and of the NPU's windows.
 constexpr int64_t kMostStride = 1 << 16;
-// Grids with more positions than this stay as they are.
+// Grids with more positions than this are kept.
 constexpr int64_t kMostPositions = int64_t{1} << 24;
 
 /// theta [N, D, D + 1] times the base grid [positions, D + 1].
@@ -39,7 +39,7 @@ Result<Results> affineGrid(Composite& c) {
   return Results{c.reshape(grid, shape)};
 }
 
-/// Under the name that also serves planes.
+/// Uses the operator that also samples planes.
 Result<Results> volumeSampler(Composite& c) {
   Value *input = c.operand("input"), *grid = c.operand("grid");
   CARINA_TRY(const GridSampling sampling, gridSampling(c.node()));
@@ -49,8 +49,8 @@ Result<Results> volumeSampler(Composite& c) {
                                      sampling.alignCorners)};
 }
 
-/// Which results of a convolution see the input along one dimension: the windows [first, first + count), and
-/// the padding that those need.
+/// The results of a convolution that read the input along one dimension: the windows [first, first + count),
+/// and the padding that they need.
 struct Seen {
   int64_t first = 0, count = 0, before = 0, after = 0, stride = 1;
 
@@ -62,18 +62,18 @@ struct Seen {
     before = pad - first * stride;
     after = std::max<int64_t>((count - 1) * stride + extent - size - before, 0);
     if (count == 1)
-      stride = std::min(stride, size + before + after - extent + 1);  // to where a second one would begin
+      stride = std::min(stride, size + before + after - extent + 1);  // to the start of a second window
   }
 };
 
-/// A convolution most of whose windows lie in the padding alone, where they give the bias: what sees the
-/// input is computed, zeros are put around it, the bias is added. Strides that lead far beyond the input
-/// become shorter.
+/// A convolution most of whose windows are entirely in the padding, where the result is the bias: the windows
+/// that read the input are computed and padded with zeros, and the bias is added. Strides that lead far
+/// beyond the input are shortened.
 Result<Results> paddedConvolution(Composite& c) {
   Value *x = c.operand("input"), *weight = c.operand("weight"), *bias = c.operand("bias");
   CARINA_TRY(const ConvGeometry g, convGeometry(c.node()));
   if (g.transposed || x->numElements() == 0 || weight->numElements() == 0) return none();
-  Ints stride, inner, outer;  // paddings from the last dimension to the first, as pad wants them
+  Ints stride, inner, outer;  // paddings from the last dimension to the first, as pad expects them
   int64_t computed = 1, results = 1;
   bool far = false;
   for (size_t i = 0; i < g.spatial; ++i) {
@@ -103,7 +103,7 @@ Result<Results> paddedConvolution(Composite& c) {
   return Results{c.add(sum, c.reshape(bias, shape))};
 }
 
-/// What decompositions leave of resizing: sizes, and maybe the factors that led to them.
+/// Resizing as decompositions leave it: sizes, and possibly the factors that led to them.
 Result<Results> resized(Composite& c) {
   const ir::OpDef* vec =
       findOperator(std::string(c.node().opName().substr(0, c.node().opName().rfind('.'))) + ".vec");
@@ -134,7 +134,7 @@ Result<Results> resized(Composite& c) {
   return Results{c.b().create(std::move(spec))->result()};
 }
 
-/// A line is an image one row high, in which elements have the same numbers.
+/// A line is an image one row high, in which elements have the same indices.
 Result<Results> maxPoolLine(Composite& c) {
   CARINA_TRY(const PoolGeometry g, poolGeometry(c.node()));
   Value* x = c.operand("self");
@@ -147,8 +147,8 @@ Result<Results> maxPoolLine(Composite& c) {
   return Results{c.reshape(pool.node()->result(0), g.output), c.reshape(pool.node()->result(1), g.output)};
 }
 
-/// Pools of planes, then of what they give along the depth. Indices number the elements of the volume; of
-/// equal elements the first in order counts both times.
+/// Pools the planes, then their results along the depth. Indices count the elements of the volume; both pools
+/// select the first of equal elements.
 Result<Results> maxPoolVolume(Composite& c) {
   if (c.node().result(1)->unused()) return none();
   CARINA_TRY(const PoolGeometry g, poolGeometry(c.node()));
@@ -177,7 +177,7 @@ Result<Results> maxPoolVolume(Composite& c) {
   return Results{c.reshape(volume->result(0), g.output), c.reshape(indices, g.output)};
 }
 
-/// Zeros with the values put in by the numbers of their elements in a plane or volume.
+/// Zeros, with the values written at their element indices in a plane or volume.
 Result<Results> maxUnpool(Composite& c) {
   Value *values = c.operand("self"), *indices = c.operand("indices");
   const Ints size = c.arguments().ints("output_size");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling of volumes, for which ExecuTorch has no kernel: positions as arithmetic, elements gathered.
+// Sampling of volumes, for which ExecuTorch has no kernel: positions are computed by arithmetic, elements
+// gathered.
 #include "aten/ops.hpp"
 #include "aten/sampling.hpp"
 #include "decompose/cpu_rewrites.hpp"
@@ -23,7 +24,7 @@ struct Arithmetic {
   }
   ir::Value* less(ir::Value* x, ir::Value* y) const { return aten::SubTensor::create(b, x, y); }
   ir::Value* floor(ir::Value* x) const { return aten::Floor::create(b, x); }
-  /// Within a dimension of `size` elements.
+  /// Clamps to a dimension of `size` elements.
   ir::Value* within(ir::Value* x, int64_t size) const {
     return aten::Clamp::create(b, x, 0.0, static_cast<double>(size - 1));
   }
@@ -37,7 +38,7 @@ ir::Value* positions(const Arithmetic& a, ir::Value* g, int64_t size, const aten
   ir::Value* at =
       align ? a.mul(a.add(g, 1.0), last / 2) : a.mul(a.add(a.mul(a.add(g, 1.0), extent), -1.0), 0.5);
   if (sampling.padding == 2) {
-    // Every second turn runs backwards.
+    // Every second period is mirrored.
     const double low = align ? 0.0 : -0.5, span = align ? last : extent;
     if (span > 0) {
       at = aten::Abs::create(a.b, a.add(at, -low));
@@ -51,7 +52,7 @@ ir::Value* positions(const Arithmetic& a, ir::Value* g, int64_t size, const aten
   return sampling.padding == 0 ? at : a.within(at, size);
 }
 
-/// A neighbour along one dimension: its index as a number, and its share, 0 outside.
+/// A neighbour along one dimension: its index as a float, and its share, 0 outside.
 struct Neighbour {
   ir::Value *index, *share;
 };
@@ -71,7 +72,7 @@ std::vector<Neighbour> neighbours(const Arithmetic& a, ir::Value* at, int64_t si
 Result<ir::Value*> rewriteGridSampler3d(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::GridSampler>(node)) return nullptr;
   ir::Value *input = node->operands()[0], *grid = node->operands()[1];
-  // Element numbers are computed in float32.
+  // Element indices are computed in float32.
   if (input->rank() != 5 || input->dtype() != DType::Float32 || grid->dtype() != DType::Float32 ||
       input->numElements() == 0 || input->dim(2) * input->dim(3) * input->dim(4) > int64_t{1} << 24)
     return nullptr;
@@ -80,7 +81,7 @@ Result<ir::Value*> rewriteGridSampler3d(ir::Builder& b, ir::Node* node) {
   const Shape s = input->shape();
   const int64_t count = grid->numElements() / (3 * s[0]);
   ir::Value* flatGrid = reshaped(b, grid, {s[0], count, 3});
-  // The numbers of the elements that a position reads and their shares, one dimension after the other.
+  // The indices of the elements that a position reads and their shares, one dimension at a time.
   std::vector<Neighbour> read;
   for (int64_t d = 0; d < 3; ++d) {
     ir::Value* g = aten::SelectInt::create(b, flatGrid, int64_t{2}, 2 - d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices: mm, addmm and bmm are the ones with kernels.
+// Matrix products: mm, addmm and bmm are those with kernels.
 #include <algorithm>
 
 #include "aten/ops.hpp"

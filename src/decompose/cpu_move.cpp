@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data movement under one of the names that have kernels. Pure movements (permutations, slices, splits, ...)
-// need no rewrite: emitCall() knows them as strided readings.
+// need no rewrite: emitCall() handles them as strided reads.
 #include "aten/ops.hpp"
 #include "decompose/cpu_rewrites.hpp"
 #include "decompose/dims.hpp"
@@ -47,7 +47,7 @@ ir::Value* rewriteTile(ir::Builder& b, aten::Tile op) {
   return aten::Repeat::create(b, op.self(), repeats);
 }
 
-/// expand with the sizes of the result, none left open.
+/// expand with the explicit sizes of the result.
 ir::Value* rewriteExpand(ir::Builder& b, ir::Node* node) {
   const auto op = ir::dynCast<aten::Expand>(node);
   const bool named = ir::isa<aten::ExpandAs>(node) || ir::isa<aten::BroadcastTo>(node);
@@ -74,7 +74,7 @@ ir::Value* rewriteGridSampler(ir::Builder& b, aten::GridSampler op) {
                                      op.alignCorners());
 }
 
-/// A sorted line is its size many largest or smallest elements in order.
+/// Sorting a line is top-k with k equal to its size.
 struct Sorted {
   ir::Value *values, *indices;
 };

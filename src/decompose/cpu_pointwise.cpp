@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations, numbers in place of tensors, reductions over everything, normalizations.
+// Activations, numbers in place of tensors, full reductions, normalizations.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -64,7 +64,7 @@ ir::Value* nanToNumber(ir::Builder& b, const aten::NanToNum& op) {
   return where(b, low, constantOf(b, op.neginf().value_or(-kMost), dtype), result);
 }
 
-/// What an activation without a kernel of its own is in terms of others; null when `node` is none.
+/// Expresses an activation without its own kernel by others; null if `node` is not one.
 ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
   switch (aten::opId(&node)) {
     case OpId::Silu:
@@ -118,7 +118,7 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
     case OpId::Isneginf:
       return isEqual(b, x, -HUGE_VAL);
     case OpId::Signbit: {
-      // The inverse of a negative zero is below zero, too.
+      // The inverse of a negative zero is also below zero.
       if (x->dtype() != DType::Float32) return aten::LtScalar::create(b, x, 0.0);
       ir::Value* inverse = aten::Reciprocal::create(b, x);
       return aten::LtScalar::create(b, where(b, isEqual(b, x, 0), inverse, x), 0.0);
@@ -162,12 +162,12 @@ ir::Value* rewriteActivation(ir::Builder& b, ir::Node* node) {
   return activation(b, *node, node->operands()[0]);
 }
 
-/// The number that an operator with a Scalar takes, as a tensor of its operand's type.
+/// The number of an operator with a Scalar, as a tensor of its operand's type.
 ir::Value* numberLike(ir::Builder& b, const ir::Node& node) {
   return constantOf(b, ir::scalarReal(node.attribute(0)), node.operands()[0]->dtype());
 }
 
-/// Operators that are others with another name, order or broadcast.
+/// Operators that differ from others only in name, operand order or broadcasting.
 ir::Value* otherName(ir::Builder& b, ir::Node* node) {
   const auto& operands = node->operands();
   switch (aten::opId(node)) {
@@ -177,7 +177,7 @@ ir::Value* otherName(ir::Builder& b, ir::Node* node) {
       return aten::FloorDivide::create(b, operands[0], numberLike(b, *node));
     case OpId::Fmax:
     case OpId::Fmin: {
-      // Of a number and NaN the number.
+      // The number if the other operand is NaN.
       ir::Value* extreme = aten::opId(node) == OpId::Fmax
                                ? aten::Maximum::create(b, operands[0], operands[1])
                                : aten::Minimum::create(b, operands[0], operands[1]);
@@ -225,7 +225,7 @@ ir::Value* rewriteBinary(ir::Builder& b, ir::Node* node) {
   return result && result->type == node->result()->type ? result : nullptr;
 }
 
-/// where() with numbers: constants of the result's type, infinite ones too.
+/// where() with numbers: constants of the result's type, including infinite ones.
 ir::Value* rewriteWhereNumbers(ir::Builder& b, ir::Node* node) {
   const auto constant = [&](const ir::Attribute& number) {
     return b.constant(

@@ -9,7 +9,7 @@
 
 namespace carina::decompose::cpu {
 
-void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // activations, sums over everything, norms
+void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // activations, full reductions, norms
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);     // linear, matmul
 void addWindowRewrites(std::vector<ir::Rewrite>& rewrites);     // convolutions, pools, resizing
 void addGridRewrites(std::vector<ir::Rewrite>& rewrites);       // sampling of volumes

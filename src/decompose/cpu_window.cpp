@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, pools and resizing: ExecuTorch's kernels take convolution, avg_pool2d,
+// Convolutions, pools and resizing: ExecuTorch has kernels for convolution, avg_pool2d,
 // max_pool2d_with_indices, _adaptive_avg_pool2d and the 2-D upsample forms.
 #include <algorithm>
 
@@ -20,8 +20,8 @@ Shape withBatch(const Shape& shape) {
   return batched;
 }
 
-/// Every convolution as aten.convolution over a batch with symmetric padding; what is asymmetric is padded in
-/// front.
+/// Every convolution as aten.convolution over a batch with symmetric padding; asymmetric padding is applied
+/// before it.
 ir::Value* rewriteConvolution(ir::Builder& b, ir::Node* node) {
   const auto op = aten::asConvolution(node);
   if (!op) return nullptr;
@@ -56,7 +56,7 @@ ir::Value* rewriteConvolution3d(ir::Builder& b, ir::Node* node) {
     pad = {op->padBefore[2], op->padAfter[2], op->padBefore[1], op->padAfter[1], pad[4], pad[5]};
   if (pad != ir::Ints(6, 0)) volume = aten::ConstantPadNd::create(b, volume, pad, 0.0);
   const ir::Ints padding = symmetric ? ir::Ints{op->padBefore[1], op->padBefore[2]} : ir::Ints{0, 0};
-  const ir::Ints swap{0, 2, 1, 3, 4};  // planes beside the batch, and back
+  const ir::Ints swap{0, 2, 1, 3, 4};  // moves planes next to the batch, and back
   ir::Value* planes = aten::Permute::create(b, volume, swap);
   const Shape& in = planes->shape();
   const Shape& kernel = op->weight->shape();
@@ -149,7 +149,7 @@ ir::Value* rewriteAdaptivePool(ir::Builder& b, ir::Node* node) {
   return viewed(b, result, node->result()->shape());
 }
 
-/// ExecuTorch has no kernel for exact nearest rows: they are picked one by one.
+/// ExecuTorch has no kernel for exact nearest rows: they are selected individually.
 Result<ir::Value*> rewriteNearestExact(ir::Builder& b, aten::PrivateUpsampleNearestExact2dVec op) {
   return pickedNearestRows(b, op.node());
 }

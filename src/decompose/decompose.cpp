@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decomposition pass: identities go, constants are computed, composites become small operators.
+// The decomposition pass: removes identities, computes constants, and decomposes composites into small
+// operators.
 #include "decompose/decompose.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace carina::decompose {
 namespace {
 
-// Constants that grow beyond this many elements by folding are left as nodes.
+// Nodes whose results have more elements than this are not folded.
 constexpr int64_t kMostFoldedElements = int64_t{1} << 24;
 
 bool isQuantization(const ir::Node& node) {
@@ -24,7 +25,7 @@ bool isQuantization(const ir::Node& node) {
          ir::isa<aten::QuantizePerChannel>(&node) || ir::isa<aten::DequantizePerChannel>(&node);
 }
 
-/// Operators that give their first operand unchanged (when the types say so).
+/// Operators that return their first operand unchanged (if the types are equal).
 bool isIdentity(const ir::Node& node) {
   if (node.operands().empty() || !node.operands()[0] || node.results().size() != 1 ||
       node.operands()[0]->type != node.result()->type)
@@ -110,11 +111,11 @@ constexpr Family kNpuFamilies[] = {addEinsumRewrites,     addMatrixRewrites,    
                                    addResizeRewrites,     addGridRewrites,      addIndexRewrites,
                                    addScatterRewrites,    addScanRewrites};
 
-/// Into operators that have CPU kernels, wherever a node stands.
+/// Into operators that have CPU kernels; applied to every node.
 constexpr Family kCpuFamilies[] = {cpu::addPointwiseRewrites, cpu::addMatrixRewrites, cpu::addWindowRewrites,
                                    cpu::addMoveRewrites, cpu::addGridRewrites};
 
-/// Those for the NPU that also lead to operators with CPU kernels, where the operator itself has none.
+/// Those for the NPU that also lead to operators with CPU kernels; applied to operators without one.
 constexpr Family kCpuFallbacks[] = {
     addMatrixRewrites, addNormRewrites,   addAttentionRewrites, addPointwiseRewrites, addRecurrentRewrites,
     addEinsumRewrites, addIndexRewrites,  addScatterRewrites,   addScanRewrites,      addFunctionRewrites,
@@ -137,11 +138,11 @@ Status graphForNpu(ir::Graph& graph) {
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
-  // In a pass of its own: what became several operators is small by now.
+  // In a separate pass: composites have already become small operators.
   std::vector<ir::Rewrite> ranks{removeIdentity};
   addRankRewrites(ranks);
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, ranks));
-  // Constants that only folding made: a matrix of einsum is the weight of a linear layer.
+  // For constants that only exist after folding: a matrix of einsum is the weight of a linear layer.
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   graph.eraseDeadNodes();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// einsum as products of matrices: dimensions of each operand are put in the order batch, own, summed.
+// einsum as matrix products: the dimensions of each operand are arranged in the order batch, own, summed.
 #include "aten/einsum.hpp"
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class Contraction {
       ir::Value* c = arranged(right, {batch, columns}, shape);
       return {aten::MulTensor::create(b_, a, c), result};
     }
-    const bool shared = !batch.empty();  // without a batch the second one is a plain matrix
+    const bool shared = !batch.empty();  // without a batch the second operand is a plain matrix
     const auto matrix = [&](const Labels& m, const Labels& n) {
       Shape shape{elements(m), elements(n)};
       if (shared) shape.insert(shape.begin(), elements(batch));
@@ -98,7 +98,7 @@ class Contraction {
     return shape;
   }
 
-  /// The term with its dimensions in the order of the groups, seen as `shape`.
+  /// The term with its dimensions in the order of the groups, viewed as `shape`.
   ir::Value* arranged(const Term& term, const std::vector<Labels>& groups, const Shape& shape) {
     ir::Ints order;
     Shape full;
@@ -134,7 +134,7 @@ Result<ir::Value*> rewriteEinsum(ir::Builder& b, aten::Einsum op) {
   Contraction contraction(b, plan.sizes);
   Term term{op->operands()[0], plan.operands[0]};
   for (size_t i = 1; i < plan.operands.size(); ++i) {
-    Labels kept = result;  // what is in the result or in an operand that is still to come
+    Labels kept = result;  // labels of the result or of a later operand
     for (size_t k = i + 1; k < plan.operands.size(); ++k)
       kept.insert(kept.end(), plan.operands[k].begin(), plan.operands[k].end());
     term = contraction.product(term, {op->operands()[i], plan.operands[i]}, kept);

@@ -24,7 +24,7 @@ bool hasEmptyResult(const ir::Node& node) {
   return std::any_of(node.results().begin(), node.results().end(), isEmpty);
 }
 
-/// Whether the only non-empty operands left of a concatenation give the same result.
+/// Concatenates only the non-empty operands; false if that does not give the same result.
 Result<bool> joinOthers(ir::Node* node) {
   ir::NodeSpec spec;
   spec.def = &node->def();
@@ -41,7 +41,7 @@ Result<bool> joinOthers(ir::Node* node) {
   return true;
 }
 
-/// What an operator that sums, or multiplies, or compares its elements gives when there are none; nothing for
+/// The result of an operator that sums, multiplies or tests its elements if there are none; nothing for
 /// others.
 std::optional<int64_t> resultOfNothing(const ir::Node& node) {
   switch (opId(&node)) {
@@ -76,7 +76,7 @@ ir::Value* filled(ir::Graph& graph, const ir::Type& type, int64_t value) {
       type.dtype));
 }
 
-/// Does without the empty operands of a node whose results have elements. False: it cannot.
+/// Eliminates the empty operands of a node whose results have elements; false if that is not possible.
 Result<bool> settle(ir::Node* node) {
   if (!isOperator(node)) return false;
   ir::Graph& graph = node->graph();
@@ -101,7 +101,7 @@ Result<bool> settle(ir::Node* node) {
 }
 
 Diagnostic refusal(std::string place, std::string message) {
-  return {std::move(message), "export the network with sizes of at least 1, or take the operator out", "",
+  return {std::move(message), "export the network with sizes of at least 1, or remove the operator", "",
           std::move(place), Code::UnsupportedForm};
 }
 
@@ -128,18 +128,18 @@ Status removeEmptyTensors(ir::Graph& graph) {
     if (!hasEmptyOperand(*node) && !hasEmptyResult(*node)) continue;
     found = true;
     const auto& results = node->results();
-    if (results.empty()) {  // it asserts something of nothing
+    if (results.empty()) {  // an assertion about an empty tensor
       graph.erase(node);
       continue;
     }
     if (std::all_of(results.begin(), results.end(),
                     [](const ir::Value* v) { return isEmpty(v) || v->unused(); }))
-      continue;                             // needed by nobody once all is done
-    if (!hasEmptyOperand(*node)) continue;  // one of several results; what uses it has one
+      continue;                             // dead at the end
+    if (!hasEmptyOperand(*node)) continue;  // one of several results; its users have an empty operand
     CARINA_TRY(const bool settled, settle(node));
     if (!settled) {
       problems.push_back(
-          refusal(node->where(), fmt::format("{} works on a tensor without elements", node->opName())));
+          refusal(node->where(), fmt::format("{} has an operand without elements", node->opName())));
     }
     if (problems.size() >= kMostErrors) break;
   }

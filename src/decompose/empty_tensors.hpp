@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors without elements: PyTorch takes them nearly everywhere, an NPU nowhere. They are settled here, so
-// that nothing behind has to think of a size of 0.
+// Tensors without elements: PyTorch accepts them nearly everywhere, an NPU nowhere. They are eliminated here,
+// so that later stages need not handle a size of 0.
 #pragma once
 
 #include "ir/graph.hpp"
 
 namespace carina::decompose {
 
-/// Takes every tensor with a size of 0 out of a functional graph: what computes one is not needed (it has no
-/// contents), concatenations lose such parts, and sums and products of nothing become their constants.
-/// Afterwards no node has an operand or a result without elements. Errors: a program input or output without
-/// elements, and operators whose result would depend on one in any other way; each with its place.
+/// Removes every tensor with a size of 0 from a functional graph: nodes that compute one are removed (it has
+/// no contents), concatenations drop such parts, and empty sums and products become constants. Afterwards no
+/// node has an operand or a result without elements. Fails on program inputs or outputs without elements, and
+/// on operators whose result depends on one in any other way; with the place of each.
 Status removeEmptyTensors(ir::Graph& graph);
 
 }  // namespace carina::decompose

@@ -13,7 +13,7 @@ namespace carina::decompose {
 using namespace aten;
 namespace {
 
-/// In-place operators that change how self is seen, not what it holds.
+/// In-place operators that change the view of self, not its contents.
 bool changesViewOnly(const ir::Node& node) {
   switch (opId(&node)) {
     case OpId::DetachInplace:
@@ -29,7 +29,7 @@ bool changesViewOnly(const ir::Node& node) {
   }
 }
 
-/// "aten.relu_.default" -> aten.relu.default, null when there is none.
+/// "aten.relu_.default" -> aten.relu.default, or null.
 const ir::OpDef* functionalForm(const ir::Node& node) {
   if (node.opName() == "aten.pow_.Scalar") return &PowTensorScalar::def();
   std::string name(node.opName());
@@ -46,7 +46,7 @@ bool isAlias(const ir::Node& node, size_t i) {
   return node.result(i)->dtype() == node.operands()[0]->dtype();
 }
 
-/// How a value sees the contents of another one.
+/// How a value views the contents of another one.
 struct Sight {
   ir::Value* parent = nullptr;     // null: the value owns its contents
   const ir::Node* node = nullptr;  // derives it from the parent; null: it is the parent itself
@@ -110,7 +110,7 @@ class Functionalizer {
     return it == rootVersions_.end() ? 0 : it->second;
   }
 
-  /// The value that holds what `value` (of the graph as it was) holds now; views are derived anew in front of
+  /// The value with the current contents of `value` (of the original graph); views are derived anew before
   /// `before`.
   Result<ir::Value*> current(ir::Value* value, ir::Node* before) {
     ir::Value* root = rootOf(value);
@@ -154,12 +154,13 @@ class Functionalizer {
     return {};
   }
 
-  /// Puts the functional operator in front of an in-place one and makes its result the new contents.
+  /// Inserts the functional operator before an in-place one and makes its result the new contents.
   Status replace(ir::Node* node) {
     const ir::OpDef* def = functionalForm(*node);
     if (!def) {
-      return Error(Diagnostic{fmt::format("{} has no form without writing its operand", node->opName()),
-                              "use the functional operator in the model", "", "", Code::UnsupportedForm});
+      return Error(
+          Diagnostic{fmt::format("{} modifies its operand and has no functional form here", node->opName()),
+                     "use the functional operator in the model", "", "", Code::UnsupportedForm});
     }
     ir::Value* const target = originalOperand_;
     ir::NodeSpec spec;
@@ -204,7 +205,7 @@ class Functionalizer {
     value->quantization = from->quantization;
   }
 
-  /// `contents` become what `target` holds: rebuilds every value that it is a view of.
+  /// Makes `contents` the contents of `target`: rebuilds every value that it is a view of.
   Status write(ir::Value* target, ir::Value* contents, ir::Node* before) {
     ir::Value* const root = rootOf(target);
     std::vector<std::pair<ir::Value*, ir::Value*>> fresh{{target, contents}};
@@ -272,13 +273,14 @@ class Functionalizer {
       case OpId::MovedimIntlist:
         return Permute::create(builder, contents, inverseOrder(move, parent->shape()));
       default:
-        return Error(Diagnostic{fmt::format("a write through {} cannot be turned around", node.opName()),
+        return Error(Diagnostic{fmt::format("a write through {} has no functional form", node.opName()),
                                 "write to the tensor itself, or to a slice of it, in the model", "", "",
                                 Code::UnsupportedForm});
     }
   }
 
-  /// The permutation that undoes `move`, told by its strides; dimensions of size 1 take what is left.
+  /// The permutation that undoes `move`, determined by its strides; dimensions of size 1 get the remaining
+  /// positions.
   static ir::Ints inverseOrder(const Movement& move, const Shape& parent) {
     const Shape strides = rowMajorStrides(parent);
     ir::Ints inverse(parent.size(), -1);
@@ -299,7 +301,7 @@ class Functionalizer {
 
   ir::Graph& graph_;
   const std::unordered_set<const ir::Value*>& copies_;
-  ir::Value* originalOperand_ = nullptr;  // operand 0 of the node at hand before it was renewed
+  ir::Value* originalOperand_ = nullptr;  // operand 0 of the current node before the update
   std::unordered_map<ir::Value*, Sight> views_;
   std::unordered_map<ir::Value*, Version> versions_;
   std::unordered_map<ir::Value*, int> rootVersions_;

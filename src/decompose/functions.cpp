@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one, two or three tensors that are a few simpler ones: hypot, logaddexp, lerp, round to
+// Functions of one, two or three tensors that consist of a few simpler ones: hypot, logaddexp, lerp, round to
 // decimals, products over a dimension, ...
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,7 @@ bool allFloat(const ir::Node& node) {
   return std::all_of(node.operands().begin(), node.operands().end(), isSingle) && isSingle(node.result());
 }
 
-/// max(x, y) + log(1 + base^-|x - y|), in natural logarithms
+/// max(x, y) + log_base(1 + base^-|x - y|), computed with natural logarithms
 ir::Value* logOfSum(ir::Builder& b, ir::Value* x, ir::Value* y, bool binary) {
   ir::Value* apart = aten::Neg::create(b, aten::Abs::create(b, sub(b, x, y)));
   ir::Value* power = binary ? aten::Exp2::create(b, apart) : aten::Exp::create(b, apart);
@@ -57,7 +57,7 @@ ir::Value* signedAs(ir::Builder& b, ir::Value* x, ir::Value* negative) {
   return where(b, negative, aten::Neg::create(b, magnitude), magnitude);
 }
 
-/// What an operator of float tensors is in terms of others; null when it is none of these.
+/// Expresses an operator on float tensors by others; null if it is none of these.
 ir::Value* functionOf(ir::Builder& b, const ir::Node& node) {
   ir::Value* x = node.operands()[0];
   ir::Value* y = node.operands().size() > 1 ? node.operands()[1] : nullptr;
@@ -88,7 +88,7 @@ ir::Value* functionOf(ir::Builder& b, const ir::Node& node) {
     case OpId::LerpTensor:
       return add(b, x, mul(b, sub(b, y, x), node.operands()[2]));
     case OpId::RoundDecimals: {
-      // Divided by the power of ten rather than multiplied by its inverse, as PyTorch rounds.
+      // Divides by the power of ten instead of multiplying by its inverse, to round like PyTorch.
       const int64_t decimals = ir::cast<aten::RoundDecimals>(&node).decimals();
       const double power = std::pow(10.0, static_cast<double>(std::abs(decimals)));
       const auto grown = [&](ir::Value* v) { return times(b, v, power); };
@@ -108,7 +108,7 @@ ir::Value* rewriteFunction(ir::Builder& b, ir::Node* node) {
   return functionOf(b, *node);
 }
 
-/// Powers of which one side is one number.
+/// Powers with a single number as base or exponent.
 ir::Value* rewritePower(ir::Builder& b, aten::PowTensorTensor op) {
   if (isQuantizedWhole(op) || !allFloat(*op.node())) return nullptr;
   const auto one = [&](const ir::Value* value, const ir::Value* other) {
@@ -121,7 +121,7 @@ ir::Value* rewritePower(ir::Builder& b, aten::PowTensorTensor op) {
   return nullptr;
 }
 
-/// max + log(sum(exp(x - max))). A maximum that is infinite must not be subtracted from itself.
+/// max + log(sum(exp(x - max))). An infinite maximum must not be subtracted from itself.
 ir::Value* rewriteLogSumExp(ir::Builder& b, aten::Logsumexp op) {
   if (isQuantizedWhole(op) || !allFloat(*op.node()) || op.self()->numElements() == 0) return nullptr;
   constexpr double kMost = std::numeric_limits<float>::max();
@@ -163,11 +163,11 @@ Result<ir::Value*> rewriteOtherNorm(ir::Builder& b, aten::LinalgVectorNorm op) {
     }
   }
   if (result->type != op->result()->type)
-    return fail(Code::UnsupportedForm, "a norm of order {} has another shape", order);
+    return fail(Code::UnsupportedForm, "the result of a norm of order {} has an unexpected shape", order);
   return result;
 }
 
-/// Sum and mean of the elements that are numbers.
+/// Sum and mean of the elements that are not NaN.
 ir::Value* rewriteWithoutNan(ir::Builder& b, ir::Node* node) {
   const auto sum = ir::dynCast<aten::Nansum>(node);
   const auto mean = ir::dynCast<aten::Nanmean>(node);
@@ -218,11 +218,11 @@ ir::Value* rewriteWithMean(ir::Builder& b, ir::Node* node) {
               : aten::VarCorrection::create(b, self, dims, correction, keepdim);
 }
 
-// Halves are multiplied with each other this often at most; longer products stay with the CPU, and so many
-// roundings would leave little of them.
+// Longest product that is computed by multiplying halves; longer ones stay on the CPU, since their many
+// roundings would leave little precision.
 constexpr int64_t kLongestProduct = 64;
 
-/// The product along a dimension: of its halves, until one element is left.
+/// The product along a dimension: halves are multiplied until one element is left.
 ir::Value* rewriteProduct(ir::Builder& b, ir::Node* node) {
   const auto along = ir::dynCast<aten::ProdDimInt>(node);
   if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedWhole(*node)) return nullptr;

@@ -10,10 +10,11 @@
 namespace carina::decompose {
 namespace {
 
-// A matrix of more elements than this is no gain over sampling on the CPU.
+// A matrix with more elements has no advantage over sampling on the CPU.
 constexpr int64_t kMostSamplingWeights = int64_t{1} << 20;
 
-/// What each position of slice n of a grid reads: [positions, elements of a plane or volume].
+/// The weights of the elements that each position of slice n of a grid reads: [positions, elements of a plane
+/// or volume].
 Tensor samplingMatrix(const aten::GridSampling& sampling, const Tensor& grid, int64_t n,
                       const Shape& spatial) {
   const auto dims = static_cast<int64_t>(spatial.size());
@@ -22,7 +23,7 @@ Tensor samplingMatrix(const aten::GridSampling& sampling, const Tensor& grid, in
   const auto to = matrix.mutableAs<float>();
   const float* from = grid.as<float>().data() + n * positions * dims;
   for (int64_t p = 0; p < positions; ++p) {
-    aten::Taps taps{aten::Tap{}};  // by number of the element
+    aten::Taps taps{aten::Tap{}};  // by element index
     for (size_t d = 0; d < spatial.size(); ++d) {
       aten::Taps finer;
       for (const aten::Tap& outer : taps) {
@@ -54,7 +55,7 @@ Result<ir::Value*> rewriteKnownGrid(ir::Builder& b, ir::Node* node) {
   const auto bytes = grid->constant().bytes();
   const size_t slice = shape[0] > 0 ? bytes.size() / static_cast<size_t>(shape[0]) : 0;
   const auto sliceBytes = [&](int64_t n) { return bytes.subspan(static_cast<size_t>(n) * slice, slice); };
-  // Neighbouring samples with the same grid go through one matrix.
+  // Adjacent samples with the same grid share one matrix.
   std::vector<ir::Value*> parts;
   for (int64_t n = 0; n < shape[0];) {
     int64_t end = n + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Indexing by several tensors, in the middle of a tensor or element by element: as rows of one flattened
-// dimension, picked or replaced by one vector of indices. (Scatters are in decompose_scatter.cpp.)
+// dimension, selected or replaced by one vector of indices. (Scatters are in scatter.cpp.)
 #include <algorithm>
 #include <numeric>
 
@@ -18,11 +18,11 @@ bool isMask(const ir::Value* index) {
 
 /// A tensor with its indexed dimensions in front and flattened into one: [rows, rest...].
 struct Rows {
-  ir::Ints order;  // dimensions of the tensor as they now stand: indexed ones, then the others
+  ir::Ints order;  // dimensions of the tensor: indexed ones first, then the others
   ir::Ints sizes;  // their sizes
   size_t indexed = 0;
-  size_t first = 0;            // where the dimensions of the indices go in the result of indexing
-  ir::Value* which = nullptr;  // [B] numbers of rows
+  size_t first = 0;            // position of the index dimensions in the result of indexing
+  ir::Value* which = nullptr;  // [B] row indices
   Shape joint;                 // the shape that the indices broadcast to; B elements
 
   int64_t count() const {
@@ -30,7 +30,7 @@ struct Rows {
                            std::multiplies<>());
   }
   Shape rest() const { return {sizes.begin() + static_cast<std::ptrdiff_t>(indexed), sizes.end()}; }
-  /// `leading` and the sizes of what is not indexed.
+  /// `leading` followed by the sizes of the dimensions that are not indexed.
   ir::Ints withRest(const Shape& leading) const {
     ir::Ints shape = leading;
     const Shape kept = rest();
@@ -52,10 +52,10 @@ struct Rows {
   }
 };
 
-/// Indices counted from the front; negative ones count from the back of `extent`.
+/// Indices counted from the front; negative ones count from the end of `extent`.
 ir::Value* fromFront(ir::Builder& b, ir::Value* index, int64_t extent) {
   if (!index->isConstant()) {
-    // All bits of negative numbers: the extent is added to them only.
+    // All ones for negative numbers, so that the extent is only added to these.
     ir::Value* negative = aten::BitwiseRightShiftTensorScalar::create(b, index, int64_t{31});
     ir::Value* back = aten::BitwiseAndScalar::create(b, negative, extent);
     return aten::AddTensor::create(b, index, back);
@@ -72,7 +72,7 @@ size_t countOf(std::span<ir::Value* const> indices) {
       std::count_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v != nullptr; }));
 }
 
-/// The number of the row that several indices name together.
+/// The row indices that several index tensors select together.
 std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::Value* const> indices) {
   Rows rows;
   bool adjacent = true;
@@ -83,7 +83,7 @@ std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::
     if (!rows.order.empty() && rows.order.back() + 1 != static_cast<int64_t>(d)) adjacent = false;
     if (rows.order.empty()) rows.first = d;
     rows.order.push_back(static_cast<int64_t>(d));
-    // One index alone goes to the operator that has it, which counts by itself.
+    // A single index is passed to an operator that handles negative values itself.
     ir::Value* index = countOf(indices) > 1 || indices[d]->isConstant()
                            ? fromFront(b, indices[d], self->shape()[d])
                            : indices[d];
@@ -112,8 +112,7 @@ std::optional<Rows> rowsOf(ir::Builder& b, const ir::Value* self, std::span<ir::
   return rows;
 }
 
-/// Indices [0, rank) of a dimension order with `count` dimensions moved from the front to behind `first`
-/// others.
+/// The dimension order in [0, rank) that moves `count` dimensions from the front to after `first` others.
 ir::Ints movedBehind(size_t rank, size_t count, size_t first) {
   ir::Ints order;
   for (size_t i = 0; i < first; ++i) order.push_back(static_cast<int64_t>(count + i));
@@ -134,7 +133,7 @@ ir::Value* pickedRows(ir::Builder& b, const aten::IndexTensor& op) {
   return aten::View::create(b, rows, op->result()->shape());
 }
 
-/// x[i, j]: picked rows, whose dimensions then go where PyTorch puts them.
+/// x[i, j]: selected rows, whose dimensions are then moved to where PyTorch places them.
 ir::Value* rewriteIndexTensor(ir::Builder& b, aten::IndexTensor op) {
   if (countOf(op.indices()) == 0) return nullptr;
   if (countOf(op.indices()) == 1) return pickedRows(b, op);
@@ -146,12 +145,13 @@ ir::Value* rewriteIndexTensor(ir::Builder& b, aten::IndexTensor op) {
                         movedBehind(static_cast<size_t>(picked->rank()), rows->joint.size(), rows->first));
 }
 
-/// x[mask] = value: where. The mask covers dimensions behind `first` others, the value holds for all of them.
+/// x[mask] = value as where(). The mask covers dimensions after `first` others, the value applies to all of
+/// them.
 ir::Value* putMasked(ir::Builder& b, const aten::IndexPut& op, size_t first) {
   ir::Value* mask = op.indices()[first];
   ir::Value* self = op.self();
   const auto behind = self->rank() - static_cast<int64_t>(first) - mask->rank();
-  // Values for each masked place would have to be counted.
+  // Separate values for each masked position would require counting.
   const Shape& values = op.values()->shape();
   const bool forAll = static_cast<int64_t>(values.size()) <= behind || op.values()->numElements() == 1;
   if (!forAll || op.accumulate() || mask->dtype() != DType::Bool ||
@@ -165,17 +165,17 @@ ir::Value* putMasked(ir::Builder& b, const aten::IndexPut& op, size_t first) {
   return aten::WhereSelf::create(b, wide, value, self);
 }
 
-/// Whether a row is meant, [rows, B].
+/// Whether a row is selected, [rows, B].
 ir::Value* selection(ir::Builder& b, const Rows& rows) {
   const Tensor all =
       convert(Tensor::from({rows.count(), 1}, numbersBelow(rows.count())), rows.which->dtype());
   return aten::EqTensor::create(b, b.constant(all), rows.which);
 }
 
-// Integers have no matrix product: rows times values that are chosen and summed one by one.
+// Integers have no matrix product: limit on rows times values, which are selected and summed individually.
 constexpr int64_t kMostChosen = int64_t{1} << 20;
 
-/// What is added to each row, [rows, inner]: values [B, inner] of equal rows are summed.
+/// The sum to add to each row, [rows, inner]: values [B, inner] of equal rows are summed.
 ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
   ir::Value* meant = selection(b, rows);
   const DType type = values->dtype();
@@ -211,7 +211,7 @@ ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
   if (op.accumulate() && type != DType::Float32 &&
       op.self()->numElements() > kMostChosen / std::max<int64_t>(rows->which->numElements(), 1))
     return nullptr;
-  // Values in the shape that indexing gives, then with the indices' dimensions in front.
+  // Values in the shape of the indexing result, then with the index dimensions in front.
   const size_t joint = rows->joint.size();
   const Shape rest = rows->rest();
   ir::Ints indexedShape(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(rows->first));
@@ -240,7 +240,7 @@ ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
   return rows->back(b, result);
 }
 
-/// index_copy, index_fill: index_put with everything in front of the dimension taken whole.
+/// index_copy, index_fill: index_put without indices for the dimensions before `dim`.
 ir::Value* rewriteIndexCopy(ir::Builder& b, ir::Node* node) {
   ir::Value* self = nullptr;
   ir::Value* index = nullptr;
@@ -283,7 +283,7 @@ ir::Value* rewriteTake(ir::Builder& b, aten::Take op) {
   return aten::View::create(b, taken, op->result()->shape());
 }
 
-/// slice_scatter with a step: index_put at the places of the slice.
+/// slice_scatter with a step: index_put at the positions of the slice.
 ir::Value* rewriteStepped(ir::Builder& b, aten::SliceScatter op) {
   if (op.step() == 1 || op.src()->numElements() == 0) return nullptr;
   const int64_t dim = wrapped(op.dim(), op.self()->rank()), extent = op.self()->dim(dim);
@@ -297,8 +297,7 @@ ir::Value* rewriteStepped(ir::Builder& b, aten::SliceScatter op) {
   return aten::IndexPut::create(b, op.self(), indices, op.src());
 }
 
-/// What slice_scatter and select_scatter put into a tensor, in the shape of the region and in the tensor's
-/// type.
+/// Converts the source of slice_scatter and select_scatter to the shape of the region and the tensor's type.
 Result<bool> rewriteScatteredSource(ir::Node* node) {
   if (!ir::isa<aten::SliceScatter>(node) && !ir::isa<aten::SelectScatter>(node)) return false;
   ir::Value *self = node->operands()[0], *source = node->operands()[1];

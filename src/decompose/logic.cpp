@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logic of numbers, arithmetic of truth values, and functions of integers, in the operators that the NPU has
-// for them; tensors without elements.
+// Logic on numbers, arithmetic on booleans, and functions of integers, expressed by operators that the NPU
+// supports; tensors without elements.
 #include "aten/ops.hpp"
 #include "decompose/dims.hpp"
 #include "decompose/rewrites.hpp"
@@ -24,7 +24,7 @@ ir::Value* inverted(const ir::Builder& b, ir::Value* value) {
   return aten::LogicalNot::create(b, value);
 }
 
-/// Logical operators ask their operands whether they are other than zero: bits would answer something else.
+/// Logical operators test whether their operands are nonzero: bitwise ones would give other results.
 Result<bool> rewriteLogicOfNumbers(ir::Node* node) {
   const bool pair =
       ir::isa<aten::LogicalAnd>(node) || ir::isa<aten::LogicalOr>(node) || ir::isa<aten::LogicalXor>(node);
@@ -43,7 +43,7 @@ Result<bool> rewriteLogicOfNumbers(ir::Node* node) {
   return true;
 }
 
-/// What arithmetic and comparisons of two truth values are in logic; null where it is neither.
+/// Arithmetic and comparisons of two booleans as logic; null for other operators.
 ir::Value* logicOf(ir::Builder& b, const ir::Node& node, ir::Value* x, ir::Value* y) {
   switch (aten::opId(&node)) {
     case OpId::MulTensor:
@@ -79,7 +79,7 @@ ir::Value* rewriteArithmeticOfBools(ir::Builder& b, ir::Node* node) {
   return logicOf(b, *node, x, y);
 }
 
-/// A truth value against 0 or 1: itself, or its opposite.
+/// A boolean compared with 0 or 1: itself, or its opposite.
 Result<bool> rewriteBoolAgainstNumber(ir::Node* node) {
   const bool equal = ir::isa<aten::EqScalar>(node);
   if ((!equal && !ir::isa<aten::NeScalar>(node)) || !isBool(node->operands()[0])) return false;
@@ -135,7 +135,7 @@ ir::Value* rewriteIntegerFunction(ir::Builder& b, ir::Node* node) {
   }
 }
 
-/// Functions of integers that give real numbers: of the real numbers that they are.
+/// Real-valued functions of integers: the operand is converted to float first.
 Result<bool> rewriteRealOfInteger(ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
   ir::Value* x = node->operands()[0];
@@ -163,7 +163,7 @@ Result<bool> rewriteRealOfInteger(ir::Node* node) {
   return true;
 }
 
-/// Numbers as truth values: whether they are other than zero.
+/// Numbers as booleans: whether they are nonzero.
 ir::Value* rewriteToBool(ir::Builder& b, ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1) return nullptr;
   switch (aten::opId(node)) {
@@ -179,7 +179,7 @@ ir::Value* rewriteToBool(ir::Builder& b, ir::Node* node) {
   return truth(b, x);
 }
 
-/// Joined tensors of which some have no elements: without those.
+/// Concatenations drop tensors without elements.
 ir::Value* rewriteEmptyParts(ir::Builder& b, aten::Cat op) {
   if (op->result()->numElements() == 0) return nullptr;
   std::vector<ir::Value*> parts;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with a constant matrix become linear, whose weight is quantized per output channel and encoded for
-// the NPU; those of vectors, sums of products, and layers with computed weights become products of matrices.
+// the NPU; products of vectors, sums of products, and layers with computed weights become matrix products.
 #include <algorithm>
 
 #include "aten/conv_op.hpp"
@@ -10,7 +10,7 @@
 namespace carina::decompose {
 namespace {
 
-// Computed kernels of more taps stay convolutions, for the CPU.
+// Computed kernels with more taps stay convolutions, for the CPU.
 constexpr int64_t kMostTaps = 256;
 
 bool isMatrix(const ir::Value* value) {
@@ -92,7 +92,7 @@ ir::Value* rewriteVectors(ir::Builder& b, ir::Node* node) {
   return result;
 }
 
-/// The sum of the products of a batch is the product of all of them side by side.
+/// The sum of the products of a batch is a single product of the concatenated matrices.
 ir::Value* rewriteAddbmm(ir::Builder& b, aten::Addbmm op) {
   if (isQuantizedWhole(op)) return nullptr;
   const int64_t batches = op.batch1()->dim(0), rows = op.batch1()->dim(1), inner = op.batch1()->dim(2);
@@ -103,7 +103,7 @@ ir::Value* rewriteAddbmm(ir::Builder& b, aten::Addbmm op) {
   return scaledSum(b, product, ir::scalarReal(op.alpha()), op.self(), ir::scalarReal(op.beta()));
 }
 
-/// Whether folding makes a constant of the value.
+/// Whether folding turns the value into a constant.
 bool becomesConstant(const ir::Value* value) {
   if (value->isConstant()) return true;
   const ir::Node* node = value->producer();
@@ -111,7 +111,7 @@ bool becomesConstant(const ir::Value* value) {
                              [](const ir::Value* operand) { return !operand || becomesConstant(operand); });
 }
 
-/// A linear layer whose weights are computed from inputs is a product of matrices.
+/// A linear layer whose weights are computed from inputs is a matrix product.
 ir::Value* rewriteComputedLinear(ir::Builder& b, aten::Linear op) {
   if (becomesConstant(op.weight()) || op.weight()->rank() != 2 || op.input()->rank() < 2 ||
       isQuantizedWhole(op))
@@ -122,7 +122,7 @@ ir::Value* rewriteComputedLinear(ir::Builder& b, aten::Linear op) {
 }
 
 /// A convolution whose kernel is computed (dynamic and modulated convolutions, correlation with a template)
-/// is a product per group: kernels [Cout / groups, Cin / groups * kh * kw] by windows of the image
+/// is a product per group: kernels [Cout / groups, Cin / groups * kh * kw] times windows of the image
 /// [Cin / groups * kh * kw, positions].
 ir::Value* rewriteComputedKernel(ir::Builder& b, ir::Node* node) {
   const auto conv = aten::asConvolution(node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax as reductions and pointwise operators, each of which gets a range of its own when the network is
-// quantized. Normalisations become one of rows without weights (layer_norm or rms_norm) and pointwise
-// operators.
+// Softmax as reductions and pointwise operators, each of which gets its own range when the network is
+// quantized. Normalisations become a normalisation of rows without weights (layer_norm or rms_norm) and
+// pointwise operators.
 #include <algorithm>
 #include <limits>
 
@@ -26,8 +26,8 @@ ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
   return aten::MulTensor::create(b, x, y);
 }
 
-/// (x - mean) / sqrt(var + eps) over the last `count` dimensions, biased variance. It stays whole: no 8 or
-/// 16-bit codes hold the variances of rows that differ by orders of magnitude.
+/// (x - mean) / sqrt(var + eps) over the last `count` dimensions, biased variance. It is not decomposed: 8 or
+/// 16-bit codes cannot hold the variances of rows that differ by orders of magnitude.
 ir::Value* normalized(ir::Builder& b, ir::Value* x, size_t count, double eps) {
   const Shape& shape = x->shape();
   return aten::LayerNorm::create(b, x, nullptr, nullptr,
@@ -48,7 +48,7 @@ ir::Value* scaledAndShifted(ir::Builder& b, ir::Value* x, ir::Value* weight, ir:
   return x;
 }
 
-/// Whether nothing needs the statistics that a norm also gives.
+/// Whether the statistics that a norm also returns are unused.
 bool onlyFirstUsed(const ir::Node& node) {
   return std::all_of(node.results().begin() + 1, node.results().end(),
                      [](const ir::Value* v) { return v->unused(); });
@@ -112,7 +112,8 @@ ir::Value* rewriteInstanceNorm(ir::Builder& b, aten::InstanceNorm op) {
   return groupNormOf(b, op.input(), op.input()->dim(1), op.weight(), op.bias(), op.eps());
 }
 
-/// Batch norm by the statistics of the batch itself: over everything but the channels, which go to the front.
+/// Batch norm with the statistics of the batch: over all dimensions but the channels, which are moved to the
+/// front.
 ir::Value* rewriteBatchStatistics(ir::Builder& b, aten::BatchNorm op) {
   if ((!op.training() && op.runningMean()) || isQuantizedWhole(op)) return nullptr;
   ir::Value* x = op.input();
@@ -125,7 +126,7 @@ ir::Value* rewriteBatchStatistics(ir::Builder& b, aten::BatchNorm op) {
                           op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr);
 }
 
-/// What is subtracted from its own mean over `dims`: x of x - mean(x).
+/// The x of x - mean(x) over `dims`, or null.
 ir::Value* centredOf(ir::Value* value, const ir::Ints& dims) {
   const auto difference = ir::producerAs<aten::SubTensor>(value);
   if (!difference || ir::scalarReal(difference.alpha()) != 1) return nullptr;
@@ -134,7 +135,7 @@ ir::Value* centredOf(ir::Value* value, const ir::Ints& dims) {
   return difference.self();
 }
 
-/// What the value is the square of.
+/// The operand of which the value is the square, or null.
 ir::Value* squaredOf(ir::Value* value) {
   if (const auto product = ir::producerAs<aten::MulTensor>(value))
     return product.self() == product.other() ? product.self() : nullptr;
@@ -143,7 +144,7 @@ ir::Value* squaredOf(ir::Value* value) {
   return power && ir::scalarReal(power.exponent()) == 2 ? power.self() : nullptr;
 }
 
-/// What the value is one over the root of.
+/// The x of 1 / sqrt(x), or null.
 ir::Value* inverseRootOf(ir::Value* value) {
   if (const auto rsqrt = ir::producerAs<aten::Rsqrt>(value)) return rsqrt.self();
   if (const auto power = ir::producerAs<aten::PowTensorScalar>(value))
@@ -162,8 +163,8 @@ bool areLast(const ir::Ints& dims, int64_t rank) {
   return !dims.empty();
 }
 
-/// x * rsqrt(mean(x * x) + eps) in the network's own words, x maybe less its mean: a norm like those that
-/// PyTorch has operators for.
+/// x * rsqrt(mean(x * x) + eps) as separate operators, where x may be centred: a norm like those that PyTorch
+/// has operators for.
 ir::Value* rewriteSpelledNorm(ir::Builder& b, aten::MulTensor op) {
   if (op.output()->dtype() != DType::Float32) return nullptr;
   for (const auto& [x, factor] : {std::pair(op.self(), op.other()), std::pair(op.other(), op.self())}) {
@@ -189,7 +190,7 @@ ir::Value* rewriteSpelledNorm(ir::Builder& b, aten::MulTensor op) {
   return nullptr;
 }
 
-/// Batch norm in evaluation whose parameters are computed: folding needs constants.
+/// Batch norm in evaluation with computed parameters, which cannot be folded.
 ir::Value* rewriteComputedBatchNorm(ir::Builder& b, ir::Node* node) {
   ir::Value *mean = nullptr, *variance = nullptr, *weight = nullptr, *bias = nullptr;
   double eps = 0;
@@ -257,7 +258,7 @@ ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
   ir::Value* exponential = aten::Exp::create(b, shifted);
   if (hidden) exponential = aten::WhereSelf::create(b, hidden, number(b, 0, 0), exponential);
   ir::Value* sum = aten::SumDimIntList::create(b, exponential, dims, true);
-  // The largest score adds 1; only rows in which all are hidden have less.
+  // The largest score contributes 1; only rows in which all are hidden have a smaller sum.
   if (hidden) sum = aten::ClampMin::create(b, sum, 1.0);
   return mul(b, exponential, aten::Reciprocal::create(b, sum));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise composites: division, glu, masked_fill, prelu and the like.
+// Pointwise composites: division, glu, masked_fill, prelu, ....
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,8 +11,8 @@
 namespace carina::decompose {
 namespace {
 
-// Infinite fill values would ruin the observed range; exp() of these is 0 and 8 bits can hold them beside
-// real scores.
+// Infinite fill values would ruin the observed range; exp() of these is 0, and 8-bit codes can represent them
+// along with real scores.
 constexpr double kMostNegative = -255, kMostPositive = 255;
 
 double finite(double value) {
@@ -23,9 +23,9 @@ bool isGiven(const ir::Attribute& value) {
   return !std::holds_alternative<std::monostate>(value);
 }
 
-/// The reciprocal of a divisor. max(y, 1e-12) keeps lengths of zero out of a division: what is divided is
-/// zero there, so the divisor may be infinite as well, where reciprocals of 1e12 would leave the others
-/// without a range.
+/// The reciprocal of a divisor. max(y, 1e-12) prevents division by lengths of zero: the dividend is zero
+/// there, so the divisor may as well be infinite, whereas reciprocals of 1e12 would leave no range for the
+/// others.
 ir::Value* reciprocalOf(ir::Builder& b, ir::Value* divisor) {
   constexpr double kGuard = 1e-6;
   ir::Value* length = nullptr;
@@ -46,7 +46,7 @@ ir::Value* reciprocalOf(ir::Builder& b, ir::Value* divisor) {
   return aten::Reciprocal::create(b, divisor);
 }
 
-/// x / y = x * (1 / y); with a constant divisor the reciprocal is one too.
+/// x / y = x * (1 / y); the reciprocal of a constant divisor is constant.
 ir::Value* rewriteDivision(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::DivTensor>(node)) return nullptr;
   if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32 ||
@@ -55,7 +55,7 @@ ir::Value* rewriteDivision(ir::Builder& b, ir::Node* node) {
   }
   ir::Value* divisor = node->operands()[1];
   if (ir::Value* narrow = expandedFrom(divisor); narrow && node->operands()[0]->type == node->result()->type)
-    divisor = narrow;  // the product repeats it
+    divisor = narrow;  // the product broadcasts it
   return aten::MulTensor::create(b, node->operands()[0], reciprocalOf(b, divisor));
 }
 
@@ -89,8 +89,8 @@ ir::Value* rewriteMaskedFill(ir::Builder& b, ir::Node* node) {
   return aten::WhereSelf::create(b, node->operands()[1], fill, node->operands()[0]);
 }
 
-/// The larger of x and w * x where no slope is above 1, the smaller one where none is below: two operations,
-/// of one range. Otherwise x + (w - 1) * min(x, 0). One weight for all is leaky_relu.
+/// max(x, w * x) if no slope is above 1, min(x, w * x) if none is below: two operations with one range.
+/// Otherwise x + (w - 1) * min(x, 0). A single weight is leaky_relu.
 ir::Value* rewritePrelu(ir::Builder& b, aten::Prelu op) {
   if (isQuantizedWhole(op) || !op.weight()->isConstant()) return nullptr;
   const Tensor& slopes = op.weight()->constant();
@@ -153,7 +153,7 @@ ir::Value* rewriteWhereNumbers(ir::Builder& b, ir::Node* node) {
   return aten::WhereSelf::create(b, node->operands()[0], yes, no);
 }
 
-/// where(isnan(x), number, x) and the same for infinities: nan_to_num, which leaves the number out of x's
+/// where(isnan(x), number, x) and the same for infinities: nan_to_num, which excludes the number from x's
 /// range.
 ir::Value* rewriteNanToNum(ir::Builder& b, aten::WhereSelf op) {
   if (!op.self()->isConstant() || op.self()->numElements() != 1 || !op.condition()->producer() ||
@@ -209,7 +209,7 @@ ir::Value* rewriteVectorNorm(ir::Builder& b, aten::LinalgVectorNorm op) {
   return aten::SumDimIntList::create(b, magnitude, op.dim(), op.keepdim());
 }
 
-/// A comparison with positive or negative infinity, in questions about NaN and infinities.
+/// A comparison with positive or negative infinity, as tests for NaN and infinities.
 ir::Value* againstInfinity(ir::Builder& b, aten::OpId id, ir::Value* x, bool positive) {
   using aten::OpId;
   ir::Value* same = positive ? aten::Isposinf::create(b, x) : aten::Isneginf::create(b, x);
@@ -220,10 +220,10 @@ ir::Value* againstInfinity(ir::Builder& b, aten::OpId id, ir::Value* x, bool pos
   if (id == (positive ? OpId::LeScalar : OpId::GeScalar)) return inverted(nan);
   if (id == (positive ? OpId::LtScalar : OpId::GtScalar))
     return inverted(aten::LogicalOr::create(b, same, nan));
-  return aten::LogicalAnd::create(b, same, nan);  // never
+  return aten::LogicalAnd::create(b, same, nan);  // always false
 }
 
-/// A comparison with a number: with a constant of the same type and range.
+/// A comparison with a number becomes one with a constant of the same type and range.
 ir::Value* rewriteCompareNumber(ir::Builder& b, ir::Node* node) {
   using aten::OpId;
   if (!aten::isOperator(node) || node->operands().size() != 1 || isQuantizedWhole(*node)) return nullptr;
@@ -239,7 +239,7 @@ ir::Value* rewriteCompareNumber(ir::Builder& b, ir::Node* node) {
   const double limit = ir::scalarReal(node->attribute(0));
   ir::Value* other = b.constant(convert(Tensor::scalar(limit), self->dtype()));
   ir::Value* x = node->operands()[0];
-  // Not a comparison of codes: the largest one stands for a finite number.
+  // Not a comparison of codes: the largest one represents a finite number.
   if (std::isinf(limit)) return againstInfinity(b, id, x, limit > 0);
   switch (id) {
     case OpId::EqScalar:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of volumes as pools along the depth and in the planes; adaptive pools as pools with fixed windows.
-// What is left are pools of images.
+// Pooling of volumes as pooling along the depth and in the planes; adaptive pooling with fixed windows. Only
+// pooling of images remains.
 #include <algorithm>
 #include <numeric>
 
@@ -12,22 +12,22 @@
 namespace carina::decompose {
 namespace {
 
-// More pools than this for one adaptive pool are done row by row, then column by column.
+// An adaptive pool that needs more pools than this is applied to rows first, then to columns.
 constexpr int64_t kMostPools = 64;
 
 bool readsIndices(const ir::Node* node) {
   return node->results().size() > 1 && !node->result(1)->unused();
 }
 
-/// A batch of 1 where the input has none.
+/// Adds a batch of 1 if the input has none.
 ir::Value* batched(ir::Builder& b, ir::Value* x, size_t spatial) {
   Shape shape = x->shape();
   if (shape.size() == spatial + 1) shape.insert(shape.begin(), 1);
   return reshaped(b, x, shape);
 }
 
-/// Maxima, sums and the number of elements in a window all are products of what each dimension gives. An
-/// average in two steps is rounded twice.
+/// Maxima, sums and element counts of windows can be computed one dimension at a time. An average in two
+/// steps is rounded twice.
 Result<ir::Value*> rewritePool3d(ir::Builder& b, ir::Node* node) {
   const bool average = ir::isa<aten::AvgPool3d>(node);
   if (!average && !ir::isa<aten::MaxPool3d>(node) && !ir::isa<aten::MaxPool3dWithIndices>(node))
@@ -86,7 +86,7 @@ std::optional<Adaptive> asAdaptive(const ir::Node* node) {
 }
 
 /// Windows [floor(o * I / O), ceil((o + 1) * I / O)) of one dimension. They repeat: with g = gcd(I, O),
-/// outputs p, p + O / g, ... have windows of one size, I / g apart.
+/// outputs p, p + O / g, ... have windows of the same size, I / g apart.
 struct Phases {
   int64_t inputs, outputs, repeats, count, stride;
 
@@ -113,7 +113,7 @@ ir::Value* pooledByPhases(ir::Builder& b, ir::Value* image, const Phases& rows, 
     if (from == 0 && to == x->dim(dim)) return x;
     return aten::SliceTensor::create(b, x, dim, from, to);
   };
-  // Pieces one behind the other in a dimension of their own, which then joins `dim`.
+  // Stacks the pieces in a new dimension, which is then merged with `dim`.
   const auto joined = [&](const std::vector<ir::Value*>& pieces, int64_t dim) {
     if (pieces.size() == 1) return pieces[0];
     Shape shape = pieces[0]->shape();

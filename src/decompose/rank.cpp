@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of more dimensions than TOSA has: neighbouring dimensions that an operator treats alike become one
-// for it. What remains between such operators are reshapes, which join.
+// Tensors with more dimensions than TOSA supports: adjacent dimensions that an operator treats alike are
+// merged for it. Only reshapes remain between such operators, and these are joined.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +19,7 @@ bool tooManyDimensions(const ir::Node& node) {
          std::any_of(node.results().begin(), node.results().end(), tooMany);
 }
 
-/// Operands with dimensions merged that all of them have or lack together.
+/// Merges adjacent dimensions of which every operand has either both or neither.
 Result<ir::Value*> mergeElementwise(ir::Builder& b, ir::Node* node) {
   if (aten::factsOf(*node).tosa != aten::TosaForm::Elementwise || node->results().size() != 1) return nullptr;
   const Shape shape = node->result()->shape();
@@ -34,7 +34,7 @@ Result<ir::Value*> mergeElementwise(ir::Builder& b, ir::Node* node) {
           if (!value) return true;
           return (sizeAt(value, d - 1) == shape[d - 1]) == (sizeAt(value, d) == shape[d]);
         });
-    // A dimension of size 1 says nothing about its neighbours: it starts a group of its own.
+    // A dimension of size 1 fits any neighbour: it gets its own group.
     group[d] = group[d - 1] + (alike && shape[d - 1] != 1 && shape[d] != 1 ? 0 : 1);
   }
   const auto merged = [&](const ir::Value* value) {
@@ -66,14 +66,14 @@ Result<ir::Value*> mergeElementwise(ir::Builder& b, ir::Node* node) {
   return viewed(b, small->result(), shape);
 }
 
-/// Readings of all elements in another order of the dimensions.
+/// Movements that read all elements with the dimensions in another order.
 Result<ir::Value*> mergePermutation(ir::Builder& b, ir::Node* node) {
   CARINA_TRY(const auto moves, aten::movements(*node));
   if (!moves || moves->size() != 1) return nullptr;
   const aten::Movement& move = (*moves)[0];
   ir::Value* source = node->operand(move.operand);
   if (move.offset != 0 || numElements(move.shape) != source->numElements()) return nullptr;
-  Shape shape;  // of the reading, with dimensions merged that stay neighbours
+  Shape shape;  // of the movement, with dimensions merged that stay adjacent
   ir::Ints strides;
   for (size_t d = 0; d < move.shape.size(); ++d) {
     if (move.shape[d] == 1) continue;
@@ -86,7 +86,7 @@ Result<ir::Value*> mergePermutation(ir::Builder& b, ir::Node* node) {
     }
   }
   if (static_cast<int64_t>(shape.size()) > tosa::kLevel8K.maxRank) return nullptr;
-  std::vector<size_t> order(shape.size());  // dimensions of the reading as they lie in the source
+  std::vector<size_t> order(shape.size());  // dimensions of the movement in source order
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t c) { return strides[a] > strides[c]; });
   Shape from;
@@ -104,7 +104,7 @@ Result<ir::Value*> mergePermutation(ir::Builder& b, ir::Node* node) {
   return viewed(b, value, node->result()->shape());
 }
 
-/// A reduction over dimensions, neighbours that are all reduced or all kept as one.
+/// A reduction over dimensions; adjacent ones that are all reduced or all kept are merged.
 template <typename Op>
 ir::Value* mergeReduction(ir::Builder& b, Op op) {
   ir::Value* source = op.self();
@@ -140,7 +140,7 @@ ir::Value* mergeLinear(ir::Builder& b, aten::Linear op) {
   return viewed(b, aten::Linear::create(b, rows, op.weight(), op.bias()), op->result()->shape());
 }
 
-/// Outer dimensions, the one that the operator is about, inner dimensions.
+/// Outer dimensions, the operator's dimension, inner dimensions.
 Shape around(const Shape& shape, int64_t dim) {
   Shape result{1, shape[static_cast<size_t>(dim)], 1};
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -167,7 +167,7 @@ ir::Value* mergeSlice(ir::Builder& b, aten::SliceTensor op) {
   return viewed(b, aten::SliceTensor::create(b, part, int64_t{1}, op.start(), op.end(), op.step()), result);
 }
 
-/// Products of matrices with the same dimensions in front of them.
+/// Matrix products with equal leading dimensions.
 ir::Value* mergeProduct(ir::Builder& b, aten::Matmul op) {
   if (op.self()->rank() != op.other()->rank()) return nullptr;
   const Shape &left = op.self()->shape(), &right = op.other()->shape();
@@ -181,7 +181,7 @@ ir::Value* mergeProduct(ir::Builder& b, aten::Matmul op) {
   return viewed(b, product, result);
 }
 
-/// A reshape of a reshape is one.
+/// Combines a reshape of a reshape.
 ir::Value* joinViews(ir::Builder& b, ir::Node* node) {
   const auto isReshape = [](const ir::Node* n) {
     return n && (ir::isa<aten::View>(n) || ir::isa<aten::Reshape>(n));

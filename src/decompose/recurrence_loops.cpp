@@ -13,8 +13,8 @@
 namespace carina::decompose {
 namespace {
 
-// Enough that a turn's calls and copies cost little beside its steps, few enough that their commands are
-// small.
+// Enough that the calls and copies of an iteration cost little compared to its steps, and few enough that
+// their commands are small.
 constexpr int64_t kLeastSteps = 16, kUsualSteps = 25, kMostSteps = 48;
 
 /// Attributes of all recurrent layers, in the order of their tables.
@@ -25,8 +25,8 @@ bool isRecurrent(const ir::Node& node) {
          ir::isa<aten::RnnTanhInput>(&node) || ir::isa<aten::RnnReluInput>(&node);
 }
 
-/// A constant, or the real numbers that a quantize and a dequantize node make of one. Longer chains, which
-/// nobody writes, would be a matter of the stack's depth.
+/// Whether the value is a constant, possibly quantized and dequantized. `mostNodes` limits the recursion;
+/// longer chains do not occur.
 bool isWeight(const ir::Value* value, int mostNodes = 2) {
   if (!value || value->isConstant()) return true;
   const ir::Node* node = value->producer();
@@ -37,7 +37,7 @@ bool isWeight(const ir::Value* value, int mostNodes = 2) {
                                  [&](const ir::Value* operand) { return isWeight(operand, mostNodes - 1); });
 }
 
-/// The weight in another graph, with the nodes that make it.
+/// Copies the weight, with the nodes that compute it, into another graph.
 ir::Value* broughtInto(ir::Graph& graph, const ir::Value* weight) {
   if (!weight) return nullptr;
   if (weight->isConstant()) return graph.addConstant(weight->constant(), weight->name);
@@ -49,7 +49,7 @@ ir::Value* broughtInto(ir::Graph& graph, const ir::Value* weight) {
   return (*copy)->result();
 }
 
-/// Whether the operator can be cut between steps, and its weights go into a loop.
+/// Whether the operator can be split between steps, and its weights moved into a loop.
 bool canLoop(const ir::Node& node) {
   if (!isRecurrent(node) || isQuantizedWhole(node) || node.operand(0)->rank() != 3) return false;
   const auto weights = node.operandGroup(2);
@@ -79,17 +79,17 @@ int64_t stepsOf(const ir::Node& node) {
   return node.attributeAs<bool>(kBatchFirst) ? 1 : 0;
 }
 
-/// Some layers of an operator that run in one direction, each above the one before.
+/// Consecutive layers of an operator that run in one direction.
 struct Stack {
-  const ir::Node* node = nullptr;  // whose operator they are
+  const ir::Node* node = nullptr;  // the operator they belong to
   std::vector<ir::Value*> weights;
   int64_t layers = 1;
   bool reverse = false, unroll = false;
-  bool outputs = true;  // whether anybody reads what the steps give
+  bool outputs = true;  // whether the outputs of the steps are read
 
   int64_t dim() const { return stepsOf(*node); }
 
-  /// The same operator over other steps x: its results.
+  /// Applies the same operator to other steps x and returns its results.
   std::vector<ir::Value*> apply(ir::Builder& b, ir::Value* x, std::vector<ir::Value*> state,
                                 std::vector<ir::Value*> params) const {
     ir::NodeSpec spec;
@@ -103,7 +103,7 @@ struct Stack {
   }
 };
 
-/// What a stack gives: output (null when nobody reads it), then the last state.
+/// Results of a stack: output (null if not read), then the final state.
 using Results = std::vector<ir::Value*>;
 
 /// The stack over a chunk of the steps, as the body of a loop: it carries the state.
@@ -121,7 +121,7 @@ ir::Graph bodyOf(const Stack& stack, const ir::Type& chunk, std::span<ir::Value*
   return body;
 }
 
-/// x through a loop with so many steps in a turn.
+/// Runs x through a loop with `steps` steps per iteration.
 Results loop(ir::Builder& b, const Stack& stack, ir::Value* x, const std::vector<ir::Value*>& state,
              int64_t steps) {
   const auto dim = static_cast<size_t>(stack.dim());
@@ -145,7 +145,7 @@ Results loop(ir::Builder& b, const Stack& stack, ir::Value* x, const std::vector
   return results;
 }
 
-/// The stack over all steps of x: a loop, and what is left over.
+/// The stack over all steps of x: a loop, and the remaining steps.
 Results run(ir::Builder& b, const Stack& stack, ir::Value* x, const std::vector<ir::Value*>& state) {
   const int64_t dim = stack.dim(), steps = x->dim(dim), each = stepsPerTurn(steps), rest = steps % each;
   const int64_t first = stack.reverse ? rest : 0;
@@ -163,7 +163,8 @@ Results run(ir::Builder& b, const Stack& stack, ir::Value* x, const std::vector<
   return last;
 }
 
-/// What the last step gives is part of the last state: who reads that alone needs no other step's.
+/// The output of the last step is part of the final state: users that only read it do not need the other
+/// steps.
 void readLastState(ir::Node* node) {
   if (node->attributeAs<bool>(kBidirectional)) return;
   const ir::Value* output = node->result(0);
@@ -188,7 +189,7 @@ void replaceByLoops(ir::Node* node, bool unroll) {
   const int64_t layers = node->attributeAs<int64_t>(kNumLayers);
   const bool bothWays = node->attributeAs<bool>(kBidirectional);
   const auto weights = node->operandGroup(2), states = node->operandGroup(1);
-  // Layers of one direction are one loop: a chunk goes through all of them.
+  // Unidirectional layers are one loop: a chunk passes through all of them.
   const int64_t stacks = bothWays ? layers : 1, directions = bothWays ? 2 : 1;
   const int64_t layersEach = bothWays ? 1 : layers;
   const size_t weightsEach = weights.size() / static_cast<size_t>(stacks * directions);
@@ -224,7 +225,7 @@ void replaceByLoops(ir::Node* node, bool unroll) {
 
 int64_t stepsPerTurn(int64_t steps) {
   if (steps < 2 * kLeastSteps) {
-    // Few steps: the most that make two turns without a rest.
+    // Few steps: the largest divisor that gives at least two iterations.
     for (int64_t each = steps / 2; each > 1; --each) {
       if (steps % each == 0) return each;
     }
@@ -242,7 +243,7 @@ int64_t stepsPerTurn(int64_t steps) {
 }
 
 Status loopRecurrences(ir::Graph& graph, const LoopOptions& options) {
-  std::vector<std::pair<ir::Node*, bool>> found;  // first: bodies of loops hold the same operator
+  std::vector<std::pair<ir::Node*, bool>> found;  // collected first: loop bodies contain the same operator
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, [&](ir::Graph& inner) -> Status {
     for (ir::Node* node : inner.nodes()) {
       if (!canLoop(*node)) continue;

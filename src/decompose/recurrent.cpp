@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LSTM, GRU and simple recurrent layers and cells, unrolled over time. The input products of many steps are
-// one linear.
+// LSTM, GRU and simple recurrent layers and cells, unrolled over time. One linear computes the input products
+// of many steps.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -45,11 +45,12 @@ struct Weights {
   ir::Value* hidden = nullptr;
   ir::Value* inputBias = nullptr;
   ir::Value* hiddenBias = nullptr;
-  ir::Value* projection = nullptr;  // LSTM: [P, H], makes the hidden state [N, P] of what the cells give
+  ir::Value* projection = nullptr;  // LSTM: [P, H], projects cell outputs to the hidden state [N, P]
   bool sigmoidsFirst = false;       // LSTM: rows i, f, o, g instead of PyTorch's i, f, g, o
 };
 
-/// The weights of an LSTM layer with the rows of its three sigmoids beside each other, so that they are one.
+/// The weights of an LSTM layer with the rows of its three sigmoids adjacent, so that these become one
+/// sigmoid.
 Weights sigmoidsFirst(Parts& p, const Weights& w, int64_t size) {
   const auto reordered = [&](ir::Value* x) -> ir::Value* {
     return x ? p.cat({p.gates(x, 0, size, 2, 0), p.gates(x, 3, size, 1, 0), p.gates(x, 2, size, 1, 0)}, 0)
@@ -59,8 +60,8 @@ Weights sigmoidsFirst(Parts& p, const Weights& w, int64_t size) {
           reordered(w.hiddenBias), w.projection,        true};
 }
 
-/// One step; `fromInput` is W_ih x + b_ih. Gate rows: LSTM i, f, g, o; GRU r, z, n. Gates are cut before they
-/// are added: then a sum goes into one function only, and both are one operation.
+/// One step; `fromInput` is W_ih x + b_ih. Gate rows: LSTM i, f, g, o; GRU r, z, n. Gates are sliced before
+/// they are added, so that each sum feeds a single function and both are one operation.
 State step(Parts& p, Kind kind, ir::Value* fromInput, const State& before, const Weights& w) {
   ir::Value* fromHidden = p.linear(before.h, w.hidden, w.hiddenBias);
   const int64_t size = (before.c ? before.c : before.h)->shape().back();
@@ -94,7 +95,7 @@ struct Layer {
 
 /// One direction of one layer over x [T, N, I].
 Layer runLayer(Parts& p, Kind kind, ir::Value* x, State state, const Weights& w, bool reverse) {
-  // Products of that many steps are one linear: its result, not that of all steps, is what memory must hold.
+  // One linear computes the products of this many steps, so that memory need not hold those of all steps.
   constexpr int64_t kStepsAtOnce = 256;
   const int64_t steps = x->dim(0);
   ir::Value* products = nullptr;
@@ -116,7 +117,7 @@ template <typename Op, Kind kind>
 Result<bool> rewriteLayers(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
   if (!op || isQuantizedWhole(*node) || op.input()->rank() != 3) return false;
-  // What training drops at random lies between layers.
+  // Training applies dropout between layers.
   if (op.train() && op.dropout() > 0 && op.numLayers() > 1) return false;
   const int64_t directions = op.bidirectional() ? 2 : 1;
   const size_t plain = op.hasBiases() ? 4 : 2;

@@ -8,13 +8,13 @@
 namespace carina::decompose {
 namespace {
 
-/// `with` in place of input `i` of the region, which goes.
+/// Replaces input `i` of the region by `with` and removes it.
 void replaceInput(ir::Graph& region, size_t i, ir::Value* with) {
   region.replaceAllUses(region.inputs()[i], with);
   region.removeInput(i);
 }
 
-/// The operand group that regions take as it is, and the first of their inputs that stands for it.
+/// The operand group that is passed to regions unchanged, and the region input of its first operand.
 struct Taken {
   size_t group = 1, firstInput = 0;
 };

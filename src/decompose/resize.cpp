@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing of lines and volumes as resizing of images, and what RESIZE has no form for: rows picked one by
-// one, and products with constant matrices along each dimension.
+// Resizing of lines and volumes as resizing of images, and resizing that RESIZE cannot express: rows selected
+// individually, and products with constant matrices along each dimension.
 #include <algorithm>
 
 #include "aten/geometry.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using aten::OpId;
 
-/// Output sizes or factors, as the node gives them.
+/// Output sizes or factors, as the node specifies them.
 struct Target {
   std::optional<ir::Ints> sizes;
   std::optional<ir::Reals> factors;
@@ -28,7 +28,7 @@ struct Target {
     if (factors) result.factors = ir::Reals(factors->begin() + first, factors->begin() + last);
     return result;
   }
-  /// One more dimension, which keeps its size.
+  /// With an additional dimension, which keeps its size.
   Target with(size_t at, int64_t size) const {
     Target result = *this;
     if (sizes) result.sizes->insert(result.sizes->begin() + static_cast<std::ptrdiff_t>(at), size);
@@ -40,7 +40,7 @@ struct Target {
 template <typename Op>
 Target targetOf(Op op) {
   Target target{op.outputSize(), op.scaleFactors(), false};
-  // An empty list stands for none.
+  // An empty list means absent.
   if (target.sizes && target.sizes->empty()) target.sizes.reset();
   if (target.factors && target.factors->empty()) target.factors.reset();
   if constexpr (requires { op.alignCorners(); }) target.alignCorners = op.alignCorners();
@@ -88,7 +88,8 @@ ir::Value* resizedImage(ir::Builder& b, ir::Value* image, Mode mode, const Targe
   }
 }
 
-/// Images keep or double their rows whatever the factor that led to these sizes, lines and volumes do not.
+/// Images keep or double their rows regardless of the factor that led to these sizes; lines and volumes do
+/// not.
 bool differsFromImages(const Resize& op, const Shape& input, const Shape& output) {
   if (op.mode != Mode::Nearest || !op.target.factors) return false;
   for (size_t d = 0; d < op.spatial; ++d) {
@@ -131,7 +132,7 @@ bool keeps(const std::vector<aten::Taps>& taps, int64_t size) {
   return true;
 }
 
-/// Nearest rows that no ratio describes, by their numbers.
+/// Nearest rows that no ratio describes, selected by index.
 Result<ir::Value*> rewriteNearestRows(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::UpsampleNearest2dVec>(node) && !ir::isa<aten::PrivateUpsampleNearestExact2dVec>(node))
     return nullptr;
@@ -139,7 +140,7 @@ Result<ir::Value*> rewriteNearestRows(ir::Builder& b, ir::Node* node) {
   return pickedNearestRows(b, node);
 }
 
-// Of a matrix of a resize along one dimension: with more, the operator stays whole.
+// Elements of the matrix for one dimension; with more, the operator is not decomposed.
 constexpr int64_t kMostResizingWeights = int64_t{1} << 24;
 
 /// x times the matrix of `taps` along dimension `dim`.
@@ -156,7 +157,7 @@ ir::Value* weighted(ir::Builder& b, ir::Value* x, int64_t dim, const std::vector
   return dim == last ? x : aten::TransposeInt::create(b, x, dim, last);
 }
 
-/// Cubic and antialiased resizing, and bilinear by a ratio that RESIZE does not take.
+/// Cubic and antialiased resizing, and bilinear resizing by ratios that RESIZE does not support.
 Result<ir::Value*> rewriteAsProducts(ir::Builder& b, ir::Node* node) {
   const bool bilinear = ir::isa<aten::UpsampleBilinear2dVec>(node);
   if (!bilinear && !ir::isa<aten::UpsampleBicubic2dVec>(node) &&
@@ -170,7 +171,7 @@ Result<ir::Value*> rewriteAsProducts(ir::Builder& b, ir::Node* node) {
   }
   CARINA_TRY(const auto taps, aten::resizeTaps(*node));
   ir::Value* x = node->operands()[0];
-  // What shrinks comes first: fewer products, and what is rounded first is averaged afterwards.
+  // Shrinking dimensions come first: fewer products, and rounding errors are averaged afterwards.
   const auto growth = [&](size_t d) {
     return static_cast<double>(taps[d].size()) / static_cast<double>(node->operands()[0]->shape()[2 + d]);
   };

@@ -14,18 +14,18 @@ namespace {
 
 enum class Positions : uint8_t { Nearest, NearestExact, Bilinear, AlignedBilinear };
 
-// Positions that are this near to PyTorch's, in rows, are the same: its own are rounded to float32.
+// Positions within this distance of PyTorch's, in rows, count as equal: PyTorch's own are rounded to float32.
 constexpr double kSamePosition = 1.0 / 4096;
 constexpr int64_t kMostNumerator = 2048, kMostSize = 16384;
 
-/// Rows per output row.
+/// Input rows per output row.
 struct Fraction {
   int64_t rows, outputs;
   double value() const { return static_cast<double>(rows) / static_cast<double>(outputs); }
 };
 
-/// The fraction that the sizes stand for, then ever closer ones to the factor that PyTorch computes with (the
-/// convergents of its continued fraction).
+/// The fraction given by the sizes, then increasingly close ones to the factor that PyTorch computes with
+/// (the convergents of its continued fraction).
 std::vector<Fraction> fractions(Positions mode, int64_t inputs, int64_t outputs, double scale) {
   const int64_t less = mode == Positions::AlignedBilinear ? 1 : 0;
   if (outputs == less) return {{1, 1}};  // one aligned row: the first
@@ -47,7 +47,7 @@ std::vector<Fraction> fractions(Positions mode, int64_t inputs, int64_t outputs,
 ResizeAxis axisOf(Positions mode, Fraction f, int64_t inputs, int64_t outputs) {
   ResizeAxis axis{2 * f.outputs, 2 * f.rows, 0, 0};
   switch (mode) {
-    case Positions::Nearest:  // floor(o * scale): half a row less than the closest one
+    case Positions::Nearest:  // floor(o * scale): half a row less than rounding
       axis.offset = -f.outputs;
       break;
     case Positions::NearestExact:  // floor((o + 1/2) * scale)
@@ -71,7 +71,7 @@ bool inRange(const ResizeAxis& a) {
          a.offset < 16 * a.numerator && a.border >= -16 * a.numerator && a.border < a.numerator;
 }
 
-/// The row that RESIZE takes for nearest output o.
+/// The row that RESIZE reads for nearest output o.
 int64_t rowOf(const ResizeAxis& axis, int64_t o, int64_t inputs) {
   const int64_t twice = 2 * (o * axis.denominator + axis.offset) + axis.numerator;
   return std::clamp<int64_t>(twice < 0 ? 0 : twice / (2 * axis.numerator), 0, inputs - 1);
@@ -104,8 +104,8 @@ Result<std::array<ResizeAxis, 2>> resizeAxes(const ir::Node& node) {
     bool found = inputs == 1 || (inputs == outputs && std::abs(scale - 1) < 1e-6);
     if (found) continue;
     if (inputs >= kMostSize || outputs >= kMostSize)
-      return fail(Code::HardwareLimit, "resizing {} rows to {}: RESIZE takes fewer than {}", inputs, outputs,
-                  kMostSize);
+      return fail(Code::HardwareLimit, "resizing {} rows to {}: RESIZE supports fewer than {}", inputs,
+                  outputs, kMostSize);
     for (const Fraction& f : fractions(mode, inputs, outputs, scale)) {
       const ResizeAxis axis = axisOf(mode, f, inputs, outputs);
       found = inRange(axis) && readsTheSame(mode, axis, f, inputs, taps[i], scale);

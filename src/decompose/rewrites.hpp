@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Families of decompositions. Each rewrite gives the value that smaller operators compute in the place of its
-// node, or null to leave the node.
+// Families of decompositions. Each rewrite returns the value that replaces its node, computed by smaller
+// operators, or null to keep the node.
 #pragma once
 
 #include "ir/op_view.hpp"
@@ -9,7 +9,7 @@
 namespace carina::decompose {
 
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);  // products with constants become linear
-void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites);  // einsum as products of matrices
+void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites);  // einsum as matrix products
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS norm, variance
 void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
 void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
@@ -17,8 +17,8 @@ void addTypeRewrites(
     std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
 void addWindowRewrites(
     std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
-void addPoolRewrites(std::vector<ir::Rewrite>& rewrites);        // pools of volumes, adaptive pools
-void addResizeRewrites(std::vector<ir::Rewrite>& rewrites);      // lines and volumes, cubic, rows one by one
+void addPoolRewrites(std::vector<ir::Rewrite>& rewrites);        // pooling of volumes, adaptive pooling
+void addResizeRewrites(std::vector<ir::Rewrite>& rewrites);      // lines and volumes, cubic, selected rows
 void addGridRewrites(std::vector<ir::Rewrite>& rewrites);        // sampling at known positions
 void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, index_add
 void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
@@ -30,27 +30,28 @@ void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);  // logic of numbers,
 void addRankRewrites(std::vector<ir::Rewrite>& rewrites);   // dimensions beyond TOSA's six
 void addRecurrentRewrites(std::vector<ir::Rewrite>& rewrites);  // lstm, gru, rnn and their cells
 
-/// Takes an operator away that gives its operand unchanged.
+/// Removes an operator that returns its operand unchanged.
 Result<bool> removeIdentity(ir::Node* node);
-/// Checks of properties that export fixed: nothing to compute.
+/// Removes checks of properties that export fixed.
 void eraseAssertions(ir::Graph& graph);
-/// Nodes that depend on constants only, computed by the float executor in one go. Dequantized weights stay
-/// nodes for lowering (No), or become float constants for CPU kernels (Yes).
+/// Folding of nodes that depend only on constants, by a single run of the float executor. Dequantized weights
+/// stay nodes for lowering (No), or become float constants for CPU kernels (Yes).
 enum class FoldQuantization : uint8_t { No, Yes };
 Status foldConstants(ir::Graph& graph, FoldQuantization quantization);
 
-/// Numbers of 16 bits beside others of 32: in the type of the result.
+/// Converts float16 operands that are mixed with other types to the common type.
 Result<bool> rewriteHalves(ir::Node* node);
 
-/// Sums and products of floats with the type of integers: of the floats converted first, as PyTorch has it.
+/// Sums and products of floats with an integer result type: the floats are converted first, like in PyTorch.
 Result<bool> rewriteReducedType(ir::Node* node);
 
-/// aten.to and its relatives: the same numbers in another type.
+/// aten.to and similar operators: the same values in another type.
 bool isConversion(const ir::Node& node);
-/// Puts `value` in the place of the node's first result and erases the node.
+/// Replaces the node's first result by `value` and erases the node.
 void replaceNode(ir::Node* node, ir::Value* value);
 
-/// A rewrite by a function that gives what stands for a node, or for an operator of one kind; null: it stays.
+/// A rewrite from a function that returns the replacement of a node, or of an operator of one kind; null
+/// keeps it.
 template <typename Made, typename Subject>
 ir::Rewrite rewriteBy(Made (*form)(ir::Builder&, Subject)) {
   return [form](ir::Node* node) -> Result<bool> {
@@ -63,7 +64,7 @@ ir::Rewrite rewriteBy(Made (*form)(ir::Builder&, Subject)) {
     return value != nullptr;
   };
 }
-/// One that changes the graph in another way.
+/// A rewrite that changes the graph in another way.
 inline ir::Rewrite rewriteBy(Result<bool> (*rewrite)(ir::Node*)) {
   return rewrite;
 }
@@ -76,22 +77,21 @@ void addRewrites(std::vector<ir::Rewrite>& rewrites, Forms... forms) {
 ir::Value* viewed(ir::Builder& builder, ir::Value* x, const Shape& shape);
 /// A float32 constant of one element and rank `rank`.
 ir::Value* number(ir::Builder& builder, double value, int64_t rank);
-/// Whether an operand comes straight out of a dequantize node and the operator has a form in TOSA: the
-/// network was quantized with this operator whole, and what it would become has no quantization of its own.
+/// Whether an operand is the direct result of a dequantize node and the operator has a form in TOSA: the
+/// network was quantized with this operator as a unit, so its decomposition would have no quantization.
 bool isQuantizedWhole(const ir::Node& node);
 inline bool isQuantizedWhole(const ir::OpView& op) {
   return isQuantizedWhole(*op.node());
 }
 
-/// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows picked by constant indices.
+/// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows selected by constant indices.
 Result<ir::Value*> pickedNearestRows(ir::Builder& b, ir::Node* node);
 
-/// The operand of an operator that repeats it along dimensions of size 1, null where the value is no such
-/// thing.
+/// The operand of an operator that repeats it along dimensions of size 1, null for other values.
 ir::Value* expandedFrom(const ir::Value* value);
 
-/// exp(x - max) / sum over one dimension, in the max-subtracting form. Scores that a mask hides become
-/// exactly 0, and rows in which all are hidden too; they do not widen any range.
+/// Softmax over one dimension, in the max-subtracting form exp(x - max) / sum. Scores that a mask hides
+/// become exactly 0, as do rows in which all are hidden; they do not widen any range.
 ir::Value* softmaxOf(ir::Builder& builder, ir::Value* input, int64_t dim);
 
 }  // namespace carina::decompose

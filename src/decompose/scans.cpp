@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results along a dimension that need more than one reduction: running products and extremes, order
-// statistics, numbers of elements, distances between rows.
+// statistics, element counts, distances between rows.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -14,8 +14,8 @@ ir::Value* slice(ir::Builder& b, ir::Value* x, int64_t dim, int64_t from, int64_
   return aten::SliceTensor::create(b, x, dim, from, to);
 }
 
-/// Every element joined with all in front of it: with its neighbour, then with the one two places in front,
-/// then four, and so on.
+/// Combines every element with all that precede it: with its neighbour, then with the one two positions
+/// before, then four, and so on.
 template <typename Join>
 ir::Value* scanned(ir::Builder& b, ir::Value* x, int64_t dim, Join join) {
   const int64_t size = x->dim(dim);
@@ -26,7 +26,7 @@ ir::Value* scanned(ir::Builder& b, ir::Value* x, int64_t dim, Join join) {
   return x;
 }
 
-/// Running sums of integers, which the products of matrices that serve real ones would round.
+/// Running sums of integers, which the matrix products used for floats would round.
 ir::Value* rewriteRunningCount(ir::Builder& b, aten::Cumsum op) {
   if (!isInteger(op->result()->dtype()) || op.self()->rank() == 0 || op.self()->numElements() == 0)
     return nullptr;
@@ -51,7 +51,7 @@ ir::Value* rewriteRunning(ir::Builder& b, ir::Node* node) {
   });
 }
 
-/// The numbers of the places along a dimension of `x`.
+/// The indices along a dimension of `x`.
 ir::Value* placesAlong(ir::Builder& b, const ir::Value* x, int64_t dim) {
   Shape along(x->shape().size(), 1);
   along[static_cast<size_t>(dim)] = x->dim(dim);
@@ -79,7 +79,7 @@ ir::Value* rewriteRunningExtreme(ir::Builder& b, Op op) {
   return values;
 }
 
-/// argmax, argmin of wide integers: the first of the places where they equal the extreme.
+/// argmax, argmin of wide integers: the first position at which they equal the extreme.
 template <typename Op>
 ir::Value* rewriteIntegerArgument(ir::Builder& b, Op op) {
   constexpr bool kLargest = std::is_same_v<Op, aten::Argmax>;
@@ -97,7 +97,7 @@ ir::Value* rewriteIntegerArgument(ir::Builder& b, Op op) {
   return aten::View::create(b, first, op->result()->shape());
 }
 
-/// The element (and its index) that `place` others come before when a dimension is sorted.
+/// The element (and its index) at position `place` of a sorted dimension.
 struct Picked {
   ir::Value *value, *index;
 };
@@ -136,7 +136,7 @@ ir::Value* rewriteBothExtremes(ir::Builder& b, aten::Aminmax op) {
   return aten::Amin::create(b, op.self(), dims, op.keepdim());
 }
 
-/// How many elements are other than zero: the sum of ones in their place.
+/// The number of nonzero elements: the sum of ones in their positions.
 ir::Value* rewriteCount(ir::Builder& b, ir::Node* node) {
   const auto along = ir::dynCast<aten::CountNonzeroDimIntList>(node);
   const auto all = ir::dynCast<aten::CountNonzero>(node);
@@ -159,7 +159,7 @@ ir::Value* rewriteTrace(ir::Builder& b, aten::Trace op) {
   return aten::SumDimIntList::create(b, diagonal, ir::Ints{0});
 }
 
-/// The length of each last dimension, of order p.
+/// The norm of order p over the last dimension.
 ir::Value* lengthOf(ir::Builder& b, ir::Value* x, double p, bool keepdim) {
   return aten::LinalgVectorNorm::create(b, x, p, ir::Ints{-1}, keepdim);
 }
@@ -175,7 +175,7 @@ ir::Value* rewriteDistances(ir::Builder& b, Op op) {
   return lengthOf(b, apart, op.p(), false);
 }
 
-/// pdist: every row against those behind it.
+/// pdist: every row against those that follow it.
 template <typename Op>
 ir::Value* rewritePairs(ir::Builder& b, Op op) {
   if (isQuantizedWhole(op) || op.self()->rank() != 2 || op.self()->dtype() != DType::Float32) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements written where a tensor of indices says: scatter, scatter_add, scatter_reduce, masked_scatter.
+// Elements written at the positions in an index tensor: scatter, scatter_add, scatter_reduce, masked_scatter.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -10,7 +10,8 @@
 namespace carina::decompose {
 namespace {
 
-/// scatter: single elements of the flattened tensor, whose numbers come from the index and its own place.
+/// scatter: writes single elements of the flattened tensor, whose indices combine the index value and its
+/// position.
 ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   ir::Value* self = nullptr;
   ir::Value* index = nullptr;
@@ -60,10 +61,11 @@ ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   return aten::View::create(b, result, self->shape());
 }
 
-// Places times sources of all lines together that are compared one by one; larger ones are refused.
+// Limit on positions times sources of all lines, which are compared individually; larger scatters are not
+// rewritten.
 constexpr int64_t kMostComparisons = int64_t{1} << 20;
 
-/// Lines of a tensor [L, S] and what is written into them: sources [L, K] at places [L, K].
+/// Lines of a tensor [L, S] and the values to write: sources [L, K] at positions [L, K].
 class Lines {
  public:
   Lines(ir::Builder& b, ir::Value* self, ir::Value* index, ir::Value* source, int64_t dim)
@@ -75,7 +77,7 @@ class Lines {
     meant_ = aten::EqTensor::create(b_, wide(index_), places);
   }
 
-  /// The lines with what is written reduced into them; null for a reduction that has no name here.
+  /// The lines with the sources reduced into them; null for unknown reductions.
   ir::Value* reduced(const std::string& how, bool includeSelf) {
     ir::Value* result = nullptr;
     if (how == "sum" || how == "mean") {
@@ -97,7 +99,8 @@ class Lines {
       return includeSelf ? aten::MulTensor::create(b_, result, self_) : whereMeant(result);
     }
     if (how != "amax" && how != "amin") return nullptr;
-    // What is not meant is as extreme as the other end of all sources: it never wins, and widens no range.
+    // Sources for other positions are replaced by the opposite extreme of all sources: it never wins and does
+    // not widen the range.
     const bool largest = how == "amax";
     const ir::Ints all{0, 1};
     ir::Value* never = largest ? aten::Amin::create(b_, source_, all) : aten::Amax::create(b_, source_, all);
@@ -138,7 +141,7 @@ class Lines {
   ir::Value* meant_ = nullptr;  // [L, S, K]
 };
 
-/// scatter_add, scatter_reduce: every place asks each source of its line whether it is meant.
+/// scatter_add, scatter_reduce: every position is compared with the index of each source of its line.
 ir::Value* rewriteScatterReduce(ir::Builder& b, ir::Node* node) {
   const auto adds = ir::dynCast<aten::ScatterAdd>(node);
   const auto op = ir::dynCast<aten::ScatterReduceTwo>(node);
@@ -179,7 +182,8 @@ ir::Value* rewriteScatterReduce(ir::Builder& b, ir::Node* node) {
   return result;
 }
 
-/// masked_scatter: the n-th place of the mask takes the n-th source; the running count of the mask tells n.
+/// masked_scatter: the n-th true position of the mask receives the n-th source; n is the running count of the
+/// mask.
 ir::Value* rewriteMaskedScatter(ir::Builder& b, aten::MaskedScatter op) {
   if (isQuantizedWhole(op) || op.self()->numElements() == 0 || op.source()->numElements() == 0)
     return nullptr;

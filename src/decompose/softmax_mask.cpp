@@ -12,14 +12,14 @@ namespace carina::decompose {
 namespace {
 
 constexpr float kHides = -100;
-// A factor from here down makes of 0 and 1 what is added to scores to hide them.
+// Factors of at most this turn 0 and 1 into an addend that hides scores.
 constexpr double kHidingFactor = -1000;
 
 bool isRealConstant(const ir::Value* value) {
   return value->isConstant() && value->dtype() == DType::Float32;
 }
 
-/// A constant that hides every place it comes to.
+/// Whether a constant hides every score that it applies to.
 bool hidesAll(const ir::Value* value) {
   if (!isRealConstant(value)) return false;
   const auto values = value->constant().as<float>();
@@ -41,7 +41,7 @@ ir::Value* opposite(ir::Builder& b, ir::Value* x) {
   return aten::LogicalNot::create(b, x);
 }
 
-/// The operand of an operator that gives the same elements in another shape.
+/// The operand of an operator that returns the same elements in another shape.
 ir::Value* reshapedFrom(const ir::Value* value) {
   const ir::Node* node = value->producer();
   if (!node || !aten::isOperator(node)) return nullptr;
@@ -68,7 +68,7 @@ ir::Value* expanded(ir::Builder& b, ir::Value* value, const Shape& shape) {
   return value ? aten::Expand::create(b, value, shape).output() : nullptr;
 }
 
-/// What is added to scores: where it hides, and what it adds elsewhere (null: nothing).
+/// An addend of scores: where it hides, and what it adds elsewhere (null: nothing).
 struct Addend {
   ir::Value* hidden = nullptr;
   ir::Value* rest = nullptr;
@@ -90,15 +90,15 @@ std::optional<Addend> constantAddend(ir::Builder& b, const ir::Value* value) {
   return Addend{b.constant(std::move(hidden)), any ? b.constant(std::move(rest)) : nullptr};
 }
 
-/// A mask that is an input of the network hides where it is at most -100. The clamp is what calibration sees
-/// of infinite ones.
+/// A mask that is a network input hides where it is at most -100. The clamp limits what calibration sees of
+/// infinite values.
 Addend inputAddend(ir::Builder& b, ir::Value* mask) {
   ir::Value* clamped = aten::ClampMin::create(b, mask, 2.0 * kHides);
   ir::Value* hidden = aten::LeTensor::create(b, clamped, number(b, kHides, 0));
   return {hidden, aten::WhereSelf::create(b, hidden, number(b, 0, 0), clamped)};
 }
 
-/// What the lookup of `value`, in a table that is a constant, finds in another table; null for other values.
+/// Applies the lookup of `value` in a constant table to another table; null if the value is not a lookup.
 ir::Value* lookedUp(ir::Builder& b, const ir::Value* value, ir::Value* table) {
   if (const auto index = ir::producerAs<aten::IndexTensor>(value))
     return aten::IndexTensor::create(b, table, {index.indices().begin(), index.indices().end()});
@@ -107,8 +107,8 @@ ir::Value* lookedUp(ir::Builder& b, const ir::Value* value, ir::Value* table) {
   return nullptr;
 }
 
-/// Rows of a table of masks, at positions that are known when the network runs: its own table says where it
-/// hides.
+/// Rows of a table of masks, at positions that are known at run time: a separate table indicates where they
+/// hide.
 std::optional<Addend> lookupAddend(ir::Builder& b, const ir::Value* value) {
   const ir::Value* table = value->producer() && !value->producer()->operands().empty()
                                ? value->producer()->operands()[0]
@@ -134,7 +134,7 @@ std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
                   reshaped(b, expanded(b, inner->rest, from->shape()), value->shape())};
   }
   if (const auto found = lookupAddend(b, value)) return found;
-  if (ir::Value* from = expandedFrom(value)) return addendOf(b, from);  // the sum broadcasts by itself
+  if (ir::Value* from = expandedFrom(value)) return addendOf(b, from);  // the sum broadcasts implicitly
   if (const auto where = ir::producerAs<aten::WhereSelf>(value)) {
     const bool first = hidesAll(where.self());
     if (!first && !hidesAll(where.other())) return std::nullopt;
@@ -159,7 +159,7 @@ std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
   return Addend{aten::GtTensor::create(b, factor, number(b, 0.5, 0)), nullptr};
 }
 
-/// How often a network may wrap masks in each other.
+/// Maximum nesting of masks in a network.
 constexpr int kDeepest = 8;
 
 MaskedScores split(ir::Builder& b, ir::Value* input, int depth) {
@@ -177,7 +177,7 @@ MaskedScores split(ir::Builder& b, ir::Value* input, int depth) {
     for (const auto& [scores, mask] :
          {std::pair{sum.self(), sum.other()}, std::pair{sum.other(), sum.self()}}) {
       if (scores->shape() != input->shape() || scores->isConstant()) continue;
-      if (scores->isInput() && mask->isInput()) continue;  // nothing says which of them is the mask
+      if (scores->isInput() && mask->isInput()) continue;  // unknown which of them is the mask
       const auto addend = addendOf(b, mask);
       if (!addend) continue;
       MaskedScores result = split(b, scores, depth + 1);

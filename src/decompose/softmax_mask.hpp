@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks in front of a softmax. -inf, -1e9 or -100 in the place of a score only says that the place does not
-// count; as a number it would take the range of eight-bit scores away from the real ones.
+// Masks before a softmax. -inf, -1e9 or -100 in place of a score only indicates that it does not count; as a
+// number it would use up the range of 8-bit scores.
 #pragma once
 
 #include "ir/op_view.hpp"
@@ -12,12 +12,12 @@ struct MaskedScores {
   ir::Value* hidden = nullptr;  // bool, broadcasts to that shape; null: no mask was found
 };
 
-/// Looks from `input`, what the softmax reads, back through where() with hiding numbers, sums with a mask
-/// (constant, made by where(), a multiple of 0 and 1, or an input of the network) and changes of shape. A
-/// number hides from -100 down: exp(-100) is nothing beside exp(0).
+/// Traces `input`, the operand of the softmax, back through where() with hiding numbers, sums with a mask (a
+/// constant, a result of where(), a multiple of 0 and 1, or a network input) and changes of shape. Numbers of
+/// -100 or less hide: exp(-100) is negligible compared to exp(0).
 MaskedScores splitMask(ir::Builder& builder, ir::Value* input);
 
-/// Scores with -inf where `hidden`; splitMask() finds it again.
+/// Scores with -inf where `hidden`; splitMask() recognises it.
 ir::Value* hide(ir::Builder& builder, ir::Value* scores, ir::Value* hidden);
 
 }  // namespace carina::decompose

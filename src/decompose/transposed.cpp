@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution in three dimensions, for which TOSA has no operator: zeros between the elements,
-// then a convolution.
+// Transposed convolution in three dimensions, for which TOSA has no operator: zeros are inserted between the
+// elements, then a convolution is applied.
 #include <algorithm>
 
 #include "aten/conv_op.hpp"
@@ -10,7 +10,7 @@
 namespace carina::decompose {
 namespace {
 
-/// stride - 1 zeros behind every element along `dim`.
+/// Inserts stride - 1 zeros after every element along `dim`.
 ir::Value* spread(ir::Builder& b, ir::Value* x, int64_t dim, int64_t stride) {
   if (stride == 1) return x;
   ir::Ints split(x->shape().begin(), x->shape().end());
@@ -24,7 +24,7 @@ ir::Value* spread(ir::Builder& b, ir::Value* x, int64_t dim, int64_t stride) {
   return aten::View::create(b, apart, joined);
 }
 
-/// Zeros around the last dimensions, or elements cut off where the count is negative. First dimension first.
+/// Pads the last dimensions with zeros, or crops them where the count is negative. First dimension first.
 ir::Value* framed(ir::Builder& b, ir::Value* x, const ir::Ints& before, const ir::Ints& after) {
   ir::Ints pads;
   const int64_t first = x->rank() - static_cast<int64_t>(before.size());
@@ -39,7 +39,7 @@ ir::Value* framed(ir::Builder& b, ir::Value* x, const ir::Ints& before, const ir
   return aten::ConstantPadNd::create(b, x, pads, 0.0);
 }
 
-/// [Cin, Cout / groups, k...] as the weight of a convolution: [Cout, Cin / groups, k... backwards].
+/// [Cin, Cout / groups, k...] as the weight of a convolution: [Cout, Cin / groups, k... reversed].
 ir::Value* turned(ir::Builder& b, const aten::ConvOp& conv) {
   const Shape& shape = conv.weight->shape();
   const int64_t inputs = shape[0] / conv.groups, outputs = shape[1];

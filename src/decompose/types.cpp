@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of different types and numbers beside integers: brought to one type, so that what is left has one
-// form on the NPU.
+// Operands of different types, and numbers combined with integers, are converted to one type, so that the
+// remaining operators have one form on the NPU.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,15 +21,15 @@ ir::Value* converted(const ir::Builder& b, ir::Value* value, DType dtype) {
   return aten::PrivateToCopy::create(b, value, dtype);
 }
 
-/// A constant of rank 0; numbers beyond an int64 tensor's reach on the NPU (int32) are the nearest that is
-/// not.
+/// A constant of rank 0; numbers outside the range that an int64 tensor has on the NPU (int32) are clamped to
+/// it.
 ir::Value* integer(ir::Builder& b, double value, DType dtype) {
   const DType reach = dtype == DType::Int64 ? DType::Int32 : dtype;
   const auto low = static_cast<double>(integerMin(reach)), high = static_cast<double>(integerMax(reach));
   return b.constant(convert(Tensor::scalar(std::clamp(value, low, high)), dtype));
 }
 
-/// The first operand of two that are computed in a common type.
+/// Index of the first of two operands that are computed in a common type.
 std::optional<size_t> firstOfPair(const ir::Node& node) {
   if (!aten::isOperator(&node)) return std::nullopt;
   switch (aten::opId(&node)) {
@@ -90,7 +90,7 @@ Result<bool> rewriteMixedParts(ir::Node* node) {
   return changed;
 }
 
-/// Integer tensor and number: number as a constant, or the tensor in float where the number is.
+/// Integer tensor and number: the number becomes a constant, or the tensor float if the number is.
 Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().size() != 1 || node->results().size() != 1) return false;
   ir::Value* self = node->operands()[0];
@@ -139,8 +139,8 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
   return true;
 }
 
-/// Floored quotients and remainders of integers by those that are cut off: one less where the remainder has
-/// the other sign.
+/// Floored quotients and remainders of integers from truncated ones: one less if the remainder's sign differs
+/// from the divisor's.
 ir::Value* rewriteIntegerDivision(ir::Builder& b, ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(node);
   const bool remainder = ir::isa<aten::RemainderTensor>(node);
@@ -161,7 +161,7 @@ ir::Value* rewriteIntegerDivision(ir::Builder& b, ir::Node* node) {
                    : minus(quotient, over);
 }
 
-/// Integers divided by a number: by a tensor of it.
+/// Integers divided by a number, which becomes a tensor.
 Result<bool> rewriteIntegerDivisionByNumber(ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivScalarMode>(node);
   const auto floored = ir::dynCast<aten::FloorDivideScalar>(node);
@@ -185,7 +185,7 @@ Result<bool> rewriteIntegerDivisionByNumber(ir::Node* node) {
   return true;
 }
 
-/// Bounds that are tensors: maximum and minimum.
+/// Tensor bounds become maximum and minimum.
 ir::Value* rewriteClampTensor(ir::Builder& b, ir::Node* node) {
   ir::Value* low = nullptr;
   ir::Value* high = nullptr;
@@ -208,8 +208,8 @@ ir::Value* rewriteClampTensor(ir::Builder& b, ir::Node* node) {
   return result;
 }
 
-/// uint8 numbers are converted before they are moved: where a program's input is an image of bytes, the NPU
-/// takes those as they are.
+/// uint8 values are converted before they are moved, so that the NPU can read the bytes of an input image
+/// directly.
 ir::Value* rewriteConversionOfMovedBytes(ir::Builder& b, ir::Node* node) {
   if (!isConversion(*node) || node->operands()[0]->dtype() != DType::UInt8) return nullptr;
   ir::Node* move = node->operands()[0]->producer();
@@ -227,7 +227,7 @@ ir::Value* rewriteConversionOfMovedBytes(ir::Builder& b, ir::Node* node) {
   return b.create(std::move(spec))->result();
 }
 
-/// any and all of numbers ask whether they are other than zero.
+/// any and all of numbers test whether they are nonzero.
 Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   const bool any = ir::isa<aten::Any>(node) || ir::isa<aten::AnyDim>(node) || ir::isa<aten::AnyDims>(node);
   const bool all = ir::isa<aten::All>(node) || ir::isa<aten::AllDim>(node) || ir::isa<aten::AllDims>(node);
@@ -239,7 +239,7 @@ Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   return true;
 }
 
-/// Sums and products of truth values (dtype=torch.bool): whether any, or all, are other than zero.
+/// Sums and products of booleans (dtype=torch.bool): whether any, or all, are nonzero.
 ir::Value* rewriteSumOfTruths(ir::Builder& b, ir::Node* node) {
   const bool sum = ir::isa<aten::Sum>(node) || ir::isa<aten::SumDimIntList>(node);
   const bool product = ir::isa<aten::Prod>(node) || ir::isa<aten::ProdDimInt>(node);
@@ -259,7 +259,7 @@ ir::Value* rewriteSumOfTruths(ir::Builder& b, ir::Node* node) {
   return result;
 }
 
-/// copy: the source in the shape and type of what it is written over.
+/// copy: the source in the shape and type of the tensor that it overwrites.
 ir::Value* rewriteCopy(ir::Builder& b, aten::Copy op) {
   ir::Value* source = converted(b, op.src(), op->result()->dtype());
   if (source->shape() != op->result()->shape())
@@ -286,7 +286,7 @@ ir::Value* rewriteExtremeAndIndex(ir::Builder& b, Op op) {
   return values;
 }
 
-/// one_hot: each index against 0 .. classes - 1.
+/// one_hot: each index is compared with 0 .. classes - 1.
 ir::Value* rewriteOneHot(ir::Builder& b, aten::OneHot op) {
   const int64_t classes = op->result()->shape().back();
   ir::Value* index = aten::Unsqueeze::create(b, op.self(), int64_t{-1});

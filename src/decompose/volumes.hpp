@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes [N, C, D, H, W] as images, for operators that work along each dimension by itself: first along the
+// Volumes [N, C, D, H, W] as images, for operators that work along each dimension separately: first along the
 // depth, then in the planes.
 #pragma once
 

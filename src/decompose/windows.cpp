@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of a tensor laid side by side, diagonals, strided readings and circular padding: as slices put
-// together anew.
+// Windows of a tensor side by side, diagonals, strided reads and circular padding, assembled from slices.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +12,7 @@
 namespace carina::decompose {
 namespace {
 
-// More slices than this for one operator are left to other forms, or to the CPU.
+// Operators that need more slices than this are left to other forms, or to the CPU.
 constexpr int64_t kMostSlices = 256;
 
 /// Elements start, start + step, ... of dimension `dim`, `count` of them.
@@ -60,8 +59,8 @@ Result<ir::Value*> rewriteIm2col(ir::Builder& b, aten::Im2col op) {
   return aten::View::create(b, stacked, op->result()->shape());
 }
 
-/// Columns summed where their windows overlap: a transposed convolution per channel, whose kernel has a one
-/// in another place for every row of the columns.
+/// Columns summed where their windows overlap: a transposed convolution per channel, whose kernel has its one
+/// at a different position for every row of the columns.
 Result<ir::Value*> rewriteCol2im(ir::Builder& b, aten::Col2im op) {
   if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
   CARINA_TRY(const aten::WindowGeometry g, aten::windowGeometry(*op.node()));
@@ -104,7 +103,7 @@ ir::Value* rewriteDiagonal(ir::Builder& b, aten::Diagonal op) {
   return slice(b, flat, rank - 2, start, count, columns + 1);
 }
 
-/// Readings through strides: the elements picked one by one from the flattened tensor.
+/// Strided reads: the elements are selected individually from the flattened tensor.
 Result<ir::Value*> rewriteAsStrided(ir::Builder& b, aten::AsStrided op) {
   CARINA_TRY(const auto moves, aten::movements(*op.node()));
   if (!moves) return nullptr;
@@ -132,7 +131,7 @@ Result<ir::Value*> rewriteAsStrided(ir::Builder& b, aten::AsStrided op) {
   return result;
 }
 
-/// What is added on one side comes from the other side.
+/// Padding on one side is copied from the other side.
 ir::Value* rewriteCircularPad(ir::Builder& b, aten::Pad op) {
   if (op.mode() != "circular") return nullptr;
   const ir::Ints& pad = op.pad();

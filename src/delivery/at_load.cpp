@@ -21,7 +21,7 @@
 namespace carina::delivery {
 namespace {
 
-/// Everything beside the graph that a compiled part depends on.
+/// Everything that a compiled part depends on, except the graph.
 std::string settingsText(const npu::Machine& machine) {
   const pte::EthosUSettings settings = settingsOf(machine, false);
   return fmt::format("{}\n{}\n{}\n{}\n{}", buildIdentity(), settings.target, settings.systemConfig,
@@ -39,7 +39,7 @@ class Loader {
     keepFloats_ = options.keepFloats;
   }
 
-  /// The graph of a delegate gets the constants that its calls have as arguments.
+  /// Adds the constants that the calls of a delegate pass as arguments to its graph.
   Status complete(const pte::Program& program, pte::Method& method, size_t index) {
     pte::Delegate& delegate = method.delegates[index];
     const auto completed = [&]() -> Status {
@@ -63,7 +63,7 @@ class Loader {
     }
     const pte::EthosUSettings settings = pte::ethosUSettings(delegate.specs);
     if (settings.target.empty() && wish_.target.empty()) {
-      return fail(Code::OtherNpu, "the part is a TOSA graph and names no NPU to compile it for")
+      return fail(Code::OtherNpu, "the part is a TOSA graph, but names no NPU to compile it for")
           .withRemedy("name one with --target");
     }
     CARINA_TRY(const npu::Machine machine, device::chooseMachine(settings, wish_));
@@ -124,13 +124,13 @@ class Loader {
     return blob;
   }
 
-  /// A cache that cannot be written costs time, nothing else: said once.
+  /// A cache that cannot be written only costs time: warns once.
   void store(const std::string& key, ByteSpan blob) {
     if (!cache_) return;
     if (auto status = cache_->store(key, blob); !status.ok()) {
       Diagnostic warning = status.error().diagnostics().front();
-      warning.message = "compiled NPU parts are not kept for the next time: " + warning.message;
-      warning.remedy = "name another folder with --cache, or leave them with --no-cache";
+      warning.message = "compiled NPU parts cannot be cached: " + warning.message;
+      warning.remedy = "name another folder with --cache, or disable the cache with --no-cache";
       done_.warnings.push_back(std::move(warning));
       cache_.reset();
     }

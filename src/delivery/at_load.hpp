@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation at load: the NPU parts of a program that are TOSA graphs become command streams for the NPU
-// that is there.
+// Compilation at load: the NPU parts of a program that are TOSA graphs are compiled to command streams for
+// the NPU that is present.
 #pragma once
 
 #include <filesystem>
@@ -17,29 +17,29 @@ namespace carina::delivery {
 struct LoadOptions {
   /// Empty: what the program names, then the target's defaults.
   std::string target, systemConfig, memoryMode;
-  std::filesystem::path configFile;            // describes further ones of the latter; may be empty
-  std::optional<std::filesystem::path> cache;  // folder of compiled parts; none: nothing is kept
-  /// Graphs that compute in floating point stay as they are, for who interprets them (device::TosaBackend).
+  std::filesystem::path configFile;            // additional configurations and modes; may be empty
+  std::optional<std::filesystem::path> cache;  // folder of compiled parts; none: no cache
+  /// Graphs that compute in floating point are left as they are, to be interpreted (device::TosaBackend).
   bool keepFloats = false;
 };
 
-/// What became of a program's TOSA parts.
+/// The result of compiling a program's TOSA parts.
 struct AtLoad {
-  std::string target;    // that they were compiled for
-  size_t parts = 0;      // different ones: equal graphs are compiled once
+  std::string target;    // for which they were compiled
+  size_t parts = 0;      // distinct ones: equal graphs are compiled once
   size_t fromCache = 0;  // of those
-  size_t inFloat = 0;    // graphs that stay as they are
+  size_t inFloat = 0;    // graphs that are left as they are
   double seconds = 0;    // wall time
   std::vector<Diagnostic>
-      warnings;  // entries of the cache that had to be made anew, a folder that is read-only
+      warnings;  // cache entries that had to be compiled again, a folder that is read-only
 };
 
-/// Whether a program has parts that travel as TOSA graphs.
+/// Whether a program has parts that are delivered as TOSA graphs.
 bool hasTosaParts(const pte::Program& program);
 
-/// Puts an Ethos-U part in the place of every TOSA part. The same program, machine and build give the same
-/// bytes, from the cache or not. Fails when no NPU is named, or the NPU cannot run a graph: the diagnostic
-/// names method, part and operator. Without TOSA parts nothing happens.
+/// Replaces every TOSA part by an Ethos-U part. The same program, machine and build give the same bytes,
+/// whether from the cache or not. Fails if no NPU is named, or if the NPU cannot run a graph: the diagnostic
+/// names method, part and operator. Does nothing if there are no TOSA parts.
 Result<AtLoad> compileTosaParts(pte::Program& program, const LoadOptions& options);
 
 }  // namespace carina::delivery

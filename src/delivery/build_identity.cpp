@@ -16,7 +16,7 @@ struct Search {
   std::string id;      // as hexadecimal digits
 };
 
-/// The build ID among the notes of one segment, which the loader has mapped: empty without one.
+/// The build ID among the notes of one segment, which the loader has mapped; empty if there is none.
 std::string idAmong(std::span<const char> notes) {
   const auto padded = [](size_t bytes) { return (bytes + 3) / 4 * 4; };
   while (notes.size() >= sizeof(ElfW(Nhdr))) {
@@ -36,7 +36,7 @@ std::string idAmong(std::span<const char> notes) {
   return "";
 }
 
-/// Called for every object of the process until one returns another value than 0.
+/// Called for every object of the process until it returns a value other than 0.
 int inspectObject(dl_phdr_info* object, size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const std::span headers(object->dlpi_phdr, object->dlpi_phnum);

@@ -5,8 +5,8 @@
 
 namespace carina::delivery {
 
-/// Tells builds of this code apart, as results that are kept in files need it: the linker's build ID of the
-/// executable or shared object that holds the compiler, behind the version; the version alone where the
+/// Identifies the build of this code, for results that are cached in files: the version, followed by the
+/// linker's build ID of the executable or shared object that contains the compiler; the version alone if the
 /// linker wrote no ID.
 const std::string& buildIdentity();
 

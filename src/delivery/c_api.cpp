@@ -45,7 +45,7 @@ Status compileInto(ByteSpan bytes, const carina_load_options& wanted, carina_com
   return {};
 }
 
-/// The TOSA interpreter as a backend of an application, each execution with all that the program may ask for.
+/// The TOSA interpreter as a backend of an application; each execution gets the full budget of the program.
 class FloatParts final : public rt::Backend {
  public:
   FloatParts(uint64_t programBytes, bool trusted) : budget_(programBytes, trusted), parts_(budget_) {}
@@ -76,8 +76,8 @@ class FloatParts final : public rt::Backend {
       message_ = parts_.why() ? parts_.why()->str() : "";
       return status;
     } catch (const std::exception&) {
-      return rt::failure(rt::Code::OutOfMemory, "a graph in floating point needs more memory than there is",
-                         0);
+      return rt::failure(rt::Code::OutOfMemory,
+                         "a graph in floating point needs more memory than is available", 0);
     }
   }
 

@@ -20,7 +20,7 @@ using Digest = std::array<uint8_t, SHA256_DIGEST_LENGTH>;
 
 constexpr std::string_view kExtension = ".npupart";
 
-/// In front of the blob; as this machine stores numbers, because a cache does not leave it.
+/// Precedes the blob; in native byte order, because a cache does not leave its machine.
 struct Header {
   std::array<char, 8> magic{'c', 'a', 'r', 'i', 'n', 'a', 'N', '1'};
   Digest key{};
@@ -51,7 +51,7 @@ Digest digestOf(ByteSpan bytes) {
   return hash.finish();
 }
 
-/// What is in front of the blob that is stored under `key`.
+/// The header of the blob that is stored under `key`.
 Header headerFor(const std::string& key, ByteSpan blob) {
   Header header;
   header.key = digestOf(asBytes(key));
@@ -75,7 +75,7 @@ std::optional<std::filesystem::path> defaultCacheFolder() {
 }
 
 std::string CompileCache::keyOf(ByteSpan content, std::string_view settings) {
-  // Two hashes in a third: settings cannot pass for content.
+  // A hash of two hashes: settings cannot be mistaken for content.
   Sha256 both;
   for (const Digest& part : {digestOf(content), digestOf(asBytes(settings))})
     both.add(std::as_bytes(std::span(part)));
@@ -115,7 +115,7 @@ Status CompileCache::store(const std::string& key, ByteSpan blob) const {
   return {};
 }
 
-/// As far as other processes leave them in place: a file that cannot be removed stays.
+/// Best effort, since other processes may use the folder: a file that cannot be removed stays.
 void CompileCache::removeOldest(const std::filesystem::path& kept) const {
   struct Entry {
     std::filesystem::file_time_type used;

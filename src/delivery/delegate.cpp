@@ -26,7 +26,7 @@ Result<pte::DelegateBlob> commandBlob(const compiler::CompiledProgram& compiled)
   const ByteSpan bytes = std::as_bytes(std::span(payload));
   blob.payload.assign(bytes.begin(), bytes.end());
   if (compiled.arenaBytes > std::numeric_limits<int32_t>::max()) {
-    return fail(Code::TooLarge, "the arena needs {} bytes, a program holds at most 2 GiB",
+    return fail(Code::TooLarge, "the arena needs {} bytes, but a program holds at most 2 GiB",
                 compiled.arenaBytes);
   }
   blob.scratchBytes = static_cast<uint32_t>(compiled.arenaBytes);
@@ -68,7 +68,7 @@ Result<pte::Delegate> tosaDelegate(const ir::Graph& tosa, const pte::EthosUSetti
   delegate.id = std::string(kTosaBackend);
   const ByteSpan blob = asBytes(bytes);
   delegate.blob.assign(blob.begin(), blob.end());
-  // A graph is as large as its weights: in a segment of its own, hosts map it rather than copy it.
+  // A graph is as large as its weights: in a segment of its own, hosts can map it instead of copying it.
   delegate.inSegment = true;
   delegate.specs = pte::ethosUCompileSpecs(settings);
   for (pte::CompileSpec& spec : delegate.specs) {

@@ -11,25 +11,24 @@
 
 namespace carina::delivery {
 
-/// What a program notes of the machine that a part is for.
+/// What a program records about the machine that a part is for.
 pte::EthosUSettings settingsOf(const npu::Machine& machine, bool integerIo);
 
 /// The blob of a compiled part. Fails beyond 16 MiB of commands or 2 GiB of arena.
 Result<pte::DelegateBlob> delegateBlob(const compiler::CompiledProgram& compiled);
-/// The delegate of a compiled part. `integerIo`: the program takes codes where the network takes numbers.
-/// `constantsKey`: of the named data of the program that are the part's constants; empty: they are in the
-/// delegate.
+/// The delegate of a compiled part. `integerIo`: the program has codes as inputs and outputs where the
+/// network has real numbers. `constantsKey`: key of the program's named data that holds the part's constants;
+/// empty: they are in the delegate.
 Result<pte::Delegate> ethosUDelegate(const compiler::CompiledProgram& compiled, bool integerIo,
                                      const std::string& constantsKey = "");
-/// The key for constants of several parts: 64 characters that their bytes decide.
+/// The key for constants of several parts: 64 characters derived from their bytes.
 std::string constantsKeyOf(ByteSpan constants);
 
-/// Who a part belongs to that travels as a TOSA graph: the name of ExecuTorch's backend that writes such
+/// The backend of parts that are delivered as TOSA graphs: the name of ExecuTorch's backend that writes such
 /// parts.
 inline constexpr std::string_view kTosaBackend = "TOSABackend";
-/// The delegate of a part that is compiled where the program is loaded: the TOSA flatbuffer and nothing else
-/// as blob, the graph's inputs, then its outputs, as arguments. `settings` name the machine that it is meant
-/// for.
+/// The delegate of a part that is compiled where the program is loaded: its blob is the TOSA flatbuffer
+/// alone, its arguments are the graph's inputs, then its outputs. `settings` name the intended machine.
 Result<pte::Delegate> tosaDelegate(const ir::Graph& tosa, const pte::EthosUSettings& settings);
 
 }  // namespace carina::delivery

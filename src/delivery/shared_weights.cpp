@@ -11,7 +11,7 @@
 namespace carina::delivery {
 namespace {
 
-/// Whether TOSA takes any tensor there: weights and biases, rows that are looked up.
+/// Whether TOSA accepts any tensor for this operand: weights and biases, rows that are looked up.
 bool mayBeInput(const ir::Use& use) {
   const std::string_view op = use.node->opName();
   if (op == "tosa.GATHER") return use.operand == 0;
@@ -27,7 +27,7 @@ bool canBeShared(const ir::Value& constant) {
          std::all_of(constant.uses().begin(), constant.uses().end(), mayBeInput);
 }
 
-/// The index of the constant with these bytes among the program's, new where there is none.
+/// The program's constants by their bytes; adds those that are missing.
 class ProgramConstants {
  public:
   explicit ProgramConstants(pte::Program& program) : program_(program) {
@@ -45,7 +45,7 @@ class ProgramConstants {
   void enter(size_t i) { indices_.emplace(asText(program_.constants[i]), static_cast<uint32_t>(i)); }
 
   pte::Program& program_;
-  std::map<std::string_view, uint32_t> indices_;  // into the program's constants, which stay where they are
+  std::map<std::string_view, uint32_t> indices_;  // into the program's constants, which do not move
 };
 
 pte::Tensor describe(const ir::Value& constant, uint32_t index) {
@@ -69,7 +69,7 @@ void forEachCall(pte::Method& method, size_t delegate, const Visit& visit) {
   }
 }
 
-/// Which values something of the method refers to; all where an instruction or list may refer to any.
+/// Which values the inputs, outputs, instructions or lists of the method refer to.
 std::vector<bool> usedValues(const pte::Method& method) {
   std::vector<bool> used(method.values.size());
   const auto use = [&](const std::vector<int32_t>& ids) {
@@ -147,7 +147,7 @@ Result<bool> takeSharedConstants(const pte::Program& program, pte::Method& metho
     }
     first = false;
   });
-  if (!fits || first) return false;  // the runtime says what is wrong with the call
+  if (!fits || first) return false;  // the runtime reports what is wrong with the call
   if (std::none_of(given.begin(), given.end(), [](const auto& data) { return data.has_value(); }))
     return false;
   for (size_t i = given.size(); i-- > 0;) {
@@ -156,7 +156,7 @@ Result<bool> takeSharedConstants(const pte::Program& program, pte::Method& metho
     const ByteSpan bytes(program.constants[*given[i]]);
     const int64_t wanted = input->numBytes();
     if (static_cast<int64_t>(bytes.size()) < wanted) {
-      return fail(Code::Damaged, "argument {} has {} bytes, the graph takes {}", i, bytes.size(), wanted);
+      return fail(Code::Damaged, "argument {} has {} bytes, but the graph takes {}", i, bytes.size(), wanted);
     }
     Tensor tensor = Tensor::uninitialized(input->dtype(), input->shape());
     std::copy_n(bytes.begin(), wanted, tensor.mutableBytes().begin());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants that TOSA graphs of several methods have in common: stored once, as constants of the program that
-// the delegates get as arguments.
+// are passed to the delegates as arguments.
 #pragma once
 
 #include <span>
@@ -11,20 +11,20 @@
 
 namespace carina::delivery {
 
-/// Arguments of delegates in this order: the graph's inputs, its outputs. `graphs`: those of all delegates,
-/// method after method in the order of the program.
+/// Arguments of delegates are the graph's inputs, then its outputs. `graphs`: those of all delegates, method
+/// by method in program order.
 ///
-/// What several graphs have as constants of equal bytes (kLeastSharedBytes and more, integers of 8 to 64
-/// bits) becomes inputs of theirs, behind the others, and a constant of the program in the calls.
+/// Constants with equal bytes in several graphs (kLeastSharedBytes or more, integers of 8 to 32 bits) become
+/// inputs of these graphs, after the other inputs, and the calls pass one constant of the program for them.
 void shareConstantsOfGraphs(pte::Program& program, std::span<ir::Graph> graphs);
 constexpr int64_t kLeastSharedBytes = 256;
 
-/// The other way round: arguments of delegate `index` (untrusted) that are constants in all of its calls
-/// become constants of the graph, and leave the calls. Whether there were any.
+/// The inverse: arguments of delegate `index` (untrusted) that are constants in all of its calls become
+/// constants of the graph and are removed from the calls. Returns whether there were any.
 Result<bool> takeSharedConstants(const pte::Program& program, pte::Method& method, size_t index,
                                  ir::Graph& graph);
 
-/// Constants that nothing of a method refers to any more go; indices stay.
+/// Clears constants that no method refers to any more; indices do not change.
 void dropUnusedConstants(pte::Program& program);
 
 }  // namespace carina::delivery

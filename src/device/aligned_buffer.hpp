@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeroed bytes at a 64-byte aligned address: program copies, planned pools and arenas. Large ones come from
-// the system page by page when they are first touched: what a program only declares costs nothing.
+// Zeroed, 64-byte aligned memory: program copies, planned pools and arenas. Large buffers are allocated page
+// by page on first access: memory that a program only declares costs nothing.
 #pragma once
 
 #include <sys/mman.h>
@@ -37,7 +37,7 @@ class AlignedBuffer {
   static constexpr std::align_val_t kAlignment{64};
   static constexpr size_t kPaged = size_t{1} << 20;
   struct Free {
-    size_t pages;  // bytes of them; 0: from the heap
+    size_t pages;  // mapped bytes; 0: from the heap
     constexpr Free() : pages(0) {}
     constexpr explicit Free(size_t bytes) : pages(bytes) {}
     void operator()(uint8_t* data) const {

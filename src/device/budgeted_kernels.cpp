@@ -11,11 +11,11 @@
 namespace carina::device {
 namespace {
 
-/// Cycles of a Cortex-M55 without Helium that a core of a host has done in a nanosecond, at least.
+/// Minimum number of Cortex-M55 cycles (without Helium) whose work a host core does in a nanosecond.
 constexpr double kCyclesPerStep = 20;
-constexpr double kCall = 300;  // steps of any call, what is noted of it included
+constexpr double kCall = 300;  // steps of any call, including its bookkeeping
 
-/// The kernel call under way in this thread.
+/// The pending kernel call of this thread.
 struct Pending {
   WorkBudget* budget = nullptr;
   int64_t steps = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's kernels behind a budget.
+// The runtime's kernels, limited by a work budget.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace carina::device {
 
-/// Kernels in front of which a budget stands. The runtime calls functions without a state of their own, so
-/// the budget of the call that comes next is kept per thread: begin() says which it is.
+/// Kernels that draw on a work budget. The runtime calls functions without state, so the budget of the next
+/// call is kept per thread and set by begin().
 class BudgetedKernels {
  public:
   explicit BudgetedKernels(WorkBudget& budget) : budget_(budget) {}
 
-  /// All kernels of the runtime, each behind the budget.
+  /// All kernels of the runtime, each limited by the budget.
   static rt::KernelTable table();
-  /// The calls of a method that the verifier has seen.
+  /// Lists the kernel calls of a verified method.
   void list(const pte::Method& method);
-  /// A kernel call comes next. Where methods have several chains, the one that costs most at this place of
-  /// any.
+  /// Announces the next kernel call. In methods with several chains, the costliest call at this instruction
+  /// of any chain counts.
   void begin(uint32_t instruction, rt::Text name);
 
  private:

@@ -37,7 +37,7 @@ Result<std::unique_ptr<EthosNBackend::Part>> EthosNBackend::open(ByteSpan bytes)
   return part;
 }
 
-/// Once it is known that they are no larger than the tensors of the program.
+/// Called once the buffers are known to be no larger than the tensors of the program.
 Status EthosNBackend::makeBuffers(Part& part) {
   const auto buffers = [&](const std::vector<ethosn::BufferInfo>& infos, auto& into) -> Status {
     for (size_t i = into.size(); i < infos.size(); ++i) {
@@ -81,7 +81,7 @@ rt::Status EthosNBackend::checkCall(const void* state, rt::Span<const rt::Value>
   const size_t inputs = network.inputs.size(), outputs = network.outputs.size();
   if (arguments.size != inputs + outputs) {
     return rt::failure(rt::Code::InvalidArgument,
-                       "a delegate call has another number of arguments than its compiled network");
+                       "a delegate call has a different number of arguments than its compiled network");
   }
   const auto fits = [&](size_t argument, uint32_t bytes) {
     const int32_t id = arguments[argument];
@@ -93,14 +93,14 @@ rt::Status EthosNBackend::checkCall(const void* state, rt::Span<const rt::Value>
   for (size_t i = 0; i < inputs; ++i) {
     if (!fits(part.blob.inputs[i], network.inputs[i].size)) {
       return rt::failure(rt::Code::ShapeMismatch,
-                         "an input of a delegate call is no tensor of the bytes its network takes",
+                         "an input of a delegate call is not a tensor of the size that its network takes",
                          static_cast<uint32_t>(i));
     }
   }
   for (size_t i = 0; i < outputs; ++i) {
     if (!fits(inputs + part.blob.outputs[i], network.outputs[i].size)) {
       return rt::failure(rt::Code::ShapeMismatch,
-                         "an output of a delegate call is no tensor of the bytes its network makes",
+                         "an output of a delegate call is not a tensor of the size that its network returns",
                          static_cast<uint32_t>(i));
     }
   }

@@ -16,8 +16,8 @@ namespace carina::device {
 
 class EthosNBackend final : public rt::Backend {
  public:
-  /// `hazards`: look for accesses that no wait puts in order. `keepIo`: keep what goes in and comes out. Runs
-  /// take their steps from `budget`, which outlives the backend.
+  /// `hazards`: look for accesses that no wait orders. `keepIo`: keep inputs and outputs. Runs take their
+  /// steps from `budget`, which must outlive the backend.
   EthosNBackend(bool hazards, bool keepIo, WorkBudget& budget)
       : hazards_(hazards), keepIo_(keepIo), budget_(budget) {}
   ~EthosNBackend() = default;
@@ -32,9 +32,9 @@ class EthosNBackend final : public rt::Backend {
                      rt::Arena& temporary) override;
 
   std::vector<EthosNDelegateRun>& runs() { return runs_; }
-  /// Of the instruction that comes next.
+  /// Sets the index of the next instruction.
   void setInstruction(uint32_t instruction) { instruction_ = instruction; }
-  /// What is behind the last failure, in more words than a status has; nothing when there was none.
+  /// Details of the last failure, which a status cannot hold; empty if there was none.
   const std::optional<Error>& why() const { return why_; }
 
  private:
@@ -58,7 +58,7 @@ class EthosNBackend final : public rt::Backend {
   std::optional<Error> why_;
 };
 
-/// What a program's first delegate for an Ethos-N was compiled for; empty without one.
+/// The target of a program's first Ethos-N delegate; empty if there is none.
 std::string ethosNTarget(const pte::Program& program);
 
 }  // namespace carina::device

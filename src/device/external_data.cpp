@@ -10,7 +10,7 @@ Status ExternalData::add(const pte::TensorData& data) {
     AlignedBuffer bytes(entry.bytes.size());
     std::copy(entry.bytes.begin(), entry.bytes.end(), reinterpret_cast<std::byte*>(bytes.data()));
     if (!entries_.try_emplace(entry.key, std::move(bytes)).second)
-      return fail(Code::Damaged, "'{}' comes in two tensor data files", entry.key)
+      return fail(Code::Damaged, "'{}' is in two tensor data files", entry.key)
           .withRemedy("give only the files that belong to this program");
   }
   return {};
@@ -34,10 +34,10 @@ Status checkLayout(const pte::Tensor& tensor, const pte::DataEntry& entry) {
   if (stored.type == tensor.type && stored.sizes == tensor.sizes && stored.dimOrder == tensor.dimOrder)
     return {};
   if (stored.str() == tensor.str())
-    return fail(Code::InputMismatch, "the program wants '{}' in another dimension order than its file has",
+    return fail(Code::InputMismatch, "the program expects '{}' in another dimension order than its file has",
                 entry.key);
-  return fail(Code::InputMismatch, "the program wants '{}' as {}, its file has {}", entry.key, tensor.str(),
-              stored.str());
+  return fail(Code::InputMismatch, "the program expects '{}' as {}, but its file has {}", entry.key,
+              tensor.str(), stored.str());
 }
 
 }  // namespace

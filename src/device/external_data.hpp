@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors and delegate data that a program keeps in other files (.ptd), for the runtime.
+// Tensors and delegate data that a program stores in other files (.ptd), for the runtime.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace carina::device {
 class ExternalData final : public rt::NamedData {
  public:
   ~ExternalData() = default;
-  /// Takes every entry. A name that another file had already is an error.
+  /// Adds every entry. A name that another file already contains is an error.
   Status add(const pte::TensorData& data);
   rt::Status find(rt::Text key, rt::Bytes* bytes) const override;
 
@@ -25,8 +25,8 @@ class ExternalData final : public rt::NamedData {
   std::map<std::string, AlignedBuffer, std::less<>> entries_;
 };
 
-/// Whether the tensors that `program` expects from other files have the element types and shapes that the
-/// files state. Names that no file has are not looked at: loading reports them.
+/// Checks that the tensors that `program` expects from other files have the element types and shapes that the
+/// files state. Names that no file contains are ignored: loading reports them.
 Status checkLayouts(const pte::Program& program, std::span<const pte::TensorData> files);
 
 }  // namespace carina::device

@@ -11,7 +11,7 @@ bool HostDevice::map(const void* host, size_t bytes, rt::Access access, uint64_t
       npu_.machine().target->architecture().addressBits == 32 ? uint64_t{1} << 32 : uint64_t{1} << 40;
   if (mapped_.empty()) next_ = kBase;
   if (bytes == 0 || bytes > limit - next_) return false;
-  // A page that belongs to nobody follows each buffer: running over its end is a bus fault.
+  // An unmapped guard page follows each buffer: overrunning it is a bus fault.
   *busAddress = next_;
   next_ += (bytes + 2 * kPage - 1) / kPage * kPage;
   if (access == rt::Access::Read) {

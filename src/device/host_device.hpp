@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's Device in front of the NPU model: host buffers get addresses on the model's bus.
+// The runtime's Device, backed by the NPU model: host buffers get addresses on the model's bus.
 #pragma once
 
 #include <map>
@@ -22,15 +22,15 @@ class HostDevice final : public rt::Device {
   void write32(uint32_t offset, uint32_t value) override { npu_.write32(offset, value); }
   bool map(const void* host, size_t bytes, rt::Access access, uint64_t* busAddress) override;
   void unmap(const void* host, size_t bytes) override;
-  /// Runs the model until it raises its interrupt; Timeout when it stops without. The memory of one operation
-  /// follows from what is mapped (npu::operationBytesFor()).
+  /// Runs the model until it raises its interrupt; Timeout if it stops without one. The memory limit of an
+  /// operation follows from the mapped memory (npu::operationBytesFor()).
   rt::Wait wait(uint32_t milliseconds) override;
 
-  /// Jobs take their steps from it from now on; it outlives the device.
+  /// From now on, jobs take their steps from `budget`, which must outlive the device.
   void share(WorkBudget& budget) { budget_ = &budget; }
 
   npu::Npu& npu() { return npu_; }
-  /// Of the latest job, kept over the reset that follows a fault.
+  /// Results of the latest job, kept across the reset that follows a fault.
   const npu::RunStats& stats() const { return stats_; }
   const std::optional<npu::Fault>& fault() const { return fault_; }
   const std::vector<npu::Finding>& findings() const { return findings_; }
@@ -50,7 +50,7 @@ class HostDevice final : public rt::Device {
   std::optional<npu::Fault> fault_;
   std::vector<npu::Finding> findings_;
 
-  /// Away from 0, so that an address that was never set does not hit a buffer.
+  /// Not 0, so that an address that was never set does not hit a buffer.
   static constexpr uint64_t kBase = 0x20000000;
 };
 

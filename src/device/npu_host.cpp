@@ -50,13 +50,13 @@ Result<NpuHost> NpuHost::open(const pte::EthosUSettings& compiled, const RunOpti
 
 Error NpuHost::explain(const rt::Status& status) const {
   if (status.code == rt::Code::WrongTarget) {
-    return std::move(fail(Code::OtherNpu, "{}: the program was compiled for {}, the NPU is {}",
+    return std::move(fail(Code::OtherNpu, "{}: the program was compiled for {}, but the NPU is {}",
                           textOf(status), compiledTarget, machine.target->name))
         .withRemedy(fmt::format("compile again with --target {}, or run on {}", machine.target->name,
                                 compiledTarget));
   }
   if (status.code == rt::Code::DeviceFault && device->fault()) {
-    // No fault of a device: the model would not come to an end in reasonable time.
+    // Not a device fault: the model would not finish in reasonable time.
     if (device->fault()->kind == npu::FaultKind::Limit)
       return fail(Code::Excessive, "{}", device->fault()->str()).withRemedy(kLongRunRemedy);
     return fail(Code::NpuFault, "{}: {}", textOf(status), device->fault()->str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NPU on the host: the model of one machine, the driver in front of it, and its fast scratch memory.
+// An NPU on the host: the model of one machine, its driver, and its fast scratch memory.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@
 
 namespace carina::device {
 
-/// The machine that a program which was compiled for `compiled` runs on: `options` before what the program
-/// records before the target's defaults.
+/// The machine that runs a program compiled for `compiled`: `options` take precedence over what the program
+/// records, and that over the target's defaults.
 Result<npu::Machine> chooseMachine(const pte::EthosUSettings& compiled, const RunOptions& options);
 
 struct NpuHost {
@@ -23,12 +23,12 @@ struct NpuHost {
   npu::Machine machine;        // what it runs on
   std::unique_ptr<HostDevice> device;
   std::unique_ptr<rt::EthosUDriver> driver;
-  std::vector<Diagnostic> warnings;  // about the machine that was chosen
+  std::vector<Diagnostic> warnings;  // about the selected machine
   AlignedBuffer fastScratch;         // of the memory mode; empty without a dedicated SRAM
 
   static Result<NpuHost> open(const pte::EthosUSettings& compiled, const RunOptions& options);
 
-  /// A failed job in the words of whoever runs the program: wrong target, fault with command offset.
+  /// Explains a failed job to whoever runs the program: wrong target, fault with command offset.
   Error explain(const rt::Status& status) const;
 };
 

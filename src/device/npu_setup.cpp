@@ -29,7 +29,7 @@ Result<npu::Machine> machineFor(const pte::EthosUSettings& settings) {
   if (!settings.memories.empty()) return npu::makeMachine(target, system, mode, {}, settings.memories);
   if (auto known = npu::makeMachine(target, system, mode)) return known;
   if (auto known = npu::makeMachine(target, "", mode)) return known;
-  // A mode that is not known may put intermediate results into fast scratch.
+  // An unknown mode may put intermediate results into fast scratch.
   for (const std::string& wanted : {system, std::string()}) {
     if (auto spilling = npu::makeMachine(target, wanted, "Dedicated_Sram")) return spilling;
     if (auto known = npu::makeMachine(target, wanted, "")) return known;

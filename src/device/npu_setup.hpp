@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program says of the NPU that it was compiled for, and how the driver is set up for it: the same on
-// the host as in firmware.
+// What a program records about the NPU that it was compiled for, and the driver configuration for it: the
+// same on the host as in firmware.
 #pragma once
 
 #include <optional>
@@ -20,19 +20,19 @@ struct Compiled {
 };
 Result<Compiled> compiledFor(const pte::Program& program);
 
-/// The machine that `settings` name and describe. Programs of other makers may name what a configuration file
-/// describes that is not here: then the target's default system, and a mode with fast scratch where the
-/// target has one.
+/// The machine that `settings` name and describe. Programs of other compilers may refer to a configuration
+/// file that is not available: then the target's default system, and a mode with fast scratch if the target
+/// has one.
 Result<npu::Machine> machineFor(const pte::EthosUSettings& settings);
 
-/// That `machine` is not what `settings` name, as a warning without place and remedy; nothing when it is.
+/// A warning, without place and remedy, that `machine` is not what `settings` name; nothing if it is.
 std::optional<Diagnostic> substitution(const pte::EthosUSettings& settings, const npu::Machine& machine);
 
-/// Bytes of region 2: the mode's cache, or what ExecuTorch's runner gives a mode without a size; 0 for modes
-/// without one.
+/// Bytes of region 2: the mode's cache, or the default of ExecuTorch's runner for a mode without a size; 0
+/// for modes without a cache.
 int64_t fastScratchBytes(const npu::Machine& machine);
 
-/// Memory attributes of the regions as the memory mode needs them.
+/// Memory attributes of the regions, as the memory mode requires.
 rt::DriverOptions driverOptions(const npu::Machine& machine);
 
 }  // namespace carina::device

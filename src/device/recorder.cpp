@@ -6,12 +6,12 @@
 namespace carina::device {
 namespace {
 
-/// The only chain of a method; null when it has several.
+/// The only chain of a method; null if it has several.
 const pte::Chain* onlyChain(const pte::Method& method) {
   return method.chains.size() == 1 ? &method.chains[0] : nullptr;
 }
 
-/// What a kernel call returns: values of the method.
+/// The values of the method that a kernel call returns.
 std::vector<int32_t> returnedBy(const pte::Method& method, const pte::Instruction& instruction) {
   const auto* call = std::get_if<pte::KernelCall>(&instruction);
   if (call == nullptr || call->arguments.empty()) return {};
@@ -21,7 +21,7 @@ std::vector<int32_t> returnedBy(const pte::Method& method, const pte::Instructio
   return {last};
 }
 
-/// "aten::add.out" is "native_call_add.out" there.
+/// "aten::add.out" is "native_call_add.out" in ExecuTorch's profiles.
 std::string nativeCall(std::string_view name) {
   const size_t space = name.find("::");
   return "native_call_" + std::string(space == std::string_view::npos ? name : name.substr(space + 2));
@@ -136,7 +136,7 @@ void Recorder::time(rt::EventKind kind, uint32_t instruction, rt::Text name) {
   }
 }
 
-/// The model's cycles take the place of the time that computing them took.
+/// Replaces the time that the simulation took by the model's cycles.
 void Recorder::endDelegate(uint32_t instruction) {
   const auto id = static_cast<int32_t>(instruction);
   uint64_t end = now();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listens to a method on the host: which kernels it calls, what they compute, and how long everything takes.
+// Records the execution of a method on the host: which kernels it calls, what they compute, and how long
+// everything takes.
 #pragma once
 
 #include <chrono>
@@ -20,22 +21,21 @@ class Recorder final : public rt::Profiler {
   ~Recorder() = default;
   void event(rt::EventKind kind, uint32_t instruction, rt::Text name) override;
 
-  /// Keeps what every kernel call of a method of one chain computes.
+  /// Keeps the results of every kernel call; for methods with one chain only.
   void keepResults(const pte::Method& listed);
-  /// Keeps when everything began and ended: kernels in time of this machine, NPU jobs in cycles of the model
-  /// at `clockHz`.
+  /// Keeps start and end times: kernels in host time, NPU jobs in cycles of the model at `clockHz`.
   void keepEvents(const pte::Method& listed, double clockHz);
-  /// Of the run that comes next.
+  /// Clears the records before the next run.
   void clear();
 
-  /// What it listens to; all outlive it, the second may be absent.
+  /// Sources of the records; all must outlive the recorder. `backend` may be null.
   rt::Method* method = nullptr;
   RecordingBackend* backend = nullptr;
-  EthosNBackend* ethosN = nullptr;  // may be absent, too
+  EthosNBackend* ethosN = nullptr;  // may be null
   BudgetedKernels* budgeted = nullptr;
 
   std::vector<std::string> kernels;
-  std::vector<KernelResult> results;  // value of the method, contents
+  std::vector<KernelResult> results;  // see KernelValues
   std::vector<pte::ProfileEvent> events;
 
  private:
@@ -50,7 +50,7 @@ class Recorder final : public rt::Profiler {
   double clockHz_ = 0;
   std::vector<std::string> calls_;  // by instruction: the kernel as ExecuTorch's profiles name it
   std::chrono::steady_clock::time_point began_;
-  int64_t shift_ = 0;  // nanoseconds between this machine's time and that of the events
+  int64_t shift_ = 0;  // nanoseconds between host time and the time of the events
   uint64_t started_ = 0;
 };
 

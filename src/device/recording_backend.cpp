@@ -102,7 +102,7 @@ rt::Status RecordingBackend::prepare(rt::Bytes blob, const rt::NamedData& named,
 
 rt::Status RecordingBackend::execute(void* state, rt::Span<rt::Value> values,
                                      rt::Span<const int32_t> arguments, rt::Arena& temporary) {
-  // Before the call: the planner may give an output the memory of an input.
+  // Copied before the call: the planner may assign an input's memory to an output.
   std::vector<Tensor> before;
   for (int32_t argument : arguments) {
     const rt::Value& value = values[static_cast<size_t>(argument)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in front of the Ethos-U delegate on the host and keeps what each call did.
+// Wraps the Ethos-U delegate on the host and records what each call did.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@ namespace carina::device {
 
 /// A Carina tensor with the bytes of a runtime tensor, rearranged to row-major order.
 Result<Tensor> copyOut(const rt::Tensor& tensor);
-/// The reverse; types and shapes are equal, and the runtime tensor has memory.
+/// The reverse; types and shapes must be equal, and the runtime tensor must have memory.
 void copyIn(const Tensor& tensor, const rt::Tensor& into);
-/// Where a delegate's inputs lie: the memory that holds data before its commands run.
+/// Locations of a delegate's inputs: the memory that holds data before its commands run.
 std::vector<npu::InitializedRange> inputRanges(const pte::DelegateBlob& blob);
 /// Type and logical shape of a runtime tensor.
 Result<Runner::Io> describe(const rt::Tensor& tensor);
@@ -39,7 +39,7 @@ class RecordingBackend final : public rt::Backend {
                      rt::Arena& temporary) override;
 
   std::vector<DelegateRun>& runs() { return runs_; }
-  /// Of the instruction that comes next.
+  /// Sets the index of the next instruction.
   void setInstruction(uint32_t instruction) { instruction_ = instruction; }
 
  private:

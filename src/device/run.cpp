@@ -16,7 +16,7 @@
 namespace carina::device {
 namespace {
 
-/// A number among the outputs as an array; nothing for lists, text and absent values.
+/// A scalar output as a tensor; nothing for lists, text and absent values.
 std::optional<Tensor> numberOf(const rt::Value& value) {
   switch (value.kind) {
     case rt::ValueKind::Int:
@@ -35,7 +35,7 @@ std::optional<Tensor> numberOf(const rt::Value& value) {
 
 }  // namespace
 
-/// Where the state of methods lies, counted from 0.
+/// Index of the pool with the state of methods, counted from 0.
 constexpr size_t kStatePool = 1;
 
 struct Runner::State {
@@ -56,26 +56,26 @@ struct Runner::State {
   rt::Environment environment;
   AlignedBuffer methodMemory, temporary;
   std::vector<std::shared_ptr<AlignedBuffer>> pools;
-  std::shared_ptr<AlignedBuffer> statePool;  // of the method that this one is opened beside; may be null
-  size_t statePoolBytes = 0;                 // the most that a method of the program wants
+  std::shared_ptr<AlignedBuffer> statePool;  // of the runner from which this one was opened; may be null
+  size_t statePoolBytes = 0;                 // the largest that a method of the program needs
   std::vector<std::pair<uint32_t, AlignedBuffer>> inputMemory,
       outputMemory;  // of those without planned memory
   std::vector<rt::MutableBytes> poolSpans;
   rt::Method method;
   std::vector<Io> inputs, outputs;
-  std::vector<uint32_t> tensorInputs;  // which inputs of the method `inputs` are
-  size_t taken = 0;                    // bytes of memory beside the file
+  std::vector<uint32_t> tensorInputs;  // indices of `inputs` among the inputs of the method
+  size_t taken = 0;                    // bytes of memory in addition to the file
 
   Status openNpu(const pte::EthosUSettings& settings);
   /// `compiled`: the variant that the program is for.
   Status openEthosN(const std::string& compiled);
   Status load();
-  /// The method in memory that is there, its state as at the start.
+  /// Loads the method into the allocated memory, with the initial contents of its state.
   Status loadMethod();
-  /// Counts memory that the program asks for.
+  /// Counts memory that the program requests, up to a limit.
   Status take(size_t bytes);
   Status describeIo();
-  /// Inputs and outputs without planned memory get theirs.
+  /// Binds the memory of inputs and outputs that have no planned memory.
   Status bindMemory();
   Error explain(const rt::Status& status) const;
 };
@@ -96,13 +96,13 @@ Status Runner::State::openEthosN(const std::string& compiled) {
       !options.systemConfig.empty() || !options.memoryMode.empty() || !options.configFile.empty();
   if (memories) {
     return fail(Code::OptionDoesNotApply,
-                "the program is for {}, which has no system configurations and memory modes", compiled)
-        .withRemedy("leave --system-config, --memory-mode and --config out");
+                "the program is for {}, which has no system configurations or memory modes", compiled)
+        .withRemedy("leave out --system-config, --memory-mode and --config");
   }
   if (!options.target.empty() && options.target != compiled) {
     return fail(Code::OtherNpu, "the program was compiled for {}, not for {}", compiled, options.target)
         .withRemedy(
-            fmt::format("compile the network with --target {}, or leave the target out", options.target));
+            fmt::format("compile the network with --target {}, or leave out --target", options.target));
   }
   ethosN = std::make_unique<EthosNBackend>(options.model.check, options.keepDelegateIo, *budget);
   recorder.ethosN = ethosN.get();
@@ -121,7 +121,7 @@ Error Runner::State::explain(const rt::Status& status) const {
     return asError(status).withRemedy("this runtime has no kernel for that operator");
   if (status.code == rt::Code::MissingBackend) {
     return asError(status).withRemedy(
-        "parts for an Ethos-U or Ethos-N run here; TOSA graphs once they are compiled: carina compile "
+        "only parts for an Ethos-U or Ethos-N run here; compile TOSA graphs first: carina compile "
         "PROGRAM.pte --target TARGET -o COMPILED.pte");
   }
   if (status.code == rt::Code::NotFound && status.nameLength != 0)
@@ -179,7 +179,7 @@ Status Runner::State::take(size_t bytes) {
 Status Runner::State::describeIo() {
   for (uint32_t i = 0; i < method.inputCount(); ++i) {
     const rt::Value& value = method.input(i);
-    if (value.kind != rt::ValueKind::Tensor) continue;  // numbers were fixed by the export
+    if (value.kind != rt::ValueKind::Tensor) continue;  // scalars were fixed by the export
     CARINA_TRY(Io io, describe(value.tensor));
     inputs.push_back(std::move(io));
     tensorInputs.push_back(i);
@@ -286,7 +286,7 @@ const std::vector<Runner::Io>& Runner::outputs() const {
 Status Runner::reset() {
   State& state = *state_;
   for (size_t i = 0; i < state.poolSpans.size(); ++i) {
-    // Loading writes the state of this method; what only others keep stays.
+    // Loading writes the state of this method; what only other methods keep stays.
     const rt::MutableBytes pool = state.poolSpans[i];
     if (state.pools[i].use_count() == 1) std::fill_n(pool.data, pool.size, uint8_t{0});
   }

@@ -23,13 +23,13 @@ struct RunOptions {
   std::string target;        // NPU to run on; empty: the one the program was compiled for
   std::string systemConfig;  // empty: what the program records, then the target's default
   std::string memoryMode;
-  std::filesystem::path configFile;  // describes further system configurations and memory modes; may be empty
+  std::filesystem::path configFile;  // additional system configurations and memory modes; may be empty
   npu::ModelOptions model;
   bool trusted = false;  // no limits on the work of an execution and the memory of the program
   std::vector<pte::TensorData> tensorData;  // files that hold data of the program by name (.ptd)
   bool keepDelegateIo = false;              // keep the inputs and outputs of every delegate call
   bool keepKernelResults = false;           // keep what every kernel call computes
-  bool keepEvents = false;                  // keep when everything began and ended
+  bool keepEvents = false;                  // keep start and end times
 };
 
 /// One delegate call, in execution order.
@@ -49,9 +49,9 @@ struct EthosNDelegateRun {
   std::vector<Tensor> inputs, outputs;  // with keepDelegateIo, in the order of the call's arguments
 };
 
-/// One value that a kernel call gave. A loop writes a slice of a long tensor in every turn: only the first
-/// call that gives a value keeps all of it, later ones keep what they changed. KernelValues puts them
-/// together.
+/// One value that a kernel call produced. A loop writes a slice of a long tensor in every iteration: only the
+/// first call that produces a value keeps all of it, later ones keep what they changed. KernelValues
+/// reassembles them.
 struct KernelResult {
   uint32_t instruction = 0;
   int32_t value = 0;               // of the method
@@ -60,12 +60,13 @@ struct KernelResult {
   std::vector<std::byte> changed;
 };
 
-/// What the values of a method hold, kernel result by kernel result.
+/// The contents of a method's values, kernel result by kernel result.
 class KernelValues {
  public:
-  /// `contents` as a result against what the value held before, which it replaces.
+  /// `contents` as a difference from the previous contents of the value, which it replaces.
   KernelResult record(uint32_t instruction, int32_t value, Tensor contents);
-  /// What the value holds after `result`; results come in the order in which they were recorded.
+  /// The contents of the value after `result`; results must be replayed in the order in which they were
+  /// recorded.
   const Tensor& replay(const KernelResult& result);
 
  private:
@@ -74,21 +75,21 @@ class KernelValues {
 
 struct RunStats {
   std::string target, systemConfig, memoryMode;  // of the NPU; empty without delegates
-  std::vector<Diagnostic> warnings;              // about the NPU that was chosen
+  std::vector<Diagnostic> warnings;              // about the selected NPU
   std::vector<DelegateRun> delegates;
-  std::vector<EthosNDelegateRun> ethosN;  // instead of those, in a program for an Ethos-N
+  std::vector<EthosNDelegateRun> ethosN;  // instead of these, in a program for an Ethos-N
   int64_t npuCycles = 0;                  // sum over delegate calls, as the PMU counts
   int64_t methodBytes = 0, temporaryBytes = 0, fastScratchBytes = 0;
   std::vector<int64_t> poolBytes;
   std::vector<std::string> kernels;  // CPU kernels called, in order
-  /// With keepKernelResults: what each kernel call gave, in the order of execution; see KernelValues.
-  /// Programs of one chain.
+  /// With keepKernelResults: the results of each kernel call, in execution order; see KernelValues. For
+  /// programs with one chain only.
   std::vector<KernelResult> kernelResults;
-  /// With keepEvents: kernels in time of this machine, NPU jobs in cycles of the model at the clock of the
-  /// system configuration.
+  /// With keepEvents: kernels in host time, NPU jobs in cycles of the model at the clock of the system
+  /// configuration.
   std::vector<pte::ProfileEvent> events;
 
-  /// What the delegate call with this number gave, of either family; null behind the last. With
+  /// Outputs of the delegate call with this index, of either family; null after the last. Requires
   /// keepDelegateIo.
   const std::vector<Tensor>* delegateOutputs(size_t call) const {
     if (call < delegates.size()) return &delegates[call].outputs;
@@ -105,17 +106,17 @@ struct RunOutcome {
 class Runner {
  public:
   static Result<Runner> open(ByteSpan program, const RunOptions& options = {});
-  /// Another method of the same program, with the same options. What methods keep from call to call lies in
+  /// Another method of the same program, with the same options. State that methods keep between calls is in
   /// the same memory (pool 2, where ExecuTorch's shared mutable buffers are). Opening a method writes the
-  /// initial contents of its state: open all before the first run.
+  /// initial contents of its state: open all methods before the first run.
   Result<Runner> openBeside(const std::string& method) const;
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;
 
-  /// Element type and shape of every input that is a tensor, and of every output (logical order). Numbers
-  /// among the inputs keep the values that the program was exported with; numbers among the outputs are
-  /// int64, float64 or bool without dimensions.
+  /// Element type and shape of every input that is a tensor, and of every output (logical order). Scalar
+  /// inputs keep the values with which the program was exported; scalar outputs are int64, float64 or bool
+  /// without dimensions.
   struct Io {
     DType dtype;
     Shape shape;
@@ -123,12 +124,13 @@ class Runner {
   const std::vector<Io>& inputs() const;
   const std::vector<Io>& outputs() const;
 
-  /// Takes the state that runs left in the program's memory back to what it was before the first.
+  /// Resets the state in the program's memory to what it was before the first run.
   Status reset();
-  /// What value `id` of the method holds: a tensor with memory.
+  /// Contents of value `id` of the method, which must be a tensor with memory.
   Result<Tensor> contents(int32_t id);
 
-  /// One inference. Inputs in program order; type and shape must be equal (a mismatch says what is expected).
+  /// Runs one inference. Inputs are in program order; types and shapes must match (the error states what is
+  /// expected).
   Result<RunOutcome> run(std::span<const Tensor> inputs);
 
  private:
@@ -138,7 +140,7 @@ class Runner {
   std::unique_ptr<State> state_;
 };
 
-/// Inputs have the types and shapes wanted, or what does not fit.
+/// Checks that the inputs have the types and shapes wanted; the error states the mismatch.
 Status checkInputs(std::span<const Tensor> inputs, std::span<const Runner::Io> wanted);
 
 /// open() and run() once.

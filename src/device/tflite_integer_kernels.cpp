@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer operators of TensorFlow Lite that have no place in the tfl dialect.
+// Integer operators of TensorFlow Lite that are not in the tfl dialect.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -15,11 +15,11 @@ using lower_tfl::Multiplier;
 using Types = tflite::TensorType;
 using Results = Result<std::vector<Tensor>>;
 
-/// An operator of known form: its tensors, and where its operands come from.
+/// An operator in a supported form: its tensors, and the sources of its operands.
 class Bound {
  public:
-  /// Nothing when operands are omitted, keep values or have no element type of ours, or when there is not one
-  /// result.
+  /// Nothing if operands are omitted, are variables or have an unsupported element type, or if there is not
+  /// exactly one result.
   static std::optional<Bound> of(const tflite::Subgraph& graph, const tflite::Operator& op, size_t operands) {
     if (op.inputs.size() != operands || op.outputs.size() != 1 || op.outputs[0] < 0) return std::nullopt;
     Bound bound;
@@ -57,7 +57,7 @@ class Bound {
  private:
   struct Operand {
     std::optional<Tensor> constant;
-    size_t position = 0;  // among those that are given
+    size_t position = 0;  // among those passed to the kernel
   };
   std::vector<Operand> operands_;
   std::vector<tflite::Tensor> tensors_;
@@ -81,7 +81,7 @@ double optionOf(const tflite::Operator& op, std::string_view name) {
   return 0;
 }
 
-/// Offset of an operand's element for each of the result's, where shapes stretch.
+/// Offset of an operand's element for each element of the result, with broadcasting.
 std::vector<int64_t> stretched(const Shape& from, const Shape& to) {
   std::vector<int64_t> strides(to.size(), 0);
   int64_t stride = 1;
@@ -104,7 +104,7 @@ std::vector<int64_t> stretched(const Shape& from, const Shape& to) {
 // DIV
 // -------------------------------------------------------------------------------------------------------------
 
-/// What the fused activation leaves of a result.
+/// The range to which the fused activation limits a result.
 std::optional<std::pair<int64_t, int64_t>> activationRange(const tflite::Operator& op, DType dtype,
                                                            const Quantum& to) {
   const int64_t low = integerMin(dtype), high = integerMax(dtype);
@@ -139,7 +139,7 @@ int64_t quotient(int32_t a, int32_t b, const Multiplier& factor) {
   const auto raised = static_cast<int32_t>(static_cast<uint32_t>(a) << headroom);
   const int32_t unscaled = lower_tfl::highMul(raised, lower_tfl::oneOverOnePlus(rest));
   const int right = above + headroom - factor.shift;
-  // The kernel's shift has no meaning beyond 31 bits, where the quotient is far below one code.
+  // The kernel's shift is undefined beyond 31 bits, where the quotient is far below one code.
   if (right > 31) return 0;
   return lower_tfl::roundingDivide(lower_tfl::highMul(unscaled, factor.value), std::max(right, 0));
 }
@@ -184,10 +184,10 @@ std::optional<TfliteKernel> divOf(const tflite::Subgraph& graph, const tflite::O
 // LOG_SOFTMAX
 // ---------------------------------------------------------------------------------------------------------
 
-/// Of one row of differences from its largest element, as Q5 after `factor`.
+/// Log-softmax of one row, from the differences to its largest element, in Q5 after `factor`.
 struct LogSoftmax {
   Multiplier factor, back;
-  int32_t least = 0;  // differences below count as infinite
+  int32_t least = 0;  // differences below this count as infinite
 
   explicit LogSoftmax(double scale) {
     constexpr int kIntegerBits = 5;
@@ -223,7 +223,7 @@ struct LogSoftmax {
 };
 
 std::optional<TfliteKernel> logSoftmaxOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
-  constexpr int64_t kMostClasses = 4095;  // whose sum fits
+  constexpr int64_t kMostClasses = 4095;  // the most whose sum fits
   const auto bound = Bound::of(graph, op, 1);
   if (!bound) return std::nullopt;
   const tflite::Tensor &from = bound->input(0), &to = bound->output();
@@ -244,7 +244,7 @@ std::optional<TfliteKernel> logSoftmaxOf(const tflite::Subgraph& graph, const tf
 // L2_NORMALIZATION
 // ---------------------------------------------------------------------------------------------------------
 
-/// Rows of int8 divided by their lengths, in units of 1/128.
+/// Rows of int8 divided by their L2 norms, in units of 1/128.
 std::optional<TfliteKernel> l2NormalizationOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
   constexpr int kResultBits = 7;
   const auto bound = Bound::of(graph, op, 1);
@@ -282,7 +282,7 @@ bool isWhole(Types type) {
          type == Types::UInt32 || type == Types::Int64;
 }
 
-/// The low bits of a number, as a conversion between integers keeps them.
+/// The low bits of an integer, which a conversion between integer types keeps.
 int64_t wrapped(int64_t value, Types type) {
   switch (type) {
     case Types::Int8:
@@ -300,7 +300,7 @@ int64_t wrapped(int64_t value, Types type) {
   }
 }
 
-/// Integers keep their low bits; floats lose their fraction and end at the limits of the type.
+/// Integers keep their low bits; floats are truncated and saturate at the limits of the type.
 std::optional<TfliteKernel> castOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
   const auto bound = Bound::of(graph, op, 1);
   if (!bound || bound->input(0).shape != bound->output().shape) return std::nullopt;
@@ -335,7 +335,7 @@ std::optional<TfliteKernel> castOf(const tflite::Subgraph& graph, const tflite::
   };
 }
 
-/// Zeros with slices added where the indices say.
+/// A zero tensor with slices added at the indices.
 std::optional<TfliteKernel> scatterOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
   const auto bound = Bound::of(graph, op, 3);
   if (!bound) return std::nullopt;
@@ -347,7 +347,7 @@ std::optional<TfliteKernel> scatterOf(const tflite::Subgraph& graph, const tflit
   for (int64_t i = 0; i < sizes->numElements(); ++i) {
     if (sizes->integerAt(i) != to.shape[static_cast<size_t>(i)]) return std::nullopt;
   }
-  // updates: [..., the axes that no index names], indices: [..., axes that are named].
+  // updates: [..., axes that are not indexed], indices: [..., number of indexed axes].
   const auto named = static_cast<size_t>(indices.shape.back());
   if (named > to.shape.size()) return std::nullopt;
   Shape expected(indices.shape.begin(), indices.shape.end() - 1);

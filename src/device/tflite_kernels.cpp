@@ -16,7 +16,7 @@ using Kernel = TfliteKernel;
 using lower_tfl::multiply;
 using Types = tflite::TensorType;
 
-/// float32 to codes as TensorFlow Lite does it: halves away from zero.
+/// Converts float32 to codes as TensorFlow Lite does, with halves rounded away from zero.
 template <typename T>
 Tensor quantized(const Tensor& from, DType dtype, double scale, int64_t zero) {
   Tensor to = Tensor::uninitialized(dtype, from.shape());
@@ -67,7 +67,7 @@ std::optional<Kernel> conversionOf(const tflite::Subgraph& graph, const tflite::
   };
 }
 
-/// A RESHAPE and the like, of any element type: the result has the bytes of the operand.
+/// A RESHAPE, SQUEEZE or EXPAND_DIMS of any element type: the result has the bytes of the operand.
 std::optional<Kernel> viewOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
   if ((op.name != "RESHAPE" && op.name != "SQUEEZE" && op.name != "EXPAND_DIMS") || op.custom ||
       op.inputs.empty() || op.inputs[0] < 0 || op.outputs.size() != 1 || op.outputs[0] < 0)
@@ -125,8 +125,8 @@ std::vector<T> stored(const tflite::Tensor& tensor) {
   return values;
 }
 
-/// A layer of filters over features and then over time: the state holds what each filter gave of the last
-/// `memory` inputs.
+/// A layer of filters over features and then over time: the state holds the results of each feature filter
+/// for the last `memory` inputs.
 struct Svdf {
   int64_t batches = 0, inputs = 0, filters = 0, memory = 0, rank = 0, zeroIn = 0, zeroState = 0, zeroOut = 0;
   DType stateType = DType::Int16;
@@ -154,7 +154,7 @@ struct Svdf {
         const int64_t row = (b * filters + f) * memory;
         const int32_t code = multiply(static_cast<int32_t>(product), toState);
         const int64_t limited = std::clamp<int64_t>(code, integerMin(stateType), integerMax(stateType));
-        // The kernel stores the sum as it is: what does not fit wraps.
+        // The kernel does not clamp the sum when storing it: it wraps.
         const int64_t sum = limited + zeroState;
         state.setIntegerAt(row + memory - 1,
                            stateType == DType::Int8 ? static_cast<int8_t>(sum) : static_cast<int16_t>(sum));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of TensorFlow Lite whose arithmetic neither a TOSA graph nor a float graph has, as its reference
-// kernels for microcontrollers compute them.
+// Operators of TensorFlow Lite whose arithmetic neither a TOSA graph nor a float graph can express, computed
+// as in its reference kernels for microcontrollers.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,16 @@
 
 namespace carina::device {
 
-/// Operands and results in the operator's order without constants, variables behind them on both sides.
+/// Operands and results in the operator's order without constants, followed by the variables on both sides.
 using TfliteKernel = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
 
 /// QUANTIZE from float, and between codes of 8 and 16 bits; DEQUANTIZE; RESHAPE, SQUEEZE and EXPAND_DIMS of
-/// any type; SVDF of int8 with a state of int8 or int16; what integerKernelOf() has. Nothing for others.
+/// any type; SVDF of int8 with a state of int8 or int16; and the operators of integerKernelOf(). Nothing for
+/// others.
 std::optional<TfliteKernel> kernelOf(const tflite::Subgraph& graph, const tflite::Operator& op);
 
-/// DIV of int8, uint8 and int32, LOG_SOFTMAX of int8, CAST, SCATTER_ND, REDUCE_ALL and REDUCE_ANY. Nothing
-/// for others.
+/// DIV of int8, uint8 and int32, LOG_SOFTMAX and L2_NORMALIZATION of int8, CAST, SCATTER_ND, REDUCE_ALL and
+/// REDUCE_ANY. Nothing for others.
 std::optional<TfliteKernel> integerKernelOf(const tflite::Subgraph& graph, const tflite::Operator& op);
 
 }  // namespace carina::device

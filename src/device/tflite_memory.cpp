@@ -42,7 +42,7 @@ Status TfliteVariables::describe(int32_t handle, size_t bytes, std::byte initial
   Variable& variable = variables_[static_cast<size_t>(handle)];
   if (!variable.contents.empty()) return {};
   if (bytes > static_cast<uint64_t>(left_))
-    return fail(Code::Excessive, "variables of more bytes than the limit for a file of this size")
+    return fail(Code::Excessive, "variables hold more bytes than the limit for a file of this size")
         .withRemedy(kTrustRemedy);
   left_ -= static_cast<int64_t>(bytes);
   variable.initial = initial;
@@ -52,10 +52,10 @@ Status TfliteVariables::describe(int32_t handle, size_t bytes, std::byte initial
 
 Status TfliteVariables::check(int32_t handle, size_t bytes) const {
   if (handle < 0 || static_cast<size_t>(handle) >= variables_.size())
-    return fail(Code::Damaged, "no VAR_HANDLE made the handle {}", handle);
+    return fail(Code::Damaged, "no VAR_HANDLE created handle {}", handle);
   const size_t held = variables_[static_cast<size_t>(handle)].contents.size();
   if (held == bytes) return {};
-  return fail(Code::Damaged, "variable {} holds {} bytes, the operator {}", handle, held, bytes);
+  return fail(Code::Damaged, "variable {} holds {} bytes, but the operator expects {}", handle, held, bytes);
 }
 
 Status TfliteVariables::assign(int32_t handle, ByteSpan contents) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a TFLite model while it runs: one arena by the plan, tensors outside of it, and what
-// variables hold.
+// The memory of a TFLite model while it runs: the planned arena, tensors outside it, and variables.
 #pragma once
 
 #include <map>
@@ -15,7 +14,7 @@ namespace carina::device {
 
 class TfliteMemory {
  public:
-  /// `program` outlives it.
+  /// `program` must outlive this.
   explicit TfliteMemory(const tflite::NpuProgram& program) : program_(program), arena_(program.arenaBytes) {}
 
   size_t arenaBytes() const { return arena_.size(); }
@@ -26,10 +25,10 @@ class TfliteMemory {
     return static_cast<size_t>(*tflite::storedBytes(tensor(subgraph, index)));
   }
 
-  /// Memory of its own for a tensor that the plan leaves out; constants with their contents.
+  /// Allocates memory for a tensor that is not in the plan; constants get their contents.
   void place(size_t subgraph, int32_t index);
   rt::Region region(size_t subgraph, int32_t index);
-  /// From one tensor to another of as many bytes.
+  /// Copies one tensor to another of the same size.
   void copy(size_t fromSubgraph, int32_t from, size_t toSubgraph, int32_t to);
 
  private:
@@ -45,11 +44,11 @@ class TfliteMemory {
 /// Resource variables: what VAR_HANDLE names, ASSIGN_VARIABLE writes and READ_VARIABLE reads.
 class TfliteVariables {
  public:
-  /// `most`: bytes that all of them may hold.
+  /// `most`: limit on the bytes of all variables together.
   explicit TfliteVariables(int64_t most) : left_(most) {}
-  /// The number of the variable of this name.
+  /// The handle of the variable with this name.
   int32_t handleOf(const std::string& name);
-  /// Its contents before anything is assigned; the first to say so counts.
+  /// Sets the size and initial contents of a variable; the first call counts.
   Status describe(int32_t handle, size_t bytes, std::byte initial);
   Status assign(int32_t handle, ByteSpan contents);
   Status read(int32_t handle, std::span<std::byte> into) const;

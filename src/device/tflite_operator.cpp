@@ -34,7 +34,8 @@ tflite::Model networkOf(const tflite::Model& model, const tflite::Subgraph& subg
   return network;
 }
 
-/// Of a kernel of our own: every element of every tensor, and constants once for each entry of a batch.
+/// Work of a kernel from tflite_kernels.hpp: every element of every tensor, and constants once per batch
+/// entry.
 double workOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
   constexpr double kElement = 20, kProduct = 2;
   double elements = 0, constants = 0, batch = 1;

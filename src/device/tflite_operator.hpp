@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of TensorFlow Lite that a compiled model leaves to the CPU, computed here as its reference
-// kernels for microcontrollers compute them.
+// Operators of TensorFlow Lite that a compiled model leaves to the CPU, computed here as in its reference
+// kernels for microcontrollers.
 #pragma once
 
 #include <string>
@@ -18,9 +18,9 @@ struct TfliteOperator {
   double work = 0;  // steps of a run (base/work_budget.hpp)
 };
 
-/// An operator of a subgraph. Integer operators give the numbers of the reference kernels, float ones
-/// may differ from them in the last bits. Error: an operator that is not computed here, with the reason.
-/// `model` outlives it.
+/// Prepares an operator of a subgraph. Integer operators give the results of the reference kernels; float
+/// ones may differ in the last bits. Error: an unsupported operator, with the reason. `model` must outlive
+/// the result.
 Result<TfliteOperator> prepareOperator(const tflite::Model& model, size_t subgraph, size_t index);
 
 }  // namespace carina::device

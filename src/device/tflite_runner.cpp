@@ -18,11 +18,11 @@
 namespace carina::device {
 namespace {
 
-/// Steps of an operator whatever it computes (base/work_budget.hpp), and of a subgraph without operators.
+/// Fixed steps of any operator (base/work_budget.hpp), and of a subgraph excluding its operators.
 constexpr double kOperatorWork = 5000, kSubgraphWork = 1000;
 
-/// Base pointers of an operator: constants, scratch, fast scratch, then as many inputs and outputs as there
-/// is room for (all of them lie in the arena as well, where compilers address them).
+/// Base pointers of an operator: constants, scratch, fast scratch, then as many inputs and outputs as fit
+/// (all of them are in the arena as well, where compilers address them).
 constexpr size_t kMaxRegions = 8;
 
 Result<Runner::Io> ioOf(const tflite::Tensor& tensor) {
@@ -50,19 +50,19 @@ bool isBuiltin(const tflite::Operator& op, std::string_view name) {
 }  // namespace
 
 struct TfliteRunner::State {
-  /// A `ethos-u` operator with its own memory.
+  /// An `ethos-u` operator with its own memory.
   struct Call {
     AlignedBuffer payload, constants, fastScratch;
     std::vector<npu::InitializedRange> initialized;
   };
-  /// What one step does, with the tensors of its subgraph.
+  /// The action of one step, on the tensors of its subgraph.
   using Action = std::function<Status(RunStats&)>;
 
   RunOptions options;
   tflite::Model model;
   tflite::NpuProgram program;
   std::optional<WorkBudget> budget;
-  NpuHost npu;  // without a device when the program has no calls
+  NpuHost npu;  // without a device if the program has no calls
   std::optional<TfliteMemory> memory;
   std::optional<TfliteVariables> variables;
   std::vector<Call> calls;
@@ -132,7 +132,7 @@ struct TfliteRunner::State {
     call.payload = copyOf(from.payload);
     call.constants = copyOf(from.constants);
     memory->place(g, from.scratch);
-    // Fast scratch of its own does not lie in the arena: on a device the driver puts it into on-chip memory.
+    // Separate fast scratch is not in the arena: on a device the driver puts it into on-chip memory.
     if (!program.sharesScratch(from)) call.fastScratch = AlignedBuffer(memory->bytes(g, from.fastScratch));
     size_t next = 3;
     const auto add = [&](int32_t index, bool input) {
@@ -201,7 +201,7 @@ struct TfliteRunner::State {
     return kernelAction(g, index);
   }
 
-  /// A kernel with memory for what it takes and gives.
+  /// A kernel with memory for its operands and results.
   Result<Action> kernelAction(size_t g, size_t index) {
     CARINA_TRY(TfliteOperator op, prepareOperator(model, g, index));
     for (const auto* tensors : {&op.inputs, &op.outputs, &op.variables}) {
@@ -238,7 +238,7 @@ struct TfliteRunner::State {
     return {};
   }
 
-  /// A tensor whose type TOSA has no name for is its bytes.
+  /// A tensor of a type that TOSA does not have is returned as bytes.
   Tensor contents(size_t g, int32_t index) {
     const rt::Region region = memory->region(g, index);
     const tflite::Tensor& described = memory->tensor(g, index);
@@ -251,7 +251,7 @@ struct TfliteRunner::State {
     return tensor;
   }
 
-  /// Tensors that an operator of this file names, all of a known size.
+  /// Allocates the tensors that an operator of the file uses; all must have a known size.
   Status placeAll(size_t g, const std::vector<int32_t>& tensors) {
     for (const int32_t tensor : tensors) {
       if (tensor < 0) return fail(Code::Damaged, "an operand or result is omitted");
@@ -278,28 +278,28 @@ struct TfliteRunner::State {
     for (size_t i = 0; i < to.size(); ++i) memory->copy(fromGraph, from[i], toGraph, to[i]);
   }
 
-  /// Values of one subgraph that become those of another, one by one.
+  /// Checks values that are passed from one subgraph to another, one by one.
   Status checkPassing(size_t fromGraph, const std::vector<int32_t>& from, size_t toGraph,
                       const std::vector<int32_t>& to) {
     if (from.size() != to.size())
-      return fail(Code::Damaged, "it passes {} values to subgraph {} or takes them, which has {}",
-                  from.size(), toGraph, to.size());
+      return fail(Code::Damaged, "it exchanges {} values with subgraph {}, which has {}", from.size(),
+                  toGraph, to.size());
     CARINA_RETURN_IF_ERROR(placeAll(fromGraph, from));
     CARINA_RETURN_IF_ERROR(placeAll(toGraph, to));
     for (size_t i = 0; i < from.size(); ++i) {
       const tflite::Tensor &one = memory->tensor(fromGraph, from[i]), &other = memory->tensor(toGraph, to[i]);
       if (one.type != other.type || memory->bytes(fromGraph, from[i]) != memory->bytes(toGraph, to[i]))
-        return fail(Code::Damaged, "'{}' is {}, '{}' of subgraph {} is {}", one.name, one.str(), other.name,
-                    toGraph, other.str());
+        return fail(Code::Damaged, "'{}' is {}, but '{}' of subgraph {} is {}", one.name, one.str(),
+                    other.name, toGraph, other.str());
     }
     return {};
   }
 
-  /// A tensor that says whether something runs.
+  /// Checks a tensor that is used as a condition.
   Status checkCondition(size_t g, int32_t index) {
     const tflite::Tensor& tensor = memory->tensor(g, index);
     if (tensor.type == tflite::TensorType::Bool && memory->bytes(g, index) == 1) return {};
-    return fail(Code::Damaged, "its condition '{}' is {}, not one truth value", tensor.name, tensor.str());
+    return fail(Code::Damaged, "its condition '{}' is {}, not a single bool", tensor.name, tensor.str());
   }
   bool holds(size_t g, int32_t index) {
     return *static_cast<const uint8_t*>(memory->region(g, index).data) != 0;
@@ -377,7 +377,7 @@ struct TfliteRunner::State {
     return number;
   }
 
-  /// Which tensors name variables, as far as operators of their own subgraph make them.
+  /// Finds the tensors that name variables, if an operator of their own subgraph produces them.
   void nameVariables() {
     for (size_t g = 0; g < program.subgraphs.size(); ++g) {
       for (const tflite::Operator& op : model.subgraphs[g].operators) {
@@ -395,7 +395,7 @@ struct TfliteRunner::State {
       return fail(Code::Damaged, "it has {} operands and {} results", op.inputs.size(), op.outputs.size());
     const int32_t named = names ? op.outputs.front() : op.inputs.front();
     if (memory->bytes(g, named) != sizeof(int32_t))
-      return fail(Code::Damaged, "'{}' is {}, no handle of a variable", memory->tensor(g, named).name,
+      return fail(Code::Damaged, "'{}' is {}, not a variable handle", memory->tensor(g, named).name,
                   memory->tensor(g, named).str());
     if (names) {
       return Action(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a TFLite file that a compiler for Ethos-U made: its `ethos-u` operators on the NPU model, through our
-// driver, and those around them here, with the memory laid out as TensorFlow Lite for Microcontrollers lays
-// it out.
+// Runs a TFLite file that a compiler for Ethos-U produced: its `ethos-u` operators on the NPU model, through
+// the runtime's driver, and the others on the host, with the memory layout of TensorFlow Lite for
+// Microcontrollers.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace carina::device {
 
-/// A compiled .tflite ready to run any number of times. The file says which NPU it is for, not which system:
-/// without options the target's defaults count.
+/// A compiled .tflite ready to run any number of times. The file records its NPU, but not its system: without
+/// options, the target's defaults apply.
 class TfliteRunner {
  public:
-  /// `file` outlives the runner. Errors: not a TFLite file, not compiled, operators that are not computed
-  /// here, an NPU that does not fit.
+  /// `file` must outlive the runner. Errors: not a TFLite file, not compiled, unsupported operators, or the
+  /// wrong NPU.
   static Result<TfliteRunner> open(ByteSpan file, const RunOptions& options = {});
   ~TfliteRunner();
   TfliteRunner(TfliteRunner&&) noexcept;
@@ -28,15 +28,15 @@ class TfliteRunner {
 
   /// The model as it runs: subgraphs, NPU operators, tensors.
   const tflite::NpuProgram& program() const;
-  /// What a tensor holds that is no constant and that an operator of a subgraph that runs names: what the
-  /// latest one to write its memory left. That is the tensor's last value where the file has no memory plan.
+  /// Contents of a tensor that is not a constant and that an operator of an executed subgraph uses: what was
+  /// last written to its memory. If the file has no memory plan, this is the tensor's last value.
   Tensor contents(size_t subgraph, int32_t tensor) const;
 
-  /// Variables as they were when the file was opened: zeros, in int8 as their zero point says them.
+  /// Resets variables to what they were when the file was opened: zeros, which in int8 are the zero point.
   void reset();
 
-  /// One inference, as Runner::run(). In the statistics every `ethos-u` operator is a delegate call, every
-  /// other one a kernel; the arena is the temporary memory.
+  /// Runs one inference, as Runner::run() does. In the statistics every `ethos-u` operator is a delegate
+  /// call, every other one a kernel; the arena is the temporary memory.
   Result<RunOutcome> run(std::span<const Tensor> inputs);
 
  private:

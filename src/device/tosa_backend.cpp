@@ -72,7 +72,7 @@ rt::Status TosaBackend::checkCall(const void* state, rt::Span<const rt::Value> v
   const size_t inputs = graph.inputs().size();
   if (arguments.size != inputs + graph.outputs().size()) {
     return rt::failure(rt::Code::InvalidArgument,
-                       "a delegate call has another number of arguments than its TOSA graph");
+                       "a delegate call has a different number of arguments than its TOSA graph");
   }
   for (size_t i = 0; i < arguments.size; ++i) {
     const int32_t id = arguments[i];
@@ -80,9 +80,10 @@ rt::Status TosaBackend::checkCall(const void* state, rt::Span<const rt::Value> v
     const bool isTensor = id >= 0 && static_cast<size_t>(id) < values.size &&
                           values[static_cast<size_t>(id)].kind == rt::ValueKind::Tensor;
     if (!isTensor || values[static_cast<size_t>(id)].tensor.bytes != static_cast<size_t>(value.numBytes())) {
-      return rt::failure(rt::Code::ShapeMismatch,
-                         "an argument of a delegate call is no tensor of the bytes that its TOSA graph says",
-                         static_cast<uint32_t>(i));
+      return rt::failure(
+          rt::Code::ShapeMismatch,
+          "an argument of a delegate call is not a tensor of the size that its TOSA graph states",
+          static_cast<uint32_t>(i));
     }
   }
   return {};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The "TOSABackend" delegate on the host, for graphs that compute in floating point: no NPU here does, and
-// the TOSA interpreter runs them. Graphs of integers are compiled before a program gets here
-// (delivery/at_load.hpp).
+// The "TOSABackend" delegate on the host, for graphs that compute in floating point: no NPU here does, so the
+// TOSA interpreter runs them. Integer graphs are compiled before a program gets here (delivery/at_load.hpp).
 #pragma once
 
 #include <memory>
@@ -17,7 +16,7 @@ namespace carina::device {
 
 class TosaBackend final : public rt::Backend {
  public:
-  /// Graphs run within the budget, which outlives the backend.
+  /// Graphs run within the budget, which must outlive the backend.
   explicit TosaBackend(WorkBudget& budget) : budget_(budget) {}
   ~TosaBackend() = default;
 
@@ -30,7 +29,7 @@ class TosaBackend final : public rt::Backend {
   rt::Status execute(void* state, rt::Span<rt::Value> values, rt::Span<const int32_t> arguments,
                      rt::Arena& temporary) override;
 
-  /// What is behind the last failure, in more words than a status has; nothing when there was none.
+  /// Details of the last failure, which a status cannot hold; empty if there was none.
   const std::optional<Error>& why() const { return why_; }
 
  private:
@@ -46,7 +45,7 @@ class TosaBackend final : public rt::Backend {
   std::optional<Error> why_;
 };
 
-/// Whether a TOSA graph has values of floating point.
+/// Whether a TOSA graph has floating-point values.
 bool computesInFloat(const ir::Graph& tosa);
 
 /// Whether a program has a delegate that is a TOSA graph.

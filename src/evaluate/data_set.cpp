@@ -35,7 +35,7 @@ bool isSampleFile(const fs::path& file) {
   return isImage(file) || isRaw(file) || file.extension() == ".npy";
 }
 
-/// What is in a folder, in the order of names, without hidden files.
+/// The contents of a directory, sorted by name, without hidden files.
 Result<std::vector<fs::path>> entriesOf(const fs::path& folder) {
   std::vector<fs::path> entries;
   std::error_code problem;
@@ -61,7 +61,7 @@ Result<std::string> fileLine(const fs::path& file, const fs::path& shown) {
   return fmt::format("{} {}\n", shown.string(), bytes);
 }
 
-/// One sample as input `name` ("in0"). Along an axis of the input itself a slice lacks that axis.
+/// One sample as input `name` ("in0"). A slice along an axis of the input itself lacks that axis.
 Result<Tensor> asInput(const InputForms& forms, const std::string& name, Tensor sample,
                        const pipeline::Port& port) {
   if (sample.shape().size() + 1 == port.type.shape.size()) {
@@ -80,7 +80,7 @@ Result<Tensor> asInput(const InputForms& forms, const std::string& name, Tensor 
 
 }  // namespace
 
-/// Arrays in shards.
+/// Arrays from shards.
 struct DataSet::Shards : DataSet::Source {
   struct Shard {
     fs::path file;
@@ -94,7 +94,7 @@ struct DataSet::Shards : DataSet::Source {
     for (fs::path& file : files) shards.push_back({std::move(file), 0, 0, true});
   }
 
-  /// Reads what every shard holds.
+  /// Reads the contents of every shard.
   Status scan() {
     for (Shard& shard : shards) {
       CARINA_TRY(const auto arrays, readNpz(shard.file));
@@ -201,7 +201,7 @@ struct DataSet::Shards : DataSet::Source {
   std::vector<Shard> shards;
   size_t total = 0;
   mutable std::mutex mutex;
-  mutable std::list<std::pair<size_t, std::shared_ptr<const NamedTensors>>> kept;  // last used first
+  mutable std::list<std::pair<size_t, std::shared_ptr<const NamedTensors>>> kept;  // most recently used first
 };
 
 /// One file per sample.
@@ -249,7 +249,8 @@ struct DataSet::Files : DataSet::Source {
       return Tensor::borrow(port.type.dtype, port.type.shape, file->bytes(), file);
     }
     CARINA_TRY(NamedTensors arrays, readArrays(path));
-    if (arrays.size() != 1) return fail(Code::InputMismatch, "is no single array").inFile(path.string());
+    if (arrays.size() != 1)
+      return fail(Code::InputMismatch, "does not hold a single array").inFile(path.string());
     const Shape& shape = arrays.front().second.shape();
     const auto& network = forms.inputs.empty() ? std::nullopt : forms.inputs.front().network;
     auto stacking = pipeline::stackingOf(shape, port.type.shape);
@@ -278,14 +279,14 @@ struct DataSet::Files : DataSet::Source {
   pipeline::Port port;
   Preprocessing preprocessing;
   InputForms forms;
-  ir::Type picture;  // what pictures are read as
+  ir::Type picture;  // the type that images are read as
   bool imagesChecked = false;
   std::vector<File> files;
 };
 
 namespace {
 
-/// Class folders: label by rank, or by number where all names are numbers.
+/// Class directories: the label is the rank, or the number if all names are numbers.
 Result<std::vector<std::pair<fs::path, int64_t>>> classesOf(const std::vector<fs::path>& folders) {
   std::vector<std::pair<fs::path, int64_t>> classes;
   const bool numbers = std::all_of(folders.begin(), folders.end(), [](const fs::path& folder) {
@@ -322,8 +323,7 @@ Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Po
   const std::string name = path.string();
   std::error_code problem;
   const fs::file_status status = fs::status(path, problem);
-  if (!fs::exists(status))
-    return fail(Code::CannotRead, "there is no such data").inFile(name).withRemedy(kKinds);
+  if (!fs::exists(status)) return fail(Code::CannotRead, "does not exist").inFile(name).withRemedy(kKinds);
   std::vector<fs::path> shards, folders, files;
   bool hasLabels = false;
   if (fs::is_directory(status)) {
@@ -353,7 +353,7 @@ Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Po
     return DataSet(std::move(source));
   }
   if (inputs.size() != 1) {
-    return fail(Code::InputMismatch, "a file per sample is for networks with one input, this one has {}",
+    return fail(Code::InputMismatch, "a file per sample is for networks with one input, but this one has {}",
                 inputs.size())
         .inFile(name)
         .withRemedy("give arrays (.npz)");
@@ -372,7 +372,7 @@ Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Po
     }
   } else {
     if (!hasLabels)
-      return fail(Code::InputMismatch, "has files without labels.txt").inFile(name).withRemedy(kKinds);
+      return fail(Code::InputMismatch, "has files, but no labels.txt").inFile(name).withRemedy(kKinds);
     const fs::path labels = path / "labels.txt";
     CARINA_TRY(const auto text, MappedFile::open(labels));
     std::istringstream lines{std::string(asText(text->bytes()))};
@@ -387,7 +387,7 @@ Result<DataSet> DataSet::open(const fs::path& path, std::span<const pipeline::Po
       const std::string file =
           at == std::string::npos ? "" : line.substr(0, line.find_last_not_of(" \t", at) + 1);
       if (!label || file.empty() || fs::path(file).filename() != file || !isSampleFile(file)) {
-        return fail(Code::InputMismatch, "is no 'FILE LABEL' of a picture, .npy or raw file in this folder")
+        return fail(Code::InputMismatch, "is not 'FILE LABEL' of an image, .npy or raw file in this folder")
             .inFile(labels.string())
             .at(fmt::format("line {}", number));
       }

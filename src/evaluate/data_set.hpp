@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples with labels, read one at a time: data that does not fit in memory can be evaluated.
+// Samples with labels, read one at a time: the data need not fit in memory.
 #pragma once
 
 #include <filesystem>
@@ -24,28 +24,29 @@ struct DataSample {
   std::vector<Tensor> references;  // out0, out1, ... of the data; empty: none
 };
 
-/// How data that hold what the network takes become the inputs of a program.
+/// How data in the form of the network's inputs becomes the inputs of a program.
 struct InputForms {
   struct Input {
-    std::optional<Shape> network;  // as the network takes it, where the program takes another shape or pixels
-    bool codes = false;            // quantized codes: pictures are numbers first
+    std::optional<Shape> network;  // as the network expects it, if the program takes another shape or pixels
+    bool codes = false;            // quantized codes: images are read as real values first
   };
-  std::vector<Input> inputs;  // may be fewer than there are inputs
-  /// Of arrays in0, ... that hold one sample; empty: arrays are what is taken.
+  std::vector<Input> inputs;  // may be shorter than the list of inputs
+  /// For arrays in0, ... that hold one sample; empty: arrays are used unchanged.
   std::function<Result<NamedTensors>(NamedTensors)> take;
 };
 
-/// What it may be:
-/// - an .npz file, or a folder of them (shards, in the order of their names): in0, in1, ... with a leading
-///   sample axis, optionally `labels` and reference outputs out0, out1, ... Stored members of large shards
-///   stay in the file; the last shards used are kept open.
-/// - a folder with one folder per class of pictures, .npy arrays or raw files (.bin, .raw: the bytes of the
-///   input). The class is the rank of its folder's name, or the name where all names are numbers.
-/// - a folder of such files with labels.txt, one "FILE LABEL" per line.
+/// Accepts:
+/// - an .npz file, or a directory of them (shards, in name order): in0, in1, ... with a leading sample axis,
+///   optionally `labels` and reference outputs out0, out1, ... Stored members of large shards stay in the
+///   file; the last shards used are kept open.
+/// - a directory with one subdirectory per class that contains images, .npy arrays or raw files (.bin, .raw:
+///   the bytes of the input). The class is the rank of the subdirectory's name, or the name itself if all
+///   names are numbers.
+/// - a directory of such files with labels.txt, one "FILE LABEL" per line.
 class DataSet {
  public:
-  /// `inputs`: of the network or program. Errors: nothing there, mixed kinds, arrays that do not fit, with
-  /// their file.
+  /// `inputs`: of the network or program. Errors, with their file: no data, mixed kinds, arrays that do not
+  /// match.
   static Result<DataSet> open(const std::filesystem::path& path, std::span<const pipeline::Port> inputs,
                               const Preprocessing& preprocessing, const InputForms& forms = {});
   ~DataSet();
@@ -53,9 +54,9 @@ class DataSet {
   DataSet& operator=(DataSet&&) noexcept;
 
   size_t size() const;
-  /// Several threads may ask at the same time.
+  /// May be called from several threads at the same time.
   Result<DataSample> sample(size_t index) const;
-  /// Names, sizes and numbers of samples of all files, for the identity of an evaluation.
+  /// Names, sizes and sample counts of all files, for the identity of an evaluation.
   const std::string& listing() const;
 
  private:

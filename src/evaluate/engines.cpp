@@ -35,7 +35,7 @@ Result<RunProgram> openRunner(ByteSpan bytes, const device::RunOptions& options)
   CARINA_TRY(Runner runner, Runner::open(bytes, options));
   auto shared = std::make_shared<Runner>(std::move(runner));
   return RunProgram([shared](std::span<const Tensor> inputs) -> Result<device::RunOutcome> {
-    // Each sample is judged by itself: a program with state begins anew.
+    // Each sample is judged independently: reset the program's state.
     if constexpr (std::is_same_v<Runner, device::Runner>) CARINA_RETURN_IF_ERROR(shared->reset());
     return shared->run(inputs);
   });
@@ -62,15 +62,15 @@ bool isNetwork(ByteSpan bytes, pipeline::FileKind kind) {
 struct Engines::State {
   std::vector<pipeline::Port> inputs;
   InputForms forms;
-  pipeline::ProgramCodes codes;  // of a finished program
+  pipeline::ProgramCodes codes;  // for a finished program
   std::vector<Engine> available;
   pipeline::Measured measured;
   std::string program;
-  std::optional<pipeline::Build> build;  // of a network
+  std::optional<pipeline::Build> build;  // for a network
   std::optional<aten::Executor> reference, simulation;
   OpenProgram openProgram;
   std::mutex mutex;
-  std::vector<RunProgram> idle;  // programs that no thread runs now
+  std::vector<RunProgram> idle;  // programs that no thread is running
 
   void takeForms(const pipeline::ProgramEnds& ends);
   Result<device::RunOutcome> runProgram(std::span<const Tensor> samples);
@@ -86,7 +86,7 @@ void Engines::State::takeForms(const pipeline::ProgramEnds& ends) {
   }
 }
 
-/// One program per thread that runs one, as many as ever ran at the same time.
+/// One program per thread that runs one, at most as many as ever ran at the same time.
 Result<device::RunOutcome> Engines::State::runProgram(std::span<const Tensor> samples) {
   RunProgram runner;
   {
@@ -99,7 +99,7 @@ Result<device::RunOutcome> Engines::State::runProgram(std::span<const Tensor> sa
   if (!runner) {
     CARINA_TRY(runner, openProgram());
   }
-  // The model is parallel itself; while it waits, its thread must not begin another sample.
+  // The model is itself parallel: while it waits, its thread must not start another sample.
   auto outcome = oneapi::tbb::this_task_arena::isolate([&] { return runner(samples); });
   const std::lock_guard<std::mutex> lock(mutex);
   idle.push_back(std::move(runner));
@@ -108,12 +108,12 @@ Result<device::RunOutcome> Engines::State::runProgram(std::span<const Tensor> sa
 
 namespace {
 
-/// Whether a part gave what its TOSA graph gives.
+/// Whether a part's results equal those of its TOSA graph.
 Result<bool> equalsTosa(const ir::Graph& tosa, std::span<const Tensor> inputs,
                         std::span<const Tensor> outputs, WorkBudget budget) {
   CARINA_TRY(const std::vector<Tensor> wanted, tosa::interpret(tosa, inputs, nullptr, &budget));
   if (wanted.size() != outputs.size())
-    return fail(Code::WrongKind, "an NPU part has another number of results");
+    return fail(Code::WrongKind, "an NPU part has an unexpected number of results");
   for (size_t k = 0; k < wanted.size(); ++k) {
     if (wanted[k].numElements() != outputs[k].numElements()) return false;
     for (int64_t e = 0; e < wanted[k].numElements(); ++e) {
@@ -129,7 +129,7 @@ Result<bool> Engines::State::equalsTosa(const device::RunOutcome& outcome) const
   const auto& delegates = build->partitioned.delegates;
   const device::RunStats& stats = outcome.stats;
   if (stats.delegates.size() + stats.ethosN.size() != delegates.size())
-    return fail(Code::NpuFault, "the program ran another number of NPU parts");
+    return fail(Code::NpuFault, "the program ran an unexpected number of NPU parts");
   for (size_t i = 0; i < delegates.size(); ++i) {
     const bool ethosN = !stats.ethosN.empty();
     CARINA_TRY(
@@ -145,7 +145,7 @@ Result<bool> Engines::State::equalsTosa(const device::RunOutcome& outcome) const
 Status Engines::State::openNetwork(const pipeline::Options& options, std::vector<Diagnostic>& warnings) {
   if (options.target.empty() || options.target == "cpu") {
     return fail(Code::BadOption, "{}",
-                options.target.empty() ? "no NPU is named that the network would run on"
+                options.target.empty() ? "no NPU is named for the network to run on"
                                        : "target cpu has no NPU to evaluate")
         .at("--target")
         .withRemedy("name an NPU with --target (see 'carina targets')");
@@ -154,8 +154,8 @@ Status Engines::State::openNetwork(const pipeline::Options& options, std::vector
   warnings = build->warnings;
   if (!build->state.empty()) {
     return fail(Code::UnsupportedForm,
-                "the network keeps state from call to call, samples are judged one by one")
-        .withRemedy("compile it and evaluate the program: every sample begins with the initial state");
+                "the network keeps state between calls, but samples are evaluated independently")
+        .withRemedy("compile it and evaluate the program: every sample then begins with the initial state");
   }
   if (build->source) {
     CARINA_TRY(reference, aten::Executor::create(*build->source));

@@ -16,7 +16,7 @@
 
 namespace carina::evaluate {
 
-/// What the engines compute for one sample; nothing where an engine does not run.
+/// The outputs of the engines for one sample; nullopt for engines that do not run.
 struct EngineOutputs {
   std::array<std::optional<std::vector<Tensor>>, kEngines.size()> outputs;
   bool npuDiffersFromTosa = false;
@@ -24,30 +24,30 @@ struct EngineOutputs {
 
 class Engines {
  public:
-  /// Of a network, which is compiled for options.target, or of a program (.pte, compiled .tflite) on its NPU.
-  /// `warnings` of the compilation.
+  /// For a network, which is compiled for options.target, or for a program (.pte, compiled .tflite) on its
+  /// NPU. `warnings` are those of the compilation.
   static Result<Engines> open(const pipeline::Options& options, std::vector<Diagnostic>& warnings);
   ~Engines();
   Engines(Engines&&) noexcept;
   Engines& operator=(Engines&&) noexcept;
 
   const std::vector<pipeline::Port>& inputs() const;
-  /// How arrays become these inputs. Valid as long as the engines are.
+  /// How arrays become these inputs. Valid during the lifetime of the engines.
   const InputForms& forms() const;
   /// Engines that can run, in the order of kEngines.
   const std::vector<Engine>& available() const;
-  /// Cycles, memory and place, for gates.
+  /// Cycles, memory and placement, for gates.
   const pipeline::Measured& measured() const;
   /// The program, for the identity of an evaluation.
   const std::string& program() const;
 
-  /// TOSA: what the program would come to with the interpreter in the place of the NPU. The interpreter runs
-  /// on the inputs that every NPU part really had; where all results are equal, so are the program's, and
-  /// where one differs there is no TOSA result. Several threads may call this at the same time.
+  /// TOSA: what the program would compute with the interpreter in place of the NPU. The interpreter runs on
+  /// the actual inputs of every NPU part; if all results are equal, so are the program's, and if any differs
+  /// there is no TOSA result. May be called from several threads at the same time.
   Result<EngineOutputs> run(std::span<const Tensor> inputs, const std::vector<Engine>& wanted) const;
 
-  /// The first value, in program order, whose simulation is less than `decibels` near to float on this
-  /// sample; "" where there is none or no simulation.
+  /// The first value, in program order, whose simulation is below `decibels` of SQNR against float on this
+  /// sample; "" if there is none or no simulation.
   Result<std::string> firstBelow(std::span<const Tensor> inputs, double decibels) const;
 
  private:

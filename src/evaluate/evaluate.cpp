@@ -37,7 +37,7 @@ std::string fingerprintOf(const Options& options, const Engines& engines, const 
   return hash.str();
 }
 
-/// The engines to run: those that are wanted, or all; float results of the data stand in for a float network.
+/// The engines to run: those requested, or all; float results in the data replace a float network.
 Result<std::vector<Engine>> chosenEngines(const Options& options, const Engines& engines, bool references) {
   std::vector<Engine> available = engines.available();
   const bool ownFloat = std::find(available.begin(), available.end(), Engine::Float) != available.end();
@@ -122,13 +122,13 @@ class Evaluator {
   bool ownFloat_ = false;
 };
 
-/// What passes from stage to stage.
+/// Passed from stage to stage.
 struct Passing {
   size_t index = 0;
   std::optional<Result<SampleRecord>> record;
 };
 
-/// Samples [first, last): judged on all cores, handed to `sink` in order.
+/// Judges samples [first, last) on all cores and passes them to `sink` in order.
 Status runAll(const Evaluator& evaluator, size_t first, size_t last, const RecordSink& sink) {
   namespace tbb = oneapi::tbb;
   size_t next = first;
@@ -232,7 +232,8 @@ Result<Evaluation> merge(const std::vector<std::filesystem::path>& files) {
     const RecordsHeader& header = shards[i].first;
     const std::string file = shards[i].second.string();
     if (!header.sameEvaluation(shards.front().first)) {
-      return fail(Code::InputMismatch, "is of another evaluation than {}", shards.front().second.string())
+      return fail(Code::InputMismatch, "belongs to another evaluation than {}",
+                  shards.front().second.string())
           .inFile(file)
           .withRemedy("merge shards of one program, one data set and the same options");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How good a network or program is on data with labels: float, simulation, TOSA and NPU side by side.
+// The accuracy of a network or program on labelled data: float, simulation, TOSA and NPU side by side.
 #pragma once
 
 #include <filesystem>
@@ -20,15 +20,15 @@ struct Options {
   pipeline::Options build;  // model: a network, or a program
   std::filesystem::path data;
   Preprocessing preprocessing;
-  std::optional<Task> task;     // nothing: from the labels
-  std::vector<Engine> engines;  // empty: all that can run
+  std::optional<Task> task;     // nullopt: from the labels
+  std::vector<Engine> engines;  // empty: all available
   size_t most = 0;              // samples, 0: all
-  double boxIou = 0.5;          // overlap from which boxes match
+  double boxIou = 0.5;          // minimum overlap of matching boxes
   double badLayer = 20;         // dB below which a layer of a flipped sample is bad
   size_t shard = 0, shards = 1;
   std::filesystem::path records;  // may be empty
   std::function<void(const SampleRecord&)>
-      record;  // gets each in order, those of an earlier start first; may be empty
+      record;  // receives each record in order, those of an earlier run first; may be empty
   quantize::Progress progress;
 };
 
@@ -38,16 +38,16 @@ struct Evaluation {
   pipeline::Measured measured;  // SQNR and top-1 are the NPU's
   std::vector<Diagnostic> warnings;
 
-  /// From the summary.
+  /// Derived from the summary.
   void takeMeasured();
 };
 
-/// Runs all samples, or those of one shard, on all cores. Errors name the sample; the first in the order of
-/// samples is the one that is reported.
+/// Runs all samples, or those of one shard, on all cores. Errors name the sample; the first in sample order
+/// is reported.
 Result<Evaluation> evaluate(const Options& options);
 
-/// The whole from all its shards, in any order. Errors: shards of different evaluations, missing, twice, or
-/// not complete. The same bits as one evaluation of everything.
+/// Merges all shards, in any order. Errors: shards that belong to different evaluations, are missing,
+/// duplicate or incomplete. Bit-identical to a single evaluation of everything.
 Result<Evaluation> merge(const std::vector<std::filesystem::path>& files);
 
 }  // namespace carina::evaluate

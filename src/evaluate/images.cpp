@@ -39,14 +39,14 @@ struct FreePixels {
 };
 using Pixels = std::unique_ptr<stbi_uc, FreePixels>;
 
-/// The part of a picture that is resized: all of it, or the middle with the sides of `layout`.
+/// The part of an image that is resized: all of it, or the center with the aspect ratio of `layout`.
 struct Window {
   int x = 0, y = 0, width = 0, height = 0;
 };
 
 Window windowOf(int width, int height, const Layout& layout, bool crop) {
   if (!crop) return {0, 0, width, height};
-  // The largest window with the wanted ratio of sides.
+  // The largest window with the requested aspect ratio.
   const int64_t byHeight = int64_t{height} * layout.width, byWidth = int64_t{width} * layout.height;
   Window window{0, 0, width, height};
   if (byHeight <= byWidth) {
@@ -76,12 +76,11 @@ bool isImage(const std::filesystem::path& file) {
 Status checkImageInput(const ir::Type& type, const Preprocessing& preprocessing) {
   const auto layout = layoutOf(type.shape);
   if (!layout) {
-    return fail(Code::WrongKind, "pictures are no input of shape {}", shapeText(type.shape))
-        .withRemedy(
-            "give arrays (.npz); pictures go to [1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels");
+    return fail(Code::WrongKind, "an input of shape {} does not take images", shapeText(type.shape))
+        .withRemedy("give arrays (.npz); images fit [1, C, H, W] or [1, H, W, C] with 1, 3 or 4 channels");
   }
   if (type.dtype != DType::Float32 && type.dtype != DType::UInt8) {
-    return fail(Code::WrongKind, "pictures are no input of type {}", dtypeName(type.dtype))
+    return fail(Code::WrongKind, "an input of type {} does not take images", dtypeName(type.dtype))
         .withRemedy("give arrays (.npz), or evaluate a program with float inputs");
   }
   for (const auto& [values, option] :
@@ -108,11 +107,11 @@ Result<Tensor> readImage(const std::filesystem::path& file, const ir::Type& type
   const std::string name = file.string();
   const auto* bytes = reinterpret_cast<const stbi_uc*>(mapped->bytes().data());
   if (mapped->bytes().size() > INT32_MAX)
-    return fail(Code::Excessive, "is too large for a picture").inFile(name);
+    return fail(Code::Excessive, "is too large for an image").inFile(name);
   const int size = static_cast<int>(mapped->bytes().size());
   int width = 0, height = 0, channels = 0;
   if (stbi_info_from_memory(bytes, size, &width, &height, &channels) == 0)
-    return fail(Code::WrongKind, "is no picture that can be read: {}", stbi_failure_reason()).inFile(name);
+    return fail(Code::WrongKind, "is not a readable image: {}", stbi_failure_reason()).inFile(name);
   if (width < 1 || height < 1 || width > kMostPixels / height)
     return fail(Code::Excessive, "has {} x {} pixels, at most {} are read", width, height, kMostPixels)
         .inFile(name);
@@ -126,7 +125,7 @@ Result<Tensor> readImage(const std::filesystem::path& file, const ir::Type& type
       pixels.get() +
       (static_cast<size_t>(window.y) * static_cast<size_t>(width) + static_cast<size_t>(window.x)) * planes;
   if (window.width == layout->width && window.height == layout->height) {
-    // The filters would smooth what needs no resizing.
+    // No resizing needed: the filters would only smooth.
     const size_t row = static_cast<size_t>(window.width) * planes;
     for (size_t y = 0; y < static_cast<size_t>(window.height); ++y)
       std::copy_n(first + y * static_cast<size_t>(width) * planes, row, resized.data() + y * row);

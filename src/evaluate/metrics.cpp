@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What EngineRecord::counts holds:
+// Contents of EngineRecord::counts:
 //   Classify: 1, top-1, top-5
-//   Segment: pixels, right pixels, then per class: both, label, prediction
-//   Tokens: positions, right positions
+//   Segment: pixels, correct pixels, then per class: both, label, prediction
+//   Tokens: positions, correct positions
 //   Boxes: matched, of the label, found
 #include "evaluate/metrics.hpp"
 
@@ -14,9 +14,9 @@
 namespace carina::evaluate {
 namespace {
 
-/// Positions with this label do not count, as in PyTorch's losses.
+/// Positions with this label are ignored, as in PyTorch's losses.
 constexpr int64_t kIgnored = -100;
-/// And in segmentation this one, as data sets write borders.
+/// Also ignored, in segmentation: data sets label borders with it.
 constexpr int64_t kVoid = 255;
 
 Shape withoutOnes(const Shape& shape) {
@@ -74,7 +74,7 @@ Result<EngineRecord> classify(const Tensor& output, const Tensor& label) {
   CARINA_RETURN_IF_ERROR(checkLabel(wanted, scores.classes));
   EngineRecord record;
   CARINA_TRY(record.prediction, largest(output, scores, 0));
-  // Of equal values the first counts, as in the prediction.
+  // Ties go to the first, as in the prediction.
   int64_t before = 0;
   const double value = output.realAt(wanted);
   for (int64_t c = 0; c < scores.classes; ++c) {
@@ -137,11 +137,11 @@ struct Box {
   int64_t kind = 0;
 };
 
-/// Rows of 6 (with score) or 5 (without); a class below 0 or a score of 0 is no box.
+/// Rows of 6 (with score) or 5 (without); a class below 0 or a score of 0 is not a box.
 Result<std::vector<Box>> boxesOf(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   if (shape.empty() || (shape.back() != 6 && shape.back() != 5))
-    return fail(Code::InputMismatch, "has shape {}, boxes are rows of x1, y1, x2, y2, score, class",
+    return fail(Code::InputMismatch, "has shape {}, but boxes are rows of x1, y1, x2, y2, score, class",
                 shapeText(shape));
   const int64_t columns = shape.back();
   std::vector<Box> boxes;
@@ -150,7 +150,7 @@ Result<std::vector<Box>> boxesOf(const Tensor& tensor) {
     if (columns == 6) box.score = tensor.realAt(i + 4);
     const double kind = tensor.realAt(i + columns - 1);
     if (!std::isfinite(kind) || std::abs(kind) > 1e9 || std::isnan(box.score))
-      return fail(Code::InputMismatch, "row {} is no box", i / columns);
+      return fail(Code::InputMismatch, "row {} is not a box", i / columns);
     box.kind = static_cast<int64_t>(std::llround(kind));
     if (box.kind >= 0 && box.score > 0) boxes.push_back(box);
   }
@@ -166,7 +166,8 @@ double overlap(const Box& a, const Box& b) {
   return either > 0 ? both / either : 0;
 }
 
-/// Found boxes, the surest first, each take the free wanted box of their class that they cover best.
+/// Boxes found, most confident first, are each matched with the free wanted box of their class that they
+/// overlap most.
 Result<EngineRecord> matchBoxes(const Tensor& output, const Tensor& wantedTensor, double least) {
   CARINA_TRY(const std::vector<Box> wanted, boxesOf(wantedTensor));
   CARINA_TRY(std::vector<Box> found, boxesOf(output));
@@ -241,7 +242,7 @@ Result<Task> taskOf(const Tensor* label, const Shape& output) {
     const bool boxes = !label->shape().empty() && (label->shape().back() == 5 || label->shape().back() == 6);
     if (boxes && !output.empty() && output.back() == 6) return Task::Boxes;
   } else if (label->numElements() == 1) {
-    // One position of many classes is a class.
+    // A single position of many classes is a class.
     return Task::Classify;
   } else if (pixelScores(output, shape)) {
     return Task::Segment;
@@ -259,7 +260,7 @@ Result<Task> taskOf(const Tensor* label, const Shape& output) {
 Result<EngineRecord> judge(Task task, const Tensor& output, const Tensor* label, const Tensor* reference,
                            double boxIou) {
   if (task != Task::Compare && task != Task::Boxes && label != nullptr && !isInteger(label->dtype())) {
-    return fail(Code::InputMismatch, "labels of type {} name no class", dtypeName(label->dtype()));
+    return fail(Code::InputMismatch, "labels of type {} do not name a class", dtypeName(label->dtype()));
   }
   if (task == Task::Classify && (label->numElements() != 1 || output.numElements() < 1))
     return fail(Code::InputMismatch, "labels of shape {} are not one class", shapeText(label->shape()));
@@ -277,7 +278,7 @@ Result<EngineRecord> judge(Task task, const Tensor& output, const Tensor* label,
   }
   if (label != nullptr) return matchBoxes(output, *label, boxIou);
   if (reference == nullptr)
-    return fail(Code::InputMismatch, "boxes have neither labels nor a float result to agree with");
+    return fail(Code::InputMismatch, "boxes have neither labels nor a float result to compare with");
   return matchBoxes(output, *reference, boxIou);
 }
 
@@ -326,7 +327,7 @@ void Summary::add(const SampleRecord& record) {
       sums.energies[i].reference += energy.reference;
       sums.energies[i].error += energy.error;
       const double length = std::sqrt(energy.reference) * std::sqrt(energy.found);
-      // Two zero vectors point the same way.
+      // Two zero vectors have the same direction.
       sums.cosines[i] += length > 0 ? energy.product / length : energy.error == 0 ? 1.0 : 0.0;
     }
   }
@@ -394,7 +395,7 @@ std::vector<EngineSummary> Summary::engines() const {
       case Task::Boxes:
         summary.figures.push_back(proportion("precision", count(0), count(2)));
         summary.figures.push_back(proportion("recall", count(0), count(1)));
-        // F1: twice the matches of all boxes of both sides.
+        // F1: twice the matches over all boxes of both sides.
         summary.figures.push_back({"box agreement", percent(2 * count(0), count(1) + count(2)), "%", {}});
         break;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is kept of one sample, and what many of them come to. All sums run in the order of the samples, so
-// shards that are merged give the bits of the whole.
+// The figures kept for one sample, and the totals over many. All sums run in sample order, so that merged
+// shards are bit-identical to the whole.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace carina::evaluate {
 
-/// What the first output is judged by.
+/// How the first output is judged.
 enum class Task : uint8_t {
   Compare,   // no labels: against the float results only
   Classify,  // one class per sample: top-1, top-5
@@ -25,7 +25,7 @@ enum class Task : uint8_t {
 };
 const char* taskName(Task task);
 
-/// Who computes.
+/// The engine that computes.
 enum class Engine : uint8_t { Float, Simulation, Tosa, Npu };
 constexpr std::array<Engine, 4> kEngines{Engine::Float, Engine::Simulation, Engine::Tosa, Engine::Npu};
 const char* engineName(Engine engine);  // "float", "simulation", "tosa", "npu"
@@ -37,10 +37,10 @@ struct Energy {
 
 /// One sample on one engine.
 struct EngineRecord {
-  std::vector<int64_t> counts;   // what the task counts (see metrics.cpp)
+  std::vector<int64_t> counts;   // see metrics.cpp
   double loss = 0;               // sum of -ln(probability of the label): Tokens
   int64_t prediction = -1;       // Classify: the class
-  std::vector<Energy> energies;  // per float output; empty without reference, and of the reference itself
+  std::vector<Energy> energies;  // per float output; empty without a reference, and for the reference itself
   friend bool operator==(const EngineRecord&, const EngineRecord&);
 };
 
@@ -49,31 +49,31 @@ struct SampleRecord {
   std::string name;
   std::vector<std::optional<EngineRecord>> engines;  // in the order of kEngines
   bool npuDiffersFromTosa = false;
-  bool flipped = false;       // an engine predicts another class than float
-  std::string firstBadLayer;  // of a flipped sample; empty: none below the limit
+  bool flipped = false;       // an engine predicts a class other than float's
+  std::string firstBadLayer;  // for a flipped sample; empty: none below the limit
 };
 
-/// The task that labels of this type and shape mean for an output of this shape. Errors: none fits.
+/// The task implied by labels of this type and shape for an output of this shape. Errors: none fits.
 Result<Task> taskOf(const Tensor* label, const Shape& output);
 
 /// Judges `output` by the label. `reference`: the float output, for Boxes without labels. Errors: a label out
-/// of range, shapes that do not fit, NaN where a largest value is asked for.
+/// of range, shapes that do not match, NaN where a maximum is needed.
 Result<EngineRecord> judge(Task task, const Tensor& output, const Tensor* label, const Tensor* reference,
                            double boxIou);
 void addEnergies(EngineRecord& record, std::span<const Tensor> outputs, std::span<const Tensor> references);
 
-/// Lower and upper end of a confidence interval of 95 %.
+/// A 95 % confidence interval.
 struct Interval {
   double low = 0, high = 0;
 };
-/// Of a proportion, by Wilson's formula: with p = k/n and z = 1.959964 the ends are
+/// For a proportion, by Wilson's formula: with p = k/n and z = 1.959964 the ends are
 /// (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n).
 Interval wilson(int64_t successes, int64_t trials);
 
-/// A figure of an engine.
+/// A figure for an engine.
 struct Figure {
   std::string name;  // "top-1", "mIoU", "SQNR out0", ...
-  double value = 0;  // percent, dB, or plain, by `unit`
+  double value = 0;  // percent, dB, or plain, according to `unit`
   std::string unit;  // "%", "dB", ""
   std::optional<Interval> interval;
 };
@@ -92,7 +92,7 @@ struct Flip {
   std::string firstBadLayer;
 };
 
-/// Takes records in the order of their indices.
+/// Accepts records in index order.
 class Summary {
  public:
   Summary(Task task, std::vector<Engine> engines) : task_(task), engines_(std::move(engines)) {}
@@ -102,7 +102,7 @@ class Summary {
   size_t npuDiffersFromTosa() const { return differing_; }
   size_t flips() const { return flips_; }
   const std::vector<Flip>& firstFlips() const { return firstFlips_; }  // at most 100
-  /// First bad layers of flipped samples with how many each has, most first.
+  /// First bad layers of flipped samples with their counts, most frequent first.
   std::vector<std::pair<std::string, size_t>> badLayers() const;
   std::vector<EngineSummary> engines() const;
 

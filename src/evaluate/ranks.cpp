@@ -16,15 +16,15 @@
 namespace carina::evaluate {
 namespace {
 
-/// How many processes a launcher says that it started; 0: none says so.
+/// The number of processes that a launcher says it started; 0: none.
 long startedBy(const char* variable) {
   const char* text = std::getenv(variable);
   return text == nullptr ? 0 : std::strtol(text, nullptr, 10);
 }
 
-/// Several processes that do not know of each other would all do the whole, over each other's files.
+/// Independent processes would each do the whole, overwriting each other's files.
 Error notTogether(long processes, std::string_view why) {
-  return fail(Code::BadOption, "{} processes were started together, and {}", processes, why)
+  return fail(Code::BadOption, "{} processes were started together, but {}", processes, why)
       .withRemedy(
           "install MPI (Debian: libopenmpi-dev) and build carina with it, or give each a --shard and merge "
           "them");
@@ -36,7 +36,7 @@ Error notTogether(long processes, std::string_view why) {
 
 namespace {
 
-/// MPI's functions and constants, in its library: only who was started by mpirun loads it.
+/// MPI's functions and constants, from its library, which is loaded only if mpirun started this process.
 class Mpi {
  public:
   static const Mpi& get() {
@@ -48,7 +48,7 @@ class Mpi {
   }
 
  private:
-  // Never closed, and for all: it loads parts of itself that look for its names.
+  // Never closed, and global: it loads plugins that look up its symbols.
   void* library_ = dlopen(CARINA_MPI, RTLD_NOW | RTLD_GLOBAL);
 
   template <typename Function>
@@ -90,10 +90,10 @@ Result<Ranks> Ranks::join() {
   Ranks ranks;
   const long processes = std::max(startedBy("OMPI_COMM_WORLD_SIZE"), startedBy("PMI_SIZE"));
   const bool slurm = std::getenv("PMIX_NAMESPACE") != nullptr;
-  // Starting MPI takes a tenth of a second: alone it is not needed.
+  // Starting MPI takes a tenth of a second, and a single process does not need it.
   if (processes < 2 && !slurm) return ranks;
   const Mpi& mpi = Mpi::get();
-  if (!mpi.loaded()) return notTogether(processes, "MPI's library " CARINA_MPI " is not there");
+  if (!mpi.loaded()) return notTogether(processes, "MPI's library " CARINA_MPI " is missing");
   int level = 0;
   if (mpi.init(nullptr, nullptr, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
     return notTogether(processes, "MPI does not start");
@@ -102,7 +102,8 @@ Result<Ranks> Ranks::join() {
   mpi.rank(mpi.world, &rank);
   mpi.size(mpi.world, &size);
   if (processes > 0 && size != processes)
-    return notTogether(processes, "their mpirun is of another MPI than this carina is built with");
+    return notTogether(processes,
+                       "their mpirun belongs to another MPI than the one this carina was built with");
   ranks.rank_ = static_cast<size_t>(rank);
   ranks.size_ = static_cast<size_t>(size);
   return ranks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that evaluate together: those that mpirun started, on one machine or many. Alone where carina
-// was started by itself, and where it was built without MPI.
+// The processes that evaluate together: those started by mpirun, on one machine or many. There is only one if
+// carina was not started by mpirun, or was built without MPI.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace carina::evaluate {
 
 class Ranks {
  public:
-  /// Of this process, once. Errors: mpirun started several of them, and they cannot talk to each other.
+  /// For this process, to be called once. Errors: mpirun started several processes, but they cannot
+  /// communicate.
   static Result<Ranks> join();
   ~Ranks();
   Ranks(Ranks&& other) noexcept;
@@ -23,12 +24,12 @@ class Ranks {
   size_t size() const { return size_; }
   bool first() const { return rank_ == 0; }
 
-  // What all of them have to call, in the same order:
-  /// Whether it is so for any of them.
+  // The following must be called by all processes, in the same order.
+  /// Whether the argument is true in any of them.
   bool any(bool mine) const;
-  /// The largest of their numbers.
+  /// The largest argument.
   int largest(int mine) const;
-  /// Their texts in the order of ranks, at the first of them; nothing at the others.
+  /// The texts of all processes in rank order, at the first of them; empty at the others.
   std::vector<std::string> gather(const std::string& mine) const;
 
  private:

@@ -47,8 +47,8 @@ std::string headerLine(const RecordsHeader& header) {
   return lineOf(json);
 }
 
-/// Doubles travel as the shortest text that reads back as the same bits. JSON has no infinities: they are
-/// strings.
+/// Doubles are stored as the shortest text that reads back as the same bits. JSON has no infinities and NaN:
+/// these are strings.
 Json numberOf(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
@@ -60,13 +60,13 @@ double numberOf(const Json& json) {
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return std::numeric_limits<double>::infinity();
   if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  throw std::invalid_argument("is no number");
+  throw std::invalid_argument("is not a number");
 }
 
-/// Throws what nlohmann throws where the text is something else.
+/// Throws nlohmann's exceptions if the text is malformed.
 RecordsHeader parseHeader(const std::string& line) {
   const Json json = Json::parse(line);
-  if (json.at("schema").get<std::string>() != kSchema) throw std::invalid_argument("is of another schema");
+  if (json.at("schema").get<std::string>() != kSchema) throw std::invalid_argument("has another schema");
   RecordsHeader header;
   header.fingerprint = json.at("fingerprint").get<std::string>();
   header.subject = json.at("subject").get<std::string>();
@@ -114,21 +114,21 @@ SampleRecord parseRecord(const Json& json) {
   return record;
 }
 
-/// What reading a file found.
+/// The result of reading a file.
 struct Scan {
   RecordsHeader header;
   size_t records = 0;
   bool complete = false;
-  uint64_t goodBytes = 0;  // up to the end of the last whole line
+  uint64_t goodBytes = 0;  // up to the end of the last complete line
 };
 
 Error noRecords(const char* why, const fs::path& path) {
-  return fail(Code::Damaged, "is no file of records: {}", why)
+  return fail(Code::Damaged, "is not a records file: {}", why)
       .inFile(path.string())
-      .withRemedy("records are what carina evaluate writes with --records");
+      .withRemedy("give a file that 'carina evaluate --records' wrote");
 }
 
-/// Reads as far as the lines are whole and in order. A damaged or missing rest is no error here.
+/// Reads as long as lines are complete and in order. A damaged or missing rest is not an error here.
 Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly = false) {
   std::ifstream stream(path, std::ios::binary);
   if (!stream)
@@ -140,19 +140,19 @@ Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly 
   size_t number = 0;
   while (std::getline(stream, line)) {
     ++number;
-    if (stream.eof()) break;  // without its end it may be half of a line
+    if (stream.eof()) break;  // without a line end it may be truncated
     if (line.size() > kLongestLine) break;
     try {
       if (number == 1) {
         result.header = parseHeader(line);
         if (headerOnly) return result;
       } else {
-        if (result.complete) throw std::invalid_argument("stands behind the end");
+        if (result.complete) throw std::invalid_argument("follows the end");
         const Json json = Json::parse(line);
         if (json.contains("end")) {
           if (json.at("end").get<size_t>() != result.records ||
               result.header.first() + result.records != result.header.last())
-            throw std::invalid_argument("says another number of samples");
+            throw std::invalid_argument("states another number of samples");
           result.complete = true;
         } else {
           const SampleRecord record = parseRecord(json);
@@ -182,7 +182,7 @@ std::string recordLine(const SampleRecord& record) {
   if (record.flipped) json["bad_layer"] = record.firstBadLayer;
   json["engines"] = Json::array();
   for (const auto& one : record.engines) {
-    Json entry;  // null: this engine has nothing
+    Json entry;  // null: this engine has no result
     if (one) {
       entry = Json::object();
       entry["p"] = one->prediction;
@@ -244,7 +244,7 @@ Result<RecordsWriter> RecordsWriter::open(const fs::path& path, const RecordsHea
   const fs::path& present = finished ? path : writer.partial_;
   uint64_t keep = 0;
   if (finished || fs::exists(present, ignored)) {
-    // Of a file that was stopped before its first line was whole there is nothing to continue.
+    // A file that was interrupted within its first line holds nothing to continue from.
     const auto nothing = [](const SampleRecord&) { return Status(); };
     auto there = scan(present, nothing, true);
     const bool begun = there.ok();
@@ -257,13 +257,13 @@ Result<RecordsWriter> RecordsWriter::open(const fs::path& path, const RecordsHea
     if (begun) {
       CARINA_TRY(const Scan all, scan(present, sink));
       if (finished && !all.complete)
-        return fail(Code::Damaged, "is damaged behind {} records", all.records)
+        return fail(Code::Damaged, "is damaged after {} records", all.records)
             .inFile(path.string())
             .withRemedy("remove it and evaluate again");
       writer.resumed_ = all.records;
       writer.complete_ = finished;
       keep = all.goodBytes;
-      // The end was written, the name was not given: the line is written again.
+      // The end was written but the file was not renamed: the line is written again.
       if (all.complete && !finished) {
         const std::string end = lineOf(Json{{"end", all.records}});
         keep -= end.size();
@@ -329,7 +329,7 @@ Status readRecords(const fs::path& path, const RecordSink& sink) {
   return fail(Code::Damaged, "is not complete: {} of {} records", result.records,
               result.header.last() - result.header.first())
       .inFile(path.string())
-      .withRemedy("the same command again goes on where it was stopped");
+      .withRemedy("run the same command again to continue where it stopped");
 }
 
 }  // namespace carina::evaluate

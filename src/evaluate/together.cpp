@@ -6,7 +6,7 @@
 namespace carina::evaluate {
 namespace {
 
-/// The whole from the records of all parts, in their order.
+/// Merges the records of all parts, in order.
 Result<Evaluation> wholeOf(const Evaluation& own, std::span<const std::string> parts,
                            const std::filesystem::path& records) {
   Evaluation whole = own;
@@ -15,7 +15,7 @@ Result<Evaluation> wholeOf(const Evaluation& own, std::span<const std::string> p
   whole.summary = Summary(whole.header.task, whole.header.engines);
   std::optional<RecordsWriter> writer;
   if (!records.empty()) {
-    // What an evaluation by one process has left there is the beginning of the same.
+    // A file left by a single-process evaluation is the beginning of the same data.
     CARINA_TRY(writer,
                RecordsWriter::open(records, whole.header, [](const SampleRecord&) { return Status(); }));
   }
@@ -54,13 +54,12 @@ Result<std::unique_ptr<Evaluation>> evaluateTogether(const Options& options, con
   std::string lines;
   part.record = [&](const SampleRecord& record) { lines += recordLine(record); };
   const bool refused = options.shards > 1;
-  auto own =
-      refused
-          ? Result<Evaluation>(fail(Code::OptionDoesNotApply, "the processes share the data out themselves")
-                                   .at("--shard")
-                                   .withRemedy("leave it out, or start one process for each shard"))
-          : evaluate(part);
-  // Of several that fail the first one tells why.
+  auto own = refused ? Result<Evaluation>(
+                           fail(Code::OptionDoesNotApply, "the processes divide the data among themselves")
+                               .at("--shard")
+                               .withRemedy("leave it out, or start one process for each shard"))
+                     : evaluate(part);
+  // If several fail, the first one reports why.
   const int last = static_cast<int>(ranks.size());
   const int failed = last - ranks.largest(own.ok() ? 0 : last - static_cast<int>(ranks.rank()));
   if (failed < last) {

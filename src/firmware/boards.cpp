@@ -47,7 +47,7 @@ Result<npu::Machine> machineOf(const Board& board, std::string_view target, std:
   CARINA_TRY(npu::Machine machine, npu::makeMachine(wanted, "", mode));
   if (board.clockHz <= 0) return machine;
   machine.system.clockHz = board.clockHz;
-  // Flash is not written; a configuration file has no way to say so.
+  // Flash is not written, which a configuration file cannot express.
   for (npu::MemoryTiming& port : machine.system.ports) port.maxWrites = std::max(port.maxWrites, 1);
   machine.system.name += fmt::format("_{:.0f}MHz", board.clockHz / 1e6);
   return machine;

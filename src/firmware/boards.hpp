@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boards that carry an Ethos-U, as rows of boards.json: their memories, how fast those are, and where that is
-// said.
+// Boards with an Ethos-U, as rows of boards.json: their memories, the speed of these, and the sources of the
+// data.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct BoardMemory {
   uint64_t address = 0;
   int64_t bytes = 0;
   std::vector<std::string>
-      holds;  // kinds of memory of a system configuration, "data": what the CPU alone uses
+      holds;  // memory kinds of a system configuration; "data": memory that only the CPU uses
 
   bool takes(std::string_view kind) const;
 };
@@ -28,7 +28,7 @@ struct Board {
   std::string name, title;  // "alif-e7-hp"
   std::string cpu;          // "cortex-m55"
   bool helium = false;
-  std::vector<std::string> npus;  // targets; none: its NPU is no Ethos, as `note` says
+  std::vector<std::string> npus;  // targets; empty: its NPU is not an Ethos (see `note`)
   std::string systemConfig, ini;  // a section of vela.ini of that name; empty: the target's default ...
   double clockHz = 0;             // ... at this clock; 0: at its own
   std::string memoryMode;         // empty: the target's default
@@ -37,11 +37,11 @@ struct Board {
 };
 
 std::span<const Board> boards();
-/// Error: no such board, with the nearest name.
+/// Error: no such board; suggests the nearest name.
 Result<const Board*> findBoardRow(std::string_view name);
 
-/// The NPU and memories of a board. `target` and `memoryMode` may be empty: the board's own. Errors: the
-/// board has no Ethos, another NPU, or the target has no such mode.
+/// The NPU and memories of a board. If `target` or `memoryMode` is empty, the board's own is used. Errors:
+/// the board has no Ethos or a different NPU, or the target has no such mode.
 Result<npu::Machine> machineOf(const Board& board, std::string_view target, std::string_view memoryMode);
 
 }  // namespace carina::firmware

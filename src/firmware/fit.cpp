@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostPeakTensors = 6;
 
-/// A file with the board's memories for --config; nothing when the target's stock names say all.
+/// A file with the board's memories for --config; none if the target's stock names describe them.
 class ConfigFile {
  public:
   static Result<ConfigFile> of(const npu::Machine& machine) {
@@ -52,15 +52,15 @@ class ConfigFile {
   std::optional<RemovedOnSignal> guard_;
 };
 
-/// Puts blocks into the memories of a board.
+/// Places blocks in the memories of a board.
 class Placer {
  public:
   Placer(const Board& board, std::vector<MemoryUse>& memories) : memories_(memories) {
     for (const BoardMemory& memory : board.memories) memories_.push_back({memory, {}});
   }
 
-  /// Into the first memory that holds one of the kinds and has room; where none has, into the one with the
-  /// most room. `kinds`: the first that has room counts.
+  /// Places a block in the first memory of one of `kinds`, in order of preference, that has space for it; if
+  /// none has, in the one with the most free space.
   void put(const std::string& what, int64_t bytes, std::initializer_list<std::string_view> kinds) {
     if (bytes <= 0) return;
     MemoryUse* widest = nullptr;
@@ -75,7 +75,7 @@ class Placer {
       widest->blocks.push_back({what, bytes});
       return;
     }
-    // No memory of such a kind: all of it is missing.
+    // No memory of such a kind: all bytes are missing.
     memories_.push_back({{std::string(*kinds.begin()), 0, 0, {}}, {{what, bytes}}});
   }
 
@@ -102,7 +102,7 @@ void place(const Plan& plan, const npu::Machine& machine, Fit& fit) {
   placer.put("stack", plan.stackBytes, {"data", "Sram", "Dram"});
 }
 
-/// The tensors that are live when most of the arena is.
+/// The tensors that are live when arena use is at its peak.
 void findPeak(const pipeline::Build& build, Fit& fit) {
   int64_t most = 0;
   for (const compiler::CompiledProgram& part : build.compiled) {
@@ -137,13 +137,13 @@ const std::string& coreName(const FitOptions& options) {
   return options.core.empty() ? options.board->cpu : options.core;
 }
 
-/// The gate is about the board's core.
+/// The gate applies to the board's core.
 void takeTime(Fit& fit) {
   fit.measured.inferenceMs.reset();
   if (fit.inference && fit.inference->clockHz > 0) fit.measured.inferenceMs = fit.inference->milliseconds();
 }
 
-/// One compilation with its places.
+/// One compilation with its placement.
 struct Attempt {
   Fit fit;
   pipeline::Build build;
@@ -190,10 +190,10 @@ bool hasFloatEnds(const pte::Program& program) {
   return false;
 }
 
-/// Changes of options that may help, each alone; then together with the smallest arena.
+/// Option changes that may help: each alone, then together with the smallest arena.
 class Fixer {
  public:
-  /// Before the build is let go of: attempts need the memory.
+  /// To be created before the build is released, whose memory attempts need.
   Fixer(const FitOptions& options, const Attempt& before)
       : options_(options), before_(before.fit), floatEnds_(hasFloatEnds(before.build.program)) {
     for (const compiler::CompiledProgram& part : before.build.compiled)
@@ -233,7 +233,7 @@ class Fixer {
     options.inputs = options.outputs = wide() ? pipeline::ProgramIo::Int16 : pipeline::ProgramIo::Int8;
   }
 
-  /// Bytes that the arena's memory leaves to the arena; 0 when that has room.
+  /// Bytes that the arena's memory leaves to the arena; 0 if that memory is large enough.
   int64_t arenaRoom() const {
     const MemoryUse* use = before_.memoryOf("arena");
     if (use == nullptr || use->over() == 0) return 0;
@@ -242,8 +242,8 @@ class Fixer {
     return std::max<int64_t>((use->memory.bytes - others) / 16 * 16, 0);
   }
 
-  /// Whether a choice of cascades may bring the arena into its memory: what is alive at once with the best of
-  /// them is no more than there is.
+  /// Whether a choice of cascades may fit the arena into its memory: what is live at once with the best
+  /// choice does not exceed the space that there is.
   bool arenaCanShrink() const {
     const int64_t room = arenaRoom();
     return room == 0 || arenaBound_ <= room;
@@ -253,7 +253,7 @@ class Fixer {
     return std::any_of(fixes_.begin(), fixes_.end(), [](const FitFix& fix) { return fix.fits; });
   }
 
-  /// What cannot be compiled so is no fix.
+  /// A change that cannot be compiled is not a fix.
   template <typename Change>
   void try_(std::string change, Change&& apply) {
     FitOptions options = options_;
@@ -314,7 +314,7 @@ Result<Fit> fitProgram(const FitOptions& options, ByteSpan file) {
     if (plan.machine->system.name != result.machine.system.name) {
       result.warnings.push_back({fmt::format("was compiled for the memories of {}, not for those of {}",
                                              plan.machine->system.name, options.board->name),
-                                 "give the network instead: carina fit compiles it for the board",
+                                 "give the network instead: carina fit then compiles it for the board",
                                  result.file, ""});
     }
   }

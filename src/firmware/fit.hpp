@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a program has room on a board, and what would make it fit.
+// Whether a program fits a board, and what would make it fit.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct FitBlock {
   int64_t bytes = 0;
 };
 
-/// A memory of the board with what lies there.
+/// A memory of the board and its contents.
 struct MemoryUse {
   BoardMemory memory;
   std::vector<FitBlock> blocks;
@@ -28,13 +28,13 @@ struct MemoryUse {
   int64_t free() const { return std::max<int64_t>(memory.bytes - used(), 0); }
 };
 
-/// A tensor that is live when most of the arena is.
+/// A tensor that is live when arena use is at its peak.
 struct PeakTensor {
   std::string name, what;
   int64_t bytes = 0;
 };
 
-/// A change of options and what becomes of it.
+/// A change of options and its effect.
 struct FitFix {
   std::string change;  // "--memory-mode Sram_Only"
   bool fits = false;
@@ -45,8 +45,8 @@ struct FitFix {
 struct FitOptions {
   pipeline::Options build;  // of a network, or the file of a program; target and memory mode may be empty
   const Board* board = nullptr;
-  std::string core;        // of the CPU's part, for times; empty: the board's
-  int64_t stackBytes = 0;  // 0: what the program's kernels call for
+  std::string core;        // that runs the CPU part, for timing; empty: the board's
+  int64_t stackBytes = 0;  // 0: as the program's kernels require
 };
 
 struct Fit {
@@ -56,11 +56,11 @@ struct Fit {
   bool isNetwork = false;
   std::vector<MemoryUse> memories;
   int64_t constantBytes = 0, commandBytes = 0;  // of the program
-  std::string peakStep;                         // where most of the arena is live; empty: not known
+  std::string peakStep;                         // where arena use is at its peak; empty: not known
   std::vector<PeakTensor> peak;                 // the largest first
   std::optional<pipeline::InferenceTime> inference;
   pipeline::Measured measured;  // for gates; SQNR with Options::estimateAccuracy
-  std::vector<FitFix> fixes;    // where it does not fit: those that make it fit first, by cycles
+  std::vector<FitFix> fixes;    // if it does not fit: those that make it fit first, by cycles
   std::vector<Diagnostic> warnings;
   std::string program;  // the .pte of a network that fits, compiled for the board
 
@@ -69,11 +69,11 @@ struct Fit {
   const MemoryUse* memoryOf(std::string_view what) const;
 };
 
-/// Of a network (compiled for the board first) or of a program. Errors: it cannot be compiled or read, or was
-/// compiled for another NPU.
+/// Fits a network (which is compiled for the board first) or a program. Errors: it cannot be compiled or
+/// read, or was compiled for another NPU.
 Result<Fit> fit(const FitOptions& options);
 
-/// The sizes and places as a C header, and as a fragment for a linker script with a section for each block.
+/// The sizes and placement as a C header, and as a linker script fragment with a section for each block.
 std::string memoryHeader(const Fit& fit);
 std::string linkerFragment(const Fit& fit);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina_memory.h and the fragment of a linker script.
+// carina_memory.h and the linker script fragment.
 #include <algorithm>
 
 #include "firmware/fit.hpp"
@@ -22,7 +22,7 @@ std::string identifier(std::string_view what, bool upper) {
 
 std::string heading(const Fit& fit, std::string_view open, std::string_view close) {
   std::string file = fit.file;
-  // Neither the end of a comment nor of its line.
+  // The name must not end the comment or its line.
   for (char& c : file) c = c < ' ' || c == '*' || c == '/' || c == '\\' ? '_' : c;
   return fmt::format("{}Made by carina fit: {} on {} ({}, {}).{}\n", open, file, fit.board->name,
                      fit.machine.target->name, fit.machine.memory.name, close);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder to build in; removed at the end unless it was named.
+/// A folder to build in; removed at the end unless the caller named it.
 class WorkFolder {
  public:
   static Result<WorkFolder> open(const fs::path& named) {
@@ -23,7 +23,7 @@ class WorkFolder {
     if (!named.empty()) {
       fs::create_directories(named, failed);
       if (failed)
-        return fail(Code::ToolFailed, "cannot be made: {}", failed.message()).inFile(named.string());
+        return fail(Code::ToolFailed, "cannot be created: {}", failed.message()).inFile(named.string());
       return WorkFolder(fs::absolute(named), false);
     }
     std::string name =
@@ -53,13 +53,13 @@ class WorkFolder {
   std::optional<RemovedOnSignal> guard_;
 };
 
-/// What the linker says of a region that is too small, in our words; else its own words.
+/// Rewords the linker's message about a region that is too small; quotes any other output.
 Error linkError(const std::string& output, const PlatformInfo& platform) {
   std::smatch found;
   static const std::regex kOverflow("region `([A-Z_]+)' overflowed by ([0-9]+) byte");
   if (!std::regex_search(output, found, kOverflow)) {
     return fail(Code::ToolFailed, "the cross compiler failed:\n{}", output)
-        .withRemedy("keep its input with --keep FOLDER and look at it");
+        .withRemedy("keep its input with --keep FOLDER and inspect it");
   }
   const std::string region = found[1];
   return fail(Code::DoesNotFit, "the image needs {} bytes more than {} of {} has", found[2].str(), region,

@@ -27,7 +27,7 @@ struct Image {
   std::string elf;  // the file's bytes
 };
 
-/// Nothing is written but what `keep` asks for.
+/// Writes nothing except what `keep` requests.
 Result<Image> buildImage(const ImageOptions& options);
 
 }  // namespace carina::firmware

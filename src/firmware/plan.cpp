@@ -23,7 +23,7 @@ namespace carina::firmware {
 namespace {
 
 constexpr int64_t kAlignment = 16;
-/// A prompt that is typed: bytes for each token of the context, within limits.
+/// Buffer for a typed prompt: bytes per token of the context, within limits.
 constexpr int64_t kLineBytesPerToken = 8, kLeastLineBytes = 256, kMostLineBytes = 4096;
 
 int64_t aligned(int64_t bytes) {
@@ -47,7 +47,7 @@ class Planner {
     return std::move(plan_);
   }
 
-  /// Everything but places and arrays, on no platform.
+  /// Everything except placement and arrays, without a platform.
   Result<Plan> measureOnly() {
     CARINA_RETURN_IF_ERROR(read());
     CARINA_RETURN_IF_ERROR(chooseMethods());
@@ -93,7 +93,7 @@ class Planner {
         .withRemedy(fmt::format("its methods: {}", fmt::join(names, ", ")));
   }
 
-  /// decode, and prefill where there is one, with the tokenizer as a table.
+  /// Selects decode and, if present, prefill, and converts the tokenizer to a table.
   Status chooseLanguage(const TextOptions& options) {
     CARINA_TRY(const auto tokenizer, tokenizer::Tokenizer::read(options.tokenizer));
     CARINA_TRY(const auto language,
@@ -124,7 +124,7 @@ class Planner {
     return {};
   }
 
-  /// What languageProgram() leaves open and firmware takes in one form only.
+  /// Checks types that languageProgram() leaves open, but of which firmware supports only some.
   static Status checkTypes(const pte::Method& method) {
     const auto typeOf = [&](int32_t id) {
       return std::get<pte::Tensor>(method.values[static_cast<size_t>(id)]).type;
@@ -132,13 +132,12 @@ class Planner {
     for (const int32_t id : method.inputs) {
       const bool tensor = std::holds_alternative<pte::Tensor>(method.values[static_cast<size_t>(id)]);
       if (!tensor || (typeOf(id) != pte::ScalarType::Int64 && typeOf(id) != pte::ScalarType::Int32))
-        return fail(Code::UnsupportedProgram,
-                    "takes something else than tokens and positions of 32 or 64 bits")
+        return fail(Code::UnsupportedProgram, "takes inputs other than tokens and positions of 32 or 64 bits")
             .at(method.name)
             .withRemedy("export a step whose only inputs are int64 tokens and positions");
     }
     if (typeOf(method.outputs[0]) == pte::ScalarType::Float32) return {};
-    return fail(Code::UnsupportedProgram, "returns logits as {}, an image takes float32",
+    return fail(Code::UnsupportedProgram, "returns logits as {}, but an image takes float32",
                 pte::scalarTypeName(typeOf(method.outputs[0])))
         .at(method.name)
         .withRemedy("compile it with float outputs");
@@ -178,16 +177,17 @@ class Planner {
     if (plan_.platform != nullptr && !plan_.platform->carries(target.family)) {
       std::vector<std::string_view> families;
       for (npu::Family family : plan_.platform->families) families.push_back(npu::familyName(family));
-      return fail(Code::OtherNpu, "the program was compiled for {}, {} carries {}", target.name,
+      return fail(Code::OtherNpu, "the program was compiled for {}, but {} has {}", target.name,
                   plan_.platform->name, fmt::join(families, " or "))
           .withRemedy(fmt::format("choose --platform {}, or compile for another target",
                                   target.isU85() ? "corstone-320" : "corstone-300"));
     }
     if (options_.npuMacs != 0 && options_.npuMacs != target.macs) {
-      return fail(Code::OtherNpu,
-                  "the program was compiled for {}, the platform's NPU is said to have {} MACs per cycle",
-                  target.name, options_.npuMacs)
-          .withRemedy(fmt::format("compile again for that NPU, or say --npu-macs {}", target.macs));
+      return fail(
+                 Code::OtherNpu,
+                 "the program was compiled for {}, but the platform's NPU has {} MACs per cycle (--npu-macs)",
+                 target.name, options_.npuMacs)
+          .withRemedy(fmt::format("compile again for that NPU, or give --npu-macs {}", target.macs));
     }
     plan_.fastScratchBytes = device::fastScratchBytes(*plan_.machine);
     return {};
@@ -222,7 +222,7 @@ class Planner {
     return {};
   }
 
-  /// What the runtime itself says that the program needs.
+  /// Asks the runtime for the memory that the program needs.
   Status measure() {
     bytes_ = device::AlignedBuffer(file_.size());
     std::copy(file_.begin(), file_.end(), reinterpret_cast<std::byte*>(bytes_.data()));
@@ -254,7 +254,7 @@ class Planner {
     return fail(Code::UnsupportedProgram, "{}", text);
   }
 
-  /// All methods get the largest of their state pools.
+  /// Sets the state pools of all methods to the size of the largest.
   void shareState() {
     int64_t most = 0;
     for (const MethodPlan& plan : plan_.methods) {
@@ -269,8 +269,8 @@ class Planner {
                                       const std::vector<int32_t>& ids, size_t i) const {
     const auto* tensor = std::get_if<pte::Tensor>(&methodOf(plan).values[static_cast<size_t>(ids[i])]);
     if (tensor == nullptr) {
-      return fail(Code::UnsupportedProgram, "{} {} is no tensor", kind, i)
-          .withRemedy("scalar inputs and outputs have no place in an image");
+      return fail(Code::UnsupportedProgram, "{} {} is not a tensor", kind, i)
+          .withRemedy("export it as a tensor: an image cannot hold scalar inputs and outputs");
     }
     return tensor;
   }
@@ -298,7 +298,7 @@ class Planner {
     return pipeline::Port{std::move(name), {*dtype, Shape(tensor.sizes.begin(), tensor.sizes.end())}};
   }
 
-  /// `tensor` as the target's memory holds it: in the dimension order of the program.
+  /// Appends `tensor` as it is in the target's memory: in the dimension order of the program.
   static void appendBytes(const Tensor& tensor, const pte::Tensor& as, std::string* to) {
     const size_t begin = to->size();
     to->resize(begin + tensor.bytes().size());
@@ -313,7 +313,7 @@ class Planner {
     device::copyIn(tensor, view);
   }
 
-  /// Arrays `prefix`0, `prefix`1, ... for the program's inputs or outputs.
+  /// Packs arrays `prefix`0, `prefix`1, ... for the program's inputs or outputs.
   Status pack(const NamedTensors& arrays, std::string_view prefix, std::string_view kind,
               const std::vector<int32_t>& ids, std::vector<std::string>* packed, uint32_t* samples) const {
     NamedTensors renamed;
@@ -355,14 +355,14 @@ class Planner {
     auto packed = pack(options_.expected, "out", "output", method.outputs, &plan_.expected, &samples);
     if (!packed.ok()) return std::move(packed).error().inFile(options_.expectedFile);
     if (samples == plan_.samples) return {};
-    return fail(Code::InputMismatch, "the expected outputs hold {} samples, the inputs {}", samples,
+    return fail(Code::InputMismatch, "the expected outputs hold {} samples, but the inputs hold {}", samples,
                 plan_.samples)
         .inFile(options_.expectedFile)
         .withRemedy("give one for each sample of --input");
   }
 
-  /// The blocks in the order in which they get the fast memory: what must be there first. The CPU's own pools
-  /// and the program come last; they do without.
+  /// Places blocks in the order of their priority for fast memory, starting with those that must be there.
+  /// The program and the CPU's own pools come last; they can do without it.
   Status place() {
     const PlatformInfo& platform = *plan_.platform;
     const bool slowArena = plan_.machine && plan_.machine->memory.spilling();
@@ -384,8 +384,8 @@ class Planner {
     const bool programFits = free(platform.fast) >= aligned(plan_.programBytes);
     if (fastProgram && !programFits) {
       plan_.notes.push_back(
-          fmt::format("the program ({} bytes) does not fit into {} beside the arena and goes to {}; {} "
-                      "counts on the faster memory",
+          fmt::format("the program ({} bytes) does not fit into {} together with the arena and is placed in "
+                      "{}; {} assumes the faster memory",
                       plan_.programBytes, platform.fast, platform.bulk, plan_.machine->memory.name));
     }
     CARINA_RETURN_IF_ERROR(put("program", fastProgram && programFits ? platform.fast : platform.bulk,

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kKiB = 1024, kMiB = 1024 * kKiB;
 
-// Secure addresses, sizes that every version of the board has.
+// Secure addresses; sizes that every version of the board has.
 constexpr MemoryRegion kRegions300[] = {
     {"ITCM", 0x10000000, 512 * kKiB}, {"BRAM", 0x11000000, kMiB},      {"DTCM", 0x30000000, 512 * kKiB},
     {"SRAM", 0x31000000, 2 * kMiB},   {"DDR", 0x70000000, 256 * kMiB},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The platforms that images are built for, as the host sees them: memories, and which NPU they carry. Device
+// The platforms that images are built for, as the host sees them: their memories and NPU families. Device
 // addresses are in firmware/include/firmware/platform.hpp.
 #pragma once
 

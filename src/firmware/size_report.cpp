@@ -20,7 +20,7 @@ std::vector<std::string_view> wordsOf(std::string_view line) {
   return words;
 }
 
-/// -1 for what is no hexadecimal number.
+/// -1 if it is not a hexadecimal number.
 int64_t hexNumber(std::string_view text) {
   if (text.substr(0, 2) != "0x") return -1;
   uint64_t value = 0;
@@ -34,8 +34,8 @@ struct Member {
 };
 constexpr Member kMembers[] = {
     {"startup.cpp", "startup and faults"},
-    {"console.cpp", "UART and number texts"},
-    {"language.cpp", "texts: prompts, token loop"},
+    {"console.cpp", "UART and number formatting"},
+    {"language.cpp", "text generation: prompts, token loop"},
     {"linked.cpp", "runner and its report"},
     {"semihosted.cpp", "runner and its report"},
     {"semihosting.cpp", "runner and its report"},
@@ -47,7 +47,7 @@ constexpr Member kMembers[] = {
     {"plan_reader.cpp", "loader and verification"},
     {"method.cpp", "executor"},
     {"kernel.cpp", "executor"},
-    {"status.cpp", "error texts"},
+    {"status.cpp", "error messages"},
     {"tokenizer.cpp", "tokenizer"},
     {"words.cpp", "tokenizer"},
     {"ethosu_driver.cpp", "Ethos-U driver"},
@@ -105,7 +105,7 @@ class MapReader {
   }
 
  private:
-  /// Names of sections that are too long for their column stand on a line of their own.
+  /// Section names that are too long for their column are on a line of their own.
   void line(std::string_view text) {
     if (text.empty()) return;
     std::vector<std::string_view> words = wordsOf(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How large an image is, by component: read from the linker's map.
+// Size of an image by component, read from the linker's map.
 #pragma once
 
 #include <string>
@@ -22,11 +22,11 @@ struct SizeReport {
   ComponentSize total;
   int64_t stackBytes = 0;
 
-  /// Memory beyond arenas, pools and program.
+  /// RAM in addition to arenas, pools and program.
   int64_t ramBytes() const { return total.data + total.bss + stackBytes; }
 };
 
-/// Error: `map` is no map of GNU ld.
+/// Error: `map` is not a map of GNU ld.
 Result<SizeReport> readMap(std::string_view map);
 
 }  // namespace carina::firmware

@@ -52,13 +52,13 @@ std::string arrayNames(std::string_view prefix, const std::vector<std::string>& 
   return text;
 }
 
-/// A block that nobody clears: `name` has its type, so that sizes are known to the compiler.
+/// A block that is not cleared at startup; `name` is an array, so that the compiler knows its size.
 std::string block(std::string_view name, std::string_view section, std::string_view bytes) {
   return fmt::format("alignas(16) [[gnu::section(\".bss.carina.{}\")]] uint8_t {}[{}];\n", section, name,
                      bytes);
 }
 
-/// Blocks of method `m` go to `text`; returns its row of kMethods.
+/// Appends the blocks of method `m` to `text`; returns its row of kMethods.
 std::string methodText(const Plan& plan, size_t m, std::string_view temporary, std::string* text) {
   const MethodPlan& method = plan.methods[m];
   const auto own = [m](std::string_view name) {
@@ -89,7 +89,7 @@ std::string methodText(const Plan& plan, size_t m, std::string_view temporary, s
                      io, own("times"));
 }
 
-/// How texts are written: `kText`.
+/// The setup for text generation: `kText`.
 std::string textSetup(const TextPlan& plan) {
   const std::string prompt =
       plan.prompt.empty() ? "{}" : fmt::format("Text({}, {})", literal(plan.prompt), plan.prompt.size());
@@ -183,7 +183,7 @@ std::string blobText(std::string_view section, std::string_view symbol, std::str
       section, symbol, file);
 }
 
-/// What the image is for: a note of zero-terminated strings, so that tools find it in the ELF file.
+/// What the image is for, as an ELF note of zero-terminated strings that tools can find.
 std::string noteText(const Plan& plan, const SourceOptions& options) {
   std::string text =
       ".section .note.carina,\"\",%note\n.balign 4\n.long 7\n.long noteEnd - noteBegin\n.long 1\n"

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Reads to the end; the descriptor is closed afterwards.
+/// Reads to the end, then closes the descriptor.
 std::string readAll(int descriptor) {
   std::string text;
   char chunk[4096];

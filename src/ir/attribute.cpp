@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribute values as text and the rules of which value fits which kind.
+// Attribute values as text, and which values fit which kind.
 #include <charconv>
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest tensors of a graph: every size, and the number of elements, fits 31 bits. TOSA's level 8K asks
-// for no more (MAX_LOG2_SIZE), and .tosa, .tflite and .pte files store sizes in 32 bits.
+// Limits on the tensors of a graph: every size, and the number of elements, fits in 31 bits. TOSA's level 8K
+// requires no more (MAX_LOG2_SIZE), and .tosa, .tflite and .pte files store sizes in 32 bits.
 #pragma once
 
 #include "ir/op_def.hpp"
@@ -9,7 +9,7 @@ namespace carina::ir {
 
 constexpr int64_t kMostElements = INT32_MAX;
 
-/// Errors: a negative size, a size or a number of elements beyond kMostElements.
+/// Fails if a size is negative, or if a size or the number of elements exceeds kMostElements.
 Status checkExtents(const Type& type);
 
 }  // namespace carina::ir

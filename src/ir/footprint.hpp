@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a graph's values take when it is executed node by node.
+// Memory that a graph's values need if it is executed node by node.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -7,12 +7,11 @@
 namespace carina::ir {
 
 struct Footprint {
-  int64_t bytes = 0;         // the most that is alive at once: inputs, results, not constants
-  const Node* at = nullptr;  // the node that runs then; null when the inputs alone are the most
+  int64_t bytes = 0;         // peak of the live values: inputs and results, not constants
+  const Node* at = nullptr;  // the node that runs at the peak; null if it is the inputs alone
 };
 
-/// Values live from their node to the last one that uses them, those that the graph takes and returns
-/// throughout.
+/// Values live from their node to their last user, inputs of the graph throughout, outputs to the end.
 Footprint footprintOf(const Graph& graph);
 
 }  // namespace carina::ir

@@ -39,7 +39,7 @@ std::span<Value* const> Node::operandGroup(size_t i) const {
 void Node::dropUse(size_t flatIndex) {
   Value* value = operands_[flatIndex];
   if (!value) return;
-  // Whoever drops many uses goes through them from either end.
+  // Searches from both ends, because callers that drop many uses go through them from either end.
   auto& uses = value->uses_;
   const auto isThis = [&](const Use& use) { return use.node == this && use.operand == flatIndex; };
   size_t front = 0, back = uses.size();
@@ -62,7 +62,7 @@ void Node::setOperandGroup(size_t i, std::span<Value* const> values) {
   const size_t begin = i == 0 ? 0 : groupEnds_[i - 1], end = groupEnds_[i];
   const std::vector<Value*> replacement(values.begin(), values.end());
   if (replacement.size() == end - begin) {
-    // The others keep their places in the use lists: a constant may have as many uses as there are nodes.
+    // Other uses keep their places in the use lists: a constant may have as many uses as there are nodes.
     for (size_t k = begin; k < end; ++k) setOperand(k, replacement[k - begin]);
     return;
   }
@@ -286,7 +286,7 @@ Result<Node*> Graph::create(NodeSpec spec, Node* before) {
 
 void Graph::erase(Node* node) {
   for (Value* value : node->resultPointers_) CARINA_CHECK(value->unused(), "erased node is still in use");
-  // Of many operands some may be one value, whose uses would be searched for each.
+  // Many operands may be the same value, whose uses would be searched for each of them.
   constexpr size_t kMany = 16;
   if (node->operands_.size() <= kMany) {
     for (size_t i = 0; i < node->operands_.size(); ++i) node->dropUse(i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ir::Graph: the one graph of all dialects. Values are graph inputs, constants or node results; nodes are
-// kept in an order in which every operand is defined before its use. Constants are values, not nodes.
+// ir::Graph: the graph of all dialects. Values are graph inputs, constants or node results; nodes are kept in
+// an order in which every operand is defined before its use. Constants are values, not nodes.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class Graph;
 class Node;
 class Value;
 
-/// Where a node comes from in the user's network; shared by all nodes that one source node became.
+/// Origin of a node in the user's network; shared by all nodes derived from one source node.
 struct Location {
   std::string name;        // node name in the source graph: "conv2d_3"
   std::string modulePath;  // "features.3.conv" (torch module path), "" when unknown
@@ -65,11 +65,11 @@ class Value {
     CARINA_CHECK(kind_ == Kind::Constant, "value is not a constant");
     return constant_;
   }
-  void setConstant(Tensor tensor);  // type follows
+  void setConstant(Tensor tensor);  // updates `type` as well
 
   const std::vector<Use>& uses() const { return uses_; }
   bool hasOneUse() const { return uses_.size() == 1 && graphOutputUses_ == 0; }
-  /// Neither a node nor the graph's outputs use it.
+  /// Used neither by a node nor as an output of the graph.
   bool unused() const { return uses_.empty() && graphOutputUses_ == 0; }
   bool isGraphOutput() const { return graphOutputUses_ > 0; }
 
@@ -147,7 +147,7 @@ class Node {
   Node* next_ = nullptr;
 };
 
-/// What a node is made of. Operand groups and attributes are in table order; missing attributes take their
+/// Specification of a node. Operand groups and attributes are in table order; missing attributes take their
 /// defaults.
 struct NodeSpec {
   const OpDef* def = nullptr;
@@ -182,14 +182,14 @@ class Graph {
 
   // Nodes
   // --------------------------------------------------------------------------------------------------------
-  /// Creates a node before `before` (null: at the end). Fails when operand counts, attribute kinds or
-  /// inference fail.
+  /// Creates a node before `before` (null: at the end). Fails if operand counts or attribute kinds are wrong,
+  /// or if inference fails.
   Result<Node*> create(NodeSpec spec, Node* before = nullptr);
   /// Removes a node whose results are unused.
   void erase(Node* node);
   void moveBefore(Node* node, Node* before);
   void replaceAllUses(Value* from, Value* to);
-  /// Drops pure nodes without used results, then unused constants. Returns how many nodes went.
+  /// Erases pure nodes without used results, then unused constants. Returns the number of erased nodes.
   size_t eraseDeadNodes();
 
   Node* firstNode() const { return first_; }
@@ -219,7 +219,7 @@ class Graph {
   /// In order. The current node may be erased and nodes may be inserted before it while iterating.
   NodeRange nodes() const { return {first_}; }
 
-  /// A deep copy. With `mapping`, old value -> new value (top level only).
+  /// A deep copy. `mapping` receives old value -> new value (top level only).
   Graph clone(std::unordered_map<const Value*, Value*>* mapping = nullptr) const;
 
  private:
@@ -237,7 +237,7 @@ class Graph {
   size_t count_ = 0;
 };
 
-/// Copies `node` to the end of `target`, operands through `mapping`, which receives its results.
+/// Copies `node` before `before` (null: to the end). Maps operands by `mapping`, which receives its results.
 Result<Node*> cloneNode(const Node& node, Graph& target, std::unordered_map<const Value*, Value*>& mapping,
                         Node* before = nullptr);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a rewrite ends that asked for a node whose operands or attributes do not belong together. Builders
-// create nodes in the middle of expressions, so Builder::create throws; whoever runs rewrites turns that into
-// a diagnostic. No exception leaves a pass.
+// Aborts a rewrite that asks for a node whose operands or attributes do not fit together. Builders create
+// nodes in the middle of expressions, so Builder::create throws; the caller of the rewrites turns that into a
+// diagnostic. No exception leaves a pass.
 #pragma once
 
 #include <exception>
@@ -25,8 +25,8 @@ class InvalidNode : public std::exception {
 };
 
 /// Runs `body`, which returns a Status or Result and may create nodes. A node that cannot be built becomes an
-/// error that names the source node it was built for, else `place`. The graph is then half rewritten: only
-/// fit to be dropped.
+/// error at the source node that it was built for, or else at `place`. The graph is then partly rewritten and
+/// must be discarded.
 template <typename Body>
 auto rejectInvalidNodes(const std::string& place, Body&& body) -> decltype(body()) {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operator descriptors: what a dialect says about each of its operators. Tables of these are generated from
-// JSON by scripts/gen_dialect.py; the graph, printer and verifier need nothing else to work on any dialect.
+// Operator descriptors: the properties of each operator of a dialect. Tables of these are generated from JSON
+// by scripts/gen_dialect.py; the graph, printer and verifier need nothing else to work on any dialect.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ struct AttributeDef {
   std::span<const std::string_view> enumerators;
 };
 
-/// The type of a value: what travels on an edge. shape of a DType::Shape value is {rank}.
+/// The type of a value. The shape of a DType::Shape value is {rank}.
 struct Type {
   DType dtype = DType::Float32;
   Shape shape;
@@ -73,9 +73,9 @@ struct Type {
 };
 std::string typeText(const Type& type);  // "i8[1,28,28,3]"
 
-/// Result types of a node from its operands and attributes. Fails with what is wrong with the operands.
+/// Result types of a node from its operands and attributes. Errors say what is wrong with the operands.
 using InferTypes = Result<std::vector<Type>> (*)(const Node& node);
-/// Everything about a node that its types alone do not say.
+/// Checks what type inference does not.
 using VerifyNode = Status (*)(const Node& node);
 
 enum Trait : uint32_t {
@@ -95,22 +95,22 @@ struct OpDef {
   std::span<const OperandDef> operands;
   std::span<const ResultDef> results;
   std::span<const AttributeDef> attributes;
-  InferTypes infer = nullptr;   // none: the creator gives the result types
-  VerifyNode verify = nullptr;  // none: types are all there is to check
+  InferTypes infer = nullptr;   // null: the creator provides the result types
+  VerifyNode verify = nullptr;  // null: nothing but types to check
 
   bool has(Trait trait) const { return (traits & trait) != 0; }
-  /// Index of an attribute by name, -1 when there is none. For readers and printers; code uses the typed
+  /// Index of an attribute by name, -1 if there is none. For readers and printers; other code uses the typed
   /// accessors.
   int attributeIndex(std::string_view attributeName) const;
   int operandIndex(std::string_view operandName) const;
 };
 
-/// Reads `text` as a value of the attribute's kind (also used for defaults). "None" gives monostate when
-/// optional.
+/// Reads `text` as a value of the attribute's kind (also used for defaults). "None" is monostate if the
+/// attribute is optional.
 Result<Attribute> parseAttribute(const AttributeDef& def, std::string_view text);
-/// The inverse, as printers show it.
+/// The inverse, as shown by printers.
 std::string attributeText(const AttributeDef& def, const Attribute& value);
-/// Whether the value has the kind that the definition asks for.
+/// Whether the value has the kind that the definition requires.
 bool attributeFits(const AttributeDef& def, const Attribute& value);
 
 }  // namespace carina::ir

@@ -5,7 +5,7 @@
 
 namespace carina::ir {
 
-// One rewrite must not fill the memory before whoever runs it can look.
+// A single rewrite must not exhaust memory before its caller can check the number of nodes.
 constexpr size_t kMostNodesOfBuilder = 190'000;
 
 Result<Node*> Builder::tryCreate(NodeSpec spec) const {
@@ -16,8 +16,8 @@ Result<Node*> Builder::tryCreate(NodeSpec spec) const {
 Node* Builder::create(NodeSpec spec) const {
   if (graph_->numNodes() >= kMostNodesOfBuilder) {
     throw InvalidNode(
-        fail(Code::TooLarge, "it would make more than {} operators of the network", kMostNodesOfBuilder)
-            .withRemedy("make its tensors or its number of steps smaller, or split the network"));
+        fail(Code::TooLarge, "it would expand the network to more than {} operators", kMostNodesOfBuilder)
+            .withRemedy("reduce its tensor sizes or its number of steps, or split the network"));
   }
   const OpDef& def = *spec.def;
   const bool located = spec.location || location_;
@@ -25,8 +25,8 @@ Node* Builder::create(NodeSpec spec) const {
   if (node) return *node;
   std::vector<Diagnostic> problems = node.error().diagnostics();
   for (Diagnostic& problem : problems) {
-    problem.message = fmt::format("cannot be expressed by {}: {}", def.name, problem.message);
-    if (!located) problem.place.clear();  // whoever runs the rewrite knows the place
+    problem.message = fmt::format("cannot be expressed as {}: {}", def.name, problem.message);
+    if (!located) problem.place.clear();  // the caller of the rewrite knows the place
     if (problem.remedy.empty()) problem.remedy = "change the operator's arguments in the network";
   }
   throw InvalidNode(Error(std::move(problems)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base of the typed operator accessors that scripts/gen_dialect.py generates, and the builder they create
-// nodes with.
+// Base of the typed operator accessors that scripts/gen_dialect.py generates, and the builder with which they
+// create nodes.
 #pragma once
 
 #include <cassert>
@@ -45,13 +45,13 @@ const Op cast(const Node* node) {
   assert(isa<Op>(node));
   return Op(const_cast<Node*>(node));
 }
-/// The producer of a value, seen as Op; empty when it is something else.
+/// The producer of a value as Op; empty if it is something else.
 template <typename Op>
 Op producerAs(const Value* value) {
   return dynCast<Op>(value ? value->producer() : nullptr);
 }
 
-/// Creates nodes at one place of a graph with one location.
+/// Creates nodes at one position in a graph, with one location.
 class Builder {
  public:
   explicit Builder(Graph& graph, Node* before = nullptr, LocationRef location = nullptr)
@@ -68,7 +68,7 @@ class Builder {
 
   /// For operands that may be wrong: the error names the node's location.
   Result<Node*> tryCreate(NodeSpec spec) const;
-  /// For operands that are right by construction; a failure is a bug.
+  /// For use in expressions: throws InvalidNode, which rejectInvalidNodes() turns into an error.
   Node* create(NodeSpec spec) const;
 
  private:
@@ -77,8 +77,8 @@ class Builder {
   LocationRef location_;
 };
 
-/// What the generated create() functions are made of: operand groups and attributes, in table order. Out of
-/// line, because a dialect has hundreds of them.
+/// Implementation of the generated create() functions: collects operand groups and attributes in table order.
+/// Out of line, because a dialect has hundreds of these functions.
 class NodeMaker {
  public:
   NodeMaker(const Builder& builder, const OpDef& def);
@@ -106,7 +106,7 @@ std::optional<T> optionalAttribute(const Node* node, size_t i) {
   if (std::holds_alternative<std::monostate>(value)) return std::nullopt;
   return node->attributeAs<T>(i);
 }
-/// A Scalar attribute as double / as integer (a real is truncated) / whether it is a real number.
+/// A Scalar attribute as double, or as integer (a real is truncated).
 double scalarReal(const Attribute& value);
 int64_t scalarInt(const Attribute& value);
 

@@ -20,7 +20,7 @@ constexpr int kDeepestNesting = 32;  // of regions
 
 constexpr std::string_view kPrintInFull = "print the graph in full: 'carina opt FILE -o OUT.ir' does";
 
-/// What an attribute of this kind is written as, for errors.
+/// How an attribute of this kind is written, for errors.
 std::string kindText(const AttributeDef& def) {
   switch (def.kind) {
     case AttributeKind::Bool:
@@ -104,8 +104,8 @@ class Parser {
   Result<Graph> wholeText() {
     CARINA_TRY(Graph graph, this->graph(0));
     if (scanner_.atEnd()) return graph;
-    return scanner_.expected("the end of the text behind the graph")
-        .withRemedy("a file holds one graph: put each into a file of its own");
+    return scanner_.expected("the end of the text after the graph")
+        .withRemedy("a file holds one graph: put each graph into its own file");
   }
 
  private:
@@ -118,7 +118,7 @@ class Parser {
     std::string key;   // in a Scope
     std::string name;  // "" for a numbered value
   };
-  /// A value where it is defined.
+  /// A value at its definition.
   struct Definition {
     Label label;
     bool typed = false;
@@ -135,7 +135,7 @@ class Parser {
     label.at = scanner_.position();
     CARINA_RETURN_IF_ERROR(scanner_.expect('%', "and the name of a value"));
     const bool isQuoted = scanner_.peek() == '"';
-    CARINA_TRY(label.name, scanner_.name("the name of a value behind '%'"));
+    CARINA_TRY(label.name, scanner_.name("the name of a value after '%'"));
     if (label.name.empty()) {
       return scanner_.errorAt(label.at, fail(Code::BadText, "the name of a value cannot be empty")
                                             .withRemedy("values without a name are written %0, %1, ..."));
@@ -146,7 +146,7 @@ class Parser {
     label.key = (isNumber ? '0' : '%') + label.name;
     if (isNumber) label.name.clear();
     if (!isNumber && scanner_.take('#')) {
-      CARINA_TRY(const std::string_view copy, scanner_.word("a number behind '#'"));
+      CARINA_TRY(const std::string_view copy, scanner_.word("a number after '#'"));
       label.text += fmt::format("#{}", copy);
       label.key += fmt::format("\n#{}", copy);
     }
@@ -183,11 +183,11 @@ class Parser {
     Type type{*dtype, {}};
     CARINA_RETURN_IF_ERROR(scanner_.expect('[', "and the sizes of the type"));
     while (scanner_.peek() != ']') {
-      if (!type.shape.empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ']' behind a size"));
+      if (!type.shape.empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ']' after a size"));
       CARINA_TRY(const int64_t size, integer("a size"));
       type.shape.push_back(size);
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect(']', "behind the sizes"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect(']', "after the sizes"));
     if (Status status = checkExtents(type); !status.ok()) return scanner_.errorAt(at, status.error());
     return type;
   }
@@ -207,7 +207,7 @@ class Parser {
         if (!list.empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ']' in the list"));
         CARINA_RETURN_IF_ERROR(item(list, read));
       }
-      return scanner_.expect(']', "behind the list");
+      return scanner_.expect(']', "after the list");
     };
     const size_t at = scanner_.position();
     CARINA_RETURN_IF_ERROR(oneOrList(q.scales, [&] { return real("a scale"); }));
@@ -226,11 +226,11 @@ class Parser {
         return scanner_.errorAt(axisAt, fail(Code::BadText, "an axis cannot be {}", axis));
       q.axis = static_cast<int>(axis);
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect('>', "behind scale and zero point"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect('>', "after scale and zero point"));
     return std::optional<Quantization>(std::move(q));
   }
 
-  /// %x: f32[2]<0.5:0>; the type may be missing where `typed` is false.
+  /// %x: f32[2]<0.5:0>; the type is optional if `typed` is false.
   Result<Definition> definition(bool typed) {
     Definition definition;
     CARINA_TRY(definition.label, label());
@@ -245,7 +245,7 @@ class Parser {
   Status define(Scope& scope, Definition& definition, Value* value) {
     if (!scope.emplace(definition.label.key, value).second) {
       return scanner_.errorAt(definition.label.at,
-                              fail(Code::BadText, "the value %{} is defined twice", definition.label.text)
+                              fail(Code::BadText, "value %{} is defined twice", definition.label.text)
                                   .withRemedy("give one of them another name; values that share a name "
                                               "are written %name and %name#2"));
     }
@@ -258,7 +258,7 @@ class Parser {
     const auto found = scope.find(label.key);
     if (found != scope.end()) return found->second;
     return scanner_.errorAt(
-        label.at, fail(Code::BadText, "the value %{} is not defined in front of its use", label.text)
+        label.at, fail(Code::BadText, "value %{} is used before it is defined", label.text)
                       .withRemedy("define it as an input, a constant or the result of an earlier node"));
   }
 
@@ -269,7 +269,7 @@ class Parser {
     const size_t at = scanner_.position();
     if (scanner_.peek() == '#') {
       return scanner_.errorAt(
-          at, fail(Code::BadText, "the contents of the constant are left out here, '#' begins a checksum")
+          at, fail(Code::BadText, "the contents of the constant are left out here; '#' begins a checksum")
                   .withRemedy(kPrintInFull));
     }
     if (scanner_.peek() == '[') return list(type);
@@ -293,12 +293,12 @@ class Parser {
     Elements elements(type.dtype);
     CARINA_RETURN_IF_ERROR(scanner_.expect('[', "and elements"));
     while (scanner_.peek() != ']') {
-      if (elements.size() > 0) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ']' behind an element"));
+      if (elements.size() > 0) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ']' after an element"));
       CARINA_RETURN_IF_ERROR(element(elements, type.dtype));
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect(']', "behind the elements"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect(']', "after the elements"));
     if (static_cast<int64_t>(elements.size()) != count) {
-      return scanner_.errorAt(at, fail(Code::BadText, "the constant has {} elements, its type {} has {}",
+      return scanner_.errorAt(at, fail(Code::BadText, "the constant has {} elements, but its type {} has {}",
                                        elements.size(), typeText(type), count));
     }
     return elements.tensor(type.shape);
@@ -312,11 +312,10 @@ class Parser {
     const int64_t count = numElements(type.shape);
     const int64_t size = dtypeSize(type.dtype);
     if (!splat_.take(static_cast<uint64_t>(count) * static_cast<uint64_t>(size))) {
-      return scanner_.errorAt(at, fail(Code::Excessive,
-                                       "the splat constants of a text may take {} MiB, with this one they "
-                                       "take more",
-                                       kMostSplatBytes >> 20)
-                                      .withRemedy("make the constant smaller, or write its bytes as 0x..."));
+      return scanner_.errorAt(
+          at, fail(Code::Excessive, "splat constants may take {} MiB per file, which this one exceeds",
+                   kMostSplatBytes >> 20)
+                  .withRemedy("make the constant smaller, or write its bytes as 0x..."));
     }
     const Tensor one = elements.tensor({1});
     Tensor tensor = Tensor::uninitialized(type.dtype, type.shape);
@@ -334,10 +333,10 @@ class Parser {
     const auto wanted =
         static_cast<uint64_t>(numElements(type.shape)) * static_cast<uint64_t>(dtypeSize(type.dtype));
     if (digits.size() % 2 != 0 || digits.size() / 2 != wanted) {
-      return scanner_.errorAt(at, fail(Code::BadText,
-                                       "the constant has {} hexadecimal digits, its type {} has {} bytes of "
-                                       "two digits",
-                                       digits.size(), typeText(type), wanted));
+      return scanner_.errorAt(
+          at, fail(Code::BadText,
+                   "the constant has {} hexadecimal digits, but its type {} has {} bytes of two digits",
+                   digits.size(), typeText(type), wanted));
     }
     Tensor tensor = Tensor::uninitialized(type.dtype, type.shape);
     const std::span<std::byte> bytes = tensor.mutableBytes();
@@ -349,15 +348,15 @@ class Parser {
       }
       bytes[i] = static_cast<std::byte>(high * 16 + low);
     }
-    // Types of which not every pattern of bits is an element.
+    // Types for which not every bit pattern is an element.
     const bool narrow = type.dtype == DType::Bool || type.dtype == DType::Int4 || type.dtype == DType::Int48;
     for (int64_t i = 0; narrow && i < tensor.numElements(); ++i) {
       const int64_t value = type.dtype == DType::Bool
                                 ? static_cast<int64_t>(tensor.as<uint8_t>()[static_cast<size_t>(i)])
                                 : tensor.integerAt(i);
       if (value < integerMin(type.dtype) || value > integerMax(type.dtype))
-        return scanner_.errorAt(
-            at, fail(Code::BadText, "element {} is {}, which no {} is", i, value, dtypeName(type.dtype)));
+        return scanner_.errorAt(at, fail(Code::BadText, "element {} is {}, which is not a valid {}", i, value,
+                                         dtypeName(type.dtype)));
     }
     return tensor;
   }
@@ -411,13 +410,13 @@ class Parser {
           CARINA_TRY(Value * value, operand(scope, def, operandDef, operandDef.nullable));
           group.push_back(value);
         }
-        CARINA_RETURN_IF_ERROR(scanner_.expect(']', "behind the list of operands"));
+        CARINA_RETURN_IF_ERROR(scanner_.expect(']', "after the list of operands"));
         continue;
       }
       CARINA_TRY(Value * value, operand(scope, def, operandDef, optional || operandDef.nullable));
       if (value || !optional) group.push_back(value);
     }
-    return scanner_.expect(')', fmt::format("behind the operands of {}", def.name));
+    return scanner_.expect(')', fmt::format("after the operands of {}", def.name));
   }
 
   Result<Attribute> attributeValue(const AttributeDef& def) {
@@ -458,19 +457,19 @@ class Parser {
         strings.push_back(std::move(value));
       }
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect(']', "behind the list"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect(']', "after the list"));
     if (def.kind == AttributeKind::Ints) return Attribute(std::move(ints));
     if (def.kind == AttributeKind::Reals) return Attribute(std::move(reals));
     return Attribute(std::move(strings));
   }
 
-  /// {name = value, ...}; what is not given takes its default. `at`: of the node.
+  /// {name = value, ...}; missing ones take their defaults. `at`: of the node.
   Status attributes(NodeSpec& spec, size_t at) {
     const OpDef& def = *spec.def;
     std::vector<std::optional<Attribute>> given(def.attributes.size());
     if (scanner_.take('{')) {
       for (bool first = true; scanner_.peek() != '}'; first = false) {
-        if (!first) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or '}' behind an attribute"));
+        if (!first) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or '}' after an attribute"));
         const size_t nameAt = scanner_.position();
         CARINA_TRY(const std::string_view name, scanner_.word("the name of an attribute"));
         const int index = def.attributeIndex(name);
@@ -488,7 +487,7 @@ class Parser {
         CARINA_RETURN_IF_ERROR(scanner_.expect('=', "and the value of the attribute"));
         CARINA_TRY(slot, attributeValue(def.attributes[static_cast<size_t>(index)]));
       }
-      CARINA_RETURN_IF_ERROR(scanner_.expect('}', "behind the attributes"));
+      CARINA_RETURN_IF_ERROR(scanner_.expect('}', "after the attributes"));
     }
     for (size_t i = 0; i < given.size(); ++i) {
       const AttributeDef& attribute = def.attributes[i];
@@ -509,14 +508,14 @@ class Parser {
   /// loc("name", "module", "source"); trailing parts may be missing.
   Result<LocationRef> location() {
     if (!scanner_.takeWord("loc")) return LocationRef();
-    CARINA_RETURN_IF_ERROR(scanner_.expect('(', "behind 'loc'"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect('(', "after 'loc'"));
     Location location;
     std::string* const parts[] = {&location.name, &location.modulePath, &location.source};
     for (size_t i = 0; i < 3 && scanner_.peek() != ')'; ++i) {
       if (i) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ')' in the location"));
       CARINA_TRY(*parts[i], scanner_.string("a name, a module path or a source line in double quotes"));
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect(')', "behind the location"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect(')', "after the location"));
     const bool same = lastLocation_ && lastLocation_->name == location.name &&
                       lastLocation_->modulePath == location.modulePath &&
                       lastLocation_->source == location.source;
@@ -524,7 +523,7 @@ class Parser {
     return lastLocation_;
   }
 
-  /// What ir::verify() checks, at the node's place in the text.
+  /// The checks of ir::verify(), with the node's place in the text.
   Status check(const Node& node, size_t at) {
     const OpDef& def = node.def();
     if (def.infer) {
@@ -533,8 +532,8 @@ class Parser {
       for (size_t i = 0; i < node.results().size() && i < types->size(); ++i) {
         if (node.result(i)->type == (*types)[i]) continue;
         return scanner_.errorAt(
-            at, fail(Code::BadText, "result {} of {} is written as {}, but its operands give {}", i, def.name,
-                     typeText(node.result(i)->type), typeText((*types)[i]))
+            at, fail(Code::BadText, "result {} of {} is written as {}, but its operands imply {}", i,
+                     def.name, typeText(node.result(i)->type), typeText((*types)[i]))
                     .withRemedy("write that type, or leave the type out"));
       }
     }
@@ -575,8 +574,9 @@ class Parser {
     if (!created) return scanner_.errorAt(nameAt, created.error());
     Node& node = **created;
     if (node.results().size() != results.size()) {
-      return scanner_.errorAt(at, fail(Code::BadText, "{} has {} results, {} are named here", def.name,
-                                       node.results().size(), results.size()));
+      return scanner_.errorAt(at, fail(Code::BadText, "{} has {} result{}, but {} are named here", def.name,
+                                       node.results().size(), node.results().size() == 1 ? "" : "s",
+                                       results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].typed) node.result(i)->type = results[i].type;
@@ -601,7 +601,7 @@ class Parser {
       if (next == '[' || next == '#' || word == "splat" || word.substr(0, 2) == "0x") {
         if (definitions.size() > 1)
           return scanner_.errorAt(
-              at, fail(Code::BadText, "a constant is one value, {} are named", definitions.size()));
+              at, fail(Code::BadText, "a constant is one value, but {} are named", definitions.size()));
         if (!definitions[0].typed)
           return scanner_.errorAt(at,
                                   fail(Code::BadText, "a constant needs its type")
@@ -627,27 +627,27 @@ class Parser {
     // The name of a graph may be empty.
     std::string name;
     if (scanner_.peek() != '(') {
-      CARINA_TRY(name, scanner_.name("the name of the graph behind '@'"));
+      CARINA_TRY(name, scanner_.name("the name of the graph after '@'"));
     }
     Graph graph(std::move(name));
     Scope scope;
     CARINA_RETURN_IF_ERROR(scanner_.expect('(', "and the graph's inputs"));
     while (scanner_.peek() != ')') {
-      if (!graph.inputs().empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ')' behind an input"));
+      if (!graph.inputs().empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ')' after an input"));
       CARINA_TRY(Definition input, definition(true));
       CARINA_RETURN_IF_ERROR(define(scope, input, graph.addInput(input.type)));
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect(')', "behind the inputs"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect(')', "after the inputs"));
     if (!scanner_.takeWord("-") || !scanner_.take('>'))
       return scanner_.expected("'->' and the graph's outputs");
     CARINA_RETURN_IF_ERROR(scanner_.expect('(', "and the graph's outputs"));
     std::vector<Label> outputs;
     while (scanner_.peek() != ')') {
-      if (!outputs.empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ')' behind an output"));
+      if (!outputs.empty()) CARINA_RETURN_IF_ERROR(scanner_.expect(',', "or ')' after an output"));
       CARINA_TRY(Label output, label());
       outputs.push_back(std::move(output));
     }
-    CARINA_RETURN_IF_ERROR(scanner_.expect(')', "behind the outputs"));
+    CARINA_RETURN_IF_ERROR(scanner_.expect(')', "after the outputs"));
     CARINA_RETURN_IF_ERROR(scanner_.expect('{', "and the graph's nodes"));
     while (!scanner_.take('}')) CARINA_RETURN_IF_ERROR(statement(graph, scope, depth));
     std::vector<Value*> values;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs from their text form (docs/ir.md): the inverse of print() with PrintOptions::exact.
+// Reads graphs from their text form (docs/ir.md): the inverse of print() with PrintOptions::exact.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,20 @@ namespace carina::ir {
 
 /// The operators that a text may name.
 struct OperatorSet {
-  /// The descriptor of a full name ("tosa.CONV2D"); null when there is none.
+  /// The descriptor of a full name ("tosa.CONV2D"); null if there is none.
   std::function<const OpDef*(std::string_view)> find;
   /// All full names, to suggest one for a misspelt name.
   std::function<std::vector<std::string>()> names;
 };
 
-/// The one graph of a text. The graph is verified as it is read: operands are defined before they are used,
-/// result types are the inferred ones (and may be left out where the operator infers them), operator
-/// verifiers agree. An error names line and column, what was found and what was expected. Contents that the
-/// short printed form leaves out (large constants, scales per channel) are refused. The memory that a graph
-/// takes is proportional to the text, apart from 16 MiB for "splat" constants.
+/// Reads the only graph of a text and verifies it: operands are defined before their use, result types
+/// equal the inferred ones (and may be left out if the operator infers them), operator verifiers succeed.
+/// Errors give line and column, what was found and what was expected. Contents that the short printed form
+/// leaves out (large constants, scales per channel) are rejected. The memory of a graph is proportional to
+/// the text, apart from 16 MiB for "splat" constants.
 Result<Graph> parse(std::string_view text, const OperatorSet& operators);
 
-/// Bytes of all "splat" constants of one text; print() writes others in full.
+/// Limit for all "splat" constants of one text; print() writes others in full.
 constexpr int64_t kMostSplatBytes = int64_t{16} << 20;
 
 }  // namespace carina::ir

@@ -6,9 +6,8 @@
 
 namespace carina::ir {
 
-// Steps of an unrolled recurrence are sizes of tensors: no number of bytes in the file bounds them.
-// Quantizing and compiling take about 0.1 ms and 15 KB per operator, and a stream has room for 16 MiB of
-// commands.
+// The steps of an unrolled recurrence are a tensor size, which the size of the file does not bound.
+// Quantizing and compiling take about 0.1 ms and 15 KB per operator, and a stream holds 16 MiB of commands.
 constexpr size_t kMostNodesOfRewrites = 100'000;
 
 Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener& listener) {
@@ -29,10 +28,10 @@ Status rewriteToFixpoint(Graph& graph, std::span<const Rewrite> rewrites, int ro
         CARINA_TRY(const bool rewrote, rejectInvalidNodes(place, [&] { return rewrite(node); }));
         if (rewrote) {
           if (graph.numNodes() > kMostNodesOfRewrites) {
-            return fail(Code::TooLarge, "it would make more than {} operators of the network",
+            return fail(Code::TooLarge, "it would expand the network to more than {} operators",
                         kMostNodesOfRewrites)
                 .at(place)
-                .withRemedy("make its tensors or its number of steps smaller, or split the network");
+                .withRemedy("reduce its tensor sizes or its number of steps, or split the network");
           }
           changed = true;
           break;  // `node` may be gone

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs named graph-to-graph steps, verified (verifier.hpp), and hands the results to whoever wants to look at
-// them.
+// Runs named graph-to-graph passes, verifies the results (verifier.hpp) and hands them to a listener.
 #pragma once
 
 #include <functional>
@@ -23,8 +22,8 @@ Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener&
 
 /// A local rewrite: returns whether it changed the graph around `node` (which it may erase).
 using Rewrite = std::function<Result<bool>(Node*)>;
-/// Applies the rewrites to all nodes in order until none changes anything (at most `rounds` sweeps, then it
-/// is a bug).
+/// Applies the rewrites to all nodes in order until none changes anything (more than `rounds` sweeps are a
+/// bug).
 Status rewriteToFixpoint(Graph& graph, std::span<const Rewrite> rewrites, int rounds = 64);
 
 }  // namespace carina::ir

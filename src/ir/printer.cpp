@@ -21,13 +21,13 @@ std::string elementText(const Tensor& tensor, int64_t i) {
   return std::to_string(tensor.integerAt(i));
 }
 
-/// A name as it stands behind '%' or '@': in quotes where it is not plain, or is a number.
+/// A name as written after '%' or '@': in quotes if it is not plain or is a number.
 std::string nameText(const std::string& name) {
   const bool number = std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
   return isPlainName(name) && !number ? name : ir::quoted(name);
 }
 
-/// Whether elements have more patterns of bits than texts: there are many that mean NaN.
+/// Whether text would not preserve the elements: many bit patterns mean NaN.
 bool hasNan(const Tensor& tensor) {
   if (!isFloat(tensor.dtype())) return false;
   for (int64_t i = 0; i < tensor.numElements(); ++i) {
@@ -165,7 +165,7 @@ class Printer {
       out += '\n';
       if (node.regions()[i]) {
         graph(*node.regions()[i], indent + 2, out);
-        out.pop_back();  // the line ends behind the last region
+        out.pop_back();  // the line ends after the last region
       } else {
         out.append(static_cast<size_t>(indent) + 2, ' ');
         out += '_';

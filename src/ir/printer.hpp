@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The textual form of a graph, for people, --dump-after and golden tests.
+// The textual form of a graph, for users, --dump-after and golden tests.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct PrintOptions {
   bool locations = false;  // append the source name and module path of each node
   int64_t constantElements =
       8;  // constants up to this many elements are printed in full, larger ones as type and checksum
-  bool exact = false;  // everything that the graph holds: parse() (parser.hpp) gives the same graph
+  bool exact = false;  // complete: parse() (parser.hpp) yields the same graph
 };
 
 /// One line per constant and node:
@@ -27,14 +27,13 @@ struct PrintOptions {
 std::string print(const Graph& graph, const PrintOptions& options = {});
 std::string print(const Node& node);
 
-/// Names of values as texts show them: %name; %name#2 for the second value of that name in its graph; %0, %1,
-/// ... for values without one; _ for none. Values have to be asked for in one order for the names to be the
-/// same.
+/// Names of values in texts: %name; %name#2 for the second value of that name in its graph; %0, %1, ... for
+/// values without one; _ for none. Names depend on the order in which values are asked for.
 class ValueNames {
  public:
   std::string of(const Value* value);
 
-  /// While it lives, names are those of a graph inside of the one before.
+  /// While one exists, names are those of a graph nested in the previous one.
   class InnerGraph {
    public:
     explicit InnerGraph(ValueNames& names) : names_(names), outer_(std::exchange(names.copies_, {})) {}
@@ -49,11 +48,11 @@ class ValueNames {
 
  private:
   std::unordered_map<const Value*, std::string> labels_;
-  std::unordered_map<std::string, int> copies_;  // of the graph at hand: values that have each name
+  std::unordered_map<std::string, int> copies_;  // of the current graph: number of values of each name
   int nextNumber_ = 0;
 };
 
-/// FNV-1a: tells two large constants apart in a printed graph, where it stands as #0123456789abcdef.
+/// FNV-1a: distinguishes large constants in a printed graph, where it appears as #0123456789abcdef.
 uint64_t contentsChecksum(ByteSpan bytes);
 
 }  // namespace carina::ir

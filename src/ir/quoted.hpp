@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings of the text form: in double quotes, with \" \\ \n and \xNN for what cannot stand there as it is.
+// Strings of the text form: in double quotes, with \" \\ \n and \xNN for characters that need an escape.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace carina::ir {
 
-/// The text in double quotes on one line; bytes from 0x80 up stay as they are.
+/// The text in double quotes on one line; bytes from 0x80 up are unchanged.
 std::string quoted(std::string_view text);
 
-/// What stands between the quotes of quoted() (without them); nothing when an escape is unknown or cut off.
+/// Decodes the text between the quotes of quoted(); nullopt if an escape is unknown or cut off.
 std::optional<std::string> unquoted(std::string_view inner);
 
 }  // namespace carina::ir

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs inside of a graph.
+// The graphs nested in a graph.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace carina::ir {
 
-/// A graph, then the regions of its nodes in order, those inside of them right behind each. The place in this
-/// list names a graph wherever a copy of it stands.
+/// A graph, then the regions of its nodes in order, each followed by the regions nested in it. The position
+/// in this list also identifies a graph in copies.
 std::vector<const Graph*> graphsWithin(const Graph& graph);
 
 }  // namespace carina::ir

@@ -84,7 +84,7 @@ Result<std::string> Scanner::string(std::string_view what) {
   size_t end = begin;
   while (end < text_.size() && text_[end] != '"' && text_[end] != '\n') end += text_[end] == '\\' ? 2 : 1;
   if (end >= text_.size() || text_[end] != '"') {
-    return errorAt(at_, fail(Code::BadText, "expected {}, found a string without an end", what)
+    return errorAt(at_, fail(Code::BadText, "expected {}, found an unterminated string", what)
                             .withRemedy("close the string with '\"' on the same line"));
   }
   auto value = unquoted(text_.substr(begin, end - begin));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the text form of graphs (docs/ir.md), and errors that name the line and column.
+// Splits the text form of graphs (docs/ir.md) into words; errors give line and column.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace carina::ir {
 
-/// Whether a name may stand without quotes: letters, digits and "_.+-", as in numbers and keywords, and
-/// single slashes.
+/// Whether a name needs no quotes: letters, digits and "_.+-", as in numbers and keywords, and single
+/// slashes.
 bool isPlainName(std::string_view name);
 
 /// Reads a text from its beginning to its end. Blanks, line ends and "// ..." comments separate words.
@@ -19,17 +19,17 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : text_(text) {}
 
-  /// Offset of the next word or character, behind blanks and comments.
+  /// Offset of the next word or character, after blanks and comments.
   size_t position();
   bool atEnd() { return position() == text_.size(); }
-  /// The next character without taking it; 0 at the end.
+  /// The next character without consuming it; 0 at the end.
   char peek();
-  /// The next word without taking it; empty where none stands.
+  /// The next word without consuming it; empty if there is none.
   std::string_view peekWord();
 
-  /// Takes the next character when it is this one.
+  /// Consumes the next character if it is `c`.
   bool take(char c);
-  /// Takes the next word when it is this one.
+  /// Consumes the next word if it is `word`.
   bool takeWord(std::string_view word);
   Status expect(char c, std::string_view why);
   /// `what` names the word in the error: "an operator's name".
@@ -41,7 +41,7 @@ class Scanner {
 
   /// "expected WHAT, found X", at the next word.
   Error expected(std::string_view what);
-  /// The error at a place of the text, whatever place it had.
+  /// The error at `offset`, whatever place it had.
   Error errorAt(size_t offset, const Error& error) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// State: tensors that one call of a network leaves to the next (buffers that forward() writes). In a graph
-// with n state variables the last n inputs are what they hold before a call and the last n outputs, in the
-// same order, what they hold after it; the inputs and outputs in front of them are the caller's.
+// State: tensors that a network keeps from one call to the next (buffers that forward() writes). In a graph
+// with n state variables, the last n inputs are their values before a call and the last n outputs, in the
+// same order, their values after it; the inputs and outputs in front of them are the caller's.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct StateVariable {
 };
 using State = std::vector<StateVariable>;
 
-/// The inputs (outputs) of `graph` that the caller gives (gets).
+/// Number of inputs (outputs) of `graph` that the caller provides (receives).
 inline size_t callerInputs(const Graph& graph, const State& state) {
   return graph.inputs().size() - state.size();
 }
@@ -34,13 +34,13 @@ class StateHolder {
 
   void reset() { now_ = initial_; }
   const std::vector<Tensor>& now() const { return now_; }
-  /// What the graph takes: the caller's tensors and the state.
+  /// All inputs of the graph: the caller's tensors and the state.
   std::vector<Tensor> inputs(std::span<const Tensor> callers) const {
     std::vector<Tensor> all(callers.begin(), callers.end());
     all.insert(all.end(), now_.begin(), now_.end());
     return all;
   }
-  /// Keeps the state of what a graph gave and returns the caller's part.
+  /// Stores the state from all outputs of a graph and returns the caller's outputs.
   std::vector<Tensor> outputs(std::vector<Tensor> all) {
     CARINA_CHECK(all.size() >= now_.size(), "a graph with state gives all of it");
     const auto state = all.end() - static_cast<std::ptrdiff_t>(now_.size());

@@ -72,8 +72,8 @@ class Verifier {
       }
       for (size_t i = 0; i < node.results().size() && i < types->size(); ++i) {
         if ((*types)[i] != node.result(i)->type) {
-          add(node, fail(Code::InvalidGraph, "result {} of {} is recorded as {}, but its operands give {}", i,
-                         def.name, typeText(node.result(i)->type), typeText((*types)[i])));
+          add(node, fail(Code::InvalidGraph, "result {} of {} is recorded as {}, but its operands imply {}",
+                         i, def.name, typeText(node.result(i)->type), typeText((*types)[i])));
           return;
         }
       }

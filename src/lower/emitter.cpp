@@ -42,8 +42,8 @@ ir::Value* Emitter::shapeConstant(const Shape& values) {
 
 namespace {
 
-/// The smallest shift with which RESCALE takes every value of a type: 8-bit ones have a zero point, 16-bit
-/// ones none; 2 where the values are known to be smaller than the type.
+/// The smallest shift for which RESCALE accepts every value of a type: 8-bit types have a zero point, 16-bit
+/// ones none; 2 for types whose values are known to be smaller than the type.
 int8_t leastShift(DType dtype) {
   switch (dtype) {
     case DType::Int8:
@@ -55,7 +55,7 @@ int8_t leastShift(DType dtype) {
   }
 }
 
-/// Largest magnitude of a value's elements, as far as the nodes in front of it, `depth` at most, show it.
+/// Largest magnitude of a value's elements, if the nodes that produce it (up to `depth` levels) determine it.
 class Magnitudes {
  public:
   std::optional<double> of(const ir::Value* value, int depth = 8) const {
@@ -109,7 +109,7 @@ class Magnitudes {
   }
   /// Sums of products of 8-bit codes.
   static std::optional<double> ofLayer(const ir::Node& node) {
-    constexpr double kLargestProduct = 255 * 255;  // both less their zero points
+    constexpr double kLargestProduct = 255 * 255;  // both minus their zero points
     if (node.operands().empty() || node.operands()[0]->dtype() != DType::Int8) return std::nullopt;
     if (const auto product = ir::dynCast<tosa::Matmul>(&node))
       return kLargestProduct * static_cast<double>(product.a()->dim(2));
@@ -156,7 +156,7 @@ Result<ir::Value*> Emitter::rescale(ir::Value* input, DType to, int64_t inputZer
   std::vector<RescaleFactor> pairs;
   for (double factor : factors) {
     CARINA_TRY(RescaleFactor pair, rescaleFactor(factor, scale32));
-    // RESCALE is defined for inputs of less than 2^(shift - 1). Beyond, whatever is not 0 saturates.
+    // RESCALE is defined for inputs below 2^(shift - 1). With smaller shifts, all values but 0 saturate.
     const int8_t least = leastShift(input->dtype());
     if (pair.shift < least) {
       if (dtypeSize(to) > 2) {
@@ -368,7 +368,7 @@ ir::Value* Emitter::argmax(ir::Value* input, int64_t axis) {
 
 ir::Value* Emitter::reshape(ir::Value* input, const Shape& shape) {
   if (const auto before = ir::producerAs<tosa::Reshape>(input))
-    input = before.input1();  // the last one says it all
+    input = before.input1();  // only the last shape matters
   if (input->shape() == shape) return input;
   if (input->isConstant()) return constant(input->constant().reshaped(shape));
   return tosa::Reshape::create(builder(), input, shapeConstant(shape));
@@ -394,7 +394,7 @@ ir::Value* Emitter::sliceAxis(ir::Value* input, int64_t axis, int64_t start, int
 
 ir::Value* Emitter::sliceEvery(ir::Value* value, int64_t axis, int64_t start, int64_t count, int64_t step) {
   if (step == 1 || count <= 1) return sliceAxis(value, axis, start, count);
-  // Rows of `step` elements of which the first is kept; the last row may need filling up.
+  // Rows of `step` elements of which the first is kept; the last row may need padding.
   const int64_t extent = value->dim(axis), end = start + count * step;
   if (end > extent) {
     Shape padding(static_cast<size_t>(2 * value->rank()), 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creates TOSA nodes in the graph being built: constants for zero points and shapes, and results that need no
-// thought.
+// Creates TOSA nodes in the graph being built, with constants for zero points and shapes, and inferred result
+// types.
 #pragma once
 
 #include <array>
@@ -37,28 +37,29 @@ enum class Unary : uint8_t { Abs, LogicalNot, BitwiseNot, Clz, Identity };
 enum class Reduce : uint8_t { Sum, Max, Min, All, Any };
 
 /// All functions take and return values of the graph being built; shapes are TOSA's (channel-last for feature
-/// maps). A constant operand of a data-movement operator gives a constant: it is moved now.
+/// maps). Data-movement operators fold constant operands.
 class Emitter {
  public:
   explicit Emitter(ir::Graph& graph) : graph_(&graph) {}
   void setLocation(ir::LocationRef location) { location_ = std::move(location); }
 
   ir::Value* constant(Tensor tensor) { return graph_->addConstant(std::move(tensor)); }
-  /// One element of an integer type; shape [1]. Equal ones are one constant.
+  /// One element of an integer type; shape [1]. Equal scalars share one constant.
   ir::Value* scalar(DType dtype, int64_t value);
 
   /// One factor, or one per index of the last dimension. int48 inputs take 16-bit multipliers, all others
-  /// 32-bit ones. `most`: the largest magnitude of the input's elements, where the nodes in front of it do
-  /// not show it.
+  /// 32-bit ones. `most`: the largest magnitude of the input's elements, if the nodes that produce it do not
+  /// determine it.
   Result<ir::Value*> rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                              std::span<const double> factors, std::optional<double> most = {});
-  /// The same with numbers that are known; `doubleRound` as TFLite rounds. Constants stay operands.
+  /// The same with given multipliers and shifts; `doubleRound`: with TFLite's rounding. Constants are not
+  /// folded.
   ir::Value* rescale(ir::Value* input, DType to, int64_t inputZero, int64_t outputZero,
                      std::span<const RescaleFactor> factors, bool scale32, bool doubleRound);
 
-  /// uint8 numbers, as TOSA's int8 tensors hold their bytes, less 128 as int8.
+  /// Subtracts 128 from uint8 values, whose bytes TOSA holds in int8 tensors; the result is int8.
   ir::Value* lessHalf(ir::Value* bytes);
-  /// int8 numbers plus 128, as the bytes of uint8.
+  /// Adds 128 to int8 values; the result holds the bytes of uint8.
   ir::Value* plusHalf(ir::Value* codes);
 
   struct Window {
@@ -88,16 +89,16 @@ class Emitter {
   /// a >> b of int32 values, rounded half up.
   ir::Value* shiftedRight(ir::Value* a, ir::Value* b);
   ir::Value* unary(Unary op, ir::Value* input);
-  /// One int32 number of the rank of `like`.
+  /// An int32 constant of one element with the rank of `like`.
   ir::Value* number(int64_t value, const ir::Value* like);
   ir::Value* negate(ir::Value* input, int64_t inputZero, int64_t outputZero);
   ir::Value* clamp(ir::Value* input, int64_t low, int64_t high);
   ir::Value* select(ir::Value* condition, ir::Value* a, ir::Value* b);
   ir::Value* table(ir::Value* input, Tensor table);
   ir::Value* cast(ir::Value* input, DType to);
-  /// The axis keeps size 1.
+  /// The axis is kept with size 1.
   ir::Value* reduce(Reduce op, ir::Value* input, int64_t axis);
-  /// The axis goes.
+  /// The axis is removed.
   ir::Value* argmax(ir::Value* input, int64_t axis);
 
   ir::Value* reshape(ir::Value* input, const Shape& shape);
@@ -115,10 +116,10 @@ class Emitter {
   /// values [N, K, C], indices [N, W] int32 -> [N, W, C].
   ir::Value* gather(ir::Value* values, ir::Value* indices);
   ir::Value* scatter(ir::Value* values, ir::Value* indices, ir::Value* input);
-  /// COND_IF or WHILE_LOOP with two regions: results of the types that the second one gives.
+  /// COND_IF or WHILE_LOOP with two regions: the results have the types of the second region's outputs.
   std::vector<ir::Value*> controlFlow(const ir::OpDef& op, std::vector<std::vector<ir::Value*>> operands,
                                       ir::Graph first, ir::Graph second);
-  /// scale {yn, yd, xn, xd}, offset {y, x}, border {y, x}; bilinear gives int32 (int48 for int16).
+  /// scale {yn, yd, xn, xd}, offset {y, x}, border {y, x}; bilinear returns int32 (int48 for int16).
   ir::Value* resize(ir::Value* input, bool bilinear, const Shape& scale, const Shape& offset,
                     const Shape& border);
 
@@ -126,8 +127,8 @@ class Emitter {
   ir::Value* halfTurned(ir::Value* value, bool fromUnsigned);
   ir::Builder builder() const { return ir::Builder(*graph_, nullptr, location_); }
   ir::Value* shapeConstant(const Shape& values);
-  /// Numbers that these factors saturate, and that RESCALE is not defined for (2^(shift - 1) and beyond),
-  /// become the largest that it takes: results of up to 16 bits stay the same.
+  /// Clamps values for which RESCALE with these factors is not defined (2^(shift - 1) and beyond) and which
+  /// saturate: results of up to 16 bits do not change.
   ir::Value* withinShifts(ir::Value* input, std::span<const RescaleFactor> factors,
                           std::optional<double> most);
   ir::Value* zeroPoint(const ir::Value* of, int64_t zero) { return scalar(of->dtype(), zero); }

@@ -8,11 +8,11 @@
 namespace carina::lower {
 namespace {
 
-constexpr int64_t kEntries = 513, kStep = 128;  // codes from entry to entry
+constexpr int64_t kEntries = 513, kStep = 128;  // codes between entries
 constexpr int64_t kLowest = -32768, kHighest = 32767, kCodes = 65536;
-constexpr int64_t kSpan = kCodes - 2 * kStep;  // what a piece magnifies to: an entry at either end stays 0
+constexpr int64_t kSpan = kCodes - 2 * kStep;  // codes of a magnified piece: an entry at either end stays 0
 
-/// Entries from values; the step between neighbours must fit 16 bits.
+/// A table of values; differences of adjacent entries are limited to 16 bits.
 template <typename F>
 Tensor tableOf(F value) {
   Tensor table = Tensor::uninitialized(DType::Int16, {kEntries});
@@ -25,8 +25,8 @@ Tensor tableOf(F value) {
   return table;
 }
 
-/// Where a smooth curve bends the same way on both sides of an entry, the entry is moved half of the way to
-/// the curve's middle there: lines between points of a curve lie all on one side of it.
+/// If a smooth curve bends in the same direction on both sides of an entry, the entry is shifted by half of
+/// the interpolation error there: chords of such a curve are all on one side of it.
 Tensor centred(const Tensor& table, const std::vector<int64_t>& wanted) {
   std::vector<double> middle(kEntries - 1);
   for (int64_t i = 0; i + 1 < kEntries; ++i) {
@@ -51,13 +51,13 @@ int64_t readPiece(const TablePiece& piece, int64_t code) {
   return readTable(piece.table, std::clamp(magnified, kLowest, kHighest));
 }
 
-/// Neighbouring steps of the first table, as code offsets from kLowest.
+/// Adjacent steps of the first table, as code offsets from kLowest.
 struct Stretch {
   int64_t first = 0, last = 0;  // [first, last)
   int64_t energy = 0;           // squared errors
 };
 
-/// The stretch with the largest error of those in which some result is off by more than the tolerance.
+/// The stretch with the largest error among those with results that are off by more than the tolerance.
 Stretch worstStretch(const std::vector<int64_t>& missing, int64_t tolerance) {
   Stretch worst, current;
   for (int64_t from = 0; from < kCodes; from += kStep) {
@@ -79,7 +79,7 @@ Stretch worstStretch(const std::vector<int64_t>& missing, int64_t tolerance) {
   return worst;
 }
 
-/// The part of a stretch that a table resolves at least twice as finely as the first table does.
+/// Reduces a stretch to the part that a table resolves at least twice as finely as the first table does.
 void shorten(Stretch& stretch, const std::vector<int64_t>& missing) {
   if ((stretch.last - stretch.first) * 2 <= kSpan) return;
   int64_t at = stretch.first;
@@ -97,7 +97,7 @@ TablePiece pieceFor(const Stretch& stretch, const std::vector<int64_t>& missing)
   while (((stretch.last - stretch.first) << (piece.shift + 1)) <= kSpan) ++piece.shift;
   const int64_t unit = int64_t{1} << piece.shift;
   piece.table = tableOf([&](int64_t entry) {
-    // The code that this entry stands for, rounded down where entries lie closer than codes.
+    // The code of this entry, rounded down if entries are closer together than codes.
     const int64_t magnified = kLowest + entry * kStep;
     const int64_t offset =
         piece.centre - kLowest + (magnified >= 0 ? magnified / unit : -((-magnified + unit - 1) / unit));
@@ -169,7 +169,7 @@ FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tol
     TablePiece piece = pieceFor(stretch, missing);
     int64_t gained = 0;
     std::vector<int64_t> after = missing;
-    // Interpolation towards the first entry reaches one step out of the stretch.
+    // Interpolation towards the first entry extends one step beyond the stretch.
     for (int64_t i = std::max<int64_t>(stretch.first - kStep, 0); i < stretch.last; ++i) {
       const auto at = static_cast<size_t>(i);
       after[at] -= readPiece(piece, kLowest + i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of 16-bit codes by TABLEs. One TABLE knows every 128th code and interpolates between: it misses
-// steps (floor) and poles (1 / x). There further TABLEs over a piece of the codes, magnified, add what is
-// missing. Functions that are 0 at 0 often are x times one that bends much less (silu: sigmoid), which takes
-// one TABLE and a product.
+// Functions of 16-bit codes as TABLEs. A TABLE holds every 128th code and interpolates in between, which is
+// inaccurate at steps (floor) and poles (1 / x). There, further TABLEs, each over a magnified piece of the
+// codes, add the difference. Functions that are 0 at 0 are often x times a much smoother function (silu:
+// sigmoid), which takes one TABLE and a product.
 #pragma once
 
 #include <functional>
@@ -26,8 +26,8 @@ struct FineTable {
   std::vector<TablePiece> pieces;
 };
 
-/// `function` from code to code, both in [-32768, 32767]. Pieces are added, the worst place first, until no
-/// result is more than `tolerance` codes off or there are kMostPieces.
+/// `function` maps codes to codes, both in [-32768, 32767]. Pieces are added, starting with the largest
+/// errors, until no result is more than `tolerance` codes off or there are kMostPieces.
 inline constexpr size_t kMostPieces = 8;
 FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tolerance);
 
@@ -37,17 +37,17 @@ struct ProductTable {
   double factor = 1;
 };
 
-/// `function` from code to code, not rounded. Nothing when it is not 0 at 0, or some result would be more
-/// than `tolerance` codes off.
+/// `function` maps codes to unrounded codes. Returns nothing if it is not 0 at 0, or if a result would be
+/// more than `tolerance` codes off.
 std::optional<ProductTable> productTable(const std::function<double(int64_t)>& function, int64_t tolerance);
 
-/// The code that a product gives.
+/// The result of a product table for a code.
 int64_t readProductTable(const ProductTable& table, int64_t code);
 
-/// What TABLE and the RESCALE by 2^-7 behind it give for an input code.
+/// The result of TABLE followed by RESCALE by 2^-7 for an input code.
 int64_t readTable(const Tensor& table, int64_t code);
 
-/// The code that a fine table gives: the sum of all tables, saturated.
+/// The result of a fine table for a code: the sum of all tables, saturated.
 int64_t readFineTable(const FineTable& table, int64_t code);
 
 }  // namespace carina::lower

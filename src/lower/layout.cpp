@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout descriptions and what it takes to get from one to another.
+// Layout descriptions and the transpositions between them.
 #include "lower/layout.hpp"
 
 #include <algorithm>
@@ -127,7 +127,7 @@ Shape Transposition::to() const {
 std::optional<Transposition> transposition(const std::vector<int64_t>& axes,
                                            const std::vector<int>& sequence) {
   CARINA_CHECK(axes.size() == sequence.size(), "every axis is placed once");
-  // Runs of axes that follow each other in both orders.
+  // Runs of axes that are consecutive in both orders.
   struct Run {
     int first;
     int64_t extent;

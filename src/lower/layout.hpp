@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the elements of an aten tensor lie in a TOSA tensor. View and permute operators only change this
-// description; data moves when a consumer needs another order. That is how layouts are assigned over the
-// whole graph and not per operator.
+// The arrangement of the elements of an aten tensor in a TOSA tensor. View and permute operators only change
+// this description; data moves when a consumer needs another order. Layouts are thus assigned over the whole
+// graph instead of per operator.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace carina::lower {
 
 /// The storage is a row-major array over `axes` (all extents > 1, outermost first). Dimension d of the aten
-/// tensor is made of the axes dims[d] (outermost first; none for a dimension of size 1). Every axis belongs
+/// tensor consists of the axes dims[d] (outermost first; none for a dimension of size 1). Every axis belongs
 /// to exactly one dimension.
 struct Layout {
   std::vector<int64_t> axes;
@@ -30,24 +30,24 @@ struct Layout {
   bool isRowMajor() const;
 
   Layout permuted(const std::vector<int>& permutation) const;  // result dim i is dim permutation[i]
-  /// The same elements under another shape (same count) without moving data, when an axis split allows that.
+  /// The same elements with another shape (same count) without moving data, if splitting axes allows it.
   std::optional<Layout> viewed(const Shape& shape) const;
-  /// Axis `axis` cut into (outer, extent / outer).
+  /// Splits axis `axis` into (outer, extent / outer).
   void splitAxis(int axis, int64_t outer);
 
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 /// A transposition of a row-major array: reshape to `from`, TRANSPOSE by `permutation` (output axis i is
-/// input axis permutation[i]). Neighbouring axes that stay together are merged.
+/// input axis permutation[i]). Adjacent axes that stay adjacent are merged.
 struct Transposition {
   Shape from;
   std::vector<int> permutation;
   Shape to() const;
 };
 
-/// What brings storage `axes` into the order `sequence` (a permutation of the axes); nothing when it already
-/// is.
+/// The transposition that brings storage `axes` into the order `sequence` (a permutation of the axes);
+/// nothing if none is needed.
 std::optional<Transposition> transposition(const std::vector<int64_t>& axes,
                                            const std::vector<int>& sequence);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the aten graph once and keeps what every value has become.
+// Traverses the aten graph once and records the lowered form of every value.
 #include "lower/lowering.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kMostErrors = 20;
 
-/// Arithmetic of uint8 numbers wraps; what only reads them as numbers of another type can read int8 codes.
+/// Arithmetic on uint8 values wraps; nodes that only convert them to other types can read int8 codes instead.
 bool isOnlyConverted(const ir::Value& value) {
   return std::all_of(value.uses().begin(), value.uses().end(), [](const ir::Use& use) {
     return decompose::isConversion(*use.node) || ir::isa<aten::DequantizePerTensor>(use.node);
@@ -47,7 +47,7 @@ Status checkRank(const ir::Value& value) {
   if (value.rank() <= most) return {};
   return fail(Code::NoIntegerForm, "a tensor has shape {}: its rank {} exceeds {}", shapeText(value.shape()),
               value.rank(), most)
-      .withRemedy("merge dimensions of it before the operator");
+      .withRemedy("merge some of its dimensions before the operator");
 }
 
 Status checkRanks(const ir::Node& node) {
@@ -126,7 +126,7 @@ Status Lowering::addOutputs() {
     CARINA_TRY(const StoredTensor data, integers(output));
     ir::Value* value = rowMajor(data);
     if (value->isInput() || std::find(outputs.begin(), outputs.end(), value) != outputs.end()) {
-      value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
+      value = emitter_.unary(Unary::Identity, value);  // outputs must be distinct values
     }
     if (!output->name.empty()) value->name = output->name;
     if (level_ == Level::Region) nameResult(*output, *value);
@@ -162,8 +162,8 @@ Status Lowering::lowerNode(const ir::Node& node) {
   }
   const Rule rule = isWide(*this, node) ? findWideRule(node.def()) : findRule(node.def());
   if (!rule) {
-    return fail(Code::NoIntegerForm, "{} has no form in TOSA", node.opName())
-        .withRemedy("replace it in the network by operators that have one");
+    return fail(Code::NoIntegerForm, "{} cannot be expressed in TOSA", node.opName())
+        .withRemedy("replace it in the network with supported operators");
   }
   return rule(*this, node);
 }
@@ -193,7 +193,7 @@ Result<QuantizedValue> Lowering::quantizedValue(const ir::Value* value) {
     return real;
   }
   const std::string what = value->name.empty() ? "an operand" : "operand " + value->name;
-  return fail(Code::NotQuantized, "{} is not quantized: no dequantize node makes it", what)
+  return fail(Code::NotQuantized, "{} is not quantized: no dequantize node produces it", what)
       .withRemedy("quantize the network with this operator included");
 }
 
@@ -289,8 +289,8 @@ Shape shapeInOrder(const Shape& shape, const std::vector<int>& order) {
 }
 
 /// The permutation that takes an array of shape `from`, whose sizes > 1 are exactly the layout's axes, to
-/// `to` with the axes in the order of `sequence`; nothing when the shapes do not match that way. Sizes of 1
-/// go where one is needed.
+/// `to` with the axes in the order of `sequence`; nothing if the shapes do not match that way. Dimensions of
+/// size 1 go where they are needed.
 std::optional<std::vector<int>> directPermutation(const Shape& from, const Layout& layout,
                                                   const std::vector<int>& sequence, const Shape& to) {
   if (from.size() != to.size()) return std::nullopt;
@@ -320,8 +320,8 @@ std::optional<std::vector<int>> directPermutation(const Shape& from, const Layou
   return permutation;
 }
 
-/// A dimension order in which the storage lies, when every dimension is one axis. Dimensions of size 1 follow
-/// their predecessor, or go first.
+/// The order of the dimensions in storage, if every dimension is a single axis. Dimensions of size 1 follow
+/// their predecessor, or come first.
 std::optional<std::vector<int>> storageOrder(const Layout& layout) {
   const auto rank = layout.dims.size();
   std::vector<std::vector<int>> candidates{identityOrder(rank)};
@@ -345,8 +345,8 @@ std::optional<std::vector<int>> storageOrder(const Layout& layout) {
   return order;
 }
 
-/// The value seen as `from`, with its axes in another order. Where those are more than TOSA has dimensions,
-/// one axis at a time is moved behind the one that it follows in the end, and both become one.
+/// Transposes a value viewed as `from`. While that has more dimensions than TOSA supports, an axis is moved
+/// behind the one that precedes it in the result, and the two are merged.
 ir::Value* permuted(Emitter& emit, ir::Value* value, Shape from, std::vector<int> permutation) {
   while (static_cast<int64_t>(from.size()) > tosa::kLevel8K.maxRank) {
     const auto front = static_cast<size_t>(permutation[0]), next = static_cast<size_t>(permutation[1]);
@@ -367,7 +367,7 @@ ir::Value* permuted(Emitter& emit, ir::Value* value, Shape from, std::vector<int
   return emit.transpose(emit.reshape(value, from), permutation);
 }
 
-/// Leading dimensions of size 1 up to `rank`.
+/// Prepends dimensions of size 1 up to `rank`.
 StoredTensor withRank(StoredTensor data, size_t rank) {
   while (data.layout.dims.size() < rank)
     data.layout.dims.insert(data.layout.dims.begin(), std::vector<int>{});
@@ -414,7 +414,7 @@ std::vector<int> Lowering::commonOrder(const std::vector<StoredTensor>& data) co
   const auto before = [](const Layout* a, const Layout* b) {
     return std::tie(a->axes, a->dims) < std::tie(b->axes, b->dims);
   };
-  std::map<const Layout*, int64_t, decltype(before)> layouts(before);  // with the elements that lie so
+  std::map<const Layout*, int64_t, decltype(before)> layouts(before);  // with element counts
   std::set<std::vector<int>> seen;
   for (const StoredTensor& d : data) {
     if (d.value->isConstant()) continue;
@@ -446,7 +446,7 @@ std::vector<int> Lowering::commonOrder(const std::vector<StoredTensor>& data) co
 
 Lowering::Aligned Lowering::align(std::vector<StoredTensor> operands, const Shape& shape) {
   const int64_t count = numElements(shape);
-  const StoredTensor* first = nullptr;  // a full operand
+  const StoredTensor* first = nullptr;  // an operand with the full shape
   bool oneLayout = true;
   for (StoredTensor& operand : operands) {
     operand = withRank(std::move(operand), shape.size());
@@ -460,7 +460,7 @@ Lowering::Aligned Lowering::align(std::vector<StoredTensor> operands, const Shap
   }
   Aligned aligned;
   if (oneLayout && first) {
-    // A conventional shape is kept; others take the first full operand's.
+    // The TOSA shape of the first full operand is used for all.
     aligned.shape = first->value->shape();
     aligned.layout = first->layout;
     for (const StoredTensor& operand : operands) {

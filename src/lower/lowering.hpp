@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one lowering: what each aten value has become, and the tools that the operator rules share.
+// The state of one lowering: the lowered form of each aten value, and the tools shared by the operator rules.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@
 
 namespace carina::lower {
 
-/// A TOSA value and how the elements of the aten tensor lie in it. The value's own shape is any row-major
-/// regrouping of the layout's axes.
+/// A TOSA value and the arrangement of the aten tensor's elements in it. The value's own shape is any
+/// row-major regrouping of the layout's axes.
 struct StoredTensor {
   ir::Value* value = nullptr;
   Layout layout;
@@ -27,8 +27,8 @@ struct StoredTensor {
   DType dtype() const { return value->dtype(); }
 };
 
-/// Functions of one number, applied one after the other. Copies share what they have in common, so that a
-/// chain of values, each with one function more than the one before, takes linear memory.
+/// Functions of one number, applied in sequence. Copies share their common prefix, so that a chain of values,
+/// each with one function more than its predecessor, takes linear memory.
 class FunctionChain {
  public:
   using Function = std::function<double(double)>;
@@ -37,7 +37,7 @@ class FunctionChain {
   void append(Function function) {
     last_ = std::make_shared<const Step>(Step{std::move(function), std::move(last_)});
   }
-  /// In the order in which they are applied; valid as long as this chain.
+  /// In the order of application; valid as long as this chain exists.
   std::vector<const Function*> inOrder() const {
     std::vector<const Function*> functions;
     for (const Step* step = last_.get(); step; step = step->before.get())
@@ -53,7 +53,7 @@ class FunctionChain {
     last_.swap(other.last_);
     return *this;
   }
-  ~FunctionChain() {  // step by step: the default would recurse
+  ~FunctionChain() {  // iterative: the default would recurse
     while (last_ && last_.use_count() == 1) last_ = last_->before;
   }
 
@@ -65,30 +65,30 @@ class FunctionChain {
   std::shared_ptr<const Step> last_;
 };
 
-/// What no code of a tensor is below or above.
+/// Bounds of the codes of a tensor.
 struct Interval {
   int64_t low = 0, high = 0;
   int64_t magnitude() const { return std::max(std::abs(low), std::abs(high)); }
 };
 
-/// A float aten value inside of the integer graph: real = scale * (code - zeroPoint), then the functions,
-/// then the limits. It becomes a tensor of its own only where a quantize node fixes its codes.
+/// A float aten value inside the integer graph: real = scale * (code - zeroPoint), followed by the functions
+/// and the limits. It becomes a separate tensor only when a quantize node determines its codes.
 struct QuantizedValue {
   StoredTensor data;           // the codes
   std::vector<double> scales;  // one, or one per index of the data's last dimension
   int64_t zeroPoint = 0;
   /// Results of arithmetic in 32 or 48 bits: a quantize node must follow.
   bool accumulator = false;
-  /// Pieces that lie behind each other along the last dimension of data.value's shape; empty: data.value is
-  /// whole. Pieces are rescaled one by one (a grouped convolution).
+  /// Pieces that are concatenated along the last dimension of data.value's shape; empty: data.value is the
+  /// whole. Pieces are rescaled separately (grouped convolution).
   std::vector<ir::Value*> parts;
   FunctionChain functions;  // evaluated by a TABLE
   std::optional<double> low, high;
-  /// What is known of the codes where they have 32 bits or more.
+  /// Known bounds of codes with 32 bits or more.
   std::optional<Interval> within{};
 
   double scale() const { return scales[0]; }
-  /// Codes as they came from a dequantize node: operators may read data directly.
+  /// Codes exactly as a dequantize node provides them: operators may read data directly.
   bool plain() const { return !accumulator && functions.empty() && !low && !high; }
 };
 
@@ -99,7 +99,7 @@ struct Codes {
   int64_t min = -128, max = 127;
   DType dtype = DType::Int8;
 
-  /// clamp(roundHalfEven(x / scale) + zeroPoint) as torch computes it: float32 product with the reciprocal.
+  /// clamp(roundHalfEven(x / scale) + zeroPoint) like in torch: float32 product with the reciprocal.
   int64_t quantize(double x) const;
 };
 
@@ -107,14 +107,14 @@ struct Codes {
 struct QuantizedConstant {
   Tensor codes;
   std::vector<double> scales;       // one or one per index along axis
-  std::vector<int64_t> zeroPoints;  // as many
+  std::vector<int64_t> zeroPoints;  // one per scale
   int axis = -1;                    // -1: per tensor
 };
 
-/// What a graph is to the one around it.
+/// The role of a graph in the graph that contains it.
 enum class Level : uint8_t {
-  Part,    // of a network: what crosses its border is int8, int16, int32 or bool
-  Region,  // of a node: int64 numbers cross its border as int32, as everywhere inside of parts
+  Part,    // of a network: values that cross its boundary are int8, int16, int32 or bool
+  Region,  // of a node: int64 values cross its boundary as int32, the type that they have inside parts
 };
 
 class Lowering {
@@ -126,29 +126,30 @@ class Lowering {
   // ------------------------------------------------------------------------------------------
   Emitter& emit() { return emitter_; }
 
-  /// The value as codes of one scale, made from constants when it is one. Errors: it is not quantized here.
+  /// The value as codes with one scale, created if it is a constant. Fails if it is not quantized here.
   Result<QuantizedValue> quantizedValue(const ir::Value* value);
   /// The same, without pending functions, limits or accumulators.
   Result<QuantizedValue> plainValue(const ir::Value* value);
   /// An integer or bool value. int64 is carried as int32.
   Result<StoredTensor> integers(const ir::Value* value);
-  /// The numbers of a uint8 input less 128, as int8; nothing for other values.
+  /// The values of a uint8 input minus 128, as int8; nothing for other values.
   std::optional<StoredTensor> lessHalf(const ir::Value* value);
-  /// The quantized constant behind a dequantize node; null when it is something else.
+  /// The quantized constant that a dequantize node reads; null for other values.
   const QuantizedConstant* quantizedConstant(const ir::Value* value) const;
   bool isFloatValue(const ir::Value* value) const { return value->dtype() == DType::Float32; }
-  /// What a float value that is no constant has become; null when it is none, or nothing yet.
+  /// The lowered form of a float value that is not constant; null for others, or if not yet defined.
   const QuantizedValue* known(const ir::Value* value) const;
 
   void define(const ir::Value* value, QuantizedValue real) { quantizedValues_[value] = std::move(real); }
   void define(const ir::Value* value, StoredTensor stored) { storedTensors_[value] = std::move(stored); }
 
-  /// Data of any kind: codes of a plain real or integers. For operators that only move elements.
+  /// Data of any kind: codes of a quantized value that is not an accumulator, or integers. For operators that
+  /// only move elements.
   Result<StoredTensor> movable(const ir::Value* value);
-  /// Defines `result` as moved data of `source`: same scale, functions and limits.
+  /// Defines `result` as the moved data of `source`: same scale, functions and limits.
   Status defineMoved(const ir::Value* result, const ir::Value* source, StoredTensor data);
 
-  /// The codes that the one quantize node after `value` (behind clamps) asks for, if there is one.
+  /// The codes required by the only quantize node after `value` (possibly after clamps), if there is one.
   std::optional<Codes> codesAfter(const ir::Value* value) const;
 
   // Layouts
@@ -156,10 +157,9 @@ class Lowering {
   /// A TOSA value whose shape is the aten shape in the given dimension order, row-major.
   ir::Value* ordered(const StoredTensor& data, const std::vector<int>& order);
   ir::Value* rowMajor(const StoredTensor& data);
-  /// The same elements under another aten shape; moves data only when the layout cannot express it.
+  /// The same elements with another aten shape; moves data only if the layout cannot express it.
   StoredTensor viewed(const StoredTensor& data, const Shape& shape);
-  /// The dimension order that moves the fewest elements to give all of them the same one. Shapes have equal
-  /// rank.
+  /// The common dimension order that requires moving the fewest elements. All shapes have equal rank.
   std::vector<int> commonOrder(const std::vector<StoredTensor>& data) const;
 
   struct Aligned {
@@ -173,14 +173,14 @@ class Lowering {
   /// [N, C, H, W] (or any rank >= 3) with C innermost.
   static std::vector<int> channelLast(size_t rank);
 
-  /// Names `codes`, unless they are constant or have a name, after the aten value that they stand for: NAME,
-  /// and NAME:2, NAME:3, ... where several quantize nodes read it. No two values have one name.
+  /// Names `codes`, unless they are constant or already named, after the aten value that they represent:
+  /// NAME, and NAME:2, NAME:3, ... if several quantize nodes read it. Names are unique.
   void nameAfter(const ir::Value& source, ir::Value& codes);
-  /// Names what a region gives, unless it has a name, after the aten value that it is the last codes of:
-  /// NAME.result, NAME.result2, ... where several are.
+  /// Names an output of a region, unless it is already named, after the aten value of which it holds the
+  /// final codes: NAME.result, NAME.result2, ... if there are several.
   void nameResult(const ir::Value& output, ir::Value& codes);
 
-  /// Brings a real to the codes of a quantize node.
+  /// Converts a value to the codes of a quantize node.
   Result<StoredTensor> quantized(const QuantizedValue& real, const Codes& codes);
 
  private:
@@ -191,7 +191,7 @@ class Lowering {
                                   const Codes& codes);
   Result<StoredTensor> tabled(const QuantizedValue& real, const Codes& codes);
 
-  /// What an input or output is inside TOSA.
+  /// The TOSA type of an input or output.
   Result<DType> boundaryType(const ir::Value& value) const;
 
   const ir::Graph& source_;
@@ -203,14 +203,14 @@ class Lowering {
   std::unordered_map<const ir::Value*, ir::Value*> bytes_;  // of uint8 inputs
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
   std::unordered_map<const ir::Value*, int> named_;    // how many values are named after this one
-  std::unordered_map<const ir::Value*, int> results_;  // and how many of what the region gives
+  std::unordered_map<const ir::Value*, int> results_;  // how many region outputs are
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*>
       reordered_;  // key: sequence, -1, shape
 };
 
-/// How one operator is lowered; errors get the node's place added.
+/// How one operator is lowered; the node's place is added to errors.
 using Rule = Status (*)(Lowering&, const ir::Node&);
-/// The rule of an operator; null when there is none.
+/// The rule of an operator, or null.
 Rule findRule(const ir::OpDef& def);
 
 }  // namespace carina::lower

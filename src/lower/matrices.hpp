@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of matrix products as TOSA has them.
+// Operands of matrix products in the form that TOSA requires.
 #pragma once
 
 #include "lower/lowering.hpp"
@@ -16,7 +16,7 @@ struct Matrices {
 Result<Matrices> matricesOf(Lowering& lowering, const StoredTensor& a, const StoredTensor& b);
 
 /// The rows of a linear layer as an image [1, 1, rows, features], and the columns of its weight [O, features]
-/// in the order in which features lie there.
+/// in the order in which the image holds the features.
 struct LinearOperands {
   ir::Value* image = nullptr;
   Tensor weight;  // [O, 1, 1, features]

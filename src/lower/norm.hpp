@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of rows, as their rules see them.
+// Normalisation of rows: parameters shared by the rules.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace carina::lower {
 
-/// What a norm does with its rows: (x - mean) / sqrt(variance + eps), or x / sqrt(mean(x^2) + eps).
+/// What a norm computes from each row: (x - mean) / sqrt(variance + eps), or x / sqrt(mean(x^2) + eps).
 struct Norm {
   std::vector<int> dims;
   double eps = 0;
   bool centred = false;
 };
 
-/// Of a layer or RMS norm. Fails on one with weights.
+/// Parameters of a layer or RMS norm. Fails if it has weights.
 Result<Norm> normOf(const ir::Node& node);
 
 }  // namespace carina::lower

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize, dequantize and clamp nodes, as other rules look at them.
+// Quantize, dequantize and clamp nodes, as seen by other rules.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace carina::lower {
 
-/// The codes of a quantize_per_tensor node; nothing when it is another operator.
+/// The codes of a quantize_per_tensor node; nothing for other operators.
 std::optional<Codes> quantizeCodes(const ir::Node& node);
-/// A dequantize node over a constant; nothing when it is something else. The Result fails on parameters of
-/// odd shapes.
+/// The constant of a dequantize node; nothing for other nodes. The Result fails on parameters with unsuitable
+/// shapes.
 std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& node);
 /// relu, relu6, hardtanh, clamp with numbers.
 bool isClampRule(const ir::Node& node);

@@ -7,8 +7,8 @@
 namespace carina::lower {
 namespace {
 
-// A sum by convolution with ones: kernels that every Ethos-U takes.
-// Codes less their zero points whose sum fits 32 bits, whatever they are.
+// Codes minus their zero points whose sum always fits 32 bits, and kernel sizes that every Ethos-U supports,
+// for sums by convolution with ones.
 constexpr int64_t kMostSummed16 = 65536, kMostSummed8 = int64_t{1} << 23;
 
 constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels = 65536;
@@ -18,7 +18,7 @@ constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels 
 Reduction reductionOf(Lowering& lowering, const StoredTensor& data, const std::vector<int>& dims) {
   const std::vector<int> order = lowering.commonOrder({data});
   const auto isReduced = [&](int d) { return std::find(dims.begin(), dims.end(), d) != dims.end(); };
-  // Kept dimensions in front of the first reduced one of size > 1 stay in front, the others follow.
+  // Kept dimensions before the first reduced one of size > 1 stay in front, the others follow.
   const Shape shape = data.shape();
   size_t first = 0;
   while (first < order.size() && (!isReduced(order[first]) || shape[static_cast<size_t>(order[first])] == 1))
@@ -92,7 +92,7 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   const int64_t most = value->dtype() == DType::Int16 ? kMostSummed16 : kMostSummed8;
   CARINA_TRY(value, emit.rescale(value, DType::Int32, zero, 0, std::array{1.0}));
   if (count <= most) return Sum{emit.reduce(Reduce::Sum, value, 1)};
-  // RESCALE to fewer bits takes partial sums of 30 bits.
+  // RESCALE to fewer bits accepts partial sums of up to 30 bits.
   const int64_t parts = (2 * count + most - 1) / most, length = (count + parts - 1) / parts;
   value = emit.pad(value, {0, 0, 0, parts * length - count, 0, 0}, 0);
   value = emit.reduce(Reduce::Sum, emit.reshape(value, {r.outer * parts, length, r.inner}), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors as rows that are reduced: sums, extremes and norms share how they see their operand.
+// Tensors viewed as rows that are reduced; shared by sums, extremes and norms.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace carina::lower {
 
-/// A tensor seen as [outer, reduced, inner] in storage.
+/// A tensor viewed as [outer, reduced, inner] in storage.
 struct Reduction {
   ir::Value* value = nullptr;
   int64_t outer = 1, inner = 1;
@@ -19,7 +19,7 @@ struct Reduction {
   int64_t count() const { return numElements(reduced); }
 };
 
-/// Brings the reduced dimensions next to each other. In channel-last storage H and W already are.
+/// Makes the reduced dimensions adjacent. In channel-last storage H and W already are.
 Reduction reductionOf(Lowering& lowering, const StoredTensor& data, const std::vector<int>& dims);
 
 /// The layout of a result without (or with size 1 for) the reduced dimensions.
@@ -32,8 +32,8 @@ struct Sum {
 };
 
 /// Sum of (code - zero) as [outer, inner]. int8: a convolution with ones, which removes the zero point and
-/// needs no wide copy of the input. The sum of more than 65,536 codes of 16 bits (2^23 of 8 bits) is that of
-/// partial sums without their last bits; of int32 numbers it is as it comes.
+/// needs no wide copy of the input. More than 65,536 16-bit codes (2^23 8-bit codes) are added up in partial
+/// sums without their low bits; int32 values are added up without scaling.
 Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero);
 
 }  // namespace carina::lower

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real factors as TOSA RESCALE multiplier and shift; the rule of ExecuTorch's Arm backend, so that both give
-// the same bits.
+// Real factors as TOSA RESCALE multiplier and shift; follows ExecuTorch's Arm backend, so that results are
+// bit-exact with it.
 #include "lower/rescale_factor.hpp"
 
 #include <algorithm>

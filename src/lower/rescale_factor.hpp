@@ -19,7 +19,7 @@ struct RescaleFactor {
 
 /// multiplier = roundHalfEven(m * 2^bits) where factor = m * 2^e with m in [0.5, 1), shift = bits - e; bits
 /// is 31 for scale32, 15 otherwise. Very small factors lose low bits of the multiplier so that the shift
-/// stays at 62. Errors: factor not positive and finite, or so large that the shift would be under 2.
+/// stays at 62. Fails if the factor is not positive and finite, or so large that the shift would be below 2.
 Result<RescaleFactor> rescaleFactor(double factor, bool scale32 = true);
 
 }  // namespace carina::lower

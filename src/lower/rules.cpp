@@ -84,7 +84,7 @@ Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node) {
                 dtypeName(pair.reals[0].data.dtype()), dtypeName(pair.reals[1].data.dtype()))
         .withRemedy("quantize both operands to the same type");
   }
-  // The broadcast shape of the operands: comparisons have it in their result too.
+  // The broadcast shape of the operands, which is also the shape of a comparison's result.
   pair.aligned = lowering.align({pair.reals[0].data, pair.reals[1].data}, node.result()->shape());
   return pair;
 }

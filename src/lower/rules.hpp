@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of lowering rules and what several of them need.
+// The table of lowering rules and helpers that several of them use.
 #pragma once
 
 #include <unordered_map>
@@ -16,21 +16,21 @@ using Rules = std::unordered_map<const ir::OpDef*, Rule>;
 
 void addQuantizeRules(Rules& rules);     // quantize, dequantize, clamps
 void addPointwiseRules(Rules& rules);    // add, mul, maximum, comparisons, where
-void addDivisionRules(Rules& rules);     // whole quotients and remainders
+void addDivisionRules(Rules& rules);     // integer quotients and remainders
 void addFunctionRules(Rules& rules);     // one operand, any function: TABLE
 void addConvolutionRules(Rules& rules);  // convolutions, linear
 void addPoolRules(Rules& rules);
 void addReduceRules(Rules& rules);
-void addNormRules(Rules& rules);  // rows over the root of their mean square
+void addNormRules(Rules& rules);  // layer and RMS norm
 void addMatmulRules(Rules& rules);
-void addViewRules(Rules& rules);   // view, permute, expand and the like
+void addViewRules(Rules& rules);   // view, permute, expand, ...
 void addMoveRules(Rules& rules);   // cat, slice, pad, flip
 void addIndexRules(Rules& rules);  // gather, embedding, index_put
 void addResizeRules(Rules& rules);
-void addControlFlowRules(Rules& rules);  // choices, loops, loops over slices
+void addControlFlowRules(Rules& rules);  // conditionals, loops, loops over slices
 
-/// Operands as codes of one scale and zero point: those that the quantize node after `result` asks for, else
-/// the coarsest of the operands'. Operands that have them already stay untouched.
+/// Operands as codes of one scale and zero point: those that the quantize node after `result` requires,
+/// otherwise the coarsest of the operands. Operands that already have them are not changed.
 struct SameCodes {
   std::vector<StoredTensor> data;
   Codes codes;
@@ -38,7 +38,7 @@ struct SameCodes {
 Result<SameCodes> sameCodes(Lowering& lowering, std::span<ir::Value* const> operands,
                             const ir::Value* result);
 
-/// Two quantized operands of one type, aligned, ready to be brought to int32.
+/// Two quantized operands of one type, aligned, ready to be converted to int32.
 struct Pair {
   std::array<QuantizedValue, 2> reals;
   Lowering::Aligned aligned;
@@ -47,11 +47,11 @@ Result<Pair> quantizedPair(Lowering& lowering, const ir::Node& node);
 /// Both operands as int32 in units of `unit`.
 Result<std::array<ir::Value*, 2>> inUnits(Lowering& lowering, const Pair& pair, double unit);
 
-/// floor(x / y) of floats, or x / y cut off towards zero.
+/// floor(x / y) of floats, or x / y truncated towards zero.
 Status lowerWholeQuotient(Lowering& lowering, const ir::Node& node, bool cut);
 
-/// Defines a float result of arithmetic with one scale: int32 (or int48) that a quantize node will bring
-/// back.
+/// Defines a float result of arithmetic with one scale: int32 (or int48) values that a quantize node will
+/// convert.
 void defineAccumulator(Lowering& lowering, const ir::Value* result, StoredTensor data, double scale,
                        std::optional<Interval> within = {});
 

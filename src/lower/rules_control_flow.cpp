@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch.cond, torch.while_loop and loops over slices as COND_IF and WHILE_LOOP. Regions are lowered like
-// parts: integers enter and leave them, as the values of the graph around them and row-major.
+// parts: their inputs and outputs are integers, with the types of the surrounding graph's values, in
+// row-major order.
 #include "aten/control_flow.hpp"
 #include "lower/rules.hpp"
 #include "tosa/tosa.hpp"
@@ -28,7 +29,7 @@ void define(Lowering& lowering, const ir::Value* result, ir::Value* value) {
   lowering.define(result, StoredTensor{value, Layout::rowMajor(result->shape())});
 }
 
-/// A region's copy in another graph; `values` are its inputs there. Its outputs.
+/// Copies a region into another graph, with `values` as its inputs; returns the copies of its outputs.
 Values inlined(const ir::Graph& region, ir::Graph& into, const Values& values) {
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   for (size_t i = 0; i < values.size(); ++i) mapping[region.inputs()[i]] = values[i];
@@ -54,7 +55,7 @@ Status lowerCond(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// What a loop only reads, it carries unchanged.
+/// Values that the loop only reads are carried unchanged.
 Status lowerWhileLoop(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Values carried, rowMajor(lowering, node.operandGroup(0)));
   CARINA_TRY(const Values additional, rowMajor(lowering, node.operandGroup(1)));
@@ -71,7 +72,7 @@ Status lowerWhileLoop(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// A loop over slices as one that counts: tensors that are cut lie as rows, one for each turn, which GATHER
+/// A loop over slices as a counting loop: sliced tensors are stored as rows, one per iteration, which GATHER
 /// reads and SCATTER writes.
 class SliceLoop {
  public:
@@ -86,8 +87,8 @@ class SliceLoop {
     state.insert(state.begin(), emit.constant(Tensor::zeros(DType::Int32, {1, 1})));
     for (ir::Value* whole : sliced) {
       if (whole->dtype() == DType::Bool)
-        return fail(Code::NoIntegerForm, "slices of bool tensors are not read by index")
-            .withRemedy("let the loop take them as numbers");
+        return fail(Code::NoIntegerForm, "slices of bool tensors cannot be read by index")
+            .withRemedy("pass them to the loop as numbers");
       state.push_back(asRows(emit, whole));
     }
     state.insert(state.end(), additional.begin(), additional.end());
@@ -95,8 +96,8 @@ class SliceLoop {
     for (size_t i = 0; i < given; ++i) {
       const ir::Value* slice = region_.outputs()[scan_.carried + i];
       if (slice->dtype() == DType::Bool)
-        return fail(Code::NoIntegerForm, "slices of bool tensors are not written by index")
-            .withRemedy("let the loop give them as numbers");
+        return fail(Code::NoIntegerForm, "slices of bool tensors cannot be written by index")
+            .withRemedy("return them from the loop as numbers");
       state.push_back(emit.constant(Tensor::zeros(slice->dtype(), {1, scan_.turns, slice->numElements()})));
     }
     ir::Graph test = testOf(state), body = bodyOf(state, before);
@@ -111,7 +112,7 @@ class SliceLoop {
   }
 
  private:
-  /// Elements in front of the dimension that slices are cut along.
+  /// Number of elements in the dimensions before the sliced one.
   int64_t leading(const Shape& shape) const {
     return numElements(Shape(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(scan_.dim)));
   }
@@ -144,7 +145,7 @@ class SliceLoop {
     return test;
   }
 
-  /// `before`: of the state in front of the rows that are written.
+  /// `before`: number of state values that precede the rows to be written.
   ir::Graph bodyOf(const Values& state, size_t before) const {
     ir::Graph body(region_.name);
     const Values inputs = inputsLike(body, state);

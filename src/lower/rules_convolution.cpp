@@ -59,9 +59,9 @@ Tensor sliceOf(const Tensor& tensor, int axis, int64_t from, int64_t count) {
   return result;
 }
 
-/// TOSA wants output sizes to divide exactly: what PyTorch leaves over at the end is taken from the trailing
-/// padding, then from the input. Returns the window and cuts `input` (channel-last) where needed; where
-/// nothing would be left of it, windows see padding alone, which is written out.
+/// TOSA requires output sizes to divide exactly: elements that PyTorch ignores at the end are removed from
+/// the trailing padding, then from the input. Returns the window and crops `input` (channel-last) if
+/// necessary; if nothing would be left of it, the padding that windows read is made explicit.
 Emitter::Window fittedWindow(Lowering& lowering, const Geometry& g, const Shape& kernel, ir::Value*& input,
                              int64_t inputZero) {
   Emitter::Window window{g.stride, g.dilation, {}};
@@ -95,8 +95,8 @@ Tensor channelInnermost(const Tensor& weight) {
   return transposed(weight, Lowering::channelLast(static_cast<size_t>(weight.rank())));
 }
 
-/// A kernel with dilation - 1 zeros (zero points) between its taps, `front` zeros before and `back` after
-/// them.
+/// A kernel with dilation - 1 zeros (zero points) between its taps, preceded by `front` and followed by
+/// `back` zeros.
 Tensor widened(const Tensor& weight, const ir::Ints& dilation, const ir::Ints& front, const ir::Ints& back,
                int64_t zero) {
   Shape shape = weight.shape();
@@ -137,10 +137,10 @@ ir::Value* plainGroup(Lowering& lowering, const Geometry& g, ir::Value* input, c
 Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Value* input,
                                    const Tensor& weight, Tensor bias, int64_t inputZero, int64_t weightZero) {
   if (spatialRank(g) != 2)
-    return fail(Code::NoIntegerForm, "a transposed 3-d convolution has no form in TOSA")
-        .withRemedy("upsample, then convolve: ordinary 3-d convolutions have one");
-  // TOSA cuts off less than a kernel on each side: where the padding is more, the kernel gets taps of zeros
-  // on the other side.
+    return fail(Code::NoIntegerForm, "a transposed 3-d convolution cannot be expressed in TOSA")
+        .withRemedy("upsample, then convolve: ordinary 3-d convolutions are supported");
+  // TOSA crops less than a kernel on each side: if the padding is larger, taps of zeros are added to the
+  // kernel on the other side.
   Emitter::Window window{g.stride, {}, {}};
   ir::Ints front, back;
   for (size_t i = 0; i < 2; ++i) {
@@ -204,7 +204,7 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
     }
   }
 
-  // The result in aten order of the 2-d (3-d) form, then without the dimensions that were added.
+  // The result in aten order of the 2-d (3-d) form, then without the added dimensions.
   Shape shape = parts[0]->shape();
   const std::vector<int> order = Lowering::channelLast(rank);
   Shape full(rank);
@@ -220,8 +220,8 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// The order in which the storage holds the features (the last dimension), when all other dimensions come
-/// before them in order; then the weight's columns can be permuted and the data stay where they are.
+/// The order in which the storage holds the features (the last dimension), if all other dimensions precede
+/// them in order; the weight's columns can then be permuted instead of moving the data.
 std::optional<std::vector<int>> featureAxes(const Layout& layout) {
   std::vector<int> outer;
   for (size_t d = 0; d + 1 < layout.dims.size(); ++d) {
@@ -233,7 +233,7 @@ std::optional<std::vector<int>> featureAxes(const Layout& layout) {
   return layout.dims.back();
 }
 
-/// Columns of weight [O, K], K made of `axes` in aten order, reordered as the storage has them.
+/// Columns of weight [O, K], where K consists of `axes` in aten order, reordered to match the storage.
 Tensor reorderedColumns(const Tensor& weight, const Layout& layout, const std::vector<int>& axes) {
   if (axes.size() < 2) return weight;
   Shape shape{weight.dim(0)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole quotients and remainders of two quantized tensors, exact for the numbers that their codes stand for:
-// in int32, by a reciprocal from a table and a correction. (As a product with a quantized reciprocal, many
-// quotients would land on the wrong side of a whole number, and each costs a remainder as much as the
-// divisor.)
+// Integer quotients and remainders of two quantized tensors, exact for the numbers that their codes
+// represent: computed in int32 from a tabulated reciprocal and a correction. (As products with a quantized
+// reciprocal, many quotients would end up on the wrong side of an integer, and each of them would change the
+// remainder by the divisor.)
 #include <algorithm>
 #include <cmath>
 
@@ -13,10 +13,10 @@ namespace carina::lower {
 namespace {
 
 constexpr int64_t kOne = 32767;   // the reciprocal of the smallest divisor, one code
-constexpr int kOperandBits = 29;  // of both operands: sums and products of what occurs fit 32
-constexpr int kFactorBits = 14;   // dropped of them in front of the product with the reciprocal
+constexpr int kOperandBits = 29;  // of both operands: their sums and products fit 32
+constexpr int kFactorBits = 14;   // dropped from the dividend before it is multiplied by the reciprocal
 constexpr double kNudge =
-    0x1p-8;  // of a code: what rounding to common units may have taken off a whole number
+    0x1p-8;  // in codes: what rounding to common units may have subtracted from an integer
 
 /// kOne / |divisor in codes|, int32.
 Result<ir::Value*> reciprocal(Lowering& lowering, QuantizedValue divisor, ir::Value* value) {
@@ -37,14 +37,14 @@ Result<ir::Value*> reciprocal(Lowering& lowering, QuantizedValue divisor, ir::Va
   return emit.rescale(codes.value, DType::Int32, 0, 0, std::array{1.0});
 }
 
-/// The largest magnitude that codes stand for.
+/// The largest magnitude that the codes represent.
 double reach(const QuantizedValue& real) {
   const DType dtype = real.data.dtype();
   const int64_t most = std::max(integerMax(dtype) - real.zeroPoint, real.zeroPoint - integerMin(dtype));
   return static_cast<double>(most) * real.scale();
 }
 
-/// x / y rounded down (`cut`: towards zero), or what is left of x then.
+/// x / y rounded down (`cut`: towards zero), or its remainder.
 Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool remainder) {
   CARINA_TRY(const Pair pair, quantizedPair(lowering, node));
   const QuantizedValue &x = pair.reals[0], &y = pair.reals[1];
@@ -58,7 +58,7 @@ Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool re
   const int shift = std::ilogb(perUnit / least);
   if (shift < 1 || shift > 31) {
     return fail(Code::UnusableQuantization,
-                "the ranges of dividend and divisor, {:.3g} and {:.3g}, lie too far apart", reach(x),
+                "the ranges of dividend and divisor, {:.3g} and {:.3g}, are too far apart", reach(x),
                 reach(y))
         .withRemedy("divide by larger numbers");
   }
@@ -75,14 +75,14 @@ Status lowerDivision(Lowering& lowering, const ir::Node& node, bool cut, bool re
   const auto negatedWhere = [&](ir::Value* condition, ir::Value* v) {
     return condition ? emit.select(condition, emit.binary(Binary::Sub, number(0), v), v) : v;
   };
-  // Of positive divisors, and of magnitudes where the quotient is cut off.
+  // Computed with positive divisors, and for truncation with magnitudes.
   const bool anySign = dtype == DType::Int16 || y.zeroPoint > integerMin(dtype);
   ir::Value* const yNegative = anySign ? isNegative(b) : nullptr;
   ir::Value* const xNegative = cut ? isNegative(a) : nullptr;
   b = negatedWhere(yNegative, b);
   a = negatedWhere(cut ? xNegative : yNegative, a);
 
-  // A reciprocal of int8 is at most one off; a 16-bit one is rough at either end and closes in.
+  // With an int8 reciprocal, quotients are at most one off; 16-bit ones are coarse at both ends and iterated.
   const int rounds = dtype == DType::Int8 ? 1 : 3;
   ir::Value* quotient = nullptr;
   ir::Value* rest = a;

@@ -26,7 +26,7 @@ double sixth(double x) {
   return std::min(std::max(x + 3, 0.0), 6.0) / 6;
 }
 
-/// The inverse of erf: a closed approximation, then Newton steps.
+/// The inverse of erf: a closed-form approximation, then Newton iterations.
 double erfinv(double y) {
   if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? std::copysign(HUGE_VAL, y) : std::nan("");
   constexpr double kA = 0.147;
@@ -40,7 +40,7 @@ double sinc(double x) {
   return x == 0 ? 1 : std::sin(std::numbers::pi * x) / (std::numbers::pi * x);
 }
 
-/// The derivative of lgamma: by the recurrence to where its series holds.
+/// The derivative of lgamma: the recurrence up to where its asymptotic series is accurate.
 double digamma(double x) {
   if (x <= 0 && x == std::floor(x)) return std::nan("");
   if (x < 0) return digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * x);
@@ -135,13 +135,13 @@ Status lowerPowScalar(Lowering& lowering, const ir::Node& node) {
   return defineFunction(lowering, node, [base](double x) { return std::pow(base, x); });
 }
 
-/// x + alpha * c and its relatives with a number as second operand.
+/// x + alpha * c and its variants, with a number as second operand.
 template <typename Op, int kSelf, int kOther>
 Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
   if (!lowering.isFloatValue(node.operands()[0]))
     return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
                 node.opName())
-        .withRemedy("convert the tensor to float before");
+        .withRemedy("convert the tensor to float first");
   const Op op = ir::cast<Op>(&node);
   const double alpha = scalar(op.alpha()), other = scalar(op.other());
   const bool reversed = std::is_same_v<Op, aten::RsubScalar>;
@@ -154,7 +154,7 @@ Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
   if (!lowering.isFloatValue(node.operands()[0]))
     return fail(Code::NoIntegerForm, "{} of an integer tensor and a scalar is not supported on the NPU",
                 node.opName())
-        .withRemedy("convert the tensor to float before");
+        .withRemedy("convert the tensor to float first");
   CARINA_TRY(QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   if (factor > 0 && std::isfinite(factor) && real.plain()) {
     real.scales[0] *= factor;
@@ -219,7 +219,7 @@ const std::unordered_map<const ir::OpDef*, Function>& functions() {
       {&aten::SpecialNdtr::def(), [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }},
       {&aten::SpecialErfcx::def(),
        [](double x) {
-         // Beyond 25 the factors leave the numbers; what the series leaves out is below 1e-10 there.
+         // Beyond 25 the factors overflow or underflow, and the omitted terms are below 1e-10.
          if (x > 25) return (1 - 0.5 / (x * x) + 0.75 / (x * x * x * x)) / (x * std::sqrt(std::acos(-1.0)));
          return std::exp(x * x) * std::erfc(x);
        }},
@@ -240,11 +240,11 @@ Status lowerFunction(Lowering& lowering, const ir::Node& node) {
   return defineFunction(lowering, node, functions().at(&node.def()));
 }
 
-/// floor, ceil and round of 16-bit codes, whose steps a table would blur: as int32 with fraction bits that
-/// are shifted out. `addend`: in units of the last fraction bit, of how many there are.
+/// floor, ceil and round of 16-bit codes, whose steps a table would blur: computed in int32, with fraction
+/// bits that are shifted out. `addend`: in units of the last fraction bit, given the number of these bits.
 Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*addend)(int bits)) {
   CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
-  // No more bits than float32 has: what it rounds to a whole number is one here too.
+  // No more bits than float32 has: values that float32 rounds to integers are integers here too.
   const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale()));
   if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1) return lowerFunction(lowering, node);
   Emitter& emit = lowering.emit();
@@ -276,7 +276,7 @@ Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
   const auto number = [&](int64_t n) {
     return emit.reshape(emit.scalar(DType::Int32, n), Shape(value->shape().size(), 1));
   };
-  // A negative divisor mirrors both operands and the result.
+  // A negative divisor negates both operands and the result.
   if (divisor < 0) value = emit.binary(Binary::Sub, number(0), value);
   ir::Value* whole = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
   whole = emit.binary(Binary::LeftShift, whole, number(bits));
@@ -285,8 +285,8 @@ Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// Whether arithmetic may take the place of a table whose lines would round the corners of a function: for
-/// 16-bit codes that are quantized again right behind it.
+/// Whether arithmetic may replace a table, whose interpolation would round off the corners of a function: for
+/// 16-bit codes that are quantized again immediately afterwards.
 bool takesArithmetic(const QuantizedValue& real, const ir::Node& node) {
   const auto& uses = node.result()->uses();
   return real.plain() && real.data.dtype() == DType::Int16 && real.zeroPoint == 0 && !uses.empty() &&
@@ -295,11 +295,11 @@ bool takesArithmetic(const QuantizedValue& real, const ir::Node& node) {
          });
 }
 
-/// Of hardswish's gate: 6 is the largest 16-bit code.
+/// The scale of hardswish's gate: 6 is the largest 16-bit code.
 constexpr double kGateScale = 6.0 / 32767;
 
-/// x + 3 as int32. The operand with the larger scale has exactly 14 fraction bits: such sums are one
-/// operation on Ethos-U55 too.
+/// x + 3 as int32. The operand with the larger scale has exactly 14 fraction bits: such sums are a single
+/// operation even on Ethos-U55.
 struct PlusThree {
   ir::Value* value = nullptr;
   double scale = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows picked by index tensors: GATHER and SCATTER; constant indices become slices where that is few.
+// Rows selected by index tensors: GATHER and SCATTER; constant indices become slices if few are needed.
 #include <algorithm>
 #include <numeric>
 
@@ -9,7 +9,7 @@
 namespace carina::lower {
 namespace {
 
-// Runs of evenly spaced constant indices that are cut out one by one; more than this many are gathered.
+// Maximum number of runs of evenly spaced constant indices that are sliced separately; more are gathered.
 constexpr size_t kMostSlices = 16;
 
 std::vector<int> movedLast(int64_t rank, int64_t dim) {
@@ -24,7 +24,7 @@ std::vector<int> movedLast(int64_t rank, int64_t dim) {
 struct IndexRun {
   int64_t start, count = 1, step = 1;
 
-  /// Whether `at` comes next; the second index says how far they are apart.
+  /// Appends `at` if it continues the run; the second index determines the step.
   bool take(int64_t at) {
     if (count == 1 && at > start) step = at - start;
     if (at != start + count * step) return false;
@@ -33,7 +33,7 @@ struct IndexRun {
   }
 };
 
-/// Evenly spaced runs of constant indices, when they are few.
+/// Evenly spaced runs of constant indices, if there are few.
 std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_t extent) {
   if (!index->isConstant()) return std::nullopt;
   std::vector<IndexRun> runs;
@@ -46,7 +46,7 @@ std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_
   return runs;
 }
 
-/// GATHER and SCATTER take no bool: codes of 8 bits in its place.
+/// GATHER and SCATTER do not accept bool, which becomes int8.
 StoredTensor asBytes(Lowering& lowering, StoredTensor data) {
   if (data.dtype() == DType::Bool) data.value = lowering.emit().cast(data.value, DType::Int8);
   return data;
@@ -55,7 +55,7 @@ ir::Value* asBool(Lowering& lowering, const ir::Value* source, ir::Value* result
   return source->dtype() == DType::Bool ? lowering.emit().cast(result, DType::Bool) : result;
 }
 
-/// Indices [W] of rows along `dim`: values [outer, K, inner], the same W rows for every outer one.
+/// Selects rows [W] along `dim`: values are [outer, K, inner], with the same W rows for every outer index.
 Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index,
                 int64_t dim) {
   CARINA_TRY(const StoredTensor data, lowering.movable(values));
@@ -66,7 +66,7 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
     ir::Value* whole = lowering.ordered(data, order);
     std::vector<ir::Value*> pieces;
     for (const IndexRun& run : *runs) {
-      const bool pair = run.count == 2 && run.step > 1;  // two slices are less than a strided one
+      const bool pair = run.count == 2 && run.step > 1;  // two slices cost less than a strided one
       for (int64_t i = 0; i < (pair ? 2 : 1); ++i)
         pieces.push_back(
             emit.sliceEvery(whole, axis, run.start + i * run.step, pair ? 1 : run.count, run.step));
@@ -79,7 +79,7 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
   const Shape& s = values->shape();
   const int64_t outer = numElements(Shape(s.begin(), s.begin() + dim)), rows = s[static_cast<size_t>(dim)];
   CARINA_TRY(StoredTensor indices, lowering.integers(index));
-  if (index->isConstant()) {  // GATHER counts from the front
+  if (index->isConstant()) {  // GATHER requires nonnegative indices
     Tensor counted = convert(index->constant(), DType::Int32);
     for (int64_t i = 0; i < counted.numElements(); ++i)
       counted.setIntegerAt(i, wrapped(counted.integerAt(i), rows));
@@ -102,7 +102,7 @@ Status lowerIndexSelect(Lowering& lowering, const ir::Node& node) {
   return pickRows(lowering, node, op.self(), op.index(), wrapped(op.dim(), op.self()->rank()));
 }
 
-/// One index tensor over one dimension, everything else taken whole.
+/// One index tensor over one dimension; the other dimensions are read entirely.
 Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
   const aten::IndexTensor op = ir::cast<aten::IndexTensor>(&node);
   const ir::Value* index = nullptr;
@@ -142,8 +142,8 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
                               {result, Layout::ordered(node.result()->shape(), order)});
 }
 
-/// For each of `rows` rows the last new one that a constant index puts there, -1 for none; empty when an
-/// index is outside.
+/// The last new row that a constant index assigns to each of `rows` rows, -1 if none; empty if an index is
+/// out of range.
 std::vector<int64_t> lastSources(const Tensor& index, int64_t rows) {
   std::vector<int64_t> source(static_cast<size_t>(rows), -1);
   for (int64_t i = 0; i < index.numElements(); ++i) {
@@ -154,8 +154,8 @@ std::vector<int64_t> lastSources(const Tensor& index, int64_t rows) {
   return source;
 }
 
-/// Rows of two tables [rows, inner] one after the other: new ones where `source` names one, else kept ones.
-/// Null when they alternate too often.
+/// Assembles rows of two tables [rows, inner]: new ones where `source` selects one, otherwise kept ones. Null
+/// if they alternate too often.
 ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const std::vector<int64_t>& source) {
   const auto rows = static_cast<int64_t>(source.size());
   std::vector<ir::Value*> pieces;
@@ -171,7 +171,7 @@ ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const std:
   return emit.concat(pieces, 0);
 }
 
-/// The same by one GATHER: rows [1, rows, inner], new ones [1, W, inner].
+/// The same with one GATHER: rows [1, rows, inner], new ones [1, W, inner].
 ir::Value* gatheredRows(Emitter& emit, ir::Value* rows, ir::Value* put, const std::vector<int64_t>& source) {
   const int64_t count = rows->dim(1);
   std::vector<int32_t> which(source.size());
@@ -180,10 +180,11 @@ ir::Value* gatheredRows(Emitter& emit, ir::Value* rows, ir::Value* put, const st
   return emit.gather(emit.concat({rows, put}, 1), emit.constant(Tensor::from({1, count}, which)));
 }
 
-// Rows times new rows that are compared to find the last one for each row; beyond, the CPU is quicker.
+// Limit on rows times new rows, which are compared to find the last new row for each row; beyond it, the CPU
+// is faster.
 constexpr int64_t kMostComparisons = int64_t{1} << 15;
 
-/// Indices of which negative ones count from the back.
+/// Converts negative indices, which count from the end.
 ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent) {
   const auto number = [&](int64_t n) {
     return emit.reshape(emit.scalar(DType::Int32, n), Shape(index->shape().size(), 1));
@@ -192,8 +193,8 @@ ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent) {
   return emit.binary(Binary::Add, index, emit.binary(Binary::BitwiseAnd, negative, number(extent)));
 }
 
-/// Rows [1, rows, inner] of which some are replaced by others [1, W, inner], `which` [1, W]. SCATTER must not
-/// write a row twice: each row asks for the last one that is meant for it, and takes it from both together.
+/// Replaces some of the rows [1, rows, inner] by others [1, W, inner], `which` [1, W]. SCATTER must not write
+/// a row twice: each row determines the last one assigned to it, and gathers it from both tables.
 ir::Value* withLastRows(Emitter& emit, ir::Value* rows, ir::Value* which, ir::Value* put) {
   const int64_t count = rows->dim(1), replaced = put->dim(1);
   std::vector<int32_t> own(static_cast<size_t>(count)), other(static_cast<size_t>(replaced));
@@ -243,15 +244,14 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
   std::vector<int64_t> source;
   if (index->isConstant()) {
     source = lastSources(index->constant(), rows);
-    if (source.empty()) return fail(Code::NoResult, "an index is outside of the {} rows", rows);
+    if (source.empty()) return fail(Code::NoResult, "an index is out of range for {} rows", rows);
     result = mergedRows(emit, emit.reshape(lowering.rowMajor(data[0]), {rows, inner}),
                         emit.reshape(lowering.rowMajor(data[1]), {replaced, inner}), source);
   }
   if (!result) {
     if (source.empty() && replaced > 1 && rows > kMostComparisons / replaced) {
       return fail(Code::NoIntegerForm,
-                  "index_put of {} rows into {} needs to know at compile time which rows are the same",
-                  replaced, rows)
+                  "index_put of {} rows into {} needs indices that are known at compile time", replaced, rows)
           .withRemedy("write one row at a time, or at constant indices");
     }
     for (StoredTensor& operand : data) operand = asBytes(lowering, operand);

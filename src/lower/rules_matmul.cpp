@@ -7,8 +7,7 @@
 namespace carina::lower {
 namespace {
 
-/// The matrix dimensions stay, all before them become one; a vector gets a dimension of size 1 on the side
-/// `vectorFirst`.
+/// A vector gets a dimension of size 1, in front if `vectorFirst`, otherwise at the end.
 Shape matrixShape(Shape shape, bool vectorFirst) {
   if (shape.size() == 1) shape.insert(vectorFirst ? shape.begin() : shape.end(), 1);
   return shape;
@@ -20,7 +19,7 @@ int64_t batchOf(const Shape& shape) {
   return batch;
 }
 
-/// [batch, rows, columns] with the batch repeated to `full` where it is 1 or a broadcast of it.
+/// [batch, rows, columns] with the batch repeated to `full` if it must be broadcast.
 Result<ir::Value*> batched(Lowering& lowering, const StoredTensor& data, const Shape& matrix,
                            const Shape& fullBatch) {
   Emitter& emit = lowering.emit();
@@ -44,7 +43,7 @@ Result<Matrices> matricesOf(Lowering& lowering, const StoredTensor& a, const Sto
   if (!batch)
     return fail(Code::InvalidOperator, "matrices of shapes {} and {} do not fit", shapeText(left),
                 shapeText(right));
-  // One right matrix for all: the left batch becomes rows.
+  // A single right matrix: the left batch becomes rows.
   const bool rowsOnly = batchOf(right) == 1;
   const Shape leftMatrix = rowsOnly ? Shape{numElements(left) / left.back(), left.back()} : left;
   const Shape rightMatrix = rowsOnly ? Shape{right[right.size() - 2], right.back()} : right;

@@ -69,7 +69,7 @@ Status lowerNarrow(Lowering& lowering, const ir::Node& node) {
                      op.length());
 }
 
-/// Pieces one after the other; sizes are those of the results (1 where the dimension is dropped).
+/// Consecutive pieces, with the sizes of the results (1 if the dimension is dropped).
 Status lowerPieces(Lowering& lowering, const ir::Node& node, int64_t dim, bool dropped) {
   int64_t start = 0;
   for (const ir::Value* piece : node.results()) {
@@ -87,7 +87,7 @@ Status lowerSplit(Lowering& lowering, const ir::Node& node) {
                      std::is_same_v<Op, aten::UnbindInt>);
 }
 
-/// Operands with `shape` of each (stack: with a new dimension of size 1) put together along dim.
+/// Concatenates the operands (stack: with a new dimension of size 1) along dim.
 Status join(Lowering& lowering, const ir::Node& node, std::span<ir::Value* const> tensors, int64_t dim,
             bool stack) {
   std::vector<ir::Value*> operands;
@@ -134,7 +134,7 @@ Status lowerCat(Lowering& lowering, const ir::Node& node) {
               std::is_same_v<Op, aten::Stack>);
 }
 
-/// The code that stands for a real number in moved data; integers stand for themselves.
+/// The code that represents a real number in moved data; integers represent themselves.
 Result<int64_t> codeOf(Lowering& lowering, const ir::Value* value, double number) {
   if (!lowering.isFloatValue(value)) return static_cast<int64_t>(number);
   CARINA_TRY(const QuantizedValue real, lowering.plainValue(value));
@@ -142,7 +142,7 @@ Result<int64_t> codeOf(Lowering& lowering, const ir::Value* value, double number
   return Codes{real.scale(), real.zeroPoint, integerMin(dtype), integerMax(dtype), dtype}.quantize(number);
 }
 
-/// pad: before and after, the last dimension first; negative entries crop.
+/// pad: amounts before and after, starting with the last dimension; negative amounts crop.
 Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, double number) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const StoredTensor data, lowering.movable(input));
@@ -167,7 +167,7 @@ Status padWith(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, do
   return lowering.defineMoved(node.result(), input, result.stored());
 }
 
-/// Mirrored or repeated edges, put together from slices. Reflection leaves the edge itself out.
+/// Mirrored or repeated edges, assembled from slices. Reflection excludes the edge itself.
 Status padFromEdges(Lowering& lowering, const ir::Node& node, const ir::Ints& pad, bool reflect) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const StoredTensor data, lowering.movable(input));
@@ -225,8 +225,8 @@ Status lowerFlip(Lowering& lowering, const ir::Node& node) {
   return lowering.defineMoved(node.result(), node.operands()[0], result.stored());
 }
 
-/// out[(i + shift) mod n] = in[i]: the last `shift` elements come first. Without dims the flattened tensor
-/// rolls.
+/// out[(i + shift) mod n] = in[i]: the last `shift` elements come first. Without dims the flattened tensor is
+/// rolled.
 Status lowerRoll(Lowering& lowering, const ir::Node& node) {
   const aten::Roll op = ir::cast<aten::Roll>(&node);
   CARINA_TRY(StoredTensor data, lowering.movable(op.self()));
@@ -248,7 +248,7 @@ Status lowerRoll(Lowering& lowering, const ir::Node& node) {
                               lowering.viewed(result.stored(), node.result()->shape()));
 }
 
-/// Each element n times in a row: a new dimension behind, repeated, then merged.
+/// Repeats each element n times in a row: a new dimension after `dim` is repeated, then merged.
 Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
   const aten::RepeatInterleaveSelfInt op = ir::cast<aten::RepeatInterleaveSelfInt>(&node);
   CARINA_TRY(StoredTensor data, lowering.movable(op.self()));
@@ -264,7 +264,7 @@ Status lowerRepeatInterleave(Lowering& lowering, const ir::Node& node) {
                               lowering.viewed(result.stored(), node.result()->shape()));
 }
 
-/// View, permute, view: nothing moves until somebody asks for another order.
+/// View, permute, view: no data moves until a consumer needs another order.
 Status viewPermuteView(Lowering& lowering, const ir::Node& node, const Shape& split,
                        const std::vector<int>& permutation) {
   CARINA_TRY(const StoredTensor data, lowering.movable(node.operands()[0]));
@@ -299,8 +299,8 @@ Status lowerChannelShuffle(Lowering& lowering, const ir::Node& node) {
   return viewPermuteView(lowering, node, {s[0], groups, s[1] / groups, rest}, {0, 2, 1, 3});
 }
 
-/// self with src in place of [start, start + count) of one dimension, put together from what is left on both
-/// sides.
+/// self with [start, start + count) of one dimension replaced by src, assembled from src and the slices on
+/// both sides.
 Status replaceSlice(Lowering& lowering, const ir::Node& node, int64_t dim, int64_t start, int64_t count) {
   const ir::Value* self = node.operands()[0];
   std::vector<StoredTensor> data;

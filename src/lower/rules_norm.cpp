@@ -28,18 +28,18 @@ namespace carina::lower {
 namespace {
 
 constexpr int kEnergyBits = 30;                     // of V
-constexpr int kCodeBits8 = 8, kCentredBits16 = 18;  // of c: of 8-bit codes, besides those of M
-constexpr int64_t kMostCount = 65535;               // elements of a row: their 16-bit sum fits 32 bits
+constexpr int kCodeBits8 = 8, kCentredBits16 = 18;  // of c; with 8-bit codes, in addition to those of M
+constexpr int64_t kMostCount = 65535;  // elements of a row: the sum of their 16-bit codes fits 32 bits
 
-/// The rows as integers M * (x - mean), or M * x, and the numbers that were chosen for them.
+/// The rows as integers M * (x - mean), or M * x, and their parameters.
 struct Rows {
   ir::Value* codes = nullptr;  // x as [outer, n] or [outer, n, inner]
   ir::Value* scaled = nullptr;
-  Shape perRow;       // 1 in the place of n
+  Shape perRow;       // with 1 in place of n
   int64_t count = 1;  // n
   int64_t zero = 0;
   int64_t factor = 1;  // M
-  double scale = 1;    // of one unit
+  double scale = 1;    // of the integers
 };
 
 int bitsOf(int64_t number) {
@@ -50,7 +50,7 @@ Result<ir::Value*> widened(Emitter& emit, ir::Value* codes, int64_t zero) {
   return emit.rescale(codes, DType::Int32, zero, 0, std::array{1.0});
 }
 
-/// x * number as int32. The number is a code of its own: Ethos-U multiplies those without widening x first.
+/// x * M as int32. The factor is a separate code: Ethos-U multiplies these without widening x first.
 Result<ir::Value*> times(Emitter& emit, const Rows& rows) {
   CARINA_TRY(ir::Value* const wide, widened(emit, rows.codes, rows.zero));
   if (rows.factor == 1) return wide;
@@ -68,8 +68,8 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   Rows rows;
   rows.count = reduction.count();
   rows.zero = real.zeroPoint;
-  // 9 or 17 bits of x - mean and 6 or 14 of its fraction; where a row's length divides M, the fraction is
-  // exact. 8-bit codes less their zero point have no fraction.
+  // x - mean has 9 or 17 bits and 6 or 14 fraction bits; the fraction is exact if the row length divides M.
+  // 8-bit codes that are not centred have no fraction.
   const int64_t most = wide ? int64_t{1} << 14 : norm.centred ? int64_t{1} << 6 : 1;
   rows.factor = rows.count <= most ? most / rows.count * rows.count : most;
   rows.scale = real.scale() / static_cast<double>(rows.factor);
@@ -82,7 +82,7 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   rows.codes = emit.reshape(reduction.value, shape);
   CARINA_TRY(rows.scaled, times(emit, rows));
   if (!norm.centred) return rows;
-  CARINA_TRY(const Sum sum, summed(lowering, reduction, rows.zero));  // kMostCount: without a shift
+  CARINA_TRY(const Sum sum, summed(lowering, reduction, rows.zero));  // kMostCount: no shift
   const double perElement = static_cast<double>(rows.factor) / static_cast<double>(rows.count);
   CARINA_TRY(ir::Value* const mean,
              emit.rescale(emit.reshape(sum.value, rows.perRow), DType::Int32, 0, 0, std::array{perElement}));
@@ -90,7 +90,7 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   return rows;
 }
 
-/// At least the largest |x - mean| or |x| of each row, in codes, and at most twice that.
+/// An upper bound of the |x - mean| or |x| of each row, in codes, at most twice the largest one.
 Result<ir::Value*> extentOf(Emitter& emit, const Rows& rows, bool centred) {
   const auto reduced = [&](Reduce op, ir::Value* codes) {
     return widened(emit, emit.reduce(op, codes, 1), 0);
@@ -115,7 +115,7 @@ ir::Value* differenceAtLeast(Emitter& emit, ir::Value* a, ir::Value* b, int64_t 
 /// sqrt(2^29 / u) for u in [2^29, 2^31), in units of 1 / kRootOne.
 constexpr double kRootOne = 32767;
 Result<ir::Value*> inverseRoot(Emitter& emit, ir::Value* u) {
-  // The whole range of codes stands for that of u.
+  // The full range of codes represents that of u.
   constexpr int64_t kMiddle = 5 * (int64_t{1} << 28);
   constexpr double kStep = 3 * 0x1p28 / 0x1p15;
   const auto value = [](int64_t code) {
@@ -137,7 +137,7 @@ struct Gain {
   int shift = 0, outerShift = 0, extra = 0;
 };
 
-/// `gain`: of c * 2^h * root in codes of the result. `bits`: of the factor before it is shifted by h.
+/// `gain`: of c * 2^h * root in codes of the result. `bits`: of the factor before the shift by h.
 Gain gainOf(double gain, int bits, int centredBits) {
   Gain result;
   result.shift = 45 - bits;  // the multiplier has 30 bits, the root 15
@@ -169,15 +169,16 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   if (reduction.count() > kMostCount) {
     return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
                 reduction.count(), kMostCount)
-        .withRemedy("normalise parts of the tensor");
+        .withRemedy("normalize parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, real, norm, reduction));
   const auto number = [&](int64_t value) { return emit.number(value, rows.scaled); };
 
   const int centredBits = wide ? kCentredBits16 : kCodeBits8 + bitsOf(rows.factor - 1),
             lengthBits = bitsOf(rows.count - 1);
-  // E has 29 bits. One exponent for all rows: where eps is more than that, it is beyond all of V, whose last
-  // bits go. Else the least s grows, for which only rows that are nothing beside eps have too few bits.
+  // E has 29 bits. If eps exceeds them in units of V, then with 8-bit codes, which share one exponent, it
+  // exceeds all of V, which drops its low bits; with 16-bit codes the least s grows, which only leaves too
+  // few bits to rows that are negligible compared to eps.
   int q = lengthBits + 2 * centredBits - kEnergyBits, least = 0;
   const double unit = rows.scale * rows.scale / static_cast<double>(rows.count);
   const auto units = [&] { return norm.eps / std::ldexp(unit, q + 2 * least); };
@@ -185,7 +186,7 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   if (units() > 0x1p29) {
     return fail(Code::UnusableQuantization, "eps {} of {} exceeds every value of its input", norm.eps,
                 node.opName())
-        .withRemedy("calibrate with samples as the network sees them");
+        .withRemedy("calibrate with samples like the network's real inputs");
   }
   const auto eps = std::max<int64_t>(std::llround(units()), 1);
 
@@ -243,7 +244,7 @@ Result<Norm> normOf(const ir::Node& node) {
   if (std::any_of(node.operands().begin() + 1, node.operands().end(),
                   [](const ir::Value* weight) { return weight; })) {
     return fail(Code::NotQuantized, "{} has weights between quantize nodes", node.opName())
-        .withRemedy("quantize the normed rows, their product and their sum one by one");
+        .withRemedy("quantize the normalized rows, their product and their sum separately");
   }
   if (const auto op = ir::dynCast<aten::LayerNorm>(&node))
     return Norm{lastDims(op.input()->rank(), op.normalizedShape().size()), op.eps(), true};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of two or three operands, element by element with broadcasting.
+// Elementwise operators of two or three operands, with broadcasting.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ Result<Lowering::Aligned> integerPair(Lowering& lowering, const ir::Node& node) 
   return lowering.align(std::move(data), node.result()->shape());
 }
 
-/// TOSA adds, multiplies and compares int32 only.
+/// TOSA adds, multiplies and compares only int32.
 Lowering::Aligned widenedPair(Lowering& lowering, Lowering::Aligned pair) {
   for (ir::Value*& value : pair.values) {
     if (value->dtype() == DType::Int8 || value->dtype() == DType::Int16)
@@ -28,8 +28,7 @@ Lowering::Aligned widenedPair(Lowering& lowering, Lowering::Aligned pair) {
   return pair;
 }
 
-/// Arithmetic of integers: in int32, whose low bits are the result in a narrower type, the wider one of the
-/// operands'.
+/// Integer arithmetic in int32; the result is its low bits in the wider type of the operands.
 Status integerArithmetic(Lowering& lowering, const ir::Node& node, Binary op, bool swapped = false) {
   CARINA_TRY(Lowering::Aligned pair, integerPair(lowering, node));
   const DType first = pair.values[0]->dtype(), second = pair.values[1]->dtype();
@@ -58,7 +57,7 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
     if (alpha != 1)
       return fail(Code::NoIntegerForm, "integer {} with alpha {} is not supported on the NPU", node.opName(),
                   alpha)
-          .withRemedy("multiply before, use an alpha of 1");
+          .withRemedy("multiply first, and use an alpha of 1");
     return integerArithmetic(lowering, node, minus ? Binary::Sub : Binary::Add, swapped);
   }
   if (alpha == 0)
@@ -86,7 +85,7 @@ Status lowerRsub(Lowering& lowering, const ir::Node& node) {
   return lowerSum(lowering, node, true, true);
 }
 
-/// A factor that is one positive constant only changes the scale.
+/// The value of a factor that is a single positive constant, which only changes the scale.
 std::optional<double> positiveConstant(const Lowering& lowering, const ir::Value* value) {
   const QuantizedConstant* constant = lowering.quantizedConstant(value);
   if (!constant || constant->codes.numElements() != 1) return std::nullopt;
@@ -139,16 +138,16 @@ Status lowerMinimum(Lowering& lowering, const ir::Node& node) {
   return lowerExtreme(lowering, node, Binary::Minimum);
 }
 
-/// a < b is b > a; a != b is not a == b.
-/// The unit in which two operands are compared. Codes of one scale are compared as they are; of others, whole
-/// codes of the one lie between those of the other: int32 has room for 2^20 (int16: 2^12) parts of the
-/// coarser.
+/// The unit in which two operands are compared. Codes with the same scale are compared directly; otherwise
+/// codes of one operand are between those of the other, and the unit is 2^-20 (int16: 2^-12) of the coarser
+/// scale, which fits int32.
 double unitToCompare(const Pair& pair) {
   const double a = pair.reals[0].scale(), b = pair.reals[1].scale();
   if (a == b) return a;
   return std::ldexp(std::max(a, b), pair.reals[0].data.dtype() == DType::Int8 ? -20 : -12);
 }
 
+/// a < b is b > a; a != b is not a == b.
 Status lowerCompare(Lowering& lowering, const ir::Node& node, Binary op, bool swapped, bool inverted) {
   std::array<ir::Value*, 2> values{};
   Layout layout;
@@ -221,7 +220,7 @@ Status lowerLe(Lowering& l, const ir::Node& n) {
   return lowerCompare(l, n, Binary::GreaterEqual, true, false);
 }
 
-/// Logical and bitwise operators; on bool tensors they are the same.
+/// Logical and bitwise operators; on bool tensors they are identical.
 Status lowerBits(Lowering& lowering, const ir::Node& node, Binary onBool, Binary onIntegers) {
   CARINA_TRY(const Lowering::Aligned aligned, integerPair(lowering, node));
   const Binary op = aligned.values[0]->dtype() == DType::Bool ? onBool : onIntegers;
@@ -253,7 +252,7 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   CARINA_TRY(const StoredTensor data, lowering.integers(node.operands()[0]));
   const int64_t amount = ir::scalarInt(node.attribute(0));
   if (amount < 0 || amount >= 8 * dtypeSize(data.dtype()))
-    return fail(Code::NoIntegerForm, "the shift count {} is outside of the type's bits", amount)
+    return fail(Code::NoIntegerForm, "the shift count {} is out of range for the type", amount)
         .withRemedy("shift by less than the width");
   ir::Value* by = lowering.emit().reshape(lowering.emit().scalar(data.dtype(), amount),
                                           Shape(data.value->shape().size(), 1));
@@ -261,13 +260,13 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   return {};
 }
 
-/// Quotients of integers cut off towards zero; other modes are made of them.
+/// Integer quotients truncated towards zero; other modes are derived from them.
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
   const auto mode = ir::cast<aten::DivTensorMode>(&node).roundingMode();
   if (lowering.isFloatValue(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
   if (mode != "trunc")
     return fail(Code::NoIntegerForm, "{} is not supported on the NPU for these operands", node.opName())
-        .withRemedy("divide with rounding_mode='trunc', or real numbers");
+        .withRemedy("divide with rounding_mode='trunc', or divide floats");
   return integerArithmetic(lowering, node, Binary::IntDiv);
 }
 
@@ -276,8 +275,8 @@ template <Binary kOp>
 Status lowerShift(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const Lowering::Aligned pair, integerPair(lowering, node));
   if (pair.values[0]->dtype() != pair.values[1]->dtype())
-    return fail(Code::NoIntegerForm, "the shift count has another type than the shifted value")
-        .withRemedy("convert the amounts to the type of the numbers");
+    return fail(Code::NoIntegerForm, "the shift count and the shifted value have different types")
+        .withRemedy("convert the shift count to the type of the value");
   lowering.define(node.result(),
                   StoredTensor{lowering.emit().binary(kOp, pair.values[0], pair.values[1]), pair.layout});
   return {};
@@ -295,7 +294,7 @@ Status lowerWhere(Lowering& lowering, const ir::Node& node) {
   if (condition.dtype() != DType::Bool)
     return fail(Code::NoIntegerForm, "the condition of where has type {}, expected bool",
                 dtypeName(condition.dtype()))
-        .withRemedy("convert it to bool before");
+        .withRemedy("convert it to bool first");
   const std::span<ir::Value* const> choices(node.operands().data() + 1, 2);
   std::vector<StoredTensor> data{condition};
   std::optional<Codes> codes;
@@ -328,7 +327,7 @@ void addPointwiseRules(Rules& rules) {
   rules[&aten::SubTensor::def()] = lowerSub;
   rules[&aten::RsubTensor::def()] = lowerRsub;
   rules[&aten::MulTensor::def()] = lowerMul;
-  // Codes are not NaN: what differs of fmax and fmin does not occur.
+  // Codes are never NaN, so fmax and fmin are the same as maximum and minimum.
   rules[&aten::Maximum::def()] = rules[&aten::Fmax::def()] = lowerMaximum;
   rules[&aten::Minimum::def()] = rules[&aten::Fmin::def()] = lowerMinimum;
   rules[&aten::Isfinite::def()] = lowerIsCode;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Max and average pooling over one or two spatial dimensions. Results keep the codes' scale, averages of int8
-// codes where nothing else is asked for.
+// Max and average pooling over one or two spatial dimensions. Results keep the scale of the codes; averages
+// of int8 codes only do so if no other codes are required.
 #include <algorithm>
 
 #include "aten/geometry.hpp"
@@ -10,10 +10,10 @@
 namespace carina::lower {
 namespace {
 
-// Sums by convolution: kernels that every Ethos-U takes in one operation.
+// Kernel sizes of sums by convolution that every Ethos-U supports in one operation.
 constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096;
 
-/// What all pooling operators say, for two spatial dimensions.
+/// Parameters common to all pooling operators, for two spatial dimensions.
 struct Pool {
   ir::Ints kernel, stride, padding, dilation{1, 1};
   bool ceilMode = false;
@@ -21,7 +21,7 @@ struct Pool {
   std::optional<int64_t> divisor;
 };
 
-/// One entry means all dimensions; a single spatial dimension gets a height in front.
+/// A single entry applies to all dimensions; a single spatial dimension is preceded by a height.
 ir::Ints twoDims(const ir::Ints& values, size_t rank, int64_t front) {
   ir::Ints result = values.size() == 1 ? ir::Ints(rank, values[0]) : values;
   if (rank == 1) result.insert(result.begin(), front);
@@ -59,8 +59,8 @@ Status definePooled(Lowering& lowering, const ir::Node& node, const QuantizedVal
   return {};
 }
 
-/// The window of output size `outputs`: what the windows do not reach is cut off the end of `data`, what they
-/// reach beyond it is padding at the end.
+/// The window for output size `outputs`: elements that no window reaches are cropped from the end of `data`,
+/// and windows that extend beyond it get padding.
 Emitter::Window fitted(Lowering& lowering, const Pool& pool, const Shape& outputs, ir::Value*& data) {
   Emitter::Window window{pool.stride, {}, {}};
   for (size_t i = 0; i < 2; ++i) {
@@ -80,8 +80,8 @@ Shape outputsOf(const ir::Node& node, size_t spatialRank) {
   return {spatialRank == 2 ? shape[shape.size() - 2] : 1, shape.back()};
 }
 
-/// Dilated windows see every d-th row and column: the d * d images of such rows and columns are pooled as a
-/// batch with stride 1, and the results are put in order again.
+/// Dilated windows read every d-th row and column: the d * d images of such rows and columns are pooled as a
+/// batch with stride 1, and the results are interleaved again.
 ir::Value* dilatedMaxPool(Emitter& emit, const Pool& pool, const Shape& outputs, ir::Value* data) {
   const Shape shape = data->shape();
   Shape parts, padding(8, 0);
@@ -129,14 +129,13 @@ Status lowerMaxPool(Lowering& lowering, const ir::Node& node) {
   return definePooled(lowering, node, input, lowering.emit().maxPool2d(data, pool.kernel, window));
 }
 
-/// Whether the result gets other codes than the input has.
+/// Whether the result has other codes than the input.
 bool changesCodes(const Lowering& lowering, const ir::Node& node, const QuantizedValue& input) {
   const auto asked = lowering.codesAfter(node.result());
   return asked && (asked->scale != input.scale() || asked->zeroPoint != input.zeroPoint);
 }
 
-/// Sums of the windows by a depthwise convolution with ones, which fills what lies beyond the edges with
-/// zeros.
+/// Sums of the windows by a depthwise convolution with ones, which pads the edges with zeros.
 Status sumPool(Lowering& lowering, const ir::Node& node, const QuantizedValue& input, const Pool& pool,
                ir::Value* data, Emitter::Window window) {
   Emitter& emit = lowering.emit();
@@ -156,9 +155,9 @@ Status sumPool(Lowering& lowering, const ir::Node& node, const QuantizedValue& i
   return {};
 }
 
-/// Padding that counts is put around the image as zeros; AVG_POOL2D leaves its own padding out of the
-/// divisor, which is what ceil_mode asks for beyond the padded image. It rounds to the input's codes: where
-/// the result has finer ones, sums keep what the average needs.
+/// Padding that counts towards the divisor is added explicitly as zeros; AVG_POOL2D excludes its own padding
+/// from the divisor, as ceil_mode requires beyond the padded image. It rounds to the input's codes: if the
+/// result has other ones, sums preserve the precision of the average.
 Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t spatialRank) {
   CARINA_TRY(const QuantizedValue input, lowering.plainValue(node.operands()[0]));
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
@@ -180,7 +179,7 @@ Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t s
   Emitter::Window window = fitted(lowering, pool, outputs, data);
   double factor = 1;
   if (pool.divisor) {
-    // Every window is divided by the same number: what it sees beyond the edge is zeros.
+    // All windows have the same divisor: elements beyond the edge are zeros.
     const Shape edges{0, 0, window.pad[0], window.pad[1], window.pad[2], window.pad[3], 0, 0};
     if (window.pad[1] > 0 || window.pad[3] > 0) data = lowering.emit().pad(data, edges, input.zeroPoint);
     window.pad = {0, 0, 0, 0};

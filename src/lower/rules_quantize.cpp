@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize, dequantize and clamps: where codes get their scale, and how pending arithmetic becomes codes
+// Quantize, dequantize and clamps: these determine the scale of codes and convert pending arithmetic to codes
 // (RESCALE, TABLE, CLAMP).
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace carina::lower {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kTableTolerance = 16;  // codes of 65536 that interpolation may be off before it is refined
+constexpr int64_t kTableTolerance = 16;  // interpolation errors beyond this (in codes, of 65536) are refined
 
 struct Limits {
   double low = -kInfinity, high = kInfinity;
@@ -50,7 +50,7 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   }
   if (!(codes.scale > 0) || !std::isfinite(codes.scale))
     return fail(Code::UnusableQuantization, "a quantize node has scale {}", codes.scale)
-        .withRemedy("scales are positive and finite: quantize the network again");
+        .withRemedy("scales must be positive and finite: quantize the network again");
   CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(op.input()));
   CARINA_TRY(StoredTensor data, lowering.quantized(real, codes));
   lowering.nameAfter(*op.input(), *data.value);
@@ -78,7 +78,7 @@ Status lowerDequantize(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// CLAMP takes no int32: maximum and minimum with one number.
+/// CLAMP does not accept int32: uses MAXIMUM and MINIMUM with a constant.
 Status clampNumbers(Lowering& lowering, const ir::Node& node, StoredTensor data, const Limits& limits) {
   Emitter& emit = lowering.emit();
   const auto limited = [&](Binary op, double limit) {
@@ -112,7 +112,7 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
     return {};
   }
   CARINA_TRY(QuantizedValue real, lowering.quantizedValue(input));
-  // min(max(x, lo), hi) over what is already limited.
+  // min(max(x, lo), hi), applied to the existing limits.
   const auto limit = [&](double x) { return std::min(std::max(x, limits.low), limits.high); };
   const double low = limit(real.low.value_or(-kInfinity)), high = limit(real.high.value_or(kInfinity));
   if (low > -kInfinity) real.low = low;
@@ -121,9 +121,8 @@ Status lowerClamp(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// Where a code stands for a number outside of a function's domain, some of those that are rounded to it may
-/// lie inside (acosh of 1.2, rounded to 0): the mean of what the function gives for them, NaN where it never
-/// is a number.
+/// If a code represents a number outside a function's domain, some of the numbers that are rounded to it may
+/// be inside (acosh of 1.2, rounded to 0): the mean of the function over these, NaN if there are none.
 double meanOfNumbers(const std::function<double(double)>& function, double centre, double width) {
   constexpr int kPoints = 32;
   double sum = 0;
@@ -156,7 +155,7 @@ std::optional<Result<QuantizedConstant>> quantizedConstantOf(const ir::Node& nod
   const auto op = ir::dynCast<aten::DequantizePerChannel>(&node);
   if (!op || !op.input()->isConstant()) return std::nullopt;
   if (!op.scales()->isConstant() || (op.zeroPoints() && !op.zeroPoints()->isConstant())) {
-    return fail(Code::UnusableQuantization, "the scales of a per-channel dequantize node are no constants")
+    return fail(Code::UnusableQuantization, "the scales of a per-channel dequantize node are not constant")
         .withRemedy("make them constants of the network");
   }
   const Tensor& codes = op.input()->constant();
@@ -181,7 +180,7 @@ Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<do
   CARINA_TRY(QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   if (real.accumulator) {
     return fail(Code::NotQuantized, "the input of {} is not quantized", node.opName())
-        .withRemedy("insert quantize/dequantize nodes in front of it (the quantizer does)");
+        .withRemedy("insert quantize/dequantize nodes before it (the quantizer does)");
   }
   if (real.low || real.high) {
     const double low = real.low.value_or(-kInfinity), high = real.high.value_or(kInfinity);
@@ -194,10 +193,10 @@ Status defineFunction(Lowering& lowering, const ir::Node& node, std::function<do
   return {};
 }
 
-/// One piece of a value with its share of the per-channel scales.
+/// Rescales one piece of a value with its share of the per-channel scales.
 Result<ir::Value*> Lowering::rescaledPart(const QuantizedValue& real, ir::Value* part, size_t firstChannel,
                                           const Codes& codes) {
-  // Scales that differ by rounding alone change no code of 16 bits.
+  // Scales that differ only by rounding do not change 16-bit codes.
   const bool same = !real.accumulator && part->dtype() == codes.dtype && real.scales.size() == 1 &&
                     std::abs(real.scale() / codes.scale - 1) < 0x1p-22 && real.zeroPoint == codes.zeroPoint &&
                     codes.dtype != DType::Int32;
@@ -221,7 +220,7 @@ Result<ir::Value*> Lowering::rescaledPart(const QuantizedValue& real, ir::Value*
   }
   const int64_t low = std::max(codes.min, real.low ? codes.quantize(*real.low) : codes.min);
   const int64_t high = std::min(codes.max, real.high ? codes.quantize(*real.high) : codes.max);
-  // int16 activations are quantized to [-32767, 32767]; saturation at -32768 is left as it is.
+  // int16 activations are quantized to [-32767, 32767]; saturation at -32768 is not removed.
   const int64_t natural = codes.dtype == DType::Int16 ? -32767 : integerMin(codes.dtype);
   if (codes.dtype == DType::Int32 || (low <= natural && high >= integerMax(codes.dtype))) return part;
   return emitter_.clamp(part, low <= natural ? integerMin(codes.dtype) : low, high);
@@ -245,8 +244,8 @@ Result<StoredTensor> Lowering::quantized(const QuantizedValue& real, const Codes
   return StoredTensor{emitter_.concat(pieces, axis), real.data.layout};
 }
 
-/// The function at every code (int8), or at every 128th with interpolation between (int16), more finely where
-/// that would be far off.
+/// Tabulates the function at every code (int8), or at every 128th with interpolation in between (int16),
+/// refined where that would be inaccurate.
 Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& codes) {
   const DType from = real.data.dtype();
   if (from != codes.dtype || (from != DType::Int8 && from != DType::Int16)) {

@@ -10,7 +10,7 @@
 namespace carina::lower {
 namespace {
 
-/// Most elements that a running sum adds up: the area of a kernel that every Ethos-U takes.
+/// Maximum number of elements in a running sum: the area of a kernel that every Ethos-U supports.
 constexpr int64_t kMostSummed = 4096;
 
 Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims,
@@ -60,7 +60,7 @@ Status lowerMeanDims(Lowering& l, const ir::Node& n) {
   return lowerSumOrMean(l, n, ir::cast<aten::MeanDim>(&n).dim(), true);
 }
 
-/// The codes of the largest (smallest) element: order is kept, so no scale is touched.
+/// Reduces the codes: they are ordered like the values they represent, so the scale does not change.
 Status reduceExtreme(Lowering& lowering, const ir::Node& node, Reduce op,
                      const std::optional<ir::Ints>& dims) {
   const ir::Value* input = node.operands()[0];
@@ -109,7 +109,7 @@ Status lowerExtremeDim(Lowering& lowering, const ir::Node& node) {
                        ir::Ints{op.dim()});
 }
 
-/// The first of the largest elements. The smallest one is the largest among the complements of the codes.
+/// The first of the largest elements. For the smallest, codes are complemented.
 template <typename Op>
 Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
   const Op op = ir::cast<Op>(&node);
@@ -117,7 +117,7 @@ Status lowerArgExtreme(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const StoredTensor data, lowering.movable(input));
   std::optional<ir::Ints> dims;
   if (op.dim()) dims = ir::Ints{*op.dim()};
-  // Over all elements the index counts in aten order.
+  // Without dimensions, the index counts in aten order.
   Reduction r;
   if (dims) {
     r = reductionOf(lowering, data, wrappedDims(dims, input->rank()));
@@ -142,7 +142,7 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
   const int64_t rank = op.self()->rank();
   if (rank == 0)
     return fail(Code::NoIntegerForm, "the running sum is over a scalar")
-        .withRemedy("leave it out: it is the number");
+        .withRemedy("leave it out: its result is the scalar itself");
   const int64_t dim = wrapped(op.dim(), rank), extent = op.self()->dim(dim);
   CARINA_TRY(const QuantizedValue input, lowering.plainValue(op.self()));
   const bool wide = input.data.dtype() == DType::Int16;

@@ -19,12 +19,12 @@ Status lowerUpsample(Lowering& lowering, const ir::Node& node) {
   const Shape& result = node.result()->shape();
   for (size_t i = 0; i < 2; ++i) {
     if (input->dim(static_cast<int64_t>(i) + 2) != 1) continue;
-    Shape multiples(4, 1);  // one row serves all
+    Shape multiples(4, 1);  // a single row is repeated
     multiples[i + 1] = result[i + 2];
     data = emit.tile(data, multiples);
   }
   const auto& [y, x] = axes;
-  // One row of several is the identity's.
+  // Selecting one row of several also has the parameters of the identity.
   const bool keeps = data->shape() == Shape{result[0], result[2], result[3], result[1]};
   if (!keeps || !y.identity() || !x.identity()) {
     const double weight = static_cast<double>(y.numerator * x.numerator);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that only describe the same elements anew: they change the layout and emit nothing, except where
-// a broadcast really repeats elements.
+// Operators that only reinterpret the same elements: they change the layout and emit nothing, unless a
+// broadcast actually repeats elements.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@ int wrap(int64_t dim, int64_t rank) {
   return static_cast<int>(dim < 0 ? dim + rank : dim);
 }
 
-/// Any operator that keeps the row-major order of elements: the result's shape says it all.
+/// Any operator that keeps the row-major order of elements: only the result's shape matters.
 Status lowerView(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(const StoredTensor data, lowering.movable(node.operands()[0]));
   return lowering.defineMoved(node.result(), node.operands()[0],
@@ -64,7 +64,7 @@ Status lowerMatrixTranspose(Lowering& lowering, const ir::Node& node) {
   return definePermuted(lowering, node, permutation);
 }
 
-/// The moved dimensions go to their destinations, the others keep their order.
+/// The moved dimensions go to their destinations; the others keep their order.
 Status moveDims(Lowering& lowering, const ir::Node& node, const ir::Ints& source,
                 const ir::Ints& destination) {
   const int64_t rank = node.operands()[0]->rank();
@@ -93,8 +93,8 @@ Status lowerMovedim(Lowering& lowering, const ir::Node& node) {
   return moveDims(lowering, node, op.source(), op.destination());
 }
 
-/// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result says how
-/// often.
+/// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result shape
+/// determines how often.
 Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(StoredTensor data, lowering.movable(node.operands()[0]));
   const Shape& result = node.result()->shape();
@@ -109,14 +109,15 @@ Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
   return lowering.defineMoved(node.result(), node.operands()[0], {value, Layout::ordered(result, order)});
 }
 
-/// The elements of a conversion's input in a type that CAST takes: constants of unsigned types in int32.
+/// The elements of a conversion's input in a type that CAST accepts: constants of unsigned types become
+/// int32.
 Result<StoredTensor> numbersOf(Lowering& lowering, const ir::Value* input) {
   if (!input->isConstant() || !isUnsigned(input->dtype())) return lowering.integers(input);
   return StoredTensor{lowering.emit().constant(convert(input->constant(), DType::Int32)),
                       Layout::rowMajor(input->shape())};
 }
 
-/// Conversions between types that are the same for us: float to float, integer to integer within int32.
+/// Conversions: float to float, integer to integer (int64 is int32), and integer to float.
 Status lowerCast(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
   const ir::Value* result = node.result();
@@ -147,7 +148,7 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
     return {};
   }
   if (input->dtype() == DType::Bool || isInteger(input->dtype())) {
-    // Integers as reals of scale 1; a quantize node brings them to its codes.
+    // Integers become values of scale 1, which a quantize node converts to its codes.
     CARINA_TRY(StoredTensor data, numbersOf(lowering, input));
     if (data.dtype() != DType::Int32) data.value = lowering.emit().cast(data.value, DType::Int32);
     defineAccumulator(lowering, result, std::move(data), 1.0);

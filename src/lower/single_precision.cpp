@@ -11,8 +11,9 @@ bool contains(const std::vector<DType>& types, DType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-/// The float types other than float32 of inputs and weights. A number beside them says nothing about the
-/// network, nor does a conversion to double, which has kernels; half and bfloat16 have none.
+/// The float types other than float32 that determine the precision of the network: those of inputs and
+/// weights, and half and bfloat16 results, for which there are no kernels. Scalars do not count, nor do
+/// conversions to double, which has kernels.
 std::vector<DType> typesOf(const ir::Graph& graph) {
   std::vector<DType> types;
   const auto note = [&](const ir::Value& value) {
@@ -50,7 +51,7 @@ void convertGraph(ir::Graph& graph, const std::vector<DType>& types) {
       const auto* type = std::get_if<DType>(&node->attribute(i));
       if (type && contains(types, *type)) node->setAttribute(i, DType::Float32);
     }
-    // softmax from half to single precision: there is no half any more.
+    // softmax from half to single precision: its operand is no longer half.
     const int widens = node->def().attributeIndex("half_to_float");
     if (widens >= 0 && contains(types, DType::Float16))
       node->setAttribute(static_cast<size_t>(widens), false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks in half, bfloat16 or double precision become networks in float32.
+// Converts networks in half, bfloat16 or double precision to float32.
 #pragma once
 
 #include <vector>
@@ -8,10 +8,9 @@
 
 namespace carina::lower {
 
-/// A network is in a float type when one of its inputs or weights is; half and bfloat16 in between count as
-/// well. Everything of these types becomes
-/// float32: inputs, constants, intermediate values, and what converts to them. Returns the types; none where
-/// the network is in float32 already.
+/// A network is in a float type if one of its inputs or weights is; half and bfloat16 intermediate values
+/// count as well. Everything of these types becomes float32: inputs, constants, intermediate values, and
+/// conversions to them. Returns the types; none if the network is already in float32.
 std::vector<DType> toSinglePrecision(ir::Graph& graph);
 
 }  // namespace carina::lower

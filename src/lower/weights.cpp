@@ -78,7 +78,7 @@ Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int ch
         .withRemedy("quantize weights symmetrically");
   }
   Weight weight{constant->codes, constant->scales, zeros[0]};
-  if (weight.codes.dtype() == DType::UInt8) {  // the same numbers, shifted into int8
+  if (weight.codes.dtype() == DType::UInt8) {  // the same values, shifted to int8
     Tensor shifted = Tensor::uninitialized(DType::Int8, weight.codes.shape());
     const auto from = weight.codes.as<uint8_t>();
     const auto to = shifted.mutableAs<int8_t>();
@@ -100,12 +100,12 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
   if (!value) return bias;
   const QuantizedConstant* constant = lowering.quantizedConstant(value);
   if (!constant && !(value->isConstant() && value->dtype() == DType::Float32)) {
-    return fail(Code::UnusableQuantization, "bias {} is no constant", value->name)
-        .withRemedy("add it by an add operator");
+    return fail(Code::UnusableQuantization, "bias {} is not a constant", value->name)
+        .withRemedy("add it with an add operator");
   }
   const DType type = bias.dtype();
   const auto low = static_cast<double>(integerMin(type)), high = static_cast<double>(integerMax(type));
-  // Sums have no room for more, and where they are cut off the results are other numbers.
+  // Larger biases overflow the sums, and the results would be wrong.
   const double most = wide ? 0x1p46 : 0x1.8p30;
   for (int64_t c = 0; c < channels; ++c) {
     const double scale = inputScale * weightScales[weightScales.size() == 1 ? 0 : static_cast<size_t>(c)];
@@ -119,7 +119,7 @@ Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t 
                   "bias {:.3g} of channel {} is {:.3g} times the product of input and weight scale, beyond "
                   "sums of {} bits",
                   real, c, std::abs(real / scale), wide ? 48 : 32)
-          .withRemedy("quantize the weight with larger scales, or add the bias by an operator of its own");
+          .withRemedy("quantize the weight with larger scales, or add the bias with a separate operator");
     }
     if (!constant) {
       bias.setIntegerAt(c, static_cast<int64_t>(

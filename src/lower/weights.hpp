@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant weights and biases of convolutions and linears, as TOSA wants them.
+// Constant weights and biases of convolutions and linears, in the form that TOSA requires.
 #pragma once
 
 #include "lower/lowering.hpp"
@@ -16,17 +16,17 @@ struct Weight {
   int64_t zeroPoint = 0;
 };
 
-/// The weight operand. Errors: it is no quantized constant, not 8 bits, has scales along another dimension
+/// The weight operand. Fails if it is not a quantized constant of 8 bits, has scales along a dimension other
 /// than channelAxis, or zero points that differ between channels.
 Result<Weight> weightOf(const Lowering& lowering, const ir::Value* value, int channelAxis);
 
 /// Bias codes for an accumulator with scales inputScale * weight scale: int32, or int48 for int16 inputs. A
-/// bias that was quantized at those scales keeps its codes; others are requantized; none gives zeros.
+/// bias that was quantized at those scales keeps its codes; others are requantized; an absent bias is zeros.
 Result<Tensor> biasOf(const Lowering& lowering, const ir::Value* value, int64_t channels, double inputScale,
                       const std::vector<double>& weightScales, DType inputType);
 
-/// What sums of products of 16-bit codes and these weights, whose first dimension is that of the output
-/// channels, do not leave; nothing where the bias belongs to codes of 8 bits.
+/// Bounds of the sums of products of 16-bit codes and these weights, whose first dimension is the output
+/// channels; nothing if the bias belongs to 8-bit codes.
 std::optional<Interval> sumsOf(const Tensor& weight, int64_t zeroPoint, const Tensor& bias);
 
 }  // namespace carina::lower

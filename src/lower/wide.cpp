@@ -64,7 +64,7 @@ ir::Value* perChannel(Emitter& emit, const ir::Value* like, const std::vector<in
   return emit.constant(std::move(tensor));
 }
 
-/// Codes with a scale per channel as codes of one scale, within limits.
+/// Converts codes with per-channel scales to codes of one scale, within limits.
 StoredTensor channelsScaled(Emitter& emit, const QuantizedValue& real, const Codes& codes,
                             const Interval& limits) {
   const double largest = *std::max_element(real.scales.begin(), real.scales.end());
@@ -135,7 +135,7 @@ bool isWide(const Lowering& lowering, const ir::Node& node) {
 
 Result<Wide> wideForm(Lowering& lowering, const QuantizedValue& real) {
   if (!hasWideForm(real) || real.scales.size() != 1)
-    return fail(Code::NoIntegerForm, "an operand has {} codes, which 32-bit arithmetic does not take",
+    return fail(Code::NoIntegerForm, "an operand has {} codes, which 32-bit arithmetic does not support",
                 dtypeName(real.data.dtype()))
         .withRemedy("quantize it to int8 or int16");
   return asWide(lowering.emit(), real);
@@ -153,7 +153,7 @@ double unitFor(double reach, int bits) {
 }
 
 Wide inUnits(Emitter& emit, const Wide& x, double unit) {
-  if (x.within.magnitude() == 0) return {x.data, unit, x.within};  // zeros
+  if (x.within.magnitude() == 0) return {x.data, unit, x.within};  // all zeros
   const double factor = x.scale / unit;
   Wide result{{times(emit, x.data.value, factor), x.data.layout},
               unit,
@@ -172,7 +172,7 @@ void keepWithin(Emitter& emit, QuantizedValue& real, const Interval& limits, boo
 
 Result<StoredTensor> wideCodes(Lowering& lowering, const QuantizedValue& real, const Codes& codes) {
   if (!hasWideForm(real))
-    return fail(Code::NoIntegerForm, "codes of 32 bits are asked for what has no form of them")
+    return fail(Code::NoIntegerForm, "32-bit codes are requested for a value that does not support them")
         .withRemedy("quantize to int8 or int16");
   Emitter& emit = lowering.emit();
   Interval limits{codes.min, codes.max};
@@ -184,12 +184,12 @@ Result<StoredTensor> wideCodes(Lowering& lowering, const QuantizedValue& real, c
   if (real.high) limits.high = std::max(limits.low, code(*real.high));
   const double largest = *std::max_element(real.scales.begin(), real.scales.end()) / codes.scale;
   if (!(largest < 0x1p30 && largest > 0x1p-60))
-    return fail(Code::UnusableQuantization, "a factor of {} between scales is out of reach", largest)
-        .withRemedy("calibrate with more samples: the ranges do not belong together");
+    return fail(Code::UnusableQuantization, "a factor of {} between scales is out of range", largest)
+        .withRemedy("calibrate with more samples: the ranges are inconsistent");
   if (real.scales.size() > 1) return channelsScaled(emit, real, codes, limits);
   const Wide x = asWide(emit, real);
   const double factor = x.scale / codes.scale;
-  // Limits in codes of x, so that nothing beyond them is multiplied.
+  // Limits in codes of x, which apply before the multiplication.
   const auto end = [&](double limit, double (*round)(double)) {
     return static_cast<int64_t>(std::clamp(round(limit / factor), -0x1p31, 0x1p31 - 1));
   };
@@ -203,7 +203,7 @@ Result<StoredTensor> wideCodes(Lowering& lowering, const QuantizedValue& real, c
 
 namespace {
 
-/// Whether a multiplier of 15 bits stands for the factor to a 64th of the largest code.
+/// Whether a 15-bit multiplier represents the factor to within 2^-6 of its last bit.
 bool isShort(double factor) {
   int exponent = 0;
   const double mantissa = std::ldexp(std::frexp(factor, &exponent), 15);
@@ -218,7 +218,7 @@ Result<ir::Value*> rescaledExactly(Emitter& emit, ir::Value* sums, const Interva
   const double largest = *std::max_element(factors.begin(), factors.end());
   const int up =
       std::min(kBits - static_cast<int>(std::bit_width(static_cast<uint64_t>(within.magnitude()))), kMostUp);
-  const double most = std::ldexp(largest, -up);  // of what the 32-bit numbers are multiplied by
+  const double most = std::ldexp(largest, -up);  // largest factor of the 32-bit values
   if (std::all_of(factors.begin(), factors.end(), isShort) || !(most > 0x1p-30) ||
       static_cast<double>(within.magnitude()) * largest > 0x1p30)
     return static_cast<ir::Value*>(nullptr);
@@ -240,10 +240,10 @@ void defineWide(Lowering& lowering, const ir::Value* result, Wide wide) {
 namespace {
 
 constexpr int64_t kNodes = 255;    // on either side of the middle
-constexpr int kSegmentBits = 20;   // from one to the next
-constexpr int64_t kEntries = 513;  // of a TABLE, 128 codes from one to the next
+constexpr int kSegmentBits = 20;   // between nodes
+constexpr int64_t kEntries = 513;  // of a TABLE, 128 codes apart
 
-/// A number of 16 bits for each point, in int32.
+/// Looks up a 16-bit number for each point, as int32.
 Result<ir::Value*> lookUp(Emitter& emit, ir::Value* point, const std::vector<double>& numbers) {
   Tensor table = Tensor::zeros(DType::Int16, {kEntries});
   for (int64_t i = -kNodes; i <= kNodes; ++i)
@@ -260,7 +260,7 @@ double largestOf(const std::vector<double>& numbers) {
   return largest;
 }
 
-/// Numbers of up to 29 bits: two times 14.
+/// The same for numbers of up to 29 bits: two tables, the lower one with 14 bits.
 Result<ir::Value*> lookUpFine(Emitter& emit, ir::Value* point, const std::vector<double>& numbers) {
   constexpr int kLow = 14;
   std::vector<double> high, low;
@@ -274,7 +274,7 @@ Result<ir::Value*> lookUpFine(Emitter& emit, ir::Value* point, const std::vector
   return emit.binary(Binary::Add, fine, times(emit, coarse, std::ldexp(1.0, kLow)));
 }
 
-/// The same with 15 bits of the largest one.
+/// The same with 15 bits of precision for the largest number.
 Result<ir::Value*> lookUpCoarse(Emitter& emit, ir::Value* point, std::vector<double> numbers) {
   int bits = 0;
   while (std::ldexp(largestOf(numbers), -bits) > 32767) ++bits;
@@ -283,7 +283,7 @@ Result<ir::Value*> lookUpCoarse(Emitter& emit, ir::Value* point, std::vector<dou
   return times(emit, found, std::ldexp(1.0, bits));
 }
 
-/// Parabolas around the points: value(t) = (curve * t + slope) * t + value for t from -1/2 to 1/2.
+/// Parabolas at the points: value(t) = (curve * t + slope) * t + value for t from -1/2 to 1/2.
 struct Parabolas {
   std::vector<double> value, slope, curve;
 };
@@ -293,7 +293,7 @@ Parabolas parabolasOf(const Function& function, double middle, double step) {
   for (int64_t i = -kNodes; i <= kNodes; ++i) {
     const double x = middle + step * static_cast<double>(i), y = function(x);
     double before = function(x - step / 2), after = function(x + step / 2);
-    // What lies beyond the ends need not be a number.
+    // The function need not be finite beyond the ends.
     if (i == -kNodes && !std::isfinite(before)) before = 2 * y - after;
     if (i == kNodes && !std::isfinite(after)) after = 2 * y - before;
     result.value.push_back(y);
@@ -312,8 +312,8 @@ Result<Wide> wideFunction(Emitter& emit, const Wide& x, const Function& function
   Parabolas parabolas = parabolasOf(function, static_cast<double>(middle) * x.scale, half / kNodes * x.scale);
   for (const auto* numbers : {&parabolas.value, &parabolas.slope, &parabolas.curve}) {
     if (!std::isfinite(largestOf(*numbers)))
-      return fail(Code::UnusableQuantization, "the function has no value for some of its arguments")
-          .withRemedy("calibrate with samples as the network sees them");
+      return fail(Code::UnusableQuantization, "the function is undefined for some of its arguments")
+          .withRemedy("calibrate with samples like the network's real inputs");
   }
   const double unit = unitFor(std::max(largestOf(parabolas.value), 0x1p-90), kCodeBits);
   for (auto* numbers : {&parabolas.value, &parabolas.slope, &parabolas.curve}) {

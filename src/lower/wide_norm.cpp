@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of rows with results of 32 bits (wide.hpp): as in rules_norm.cpp, with more bits of
-// everything. With d = x - mean as integers of up to 30 bits:
+// Normalisation of rows with results of 32 bits (wide.hpp): as in rules_norm.cpp, with more bits throughout.
+// With d = x - mean as integers of up to 30 bits:
 //
 //   c = d * 2^up / 2^8                 up per row, so that the largest |c| has 22 bits
 //   V = sum(c^2 / 2^q)                 q so that V < 2^31 whatever the row holds
@@ -41,7 +41,7 @@ Result<Rows> rowsOf(Lowering& lowering, const Wide& input, const Norm& norm, con
     rows.d = inUnits(emit, rows.d, rows.d.reach() / (std::ldexp(1.0, kRowBits) - 1));
     return rows;
   }
-  // The mean in units of d: sums of 31 bits, as whole numbers of the codes where that is exact.
+  // The mean in units of d: sums of 31 bits, in units of the codes if these are exact.
   const Wide x = inUnits(emit, rows.d, rows.d.reach() / (std::ldexp(1.0, kRowBits - 1) - 1));
   const double most = rows.d.reach() * static_cast<double>(rows.count);
   const Wide addend = inUnits(emit, rows.d, std::max(rows.d.scale, unitFor(most, kRowBits)));
@@ -54,7 +54,7 @@ Result<Rows> rowsOf(Lowering& lowering, const Wide& input, const Norm& norm, con
   return rows;
 }
 
-/// Left shifts of rows by at most `most` after which their largest number has 30 bits.
+/// Left shifts of rows, at most `most`, that make their largest number have 30 bits.
 ir::Value* shiftsOf(Emitter& emit, ir::Value* d, int64_t most) {
   ir::Value* largest = emit.reduce(Reduce::Max, emit.unary(Unary::Abs, d), 1);
   ir::Value* zeros = emit.unary(Unary::Clz, largest);
@@ -71,15 +71,15 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   if (reduction.count() > kMostCount) {
     return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
                 reduction.count(), kMostCount)
-        .withRemedy("normalise parts of the tensor");
+        .withRemedy("normalize parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, x, norm, reduction));
   const auto count = static_cast<double>(rows.count);
   const int lengthBits = static_cast<int>(std::bit_width(static_cast<uint64_t>(rows.count - 1)));
   const int q = lengthBits + 2 * kCentredBits - kRowBits;
 
-  // eps in units of V, where rows are shifted by `most`; it has 29 bits. Rows for which that is less than all
-  // that they could be shifted by are nothing beside eps.
+  // eps in units of V for rows that are shifted by `most`; it has 29 bits. Rows that `most` keeps from being
+  // shifted further are negligible compared to eps.
   const double unit = rows.d.scale * rows.d.scale / count;
   int64_t most = kRowBits - 2;
   const auto units = [&] { return norm.eps / std::ldexp(unit, q + 2 * kDropped) * std::pow(4.0, most); };
@@ -87,7 +87,7 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   if (units() > 0x1p29) {
     return fail(Code::UnusableQuantization, "eps {} of {} exceeds every value of its input", norm.eps,
                 node.opName())
-        .withRemedy("calibrate with samples as the network sees them");
+        .withRemedy("calibrate with samples like the network's real inputs");
   }
   const int64_t eps = std::max<int64_t>(std::llround(units()), 1);
   ir::Value* up = shiftsOf(emit, rows.d.data.value, most);
@@ -107,7 +107,7 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   CARINA_TRY(const Wide root,
              wideFunction(emit, {{energy, {}}, 1, energies}, [](double u) { return std::sqrt(0x1p29 / u); }));
   c = emit.binary(Binary::LeftShift, c, h);
-  // No element exceeds sqrt(n): in units of that, 29 bits.
+  // No element exceeds sqrt(n), for which the unit leaves 29 bits.
   const double gain = std::sqrt(count * std::ldexp(1.0, -q) * 0x1p-29) * root.scale;
   const double reach = std::sqrt(count) * 1.001;
   int shift = 0;

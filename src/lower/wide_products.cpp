@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices with codes of 32 bits (wide.hpp). The hardware multiplies 8 and 16 bits: operands are
-// cut into digits, and the products of these are added up.
+// Matrix products with 32-bit codes (wide.hpp). The hardware multiplies 8 and 16 bits: operands are split
+// into digits, whose products are added up.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -29,7 +29,7 @@ ir::Value* narrowed(Emitter& emit, ir::Value* value, DType to, int64_t zero) {
 // ------------------------------------------------------------------------------------------------------------
 
 constexpr int kDigitBits = 8;
-/// Four products of two digits each, over that many elements, are a sum of 31 bits.
+/// Sums of four products of two digits each over this many elements fit 31 bits.
 constexpr int64_t kMostDepth = int64_t{1} << 13;
 
 struct Digit {
@@ -46,8 +46,8 @@ struct Digits {
   size_t count() const { return digits.size(); }
 };
 
-/// Two digits of what has 16 bits, four of others: the last one from -128 to 127, the others from 0 to 255,
-/// which are codes with zero point -128.
+/// Two digits for 16-bit values, four for others: the last one from -128 to 127, the others from 0 to 255,
+/// stored as codes with zero point -128.
 Digits digitsOf(Emitter& emit, const Wide& x) {
   const bool narrow = x.within.low >= integerMin(DType::Int16) && x.within.high <= integerMax(DType::Int16);
   const double largest = narrow ? 0x1p15 : 0x1p31;
@@ -65,8 +65,8 @@ Digits digitsOf(Emitter& emit, const Wide& x) {
   return result;
 }
 
-/// The zero point of the int8 codes that a value of 16 bits has kInt8Step times, which is how a network's own
-/// codes are read between codes of 16 bits; nothing for others.
+/// If a 16-bit value consists of int8 codes multiplied by kInt8Step, which is how a network's int8 codes are
+/// read among 16-bit codes: the zero point of these codes; otherwise nothing.
 constexpr int64_t kInt8Step = 128;
 std::optional<int64_t> zeroPointOfSteps(const ir::Value* value) {
   while (value->producer()) {
@@ -95,7 +95,7 @@ std::optional<int64_t> zeroPointOfSteps(const ir::Value* value) {
   return std::nullopt;
 }
 
-/// Codes that eight bits tell are one digit.
+/// Codes that eight bits determine are a single digit.
 Result<Digits> digitsOf(Lowering& lowering, const QuantizedValue& real) {
   Emitter& emit = lowering.emit();
   if (real.data.dtype() == DType::Int16 && real.plain() && real.scales.size() == 1 && real.zeroPoint == 0) {
@@ -117,7 +117,7 @@ struct DigitSum {
   double most = 0;
 };
 
-/// What is 2^32 times less than the first ones is left out.
+/// Omits products whose weight is 2^32 or more below the largest.
 std::vector<DigitSum> digitProducts(Emitter& emit, const Digits& a, const Digits& b, int64_t depth) {
   std::vector<DigitSum> sums(a.count() + b.count() - 1);
   for (size_t i = 0; i < a.count(); ++i) {
@@ -182,7 +182,7 @@ struct Part {
 
 constexpr int kPartBits = 14;
 
-/// A value of up to 29 bits in two parts.
+/// A value of up to 29 bits, split into two parts.
 std::array<Part, 2> inParts(Emitter& emit, const Wide& x) {
   const int shift = std::max(bitsOf(x.within.magnitude()) - kPartBits, 1);
   ir::Value* value = x.data.value;
@@ -214,11 +214,11 @@ Status lowerWideLinear(Lowering& lowering, const ir::Node& node) {
   }
   ir::Value* kernel = emit.constant(operands.weight);
   const int64_t channels = weight.codes.dim(0);
-  // The sums of the last part, which has the bias, in units in which they have 29 bits.
+  // The sums of the last part, which includes the bias, in units that give them 29 bits.
   const double last = std::ldexp(scale, parts.back().shift);
   CARINA_TRY(const Tensor bias, biasOf(lowering, op.bias(), channels, last, weight.scales, DType::Int16));
   const Interval sums = *sumsOf(operands.weight, weight.zeroPoint, bias);
-  constexpr int kMostUp = 12;  // RESCALE of 48 bits
+  constexpr int kMostUp = 12;  // limit of RESCALE of 48 bits
   const int up = std::min(kSumBits - 1 - bitsOf(sums.magnitude()), kMostUp);
   ir::Value* result = nullptr;
   for (size_t i = 0; i < parts.size(); ++i) {

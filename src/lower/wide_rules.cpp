@@ -13,12 +13,12 @@
 namespace carina::lower {
 namespace {
 
-/// Results are kept below that; sums of two fit 31.
+/// Bits of results; sums of two fit 31.
 constexpr int kResultBits = 30;
 constexpr double kMostResult = 0x1p30 - 1;
 
-/// The unit of a result that reaches so far: that of the quantize node behind it, where numbers up to `reach`
-/// fit in it; else the finest.
+/// The unit of a result with values up to `reach`: the scale of the following quantize node if they fit,
+/// otherwise the finest one.
 double resultUnit(const Lowering& lowering, const ir::Value* result, double reach) {
   const auto codes = lowering.codesAfter(result);
   if (codes && isWide(*codes) && reach / codes->scale < kMostResult) return codes->scale;
@@ -78,8 +78,8 @@ Status defineLinear(Lowering& lowering, const ir::Node& node, double factor, dou
   Emitter& emit = lowering.emit();
   CARINA_TRY(Wide x, wideOperand(lowering, node.operands()[0]));
   if (!std::isfinite(factor) || !std::isfinite(number))
-    return fail(Code::NoIntegerForm, "{} has a factor or an addend that is no number", node.opName())
-        .withRemedy("replace it by a number");
+    return fail(Code::NoIntegerForm, "{} has a factor or an addend that is not a number", node.opName())
+        .withRemedy("replace it with a number");
   x.scale *= std::abs(factor);
   const double reach = x.reach() + std::abs(number);
   const double unit = resultUnit(lowering, node.result(), reach > 0 ? reach : 1);
@@ -107,7 +107,7 @@ Status lowerAddNumber(Lowering& lowering, const ir::Node& node) {
 Status lowerNeg(Lowering& lowering, const ir::Node& node) {
   return defineLinear(lowering, node, -1, 0);
 }
-/// A positive factor changes the scale only.
+/// A positive factor only changes the scale.
 Status scaleBy(Lowering& lowering, const ir::Node& node, double factor) {
   if (!(factor > 0x1p-60 && factor < 0x1p60)) return defineLinear(lowering, node, factor, 0);
   CARINA_TRY(QuantizedValue real, lowering.plainValue(node.operands()[0]));
@@ -134,7 +134,7 @@ Interval productOf(const Interval& a, const Interval& b, int shift) {
   return result;
 }
 
-/// x * y. Where the quantize node behind it has a scale that a shift reaches, it has these codes already.
+/// x * y. If a shift yields the scale of the following quantize node, the result already has its codes.
 Status defineProduct(Lowering& lowering, const ir::Node& node, const Wide& x, const Wide& y, Layout layout) {
   const double scale = x.scale * y.scale;
   const double unit = resultUnit(lowering, node.result(), x.reach() * y.reach());
@@ -198,12 +198,12 @@ Status defineFunctionOf(Lowering& lowering, const ir::Node& node, const Function
   return {};
 }
 
-/// exp(x) = 2^whole * 2^fraction with whole + fraction = x * log2(e): relative errors stay those of one
-/// octave, which averages with few elements in a row (attention) show.
+/// exp(x) = 2^whole * 2^fraction with whole + fraction = x * log2(e): keeps relative errors at those of one
+/// octave, to which averages over few elements in a row (attention) are sensitive.
 Status lowerExp(Lowering& lowering, const ir::Node& node) {
   Emitter& emit = lowering.emit();
   CARINA_TRY(Wide x, wideOperand(lowering, node.operands()[0]));
-  constexpr double kMost = 80;  // float32 has no more
+  constexpr double kMost = 80;  // near the limit of float32
   if (!(x.reach() < kMost)) return defineFunctionOf(lowering, node, [](double v) { return std::exp(v); });
   x.scale *= std::numbers::log2e;
   constexpr int kFractionBits = 23;
@@ -246,8 +246,8 @@ Status lowerGelu(Lowering& l, const ir::Node& n) {
   return defineFunctionOf(l, n, [](double x) { return 0.5 * x * (1 + std::erf(x / std::numbers::sqrt2)); });
 }
 
-// Functions that are steep near 0, of positive codes: the code is u * 2^-up with u from 2^30 to 2^31, or from
-// 2^29 where the power must be even.
+// Functions of positive codes that are steep near 0: the code is u * 2^-up with u from 2^30 to 2^31, or from
+// 2^29 if the power must be even.
 struct Leading {
   Wide u;                       // scale 1
   ir::Value* half = nullptr;    // up, or half of it
@@ -271,13 +271,14 @@ Leading leadingBits(Emitter& emit, const Wide& x, int64_t least, bool even) {
   return result;
 }
 
-/// `part` * 2^(half - most), and the scale of what is 2^most of it.
+/// `part` * 2^(half - most).
 ir::Value* shiftedBack(Emitter& emit, const Leading& leading, ir::Value* part) {
   if (leading.least == leading.most) return part;
   return emit.shiftedRight(part, emit.binary(Binary::Sub, emit.number(leading.most, part), leading.half));
 }
 
-/// 1 / x or 1 / sqrt(x). Beyond the codes of the result, what is smaller gives no more.
+/// 1 / x or 1 / sqrt(x). Values of x whose result would exceed the largest code are raised to one that does
+/// not.
 Status defineInverse(Lowering& lowering, const ir::Node& node, bool root) {
   Emitter& emit = lowering.emit();
   CARINA_TRY(const Wide x, wideOperand(lowering, node.operands()[0]));
@@ -305,13 +306,13 @@ Status lowerRsqrt(Lowering& l, const ir::Node& n) {
   return defineInverse(l, n, true);
 }
 
-/// sqrt(x) = x / sqrt(x): 0 stays 0.
+/// sqrt(x) from the leading bits of x; 0 if x is not positive.
 Status lowerSqrt(Lowering& lowering, const ir::Node& node) {
   Emitter& emit = lowering.emit();
   CARINA_TRY(const Wide x, wideOperand(lowering, node.operands()[0]));
   const Leading leading = leadingBits(emit, x, 1, true);
   CARINA_TRY(Wide y, wideFunction(emit, leading.u, [](double u) { return std::sqrt(u / 0x1p31); }));
-  // sqrt(u * 2^-(2 half) * scale): the larger `half`, the smaller.
+  // sqrt(u * 2^-(2 half) * scale): decreases with `half`.
   ir::Value* value = y.data.value;
   ir::Value* down = leading.half;
   if (leading.least > 0) down = emit.binary(Binary::Sub, down, emit.number(leading.least, value));

@@ -12,7 +12,7 @@ namespace {
 constexpr int32_t kMost = std::numeric_limits<int32_t>::max(), kLeast = std::numeric_limits<int32_t>::min();
 constexpr int32_t kOneInQ2 = 1 << 29;
 __extension__ using Int128 = __int128;
-constexpr int kUnits = 62;  // the most that RESCALE shifts by
+constexpr int kUnits = 62;  // the maximum shift of RESCALE
 
 int32_t saturated(int64_t x) {
   return static_cast<int32_t>(std::clamp<int64_t>(x, kLeast, kMost));
@@ -22,7 +22,7 @@ int32_t shiftedUp(int32_t x, int n) {
   return saturated(static_cast<int64_t>(x) * (int64_t{1} << n));
 }
 
-/// exp(a) as Q0 for a in [-1/4, 0), Q0: the Taylor series round -1/8.
+/// exp(a) as Q0 for a in [-1/4, 0), Q0: the Taylor series around -1/8.
 int32_t expOfQuarter(int32_t a) {
   constexpr int32_t kExpOfMinusEighth = 1895147668, kThird = 715827883;
   const int32_t x = a + (1 << 28), x2 = highMul(x, x), x3 = highMul(x2, x), x4 = highMul(x2, x2);
@@ -30,7 +30,7 @@ int32_t expOfQuarter(int32_t a) {
   return kExpOfMinusEighth + highMul(kExpOfMinusEighth, x + higher);
 }
 
-/// 2 / (1 + a) as Q2 for a in [0, 1), Q0: three steps of Newton's division.
+/// 2 / (1 + a) as Q2 for a in [0, 1), Q0: three iterations of Newton's division.
 int32_t twoOverOnePlus(int32_t a) {
   constexpr int32_t kFirst = 1515870810, kSlope = -1010580540;  // 48/17 and -32/17 as Q2
   const auto half = static_cast<int32_t>((static_cast<int64_t>(a) + kMost + 1) / 2);
@@ -61,8 +61,8 @@ Multiplier quantizeMultiplier(double real) {
 bool isSteeper(const Multiplier& a, int64_t factorA, const Multiplier& b, int64_t factorB) {
   if (factorA >= 0 && factorB <= 0) return true;  // the second never has the sign of x
   if (factorA < 0) return false;
-  // In units of 2^-kUnits. Besides to nearest, RESCALE rounds away from zero by 2^(30 - shift) where it
-  // shifts by more than 31.
+  // In units of 2^-kUnits. In addition to rounding to nearest, RESCALE rounds away from zero by 2^(30 -
+  // shift) if it shifts by more than 31.
   const auto shiftOf = [](const Multiplier& m) { return std::clamp(31 - m.shift, 0, kUnits); };
   const auto slope = [&](const Multiplier& m, int64_t factor) {
     return (static_cast<Int128>(factor) * m.value) << (kUnits - shiftOf(m));
@@ -91,7 +91,7 @@ int32_t multiply(int32_t x, const Multiplier& by) {
 
 int32_t expOnNegative(int32_t a, int integerBits) {
   if (a == 0) return kMost;
-  // exp(-1/4), exp(-1/2), exp(-1), exp(-2), ... as Q0, by the bit that stands for them.
+  // exp(-1/4), exp(-1/2), exp(-1), exp(-2), ... as Q0, indexed by the bit that represents them.
   constexpr int32_t kPowers[] = {1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
   const int fractionBits = 31 - integerBits;
   const int32_t quarter = 1 << (fractionBits - 2);
@@ -116,17 +116,17 @@ int32_t logistic(int32_t a) {
 
 int32_t tanhOf(int32_t a) {
   if (a == 0) return 0;
-  // (1 - e) / (1 + e) with e = exp(-2|a|): twice a Q4 number is the same bits as Q5.
+  // (1 - e) / (1 + e) with e = exp(-2|a|): a Q4 number doubled has the same bits in Q5.
   const int32_t positive = shiftedUp(twoOverOnePlus(expOnNegative(a > 0 ? -a : a, 5)) - kOneInQ2, 2);
   return a > 0 ? positive : -positive;
 }
 
 int32_t logOf(int32_t a) {
-  constexpr int kInteger = 12, kFraction = 25;  // bits of the argument, of the sum below in Q6
+  constexpr int kInteger = 12, kFraction = 25;  // integer bits of the argument, fraction bits of the sum (Q6)
   constexpr int32_t kLogOf2 = 1488522236, kRootOfHalf = 1518500250, kFourthRootOfHalf = 1805811301;
   constexpr int32_t kCube = 117049297, kSquare = 127690142, kLinear = 1057819769, kConstant = 638450708;
   constexpr int32_t kQuarter = 1 << (kFraction - 2);
-  // a = r * 2^power, r between the fourth root of 1/8 and that of 1/2, from a itself or from a / sqrt(2).
+  // a = r * 2^power, r between the fourth roots of 1/8 and 1/2, from a itself or from a / sqrt(2).
   const auto powerOf = [](int bits) { return shiftedUp(kInteger - bits, kFraction); };
   const int bitsA = std::countl_zero(static_cast<uint32_t>(a));
   const int bitsB = std::countl_zero(static_cast<uint32_t>(highMul(a, kRootOfHalf))) - 1;
@@ -134,7 +134,7 @@ int32_t logOf(int32_t a) {
   const int32_t r = std::min(rA, shiftedUp(a, bitsB));
   const int32_t power =
       std::max(saturated(int64_t{powerOf(bitsA)} + kQuarter), saturated(int64_t{powerOf(bitsB)} - kQuarter));
-  // The logarithm of r by a fraction of polynomials round the fourth root of 1/2.
+  // The logarithm of r as a ratio of polynomials around the fourth root of 1/2.
   const int64_t sum = int64_t{r} + kFourthRootOfHalf;
   const auto middle = static_cast<int32_t>((sum + (sum >= 0 ? 1 : -1)) / 2);
   const int32_t q = 2 * (r - kFourthRootOfHalf), q2 = highMul(q, q);
@@ -154,7 +154,7 @@ Multiplier inverseSqrt(int32_t input) {
   const int pairs = (std::countl_zero(static_cast<uint32_t>(input)) - 1) / 2 - 1;
   right -= pairs;
   input <<= 2 * pairs;
-  // Newton's iteration x = 3/2 x - input/2 x^3 in Q3, from 1.
+  // Newton's iteration x = 3/2 x - input/2 x^3 in Q3, starting from 1.
   const int32_t half = roundingDivide(input >> 1, 1);
   constexpr int32_t kOneAndHalf = (1 << 28) + (1 << 27), kHalfRootOf2 = 1518500250;
   int32_t x = 1 << 28;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The integer arithmetic of TensorFlow Lite's reference kernels (that of gemmlowp), on plain int32 numbers.
+// The integer arithmetic of TensorFlow Lite's reference kernels (that of gemmlowp), on plain int32 values.
 // "Qn" is a number with n integer bits, a sign and 31 - n fraction bits. Everything here runs at compile
 // time, on the entries of tables.
 #pragma once
@@ -13,11 +13,11 @@ struct Multiplier {
   int32_t value = 0;
   int shift = 0;
 };
-/// Rounded half away from zero; factors below 2^-32 become 0, one that is no number the largest. `real` >= 0.
+/// Rounded half away from zero; factors below 2^-32 become 0, infinite ones and NaN the largest. `real` >= 0.
 Multiplier quantizeMultiplier(double real);
 
 /// Whether round(x * factorA * a), as RESCALE rounds twice, is at least round(x * factorB * b) for every x >=
-/// 0, and at most that for every x < 0. False where only some of these x tell.
+/// 0, and at most that for every x < 0. Conservative: false if it depends on which x occur.
 bool isSteeper(const Multiplier& a, int64_t factorA, const Multiplier& b, int64_t factorB);
 
 /// round(a * b / 2^31), half up; the one product that overflows saturates.
@@ -41,8 +41,8 @@ int32_t logOf(int32_t a);
 /// 1 / sqrt(input) for input > 0, as a multiplier.
 Multiplier inverseSqrt(int32_t input);
 
-/// The largest |difference| that fits Qn before its left shift (from 31 - n fraction bits): what lies beyond
-/// is taken as infinite.
+/// The largest |difference| that fits Qn before its left shift (from 31 - n fraction bits): larger ones are
+/// treated as infinite.
 int32_t inputRadius(int integerBits, int leftShift);
 
 }  // namespace carina::lower_tfl

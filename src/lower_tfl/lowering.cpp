@@ -32,7 +32,7 @@ const Rules& rules() {
   return table;
 }
 
-/// What a value of the network is inside TOSA.
+/// The TOSA type of a value of the network.
 Result<DType> tosaType(const ir::Value& value) {
   switch (value.dtype()) {
     case DType::Int8:
@@ -54,9 +54,9 @@ Result<DType> tosaType(const ir::Value& value) {
   }
 }
 
-/// TFLite's shift as TOSA's, with its multiplier. Errors: beyond what RESCALE holds.
+/// Converts TFLite's multiplier and shift to TOSA's. Fails if RESCALE cannot represent them.
 Result<lower::RescaleFactor> tosaFactor(const Multiplier& factor, int bits) {
-  if (factor.value == 0) return lower::RescaleFactor{0, 62};  // the shift that takes any number
+  if (factor.value == 0) return lower::RescaleFactor{0, 62};  // a shift that accepts any input
   int shift = bits - factor.shift;
   int64_t value = factor.value;
   while (shift > 62) {
@@ -79,7 +79,7 @@ std::string placeOf(const ir::Node& node) {
 }
 
 bool hasRule(const ir::OpDef& def) {
-  // DEQUANTIZE has none: it is taken off the network's end.
+  // DEQUANTIZE has no rule: it is removed from the end of the network.
   return rules().contains(&def) || &def == &tfl::Dequantize::def();
 }
 
@@ -118,7 +118,7 @@ Result<Lowered> Lowering::run() {
     emitter_.setLocation(location_);
     const std::string place = placeOf(*node);
     note(ir::rejectInvalidNodes(place, [&] { return lowerNode(*node); }), place);
-    // Those behind an operator that failed find something in its place, so that they are looked at too.
+    // Operators after a failed one find placeholders for its results, so that they are also checked.
     for (const ir::Value* result : node->results()) {
       if (values_.contains(result)) continue;
       const auto dtype = tosaType(*result);
@@ -134,7 +134,7 @@ Result<Lowered> Lowering::run() {
 
 namespace {
 
-/// The integer value that a float input becomes: what all of its uses quantize it to. Null when one does not.
+/// The integer value that all uses of a float input quantize it to; null if one does not.
 const ir::Value* quantizedInput(const ir::Value* input) {
   const ir::Value* quantized = nullptr;
   for (const ir::Use& use : input->uses()) {
@@ -148,7 +148,7 @@ const ir::Value* quantizedInput(const ir::Value* input) {
   return quantized;
 }
 
-/// The integer value that a float output is made of, null when it is not dequantized last thing.
+/// The integer value that a float output is dequantized from; null if dequantization is not the last step.
 const ir::Value* dequantizedOutput(const ir::Value* output) {
   const auto dequantize = ir::producerAs<tfl::Dequantize>(output);
   return dequantize && output->uses().empty() ? dequantize.input() : nullptr;
@@ -204,12 +204,12 @@ Status Lowering::addOutputs() {
     }
     ir::Value* value = get(codes);
     if (unsignedCodes) {
-      if (value->name == output->name) value->name.clear();  // it is the name of the bytes
+      if (value->name == output->name) value->name.clear();  // the name belongs to the bytes
       value = emitter_.plusHalf(value);
     }
     const bool taken = std::find(outputs.begin(), outputs.end(), value) != outputs.end();
     if (value->isInput() || value->isConstant() || taken) {
-      value = emitter_.unary(Unary::Identity, value);  // every output is a value of its own
+      value = emitter_.unary(Unary::Identity, value);  // outputs must be distinct values
     }
     value->name = output->name;
     value->quantization = codes->quantization;
@@ -237,29 +237,29 @@ Status Lowering::lowerNode(const ir::Node& node) {
     if (value->rank() > tosa::kLevel8K.maxRank)
       return fail(Code::NoIntegerForm, "an operand has {} dimensions, more than {}", value->rank(),
                   tosa::kLevel8K.maxRank);
-    // Constants that are no numbers to compute with (sizes, axes) may be of any type.
+    // Constants that are not computed with (sizes, axes) may have any type.
     if (!value->isConstant()) {
       CARINA_TRY([[maybe_unused]] const DType dtype, tosaType(*value));
     }
   }
   const auto rule = rules().find(&node.def());
   if (rule == rules().end()) {
-    return fail(Code::NoIntegerForm, "{} has no integer form here", node.opName().substr(4))
-        .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
+    return fail(Code::NoIntegerForm, "{} is not supported on the NPU", node.opName().substr(4))
+        .withRemedy("replace it in the network, or cut the network before it (see docs/tflite.md)");
   }
   const auto anyUnsigned = [&](const std::vector<ir::Value*>& values) {
     return std::any_of(values.begin(), values.end(),
                        [&](const ir::Value* value) { return isUnsigned(value); });
   };
   if (!takesUnsigned(node.def()) && (anyUnsigned(node.operands()) || anyUnsigned(node.results()))) {
-    return fail(Code::NoIntegerForm, "{} has no form for uint8", node.opName().substr(4))
+    return fail(Code::NoIntegerForm, "{} is not supported on the NPU for uint8", node.opName().substr(4))
         .withRemedy("convert the network with int8 activations");
   }
   CARINA_RETURN_IF_ERROR(rule->second(*this, node));
   for (const ir::Value* result : node.results()) {
     ir::Value* value = values_.at(result);
     if (value->type != ir::Type{result->dtype(), result->shape()}) {
-      return fail(Code::NoIntegerForm, "the file gives result '{}' the type {}, the operator makes {}",
+      return fail(Code::NoIntegerForm, "the file declares result '{}' as {}, but the operator produces {}",
                   result->name, ir::typeText(result->type), ir::typeText(value->type));
     }
     if (value->name.empty() && !value->isConstant()) value->name = result->name;
@@ -305,7 +305,7 @@ Result<Quantum> Lowering::codesOf(const ir::Value* value, std::string_view what)
   if (value->dtype() == DType::Int16 && quantum.zero != 0)
     return fail(Code::UnusableQuantization, "its {} '{}' is int16 with zero point {}", what, value->name,
                 quantum.zero)
-        .withRemedy("int16 is symmetric: the zero point is 0");
+        .withRemedy("int16 is symmetric: the zero point must be 0");
   return quantum;
 }
 
@@ -341,7 +341,7 @@ Result<ir::Value*> Lowering::rescale48(ir::Value* input, DType to, std::span<con
 
 ir::Value* Lowering::widened(ir::Value* input, int64_t zero, int shift) {
   ir::Value* wide = emitter_.rescale(input, DType::Int32, zero, 0, std::array{kUnit}, true, false);
-  // A RESCALE that multiplies takes small numbers only.
+  // RESCALE with a factor only accepts small values.
   return shift == 0 ? wide : shiftedLeft(wide, shift);
 }
 
@@ -384,9 +384,8 @@ Result<CodeRange> Lowering::activation(tfl::Activation activation, const ir::Val
     default:
       break;
   }
-  return fail(Code::NoIntegerForm, "its fused activation is of the unknown kind {}",
-              static_cast<int64_t>(activation))
-      .withRemedy("fused are NONE, RELU, RELU6 and RELU_N1_TO_1; make others operators of their own");
+  return fail(Code::NoIntegerForm, "it has the unknown fused activation {}", static_cast<int64_t>(activation))
+      .withRemedy("only NONE, RELU, RELU6 and RELU_N1_TO_1 can be fused; use separate operators for others");
 }
 
 ir::Value* Lowering::clamped(ir::Value* value, const CodeRange& range) {

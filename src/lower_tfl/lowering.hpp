@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one lowering: what each value of the network has become, and the tools that the rules share.
-// TensorFlow Lite is channel-last as TOSA is: values keep their shapes.
+// The state of one lowering: the lowered form of each value of the network, and the tools shared by the
+// rules. TensorFlow Lite is channel-last like TOSA: values keep their shapes.
 #pragma once
 
 #include <array>
@@ -23,15 +23,15 @@ using lower::Emitter;
 using lower::Reduce;
 using lower::Unary;
 
-/// Scale and zero point of a value with one of each. Scales are float32 in files: kernels differ in where
-/// they round to float32 and where they do not.
+/// Scale and zero point of a value with one of each. Scales are float32 in files: kernels differ in which
+/// results they round to float32.
 struct Quantum {
   double scale = 1;
   int64_t zero = 0;
   float single() const { return static_cast<float>(scale); }
 };
 
-/// Codes that an activation leaves, first to last.
+/// The codes that an activation permits, first to last.
 struct CodeRange {
   int64_t low = 0, high = 0;
 };
@@ -48,8 +48,8 @@ class Lowering {
   // For the rules
   Emitter& emit() { return emitter_; }
   ir::Builder builder() { return ir::Builder(*within_, nullptr, location_); }
-  /// Runs `make` while everything here writes into a region of the graph. Values of the network are none of
-  /// its values.
+  /// Runs `make` with everything emitted into a region of the graph, where values of the network are not
+  /// available.
   template <typename Make>
   auto in(ir::Graph& region, const Make& make) {
     ir::Graph* const outerGraph = std::exchange(within_, &region);
@@ -61,21 +61,21 @@ class Lowering {
     return made;
   }
 
-  /// The value as it stands in the TOSA graph; constants are entered when they are first asked for.
+  /// The value in the TOSA graph; constants are added on first use.
   ir::Value* get(const ir::Value* value);
-  /// The same under a shape with leading ones up to `rank`.
+  /// The same with leading dimensions of size 1 up to `rank`.
   ir::Value* ranked(const ir::Value* value, int64_t rank);
   void define(const ir::Value* value, ir::Value* tosa) { values_[value] = tosa; }
 
-  /// Whether the network has it as uint8; here it is int8, codes and zero points 128 lower.
+  /// Whether the value is uint8 in the network; here it is int8, with codes and zero points lower by 128.
   bool isUnsigned(const ir::Value* value) const { return bytes_.contains(value); }
 
-  /// Errors: no quantization (a float network, or plain integers), a scale per channel, or a zero point
-  /// outside of the type.
+  /// Fails if the value has no quantization (a float network, or plain integers), a scale per channel, or a
+  /// zero point outside its type.
   Result<Quantum> quantumOf(const ir::Value* value) const;
-  /// 8 or 16 bits, quantized. `what` names the value in the message: "input".
+  /// Requires 8 or 16 bits, quantized. `what` names the value in the message: "input".
   Result<Quantum> codesOf(const ir::Value* value, std::string_view what) const;
-  /// int8 alone.
+  /// Requires int8.
   Result<Quantum> bytesOf(const ir::Value* value, std::string_view what) const;
 
   /// One factor, or one per index of the last dimension; TFLite's two roundings.
@@ -85,12 +85,12 @@ class Lowering {
                              const Multiplier& factor) {
     return rescale(input, to, inputZero, outputZero, std::span(&factor, 1));
   }
-  /// 48-bit sums by 16-bit multipliers, rounded once: TFLite's way with int16 activations.
+  /// 48-bit sums by 16-bit multipliers, rounded once: like TFLite for int16 activations.
   Result<ir::Value*> rescale48(ir::Value* input, DType to, std::span<const Multiplier> factors);
   /// input - zero as int32, times 2^shift.
   ir::Value* widened(ir::Value* input, int64_t zero, int shift = 0);
   ir::Value* shiftedLeft(ir::Value* value, int shift);
-  /// Whole numbers to a narrower type: + zero, saturated.
+  /// Converts integers to a narrower type: + zero, saturated.
   ir::Value* narrowed(ir::Value* input, DType to, int64_t zero);
   /// An int32 number as a constant that broadcasts against `like`.
   ir::Value* number(int64_t value, const ir::Value* like);
@@ -99,7 +99,7 @@ class Lowering {
   /// round(a / 2^b), half up.
   ir::Value* shiftedRight(ir::Value* a, ir::Value* b);
 
-  /// Limits of a fused activation in the codes of `output`. Errors: an activation that has none (TANH,
+  /// Limits of a fused activation in the codes of `output`. Fails for activations without limits (TANH,
   /// SIGN_BIT).
   Result<CodeRange> activation(tfl::Activation activation, const ir::Value* output) const;
   ir::Value* clamped(ir::Value* value, const CodeRange& range);
@@ -120,7 +120,7 @@ class Lowering {
   std::vector<DType> inputTypes_, outputTypes_;
 };
 
-/// How one operator is lowered; errors get the node's place added. The rule defines all results.
+/// How one operator is lowered; the node's place is added to errors. Rules define all results.
 using Rule = Status (*)(Lowering&, const ir::Node&);
 using Rules = std::unordered_map<const ir::OpDef*, Rule>;
 

@@ -12,7 +12,7 @@ int64_t commonRank(const ir::Node& node) {
   return node.result()->rank();
 }
 
-/// Bits that operands gain before they are scaled, so that scaling rounds little away.
+/// Bits that operands gain before they are scaled, which keeps rounding errors small.
 int headroom(DType dtype) {
   return dtype == DType::Int8 ? 20 : 15;
 }
@@ -106,7 +106,7 @@ Status lowerSquaredDifference(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// The codes themselves are compared: operands and result have one quantization, as converters see to.
+/// Compares the codes directly: operands and result share one quantization, which converters ensure.
 template <Binary kBinary>
 Status lowerExtremum(Lowering& lowering, const ir::Node& node) {
   const ir::Value* output = node.result();
@@ -124,7 +124,7 @@ Status lowerExtremum(Lowering& lowering, const ir::Node& node) {
     if (from.zero != to.zero || from.single() != to.single())
       return fail(Code::UnusableQuantization, "'{}' and '{}' have different quantizations", operand->name,
                   output->name)
-          .withRemedy("give both operands and the result one scale and zero point");
+          .withRemedy("give both operands and the result the same scale and zero point");
   }
   ir::Value* codes = lowering.narrowed(emit.binary(kBinary, lowering.widened(a, 0), lowering.widened(b, 0)),
                                        output->dtype(), 0);
@@ -132,18 +132,18 @@ Status lowerExtremum(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// y = round(x * positive) where x >= 0, round(x * alpha * negative) elsewhere, x in codes less their zero
+/// y = round(x * positive) if x >= 0, otherwise round(x * alpha * negative), where x is a code minus its zero
 /// point.
 struct TwoSided {
   ir::Value* codes = nullptr;
   int64_t zero = 0;
   Multiplier positive, negative;
   ir::Value* alpha = nullptr;   // int32; null: 1
-  std::vector<int64_t> alphas;  // its numbers, where they are constants
+  std::vector<int64_t> alphas;  // its values, if constant
 };
 
 /// Whether round(x * factorA * a) is at least round(x * factorB * b) for every x >= 0, and at most that for
-/// every x < 0, of those that the codes stand for.
+/// every x < 0, among the x that the codes represent.
 bool isSteeper(const TwoSided& sides, const Multiplier& a, int64_t factorA, const Multiplier& b,
                int64_t factorB) {
   if (isSteeper(a, factorA, b, factorB)) return true;
@@ -158,7 +158,7 @@ bool isSteeper(const TwoSided& sides, const Multiplier& a, int64_t factorA, cons
   return true;
 }
 
-/// Whether the larger or the smaller of both sides is the right one for every x: nothing where that depends.
+/// Maximum or Minimum if the larger or the smaller side is correct for every x; nothing if that depends on x.
 std::optional<Binary> sideOf(const TwoSided& sides) {
   std::vector<int64_t> factors = sides.alpha ? sides.alphas : std::vector<int64_t>{1};
   std::sort(factors.begin(), factors.end());
@@ -179,8 +179,8 @@ Result<ir::Value*> below(Lowering& lowering, const TwoSided& sides, ir::Value* x
   return lowering.rescale(x, type, sides.alpha ? 0 : sides.zero, zero, sides.negative);
 }
 
-/// Both sides are narrowed to the result's type before they are combined. Saturation is monotonic, so the
-/// maximum and the minimum do not change by it; in the sum one of the sides is zero.
+/// Both sides are narrowed to the result's type before they are combined. Saturation is monotonic, so it does
+/// not affect the maximum and the minimum; in the sum one of the sides is zero.
 Result<ir::Value*> lowerTwoSided(Lowering& lowering, const TwoSided& sides, const ir::Value* output) {
   CARINA_TRY(const Quantum to, lowering.codesOf(output, "result"));
   const DType type = output->dtype();
@@ -192,8 +192,8 @@ Result<ir::Value*> lowerTwoSided(Lowering& lowering, const TwoSided& sides, cons
     return lowering.narrowed(emit.binary(*side, wide(above), wide(other)), type, 0);
   }
   above = emit.clamp(above, to.zero, integerMax(type));
-  // With a slope of at least 0 the negative side of a positive number is cut off as well as the number itself
-  // is, without a pass for it.
+  // If slopes are at least 0, clamping the result of the negative side has the same effect as clamping its
+  // operand, and needs no separate pass.
   const bool rises =
       !sides.alphas.empty() && *std::min_element(sides.alphas.begin(), sides.alphas.end()) >= 0;
   ir::Value* negative = rises ? sides.codes : emit.clamp(sides.codes, integerMin(type), sides.zero);
@@ -224,7 +224,7 @@ Status lowerPrelu(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// int16: int8 goes through a table.
+/// For int16; int8 uses a table.
 Status lowerWideLeakyRelu(Lowering& lowering, const tfl::LeakyRelu& op) {
   CARINA_TRY(const Quantum x, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
@@ -255,8 +255,8 @@ Status lowerQuantize(Lowering& lowering, const ir::Node& node) {
   if (output->dtype() != DType::Int8 && output->dtype() != DType::Int16 && output->dtype() != DType::Int32)
     return fail(Code::NoIntegerForm, "its result is {}", ir::typeText(output->type));
   ir::Value* codes = lowering.get(input);
-  // From uint8 to int8 with the same scale, as converters put it in front of a network, nothing is left to
-  // do.
+  // Conversions from uint8 to int8 with the same scale, which converters insert before a network, need no
+  // operation.
   const bool same = codes->dtype() == output->dtype() && from.zero == to.zero && from.scale == to.scale;
   if (!same) {
     CARINA_TRY(codes, lowering.rescale(codes, output->dtype(), from.zero, to.zero,
@@ -296,7 +296,7 @@ Status lowerLeakyReluRule(Lowering& lowering, const ir::Node& node) {
   return lowerWideLeakyRelu(lowering, ir::dynCast<tfl::LeakyRelu>(&node));
 }
 
-/// Codes and whole numbers as they are in another type, whatever their scales; what is too wide for it wraps.
+/// Converts codes and integers to another type regardless of their scales; values that do not fit wrap.
 Status lowerCast(Lowering& lowering, const ir::Node& node) {
   ir::Value* value = lowering.get(node.operand(0));
   const DType to = node.result()->dtype();

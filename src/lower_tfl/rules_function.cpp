@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one value as TABLEs. On int8 every entry is what TFLite's kernel computes for that code; on
-// int16 TFLite itself interpolates between 513 entries as TABLE does (LOGISTIC and TANH between others:
-// within a code).
+// Functions of one value as TABLEs. For int8 every entry is what TFLite's kernel computes for that code; for
+// int16 TFLite itself interpolates between 513 entries like TABLE (LOGISTIC and TANH between others, in
+// 32-bit arithmetic).
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -14,7 +14,7 @@
 namespace carina::lower_tfl {
 namespace {
 
-using Codes = std::function<int64_t(int64_t)>;  // code to code, saturated here
+using Codes = std::function<int64_t(int64_t)>;  // code to code, saturated by defineTable
 
 void defineTable(Lowering& lowering, const ir::Node& node, const Codes& codes) {
   Tensor table = Tensor::uninitialized(DType::Int8, {256});
@@ -79,8 +79,8 @@ Status lowerGelu(Lowering& lowering, const ir::Node& node) {
 // LOGISTIC and TANH
 // --------------------------------------------------------------------------------------------
 
-/// TFLite's int16 logistic table: 65536 * logistic(i / 24), raised by half of what interpolation to the next
-/// entry misses in the middle.
+/// TFLite's int16 logistic table: 65536 * logistic(i / 24), raised by half of the error of interpolation to
+/// the next entry, in the middle.
 int64_t sigmoidEntry(int64_t i) {
   const auto exact = [](double at) { return 65536.0 / (1.0 + std::exp(-at / 24.0)); };
   const auto at = static_cast<double>(i);
@@ -88,7 +88,7 @@ int64_t sigmoidEntry(int64_t i) {
   return i >= 255 ? 65535 : std::llround(exact(at) + missed / 2);
 }
 
-/// The entries up to 254, and from each to the next one.
+/// The entries up to 254, and the step from each to its successor.
 struct SigmoidTable {
   std::array<int32_t, 256> entries{}, steps{};
 };
@@ -104,7 +104,7 @@ const SigmoidTable& sigmoidTable() {
   return table;
 }
 
-/// Input codes as LOGISTIC (no left shift) and TANH (at most one) read them.
+/// The scaling that LOGISTIC (no left shift) and TANH (at most one) apply to input codes.
 WideInput wideInput(double scale, int mostLeftShift) {
   int exponent = 0;
   if (std::frexp(static_cast<float>(scale), &exponent) == 0.5F) {
@@ -124,7 +124,7 @@ WideInput wideInput(double scale, int mostLeftShift) {
 }  // namespace
 
 /// TFLite's own interpolation, between entries of the logistic function that are further apart than those of
-/// a TABLE: in 32-bit arithmetic. tanh(x) = 2 * logistic(2 * x) - 1.
+/// a TABLE, in 32-bit arithmetic. tanh(x) = 2 * logistic(2 * x) - 1.
 ir::Value* wideSigmoid(Lowering& lowering, ir::Value* input, const WideInput& scaled, bool tanh) {
   Emitter& emit = lowering.emit();
   ir::Value* x = lowering.widened(input, 0);
@@ -136,12 +136,12 @@ ir::Value* wideSigmoid(Lowering& lowering, ir::Value* input, const WideInput& sc
   ir::Value* index = emit.binary(Binary::ArithmeticRightShift, size, number(fractionBits));
   ir::Value* fraction = emit.binary(Binary::Sub, size, lowering.shiftedLeft(index, fractionBits));
   auto [entries, steps] = sigmoidTable();
-  entries[255] = tanh ? 0xffff : 2 * 0x7fff;  // and all beyond
+  entries[255] = tanh ? 0xffff : 2 * 0x7fff;  // also for larger indices
   ir::Value* code = lowering.narrowed(index, DType::Int8, -128);
   ir::Value* base = lowering.shiftedLeft(wideLookup(lowering, code, entries), fractionBits);
   ir::Value* fine =
       emit.binary(Binary::Add, base, emit.binary(Binary::Mul, fraction, wideLookup(lowering, code, steps)));
-  // Above one half for positive x, mirrored for negative ones, where rounding goes the other way.
+  // Above one half for positive x, mirrored for negative ones, which are rounded in the other direction.
   const int64_t half = int64_t{1} << (tanh ? 23 : 24);
   ir::Value* negative = emit.binary(Binary::Maximum, emit.binary(Binary::Minimum, x, number(0)), number(-1));
   ir::Value* sign = emit.binary(Binary::Add, lowering.shiftedLeft(negative, 1), number(1));
@@ -163,7 +163,7 @@ Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
   const int64_t zero = wide || kTanh ? 0 : -128;
   if (to.scale != wanted || to.zero != zero) {
     return fail(Code::UnusableQuantization,
-                "its result has scale {} and zero point {}; TensorFlow Lite's kernel gives {} and {}",
+                "its result has scale {} and zero point {}, but TensorFlow Lite's kernel requires {} and {}",
                 to.scale, to.zero, wanted, zero);
   }
   if (wide) {
@@ -182,7 +182,7 @@ Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
     defineTable(lowering, node, roundedFunction(function, from, to));
     return {};
   }
-  // Input codes as Q4; what lies beyond is saturated.
+  // Input codes as Q4; larger values saturate.
   const Multiplier factor = quantizeMultiplier(from.scale * (1 << 27));
   const int32_t radius = inputRadius(4, factor.shift);
   defineTable(lowering, node, [&](int64_t code) -> int64_t {
@@ -195,7 +195,7 @@ Status lowerSigmoid(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-// Others with arithmetic of their own
+// Other functions with their own arithmetic
 // --------------------------------------------------------------------------
 
 int16_t saturated16(int64_t x) {
@@ -259,7 +259,7 @@ Status lowerRsqrt(Lowering& lowering, const ir::Node& node) {
       quantizeMultiplier(1.0 / static_cast<double>(std::sqrt(from.single()) * to.single()));
   constexpr int kBits = 20;
   defineTable(lowering, node, [&](int64_t code) -> int64_t {
-    // Negative numbers have no root; TFLite refuses them, here they are as near to 0 as can be.
+    // Negative numbers have no root and TFLite rejects them; here they and 0 give the largest result.
     if (code <= from.zero) return 127;
     const Multiplier root = inverseSqrt(static_cast<int32_t>(code - from.zero));
     const int32_t fine = multiply(1, {root.value, root.shift + kBits});
@@ -268,7 +268,7 @@ Status lowerRsqrt(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// The rule for int8, or that for wider codes which another file gave.
+/// Uses the rule for int8, or for wider codes the one that another file registered.
 template <Rule kNarrow, const ir::OpDef& (*kDef)()>
 struct ByWidth {
   static inline Rule wide = nullptr;

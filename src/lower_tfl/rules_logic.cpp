@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, truth values, choices.
+// Comparisons, boolean logic, selection.
 #include <algorithm>
 
 #include "lower_tfl/lowering.hpp"
@@ -7,7 +7,7 @@
 namespace carina::lower_tfl {
 namespace {
 
-/// Operand `index` to compare: int32 as it is, codes as real numbers in units of 2^-8.
+/// Operand `index` to compare: int32 unchanged, codes as real numbers in units of 2^-8.
 Result<ir::Value*> comparable(Lowering& lowering, const ir::Node& node, size_t index) {
   const ir::Value* value = node.operand(index);
   ir::Value* raw = lowering.ranked(value, std::max<int64_t>(node.result()->rank(), 1));
@@ -18,7 +18,7 @@ Result<ir::Value*> comparable(Lowering& lowering, const ir::Node& node, size_t i
                           quantizeMultiplier(quantum.scale));
 }
 
-/// kSwap: b against a. kNot: the opposite.
+/// kSwap: compares b with a. kNot: negates the result.
 template <Binary kBinary, bool kSwap, bool kNot>
 Status lowerCompare(Lowering& lowering, const ir::Node& node) {
   CARINA_TRY(ir::Value * a, comparable(lowering, node, 0));
@@ -55,7 +55,7 @@ Status lowerSelect(Lowering& lowering, const ir::Node& node) {
       if (from.zero != to.zero || from.single() != to.single())
         return fail(Code::UnusableQuantization, "'{}' and '{}' have different quantizations",
                     node.operand(i)->name, output->name)
-            .withRemedy("give both choices and the result one scale and zero point");
+            .withRemedy("give both choices and the result the same scale and zero point");
     }
   }
   Emitter& emit = lowering.emit();

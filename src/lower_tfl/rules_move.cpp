@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that move elements: the codes stay what they are.
+// Operators that move elements: codes do not change.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ Status lowerReshape(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// uint8 as the kernel of CONCATENATION scales it, in float32.
+/// Rescales uint8 in float32, like the kernel of CONCATENATION.
 ir::Value* scaledBytes(Lowering& lowering, const ir::Value* value, const Quantum& from, const Quantum& to) {
   constexpr int64_t kHalf = 128;
   const float scale = from.single() * (1 / to.single());
@@ -28,7 +28,7 @@ ir::Value* scaledBytes(Lowering& lowering, const ir::Value* value, const Quantum
   return lowering.emit().table(lowering.get(value), std::move(table));
 }
 
-/// Values that are joined take the result's quantization.
+/// Converts operands of a concatenation to the result's quantization.
 Result<ir::Value*> requantized(Lowering& lowering, const ir::Value* value, const ir::Value* output) {
   if (!value->quantization || !output->quantization || *value->quantization == *output->quantization ||
       dtypeSize(value->dtype()) > 2)
@@ -123,7 +123,7 @@ Status lowerStridedSlice(Lowering& lowering, const ir::Node& node) {
     const tfl::Range& range = ranges.ranges[i];
     const auto axis = static_cast<int64_t>(i);
     if (range.step < 0) {
-      // Backwards: the elements turned round, then as forwards.
+      // Backwards: reverses the elements, then slices forwards.
       const int64_t first = value->dim(axis) - 1 - range.start;
       value = emit.sliceEvery(emit.reverse(value, axis), axis, first, range.count, -range.step);
     } else {
@@ -134,7 +134,7 @@ Status lowerStridedSlice(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// The code of real 0 where the file gives no value.
+/// Pads with the code of real 0 if the file specifies no value.
 Status lowerPad(Lowering& lowering, const ir::Node& node) {
   const ir::Value *input = node.operand(0), *output = node.result();
   CARINA_TRY(const ir::Ints paddings, tfl::paddingsOf(node.operand(1), input->shape()));
@@ -206,7 +206,7 @@ Status lowerReverse(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// Rows of a table [1, K, C] for each element in front of the axis.
+/// Rows of a table [1, K, C] for each element before the axis.
 Status lowerGather(Lowering& lowering, const ir::Node& node) {
   const auto op = ir::cast<tfl::Gather>(&node);
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis(), op.input()->rank()));
@@ -220,7 +220,7 @@ Status lowerGather(Lowering& lowering, const ir::Node& node) {
     for (int64_t i = 0; i < count; ++i) {
       const int64_t index = op.indices()->constant().integerAt(i);
       if (index < 0 || index >= rows)
-        return fail(Code::NoIntegerForm, "index {} is outside of {} rows", index, rows);
+        return fail(Code::NoIntegerForm, "index {} is out of range for {} rows", index, rows);
     }
   }
   Emitter& emit = lowering.emit();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// UNIDIRECTIONAL_SEQUENCE_LSTM, unrolled over its time steps or, where there are many, as a loop over chunks
-// of them, with the integer arithmetic of TFLite's kernel: gates in int16 with 12 fraction bits before their
-// functions and 15 behind, a cell of int16. The four gates lie side by side as channels: one convolution with
-// a scale per channel, one sum, and one function for the three that have the same.
+// UNIDIRECTIONAL_SEQUENCE_LSTM, unrolled over its time steps or, if there are many, as a loop over chunks of
+// them, with the integer arithmetic of TFLite's kernel: gates are int16 with 12 fraction bits before their
+// functions and 15 after them, the cell is int16. The four gates are adjacent channels: one convolution with
+// a scale per channel, one sum, and one function for the three gates that share it.
 #include <algorithm>
 #include <cmath>
 
@@ -15,10 +15,10 @@ namespace {
 
 constexpr double kGateScale = 0x1p-12, kFunctionScale = 0x1p-15;
 constexpr int64_t kMostUnrolled = 256;
-constexpr int64_t kLeastChunk = 16, kMostChunk = 48, kChunk = 25;  // steps of one turn of a loop
+constexpr int64_t kLeastChunk = 16, kMostChunk = 48, kChunk = 25;  // steps per loop iteration
 
-/// Steps of a turn: a divisor of `steps` that is a chunk, the one nearest to kChunk; without one kChunk, and
-/// some steps come behind the loop.
+/// Steps per iteration: the divisor of `steps` within the limits that is nearest to kChunk; if there is none,
+/// kChunk, and the remaining steps follow the loop.
 int64_t chunkOf(int64_t steps) {
   int64_t best = 0;
   for (int64_t chunk = kLeastChunk; chunk <= kMostChunk; ++chunk) {
@@ -27,7 +27,7 @@ int64_t chunkOf(int64_t steps) {
   return best == 0 ? kChunk : best;
 }
 
-/// What one gate multiplies by: the filter of the input, its bias, and the filter of the state before.
+/// The weights of one gate: the filter of the input, its bias, and the filter of the previous state.
 struct GateWeights {
   const ir::Value *input, *bias, *recurrent;
 };
@@ -65,7 +65,7 @@ class Lstm {
   }
 
  private:
-  /// As they lie side by side: those with a logistic function first.
+  /// In channel order: those with a logistic function first.
   enum Gate : size_t { kInput, kForget, kOutput, kCell };
   static constexpr int64_t kGates = 4;
   using Gates = std::array<ir::Value*, kGates>;
@@ -81,7 +81,8 @@ class Lstm {
     ir::Value *hidden, *cell;  // [batch, units]
   };
 
-  /// What all gates multiply by, side by side, and how their sums become int16 with kGateScale.
+  /// The weights of all gates, concatenated, and the factors that convert their sums to int16 with
+  /// kGateScale.
   struct Filters {
     int64_t depth = 0;
     Tensor weights, biases;
@@ -90,7 +91,7 @@ class Lstm {
 
   /// The results of `count` steps, [count, batch, units], from inputs of [count, batch, depth].
   Result<ir::Value*> unrolled(ir::Value* sequence, int64_t count, State& state) {
-    // What the input brings to the gates, for all steps at once: [count, batch, 4 * units].
+    // The input's contribution to the gates, for all steps at once: [count, batch, 4 * units].
     CARINA_TRY(ir::Value * products, product(sequence, count * batch_, input_, x_));
     ir::Value* brought = emit_.reshape(products, {count, batch_, kGates * units_});
     std::vector<ir::Value*> outputs;
@@ -106,8 +107,8 @@ class Lstm {
     return joined(outputs);
   }
 
-  /// The same of the first `turns` * `chunk` steps as a loop that counts: inputs and results lie as rows, one
-  /// for each turn, which GATHER reads and SCATTER writes.
+  /// The same for the first `turns` * `chunk` steps, as a counting loop: inputs and results are stored as
+  /// rows, one per iteration, which GATHER reads and SCATTER writes.
   Result<ir::Value*> loop(int64_t turns, int64_t chunk, State& state) {
     const int64_t depth = op_.input()->dim(2), results = chunk * batch_ * units_;
     ir::Value* used = turns * chunk == steps_ ? sequence_ : emit_.sliceAxis(sequence_, 0, 0, turns * chunk);
@@ -242,7 +243,7 @@ class Lstm {
     return lowering_.clamped(next, {-static_cast<int64_t>(clip), static_cast<int64_t>(clip)});
   }
 
-  /// TOSA joins at most 64 values at a time.
+  /// TOSA concatenates at most 64 values at a time.
   ir::Value* joined(std::vector<ir::Value*> parts) {
     while (parts.size() > 1) {
       std::vector<ir::Value*> next;

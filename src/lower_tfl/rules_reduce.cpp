@@ -9,11 +9,11 @@
 namespace carina::lower_tfl {
 namespace {
 
-// A sum by convolution with ones: kernels that every Ethos-U takes.
+// Kernel sizes that every Ethos-U supports, for sums by convolution with ones.
 constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels = 65536;
 
-/// Sums of (code - zero) over axes, as int32 in the input's shape with ones in their place. Height and width
-/// of int8 images in one step: a depthwise convolution with ones.
+/// Sums of (code - zero) over axes, as int32 in the input's shape with these axes reduced to 1. Height and
+/// width of int8 images are summed in one operation, a depthwise convolution with ones.
 ir::Value* summed(Lowering& lowering, ir::Value* input, int64_t zero, const ir::Ints& axes) {
   Emitter& emit = lowering.emit();
   const Shape& shape = input->shape();
@@ -53,7 +53,7 @@ Status lowerSum(Lowering& lowering, const ir::Node& node) {
   }
   Multiplier factor = quantizeMultiplier(from.scale / to.scale);
   if (kMean) {
-    // Division by the count goes into the multiplier, which gains as many bits first.
+    // The multiplier includes the division by the count, and first gains as many bits.
     int bits = std::bit_width(static_cast<uint64_t>(count)) - 1;
     bits = std::min({bits, 32, 31 + factor.shift});
     factor.value = static_cast<int32_t>((int64_t{factor.value} << bits) / count);
@@ -79,7 +79,7 @@ Status lowerArgMax(Lowering& lowering, const ir::Node& node) {
   const auto op = ir::cast<tfl::ArgMax>(&node);
   if (op.output()->dtype() != DType::Int32)
     return fail(Code::NoIntegerForm, "its result is {}", ir::typeText(op.output()->type))
-        .withRemedy("ask for int32 positions");
+        .withRemedy("use int32 positions");
   CARINA_TRY([[maybe_unused]] const Quantum from, lowering.codesOf(op.input(), "input"));
   CARINA_TRY(const int64_t axis, tfl::axisOf(op.axis()->constant().integerAt(0), op.input()->rank()));
   lowering.define(op.output(), lowering.emit().argmax(lowering.get(op.input()), axis));

@@ -9,7 +9,7 @@
 namespace carina::lower_tfl {
 namespace {
 
-/// RESIZE of one dimension: output o lies at input (o * denominator + offset) / numerator.
+/// RESIZE of one dimension: output o is at input position (o * denominator + offset) / numerator.
 struct Axis {
   int64_t numerator = 1, denominator = 1, offset = 0;
   int64_t border(int64_t inputs, int64_t outputs) const {
@@ -17,7 +17,7 @@ struct Axis {
   }
 };
 
-/// The ratio that both resizings share, not reduced.
+/// The ratio used by both kinds of resizing, not reduced.
 Axis ratioOf(int64_t inputs, int64_t outputs, bool alignCorners) {
   if (alignCorners && outputs > 1) return {outputs - 1, inputs - 1, 0};
   return {outputs, inputs, 0};
@@ -28,14 +28,14 @@ Axis reduced(const Axis& axis) {
   return {axis.numerator / by, axis.denominator / by, axis.offset / by};
 }
 
-/// TOSA 2.7.2.
+/// Ranges of TOSA 2.7.2.
 bool inRange(const Axis& axis, int64_t inputs, int64_t outputs) {
   const int64_t n = axis.numerator, border = axis.border(inputs, outputs);
   return n <= 2048 && axis.denominator >= 1 && axis.denominator < 16 * n && axis.offset >= -n &&
          axis.offset < 16 * n && border >= -16 * n && border < n;
 }
 
-/// The input row of output o, by the float32 arithmetic of TFLite's kernel.
+/// The input row of output o, in the float32 arithmetic of TFLite's kernel.
 int64_t nearestRow(int64_t o, int64_t inputs, int64_t outputs, bool alignCorners, bool halfPixel) {
   const bool aligned = alignCorners && outputs > 1;
   const auto rows = static_cast<float>(aligned ? inputs - 1 : inputs);
@@ -45,7 +45,7 @@ int64_t nearestRow(int64_t o, int64_t inputs, int64_t outputs, bool alignCorners
   return std::clamp<int64_t>(row, 0, inputs - 1);
 }
 
-/// One dimension of an image by picking its rows.
+/// Resizes one dimension of an image by selecting rows.
 ir::Value* picked(Emitter& emit, ir::Value* image, int64_t axis, const std::vector<int64_t>& rows) {
   std::vector<ir::Value*> parts;
   for (size_t i = 0; i < rows.size();) {
@@ -54,7 +54,7 @@ ir::Value* picked(Emitter& emit, ir::Value* image, int64_t axis, const std::vect
     parts.push_back(emit.sliceAxis(image, axis, rows[i], static_cast<int64_t>(count)));
     i += count;
   }
-  // TOSA joins at most 64 values at a time.
+  // TOSA concatenates at most 64 values at a time.
   while (parts.size() > 1) {
     std::vector<ir::Value*> joined;
     for (size_t i = 0; i < parts.size(); i += 64) {
@@ -111,8 +111,8 @@ Status lowerNearest(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// The factor 1 / unit for one rounding to the nearest whole number, halves away from zero as TFLite rounds
-/// them: a little more than 1 / unit takes them across the half on both sides, and nothing else: sums of int8
+/// The factor 1 / unit for a single rounding to the nearest integer, with ties away from zero like TFLite: a
+/// factor slightly above 1 / unit moves ties across the half on both sides, and nothing else: sums of int8
 /// are below 2^8 units, and units of up to 2^20 have steps that this error does not reach.
 lower::RescaleFactor awayFromZero(int64_t unit) {
   int shift = 30;
@@ -134,7 +134,7 @@ Status lowerBilinear(Lowering& lowering, const ir::Node& node) {
       axis = {2 * axis.numerator, 2 * axis.denominator, axis.denominator - axis.numerator};
     }
     if (inputs == outputs || inputs == 1) {
-      // One row is every row; what keeps its size stays.
+      // A single row is repeated; dimensions that keep their size are not resized.
       axes[i] = {1, 1, 0};
       if (inputs == 1 && outputs > 1) {
         Shape multiples(4, 1);
@@ -146,7 +146,7 @@ Status lowerBilinear(Lowering& lowering, const ir::Node& node) {
     axis = reduced(axis);
     if (!inRange(axis, inputs, outputs)) {
       return fail(Code::NoIntegerForm, "it resizes {} to {}, which RESIZE cannot express", inputs, outputs)
-          .withRemedy("resize by a ratio of smaller numbers");
+          .withRemedy("resize by a simpler ratio");
     }
     axes[i] = axis;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SOFTMAX over the last dimension, step by step as TFLite's kernels compute it in 32-bit fixed point:
-// exponentials from a table, their sum, its reciprocal by Newton's method (int8) or from a table (int16), and
-// a product.
+// SOFTMAX over the last dimension, with the steps of TFLite's kernels in 32-bit fixed point: exponentials
+// from a table, their sum, its reciprocal by Newton's method (int8) or from a table (int16), and a product.
 #include <algorithm>
 #include <cmath>
 
@@ -64,7 +63,7 @@ Result<ir::Value*> softmax8(Lowering& lowering, ir::Value* x, double scale, doub
   ir::Value* zeros = leadingZeros(lowering, sum);
   ir::Value* half = emit.binary(Binary::LeftShift, sum, emit.binary(Binary::Sub, zeros, number(1)));
   ir::Value* reciprocal = reciprocalOfTwice(lowering, half);
-  // The reciprocal is in Q2 with a factor of two to come: the product drops 30 bits in place of 31.
+  // The reciprocal is in Q2 and lacks a factor of two: the product drops 30 bits instead of 31.
   ir::Value* product = lowering.highProduct(exps, reciprocal, 30);
   const int bits = to == DType::Int8 ? 8 : 16;
   ir::Value* shift = emit.binary(Binary::Sub, number(kAccumulatorBits + 31 - bits), zeros);
@@ -109,7 +108,7 @@ Status lowerSoftmax(Lowering& lowering, const ir::Node& node) {
   const double wanted = narrow ? 0x1p-8 : 0x1p-15;
   if (std::abs(to.scale - wanted) > wanted * 0.001 || to.zero != (narrow ? -128 : 0)) {
     return fail(Code::UnusableQuantization,
-                "its result has scale {} and zero point {}; TensorFlow Lite's kernel gives {} and {}",
+                "its result has scale {} and zero point {}, but TensorFlow Lite's kernel requires {} and {}",
                 to.scale, to.zero, wanted, narrow ? -128 : 0);
   }
   if (!(op.beta() > 0) || !std::isfinite(op.beta()))

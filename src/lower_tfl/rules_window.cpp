@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions, matrix products and pools: sums in 32 bits (48 for int16), rescaled as TFLite does.
+// Convolutions, matrix products and pooling: sums in 32 bits (48 for int16), rescaled like in TFLite.
 #include <algorithm>
 #include <numeric>
 
@@ -15,10 +15,10 @@ struct Filter {
   Tensor codes;
   Tensor bias;
   std::vector<Multiplier> factors;
-  int64_t zero = 0;  // of the codes: other than 0 in networks of uint8
+  int64_t zero = 0;  // of the codes; nonzero only in uint8 networks
 };
 
-/// `channels` output channels along `axis`. The file's bias counts in input scale * filter scale.
+/// `channels` output channels along `axis`. The scale of the file's bias is input scale * filter scale.
 Result<Filter> filterOf(const Lowering& lowering, const ir::Value* filter, const ir::Value* bias,
                         const ir::Value* input, const ir::Value* output, int64_t channels, int axis,
                         bool singlePrecision) {
@@ -50,11 +50,11 @@ Result<Filter> filterOf(const Lowering& lowering, const ir::Value* filter, const
         .withRemedy("int8 weights are symmetric: convert the network again");
   Filter result{filter->constant(), {}, {}, bytes ? quantization.zeroPoints[0] : 0};
   if (result.zero < integerMin(DType::Int8) || result.zero > integerMax(DType::Int8))
-    return fail(Code::UnusableQuantization, "its filter '{}' has zero point {}, which is no code of uint8",
+    return fail(Code::UnusableQuantization, "its filter '{}' has zero point {}, which is not a uint8 code",
                 filter->name, result.zero + 128);
   for (double scale : quantization.scales) {
     double factor = from.scale * scale / to.scale;
-    // Without a scale per channel, FULLY_CONNECTED and all kernels for uint8 round the product of scales to
+    // Without a scale per channel, FULLY_CONNECTED and all uint8 kernels round the product of scales to
     // float32.
     if ((singlePrecision || bytes) && quantization.scales.size() == 1)
       factor = static_cast<double>(from.single() * static_cast<float>(scale)) / to.scale;
@@ -86,7 +86,8 @@ Result<ir::Value*> finished(Lowering& lowering, ir::Value* sums, const ir::Value
   return lowering.clamped(*codes, range);
 }
 
-/// Padding of both spatial dimensions as TOSA has it; what no window reaches is cut off the input.
+/// Padding of both spatial dimensions in TOSA's form; elements that no window reaches are cropped from the
+/// input.
 Emitter::Window windowOf(Emitter& emit, ir::Value*& input, const tfl::WindowAxis& height,
                          const tfl::WindowAxis& width, ir::Ints stride, ir::Ints dilation) {
   Emitter::Window window{std::move(stride), std::move(dilation), {}};
@@ -100,8 +101,8 @@ Emitter::Window windowOf(Emitter& emit, ir::Value*& input, const tfl::WindowAxis
   return window;
 }
 
-/// The PAD in front of a convolution without padding of its own, when it adds rows and columns of zeros that
-/// each window sees in part only: [top, bottom, left, right]; none: no numbers.
+/// The PAD before a convolution without its own padding, if every window that reads its zeros also reads
+/// other elements: [top, bottom, left, right]; otherwise empty.
 template <typename Op>
 ir::Ints paddingBefore(const Op& op) {
   const auto pad = ir::producerAs<tfl::Pad>(op.input());
@@ -116,7 +117,8 @@ ir::Ints paddingBefore(const Op& op) {
   return fits ? ir::Ints(p.begin() + 2, p.begin() + 6) : ir::Ints();
 }
 
-/// The window over `input`, which becomes the convolution's, or that of a PAD which the window takes over.
+/// The window over `input`, which is set to the convolution's input, or to that of a PAD that the window
+/// absorbs.
 template <typename Op>
 Emitter::Window convolutionWindow(Lowering& lowering, const Op& op, ir::Value*& input) {
   tfl::WindowAxis height = *tfl::windowAxis(op.padding(), op.input()->dim(1), op.filter()->dim(1),
@@ -203,10 +205,10 @@ Status lowerTransposeConv(Lowering& lowering, const ir::Node& node) {
     const int64_t whole = (input[i + 1] - 1) * window.stride[i] + kernel[i + 1];
     window.pad.push_back(-axis.before);
     window.pad.push_back(out[i + 1] - whole + axis.before);
-    // VALID may leave rows behind the last window that nothing is added to, but no more than a stride.
+    // VALID may leave rows after the last window to which nothing is added, but no more than a stride.
     if (std::min(window.pad[2 * i], window.pad[2 * i + 1]) <= -kernel[i + 1])
-      return fail(Code::NoIntegerForm, "an output of {} cannot come from an input of {}", out[i + 1],
-                  input[i + 1]);
+      return fail(Code::NoIntegerForm, "an output of size {} cannot result from an input of size {}",
+                  out[i + 1], input[i + 1]);
   }
   ir::Value* sums = emit.transposeConv2d(lowering.get(op.input()), emit.constant(filter.codes),
                                          emit.constant(filter.bias), from.zero, filter.zero, window);
@@ -244,7 +246,7 @@ Status lowerFullyConnected(Lowering& lowering, const ir::Node& node) {
   } else {
     if (op.bias()) {
       return fail(Code::NoIntegerForm, "its filter is computed at run time, and it has a bias")
-          .withRemedy("add the bias by an operator of its own");
+          .withRemedy("add the bias with a separate operator");
     }
     CARINA_TRY(const Quantum weights, lowering.bytesOf(op.filter(), "filter"));
     CARINA_TRY(const Quantum to, lowering.codesOf(op.output(), "result"));
@@ -271,7 +273,7 @@ Status lowerBatchMatmul(Lowering& lowering, const ir::Node& node) {
   const Shape& out = op.output()->shape();
   const Shape outer(out.begin(), out.end() - 2);
   const int64_t batches = numElements(outer);
-  // Both as [batches, rows, columns], repeated where one has fewer batches.
+  // Both as [batches, rows, columns], repeated if one has fewer batches.
   const auto matrix = [&](const ir::Value* value, bool swapped) {
     ir::Value* m = lowering.ranked(value, static_cast<int64_t>(out.size()));
     Shape multiples(out.size(), 1);
@@ -301,8 +303,8 @@ Status lowerPool(Lowering& lowering, const ir::Node& node) {
   const ir::Ints kernel{op.filterHeight(), op.filterWidth()};
   const Emitter::Window window = windowOf(emit, input, axis(1, kernel[0], op.strideH()),
                                           axis(2, kernel[1], op.strideW()), {op.strideH(), op.strideW()}, {});
-  // Averages are those of the codes: input and result have the same quantization, as converters see to.
-  // Halves go away from code 0 as the file has it.
+  // Averages the codes: input and result have the same quantization, which converters ensure. Ties are
+  // rounded away from code 0 of the file.
   const int64_t zero = lowering.isUnsigned(op.input()) ? integerMin(DType::Int8) : 0;
   ir::Value* pooled = std::is_same_v<Op, tfl::MaxPool2d> ? emit.maxPool2d(input, kernel, window)
                                                          : emit.averagePool2d(input, kernel, window, zero);

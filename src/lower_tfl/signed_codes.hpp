@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of uint8 as networks of int8. The kernels of TensorFlow Lite compute with code - zero point, so
-// codes and zero points that are both 128 lower give the same numbers.
+// Converts uint8 networks to int8. The kernels of TensorFlow Lite compute with code - zero point, so codes
+// and zero points that are both 128 lower give the same values.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace carina::lower_tfl {
 
-/// Of codes: uint8 less int8.
+/// uint8 code minus int8 code.
 constexpr int64_t kSignedOffset = 128;
 
 struct SignedNetwork {
@@ -19,11 +19,11 @@ struct SignedNetwork {
   std::unordered_set<const ir::Value*> bytes;
 };
 
-/// A copy of the network (tfl dialect) in which quantized values of uint8 are int8, constants included; what
-/// is uint8 without a quantization stays. None when there is nothing to change.
+/// A copy of the network (tfl dialect) in which quantized values of uint8 are int8, constants included;
+/// unquantized uint8 values are kept. Nothing if there is nothing to change.
 std::optional<SignedNetwork> signedCodes(const ir::Graph& network);
 
-/// Whether the operator's kernel computes uint8 as it computes int8, or its rule knows the difference.
+/// Whether the operator's kernel treats uint8 like int8, or its rule handles the difference.
 bool takesUnsigned(const ir::OpDef& def);
 
 }  // namespace carina::lower_tfl

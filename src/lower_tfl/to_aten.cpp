@@ -30,7 +30,7 @@ Result<ir::Value*> activated(ir::Builder& builder, ir::Value* value, tfl::Activa
     case tfl::Activation::SIGN_BIT:
       break;
   }
-  return fail(Code::NoIntegerForm, "its fused activation has no form here");
+  return fail(Code::NoIntegerForm, "its fused activation is not supported on the CPU");
 }
 
 template <typename Op>
@@ -80,7 +80,7 @@ Result<ir::Value*> fullyConnected(ir::Builder& builder, const ir::Node& node) {
   return aten::View::create(builder, result, node.result()->shape());
 }
 
-/// A convolution over a map [n, h, w, c] with a filter [outputs, h, w, depth].
+/// A convolution over a feature map [n, h, w, c] with a filter [outputs, h, w, depth].
 template <typename Op>
 Result<ir::Value*> convolved(ir::Builder& builder, const Op& op, ir::Value* filter, int64_t groups) {
   const ir::Value* input = op.input();
@@ -119,7 +119,7 @@ Result<ir::Value*> quantize(ir::Builder& builder, const ir::Node& node) {
     return fail(Code::NoIntegerForm, "it converts {} to {}", ir::typeText(node.operand(0)->type),
                 ir::typeText(node.result()->type));
   if (!codes->quantization || codes->quantization->perChannel())
-    return fail(Code::UnusableQuantization, "'{}' has no scale of its own", codes->name);
+    return fail(Code::UnusableQuantization, "'{}' has no per-tensor scale", codes->name);
   const double scale = codes->quantization->scales[0];
   const int64_t zero = codes->quantization->zeroPoints[0];
   const DType dtype = codes->dtype();
@@ -168,7 +168,7 @@ const std::unordered_map<const ir::OpDef*, ToAten>& floatForms() {
   return kForms;
 }
 
-/// Of one result; an operand that is left out has any type.
+/// Whether the operator has one result and is float32 throughout; absent operands do not count.
 bool isFloatOnly(const ir::Node& node) {
   const auto is = [](const ir::Value* value) { return !value || value->dtype() == DType::Float32; };
   const auto& operands = node.operands();
@@ -179,13 +179,13 @@ bool isQuantized(const ir::Value& value) {
   return value.quantization.has_value() && !isFloat(value.dtype());
 }
 
-/// Whether the operator computes with codes of 8 bits that have real values: of operands one by one, of
-/// constants by channel, too. With 16 bits, kernels of TensorFlow Lite are many codes from real numbers.
+/// Whether the operator computes with quantized 8-bit codes: per tensor for operands, possibly per channel
+/// for constants. With 16 bits, kernels of TensorFlow Lite are many codes off from real arithmetic.
 bool computesWithCodes(const ir::Node& node) {
   const auto isByte = [](const ir::Value& value) {
     return isQuantized(value) && dtypeSize(value.dtype()) == 1;
   };
-  // What the file says too little of has no results.
+  // Operators that the file describes incompletely have no results.
   if (node.results().size() != 1 || !isByte(*node.result()) || node.result()->quantization->perChannel())
     return false;
   return std::all_of(node.operands().begin(), node.operands().end(), [&](const ir::Value* operand) {
@@ -195,11 +195,11 @@ bool computesWithCodes(const ir::Node& node) {
   });
 }
 
-/// The real values of a constant of codes.
+/// The real values of a quantized constant.
 ir::Value* realConstant(ir::Graph& graph, const ir::Value& codes) {
   const ir::Quantization& quantization = *codes.quantization;
   std::vector<float> reals;
-  int64_t inner = 1;  // elements with one scale, in a row
+  int64_t inner = 1;  // consecutive elements with one scale
   if (quantization.perChannel()) {
     for (int64_t dim = quantization.axis + 1; dim < codes.rank(); ++dim) inner *= codes.dim(dim);
   }
@@ -213,7 +213,7 @@ ir::Value* realConstant(ir::Graph& graph, const ir::Value& codes) {
   return graph.addConstant(Tensor::from(codes.shape(), reals));
 }
 
-/// Gives an operator of codes real operands and a real result.
+/// Converts the operands and the result of an operator on codes to real numbers.
 void toReals(ir::Graph& graph, ir::Builder& builder, ir::Node& node) {
   for (size_t i = 0; i < node.operands().size(); ++i) {
     ir::Value* operand = node.operand(i);
@@ -241,14 +241,14 @@ Status replace(ir::Graph& graph, ir::Node& node) {
   const auto known = floatForms().find(&node.def());
   const bool codes = !views && !converts && computesWithCodes(node);
   if (!views && (known == floatForms().end() || (!converts && !codes && !isFloatOnly(node)))) {
-    return fail(Code::NoIntegerForm, "{} has no form for the CPU here", node.opName().substr(4));
+    return fail(Code::NoIntegerForm, "{} is not supported on the CPU", node.opName().substr(4));
   }
   ir::Builder builder(graph, &node, node.location());
   const DType dtype = node.result()->dtype();
   if (codes) toReals(graph, builder, node);
   CARINA_TRY(ir::Value * value, views ? view(builder, node) : known->second(builder, node));
   if (value->type != node.result()->type)
-    return fail(Code::InvalidOperator, "the file gives its result the type {}, the operator makes {}",
+    return fail(Code::InvalidOperator, "the file declares its result as {}, but the operator produces {}",
                 ir::typeText(node.result()->type), ir::typeText(value->type));
   if (codes) value = toCodes(builder, value, *node.result()->quantization, dtype);
   const std::string name = std::exchange(node.result()->name, "");

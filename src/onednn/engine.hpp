@@ -8,7 +8,7 @@
 
 namespace carina::onednn {
 
-/// The CPU engine; it has no state and may be used from all threads.
+/// The CPU engine; it is stateless and may be used from all threads.
 inline const dnnl::engine& engine() {
   static const dnnl::engine shared(dnnl::engine::kind::cpu, 0);
   return shared;
@@ -25,7 +25,7 @@ Status guarded(F&& f) {
   }
 }
 
-/// Runs f(stream) and waits.
+/// Runs f(stream) and waits for completion.
 template <typename F>
 Status run(F&& f) {
   return guarded([&] {

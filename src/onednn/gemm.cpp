@@ -39,7 +39,7 @@ Status gemm(bool transposeB, int64_t m, int64_t n, int64_t k, const uint16_t* a,
     return {};
   }
   using dnnl::memory;
-  // oneDNN keeps the code that it makes for these sizes.
+  // oneDNN caches the code that it generates for these sizes.
   return run([&](dnnl::stream& stream) {
     const auto matrix = [](int64_t rows, int64_t columns, memory::data_type type, bool transposed) {
       return memory::desc({rows, columns}, type,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's functions, as far as the kernels use them, in a library that is loaded with the first call: 40 MB
-// of code with relocations that every start of a program would pay for, whether or not it computes in float.
+// The oneDNN functions that the kernels use, in a library that is loaded with the first call: it is 40 MB of
+// code with relocations, which would slow down every start of the program, whether or not it computes in
+// float.
 #include <dlfcn.h>
 #include <dnnl.h>
 
@@ -9,7 +10,7 @@
 
 namespace {
 
-/// The function of this name in the library; null where there is none.
+/// The library's function of this name; null if there is none.
 template <typename Function>
 Function* there(const char* name) {
   // Never closed: its threads and caches may live as long as the program.
@@ -19,7 +20,7 @@ Function* there(const char* name) {
 
 }  // namespace
 
-/// Defines `name` as a call of the library's function; `otherwise` is what it returns without the library.
+/// Defines `name` as a call of the library's function; without the library it returns `otherwise`.
 #define CARINA_ONEDNN(type, otherwise, name, parameters, arguments)                 \
   type name parameters {                                                            \
     static auto* const function = there<decltype(name)>(#name);                     \

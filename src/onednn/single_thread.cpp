@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GNU's OpenMP library comes with oneDNN, which loads it (library.cpp): nothing else needs it, and each
-// library that the program names costs every start a tenth of a millisecond.
+// library that the program links adds a tenth of a millisecond to every start.
 #include "onednn/single_thread.hpp"
 
 #include <dlfcn.h>

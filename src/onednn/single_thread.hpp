@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN parallelises with OpenMP; Carina's parallelism is over samples, so each run keeps to its own thread.
+// oneDNN parallelizes with OpenMP; Carina parallelizes over samples, so each run stays on its own thread.
 #pragma once
 
 namespace carina::onednn {
 
-/// While it lives, OpenMP regions started by this thread have one thread.
+/// While it exists, OpenMP regions started by this thread have one thread.
 class SingleThread {
  public:
   SingleThread();

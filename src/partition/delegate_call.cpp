@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator that stands for an NPU part in a program graph.
+// The operator that represents an NPU part in a program graph.
 #include "partition/partition.hpp"
 
 namespace carina::partition {

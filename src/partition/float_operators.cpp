@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of the network that became several and stayed on the CPU.
+// Operators of the network that were decomposed into several and stayed on the CPU.
 #include "partition/partition.hpp"
 
 namespace carina::partition {
 namespace {
 
-/// The operator of the network that a node came from; "" when unknown.
+/// The operator of the network that a node originates from; "" if unknown.
 std::string sourceOf(const ir::Node* node) {
   return node && node->location() ? node->location()->name : std::string();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each value of codes is one step: the nodes between it and the codes that it is computed from, as a graph of
-// their own.
+// Each value of codes is one step: the nodes between it and the codes from which it is computed, as a
+// separate graph.
 #include "partition/integer_executor.hpp"
 
 #include <algorithm>
@@ -15,21 +15,21 @@
 namespace carina::partition {
 namespace {
 
-/// What computes one value of the graph from others.
+/// The computation of one value of the graph from others.
 struct Step {
   const ir::Value* value = nullptr;
-  std::vector<const ir::Value*> inputs;  // of the graph; as `types` where it computes in integers
+  std::vector<const ir::Value*> inputs;  // of the graph; converted to `types`
   std::vector<ir::Type> types;
   std::unique_ptr<ir::Graph> graph;          // aten or TOSA
   std::unique_ptr<aten::Executor> executor;  // null: the TOSA interpreter
-  std::vector<const ir::Value*> done;        // nobody reads them behind this step
+  std::vector<const ir::Value*> done;        // not read after this step
 };
 
 bool isCodes(const ir::Value& value) {
   return !isFloat(value.dtype());
 }
 
-/// Dequantized codes that something was quantized to: what an observer knows of both.
+/// Whether it dequantizes codes that a quantize node produced; observers see both values.
 bool isShown(const ir::Node& node) {
   return isDequantize(node) && node.operand(0)->producer() && isQuantize(*node.operand(0)->producer());
 }
@@ -51,7 +51,7 @@ std::vector<const ir::Node*> sliceOf(const ir::Value& value,
   return slice;
 }
 
-/// A step's graph; where integers cross its border as they do into an NPU part (`narrow`), int64 is int32.
+/// The graph of a step. With `narrow`, integers cross its border as they enter an NPU part: int64 as int32.
 Result<Step> stepOf(const ir::Value& value, const std::vector<const ir::Node*>& slice, bool narrow) {
   Step step;
   step.value = &value;
@@ -121,7 +121,7 @@ struct IntegerExecutor::Plan {
     return {};
   }
 
-  /// Notes behind which step each value is read no more.
+  /// Records after which step each value is no longer read.
   void release() {
     std::unordered_set<const ir::Value*> seen(graph.outputs().begin(), graph.outputs().end());
     for (size_t i = steps.size(); i-- > 0;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a quantized aten graph in integers, operator by operator: what stands between dequantize and quantize
-// nodes computes as its TOSA form does, each by itself. Values are those of the graph, so that it stands
-// beside the simulation in float (aten::Executor), which rounds by itself, and beside the TOSA graph of the
-// whole, whose passes it knows nothing of.
+// Runs a quantized aten graph in integers, operator by operator: what is between dequantize and quantize
+// nodes computes like its TOSA form, each piece separately. Its values are those of the graph, and can
+// therefore be compared with the float simulation (aten::Executor), which rounds in its own way, and with the
+// TOSA graph of the whole network, whose passes are not applied here.
 #pragma once
 
 #include <memory>
@@ -15,19 +15,20 @@ namespace carina::partition {
 
 class IntegerExecutor {
  public:
-  /// Whatever has no integer form (what crosses the ends of the graph, operators of int64, choices and loops)
-  /// is computed by aten::Executor. `graph` outlives it.
+  /// What has no integer form (values that cross the ends of the graph, operators on int64, conditionals and
+  /// loops) is computed by aten::Executor. `graph` must outlive it.
   static Result<IntegerExecutor> create(const ir::Graph& graph);
   ~IntegerExecutor();
   IntegerExecutor(IntegerExecutor&&) noexcept;
   IntegerExecutor& operator=(IntegerExecutor&&) noexcept;
 
-  /// As aten::Executor::run(). The observer sees inputs, and of results what crosses from one operator to
-  /// others: codes, and their dequantized values.
+  /// Like aten::Executor::run(). The observer sees inputs and, of the results, those that pass from one
+  /// operator to others: codes, and their dequantized values.
   Result<std::vector<Tensor>> run(std::span<const Tensor> inputs,
                                   const aten::Observer& observer = nullptr) const;
 
-  /// Quantize nodes whose operators compute in integers, and all that there are (of values, not constants).
+  /// Number of quantize nodes whose operators compute in integers, and of all quantize nodes (of values, not
+  /// constants).
   size_t inIntegers() const;
   size_t quantized() const;
 

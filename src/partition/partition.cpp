@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places units on the NPU as long as they lower and the target supports what they become, then gathers them
-// into parts.
+// Places units on the NPU as long as they can be lowered and the target supports the result, then gathers
+// them into parts.
 #include "partition/partition.hpp"
 
 #include <algorithm>
@@ -24,15 +24,15 @@ bool hasControlFlow(const ir::Graph& tosa) {
 namespace {
 
 struct Reason {
-  std::string place;  // Node::where() of the node it is about; "" when unknown
+  std::string place;  // Node::where() of the node concerned; "" if unknown
   std::string text, remedy;
   Code code = Code::None;
 };
 
-/// Depths of the nodes with effects so far, by what they are about.
+/// Depths of the nodes with effects so far, by variable.
 class EffectDepths {
  public:
-  /// The deepest node that one of the variable ("": of any, or of none) has to follow; -1: there is none.
+  /// The depth that a node of the variable ("": of any, or of none) has to follow; -1: none.
   int before(std::string_view variable) const {
     if (variable.empty()) return deepest_;
     const auto last = ofVariable_.find(variable);
@@ -100,7 +100,7 @@ class Partitioner {
     reasons_[unit] = std::move(reason);
   }
 
-  /// Whether the user wants the node on the CPU; notes which requests were about something.
+  /// Whether the user wants the node on the CPU; records which requests matched.
   bool requested(const ir::Node& node) {
     static const ir::Location kNowhere;
     const ir::Location& location = node.location() ? *node.location() : kNowhere;
@@ -152,11 +152,11 @@ class Partitioner {
     std::optional<Reason> reason;
     for (const ir::Node* node : unit.nodes) {
       if (aten::isControlFlow(*node) && !options_.placeControlFlow)
-        return Reason{node->where(), "instructions of the program choose what runs, around its NPU parts", "",
+        return Reason{node->where(), "program instructions outside the NPU parts choose what runs", "",
                       Code::MissingCapability};
       if (isQuantize(*node) || isDequantize(*node)) continue;
       if (!requested(*node)) {
-        // A choice or loop is on the NPU with all of its regions, or with what they leave to it.
+        // A conditional or loop is on the NPU only with all of its regions.
         if (requestedInside(*node))
           return Reason{node->where(), "an operator in its regions is kept off the NPU on request",
                         "drop the request", Code::OnRequest};
@@ -168,7 +168,7 @@ class Partitioner {
     return reason;
   }
 
-  /// A float result of the program that no dequantize node makes: no lowering needs to be tried.
+  /// A float result of the program that no dequantize node produces: lowering need not be tried.
   std::optional<Reason> leavesInFloat(const Unit& unit) const {
     const auto leaves = [](const ir::Value* result) {
       return isFloat(result->dtype()) && result->isGraphOutput();
@@ -194,9 +194,9 @@ class Partitioner {
     return list;
   }
 
-  /// How many times a path to a node goes from the CPU to the NPU: units with the same depth are one part,
-  /// and everything of depth d runs before the NPU part of depth d + 1. Nodes behind a border are deeper than
-  /// all in front of it. Refuses a unit on a cycle and returns false.
+  /// The number of times that a path to a node goes from the CPU to the NPU: units with the same depth are
+  /// one part, and everything of depth d runs before the NPU part of depth d + 1. Nodes after a border are
+  /// deeper than all nodes before it. Refuses a unit on a cycle and returns false.
   bool computeDepths() {
     const int limit = static_cast<int>(units_.units.size()) + 1;
     unitDepth_.assign(units_.units.size(), 0);
@@ -204,7 +204,7 @@ class Partitioner {
     for (bool changed = true; changed;) {
       changed = false;
       EffectDepths effects;
-      int deepest = -1, border = -1;  // of the nodes so far, of those in front of the last border
+      int deepest = -1, border = -1;  // of the nodes so far; of those before the last border
       for (const ir::Node* node : graph_.nodes()) {
         if (divides(*node)) border = deepest;
         const size_t unit = units_.unitOf.at(node);
@@ -237,7 +237,7 @@ class Partitioner {
     return true;
   }
 
-  /// Lowers all parts. Returns false, with at least one more unit refused, when a part cannot go to the NPU.
+  /// Lowers all parts. If a part cannot go to the NPU, refuses at least one more unit and returns false.
   bool place(std::vector<Placed>& parts) {
     parts.clear();
     if (!computeDepths()) return false;
@@ -277,9 +277,9 @@ class Partitioner {
     std::optional<ir::Graph> whole;
     const bool branches = hasControlFlow(tosa);
     if (branches && !options_.placeControlFlow) {
-      // An operator that is a loop in TOSA, as a recurrence over many steps.
-      return fail(Code::NoIntegerForm, "it is a loop, and this NPU has no command that branches")
-          .withRemedy("compile for an Ethos-U85, which turns loops in its command stream");
+      // An operator that is a loop in TOSA, such as a recurrence over many steps.
+      return fail(Code::NoIntegerForm, "it is a loop, but this NPU has no command that branches")
+          .withRemedy("compile for an Ethos-U85, which can loop in its command stream");
     }
     if (branches) {
       CARINA_RETURN_IF_ERROR(options_.placeControlFlow(tosa));
@@ -300,7 +300,8 @@ class Partitioner {
     return placed;
   }
 
-  /// Tries the units of a failed part one by one; when each is fine alone, those that the messages name go.
+  /// Tries the units of a failed part one by one; if each succeeds alone, refuses those that the messages
+  /// name.
   void refuseCulprits(const std::vector<ir::Node*>& nodes, const Error& whole) {
     std::set<size_t> units;
     for (const ir::Node* node : nodes) units.insert(units_.unitOf.at(node));
@@ -328,7 +329,7 @@ class Partitioner {
     for (size_t u : units) refuse(u, {why.place, why.message, why.remedy, why.code});
   }
 
-  /// The program graph: CPU nodes and delegate calls in an order that depths allow.
+  /// The program graph: CPU nodes and delegate calls in an order that the depths allow.
   Result<Partitioned> rebuild(std::vector<Placed> parts) {
     Partitioned result;
     result.graph = ir::Graph(graph_.name);
@@ -403,7 +404,7 @@ class Partitioner {
     return Delegate{call, std::move(placed.tosa), std::move(placed.whole)};
   }
 
-  /// Every operator outside with its reason; quantize nodes and integer conversions at the border are
+  /// Lists every operator outside with its reason; quantize nodes and integer conversions at the border are
   /// expected there.
   void explain(Partitioned& result) const {
     bool clean = true;
@@ -422,7 +423,7 @@ class Partitioner {
           const bool own = reason->second.place.empty() || reason->second.place == node->where();
           refusal.reason = own ? reason->second.text
                            : aten::isControlFlow(*node)
-                               ? fmt::format("it is decided around NPU parts: {}: {}", reason->second.place,
+                               ? fmt::format("it is decided outside NPU parts: {}: {}", reason->second.place,
                                              reason->second.text)
                                : fmt::format("not quantized between it and {}: {}", reason->second.place,
                                              reason->second.text);
@@ -466,7 +467,7 @@ Result<Partitioned> partitionGraph(ir::Graph graph, const Options& options) {
   return whole;
 }
 
-/// Delegates in the order of their calls, regions where they stand.
+/// Sorts delegates by the order of their calls, regions at their node's position.
 void orderDelegates(Partitioned& partitioned) {
   std::unordered_map<const ir::Node*, size_t> position;
   aten::forEachNode(partitioned.graph, [&](const ir::Node& node) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups nodes into units and cuts parts out of a graph.
+// Groups nodes into units and extracts parts from a graph.
 #include "partition/units.hpp"
 
 #include <algorithm>
@@ -146,7 +146,8 @@ Result<Part> extract(const std::vector<ir::Node*>& nodes, const std::string& nam
                                            [&](const ir::Use& use) { return inside.count(use.node) == 0; });
       if (!usedOutside) continue;
       if (isFloat(result->dtype())) {
-        return fail(Code::NotQuantized, "the float result {} leaves without a quantize node", result->name)
+        return fail(Code::NotQuantized, "float result {} is not quantized before it leaves the NPU part",
+                    result->name)
             .withRemedy("quantize the network with this operator included");
       }
       part.outputs.push_back(result);

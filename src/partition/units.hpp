@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be placed on one side or the other only as a whole: operators between quantize and dequantize
+// Units can be placed on one side or the other only as a whole: operators between quantize and dequantize
 // nodes.
 #pragma once
 
@@ -12,12 +12,12 @@
 
 namespace carina::partition {
 
-/// Nodes connected by float edges, with the dequantize nodes in front and the quantize nodes behind them; in
-/// program order.
+/// Nodes connected by float edges, including the dequantize nodes before and the quantize nodes after them;
+/// in program order.
 struct Unit {
   std::vector<ir::Node*> nodes;
   /// Only a quantize node fed by a program input or constant, or a dequantize node whose result leaves the
-  /// program: these stay outside of the NPU.
+  /// program: these stay off the NPU.
   bool boundary = false;
 };
 
@@ -26,18 +26,18 @@ struct Units {
   std::unordered_map<const ir::Node*, size_t> unitOf;
 };
 
-/// Gives every dequantize node a single use by copying it, so that it belongs to its reader.
+/// Copies dequantize nodes so that each has a single use and belongs to its reader.
 Status separateDequantizes(ir::Graph& graph);
 
-/// `divides`: nodes that are units of their own whatever their edges are; none: there are no such nodes.
+/// `divides`: nodes that are separate units whatever their edges; null: there are none.
 Units findUnits(const ir::Graph& graph, const std::function<bool(const ir::Node&)>& divides = nullptr);
 
-/// aten.to.dtype of an integer value at the builder's place.
+/// aten.to.dtype of an integer value, at the builder's position.
 ir::Value* converted(ir::Builder& builder, ir::Value* value, DType to);
 
-/// A part of a graph as a graph of its own: values from outside become inputs, values that are used outside
-/// become outputs, with their quantization. int64 values cross as int32 (in aten graphs: `casts`). Fails when
-/// a float value would cross, with the value's name.
+/// A part of a graph as a separate graph: values from outside become inputs, values used outside become
+/// outputs, with their quantization. int64 values cross as int32 (`casts`, for aten graphs). Fails if a float
+/// value would cross, with the value's name.
 struct Part {
   ir::Graph graph;
   std::vector<ir::Value*> inputs, outputs;  // the values of the original graph, in the order of the part's

@@ -53,7 +53,7 @@ Samples noiseFor(const ir::Graph& graph, size_t count) {
   return samples;
 }
 
-/// The inputs that every delegate of the program's first method gets, by the delegate's index.
+/// The inputs of every delegate of the program's first method, by delegate index.
 Result<std::map<size_t, Samples>> delegateInputs(ByteSpan bytes, const NamedTensors& arrays, bool trusted) {
   device::RunOptions options;
   options.trusted = trusted;
@@ -78,7 +78,7 @@ Result<std::map<size_t, Samples>> delegateInputs(ByteSpan bytes, const NamedTens
   return inputs;
 }
 
-/// A graph's values as one sample gives them, and what of them an NPU's memory shows.
+/// The values of a graph for one sample, and which of them an NPU's memory shows.
 class Comparison {
  public:
   Comparison(const ir::Graph& graph, const StreamTrace& trace) : graph_(graph), trace_(trace) {}
@@ -110,9 +110,9 @@ class Comparison {
   }
 
  private:
-  /// A value is right when it appears, or when something right is computed from it: operations that an NPU
-  /// operation takes together leave only the last value in memory. What only moves right elements is right,
-  /// too.
+  /// A value is right if it appears, or if something right is computed from it: of operations fused into one
+  /// NPU operation only the last value is in memory. Results of operations that only move right elements are
+  /// right as well.
   void explainValues() {
     std::vector<const ir::Node*> nodes;
     for (const ir::Node* node : graph_.nodes()) nodes.push_back(node);
@@ -152,7 +152,8 @@ class Comparison {
     return at == indices_.end() || search_.appears(at->second);
   }
 
-  /// The first operation of the stream whose result is nothing of the graph and leads to nothing that is.
+  /// The first operation of the stream whose result does not occur in the graph and feeds none whose result
+  /// does.
   size_t firstWrongStep() const {
     const std::vector<TracedStep>& steps = trace_.steps;
     std::vector<bool> right(steps.size(), false);
@@ -166,7 +167,7 @@ class Comparison {
     return at;
   }
 
-  /// The values of the graph that a step is computed from, as far as memory shows them; inputs are null.
+  /// The graph values that a step is computed from, as far as memory shows them; inputs are null.
   std::set<const ir::Value*> sourcesOf(size_t step) const {
     std::map<size_t, const ir::Value*> byNumber;
     for (const auto& [value, number] : indices_) byNumber.emplace(number, value);
@@ -202,7 +203,7 @@ class Comparison {
     return false;
   }
 
-  /// The first wrong value that the step could be part of; the first of all where nothing says so.
+  /// The first wrong value that the step could be part of; the first of all if there is no such value.
   const ir::Value* firstWrongValue(size_t step) const {
     if (wrong_.empty()) return nullptr;
     if (step == trace_.steps.size()) return wrong_.front();
@@ -234,7 +235,7 @@ class Comparison {
     const std::vector<TracedStep>& steps = trace_.steps;
     result.offset = steps[at].offset;
     result.npu = steps[at].text;
-    // The result of a chain is there when its last operation has run.
+    // The result of a chain is complete once its last operation has run.
     size_t written = at;
     while (written < steps.size() && steps[written].elements.empty()) ++written;
     if (written == steps.size() || value == nullptr) return;
@@ -248,11 +249,11 @@ class Comparison {
         behind.insert(wrong);
     }
     compare(steps[written], behind, result);
-    // What a chain writes may be many operations on: a value without one equal element is a guess.
+    // The end of a chain may be many operations later: a value without one equal element is only a guess.
     if (written != at && result.mismatches == result.elements) result.closest.clear();
   }
 
-  /// The value of as many elements of the same width that is closest on average.
+  /// The value with as many elements of the same width that is closest on average.
   void compare(const TracedStep& step, const std::set<const ir::Value*>& candidates,
                FirstDifference& result) const {
     const std::vector<int64_t>& actual = step.elements;
@@ -348,7 +349,7 @@ class AgainstRunner {
     size_t at = 0;
     while (at < streams_.size() && (taken_[at] || !fits(streams_[at], graph))) ++at;
     if (at == streams_.size()) {
-      return fail(Code::InputMismatch, "no NPU part of {} takes and gives tensors of these sizes",
+      return fail(Code::InputMismatch, "no NPU part of {} has inputs and outputs of these sizes",
                   options_.program.string())
           .inFile(file.string())
           .withRemedy("give the graph that the program was compiled from, once per part");
@@ -384,7 +385,7 @@ class AgainstRunner {
       if (!inputs) return std::move(inputs).error().inFile(options_.program.string());
       recorded_ = std::move(*inputs);
     }
-    // Streams are named by their delegate: "delegate 0 of forward".
+    // Streams are named after their delegate: "delegate 0 of forward".
     for (auto& [delegate, samples] : *recorded_) {
       if (!streams_[stream].name.starts_with(fmt::format("delegate {} ", delegate))) continue;
       Samples shaped;
@@ -394,7 +395,8 @@ class AgainstRunner {
           const ir::Value& port = *graph.inputs()[i];
           Tensor tensor = Tensor::uninitialized(port.dtype(), port.shape());
           if (tensor.bytes().size() != sample[i].bytes().size())
-            return fail(Code::InputMismatch, "the program gives its NPU part another input {}", i)
+            return fail(Code::InputMismatch, "the program passes input {} with another size to its NPU part",
+                        i)
                 .inFile(options_.program.string());
           std::memcpy(tensor.mutableBytes().data(), sample[i].bytes().data(), tensor.bytes().size());
           inputs.push_back(std::move(tensor));

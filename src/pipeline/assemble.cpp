@@ -61,8 +61,8 @@ class Assembler {
     return {};
   }
 
-  /// New contents that a delegate may write over the old ones at once: nothing but delegates up to this one
-  /// reads the old, and nothing reads the new.
+  /// New contents that a delegate may write directly over the old ones: only delegates up to this one read
+  /// the old, and nothing reads the new.
   void findWrittenInPlace(const ir::Graph& graph) {
     std::unordered_map<const ir::Node*, size_t> order;
     for (const ir::Node* node : graph.nodes()) order.emplace(node, order.size());
@@ -89,7 +89,7 @@ class Assembler {
 
   pte::ValueId copyOf(pte::ValueId value) { return builder_.convert(value, builder_.tensor(value).type); }
 
-  /// Results, then the new state. What shows old state is copied before that is overwritten.
+  /// Results, then the new state. Outputs that show old state are copied before it is overwritten.
   void placeOutputs(const ir::Graph& graph) {
     const size_t callers = ir::callerOutputs(graph, state_);
     for (size_t i = 0; i < callers; ++i) {
@@ -146,8 +146,8 @@ class Assembler {
     return ids;
   }
 
-  /// Both branches leave their results in the same memory: what they compute lies there at once, what they
-  /// are given or have as constants is copied.
+  /// Both branches leave their results in the same memory: what they compute is placed there directly, their
+  /// operands and constants are copied.
   Status placeCond(const ir::Node& node) {
     const std::vector<pte::ValueId> operands = valuesOf(node.operandGroup(1));
     const pte::ValueId predicate = valueOf(node.operand(0));
@@ -167,12 +167,12 @@ class Assembler {
 
   Status placeBranch(const ir::Graph& branch, std::span<const pte::ValueId> operands,
                      std::span<const pte::ValueId> results) {
-    const pte::ValueId own = builder_.null();  // values of the branch come behind it
+    const pte::ValueId own = builder_.null();  // values of the branch are numbered after it
     CARINA_RETURN_IF_ERROR(placeRegion(branch, operands));
     const std::vector<pte::ValueId> outputs = valuesOf(branch.outputs());
     for (size_t i = 0; i < outputs.size(); ++i) {
       const pte::ValueId bytes = builder_.storage(outputs[i]);
-      // Once it lies in the place of one result, its storage is that result.
+      // Once it has been placed at one result, its storage is that result.
       if (bytes > own && builder_.ownsMemory(bytes)) {
         builder_.placeAt(bytes, results[i]);
       } else {
@@ -182,7 +182,7 @@ class Assembler {
     return {};
   }
 
-  /// Memory of its own for each value that a loop carries, which begins with the value.
+  /// Separate memory for each value that a loop carries, initialized with the value.
   std::vector<pte::ValueId> carriedMemory(const ir::Node& node) {
     std::vector<pte::ValueId> values;
     for (const ir::Value* carried : node.operandGroup(0)) {
@@ -193,7 +193,7 @@ class Assembler {
     return values;
   }
 
-  /// Each turn ends with copies of the new values into those that the loop carries.
+  /// Each iteration ends by copying the new values into the loop-carried ones.
   Status placeLoop(const ir::Node& node) {
     std::vector<pte::ValueId> values = carriedMemory(node);
     const size_t count = values.size();
@@ -209,7 +209,7 @@ class Assembler {
     return {};
   }
 
-  /// One counter says which slices a turn reads and writes, another one how many turns there were.
+  /// One counter selects the slices that an iteration reads and writes, another one counts iterations.
   Status placeScan(const ir::Node& node) {
     const aten::Scan scan(node);
     std::vector<pte::ValueId> values = carriedMemory(node);
@@ -251,7 +251,7 @@ class Assembler {
     builder_.kernel("aten::add.Scalar_out", {counter, step, alpha, counter});
   }
 
-  /// A tensor with its slices along a dimension of their own.
+  /// A view of a tensor with its slices along a separate dimension.
   pte::ValueId slicesOf(pte::ValueId whole, const aten::Scan& scan) {
     std::vector<int32_t> sizes = builder_.tensor(whole).sizes;
     const auto dim = sizes.begin() + scan.dim;
@@ -260,7 +260,7 @@ class Assembler {
     return builder_.view(whole, std::move(sizes));
   }
 
-  /// The slice that `counter` says.
+  /// The slice that `counter` selects.
   pte::ValueId sliceAt(pte::ValueId counter, pte::ValueId whole, const aten::Scan& scan) {
     const pte::ValueId slices = slicesOf(whole, scan), dim = builder_.integer(scan.dim);
     std::vector<int32_t> one = builder_.tensor(slices).sizes, sizes = builder_.tensor(whole).sizes;
@@ -271,7 +271,7 @@ class Assembler {
     return builder_.view(slice, std::move(sizes));
   }
 
-  /// Writes a slice there. What the kernel gives is what it takes, so the other slices stay where they are.
+  /// Writes the slice that `counter` selects. The kernel works in place, so that other slices are unchanged.
   void putAt(pte::ValueId counter, pte::ValueId whole, pte::ValueId slice, const aten::Scan& scan) {
     const pte::ValueId slices = slicesOf(whole, scan);
     std::vector<pte::ValueId> indices(static_cast<size_t>(scan.dim), -1);
@@ -280,8 +280,8 @@ class Assembler {
     builder_.kernel("aten::index_put.out", {slices, at, slice, adds, slices});
   }
 
-  /// Copies the new values of a loop into the old ones. What is an old one itself is saved first: values may
-  /// change places.
+  /// Copies the new values of a loop into the old ones. A new value that is itself an old one is saved first:
+  /// values may be swapped.
   void handOver(std::vector<pte::ValueId> news, std::span<const pte::ValueId> olds) {
     for (size_t i = 0; i < news.size(); ++i) {
       const pte::ValueId bytes = builder_.storage(news[i]);
@@ -308,9 +308,9 @@ class Assembler {
   }
 
   Status placeDelegate(const ir::Node* node) {
-    // The graph is a copy: its delegate calls are those of the original in the same order.
+    // The graph is a copy with the original's delegate calls in the same order.
     if (nextDelegate_ >= delegates_.size()) {
-      return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
+      return fail(Code::NeedsWholeNpu, "a TOSA graph can only be compiled for an NPU")
           .withRemedy("name an NPU with --target, or run the graph itself: carina run");
     }
     std::vector<pte::ValueId> inputs, outputs;
@@ -343,7 +343,7 @@ class Assembler {
   pte::StatePool& pool_;
   pte::MethodBuilder builder_;
   std::vector<pte::ValueId> stateValues_;
-  std::unordered_map<const ir::Value*, pte::ValueId> inPlace_;  // results of delegates, over which state
+  std::unordered_map<const ir::Value*, pte::ValueId> inPlace_;  // delegate results, and overwritten state
   std::unordered_map<const ir::Value*, pte::ValueId> values_;
   ProgramGraph computed_;
   std::vector<Diagnostic> errors_;
@@ -378,7 +378,7 @@ Status addConstantMethods(const Options& options, pte::Program& program) {
     if (name.empty() || program.findMethod(name)) {
       return fail(Code::BadOption, "'{}' is the name of another method", name)
           .at("--constant-method")
-          .withRemedy("give each method a name of its own");
+          .withRemedy("give each method a different name");
     }
     pte::MethodBuilder builder(program, name);
     builder.output(builder.integer(value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a partitioned graph and its compiled delegates to a program.
+// Builds a program from a partitioned graph and its compiled delegates.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace carina::pipeline {
 /// The delegate of a part for an Ethos-N.
 pte::Delegate delegateOf(const EthosNPart& part, const ethosn::Target& target);
 
-/// What one method of a program is made of. `delegates[i]` belongs to partitioned.delegates[i], and is moved
+/// The components of one method of a program. `delegates[i]` belongs to partitioned.delegates[i] and is moved
 /// into the program.
 struct MethodParts {
   const partition::Partitioned& partitioned;
@@ -22,13 +22,13 @@ struct MethodParts {
 };
 
 /// Appends a method to a program: quantize and dequantize become kernels, program.delegate_call a delegate.
-/// State lies in `pool`; what is written to it is written when everything else is done, or by the delegate
-/// that alone reads and makes it. Fails, with every place, on nodes that have no kernel in the runtime, and
-/// on state that differs from that of the methods before.
+/// State is kept in `pool`. It is updated when everything else is done, or in place by the delegate that
+/// produces the new contents if only delegates up to that one read the old. Fails, listing every location, on
+/// nodes that have no kernel in the runtime, and on state that differs from that of earlier methods.
 Result<ProgramGraph> assembleMethod(const MethodParts& parts, const std::string& method,
                                     pte::Program& program, pte::StatePool& pool);
 
-/// Appends options.constantMethods. Fails where another method has the name.
+/// Appends options.constantMethods. Fails if another method has the same name.
 Status addConstantMethods(const Options& options, pte::Program& program);
 
 }  // namespace carina::pipeline

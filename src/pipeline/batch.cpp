@@ -81,7 +81,7 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
                   shapeText(array->shape()), i, port.name, shapeText(port.type.shape))
           .at(name)
           .withRemedy(layoutRemedy(array->shape(), port.type.shape))
-          .withRemedy("give one sample of that shape, or many behind one more leading axis");
+          .withRemedy("give one sample of that shape, or several with an additional leading axis");
     }
     if (*stacking != Stacking::None) {
       if (batch.stacking != Stacking::None && array->dim(0) != samples) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays in and out of a program: in0, in1, ... by name, and many samples behind one leading axis.
+// Arrays for program inputs and outputs: in0, in1, ... by name, with several samples along a leading axis.
 #pragma once
 
 #include <functional>
@@ -14,41 +14,41 @@
 
 namespace carina::pipeline {
 
-/// What a program input or output is, as far as arrays must fit it.
+/// A program input or output, as far as arrays must match it.
 struct Port {
   std::string name;
   ir::Type type;
 };
 
-/// Where the samples of an array lie.
+/// How an array holds its samples.
 enum class Stacking : uint8_t {
   None,       // one sample, of the input's shape
   NewAxis,    // one leading axis more than the input: [64, 1, 28, 28, 1] for [1, 28, 28, 1]
   BatchAxis,  // the input's batch axis of size 1 is longer: [64, 28, 28, 1] for [1, 28, 28, 1]
 };
 
-/// Inputs of one or of many runs.
+/// Inputs of one or more runs.
 struct Batch {
   Stacking stacking = Stacking::None;        // outputs are stacked the same way
   std::vector<std::vector<Tensor>> samples;  // per run: one tensor per program input
 };
 
-/// Takes `in0, in1, ...` for the ports in order ("" serves a single input). Element types are converted where
-/// that loses nothing by type (f64 -> f32, any integer whose values fit). Errors: an array is missing, has
+/// Assigns `in0, in1, ...` to the ports in order ("" serves a single input). Element types are converted if
+/// the conversion is lossless (f64 -> f32, any integer whose values fit). Errors: an array is missing or has
 /// another shape, sample counts differ, values do not fit.
 Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports);
 
-/// Runs once per sample and names the results `out0, out1, ...`, stacked as the inputs were (on a new axis
-/// where an output has no batch axis of size 1).
+/// Runs once per sample and names the results `out0, out1, ...`, stacked like the inputs (on a new axis if an
+/// output has no batch axis of size 1).
 Result<NamedTensors> runBatch(
     const Batch& batch, const std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>& runOne,
     const std::function<void(size_t done, size_t total)>& progress = nullptr);
 
-/// `tensor` without its leading axis, at `index` of it. Borrows the bytes.
+/// Slice `index` of `tensor` along its leading axis, which is dropped. Borrows the bytes.
 Tensor slice(const Tensor& tensor, int64_t index);
-/// Tensors of one type and shape behind a new leading axis.
+/// Stacks tensors of one type and shape along a new leading axis.
 Tensor stack(std::span<const Tensor> tensors);
-/// Whether an array of shape `array` holds samples for an input of shape `one`, and how; nothing when it does
+/// Whether an array of shape `array` holds samples for an input of shape `one`, and how; nullopt if it does
 /// not fit.
 std::optional<Stacking> stackingOf(const Shape& array, const Shape& one);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole way: front, partition, compile, assemble; and the files it ends in.
+// All stages: front, partition, compile, assemble; and the resulting files.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// Code limits and type of a quantized value, as quantize and dequantize nodes say them.
+/// Code limits and type of a quantized value, as in quantize and dequantize nodes.
 struct CodesOf {
   explicit CodesOf(const ir::Value& value)
       : scale(value.quantization->scales[0]),
@@ -95,7 +95,7 @@ partition::Partitioned wrapTosa(ir::Graph tosa, const std::vector<DType>& inputT
   return result;
 }
 
-/// `verified`: the TOSA graph is as its reader has verified it.
+/// `verified`: the TOSA graph is as verified by its reader.
 Status compileDelegates(Build& build, compiler::KnownWeights* known, bool verified) {
   const Options& options = build.options;
   Stopwatch watch(build.times, "compile");
@@ -125,19 +125,19 @@ Status compileDelegates(Build& build, compiler::KnownWeights* known, bool verifi
   return {};
 }
 
-/// The one delegate as a model with an `ethos-u` operator.
+/// The only delegate as a model with an `ethos-u` operator.
 Result<std::string> tfliteModel(const Build& build) {
   const ir::Graph& graph = build.graph();
   const bool whole = graph.numNodes() == 1 && graph.firstNode()->is(partition::delegateCallDef());
   if (!build.state.empty()) {
-    return fail(Code::NotRepresentable, "the network keeps state ('{}'), for which a .tflite has no place",
+    return fail(Code::NotRepresentable, "the network keeps state ('{}'), which a .tflite cannot hold",
                 build.state[0].name)
         .withRemedy("write a .pte");
   }
   if (!whole) {
     return fail(Code::NeedsWholeNpu,
-                "some of the network is left to the CPU, a .tflite holds the NPU's part alone")
-        .withRemedy("write a .pte, or, where only inputs and outputs are converted, give --io int8");
+                "part of the network is left to the CPU, but a .tflite holds only the NPU part")
+        .withRemedy("write a .pte, or give --io int8 if only inputs and outputs are converted");
   }
   const compiler::CompiledProgram& compiled = build.compiled.front();
   const ir::Graph& tosa = build.partitioned.delegates.front().tosa;
@@ -149,7 +149,7 @@ Result<std::string> tfliteModel(const Build& build) {
   model.constants = compiled.constants;
   model.arenaBytes = compiled.arenaBytes;
   model.fastScratchBytes = compiled.cacheBytes;
-  // TOSA's tensors have neither signs nor scales: `value` is the program's.
+  // TOSA tensors have neither signedness nor scale; `value` is the program's.
   const auto place = [](const compiler::IoTensor& io, const ir::Value& value, const PortCodes& codes) {
     const bool bytes = value.dtype() == DType::UInt8;
     std::optional<ir::Quantization> quantization;
@@ -176,7 +176,8 @@ Result<std::string> tfliteModel(const Build& build) {
   return tflite::writeNpuModel(model);
 }
 
-/// Bytes at the ends of a part of a TOSA graph, which has them as int8, are uint8 in the program.
+/// uint8 values at the inputs and outputs of a part are int8 in its TOSA graph; names them uint8 in the
+/// program.
 void nameBytes(const ethosn::Network& network, const ir::Node& call) {
   const auto name = [&network](int32_t tensor, ir::Value* value) {
     if (network.tensors[static_cast<size_t>(tensor)].type == ethosn::DataType::U8)
@@ -186,13 +187,13 @@ void nameBytes(const ethosn::Network& network, const ir::Node& call) {
   for (size_t i = 0; i < network.outputs.size(); ++i) name(network.outputs[i], call.result(i));
 }
 
-/// Of a TOSA graph that is one part.
+/// For a TOSA graph that is one part.
 void takeEthosNPart(EthosNPart part, Build& build) {
   nameBytes(part.operations, *build.partitioned.delegates[build.ethosNParts.size()].call);
   build.ethosNParts.push_back(std::move(part));
 }
 
-/// Parts of a TOSA graph are compiled here; those of other networks were when they were found.
+/// Parts of a TOSA graph are compiled here; those of other networks were compiled when found.
 Status compileEthosN(Build& build) {
   Stopwatch watch(build.times, "compile");
   for (const partition::Delegate& delegate : build.partitioned.delegates) {
@@ -215,15 +216,15 @@ Result<std::vector<pte::Delegate>> delegatesOf(const Build& build) {
   return delegates;
 }
 
-/// Whether two graphs have inputs and outputs of the same types: with --io int8, a program takes codes where
-/// its network takes floats.
+/// Whether two graphs have inputs and outputs of the same types: with --io int8, a program has codes where
+/// its network has floats.
 bool hasTypesOf(const ir::Graph& a, const ir::Graph& b) {
   const auto same = [](const ir::Value* x, const ir::Value* y) { return x->type == y->type; };
   return std::equal(a.inputs().begin(), a.inputs().end(), b.inputs().begin(), b.inputs().end(), same) &&
          std::equal(a.outputs().begin(), a.outputs().end(), b.outputs().begin(), b.outputs().end(), same);
 }
 
-/// What is asked for and means nothing for target cpu.
+/// Options that have no effect for target cpu.
 void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings) {
   const auto idle = [&](bool given, const char* option) {
     if (given) warnings.push_back({"has no effect: target cpu has no NPU", "", "", option});
@@ -237,12 +238,12 @@ void warnOfIdleOptions(const Options& options, std::vector<Diagnostic>& warnings
   idle(options.effort != 2, "--effort");
 }
 
-/// Why an NPU has nothing to do, and what would change that.
+/// Why nothing runs on the NPU, and what would change that.
 Diagnostic idleNpu(const Build& build) {
   Diagnostic idle;
   idle.code = Code::NeedsWholeNpu;
   idle.file = build.options.model.string();
-  idle.message = fmt::format("nothing of the network runs on {}: ", build.options.target);
+  idle.message = fmt::format("no part of the network runs on {}: ", build.options.target);
   bool activations = false, weights = false;
   for (const ir::Node* node : build.graph().nodes()) {
     activations = activations || partition::isQuantize(*node);
@@ -264,7 +265,7 @@ Diagnostic idleNpu(const Build& build) {
   return idle;
 }
 
-/// With Options::requireNpu: what is left to the CPU is an error.
+/// With Options::requireNpu: anything left to the CPU is an error.
 Status checkWholly(const Build& build) {
   constexpr size_t kMostNamed = 10;
   const std::string file = build.options.model.string();
@@ -282,14 +283,14 @@ Status checkWholly(const Build& build) {
                         file, refusal.node, refusal.code});
   }
   if (problems.empty()) {
-    problems.push_back({fmt::format("the network is in {} NPU parts with conversions between them",
+    problems.push_back({fmt::format("the network is split into {} NPU parts with conversions between them",
                                     build.partitioned.delegates.size()),
                         "", file, "", Code::NeedsWholeNpu});
   }
   return Error(std::move(problems));
 }
 
-/// Operators that have no place in a .pte: `formless` names them.
+/// Operators that cannot be represented in a .pte: `formless` names them.
 Error leftToTflite(const Build& build, const Error& formless) {
   std::vector<Diagnostic> problems;
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
@@ -299,10 +300,9 @@ Error leftToTflite(const Build& build, const Error& formless) {
     });
     if (!named) continue;
     const std::string instead =
-        build.ethosN
-            ? "compile for an Ethos-U to a .tflite, in which it stays an operator of TensorFlow Lite: a .pte "
-              "for an Ethos-N has no form for it"
-            : "write a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow Lite";
+        build.ethosN ? "compile for an Ethos-U to a .tflite, in which it stays an operator of TensorFlow "
+                       "Lite: a .pte for an Ethos-N cannot hold it"
+                     : "write a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow Lite";
     problems.push_back({fmt::format("{} is left to the CPU: {}", refusal.op, refusal.reason),
                         instead + (refusal.remedy.empty() ? "" : "; or " + refusal.remedy),
                         build.options.model.string(), refusal.node, refusal.code});
@@ -313,7 +313,7 @@ Error leftToTflite(const Build& build, const Error& formless) {
 }  // namespace
 
 Result<Build> build(const Options& options) {
-  CARINA_RETURN_IF_ERROR(checkTarget(options));  // a wrong name is said before the network is read
+  CARINA_RETURN_IF_ERROR(checkTarget(options));  // reports a wrong name before the network is read
   std::vector<StageTime> times;
   CARINA_TRY(Front front, runFront(options, times));
   return buildFrom(std::move(front), options, std::move(times));
@@ -333,7 +333,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   }
   if (options.keepSources) build.source = std::move(front.source);
   front.source.reset();
-  giveBackIdleMemory();  // weights that were read, and what the quantizer needed
+  giveBackIdleMemory();  // weights that were read, and memory of the quantizer
   build.warnings = std::move(front.warnings);
   const std::string file = options.model.string();
 
@@ -387,7 +387,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   if (build.ethosN) CARINA_RETURN_IF_ERROR(compileEthosN(build));
   CARINA_RETURN_IF_ERROR(checkSram(build));
 
-  // Conversions that a program does itself are no operators of the file.
+  // Conversions that a program does itself are not operators of the file.
   const bool operatorsAlone = front.isTfl || build.graph().numNodes() == 1;
   if (build.machine && front.tflite && operatorsAlone &&
       hasTypesOf(build.graph(), front.tflite->network.graph)) {
@@ -401,7 +401,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
   }
   {
     Stopwatch watch(build.times, "assemble");
-    giveBackIdleMemory();  // what the compiler needed
+    giveBackIdleMemory();  // memory of the compiler
     build.state = std::move(front.state);
     build.integerIo = front.inputs.anyInteger();
     pte::StatePool pool(build.program);
@@ -423,7 +423,7 @@ Result<Build> buildFrom(Front front, const Options& options, std::vector<StageTi
                         compiler::KnownWeights* known) {
   return ir::rejectInvalidNodes("", [&]() -> Result<Build> {
     if (!weighsLoops(front, options)) return makeBuild(std::move(front), options, std::move(times), known);
-    Options quiet = options;  // what is dumped is of the loops
+    Options quiet = options;  // dumps show the version with loops
     quiet.dump = nullptr;
     CARINA_TRY(Front straightFront, withoutLoops(front));
     auto straight = makeBuild(std::move(straightFront), quiet, times, known);
@@ -476,7 +476,7 @@ Status addOutput(const Build& build, const std::filesystem::path& output, const 
                 build.ethosN->variant->name)
         .inFile(output.string())
         .withRemedy(
-            "write a .pte, or a .encn where the whole network runs on the NPU with 8-bit inputs and outputs");
+            "write a .pte, or a .encn if the whole network runs on the NPU with 8-bit inputs and outputs");
   }
   if (build.compiled.empty())
     return fail(Code::NeedsWholeNpu, "target cpu has no NPU part to write")

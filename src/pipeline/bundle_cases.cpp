@@ -7,7 +7,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// The inputs that are tensors. Numbers were fixed by the export: another one cannot be given.
+/// The inputs that are tensors. Numbers were fixed at export and cannot be changed.
 Result<std::vector<Tensor>> inputsOf(const pte::BundleCase& entry, const pte::Method& method) {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
@@ -17,7 +17,8 @@ Result<std::vector<Tensor>> inputsOf(const pte::BundleCase& entry, const pte::Me
       continue;
     }
     if (i >= method.inputs.size())
-      return fail(Code::InputMismatch, "input {} given, the program has {}", i, method.inputs.size());
+      return fail(Code::InputMismatch, "input {} is given, but the program has {} inputs", i,
+                  method.inputs.size());
     const pte::Value& exported = method.values.at(static_cast<size_t>(method.inputs[i]));
     const auto fits = [&](const auto& number) {
       using Number = std::decay_t<decltype(number)>;
@@ -29,8 +30,8 @@ Result<std::vector<Tensor>> inputsOf(const pte::BundleCase& entry, const pte::Me
       }
     };
     if (!std::visit(fits, entry.inputs[i]))
-      return fail(Code::InputMismatch,
-                  "input {} is another number than the one that the program was exported with", i);
+      return fail(Code::InputMismatch, "input {} differs from the number that the program was exported with",
+                  i);
   }
   return tensors;
 }
@@ -53,7 +54,7 @@ bool close(double got, double wanted, const Tolerance& tolerance) {
   return std::abs(got - wanted) <= tolerance.absolute + std::abs(tolerance.relative * wanted);
 }
 
-/// Adds what output `index` says to `result`.
+/// Records the comparison of output `index` in `result`.
 void compare(const Tensor& got, const Tensor& wanted, size_t index, const Tolerance& tolerance,
              CaseResult& result) {
   const auto mismatch = [&](std::string text) {
@@ -121,7 +122,7 @@ Result<BundleRun> runCases(const pte::Bundle& bundle, const device::RunOptions& 
     own.method = suite.method;
     auto runner = device::Runner::open(bundle.program, own);
     if (!runner) return std::move(runner).error().at(fmt::format("method {}", suite.method));
-    const pte::Method& method = *program.findMethod(suite.method);  // open() has found it
+    const pte::Method& method = *program.findMethod(suite.method);  // exists: open() succeeded
     for (size_t i = 0; i < suite.cases.size(); ++i) {
       auto result = runCase(*runner, method, suite.cases[i], tolerance, run.stats);
       if (!result)

@@ -122,10 +122,10 @@ class Checker {
     const rt::KernelInfo* info = rt::findKernelInfo({name.data(), name.size()});
     if (info == nullptr) return;
     const size_t wanted = cpu::argumentsOf(info->arguments).size();
-    // The result is passed once more behind the schema's arguments.
+    // The result is passed again after the schema's arguments.
     if (arguments == wanted + 1) return;
     problem(
-        "instruction {} of method {} fails because it gives {} {} arguments where its schema has {} and the "
+        "instruction {} of method {} fails because it passes {} {} arguments where its schema has {} and the "
         "result",
         instruction, method.name, name, arguments, wanted);
   }
@@ -138,7 +138,7 @@ class Checker {
     if (delegate.id == ethosn::kProgramBackend) return describeEthosN(delegate, index, checked.name, result);
     if (delegate.id != pte::kEthosUBackend) {
       problem(
-          "method {} fails to load because delegate {} wants the backend {}, which this runtime does not "
+          "method {} fails to load because delegate {} needs the backend {}, which this runtime does not "
           "have",
           method.name, index, delegate.id);
       return;
@@ -205,7 +205,7 @@ class Checker {
       }
       if (result.target.empty()) result.target = std::string((*target)->name);
       if (result.target != (*target)->name)
-        problem("{} fails on the NPU because it says it is for {}, its commands are for {}", place,
+        problem("{} fails on the NPU because it says it is for {}, but its commands are for {}", place,
                 result.target, (*target)->name);
     }
     settings.target = result.target;
@@ -225,8 +225,8 @@ class Checker {
     if (delegate.id != pte::kEthosUBackend || !blob) return;
     const std::string place = fmt::format("delegate {} of method {}", call.delegate, method.name);
     if (call.arguments.size() != blob->inputs.size() + blob->outputs.size()) {
-      problem("{} fails because it is called with {} tensors, its blob has {} inputs and {} outputs", place,
-              call.arguments.size(), blob->inputs.size(), blob->outputs.size());
+      problem("{} fails because it is called with {} tensors, but its blob has {} inputs and {} outputs",
+              place, call.arguments.size(), blob->inputs.size(), blob->outputs.size());
       return;
     }
     for (size_t i = 0; i < blob->inputs.size(); ++i) {
@@ -235,16 +235,15 @@ class Checker {
                                ? std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(id)])
                                : nullptr;
       if (tensor == nullptr) {
-        problem("{} fails because its input {} is no tensor", place, i);
+        problem("{} fails because its input {} is not a tensor", place, i);
       } else if (pte::tensorBytes(*tensor) != blob->inputs[i].bytes()) {
-        problem("{} fails because input {} is {}, the commands take {} bytes", place, i, tensor->str(),
+        problem("{} fails because input {} is {}, but the commands take {} bytes", place, i, tensor->str(),
                 blob->inputs[i].bytes());
       }
     }
   }
 
-  /// The runtime's own opinion: everything that loading finds, with stand-ins for kernels that are reported
-  /// already.
+  /// What the runtime itself finds at load, with stubs for kernels that were already reported missing.
   void checkLoading() {
     device::AlignedBuffer bytes(file_.size());
     std::copy(file_.begin(), file_.end(), reinterpret_cast<std::byte*>(bytes.data()));
@@ -312,7 +311,7 @@ class Checker {
   void checkStreams() {
     check_.commandStreams = ethosNStreams_;
     const auto streams = commandStreams(file_);
-    if (!streams) return;  // what cannot be read was said above
+    if (!streams) return;  // streams that cannot be read were reported above
     check_.commandStreams += streams->size();
     for (const CommandStream& stream : *streams) {
       const std::vector<std::string> findings = checkText(stream);

@@ -8,7 +8,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// The option without which there would be such a machine.
+/// The option without which the machine could be made.
 const char* optionAtFault(const Options& options) {
   const auto works = [&](const std::string& system, const std::string& mode) {
     return npu::makeMachine(options.target, system, mode, options.configFile).ok();
@@ -25,9 +25,10 @@ Result<npu::Machine> chosenMachine(const Options& options) {
       npu::makeMachine(options.target, options.systemConfig, options.memoryMode, options.configFile);
   if (machine) return machine;
   if (ethosn::isEthosNName(options.target)) {
-    return fail(Code::OptionDoesNotApply, "{} is an Ethos-N, this is for an Ethos-U alone", options.target)
+    return fail(Code::OptionDoesNotApply, "{} is an Ethos-N, but only an Ethos-U is supported here",
+                options.target)
         .at("--target")
-        .withRemedy(fmt::format("compile, run, check, ops, profile, sweep, verify and evaluate know {}",
+        .withRemedy(fmt::format("compile, run, check, ops, profile, sweep, verify and evaluate support {}",
                                 options.target));
   }
   std::vector<Diagnostic> diagnostics = machine.error().diagnostics();
@@ -39,7 +40,7 @@ Result<npu::Machine> chosenMachine(const Options& options) {
 
 namespace {
 
-/// Only an Ethos-U has parts that can be compiled where a program is loaded.
+/// Only an Ethos-U has parts that can be compiled at load.
 Status checkDelivery(const Options& options) {
   if (options.delivery == Delivery::Compiled) return {};
   if (options.target == "cpu" || ethosn::isEthosNName(options.target)) {

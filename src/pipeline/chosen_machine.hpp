@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU and memories that options ask for.
+// The NPU and memories selected by options.
 #pragma once
 
 #include "npu/targets/target.hpp"
@@ -7,11 +7,11 @@
 
 namespace carina::pipeline {
 
-/// npu::makeMachine() of the options; their target is not cpu. What is wrong with a name is told of
-/// "--target", what is wrong with --config's file of the file.
+/// npu::makeMachine() for the options, whose target is not cpu. Errors are reported at the option that causes
+/// them, errors in the file of --config at that file.
 Result<npu::Machine> chosenMachine(const Options& options);
 
-/// Whether the target, of any kind, and its memories are known and go together.
+/// Whether the target, of any kind, and its memories are known and compatible.
 Status checkTarget(const Options& options);
 
 }  // namespace carina::pipeline

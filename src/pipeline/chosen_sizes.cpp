@@ -25,7 +25,7 @@ Result<std::vector<pt2::SizeSymbol>> symbolsOf(const MethodSource& source, const
 }
 
 Status tooMany() {
-  return fail(Code::TooLarge, "the sizes make more than {} methods", kMostMethods)
+  return fail(Code::TooLarge, "the sizes result in more than {} methods", kMostMethods)
       .at(kOption)
       .withRemedy("choose fewer sizes");
 }
@@ -56,7 +56,7 @@ Result<std::vector<MethodSource>> combinations(const MethodSource& source,
 Result<SizeChoice> parseSizeChoice(const std::string& text) {
   const auto wrong = [&] {
     return fail(Code::BadOption, "'{}' is not SYMBOL=SIZE,SIZE,...", text)
-        .withRemedy("for instance s77=16,64,256");
+        .withRemedy("for example s77=16,64,256");
   };
   const size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0) return wrong();
@@ -98,7 +98,7 @@ Result<std::vector<MethodSource>> methodsOfSizes(std::span<const MethodSource> s
                       [&](const SizeChoice& c) { return c.symbol == choices[i].symbol; })) {
         return fail(Code::BadOption, "{} is chosen twice", choices[i].symbol)
             .at(kOption)
-            .withRemedy("give its values behind one '=', with commas between them");
+            .withRemedy("give all its values after one '=', separated by commas");
       }
       own.push_back(choices[i]);
     }

@@ -29,7 +29,7 @@ Result<CommandStream> fromPayload(std::string name, ByteSpan bytes) {
   return stream;
 }
 
-/// Bytes of `key` among a program's named data; empty when it lies outside.
+/// Bytes of `key` among a program's named data; empty if it is in another file.
 ByteSpan namedBytes(const pte::Program* program, const std::string& key) {
   if (program == nullptr) return {};
   for (const pte::NamedData& named : program->namedData) {
@@ -38,7 +38,7 @@ ByteSpan namedBytes(const pte::Program* program, const std::string& key) {
   return {};
 }
 
-/// Adds the stream of a delegate blob; nothing when its commands lie in another file.
+/// Adds the stream of a delegate blob; no effect if its commands are in another file.
 Status addBlob(std::string name, ByteSpan bytes, const pte::Program* program,
                std::vector<CommandStream>& streams) {
   auto blob = pte::parseDelegateBlob(bytes);
@@ -89,8 +89,7 @@ Result<std::vector<CommandStream>> ofProgram(ByteSpan bytes) {
 Result<std::vector<CommandStream>> ofModel(ByteSpan bytes) {
   CARINA_TRY(const tflite::Model model, tflite::readModel(bytes));
   std::vector<CommandStream> streams;
-  // The plan, where there is one, says where inputs lie; files with other operators have none that could be
-  // used.
+  // If there is a plan, it gives the offsets of inputs; plans of files with other operators cannot be used.
   const auto program = tflite::npuProgram(model);
   const std::vector<tflite::NpuCall> calls = program ? program->calls : tflite::npuCalls(model);
   for (const tflite::NpuCall& call : calls) {
@@ -177,7 +176,7 @@ Result<std::vector<CommandStream>> commandStreams(ByteSpan bytes, std::string_vi
     case FileKind::EthosNNetwork:
     case FileKind::Json:
       return fail(Code::WrongKind, "a {} holds no command stream of an Ethos-U", fileKindName(kind))
-          .withRemedy("programs and models that were compiled for an Ethos-U hold them");
+          .withRemedy("give a program or model that was compiled for an Ethos-U");
     case FileKind::Unknown:
       break;
   }

@@ -9,7 +9,7 @@
 
 namespace carina::pipeline {
 
-/// What a run did, instruction by instruction, and what lies where after the part that was followed.
+/// What a run did, instruction by instruction, and the contents of memory after the part followed so far.
 struct CpuCheck::Trace {
   const device::RunStats& stats;
   size_t nextKernel = 0, nextDelegate = 0;
@@ -90,7 +90,7 @@ Status CpuCheck::follow(const ir::Graph& graph, Trace& trace) {
     } else if (node->is(partition::delegateCallDef())) {
       const std::vector<Tensor>* outputs = trace.stats.delegateOutputs(trace.nextDelegate++);
       if (outputs == nullptr)
-        return fail(Code::UnsupportedProgram, "the program ran another number of NPU parts");
+        return fail(Code::UnsupportedProgram, "the program ran an unexpected number of NPU parts");
       for (size_t i = 0; i < node->results().size() && i < outputs->size(); ++i)
         place(*node->result(i), (*outputs)[i], trace);
     } else {
@@ -120,7 +120,7 @@ Status CpuCheck::followCond(const ir::Node& node, Trace& trace) {
 
 Status CpuCheck::followLoop(const ir::Node& node, Trace& trace) {
   CARINA_TRY(std::vector<Tensor> values, actual(node.operands(), trace));
-  for (;;) {  // as long as the program, which came to its end
+  for (;;) {  // ends where the program's loop ended
     std::vector<Tensor> condition, next;
     CARINA_RETURN_IF_ERROR(followRegion(node.region(0), values, trace, condition));
     if (condition[0].integerAt(0) == 0) break;
@@ -129,7 +129,7 @@ Status CpuCheck::followLoop(const ir::Node& node, Trace& trace) {
     std::move(next.begin(), next.end(), values.begin());
     const bool idle = std::pair(trace.nextKernel, trace.nextDelegate) == before;
     if (idle && trace.nextKernel == trace.stats.kernelResults.size())
-      return fail(Code::UnsupportedProgram, "the program left the loop earlier").at(node.where());
+      return fail(Code::UnsupportedProgram, "the program left the loop too early").at(node.where());
   }
   for (size_t i = 0; i < node.results().size(); ++i) place(*node.result(i), values[i], trace);
   return {};
@@ -176,7 +176,7 @@ Status CpuCheck::followCall(const ir::Node& node, Trace& trace) {
     };
     while (trace.nextKernel < kernels.size() && copies(kernels[trace.nextKernel])) ++trace.nextKernel;
   }
-  std::set<std::pair<uint32_t, int32_t>> seen;  // the next turn of a loop gives them again
+  std::set<std::pair<uint32_t, int32_t>> seen;  // the next iteration of a loop yields them again
   for (; trace.nextKernel < kernels.size() && belongs(kernels[trace.nextKernel]); ++trace.nextKernel) {
     const device::KernelResult& result = kernels[trace.nextKernel];
     if (!seen.emplace(result.instruction, result.value).second) break;

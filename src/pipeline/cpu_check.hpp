@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU side of verify: every kernel call of a program against the float executor, each on the inputs that
-// it really had.
+// The CPU side of verify: checks every kernel call of a program against the float executor, each on its
+// actual inputs.
 #pragma once
 
 #include <map>
@@ -13,33 +13,33 @@
 namespace carina::pipeline {
 
 /// One node that CPU kernels compute, over all samples. Float results may differ from the executor's by 1e-5
-/// of the largest magnitude in the tensor plus 1e-6; others are equal.
+/// of the largest magnitude in the tensor plus 1e-6; all others must be equal.
 struct CpuResult {
   std::string op;     // "aten.addmm.default"
   std::string where;  // node of the user's network
   int64_t elements = 0;
   int64_t mismatches = 0;
-  double worst = 0;  // largest float error as a share of what is allowed
+  double worst = 0;  // largest float error as a fraction of the tolerance
 };
 
 class CpuCheck {
  public:
-  /// Fails when the float executor lacks an operator of the program. `program` outlives the check.
+  /// Fails if the float executor lacks an operator of the program. `program` must outlive the check.
   static Result<CpuCheck> create(const ProgramGraph& program);
   CpuCheck(CpuCheck&&) noexcept = default;
   CpuCheck& operator=(CpuCheck&&) noexcept = default;
 
-  /// One run with kernel results and delegate results kept.
+  /// Adds one run in which kernel and delegate results were kept.
   Status add(std::span<const Tensor> inputs, const device::RunOutcome& outcome);
   /// In the order of the program's instructions. Nodes that never ran have no elements.
   const std::vector<CpuResult>& results() const { return results_; }
 
  private:
-  /// One node by itself: its operands are inputs, its results outputs.
+  /// One node in isolation: its operands are inputs, its results outputs.
   struct NodeCheck {
     std::unique_ptr<ir::Graph> graph;
     std::unique_ptr<aten::Executor> executor;
-    std::vector<const ir::Value*> operands;  // of the program, by input of `graph`
+    std::vector<const ir::Value*> operands;  // in the program, by input of `graph`
     size_t result = 0;                       // index into results_
   };
   struct Trace;
@@ -60,7 +60,7 @@ class CpuCheck {
 
   const ProgramGraph* program_;
   std::unordered_map<const ir::Node*, NodeCheck> nodes_;
-  std::vector<bool> ofNode_;  // by instruction: whether it belongs to a node; the others copy
+  std::vector<bool> ofNode_;  // by instruction: whether it belongs to a node; the others are copies
   std::vector<CpuResult> results_;
 };
 

@@ -12,8 +12,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// The TOSA graphs of all NPU parts in the places of what was compiled from them. What several methods have
-/// in common is stored once.
+/// Replaces compiled NPU parts by their TOSA graphs. Constants that several methods share are stored once.
 Status deliverAsTosa(std::span<const Build> methods, pte::Program& program) {
   std::vector<ir::Graph> graphs;
   for (size_t m = 0; m < methods.size(); ++m) {
@@ -32,7 +31,7 @@ Status deliverAsTosa(std::span<const Build> methods, pte::Program& program) {
   return {};
 }
 
-/// `methods`: those of `program`, in its order.
+/// `methods`: those of `program`, in the same order.
 Result<std::string> deliveredFile(const pte::Program& program, std::span<const Build> methods) {
   const auto asTosa = [](const Build& build) { return build.options.delivery == Delivery::Tosa; };
   if (std::none_of(methods.begin(), methods.end(), asTosa)) return pte::writeProgram(program);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a program, as Options::delivery wants it written.
+// The file of a program, in the form that Options::delivery selects.
 #pragma once
 
 #include <filesystem>
@@ -12,12 +12,13 @@
 
 namespace carina::pipeline {
 
-/// The contents of the .pte of a build, with TOSA graphs for its NPU parts where its options say so; or of
-/// the .tflite that alone can hold the program.
+/// The contents of a build's .pte, with TOSA graphs for its NPU parts if its options say so; or of the
+/// .tflite, if only that can hold the program.
 Result<std::string> programFile(const Build& build);
 Result<std::string> programFile(const MethodsBuild& build);
 
-/// addOutput() where programFile() is at hand already: a program of many weights is written once.
+/// addOutput() for a programFile() that is already available, so that a program with many weights is written
+/// once.
 Status addOutput(const Build& build, const std::filesystem::path& output, const std::string& program,
                  OutputFiles& files);
 

@@ -72,7 +72,8 @@ Result<ethosn::RunResult> runOn(const EthosNProgram& program, std::span<const By
   if (program.variant != nullptr) {
     return ethosn::runNetwork(program.network, inputs, ethosn::largestTarget(*program.variant), options);
   }
-  // What only moves data does not say for how many banks: the first variant whose SRAM holds it.
+  // A program that only moves data does not record a number of banks: use the first variant whose SRAM holds
+  // it.
   std::optional<Error> first;
   for (const ethosn::Variant& variant : ethosn::allVariants()) {
     if (!variant.kernels) continue;
@@ -114,7 +115,7 @@ Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedT
   bool isSigned = false;
   for (const auto& [name, tensor] : arrays) {
     if (name.starts_with("in") && isFloat(tensor.dtype()))
-      return fail(Code::InputMismatch, "{}: holds {}, and a compiled Ethos-N network takes 8-bit codes", name,
+      return fail(Code::InputMismatch, "{}: holds {}, but a compiled Ethos-N network takes 8-bit codes", name,
                   dtypeName(tensor.dtype()))
           .withRemedy(
               "give round(x / scale) + zero point as int8 or uint8: 'carina compile' prints both of each "
@@ -131,7 +132,7 @@ Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedT
     if (array != nullptr && array->numElements() == shape[0]) {
       shape = array->shape();
     } else if (array != nullptr && array->rank() > 1) {
-      // Many samples, one behind the other along the leading axis.
+      // Several samples along the leading axis.
       const Shape one(array->shape().begin() + 1, array->shape().end());
       if (numElements(one) == shape[0]) shape = one;
     }

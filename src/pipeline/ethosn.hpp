@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks compiled for Ethos-N78 (.encn): what is in them, whether they are sound, runs.
+// Networks compiled for Ethos-N78 (.encn): inspection, checking, execution.
 #pragma once
 
 #include <string>
@@ -15,27 +15,27 @@ namespace carina::pipeline {
 
 /// A few lines: variant, buffers, layers, commands.
 Result<std::string> ethosNSummary(ByteSpan bytes);
-/// The commands as text; with the constants, as `assemble` needs it, or without.
+/// The commands as text; with the constants, as `assemble` needs them, or without.
 Result<std::string> ethosNCommands(ByteSpan bytes, bool constants);
 
 struct EthosNCheck {
   size_t words = 0;  // of the command stream
   std::vector<std::string> findings;
 };
-/// Walks the command lists without computing: waits, memory, registers, weight streams. What ends the walk is
-/// a finding, also that the budget does.
+/// Walks the command lists without computing: waits, memory, registers, weight streams. Whatever ends the
+/// walk is a finding, including an exhausted budget.
 Result<EthosNCheck> checkEthosN(ByteSpan bytes, WorkBudget& budget);
 
 struct EthosNProgram {
   ethosn::CompiledNetwork network;
-  const ethosn::Variant* variant = nullptr;  // null: the network only moves data, and runs on any
+  const ethosn::Variant* variant = nullptr;  // null: the network only moves data, and runs on any variant
 };
 /// `target` empty or the variant to run on; fails when the network is for another one.
 Result<EthosNProgram> readEthosN(ByteSpan bytes, std::string_view target);
 
-/// The container says only how many bytes an input has: its shape is that of `in0, in1, ...` where an array
-/// is given that has as many elements, else one axis. Unsigned, unless arrays are i8. Fails on arrays of real
-/// numbers: the container does not say what codes stand for.
+/// The container records only the size in bytes of an input: its shape is that of the array among `in0, in1,
+/// ...` if there is one with as many elements, else one axis. Unsigned, unless arrays are i8. Fails on
+/// floating-point arrays: the container does not record what codes represent.
 Result<std::vector<Port>> ethosNPorts(const EthosNProgram& program, const NamedTensors& arrays);
 Result<ethosn::RunResult> runEthosN(const EthosNProgram& program, std::span<const Tensor> inputs, bool check,
                                     WorkBudget& budget);

@@ -16,7 +16,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// What is asked for and has no meaning for a compiled network alone: its inputs and outputs are the NPU's.
+/// Rejects options that have no meaning for a bare compiled network: its inputs and outputs are the NPU's.
 Status checkOptions(const Options& options) {
   CARINA_RETURN_IF_ERROR(checkEthosNOptions(options));
   const EndOptions& ends = options.ends;
@@ -25,7 +25,7 @@ Status checkOptions(const Options& options) {
     for (const auto& [name, type] : *named) types.push_back(type);
   }
   if (ends.typesAsked && types.empty()) types = {options.inputs, options.outputs};
-  // One of the two is what nobody asked for.
+  // If only one of the two was requested, the other is Float.
   const bool anyInt8 = std::count(types.begin(), types.end(), ProgramIo::Int8) > 0;
   const bool others = std::any_of(types.begin(), types.end(), [&](ProgramIo type) {
     return type != ProgramIo::Int8 && !(type == ProgramIo::Float && anyInt8);
@@ -34,15 +34,15 @@ Status checkOptions(const Options& options) {
                       : others        ? "--io, --io-inputs, --io-outputs"
                                       : nullptr;
   if (given != nullptr) {
-    return fail(Code::NeedsWholeNpu, "a .encn takes and gives what the network does, in int8")
+    return fail(Code::NeedsWholeNpu, "a .encn has the inputs and outputs of the network, in int8")
         .at(given)
-        .withRemedy("write a .pte, which shares the network with the CPU");
+        .withRemedy("write a .pte, which can run parts of the network on the CPU");
   }
   const bool onCpu = !options.cpuOps.empty() || !options.cpuNames.empty() || !options.cpuModules.empty();
   if (!onCpu) return {};
-  return fail(Code::NeedsWholeNpu, "a .encn holds networks that run wholly on the NPU")
+  return fail(Code::NeedsWholeNpu, "a .encn holds networks that run entirely on the NPU")
       .at("--cpu-op")
-      .withRemedy("write a .pte, which shares the network with the CPU");
+      .withRemedy("write a .pte, which can run parts of the network on the CPU");
 }
 
 EthosNPort portOf(const ir::Value& value) {
@@ -54,7 +54,7 @@ void takePorts(const ir::Graph& graph, EthosNBuild& build) {
   for (const ir::Value* output : graph.outputs()) build.outputs.push_back(portOf(*output));
 }
 
-/// A .tosa or .tflite is such a graph already.
+/// For a .tosa or .tflite, which is such a graph already.
 void takeGraph(ir::Graph graph, EthosNBuild& build) {
   takePorts(graph, build);
   for (size_t i = 0; i < build.inputs.size(); ++i) build.graphInputs.push_back(i);
@@ -62,17 +62,18 @@ void takeGraph(ir::Graph graph, EthosNBuild& build) {
   build.tosa = std::move(graph);
 }
 
-/// One delegate call and nothing beside it.
+/// The graph must be a single delegate call.
 Status takeDelegate(partition::Partitioned partitioned, EthosNBuild& build) {
   if (!partitioned.wholly || partitioned.delegates.size() != 1 || partitioned.graph.numNodes() != 1) {
     std::vector<Diagnostic> problems;
     for (const partition::Refusal& refusal : partitioned.refusals) {
-      problems.push_back({fmt::format("{} is not for the NPU: {}", refusal.op, refusal.reason),
+      problems.push_back({fmt::format("{} does not run on the NPU: {}", refusal.op, refusal.reason),
                           refusal.remedy, "", refusal.node, refusal.code});
     }
     if (problems.empty()) {
-      problems.push_back({"the network does not become one part for the NPU",
-                          "write a .pte, which shares it with the CPU", "", "", Code::NeedsWholeNpu});
+      problems.push_back({"the network does not form a single NPU part",
+                          "write a .pte, which can run parts of the network on the CPU", "", "",
+                          Code::NeedsWholeNpu});
     }
     return Error(std::move(problems));
   }
@@ -116,7 +117,7 @@ Values reordered(const Values& values, const std::vector<size_t>& order) {
   return out;
 }
 
-/// TOSA has bytes as int8.
+/// TOSA represents uint8 as int8.
 void nameBytes(const ethosn::Network& network, const std::vector<int32_t>& tensors,
                std::vector<EthosNPort>& ports) {
   for (size_t i = 0; i < ports.size(); ++i) {
@@ -143,7 +144,7 @@ Result<EthosNBuild> makeBuild(const Options& options) {
   CARINA_TRY(Front front, runFront(options, build.times));
   if (!front.state.empty()) {
     return fail(Code::NotRepresentable,
-                "keeps state from call to call, for which a compiled network of an Ethos-N has no place")
+                "keeps state between calls, which a compiled Ethos-N network cannot hold")
         .inFile(options.model.string())
         .at("'" + front.state[0].name + "'")
         .withRemedy(
@@ -174,7 +175,7 @@ Status checkEthosNOptions(const Options& options) {
   CARINA_RETURN_IF_ERROR(refuse(options.arenaLimit > 0, "--arena-size", memories));
   CARINA_RETURN_IF_ERROR(refuse(options.cacheLimit > 0, "--cache-size", memories));
   CARINA_RETURN_IF_ERROR(refuse(options.sramLimit > 0, "--max-sram", memories));
-  const char* oneWay = "for an Ethos-N there is one way to compile";
+  const char* oneWay = "does not apply to an Ethos-N";
   CARINA_RETURN_IF_ERROR(refuse(options.optimize != compiler::Optimize::Performance, "--optimize", oneWay));
   return refuse(options.effort != 2, "--effort", oneWay);
 }
@@ -186,7 +187,7 @@ Result<EthosNBuild> buildEthosN(const Options& options) {
 Status checkEthosNOutput(const std::filesystem::path& output) {
   CARINA_RETURN_IF_ERROR(checkOutputPath(output));
   if (output.extension() == ".encn") return {};
-  return fail(Code::NotRepresentable, "'{}' is not what an Ethos-N program is written to",
+  return fail(Code::NotRepresentable, "an Ethos-N program cannot be written to '{}'",
               output.filename().string())
       .inFile(output.string())
       .withRemedy("outputs are .pte (program) and .encn (compiled network for Arm's driver library)");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network to a compiled network of an Ethos-N78.
+// Compiles a network to a compiled network for an Ethos-N78.
 #pragma once
 
 #include "ethosn/stream/compiled_network.hpp"
@@ -8,7 +8,7 @@
 
 namespace carina::pipeline {
 
-/// An input or output as 8-bit codes, and what they mean where the network says it.
+/// An input or output as 8-bit codes, with their meaning if the network records it.
 struct EthosNPort {
   std::string name;
   ir::Type type;
@@ -21,19 +21,19 @@ struct EthosNBuild {
   ir::Graph tosa;
   ethosn::CompiledNetwork network;
   std::vector<EthosNPort> inputs, outputs;
-  std::vector<size_t> graphInputs, graphOutputs;  // of `tosa`, for each input and output
+  std::vector<size_t> graphInputs, graphOutputs;  // indices in `tosa`, for each input and output
   std::vector<Diagnostic> warnings;
   std::vector<StageTime> times;
 };
 
-/// What is asked for and has no meaning for an Ethos-N.
+/// Rejects options that have no meaning for an Ethos-N.
 Status checkEthosNOptions(const Options& options);
 
-/// The whole network must run on the NPU, with 8-bit inputs and outputs: what cannot is an error that names
-/// the operators.
+/// The whole network must run on the NPU, with 8-bit inputs and outputs; otherwise the error names the
+/// operators that cannot.
 Result<EthosNBuild> buildEthosN(const Options& options);
 
-/// `output` must end in .encn. Written with other files, or not at all.
+/// `output` must end in .encn. Written together with the other files, or not at all.
 Status addEthosNOutput(const EthosNBuild& build, const std::filesystem::path& output, OutputFiles& files);
 Status checkEthosNOutput(const std::filesystem::path& output);
 

@@ -11,7 +11,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// Answers about parts by compiling them, and keeps what it compiled.
+/// Answers queries about parts by compiling them, and keeps the results.
 class Placer {
  public:
   explicit Placer(const ethosn::Target& target) : target_(target) {}
@@ -24,7 +24,7 @@ class Placer {
       return ir::Graph("ethosn");
     }
     for (const Diagnostic& problem : part.error().diagnostics()) problems_.emplace(problem.place, problem);
-    // What is about no operator in particular is about the part: its first operator stands for it.
+    // A problem that is not about a particular operator is about the part: report it at the first operator.
     for (const ir::Node* node : tosa.nodes()) {
       if (problems_.count(ethosn::sourceName(*node)) != 0) return std::nullopt;
     }
@@ -33,7 +33,7 @@ class Placer {
     return std::nullopt;
   }
 
-  /// Of a node of the graph that placeWhole() was asked for last.
+  /// For a node of the graph that placeWhole() was last called with.
   std::optional<Diagnostic> whyNot(const ir::Node& node) const {
     const auto found = problems_.find(ethosn::sourceName(node));
     return found == problems_.end() ? std::nullopt : std::optional(found->second);
@@ -70,12 +70,12 @@ bool isIntensive(const ethosn::Network& network) {
   });
 }
 
-/// A part without operators of its own is taken without a question: it may still not compile.
+/// A part without operators of its own is accepted without compilation: it may turn out not to compile.
 bool isCompiled(const EthosNPart& part) {
   return !part.compiled.constantControlUnit.empty();
 }
 
-/// The source of a node that computes; empty for others.
+/// The source name of a node that computes; empty for others.
 std::string computedFor(const ir::Node& node) {
   const bool computes = node.location() && !partition::isQuantize(node) && !partition::isDequantize(node);
   return computes ? node.location()->name : "";
@@ -88,9 +88,9 @@ std::set<std::string> sourcesOf(const ir::Graph& graph) {
   return sources;
 }
 
-/// Whether a part is some of one operator only, and the rest is left to the CPU: a softmax without its
-/// maximum. In float it is exact, and nothing is moved. Not so a recurrent layer, which has weights or
-/// further parts.
+/// Whether a part is a fragment of a single operator, the rest of which is left to the CPU: a softmax without
+/// its maximum. In float it is exact, and nothing is moved. Recurrent layers, which have weights or further
+/// parts, do not count.
 bool isFragment(const EthosNPartitioned& made, size_t part) {
   for (const ethosn::NetworkOperation& operation : made.parts[part].operations.operations) {
     const std::vector<uint8_t>& weights = operation.weights;
@@ -110,7 +110,7 @@ bool isFragment(const EthosNPartitioned& made, size_t part) {
   return false;
 }
 
-/// The names of what is in parts that are not worth it, or do not compile.
+/// The source names of nodes in parts that are not worthwhile, or do not compile.
 std::set<std::string> notWorthIt(const EthosNPartitioned& made, bool allAreWorthIt) {
   std::set<std::string> names;
   for (size_t i = 0; i < made.parts.size(); ++i) {
@@ -175,7 +175,7 @@ Result<EthosNPartitioned> partitionForEthosN(const Options& options, const ethos
                                              Front& front, bool keepParts) {
   Options asked = options;
   std::set<std::string> left;
-  // Parts may fall apart when others are left to the CPU: once more for each that does.
+  // Leaving a part to the CPU may split others: repeat until nothing changes.
   for (;;) {
     const ir::Graph original = front.quantized.clone();
     CARINA_TRY(EthosNPartitioned made, partitionOnce(asked, target, front));
@@ -193,7 +193,7 @@ Result<EthosNPartitioned> partitionForEthosN(const Options& options, const ethos
         refusal.code = Code::MissingCapability;
         refusal.reason =
             "its NPU part would have no convolution, pooling, resize, sigmoid or vector product, "
-            "and moving its maps to the NPU and back takes longer than computing them here";
+            "and moving its maps to the NPU and back takes longer than computing them on the CPU";
         refusal.remedy.clear();
       }
       for (partition::Delegate& delegate : made.partitioned.delegates) {

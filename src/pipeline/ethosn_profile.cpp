@@ -100,7 +100,7 @@ Result<EthosNPartCost> costOfPasses(const ethosn::CompiledNetwork& network,
   return cost;
 }
 
-/// Names in files may hold anything.
+/// Names in files may contain any bytes.
 std::string printable(std::string name) {
   for (char& c : name) {
     if (c < ' ' || c > '~') c = '?';
@@ -108,7 +108,7 @@ std::string printable(std::string name) {
   return name;
 }
 
-/// What can be told of a pass by its agents: [first, end).
+/// What the agents [first, end) reveal about a pass.
 ethosn::CompiledPass passOfAgents(const ethosn::CompiledNetwork& network, const ethosn::CommandStream& stream,
                                   size_t first, size_t end) {
   ethosn::CompiledPass pass;
@@ -154,7 +154,7 @@ Status addProgram(const ethosn::CompiledNetwork& network, const ethosn::Target& 
   std::vector<ethosn::CompiledPass> passes;
   for (size_t i = 1; i < bounds.size(); ++i) {
     passes.push_back(passOfAgents(network, stream, bounds[i - 1], bounds[i]));
-    // Neither weights nor an output of its own in DRAM.
+    // It has neither weights nor an output of its own in DRAM.
     if (passes.back().operation.empty()) passes.back().operation = fmt::format("pass {}", i - 1);
   }
   CARINA_TRY(EthosNPartCost cost, costOfPasses(network, stream, passes, target));

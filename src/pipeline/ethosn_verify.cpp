@@ -20,7 +20,7 @@ Bytes bytesOf(const Tensor& tensor) {
   return bytes;
 }
 
-/// How far a result may lie from the interpreter's.
+/// How far a result may deviate from the interpreter's.
 int64_t toleranceOf(ethosn::Operator op) {
   switch (op) {
     case ethosn::Operator::Multiplication:
@@ -34,9 +34,9 @@ int64_t toleranceOf(ethosn::Operator op) {
   }
 }
 
-/// What the operation's result may be off by when operations in front of it have results that TOSA does not
-/// have: products in 8 bits with one operand of 7 (half a code of either, and of both results), and look-ups.
-/// `isKnown`: whether TOSA has the tensor.
+/// The tolerance of an operation that follows operations whose results TOSA does not have: 8-bit products
+/// with a 7-bit operand (half a code of either operand, and of both results), and look-ups. `isKnown`:
+/// whether TOSA has the tensor.
 template <typename IsKnown>
 int64_t toleranceOf(const ethosn::Network& network, const ethosn::NetworkOperation& operation,
                     const IsKnown& isKnown) {
@@ -108,7 +108,7 @@ Status EthosNVerifier::add(size_t index, const device::EthosNDelegateRun& run, V
   const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
     if (dtypeSize(tensor.dtype()) == 1) expected[&value] = bytesOf(tensor);
   };
-  constexpr int kKept = 2;  // each value as the interpreter has it, and by the number of its tensor
+  constexpr int kKept = 2;  // each value as the interpreter has it, and by tensor index
   CARINA_RETURN_IF_ERROR(checkValues(tosa, budget_, kKept));
   CARINA_TRY(const std::vector<Tensor> outputs, tosa::interpret(tosa, run.inputs, keep, &budget_));
   for (size_t i = 0; i < tosa.inputs().size(); ++i) expected[tosa.inputs()[i]] = bytesOf(run.inputs[i]);

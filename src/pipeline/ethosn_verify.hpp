@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts for an Ethos-N beside the TOSA interpreter. Multipliers of an Ethos-N have 16 bits, those of TOSA 31,
-// and its sigmoid comes from tables: every operation by itself, given what the interpreter has, must come
-// within a code or two of it.
+// Compares parts for an Ethos-N with the TOSA interpreter. An Ethos-N has 16-bit multipliers, TOSA 31-bit
+// ones, and its sigmoid comes from tables: every operation in isolation, on the interpreter's inputs, must be
+// within a code or two of the interpreter's result.
 #pragma once
 
 #include <map>
@@ -15,20 +15,19 @@ namespace carina::pipeline {
 
 class EthosNVerifier {
  public:
-  /// `build` is for an Ethos-N; it and `budget`, from which all runs take their steps, outlive the verifier.
+  /// `build` is for an Ethos-N; it and `budget`, which all runs draw on, must outlive the verifier.
   EthosNVerifier(const Build& build, WorkBudget& budget)
       : build_(build), budget_(budget), parts_(build.ethosNParts.size()) {}
 
-  /// A run of part `index`: adds its operations to `result.layers`, and its results to
-  /// `result.offTosa`.
+  /// A run of part `index`: adds its operations to `result.layers` and its results to `result.offTosa`.
   Status add(size_t index, const device::EthosNDelegateRun& run, Verification& result);
 
  private:
   struct Part {
     bool open = false;
-    std::unordered_map<int32_t, const ir::Value*> values;  // by tensor: the last of those that it is
-    std::vector<ethosn::CompiledNetwork> alone;            // each operation as a network of its own
-    std::vector<size_t> layers;                            // of each operation, in the result
+    std::unordered_map<int32_t, const ir::Value*> values;  // by tensor: the last value that it holds
+    std::vector<ethosn::CompiledNetwork> alone;            // each operation as a separate network
+    std::vector<size_t> layers;                            // of each operation, index in the result
   };
   Status open(size_t index, Verification& result);
 

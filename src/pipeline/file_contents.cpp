@@ -73,7 +73,7 @@ Result<FileValue> valueOf(const std::filesystem::path& file, FileKind kind, Byte
               "executorch.devtools.Inspector(etdump_path=...) shows it; 'carina profile' shows a program's "
               "operations");
     case FileKind::Json:
-      return fail(Code::WrongKind, "is a JSON file, which is text").withRemedy("read it as it is");
+      return fail(Code::WrongKind, "is a JSON file, which is plain text").withRemedy("read it as it is");
     case FileKind::EthosNNetwork:
       return asValue(readEthosN(bytes, ""));
     case FileKind::Payload:
@@ -88,7 +88,7 @@ bool mayHoldCommands(FileKind kind) {
          kind == FileKind::DelegateBlob || kind == FileKind::Payload || kind == FileKind::Unknown;
 }
 
-/// The streams that the options ask for.
+/// The streams selected by the options.
 Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& file,
                                                  const InspectOptions& options) {
   CARINA_TRY(std::vector<CommandStream> streams, commandStreams(file, options.target));
@@ -104,7 +104,7 @@ Result<std::vector<CommandStream>> chosenStreams(const std::filesystem::path& fi
   return one;
 }
 
-/// A network for Ethos-N has one command stream, and says itself what it is for.
+/// A network for Ethos-N has one command stream and records its own target.
 Status checkOnlyPart(const std::filesystem::path& file, const InspectOptions& options) {
   if (options.part && *options.part != 0) {
     return fail(Code::BadOption, "there is no part {}: the file holds 1 command stream", *options.part)
@@ -112,7 +112,7 @@ Status checkOnlyPart(const std::filesystem::path& file, const InspectOptions& op
         .withRemedy("parts are counted from 0");
   }
   if (!options.target.empty()) {
-    return fail(Code::OptionDoesNotApply, "is for bare commands of an Ethos-U")
+    return fail(Code::OptionDoesNotApply, "is for bare Ethos-U commands only")
         .inFile(file.string())
         .at("--target")
         .withRemedy("leave it out");
@@ -148,7 +148,7 @@ Result<FileContents> readStreams(const std::filesystem::path& path, const Inspec
   if (contents.streams.empty())
     return fail(Code::WrongKind, "the file holds no command stream")
         .inFile(path.string())
-        .withRemedy("programs and models that were compiled for an Ethos-U hold them");
+        .withRemedy("give a program or model that was compiled for an Ethos-U");
   return contents;
 }
 

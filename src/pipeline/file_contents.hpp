@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a file, read: `carina inspect` shows it as text (inspect.hpp) or as JSON (report/contents.hpp).
+// Reads what is in a file: `carina inspect` shows it as text (inspect.hpp) or as JSON (report/contents.hpp).
 #pragma once
 
 #include <filesystem>
@@ -26,9 +26,9 @@
 namespace carina::pipeline {
 
 struct InspectOptions {
-  bool commandsOnly = false;   // nothing but the command streams, as text that npu::assemble takes
+  bool commandsOnly = false;   // only the command streams, as text that npu::assemble accepts
   std::optional<size_t> part;  // only this command stream of the file
-  std::string target;          // NPU of bare commands, which do not say
+  std::string target;          // NPU of bare commands, which do not record it
 };
 
 struct ProgramContents {
@@ -43,9 +43,9 @@ struct ImageContents {
   platform::ElfImage image;
   std::optional<platform::ImageNote> note;  // of images that carina firmware built
 };
-struct Commands {};  // a payload or bare commands: nothing but a command stream
+struct Commands {};  // a payload or bare commands: only a command stream
 
-/// By FileKind; an archive may hold several exported programs.
+/// By FileKind. An archive may hold several exported programs.
 using FileValue = std::variant<Commands, std::vector<pt2::ExportedProgram>, ir::Graph, NamedTensors,
                                ProgramContents, BundleContents, pte::TensorData, tflite::Model,
                                pte::DelegateBlob, EthosNProgram, ImageContents>;
@@ -57,9 +57,9 @@ struct FileContents {
   std::vector<CommandStream> streams;  // of an Ethos-U; those of an Ethos-N are in its network
 };
 
-/// By content. Errors name the file; ETDump and JSON files are no contents of their own.
+/// Determined by content. Errors name the file; ETDump and JSON files are not supported.
 Result<FileContents> readContents(const std::filesystem::path& path, const InspectOptions& options = {});
-/// No more than the command streams.
+/// Only the command streams.
 Result<FileContents> readStreams(const std::filesystem::path& path, const InspectOptions& options = {});
 
 }  // namespace carina::pipeline

@@ -12,7 +12,7 @@ namespace carina::pipeline {
 
 namespace {
 
-/// Name of the member that a zip archive begins with: its length is at 26, itself at 30.
+/// Name of the first member of a zip archive: its length is at 26, the name at 30.
 std::string_view firstMember(std::string_view zip) {
   constexpr size_t kLengthAt = 26, kNameAt = 30;
   if (zip.size() < kNameAt) return {};
@@ -33,7 +33,7 @@ FileKind fileKind(ByteSpan bytes) {
   if (text.starts_with("\x7f"
                        "ELF"))
     return FileKind::Firmware;
-  // FlatBuffers carry their identifier behind the root offset.
+  // FlatBuffers have their identifier after the root offset.
   const std::string_view identifier = text.size() >= 8 ? text.substr(4, 4) : std::string_view();
   if (identifier == "ET12") return FileKind::Program;
   if (identifier == "BP08") return FileKind::Bundle;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file is, by its first bytes.
+// File kinds, recognized by the first bytes.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,14 @@ enum class FileKind : uint8_t {
   Firmware,       // .elf
   EtDump,         // profile for ExecuTorch's tools, .etdp
   EthosNNetwork,  // compiled for an Ethos-N78, .encn
-  Json,           // by its name: reports, rules
+  Json,           // recognized by name: reports, rules
 };
 
 FileKind fileKind(ByteSpan bytes);
-/// By the bytes; where they say nothing (a damaged file), by the name: the reader for it says what is wrong.
+/// By content; if that is inconclusive (a damaged file), by name, so that the matching reader reports what is
+/// wrong.
 FileKind fileKind(ByteSpan bytes, const std::filesystem::path& file);
-/// The same for a file of which nothing else is wanted. Errors are MappedFile::open's.
+/// The same for a file of which only the kind is needed. Errors are those of MappedFile::open.
 Result<FileKind> fileKindOf(const std::filesystem::path& file);
 const char* fileKindName(FileKind kind);  // "program (.pte)", ...
 

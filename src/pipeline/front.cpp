@@ -56,7 +56,7 @@ bool hasFloats(const ir::Graph& graph) {
 }
 
 /// One sample that hardly any operator has trouble with: reals between 0.1 and 0.9, bytes 255 times that,
-/// other whole numbers 0.
+/// other integers 0.
 std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
   std::mt19937 random(1);
   std::uniform_real_distribution<float> reals(0.1f, 0.9f);
@@ -73,15 +73,15 @@ std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
   return {std::move(sample)};
 }
 
-// Of the tensors that are alive at once while the network runs in float. A program's would be a quarter.
+// Limit for the tensors live at once while the network runs in float; a program needs a quarter of that.
 constexpr int64_t kMostMemory = int64_t{1} << 30;
 
-/// Calibration would fill this machine's memory with networks that no NPU has memory for.
+/// Prevents calibration from filling this machine's memory with networks that are too large for any NPU.
 Status checkMemory(const ir::Graph& graph) {
   const ir::Footprint most = ir::footprintOf(graph);
   if (most.bytes <= kMostMemory) return {};
-  return fail(Code::TooLarge, "the network's tensors take {} MiB at once here, more than {} MiB",
-              most.bytes >> 20, kMostMemory >> 20)
+  return fail(Code::TooLarge, "the network's tensors need {} MiB at once, more than {} MiB", most.bytes >> 20,
+              kMostMemory >> 20)
       .at(most.at ? most.at->where() : "inputs")
       .withRemedy("make its tensors smaller, or split the network");
 }
@@ -113,7 +113,7 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
         .inFile(options.model.string())
         .withRemedy(
             "give --calibrate DATA.npz with arrays calib0, calib1, ... (samples on the leading axis), or, "
-            "for a network that is quantized already, --quantize none");
+            "for an already quantized network, --quantize none");
   }
   CARINA_TRY(NamedTensors arrays, readArrays(options.calibration));
   if (arrays.size() == 1 && arrays[0].first.empty()) arrays[0].first = "calib0";  // a bare .npy
@@ -124,7 +124,7 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
   return samples;
 }
 
-/// Samples that are read without an error and are probably wrong.
+/// Warns of samples that are readable but probably wrong.
 void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<const quantize::Sample> samples,
                    std::span<const Tensor> examples, std::vector<Diagnostic>& warnings) {
   if (options.calibration.empty()) return;
@@ -134,7 +134,7 @@ void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<con
   }
 }
 
-/// Graphs of integers keep their ends. `own`: the layout that they have.
+/// Integer graphs keep their inputs and outputs. `own`: their layout.
 Status refuseEnds(const Options& options, const char* kind, Layout own) {
   const EndOptions& ends = options.ends;
   const bool otherLayout = ends.layout != Layout::Network && ends.layout != own;
@@ -145,7 +145,7 @@ Status refuseEnds(const Options& options, const char* kind, Layout own) {
                       : !ends.inputTypes.empty() || !ends.outputTypes.empty() ? "a type by NAME=TYPE"
                                                                               : nullptr;
   if (given == nullptr) return {};
-  return fail(Code::OptionDoesNotApply, "a {} keeps the inputs and outputs that it has", kind)
+  return fail(Code::OptionDoesNotApply, "the inputs and outputs of a {} cannot be changed", kind)
       .at(given)
       .withRemedy("leave it out, or compile the network as .pt2");
 }
@@ -159,12 +159,12 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
     return std::move(fits).error().inFile(options.model.string());
   CARINA_RETURN_IF_ERROR(refuseEnds(options, ".tosa graph", Layout::Network));
   if (options.target == "cpu") {
-    return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
+    return fail(Code::NeedsWholeNpu, "a TOSA graph can only be compiled for an NPU")
         .inFile(options.model.string())
         .withRemedy("name an NPU with --target, or run the graph itself: carina run");
   }
   if (hasFloats(front.quantized)) {
-    return fail(Code::NotQuantized, "the graph computes in floating point, {} computes in integers",
+    return fail(Code::NotQuantized, "the graph computes in floating point, but {} computes in integers",
                 options.target)
         .inFile(options.model.string())
         .withRemedy("export an integer TOSA graph, or compile the .pt2 with --quantize int8");
@@ -173,7 +173,7 @@ Result<Front> readTosa(const Options& options, std::vector<StageTime>& times) {
   return front;
 }
 
-/// The state of an exported program, as far as the graph has it at its ends.
+/// The state of an exported program, as far as it appears in the graph's inputs and outputs.
 ir::State stateOf(pt2::ExportedProgram& program) {
   ir::State state;
   for (pt2::ExposedBuffer& buffer : program.exposedBuffers) {
@@ -188,7 +188,7 @@ ir::State stateOf(pt2::ExportedProgram& program) {
   return state;
 }
 
-/// The initial contents in the types of the graph's inputs, which may have changed since.
+/// The initial contents, in the types that the graph's inputs now have.
 std::vector<Tensor> initialState(const ir::Graph& graph, const ir::State& state) {
   std::vector<Tensor> initial;
   for (size_t i = 0; i < state.size(); ++i)
@@ -196,13 +196,13 @@ std::vector<Tensor> initialState(const ir::Graph& graph, const ir::State& state)
   return initial;
 }
 
-/// Samples of the caller's inputs as the calls of one sequence. `common`: it goes on from what the methods
-/// before this one left, and leaves its own end there.
+/// Samples of the caller's inputs as the calls of one sequence. `common`: continues from what the previous
+/// methods left, and stores its own final state.
 Result<std::vector<quantize::Sample>> callsOf(const Options& options, const ir::Graph& graph,
                                               const ir::State& state, std::vector<quantize::Sample> samples,
                                               CommonState* common, WorkBudget* loops) {
   const size_t callers = ir::callerInputs(graph, state);
-  if (state.empty() || samples.front().size() != callers) return samples;  // made-up ones have it all
+  if (state.empty() || samples.front().size() != callers) return samples;  // synthetic ones include it
   std::vector<Tensor> start = initialState(graph, state);
   for (size_t i = 0; common && i < state.size(); ++i) {
     const auto left = common->contents.find(state[i].name);
@@ -216,21 +216,20 @@ Result<std::vector<quantize::Sample>> callsOf(const Options& options, const ir::
   return calls;
 }
 
-/// What the program leaves out of the network's results, for those who count its outputs.
+/// Warns of results that the program omits, for users who count its outputs.
 void warnOfNumbers(const pt2::ExportedProgram& program, const Options& options,
                    std::vector<Diagnostic>& warnings) {
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const pt2::ProgramOutput& output = program.outputs[i];
     if (output.graphOutput) continue;
     warnings.push_back(
-        {fmt::format("result {} is {} and no tensor: the program leaves it out, and what comes "
-                     "behind it moves up",
-                     i, output.constant),
+        {fmt::format("result {} is {}, not a tensor: the program omits it, and later results move up", i,
+                     output.constant),
          "", options.model.string(), ""});
   }
 }
 
-/// The callers' inputs with the dimensions that Options::sizes stand in; nothing where none does.
+/// The caller's inputs with the dimensions set by Options::sizes; empty if there are none.
 std::vector<SizedInput> sizedInputs(const pt2::ExportedProgram& program) {
   std::vector<SizedInput> sized;
   bool any = false;
@@ -242,13 +241,13 @@ std::vector<SizedInput> sizedInputs(const pt2::ExportedProgram& program) {
   return any ? sized : std::vector<SizedInput>{};
 }
 
-/// A .pt2 as it was exported.
+/// A .pt2 as exported.
 struct Exported {
   ir::Graph graph;
   std::map<std::string, std::string> classes = {};  // Python classes by module path, "" for the root
   std::vector<Diagnostic> warnings = {};
-  std::vector<Tensor> examples = {};  // inputs that it was exported with, or nothing
-  ir::State state = {};               // what its last inputs and outputs are
+  std::vector<Tensor> examples = {};  // inputs that it was exported with, or empty
+  ir::State state = {};               // corresponds to its last inputs and outputs
   std::vector<SizedInput> sized = {};
 };
 
@@ -274,21 +273,22 @@ Result<Exported> readPt2(const Options& options, std::vector<StageTime>& times,
   return exported;
 }
 
-/// Options of the quantizer that change nothing in this network; `read`: calibration samples were.
+/// Options of the quantizer that change nothing in this network; `read`: whether calibration samples were
+/// read.
 void warnOfIdleQuantizer(const Options& options, bool prequantized, bool read,
                          std::vector<Diagnostic>& warnings) {
   const auto warn = [&](const char* option, const char* why, const char* remedy) {
-    warnings.push_back({fmt::format("changes nothing in the program: {}", why), remedy, "", option});
+    warnings.push_back({fmt::format("has no effect: {}", why), remedy, "", option});
   };
   const bool asked =
       options.quantization != Quantization::Default && options.quantization != Quantization::None;
   if (prequantized && asked) {
-    warn("--quantize", "the network comes quantized and keeps its codes",
+    warn("--quantize", "the network is already quantized and keeps its codes",
          "leave the option out, or export the network in float");
   }
   if (options.weightBits != quantize::kMostWeightBits) {
     if (prequantized) {
-      warn("--weight-bits", "the network comes quantized and keeps its codes",
+      warn("--weight-bits", "the network is already quantized and keeps its codes",
            "leave the option out, or export the network in float");
     } else if (quantizationOf(options) == Quantization::None) {
       warn("--weight-bits", "nothing is quantized", "give --quantize int8 or int16x8");
@@ -296,17 +296,17 @@ void warnOfIdleQuantizer(const Options& options, bool prequantized, bool read,
   }
   if (options.calibration.empty() || read) return;
   if (prequantized) {
-    warn("--calibrate", "the network comes quantized, and none of its ranges is left open",
-         "export the network in float to choose ranges; 'carina verify' takes samples by --input");
+    warn("--calibrate", "the network is already quantized, and none of its ranges is missing",
+         "export the network in float to choose ranges; 'carina verify' takes samples with --input");
   } else if (quantizationOf(options) == Quantization::None) {
     warn("--calibrate", "nothing is quantized",
          options.quantization == Quantization::None
-             ? "leave out --quantize none; 'carina verify' takes samples by --input"
-             : "give --quantize int8 or int16x8; 'carina verify' takes samples by --input");
+             ? "leave out --quantize none; 'carina verify' takes samples with --input"
+             : "give --quantize int8 or int16x8; 'carina verify' takes samples with --input");
   }
 }
 
-/// What is quantized again inside: operators without an integer form as they stand, and those whose form is
+/// The units to quantize internally: operators without an integer form of their own, and those whose form is
 /// less exact than the codes around them.
 std::vector<partition::Unit> unitsToQuantize(const ir::Graph& graph) {
   std::vector<partition::Unit> units = partition::unloweredUnits(graph);
@@ -320,9 +320,9 @@ std::vector<partition::Unit> unitsToQuantize(const ir::Graph& graph) {
   return units;
 }
 
-/// The operators of a network that comes quantized which have no integer form as they stand, decomposed and
-/// with codes inside. Where that does not help, they stay as they are; where it cannot be done, with a
-/// warning. `read`: whether calibration samples were of use.
+/// Decomposes and quantizes internally those operators of a prequantized network that have no integer form of
+/// their own. If that does not help, they stay as they are; if it is impossible, with a warning. `read`:
+/// whether calibration samples were used.
 Result<ir::Graph> quantizedInside(const Options& options, ir::Graph graph, const quantize::Options& settings,
                                   const ir::State& state, const ProgramEnds& ends,
                                   std::vector<Diagnostic>& warnings, bool& read) {
@@ -392,7 +392,7 @@ quantize::Precision precisionOf(ProgramIo io) {
   CARINA_UNREACHABLE("program input or output type");
 }
 
-/// Types of the program's inputs and outputs, those of single ones on top.
+/// Types of the program's inputs and outputs, with individual exceptions on top.
 Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
                    QuantizerOptions& quantizer) {
   const auto callers = [](const std::vector<ir::Value*>& values, size_t count) {
@@ -410,14 +410,14 @@ Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
   return {};
 }
 
-/// A network that stays in float has no codes that an input or output could be; pixels it can take.
+/// A network that stays in float has no codes for inputs or outputs, but accepts pixels.
 Status refuseCodesOfFloats(const Options& options, const ir::Graph& graph, const Front& front) {
   const auto refuse = [](const char* option) {
     return fail(Code::OptionDoesNotApply,
                 "the program computes in float: its inputs and outputs have no codes")
         .at(option)
         .withRemedy(
-            "quantize it (--quantize int8 --calibrate DATA.npz), or leave the option out; pixels are "
+            "quantize it (--quantize int8 --calibrate DATA.npz), or leave the option out; for pixels, give "
             "--io-inputs uint8 with --mean or --std");
   };
   for (size_t i = 0; i < ir::callerInputs(graph, front.state); ++i) {
@@ -436,17 +436,17 @@ Status refuseCodesOfFloats(const Options& options, const ir::Graph& graph, const
 /// Whether long recurrences may be loops.
 enum class Recurrences : uint8_t { MayLoop, Unrolled };
 
-/// `coded`: recurrences have codes in the end, which both forms are to have alike.
+/// `coded`: the recurrences end up quantized, and both forms are to have the same codes.
 decompose::LoopOptions loopsFor(const Options& options, bool coded, Recurrences recurrences) {
   decompose::LoopOptions loops;
-  // An Ethos-N takes straight code better that is quantized as such.
+  // An Ethos-N handles unrolled code better if it was quantized unrolled.
   loops.unrollLater = coded && !ethosn::isEthosNName(options.target);
   if (options.unroll) loops.mostUnrolled = *options.unroll;
   if (recurrences == Recurrences::Unrolled) loops = {std::numeric_limits<int64_t>::max(), false};
   return loops;
 }
 
-/// Says that recurrences are straight code which would be loops elsewhere.
+/// Warns that recurrences are unrolled that would otherwise be loops.
 Status warnOfUnrolled(const Options& options, const ir::Graph& graph, bool coded,
                       std::vector<Diagnostic>& warnings) {
   ir::Graph copy = graph.clone();
@@ -455,10 +455,9 @@ Status warnOfUnrolled(const Options& options, const ir::Graph& graph, bool coded
   CARINA_RETURN_IF_ERROR(decompose::loopRecurrences(copy, loops));
   for (const ir::Node* node : copy.nodes()) {
     if (!node->is(aten::scanDef())) continue;
-    warnings.push_back(
-        {"recurrences are unrolled where precisions are searched for, and would be loops elsewhere",
-         "write the rules (--write-rules FILE), and compile with them (--quantize-config FILE)",
-         options.model.string(), "--auto-precision"});
+    warnings.push_back({"recurrences are unrolled for the precision search, but would otherwise be loops",
+                        "write the rules (--write-rules FILE) and compile with them (--quantize-config FILE)",
+                        options.model.string(), "--auto-precision"});
     break;
   }
   return {};
@@ -510,8 +509,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
     CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), prequantized));
     front.ends.sized = std::move(exported.sized);
     ir::checkVerified(graph, "settle-parameters");
-    // CPU kernels take the operators as exported; what they lack is decomposed where the program is
-    // assembled.
+    // CPU kernels accept the operators as exported; operators without kernels are decomposed during assembly.
     front.source = graph.clone();
     front.quantized = std::move(graph);
     return network;
@@ -530,7 +528,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   CARINA_RETURN_IF_ERROR(aten::forEachGraph(graph, checkMemory));
   dump(options, "decompose", graph);
 
-  bool read = quantizes;  // the calibration samples
+  bool read = quantizes;  // whether the calibration samples were read
   if (prequantized && options.target != "cpu") {
     Stopwatch watch(times, "quantize");
     front.source = graph.clone();
@@ -546,7 +544,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   }
   CARINA_TRY(network.samples, readSamples(options, graph, front.state, front.ends));
   CARINA_RETURN_IF_ERROR(checkWork(graph, network.samples.size(), *budget));
-  // The examples are of the network's ends.
+  // The examples match the network's own inputs only.
   if (front.ends.inputs.empty())
     warnOfSamples(options, graph, network.samples, exported.examples, front.warnings);
   CARINA_TRY(network.samples,
@@ -559,7 +557,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
 
 constexpr const char* kQuantizeRemedy = "the float network cannot compute this: check the calibration data";
 
-/// `front`: what is known before.
+/// `front`: what is known so far.
 Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Quantized quantized,
                                std::span<const quantize::Sample> samples, WorkBudget* loops) {
   if (options.measureSqnr) {
@@ -579,7 +577,7 @@ Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Qu
   return front;
 }
 
-/// `front`: what is known before. The samples are those of the network.
+/// `front`: what is known so far. The samples are those of the network.
 Result<Front> quantizeGraph(const Options& options, Front front, ir::Graph graph,
                             const quantize::Options& quantizer, std::span<const quantize::Sample> samples,
                             std::vector<StageTime>& times) {
@@ -600,7 +598,7 @@ Result<std::vector<Front>> makeFronts(std::span<const Options> options, std::vec
     if (!network.quantizes) continue;
     std::vector<std::string> states;
     for (const ir::StateVariable& variable : network.front.state) states.push_back(variable.name);
-    // Methods of one network at several sizes.
+    // Methods of one network at several sizes form a family.
     const std::string family =
         options[i].sizes.empty() ? "" : fmt::format("{}:{}", options[i].model.string(), options[i].program);
     jobs.push_back({std::move(network.graph), network.quantizer, network.samples, std::move(states),
@@ -678,7 +676,7 @@ Result<Front> runFront(const Options& options, std::vector<StageTime>& times) {
     return readTflite(options, times);
   }
   return (kind == FileKind::Unknown ? fail(Code::WrongKind, "cannot tell what kind of network this is")
-                                    : fail(Code::WrongKind, "is a {} and no network", fileKindName(kind)))
+                                    : fail(Code::WrongKind, "is a {}, not a network", fileKindName(kind)))
       .inFile(options.model.string())
       .withRemedy("networks are read from .pt2 (torch.export.save), .tflite and .tosa files");
 }

@@ -25,7 +25,7 @@ class Checker {
                Passes passes, Text text, const std::string& parts = "") {
     if (!limit) return {};
     if (!found) {
-      return fail(Code::OptionDoesNotApply, "{}: this command does not measure what the gate is about",
+      return fail(Code::OptionDoesNotApply, "{}: this command does not measure what the gate checks",
                   subject_)
           .at(gate)
           .withRemedy("leave the gate out, or see in docs/gates.md which command measures it");
@@ -63,7 +63,7 @@ Result<std::vector<GateResult>> checkGates(const Gates& gates, const Measured& m
   std::vector<GateResult> results;
   Checker checker(measured.subject, results);
   const auto atMost = [](auto found, auto limit) { return found <= limit; };
-  // NaN, nothing compared, passes no gate.
+  // NaN (nothing was compared) passes no gate.
   const auto atLeast = [](double found, double limit) { return found >= limit; };
   const auto count = [](int64_t value) { return fmt::format("{} cycles", value); };
   const auto bytes = [](int64_t value) { return fmt::format("{} bytes", value); };
@@ -81,7 +81,7 @@ Result<std::vector<GateResult>> checkGates(const Gates& gates, const Measured& m
   const std::optional<bool> wholly = gates.requireNpu ? std::optional<bool>(true) : std::nullopt;
   CARINA_RETURN_IF_ERROR(checker.check(
       "--require-npu", wholly, measured.wholly, [](bool found, bool) { return found; },
-      [](bool whole) { return std::string(whole ? "wholly on the NPU" : "not wholly on the NPU"); },
+      [](bool whole) { return std::string(whole ? "entirely on the NPU" : "not entirely on the NPU"); },
       measured.wholly.value_or(true) ? "" : measured.onCpu));
   return results;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits that a measurement must keep: the gates of continuous integration.
+// Limits that a measurement must meet: the gates of continuous integration.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace carina::pipeline {
 
-/// What is asked for; nothing: no gate.
+/// The requested gates; nullopt: no gate.
 struct Gates {
   std::optional<int64_t> maxCycles;      // of the NPU, one inference
   std::optional<double> maxInferenceMs;  // NPU and CPU, one inference
-  std::optional<int64_t> maxSram;        // bytes of static RAM: arena, cache, constants that lie there
+  std::optional<int64_t> maxSram;        // bytes of static RAM: arena, cache, constants that reside there
   std::optional<int64_t> maxFlash;       // bytes of the program
   std::optional<double> minSqnr;         // dB of the worst output against float
   std::optional<double> minTop1;         // percent
@@ -29,7 +29,7 @@ struct Gates {
   bool any() const;
 };
 
-/// What a command measured of one program; nothing: not measured.
+/// What a command measured for one program; nullopt: not measured.
 struct Measured {
   std::string subject;  // "digits8.pt2", "digits8.pt2 ethos-u55-128 Sram_Only"
   std::optional<int64_t> cycles;
@@ -45,34 +45,35 @@ struct Measured {
 struct GateResult {
   std::string subject;
   std::string gate;          // "--max-cycles"
-  std::string limit, found;  // with units; found also says what it is made of
+  std::string limit, found;  // with units; found also gives its breakdown
   bool passed = false;
 };
 
-/// In the order of Gates. Fails, with the option as its place, where a gate asks for what was not measured.
+/// In the order of Gates. Fails, with the option as its place, if a gate needs a figure that was not
+/// measured.
 Result<std::vector<GateResult>> checkGates(const Gates& gates, const Measured& measured);
 
-/// What a compilation says: cycles, time, static RAM, bytes of the program (with `program`, its bytes), SQNR
-/// where it was estimated, and place.
+/// From a compilation: cycles, time, static RAM, bytes of the program (with `program`, its bytes), SQNR if it
+/// was estimated, and placement.
 Measured measuredOf(const Build& build, std::optional<int64_t> programBytes);
-/// What a profile says.
+/// From a profile.
 Measured measuredOf(const Profile& profile);
 
-/// What a run says: cycles, top-1 with labels, place, bytes of the file. Errors: the file is gone.
+/// From a run: cycles, top-1 with labels, placement, bytes of the file. Errors: the file no longer exists.
 Result<Measured> measuredOf(const RunResult& result);
 
-/// Whether kernels of these names, beside calls of the NPU, leave a network wholly on the NPU, and which does
-/// not.
+/// Records whether a network with these kernels, and NPU calls if `callsNpu`, runs entirely on the NPU, and
+/// the kernel that prevents it.
 void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& measured);
-/// The same of all methods of a .pte (untrusted); nothing for other files.
+/// The same for all methods of a .pte (untrusted); no effect for other files.
 void takePlace(ByteSpan program, Measured& measured);
-/// The system that a finished program is timed on; empty: what the program records, then the target's
+/// The system on which a finished program is timed; empty: what the program records, then the target's
 /// default.
 struct TimedOn {
   std::string systemConfig = "", memoryMode = "";
   std::filesystem::path configFile = "";  // vela.ini that describes them
 };
-/// The static RAM of a finished program, from its command streams; nothing where it has none.
+/// The static RAM of a finished program, from its command streams; not set if it has none.
 Status takeSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured);
 
 /// Milliseconds of a whole inference on the usual core (inferenceOf(build, "")), at the clock of the system

@@ -22,17 +22,17 @@ double secondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The step from some tokens to the logits of the next one.
+/// The step from tokens to the logits of the next one.
 class Step {
  public:
   Step(device::Runner runner, LanguageMethod method, int64_t vocabulary)
       : runner_(std::move(runner)), method_(std::move(method)), vocabulary_(vocabulary) {}
 
   int64_t tokens() const { return method_.tokens; }
-  /// A runner that reads the same state, which holds its initial contents again.
+  /// A runner that shares this one's state, which is reset to its initial contents.
   Result<device::Runner> beside(const std::string& method) const { return runner_.openBeside(method); }
 
-  /// Logits behind the last of `tokens`, the first of which is at `position`.
+  /// Logits after the last of `tokens`, the first of which is at `position`.
   Result<Tensor> run(std::span<const int64_t> tokens, int64_t position, MethodCalls& calls) {
     const auto start = std::chrono::steady_clock::now();
     std::vector<Tensor> inputs;
@@ -48,7 +48,7 @@ class Step {
           .error()
           .at(fmt::format("the call of {} for position {}", method_.name, position))
           .withRemedy(
-              "where earlier positions ran, the state has no room for more tokens: give a smaller --context");
+              "if earlier positions ran, the state has no room for more tokens: give a smaller --context");
     }
     device::RunOutcome outcome = std::move(*ran);
     stats_ = std::move(outcome.stats);
@@ -73,7 +73,7 @@ class Step {
   device::RunStats stats_;  // of the last call
 };
 
-/// The time of a call on the machine that ran it.
+/// The time of a call on the machine that executed it.
 void addTime(ByteSpan bytes, const GenerateOptions& options, const Step& step, MethodCalls& calls) {
   if (calls.calls == 0) return;
   RunOptions running;
@@ -166,7 +166,7 @@ int64_t Sampler::choose(std::span<const float> logits) {
   double kept = 0;
   size_t count = 0;
   while (count < weights.size() && (count == 0 || kept < settings_.topP * sum)) kept += weights[count++];
-  // 53 bits: the same numbers with every standard library.
+  // 53 bits: the same values with every standard library.
   double left = static_cast<double>(random_() >> 11) * 0x1p-53 * kept;
   for (size_t i = 0; i < count; ++i) {
     if (left < weights[i]) return order[i];

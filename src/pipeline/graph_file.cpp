@@ -25,7 +25,7 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
     case FileKind::Unknown:
       break;
     default:
-      return fail(Code::WrongKind, "is a {} and no graph", fileKindName(kind))
+      return fail(Code::WrongKind, "is a {}, not a graph", fileKindName(kind))
           .inFile(file.string())
           .withRemedy("graphs are read from text (.ir) and from networks: .pt2, .tosa, .tflite");
   }
@@ -34,7 +34,7 @@ Result<ir::Graph> readGraph(const std::filesystem::path& file, const std::string
     return std::move(graph)
         .error()
         .inFile(file.string())
-        .withRemedy("docs/ir.md says how graphs are written");
+        .withRemedy("see docs/ir.md for how graphs are written");
   return graph;
 }
 

@@ -9,7 +9,7 @@ namespace carina::pipeline {
 Result<std::optional<InferenceTime>> inferenceOfRun(ByteSpan program, const RunOptions& options,
                                                     const device::RunStats& stats, const std::string& core) {
   if (stats.target.empty()) return inferenceOf(program, options.method, 0, nullptr, core);
-  // The memories that the program carries count where the run was counted with them.
+  // The memories recorded in the program apply if the run was counted with them.
   std::string recorded;
   if (const auto read = pte::readProgram(program)) {
     const auto compiled = device::compiledFor(*read);

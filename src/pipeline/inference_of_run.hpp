@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of an inference that was run: the NPU as it was counted, the rest as it is estimated.
+// The time of an inference that was run: NPU cycles as counted, the rest as estimated.
 #pragma once
 
 #include "pipeline/inference_time.hpp"
@@ -7,7 +7,7 @@
 
 namespace carina::pipeline {
 
-/// Of a program (.pte) that ran with these options; nothing where the method that ran is not known.
+/// For a program (.pte) that ran with these options; nullopt if the method that ran is not known.
 Result<std::optional<InferenceTime>> inferenceOfRun(ByteSpan program, const RunOptions& options,
                                                     const device::RunStats& stats, const std::string& core);
 

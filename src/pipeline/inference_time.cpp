@@ -14,7 +14,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// What networks may be off by on the NPU (docs/npu-model.md, "Cycles").
+/// Relative error of the NPU cycles of networks (docs/npu-model.md, "Cycles").
 constexpr double kNpuError = 0.10, kLargeNpuError = 0.25;
 constexpr int32_t kLargestConfirmed = 512;  // MACs
 
@@ -23,7 +23,7 @@ double npuError(const npu::Machine* machine) {
   return large ? kLargeNpuError : kNpuError;
 }
 
-/// How long an Ethos-N takes is not known: its planner's measure is no time, and it has no clock here.
+/// The time of an Ethos-N is unknown: its planner's metric is not a time, and it has no clock here.
 bool runsOnEthosN(const pte::Method& method) {
   return std::any_of(method.delegates.begin(), method.delegates.end(),
                      [](const pte::Delegate& delegate) { return delegate.id == ethosn::kProgramBackend; });
@@ -33,7 +33,7 @@ bool contains(const std::vector<int32_t>& list, int32_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
 }
 
-/// The integer type of a conversion between float and int8 or int16 at the program's border; "" for other
+/// The integer type of a conversion between float and int8 or int16 at the program's boundary; "" for other
 /// calls.
 std::string convertedAtBorder(const pte::Method& method, const pte::KernelCall& call,
                               const cpu::CallWork& work) {
@@ -55,7 +55,7 @@ const pte::Tensor* tensorAt(const pte::Method& method, int32_t index) {
   return std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(index)]);
 }
 
-/// [1, C, H, W] or [1, H, W, C] of one, three or four channels, as large as a picture is at least.
+/// [1, C, H, W] or [1, H, W, C] with one, three or four channels and at least the size of an image.
 bool isPicture(const pte::Tensor& tensor) {
   constexpr int32_t kLeastSide = 16;
   const auto& sizes = tensor.sizes;
@@ -66,8 +66,8 @@ bool isPicture(const pte::Tensor& tensor) {
   return first || (channels(sizes[3]) && sizes[1] >= kLeastSide && sizes[2] >= kLeastSide);
 }
 
-/// Kernels that change how a picture is written, not what it shows: what --io-inputs uint8, --mean, --std and
-/// --io-layout take their place.
+/// Kernels that change the representation of an image, not its contents; --io-inputs uint8, --mean, --std and
+/// --io-layout replace them.
 bool preparesPictures(std::string_view kernel) {
   constexpr std::string_view kPreparing[] = {"::quantize_per_tensor",
                                              "::dequantize_per_tensor",
@@ -84,8 +84,8 @@ bool preparesPictures(std::string_view kernel) {
                      [&](std::string_view part) { return kernel.find(part) != std::string_view::npos; });
 }
 
-/// The input that is a picture and the cycles of the kernels between it and the first that does something
-/// else; those of the dearest such input.
+/// The image input with the most expensive preparation: the cycles of the kernels between it and the first
+/// kernel that does something else.
 std::pair<size_t, double> picturePreparation(const pte::Method& method, cpu::Core core) {
   std::pair<size_t, double> dearest{0, 0};
   if (method.chains.empty()) return dearest;
@@ -115,9 +115,9 @@ std::pair<size_t, double> picturePreparation(const pte::Method& method, cpu::Cor
   return dearest;
 }
 
-/// Kernels of a method on one core.
+/// Cycles of a method's kernels on one core.
 struct KernelSum {
-  double cycles = 0, doubt = 0;  // doubt: cycles that it may be off by
+  double cycles = 0, doubt = 0;  // doubt: possible error in cycles
   double atBorder = 0, borderCalls = 0;
   std::vector<KernelTime> kernels;
   std::string borderType;  // "int8"
@@ -163,7 +163,7 @@ struct KernelSum {
   }
 };
 
-/// Whether another number of cycles is worth a word.
+/// The number of cycles, if the gain is significant.
 std::optional<int64_t> ifBetter(double other, int64_t now) {
   const auto cycles = static_cast<int64_t>(std::llround(other));
   const auto least = static_cast<int64_t>(static_cast<double>(now) * (1 - InferenceTime::kWorthSaying));
@@ -206,7 +206,7 @@ InferenceTime inferenceTime(const pte::Method& method, int64_t npuCycles, const 
     time.integerIoCycles = ifBetter(without, time.cycles());
     time.integerIo = kernels.borderType;
   }
-  // Without an NPU there is nobody else to do it.
+  // Without an NPU, nothing else could do it.
   if (const auto [input, cycles] = picturePreparation(method, core);
       npuCycles > 0 && cycles > total * InferenceTime::kWorthSaying) {
     time.pictureInput = input;
@@ -223,7 +223,7 @@ InferenceTime inferenceTime(const pte::Method& method, int64_t npuCycles, const 
 
 namespace {
 
-/// Sums of fractions of cycles, in whole ones that add up.
+/// Rounds summands to integers such that the sums of rounded and exact values agree.
 class WholeCycles {
  public:
   int64_t add(double cycles) {
@@ -240,7 +240,7 @@ class WholeCycles {
 std::string operandsText(const pte::Method& method, const pte::KernelCall& call) {
   std::string text;
   for (size_t i = 0; i + 1 < call.arguments.size(); ++i) {
-    // The out-variant's result is its last argument but one, and its return value.
+    // The result of an out-variant is its last argument but one, and its return value.
     const pte::Tensor* operand = tensorAt(method, call.arguments[i]);
     if (operand == nullptr || call.arguments[i] == call.arguments.back()) continue;
     text += (text.empty() ? "" : ", ") + operand->str();
@@ -316,7 +316,7 @@ std::optional<InferenceTime> inferenceOf(const Build& build, const std::string& 
   const auto chosen = coreOf(core, machine);
   InferenceTime time =
       inferenceTime(build.program.methods.front(), cycles, machine, chosen ? *chosen : usualCore(machine));
-  // Pixels are for networks that are quantized here.
+  // Pixel inputs require that the network is quantized here.
   if (!build.quantization) time.pictureCycles = 0;
   return time;
 }

@@ -26,7 +26,7 @@ std::string blobText(const pte::DelegateBlob& blob) {
   return text + ioText("input", blob.inputs) + ioText("output", blob.outputs);
 }
 
-/// What the program tells of its inputs and outputs.
+/// What the program records about the codes of its inputs and outputs.
 std::string codesLines(const pte::Program& program) {
   std::string text;
   for (const pte::Method& method : program.methods) {
@@ -63,7 +63,7 @@ std::string archiveText(const std::vector<pt2::ExportedProgram>& programs) {
   return text;
 }
 
-/// What a firmware image is for, and what it loads where.
+/// What a firmware image was built for, and what it loads where.
 std::string imageText(const ImageContents& contents) {
   const platform::ElfImage& image = contents.image;
   std::string text = fmt::format("firmware image (ELF for 32-bit Arm): entry {:#010x}\n", image.entry);

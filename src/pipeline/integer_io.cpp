@@ -17,7 +17,7 @@ struct Quantizer {
   friend bool operator==(const Quantizer&, const Quantizer&) = default;
 };
 
-/// What all users of a float input quantize it to; nothing when one of them does not.
+/// What all users of a float input quantize it to; nullopt if any does not, or they differ.
 std::optional<Quantizer> commonQuantizer(const ir::Value& input) {
   std::optional<Quantizer> common;
   for (const ir::Use& use : input.uses()) {
@@ -34,7 +34,7 @@ DType typeOf(ProgramIo io) {
   return io == ProgramIo::Int16 ? DType::Int16 : DType::Int8;
 }
 
-/// The values of --io that suit codes of this type.
+/// The values of --io that match codes of this type.
 std::string optionsFor(DType codes) {
   for (const ProgramIo io : {ProgramIo::Int8, ProgramIo::Int16}) {
     if (codes == typeOf(io)) return fmt::format("--io {} or --io float", programIoName(io));
@@ -42,11 +42,11 @@ std::string optionsFor(DType codes) {
   return "--io float";
 }
 
-/// The network's own quantization decides what integers there are.
+/// The network's own quantization determines the available integer types.
 Status checkType(const std::string& what, DType found, ProgramIo asked) {
   if (asked == ProgramIo::UInt8) {
     if (found == DType::Int8) return {};
-    return fail(Code::UnusableQuantization, "{} is quantized to {}: it has no codes of 8 bits", what,
+    return fail(Code::UnusableQuantization, "{} is quantized to {}: it has no 8-bit codes", what,
                 dtypeName(found))
         .withRemedy("use " + optionsFor(found) + ", or --mean and --std if it takes pixels");
   }
@@ -56,13 +56,13 @@ Status checkType(const std::string& what, DType found, ProgramIo asked) {
       .withRemedy("use " + optionsFor(found));
 }
 
-/// The input holds codes.
+/// Makes the input hold codes.
 void useCodesOf(ir::Value& input, const Quantizer& quantizer) {
   input.type.dtype = quantizer.dtype;
   input.quantization = ir::Quantization{{quantizer.scale}, {quantizer.zeroPoint}, -1};
 }
 
-/// The input becomes what the quantize nodes that read it make of it.
+/// Makes the input the result of the quantize nodes that read it.
 void useCodes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
   useCodesOf(*input, quantizer);
   const std::vector<ir::Use> uses = input->uses();
@@ -72,9 +72,9 @@ void useCodes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
   }
 }
 
-constexpr int64_t kHalf = 128;  // from the codes of int8 to those of uint8
+constexpr int64_t kHalf = 128;  // offset from int8 codes to uint8 codes
 
-/// The input becomes those codes plus 128.
+/// Makes the input hold those codes plus 128.
 void useBytes(ir::Graph& graph, ir::Value* input, const Quantizer& quantizer) {
   const int64_t zero = quantizer.zeroPoint + kHalf;
   const std::vector<ir::Use> uses = input->uses();
@@ -100,8 +100,8 @@ Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
         .withRemedy("use --io float");
   auto quantizer = commonQuantizer(*input);
   if (!quantizer) {
-    return fail(Code::UnusableQuantization, "program input '{}' is not quantized in one way by all its users",
-                input->name)
+    return fail(Code::UnusableQuantization,
+                "program input '{}' is not quantized in the same way by all its users", input->name)
         .withRemedy("use --io float");
   }
   CARINA_RETURN_IF_ERROR(checkType(fmt::format("program input '{}'", input->name), quantizer->dtype, asked));
@@ -187,7 +187,7 @@ bool keepStateAs(ir::Graph& graph, size_t states, size_t index, const quantize::
                                              codes.codes.max, codes.codes.dtype);
   };
   const std::vector<ir::Use> uses = input->uses();
-  std::vector<size_t> returned;  // outputs that show what the variable held before the call
+  std::vector<size_t> returned;  // outputs that return the variable's previous contents
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     if (graph.outputs()[i] == input && i != own) returned.push_back(i);
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kPrefill = "prefill";
 
-/// The number that a method without inputs returns; nothing when there is no such method.
+/// The value returned by a method without inputs; nullopt if there is no such method.
 Result<std::optional<int64_t>> constantOf(ByteSpan bytes, const pte::Program& program,
                                           const device::RunOptions& options, const char* name) {
   if (!program.findMethod(name)) return std::optional<int64_t>();
@@ -20,14 +20,12 @@ Result<std::optional<int64_t>> constantOf(ByteSpan bytes, const pte::Program& pr
   CARINA_TRY(const device::RunOutcome outcome, device::runProgram(bytes, {}, asking));
   if (outcome.outputs.size() != 1 || outcome.outputs[0].numElements() != 1 ||
       isFloat(outcome.outputs[0].dtype())) {
-    return fail(Code::InputMismatch, "does not return a whole number")
-        .at(name)
-        .withRemedy("give --context N");
+    return fail(Code::InputMismatch, "does not return an integer").at(name).withRemedy("give --context N");
   }
   return std::optional<int64_t>(outcome.outputs[0].integerAt(0));
 }
 
-/// The longest axis among the variables of a method: a cache of tokens has no room for more of them. 0: none.
+/// The longest axis among a method's state variables: a bound on the tokens that a cache can hold. 0: none.
 int64_t longestState(const pte::Method& method) {
   int64_t longest = 0;
   for (const pte::Value& value : method.values) {
@@ -38,7 +36,7 @@ int64_t longestState(const pte::Method& method) {
   return longest;
 }
 
-/// What the program says of its context; nothing where it does not.
+/// The context size that the program states; nullopt if it states none.
 Result<std::optional<int64_t>> declaredContext(ByteSpan bytes, const pte::Program& program,
                                                const device::RunOptions& options) {
   for (const char* name : {"get_max_context_len", "get_max_seq_len"}) {
@@ -62,13 +60,13 @@ Result<int64_t> contextOf(ByteSpan bytes, const pte::Program& program, const dev
   }
   constexpr const char* kRemedy = "give a smaller context, or compile a network with a larger one";
   if (declared && *declared && given > **declared) {
-    return fail(Code::InputMismatch, "is {}, and the program says that its state has room for {}", given,
+    return fail(Code::InputMismatch, "is {}, but the program says that its state has room for {}", given,
                 **declared)
         .at("--context")
         .withRemedy(kRemedy);
   }
   if (const int64_t longest = longestState(*program.findMethod(decode)); longest > 0 && given > longest) {
-    return fail(Code::InputMismatch, "is {}, and no buffer of the program's state has room for more than {}",
+    return fail(Code::InputMismatch, "is {}, but no buffer of the program's state has room for more than {}",
                 given, longest)
         .at("--context")
         .withRemedy(kRemedy);
@@ -76,7 +74,7 @@ Result<int64_t> contextOf(ByteSpan bytes, const pte::Program& program, const dev
   return given;
 }
 
-/// "decode", or the only other method than "prefill" with inputs.
+/// "decode", or the only method with inputs apart from "prefill".
 Result<std::string> decoderOf(const pte::Program& program) {
   std::vector<std::string> names;
   for (const pte::Method& method : program.methods) {
@@ -84,17 +82,17 @@ Result<std::string> decoderOf(const pte::Program& program) {
     if (!method.inputs.empty() && method.name != kPrefill) names.push_back(method.name);
   }
   if (names.size() == 1) return names[0];
-  return fail(Code::InputMismatch, "has {} methods that take inputs and none called 'decode'", names.size())
+  return fail(Code::InputMismatch, "has {} methods that take inputs, but none called 'decode'", names.size())
       .withRemedy("compile the network that takes one token at a time");
 }
 
-/// Those of the values that are tensors. Fails where one does not exist.
+/// The values that are tensors. Fails if one does not exist.
 Result<std::vector<const pte::Tensor*>> tensorsOf(const pte::Method& method,
                                                   const std::vector<int32_t>& ids) {
   std::vector<const pte::Tensor*> tensors;
   for (const int32_t id : ids) {
     if (id < 0 || static_cast<size_t>(id) >= method.values.size())
-      return fail(Code::Damaged, "names value {}, it has {}", id, method.values.size())
+      return fail(Code::Damaged, "refers to value {}, but has only {}", id, method.values.size())
           .at(method.name)
           .withRemedy(kDamagedRemedy);
     if (const auto* tensor = std::get_if<pte::Tensor>(&method.values[static_cast<size_t>(id)]))
@@ -113,7 +111,7 @@ bool hasType(const pte::Tensor& tensor, bool (*is)(DType)) {
   return dtype && is(*dtype);
 }
 
-/// How many tokens and positions the method takes a call; 0 where it takes something else.
+/// How many tokens and positions the method takes per call; 0 if it takes anything else.
 int64_t tokensOf(const std::vector<const pte::Tensor*>& inputs) {
   const bool integers =
       inputs.size() == 2 && hasType(*inputs[0], isInteger) && hasType(*inputs[1], isInteger);
@@ -126,7 +124,7 @@ std::string textOf(const std::vector<const pte::Tensor*>& tensors) {
   return text.empty() ? "nothing" : text;
 }
 
-/// `many`: whether it may take more than one token a call.
+/// `many`: whether it may take more than one token per call.
 Result<LanguageMethod> languageMethod(const pte::Program& program, const std::string& name, bool many,
                                       int64_t vocabulary) {
   const pte::Method& method = *program.findMethod(name);
@@ -149,8 +147,8 @@ Result<LanguageMethod> languageMethod(const pte::Program& program, const std::st
   const int64_t count = outputs.empty() ? 0 : elementsOf(*outputs[0]);
   if (count == 0 || !hasType(*outputs[0], isFloat) ||
       (count != vocabulary && count != result.tokens * vocabulary)) {
-    return fail(Code::InputMismatch, "returns {} numbers first, the tokenizer has {} tokens", count,
-                vocabulary)
+    return fail(Code::InputMismatch, "the first output has {} numbers, but the tokenizer has {} tokens",
+                count, vocabulary)
         .at(name)
         .withRemedy("give the tokenizer that the network was trained with, and compile with float outputs");
   }
@@ -177,7 +175,7 @@ Result<std::vector<int64_t>> promptTokens(const tokenizer::Tokenizer& tokenizer,
   CARINA_TRY(std::vector<int64_t> tokens, tokenizer.encode(prompt));
   const auto count = static_cast<int64_t>(tokens.size());
   if (count == 0)
-    return fail(Code::InputMismatch, "is empty").at("--prompt").withRemedy("give the text to go on from");
+    return fail(Code::InputMismatch, "is empty").at("--prompt").withRemedy("give the text to continue");
   if (count < context) return tokens;
   return fail(Code::InputMismatch, "has {} tokens, the context {}: no room for another one", count, context)
       .at("--prompt")

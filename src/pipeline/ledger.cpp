@@ -23,10 +23,10 @@ constexpr size_t kMostBytes = size_t{256} << 20;
 constexpr size_t kMostDepth = 32;
 constexpr std::string_view kProfileSchema = "carina.profile/1", kReportSchema = "carina.report/1";
 constexpr const char* kWhatIsRead =
-    "programs (.pte, compiled .tflite, blobs), the JSON of 'carina profile --json', report.json of "
+    "give a program (.pte, compiled .tflite, blob), the JSON of 'carina profile --json', or report.json of "
     "'carina compile --report' or its folder";
 
-/// A value that is absent or null is nothing; one of another type is an error.
+/// An absent or null value yields nullopt; a value of another type is an error.
 template <typename T>
 Status read(const json& object, const char* key, std::optional<T>& into) {
   const auto it = object.find(key);
@@ -59,7 +59,7 @@ Result<const json*> arrayOf(const json& object, const char* key) {
   if (it == object.end() || !it->is_array()) return fail(Code::Damaged, "the array is missing").at(key);
   const bool objects =
       std::all_of(it->begin(), it->end(), [](const json& entry) { return entry.is_object(); });
-  if (!objects) return fail(Code::Damaged, "holds something else than objects").at(key);
+  if (!objects) return fail(Code::Damaged, "holds elements that are not objects").at(key);
   return &*it;
 }
 
@@ -68,10 +68,10 @@ Status readTraffic(const json& object, std::optional<int64_t>& into) {
   for (const char* key : {"read_bytes", "written_bytes"}) {
     const auto it = object.find(key);
     if (it == object.end()) continue;
-    if (!it->is_array()) return fail(Code::Damaged, "is no array").at(key);
+    if (!it->is_array()) return fail(Code::Damaged, "is not an array").at(key);
     for (const json& port : *it) {
       if (!port.is_number_integer() || port.get<int64_t>() < 0 || port.get<int64_t>() > INT64_MAX / 8)
-        return fail(Code::Damaged, "holds something else than numbers of bytes").at(key);
+        return fail(Code::Damaged, "holds elements that are not byte counts").at(key);
       if (into.value_or(0) > INT64_MAX / 2) return fail(Code::Excessive, "is too large").at(key);
       into = into.value_or(0) + port.get<int64_t>();
     }
@@ -99,7 +99,7 @@ Status readLayers(const json& part, size_t index, std::vector<LedgerLayer>& laye
   return {};
 }
 
-/// Operators that the NPU refused, in a report.
+/// Operators refused by the NPU, in a report.
 Status readRefusals(const json& root, std::vector<LedgerLayer>& layers) {
   if (!root.contains("cpu")) return {};
   CARINA_TRY(const json* list, arrayOf(root, "cpu"));
@@ -117,13 +117,13 @@ Status readRefusals(const json& root, std::vector<LedgerLayer>& layers) {
 Status readBytes(const json& object, Ledger& ledger) {
   const auto bytes = object.find("bytes");
   if (bytes == object.end()) return {};
-  if (!bytes->is_object()) return fail(Code::Damaged, "is no object").at("bytes");
+  if (!bytes->is_object()) return fail(Code::Damaged, "is not an object").at("bytes");
   std::optional<int64_t> arena, cache, constants, commands;
   CARINA_RETURN_IF_ERROR(read(*bytes, "arena", arena));
   CARINA_RETURN_IF_ERROR(read(*bytes, "cache", cache));
   CARINA_RETURN_IF_ERROR(read(*bytes, "constants", constants));
   CARINA_RETURN_IF_ERROR(read(*bytes, "commands", commands));
-  // Parts run one after the other in the same arena; what they read adds up.
+  // Parts share an arena one after the other; the data that they read adds up.
   const auto most = [](std::optional<int64_t>& sum, const std::optional<int64_t>& value) {
     if (value) sum = std::max(sum.value_or(0), *value);
   };
@@ -141,7 +141,7 @@ Status fill(const json& root, Ledger& ledger) {
   std::string schema;
   CARINA_RETURN_IF_ERROR(read(root, "schema", schema));
   if (schema != kProfileSchema && schema != kReportSchema) {
-    return fail(Code::Damaged, "is '{}'; what can be compared is {} and {}", schema, kProfileSchema,
+    return fail(Code::Damaged, "is '{}', but only {} and {} can be compared", schema, kProfileSchema,
                 kReportSchema)
         .at("schema")
         .withRemedy(kWhatIsRead);
@@ -160,7 +160,7 @@ Status fill(const json& root, Ledger& ledger) {
   CARINA_RETURN_IF_ERROR(read(root, "output_sqnr_db", ledger.sqnr));
   CARINA_RETURN_IF_ERROR(readBytes(root, ledger));
   if (const auto inference = root.find("inference"); inference != root.end()) {
-    if (!inference->is_object()) return fail(Code::Damaged, "is no object").at("inference");
+    if (!inference->is_object()) return fail(Code::Damaged, "is not an object").at("inference");
     CARINA_RETURN_IF_ERROR(read(*inference, "milliseconds", ledger.inferenceMs));
   }
   CARINA_TRY(const json* parts, arrayOf(root, "parts"));
@@ -216,7 +216,7 @@ Ledger ledgerOf(const Profile& profile) {
   return ledger;
 }
 
-/// Kernel calls of a program are its places on the CPU.
+/// Lists the kernel calls of a program as layers on the CPU.
 Status addKernels(ByteSpan bytes, Ledger& ledger) {
   CARINA_TRY(const pte::Program program, pte::readProgram(bytes));
   bool wholly = true;
@@ -257,7 +257,7 @@ Result<Ledger> programLedger(const std::filesystem::path& file, const MappedFile
   return ledger;
 }
 
-/// Pairs what has an equal key, the n-th with the n-th. Empty keys match nothing.
+/// Pairs layers with equal keys, the n-th with the n-th. Empty keys match nothing.
 class Matcher {
  public:
   using Key = std::function<std::string(const LedgerLayer&)>;
@@ -282,7 +282,7 @@ class Matcher {
     }
   }
 
-  /// In the order of b; what is only in a comes behind the layer that stands before it in a.
+  /// In the order of b; layers only in a follow the layer that precedes them in a.
   std::vector<LedgerDiff::Pair> pairs() const {
     std::vector<size_t> placeOfA(a_.size(), kNone);
     for (size_t i = 0; i < b_.size(); ++i) {
@@ -312,7 +312,7 @@ class Matcher {
   std::vector<bool> usedA_;
 };
 
-/// Parts of a key, none of which may be empty.
+/// Joins the parts of a key, none of which may be empty.
 std::string joined(std::initializer_list<std::string_view> parts) {
   std::string text;
   for (const std::string_view part : parts) {
@@ -347,7 +347,7 @@ Result<Ledger> parseLedger(std::string_view text) {
   try {
     root = json::parse(text, shallow);
   } catch (const json::parse_error& error) {
-    return fail(Code::Damaged, "is no JSON: {}", error.what())
+    return fail(Code::Damaged, "is not valid JSON: {}", error.what())
         .at(fmt::format("byte {}", error.byte))
         .withRemedy(kWhatIsRead);
   } catch (const std::length_error& error) {
@@ -371,8 +371,9 @@ Result<Ledger> readLedger(const std::filesystem::path& given, const Options& opt
         return parseLedger(asText(mapped->bytes()));
       case FileKind::Archive:
       case FileKind::Tosa:
-        return fail(Code::WrongKind, "is a network: compiled it has layers to compare")
-            .withRemedy("carina compile --report DIR, or carina profile --json FILE, of both");
+        return fail(Code::WrongKind, "is a network, which has no layers to compare until it is compiled")
+            .withRemedy(
+                "compare what 'carina compile --report DIR' or 'carina profile --json FILE' writes for both");
       case FileKind::Arrays:
       case FileKind::Array:
       case FileKind::TensorData:
@@ -425,7 +426,7 @@ LedgerDiff diffLedgers(Ledger a, Ledger b) {
   using Layer = LedgerLayer;
   if (diff.byName) {
     matcher.match([](const Layer& l) { return joined({l.modulePath, l.source, l.name}); });
-    // Where there are no modules; a line may move, a module seldom does.
+    // Layers without modules; lines may move, modules seldom do.
     matcher.match([](const Layer& l) { return l.modulePath.empty() ? joined({l.source, l.name}) : ""; });
     matcher.match([](const Layer& l) { return joined({l.modulePath, l.name}); });
     matcher.match([](const Layer& l) { return joined({l.modulePath, l.kind}); });

@@ -10,7 +10,7 @@ namespace carina::pipeline {
 Result<LoadedProgram> LoadedProgram::from(ByteSpan bytes, const delivery::LoadOptions& options) {
   LoadedProgram loaded;
   loaded.borrowed_ = bytes;
-  // Most programs do not hold the name at all and need not be read for it.
+  // Most programs do not contain the name at all and need not be parsed.
   if (asText(bytes).find(delivery::kTosaBackend) == std::string_view::npos) return loaded;
   CARINA_TRY(pte::Program program, pte::readProgram(bytes));
   if (!delivery::hasTosaParts(program)) return loaded;
@@ -27,9 +27,9 @@ Result<delivery::AtLoad> compileProgram(const std::filesystem::path& input,
   auto loaded = LoadedProgram::from(file->bytes(), options);
   if (!loaded) return std::move(loaded).error().inFile(input.string()).withRemedy(kDamagedRemedy);
   if (!loaded->atLoad()) {
-    return fail(Code::WrongKind, "is a program already, none of its NPU parts is a TOSA graph")
+    return fail(Code::WrongKind, "is already compiled: none of its NPU parts is a TOSA graph")
         .inFile(input.string())
-        .withRemedy("compile the network that it was made from");
+        .withRemedy("compile the network that it was compiled from");
   }
   CARINA_RETURN_IF_ERROR(writeFile(output, loaded->bytes()));
   return *loaded->atLoad();

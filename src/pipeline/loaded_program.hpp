@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs as a device takes them: with parts that travel as TOSA graphs compiled.
+// Programs in the form that a device accepts: parts delivered as TOSA graphs are compiled.
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@
 
 namespace carina::pipeline {
 
-/// The bytes of a program that has no TOSA parts, or has them no more.
+/// The bytes of a program without TOSA parts, or with its TOSA parts compiled.
 class LoadedProgram {
  public:
-  /// `bytes` are borrowed where nothing is to be compiled. Errors do not name the file.
+  /// `bytes` are borrowed if there is nothing to compile. Errors do not name the file.
   static Result<LoadedProgram> from(ByteSpan bytes, const delivery::LoadOptions& options);
 
   ByteSpan bytes() const { return atLoad_ ? asBytes(compiled_) : borrowed_; }
-  /// What was compiled: nothing for programs that came compiled.
+  /// What was compiled; nullopt for programs that were delivered compiled.
   const std::optional<delivery::AtLoad>& atLoad() const { return atLoad_; }
 
  private:
@@ -28,7 +28,7 @@ class LoadedProgram {
   std::optional<delivery::AtLoad> atLoad_;
 };
 
-/// Writes the .pte `input` as `output`, its TOSA parts compiled. Fails where it has none.
+/// Writes the .pte `input` to `output` with its TOSA parts compiled. Fails if it has none.
 Result<delivery::AtLoad> compileProgram(const std::filesystem::path& input,
                                         const delivery::LoadOptions& options,
                                         const std::filesystem::path& output);

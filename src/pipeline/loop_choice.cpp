@@ -10,7 +10,8 @@
 namespace carina::pipeline {
 namespace {
 
-/// Of loops over slices in a graph and its regions; nested ones count once for each turn around them.
+/// Steps of the loops over slices in a graph and its regions; a nested loop counts once, regardless of the
+/// iterations around it.
 int64_t stepsOf(const ir::Graph& graph) {
   int64_t steps = 0;
   for (const ir::Node* node : graph.nodes()) {

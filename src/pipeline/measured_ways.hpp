@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ways samples take through a program whose control flow data decide.
+// Which paths samples take through a program with data-dependent control flow.
 #pragma once
 
 #include <span>
@@ -11,12 +11,12 @@
 namespace carina::pipeline {
 
 struct MeasuredWays {
-  std::vector<npu::Cycles> cycles;          // of the NPU, sample by sample
-  std::vector<int64_t> calls;               // of each NPU part, all samples
-  std::vector<std::vector<WayCount>> ways;  // of each NPU part and each of its branches, all samples
+  std::vector<npu::Cycles> cycles;          // of the NPU, per sample
+  std::vector<int64_t> calls;               // of each NPU part, over all samples
+  std::vector<std::vector<WayCount>> ways;  // of each NPU part and each of its branches, over all samples
 };
 
-/// Runs the program of a build on its samples (verificationSamples()), one after the other: state goes from
+/// Runs the program of a build on its samples (verificationSamples()), in sequence: state is carried from
 /// sample to sample.
 Result<MeasuredWays> measureWays(const Build& build, std::span<const quantize::Sample> samples);
 

@@ -12,14 +12,14 @@ constexpr std::string_view kRemedy =
     "--optimize size or --arena-size runs layers stripe by stripe in a smaller arena; other memory modes "
     "('carina targets') keep constants or the arena elsewhere";
 
-/// The board of Arm's that carries an NPU of this family.
+/// Arm's board that carries an NPU of this family.
 const platform::Board& boardOf(npu::Family family) {
   const auto board = platform::findBoard(family == npu::Family::U85 ? "corstone-320" : "corstone-300");
   CARINA_CHECK(board.ok(), "the boards of the families are known");
   return **board;
 }
 
-/// What the board itself has: that of Corstone-300 for the MPS3 has 2 MiB (`carina boards`), its model 32.
+/// SRAM of the board itself: Corstone-300 on the MPS3 has 2 MiB (`carina boards`), its model 32.
 int64_t sramOf(const platform::Board& board) {
   constexpr int64_t kCorstone300 = 2 << 20;
   if (board.name == "corstone-300") return kCorstone300;
@@ -74,7 +74,7 @@ Status checkSram(Build& build) {
   if (needs.total() <= available) return {};
   build.warnings.push_back(
       {fmt::format(
-           "needs {} bytes of Sram ({}); {} has {}, and cycles are estimated as if all of it were there",
+           "needs {} bytes of Sram ({}), but {} has {}; cycles are estimated as if all of it were available",
            needs.total(), needs.str(), board.name, available),
        std::string(kRemedy), file, ""});
   return {};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what a build puts into static RAM can be there.
+// Whether the static RAM that a build needs is available.
 #pragma once
 
 #include "pipeline/pipeline.hpp"
 
 namespace carina::pipeline {
 
-/// Bytes of a build that lie in static RAM while it runs, by the memory mode. Arenas and caches of several
-/// NPU parts are used one after the other; constants and commands add up.
+/// Bytes of a build that reside in static RAM while it runs, according to the memory mode. NPU parts share
+/// the arena and the cache, which must hold the largest; constants and commands add up.
 struct SramNeeds {
   int64_t arena = 0, cache = 0, constants = 0;
   int64_t total() const { return arena + cache + constants; }
@@ -15,8 +15,8 @@ struct SramNeeds {
 };
 SramNeeds sramNeeds(const Build& build);
 
-/// Fails when the options limit static RAM to less than the build needs; otherwise, warns when no board that
-/// carries the target has as much.
+/// Fails if the options limit static RAM to less than the build needs; otherwise, warns if no board that
+/// carries the target has enough.
 Status checkSram(Build& build);
 
 }  // namespace carina::pipeline

@@ -26,13 +26,14 @@ Status checkSources(std::span<const MethodSource> sources) {
     if (source.name.empty() || !names.insert(source.name).second) {
       return fail(Code::BadOption, "'{}' is the name of another method", source.name)
           .at("--method")
-          .withRemedy("give each method a name of its own; MODEL without one is 'forward'");
+          .withRemedy("give each method a different name; a MODEL without a name is 'forward'");
     }
     CARINA_TRY(const FileKind kind, fileKindOf(source.model));
     if (kind == FileKind::Archive) continue;
-    return fail(Code::WrongKind, "methods are made from .pt2 archives, and this is a {}", fileKindName(kind))
+    return fail(Code::WrongKind, "methods are compiled from .pt2 archives, but this is a {}",
+                fileKindName(kind))
         .inFile(source.model.string())
-        .withRemedy("export it with torch.export.save, or compile it as a program of its own");
+        .withRemedy("export it with torch.export.save, or compile it as a separate program");
   }
   return {};
 }
@@ -44,7 +45,7 @@ std::vector<Options> optionsOf(const Options& options, std::span<const MethodSou
     own.model = source.model;
     own.calibration = source.calibration;
     own.sizes = source.sizes;
-    own.constantMethods.clear();  // of the program of all methods
+    own.constantMethods.clear();  // belong to the program of all methods
     all.push_back(std::move(own));
   }
   return all;
@@ -81,7 +82,7 @@ std::optional<size_t> indexOf(const ir::State& state, const std::string& name) {
   return std::nullopt;
 }
 
-/// Common variables are kept in the same codes by all methods, those that the first one of them has.
+/// Keeps common variables in the same codes in all methods: those of the first method that has any.
 void keepCommonCodes(std::span<const MethodSource> sources, const std::vector<std::string>& common,
                      std::vector<Front>& fronts) {
   for (const std::string& name : common) {
@@ -100,10 +101,10 @@ void keepCommonCodes(std::span<const MethodSource> sources, const std::vector<st
       const size_t input = ir::callerInputs(front.quantized, front.state) + *index;
       const bool reads = !front.quantized.inputs()[input]->unused();
       const bool converts = keepStateAs(front.quantized, states, *index, *codes);
-      if (!converts || (!own && !reads)) continue;  // what only sets it has no codes that could differ
+      if (!converts || (!own && !reads)) continue;  // write-only: it has no codes that could differ
       front.warnings.push_back(
           {fmt::format(
-               "method {} has other codes for it than the methods before: it is converted in every call",
+               "method {} uses other codes for it than the preceding methods: it is converted in every call",
                sources[m].name),
            "", sources[m].model.string(), "'" + name + "'"});
     }
@@ -132,7 +133,7 @@ std::vector<SharedVariable> sharedVariables(const MethodsBuild& build) {
   return shared;
 }
 
-/// State of several methods that have none of it in common is likely to be meant as the same.
+/// Warns if several methods have state but share none of it: the same buffers were probably intended.
 void warnOfSeparateState(MethodsBuild& build) {
   std::vector<std::string> methods;
   for (size_t m = 0; m < build.methods.size(); ++m) {
@@ -141,18 +142,18 @@ void warnOfSeparateState(MethodsBuild& build) {
   }
   if (methods.size() < 2 || !build.shared.empty()) return;
   build.warnings.push_back(
-      {fmt::format("{} and {} keep state, and no buffer of one has the name of another's: they share none",
+      {fmt::format("{} and {} keep state, but share none: no two of their buffers have the same name",
                    methods[0], methods[1]),
        "register the buffers under the same names in the modules that are exported", "", "--method"});
 }
 
-/// One region of constants for the NPU parts of all methods, where that saves. Returns its key, "" without
-/// it.
+/// Merges the constants of the NPU parts of all methods into one region, if that saves memory. Returns its
+/// key, or "".
 Result<std::string> shareNpuConstants(MethodsBuild& build) {
   std::vector<compiler::CompiledProgram*> parts;
   for (Build& method : build.methods) {
     if (method.options.delivery == Delivery::Tosa)
-      return std::string();  // each is compiled by itself at load
+      return std::string();  // each is compiled separately at load
     for (compiler::CompiledProgram& part : method.compiled) parts.push_back(&part);
   }
   CARINA_TRY(build.npuConstants, compiler::shareConstants(parts));
@@ -184,8 +185,8 @@ Status assembleAll(const Options& options, MethodsBuild& build) {
   return {};
 }
 
-/// Methods in the order in which they are compiled: small ones can read their weights as large ones do, in
-/// whatever blocks these need.
+/// The order in which methods are compiled: largest first, so that small methods can use the weights of large
+/// ones in the blocks that the large ones need.
 std::vector<size_t> largestFirst(const std::vector<Front>& fronts) {
   std::vector<int64_t> elements;  // of all results
   for (const Front& front : fronts) {
@@ -249,7 +250,7 @@ Measured measuredOf(const MethodsBuild& build, std::optional<int64_t> programByt
     needs.arena = std::max(needs.arena, own.arena);
     needs.cache = std::max(needs.cache, own.cache);
     needs.constants += own.constants;
-    // What the parts have in common is counted for each.
+    // Constants that parts share were counted for each.
     if (own.constants > 0 && build.sharesNpuConstants())
       needs.constants -= build.npuConstants.together * static_cast<int64_t>(build.methods[m].compiled.size());
   }

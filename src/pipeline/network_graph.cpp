@@ -43,12 +43,12 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
   std::unordered_map<std::string, const partition::Refusal*> refused;
   for (const partition::Refusal& refusal : build.partitioned.refusals)
     refused.emplace(refusal.node, &refusal);
-  // Operators that one was decomposed into stand next to each other: the last of them takes the place of all.
+  // Operators that one was decomposed into are adjacent: the last of them represents all.
   std::unordered_map<std::string, size_t> byName;
   std::unordered_map<const ir::Node*, size_t> placeOf;
   for (const ir::Node* node : graph->nodes()) {
     if (partition::isQuantize(*node) || partition::isDequantize(*node)) {
-      // Transparent: what reads it reads what it was made of.
+      // Transparent: its readers read what it was computed from.
       const ir::Node* producer = node->operand(0)->producer();
       if (const auto at = placeOf.find(producer); at != placeOf.end()) placeOf.emplace(node, at->second);
       continue;
@@ -78,7 +78,7 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
       network.push_back(std::move(made));
     }
     placeOf.emplace(node, at->second);
-    // The last of what it was decomposed into gives its result.
+    // The last operator of a decomposition produces its result.
     if (!node->results().empty()) {
       const auto found = sqnr.find(node->result(0)->name);
       if (found != sqnr.end()) network[at->second].sqnr = found->second;
@@ -86,7 +86,7 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
     std::vector<size_t>& inputs = network[at->second].inputs;
     for (const ir::Value* operand : node->operands()) {
       const auto from = operand ? placeOf.find(operand->producer()) : placeOf.end();
-      // An edge that would lead backwards belongs to a node that shares its name with an earlier one.
+      // A backward edge belongs to a node that shares its name with an earlier one.
       if (from == placeOf.end() || from->second >= at->second) continue;
       if (std::find(inputs.begin(), inputs.end(), from->second) == inputs.end())
         inputs.push_back(from->second);

@@ -67,7 +67,7 @@ class WayCounter {
     constexpr uint32_t kBranchBytes = 8;
     for (size_t i = 0; i < branches.size(); ++i) {
       const compiler::BranchRecord& branch = branches[i];
-      // A loop decides at its end, where the test has run.
+      // A loop decides at its end, after its condition.
       if (branch.isLoop) {
         decisions_[branch.end - kBranchBytes] = {i, branch.begin + kBranchBytes, true};
       } else {
@@ -76,7 +76,7 @@ class WayCounter {
     }
   }
 
-  /// The command at one byte offset has run, the one at another comes next.
+  /// The command at byte offset `command` has run, the one at `next` follows.
   void step(uint32_t command, uint32_t next) {
     const auto found = decisions_.find(command);
     if (found == decisions_.end()) return;

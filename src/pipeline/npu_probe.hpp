@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a compiled part on the NPU model step by step, shows every value each time that its last operation is
-// done, and counts which ways its branches go.
+// Runs a compiled part on the NPU model command by command, reports every value each time its last operation
+// is done, and counts the paths that its branches take.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ using ElementReader = std::function<std::vector<int64_t>()>;
 using ValueListener =
     std::function<void(const compiler::ValuePlacement& placement, const ElementReader& elements)>;
 
-/// How often a choice was true and false; how often the body and the test of a loop ran.
+/// How often a condition was true and false; for a loop, how often its body and its condition ran.
 struct WayCount {
   int64_t first = 0, second = 0;
 };
@@ -27,7 +27,7 @@ struct ProbeResult {
   std::vector<WayCount> ways;  // of CompiledProgram::branches
 };
 
-/// Inputs of the part's types and shapes. Fails with the model's fault.
+/// Inputs have the part's types and shapes. Fails with the model's fault.
 Result<ProbeResult> probe(const compiler::CompiledProgram& program, std::span<const Tensor> inputs,
                           const ValueListener& listener = nullptr);
 

@@ -38,7 +38,7 @@ std::vector<std::string> words(const std::string& text) {
   return list;
 }
 
-/// A constant of the letter's kind: weights follow a sine, "p" is positive.
+/// A constant of the kind given by the letter: weights follow a sine, "p" is positive.
 Tensor constantOf(char kind, const Shape& shape) {
   if (kind == 'k') return Tensor::zeros(DType::Int64, shape);
   if (kind == 'm') return Tensor::zeros(DType::Bool, shape);
@@ -129,7 +129,7 @@ Result<OperatorCase> caseOf(const aten::OperatorSample& sample) {
                                                std::string(sample.attributes)));
   std::vector<ir::Value*> outputs(node->results().begin(), node->results().end());
   for (size_t i = 0; i < outputs.size(); ++i) outputs[i]->name = fmt::format("y{}", i);
-  // Of several results the first is what networks use; lists are used whole.
+  // Of several results, networks use the first; lists are used whole.
   if (node->def().results.front().arity == ir::Arity::One) outputs.resize(1);
   made.graph.setOutputs(std::move(outputs));
   return made;

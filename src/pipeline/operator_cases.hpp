@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small networks of one operator each: what the table of operators is made from.
+// Small networks of one operator each, from which the table of operators is made.
 #pragma once
 
 #include <string>
@@ -12,18 +12,18 @@ namespace carina::pipeline {
 
 struct OperatorCase {
   std::string op;    // "aten.conv2d.default"
-  std::string note;  // what is special: "kernel 80 rows"; "" for the plain case
+  std::string note;  // what is special: "kernel 80 rows"; "" for the default case
   ir::Graph graph;
 };
 
-/// Adds a node of `op` with inputs and constants of its own. Operands in order: f[...] float, c[...] int8,
+/// Adds a node of `op` with its own inputs and constants. Operands in order: f[...] float, c[...] int8,
 /// h[...] int16, i[...] int32, l[...] int64, b[...] bool input; w[...] float, p[...] positive float, k[...]
-/// int64 (zeros), m[...] bool constant; - absent; (...) a list. Attributes as NAME=VALUE, the others have
-/// their defaults. Errors: unknown operator or attribute, operands that do not belong together.
+/// int64 (zeros), m[...] bool constant; - absent; (...) a list. Attributes are given as NAME=VALUE, others
+/// have their defaults. Errors: unknown operator or attribute, incompatible operands.
 Result<ir::Node*> addOperator(ir::Graph& graph, std::string_view op, const std::string& operands,
                               const std::string& attributes);
 
-/// In the order of the table. Fails only on a mistake in the list itself, with the line.
+/// In table order. Fails only on an error in the list itself, with its line.
 Result<std::vector<OperatorCase>> operatorCases();
 
 }  // namespace carina::pipeline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operators run where, found out by placing small networks: the table in docs/operators.md.
+// Which operators run where, determined by placing small networks: the table in docs/operators.md.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct TableRow {
   std::string op;                // "aten.conv2d.default"
   std::string note;              // what is special about this case
   std::vector<TableCell> cells;  // per configuration of OperatorTable
-  bool cpu = false;              // the runtime has kernels for it, in float
+  bool cpu = false;              // the runtime has float kernels for it
 };
 
 struct OperatorTable {
@@ -29,7 +29,7 @@ struct OperatorTable {
   std::vector<TableRow> rows;
 };
 
-/// For the targets, each in int8 and int16x8. Takes a few milliseconds per operator and configuration.
+/// For the targets, each in int8 and int16x8.
 Result<OperatorTable> operatorTable(const std::vector<std::string>& targets);
 
 }  // namespace carina::pipeline

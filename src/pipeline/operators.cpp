@@ -21,7 +21,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// The value in front of reshapes, and whether that is a graph input.
+/// Whether the value is a graph input, disregarding reshapes.
 bool comesFromInput(const ir::Value* value) {
   while (const auto reshape = ir::producerAs<tosa::Reshape>(value)) value = reshape.input1();
   return value->isInput();
@@ -111,7 +111,7 @@ class Lister {
     if (at != index_.end()) list_.operators[at->second].refusals.push_back(refusal);
   }
 
-  /// A node that stays an operator of TensorFlow Lite.
+  /// A node that remains an operator of TensorFlow Lite.
   void addTfliteNode(const ir::Node& node) {
     if (const auto at = find(node)) cpu_[*at] = true;
   }
@@ -147,8 +147,8 @@ class Lister {
   std::vector<bool> npu_, cpu_;
 };
 
-/// The operators of a network that came as TOSA or became it: there is no CPU part, what the NPU does not
-/// take runs nowhere.
+/// The operators of a network that is TOSA or was lowered to it: without a CPU part, operators that the NPU
+/// does not support run nowhere.
 void listLowered(const ir::Graph& tosa, const partition::Supports& supports, Lister& lister) {
   lister.addPart(tosa);
   for (const ir::Node* node : tosa.nodes()) {
@@ -173,7 +173,7 @@ void listTosa(const ir::Graph& tosa, const partition::Supports& supports, Operat
   }
 }
 
-/// The operators of a network file as it stands, for networks that cannot be read or lowered.
+/// The operators as listed in a network file, for networks that cannot be read or lowered.
 Result<std::vector<SourceNode>> nodesInFile(const Options& options) {
   std::vector<SourceNode> nodes;
   const std::string extension = options.model.extension().string();
@@ -189,8 +189,7 @@ Result<std::vector<SourceNode>> nodesInFile(const Options& options) {
   return nodes;
 }
 
-/// The table of a network that is refused because of some of its operators; nothing when the error names
-/// none.
+/// The table of a network that is refused because of some of its operators; nullopt if the error names none.
 std::optional<OperatorList> refusedList(const Options& options, const Error& error) {
   const auto nodes = nodesInFile(options);
   if (!nodes) return std::nullopt;
@@ -218,12 +217,12 @@ std::optional<OperatorList> refusedList(const Options& options, const Error& err
   return named ? std::optional(std::move(list)) : std::nullopt;
 }
 
-/// What options name; neither for the CPU alone.
+/// The NPU that the options select; neither for target cpu.
 struct ChosenNpu {
   std::optional<npu::Machine> machine;
   std::optional<ethosn::Target> ethosN;
 
-  /// Answers about the operators of a TOSA graph; none without an NPU.
+  /// Answers about the operators of a TOSA graph; null without an NPU.
   partition::Supports supportsFor(const ir::Graph& tosa) const {
     if (ethosN) return ethosNSupports(tosa, *ethosN);
     if (!machine) return nullptr;
@@ -231,7 +230,7 @@ struct ChosenNpu {
   }
 };
 
-/// Places of the operators of a network that stays in its dialect.
+/// Placement of the operators of a network that stays in its dialect.
 Result<partition::Partitioned> partitionOf(const Options& options, const ChosenNpu& npu, Front& front) {
   if (npu.ethosN) {
     CARINA_TRY(EthosNPartitioned made, partitionForEthosN(options, *npu.ethosN, front, true));
@@ -241,7 +240,7 @@ Result<partition::Partitioned> partitionOf(const Options& options, const ChosenN
   return partitionFor(options, npu.machine ? &places : nullptr, front, true);
 }
 
-/// Fills in the list of a network that is read and quantized.
+/// Fills in the list of a network that has been read and quantized.
 Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front, OperatorList& list) {
   if (npu.machine) {
     const NpuPlaces places = placesOf(*npu.machine);
@@ -260,7 +259,7 @@ Status placeOperators(const Options& options, const ChosenNpu& npu, Front& front
   }
   if (front.isTosa) {
     if (!supports) {
-      return fail(Code::NeedsWholeNpu, "a TOSA graph is there for an NPU")
+      return fail(Code::NeedsWholeNpu, "a TOSA graph can only be compiled for an NPU")
           .inFile(options.model.string())
           .withRemedy("name an NPU with --target, or run the graph itself: carina run");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where every operator of a network runs, why not on the NPU, what it costs on the CPU, and what would change
+// Where every operator of a network runs, why not on the NPU, its cost on the CPU, and what would change
 // that.
 #pragma once
 
@@ -13,20 +13,20 @@ namespace carina::pipeline {
 enum class Place : uint8_t {
   Npu,
   Cpu,
-  Both,     // it became several operators, some here, some there
-  Nowhere,  // nothing is left to compute: folded into a neighbour or a constant
+  Both,     // decomposed into several operators, on both sides
+  Nowhere,  // nothing left to compute: folded into a neighbour or a constant
   Refused,  // the network is refused because of it
-  Unknown,  // the network is refused because of others
+  Unknown,  // the network is refused because of other operators
 };
 
-/// One operator as the network was exported.
+/// One operator of the network as exported.
 struct OperatorPlace {
   std::string op;                        // "aten.softmax.int"
   std::string node, modulePath, source;  // "softmax_1", "encoder.attention", "model.py:42"
   Place place = Place::Nowhere;
-  std::vector<partition::Refusal> refusals;  // of what it became and is on the CPU; empty for target cpu
+  std::vector<partition::Refusal> refusals;  // of its resulting operators on the CPU; empty for target cpu
   std::vector<std::string> kernels;          // CPU kernels called for it, in order
-  std::vector<std::string> missing;  // why the CPU cannot run it either; such a network does not compile
+  std::vector<std::string> missing;  // why the CPU cannot run it either; the network then does not compile
   int64_t cpuCycles = 0;             // estimate of its CPU kernels
 };
 
@@ -40,19 +40,19 @@ struct OperatorList {
   int64_t conversionCycles = 0;  // estimate, CPU
   std::vector<Diagnostic> warnings;
   std::vector<StageTime> times;
-  size_t layoutChanges = 0;  // transpositions at the borders of NPU parts, done on the NPU
-  /// Why the network does not compile, where that is known without compiling; empty otherwise.
+  size_t layoutChanges = 0;  // transpositions at the boundaries of NPU parts, done on the NPU
+  /// Why the network does not compile, if that is known without compiling; else empty.
   std::vector<Diagnostic> problems;
 
   size_t count(Place place) const;
   int64_t cpuCycles() const;  // conversions included
 };
 
-/// Reads, quantizes and partitions as build() does; nothing is compiled. Without calibration data the network
-/// is quantized by made-up samples, which decides nothing about places. A network that is refused because of
-/// some of its operators is listed with `problems`; other errors (no such file, no such target) are errors.
+/// Reads, quantizes and partitions like build(), without compiling. Without calibration data the network is
+/// quantized with synthetic samples, which does not affect placement. A network that is refused because of
+/// some of its operators is listed with `problems`; other errors (no such file, no such target) are returned.
 Result<OperatorList> listOperators(const Options& options);
-/// The same for an aten graph as it was exported; options.model is not read.
+/// The same for an aten graph as exported; options.model is not read.
 Result<OperatorList> listOperators(const Options& options, ir::Graph graph);
 
 }  // namespace carina::pipeline

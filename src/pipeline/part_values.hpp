@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one call of an NPU part computes by the TOSA interpreter, value by value, and turn by turn of what
-// regions compute: the other side of npu_probe.hpp.
+// What one call of an NPU part computes according to the TOSA interpreter, value by value, and iteration by
+// iteration in regions: the counterpart of npu_probe.hpp.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace carina::pipeline {
 
-/// Of a loop, this many turns are compared value by value.
+/// Number of iterations of a loop that are compared value by value.
 inline constexpr size_t kMostCompared = 64;
 
 class PartValues {
@@ -23,19 +23,19 @@ class PartValues {
   struct Turns {
     const ir::Value* value = nullptr;
     size_t graph = 0;           // as ValuePlacement::graph
-    std::vector<Tensor> first;  // of the first kMostCompared turns
-    size_t count = 0;           // of all turns
+    std::vector<Tensor> first;  // of the first kMostCompared iterations
+    size_t count = 0;           // of all iterations
   };
 
-  /// The graph outlives it.
+  /// The graph must outlive it.
   explicit PartValues(const ir::Graph& tosa);
 
-  /// As tosa::Observer.
+  /// A tosa::Observer.
   void keep(const ir::Value& value, const Tensor& tensor);
 
-  /// Null for what no turn computed.
+  /// Null if no iteration computed the value.
   const Turns* find(const compiler::ValuePlacement& placement) const;
-  /// In the order in which the values are first complete.
+  /// In the order in which the values are first completed.
   const std::vector<Turns>& all() const { return all_; }
 
  private:

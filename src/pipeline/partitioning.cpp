@@ -11,7 +11,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// Why the target does not take an operator. Where a newer NPU does, that is a remedy, too.
+/// Why the target does not support an operator. If a newer NPU does, the remedy says so.
 std::optional<Diagnostic> refusalOf(const ir::Node& op, const npu::Target& target) {
   auto why = compiler::supports(op, target);
   if (!why || target.isU85()) return why;
@@ -29,7 +29,7 @@ bool contains(const std::vector<std::string>& list, const std::string& text) {
 
 using Names = std::set<std::pair<std::string, std::string>>;  // of a node and its operator
 
-/// What the quantizer has no integer form for, and therefore leaves in float.
+/// Operators that the quantizer leaves in float because they have no integer form.
 Names leftInFloat(const ir::Graph& graph) {
   Names names;
   aten::forEachNode(graph, [&](const ir::Node& node) {
@@ -39,8 +39,8 @@ Names leftInFloat(const ir::Graph& graph) {
   return names;
 }
 
-/// The concatenations that the quantizer leaves in float because their parts are unlike (quantize/joins.hpp),
-/// and what moves their results.
+/// Concatenations that the quantizer leaves in float because the ranges of their parts differ
+/// (quantize/joins.hpp), and operators that move their results.
 Names joinedInFloat(const ir::Graph& graph) {
   Names names;
   std::set<const ir::Node*> joined;
@@ -67,8 +67,7 @@ Names joinedInFloat(const ir::Graph& graph) {
   return names;
 }
 
-/// A value that is not quantized is the fault of the network's quantizer, or of an operator that no NPU
-/// computes.
+/// A value is not quantized because of the network's quantizer, or because no NPU computes its operator.
 void explainFloat(partition::Partitioned& partitioned, const Names& floats, const Names& joined) {
   for (partition::Refusal& refusal : partitioned.refusals) {
     const bool unquantized = refusal.code == Code::NotQuantized;
@@ -85,7 +84,7 @@ void explainFloat(partition::Partitioned& partitioned, const Names& floats, cons
   }
 }
 
-/// Which request it was: rules of the quantizer's file leave operators in float, too.
+/// Names the request: rules of the quantizer's file leave operators in float as well.
 void explainRequests(partition::Partitioned& partitioned, const std::vector<std::string>& byRules,
                      const Options& options) {
   for (partition::Refusal& refusal : partitioned.refusals) {
@@ -116,7 +115,7 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
   if (!partitioned) return std::move(partitioned).error().inFile(options.model.string());
   for (const std::string& request : partitioned->unmatched) {
     if (contains(front.keptFloat, request)) continue;  // folded into a neighbour
-    return fail(Code::UnknownName, "no operator of the network matches '{}', which is to stay on the CPU",
+    return fail(Code::UnknownName, "no operator of the network matches '{}', which should stay on the CPU",
                 request)
         .inFile(options.model.string())
         .withRemedy(fmt::format("'carina ops --target {} {}' lists operators, names and modules",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partitioning for a target as the options ask for it.
+// Partitioning for a target according to the options.
 #pragma once
 
 #include "npu/timing/timing.hpp"
@@ -7,17 +7,17 @@
 
 namespace carina::pipeline {
 
-/// What an NPU says of parts and operators.
+/// An NPU's answers on parts and operators.
 struct NpuPlaces {
   partition::Place placeWhole;
   partition::Supports supports;
-  partition::PlaceControlFlow placeControlFlow;  // none: the NPU does not branch
+  partition::PlaceControlFlow placeControlFlow;  // none: the NPU has no branches
 };
-/// `machine` outlives them.
+/// `machine` must outlive them.
 NpuPlaces placesOf(const npu::Machine& machine);
 
-/// `npu` null: everything stays on the CPU. Refusals come with what would help: another target where that
-/// has the operation. Fails when a request to keep operators on the CPU matches nothing. Takes
+/// `npu` null: everything stays on the CPU. Refusals include what would help, for example a target that
+/// supports the operation. Fails if a request to keep operators on the CPU matches nothing. Consumes
 /// front.quantized. `keepParts`: see partition::Options.
 Result<partition::Partitioned> partitionFor(const Options& options, const NpuPlaces* npu, Front& front,
                                             bool keepParts);

@@ -36,13 +36,13 @@
 namespace carina::pipeline {
 namespace {
 
-// Passes of one argument as entries of the table.
+// Adapts passes of one argument to the table.
 template <Status (*Pass)(ir::Graph&)>
 Status plain(ir::Graph& graph, const PassSettings&) {
   return Pass(graph);
 }
 
-/// One family of rewrites to its fixpoint.
+/// Applies one family of rewrites to its fixpoint.
 template <void (*Add)(std::vector<ir::Rewrite>&)>
 Status rewrites(ir::Graph& graph, const PassSettings&) {
   std::vector<ir::Rewrite> family;
@@ -122,33 +122,32 @@ Status splitWeights(ir::Graph& graph, const PassSettings&) {
 constexpr Dialect kAny = Dialect::Any, kAten = Dialect::Aten, kTosa = Dialect::Tosa, kNpu = Dialect::Npu;
 
 constexpr NamedPass kPasses[] = {
-    {"erase-dead-nodes", kAny, kAny, false, "removes nodes whose results nobody uses, and unused constants",
+    {"erase-dead-nodes", kAny, kAny, false, "removes nodes whose results are unused, and unused constants",
      eraseDead},
-    // What the reader of .pt2 files does.
+    // Passes of the .pt2 reader.
     {"functionalize", kAten, kAten, false, "replaces writes into tensors by functional operators",
      functionalize},
-    {"replace-aliases", kAten, kAten, false, "replaces operators that are others under another name",
-     replaceAliases},
+    {"replace-aliases", kAten, kAten, false, "replaces aliases of operators", replaceAliases},
     {"replace-composites", kAten, kAten, false, "replaces operators that a few simpler ones compute exactly",
      plain<decompose::replaceComposites>},
     // Decomposition.
     {"remove-empty-tensors", kAten, kAten, false, "removes tensors without elements",
      plain<decompose::removeEmptyTensors>},
     {"close-regions", kAten, kAten, false,
-     "gives branches and loops the constants that they are handed, and nothing that they do not use",
+     "moves the constants that branches and loops use into them, and removes unused operands",
      plain<decompose::closeRegions>},
     {"to-single-precision", kAten, kAten, false,
      "computes networks of float64, float16 and bfloat16 in float32", toSinglePrecision},
     {"settle-parameters", kAten, kAten, false, "turns quantize nodes over constants into integer constants",
      plain<quantize::settleParameters>},
     {"normalize-prequantized", kAten, kAten, false,
-     "gives networks that come quantized the form that the quantizer writes",
+     "converts prequantized networks to the form that the quantizer writes",
      plain<quantize::normalizePrequantized>},
     {"erase-assertions", kAten, kAten, false, "removes checks of properties that export fixed",
      eraseAssertions},
     {"fold-constants", kAten, kAten, false, "computes what depends on constants only", foldConstants},
-    {"fold-weights", kAten, kAten, false, "the same, dequantized weights too", foldWeights},
-    {"remove-identities", kAten, kAten, false, "removes operators that give their operand unchanged",
+    {"fold-weights", kAten, kAten, false, "like fold-constants, including dequantized weights", foldWeights},
+    {"remove-identities", kAten, kAten, false, "removes operators that return their operand unchanged",
      removeIdentities},
     {"decompose-einsum", kAten, kAten, false, "einsum as products of matrices",
      rewrites<decompose::addEinsumRewrites>},
@@ -186,28 +185,28 @@ constexpr NamedPass kPasses[] = {
      rewrites<decompose::addScanRewrites>},
     {"decompose-rank", kAten, kAten, false, "dimensions beyond the six of TOSA",
      rewrites<decompose::addRankRewrites>},
-    {"loop-recurrences", kAten, kAten, false, "recurrent layers over 100 steps and more as loops",
+    {"loop-recurrences", kAten, kAten, false, "recurrent layers over 100 or more steps as loops",
      loopRecurrences},
     {"decompose", kAten, kAten, false, "all of decomposition: folding, identities and every family in turn",
      plain<decompose::forNpu>},
     {"fold-batch-norms", kAten, kAten, false,
-     "folds batch norms and constant factors into the layers in front", plain<quantize::foldBatchNorms>},
+     "folds batch norms and constant factors into the preceding layers", plain<quantize::foldBatchNorms>},
     {"use-rms-norms", kAten, kAten, false,
-     "layer norms of rows that have no mean once the layers in front have none as RMS norms",
+     "turns layer norms into RMS norms where the preceding layers can remove the mean",
      plain<quantize::useRmsNorms>},
-    // Quantized networks to TOSA, or to the CPU's kernels.
+    // Quantized networks to TOSA, or to CPU kernels.
     {"separate-dequantizes", kAten, kAten, false, "gives every dequantize node a single use",
      plain<partition::separateDequantizes>},
     {"integer-io", kAten, kAten, false, "int8 inputs and outputs where the graph has float ones", integerIo},
-    {"kernel-form", kAten, kAten, false, "operators for the CPU as those that have kernels",
+    {"kernel-form", kAten, kAten, false, "rewrites CPU operators into those that have kernels",
      plain<cpu::toKernelForm>},
     {"lower-to-tosa", kAten, kTosa, false, "a quantized graph as TOSA with integer arithmetic", lowerAten},
     {"lower-tfl-to-tosa", Dialect::Tfl, kTosa, false, "a TensorFlow Lite graph as TOSA", lowerTfl},
     // The compiler.
     {"legalize", kTosa, kNpu, true, "TOSA as operations of the target", legalize},
-    {"split-weights", kNpu, kNpu, false, "convolutions of many weights as several over output channels",
+    {"split-weights", kNpu, kNpu, false, "splits convolutions with many weights by output channels",
      splitWeights},
-    {"make-addressable", kNpu, kNpu, false, "views and joins as addressing, with copies where it takes some",
+    {"make-addressable", kNpu, kNpu, false, "views and joins as addressing, with copies where necessary",
      plain<compiler::makeAddressable>},
 };
 
@@ -238,9 +237,8 @@ Status verified(const ir::Graph& graph) {
   const Status status = ir::verify(graph);
   if (status.ok()) return {};
   const Diagnostic& first = status.error().diagnostics().front();
-  return fail(Code::InvalidGraph, "the graph is invalid behind this pass: {}: {}", first.place, first.message)
-      .withRemedy(
-          "a pass before it may have to run first; if none does, this is a bug in Carina: please report it");
+  return fail(Code::InvalidGraph, "the graph is invalid after this pass: {}: {}", first.place, first.message)
+      .withRemedy("another pass may have to run first; otherwise, this is a bug in Carina: please report it");
 }
 
 Status runOne(ir::Graph& graph, const NamedPass& pass, const PassSettings& settings) {
@@ -273,7 +271,7 @@ Status checkDialect(const ir::Graph& graph, Dialect dialect) {
     if (!belongsTo(*node, dialect)) {
       return fail(Code::WrongKind, "expected a graph of the {} dialect, found {}", dialectName(dialect),
                   node->opName())
-          .withRemedy("'carina opt --list-passes' shows what each pass takes and gives");
+          .withRemedy("'carina opt --list-passes' shows the input and output dialect of each pass");
     }
     if (node->is(partition::delegateCallDef())) continue;
     for (const auto& region : node->regions()) {

@@ -23,7 +23,7 @@ bool padsNothing(const aten::ConvOp& conv) {
          std::all_of(conv.padAfter.begin(), conv.padAfter.end(), zero);
 }
 
-/// The layer whose weights can take the scaling of what it reads by this use.
+/// The layer into whose weights the scaling of its input can be folded, for this use.
 std::optional<WeightedOp> foldTarget(const ir::Use& use, const PixelScaling& scaling) {
   const auto target = quantize::asWeighted(*use.node);
   if (!target || use.operand != aten::ConvOp::kInputOperand || target->weight->dtype() != DType::Float32 ||
@@ -31,13 +31,13 @@ std::optional<WeightedOp> foldTarget(const ir::Use& use, const PixelScaling& sca
     return std::nullopt;
   const auto conv = aten::asConvolution(use.node);
   if (!conv) return scaling.uniform() ? target : std::nullopt;
-  // Without a batch dimension, dimension 1 does not hold the channels.
+  // Without a batch dimension, dimension 1 is not the channels.
   const bool channels = scaling.uniform() || (conv->spatialRank() == 2 && conv->input->rank() == 4);
   const bool exact = padsNothing(*conv) || allZero(scaling.shift);
   return channels && exact && !conv->transposed ? target : std::nullopt;
 }
 
-/// A layer without transposition has its weights as [outputs, inputs / groups, taps...].
+/// Without transposition, a layer's weights are [outputs, inputs / groups, taps...].
 void foldInto(ir::Graph& graph, const WeightedOp& target, const PixelScaling& scaling) {
   const auto conv = aten::asConvolution(target.node);
   const Tensor& before = target.weight->constant();

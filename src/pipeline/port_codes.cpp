@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kPixelScale = 1.0 / 255;
 constexpr const char* kLayout = "nhwc";
-/// More than a program has inputs; names beyond are somebody else's.
+/// More than any program has inputs; higher indices belong to other methods.
 constexpr size_t kMostPorts = 1024;
 
 bool isCode(DType type) {
@@ -29,7 +29,7 @@ PortCodes codesOfValue(const ir::Value& value) {
   return codes;
 }
 
-/// Of the methods that tell the codes of `method`.
+/// Name prefix of the methods that describe the codes of `method`.
 std::string prefixFor(const pte::Program& program, const std::string& method) {
   return program.methods.front().name == method ? "" : method + "_";
 }
@@ -38,7 +38,7 @@ std::string methodName(const std::string& prefix, const char* kind, size_t index
   return fmt::format("{}{}{}_{}", prefix, kind, index, what);
 }
 
-/// What a method returns that only returns a constant.
+/// The value returned by a method that only returns a constant.
 const pte::Value* constantOf(const pte::Program& program, const std::string& name) {
   const pte::Method* method = program.findMethod(name);
   if (method == nullptr || !method->inputs.empty() || method->outputs.size() != 1) return nullptr;
@@ -85,7 +85,7 @@ PortCodes readCodes(const pte::Program& program, const std::string& prefix, cons
   return codes;
 }
 
-/// [N, H, W, C] as the network has it.
+/// [N, H, W, C] as [N, C, H, W].
 Shape channelsFirst(const Shape& shape) {
   return {shape[0], shape[3], shape[1], shape[2]};
 }
@@ -123,7 +123,7 @@ Status addCodeMethods(const ProgramCodes& codes, const std::string& method, pte:
   };
   const auto add = [&](const std::string& name, auto&& make) -> Status {
     if (program.findMethod(name) != nullptr) {
-      return fail(Code::BadOption, "'{}' is the name of a method that tells what an input or output is", name)
+      return fail(Code::BadOption, "'{}' is the name of a method that describes an input or output", name)
           .at("--constant-method")
           .withRemedy("give it another name");
     }
@@ -192,7 +192,7 @@ ProgramCodes codesOfTflite(ByteSpan file) {
 bool isCodeMethod(const pte::Method& method) {
   if (!method.inputs.empty()) return false;
   for (const std::string_view kind : {"input", "output"}) {
-    const size_t at = method.name.rfind(kind);  // behind the name of another method, or at the front
+    const size_t at = method.name.rfind(kind);  // after the name of another method, or at the start
     if (at == std::string::npos || (at > 0 && method.name[at - 1] != '_')) continue;
     const std::string_view name = std::string_view(method.name).substr(at);
     const size_t digits = name.find_first_not_of("0123456789", kind.size());
@@ -252,7 +252,7 @@ Result<NamedTensors> dequantizeOutputs(NamedTensors arrays, const ProgramCodes& 
     auto& [name, array] = arrays[i];
     if (!isCode(array.dtype())) continue;
     if (i >= codes.outputs.size() || !codes.outputs[i].scale) {
-      return fail(Code::UnusableQuantization, "{} is {}, and the program does not tell its scale", name,
+      return fail(Code::UnusableQuantization, "{} is {}, but the program does not state its scale", name,
                   dtypeName(array.dtype()))
           .at("--dequantize")
           .withRemedy("leave it out, or compile the network again");

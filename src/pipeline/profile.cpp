@@ -28,12 +28,12 @@
 namespace carina::pipeline {
 namespace {
 
-/// Gathers operations into layers.
+/// Groups operations into layers.
 class PartBuilder {
  public:
   explicit PartBuilder(ProfiledPart& part) : part_(part) {}
 
-  /// Operations in stream order. Layers are told apart by name and module path.
+  /// Adds operations in stream order. Layers are distinguished by name and module path.
   void add(ProfiledOperation operation, const std::string& layer, const ir::LocationRef& location) {
     const std::string module = location ? location->modulePath : "";
     const auto [it, isNew] = layers_.try_emplace(std::tuple(layer, module), part_.layers.size());
@@ -47,7 +47,7 @@ class PartBuilder {
     Layer& into = part_.layers[it->second];
     operation.layer = it->second;
     operation.added = std::max<npu::Cycles>(operation.timing.end - end_, 0);
-    // Transfers run beside the kernels: only what kernels wait for counts.
+    // Transfers run in parallel with kernels: only the time that kernels wait for them counts.
     if (operation.timing.isDma) operation.added = 0;
     end_ += operation.added;
     const npu::OperationCost& cost = operation.timing.cost;
@@ -76,7 +76,7 @@ class PartBuilder {
         layer.kind = "DMA";
         layer.bound = npu::BoundBy::Dma;
       } else if (layer.cycles > 2 * layer.compute) {
-        layer.bound = npu::BoundBy::Dma;  // most of its time it waits for its transfers
+        layer.bound = npu::BoundBy::Dma;  // it mostly waits for its transfers
       }
     }
   }
@@ -98,10 +98,11 @@ int64_t regionBytes(const CommandStream& stream, size_t region) {
   return known ? static_cast<int64_t>(known->bytes) : 0;
 }
 
-/// Each set of rules takes the time of a whole profile; no network has as many operations.
+/// Every rule set costs as much as a whole profile; no network has more operations than this.
 constexpr size_t kMostTimedByRules = 100000;
 
-/// What the stream takes where the measurements leave the cycle model open; nothing for very long ones.
+/// Cycles of the stream under each rule set of the cycle model that the measurements allow; empty for very
+/// long streams.
 std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> operations,
                                        const npu::Machine& machine,
                                        std::span<const npu::CountedLoop> loops = {}) {
@@ -112,7 +113,7 @@ std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> ope
   return cycles;
 }
 
-/// One past the last byte of the cache that an operation reads or writes; 0 when it touches none.
+/// One past the last byte of the cache that an operation reads or writes; 0 if it accesses none.
 int64_t cacheEndOf(const npu::Target& target, const npu::Operation& operation) {
   constexpr int32_t kCacheRegion = 2;
   std::vector<npu::MemoryUse> uses;
@@ -127,8 +128,8 @@ int64_t cacheEndOf(const npu::Target& target, const npu::Operation& operation) {
   return end;
 }
 
-/// Operations of a stream that a profile lists. Compilers spend more words on one; only commands that repeat
-/// what is set come denser.
+/// Operations of a stream that a profile lists. Compilers use more words per operation; only commands that
+/// repeat settings are denser.
 size_t mostProfiled(std::span<const uint32_t> words) {
   return std::max(words.size() / 4, size_t{1} << 16);
 }
@@ -147,7 +148,8 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
     if (!timing) continue;
     if (part.operations.size() == mostProfiled(stream.words)) {
       return fail(Code::TooLarge,
-                  "the command stream of {} words has more than {} operations, the most that a profile lists",
+                  "the command stream of {} words has more than {} operations, the most that a profile can "
+                  "list",
                   stream.words.size(), mostProfiled(stream.words))
           .withRemedy("`carina run` counts the cycles of any stream");
     }
@@ -167,7 +169,7 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
   return part;
 }
 
-/// Every stream of a finished program on the time line of its machine.
+/// Places every stream of a finished program on the timeline of its machine.
 Status addStreams(std::span<const CommandStream> streams, const Options& options, Profile& profile) {
   Stopwatch watch(profile.times, "time");
   const bool several = std::any_of(streams.begin(), streams.end(), [&](const CommandStream& stream) {
@@ -191,16 +193,15 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
     auto part = read();
     if (!part) return std::move(part).error().inFile(profile.file.string()).withRemedy(kDamagedRemedy);
     if (several) part->method = stream.method;
-    // Constants that several parts read count once, with the first.
+    // Constants that several parts share count once, for the first.
     if (!stream.constantsKey.empty() && !keys.insert(stream.constantsKey).second) part->constantBytes = 0;
     profile.parts.push_back(std::move(*part));
   }
   return {};
 }
 
-/// Cycles of the longest way through the branches of a graph, with all turns of the loops whose turns are
-/// known and one of each other. `next`: the part of
-/// the delegate call that comes next.
+/// Cycles of the longest path through the branches of a graph, with all iterations of loops whose iteration
+/// count is known and one of each other. `next`: the part of the next delegate call.
 npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::CompiledProgram> parts,
                        size_t& next) {
   npu::Cycles total = 0;
@@ -218,7 +219,7 @@ npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::Compile
   return total;
 }
 
-/// What the sum over all parts means for a network with control flow; nothing for others.
+/// Explains the sum over all parts for a network with control flow; nullopt for others.
 std::optional<Diagnostic> aboutBranches(const Build& build, npu::Cycles longest) {
   bool branches = false, slices = false;
   aten::forEachNode(build.graph(), [&](const ir::Node& node) {
@@ -226,15 +227,16 @@ std::optional<Diagnostic> aboutBranches(const Build& build, npu::Cycles longest)
   });
   if (!branches && !slices) return std::nullopt;
   if (!branches) {
-    return Diagnostic{fmt::format("loops call NPU parts again: all turns of the {} together take {} cycles",
-                                  build.compiled.size(), longest),
-                      "--input SAMPLES says what samples take", build.options.model.string(), "", Code::None};
+    return Diagnostic{
+        fmt::format("loops call NPU parts repeatedly: all calls of the {} parts together take {} cycles",
+                    build.compiled.size(), longest),
+        "--input SAMPLES measures the cycles of samples", build.options.model.string(), "", Code::None};
   }
-  return Diagnostic{
-      fmt::format("branches and loops decide which of the {} NPU parts run: the longest way, with "
-                  "one turn of each loop whose turns are not known, takes {} cycles",
-                  build.compiled.size(), longest),
-      "--input SAMPLES says what samples take", build.options.model.string(), "", Code::None};
+  return Diagnostic{fmt::format("branches and loops decide which of the {} NPU parts run: the longest path, "
+                                "with one iteration of each loop whose count is unknown, takes {} cycles",
+                                build.compiled.size(), longest),
+                    "--input SAMPLES measures the cycles of samples", build.options.model.string(), "",
+                    Code::None};
 }
 
 std::vector<int64_t> partCyclesOf(const Profile& profile) {
@@ -243,7 +245,7 @@ std::vector<int64_t> partCyclesOf(const Profile& profile) {
   return cycles;
 }
 
-/// The time line of the inference, where each part of the profile is a delegate of the method.
+/// The timeline of the inference, if each part of the profile is a delegate of the method.
 void takeSteps(const pte::Method& method, TimedProfile& timed) {
   if (timed.inference && method.delegates.size() == timed.profile.parts.size())
     timed.steps = inferenceSteps(method, partCyclesOf(timed.profile), timed.inference->core);
@@ -315,16 +317,14 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
   if (profile.parts.empty()) {
     return fail(Code::NeedsWholeNpu, "nothing in this program runs on an Ethos-U")
         .inFile(file.string())
-        .withRemedy(
-            "compile it for an Ethos-U; what an Ethos-N takes is told of the network: give that, with "
-            "--target");
+        .withRemedy("compile it for an Ethos-U; for an Ethos-N, profile the network itself with --target");
   }
   return profile;
 }
 
 namespace {
 
-/// What the samples of a file take.
+/// The paths that the samples of a file take.
 Result<MeasuredWays> measuredWays(const Build& build, const std::filesystem::path& file) {
   CARINA_TRY(const NamedTensors arrays, readArrays(file));
   const auto samples = verificationSamples(build, arrays);
@@ -340,7 +340,7 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
     CARINA_TRY(const auto mapped, MappedFile::open(options.model));
     if (!isNetwork(mapped->bytes(), options.model)) {
       if (!samples.empty()) {
-        return fail(Code::OptionDoesNotApply, "a finished program does not say where its ways begin")
+        return fail(Code::OptionDoesNotApply, "a finished program does not record where its branches begin")
             .inFile(options.model.string())
             .at("--input")
             .withRemedy("profile the network itself, or count the cycles of samples with carina run");
@@ -354,7 +354,7 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
       TimedProfile timed;
       CARINA_TRY(timed.profile, profileProgram(options.model, options));
       timed.profile.programBytes = static_cast<int64_t>(mapped->bytes().size());
-      // An inference is one of one method.
+      // An inference runs a single method.
       const bool one = timed.profile.parts.front().method.empty();
       const auto read = pte::readProgram(mapped->bytes());
       if (one && read.ok() && !read->methods.empty() && pte::verifyProgram(*read).ok()) {
@@ -374,15 +374,15 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
   }
   if (options.target.empty() || options.target == "cpu") {
     return fail(Code::NeedsWholeNpu, "{}",
-                options.target.empty() ? "no NPU is named that the network would run on"
-                                       : "target cpu has no NPU, and a profile is of one")
+                options.target.empty() ? "no NPU is named for the network to run on"
+                                       : "target cpu has no NPU to profile")
         .inFile(options.model.string())
         .at("--target")
         .withRemedy("name an NPU with --target (see 'carina targets')");
   }
   CARINA_TRY(const Build built, build(options));
   if (built.compiled.empty()) {
-    return fail(Code::NeedsWholeNpu, "nothing of the network runs on {}", options.target)
+    return fail(Code::NeedsWholeNpu, "no part of the network runs on {}", options.target)
         .inFile(options.model.string())
         .withRemedy("see why with carina ops");
   }

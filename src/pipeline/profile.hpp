@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the cycles and the bytes of a program go: its operations on the time line of the cycle model,
-// gathered by the layer of the network that they come from, and its memory plan. Of a network that is
-// compiled here, or of a finished program.
+// Where the cycles and the bytes of a program go: its operations on the timeline of the cycle model, grouped
+// by the network layer that they come from, and its memory plan. For a network, which is compiled first, or
+// for a finished program.
 #pragma once
 
 #include <array>
@@ -23,16 +23,16 @@ struct ProfiledOperation {
   std::string description;  // "conv 40x7x16 s8 <- 49x10x1 s8, kernel 10x4 stride 1x1"
   npu::Operation operation;
   npu::ScheduledCost timing;
-  npu::Cycles added = 0;  // what it adds to the time line: from the end of what came before to its own end
+  npu::Cycles added = 0;  // time that it adds to the timeline: from the end of earlier ones to its own
 };
 
-/// The operations of one node of the network (of a finished program, which has no names: one operation).
+/// The operations of one node of the network (for a finished program, which has no names: one operation).
 struct Layer {
   std::string name, modulePath, source;  // "conv2d_3", "features.3.conv", "model.py:42"; empty when unknown
   std::string kind;                      // of its most expensive kernel operation
   size_t operations = 0, heaviest = 0;   // heaviest: index into ProfiledPart::operations
-  npu::Cycles cycles = 0;                // added to the time line, waiting for transfers included
-  npu::Cycles compute = 0;               // of its kernel operations by themselves
+  npu::Cycles cycles = 0;                // added to the timeline, waiting for transfers included
+  npu::Cycles compute = 0;               // of its kernel operations alone
   int64_t macs = 0;
   npu::BoundBy bound = npu::BoundBy::Mac;     // what limits it
   std::array<npu::PortTraffic, 2> traffic{};  // per port of the system configuration, transfers included
@@ -41,7 +41,7 @@ struct Layer {
 
 /// One delegate.
 struct ProfiledPart {
-  std::string method;  // of a program in which several methods have NPU parts; else empty
+  std::string method;  // for a program in which several methods have NPU parts; else empty
   std::vector<ProfiledOperation> operations;
   std::vector<Layer> layers;  // in the order in which they first run
   npu::Cycles cycles = 0;
@@ -50,7 +50,7 @@ struct ProfiledPart {
   std::vector<compiler::MemoryRecord> memory;    // empty for a finished program
   std::vector<std::string> steps;                // of the schedule, for the memory plan
   std::vector<npu::Cycles> cyclesByRules;        // under each of npu::timing::ruleSets()
-  std::vector<compiler::BranchRecord> branches;  // choices and loops; empty for a finished program
+  std::vector<compiler::BranchRecord> branches;  // conditionals and loops; empty for a finished program
 };
 
 struct Profile {
@@ -58,24 +58,24 @@ struct Profile {
   npu::Machine machine;
   std::vector<ProfiledPart> parts;
   std::vector<NetworkNode> network;  // empty for a finished program
-  npu::Cycles longest = 0;  // of a network: all parts on the longest way, one turn of loops that data decide
-  std::optional<MeasuredWays> measured;  // where samples were given
-  /// What is not known of a finished program is nothing: none tells its SQNR, and only a .pte the others.
+  npu::Cycles longest = 0;  // of a network: all parts on the longest path, data-dependent loops iterate once
+  std::optional<MeasuredWays> measured;  // if samples were given
+  /// Unset if not known for a finished program: none records its SQNR, and only a .pte the others.
   std::optional<double> inferenceMs, sqnr;
   std::optional<bool> wholly;
   std::string onCpu;  // what is not on the NPU, and why
   std::optional<int64_t> programBytes;
-  std::vector<Diagnostic> warnings;  // of the compilation
+  std::vector<Diagnostic> warnings;  // from the compilation
   std::vector<StageTime> times;
 };
 
-/// Of options.model: a network, which is compiled for options.target first, or a finished program.
+/// For options.model: a network, which is first compiled for options.target, or a finished program.
 Result<Profile> profile(const Options& options);
-/// Of a compilation for an NPU.
+/// For a compilation for an NPU.
 Profile profileBuild(const Build& build);
-/// Of a file with command streams (see command_streams.hpp): a .pte, a .tflite compiled for an Ethos-U, a
-/// blob. `options` may name another system configuration or memory mode; the target is the program's, except
-/// of bare commands.
+/// For a file with command streams (see command_streams.hpp): a .pte, a .tflite compiled for an Ethos-U, a
+/// blob. `options` may select another system configuration or memory mode; the target is the program's,
+/// except for bare commands.
 Result<Profile> profileProgram(const std::filesystem::path& file, const Options& options);
 
 }  // namespace carina::pipeline

@@ -28,7 +28,7 @@ ir::LocationRef locationOf(const ir::Value& value, const char* what) {
 // Inputs
 // -----------------------------------------------------------------------------------------------------------
 
-/// One value for each channel of the input, or one for all: what was given, `missing` where nothing was.
+/// One value per channel of the input, or one for all: `given`, or `missing` if it is empty.
 Result<std::vector<double>> perChannel(const std::vector<double>& given, double missing, const char* option,
                                        const ir::Value& input) {
   if (given.empty()) return std::vector<double>{missing};
@@ -37,7 +37,7 @@ Result<std::vector<double>> perChannel(const std::vector<double>& given, double 
     return fail(Code::BadOption, "has {} values, but input '{}' ({}) has {}", given.size(), input.name,
                 ir::typeText(input.type),
                 image ? fmt::format("{} channel{}", input.dim(1), input.dim(1) == 1 ? "" : "s")
-                      : "no channels in front of two other dimensions")
+                      : "no channels before two other dimensions")
         .at(option)
         .withRemedy("give one value, or one for each channel");
   }
@@ -46,7 +46,7 @@ Result<std::vector<double>> perChannel(const std::vector<double>& given, double 
 
 Result<PixelScaling> scalingOf(InputForm& form) {
   PixelScaling scaling;
-  // One value where all are the same: a scale for the whole tensor costs less than one for each channel.
+  // A single value if all are equal: a scale for the whole tensor costs less than one per channel.
   const auto same = [](const std::vector<double>& values) {
     return std::all_of(values.begin(), values.end(), [&](double value) { return value == values[0]; });
   };
@@ -76,14 +76,14 @@ Result<PixelScaling> scalingOf(InputForm& form) {
   return scaling;
 }
 
-/// What all users of a value quantize it to, in a network that comes quantized.
+/// Whether a value is used only by quantize nodes, as in prequantized networks.
 bool onlyQuantized(const ir::Value& value) {
   return !value.unused() && !value.isGraphOutput() &&
          std::all_of(value.uses().begin(), value.uses().end(),
                      [](const ir::Use& use) { return ir::isa<aten::QuantizePerTensor>(use.node); });
 }
 
-/// Whoever used `from`, but `except`, uses `to`.
+/// Replaces all uses of `from`, except in `except`, by `to`.
 void moveUses(ir::Graph& graph, ir::Value* from, ir::Value* to, const ir::Node* except) {
   const std::vector<ir::Use> uses = from->uses();
   for (const ir::Use& use : uses) {
@@ -94,8 +94,7 @@ void moveUses(ir::Graph& graph, ir::Value* from, ir::Value* to, const ir::Node* 
   }
 }
 
-/// The input becomes [N, H, W, C]. In a network that comes quantized, its codes are moved and not its
-/// numbers.
+/// Makes the input [N, H, W, C]. In a prequantized network, codes are transposed, not real values.
 void putChannelsLast(ir::Graph& graph, ir::Value* input) {
   const auto toNetwork = [&](ir::Value* value, ir::Node* before) {
     ir::Builder builder(graph, before, locationOf(*input, "_layout"));
@@ -116,7 +115,7 @@ void putChannelsLast(ir::Graph& graph, ir::Value* input) {
   }
 }
 
-/// The input becomes pixels, which are made numbers where the network begins.
+/// Makes the input pixels, which are converted to real values where the network begins.
 void takePixels(ir::Graph& graph, ir::Value* input, const PixelScaling& scaling) {
   ir::Builder builder(graph, graph.firstNode(), locationOf(*input, "_pixels"));
   input->type.dtype = DType::UInt8;
@@ -133,7 +132,7 @@ Result<InputForm> adaptInput(ir::Graph& graph, ir::Value* input, ProgramIo type,
   if (options.pixels() && type == ProgramIo::UInt8) {
     if (prequantized) {
       return fail(Code::OptionDoesNotApply,
-                  "the network comes quantized: its codes of input '{}' are those of normalised numbers",
+                  "the network is already quantized: the codes of input '{}' represent normalised values",
                   input->name)
           .at(options.mean.empty() ? "--std" : "--mean")
           .withRemedy("export the network in float and let Carina quantize it");
@@ -171,7 +170,7 @@ Result<ir::Value*> finished(ir::Graph& graph, ir::Value* output, const EndOption
         .withRemedy(fmt::format("give a dimension of it: --finish {}:{}", finishName(options.finish), 0));
   }
   if (options.finish == Finish::Softmax && isSoftmax(*output)) {
-    return fail(Code::OptionDoesNotApply, "output '{}' is the result of a softmax already", output->name)
+    return fail(Code::OptionDoesNotApply, "output '{}' is already the result of a softmax", output->name)
         .at("--finish")
         .withRemedy("leave it out");
   }
@@ -201,9 +200,10 @@ Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, 
     any = true;
     if (options.finish != Finish::None) {
       if (prequantized) {
-        return fail(Code::OptionDoesNotApply, "the network comes quantized and ends as it was exported")
+        return fail(Code::OptionDoesNotApply,
+                    "the network is already quantized: nothing can be appended to it")
             .at("--finish")
-            .withRemedy("export it with its last operator, or in float");
+            .withRemedy("export it with that operator, or in float");
       }
       CARINA_TRY(output, finished(graph, output, options));
     }
@@ -220,7 +220,7 @@ Status adaptOutputs(ir::Graph& graph, const EndOptions& options, size_t states, 
 // Arrays
 // -----------------------------------------------------------------------------------------------------------
 
-/// The input that an array is for.
+/// The input that an array belongs to.
 std::optional<size_t> inputOf(std::string_view name) {
   if (name.empty()) return size_t{0};
   for (const std::string_view prefix : {"in", "calib"}) {
@@ -233,7 +233,7 @@ std::optional<size_t> inputOf(std::string_view name) {
   return std::nullopt;
 }
 
-/// The first elements along every dimension, `shape` of them.
+/// The first elements along every dimension; `shape` gives their counts.
 Tensor firstOf(const Tensor& array, const Shape& shape) {
   Tensor result = Tensor::uninitialized(array.dtype(), shape);
   std::byte* to = result.mutableBytes().data();
@@ -250,8 +250,8 @@ Tensor firstOf(const Tensor& array, const Shape& shape) {
   return result;
 }
 
-/// Samples for an input, on a leading axis of their own or on a batch axis of one, or one sample. What is not
-/// longer along chosen dimensions alone stays as it is.
+/// Samples for an input, along a separate leading axis or a batch axis of size one, or a single sample.
+/// Arrays that differ in anything but longer chosen dimensions are returned unchanged.
 Result<Tensor> cutTo(const SizedInput& input, std::string_view name, Tensor array) {
   const Shape& wanted = input.network;
   if (array.shape().size() < wanted.size() || array.shape().size() > wanted.size() + 1 || wanted.empty())
@@ -269,10 +269,10 @@ Result<Tensor> cutTo(const SizedInput& input, std::string_view name, Tensor arra
     extent = wanted[d];
   }
   if (isShort) {
-    return fail(Code::InputMismatch, "has shape {}, too little for the sizes {} that were chosen",
+    return fail(Code::InputMismatch, "has shape {}, too small for the chosen sizes {}",
                 shapeText(array.shape()), shapeText(wanted))
         .at(std::string(name))
-        .withRemedy("give samples of the largest sizes: each method takes the first elements of them");
+        .withRemedy("give samples of the largest sizes: each method uses their first elements");
   }
   return cut == array.shape() ? array : firstOf(array, cut);
 }
@@ -304,7 +304,7 @@ Tensor withChannelsLast(const Tensor& array) {
   return result;
 }
 
-/// The pixels that an image [..., C, H, W] of numbers was made of.
+/// The pixels that an image [..., C, H, W] of real values was computed from.
 Result<Tensor> pixelsOf(const Tensor& array, const std::string& name, const InputForm& form) {
   constexpr double kSlack = 1;  // pixels
   Tensor result = Tensor::uninitialized(DType::UInt8, array.shape());
@@ -317,11 +317,11 @@ Result<Tensor> pixelsOf(const Tensor& array, const std::string& name, const Inpu
     const double number = array.realAt(i);
     const double pixel = (number * form.deviation[c] + form.mean[c]) * kPixelMax;
     if (!(pixel >= -kSlack && pixel <= kPixelMax + kSlack)) {
-      return fail(Code::BadCalibration, "{} holds {:.6g}, which would be pixel {:.6g} by --mean and --std",
-                  name, number, pixel)
+      return fail(Code::BadCalibration, "{} holds {:.6g}, which --mean and --std map to pixel {:.6g}", name,
+                  number, pixel)
           .withRemedy(
               "give (pixel / 255 - mean) / deviation of pixels from 0 to 255, or the pixels as uint8, or "
-              "the mean and deviation that the data were made with");
+              "the mean and deviation that the data was normalised with");
     }
     to[static_cast<size_t>(i)] = static_cast<uint8_t>(std::clamp(std::nearbyint(pixel), 0.0, kPixelMax));
   }
@@ -411,11 +411,11 @@ Result<NamedTensors> ProgramEnds::asProgram(NamedTensors arrays) const {
     const bool numbers = isFloat(array.dtype());
     const bool first = endsWith(array.shape(), form.network);
     const bool last = form.channelsLast && endsWith(array.shape(), permuted(form.network, kToChannelsLast));
-    // Frames have the program's layout, numbers the network's, where the shape does not tell.
+    // If the shape is ambiguous, pixels have the program's layout, real values the network's.
     const bool moves = form.channelsLast && first && (!last || numbers);
     Tensor changed = array;
     if (numbers && form.pixels()) {
-      if (!first) continue;  // the shape is what is wrong
+      if (!first) continue;  // the shape is reported as wrong later
       CARINA_TRY(changed, pixelsOf(array, name.empty() ? "the array" : name, form));
     }
     if (moves) changed = withChannelsLast(changed);

@@ -18,7 +18,7 @@ ProgramIo programIoOf(quantize::Precision precision) {
   CARINA_UNREACHABLE("precision");
 }
 
-/// One side of the program: what the options say, and the rules on top. `io` receives the element type.
+/// One side of the program: the options, with the rules on top. `io` receives the element type.
 std::optional<quantize::BoundarySettings> boundaryOf(ProgramIo asked, bool symmetric,
                                                      const std::optional<quantize::BoundarySettings>& rules,
                                                      ProgramIo& io) {

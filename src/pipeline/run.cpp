@@ -29,8 +29,8 @@ namespace {
 
 using RunOne = std::function<Result<std::vector<Tensor>>(std::span<const Tensor>)>;
 
-/// Index of the largest element of each sample's first output, or that output where it is one integer,
-/// against the labels.
+/// Compares the index of the largest element of each sample's first output, or that output if it is a single
+/// integer, with the labels.
 Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t samples) {
   if (labels.numElements() != static_cast<int64_t>(samples) || isFloat(labels.dtype()) || samples == 0) {
     return fail(Code::InputMismatch, "holds {} {} values for {} samples", labels.numElements(),
@@ -55,7 +55,7 @@ Result<size_t> countCorrect(const Tensor& output, const Tensor& labels, size_t s
   return correct;
 }
 
-/// `codes`: what integers of the program mean, as far as that is known.
+/// `codes`: what the program's integers mean, if known.
 Result<RunResult> runAll(const RunOptions& options, const NamedTensors& arrays, std::span<const Port> ports,
                          const RunOne& runOne, const ProgramCodes& codes = {}) {
   const std::filesystem::path& source = options.arraysFile.empty() ? options.file : options.arraysFile;
@@ -169,7 +169,7 @@ Result<std::map<std::string, device::Runner>> openMethods(const RunOptions& opti
   return runners;
 }
 
-/// Adds what one entry of a sequence gave. `calls`: how often each method came so far.
+/// Appends the results of one entry of a sequence. `calls`: how often each method has occurred so far.
 void addEntry(RunResult&& one, const std::string& method, int64_t cycles, std::map<std::string, int>& calls,
               RunResult& result) {
   const int call = ++calls[method];
@@ -238,8 +238,7 @@ Result<LoadedProgram> loadProgram(const RunOptions& options, ByteSpan bytes) {
                                      options.configFile, options.cache, true});
 }
 
-/// A program or a bundled one, its TOSA parts compiled first.
-/// How the arrays fit the inputs of a method: 2 as they are, 1 as stacks of samples, 0 not at all.
+/// How arrays match the inputs of a method: 2 as they are, 1 as stacks of samples, 0 not at all.
 int fitOf(const pte::Method& method, const NamedTensors& arrays) {
   int fit = 2;
   for (size_t i = 0; i < method.inputs.size(); ++i) {
@@ -255,7 +254,7 @@ int fitOf(const pte::Method& method, const NamedTensors& arrays) {
   return fit;
 }
 
-/// The method that the arrays are for; empty: the first, which says what does not fit where none does.
+/// The method that the arrays match; empty: the first, which reports the mismatch if none does.
 std::string methodFor(ByteSpan bytes, const NamedTensors& arrays) {
   const auto program = pte::readProgram(bytes);
   if (!program || program->methods.size() < 2) return "";
@@ -303,8 +302,8 @@ Result<RunResult> runTosaFile(const RunOptions& options, const NamedTensors& arr
   return interpretGraph(options, arrays, graph);
 }
 
-/// A network of integers by the interpreter of the TOSA graph that it lowers to; a compiled model on its NPU,
-/// and networks with other operators one by one.
+/// An integer network runs in the interpreter of the TOSA graph that it lowers to; a compiled model on its
+/// NPU, networks with other operators operator by operator.
 Result<RunResult> runTfliteFile(const RunOptions& options, ByteSpan bytes, const NamedTensors& arrays) {
   auto model = tflite::readModel(bytes);
   if (!model) return std::move(model).error().inFile(options.file.string()).withRemedy(kDamagedRemedy);
@@ -322,7 +321,7 @@ Result<RunResult> runEthosNFile(const RunOptions& options, ByteSpan bytes, const
                                       {!options.memoryMode.empty(), "--memory-mode"},
                                       {!options.configFile.empty(), "--config"}}) {
     if (given)
-      return fail(Code::OptionDoesNotApply, "is for programs of an Ethos-U")
+      return fail(Code::OptionDoesNotApply, "is for Ethos-U programs only")
           .at(option)
           .withRemedy("leave it out");
   }
@@ -357,7 +356,7 @@ Status checkArraysOutput(const std::filesystem::path& output) {
   if (special || extension == ".npz" || extension == ".npy") return {};
   return fail(Code::NotRepresentable, "outputs are written as .npz or .npy")
       .inFile(output.string())
-      .withRemedy("name it so (statistics as JSON go where --json says)");
+      .withRemedy("use one of these extensions (--json writes the statistics)");
 }
 
 Result<std::string> arraysFile(const std::filesystem::path& output, const NamedTensors& arrays) {
@@ -393,7 +392,7 @@ Result<RunResult> runMethods(const RunOptions& options, std::span<const MethodIn
         .withRemedy("give the inputs as --input FILE");
   }
   if (options.resetState != ResetState::Never) {
-    return fail(Code::OptionDoesNotApply, "state goes from method to method where several run")
+    return fail(Code::OptionDoesNotApply, "state is passed from method to method when several run")
         .at("--reset-state")
         .withRemedy("leave it out, or run one method with --method");
   }
@@ -447,8 +446,8 @@ Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays)
   return fail(Code::WrongKind, "a {} cannot be run", fileKindName(kind))
       .inFile(name)
       .withRemedy(
-          "what runs: .pte and .bpte programs, quantized .tflite networks and compiled ones, .tosa graphs, "
-          ".elf firmware, .encn networks for Ethos-N78");
+          "give a .pte or .bpte program, a quantized or compiled .tflite, a .tosa graph, .elf firmware or a "
+          ".encn network for Ethos-N78");
 }
 
 }  // namespace carina::pipeline

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a file on arrays: a program through runtime, driver and NPU model; a TOSA graph in the interpreter;
-// a bundled program on its own test cases.
+// Runs a file on arrays: a program through runtime, driver and NPU model; a TOSA graph in the interpreter; a
+// bundled program on its own test cases.
 #pragma once
 
 #include <algorithm>
@@ -18,27 +18,27 @@
 
 namespace carina::pipeline {
 
-/// When a program's state starts anew.
-enum class ResetState : uint8_t { Never, Each };  // before no sample but the first, before each sample
+/// When a program's state is reset.
+enum class ResetState : uint8_t { Never, Each };  // only before the first sample, before each sample
 
 struct RunOptions {
   std::filesystem::path file;  // .pte, .bpte, compiled .tflite, .tosa, .encn
-  /// Of a program; empty: the first whose inputs have the shapes of the arrays, or all test cases of a
+  /// Method of a program; empty: the first whose inputs have the shapes of the arrays, or all test cases of a
   /// bundle.
   std::string method;
   std::string target;                          // empty: what the program was compiled for
   std::string systemConfig, memoryMode;        // empty: what the program records, then the target's defaults
-  std::filesystem::path configFile;            // describes further ones of either; may be empty
-  std::optional<std::filesystem::path> cache;  // folder of parts compiled at load; none: nothing is kept
-  std::filesystem::path arraysFile;            // where the arrays come from, for messages; may be empty
-  std::vector<std::filesystem::path> tensorData;  // .ptd files that the program refers to
+  std::filesystem::path configFile;            // describes additional ones of either; may be empty
+  std::optional<std::filesystem::path> cache;  // directory for parts compiled at load; none: nothing is kept
+  std::filesystem::path arraysFile;            // origin of the arrays, for messages; may be empty
+  std::vector<std::filesystem::path> tensorData;  // .ptd files that the program references
   ResetState resetState = ResetState::Never;
-  bool raw = false;         // arrays are what the program takes; else floats for integers are quantized
+  bool raw = false;         // arrays are what the program expects; else floats for integers are quantized
   bool dequantize = false;  // outputs of 8 and 16 bits become floats
-  bool profile = false;     // keep when everything of a program began and ended
-  bool trusted = false;     // no limits on the work of an execution and the memory of a program
-  bool check = false;       // look for mistakes in the command streams while they run
-  double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // of floating-point outputs of test cases
+  bool profile = false;     // record when each event of a program began and ended
+  bool trusted = false;     // no limits on the work of an execution and on the memory of a program
+  bool check = false;       // check the command streams for errors while they run
+  double absoluteTolerance = 0.01, relativeTolerance = 0.01;  // for floating-point outputs of test cases
   std::function<void(size_t done, size_t total)> progress;
 };
 
@@ -48,45 +48,45 @@ struct CaseResult {
   size_t index = 0;  // within its method
   bool passed = false;
   double maxError = 0;   // absolute, over all outputs
-  std::string mismatch;  // the first output that is wrong, and how
+  std::string mismatch;  // the first wrong output, and how it differs
 };
 
 /// Samples for one method of a program.
 struct MethodInputs {
   std::string method;
-  std::filesystem::path file;  // where the arrays come from, for messages
+  std::filesystem::path file;  // origin of the arrays, for messages
   NamedTensors arrays;
 };
 
-/// What became of one entry of a sequence of methods.
+/// The result of one entry of a sequence of methods.
 struct MethodResult {
   std::string method;
   size_t samples = 0;
-  int64_t npuCycles = 0;  // of all samples
+  int64_t npuCycles = 0;  // over all samples
 };
 
 struct RunResult {
   std::filesystem::path file;
-  std::string method;    // that was chosen by the shapes of the arrays; empty: as RunOptions say
-  NamedTensors outputs;  // out0, out1, ...; stacked when the inputs were
+  std::string method;    // the one chosen by the shapes of the arrays; empty: as in RunOptions
+  NamedTensors outputs;  // out0, out1, ...; stacked if the inputs were
   size_t samples = 0;
   double seconds = 0;                       // wall time of all runs, without loading
-  std::optional<device::RunStats> program;  // of the last sample; none for .tosa
-  std::optional<delivery::AtLoad> atLoad;   // of a program whose NPU parts are TOSA graphs
-  /// Of the last sample of a network for Ethos-N.
+  std::optional<device::RunStats> program;  // for the last sample; none for .tosa
+  std::optional<delivery::AtLoad> atLoad;   // for a program whose NPU parts are TOSA graphs
+  /// For the last sample of a network for Ethos-N.
   struct EthosN {
     const ethosn::Variant* variant = nullptr;  // null: any
     ethosn::RunStats stats;
     std::vector<ethosn::Assumption> assumptions;
   };
   std::optional<EthosN> ethosN;
-  /// Samples whose largest element of out0 is at the index that the array `labels` gives; none without such
-  /// an array.
+  /// Number of samples whose largest element of out0 is at the index given by the array `labels`; nullopt
+  /// without such an array.
   std::optional<size_t> correct;
-  std::vector<CaseResult> cases;      // of a bundled program that was run on its own test cases
-  std::vector<MethodResult> methods;  // of runMethods()
+  std::vector<CaseResult> cases;      // for a bundled program run on its own test cases
+  std::vector<MethodResult> methods;  // for runMethods()
   std::vector<std::string>
-      findings;  // of the checker, each with the offset of its command; of the last sample
+      findings;  // from the checker, each with the offset of its command; for the last sample
 
   std::vector<pte::ProfiledRun> profile;  // with `profile`: one run per sample or test case
 
@@ -95,20 +95,21 @@ struct RunResult {
   }
 };
 
-/// Whether outputs can be written under this name: .npz, .npy or a device or pipe. Asked before the run.
+/// Whether outputs can be written under this name: .npz, .npy or a device or pipe. To be called before the
+/// run.
 Status checkArraysOutput(const std::filesystem::path& output);
-/// The bytes of such a file: an .npz, or the one array as .npy. Fails where there is not one.
+/// The bytes of such a file: an .npz, or the only array as .npy. Fails if there is not exactly one.
 Result<std::string> arraysFile(const std::filesystem::path& output, const NamedTensors& arrays);
 
-/// What the checker found in the command streams of a run, call by call.
+/// The checker's findings in the command streams of a run, call by call.
 std::vector<std::string> findingsOf(const device::RunStats& stats);
 
-/// Errors name the array or the place that does not fit. A bundled program runs on its test cases when
-/// `arrays` is empty.
+/// Errors name the array or the place that does not fit. A bundled program runs on its test cases if `arrays`
+/// is empty.
 Result<RunResult> runFile(const RunOptions& options, const NamedTensors& arrays);
 
-/// Methods of a .pte one after the other, each on all its samples; what one leaves in the program's state the
-/// next one finds. Outputs are named METHOD.out0, ..., those of a method that comes again METHOD.2.out0.
+/// Runs methods of a .pte in sequence, each on all its samples; each finds the program's state as the
+/// previous one left it. Outputs are named METHOD.out0, ..., those of a repeated method METHOD.2.out0.
 Result<RunResult> runMethods(const RunOptions& options, std::span<const MethodInputs> methods);
 
 }  // namespace carina::pipeline

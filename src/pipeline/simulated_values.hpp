@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs together in the float network, its simulation and the program.
+// Correspondence between the float network, its simulation and the program.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -7,11 +7,11 @@
 
 namespace carina::pipeline {
 
-/// The value of the float network that a dequantized value of the simulation stands for: the input of the
-/// quantize in front of it. Null for other values.
+/// The value of the float network that a dequantized value of the simulation represents: the input of the
+/// preceding quantize. Null for other values.
 const ir::Value* quantizedSource(const ir::Value& value);
 
-/// The sample as the program takes it: float samples of integer inputs are quantized by the input's
+/// The sample as the program expects it: float samples of integer inputs are quantized with the input's
 /// parameters.
 quantize::Sample programSample(const ir::Graph& graph, const quantize::Sample& sample);
 

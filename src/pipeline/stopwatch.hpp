@@ -9,7 +9,7 @@
 
 namespace carina::pipeline {
 
-/// Adds the time from its construction to its end under a stage's name.
+/// Records the time from its construction to its destruction under a stage's name.
 class Stopwatch {
  public:
   Stopwatch(std::vector<StageTime>& times, std::string_view stage) : times_(times), stage_(stage) {}
@@ -17,7 +17,7 @@ class Stopwatch {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start_;
     try {
       times_.push_back({stage_, elapsed.count()});
-    } catch (const std::bad_alloc&) {  // a table without this line does no harm, an exception from here does
+    } catch (const std::bad_alloc&) {  // a missing line in a table does no harm, throwing from here would
     }
   }
   Stopwatch(const Stopwatch&) = delete;

@@ -21,7 +21,7 @@ namespace {
 
 namespace reg = format::ethosu_reg;
 
-/// Who wrote which bytes of the regions last.
+/// The last writer of each byte of the regions.
 class Writers {
  public:
   /// `dense`: every byte of the range is written.
@@ -66,7 +66,7 @@ class Tracer {
   Result<StreamTrace> run(std::span<const ByteSpan> inputs) {
     const auto& arena = stream_.memory.regions[1];
     if (!arena || stream_.outputs.empty())
-      return fail(Code::UnsupportedProgram, "does not say where its inputs and outputs lie").at(stream_.name);
+      return fail(Code::UnsupportedProgram, "does not say where its inputs and outputs are").at(stream_.name);
     CARINA_TRY(const npu::Machine machine,
                device::machineFor({std::string(stream_.target->name), stream_.systemConfig,
                                    stream_.memoryMode, false, stream_.memories}));
@@ -100,7 +100,8 @@ class Tracer {
  private:
   Status place(std::span<const ByteSpan> inputs) {
     if (inputs.size() != stream_.inputs.size())
-      return fail(Code::InputMismatch, "takes {} inputs, {} are given", stream_.inputs.size(), inputs.size())
+      return fail(Code::InputMismatch, "takes {} inputs, but {} are given", stream_.inputs.size(),
+                  inputs.size())
           .at(stream_.name);
     const auto fits = [&](const pte::BlobIo& io) {
       return io.region == 1 && io.offset >= 0 && io.bytes() >= 0 &&
@@ -112,7 +113,7 @@ class Tracer {
       if (!fits(io))
         return fail(Code::UnsupportedProgram, "input {} lies outside the scratch region", i).at(stream_.name);
       if (static_cast<int64_t>(inputs[i].size()) != io.bytes())
-        return fail(Code::InputMismatch, "input {} takes {} bytes, {} are given", i, io.bytes(),
+        return fail(Code::InputMismatch, "input {} takes {} bytes, but {} are given", i, io.bytes(),
                     inputs[i].size())
             .at(stream_.name);
       std::copy(inputs[i].begin(), inputs[i].end(), arena_.begin() + io.offset);
@@ -152,14 +153,14 @@ class Tracer {
     return {};
   }
 
-  /// Counts memory that the stream asks for.
+  /// Charges memory that the stream needs.
   Status take(uint64_t bytes) {
     const auto most = static_cast<uint64_t>(budget_.bytes());
     if (bytes <= most - taken_) {
       taken_ += bytes;
       return {};
     }
-    return fail(Code::Excessive, "its memory and what its operations write take more than {} bytes", most)
+    return fail(Code::Excessive, "its memory and the results of its operations need more than {} bytes", most)
         .at(stream_.name)
         .withRemedy(kTrustRemedy);
   }
@@ -200,7 +201,7 @@ class Tracer {
     return {};
   }
 
-  /// Takes the OFM out of memory; whether it fills the range that it lies in.
+  /// Reads the OFM from memory; returns whether it fills its address range.
   bool read(const npu::KernelOperation& op, TracedStep& step) const {
     const bool inMemory =
         op.ofm.storage == npu::Storage::Tiles2x2 || op.ofm.storage == npu::Storage::Tiles3x1;
@@ -233,10 +234,10 @@ class Tracer {
 
   const CommandStream& stream_;
   WorkBudget& budget_;
-  uint64_t taken_ = 0;  // of its memory
+  uint64_t taken_ = 0;  // memory charged so far
   std::vector<std::byte> arena_, fast_;
   std::vector<TracedStep> steps_;
-  std::vector<size_t> chain_;  // members of the chain that is open
+  std::vector<size_t> chain_;  // members of the open chain
   Writers writers_;
 };
 

@@ -18,7 +18,7 @@
 namespace carina::pipeline {
 namespace {
 
-/// The configurations to try; machines without a target do not exist.
+/// The configurations to try; combinations that no machine has are left out.
 Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
   std::vector<std::string> targets = options.targets;
   if (targets.empty()) {
@@ -27,7 +27,7 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
   std::vector<std::string> systems = options.systemConfigs;
   if (systems.empty()) systems.emplace_back();
   std::vector<npu::Machine> machines;
-  std::optional<Error> refusal;  // the first
+  std::optional<Error> refusal;  // the first one
   for (const std::string& name : targets) {
     if (ethosn::isEthosNName(name)) continue;
     CARINA_TRY(const npu::Target* target, npu::findTarget(name));
@@ -51,12 +51,12 @@ Result<std::vector<npu::Machine>> machinesOf(const SweepOptions& options) {
           machines.push_back(std::move(*machine));
           continue;
         }
-        // A mode or system of another family is left out where several targets are compared.
+        // A mode or system of another family is left out if several targets are compared.
         if (!refusal) refusal = std::move(machine).error();
       }
     }
   }
-  // What one target does not have is said where there is one only; of several it is left out.
+  // For a single target, an unsupported configuration is an error; for several targets it is left out.
   if (refusal && (machines.empty() || targets.size() == 1)) return std::move(*refusal);
   return machines;
 }
@@ -155,10 +155,10 @@ SweepRow rowOf(const Options& base, const Front& front, const ethosn::Target& ta
   return row;
 }
 
-/// Limits on the arena between those of --optimize size and performance.
+/// Number of arena limits between those of --optimize size and performance.
 constexpr int kLimits = 10;
 
-/// The frontier of one configuration; one row where it cannot be compiled, or both ends are the same.
+/// The frontier of one configuration; one row if it cannot be compiled, or both ends coincide.
 std::vector<SweepRow> frontierOf(const Options& base, const std::string& core, const Front& front,
                                  const npu::Machine& machine) {
   const auto compiled = [&](const Options& options, std::string reproduce) {
@@ -171,7 +171,7 @@ std::vector<SweepRow> frontierOf(const Options& base, const std::string& core, c
   std::vector<SweepRow> rows{compiled(size, "--optimize size"), compiled(base, "--optimize performance")};
   if (!rows[0].problem.empty() || !rows[1].problem.empty()) return {rows[rows[0].problem.empty() ? 1 : 0]};
   const int64_t least = rows[0].arenaBytes, most = rows[1].arenaBytes, bound = rows[0].arenaBound;
-  // Steps of equal ratio; arenas are multiples of 16.
+  // Equal ratios; arenas are multiples of 16.
   std::vector<int64_t> limits;
   for (int i = 1; i <= kLimits; ++i) {
     const double ratio = static_cast<double>(most) / static_cast<double>(std::max<int64_t>(least, 1));
@@ -205,9 +205,9 @@ Result<Sweep> sweep(const SweepOptions& options) {
   CARINA_TRY(const std::vector<npu::Machine> machines, machinesOf(options));
   CARINA_TRY(const std::vector<ethosn::Target> ethosN, ethosNTargetsOf(options));
   if (!ethosN.empty() && (!options.systemConfigs.empty() || !options.memoryModes.empty())) {
-    return fail(Code::OptionDoesNotApply, "an Ethos-N has no system configurations and memory modes")
+    return fail(Code::OptionDoesNotApply, "an Ethos-N has no system configurations or memory modes")
         .at("--targets")
-        .withRemedy("leave --system-configs and --memory-modes out, or the Ethos-N");
+        .withRemedy("leave out --system-configs and --memory-modes, or the Ethos-N");
   }
   const size_t count = machines.size() + ethosN.size();
   Options reading = options.base;

@@ -24,7 +24,7 @@ Result<std::vector<Tensor>> codesAtRandom(std::span<const device::Runner::Io> in
   std::vector<Tensor> sample;
   for (const device::Runner::Io& input : inputs) {
     if (isFloat(input.dtype)) {
-      return fail(Code::InputMismatch, "input {} is float: which values it takes is not known", sample.size())
+      return fail(Code::InputMismatch, "input {} is float, and its range of values is unknown", sample.size())
           .withRemedy("give samples with --input");
     }
     const bool counts = input.dtype == DType::Int32 || input.dtype == DType::Int64;
@@ -57,7 +57,7 @@ Result<Samples> samplesFor(const device::TfliteRunner& network, ByteSpan file, c
   return std::move(batch.samples);
 }
 
-/// Where a tensor of this name lies in a subgraph of the network, if it keeps its last value there.
+/// The tensor of this name in a subgraph of the network, if it keeps its last value.
 std::optional<int32_t> tensorOf(const tflite::NpuProgram::Subgraph& subgraph, const std::string& name) {
   std::optional<int32_t> found;
   for (size_t i = 0; i < subgraph.tensors.size(); ++i) {
@@ -167,7 +167,7 @@ Status checkEnds(const device::TfliteRunner& compiled, const device::TfliteRunne
       one.size() == network.program().subgraphs.size()) {
     return {};
   }
-  return fail(Code::InputMismatch, "the two files have other inputs, outputs or subgraphs")
+  return fail(Code::InputMismatch, "the two files differ in their inputs, outputs or subgraphs")
       .withRemedy("give the network that the program was compiled from");
 }
 
@@ -184,7 +184,7 @@ Result<Against> verifyTflite(ByteSpan compiled, ByteSpan network, const std::str
   if (!opened) return std::move(opened).error().inFile(networkName);
   device::TfliteRunner reference = std::move(*opened);
   if (!reference.program().calls.empty()) {
-    return fail(Code::UnsupportedProgram, "has ethos-u operators: it is no network that a compiler is given")
+    return fail(Code::UnsupportedProgram, "has ethos-u operators: it is already compiled")
         .inFile(networkName)
         .withRemedy("give the .tflite that the program was compiled from");
   }
@@ -198,7 +198,7 @@ Result<Against> verifyTflite(ByteSpan compiled, ByteSpan network, const std::str
 Result<Against> verifyTfliteFiles(const AgainstOptions& options, const NamedTensors& arrays) {
   const std::string program = options.program.string();
   if (options.graphs.size() != 1) {
-    return fail(Code::InputMismatch, "a .tflite was made from one network, not from {}",
+    return fail(Code::InputMismatch, "a .tflite is compiled from one network, not from {}",
                 options.graphs.size())
         .inFile(program)
         .withRemedy("give that .tflite alone with --against");
@@ -206,7 +206,7 @@ Result<Against> verifyTfliteFiles(const AgainstOptions& options, const NamedTens
   CARINA_TRY(const auto compiled, MappedFile::open(options.program));
   CARINA_TRY(const auto network, MappedFile::open(options.graphs[0]));
   if (!tflite::isTflite(network->bytes())) {
-    return fail(Code::InputMismatch, "is no .tflite, and the program is one")
+    return fail(Code::InputMismatch, "is not a .tflite, but the program is")
         .inFile(options.graphs[0].string())
         .withRemedy("give the .tflite that the program was compiled from");
   }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kAlignment = 16;  // of tensors
 
-// What the interpreter keeps, in pointers: of itself; of each subgraph, tensor and operator; and of each
-// input and output. Beside that, what an operator's options and kernel take in bytes.
+// Memory of the interpreter, in pointers: for itself; for each subgraph, tensor and operator; and for each
+// input and output. In addition, the bytes that an operator's options and kernel take.
 constexpr int64_t kFixedWords = 48, kSubgraphWords = 2, kTensorWords = 3, kOperatorWords = 7, kEndWords = 14,
                   kResourceWords = 5;
 constexpr int64_t kOperatorBytes = 72;
@@ -23,8 +23,8 @@ int64_t roundedUp(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// From when to when the tensors of subgraphs hold something that is still read, in steps of an inference in
-/// which operators run their subgraphs one after the other.
+/// The lifetimes of the tensors of all subgraphs, in steps of an inference in which operators run their
+/// subgraphs one after the other.
 class Lives {
  public:
   struct Life {
@@ -79,7 +79,7 @@ int64_t tensorsOf(const tflite::Model& model, const tflite::NpuProgram* plan) {
   const std::vector<int64_t> places = tflite::placeBodies(bodies);
   int64_t end = 0;
   for (size_t i = 0; i < places.size(); ++i) end = std::max(end, places[i] + sizes[i]);
-  // What is planned and what is not are counted behind each other.
+  // Planned and unplanned tensors are counted one after the other.
   return end + (plan ? roundedUp(static_cast<int64_t>(plan->arenaBytes)) : 0);
 }
 
@@ -87,8 +87,8 @@ const tflite::Tensor* tensorOf(const tflite::Subgraph& graph, const std::vector<
   return list.empty() || list[0] < 0 ? nullptr : &graph.tensors[static_cast<size_t>(list[0])];
 }
 
-/// Bytes that the reference kernel of an operator keeps beside kOperatorBytes: a multiplier and a shift for
-/// each channel; two tables of 513 numbers of 16 bits.
+/// Bytes that the reference kernel of an operator keeps in addition to kOperatorBytes: a multiplier and a
+/// shift per channel; two tables of 513 16-bit numbers.
 int64_t kernelBytes(const tflite::Subgraph& graph, const tflite::Operator& op) {
   const bool scales = op.name == "CONV_2D" || op.name == "DEPTHWISE_CONV_2D" || op.name == "TRANSPOSE_CONV";
   const tflite::Tensor* const result = tensorOf(graph, op.outputs);
@@ -106,7 +106,7 @@ Result<TfliteArena> tfliteArena(const tflite::Model& model, const tflite::NpuPro
   TfliteArena arena;
   arena.tensors = tensorsOf(model, plan);
   int64_t words = 0, bytes = 0;
-  for (const tflite::Subgraph& graph : model.subgraphs) {  // records of those, too, that nothing runs
+  for (const tflite::Subgraph& graph : model.subgraphs) {  // includes records of graphs that nothing runs
     words += kSubgraphWords;
     for (const tflite::Tensor& tensor : graph.tensors) {
       words += kTensorWords;

@@ -31,7 +31,7 @@ void countOperators(const tflite::Model& model, TfliteCheck& check) {
   }
 }
 
-/// `program`: null where there is no plan.
+/// `program`: null if there is no plan.
 void measureMemory(const tflite::Model& model, const tflite::NpuProgram* program, TfliteCheck& check) {
   for (size_t g = 0; g < model.subgraphs.size(); ++g) {
     const tflite::Subgraph& subgraph = model.subgraphs[g];

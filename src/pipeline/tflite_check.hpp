@@ -22,18 +22,18 @@ struct CheckedTfliteOperator {
 
 struct TfliteCheck {
   int64_t fileBytes = 0;
-  std::vector<CheckedTfliteOperator> operators;  // each once
+  std::vector<CheckedTfliteOperator> operators;  // without duplicates
   std::string target;                            // of `ethos-u` operators; empty without one
-  size_t calls = 0;                   // of the NPU in one inference, where nothing turns or chooses
+  size_t calls = 0;                   // of the NPU in one inference, if no operator loops or branches
   bool choosesOrTurns = false;        // operators run subgraphs
   int64_t plannedBytes = 0;           // of the arena, by the offline memory plan
   size_t unplanned = 0;               // tensors that the interpreter places itself
-  int64_t unplannedBytes = 0;         // of them, if none shared its memory with another
-  int64_t fastScratchBytes = 0;       // of the largest NPU call, beside the arena
-  int64_t variableBytes = 0;          // of variables, which keep their values
+  int64_t unplannedBytes = 0;         // of those, if none shared memory with another
+  int64_t fastScratchBytes = 0;       // of the largest NPU call, in addition to the arena
+  int64_t variableBytes = 0;          // of variables, which persist between calls
   size_t tensors = 0, nodes = 0;      // of all subgraphs: the interpreter keeps records of them in the arena
-  TfliteArena arena;                  // of an interpreter with pointers of 32 bits
-  std::vector<std::string> problems;  // each one sentence: what would fail and why
+  TfliteArena arena;                  // of an interpreter with 32-bit pointers
+  std::vector<std::string> problems;  // one sentence each: what would fail and why
   bool ok() const { return problems.empty(); }
 };
 

@@ -33,7 +33,7 @@ Result<std::shared_ptr<const TfliteSource>> readSource(const std::filesystem::pa
   return std::shared_ptr<const TfliteSource>(std::move(source));
 }
 
-/// Every operator as the file names it, those of the main subgraph first.
+/// Every operator, named as in the file, those of the main subgraph first.
 std::vector<SourceNode> nodesOf(const TfliteSource& source) {
   std::vector<SourceNode> nodes;
   for (const tflite::PartialSubgraph& subgraph : source.network.subgraphs) {
@@ -53,8 +53,8 @@ void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
       options.weightBits != quantize::kMostWeightBits;
   if (asked) {
     front.warnings.push_back(
-        {"the network comes quantized: --quantize, --quantize-config, --weight-bits and --calibrate "
-         "change nothing in it",
+        {"the network is already quantized: --quantize, --quantize-config, --weight-bits and --calibrate "
+         "have no effect",
          "", options.model.string(), ""});
   }
   if (!floatEdges && options.ends.typesAsked) {
@@ -63,8 +63,7 @@ void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
   }
 }
 
-/// The network's types, where floats are asked to stay; else the integers that `values` of the TOSA graph
-/// are.
+/// The network's types if floats are requested to stay; else the integer types of `values` in the TOSA graph.
 std::vector<DType> portTypes(std::vector<DType> types, ProgramIo asked,
                              const std::vector<ir::Value*>& values) {
   for (size_t i = 0; i < types.size(); ++i) {
@@ -73,7 +72,7 @@ std::vector<DType> portTypes(std::vector<DType> types, ProgramIo asked,
   return types;
 }
 
-/// The graph of the tfl dialect in place of what the front has.
+/// Replaces the front's graph by that of the tfl dialect.
 void takeParts(Front& front) {
   front.quantized = front.tflite->network.graph.clone();
   front.isTosa = false;
@@ -112,7 +111,7 @@ Result<ir::Graph> lowerPart(const ir::Graph& part) {
       if (isFloat(node->operand(0)->dtype()) || isFloat(node->result()->dtype())) return fromTo(node);
     }
   }
-  // The partitioner knows nodes by where they are.
+  // The partitioner identifies nodes by their locations.
   std::vector<Diagnostic> problems = lowered.error().diagnostics();
   for (Diagnostic& problem : problems) {
     for (const ir::Node* node : part.nodes()) {
@@ -184,7 +183,7 @@ std::optional<ir::Graph> placeTflite(const Options& options, const partition::Pl
     if (!partition::hasControlFlow(front.quantized)) {
       whole = placeWhole(front.quantized);
     } else if (placeControlFlow && placeControlFlow(front.quantized).ok()) {
-      return std::nullopt;  // wholly, compiled from the TOSA graph
+      return std::nullopt;  // one part, compiled from the TOSA graph
     }
   }
   if (whole) return whole;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of .tflite files: read, placed on an NPU as a whole or in parts, and written again with `ethos-u`
+// Networks of .tflite files: reading, placement on an NPU as a whole or in parts, and writing with `ethos-u`
 // operators in place of the parts.
 #pragma once
 
@@ -8,36 +8,36 @@
 
 namespace carina::pipeline {
 
-/// A .tflite as it was read. Locations of nodes made from `network` are its own.
+/// A .tflite as read. Nodes created from `network` have its locations.
 struct TfliteSource {
   std::shared_ptr<const MappedFile> file;
   tflite::Model model;  // borrows `file`
   tflite::PartialNetwork network;
 };
 
-/// Every operator of a .tflite as the file names it.
+/// Every operator of a .tflite, named as in the file.
 Result<std::vector<SourceNode>> tfliteNodes(const std::filesystem::path& file);
 
-/// A whole network as TOSA; for an NPU, one that has parts for the CPU as a graph of the tfl dialect. For
-/// target cpu, operators that do not lower are errors, all of them at once.
+/// A whole network as TOSA; for an NPU, a network with parts for the CPU as a graph of the tfl dialect. For
+/// target cpu, operators that cannot be lowered are errors, reported together.
 Result<Front> readTflite(const Options& options, std::vector<StageTime>& times);
 
-/// Why a network is no whole: errors name operators and what would help.
+/// Why a network cannot be one whole: errors name the operators and what would help.
 Error wholeError(const TfliteSource& source, const Options& options);
 
-/// Settles whether a network that lowers to TOSA is one part of an NPU, as `placeWhole` says: otherwise,
-/// where some of it is to stay on the CPU, and where conversions at its ends are to stay operators, the
-/// front's graph becomes that of the tfl dialect. Returns what `placeWhole` made of a whole network.
+/// Decides whether a network that lowers to TOSA becomes one NPU part, according to `placeWhole`. If not,
+/// because part of it is to stay on the CPU or conversions at its inputs and outputs are to stay operators,
+/// the front's graph becomes that of the tfl dialect. Returns the result of `placeWhole` for a whole network.
 std::optional<ir::Graph> placeTflite(const Options& options, const partition::Place& placeWhole, Front& front,
                                      const partition::PlaceControlFlow& placeControlFlow = nullptr);
 
-/// How the graph of such a front is partitioned. `source` outlives it.
+/// How the graph of such a front is partitioned. `source` must outlive it.
 partition::Dialect tfliteDialect(const TfliteSource& source);
 
-/// Names refused operators as the file does: "SVDF" in place of tfl.OTHER.
+/// Names refused operators as in the file: "SVDF" instead of tfl.OTHER.
 void nameOperators(const Front& front, partition::Partitioned& partitioned);
 
-/// The network of a build with `ethos-u` operators in place of its NPU parts, and places in the arena for all
+/// The network of a build with `ethos-u` operators in place of its NPU parts, and arena offsets for all
 /// tensors.
 Result<std::string> rewrittenTflite(const Build& build);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network of TensorFlow Lite around its NPU parts, with one plan for the arena.
+// A TensorFlow Lite network around its NPU parts, with one arena plan.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -15,9 +15,10 @@
 namespace carina::pipeline {
 namespace {
 
-/// Parts and tensors of all subgraphs share the arena. A part's inputs and outputs lie where its commands
-/// expect them: a tensor of two parts ties these together, or is copied in front of the second where that
-/// cannot be. Tensors have one numbering: those of the first subgraph, those of the next, then copies.
+/// Parts and tensors of all subgraphs share the arena. A part's inputs and outputs are placed where its
+/// commands expect them: a tensor of two parts ties their positions together, or is copied before the second
+/// if that is impossible. Tensors are numbered consecutively: those of the first subgraph, those of the next,
+/// then copies.
 class ModelAssembler {
  public:
   explicit ModelAssembler(const Build& build)
@@ -40,12 +41,12 @@ class ModelAssembler {
   }
 
  private:
-  /// A part's tensor and its place among the part's own memory.
+  /// A part's tensor and its offset in the part's own memory.
   struct Io {
     int32_t tensor = 0;
     int64_t offset = 0, bytes = 0;
   };
-  /// Steps, both included. 0 is the beginning of an inference.
+  /// Steps, inclusive. Step 0 is the start of an inference.
   struct Life {
     int32_t first = -1, last = -1;
   };
@@ -55,14 +56,14 @@ class ModelAssembler {
     size_t position = 0;  // among its operators
     std::vector<Io> inputs, outputs;
     Life life;
-    size_t group = 0;      // of parts that keep their distance
+    size_t group = 0;      // of parts at fixed distances from each other
     int64_t distance = 0;  // of its memory from that of the group
   };
 
   const tflite::Subgraph& fileOf(size_t g) const {
     return source_.model.subgraphs[source_.network.subgraphs[g].index];
   }
-  /// The tensor of the file that a tensor is or is a copy of.
+  /// The tensor of the file that a tensor is, or is a copy of.
   int32_t originalOf(int32_t tensor) const {
     return tensor < count_ ? tensor : copies_[static_cast<size_t>(tensor - count_)];
   }
@@ -108,8 +109,8 @@ class ModelAssembler {
     return {};
   }
 
-  /// Operators whose results are constants of the graph run all the same where an operator that stays, or an
-  /// output, has such a tensor.
+  /// Operators whose results are constants of the graph are kept if an operator that stays, or an output,
+  /// uses such a tensor.
   void takeFolded(size_t g, const std::vector<int32_t>& tensors) {
     std::map<int32_t, size_t>& makers = foldedMakers_[g];
     std::set<size_t> needed;
@@ -139,7 +140,7 @@ class ModelAssembler {
     for (const int32_t input : fileOf(g).inputs) given.push_back(first_[g] + input);
     for (size_t i = 0; i < compiled.outputs.size(); ++i) {
       const int32_t tensor = tensors_.at(call.result(i)->name);
-      // An input or constant that is an output as well is there without the NPU.
+      // An input or constant that is also an output exists without the NPU.
       if (!described(tensor).data.empty() || std::count(given.begin(), given.end(), tensor) != 0 ||
           !made_.insert(tensor).second)
         continue;
@@ -171,8 +172,8 @@ class ModelAssembler {
     }
   }
 
-  /// Steps are counted along one inference, with subgraphs where they first run; an operator that runs some
-  /// lasts until they are through, and what it takes and gives lives as long. Copies live between their two
+  /// Steps are counted along one inference, with subgraphs where they first run. An operator that runs
+  /// subgraphs lasts until they finish, and so do its inputs and outputs. Copies live between their two
   /// operators.
   void findLives() {
     lives_.clear();
@@ -200,7 +201,7 @@ class ModelAssembler {
             if (runs[inner].first < 0) {
               stepThrough(inner, runs, called);
             } else {
-              runs[inner].last = ++step_;  // once more
+              runs[inner].last = ++step_;  // called again
             }
           }
         }
@@ -221,9 +222,9 @@ class ModelAssembler {
     live(g, fileOf(g).outputs, {step_, step_});
   }
 
-  /// What runs from several places keeps its memory from the first to the last of them.
+  /// A subgraph that runs from several places keeps its memory from the first to the last.
   void lastToo(std::vector<Life>& runs, const std::vector<std::vector<size_t>>& called) {
-    // Callers in front of what they call: a subgraph is called from where it does not run itself.
+    // Visit callers before callees: subgraphs are not recursive.
     std::vector<size_t> callers(first_.size());
     for (const auto& list : called) {
       for (const size_t inner : list) ++callers[inner];
@@ -244,8 +245,8 @@ class ModelAssembler {
   // Groups
   // ----------------------------------------------------------------------------------------------------
 
-  /// The memory of a part while it runs (tensor -1), or one of its tensors as long as it is needed; offsets
-  /// count from the group's first byte.
+  /// The memory of a part while it runs (tensor -1), or one of its tensors during its lifetime; offsets are
+  /// relative to the group's first byte.
   struct Piece {
     tflite::ArenaPiece at;
     int32_t tensor = -1;
@@ -276,7 +277,8 @@ class ModelAssembler {
            std::any_of(part.outputs.begin(), part.outputs.end(), isIt);
   }
 
-  /// Whether one piece of each group may lie so: apart, or a tensor where both parts expect it.
+  /// Whether two pieces, one of each group, are compatible at this distance: disjoint, or a tensor where both
+  /// parts expect it.
   static bool agree(const Piece& a, const Piece& b, int64_t distance) {
     if (a.tensor >= 0 && a.tensor == b.tensor) return a.at.offset == b.at.offset + distance;
     if (a.tensor >= 0 && b.tensor < 0 && has(*b.part, a.tensor)) return true;
@@ -284,8 +286,8 @@ class ModelAssembler {
     return tflite::fitTogether({a.at}, {b.at}, distance);
   }
 
-  /// Joins the group of part p with that of an earlier part that has the input, too, so that the tensor lies
-  /// where both expect it. Returns false when that cannot be.
+  /// Joins the group of part p with that of an earlier part that uses the input as well, so that the tensor
+  /// is where both expect it. Returns false if that is impossible.
   bool tie(size_t p, const Io& input) {
     const auto other = std::find_if(parts_.begin(), parts_.begin() + static_cast<std::ptrdiff_t>(p),
                                     [&](const Part& part) { return has(part, input.tensor); });
@@ -311,7 +313,7 @@ class ModelAssembler {
     return true;
   }
 
-  /// Reads `input` of part p from a copy of its own.
+  /// Makes part p read a private copy of `input`.
   void copyInput(size_t p, Io& input) {
     const int32_t to = count_ + static_cast<int32_t>(copies_.size());
     copies_.push_back(originalOf(input.tensor));
@@ -325,7 +327,7 @@ class ModelAssembler {
     findLives();
   }
 
-  /// Whether a part leaves other things where an input was: it does not know who needs that later.
+  /// Whether a part overwrites one of its inputs: it does not know later users.
   static bool overwrites(const compiler::CompiledProgram& part, const Io& input) {
     const auto meets = [&](int64_t begin, int64_t end) {
       return begin < input.offset + input.bytes && input.offset < end;
@@ -392,7 +394,7 @@ class ModelAssembler {
   }
   int64_t& offset(int32_t tensor) { return offsets_[static_cast<size_t>(tensor)]; }
 
-  /// Tensors as the rewriter counts them: those of a subgraph from 0, its copies behind them.
+  /// Numbers tensors like the rewriter: those of a subgraph from 0, then its copies.
   void numberBySubgraph() {
     std::vector<int32_t> own(offsets_.size());
     for (size_t t = 0; t < offsets_.size(); ++t) {
@@ -418,16 +420,16 @@ class ModelAssembler {
 
   const Build& build_;
   const TfliteSource& source_;
-  std::vector<size_t> order_;    // by subgraph of the file: which of those that run it is
+  std::vector<size_t> order_;    // by subgraph of the file: its index among those that run
   std::vector<int32_t> first_;   // by subgraph that runs: its first tensor
   int32_t count_ = 0;            // of the file's tensors
-  std::vector<int32_t> copies_;  // the tensors of the file that copies are of
-  std::unordered_map<std::string, int32_t> tensors_;  // by name of their value
+  std::vector<int32_t> copies_;  // the tensors of the file that were copied
+  std::unordered_map<std::string, int32_t> tensors_;  // by value name
   std::vector<std::unique_ptr<std::vector<uint8_t>>> payloads_;
   std::vector<Part> parts_;
   std::map<std::pair<size_t, size_t>, Part*> partAt_;         // by subgraph and position
   std::set<int32_t> made_;                                    // by parts
-  std::map<size_t, std::map<int32_t, size_t>> foldedMakers_;  // by subgraph and tensor: operators not taken
+  std::map<size_t, std::map<int32_t, size_t>> foldedMakers_;  // by subgraph and tensor: operators not kept
   int32_t step_ = -1;
   std::map<int32_t, Life> lives_;
   std::vector<int64_t> offsets_;  // by tensor

@@ -17,7 +17,7 @@ uint64_t mixed(uint64_t x) {
   return x ^ (x >> 33);
 }
 
-/// The same for every order of the same elements.
+/// Independent of the order of elements.
 uint64_t contentsOf(const std::vector<int64_t>& elements) {
   uint64_t sum = mixed(elements.size());
   for (const int64_t element : elements) sum += mixed(static_cast<uint64_t>(element) + 0x9e3779b97f4a7c15ULL);
@@ -106,7 +106,7 @@ bool ValueSearch::foundPiece(Value& value, const Shape& shape, const std::vector
   };
   const Box whole = boxOf(value.shape), piece = boxOf(shape);
   if (search(whole, piece)) return true;
-  // The operation may see the same rows in another shape: as a matrix of channel vectors.
+  // The operation may address the same rows in another shape: as a matrix of channel vectors.
   if (piece.h == 1 || piece.w == 1 || piece.w == whole.w)
     return search({whole.h * whole.w, 1, whole.c}, {piece.h * piece.w, 1, piece.c});
   return false;

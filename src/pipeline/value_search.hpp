@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds values of a graph among what the operations of a command stream write: whole, with their axes
-// exchanged, or in pieces (stripes of rows, slices of channels).
+// Finds values of a graph in the results of the operations of a command stream: whole, with permuted axes, or
+// in pieces (stripes of rows, slices of channels).
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace carina::pipeline {
 
 class ValueSearch {
  public:
-  /// Values are numbered in the order in which they are added.
+  /// Values are indexed in the order in which they are added.
   void add(const Tensor& tensor);
 
-  /// What an operation wrote, in row-major order of `shape` (height, width, depth): notes the values that it
-  /// is, or is a piece of. Their numbers; empty when there is none.
+  /// The result of an operation, in row-major order of `shape` (height, width, depth): records the values
+  /// that it equals or is a piece of. Returns their indices; empty if there are none.
   std::vector<size_t> found(const Shape& shape, const std::vector<int64_t>& elements);
 
   /// All elements of the value were found.
@@ -35,7 +35,7 @@ class ValueSearch {
   bool foundPiece(Value& value, const Shape& shape, const std::vector<int64_t>& elements);
 
   std::vector<Value> values_;
-  std::unordered_multimap<uint64_t, size_t> byContents_;  // of all elements, whatever their order
+  std::unordered_multimap<uint64_t, size_t> byContents_;  // of all elements, regardless of order
 };
 
 }  // namespace carina::pipeline

@@ -33,20 +33,19 @@
 namespace carina::pipeline {
 namespace {
 
-/// Tensors of the float network by the name of their value: one, or one for each turn of the loop that it is
-/// in.
+/// Tensors of the float network by value name: one, or one per iteration of the enclosing loop.
 using Values = std::map<std::string, std::vector<Tensor>, std::less<>>;
 
-/// Float runs of a sample: float, simulated, float between rounded ends.
+/// Float runs per sample: float, simulated, float with rounded inputs and outputs.
 constexpr int kRuns = 3;
 
-/// Codes in a quantum. Codes of 32 bits have more digits than what is computed: as many of them are one as if
-/// they had 16 bits.
+/// Codes per quantum. 32-bit codes have more digits than the computation: they are compared as if they had 16
+/// bits.
 int64_t quantumOf(DType codes) {
   return codes == DType::Int32 ? 65536 : 1;
 }
 
-/// One quantum of a program output: the scale of the dequantize that makes it, 1 for integers, 0 when
+/// One quantum of a program output: the scale of the dequantize that produces it, 1 for integers, 0 if
 /// unknown.
 double quantumOf(const ir::Value& output) {
   if (!isFloat(output.dtype())) return 1.0;
@@ -55,7 +54,7 @@ double quantumOf(const ir::Value& output) {
   return dequantize.scale() * static_cast<double>(quantumOf(dequantize.dtype()));
 }
 
-/// The codes of a program input, which a quantize or dequantize node reads; nothing for what has none.
+/// The codes of a program input, which a quantize or dequantize node reads; nullopt if it has none.
 std::optional<quantize::QParams> inputCodes(const ir::Value& input) {
   for (const ir::Use& use : input.uses()) {
     if (const auto q = ir::dynCast<aten::QuantizePerTensor>(use.node))
@@ -66,14 +65,14 @@ std::optional<quantize::QParams> inputCodes(const ir::Value& input) {
   return std::nullopt;
 }
 
-/// Those of a program output, which a dequantize node makes.
+/// The codes of a program output that a dequantize node produces.
 std::optional<quantize::QParams> outputCodes(const ir::Value& output) {
   const auto q = ir::producerAs<aten::DequantizePerTensor>(&output);
   if (!q) return std::nullopt;
   return quantize::QParams{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};
 }
 
-/// A float tensor as its codes hold it; others as they are.
+/// A float tensor rounded to its codes; others are unchanged.
 Tensor rounded(const Tensor& tensor, const std::optional<quantize::QParams>& codes) {
   if (!codes || tensor.dtype() != DType::Float32) return tensor;
   Tensor result = Tensor::uninitialized(DType::Float32, tensor.shape());
@@ -83,7 +82,7 @@ Tensor rounded(const Tensor& tensor, const std::optional<quantize::QParams>& cod
   return result;
 }
 
-/// The state of a network before the first call, as inputs of `graph`.
+/// The initial state of a network, as inputs of `graph`.
 ir::StateHolder initialState(const ir::Graph& graph, const ir::State& state) {
   std::vector<Tensor> initial;
   for (size_t i = 0; i < state.size(); ++i) {
@@ -93,7 +92,7 @@ ir::StateHolder initialState(const ir::Graph& graph, const ir::State& state) {
   return ir::StateHolder(std::move(initial));
 }
 
-/// How far integers lie from other integers, element by element.
+/// Element-wise distance between integers.
 struct Distance {
   int64_t quantum = 1;
   int64_t beyondOne = 0, worst = 0;
@@ -111,8 +110,8 @@ Shape withoutOnes(const Shape& shape) {
   return result;
 }
 
-/// `codes`, with the axes of the network, against `values`, whose axes may stand in another order: of the
-/// orders that the shapes allow the closest. Nothing when they allow none.
+/// The distance between `codes`, with the axes of the network, and `values`, whose axes may be permuted: the
+/// minimum over the permutations that the shapes allow. nullopt if they allow none.
 std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& values) {
   const Shape from = withoutOnes(codes.shape()), to = withoutOnes(values.shape());
   constexpr size_t kMostAxes = 5;
@@ -143,7 +142,7 @@ std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& value
   return least;
 }
 
-/// TOSA's tensors have no sign: bytes that the program has as uint8 are int8 in its graphs.
+/// TOSA's tensors have no sign: uint8 values of the program are int8 in its graphs.
 int64_t asCodeOf(DType dtype, int64_t code) {
   return dtype == DType::Int8 ? static_cast<int8_t>(code) : code;
 }
@@ -155,12 +154,12 @@ int64_t countDifferences(const Tensor& expected, const Tensor& actual) {
   return count;
 }
 
-/// What variables hold, by name, in each execution of a network.
+/// Contents of state variables, by name, in each execution of a network.
 struct Contents {
   std::map<std::string, Tensor> real, simulated;
 };
 
-/// The state with what `contents` say of it.
+/// The state updated with `contents`.
 ir::StateHolder continued(const ir::StateHolder& holder, const ir::State& state,
                           const std::map<std::string, Tensor>& contents) {
   std::vector<Tensor> now = holder.now();
@@ -173,8 +172,8 @@ ir::StateHolder continued(const ir::StateHolder& holder, const ir::State& state,
   return ir::StateHolder(std::move(now));
 }
 
-/// What one run of the NPU parts takes: a program may be many times as large as the network that it comes
-/// from.
+/// The work of one run of the NPU parts: a program may be many times as large as the network that it was
+/// compiled from.
 Result<double> npuWorkOf(const Build& build) {
   double work = 0;
   for (const compiler::CompiledProgram& part : build.compiled) {
@@ -195,11 +194,11 @@ class Verifier {
   Verifier(const Build& build, Simulation simulation)
       : build_(build), kind_(simulation), budget_(budgetOf(build.options)), ethosN_(build, budget_) {}
 
-  /// Of the build's own program.
+  /// For the build's own program.
   Status prepare() {
     for (const auto& delegate : build_.partitioned.delegates)
       CARINA_RETURN_IF_ERROR(tosa::checkBudget(delegate.tosa, budget_));
-    // What kernels compute is kept beside all that is compared with it.
+    // Kernel results are kept in addition to everything that is compared with them.
     constexpr int kBeside = 4;
     CARINA_RETURN_IF_ERROR(checkValues(build_.computed.graph, budget_, kBeside));
     CARINA_TRY(const std::string program, pte::writeProgram(build_.program));
@@ -207,7 +206,8 @@ class Verifier {
     return prepare(std::move(runner));
   }
 
-  /// As a method of a program of several. `beside`: another one of them, which shares its state; may be null.
+  /// For a method of a program with several. `beside`: another one of them, which shares its state; may be
+  /// null.
   Status prepare(ByteSpan program, const std::string& method, const Verifier* beside) {
     device::RunOptions options = runOptions();
     options.method = method;
@@ -216,7 +216,7 @@ class Verifier {
     return prepare(std::move(runner));
   }
 
-  /// State goes from method to method.
+  /// State is carried from method to method.
   void takeState(const Contents& contents) {
     floatState_ = continued(floatState_, build_.state, contents.real);
     simulationState_ = continued(simulationState_, build_.state, contents.simulated);
@@ -229,9 +229,9 @@ class Verifier {
   }
 
   Status add(const quantize::Sample& sample) {
-    // What would not end is not begun.
+    // Work that would exceed the budget is not started.
     if (sampleWork_ > static_cast<double>(budget_.left()))
-      CARINA_RETURN_IF_ERROR(budget_.require(sampleWork_, "all that is compared of a sample"));
+      CARINA_RETURN_IF_ERROR(budget_.require(sampleWork_, "the comparison of a sample"));
     CARINA_RETURN_IF_ERROR(budget_.require(npuWork_, "the NPU parts on the model"));
     Values values;
     std::vector<Tensor> reference, simulated;
@@ -242,7 +242,7 @@ class Verifier {
       CARINA_TRY(reference, float_->run(inputs, [&](const ir::Value& value, const Tensor& tensor) {
         if (!value.name.empty() && isFloat(value.dtype()) && values[value.name].size() < kMostCompared)
           values[value.name].push_back(tensor);
-        // A network that comes quantized means what its codes say.
+        // In a prequantized network, values are defined by their codes.
         const ir::Value* source = quantizedSource(value);
         if (!source || source->name.empty()) return;
         std::vector<Tensor>& turns = values[source->name];
@@ -347,7 +347,7 @@ class Verifier {
     return {};
   }
 
-  /// What the program's state holds now.
+  /// The current contents of the program's state.
   Result<quantize::Sample> stateOfProgram() {
     const ir::Graph& graph = build_.computed.graph;
     quantize::Sample state;
@@ -358,7 +358,7 @@ class Verifier {
     return state;
   }
 
-  /// The float network between rounded ends: what no program with these codes is likely to surpass.
+  /// The float network with rounded inputs and outputs: an upper limit for programs with these codes.
   Status addEnds(const quantize::Sample& sample, const std::vector<Tensor>& reference) {
     const ir::Graph& graph = *build_.simulation;
     quantize::Sample inputs;
@@ -372,7 +372,7 @@ class Verifier {
     return {};
   }
 
-  /// What a quantize node of the simulation gave in one more turn.
+  /// Records the result of a quantize node of the simulation in one more iteration.
   void keepCodes(const ir::Value& codes, const std::string& name, const Tensor& tensor) {
     std::vector<Codes>& all = codes_[name];
     auto at = std::find_if(all.begin(), all.end(), [&](const Codes& one) { return one.codes == &codes; });
@@ -409,7 +409,7 @@ class Verifier {
     if (simulated) output.simulated.add(*reference, *simulated);
   }
 
-  /// The NPU part that a delegate call ran: branches skip parts, loops repeat them.
+  /// The NPU part that a delegate call executed: branches skip parts, loops repeat them.
   Result<size_t> partOf(uint32_t instruction) const {
     const auto& instructions = build_.program.methods.front().chains.front().instructions;
     const auto* call = instruction < instructions.size()
@@ -420,7 +420,7 @@ class Verifier {
     return static_cast<size_t>(call->delegate);
   }
 
-  /// The TOSA interpreter on what the delegate really got, the NPU model value by value beside it.
+  /// Runs the TOSA interpreter on the delegate's actual inputs, and compares the NPU model value by value.
   Status compareDelegate(size_t index, const device::DelegateRun& run) {
     const ir::Graph& tosa = build_.partitioned.delegates[index].tosa;
     PartValues expected(tosa);
@@ -448,7 +448,7 @@ class Verifier {
     return compareLayers(index, run.inputs, expected);
   }
 
-  /// The NPU model value by value, in each turn of a loop.
+  /// Compares the NPU model value by value, in each iteration of a loop.
   Status compareLayers(size_t index, std::span<const Tensor> inputs, const PartValues& expected) {
     const compiler::CompiledProgram& part = build_.compiled[index];
     std::unordered_map<const compiler::ValuePlacement*, size_t> npuTurns;
@@ -459,7 +459,7 @@ class Verifier {
       if (turn < turns->first.size()) compareLayer(index, *turns, turns->first[turn], elements());
     };
     CARINA_RETURN_IF_ERROR(toStatus(probe(part, inputs, listener)));
-    // What only one of them computed is not compared, but counted.
+    // Iterations that only one of them computed are counted, but not compared.
     for (const compiler::ValuePlacement& placement : part.values) {
       const PartValues::Turns* turns = expected.find(placement);
       const auto found = turns ? layerIndex_.find(layerKey(index, *turns)) : layerIndex_.end();
@@ -474,8 +474,8 @@ class Verifier {
     return fmt::format("{}:{}:{}", delegate, turns.graph, turns.value->name);
   }
 
-  /// A value that the program computes against the codes that the simulation has for it. `turn`: which call
-  /// of the delegate in this sample, or turn of a region.
+  /// Compares a value of the program with the codes of the simulation. `turn`: the call of the delegate in
+  /// this sample, or the iteration of a region.
   void compareDrift(size_t delegate, size_t turn, const ir::Value& value, const Tensor& tensor) {
     const auto found = codes_.find(std::string_view(value.name).substr(0, value.name.find(':')));
     if (found == codes_.end()) return;
@@ -533,23 +533,23 @@ class Verifier {
 
   const Build& build_;
   const Simulation kind_;
-  WorkBudget budget_;  // of all samples
+  WorkBudget budget_;  // for all samples
   std::optional<aten::Executor> float_, simulation_;
   std::optional<partition::IntegerExecutor> integers_;  // instead of `simulation_`
-  ir::StateHolder floatState_, simulationState_;        // each goes its own way
+  ir::StateHolder floatState_, simulationState_;        // independent of each other
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
-  double npuWork_ = 0, sampleWork_ = 0;  // of each: the NPU parts alone, all
+  double npuWork_ = 0, sampleWork_ = 0;  // per sample: NPU parts only, everything
   int64_t ethosNCycles_ = 0;
   Verification result_;
-  /// One quantize node of the simulation: what it gave, turn by turn of the loop that it is in.
+  /// One quantize node of the simulation: its results, per iteration of the enclosing loop.
   struct Codes {
     const ir::Value* codes;
     std::vector<Tensor> turns;
   };
-  std::map<std::string, std::vector<Codes>, std::less<>> codes_;  // by the name of what it reads; one sample
-  std::unordered_map<const ir::Value*, size_t> turnsSoFar_;       // of values of TOSA graphs; one sample
+  std::map<std::string, std::vector<Codes>, std::less<>> codes_;  // by the name of its operand; one sample
+  std::unordered_map<const ir::Value*, size_t> turnsSoFar_;       // by value of TOSA graphs; one sample
   std::map<std::string, size_t, std::less<>> accuracyIndex_, layerIndex_, driftIndex_;
 };
 
@@ -632,7 +632,7 @@ Result<std::vector<quantize::Sample>> verificationSamples(const Build& build, co
   for (size_t k = 0; k < inputs; ++k) {
     const ir::Value* input = graph.inputs()[k];
     if (isFloat(input->dtype())) {
-      return fail(Code::InputMismatch, "program input '{}' is float: which values it takes is not known",
+      return fail(Code::InputMismatch, "program input '{}' is float, and its range of values is unknown",
                   input->name)
           .withRemedy("give samples with --input or --calibrate");
     }

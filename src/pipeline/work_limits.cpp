@@ -9,7 +9,7 @@
 namespace carina::pipeline {
 namespace {
 
-constexpr const char* kDataRemedy = "--calibrate with samples: their bytes count, too";
+constexpr const char* kDataRemedy = "give --calibrate with samples: their bytes raise the limit";
 
 }  // namespace
 

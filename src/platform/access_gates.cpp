@@ -11,11 +11,11 @@
 namespace carina::platform {
 namespace {
 
-// Of SACFG; NSACFG has the unprivileged bits of Non-secure programs where SACFG has those of Secure ones.
+// Offsets in SACFG; NSACFG has the unprivileged bits of Non-secure code where SACFG has those of Secure code.
 constexpr uint32_t kLock = 0x00, kResponse = 0x10, kCallable = 0x14, kMemoryStatus = 0x1c,
                    kPeripheralStatus = 0x20, kPeripheralClear = 0x24, kPeripheralEnable = 0x28,
                    kFirstPort = 0x50, kPortsEnd = 0xd0;
-/// From a bank's Non-secure register to its unprivileged one.
+/// Offset from a bank's Non-secure register to its unprivileged one.
 constexpr uint32_t kUnprivileged = 0x40;
 constexpr uint32_t kBusErrors = 1;  // of kResponse
 
@@ -24,7 +24,7 @@ constexpr uint32_t kAccessRegisters = 0x40080000, kGateRegisters = 0x1000;
 /// Bits of kMemoryStatus, in the order of the controllers: two of the internal memory, then the expansions.
 constexpr std::array<uint8_t, 5> kMemoryBits = {0, 1, 16, 17, 18};
 
-// Of a memory's controller.
+// Registers of a memory's controller.
 constexpr uint32_t kGateControl = 0x00, kGateLastWord = 0x10, kGateBlockSize = 0x14, kGateIndex = 0x18,
                    kGateTable = 0x1c, kGateStatus = 0x20, kGateClear = 0x24, kGateEnable = 0x28,
                    kGateInfo1 = 0x2c, kGateInfo2 = 0x30, kGateSet = 0x34, kGateIdentity = 0xfe0;
@@ -63,7 +63,7 @@ const RamBlock& blockNamed(const Board& board, std::string_view name) {
   return *at;
 }
 
-/// Where the controllers have their registers (without bit 28), and what is behind them.
+/// The addresses of the controllers' registers (without bit 28), and the memories behind them.
 std::vector<std::pair<uint32_t, MemoryGate::Place>> memoriesOf(const Board& board) {
   const BoardMap& map = mapOf(board);
   const auto whole = [&](std::string_view name, uint32_t block) {
@@ -106,7 +106,7 @@ bool MemoryGate::open(uint32_t offset, bool secure) const {
 bool MemoryGate::refuse(uint32_t address, bool secure) {
   if (status_ == 0) {
     info1_ = address;
-    info2_ = secure ? 1u << 17 : 1u << 16;  // a Non-secure block, a Non-secure transaction
+    info2_ = secure ? 1u << 17 : 1u << 16;  // bit 17: Non-secure block; bit 16: Non-secure transaction
   }
   status_ = 1;
   interrupt_();
@@ -257,7 +257,7 @@ void AccessGates::refuse(uint32_t address, bool write, bool secure) {
 }
 
 uint64_t AccessGates::blockEnd(uint32_t address) const {
-  uint64_t end = uint64_t{address | 0xfff} + 1;  // the ends of memories lie on pages
+  uint64_t end = uint64_t{address | 0xfff} + 1;  // memories end on page boundaries
   for (const MemoryGate& memory : memories_) {
     if (const auto offset = memory.offsetOf(address))
       end = uint64_t{address} + (memory.blockEnd(*offset) - *offset);

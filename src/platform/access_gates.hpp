@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies between the core and the board, and lets a transaction through or not by its security and
-// privilege: the protection controllers of memories (MPC), those of peripherals (PPC), and the registers of
-// the subsystem that set them (SACFG and NSACFG).
+// Access control between the core and the board, by the security and privilege of transactions: memory
+// protection controllers (MPC), peripheral protection controllers (PPC), and the registers of the subsystem
+// that configure them (SACFG and NSACFG).
 //
-// A transaction is Secure or not as its address is attributed (SAU and board); without an SAU everything is.
-// Each block of a memory, and each peripheral, takes either Secure or Non-secure transactions, never both.
+// The security of a transaction is that of its address (SAU and board); without an SAU, everything is Secure.
+// Each block of a memory and each peripheral accepts either Secure or Non-secure transactions, never both.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace carina::platform {
 
 class Peripherals;
 
-/// The protection controller of a memory: one bit for each block says whether it is Non-secure.
+/// The protection controller of a memory: one bit per block marks it as Non-secure.
 class MemoryGate final : public Peripheral {
  public:
   struct Place {
@@ -34,12 +34,12 @@ class MemoryGate final : public Peripheral {
   uint32_t read(uint32_t offset) override;
   void write(uint32_t offset, uint32_t value) override;
 
-  /// The offset of an address in the memory, or nothing.
+  /// The offset of an address in the memory; nullopt if it is outside.
   std::optional<uint32_t> offsetOf(uint32_t address) const;
   bool open(uint32_t offset, bool secure) const;
-  /// Where the block ends that an offset lies in.
+  /// The end of the block that contains an offset.
   uint32_t blockEnd(uint32_t offset) const { return (offset / place_.block + 1) * place_.block; }
-  /// Notes a transaction that was refused; true: it ends in a bus error.
+  /// Records a rejected transaction; true: it causes a bus error.
   bool refuse(uint32_t address, bool secure);
   bool interrupting() const { return (status_ & enabled_) != 0; }
 
@@ -52,33 +52,34 @@ class MemoryGate final : public Peripheral {
 
 class AccessGates final : public cpu_m::Gates {
  public:
-  /// `setCallable` hears what NSCCFG says.
+  /// `setCallable` receives the value of NSCCFG.
   AccessGates(const Board& board, Core& core, Interrupts& interrupts,
               std::function<void(uint32_t bits)> setCallable);
 
   /// Adds the registers.
   void addTo(Peripherals& peripherals);
-  /// From now on refuses what the registers say.
+  /// Starts enforcing the settings of the registers.
   void close();
 
   bool open(uint32_t address, bool secure) const override;
   void refuse(uint32_t address, bool write, bool secure) override;
-  /// Notes a transaction of any master that a memory refused; true: it ends in a bus error.
+  /// Records a transaction of any master that a memory rejected; true: it causes a bus error.
   bool refused(uint32_t address, bool secure);
-  /// An address behind which open() may say something else; the first one after `address`.
+  /// The first address after `address` at which the result of open() may change.
   uint64_t blockEnd(uint32_t address) const;
-  /// An access of the program that runs to a peripheral: false, when it reads 0 and writes nothing. Throws
-  /// ReadFault or WriteFault where the board answers with a bus error.
+  /// Checks an access of the running code to a peripheral; false: it is RAZ/WI. Throws ReadFault or
+  /// WriteFault if the board responds with a bus error.
   bool passes(uint32_t address, bool write);
 
  private:
-  /// A bank of PPC bits: the offset of its Non-secure register in SACFG, and its bit in the interrupt.
+  /// A bank of PPC bits: the offset of its Non-secure register in SACFG, and its bit in the interrupt
+  /// registers.
   struct Bank {
     uint16_t offset;
     uint8_t interrupt;
   };
-  /// Peripherals behind bits of a bank: `count` frames of `stride` bytes from `base` (without bit 28) on,
-  /// behind bits `first` and so on, or all behind the one where `together`.
+  /// Peripherals controlled by a bank: `count` frames of `stride` bytes from `base` (without bit 28) on, each
+  /// by its own bit from `first` on, or all by that bit if `together`.
   struct Ports {
     uint32_t base, stride, count;
     Bank bank;
@@ -114,7 +115,7 @@ class AccessGates final : public cpu_m::Gates {
   std::function<void(uint32_t bits)> setCallable_;
   std::vector<Ports> ports_;
   std::vector<MemoryGate> memories_;
-  std::vector<uint32_t> memoryRegisters_;                       // where theirs are
+  std::vector<uint32_t> memoryRegisters_;                       // addresses of their registers
   std::array<std::array<uint32_t, kSize / 4>, 2> registers_{};  // NSACFG, SACFG
   Registers secureRegisters_{*this, true}, otherRegisters_{*this, false};
   bool closed_ = false;

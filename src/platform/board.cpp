@@ -12,8 +12,8 @@ namespace {
 constexpr uint32_t kArmv81 = cpu_m::kDsp | cpu_m::kFloat | cpu_m::kDouble | cpu_m::kHalf | cpu_m::kV81 |
                              cpu_m::kMve | cpu_m::kMveFloat | cpu_m::kSecurity;
 
-// DDR: blocks of 256 MiB that belong to the two worlds in turn, each memory of its own; programs may run on
-// through all of them.
+// DDR: blocks of 256 MiB that alternate between the two worlds, each backed by separate memory; software may
+// use all of them contiguously.
 constexpr RamBlock kDdr{"DDR", 0x60000000, 2048 * MiB, 0x60000000, true};
 
 constexpr std::array kRam300 = {
@@ -33,10 +33,10 @@ constexpr std::array kRam310 = {
     kDdr,
 };
 constexpr std::array kRam320 = {
-    // and 315
+    // also Corstone-315
     RamBlock{"ITCM", 0x10000000, 512 * KiB, 0x00000000, false},
     RamBlock{"boot ROM", 0x11000000, 128 * KiB, 0x11000000, true},
-    RamBlock{"BRAM", 0x12000000, 2 * MiB, 0x01000000, true},  // the boot ROM took the usual alias
+    RamBlock{"BRAM", 0x12000000, 2 * MiB, 0x01000000, true},  // the boot ROM occupies the usual address
     RamBlock{"DTCM", 0x30000000, 512 * KiB, 0x20000000, false},
     RamBlock{"SRAM", 0x31000000, 4 * MiB, 0x21000000, true},
     RamBlock{"QSPI", 0x38000000, 128 * MiB, 0x28000000, true},
@@ -172,7 +172,7 @@ Result<const Board*> findBoard(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += board.name;
   }
-  return fail(Code::UnknownName, "there is no platform '{}'", name).withRemedy("known: " + known);
+  return fail(Code::UnknownName, "unknown platform '{}'", name).withRemedy("choose one of: " + known);
 }
 
 }  // namespace carina::platform

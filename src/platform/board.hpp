@@ -19,13 +19,13 @@ struct RamBlock {
   std::string_view name;
   uint32_t address;
   uint64_t size;
-  uint32_t alias;  // the same memory once more; equal to `address` when there is none
+  uint32_t alias;  // second address of the memory; equal to `address` if there is none
   bool npu;        // whether the NPU can reach it
 };
 
 struct Board {
   std::string_view name;  // "corstone-300"
-  std::string_view core;  // what the silicon has: "Cortex-M55"
+  std::string_view core;  // in the silicon: "Cortex-M55"
   uint32_t cpuid;
   uint32_t features;  // of the core: cpu_m::Feature
   cpu_m::Pipeline pipeline;
@@ -34,17 +34,17 @@ struct Board {
   // Peripherals by their address without bit 28.
   uint32_t npu;
   uint32_t npuInterrupt;
-  std::span<const npu::Family> npus;  // the usual one first
+  std::span<const npu::Family> npus;  // the default first
   uint32_t timingAdapter[2];          // 0: none
   uint32_t uart0;                     // UART1..5 follow, 4 KiB each
   uint32_t scc, fpgaIo;
-  uint32_t sccId;  // what the SCC calls the board; 0: not known
-  // Display, two-wire buses to touch screen and audio codec, audio; four ports of pins, 4 KiB each. 0: none.
+  uint32_t sccId;  // identity of the board in the SCC; 0: unknown
+  // Display, two-wire buses to touch screen and audio codec, audio; four GPIO ports, 4 KiB each. 0: none.
   uint32_t display, touchBus, codecBus, sound, gpio;
   uint32_t hdlcd = 0;
 };
 
-/// Peripherals live in [kPeripherals, kPeripherals + kPeripheralsSize); bit 28 does not matter.
+/// Peripherals are in [kPeripherals, kPeripherals + kPeripheralsSize); bit 28 is ignored.
 constexpr uint32_t kPeripherals = 0x40000000;
 constexpr uint64_t kPeripheralsSize = 0x20000000;
 constexpr uint32_t kSecureBit = 1u << 28;
@@ -58,8 +58,8 @@ constexpr uint32_t kUartsWithLines = 5;
 constexpr uint32_t kUartInterrupt = 33;
 constexpr uint32_t kUartCombinedInterrupt = 43;
 
-/// What the board has at the address of a peripheral, and the model has not: "the Ethernet controller"; empty
-/// where nothing is known of it.
+/// The device that the board has at the address of a peripheral but the model lacks: "the Ethernet
+/// controller"; empty if unknown.
 std::string_view absentDevice(const Board& board, uint32_t address);
 
 std::span<const Board> allBoards();

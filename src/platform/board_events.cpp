@@ -13,7 +13,7 @@ using Kind = BoardEvent::Kind;
 constexpr uint32_t kLargest = 4095, kPorts = 4, kPinsOfPort = 16;
 constexpr double kMostMilliseconds = 1e12, kCyclesPerMillisecond = kCoreHz * 1e-3;
 
-/// What a line may say: a word, and the largest value of each number behind it.
+/// The form of a line: a word, and the largest value of each number after it.
 struct Form {
   std::string_view word;
   Kind kind;
@@ -77,15 +77,15 @@ Result<std::vector<BoardEvent>> readBoardEvents(std::string_view text) {
     const auto event = eventOf(words);
     const std::string where = fmt::format("line {}", number);
     if (!event)
-      return fail(Code::BadOption, "'{}' is no event of a board", line)
+      return fail(Code::BadOption, "'{}' is not a board event", line)
           .at(where)
           .withRemedy(
-              "MILLISECONDS and one of: touch X Y (0 to 4095); release; gpio PORT.PIN LEVEL; button, switch "
-              "or signal N LEVEL");
+              "write MILLISECONDS and one of: touch X Y (0 to 4095); release; gpio PORT.PIN LEVEL; button, "
+              "switch or signal N LEVEL");
     if (!events.empty() && event->time < events.back().time)
       return fail(Code::BadOption, "'{}' happens before the line above it", line)
           .at(where)
-          .withRemedy("put the lines in the order of their times");
+          .withRemedy("sort the lines by time");
     events.push_back(*event);
   }
   return events;

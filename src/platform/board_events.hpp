@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to a board from outside, and when: fingers on the touch screen, pins, buttons, switches.
+// External events of a board and their times: touch screen, pins, buttons, switches.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ struct BoardEvent {
   uint32_t a = 0, b = 0;  // x and y; port * 16 + pin, number of the button, switch or signal, and its level
 };
 
-/// A file of events, a line each, '#' begins a comment: `MILLISECONDS WHAT`, the earliest first. WHAT is one
-/// of `touch X Y` (0 to 4095), `release`, `gpio PORT.PIN LEVEL`, `button N LEVEL`, `switch N LEVEL` and
-/// `signal N LEVEL`. Errors name the line.
+/// A file of events, one per line, as `MILLISECONDS WHAT` in chronological order; '#' starts a comment. WHAT
+/// is one of `touch X Y` (0 to 4095), `release`, `gpio PORT.PIN LEVEL`, `button N LEVEL`, `switch N LEVEL`
+/// and `signal N LEVEL`. Errors name the line.
 Result<std::vector<BoardEvent>> readBoardEvents(std::string_view text);
 
-/// Makes events happen when their time has come.
+/// Applies events when they are due.
 class BoardEvents final : public Timed {
  public:
   BoardEvents(std::vector<BoardEvent> events, std::function<void(const BoardEvent&)> apply)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses to memory: for the CPU's platform, for loading, and for the NPU.
+// Maps addresses to memory: for the CPU's platform, the loader and the NPU.
 #pragma once
 
 #include <optional>
@@ -19,10 +19,10 @@ class Bus final : public npu::Memory {
   std::byte* find(uint64_t address, uint64_t length) const;
   std::optional<uint32_t> load32(uint32_t address) const;
   bool store32(uint32_t address, uint32_t value) const;
-  /// As the NPU sees it: without the tightly coupled memories of the core.
+  /// As seen by the NPU: without the tightly coupled memories of the core.
   std::byte* resolve(uint64_t address, uint64_t length, npu::Access access) override;
 
-  /// Name of the memory at an address, empty where there is none.
+  /// Name of the memory at an address, empty if there is none.
   std::string_view nameOf(uint32_t address) const;
 
   struct Mapping {
@@ -34,7 +34,7 @@ class Bus final : public npu::Memory {
 
  private:
   explicit Bus(GuestMemory memory) : memory_(std::move(memory)) {}
-  /// The mapping that [address, address + length) lies in, and where in it.
+  /// The mapping that contains [address, address + length), and its offset there.
   const Mapping* at(uint64_t address, uint64_t length, uint64_t* offset) const;
 
   GuestMemory memory_;

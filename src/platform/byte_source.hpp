@@ -9,7 +9,7 @@
 
 namespace carina::platform {
 
-/// The bytes of a file, or of standard input for "-", then -1; nothing for an empty path.
+/// The bytes of a file, or of standard input for "-", then -1; an empty function for an empty path.
 Result<std::function<int()>> bytesFrom(const std::filesystem::path& path);
 
 }  // namespace carina::platform

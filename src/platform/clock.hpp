@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated time, in cycles of the one clock that core, timers and NPU share: instructions take what the
-// core's pipeline says, waiting takes what it takes.
+// Simulated time, in cycles of the clock that core, timers and NPU share. Instructions take the cycles of the
+// core's pipeline model; waiting adds the time waited.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ class Core;
 
 namespace carina::platform {
 
-/// Cycles of the board's clock in a second: what firmware for these boards assumes.
+/// Frequency of the board's clock, as assumed by firmware for these boards.
 constexpr uint32_t kCoreHz = 25'000'000;
 
 constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
@@ -21,7 +21,7 @@ class Clock {
  public:
   void attach(const cpu_m::Core& cpu) { cpu_ = &cpu; }
   uint64_t now() const;
-  /// Passes time without instructions, up to `time`.
+  /// Advances to `time` without executing instructions.
   void skipTo(uint64_t time) {
     if (time > now()) skipped_ += time - now();
   }
@@ -33,12 +33,12 @@ class Clock {
   uint64_t skipped_ = 0;
 };
 
-/// What happens by itself as time passes.
+/// A source of timed events.
 class Timed {
  public:
-  /// When something happens next; kNever when nothing will.
+  /// The time of the next event; kNever if there is none.
   virtual uint64_t nextEvent() const = 0;
-  /// Makes everything up to `now` happen.
+  /// Processes all events up to `now`.
   virtual void advance(uint64_t now) = 0;
 
  protected:

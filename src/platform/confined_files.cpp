@@ -32,7 +32,7 @@ int ConfinedFiles::parentOf(std::string_view name, std::string* last) const {
     errno = EACCES;
     return -1;
   }
-  // Folder by folder, so that neither ".." nor a link leads astray.
+  // Folder by folder, so that neither ".." nor a link leads out of the folder.
   int at = fcntl(folder_, F_DUPFD_CLOEXEC, 0);
   while (at >= 0) {
     const size_t slash = name.find('/');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of one folder for code that is not trusted: no path leads out of it. Symbolic links are not followed,
-// and only regular files are opened.
+// Access to the files of one folder for untrusted code: no path leads out of it. Symbolic links are not
+// followed, and only regular files are opened.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +28,7 @@ class ConfinedFiles {
 
  private:
   explicit ConfinedFiles(int folder) : folder_(folder) {}
-  /// The folder that holds the last part of `name`, as a descriptor to close; -1 and errno.
+  /// Opens the folder that holds the last part of `name`; the caller closes the descriptor. Or -1 and errno.
   int parentOf(std::string_view name, std::string* last) const;
 
   int folder_ = -1;

@@ -8,7 +8,7 @@
 namespace carina::platform {
 namespace {
 
-/// What is known of a source file.
+/// Coverage of a source file.
 struct FileCoverage {
   std::map<uint32_t, uint64_t> lines;
   struct Function {
@@ -27,8 +27,8 @@ ByteSpan contentsOf(const ElfImage& image, ByteSpan file, std::string_view name)
   return {};
 }
 
-/// The function that an address belongs to; null: none. What the linker left out stays in the line tables at
-/// addresses where there is none.
+/// The function that an address belongs to; null: none. Code that the linker removed remains in the line
+/// tables, at addresses without a function.
 const ElfImage::Symbol* functionAt(const ElfImage& image, uint32_t address) {
   auto at = std::upper_bound(image.functions.begin(), image.functions.end(), address,
                              [](uint32_t a, const ElfImage::Symbol& symbol) { return a < symbol.address; });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Line coverage of firmware: which lines of its sources were executed, and how often, as lcov's tools read
-// it.
+// Line coverage of firmware: which lines of its sources were executed, and how often, in lcov's format.
 #pragma once
 
 #include <span>
@@ -12,11 +11,11 @@
 
 namespace carina::platform {
 
-/// The line tables of an image; fails when it has none.
+/// The line tables of an image; fails if it has none.
 Result<LineTable> lineTableOf(const ElfImage& image, ByteSpan file);
 
-/// The text of an lcov tracefile: per source file its lines (the count of the instruction that was executed
-/// most) and functions (that of the first instruction). `executions` is by address.
+/// The text of an lcov tracefile: per source file its lines (the highest count of their instructions) and
+/// functions (the count of the first instruction). `executions` is sorted by address.
 std::string lcovText(const ElfImage& image, const LineTable& table,
                      std::span<const Core::Executions> executions);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line for every instruction, register that it changed and access to memory, in the manner of Arm's Tarmac
+// A trace with a line for every instruction, changed register and memory access, in the style of Arm's Tarmac
 // traces (docs/platform.md).
 #pragma once
 
@@ -16,15 +16,15 @@ namespace carina::platform {
 class CpuTrace final : private cpu_m::AccessObserver, private cpu_m::InstructionObserver {
  public:
   using Write = std::function<void(const std::string& line)>;
-  /// Observes the core's instructions and accesses as long as it lives.
+  /// Observes the core's instructions and accesses during its lifetime.
   CpuTrace(Write write, const ElfImage& image, const Clock& clock, Core& core);
   ~CpuTrace();
   CpuTrace(const CpuTrace&) = delete;
   CpuTrace& operator=(const CpuTrace&) = delete;
 
-  /// Writes what the latest instruction did: nothing of it follows.
+  /// Writes the effects of the latest instruction, which has completed.
   void finish();
-  /// An exception was entered: its name.
+  /// To be called when an exception was entered, with its name.
   void exception(const std::string& name);
 
  private:
@@ -42,7 +42,8 @@ class CpuTrace final : private cpu_m::AccessObserver, private cpu_m::Instruction
   const Clock& clock_;
   Core& core_;
   uint64_t now_ = 0;
-  // Of the instruction being executed: its line (empty: there is none), its accesses, and what was before it.
+  // Of the instruction being executed: its line (empty: there is none), its accesses, and the state before
+  // it.
   std::string instruction_;
   std::vector<std::string> accesses_;
   State before_;

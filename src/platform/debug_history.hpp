@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a debugger has had the board do since reset. The board is deterministic, so going through it once more
-// leads to the same place: that is how a debugger steps back.
+// What a debugger has made the board do since reset. The board is deterministic: reverse stepping replays
+// this history up to an earlier point.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ struct DebugHistory {
     uint32_t address;
     std::vector<std::byte> bytes;
   };
-  /// From one stop to the next.
+  /// Execution from one stop to the next.
   struct Leg {
-    std::unique_ptr<State> registers;  // what the debugger has made of them before it
+    std::unique_ptr<State> registers;  // set by the debugger before it, if changed
     std::vector<MemoryChange> memory;
-    bool step = false;    // one instruction, while interrupts wait
+    bool step = false;    // one instruction, with interrupts held off
     bool leaves = false;  // begins with a step off a breakpoint
     bool loose = false;   // ends as soon as the instructions have been executed
     Place end;
   };
   static constexpr size_t kMostLegs = size_t{1} << 20;
   std::vector<Leg> legs;
-  std::string impossible;             // why there is no way back; empty: there is
-  bool again = false;                 // the board starts anew and goes through the legs
-  std::vector<uint32_t> breakpoints;  // at the time of the step back
-  /// Going through them looks for breakpoints, too: for the latest one.
+  std::string impossible;             // why reverse execution is not possible; empty: it is
+  bool again = false;                 // the board restarts and replays the legs
+  std::vector<uint32_t> breakpoints;  // at the time of the reverse step
+  /// The replay also searches for the latest breakpoint.
   bool searches = false;
   struct Found {
     size_t leg;
@@ -43,7 +43,7 @@ struct DebugHistory {
   };
   std::optional<Found> found;
 
-  /// Ends at what was found, or at the beginning.
+  /// Truncates the history at the breakpoint found, or to the beginning.
   void endAtFound() {
     searches = false;
     legs.resize(found ? found->leg + 1 : 0);
@@ -58,7 +58,7 @@ struct DebugHistory {
     found.reset();
   }
 
-  /// Takes back the last instruction. False: there is none.
+  /// Removes the last instruction. False: there is none.
   bool stepBack() {
     if (legs.empty()) return false;
     Leg& last = legs.back();

@@ -10,7 +10,8 @@ namespace {
 constexpr uint16_t kBreakpoint = 0xbe00;  // BKPT 0
 constexpr uint8_t kSemihosting = 0xab;
 
-/// Of instructions ahead, on the way back to a breakpoint: a basic block goes alone then (Core::runAtMost()).
+/// Most instructions to run at a time while searching back for a breakpoint: Core::runAtMost() then executes
+/// single basic blocks.
 constexpr uint64_t kSearched = 64;
 
 bool goesBack(Debugger::Next next) {
@@ -42,7 +43,7 @@ void DebugSession::remove() {
     std::byte* code = bus_.find(address, sizeof original);
     uint16_t now = 0;
     std::memcpy(&now, code, sizeof now);
-    if (now != kBreakpoint) continue;  // the firmware has put other code there
+    if (now != kBreakpoint) continue;  // the firmware has written other code there
     std::memcpy(code, &original, sizeof original);
   }
   core_.codeChanged();
@@ -95,7 +96,7 @@ bool DebugSession::repeat() {
   for (; leg_ < history_.legs.size(); ++leg_) {
     beginLeg();
     if (history_.searches) search();
-    if (mode_ != Mode::Running || !legEnds()) return true;  // others have nothing to execute
+    if (mode_ != Mode::Running || !legEnds()) return true;  // other legs have nothing to execute
   }
   if (history_.searches) {
     history_.endAtFound();
@@ -113,13 +114,13 @@ Result<Debugger::Next> DebugSession::ask(DebugEvent event) {
   for (;;) {
     const State before = core_.state;
     CARINA_TRY(const Debugger::Next next, debugger_.stopped(event, *this));
-    // Padding that differs costs a copy, no more.
+    // Different padding only costs a copy.
     // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison)
     if (std::memcmp(&before, &core_.state, sizeof before) != 0)
       changes_.registers = std::make_unique<State>(core_.state);
     if (!goesBack(next)) return next;
     if (!history_.impossible.empty()) {
-      debugger_.say("there is no way back: " + history_.impossible);
+      debugger_.say("cannot go back: " + history_.impossible);
     } else if (next == Debugger::Next::ContinueBack ? !history_.legs.empty() : history_.stepBack()) {
       history_.again = true;
       history_.searches = next == Debugger::Next::ContinueBack;
@@ -170,7 +171,7 @@ void DebugSession::record() {
 Result<bool> DebugSession::resume(Debugger::Next next) {
   mode_ = Mode::Running;
   if (next == Debugger::Next::Detach) watchpoints_.clear();
-  // GDB takes them away for the step past one: what is found meanwhile is not told.
+  // GDB removes watchpoints for the step past one: hits during it are not reported.
   if (next != Debugger::Next::Kill && (next != Debugger::Next::Step || !watchpoints_.empty()))
     applyWatchpoints();
   switch (next) {
@@ -237,7 +238,7 @@ bool DebugSession::read(uint32_t address, std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4) {
     const uint32_t at = address + static_cast<uint32_t>(i);
     if (!isDevice(at)) return false;
-    if (history_.impossible.empty()) history_.impossible = "registers of a device have been read";
+    if (history_.impossible.empty()) history_.impossible = "device registers have been read";
     const uint32_t value = peripherals_.readFreely(at, 4);
     std::memcpy(&bytes[i], &value, sizeof value);
   }
@@ -269,7 +270,7 @@ bool DebugSession::setWatchpoint(const WatchedRange& range) {
     return false;
   if (std::find(watchpoints_.begin(), watchpoints_.end(), range) != watchpoints_.end()) return true;
   if (watchpoints_.size() >= kMost) return false;
-  if (history_.impossible.empty()) history_.impossible = "there have been watchpoints";
+  if (history_.impossible.empty()) history_.impossible = "watchpoints have been set";
   watchpoints_.push_back(range);
   return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the run loop and a debugger: breakpoints, single steps, and the debugger's view of the board.
+// Connects the run loop and a debugger: breakpoints, single steps, and the debugger's view of the board.
 // Breakpoints are BKPT instructions that are in memory only while the core runs.
 #pragma once
 
@@ -21,22 +21,23 @@ class DebugSession final : public DebugTarget {
                Core& core)
       : debugger_(debugger), history_(history), bus_(bus), peripherals_(peripherals), core_(core) {}
 
-  /// Before the core goes on: gives the debugger its turn when it is due. False: the run shall end, or with
-  /// DebugHistory::again begin anew.
+  /// To be called before the core continues: gives the debugger control when it is due. False: the run must
+  /// end or, with DebugHistory::again, restart.
   Result<bool> beforeStep();
-  /// Whether the next instruction goes alone.
+  /// Whether the next instruction must be executed on its own.
   bool single() const { return mode_ != Mode::Running; }
-  /// Going through a history: instructions that may be executed now.
+  /// During a replay: number of instructions that may be executed now.
   std::optional<uint64_t> ahead() const;
   /// An exception has been entered.
   void noteEntry() { ++entries_; }
-  /// A stop that only the debugger asked for, not the firmware.
+  /// Whether a stop was requested by the debugger, not by the firmware.
   bool claims(const Stop& stop);
-  /// The firmware has met a fault; the core stands at its handler.
+  /// The firmware has faulted; the core is stopped at the handler.
   void noteFault(bool undefined) {
     pending_ = undefined ? DebugEvent::UndefinedInstruction : DebugEvent::Fault;
   }
-  /// The run ends; unless the firmware ended it itself, the debugger has a last look. `explanation` says why.
+  /// The run ends; unless the firmware ended it (`itself`), the debugger gets control once more.
+  /// `explanation` is the reason.
   Status end(bool itself, int exitCode, const std::string& explanation);
 
   State& registers() override { return core_.state; }
@@ -54,14 +55,14 @@ class DebugSession final : public DebugTarget {
   void remove();
   Result<bool> resume(Debugger::Next next);
   void applyWatchpoints();
-  /// The debugger's turn; what it wants next.
+  /// Gives the debugger control; returns what it requests next.
   Result<Debugger::Next> ask(DebugEvent event);
-  /// Between two steps of a history. True: the core goes on; false: this was its end.
+  /// Between two steps of a replay. True: the core continues; false: the replay has ended.
   bool repeat();
   void record();
   std::vector<DebugHistory::Leg>& legs() { return history_.legs; }
   void beginLeg();
-  /// Whether a breakpoint is among what is executed next.
+  /// Looks for a breakpoint in the instructions that are executed next.
   void search();
   bool legEnds();
 
@@ -70,15 +71,16 @@ class DebugSession final : public DebugTarget {
   const Bus& bus_;
   Peripherals& peripherals_;
   Core& core_;
-  std::map<uint32_t, uint16_t> breakpoints_;  // address, and the halfword there while BKPT takes its place
-  std::vector<WatchedRange> watchpoints_, applied_;  // wanted, and what the core looks for
+  std::map<uint32_t, uint16_t> breakpoints_;         // address, and the halfword that BKPT replaces
+  std::vector<WatchedRange> watchpoints_, applied_;  // requested, and those set in the core
   WatchedRange accessed_{};
   std::optional<DebugEvent> pending_ = DebugEvent::Attached;
   Mode mode_ = Mode::Stepping;
   bool inserted_ = false, detached_ = false, open_ = false;
   uint64_t entries_ = 0;
   DebugHistory::Leg changes_;  // what the debugger has changed since the latest stop
-  // While a history is gone through: where, and that its end has had a chance to be reached.
+  // State of a replay: the current leg, whether one has begun, whether its last exception is awaited, and
+  // whether the board must restart once more.
   size_t leg_ = 0;
   bool begun_ = false, late_ = false, restarts_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A debugger at the virtual platform: what it may do while the core stands still, and when it is asked.
+// Debuggers of the virtual platform: what they can do while the core is stopped, and when they are called.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +12,28 @@
 
 namespace carina::platform {
 
-/// The board as a debugger sees it.
+/// The board as seen by a debugger.
 class DebugTarget {
  public:
-  /// Valid while the core stands still.
+  /// Valid while the core is stopped.
   virtual State& registers() = 0;
-  /// Memory, or device registers in whole words. False: not all of it is there.
+  /// Memory, or device registers in whole words. False: not all of it is mapped.
   virtual bool read(uint32_t address, std::span<std::byte> bytes) = 0;
   virtual bool write(uint32_t address, std::span<const std::byte> bytes) = 0;
-  /// Breakpoints in memory, at instructions. False: there is no memory.
+  /// Breakpoints on instructions in memory. False: there is no memory.
   virtual bool setBreakpoint(uint32_t address) = 0;
   virtual void clearBreakpoint(uint32_t address) = 0;
-  /// Watchpoints, at data: the core stops after an instruction that accesses them. False: too many bytes.
+  /// Watchpoints on data: the core stops after an instruction that accesses them. False: too many bytes.
   virtual bool setWatchpoint(const WatchedRange& range) = 0;
   virtual void clearWatchpoint(const WatchedRange& range) = 0;
-  /// After DebugEvent::Watchpoint: which, with the address that was accessed.
+  /// After DebugEvent::Watchpoint: the watchpoint, with the address that was accessed.
   virtual WatchedRange accessed() const = 0;
 
  protected:
   ~DebugTarget() = default;
 };
 
-/// Why the core stands still.
+/// Why the core is stopped.
 enum class DebugEvent : uint8_t {
   Attached,
   Interrupted,
@@ -42,19 +42,19 @@ enum class DebugEvent : uint8_t {
   Watchpoint,
   Fault,
   UndefinedInstruction,
-  Beginning,  // there is nothing before this to go back to
-  Ending,     // it cannot go on: the run ends when the debugger lets go
+  Beginning,  // reverse execution has reached the start
+  Ending,     // execution cannot continue: the run ends when the debugger resumes it
 };
 
 class Debugger {
  public:
   virtual ~Debugger() = default;
   enum class Next : uint8_t { Continue, Step, StepBack, ContinueBack, Detach, Kill };
-  /// The core stands still until this returns. An Error: the debugger is gone.
+  /// The core is stopped until this returns. An Error: the debugger has disconnected.
   virtual Result<Next> stopped(DebugEvent event, DebugTarget& target) = 0;
-  /// Asked now and then while the core runs: whether it shall stop.
+  /// Polled while the core runs: whether it must stop.
   virtual bool stopWanted() = 0;
-  /// A line for the person behind it.
+  /// Shows a line to the user.
   virtual void say(const std::string& line) = 0;
   /// The run is over.
   virtual void ended(int exitCode) = 0;

@@ -6,13 +6,13 @@
 
 namespace carina::platform {
 
-/// What most devices take of the address space.
+/// Address space that most devices occupy.
 constexpr uint32_t kDeviceFrame = 0x1000;
 
 class Peripheral {
  public:
   virtual ~Peripheral() = default;
-  /// Offsets are multiples of 4; the platform takes smaller accesses apart.
+  /// Offsets are multiples of 4; the platform converts smaller accesses.
   virtual uint32_t read(uint32_t offset) = 0;
   virtual void write(uint32_t offset, uint32_t value) = 0;
 };

@@ -63,7 +63,7 @@ void Display::draw(uint16_t pixel) {
 
 void Display::writeData(uint8_t byte) {
   if (index_ != kMemory) {
-    registers_[index_] = byte;  // of two bytes the second one counts
+    registers_[index_] = byte;  // of two bytes, the second one takes effect
     return;
   }
   if (second_) draw(static_cast<uint16_t>(first_ << 8 | byte));
@@ -76,7 +76,7 @@ uint32_t Display::read(uint32_t offset) {
     case kBusReadData:
       return index_ == kProductCode ? kProduct : registers_[index_];
     case kBusRaw:
-      return 1;  // every access is complete at once
+      return 1;  // every access completes immediately
     case kBusMask:
       return mask_;
     case kBusStatus:

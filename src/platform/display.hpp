@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The display of the MPS3 boards: a controller of 240 x 320 pixels that is written byte by byte.
+// The display of the MPS3 boards: a controller for 240 x 320 pixels that is written byte by byte.
 #pragma once
 
 #include <array>
@@ -12,24 +12,24 @@
 
 namespace carina::platform {
 
-/// A frame is what is shown when a program has written the whole screen in one go, or has written something
+/// A frame is complete when the firmware has written the whole screen in one pass, or has written part of it
 /// and then nothing for kStill cycles.
 class Display final : public Peripheral, public Timed {
  public:
   static constexpr uint64_t kStill = kCoreHz / 50;
 
   explicit Display(const Clock& clock) : clock_(clock) {}
-  /// Gets every frame; nothing is drawn without it.
+  /// Receives every frame; without it, no frames are produced.
   void setFrame(std::function<void(const Picture&)> frame) { frame_ = std::move(frame); }
 
   uint32_t read(uint32_t offset) override;
   void write(uint32_t offset, uint32_t value) override;
   uint64_t nextEvent() const override { return changed_ && frame_ ? written_ + kStill : kNever; }
   void advance(uint64_t now) override;
-  /// Gives what has not become a frame yet.
+  /// Emits what has not yet become a frame.
   void finish();
 
-  /// What is on the screen, the way up that the program draws it.
+  /// The contents of the screen, in the orientation that the firmware uses.
   Picture picture() const;
 
  private:
@@ -42,7 +42,7 @@ class Display final : public Peripheral, public Timed {
   bool landscape() const;
   uint32_t width() const { return landscape() ? kLong : kShort; }
   uint32_t height() const { return landscape() ? kShort : kLong; }
-  /// Of the pixel (x, y) of a program in the memory of the controller.
+  /// Index of the firmware's pixel (x, y) in the memory of the controller.
   size_t placeOf(uint32_t x, uint32_t y) const;
   uint32_t pair(uint32_t high) const { return uint32_t{registers_[high]} << 8 | registers_[high + 1]; }
   void give();
@@ -53,7 +53,7 @@ class Display final : public Peripheral, public Timed {
   uint32_t pins_ = 0, mask_ = 0;          // of the bus in front of it
   uint32_t index_ = 0;
   uint32_t x_ = 0, y_ = 0;
-  uint32_t drawn_ = 0;  // pixels since the window was begun
+  uint32_t drawn_ = 0;  // pixels since the window was started
   bool second_ = false;
   uint8_t first_ = 0;  // byte of a pixel
   std::vector<uint16_t> memory_ = std::vector<uint16_t>(size_t{kShort} * kLong);

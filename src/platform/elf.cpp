@@ -16,7 +16,7 @@ constexpr uint32_t kLoad = 1;                                                // 
 constexpr uint32_t kSymbolTable = 2, kNoBits = 8, kAttributes = 0x70000003;  // sh_type
 constexpr uint16_t kExecutable = 2, kArm = 40;
 
-/// Little-endian numbers at checked places.
+/// Little-endian numbers at checked offsets.
 class Reader {
  public:
   explicit Reader(ByteSpan bytes) : bytes_(bytes) {}
@@ -36,7 +36,7 @@ class Reader {
   ByteSpan bytes_;
 };
 
-/// Symbols and sections whose names are longer go without: any number of them can name one long text.
+/// Longer names of symbols and sections are dropped: any number of them could refer to one long text.
 constexpr size_t kMaxSymbolName = 4096;
 
 /// Text up to the NUL at `offset` of a string table; empty when there is none.
@@ -52,7 +52,7 @@ Status readSegments(const Reader& file, ElfImage& image) {
   const uint16_t entrySize = file.u16(42), count = file.u16(44);
   if (count == 0)
     return fail(Code::InvalidImage, "it has no program headers: nothing to load")
-        .withRemedy("link it to an executable first");
+        .withRemedy("link it into an executable first");
   if (entrySize < kProgramHeaderSize || !file.has(table, uint64_t{entrySize} * count))
     return fail(Code::InvalidImage, "the program headers lie outside the file");
   for (uint32_t i = 0; i < count; ++i) {
@@ -62,11 +62,11 @@ Status readSegments(const Reader& file, ElfImage& image) {
     if (!file.has(offset, size))
       return fail(Code::InvalidImage, "its bytes lie outside the file").at(fmt::format("segment {}", i));
     if (uint64_t{address} + size > uint64_t{1} << 32)
-      return fail(Code::InvalidImage, "it runs over the end of the address space")
+      return fail(Code::InvalidImage, "it extends beyond the end of the address space")
           .at(fmt::format("segment {}", i));
     image.segments.push_back({address, file.part(offset, size), offset});
   }
-  if (image.segments.empty()) return fail(Code::InvalidImage, "no segment has anything to load");
+  if (image.segments.empty()) return fail(Code::InvalidImage, "there is no segment to load");
   return {};
 }
 
@@ -95,7 +95,7 @@ class AttributeReader {
     for (int i = 0; i < 4 && !atEnd(); ++i) value |= std::to_integer<uint32_t>(bytes_[at_++]) << 8 * i;
     return value;
   }
-  /// A part of `length` bytes counted from `start`, and on to what follows it.
+  /// Returns the part of `length` bytes counted from `start`, and advances to what follows it.
   AttributeReader part(size_t start, uint64_t length) {
     const size_t end = length > bytes_.size() - start ? bytes_.size() : start + static_cast<size_t>(length);
     const size_t from = std::min(at_, end);
@@ -154,7 +154,7 @@ ArmAttributes readAttributes(ByteSpan section) {
   return attributes;
 }
 
-// --- sections: wanted, not needed; what does not fit the file is left out
+// --- sections: optional; what exceeds the file is left out
 
 void readSymbols(ByteSpan table, ByteSpan names, ElfImage& image) {
   const Reader symbols(table);
@@ -189,7 +189,7 @@ void readSections(const Reader& file, ElfImage& image) {
   bool hasAttributes = false, hasSymbols = false;
   for (uint32_t i = 0; i < count; ++i) {
     image.sections.push_back({stringAt(names, header(i, 0)), header(i, 12), header(i, 16), header(i, 20)});
-    // One of each is what linkers write; a thousand sections could share the bytes of one.
+    // Linkers write one of each; otherwise, a thousand sections could share the bytes of one.
     if (header(i, 4) == kAttributes && !std::exchange(hasAttributes, true))
       image.attributes = readAttributes(contents(i));
     if (header(i, 4) == kSymbolTable && !std::exchange(hasSymbols, true))
@@ -259,7 +259,7 @@ Status checkForCortexM(const ArmAttributes& attributes) {
   const bool known = std::find(std::begin(kKnown), std::end(kKnown), arch) != std::end(kKnown);
   if (attributes.profile.value_or('M') != 'M' || !known)
     return fail(Code::InvalidImage,
-                "it is built for an architecture that is none of a Cortex-M's (Tag_CPU_arch {}){}", arch,
+                "it is built for an architecture that no Cortex-M implements (Tag_CPU_arch {}){}", arch,
                 built)
         .withRemedy("build it with -mcpu=cortex-m33, cortex-m55 or cortex-m85");
   return {};

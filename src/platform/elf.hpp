@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executables for 32-bit Arm: what to load where, for which core they were built, and function names for
-// messages. The bytes are not trusted.
+// Executables for 32-bit Arm: segments to load, the core they were built for, and function names for
+// messages. The bytes are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace carina::platform {
 
-/// Bytes that the image brings to a (physical) load address.
+/// Bytes of the image for a (physical) load address.
 struct ElfSegment {
   uint32_t address = 0;
   ByteSpan bytes;
   uint32_t offset = 0;  // in the file
 };
 
-/// What .ARM.attributes says; nothing where it says nothing.
+/// The contents of .ARM.attributes; empty if not specified.
 struct ArmAttributes {
   std::string cpuName;
   std::optional<uint32_t> cpuArch;    // Tag_CPU_arch
@@ -42,10 +42,10 @@ struct ElfImage {
   std::vector<Symbol> functions;  // by address
   std::vector<Symbol> objects;    // in the order of the file
 
-  /// "main+0x12", or an empty text.
+  /// "main+0x12", or empty.
   std::string nameOf(uint32_t address) const;
-  /// Where in the file the bytes of an object lie: its address has to be its load address. Nothing where
-  /// there is none of that name, or its bytes are not in the file.
+  /// Offset of the bytes of an object in the file; its address must be its load address. nullopt if there is
+  /// none of that name, or its bytes are not in the file.
   std::optional<uint32_t> fileOffsetOf(std::string_view object) const;
   /// Load address of the section `name`, if there is one.
   std::optional<uint32_t> loadAddressOf(std::string_view name) const;
@@ -59,8 +59,8 @@ struct ElfImage {
 /// The result borrows `bytes`.
 Result<ElfImage> readElf(ByteSpan bytes);
 
-/// Fails when the image is built for an architecture that no Cortex-M has; the message says how to build
-/// instead.
+/// Fails if the image is built for an architecture that no Cortex-M implements; the message says how to build
+/// it.
 Status checkForCortexM(const ArmAttributes& attributes);
 
 }  // namespace carina::platform

@@ -8,10 +8,10 @@ namespace {
 
 constexpr uint32_t kStackAligned = 1u << 9;  // XPSR in a frame
 constexpr uint32_t kBasicFrame = 0x20, kCalleeFrame = 0x28;
-/// Words of it that are moved.
+/// Words of the callee frame that are moved.
 constexpr uint32_t kCalleeWords = 9;
-/// Of EXC_RETURN: whose stack the frame is on; that R4 to R11 lie there where the default rules say so
-/// (Secure program, Non-secure handler); no floating-point state; ...
+/// Bits of EXC_RETURN: whose stack holds the frame; the default rules decide whether it holds R4 to R11
+/// (Secure code, Non-secure handler); no floating-point state; ...
 constexpr uint32_t kReturnBase = 0xffffff80, kReturnSecureStack = 0x40, kReturnDefaultRules = 0x20,
                    kReturnNoFp = 0x10, kReturnThread = 0x08, kReturnProcess = 0x04,
                    kReturnSecureHandler = 0x01;
@@ -34,18 +34,17 @@ constexpr uint32_t kVectorRead = 1u << 1, kForced = 1u << 30, kDebugEvent = 1u <
 
 const char* whyRefused(uint32_t address) {
   const bool isPrivate = address >= kPrivate && address - kPrivate < kPrivateSize;
-  return isPrivate ? "which only privileged programs may access" : "where nothing is";
+  return isPrivate ? "which only privileged programs may access" : "which is not mapped";
 }
 
-/// Bits of the fault status registers for the three kinds of refused accesses to stacks.
+/// Bits of the fault status registers for the three kinds of rejected stack accesses.
 struct StackBits {
   uint32_t managed, bus, secure;
   const char* what;
 };
-constexpr StackBits kStacking = {kStackingViolation, kStackingBus, kAttributionViolation,
-                                 "frame of an exception"};
+constexpr StackBits kStacking = {kStackingViolation, kStackingBus, kAttributionViolation, "exception frame"};
 constexpr StackBits kUnstacking = {kUnstackingViolation, kUnstackingBus, kAttributionViolation,
-                                   "return with the frame"};
+                                   "return from the exception frame"};
 constexpr StackBits kLazyStacking = {kLazyViolation, kLazyBus, kLazySecureError,
                                      "floating-point context of an interrupted program"};
 
@@ -68,7 +67,7 @@ CpuFault stackFault(const StackBits& bits, StopReason reason, uint32_t address) 
               fmt::format("{}, which has no access to the floating-point unit", bits.what)};
     default:
       return {
-          kBusFault, bits.bus, 0, {}, fmt::format("{} at 0x{:08x}, where no memory is", bits.what, address)};
+          kBusFault, bits.bus, 0, {}, fmt::format("{} at 0x{:08x}, which is not mapped", bits.what, address)};
   }
 }
 
@@ -80,14 +79,17 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
       return CpuFault{kUsageFault, kUndefinedInstruction, 0, {}, "undefined instruction"};
     case StopReason::NoCoprocessor:
       return CpuFault{
-          kUsageFault, kNoCoprocessor, 0, {}, "instruction of a coprocessor that is absent or off"};
+          kUsageFault, kNoCoprocessor, 0, {}, "instruction of a coprocessor that is absent or disabled"};
     case StopReason::InvalidState:
       return CpuFault{kUsageFault, kInvalidState, 0, {}, "branch to ARM state (an even address)"};
     case StopReason::NoLanding:
-      return CpuFault{
-          kUsageFault, kInvalidState, 0, {}, "indirect branch to an instruction that is no landing (BTI)"};
+      return CpuFault{kUsageFault,
+                      kInvalidState,
+                      0,
+                      {},
+                      "indirect branch to an instruction that is not a landing pad (BTI)"};
     case StopReason::InvalidCode:
-      return CpuFault{kUsageFault, kInvalidState, 0, {}, "pointer authentication code that does not fit"};
+      return CpuFault{kUsageFault, kInvalidState, 0, {}, "pointer authentication code that does not match"};
     case StopReason::StackLimit:
       return CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow (below the stack limit register)"};
     case StopReason::Unaligned:
@@ -117,7 +119,7 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
                       kInvalidEntry,
                       0,
                       {},
-                      fmt::format("Secure code at 0x{:08x} is no gateway", stop.address)};
+                      fmt::format("Secure code at 0x{:08x} is not a gateway", stop.address)};
     case StopReason::SecureExit:
       return CpuFault{kSecureFault,
                       kInvalidTransition,
@@ -131,7 +133,7 @@ std::optional<CpuFault> faultOf(const Stop& stop) {
                       kInstructionBus,
                       0,
                       {},
-                      fmt::format("instruction fetch from 0x{:08x}, where no code is", stop.address)};
+                      fmt::format("instruction fetch from 0x{:08x}, which holds no code", stop.address)};
     case StopReason::LazyStacking:
       return stackFault(kLazyStacking, static_cast<StopReason>(stop.value), stop.address);
     case StopReason::LazyState:
@@ -225,7 +227,7 @@ std::optional<CpuFault> Exceptions::push(uint32_t& stack, bool fp, bool calleeTo
   if (end < limit || end > stack) {
     stack = limit;
     if (fp && core_.fp.has(cpu_m::fpccr::kLazy)) core_.deferContext(frame + kBasicFrame, true);
-    return CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by the frame of an exception"};
+    return CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by an exception frame"};
   }
   const bool sfpa = s.world == kSecure && (s.control[kSecure] & cpu_m::kControlSecureFpActive) != 0;
   const uint32_t saved = s.xpsr() | (padding != 0 ? kStackAligned : 0) | (sfpa ? kStackedSfpa : 0);
@@ -239,15 +241,15 @@ std::optional<CpuFault> Exceptions::push(uint32_t& stack, bool fp, bool calleeTo
 }
 
 Result<uint32_t> Exceptions::resolve(const CpuFault& fault, uint32_t exception) {
-  // The fault is handled first when it is more urgent; the frame is lost either way.
+  // The fault is handled first if it is more urgent; the frame is lost in both cases.
   record(fault);
   stackingFault_ = fault;
-  // What was interrupted decides whether there is a handler left, not the exception that is entered: a hard
-  // fault whose own frame finds no place is handled, with the stack at its limit.
+  // The interrupted code decides whether a handler is available, not the exception being entered: a HardFault
+  // whose own frame does not fit is handled, with the stack at its limit.
   const int interrupted = interrupts_.executionPriority(core_.state);
   const uint32_t derived = handlerOf(fault, core_.state.world, interrupted);
   if (interrupts_.groupPriority(derived) >= interrupted)
-    return fail(Code::GuestFault, "{}, as {} is entered: the core locks up", fault.what,
+    return fail(Code::GuestFault, "{}, on entry to {}: the core locks up", fault.what,
                 exceptionName(exception))
         .at(fmt::format("pc 0x{:08x}", core_.state.pc));
   const bool first = interrupts_.groupPriority(derived) < interrupts_.groupPriority(exception);
@@ -259,7 +261,7 @@ Status Exceptions::enter(uint32_t exception) {
   State& s = core_.state;
   const World background = s.world;
   const bool fp = (s.control[kSecure] & cpu_m::kControlFpActive) != 0;
-  // A Non-secure handler may not see what a Secure program has in its registers.
+  // A Non-secure handler must not see the registers of Secure code.
   const bool callee = background == kSecure && interrupts_.targetOf(exception) == kNonSecure;
   uint32_t stack = s.r[13];
   if (const auto fault = push(stack, fp, callee)) {
@@ -287,8 +289,8 @@ Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
   const bool hidden = (value & kReturnSecureStack) != 0 && target == kNonSecure;
   s.r[14] = (value & ~(kReturnProcess | kReturnSecureHandler)) | (process ? kReturnProcess : 0) |
             (target == kSecure ? kReturnSecureHandler : 0);
-  // Armv8.1-M leaves nothing of what the frame holds in the registers, before it handlers of the same world
-  // may find it there.
+  // Armv8.1-M clears the registers that the frame holds; earlier cores may leave them to handlers of the same
+  // world.
   const bool clears = hidden || (core_.has(cpu_m::kV81) && core_.has(cpu_m::kSecurity));
   for (uint32_t i = 0; clears && i < 13; ++i) {
     if (hidden || i < 4 || i == 12) s.r[i] = 0;
@@ -329,7 +331,7 @@ Status Exceptions::beginWithoutVector(uint32_t exception, uint32_t value, uint32
   stackingFault_ = fault;
   interrupts_.pend(exception);  // it is still to be handled
   if (chained_) chained_ = hardFault;
-  // R4 to R11 may be in the frame already, for a Non-secure handler.
+  // R4 to R11 may already be in the frame, for a Non-secure handler.
   const bool calleeThere = (value & kReturnSecureStack) != 0 && interrupts_.targetOf(exception) == kNonSecure;
   return begin(hardFault, calleeThere && world == kSecure ? value & ~kReturnDefaultRules : value, cycles);
 }
@@ -399,7 +401,7 @@ Status Exceptions::chain(uint32_t exception, uint32_t value) {
       std::optional<CpuFault> fault;
       if (const uint32_t limit = core_.stackLimit(kSecure, which); stack - kCalleeFrame < limit) {
         stack = limit;
-        fault = CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by the frame of an exception"};
+        fault = CpuFault{kUsageFault, kStackOverflow, 0, {}, "stack overflow by an exception frame"};
       } else {
         fault = onStack(Core::contextFor(kSecure, privileged, interrupts_.executionPriority(s) < 0), true,
                         [&] { pushCallee(stack, (value & kReturnNoFp) == 0); });
@@ -457,8 +459,9 @@ Status Exceptions::unstack(uint32_t value) {
   });
   if (fault) return chain(*fault, back, value);
   if (signature != (kSignature | (fp ? 0 : 1)))
-    return chain(CpuFault{kSecureFault, kInvalidSignature, 0, {}, "the Secure frame lost its signature"},
-                 kSecure, value);
+    return chain(
+        CpuFault{kSecureFault, kInvalidSignature, 0, {}, "the Secure frame has an invalid signature"},
+        kSecure, value);
   if (pending) core_.fp.settle(back);
 
   for (uint32_t i = 4; calleeToo && i < 12; ++i) s.r[i] = callee[i - 4];
@@ -468,7 +471,7 @@ Status Exceptions::unstack(uint32_t value) {
   s.pc = words[6] & ~1u;
   const uint32_t saved = words[7];
   s.setXpsr(core_.has(cpu_m::kPacBti) ? saved : saved & ~cpu_m::kXpsrLanding);
-  // 1 for handlers that called a Non-secure function.
+  // IPSR is 1 for handlers that called a Non-secure function.
   const uint32_t interrupted = thread ? 0 : numberOf(interrupts_.active().back());
   if (s.exception != 1 || thread) s.exception = interrupted;
   s.world = back;
@@ -499,14 +502,14 @@ void Exceptions::record(const CpuFault& fault, std::optional<World> owner) {
     state.sfsr |= fault.cfsr;
     if (fault.address) state.sfar = *fault.address;
   } else {
-    // What BusFaults tell is in one place for both worlds.
+    // BusFault status is shared by both worlds.
     state.cfsr[fault.kind == kBusFault ? kSecure : world] |= fault.cfsr;
     if (fault.address) (fault.kind == kMemManage ? state.mmfar[world] : state.bfar) = *fault.address;
   }
 }
 
 uint32_t Exceptions::hardFaultFor(const CpuFault& fault, World world) {
-  // A SecureFault stays Secure; so does everything unless faults are given to the Non-secure world.
+  // A SecureFault stays Secure; so do all others unless faults are assigned to the Non-secure world.
   const bool stays = fault.kind == kSecureFault || !interrupts_.faultsNonSecure();
   system_.faults().hfsr |= kForced;
   return ofWorld(kHardFault, stays ? kSecure : interrupts_.targetOf(ofWorld(fault.kind, world)));

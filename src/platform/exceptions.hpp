@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exception entry and return of a Cortex-M in both worlds, tail chaining, and faults. Floating-point state is
-// stored lazily (cpu_m/fp_context.hpp) unless the firmware wants it stored with the frame.
+// Exception entry and return of a Cortex-M in both worlds, tail-chaining, and faults. Floating-point state is
+// stored lazily (cpu_m/fp_context.hpp) unless the firmware requests storing it with the frame.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace carina::platform {
 
-/// A fault as the firmware is told of it.
+/// A fault as reported to the firmware.
 struct CpuFault {
   Exception kind =
       kHardFault;  // kUsageFault, kBusFault, kMemManage or kSecureFault; kHardFault with hfsr set
@@ -20,7 +20,7 @@ struct CpuFault {
   std::optional<uint32_t> address;  // for BFAR, MMFAR or SFAR
   std::string what;                 // "undefined instruction"
 };
-/// The fault that a stop of the CPU amounts to; nothing when the stop is no fault.
+/// The fault that corresponds to a stop of the CPU; nullopt if the stop is not a fault.
 std::optional<CpuFault> faultOf(const Stop& stop);
 
 class Exceptions final : private cpu_m::FaultPriorities {
@@ -30,58 +30,57 @@ class Exceptions final : private cpu_m::FaultPriorities {
     core_.setFaultPriorities(this);
   }
 
-  /// Registers as reset leaves them, program counter and stack from the vector table. Fails when there is
-  /// none.
+  /// Resets the registers; program counter and stack come from the vector table. Fails if there is none.
   Status reset();
-  /// Enters `exception`; the interrupted program goes on at State::pc. Fails when the frame or the
-  /// vector cannot be accessed: the core locks up.
+  /// Enters `exception`; the interrupted code will resume at State::pc. Fails if the frame or the vector
+  /// cannot be accessed: the core locks up.
   Status enter(uint32_t exception);
-  /// Branch to EXC_RETURN. Where `mayChain`, an exception that is pending and may be taken is entered with
-  /// the frame that is there (takeChained says which); otherwise the interrupted program goes on.
+  /// Branch to EXC_RETURN. If `mayChain`, a pending exception that can be taken is tail-chained, reusing the
+  /// frame (takeChained() returns it); otherwise the interrupted code resumes.
   Status leave(uint32_t value, bool mayChain = true);
-  /// The exception that the latest return led to, if any; asked once.
+  /// The exception that the latest return entered, if any; cleared by this call.
   std::optional<uint32_t> takeChained() { return std::exchange(chained_, std::nullopt); }
-  /// A fault of storing a floating-point context late (StopReason::LazyStacking). It is taken when it may be;
-  /// when it could have been taken instead of the exception that runs, it waits, and the context is lost.
+  /// Raises a fault of lazy stacking (StopReason::LazyStacking). It is taken if its priority allows;
+  /// otherwise it becomes pending and the floating-point context is lost. Fails if a core would lock up.
   Status raiseLazily(const CpuFault& fault);
-  /// Makes `fault` the firmware's: its handler, or HardFault. Fails where a core would lock up.
+  /// Delivers `fault` to the firmware: enters its handler, or HardFault. Fails if a core would lock up.
   Status raise(const CpuFault& fault);
-  /// The fault that the frame of the latest exception met, if any; asked once.
+  /// The fault that stacking the frame of the latest exception caused, if any; cleared by this call.
   std::optional<CpuFault> takeStackingFault() { return std::exchange(stackingFault_, std::nullopt); }
 
  private:
   uint32_t readyFaults(World world) const override;
   bool handlesUrgent(World world) const override;
   void setFpActive(bool active);
-  /// Puts the frame of an exception on the stack. The fault when it cannot be stored: the stack pointer is
-  /// where it would be then, or at its limit.
+  /// Pushes the frame of an exception. Returns the fault if it cannot be stored; the stack pointer is then
+  /// where the frame would be, or at its limit.
   std::optional<CpuFault> push(uint32_t& stack, bool fp, bool calleeToo);
-  /// The floating-point part of it, which begins at `address`.
+  /// Pushes the floating-point part of the frame, which starts at `address`.
   void pushContext(uint32_t address);
-  /// The part of a frame that hides R4 to R11 of a Secure program, below `stack`.
+  /// Pushes the additional state context below `stack`, which hides R4 to R11 of Secure code.
   void pushCallee(uint32_t stack, bool fp);
-  /// Runs `accesses`, which may throw, as those of a program to its stack; the fault that it met.
+  /// Runs `accesses`, which may throw, as stack accesses in `context`; returns the fault, if any.
   template <typename Accesses>
   std::optional<CpuFault> onStack(uint32_t context, bool store, Accesses accesses);
-  /// Sees to a fault that entering `exception` met: which of the two is entered.
+  /// Handles a fault derived from entering `exception`; returns which of the two is entered.
   Result<uint32_t> resolve(const CpuFault& fault, uint32_t exception);
-  /// Begins the handler of `exception` with this EXC_RETURN, whose ES and SPSEL are set here.
+  /// Starts the handler of `exception` with this EXC_RETURN, whose ES and SPSEL are set here.
   Status begin(uint32_t exception, uint32_t value, uint32_t cycles);
-  /// There is no memory where the vector of `exception` should be: HardFault instead of it.
+  /// Enters HardFault instead of `exception`, whose vector is not in memory.
   Status beginWithoutVector(uint32_t exception, uint32_t value, uint32_t cycles);
-  /// Enters `exception` from a return with `value`: the frame stays.
+  /// Tail-chains `exception` on a return with `value`: the frame stays.
   Status chain(uint32_t exception, uint32_t value);
-  /// Enters the handler of a fault that a return met on the stack of `world`.
+  /// Enters the handler of a fault that a return caused on the stack of `world`.
   Status chain(const CpuFault& fault, World world, uint32_t value);
-  /// Goes on with the program that `value` says.
+  /// Resumes the code that `value` selects.
   Status unstack(uint32_t value);
-  /// Makes a fault visible in the fault status registers: those of `owner`, or of the program that runs.
+  /// Records a fault in the fault status registers of `owner`, or of the running code's world.
   void record(const CpuFault& fault, std::optional<World> owner = std::nullopt);
   /// The exception that handles a fault of `world` at priority `now`: its own, or HardFault.
   uint32_t handlerOf(const CpuFault& fault, World world, int now);
   /// HardFault of the world that a fault belongs to.
   uint32_t hardFaultFor(const CpuFault& fault, World world);
-  /// Why a return with this EXC_RETURN is invalid; nothing when it is not.
+  /// Why a return with this EXC_RETURN is invalid; nullopt if it is valid.
   std::optional<CpuFault> refusal(uint32_t value) const;
 
   const Bus& bus_;

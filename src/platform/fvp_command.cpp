@@ -26,14 +26,15 @@ std::optional<double> secondsOf(std::string_view text) {
   return value && *value >= 0 ? value : std::nullopt;
 }
 
-/// Quotes that a shell script left round a value.
+/// Removes quotes that a shell script left around a value.
 std::string unquoted(std::string_view text) {
   if (text.size() >= 2 && (text.front() == '"' || text.front() == '\'') && text.back() == text.front())
     text = text.substr(1, text.size() - 2);
   return std::string(text);
 }
 
-/// Parameters without a meaning here: terminals, pictures, and stack and heap, which stay the image's own.
+/// Parameters without effect here: terminals, visualisation, properties of the core, and stack and heap,
+/// which the image defines.
 bool isIgnored(std::string_view name) {
   constexpr std::string_view kParts[] = {"telnetterminal",
                                          "visualisation",
@@ -53,8 +54,8 @@ bool isIgnored(std::string_view name) {
                      [&](std::string_view part) { return name.find(part) != std::string_view::npos; });
 }
 
-/// Parameters of the core with the value that it has: both worlds with an MPU of 16 regions, 8 regions of the
-/// SAU, three bits of priority, no trace, nothing locked, and the codes of semihosting.
+/// Parameters of the core with the value that it has: 16 MPU regions in both worlds, 8 SAU regions, three
+/// priority bits, no trace, nothing locked, and the standard semihosting codes.
 bool isAsItIs(std::string_view name, std::string_view value) {
   constexpr std::pair<std::string_view, uint64_t> kFixed[] = {
       {"MPU_S", 16},
@@ -86,7 +87,7 @@ bool isAsItIs(std::string_view name, std::string_view value) {
   return fixed != std::end(kFixed) && decimalOrHex<uint64_t>(value) == fixed->second;
 }
 
-/// The board with the number behind "SSE-".
+/// The board with the number after "SSE-".
 std::string platformOf(std::string_view program) {
   for (const Board& board : allBoards()) {
     const std::string number(board.name.substr(board.name.find('-') + 1));
@@ -166,7 +167,8 @@ class Parser {
         command_.image = argument;
       }
     }
-    if (command_.image.empty()) return fail(Code::BadOption, "no image was given").withRemedy("-a APP.elf");
+    if (command_.image.empty())
+      return fail(Code::BadOption, "no image was given").withRemedy("pass it with -a APP.elf");
     return checkScripts();
   }
 
@@ -174,18 +176,18 @@ class Parser {
   const std::string& platform() const { return platform_; }
 
  private:
-  /// Scripts in Python that virtual streams would call on the FVPs.
+  /// Python scripts that virtual streams would call on the FVPs.
   Status checkScripts() const {
     if (scripts_.empty() || !command_.media.streams.empty() || !command_.media.streamOutputs.empty())
       return {};
-    return fail(Code::BadOption, "the Python scripts of virtual streams in '{}' are not run here", scripts_)
+    return fail(Code::BadOption, "the Python scripts of virtual streams in '{}' are not supported", scripts_)
         .at("v_path")
         .withRemedy(
-            "give what a stream delivers as -C carina.vsi0=FILE (.wav, a picture, any other data), what it "
-            "takes as -C carina.vsi1_out=FILE; or leave v_path out");
+            "pass the input of a stream with -C carina.vsi0=FILE (.wav, an image or any other data), its "
+            "output with -C carina.vsi1_out=FILE; or leave v_path out");
   }
 
-  /// Options of `carina run` that the FVPs do not have, or not by these names.
+  /// Options of `carina run` that the FVPs do not have, or have under other names.
   static bool isOwn(std::string_view name) {
     constexpr std::string_view kNames[] = {"--coverage",  "--gdb",   "--pmu-trace",
                                            "--trace-cpu", "--trace", "--wait-states"};
@@ -200,7 +202,7 @@ class Parser {
       if (!command_.gdbPort)
         return fail(Code::BadOption, "'{}' is not a port", value)
             .at(std::string(name))
-            .withRemedy("0 to 65535");
+            .withRemedy("choose a port from 0 to 65535");
     } else if (name == "--pmu-trace") {
       pmuTrace(value);
     } else if (name == "--trace-cpu") {
@@ -219,7 +221,7 @@ class Parser {
     command_.options.pmuInterval = PmuTrace::kUsualInterval;
   }
 
-  /// Files in the place of display, touch screen, sound and streams: our own parameters.
+  /// Carina's own parameters: files that replace display, touch screen, sound and streams.
   bool mediaParameter(std::string_view name, const std::string& value) {
     constexpr std::string_view kBegin = "carina.", kStream = "vsi", kOut = "_out";
     if (name.substr(0, kBegin.size()) != kBegin) return false;
@@ -242,7 +244,7 @@ class Parser {
     return true;
   }
 
-  /// "cpu0=FILE" names a core first.
+  /// Removes the name of a core, as in "cpu0=FILE".
   static std::string withoutCore(const std::string& text) {
     const size_t equals = text.find('=');
     return equals == std::string::npos ? text : text.substr(equals + 1);
@@ -254,17 +256,17 @@ class Parser {
     const auto address =
         at == std::string::npos ? std::nullopt : decimalOrHex<uint32_t>(entry.substr(at + 1));
     if (!address)
-      return fail(Code::BadOption, "'{}' does not say where to load it", text)
+      return fail(Code::BadOption, "'{}' has no load address", text)
           .at("--data")
-          .withRemedy("FILE@0xADDRESS");
+          .withRemedy("write FILE@0xADDRESS");
     command_.options.data.push_back({entry.substr(0, at), *address});
     return {};
   }
 
-  /// Options of the FVPs' own model of the NPU, behind one parameter.
+  /// Options of the FVPs' NPU model, passed in one parameter.
   void npuArguments(const std::string& name, const std::string& value) {
     std::istringstream words(value);
-    bool isUnknown = false;  // the option before the word, whose value the word may be
+    bool isUnknown = false;  // the preceding option is unknown, and the word may be its value
     for (std::string word; words >> word;) {
       if (word == "--pmu-trace" && words >> word) {
         pmuTrace(word);
@@ -281,7 +283,7 @@ class Parser {
     }
   }
 
-  /// Lines NAME=VALUE; # begins a comment.
+  /// Lines NAME=VALUE; # starts a comment.
   Status parameterFile(const std::string& file) {
     CARINA_TRY(const auto mapped, MappedFile::open(file));
     const ByteSpan bytes = mapped->bytes();
@@ -316,7 +318,7 @@ class Parser {
     const std::string name = text.substr(0, equals),
                       value = unquoted(std::string_view(text).substr(equals + 1));
     Options& options = command_.options;
-    // Boards name the same part by different paths: the end of the name says which it is.
+    // Boards use different paths for the same part: the end of the name identifies it.
     const auto is = [&](std::string_view end) {
       return name.size() >= end.size() && std::string_view(name).substr(name.size() - end.size()) == end;
     };
@@ -330,7 +332,7 @@ class Parser {
     } else if (is("ethosu.extra_args")) {
       npuArguments(name, value);
     } else if (const auto uart = uartOf(name); uart && is("out_file")) {
-      // Nothing is what the FVPs have when nothing is given: a terminal, here standard output, for UART 0.
+      // Empty is the default of the FVPs: a terminal, here standard output, for UART 0.
       command_.uartFiles[*uart] = value == "-" ? "" : value;
       if (value.empty() && *uart != 0) command_.uartFiles[*uart].reset();
     } else if (is("uart0.in_file")) {
@@ -374,17 +376,17 @@ std::string fvpHelp(std::string_view program) {
       "{} [OPTIONS] [IMAGE]\n"
       "  -a, --application IMAGE       the firmware\n"
       "  -C, --parameter NAME=VALUE    a parameter; --list-params names them\n"
-      "  -f, --config-file FILE        parameters, one on a line; # begins a comment\n"
-      "      --data FILE@ADDRESS       load a file as it is\n"
-      "      --timelimit SECONDS       stop after so much wall time\n"
-      "      --simlimit SECONDS        stop after so much simulated time\n"
+      "  -f, --config-file FILE        parameters, one per line; # starts a comment\n"
+      "      --data FILE@ADDRESS       load a file unchanged at an address\n"
+      "      --timelimit SECONDS       stop after this much wall-clock time\n"
+      "      --simlimit SECONDS        stop after this much simulated time\n"
       "      --stat                    print cycles and instructions at the end\n"
       "  -q, --quiet, -Q, --quantum N  no effect\n"
       "  -l, --list-params, -h, --help, --version\n"
       "Options of carina run:\n"
       "      --trace FILE              device accesses, exceptions, semihosting calls\n"
-      "      --trace-cpu FILE          every instruction with what it changed\n"
-      "      --pmu-trace FILE          counters over time, as ethosu.extra_args=--pmu-trace has them\n"
+      "      --trace-cpu FILE          every instruction with the registers and memory that it changed\n"
+      "      --pmu-trace FILE          counters over time, as with ethosu.extra_args=--pmu-trace\n"
       "      --coverage FILE           executed source lines, for lcov's tools\n"
       "      --wait-states LIST        cycles that the core waits for memories: sram=1,ddr=30,cache=32\n"
       "      --gdb PORT                wait for GDB\n",
@@ -401,7 +403,7 @@ std::string fvpParameters(std::string_view program) {
     std::string name, usual, meaning;
   };
   std::vector<Parameter> list = {
-      {core + "ethosu.num_macs", "", "MACs per cycle of the NPU; empty: what the image was built for"},
+      {core + "ethosu.num_macs", "", "MACs per cycle of the NPU; empty: as the image was built"},
       {core + "ethosu.extra_args", "", "--fast, --pmu-trace FILE"},
       {core + "cpu0.semihosting-enable", "0", "semihosting calls are answered"},
       {core + "cpu0.semihosting-cwd", "", "the folder with their files; empty: the current one"},
@@ -409,10 +411,10 @@ std::string fvpParameters(std::string_view program) {
       {core + "cpu0.INITSVTOR", "", "address of the vector table; empty: found in the image"},
       {core + "cpu0.MPU_S", "16", "regions of the Secure MPU (fixed)"},
       {core + "cpu0.MPU_NS", "16", "regions of the Non-secure MPU (fixed)"},
-      {boardName + "DISABLE_GATING", "0", "protection controllers refuse nothing"},
+      {boardName + "DISABLE_GATING", "0", "protection controllers allow everything"},
       {boardName + "uart0.in_file", "", "what UART 0 receives; -: standard input"},
       {boardName + "uart0.shutdown_on_eot", "0", "the byte 4 on UART 0 ends the run"},
-      {boardName + "uart0.shutdown_tag", "", "a text on UART 0 that ends the run"},
+      {boardName + "uart0.shutdown_tag", "", "text on UART 0 that ends the run"},
   };
   for (uint32_t uart = 0; uart < kUarts; ++uart)
     list.push_back({fmt::format("{}uart{}.out_file", boardName, uart), uart == 0 ? "-" : "",
@@ -422,8 +424,8 @@ std::string fvpParameters(std::string_view program) {
         {"carina.events", "touches, pins, buttons and switches"},
         {"carina.audio_in", "what the audio interface receives (.wav)"},
         {"carina.audio_out", "what the audio interface sends (.wav)"},
-        {"carina.vsi0", "what virtual stream 0 delivers, [DRIVER:]FILE; to vsi7"},
-        {"carina.vsi0_out", "what virtual stream 0 takes, [DRIVER:]FILE; to vsi7_out"}})
+        {"carina.vsi0", "what virtual stream 0 delivers, [DRIVER:]FILE; up to vsi7"},
+        {"carina.vsi0_out", "what virtual stream 0 receives, [DRIVER:]FILE; up to vsi7_out"}})
     list.push_back({name, "", meaning});
   std::string text;
   for (const Parameter& parameter : list)
@@ -436,7 +438,7 @@ Result<FvpCommand> parseFvpCommand(std::string_view program, std::span<const std
   Parser parser(command, platformOf(program));
   CARINA_RETURN_IF_ERROR(parser.parse(arguments));
   if (command.asks != FvpCommand::Asks::Run) return command;
-  // Like the FVPs: files of the folder it was started in.
+  // Like the FVPs: files of the current folder.
   if (command.options.semihosting && command.options.semihostingFolder.empty())
     command.options.semihostingFolder = ".";
   HardwareChoice choice;

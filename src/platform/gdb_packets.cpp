@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kOk = "OK";
 constexpr const char* kBadPacket = "E01";
 constexpr const char* kBadAddress = "E14";  // EFAULT
-/// Bytes of memory that one packet asks for at most.
+/// Most bytes of memory that one packet can request.
 constexpr uint32_t kMaxBytes = 0x1000;
 
 constexpr char kEscape = '}';
@@ -25,7 +25,7 @@ int digitOf(char c) {
   return -1;
 }
 
-/// Takes a hexadecimal number off the front.
+/// Consumes a hexadecimal number at the front.
 std::optional<uint32_t> takeNumber(std::string_view* text) {
   uint64_t value = 0;
   size_t length = 0;
@@ -67,7 +67,7 @@ constexpr uint32_t kFirstDouble = 23, kDoubles = 16, kFpscr = kFirstDouble + kDo
                    kFirstBanked = kVpr + 1, kFirstOfWorld = kFirstBanked + 4;
 constexpr uint32_t kProgramCounter = 15;
 
-/// What each world has for itself, besides its stack pointers.
+/// The banked registers of each world, except its stack pointers.
 enum class OfWorld : uint8_t { MainLimit, ProcessLimit, Primask, Basepri, Faultmask, Control };
 struct BankedRegister {
   std::string_view name;
@@ -120,7 +120,7 @@ constexpr std::string_view kDescription = R"(<?xml version="1.0"?><!DOCTYPE targ
 </feature>
 )";
 
-/// All of the target description. Debuggers show registers of features that they do not know, too.
+/// The whole target description. Debuggers also show registers of features that they do not know.
 std::string description() {
   std::string text(kDescription);
   text += "<feature name=\"org.carina.banked\">\n";
@@ -129,7 +129,7 @@ std::string description() {
   return text + "</feature>\n</target>\n";
 }
 
-/// The register of a world, in the core's state.
+/// The banked register of a world in the core's state.
 template <typename AnyState>
 auto& ofWorlds(AnyState& s, uint32_t number) {
   const auto& [name, which, world] = kOfWorlds[number - kFirstOfWorld];
@@ -153,7 +153,7 @@ constexpr size_t sizeOf(uint32_t number) {
   return number >= kFirstDouble && number < kFpscr ? 8 : 4;
 }
 
-/// Of MSP_NS, PSP_NS, MSP_S and PSP_S.
+/// The world of MSP_NS, PSP_NS, MSP_S and PSP_S.
 constexpr World bankedWorld(uint32_t number) {
   return number - kFirstBanked < 2 ? kNonSecure : kSecure;
 }
@@ -211,7 +211,7 @@ void writeValue(State& s, uint32_t number, uint64_t value) {
     case kProgramCounter:
       s.pc = word & ~1u;
       break;
-    case 16:  // may change which stack pointer is the active one, as CONTROL may
+    case 16:  // may change the active stack pointer, as CONTROL may
       s.putStack();
       s.setXpsr(word);
       s.takeStack();
@@ -268,10 +268,9 @@ std::string writeRegisters(State& registers, std::string_view values) {
   size_t at = 0;
   State changed = registers;
   for (uint32_t i = 0; i < kRegisters; ++i) {
-    // sp and the stack pointer that it is come both: the latter counts.
+    // Both sp and the stack pointer that it aliases are sent: the latter takes effect.
     if (bytes->size() - at < sizeOf(i)) return kBadPacket;
-    // So do those of the worlds and what they are by their usual names: one that stays the same does not
-    // count.
+    // The same applies to banked registers and their usual names: an unchanged one has no effect.
     const std::string old = registerText(registers, i);
     if (i < kFirstOfWorld || hexOf(std::span(*bytes).subspan(at, sizeOf(i))) != old)
       setRegister(changed, i, &(*bytes)[at]);
@@ -330,7 +329,7 @@ std::string writeMemory(std::string_view text, bool binary, DebugTarget& target)
   return target.write(range->address, *bytes) ? kOk : kBadAddress;
 }
 
-/// "Zn,address,kind": a breakpoint by software (0) or hardware (1), which are the same here; a watchpoint of
+/// "Zn,address,kind": a software (0) or hardware (1) breakpoint, which are the same here; a watchpoint of
 /// `kind` bytes for writes (2), reads (3) or both (4).
 std::string stopPoint(std::string_view text, bool set, DebugTarget& target) {
   const char type = text[0];
@@ -350,7 +349,7 @@ std::string stopPoint(std::string_view text, bool set, DebugTarget& target) {
   return kOk;
 }
 
-// --- questions
+// --- queries
 
 std::string description(std::string_view text) {
   auto range = takeRange(&text);
@@ -384,7 +383,7 @@ PacketAnswer goOn(Debugger::Next next) {
   return answer;
 }
 
-/// "c" and "s" may name an address to go on from, "C" and "S" a signal, which there is none of here.
+/// "c" and "s" may give an address to resume from, "C" and "S" a signal, which is ignored.
 PacketAnswer resume(std::string_view packet, Debugger::Next next, State& registers) {
   std::string_view rest = packet.substr(1);
   if (packet[0] == 'C' || packet[0] == 'S') {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GDB's remote serial protocol: what each packet asks for, and the answer. Packets come from a socket and are
-// not trusted. The protocol: "Debugging with GDB", appendix "Remote Serial Protocol".
+// GDB's remote serial protocol: packets and their answers. Packets come from a socket and are untrusted. The
+// protocol: "Debugging with GDB", appendix "Remote Serial Protocol".
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace carina::platform {
 
-/// "$payload#checksum", with what needs it escaped.
+/// "$payload#checksum", escaped where needed.
 std::string framePacket(std::string_view payload);
 
-/// Takes packets out of the bytes of a connection.
+/// Extracts packets from the bytes of a connection.
 class PacketReader {
  public:
   /// Longer packets are dropped.
@@ -41,14 +41,14 @@ class PacketReader {
 
 struct PacketAnswer {
   std::string text;                         // may be empty: not supported
-  std::optional<Debugger::Next> next = {};  // the core goes on
-  bool silent = false;                      // the answer comes when the core stops again
+  std::optional<Debugger::Next> next = {};  // the core resumes
+  bool silent = false;                      // the answer is sent when the core stops again
   bool withoutAcknowledge = false;          // from the next packet on
 };
 
-/// What `packet` asks for while the core stands still because of `event`.
+/// Executes `packet` while the core is stopped because of `event`.
 PacketAnswer answerPacket(std::string_view packet, DebugEvent event, DebugTarget& target);
-/// "T05...": why the core stands still.
+/// "T05...": why the core is stopped.
 std::string stopReply(DebugEvent event, const DebugTarget& target);
 /// "O...": a line for GDB's console.
 std::string consolePacket(std::string_view line);

@@ -14,7 +14,7 @@ namespace carina::platform {
 
 Result<std::unique_ptr<GdbServer>> GdbServer::listen(uint16_t port) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0) return fail(Code::ToolFailed, "socket for GDB: {}", std::strerror(errno));
+  if (listener < 0) return fail(Code::ToolFailed, "cannot open a socket for GDB: {}", std::strerror(errno));
   std::unique_ptr<GdbServer> server(new GdbServer(listener, port));
   const int on = 1;
   setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -26,8 +26,8 @@ Result<std::unique_ptr<GdbServer>> GdbServer::listen(uint16_t port) {
   auto* const plain = reinterpret_cast<sockaddr*>(&address);
   if (bind(listener, plain, size) != 0 || ::listen(listener, 1) != 0 ||
       getsockname(listener, plain, &size) != 0)
-    return fail(Code::ToolFailed, "port {} cannot be listened at: {}", port, std::strerror(errno))
-        .withRemedy("choose another; 0 takes any that is free");
+    return fail(Code::ToolFailed, "cannot listen on port {}: {}", port, std::strerror(errno))
+        .withRemedy("choose another, or 0 for any free port");
   server->port_ = ntohs(address.sin_port);
   return server;
 }
@@ -41,7 +41,8 @@ Status GdbServer::accept() {
   do {
     connection_ = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   } while (connection_ < 0 && errno == EINTR);
-  if (connection_ < 0) return fail(Code::ToolFailed, "waiting for GDB: {}", std::strerror(errno));
+  if (connection_ < 0)
+    return fail(Code::ToolFailed, "cannot accept a connection from GDB: {}", std::strerror(errno));
   const int on = 1;
   setsockopt(connection_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   return {};
@@ -82,7 +83,7 @@ std::optional<Debugger::Next> GdbServer::handle(const PacketReader::Item& item, 
     send("-");
     return std::nullopt;
   }
-  if (item.kind == PacketReader::Kind::Interrupt) return std::nullopt;  // it stands still already
+  if (item.kind == PacketReader::Kind::Interrupt) return std::nullopt;  // it is already stopped
   if (acknowledge_) send("+");
   const PacketAnswer answer = answerPacket(item.payload, event, target);
   if (!answer.silent) send(framePacket(answer.text));
@@ -100,7 +101,7 @@ Result<Debugger::Next> GdbServer::stopped(DebugEvent event, DebugTarget& target)
       return *next;
     }
   }
-  return Next::Kill;  // GDB has gone without a word
+  return Next::Kill;  // GDB has disconnected without notice
 }
 
 bool GdbServer::stopWanted() {

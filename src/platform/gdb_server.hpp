@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GDB over TCP, on this machine only. One debugger, once.
+// A GDB server over TCP, for this machine only. Accepts one debugger, once.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class GdbServer final : public Debugger {
 
   uint16_t port() const { return port_; }
 
-  /// The first time waits until a debugger has connected.
+  /// The first call waits until a debugger has connected.
   Result<Next> stopped(DebugEvent event, DebugTarget& target) override;
   bool stopWanted() override;
   void say(const std::string& line) override;
@@ -30,15 +30,15 @@ class GdbServer final : public Debugger {
   Status accept();
   /// False: the connection is lost.
   bool send(std::string_view bytes);
-  /// The next item; with `wait` blocks for it. Nothing: none yet, or the connection is lost.
+  /// The next item; with `wait`, blocks for it. nullopt: none yet, or the connection is lost.
   std::optional<PacketReader::Item> receive(bool wait);
-  /// Puts the answer on the wire; what the core does next, if it goes on.
+  /// Sends the answer; returns what the core does next, if it resumes.
   std::optional<Next> handle(const PacketReader::Item& item, DebugEvent event, DebugTarget& target);
 
   int listener_, connection_ = -1;
   uint16_t port_;
   PacketReader reader_;
-  std::string buffer_;    // bytes that have come and are not read yet
+  std::string buffer_;    // bytes received but not yet processed
   bool running_ = false;  // the core runs: GDB waits for a stop reply
   bool acknowledge_ = true, lost_ = false;
 };

@@ -13,7 +13,7 @@ constexpr uint32_t kAllPins = (1u << Gpio::kPins) - 1;
 }  // namespace
 
 void Gpio::update(uint32_t before) {
-  const uint32_t now = pins(), active = ~(now ^ high_);  // at the level that counts
+  const uint32_t now = pins(), active = ~(now ^ high_);  // at the active level
   const uint32_t edges = edge_ & (now ^ before) & active, levels = ~edge_ & active;
   pending_ = (pending_ | edges | levels) & enabled_ & kAllPins;
   interrupt_(pending_);

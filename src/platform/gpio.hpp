@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// General-purpose pins: ports of 16 (CMSDK).
+// General-purpose I/O: ports of 16 pins (CMSDK).
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@ class Gpio final : public Peripheral {
  public:
   static constexpr uint32_t kPins = 16;
 
-  /// `interrupt` is told which pins ask for one whenever that may have changed.
+  /// `interrupt` receives the pins that request an interrupt whenever they may have changed.
   explicit Gpio(std::function<void(uint32_t pins)> interrupt) : interrupt_(std::move(interrupt)) {}
 
   uint32_t read(uint32_t offset) override;
   void write(uint32_t offset, uint32_t value) override;
-  /// What is connected to a pin.
+  /// Sets the level that is applied to a pin.
   void drive(uint32_t pin, bool high);
 
  private:
   uint32_t pins() const { return (out_ & outputs_) | (in_ & ~outputs_); }
   void setOut(uint32_t value);
-  /// Finds interrupts after a change of the pins, or of what raises one.
+  /// Updates the interrupts after a change of the pins or of the conditions that raise one.
   void update(uint32_t before);
 
   std::function<void(uint32_t)> interrupt_;

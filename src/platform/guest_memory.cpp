@@ -14,7 +14,8 @@ Result<GuestMemory> GuestMemory::create(uint64_t size) {
   void* base =
       mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED)
-    return fail(Code::ToolFailed, "{} MiB of memory for the board: {}", size >> 20, std::strerror(errno));
+    return fail(Code::ToolFailed, "cannot allocate {} MiB of memory for the board: {}", size >> 20,
+                std::strerror(errno));
   return GuestMemory(static_cast<std::byte*>(base), size);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All memory of the emulated board. Zero at start; pages cost nothing until they are written.
+// All memory of the emulated board. Initially zero; pages cost nothing until they are written.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace carina::platform {
 
 class GuestMemory {
  public:
-  /// `size` bytes, a multiple of 4096, aligned to as much.
+  /// `size` bytes, a multiple of 4096, also aligned to 4096.
   static Result<GuestMemory> create(uint64_t size);
   ~GuestMemory();
   GuestMemory(GuestMemory&& other) noexcept;

@@ -12,7 +12,7 @@
 namespace carina::platform {
 namespace {
 
-/// What the FVP of the board has when nobody says otherwise.
+/// The defaults of the board's FVP.
 constexpr int kUsualMacsU55 = 128, kUsualMacs = 256;
 constexpr int kLargestU55 = 256;
 
@@ -22,7 +22,7 @@ bool carries(const Board& board, npu::Family family) {
 
 std::string targetFor(const Board& board, int macs) {
   if (carries(board, npu::Family::U85)) return fmt::format("ethos-u85-{}", macs == 0 ? kUsualMacs : macs);
-  // U55 and U65 both come with 256: the smaller core is meant, --target says the other.
+  // U55 and U65 both exist with 256: the smaller NPU is chosen, --target selects the other.
   if (macs > kLargestU55 || !carries(board, npu::Family::U55))
     return fmt::format("ethos-u65-{}", macs == 0 ? kUsualMacs : macs);
   return fmt::format("ethos-u55-{}", macs == 0 ? kUsualMacsU55 : macs);
@@ -46,10 +46,10 @@ std::string npusOf(const Board& board) {
 Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optional<ImageNote>& note) {
   if (choice.platform.empty() && !note)
     return fail(Code::BadOption, "the image does not say which board it is for")
-        .withRemedy("--platform with one of " + boardNames());
+        .withRemedy("pass --platform with one of " + boardNames());
   if (note && !choice.platform.empty() && choice.platform != note->platform)
     return fail(Code::OtherNpu, "the image was built for {}", note->platform)
-        .withRemedy("--platform " + note->platform);
+        .withRemedy("pass --platform " + note->platform);
   Hardware hardware;
   CARINA_TRY(hardware.board, findBoard(choice.platform.empty() ? note->platform : choice.platform));
   const Board& board = *hardware.board;
@@ -62,7 +62,7 @@ Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optiona
     return fail(Code::UnknownName, "{} has no {}", board.name, npu::familyName(target->family))
         .withRemedy(npusOf(board));
   }
-  // The image's memory system counts as long as the NPU is of its family.
+  // The image's memory system applies if the NPU is of the same family.
   std::string system = choice.systemConfig, mode = choice.memoryMode, memories;
   if (noted) {
     const auto builtFor = npu::findTarget(note->target);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which board and NPU to run an image on: what the user says, else what the image says, else the boards'
-// usual NPU.
+// The board and NPU to run an image on: chosen by the user, else noted in the image, else the board's default
+// NPU.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace carina::platform {
 
-/// Empty or 0: not said.
+/// Empty or 0: not specified.
 struct HardwareChoice {
   std::string platform, target, systemConfig, memoryMode;
   int macs = 0;
@@ -24,7 +24,7 @@ struct Hardware {
   npu::Machine machine;
 };
 
-/// Fails when choice and image do not agree on the board, or the board does not have the NPU.
+/// Fails if choice and image do not agree on the board, or the board does not have the NPU.
 Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::optional<ImageNote>& note);
 /// The same for a file.
 Result<Hardware> chooseHardware(const HardwareChoice& choice, const std::filesystem::path& image);

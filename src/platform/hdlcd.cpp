@@ -13,12 +13,12 @@ constexpr uint32_t kHdlcdVersion = 0x000, kHdlcdRaw = 0x010, kHdlcdClear = 0x014
                    kHdlcdHSync = 0x210, kHdlcdHData = 0x218, kHdlcdCommand = 0x230, kHdlcdFormat = 0x240,
                    kHdlcdRed = 0x244, kHdlcdSize = 0x250;
 constexpr uint32_t kHdlcdIdentity = 0x1cdc0000;
-/// Interrupts: the frame has been read, an address without memory, the vertical synchronization, no data in
-/// time.
+/// Interrupts: frame read, bus error, vertical synchronization, underrun.
 constexpr uint32_t kFrameRead = 1, kFrameBusError = 2, kFrameSync = 4, kInterruptBits = 15;
 constexpr uint32_t kBigEndian = 1u << 31, kTiming = 0xfff;
 
-/// A colour of a pixel by a SELECT register (position and number of its bits), as 8 bits.
+/// A colour component of a pixel as described by a SELECT register (position and number of its bits), scaled
+/// to 8 bits.
 uint8_t colour(uint32_t pixel, uint32_t select) {
   const uint32_t bits = std::min(select >> 8 & 15, 8u), full = (1u << bits) - 1;
   return full == 0 ? 0 : static_cast<uint8_t>((pixel >> (select & 31) & full) * 255 / full);
@@ -40,7 +40,7 @@ uint32_t Hdlcd::height() const {
 }
 
 uint64_t Hdlcd::period() const {
-  // Synchronization, back porch, data, front porch; each register is one less.
+  // Synchronization, back porch, data, front porch; each register holds the value minus 1.
   uint64_t lines = 0, pixels = 0;
   for (uint32_t i = 0; i < 4; ++i) {
     lines += (at(kHdlcdVSync + 4 * i) & kTiming) + 1;
@@ -93,7 +93,7 @@ uint64_t Hdlcd::nextEvent() const {
 
 void Hdlcd::advance(uint64_t now) {
   if (!on() || now < end_) return;
-  // Of frames that nobody has looked at in time the last one counts.
+  // Of several frames since the last call, only the last one is shown.
   const uint64_t frames = (now - end_) / period() + 1;
   end_ += frames * period();
   raw_ |= kFrameRead | kFrameSync;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDLCD, the display controller of Corstone-315 and 320: it shows a frame buffer in memory, over and over.
+// HDLCD, the display controller of Corstone-315 and 320: it continuously shows a frame buffer in memory.
 #pragma once
 
 #include <functional>
@@ -13,22 +13,22 @@
 
 namespace carina::platform {
 
-/// A pixel takes a cycle. A frame is read when its time has passed, all at once; it is given when it is not
-/// the same as the one before.
+/// A pixel takes a cycle. A frame is read all at once, when its time has passed; it is emitted if it differs
+/// from the previous one.
 class Hdlcd final : public Peripheral, public Timed {
  public:
   Hdlcd(const Clock& clock, Interrupts& interrupts, uint32_t interrupt, const Bus& bus);
-  /// Gets every frame; nothing is read without it.
+  /// Receives every frame; without it, none are read.
   void setFrame(std::function<void(const Picture&)> frame) { frame_ = std::move(frame); }
 
   uint32_t read(uint32_t offset) override;
   void write(uint32_t offset, uint32_t value) override;
   uint64_t nextEvent() const override;
   void advance(uint64_t now) override;
-  /// Gives what has changed since the last whole frame.
+  /// Emits what has changed since the last complete frame.
   void finish();
 
-  /// Frames without a change, and without an interrupt wanted, after which time does not stop for them.
+  /// Number of unchanged frames after which, unless an interrupt is enabled, frames are no longer events.
   static constexpr uint32_t kQuiet = 60;
 
  private:
@@ -49,9 +49,9 @@ class Hdlcd final : public Peripheral, public Timed {
   std::function<void(const Picture&)> frame_;
   std::vector<uint32_t> registers_;
   uint32_t raw_ = 0;
-  uint64_t end_ = 0;  // of the frame that is shown
+  uint64_t end_ = 0;  // of the current frame
   uint32_t quiet_ = 0;
-  std::vector<uint8_t> shown_;  // pixels of the latest frame that was given
+  std::vector<uint8_t> shown_;  // pixels of the latest frame that was emitted
 };
 
 }  // namespace carina::platform

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: "Hexadecimal Object File Format Specification", Intel, 1988. A record: ':', the number of data
-// bytes, an address of 16 bits, a type, the data, and a byte that makes the sum of all bytes 0.
+// bytes, a 16-bit address, a type, the data, and a checksum that makes the sum of all bytes 0.
 #include "platform/hex_file.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ enum Type : uint32_t {
   kLinearBaseRecord,
   kLinearStartRecord
 };
-constexpr size_t kRecordHead = 4;  // bytes in front of the data
+constexpr size_t kRecordHead = 4;  // bytes before the data
 constexpr size_t kMostRecordBytes = kRecordHead + 255 + 1;
 
 std::optional<uint32_t> digit(char c) {
@@ -35,7 +35,7 @@ struct Record {
   size_t size = 0;  // of its data
   uint32_t type() const { return bytes[3]; }
   uint32_t address() const { return uint32_t{bytes[1]} << 8 | bytes[2]; }
-  /// Data as a number, the upper byte first.
+  /// Data as a big-endian number.
   uint32_t number() const {
     uint32_t value = 0;
     for (size_t i = 0; i < size; ++i) value = value << 8 | bytes[kRecordHead + i];
@@ -43,27 +43,27 @@ struct Record {
   }
 };
 
-/// What is wrong with a line; null: nothing.
+/// Parses a line; returns what is wrong with it, or null.
 const char* parse(std::string_view line, Record& record) {
   if (line.empty() || line[0] != ':') return "does not begin with ':'";
   line.remove_prefix(1);
   if (line.size() % 2 != 0 || line.size() / 2 > kMostRecordBytes || line.size() / 2 < kRecordHead + 1)
-    return "has no length of a record";
+    return "does not have the length of a record";
   uint32_t sum = 0;
   for (size_t i = 0; i < line.size() / 2; ++i) {
     const auto high = digit(line[2 * i]), low = digit(line[2 * i + 1]);
-    if (!high || !low) return "has a character that is no hexadecimal digit";
+    if (!high || !low) return "has a character that is not a hexadecimal digit";
     record.bytes[i] = static_cast<uint8_t>(*high << 4 | *low);
     sum += record.bytes[i];
   }
   record.size = record.bytes[0];
-  if (line.size() / 2 != kRecordHead + record.size + 1) return "is not as long as it says";
+  if (line.size() / 2 != kRecordHead + record.size + 1) return "does not have the length that it states";
   if ((sum & 0xff) != 0) return "has a wrong checksum";
   const uint32_t type = record.type();
   const size_t wanted = type == kSegmentBaseRecord || type == kLinearBaseRecord     ? 2
                         : type == kSegmentStartRecord || type == kLinearStartRecord ? 4
                                                                                     : record.size;
-  if (type > kLinearStartRecord || record.size != wanted) return "is of a type that is not known";
+  if (type > kLinearStartRecord || record.size != wanted) return "has an unknown type";
   return nullptr;
 }
 
@@ -92,9 +92,9 @@ Result<HexFile> readHexFile(ByteSpan bytes) {
     if (line.empty()) continue;
     Record record;
     if (const char* const wrong = parse(line, record))
-      return fail(Code::Damaged, "a line of Intel's hexadecimal format {}", wrong)
+      return fail(Code::Damaged, "a line in Intel HEX format {}", wrong)
           .at(fmt::format("line {}", number))
-          .withRemedy("make the file anew");
+          .withRemedy("create the file again");
     switch (record.type()) {
       case kDataRecord:
         if (record.size != 0) addData(file, base + record.address(), record);
@@ -110,11 +110,12 @@ Result<HexFile> readHexFile(ByteSpan bytes) {
       case kLinearStartRecord:
         file.entry = record.number();
         break;
-      default:  // where a processor with segments starts
+      default:  // start address of a segmented processor
         break;
     }
   }
-  return fail(Code::Damaged, "the file has no end record").withRemedy("make the file anew, or copy it again");
+  return fail(Code::Damaged, "the file has no end record")
+      .withRemedy("create the file again, or copy it again");
 }
 
 ElfImage imageOf(const HexFile& file) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware in the hexadecimal object format of Intel (.hex), as tools write it that merge images.
+// Firmware in Intel's hexadecimal object format (.hex), as written by tools that merge images.
 #pragma once
 
 #include <optional>
@@ -14,15 +14,15 @@ struct HexFile {
     uint32_t address = 0;
     std::vector<std::byte> bytes;
   };
-  std::vector<Run> runs;          // in the order of the file; each goes on where the record before it ended
-  std::optional<uint32_t> entry;  // of a start address record
+  std::vector<Run> runs;          // of contiguous records, in file order
+  std::optional<uint32_t> entry;  // from a start address record
 };
 
-/// Whether the bytes begin as such a file does.
+/// Whether the bytes start like such a file.
 bool isHexFile(ByteSpan bytes);
 /// Errors name the line.
 Result<HexFile> readHexFile(ByteSpan bytes);
-/// Its runs as segments, which borrow them.
+/// The runs of a file as segments, which borrow them.
 ElfImage imageOf(const HexFile& file);
 
 }  // namespace carina::platform

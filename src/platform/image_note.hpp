@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carina firmware` notes in an image, so that it can be run without saying again for what it was built.
+// The note that `carina firmware` leaves in an image, so that it can be run without repeating what it was
+// built for.
 #pragma once
 
 #include <optional>
@@ -14,12 +15,12 @@ struct ImageNote {
   std::string core;                      // "cortex-m33"
   std::string target;                    // "ethos-u55-128", or "cpu"
   std::string systemConfig, memoryMode;  // empty for target cpu
-  std::string memories = {};             // what of them is not stock (npu::describeMemories)
+  std::string memories = {};             // properties that are not stock (npu::describeMemories)
 };
 
-/// From section .note.carina of an ELF file (untrusted): an ELF note of the owner "Carina" that holds
-/// zero-terminated strings in the order above; images of older versions have none behind the memory mode.
-/// Nothing when there is none or it says something else.
+/// Reads section .note.carina of an ELF file (untrusted): an ELF note of the owner "Carina" that holds
+/// zero-terminated strings in the order above; images of older versions have none after the memory mode.
+/// nullopt if there is none or it has other contents.
 std::optional<ImageNote> readImageNote(ByteSpan elf);
 
 }  // namespace carina::platform

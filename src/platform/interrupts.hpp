@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which exceptions are pending, enabled and active, and which comes next: the priority logic of an Armv8-M
+// Which exceptions are pending, enabled and active, and which is next: the priority logic of an Armv8-M
 // interrupt controller with both security states.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace carina::platform {
 
-/// Exception numbers; external interrupt n is kExternal + n. Of those that exist in both worlds, the
-/// Non-secure one is the number + kNonSecureBank.
+/// Exception numbers; external interrupt n is kExternal + n. The Non-secure instance of a banked exception is
+/// its number + kNonSecureBank.
 enum Exception : uint32_t {
   kReset = 1,
   kNmi = 2,
@@ -49,9 +49,9 @@ std::string exceptionName(uint32_t exception);
 
 class Interrupts {
  public:
-  /// Below every exception: thread mode without masks.
+  /// Below every exception: Thread mode without masks.
   static constexpr int kIdlePriority = 256;
-  /// Bits of a priority that exist (three, as CMSIS headers of these cores say).
+  /// The implemented bits of a priority (three, as in the CMSIS headers of these cores).
   static constexpr uint8_t kPriorityMask = 0xe0;
 
   Interrupts();
@@ -59,7 +59,8 @@ class Interrupts {
   void pend(uint32_t exception) { pending_.set(exception); }
   void unpend(uint32_t exception);
   bool pending(uint32_t exception) const { return pending_[exception]; }
-  /// Level of an interrupt line; a high line pends when it rises and again when its handler has returned.
+  /// Sets the level of an interrupt line; a high line becomes pending when it rises and again when its
+  /// handler has returned.
   void setLine(uint32_t interrupt, bool high);
 
   void enable(uint32_t exception, bool on) { enabled_.set(exception, on); }
@@ -78,7 +79,7 @@ class Interrupts {
   void setTarget(uint32_t interrupt, World world) {
     nonSecure_.set(kExternal + interrupt, world == kNonSecure);
   }
-  /// The world whose handler an exception has.
+  /// The world that handles an exception.
   World targetOf(uint32_t exception) const;
 
   /// Exceptions being handled, the outermost first.
@@ -87,21 +88,22 @@ class Interrupts {
   void enter(uint32_t exception);
   void leave(uint32_t exception);
 
-  /// What now executes: the lower the more urgent. Masks are taken from the registers when `masked`.
+  /// The current execution priority: the lower, the more urgent. If `masked`, includes the masks in the
+  /// registers.
   int executionPriority(const State& registers, bool masked = true) const;
   /// Priority at which an exception preempts.
   int groupPriority(uint32_t exception) const;
-  /// The pending, enabled exception that goes first, if any.
+  /// The pending, enabled exception with the highest priority, if any.
   std::optional<uint32_t> first() const;
-  /// The same, if it may be taken now.
+  /// The same, if it can be taken now.
   std::optional<uint32_t> takeable(const State& registers) const;
-  /// Whether one is pending and enabled that only PRIMASK, FAULTMASK or BASEPRI hold back.
+  /// Whether a pending, enabled exception is held back only by PRIMASK, FAULTMASK or BASEPRI.
   bool maskedOnly(const State& registers) const;
 
  private:
   static constexpr uint32_t kIds = 2 * kNonSecureBank;
   int groupOf(int priority, World world) const;
-  /// A priority of a world among those of both.
+  /// A priority of a world on the scale of both.
   int scaled(int priority, World world) const;
 
   std::bitset<kIds> pending_, enabled_, line_, nonSecure_;

@@ -10,10 +10,10 @@ namespace carina::platform {
 namespace {
 
 constexpr uint32_t kPathForm = 1, kFolderForm = 2;  // DW_LNCT_path, DW_LNCT_directory_index
-/// Tables that fit no firmware: a line of DWARF makes at most one row for each of its bytes.
+/// More files than any firmware has. Rows need no limit: a line program produces at most one per byte.
 constexpr size_t kMaxFiles = 1u << 16;
 
-/// A cursor that remembers reading past the end instead of doing it.
+/// A cursor that records attempts to read past the end instead of performing them.
 class Cursor {
  public:
   explicit Cursor(ByteSpan bytes) : bytes_(bytes) {}
@@ -68,7 +68,7 @@ class Cursor {
       at_ += count;
     }
   }
-  /// The next `count` bytes as a cursor of their own.
+  /// A cursor over the next `count` bytes.
   Cursor part(uint64_t count) {
     const size_t from = at_;
     skip(count);
@@ -97,17 +97,17 @@ class UnitReader {
   UnitReader(const LineSections& sections, LineTable& table, std::map<std::string, uint32_t>& known)
       : sections_(sections), table_(table), known_(known) {}
 
-  /// One unit, without its length.
+  /// Reads one unit, without its length field.
   Status read(Cursor unit, bool wide) {
     offsetSize_ = wide ? 8 : 4;
     version_ = static_cast<uint32_t>(unit.fixed(2));
     if (version_ < 2 || version_ > 5)
-      return fail(Code::UnknownVersion, "a line table has DWARF version {}", version_);
+      return fail(Code::UnknownVersion, "a line table has the unknown DWARF version {}", version_);
     if (version_ == 5) unit.skip(2);  // sizes of addresses and segment selectors
     Cursor header = unit.part(unit.fixed(offsetSize_));
     instructionSize_ = header.byte();
     if (version_ >= 4) header.byte();  // operations of a VLIW instruction
-    header.byte();                     // whether rows begin statements: all do here
+    header.byte();                     // whether rows begin statements: ignored
     lineBase_ = static_cast<int8_t>(header.byte());
     lineRange_ = header.byte();
     opcodeBase_ = header.byte();
@@ -118,7 +118,7 @@ class UnitReader {
       readNames(header);
     }
     if (!header.ok() || !unit.ok() || lineRange_ == 0)
-      return fail(Code::Damaged, "a line table is damaged in its header");
+      return fail(Code::Damaged, "a line table has a damaged header");
     return run(unit);
   }
 
@@ -127,7 +127,7 @@ class UnitReader {
     std::vector<std::string_view> folders{""};
     for (std::string_view name = header.text(); header.ok() && !name.empty(); name = header.text())
       folders.push_back(name);
-    files_.push_back({});  // counted from 1
+    files_.push_back({});  // numbered from 1
     for (std::string_view name = header.text(); header.ok() && !name.empty(); name = header.text()) {
       addFile(folders, name, header.uleb());
       header.uleb();
@@ -139,7 +139,7 @@ class UnitReader {
     files_.push_back(joined(folder < folders.size() ? folders[folder] : "", name));
   }
 
-  /// A value of a form that names and their folders come in.
+  /// Reads a value in a form that is used for names and their folders.
   Status value(Cursor& header, uint64_t form, std::string_view& text, uint64_t& number) {
     const auto stringOf = [&](ByteSpan section, uint64_t offset) {
       if (offset >= section.size()) return std::string_view();
@@ -171,7 +171,7 @@ class UnitReader {
         header.skip(header.uleb());
         return {};
       default:
-        return fail(Code::Damaged, "a line table has a file in form 0x{:x}", form);
+        return fail(Code::Damaged, "a line table has a file in the unknown form 0x{:x}", form);
     }
   }
 
@@ -183,8 +183,9 @@ class UnitReader {
       format.emplace_back(content, header.uleb());
     }
     const uint64_t count = header.uleb();
-    // Entries without any byte could be as many as somebody likes.
-    if (formats == 0 && count != 0) return fail(Code::Damaged, "a line table lists files without saying how");
+    // The number of entries without bytes would be unlimited.
+    if (formats == 0 && count != 0)
+      return fail(Code::Damaged, "a line table lists files without describing their format");
     for (uint64_t i = 0; i < count && header.ok() && names.size() < kMaxFiles; ++i) {
       std::string_view name;
       uint64_t folder = 0;
@@ -206,7 +207,7 @@ class UnitReader {
     std::vector<uint64_t> unused, folderOf;
     CARINA_RETURN_IF_ERROR(readEntries(header, folders, unused));
     CARINA_RETURN_IF_ERROR(readEntries(header, names, folderOf));
-    // All folders are relative to the first one, in which the compiler ran.
+    // All folders are relative to the first one, the compilation directory.
     std::vector<std::string> whole;
     whole.reserve(folders.size());
     for (const std::string_view folder : folders)
@@ -222,7 +223,7 @@ class UnitReader {
     int64_t line = 1;
   };
 
-  /// The row is complete: what lies between the one before and this one belongs to that one.
+  /// Completes a row: addresses from the previous row up to this one belong to the previous row.
   void emit(const Row& row, bool endOfSequence) {
     if (open_ && row.address > before_.address && row.address <= UINT32_MAX && before_.file < files_.size()) {
       const std::string& name = files_[before_.file];

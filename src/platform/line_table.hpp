@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which source line an address comes from: the DWARF line tables (versions 2 to 5) of an executable. The
-// bytes are not trusted.
+// The source line of an address: the DWARF line tables (versions 2 to 5) of an executable. The bytes are
+// untrusted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace carina::platform {
 
 struct ElfImage;
 
-/// Instructions [begin, end) come from a line (from 1 on; 0: from none).
+/// Instructions [begin, end) of a source line (from 1 on; 0: of none).
 struct SourceRange {
   uint32_t begin, end;
   uint32_t file;  // index into LineTable::files
@@ -23,18 +23,18 @@ struct SourceRange {
 
 struct LineTable {
   std::vector<std::string> files;  // with their folders, as the compiler recorded them
-  /// By address; ranges of code that the linker left out may remain, at addresses where no function is.
+  /// Sorted by address; ranges of code that the linker removed may remain, at addresses without a function.
   std::vector<SourceRange> ranges;
 };
 
-/// The sections that line tables are in; borrowed.
+/// The sections with line tables; borrowed.
 struct LineSections {
   ByteSpan lines;        // .debug_line
   ByteSpan lineStrings;  // .debug_line_str
   ByteSpan strings;      // .debug_str
 };
 
-/// Fails when the tables are damaged or of another version.
+/// Fails if the tables are damaged or of another version.
 Result<LineTable> readLineTable(const LineSections& sections);
 
 }  // namespace carina::platform

@@ -11,9 +11,9 @@ Status loadImage(const ElfImage& image, const Bus& bus) {
   for (const ElfSegment& segment : image.segments) {
     std::byte* to = bus.find(segment.address, segment.bytes.size());
     if (to == nullptr) {
-      return fail(Code::InvalidImage, "{} bytes at 0x{:08x}: the board has no memory there, or not as much",
+      return fail(Code::InvalidImage, "the board has no memory for {} bytes at 0x{:08x}",
                   segment.bytes.size(), segment.address)
-          .withRemedy("the linker script is for another board");
+          .withRemedy("use the linker script of this board");
     }
     std::copy(segment.bytes.begin(), segment.bytes.end(), to);
   }
@@ -40,7 +40,9 @@ Result<uint32_t> findVectorTable(const ElfImage& image, const Board& board, cons
   if (chosen) {
     if ((entryOf(*chosen) & 1) == 0)
       return fail(Code::InvalidImage, "there is no vector table at 0x{:08x}", *chosen)
-          .withRemedy("its second word is the address of the first instruction, plus 1");
+          .withRemedy(
+              "give the address of a table whose second word is the address of the first instruction, plus "
+              "1");
     return *chosen;
   }
   std::vector<uint32_t> candidates;
@@ -50,10 +52,10 @@ Result<uint32_t> findVectorTable(const ElfImage& image, const Board& board, cons
   for (const uint32_t table : candidates) {
     if (entryOf(table) == (image.entry | 1)) return table;
   }
-  // The reset vector need not be the entry point: the board's own place, if something is there.
+  // The reset vector need not be the entry point: uses the board's default address if a table is there.
   if ((entryOf(board.vectorTable) & 1) != 0) return board.vectorTable;
   return fail(Code::InvalidImage, "no vector table leads to the entry point 0x{:08x}", image.entry)
-      .withRemedy("say where it is with --vector-table ADDRESS");
+      .withRemedy("give its address with --vector-table ADDRESS");
 }
 
 }  // namespace carina::platform

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image into the board's memory.
+// Loads an image into the board's memory.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,13 @@
 
 namespace carina::platform {
 
-/// Copies every segment to its load address; fails where the board has no memory.
+/// Copies every segment to its load address; fails if the board has no memory there.
 Status loadImage(const ElfImage& image, const Bus& bus);
 /// Copies a file to an address.
 Status loadData(const std::filesystem::path& file, uint32_t address, const Bus& bus);
-/// Where the core finds its first stack pointer and program counter: `chosen`, or a loaded table that points
-/// to the image's entry: the section .vectors, the board's own address, the start of a segment.
+/// The address of the vector table, with the initial stack pointer and program counter: `chosen`, or a loaded
+/// table that points to the image's entry: the section .vectors, the board's default address, the start of a
+/// segment.
 Result<uint32_t> findVectorTable(const ElfImage& image, const Board& board, const Bus& bus,
                                  std::optional<uint32_t> chosen);
 

@@ -9,9 +9,9 @@ namespace {
 constexpr uint32_t kStreams = 8, kStreamBase = 0x4ff00000, kStreamSize = 0x10000, kStreamInterrupt = 224;
 constexpr uint32_t kSignalsBase = 0x4fef0000;
 constexpr uint32_t kSoundInterrupt = 50, kTouchInterrupt = 51, kHdlcdInterrupt = 133;
-/// Of port n as a whole, and of each of its pins.
+/// Interrupts of port n as a whole, and of each of its pins.
 constexpr uint32_t kPortInterrupt = 69, kPinInterrupt = 73;
-/// Pins of each port that have an interrupt of their own.
+/// Number of pins of each port that have their own interrupt.
 constexpr uint32_t kPinsWithInterrupt[] = {16, 16, 16, 4};
 constexpr uint8_t kTouchAddress = 0x41, kCodecAddress = 0x4a;
 
@@ -114,7 +114,7 @@ MediaOutcome Media::finish(uint64_t now) {
   outcome_.sound = sound_.recorded();
   if (const uint32_t rate = sound_.otherRate(); rate != 0)
     outcome_.notes.push_back(
-        fmt::format("the audio interface runs at {} Hz, the file that it receives has another rate", rate));
+        fmt::format("the audio interface runs at {} Hz, but its input file has another rate", rate));
   if (outcome_.framesLeftOut != 0)
     outcome_.notes.push_back(fmt::format("{} frames after the first {} are left out", outcome_.framesLeftOut,
                                          outcome_.frames.size()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a board that people see, hear and touch, with files in their place: display, touch screen,
-// sound, pins, virtual streams.
+// The user-facing parts of a board, with files in their place: display, touch screen, sound, pins, virtual
+// streams.
 #pragma once
 
 #include <memory>
@@ -21,15 +21,15 @@
 
 namespace carina::platform {
 
-/// What goes in, and what is kept of what comes out.
+/// Inputs, and which outputs are kept.
 struct MediaOptions {
   bool frames = false;  // of the display
-  /// Of all frames that are kept: to compress so many takes about a minute.
+  /// Total of all frames that are kept: compressing this many takes about a minute.
   uint64_t mostPixels = uint64_t{1} << 28;
   std::vector<BoardEvent> events;
   std::optional<Wave> soundIn;
   bool soundOut = false;
-  std::vector<StreamChoice> streams;  // at most one each
+  std::vector<StreamChoice> streams;  // at most one choice per stream
 };
 
 struct MediaOutcome {
@@ -37,7 +37,7 @@ struct MediaOutcome {
   uint64_t framesLeftOut = 0;
   Wave sound;  // no data: nothing was sent
   std::vector<StreamOutput> streams;
-  std::vector<std::string> notes;  // what a program asked for and did not get, sentences
+  std::vector<std::string> notes;  // what the firmware requested but did not get, as sentences
 };
 
 class Media {
@@ -47,11 +47,11 @@ class Media {
 
   Media(const MediaOptions& options, const Board& board, const Clock& clock, Interrupts& interrupts,
         const Bus& bus, FpgaIo& fpgaIo);
-  /// Puts the devices to their addresses.
+  /// Adds the devices at their addresses.
   void addTo(Peripherals& peripherals);
-  /// What happens there by itself.
+  /// The devices with timed events.
   std::vector<Timed*> timed();
-  /// After the run, at `now`.
+  /// To be called after the run, at `now`.
   MediaOutcome finish(uint64_t now);
 
  private:

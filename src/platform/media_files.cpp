@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 constexpr const char* kInput = "--vsi";
 constexpr const char* kOutput = "--vsi-out";
 
-/// An option's value taken apart.
+/// The parsed value of an option.
 struct Entry {
   uint32_t stream = 0;
   StreamDriver driver = StreamDriver::Data;
@@ -37,10 +37,11 @@ Result<Entry> entryOf(const std::string& text, const char* option) {
   const auto wrong = [&](std::string_view what) {
     return fail(Code::BadOption, "'{}' {}", text, what)
         .at(option)
-        .withRemedy("N=FILE or N=DRIVER:FILE with a stream of 0 to 7 and audio, video, vstream or data");
+        .withRemedy(
+            "write N=FILE or N=DRIVER:FILE, where N is 0 to 7 and DRIVER is audio, video, vstream or data");
   };
   if (text.size() < 3 || text[0] < '0' || text[0] > '7' || text[1] != '=')
-    return wrong("does not say which stream it is for");
+    return wrong("does not name a stream");
   Entry entry;
   entry.stream = static_cast<uint32_t>(text[0] - '0');
   entry.file = text.substr(2);
@@ -60,8 +61,8 @@ Result<Entry> entryOf(const std::string& text, const char* option) {
       (entry.driver == StreamDriver::Video && !entry.pictures) ||
       (entry.driver == StreamDriver::VStream && !sound && !entry.pictures))
     return wrong(
-        "names a file that the driver does not take: .wav for audio, .png, .jpg, .bmp or .ppm for "
-        "video, either for vstream");
+        "names a file that the driver does not accept: .wav for audio, .png, .jpg, .bmp or .ppm for video, "
+        "either for vstream");
   if (entry.driver == StreamDriver::Data) entry.pictures = false;
   return entry;
 }
@@ -97,9 +98,9 @@ Status addInput(std::vector<StreamChoice>& choices, const std::string& text) {
     return {};
   }
   if (!given->pictures || !entry.pictures || given->driver != entry.driver)
-    return fail(Code::BadOption, "stream {} has a file already", entry.stream)
+    return fail(Code::BadOption, "stream {} already has a file", entry.stream)
         .at(kInput)
-        .withRemedy("one file for each stream; only pictures follow each other");
+        .withRemedy("pass one file per stream; only images can follow each other");
   auto& pictures = std::get<std::vector<Picture>>(given->source);
   pictures.push_back(std::move(std::get<std::vector<Picture>>(source)[0]));
   return {};
@@ -113,9 +114,9 @@ Status addOutput(std::vector<StreamChoice>& choices, const std::string& text) {
     return {};
   }
   if (given->output || given->driver != entry.driver || given->pictures != entry.pictures)
-    return fail(Code::BadOption, "stream {} has another kind of file, or an output, already", entry.stream)
+    return fail(Code::BadOption, "stream {} already has another kind of file, or an output", entry.stream)
         .at(kOutput)
-        .withRemedy("one output for each stream, of the kind of its input");
+        .withRemedy("pass one output per stream, of the same kind as its input");
   given->output = true;
   return {};
 }

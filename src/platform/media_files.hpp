@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files in the place of display, touch screen, sound and streams, as command lines name them.
+// The files that replace display, touch screen, sound and streams, as given on command lines.
 #pragma once
 
 #include <filesystem>
@@ -12,15 +12,15 @@
 namespace carina::platform {
 
 struct MediaFiles {
-  std::filesystem::path frames;  // a folder for what the display shows: frame-0001.png, ...
-  std::filesystem::path events;  // a text of events
+  std::filesystem::path frames;  // folder for the frames of the display: frame-0001.png, ...
+  std::filesystem::path events;  // a text file of events
   std::filesystem::path soundIn, soundOut;
-  /// `N=FILE` or `N=DRIVER:FILE`; of pictures any number for the same stream.
+  /// `N=FILE` or `N=DRIVER:FILE`; any number of images for the same stream.
   std::vector<std::string> streams, streamOutputs;
 
-  /// Reads what goes in. Errors name the option or the file.
+  /// Reads the inputs. Errors name the option or the file.
   Result<MediaOptions> read() const;
-  /// Adds what came out.
+  /// Adds the outputs.
   Status addTo(OutputFiles& files, const MediaOutcome& outcome) const;
 };
 

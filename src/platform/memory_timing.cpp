@@ -35,7 +35,7 @@ std::string knownNames(const Board& board) {
 Result<uint32_t> numberWithin(std::string_view text, std::string_view name, uint32_t least, uint32_t most) {
   const auto value = parseNumber<uint32_t>(text);
   if (value && *value >= least && *value <= most) return *value;
-  return fail(Code::BadOption, "{}={} is not a number of {} to {}", name, text, least, most);
+  return fail(Code::BadOption, "{}={} is not a number from {} to {}", name, text, least, most);
 }
 
 }  // namespace
@@ -53,17 +53,17 @@ Result<MemoryTiming> parseMemoryTiming(std::string_view text, const Board& board
       CARINA_TRY(timing.cacheKiB,
                  numberWithin(value, name, cpu_m::WaitStates::kLeastCache, cpu_m::WaitStates::kMostCache));
       if (!std::has_single_bit(timing.cacheKiB))
-        return fail(Code::BadOption, "caches of {} KiB do not exist", timing.cacheKiB)
-            .withRemedy("4, 8, 16, 32 or 64");
+        return fail(Code::BadOption, "a cache cannot have {} KiB", timing.cacheKiB)
+            .withRemedy("choose 4, 8, 16, 32 or 64");
       continue;
     }
     const auto memory = std::find_if(board.ram.begin(), board.ram.end(),
                                      [name](const RamBlock& block) { return optionName(block) == name; });
     if (memory == board.ram.end())
-      return fail(Code::BadOption, "'{}' is no memory of {}", name, board.name)
-          .withRemedy("NAME=CYCLES of " + knownNames(board));
+      return fail(Code::BadOption, "'{}' is not a memory of {}", name, board.name)
+          .withRemedy("write NAME=CYCLES with one of " + knownNames(board));
     if (isTightlyCoupled(*memory))
-      return fail(Code::BadOption, "{} is tightly coupled: it answers at once", memory->name)
+      return fail(Code::BadOption, "{} is tightly coupled: it has no wait states", memory->name)
           .withRemedy("leave it out");
     CARINA_TRY(const uint32_t cycles, numberWithin(value, name, 0, kMostCycles));
     timing.entries.push_back({&*memory, cycles});

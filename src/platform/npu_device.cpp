@@ -54,7 +54,7 @@ npu::PmuCounts NpuDevice::countsAt(uint64_t time) const {
   const auto add = [](int64_t& sum, int64_t count) { sum += count; };
   forEachCount(counts, std::prev(after)->counts, add);
   if (after == course_.end()) return counts;
-  // Between two moments everything grows evenly.
+  // Between two moments, counts grow linearly.
   const Moment& before = *std::prev(after);
   const double part =
       static_cast<double>(time - before.cycle) / static_cast<double>(after->cycle - before.cycle);
@@ -193,7 +193,7 @@ void NpuDevice::write(uint32_t offset, uint32_t value) {
     if (keepsHistory_) closeHistory(now);
   }
   if (busy_ && offset == reg::kCmd) {
-    // The interrupt that is going to be raised has not been yet, and a run under way cannot be started again.
+    // The interrupt that will be raised has not been raised yet, and a running job cannot be started again.
     if ((value & command::kClearIrq) != 0) status_ &= ~status::kIrqRaised;
     value &= ~(command::kClearIrq | command::kRun);
   }

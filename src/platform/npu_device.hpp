@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU model as a peripheral with an interrupt. Work is computed when it is started; the firmware sees it
-// end when the model's cycles have passed.
+// The NPU model as a peripheral with an interrupt. Work is computed when it is started; to the firmware, it
+// ends when the model's cycles have passed.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace carina::platform {
 
-/// One command stream that ran.
+/// One executed command stream.
 struct NpuJob {
   uint64_t start = 0;  // platform cycles
   npu::RunStats stats;
@@ -22,7 +22,7 @@ struct NpuJob {
   std::vector<npu::Finding> findings;
 };
 
-/// Where the command processor is: QREAD, when an operation is the next one, and at the end of a stream.
+/// Position of the command processor: QREAD before each operation, and at the end of a stream.
 struct NpuPosition {
   uint64_t cycle = 0;
   uint32_t qread = 0;
@@ -40,12 +40,12 @@ class NpuDevice final : public Peripheral, public Timed {
   void advance(uint64_t now) override;
 
   const std::vector<NpuJob>& jobs() const { return jobs_; }
-  /// Keeps the course of jobs, for countsAt() and positions().
+  /// Records the progress of jobs, for countsAt() and positions().
   void keepHistory() { keepsHistory_ = true; }
-  /// What has been counted by `time`, which is not before the latest job; with keepHistory().
+  /// The counts up to `time`, which is not before the latest job; requires keepHistory().
   npu::PmuCounts countsAt(uint64_t time) const;
   const std::vector<NpuPosition>& positions() const { return positions_; }
-  /// Whether its transactions are Secure (PROT.active_CSL, by the latest reset).
+  /// Whether its transactions are Secure (PROT.active_CSL, set by the latest reset).
   bool secure();
   /// Called after every operation.
   void setAfterStep(std::function<void()> afterStep) { afterStep_ = std::move(afterStep); }
@@ -53,13 +53,13 @@ class NpuDevice final : public Peripheral, public Timed {
   void setBeforeStart(std::function<void(npu::Npu&)> beforeStart) { beforeStart_ = std::move(beforeStart); }
 
  private:
-  /// Computes up to the next interrupt or the end; until then registers show how far the work is.
+  /// Computes up to the next interrupt or the end; until then, registers show the progress.
   void runSegment(uint64_t from);
   void note(uint32_t qread, npu::Cycles elapsed, const npu::PmuCounts& counts);
-  /// The job that ends at `time`, or is aborted then, belongs to what has been counted.
+  /// Adds the job that ends or is aborted at `time` to the total counts.
   void closeHistory(uint64_t time);
   uint32_t readBusy(uint32_t offset);
-  /// The PMU counts time between jobs as well; the model knows only its runs.
+  /// Adds time between jobs to the PMU counts, as the model counts only during its runs.
   void passIdle(uint64_t now);
   bool inPmu(uint32_t offset) const;
   uint32_t pmuBase() const;
@@ -70,7 +70,7 @@ class NpuDevice final : public Peripheral, public Timed {
   Interrupts& interrupts_;
   uint32_t interrupt_;
   bool busy_ = false;
-  uint64_t jobStart_ = 0, begin_ = 0, end_ = 0;  // of the job, and of the segment
+  uint64_t jobStart_ = 0, begin_ = 0, end_ = 0;  // start of the job; bounds of the segment
   uint64_t idleSince_ = 0;
   uint32_t status_ = 0, position_ = 0;  // STATUS and QREAD when the segment began
   struct Shown {

@@ -44,7 +44,7 @@ void NpuPort::settle() {
       if (open(from)) std::memcpy(to + at, standIn.bytes.data() + at, size);
     });
   }
-  // Nothing is written to them any more.
+  // They are no longer written.
   for (StandIn& standIn : standIns_) standIn.access = npu::Access::Read;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU's way to the memories: past their protection controllers, as Secure or not as the NPU was reset.
+// The NPU's path to the memories, through their protection controllers, Secure or Non-secure as selected by
+// the NPU's reset.
 #pragma once
 
 #include <functional>
@@ -14,19 +15,18 @@ class NpuPort final : public npu::Memory {
  public:
   explicit NpuPort(Bus& bus) : bus_(bus) {}
 
-  /// From now on transactions pass `gates`; `secure` says what the NPU's are (PROT.active_CSL).
+  /// Routes transactions through `gates`; `secure` returns whether the NPU's are Secure (PROT.active_CSL).
   void close(AccessGates& gates, std::function<bool()> secure) {
     gates_ = &gates;
     secure_ = std::move(secure);
   }
 
-  /// Null also where a controller refuses a block with a bus error. Where it refuses without one, what is
-  /// refused reads 0 and keeps what it has: then the bytes are a stand-in (at most kMostBytes of them in a
-  /// job).
+  /// Also null if a controller rejects a block with a bus error. Blocks that are rejected without one are
+  /// RAZ/WI: the result is then a stand-in for the bytes (at most kMostBytes of them per job).
   std::byte* resolve(uint64_t address, uint64_t length, npu::Access access) override;
-  /// Brings what was written to stand-ins to the blocks that take it; after each operation.
+  /// Copies what was written to stand-ins to the blocks that accept it; to be called after each operation.
   void settle();
-  /// Forgets the stand-ins; before a job.
+  /// Discards the stand-ins; to be called before a job.
   void forget() { standIns_.clear(); }
 
   static constexpr uint64_t kMostBytes = uint64_t{1} << 28;
@@ -37,7 +37,7 @@ class NpuPort final : public npu::Memory {
     npu::Access access;
     std::vector<std::byte> bytes;
   };
-  /// Calls `visit` with each part of [address, address + length) that lies in one block.
+  /// Calls `visit` with each part of [address, address + length) that is in one block.
   template <typename Visit>
   void eachBlock(uint64_t address, uint64_t length, Visit visit) const;
   bool open(uint64_t address) const { return gates_->open(static_cast<uint32_t>(address), secure_()); }

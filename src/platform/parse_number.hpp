@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of options and scripts that are numbers.
+// Parsing of numbers in options and scripts.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace carina::platform {
 
-/// The number that all of a text is; `how` goes to std::from_chars (a base).
+/// Parses the whole text as a number; `how` is passed to std::from_chars (a base).
 template <typename Number, typename... How>
 std::optional<Number> parseNumber(std::string_view text, How... how) {
   Number value{};

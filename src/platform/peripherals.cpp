@@ -63,11 +63,11 @@ uint32_t Peripherals::readFreely(uint32_t address, uint32_t size) {
 void Peripherals::writeFreely(uint32_t address, uint32_t size, uint32_t value) {
   if (watch_) watch_(placeOf(address), true, value);
   if (address >= kPrivate) {
-    // Who switches something off that is not there misses nothing.
+    // Disabling something that is absent needs no report.
     if (value != 0 && !SystemSpace::absentPart(address).empty()) noteUnknown(address, true);
     system_.write(address, size, value);
   } else if (const Entry* entry = find(address)) {
-    // Buses of these peripherals carry words; a smaller store brings zeros in its other bytes.
+    // The buses of these peripherals carry words; a smaller store writes zeros to the other bytes.
     const uint32_t offset = (address & ~kSecureBit) - (entry->base & ~kSecureBit);
     entry->peripheral->write(offset & ~3u, value << 8 * (offset & 3));
   } else {

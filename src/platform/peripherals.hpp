@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything behind device addresses: finds the peripheral, or the core's system space, that an access is
-// for.
+// Dispatches accesses to device addresses to peripherals or the core's system space.
 #pragma once
 
 #include <functional>
@@ -27,23 +26,23 @@ class Peripherals final : public cpu_m::Devices {
   }
   uint32_t read(uint32_t address, uint32_t size) override;
   void write(uint32_t address, uint32_t size, uint32_t value) override;
-  /// The same for a debugger, whatever the program may do.
+  /// The same for a debugger, without access checks.
   uint32_t readFreely(uint32_t address, uint32_t size);
   void writeFreely(uint32_t address, uint32_t size, uint32_t value);
   bool stopWanted() const override { return stopWanted_ && stopWanted_(); }
 
-  /// Asked after each access whether the CPU should come back.
+  /// Called after each access: whether the CPU should return.
   void setStopWanted(std::function<bool()> stopWanted) { stopWanted_ = std::move(stopWanted); }
-  /// Gets every access: "uart0+0x8", what was read or written.
+  /// Receives every access: "uart0+0x8", and the value read or written.
   using Watch = std::function<void(const std::string& place, bool write, uint32_t value)>;
   void setWatch(Watch watch) { watch_ = std::move(watch); }
 
-  /// Asked before each access of a program: false, when it reads 0 and writes nothing; may throw.
+  /// Called before each access by software; false: it is RAZ/WI. May throw.
   using Gate = std::function<bool(uint32_t address, bool write)>;
   void setGate(Gate gate) { gate_ = std::move(gate); }
 
-  /// Told of the first access to each word where no device is (the first few words): it reads as 0 and
-  /// ignores writes. The core's own registers count when something is written that has no effect.
+  /// Notified of the first access to each word without a device (the first few words), which is RAZ/WI.
+  /// Writes without effect to the core's own registers also count.
   using Unknown = std::function<void(uint32_t address, bool write)>;
   void setUnknown(Unknown unknown) { tellUnknown_ = std::move(unknown); }
 

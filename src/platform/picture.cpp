@@ -23,12 +23,12 @@ struct FreePixels {
 }  // namespace
 
 Result<Picture> readPicture(ByteSpan file) {
-  if (file.size() > INT32_MAX) return fail(Code::Excessive, "is too large for a picture");
+  if (file.size() > INT32_MAX) return fail(Code::Excessive, "is too large for an image");
   const auto* bytes = reinterpret_cast<const stbi_uc*>(file.data());
   const int size = static_cast<int>(file.size());
   int width = 0, height = 0, planes = 0;
   if (stbi_info_from_memory(bytes, size, &width, &height, &planes) == 0)
-    return fail(Code::WrongKind, "is no picture that can be read: {}", stbi_failure_reason());
+    return fail(Code::WrongKind, "is not a readable image: {}", stbi_failure_reason());
   if (width < 1 || height < 1 || width > kMostPixels / height)
     return fail(Code::Excessive, "has {} x {} pixels, at most {} are read", width, height, kMostPixels);
   const std::unique_ptr<stbi_uc, FreePixels> pixels(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run loop: lets the CPU run to the next event, then does what the event asks for.
+// The run loop: runs the CPU up to the next event, then handles the event.
 #include "platform/platform.hpp"
 
 #include <algorithm>
@@ -30,24 +30,24 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// Cycles between looks at the wall clock.
+/// Cycles between checks of the wall clock.
 constexpr uint64_t kSlice = 1'000'000;
 constexpr uint32_t kAccessesPerLook = 1024;
 constexpr uint8_t kSemihostingBreakpoint = 0xab;
 constexpr uint16_t kBranchToSelf = 0xe7fe;
-/// Of DFSR: an instruction stepped, BKPT.
+/// Bits of DFSR: an instruction stepped, BKPT.
 constexpr uint32_t kStepEvent = 1u << 0, kBreakpointEvent = 1u << 1;
 constexpr size_t kMaxFaultNotes = 8;
-/// Events without effect before a wait counts as endless.
+/// Events without effect before a wait is considered endless.
 constexpr int kIdleEvents = 1000;
 constexpr uint32_t kUartSize = 0x1000, kFpgaIoSize = 0x1000, kSccSize = 0x1000, kNpuSize = 0x2000,
                    kTimingAdapterSize = 0x100;
 
-// Time of the subsystem, at the same place on every board. Counter control and one watchdog are Secure.
+// Timers of the subsystem, at the same addresses on every board. Counter control and one watchdog are Secure.
 constexpr uint32_t kSystemTimerFrames = 0x48000000, kWatchdogFrames = 0x48040000,
                    kCounterControlFrame = 0x48100000, kCounterViewFrame = 0x48101000;
 constexpr std::array<uint32_t, 4> kSystemTimerInterrupts = {3, 4, 5, 27};
-/// Of the Non-secure watchdog: its request for a reset, its first time-out.
+/// Interrupts of the Non-secure watchdog: its request for a reset, its first time-out.
 constexpr uint32_t kWatchdogResetInterrupt = 0, kWatchdogInterrupt = 1;
 
 std::string placeText(uint32_t pc, const std::string& function) {
@@ -96,9 +96,9 @@ class System {
   Status debugEvent(uint32_t kind);
   Status take(uint32_t exception);
   Status leave(uint32_t value);
-  /// `late`: of a floating-point context that was to be stored before.
+  /// `late`: the fault is one of lazy stacking.
   Status raise(const CpuFault& fault, bool late = false);
-  /// Keeps what a fault was, for the report and the debugger. `pc` and `world` are those of the program.
+  /// Records a fault for the report and the debugger. `pc` and `world` are those of the faulting code.
   void note(const CpuFault& fault, uint32_t pc, World world);
   void noteStackingFault(uint32_t pc, World world);
   void semihost();
@@ -157,7 +157,7 @@ class System {
   uint32_t accesses_ = 0;
   bool ended_ = false;
   bool event_ = false;  // the event register
-  // When the CPU was last let run:
+  // When the CPU was last run:
   uint64_t deadline_ = kNever;
   std::optional<uint32_t> expected_;  // the exception that was known to be next
 };
@@ -301,15 +301,14 @@ void System::advance() {
 }
 
 bool System::stopWanted() {
-  // Device accesses are slow next to instructions: without this look the limit would come late.
+  // Device accesses are slow compared to instructions: without this check, the limit would be noticed late.
   if (++accesses_ % kAccessesPerLook == 0 && limitPassed()) return true;
   if (ended_ || system_.resetRequested() || system_.codeChanged() || system_.monitorSteps() ||
       nextEvent() < deadline_)
     return true;
   const auto next = interrupts_.first();
   if (!next) return false;
-  // One that is new and masked: the core has to come back as soon as the mask changes, and does not know that
-  // yet.
+  // A new, masked one: the core must return as soon as the mask changes, and does not know that yet.
   if (next != expected_) return true;
   return interrupts_.groupPriority(*next) < interrupts_.executionPriority(core_.state);
 }
@@ -348,7 +347,7 @@ bool System::limitReached() {
   return ended_;
 }
 
-/// At a branch to itself that no interrupt can end.
+/// Whether the core is at a branch to itself that no interrupt can end.
 bool System::stuck() const {
   const State& registers = core_.state;
   const std::byte* code = bus_.find(registers.pc, 2);
@@ -377,7 +376,7 @@ Status System::take(uint32_t exception) {
 Status System::leave(uint32_t value) {
   const uint32_t pc = core_.state.pc;
   const World world = core_.state.world;
-  // Interrupts wait while a debugger goes by single instructions.
+  // Interrupts are held off while a debugger steps by single instructions.
   Status status = exceptions_.leave(value, !(debug_ && debug_->single()));
   noteStackingFault(pc, world);
   if (const auto chained = exceptions_.takeChained()) {
@@ -422,20 +421,20 @@ void System::semihost() {
   if (semihosting_.exitCode()) end(EndReason::Exit, "", *semihosting_.exitCode());
 }
 
-/// WFI, or with `forEvent` WFE without an event registered: passes time until something wakes the core.
+/// WFI, or with `forEvent` WFE without an event registered: advances time until something wakes the core.
 void System::wait(bool forEvent) {
   for (int events = 0; !limitReached(); ++events) {
     State registers = core_.state;
     if (!forEvent)
       registers.primask[kNonSecure] = registers.primask[kSecure] =
-          0;  // masked interrupts end WFI all the same
+          0;  // masked interrupts wake the core from WFI as well
     const auto pending = interrupts_.first();
     advance();
     if (interrupts_.takeable(registers)) return;
     if (forEvent && system_.sevOnPend() && interrupts_.first() != pending) return;
     const uint64_t next = nextEvent();
     if (next == kNever || events > kIdleEvents) {
-      std::string why = fmt::format("the core waits for {} at {}, and none can come",
+      std::string why = fmt::format("the core waits for {} at {}, but none can occur",
                                     forEvent ? "an event" : "an interrupt", here());
       if (const auto masked = interrupts_.first())
         why += fmt::format(" ({} is pending, but masked)", exceptionName(*masked));
@@ -455,7 +454,7 @@ Status System::handle(const Stop& stop) {
     case StopReason::Watchpoint:
       if (stuck())
         end(EndReason::EndlessLoop,
-            fmt::format("the firmware branches to itself at {}, and no interrupt can come", here()));
+            fmt::format("the firmware branches to itself at {}, and no interrupt can occur", here()));
       return {};
     case StopReason::WaitForInterrupt:
       wait(false);
@@ -467,7 +466,7 @@ Status System::handle(const Stop& stop) {
     case StopReason::SupervisorCall: {
       const uint32_t call = ofWorld(kSvcall, core_.state.world);
       if (interrupts_.groupPriority(call) < interrupts_.executionPriority(core_.state)) return take(call);
-      return raise({kHardFault, 0, 1u << 30, {}, "SVC where its priority does not allow it"});
+      return raise({kHardFault, 0, 1u << 30, {}, "SVC at a priority that does not allow it"});
     }
     case StopReason::ExceptionReturn: {
       trace("return 0x{:08x}", stop.value);
@@ -491,7 +490,7 @@ Status System::handle(const Stop& stop) {
   return raise(*fault);
 }
 
-/// What a debugger of the board's own software hears of.
+/// Raises DebugMonitor, for debuggers in the board's own software.
 Status System::debugEvent(uint32_t kind) {
   system_.faults().dfsr |= kind;
   return take(kDebugMonitor);
@@ -504,7 +503,7 @@ Status System::step() {
   std::optional<uint64_t> ahead;
   if (debug_) ahead = debug_->ahead();
   const bool single = debug_ && debug_->single();
-  // Interrupts wait while a debugger goes by single instructions.
+  // Interrupts are held off while a debugger steps by single instructions.
   if (const auto exception = single ? std::nullopt : interrupts_.takeable(registers)) {
     if (Status status = take(*exception); !status.ok()) end(EndReason::Lockup, status.error().str());
     return {};
@@ -518,7 +517,7 @@ Status System::step() {
   if (options_.cyclesLimit != 0)
     budget = std::min(budget, options_.cyclesLimit - std::min(options_.cyclesLimit - 1, now));
   if (options_.instructionsLimit != 0)
-    // No pipeline executes more than two instructions and the end of a loop in a cycle.
+    // No pipeline executes more than two instructions and a loop end per cycle.
     budget = std::min(
         budget,
         (options_.instructionsLimit - std::min(options_.instructionsLimit, core_.instructions()) + 2) / 3);
@@ -529,7 +528,7 @@ Status System::step() {
   if (cpuTrace_) cpuTrace_->finish();
   if (ended_ || (debug_ && debug_->claims(stop))) return {};
   if (system_.resetRequested())
-    end(EndReason::Reset, fmt::format("the firmware asked for a reset at {}", here()));
+    end(EndReason::Reset, fmt::format("the firmware requested a reset at {}", here()));
   if (Status status = handle(stop); !status.ok()) end(EndReason::Lockup, status.error().str());
   if (monitored) {
     system_.faults().dfsr |= kStepEvent;
@@ -564,8 +563,7 @@ Result<Outcome> System::run() {
   return outcome_;
 }
 
-/// Options under which a debugger can have the board start anew: what comes in comes again, and what goes out
-/// goes out once.
+/// Options with which a debugger can restart the board: input is repeated, and output is emitted only once.
 struct Recorded {
   explicit Recorded(const Options& original) : options(original) {
     if (original.debugger == nullptr) return;
@@ -615,7 +613,7 @@ Result<Outcome> runImage(const ElfImage& image, ByteSpan bytes, const std::strin
   Recorded recorded(options);
   DebugHistory history;
   if (!options.semihostingFolder.empty()) history.impossible = "the firmware may have changed files";
-  if (options.trace || options.cpuTrace) history.impossible = "a trace is written";
+  if (options.trace || options.cpuTrace) history.impossible = "a trace is being written";
   for (;;) {
     System system(recorded.options, image, std::move(bus), std::move(files), history);
     if (Status status = system.start(); !status.ok()) return std::move(status).error().inFile(name);
@@ -658,7 +656,7 @@ const char* endReasonName(EndReason reason) {
 
 std::string text(const UnknownAccess& access) {
   const std::string what =
-      access.device.empty() ? "where no device is" : access.device + ", which is not modelled";
+      access.device.empty() ? "where there is no device" : access.device + ", which is not modelled";
   return fmt::format("{} 0x{:08x}, {}, at {}", access.write ? "write to" : "read of", access.address, what,
                      placeText(access.pc, access.function));
 }

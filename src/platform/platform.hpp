@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The virtual platform: runs firmware images for Corstone-300 and Corstone-320 with the NPU model attached,
+// The virtual platform: runs firmware images for Corstone-300, 310, 315 and 320 with the NPU model attached,
 // as Arm's Fixed Virtual Platforms do. What is modelled: docs/platform.md.
 #pragma once
 
@@ -25,20 +25,20 @@ struct Options {
   const Board* board = nullptr;
   npu::Machine machine;  // the NPU and what its time line assumes about memories
   npu::ModelOptions model;
-  /// The firmware's timing adapters decide about memory speed, not `machine`.
+  /// The firmware's timing adapters determine memory speed, not `machine`.
   bool timingAdapters = false;
 
-  /// What the core waits for memories.
+  /// Wait states of the core's memory accesses.
   MemoryTiming memoryTiming;
 
-  /// Memory and peripheral protection controllers refuse transactions.
+  /// Memory and peripheral protection controllers can reject transactions.
   bool gating = true;
 
   std::optional<uint32_t> vectorTable;  // empty: found in the image
 
   bool semihosting = true;
-  std::filesystem::path semihostingFolder;  // files that firmware may use; empty: none
-  std::string commandLine;                  // what SYS_GET_CMDLINE gives
+  std::filesystem::path semihostingFolder;  // with files that firmware may use; empty: none
+  std::string commandLine;                  // returned by SYS_GET_CMDLINE
 
   /// Raw bytes loaded before the start.
   struct Data {
@@ -50,26 +50,26 @@ struct Options {
   double secondsLimit = 0;         // of wall time; 0 = none
   uint64_t instructionsLimit = 0;  // 0 = none
   uint64_t cyclesLimit = 0;        // of simulated time; 0 = none
-  // What ends a run on UART 0; the exit code is then what EndOfTest has seen.
+  // Output of UART 0 that ends a run; the exit code is then that of EndOfTest.
   bool stopAtEot = true;               // the byte 0x04
   std::string exitTag = "EXITTHESIM";  // a text; empty: none
 
-  /// Gets output of UART `uart`; semihosting's console is UART 0.
+  /// Receives the output of UART `uart`; semihosting's console is UART 0.
   std::function<void(uint32_t uart, char byte)> output;
   /// Input of semihosting's console, -1 at its end; none by default.
   std::function<int()> input;
   /// Bytes that UART 0 receives, -1 at the end; none by default.
   std::function<int()> uartInput;
   MediaOptions media;
-  /// Gets device accesses, exceptions and semihosting calls, a line each; none by default.
+  /// Receives device accesses, exceptions and semihosting calls, one line each; none by default.
   std::function<void(const std::string& line)> trace;
-  /// Gets every instruction with what it changed, a line each (CpuTrace); none by default. Much slower.
+  /// Receives every instruction with its effects, one line each (CpuTrace); none by default. Much slower.
   std::function<void(const std::string& line)> cpuTrace;
-  /// Outcome::pmu is wanted, a sample each so many cycles (PmuTrace::kLeastInterval and more); 0: not.
+  /// Cycles between the samples of Outcome::pmu (at least PmuTrace::kLeastInterval); 0: no samples.
   uint64_t pmuInterval = 0;
-  /// Outcome::lcov is wanted. The image needs line tables.
+  /// Requests Outcome::lcov. The image needs line tables.
   bool coverage = false;
-  /// Has the board before the first instruction and whenever it stops; none by default.
+  /// Gets control before the first instruction and whenever the board stops; none by default.
   Debugger* debugger = nullptr;
 };
 
@@ -86,7 +86,7 @@ enum class EndReason : uint8_t {
 };
 const char* endReasonName(EndReason reason);
 
-/// A fault that the firmware's handler was told of.
+/// A fault that was delivered to the firmware's handler.
 struct FaultNote {
   std::string what;
   uint32_t pc = 0;
@@ -94,7 +94,7 @@ struct FaultNote {
   uint32_t cfsr = 0, hfsr = 0;
 };
 
-/// The first access to a word where no device is.
+/// The first access to a word without a device.
 struct UnknownAccess {
   uint32_t address = 0;
   bool write = false;
@@ -112,17 +112,17 @@ struct Outcome {
   uint64_t instructions = 0, cycles = 0;
   double seconds = 0;
   std::vector<NpuJob> jobs;
-  std::vector<FaultNote> faults;                  // the first few
-  std::string lcov;                               // line coverage as an lcov tracefile, when it was wanted
-  PmuRecord pmu;                                  // counters over time, when they were wanted
-  std::string refusedFile;                        // firmware wanted a file, but no folder was given
+  std::vector<FaultNote> faults;  // the first few
+  std::string lcov;               // line coverage as an lcov tracefile, if requested
+  PmuRecord pmu;                  // counters over time, if requested
+  std::string refusedFile;        // a file that firmware requested without a folder being given
   std::vector<UnknownAccess> unknownPeripherals;  // the first few
   MediaOutcome media;
 };
 
 /// Loads an ELF file (untrusted) and runs it to its end. An Error: it could not be started.
 Result<Outcome> runElf(const std::filesystem::path& file, const Options& options);
-/// The same for the bytes of one; `name` is what errors call it.
+/// The same for the bytes of one; errors call it `name`.
 Result<Outcome> runElf(ByteSpan bytes, const std::string& name, const Options& options);
 
 }  // namespace carina::platform

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON is that of the Trace Event Format; its "qread" events are what the performance overlay of
-// ExecuTorch's example for Arm (visualize.py --trace) reads from such a file.
+// The JSON follows the Trace Event Format; its "qread" events are read by the performance overlay of
+// ExecuTorch's example for Arm (visualize.py --trace).
 #include "platform/pmu_trace.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace carina::platform {
 namespace {
 
-/// The columns behind the first one.
+/// The columns after the first one.
 struct Column {
   const char* name;
   int64_t (*value)(const PmuSample&);

@@ -15,11 +15,11 @@ class Core;
 
 namespace carina::platform {
 
-/// What was counted since the start of the run.
+/// Counts since the start of the run.
 struct PmuSample {
   uint64_t cycle = 0;         // when
   uint64_t instructions = 0;  // of the core
-  uint64_t coreCycles = 0;    // in which it did not wait (WFI, WFE)
+  uint64_t coreCycles = 0;    // excluding waits (WFI, WFE)
   npu::PmuCounts npu;
 };
 
@@ -39,7 +39,7 @@ class PmuTrace {
   }
   /// When the next sample is due.
   uint64_t next() const { return next_; }
-  /// Takes the samples that are due at `now`: before the NPU moves on, and before the core does.
+  /// Takes the samples that are due at `now`; to be called before the NPU and the core advance.
   void advance(uint64_t now);
   /// Everything, with a sample at the end of the run.
   PmuRecord finish();
@@ -54,14 +54,14 @@ class PmuTrace {
   std::vector<PmuSample> samples_;
 };
 
-/// A line of names, then a line for each interval with its end and what was counted in it.
+/// A line of names, then a line for each interval with its end and its counts.
 std::string pmuCsv(const PmuRecord& record);
-/// Trace events (chrome://tracing, ui.perfetto.dev): the counts of each interval as counters, where the NPU's
-/// command processor is as events "qread" with the position in words. Times are cycles from the first NPU
-/// job on, or from the start where there is none.
+/// Trace events (chrome://tracing, ui.perfetto.dev): the counts of each interval as counters, and the
+/// positions of the NPU's command processor, in words, as events "qread". Times are in cycles since the first
+/// NPU job, or since the start if there is none.
 std::string pmuJson(const PmuRecord& record);
 
-/// The file of that name: JSON where it ends in .json, else CSV; compressed where .gz is behind that.
+/// The contents of the file of that name: JSON if it ends in .json, else CSV; compressed if .gz follows.
 std::string pmuFile(const PmuRecord& record, const std::filesystem::path& name);
 
 }  // namespace carina::platform

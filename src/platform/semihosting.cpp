@@ -71,7 +71,7 @@ constexpr uint32_t kFailure = 0xffffffff;
 constexpr uint32_t kApplicationExit = 0x20026;  // ADP_Stopped_ApplicationExit
 constexpr size_t kMaxHandles = 256;
 constexpr uint32_t kMaxFileName = 4096;
-/// The file that says what is supported: extended exit, and stdout apart from stderr.
+/// The file that lists supported features: extended exit, and separate stdout and stderr.
 constexpr std::array<char, 5> kFeatures = {'S', 'H', 'F', 'B', 3};
 
 }  // namespace
@@ -134,7 +134,7 @@ uint32_t Semihosting::open(uint32_t block) {
     if (mode > 1) return failed(EACCES);
     return add({Kind::Features, -1, 0});
   }
-  // Modes as fopen has them: r, w, a; each with b (odd numbers) and + (bit 1).
+  // Modes of fopen: r, w, a; each with b (odd numbers) and + (bit 1).
   constexpr std::array<int, 6> kFlags = {O_RDONLY,
                                          O_RDWR,
                                          O_WRONLY | O_CREAT | O_TRUNC,
@@ -154,7 +154,7 @@ uint32_t Semihosting::close(uint32_t block) {
   return 0;
 }
 
-// The number of bytes that were not written.
+// Returns the number of bytes that were not written.
 uint32_t Semihosting::write(uint32_t block) {
   const Handle* handle = find(word(block, 0));
   uint32_t left = word(block, 2);
@@ -184,7 +184,7 @@ uint32_t Semihosting::write(uint32_t block) {
   return left;
 }
 
-// The number of bytes that were not read.
+// Returns the number of bytes that were not read.
 uint32_t Semihosting::read(uint32_t block) {
   Handle* handle = find(word(block, 0));
   const uint32_t address = word(block, 1), size = word(block, 2);
@@ -200,7 +200,7 @@ uint32_t Semihosting::read(uint32_t block) {
       --left;
     }
   } else if (handle->kind == Kind::Input) {
-    // Up to the end of a line, as a terminal gives it.
+    // Up to the end of a line, as from a terminal.
     while (left > 0) {
       const int byte = hooks_.read();
       if (byte < 0) break;
@@ -303,7 +303,7 @@ uint32_t Semihosting::call(uint32_t operation, uint32_t argument) {
       if (!from || !to) return failed(EINVAL);
       return files_.rename(*from, *to) == 0 ? 0 : failed(errno);
     }
-    // Time is the board's: every run sees the same.
+    // Time is that of the board: every run sees the same.
     case kClock:
       return static_cast<uint32_t>(clock_.now() / (kCoreHz / 100));
     case kTime:
@@ -329,7 +329,7 @@ uint32_t Semihosting::call(uint32_t operation, uint32_t argument) {
     case kExitExtended:
       return exit(word(argument, 0), word(argument, 1));
     default:
-      return failed(ENOSYS);  // SYS_SYSTEM and SYS_TMPNAM among them
+      return failed(ENOSYS);  // including SYS_SYSTEM and SYS_TMPNAM
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arm semihosting: what firmware asks of its host by BKPT 0xAB. Files come from one folder only.
+// Arm semihosting: requests of firmware to its host through BKPT 0xAB. Files are confined to one folder.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,11 @@ class Semihosting {
   Semihosting(const Semihosting&) = delete;
   Semihosting& operator=(const Semihosting&) = delete;
 
-  /// Serves operation `operation` with argument `argument`; the value for R0. After SYS_EXIT exitCode() is
-  /// set.
+  /// Performs operation `operation` with argument `argument`; returns the value for R0. After SYS_EXIT,
+  /// exitCode() is set.
   uint32_t call(uint32_t operation, uint32_t argument);
   std::optional<int> exitCode() const { return exitCode_; }
-  /// A file was asked for though no folder was given: its name.
+  /// The name of a file that was requested although no folder was given.
   const std::string& refusedFile() const { return refusedFile_; }
   static const char* operationName(uint32_t operation);
 
@@ -53,7 +53,7 @@ class Semihosting {
   Handle* find(uint32_t handle);
   uint32_t failed(int error);
 
-  /// Word `index` of an argument block; 0 where there is no memory.
+  /// Word `index` of an argument block; 0 if there is no memory.
   uint32_t word(uint32_t block, uint32_t index) const { return bus_.load32(block + 4 * index).value_or(0); }
   std::optional<std::string> text(uint32_t address, uint32_t length) const;
 

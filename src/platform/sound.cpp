@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: application notes of the MPS3 FPGA images (registers; master clock 12.288 MHz). The left/right
-// clock changes sides after as many cycles of the master clock as DIVIDE says: 48 kHz with its value after
-// reset.
+// clock toggles every DIVIDE cycles of the master clock: 48 kHz with its reset value.
 #include "platform/sound.hpp"
 
 #include <algorithm>
@@ -94,7 +93,7 @@ void Sound::advance(uint64_t now) {
 }
 
 uint64_t Sound::nextEvent() const {
-  // Frames pass by themselves; what a program has to be told of is that a queue comes to its level.
+  // Frames pass without events; the firmware is only notified when a queue reaches its level.
   uint64_t next = kNever;
   if ((control_ & kTransmitInterrupt) != 0 && !wantsData(outgoing_.size())) {
     for (size_t frames = 1; frames <= outgoing_.size(); ++frames) {

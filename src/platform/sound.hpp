@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audio interface of the boards (I2S): two queues of four frames, left and right with 16 bits each.
+// The audio interface of the boards (I2S): two queues of four frames, each with 16 bits left and right.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ class Sound final : public Peripheral, public Timed {
  public:
   Sound(const Clock& clock, Interrupts& interrupts, uint32_t interrupt)
       : clock_(clock), interrupts_(interrupts), interrupt_(interrupt) {}
-  /// What is received, a frame of it for each frame of the interface; silence after it.
+  /// Sets what is received: one frame of it for each frame of the interface, then silence.
   void setInput(Wave input) { input_ = std::move(input); }
-  /// Keeps what is sent, at most kMostRecorded frames of it.
+  /// Records what is sent, at most kMostRecorded frames.
   void record() { recording_ = true; }
 
   uint32_t read(uint32_t offset) override;
@@ -26,9 +26,9 @@ class Sound final : public Peripheral, public Timed {
   uint64_t nextEvent() const override;
   void advance(uint64_t now) override;
 
-  /// What was sent from the first frame on; at the rate that the interface had then.
+  /// What was sent from the first frame on; its rate is that of the interface at that time.
   const Wave& recorded() const { return recorded_; }
-  /// Whether input was received at another rate than that of the file; 0: no.
+  /// The rate at which input was received, if it is not that of the file; 0: it is.
   uint32_t otherRate() const { return otherRate_; }
 
  private:
@@ -36,7 +36,7 @@ class Sound final : public Peripheral, public Timed {
   static constexpr size_t kMostRecorded = size_t{48'000} * 600;
 
   uint32_t rate() const;
-  /// When frame n of the clock's present setting ends.
+  /// When frame `frame` of the clock's current setting ends.
   uint64_t timeOf(uint64_t frame) const;
   bool runs() const { return (control_ & (kTransmit | kReceive)) != 0; }
   bool wantsData(size_t queued) const;
@@ -56,7 +56,7 @@ class Sound final : public Peripheral, public Timed {
   std::deque<uint32_t> outgoing_, incoming_;
   uint64_t start_ = 0, frame_ = 0;  // when the clock was set, frames since then
   Wave input_;
-  uint64_t taken_ = 0;  // frames of the input
+  uint64_t taken_ = 0;  // frames consumed of the input
   Wave recorded_{2, 48'000, 16, {}};
   bool recording_ = false;
   uint32_t otherRate_ = 0;

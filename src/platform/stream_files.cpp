@@ -12,17 +12,17 @@
 namespace carina::platform {
 namespace {
 
-/// Of everything that a stream keeps.
+/// Limits on what a stream keeps.
 constexpr size_t kMostStreamBytes = size_t{256} << 20;
 constexpr size_t kMostStreamFrames = 1000;
 constexpr uint64_t kMostFramePixels = 1 << 22;
 
-/// Where a driver has its registers, and the bits that drivers have in different places.
+/// The registers of a driver, and the bits whose positions differ between drivers.
 struct Layout {
   uint32_t control, status, continuous, endOfStream;  // two registers, a bit of each
-  uint32_t name;                                      // takes the name of a file, a character at a time
-  uint32_t first, second, third;  // channels, bits and rate of sound; width, height and colours of pictures
-  uint32_t grey;                  // the number of the first format of colours
+  uint32_t name;                                      // receives the name of a file, a character at a time
+  uint32_t first, second, third;  // channels, bits and rate of sound; width, height and colours of images
+  uint32_t grey;                  // the number of the first colour format
 };
 constexpr uint32_t kNone = StreamPeer::kRegisters;
 constexpr Layout kAudio{0, kNone, 0, 0, kNone, 1, 2, 3, 0};
@@ -31,7 +31,7 @@ constexpr Layout kVStreamAudio{0, 1, 4, 4, 3, 4, 6, 5, 0};
 constexpr Layout kVStreamVideo{0, 1, 4, 4, 3, 4, 5, 7, 0};
 
 constexpr uint32_t kStreamOn = 1, kStreamFlush = 4, kStreamActive = 1;
-// Of video_drv: how full its queue is.
+// Of video_drv: the fill level of its queue.
 constexpr uint32_t kEmpty = 2, kFull = 4, kOverflow = 8, kUnderflow = 16;
 constexpr uint32_t kVideoNameValid = 5, kFrameIndex = 10, kFrameCount = 11, kMostFrameCount = 12;
 // Of vStream.
@@ -39,7 +39,7 @@ constexpr uint32_t kBlockDone = 2, kNameGiven = 8, kNameValid = 16;
 
 enum Colour : uint32_t { kGrey, kRgb888, kRgb565 };
 
-/// Data as it is. Switching a stream on (bit 0 of register 0, as the audio driver does) begins its file anew.
+/// Raw data. Enabling a stream (bit 0 of register 0, as in the audio driver) restarts its file.
 class Bytes : public StreamPeer {
  public:
   Bytes(std::vector<uint8_t> source, bool output) : source_(std::move(source)), output_(output) {}
@@ -91,7 +91,7 @@ class SoundPeer : public Bytes {
   const Layout& layout_;
 
  private:
-  /// Samples go to the program as they are in the file.
+  /// Samples are delivered to the firmware as they are in the file.
   void checkFormat() {
     const uint32_t channels = registers_[layout_.first], bits = registers_[layout_.second],
                    rate = registers_[layout_.third];
@@ -99,15 +99,15 @@ class SoundPeer : public Bytes {
         (channels == source_.channels && bits == source_.bits && rate == source_.rate))
       return;
     trouble_ = fmt::format(
-        "the program takes {} channels of {} bits at {} Hz, the file has {} of {} bits at {} Hz: its "
-        "samples are taken as they are",
+        "the program expects {} channels of {} bits at {} Hz, the file has {} of {} bits at {} Hz: its "
+        "samples are passed unchanged",
         channels, bits, rate, source_.channels, source_.bits, source_.rate);
   }
   Wave source_;
 };
 
-/// Registers that both kinds of vStream drivers have: status with a flag that reading takes away, and a name,
-/// which is valid where there is a file.
+/// Registers that both kinds of vStream drivers have: status with a flag that reading clears, and a name,
+/// which is always reported as valid.
 class VStreamStatus {
  public:
   uint32_t readStatus() { return std::exchange(status_, status_ & ~kBlockDone); }
@@ -154,7 +154,7 @@ class VStreamSound final : public SoundPeer {
   VStreamStatus status_;
 };
 
-/// Pictures, in the size and colours that registers ask for.
+/// Images, in the size and colour format that registers request.
 class PicturePeer : public StreamPeer {
  public:
   PicturePeer(const Layout& layout, std::vector<Picture> source, bool output)
@@ -188,9 +188,9 @@ class PicturePeer : public StreamPeer {
     active_ = false;
     if (!on) return;
     if (width() == 0 || height() == 0 || uint64_t{width()} * height() > kMostFramePixels)
-      trouble_ = fmt::format("a picture of {} x {} pixels", width(), height());
+      trouble_ = fmt::format("frames of {} x {} pixels are not supported", width(), height());
     else if (colour() > kRgb565)
-      trouble_ = fmt::format("colours in format {}: grey, RGB888 and BGR565 are known", colour());
+      trouble_ = fmt::format("unknown colour format {}: expected grey, RGB888 or BGR565", colour());
     else
       active_ = true;
     if (active_) status_ &= ~layout_.endOfStream;
@@ -291,7 +291,7 @@ class VideoPeer final : public PicturePeer {
     index_ = registers_[kFrameIndex] = registers_[kFrameCount] = 0;
     status_ = (status_ & ~kFull) | kEmpty;
   }
-  /// A program has taken a frame, or has put one into the queue.
+  /// The firmware has consumed a frame, or has queued one.
   void moveOn() {
     uint32_t &count = registers_[kFrameCount], &index = registers_[kFrameIndex];
     index = index_ + 1 < registers_[kMostFrameCount] ? index_ + 1 : 0;
@@ -300,7 +300,7 @@ class VideoPeer final : public PicturePeer {
     if (!isOutput() && count > 0) --count;
     updateFill();
   }
-  uint32_t index_ = 0;  // of the frame that the program has, or fills
+  uint32_t index_ = 0;  // of the frame that the firmware reads or fills
 };
 
 class VStreamPictures final : public PicturePeer {

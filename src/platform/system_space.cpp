@@ -6,7 +6,7 @@
 namespace carina::platform {
 namespace {
 
-// Addresses, by the names of the architecture manual.
+// Addresses, named as in the architecture manual.
 constexpr uint32_t kDwt = 0xe0001000, kPmu = 0xe0003000, kPmuEnd = 0xe0004000;
 constexpr uint32_t kSysTickBase = 0xe000e010, kSysTickEnd = 0xe000e020;
 constexpr uint32_t kNvic = 0xe000e100, kNvicEnd = 0xe000e600;
@@ -20,9 +20,9 @@ constexpr uint32_t kMpuType = 0xe000ed90, kMpuControl = 0xe000ed94, kMpuNumber =
 constexpr uint32_t kNsacr = 0xe000ed8c, kNonSecureFp = 1u << 10;
 constexpr uint32_t kSauControl = 0xe000edd0, kSauType = 0xe000edd4, kSauNumber = 0xe000edd8,
                    kSauBase = 0xe000eddc, kSauLimit = 0xe000ede0, kSfsr = 0xe000ede4, kSfar = 0xe000ede8;
-/// Where Secure programs find the registers of the Non-secure world.
+/// Where Secure code accesses the registers of the Non-secure world.
 constexpr uint32_t kNonSecureAlias = 0xe002e000, kNonSecureAliasEnd = 0xe002f000, kAliasDistance = 0x20000;
-/// Of AIRCR.
+/// Bits of AIRCR.
 constexpr uint32_t kSecureReset = 1u << 3, kFaultsNonSecure = 1u << 13, kSecureFirst = 1u << 14;
 constexpr uint32_t kBusFaultBits = 0xff00;  // of CFSR
 /// Regions of 256 MiB with address bit 28 set, up to 0xdfffffff, are Secure on these boards.
@@ -37,7 +37,7 @@ constexpr uint32_t kIdentityRegisters = 0xe000ed40, kIdentityRegistersEnd = 0xe0
 constexpr std::array<uint32_t, (kIdentityRegistersEnd - kIdentityRegisters) / 4> kIdentityWords = {
     0x20000030, 0x00000230, 0x10200000, 0x00000000, 0x00111040, 0x00000000, 0x01000000,
     0x00000011, 0x01103110, 0x02212000, 0x20232232, 0x01111131, 0x01310132, 0x00000000};
-/// ID_ISAR5.PACBTI: with an algorithm that the architecture does not define.
+/// ID_ISAR5.PACBTI: with an implementation-defined algorithm.
 constexpr uint32_t kPacBtiIdentity = 2u << 20;
 constexpr uint32_t kItcmControl = 0xe001e010, kDtcmControl = 0xe001e014;
 constexpr uint32_t kIciallu = 0xe000ef50, kIcimvau = 0xe000ef58;
@@ -50,7 +50,7 @@ constexpr uint32_t kUserSetsPending = 1u << 1;    // of CCR
 constexpr uint32_t kCcrReset = 0x201;             // bit 9: stack alignment, always on
 constexpr uint32_t kPriorityRegisters = 0x300;    // from kNvic
 
-// Of the gates of the tightly coupled memories.
+// Registers of the gates of the tightly coupled memories.
 constexpr uint32_t kTcmGates = 0xe001e500, kTcmGateFrame = 0x100,
                    kTcmGatesEnd = kTcmGates + 2 * kTcmGateFrame;
 
@@ -64,7 +64,7 @@ enum Bank : uint32_t {
   kTargets = 10
 };
 
-/// Parts of the architecture that are not here.
+/// Parts of the architecture that are not modelled.
 struct AbsentPart {
   uint32_t begin, end;
   std::string_view name;
@@ -85,7 +85,7 @@ bool isPriority(uint32_t address) {
          (address >= kShpr1 && address <= kShpr3);
 }
 
-/// ITCMCR or DTCMCR: the memory's size, as 2^(SZ + 9) bytes, and that it is on, which cannot be changed.
+/// ITCMCR or DTCMCR: the memory's size, as 2^(SZ + 9) bytes, and its enable bit, which is always set.
 uint32_t tcmControl(const Board& board, std::string_view name) {
   for (const RamBlock& block : board.ram) {
     if (block.name == name) return (static_cast<uint32_t>(std::bit_width(block.size)) - 10) << 3 | 1;
@@ -93,7 +93,7 @@ uint32_t tcmControl(const Board& board, std::string_view name) {
   return 0;
 }
 
-/// Registers that store what is written; the value they have after reset.
+/// Registers that keep what is written, and their reset values.
 const std::map<uint32_t, uint32_t>& storedAtReset() {
   static const std::map<uint32_t, uint32_t> table = {
       {kCcr, kCcrReset},
@@ -158,8 +158,8 @@ void SystemSpace::write(uint32_t address, uint32_t size, uint32_t value) {
     return;
   }
   const uint32_t mask = (1u << 8 * size) - 1;
-  // Priorities are bytes; elsewhere the bytes not written count as 0, which write-one-to-clear registers
-  // like.
+  // Priorities are bytes; elsewhere, the bytes not written count as 0, as write-one-to-clear registers
+  // require.
   const uint32_t rest = isPriority(word) ? readWord(world, word) & ~(mask << shift) : 0;
   writeWord(world, word, rest | (value & mask) << shift);
 }
@@ -168,7 +168,7 @@ void SystemSpace::write(uint32_t address, uint32_t size, uint32_t value) {
 
 uint32_t SystemSpace::readInterrupts(World world, uint32_t offset) const {
   uint32_t value = 0;
-  // Secure interrupts do not exist for Non-secure programs.
+  // Secure interrupts do not exist for Non-secure code.
   const auto visible = [&](uint32_t line) {
     return line < kInterruptLines &&
            (world == kSecure || interrupts_.targetOf(kExternal + line) == kNonSecure);
@@ -247,7 +247,7 @@ uint32_t SystemSpace::readIcsr(World world) const {
   uint32_t value = core_.state.exception;
   if (active.size() <= 1) value |= 1u << 11;  // RETTOBASE
   if (const auto next = interrupts_.first()) {
-    // What is Secure is exception 1 to a Non-secure program.
+    // To Non-secure code, a Secure exception is number 1.
     const bool hidden = world == kNonSecure && interrupts_.targetOf(*next) == kSecure;
     value |= (hidden ? 1 : numberOf(*next)) << 12;
   }
@@ -273,7 +273,7 @@ void SystemSpace::writeIcsr(World world, uint32_t value) {
   if ((value >> 25 & 1) != 0) interrupts_.unpend(sysTick);
 }
 
-// Secure programs may be debugged on these boards, so DebugMonitor is theirs.
+// Secure code may be debugged on these boards, so DebugMonitor is Secure.
 
 bool SystemSpace::monitors() const {
   return (monitor_ & kMonitorEnable) != 0 &&
@@ -453,7 +453,7 @@ void SystemSpace::store(World world, uint32_t address, uint32_t value) {
 }
 
 bool SystemSpace::refuses(uint32_t address, bool write) const {
-  // The context says how the access is made: LDRT and STRT are never privileged.
+  // The context determines how the access is made: LDRT and STRT are never privileged.
   if (core_.memory.context() != core_.unprivilegedContext()) return false;
   return !(write && address == kStir && (stored(core_.state.world, kCcr) & kUserSetsPending) != 0);
 }

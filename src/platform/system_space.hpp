@@ -14,8 +14,8 @@
 
 namespace carina::platform {
 
-/// Fault state that handlers read and exceptions set; by world where there are two. What BusFaults set in
-/// CFSR is in the Secure one.
+/// Fault state that exceptions set and handlers read; banked by world where there are two. The BusFault bits
+/// of CFSR are in the Secure one.
 struct FaultRegisters {
   uint32_t cfsr[2] = {}, mmfar[2] = {};
   uint32_t hfsr = 0, dfsr = 0, bfar = 0, sfsr = 0, sfar = 0;
@@ -29,33 +29,33 @@ class SystemSpace {
   uint32_t read(uint32_t address, uint32_t size);
   void write(uint32_t address, uint32_t size, uint32_t value);
 
-  /// What a word of it belongs to that the model has not, so that writes have no effect; empty where it is
-  /// modelled. Such words read as 0, which says of all of them that they are off or not there.
+  /// The part that a word belongs to, if it is not modelled and writes have no effect; empty if it is
+  /// modelled. Such words read as 0, which indicates for all of them that the part is disabled or absent.
   static std::string_view absentPart(uint32_t address);
 
-  /// Whether the program that runs may not access an address of it: unprivileged programs may not, but for
-  /// STIR where CCR says so.
+  /// Whether the running code must not access an address: unprivileged code must not, except STIR if CCR
+  /// allows it.
   bool refuses(uint32_t address, bool write) const;
 
   uint32_t vectorTable(World world) const { return vectorTable_[world]; }
   void setVectorTable(uint32_t address) { vectorTable_[kSecure] = vectorTable_[kNonSecure] = address; }
-  /// SACFG.NSCCFG: from which Secure memory gateways may be called; bit 0 for code, 1 for data memory.
+  /// SACFG.NSCCFG: which Secure memory may hold callable gateways: bit 0 code, bit 1 data memory.
   void setCallable(uint32_t bits);
   FaultRegisters& faults() { return faults_; }
   void advance(uint64_t now) {
     for (SysTick& sysTick : sysTicks_) sysTick.advance(now);
   }
   uint64_t nextEvent() const { return std::min(sysTicks_[0].nextEvent(), sysTicks_[1].nextEvent()); }
-  /// Whether debug events are exceptions now (DEMCR.MON_EN), unless something more urgent executes.
+  /// Whether debug events currently raise DebugMonitor: DEMCR.MON_EN is set and nothing more urgent executes.
   bool monitors() const;
-  /// Whether DebugMonitor comes after each instruction (DEMCR.MON_STEP).
+  /// Whether DebugMonitor is raised after each instruction (DEMCR.MON_STEP).
   bool monitorSteps() const { return (monitor_ & kMonitorStep) != 0 && monitors(); }
-  /// SCR.SLEEPONEXIT: a return to a thread waits for the next interrupt.
+  /// SCR.SLEEPONEXIT: a return to Thread mode waits for the next interrupt.
   bool sleepOnExit() const { return (systemControl_ & 1u << 1) != 0; }
   bool sevOnPend() const { return (systemControl_ & 1u << 4) != 0; }
-  /// Firmware has asked for a reset.
+  /// Firmware has requested a reset.
   bool resetRequested() const { return resetRequested_; }
-  /// Code may have been changed through another address: caches were invalidated, vectors moved.
+  /// Code may have been changed through another address: caches were invalidated, or vectors moved.
   bool codeChanged() const { return codeChanged_; }
   bool takeCodeChanged() {
     const bool changed = codeChanged_;
@@ -83,7 +83,7 @@ class SystemSpace {
   void writeShcsr(World world, uint32_t value);
   uint32_t readPriorities(World world, uint32_t first) const;
   void writePriorities(World world, uint32_t first, uint32_t value);
-  /// Bits of CFSR that a world sees.
+  /// Bits of CFSR that are visible to a world.
   uint32_t visibleFaults(World world) const;
   /// A register that keeps what is written.
   uint32_t stored(World world, uint32_t address) const;

@@ -24,7 +24,7 @@ constexpr uint32_t kCounterControl = 0x0, kCounterStatus = 0x4, kCounterLow = 0x
 // A timer.
 constexpr uint32_t kCount = 0x0, kFrequency = 0x10, kCompare = 0x20, kTimerValue = 0x28, kTimerControl = 0x2c,
                    kAutomaticCompare = 0x40, kReload = 0x48, kAutomaticControl = 0x4c, kConfiguration = 0x50;
-// A watchdog; its refresh frame comes behind its control frame.
+// A watchdog; its refresh frame follows its control frame.
 constexpr uint32_t kWatchdogControl = 0x0, kWatchdogOffset = 0x8, kWatchdogCompare = 0x10, kRefresh = 0x1000;
 
 constexpr uint32_t bit(bool value, uint32_t at) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subsystem's own time: a counter that software switches on, timers that compare with it, and watchdogs.
+// The subsystem's timers: a counter that software enables, timers that compare with it, and watchdogs.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class SystemCounter final : public Peripheral {
   void write(uint32_t offset, uint32_t value) override;
 
   uint64_t value() const { return enabled_ ? value_ + (clock_.now() - since_) : value_; }
-  /// When the counter reaches `target`: now, when it has; kNever, when it stands still.
+  /// When the counter reaches `target`: now, if it already has; kNever, if it is stopped.
   uint64_t timeOf(uint64_t target) const;
 
  private:
@@ -27,7 +27,7 @@ class SystemCounter final : public Peripheral {
   uint64_t value_ = 0, since_ = 0;
 };
 
-/// What programs of both worlds may read of it.
+/// The part of it that code of both worlds may read.
 class SystemCounterView final : public Peripheral {
  public:
   explicit SystemCounterView(const SystemCounter& counter) : counter_(counter) {}
@@ -38,7 +38,7 @@ class SystemCounterView final : public Peripheral {
   const SystemCounter& counter_;
 };
 
-/// A timer: compares the counter with a value, or, in automatic mode, with one that moves on by a period.
+/// A timer: compares the counter with a value, or, in automatic mode, with one that advances by a period.
 class SystemTimer final : public Peripheral, public Timed {
  public:
   SystemTimer(const SystemCounter& counter, Interrupts& interrupts, uint32_t line)
@@ -63,7 +63,7 @@ class SystemTimer final : public Peripheral, public Timed {
 /// A watchdog: its first time-out is an interrupt, its second one in a row a reset.
 class Watchdog final : public Peripheral, public Timed {
  public:
-  /// `interrupt` is told of changes of the first time-out's signal.
+  /// `interrupt` receives changes of the first time-out's signal.
   Watchdog(const SystemCounter& counter, std::function<void(bool)> interrupt, std::function<void()> reset)
       : counter_(counter), interrupt_(std::move(interrupt)), reset_(std::move(reset)) {}
   /// The control frame; the refresh frame is 4 KiB above it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gate of a tightly coupled memory (TGU): which of its blocks Non-secure programs may use. Its registers
-// keep what is written; it lets everything through.
+// The gate of a tightly coupled memory (TGU): which of its blocks Non-secure code may use. Its registers keep
+// what is written, but nothing is rejected.
 #pragma once
 
 #include <array>

@@ -134,7 +134,7 @@ void CycleCounters::clearOverflows(uint32_t bits) {
 
 void CycleCounters::setCounter(uint32_t i, uint64_t count) {
   const bool overflowed = overflows(i) != seenOverflows_[i];
-  // The counter of its overflows keeps what it has.
+  // A counter of its overflows keeps its value.
   const bool chained = i + 1 < kEvents && types_[i + 1] == kChain;
   const uint64_t chain = chained ? events_[i + 1].total(source(i + 1)) : 0;
   i == kEvents ? pmuCycles_.set(clock_.now(), count) : events_[i].set(source(i), count);

@@ -17,26 +17,26 @@ class SysTick final : public Timed {
 
   uint32_t read(uint32_t offset);
   void write(uint32_t offset, uint32_t value);
-  /// Without its interrupt nothing happens that reading cannot find out later.
+  /// Without its interrupt, no event is needed: reads determine later what happened.
   uint64_t nextEvent() const override { return (control_ & kInterrupts) != 0 ? zeroAt_ : kNever; }
   void advance(uint64_t now) override;
 
  private:
   static constexpr uint32_t kInterrupts = 1u << 1;  // CTRL.TICKINT
   uint32_t value(uint64_t now) const;
-  /// The counter holds `value` now; finds out when it reaches 0.
+  /// Sets the counter to `value` now and computes when it reaches 0.
   void restart(uint64_t now, uint32_t value);
 
   const Clock& clock_;
   Interrupts& interrupts_;
   uint32_t exception_;
   uint32_t control_ = 0, reload_ = 0;
-  uint32_t held_ = 0;         // value while nothing counts
+  uint32_t held_ = 0;         // value while the counter is stopped
   uint64_t zeroAt_ = kNever;  // when the counter next becomes 0
   bool counted_ = false;      // COUNTFLAG
 };
 
-/// A counter of something that grows.
+/// Counts the increase of a monotonic source.
 class Counter {
  public:
   uint64_t total(uint64_t source) const { return running_ ? source - base_ : held_; }
@@ -57,7 +57,7 @@ class Counter {
   uint64_t held_ = 0, base_ = 0;
 };
 
-/// DWT at 0xe0001000 (cycle counter), PMU at 0xe0003000, and DEMCR, which switches both on.
+/// DWT at 0xe0001000 (cycle counter), PMU at 0xe0003000, and DEMCR, which enables both.
 class CycleCounters {
  public:
   explicit CycleCounters(const Clock& clock) : clock_(clock) {}
@@ -72,14 +72,14 @@ class CycleCounters {
  private:
   static constexpr uint32_t kEvents = 8;
   void update();
-  /// What counter `i` counts: cycles, retired instructions, or how often the counter before it has
-  /// overflowed; software increments are added when they are written. Other events stay 0.
+  /// What counter `i` counts: cycles, retired instructions, or overflows of the preceding counter; software
+  /// increments are added when they are written. Other events stay 0.
   uint64_t source(uint32_t i) const;
-  /// How often a counter has overflowed; the last one is that of cycles.
+  /// Number of overflows of a counter; the last one is the cycle counter.
   uint64_t overflows(uint32_t i) const;
   uint32_t overflowBits() const;
   void clearOverflows(uint32_t bits);
-  /// Gives a counter a value; whether it has overflowed stays as it is.
+  /// Sets a counter; its overflow status does not change.
   void setCounter(uint32_t i, uint64_t count);
 
   const Clock& clock_;

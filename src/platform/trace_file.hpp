@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of lines that is written while firmware runs.
+// A text file that is written while firmware runs.
 #pragma once
 
 #include <cstdio>
@@ -14,9 +14,9 @@ namespace carina::platform {
 
 class TraceFile {
  public:
-  /// Makes `sink` write its lines to `file`; does nothing when `file` is empty.
+  /// Makes `sink` write its lines to `file`; does nothing if `file` is empty.
   Status open(const std::filesystem::path& file, std::function<void(const std::string&)>& sink);
-  /// Writes what is still kept back; an Error when the file has not taken everything.
+  /// Flushes and closes the file; an Error if not everything could be written.
   Status close();
 
  private:

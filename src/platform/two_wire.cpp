@@ -147,7 +147,7 @@ void TwoWireBus::clockRose() {
 void TwoWireBus::clockFell() {
   if (phase_ == Phase::Idle) return;
   const bool reads = phase_ == Phase::Read;
-  if (bits_ == kByteBits) {  // its acknowledgement comes
+  if (bits_ == kByteBits) {  // the acknowledgement follows
     held_ = !reads && take(byte_);
     return;
   }
@@ -173,7 +173,7 @@ uint32_t TwoWireBus::read(uint32_t offset) {
 void TwoWireBus::write(uint32_t offset, uint32_t value) {
   if (offset != kSetPins && offset != kClearPins) return;
   const bool level = offset == kSetPins;
-  // Both pins with one store: the clock is stable while the data changes where that matters.
+  // A store may change both pins: the data pin changes first, while the clock is stable.
   if ((value & kDataPin) != 0 && data_ != level) {
     data_ = level;
     if (clock_ && level) phase_ = Phase::Idle;  // a stop

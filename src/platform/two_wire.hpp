@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two-wire buses (I2C) that programs drive pin by pin, and what hangs on them: files of registers with an
+// Two-wire buses (I2C) that firmware drives by bit-banging, and the devices on them: register files with an
 // address each.
 #pragma once
 
@@ -11,13 +11,14 @@
 
 namespace carina::platform {
 
-/// A device on such a bus. A write's first byte is the register where the next bytes go to or come from.
+/// A device on such a bus. The first byte of a write selects the register that the next bytes are written to
+/// or read from.
 class WireDevice {
  public:
   virtual ~WireDevice() = default;
   virtual uint8_t read(uint8_t reg) = 0;
   virtual void write(uint8_t reg, uint8_t value) = 0;
-  /// Where the byte after this register's is.
+  /// The register of the byte that follows the one of `reg`.
   virtual uint8_t next(uint8_t reg) const { return static_cast<uint8_t>(reg + 1); }
 };
 
@@ -40,7 +41,7 @@ class TouchController final : public WireDevice {
   void write(uint8_t reg, uint8_t value) override;
   uint8_t next(uint8_t reg) const override;
 
-  /// A finger at (x, y), as the controller measures it: 0 to 4095 each.
+  /// Touches the screen at (x, y), as measured by the controller: 0 to 4095 each.
   void press(uint32_t x, uint32_t y);
   void release();
 
@@ -54,10 +55,10 @@ class TouchController final : public WireDevice {
   std::array<uint8_t, 256> registers_{};
   uint32_t x_ = 0, y_ = 0;
   bool pressed_ = false;
-  uint32_t part_ = 0;  // bytes of a measurement that were read
+  uint32_t part_ = 0;  // bytes of a measurement already read
 };
 
-/// The bus: a register to set pins, one to clear them, both read as the pins are.
+/// The bus: a register to set pins, one to clear them, both of which read the state of the pins.
 class TwoWireBus final : public Peripheral {
  public:
   /// `address` has seven bits.
@@ -70,18 +71,18 @@ class TwoWireBus final : public Peripheral {
   void start();
   void clockRose();
   void clockFell();
-  /// A byte has come; whether it is acknowledged.
+  /// Handles a received byte; returns whether it is acknowledged.
   bool take(uint8_t byte);
 
   WireDevice& device_;
   uint8_t address_;
-  bool clock_ = true, data_ = true;  // as the program drives them
+  bool clock_ = true, data_ = true;  // as the firmware drives them
   bool held_ = false;                // the device holds the data line low
   Phase phase_ = Phase::Idle;
   uint32_t bits_ = 0;  // of the byte, and then its acknowledgement
   uint8_t byte_ = 0, register_ = 0;
   bool sent_ = false;          // the device has sent the byte,
-  bool acknowledged_ = false;  // and the program wants another one
+  bool acknowledged_ = false;  // and the firmware requests another one
 };
 
 }  // namespace carina::platform

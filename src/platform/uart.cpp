@@ -10,12 +10,12 @@ constexpr uint32_t kUartData = 0x0, kUartState = 0x4, kUartControl = 0x8, kUartI
                    kUartDivider = 0x10, kUartPeripheralId = 0xfe0;
 constexpr uint32_t kReceiveFull = 1u << 1;    // STATE
 constexpr uint32_t kReceiveEnable = 1u << 1;  // CTRL
-// INTSTATUS; each is enabled two bits higher in CTRL.
+// INTSTATUS; the enable bits in CTRL are two bits higher.
 constexpr uint32_t kTransmitInterrupt = 1u << 0, kReceiveInterrupt = 1u << 1;
 constexpr uint32_t kEnableShift = 2;
 /// Start bit, eight data bits, stop bit.
 constexpr uint64_t kBitsPerByte = 10;
-/// The smallest divider that the UART works with.
+/// The smallest divider that the UART supports.
 constexpr uint32_t kMinDivider = 16;
 
 }  // namespace
@@ -83,7 +83,7 @@ void Uart::write(uint32_t offset, uint32_t value) {
   advance(clock_.now());
   switch (offset) {
     case kUartData:
-      // Sends even while CTRL says off: so does the FVP, and early messages are worth seeing.
+      // Sends even while disabled in CTRL, like the FVP, so that early messages are visible.
       send_(static_cast<char>(value & 0xff));
       raise(kTransmitInterrupt);
       break;

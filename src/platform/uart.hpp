@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CMSDK APB UART: always ready to send; receives what it is given, a byte in the time that ten bits take
-// and never before the byte before it has been read.
+// The CMSDK APB UART: always ready to send; receives its input at the rate of ten bits per byte, and never
+// before the previous byte has been read.
 #pragma once
 
 #include <functional>
@@ -13,16 +13,16 @@ namespace carina::platform {
 
 class Uart final : public Peripheral, public Timed {
  public:
-  /// Interrupt lines; kNoLine where there is none.
+  /// Interrupt lines; kNoLine if there is none.
   struct Lines {
     uint32_t receive, transmit, combined;
   };
   static constexpr uint32_t kNoLine = kInterruptLines;
 
-  /// `send` gets every byte.
+  /// `send` receives every byte.
   Uart(const Clock& clock, Interrupts& interrupts, Lines lines, std::function<void(char)> send)
       : clock_(clock), interrupts_(interrupts), lines_(lines), send_(std::move(send)) {}
-  /// Where received bytes come from, 0 to 255; -1 at the end. May block: simulated time waits.
+  /// The source of received bytes, 0 to 255; -1 at the end. May block, which stops simulated time.
   void setInput(std::function<int()> input) { input_ = std::move(input); }
 
   uint32_t read(uint32_t offset) override;
@@ -31,7 +31,7 @@ class Uart final : public Peripheral, public Timed {
   void advance(uint64_t now) override;
 
  private:
-  /// Lets the next byte begin to arrive when it can.
+  /// Schedules the arrival of the next byte if it can be received.
   void listen();
   void raise(uint32_t interrupt);
   void updateLines();

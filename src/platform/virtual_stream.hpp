@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The virtual streaming interface of Arm's models (VSI): an interrupt, a timer, a DMA controller and
-// registers of a driver's own; and their virtual input and output (VIO).
+// driver-specific registers; and their virtual input and output (VIO).
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class VirtualStream final : public Peripheral, public Timed {
   void advance(uint64_t now) override;
 
   const StreamPeer& peer() const { return *peer_; }
-  /// Where a block should have gone or come from, and there is no memory; 0: none.
+  /// The address of a block that was to be transferred where there is no memory; 0: none.
   uint32_t strayAddress() const { return stray_; }
 
  private:
@@ -53,7 +53,7 @@ class VirtualStream final : public Peripheral, public Timed {
   uint32_t stray_ = 0;
 };
 
-/// Signals out and in, and 64 values.
+/// Output and input signals, and 64 values.
 class VirtualSignals final : public Peripheral {
  public:
   uint32_t read(uint32_t offset) override;

@@ -49,13 +49,14 @@ Status readFormat(ByteSpan chunk, Wave& wave) {
 int16_t Wave::sample16(uint64_t frame, uint32_t channel) const {
   const uint32_t bytes = bits / 8;
   const uint8_t* at = data.data() + frame * frameBytes() + size_t{std::min(channel, channels - 1)} * bytes;
-  if (bytes == 1) return static_cast<int16_t>((at[0] - 128) * 256);  // 8 bits are without a sign
+  if (bytes == 1) return static_cast<int16_t>((at[0] - 128) * 256);  // 8-bit samples are unsigned
   return static_cast<int16_t>(at[bytes - 2] | at[bytes - 1] << 8);
 }
 
 Result<Wave> readWave(ByteSpan file) {
   if (file.size() < kRiffHead || !is(file, 0, "RIFF") || !is(file, 8, "WAVE"))
-    return fail(Code::WrongKind, "is no WAV file").withRemedy("a file that begins with RIFF and WAVE");
+    return fail(Code::WrongKind, "is not a WAV file")
+        .withRemedy("choose a file that begins with RIFF and WAVE");
   Wave wave;
   bool hasFormat = false;
   for (size_t at = kRiffHead; file.size() - at >= kChunkHead;) {
@@ -69,10 +70,11 @@ Result<Wave> readWave(ByteSpan file) {
       wave.data.assign(first, first + size / wave.frameBytes() * wave.frameBytes());
       return wave;
     }
-    // Chunks begin at even places.
+    // Chunks begin at even offsets.
     at = std::min(file.size(), at + kChunkHead + size + (size & 1));
   }
-  return fail(Code::Damaged, "has no samples").withRemedy("a WAV file with the chunks 'fmt ' and 'data'");
+  return fail(Code::Damaged, "has no samples")
+      .withRemedy("choose a WAV file with the chunks 'fmt ' and 'data'");
 }
 
 std::string wavOf(const Wave& wave) {

@@ -13,15 +13,15 @@ namespace carina::platform {
 
 struct Wave {
   uint32_t channels = 1, rate = 0, bits = 16;
-  std::vector<uint8_t> data;  // samples as the file has them: frames of `channels`, the lowest byte first
+  std::vector<uint8_t> data;  // samples as in the file: frames of `channels`, little-endian
 
   uint32_t frameBytes() const { return channels * (bits / 8); }
   uint64_t frames() const { return data.size() / frameBytes(); }
-  /// A sample as 16 bits, whatever the file has. `channel` beyond the last one: the last one.
+  /// A sample converted to 16 bits. `channel` beyond the last one: the last one.
   int16_t sample16(uint64_t frame, uint32_t channel) const;
 };
 
-/// Error: no WAV file with 1 to 32 channels of 8, 16, 24 or 32-bit integers.
+/// Error: not a WAV file with 1 to 32 channels of 8, 16, 24 or 32-bit integers.
 Result<Wave> readWave(ByteSpan file);
 std::string wavOf(const Wave& wave);
 

@@ -19,19 +19,19 @@
 namespace carina::precision {
 namespace {
 
-/// How much is spent on a network: what is cheap to run is looked at more closely. The same network gets the
-/// same.
+/// The effort spent on a network: what is cheap to run is examined more closely. The same network always gets
+/// the same.
 struct Budget {
-  size_t judged = 8;     // samples that candidates are compared on
-  size_t simulated = 4;  // samples that units are measured on
+  size_t judged = 8;     // samples on which candidates are compared
+  size_t simulated = 4;  // samples on which units are measured
   size_t units = 160;
-  bool allSettings = true;  // observers and scales of weights, not only equalization
+  bool allSettings = true;  // observers and weight scales, not only equalization
   size_t between = 4;       // candidates between int8 and 16x8, for the table
   size_t rounds = 10;       // candidates for the goal
-  bool followers = true;    // types of operators that take their precision from others, too
+  bool followers = true;    // also types of operators that take their precision from others
 };
 
-/// Operators with weights or products, by how their names begin.
+/// Operators with weights or products, by prefix of their names.
 constexpr std::array<std::string_view, 7> kHeavy{"conv", "linear", "matmul", "bmm", "mm", "lstm", "gru"};
 
 Budget budgetFor(const ir::Graph& graph) {
@@ -48,7 +48,7 @@ Budget budgetFor(const ir::Graph& graph) {
 Status checkNetwork(const pipeline::Options& options) {
   CARINA_TRY(const auto file, MappedFile::open(options.model));
   if (pipeline::fileKind(file->bytes(), options.model) != pipeline::FileKind::Archive) {
-    return fail(Code::OptionDoesNotApply, "the network comes quantized: there is no precision to choose")
+    return fail(Code::OptionDoesNotApply, "the network is already quantized: there is no precision to choose")
         .inFile(options.model.string())
         .at("--auto-precision")
         .withRemedy("export the float network with torch.export.save, or leave the option out");
@@ -56,7 +56,7 @@ Status checkNetwork(const pipeline::Options& options) {
   return {};
 }
 
-/// "conv2d" of "aten.conv2d.default": what a rule by operator type names; other dialects keep theirs.
+/// "conv2d" for "aten.conv2d.default": the name in a rule by operator type; other dialects keep their prefix.
 std::string typeName(std::string_view op) {
   const std::string_view name = op.substr(0, op.rfind('.'));
   constexpr std::string_view kAten = "aten.";
@@ -86,7 +86,7 @@ class Chooser {
   }
 
  private:
-  /// What is done at most, in programs that are made.
+  /// The largest number of programs built.
   size_t steps() const { return 3 + budget_.between + budget_.rounds; }
   void step() {
     if (progress_) progress_(std::min(++done_, steps() - 1), steps());
@@ -96,7 +96,7 @@ class Chooser {
     Candidate candidate;
     std::string name;
     std::optional<double> gap;
-    bool byType = false;  // as a rule by operator type makes it: for the table only where nothing beats it
+    bool byType = false;  // for a rule by operator type: in the table only if nothing dominates it
   };
 
   Status open() {
@@ -107,12 +107,13 @@ class Chooser {
     std::vector<pipeline::StageTime> times;
     CARINA_TRY(network_, pipeline::readFloatNetwork(options_, times));
     if (!network_.quantizes) {
-      return fail(Code::OptionDoesNotApply, "the network comes quantized: there is no precision to choose")
+      return fail(Code::OptionDoesNotApply,
+                  "the network is already quantized: there is no precision to choose")
           .inFile(options_.model.string())
           .at("--auto-precision")
           .withRemedy("export the float network, or leave the option out");
     }
-    // What options say is in the file as well: it stands for itself.
+    // What the options say is written to the file as well, which makes it self-contained.
     const quantize::Options& quantizer = network_.quantizer;
     base_.global.precision = quantize::Precision::Int8;
     base_.global.perChannelWeights = quantizer.perChannelWeights;
@@ -124,10 +125,10 @@ class Chooser {
     budget_ = budgetFor(network_.graph);
     if (goal_.minTop1) {
       if (!network_.front.state.empty()) {
-        return fail(Code::UnsupportedForm, "the network keeps state, and the samples of --data have none")
+        return fail(Code::UnsupportedForm, "the network keeps state, but the samples of --data have none")
             .inFile(options_.model.string())
             .at("--min-top1")
-            .withRemedy("ask for decibels: --min-sqnr");
+            .withRemedy("set a goal in decibels with --min-sqnr");
       }
       CARINA_TRY(labelled_, Labelled::open(goal_.data, network_.graph));
     }
@@ -136,15 +137,15 @@ class Chooser {
     return {};
   }
 
-  /// int8 and 16x8 throughout. 16x8 may be impossible; int8 has to be possible.
+  /// int8 and 16x8 throughout. 16x8 may be impossible; int8 must be possible.
   Status makeEnds() {
     auto narrow = trials_->make(base_);
     if (!narrow) return std::move(narrow).error();
     if (narrow->noise.empty()) {
-      return fail(Code::NoResult, "no float output of the network tells how accurate it is")
+      return fail(Code::NoResult, "no float output of the network shows how accurate it is")
           .inFile(options_.model.string())
           .at("--auto-precision")
-          .withRemedy("let forward() return numbers that are not 0, or choose the precision by rules");
+          .withRemedy("let forward() return nonzero values, or choose the precision by rules");
     }
     step();
     narrow_ = made_.size();
@@ -167,7 +168,7 @@ class Chooser {
     return text;
   }
 
-  /// A program that moves work from the NPU to the CPU is no cheaper, whatever its NPU cycles are.
+  /// A program that moves work from the NPU to the CPU is not cheaper, whatever its NPU cycles.
   bool accepts(const Candidate& candidate) const {
     return candidate.build->partitioned.wholly || !made_[narrow_].candidate.build->partitioned.wholly;
   }
@@ -188,7 +189,7 @@ class Chooser {
     return !keepsCycles(narrow);
   }
 
-  /// Observers, equalization and scales of weights: whatever makes int8 and 16x8 together clearly better.
+  /// Observers, equalization and weight scales: whatever makes int8 and 16x8 together clearly better.
   Status chooseSettings() {
     struct Setting {
       const char* name;
@@ -226,7 +227,7 @@ class Chooser {
     return settings_.empty() ? Status() : keepIfBetter(std::move(before));
   }
 
-  /// Makes the programs of the settings that were found; they are dropped where these gain nothing.
+  /// Builds the programs with the settings found; drops the settings if they gain nothing.
   Status keepIfBetter(quantize::RulesFile before) {
     const size_t narrow = narrow_;
     const std::optional<size_t> wide = wide_;
@@ -242,7 +243,7 @@ class Chooser {
     return {};
   }
 
-  /// In int8 and in 16x8, at most so that a difference means something.
+  /// In int8 and in 16x8, capped so that differences are meaningful.
   Result<std::pair<double, double>> decibelsWith(const quantize::RulesFile& rules, bool heldOut) const {
     constexpr double kMost = 90;
     CARINA_TRY(const Noise narrow, trials_->noiseWith(rules, heldOut));
@@ -291,8 +292,8 @@ class Chooser {
     return {};
   }
 
-  /// What somebody would try by hand: 16 bits for one type of operators, and for all types without weights or
-  /// products. Where effects do not add up, such a choice may be one that the model does not see.
+  /// What a user would try by hand: 16 bits for one type of operators, and for all types without weights or
+  /// products. If effects do not add up, the model may miss such a choice.
   void makeByType() {
     const quantize::SourceOps& ops = network_.quantizer.sourceOps;
     std::map<std::string, std::string> typeOf;  // by name of the source node
@@ -314,8 +315,8 @@ class Chooser {
     if (light.size() > 1) makeWith(light, typeOf);
   }
 
-  /// A program with these types in 16 bits, below what the user's own rules say. One that cannot be made is
-  /// none.
+  /// Builds a program with these types in 16 bits, with lower precedence than the user's own rules. Skipped
+  /// if it cannot be built.
   void makeWith(const std::set<std::string>& types, const std::map<std::string, std::string>& typeOf) {
     quantize::RulesFile rules = base_;
     for (const std::string& type : types) {
@@ -347,7 +348,7 @@ class Chooser {
     });
   }
 
-  /// Makes the program of a proposal. Null: it was made before, or cannot be made.
+  /// Builds the program of a proposal. Null if it was built before, or cannot be built.
   Result<const Candidate*> take(const Proposal& proposal) {
     const auto same = [&](const Made& made) { return made.candidate.raised == proposal.raised; };
     if (std::any_of(made_.begin(), made_.end(), same)) return nullptr;
@@ -363,15 +364,15 @@ class Chooser {
     return &made_.back().candidate;
   }
 
-  /// The program of a choice, when it was made.
+  /// The program of a choice; null if it was not built.
   const Candidate* madeAs(const Raised& raised) const {
     const auto found = std::find_if(made_.begin(), made_.end(),
                                     [&](const Made& made) { return made.candidate.raised == raised; });
     return found == made_.end() ? nullptr : &found->candidate;
   }
 
-  /// Decibels of the simulation lead the search; what is chosen has to keep the goal as a program. Where it
-  /// does not, the search asks for as much more as it lacks.
+  /// The search relies on simulated decibels, but the chosen program itself must satisfy the goal. If it does
+  /// not, the search asks for as much more as is missing.
   Status prove() {
     constexpr size_t kMostSearches = 3;
     for (size_t searches = 0;;) {
@@ -417,7 +418,7 @@ class Chooser {
       }
       const double found = static_cast<double>(made->cycles()), limit = static_cast<double>(*goal_.maxCycles);
       if (found <= limit && found > 0.99 * limit) return {};
-      // A known choice again: further away from it.
+      // A known choice again: move further away from it.
       if (found > limit)
         target -= found - limit;
       else if (known)
@@ -426,8 +427,8 @@ class Chooser {
     return {};
   }
 
-  /// Top-1 goes in steps and up and down by luck: decibels lead to it, between a choice that is not good
-  /// enough and a dearer one that is.
+  /// Top-1 changes in steps and fluctuates: the search uses decibels, between a choice that is not good
+  /// enough and a more expensive one that is.
   Status searchTop1() {
     for (size_t round = 0; round < budget_.rounds; ++round) {
       double low = made_[narrow_].candidate.decibels, high = std::numeric_limits<double>::infinity();
@@ -536,10 +537,10 @@ class Chooser {
   std::optional<Trials> trials_;
   std::optional<Model> model_;
   std::vector<Made> made_;
-  size_t narrow_ = 0;           // of made_
-  std::optional<size_t> wide_;  // of made_
+  size_t narrow_ = 0;           // index into made_
+  std::optional<size_t> wide_;  // index into made_
   size_t done_ = 0;             // steps
-  double shortfall_ = 0;        // dB that a program lacked against its simulation
+  double shortfall_ = 0;        // dB by which a program fell short of its simulation
 };
 
 }  // namespace

@@ -14,8 +14,8 @@
 namespace carina::precision {
 namespace {
 
-/// Programs run on so many times the samples that simulations do, and none of what they are told to have is
-/// more than what `carina verify` finds on its first samples.
+/// Programs run on this many times the samples of simulations, and the decibels reported for them never
+/// exceed what `carina verify` finds on its first samples.
 constexpr size_t kProvingEach = 4, kFirst = 8;
 
 std::vector<quantize::Sample> evenly(const std::vector<quantize::Sample>& samples, size_t most) {
@@ -42,8 +42,8 @@ Result<std::vector<std::vector<Tensor>>> outputsOf(const ir::Graph& graph,
   return outputs;
 }
 
-/// Noise over signal of each output that has a signal: over all samples, or over those of these numbers where
-/// that is more.
+/// Noise over signal of each output that has a signal: over all samples, or over the samples with these
+/// indices if that is higher.
 Noise noiseOf(const std::vector<std::vector<quantize::Sqnr>>& energies, const std::vector<size_t>& some) {
   Noise noise;
   if (energies.empty()) return noise;
@@ -74,7 +74,7 @@ quantize::RulesFile rulesFor(const quantize::RulesFile& base, const quantize::Sw
     rule.overrides.precision = precision;
     rules.rules.push_back(std::move(rule));
   };
-  // What joins values would follow the first of them.
+  // Otherwise, units that join values would follow the first of them.
   std::vector<bool> drawn(raised.size(), false);
   for (const quantize::PrecisionEdge& edge : network.edges) {
     if (raised[edge.from] && !raised[edge.to] && network.units[edge.to].joins) drawn[edge.to] = true;
@@ -152,7 +152,8 @@ Result<Candidate> Trials::make(quantize::RulesFile rules) const {
   CARINA_TRY(pipeline::Front front, pipeline::quantizeNetwork(options, *network_, rules, times));
   CARINA_TRY(const auto found, outputsOf(front.quantized, judged_, network_->quantizer.loops));
   const Energies energies = compare(found, expected_);
-  // What `compile` estimates accuracy on: a gate that the search keeps has to hold there, too.
+  // The samples on which `compile` estimates accuracy: a gate that the search satisfies has to hold there as
+  // well.
   candidate.noise = noiseOf(energies, {0, energies.size() / 2});
   candidate.decibels = decibelsOf(candidate.noise);
   if (!candidate.noise.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices of precision as they really are: quantized with all samples, simulated, compiled.
+// Choices of precision as actual programs: quantized with all samples, simulated, compiled.
 #pragma once
 
 #include <algorithm>
@@ -21,42 +21,43 @@ struct Candidate {
   quantize::RulesFile rules;
   Raised raised;  // empty for 16x8 throughout
   size_t raisedUnits = 0;
-  Noise noise;          // per output that is compared
+  Noise noise;          // per compared output
   double decibels = 0;  // of the worst output
-  /// The same of the program on the NPU model, once that was run.
+  /// The same for the program on the NPU model, once it has been run.
   std::optional<double> program;
   std::optional<double> top1;  // percent
   pipeline::Measured measured;
   std::unique_ptr<pipeline::Build> build;
 
   int64_t cycles() const { return measured.cycles.value_or(0); }
-  /// Simulated, or the program's where that is less.
+  /// Simulated, or the program's if that is lower.
   double surest() const { return program ? std::min(decibels, *program) : decibels; }
 };
 
-/// The user's rules, the settings that hold for everything, and a rule for every unit that is raised.
+/// The user's rules, the global settings, and a rule for every unit that is raised.
 quantize::RulesFile rulesFor(const quantize::RulesFile& base, const quantize::SwitchedNetwork& network,
                              const Raised& raised);
 
-/// NPU cycles by source node, of a compiled network.
+/// NPU cycles of a compiled network by source node.
 std::map<std::string, double> cyclesByNode(const pipeline::Build& build);
 
-/// Makes candidates of one network for one target.
+/// Builds candidates of one network for one target.
 class Trials {
  public:
-  /// Which samples results are compared on: the more, the surer.
+  /// `mostJudged`: the largest number of samples on which results are compared; more are more reliable.
   static Result<Trials> create(const pipeline::Options& options, const pipeline::FloatNetwork& network,
                                size_t mostJudged, const Labelled* labelled);
 
-  /// Quantizes, simulates and compiles. Errors: those of quantizing and compiling.
+  /// Quantizes, simulates and compiles. Errors: those of quantization and compilation.
   Result<Candidate> make(quantize::RulesFile rules) const;
-  /// Runs its program on the NPU model: fills in `program` and its SQNR for gates. Nothing where the program
-  /// gives integers or keeps state, which cannot be compared with what the float network gives.
+  /// Runs the program on the NPU model: sets `program`, and its SQNR for gates. Does nothing if the program
+  /// returns integers or keeps state, which cannot be compared with the results of the float network.
   Status runProgram(Candidate& candidate) const;
-  /// The program of a candidate with what the options ask for beside it: dumps, and the SQNR of all tensors.
+  /// Completes the program of a candidate with what else the options ask for: dumps, and the SQNR of all
+  /// tensors.
   Status describe(Candidate& candidate) const;
-  /// Noise of the outputs alone, without compiling. `heldOut`: every other sample calibrates, the rest
-  /// judges.
+  /// Noise of the outputs only, without compilation. `heldOut`: every other sample calibrates, the rest is
+  /// compared.
   Result<Noise> noiseWith(const quantize::RulesFile& rules, bool heldOut) const;
 
   const std::vector<quantize::Sample>& judged() const { return judged_; }
@@ -76,7 +77,7 @@ class Trials {
   const Labelled* labelled_;
   std::vector<quantize::Sample> judged_;
   std::vector<std::vector<Tensor>> expected_;  // of the judged samples
-  std::vector<quantize::Sample> proving_;      // the first ones, for programs
+  std::vector<quantize::Sample> proving_;      // the first ones; for programs
   std::vector<std::vector<Tensor>> provingExpected_;
 };
 

@@ -12,7 +12,7 @@
 namespace carina::precision {
 namespace {
 
-/// All of them are kept in memory: every candidate is judged by them.
+/// All samples are kept in memory, because every candidate is judged by them.
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
 }  // namespace
@@ -31,13 +31,13 @@ Result<Labelled> Labelled::open(const std::filesystem::path& data, const ir::Gra
     if (*task != evaluate::Task::Classify) {
       return fail(Code::InputMismatch, "labels for '{}' have no top-1", evaluate::taskName(*task))
           .inFile(data.string())
-          .withRemedy("give one class per sample, or ask for decibels: --min-sqnr");
+          .withRemedy("give one class per sample, or set a goal in decibels with --min-sqnr");
     }
     for (const Tensor& input : sample.inputs) bytes += input.numBytes();
     if (bytes > kMostBytes) {
       return fail(Code::TooLarge, "holds more than {} MiB of inputs", kMostBytes >> 20)
           .inFile(data.string())
-          .withRemedy("give fewer samples: 'carina evaluate' judges the result by all of them");
+          .withRemedy("give fewer samples: 'carina evaluate' can measure the result on all of them");
     }
     result.samples_.push_back(std::move(sample.inputs));
     result.labels_.push_back(std::move(*sample.label));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples with a class each, and how many of them a network gets right.
+// Samples with one class each, and how many of them a network classifies correctly.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +12,11 @@ namespace carina::precision {
 
 class Labelled {
  public:
-  /// Of data as 'carina evaluate' takes it, for the inputs of `network`. Errors: no labels, labels that are
-  /// no classes of the first output.
+  /// Reads data like 'carina evaluate', for the inputs of `network`. Errors: no labels, labels that are not
+  /// classes of the first output, too much data.
   static Result<Labelled> open(const std::filesystem::path& data, const ir::Graph& network);
 
-  /// Percent of the samples whose largest element of the first output is the label's.
+  /// Percentage of the samples for which the label's element is the largest of the first output.
   Result<double> top1(const ir::Graph& network) const;
   size_t size() const { return samples_.size(); }
 

@@ -21,7 +21,7 @@ void MinCut::addArc(size_t from, size_t to, double capacity) {
 }
 
 void MinCut::addPrice(size_t choice, double no, double yes) {
-  // What lies on the source's side is yes: its arc to the sink is cut.
+  // Choices on the source's side are yes: their arcs to the sink are cut.
   const double both = std::min(no, yes);
   addArc(choice, sink_, yes - both);
   addArc(source_, choice, no - both);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cheapest of all yes/no choices where every choice has a price, and so has every pair that differs.
+// The cheapest combination of yes/no choices if every choice has a price, and every pair that differs as
+// well.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +9,14 @@
 
 namespace carina::precision {
 
-/// Prices are added up, then solved for once. Pairs may cost nothing, not less.
+/// Prices are accumulated, then the problem is solved once. The price of a pair must not be negative.
 class MinCut {
  public:
   explicit MinCut(size_t choices);
   void addPrice(size_t choice, double no, double yes);
-  /// Of the pair where `one` is no and `other` yes.
+  /// The price of the pair if `one` is no and `other` yes.
   void addDifference(size_t one, size_t other, double price);
-  /// The choices with the lowest sum. (Dinic's algorithm.)
+  /// The choices with the lowest sum, by Dinic's algorithm.
   std::vector<bool> solve();
 
  private:
@@ -28,7 +29,7 @@ class MinCut {
   double push(size_t at, double amount);
 
   size_t source_, sink_;
-  double tiny_ = 0;        // below which a capacity is rounding
+  double tiny_ = 0;        // below this, a capacity is rounding error
   std::vector<Arc> arcs_;  // arc i and its reverse i ^ 1
   std::vector<std::vector<size_t>> from_;
   std::vector<int> levels_;

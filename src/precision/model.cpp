@@ -84,7 +84,7 @@ Status Model::center(const Raised& raised) {
   offset_ = here;
   for (size_t s = 0; s < rounded.size(); ++s) {
     for (size_t k = 0; k < here.size(); ++k) {
-      // Errors that cancel each other are luck: no site takes noise away by rounding.
+      // Errors that cancel each other are coincidental: no site removes noise by rounding.
       effects_[s][k] = std::max(0.0, rounded[s] ? here[k] - beside[s][k] : beside[s][k] - here[k]);
       if (rounded[s]) offset_[k] -= effects_[s][k];
     }
@@ -134,7 +134,7 @@ double Model::cyclesOf(const Raised& raised) const {
 }
 
 Result<std::optional<Proposal>> Model::cheapest(double decibels) {
-  // Effects in company are those around one choice: every goal begins with those of single sites.
+  // Centered effects are those around one choice: every goal begins with those of single sites.
   const auto forget = [&] {
     effects_ = alone_;
     offset_.assign(offset_.size(), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice of precision is expected to cost and to give, and the cheapest choice by that. The effects of
+// The expected cost and accuracy of a choice of precision, and the cheapest choice by that. The effects of
 // single units are simulated; where they do not add up, they are simulated again around the choice itself.
 #pragma once
 
@@ -12,19 +12,19 @@
 
 namespace carina::precision {
 
-/// A choice, and what the model says of it.
+/// A choice, and the model's prediction for it.
 struct Proposal {
   Raised raised;
   double cycles = 0;
   double decibels = 0;
-  double gap = 0;  // how much dearer than the best choice it may be by the model, as a share of its cycles
+  double gap = 0;  // how much more than the best choice it may cost by the model, as a share of its cycles
 };
 
-/// One unit as it was measured.
+/// Measurements of one unit.
 struct Sensitivity {
-  double alone = 0;   // dB of the worst output when nothing but this unit's tensors is rounded
-  double gained = 0;  // what raising this unit alone takes off the noise of int8, as a share of that
-  double cycles = 0;  // what raising it costs
+  double alone = 0;   // dB of the worst output if only this unit's tensors are rounded
+  double gained = 0;  // share of int8's noise that raising only this unit removes
+  double cycles = 0;  // of raising it
 };
 
 class Model {
@@ -32,12 +32,12 @@ class Model {
   /// Simulates every unit. `narrow` and `wide`: everything in int8, everything in 16x8.
   static Result<Model> create(Simulator simulator, const Candidate& narrow, const Candidate& wide);
 
-  /// The cheapest choice with at least these decibels. Nothing where the model knows none.
+  /// The cheapest choice with at least these decibels; empty if the model knows none.
   Result<std::optional<Proposal>> cheapest(double decibels);
-  /// The choice with the most decibels for at most these cycles.
+  /// The choice with the most decibels for at most these cycles; empty if the model knows none.
   Result<std::optional<Proposal>> best(double cycles);
 
-  /// Learns from what a proposal became: noise that the simulation leaves out, cycles of conversions.
+  /// Learns from the program of a proposal: noise that the simulation omits, cycles of conversions.
   Status learn(const Proposal& proposal, const Candidate& found);
 
   const quantize::SwitchedNetwork& network() const { return simulator_.network(); }
@@ -47,7 +47,7 @@ class Model {
   explicit Model(Simulator simulator) : simulator_(std::move(simulator)) {}
   Status measure();
   void setCosts(const Candidate& narrow, const Candidate& wide);
-  /// Takes the effects of single sites anew, in the company of this choice.
+  /// Measures the effects of single sites again, around this choice.
   Status center(const Raised& raised);
   Noise expected(const Raised& raised) const;
   Problem problemFor(double decibels, double share) const;
@@ -56,17 +56,17 @@ class Model {
 
   Simulator simulator_;
   std::vector<Sensitivity> sensitivities_;
-  // Simulated noise is about offset_ and the effects of the sites that round.
+  // Simulated noise is about offset_ plus the effects of the sites that round.
   Noise offset_;
   std::vector<Noise> effects_;  // per site
-  std::vector<Noise> alone_;    // the effects of sites when nothing else rounds
+  std::vector<Noise> alone_;    // the effects of sites if nothing else rounds
   size_t centered_ = 0;
-  Noise floor_;                 // what the simulation leaves out: rounded weights, 16 bits
-  std::vector<double> factor_;  // of simulated noise, in the last program that was made
-  double noiseLeft(double decibels, size_t k) const;  // for the simulation
+  Noise floor_;                 // noise that the simulation omits: rounded weights, 16 bits
+  std::vector<double> factor_;  // of simulated noise, in the last program built
+  double noiseLeft(double decibels, size_t k) const;  // what a goal leaves to the simulation
   double narrowCycles_ = 0, narrowDecibels_ = 0, wideDecibels_ = 0;
   std::vector<double> costs_;  // cycles per unit
-  double conversion_ = 0;      // cycles per element that is converted
+  double conversion_ = 0;      // cycles per converted element
   double seenSquares_ = 0, seenProducts_ = 0;
 };
 

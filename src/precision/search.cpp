@@ -17,12 +17,12 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 enum class Fixed : uint8_t { Free, Low, Raised };
 
-/// Part of the choices: some layers are settled.
+/// A subset of the choices: some layers are fixed.
 struct Branch {
   std::vector<Fixed> fixed;
-  std::vector<double> prices;  // of the noises, where its bound was found
+  std::vector<double> prices;  // of the noises, at which its bound was found
   double bound = -kInfinite;
-  size_t number = 0;  // of equal bounds the older branch comes first
+  size_t number = 0;  // of equal bounds, the older branch comes first
 };
 struct ByBound {
   bool operator()(const Branch& a, const Branch& b) const {
@@ -56,7 +56,7 @@ class Search {
       const Branch branch = open.top();
       open.pop();
       const std::optional<size_t> layer = branchingLayer(branch);
-      if (!layer) continue;  // everything is settled, and its bound is its cost
+      if (!layer) continue;  // everything is fixed, and its bound is its cost
       for (const Fixed fixed : {Fixed::Low, Fixed::Raised}) {
         Branch child = branch;
         child.fixed[*layer] = fixed;
@@ -75,7 +75,7 @@ class Search {
 
   double rounding() const { return 1e-9 * std::max(1.0, std::fabs(best_.cost)); }
 
-  /// Of the limits alone that the layers break which are settled not to be raised.
+  /// False if the layers fixed as not raised exceed a limit by themselves.
   bool canKeepLimits(const Branch& branch) const {
     for (size_t k = 0; k < problem_.limits.size(); ++k) {
       double noise = 0;
@@ -87,7 +87,7 @@ class Search {
     return true;
   }
 
-  /// The best choice of a branch at prices of noise, and the bound that it is.
+  /// The best choice of a branch at given prices of noise, and the resulting bound.
   std::pair<std::vector<bool>, double> relaxed(const Branch& branch, const std::vector<double>& prices) {
     ++cuts_;
     MinCut cut(problem_.layers.size());
@@ -121,8 +121,8 @@ class Search {
     return {std::move(raised), value};
   }
 
-  /// Looks for the prices with the highest bound, one noise after the other: the bound is concave, and the
-  /// noise beyond its limit tells on which side its top lies.
+  /// Searches for the prices with the highest bound, one noise after the other: the bound is concave, and the
+  /// noise in excess of its limit indicates on which side the maximum is.
   void raiseBound(Branch& branch, int steps) {
     double best = relaxed(branch, branch.prices).second;
     const int rounds = problem_.limits.size() > 1 ? kRounds : 1;
@@ -135,8 +135,8 @@ class Search {
     branch.bound = std::max(branch.bound, best);
   }
 
-  /// Brackets the top between a price that leaves too much noise and one that leaves enough, then goes to
-  /// where the lines at both ends meet.
+  /// Brackets the maximum between a price that leaves too much noise and one that does not, then moves to the
+  /// intersection of the lines at both ends.
   double raiseOne(Branch& branch, size_t k, int steps) {
     struct End {
       double price = 0, value = 0, slope = 0;
@@ -174,7 +174,7 @@ class Search {
     return best;
   }
 
-  /// Where raising everything costs about as much as all noise.
+  /// The price at which raising everything costs about as much as all noise.
   double startPrice(size_t k) const {
     double cost = 0, noise = 0;
     for (const Problem::Layer& layer : problem_.layers) {
@@ -184,8 +184,8 @@ class Search {
     return noise > 0 ? std::max(cost, 1.0) / noise : 1.0;
   }
 
-  /// A choice that keeps the limits, from any: raises what takes most noise for its cost, then lets go of
-  /// what is not needed.
+  /// Derives a choice that satisfies the limits: raises the layers that remove most noise for their cost,
+  /// then lowers those that are not needed.
   void consider(std::vector<bool> raised, const Branch& branch) {
     std::vector<double> noise(problem_.limits.size());
     for (size_t k = 0; k < noise.size(); ++k) noise[k] = problem_.noiseOf(k, raised);
@@ -202,7 +202,7 @@ class Search {
     }
   }
 
-  /// Nothing when the limits are kept, or cannot be.
+  /// Empty if the limits are satisfied, or cannot be.
   std::optional<size_t> worthRaising(const std::vector<bool>& raised, const std::vector<double>& noise,
                                      const Branch& branch) const {
     std::optional<size_t> chosen;
@@ -240,7 +240,7 @@ class Search {
     return chosen;
   }
 
-  /// What changing one layer does to a noise.
+  /// Change of a noise when one layer changes.
   double noiseChange(const std::vector<bool>& raised, size_t u, size_t k) const {
     double change = problem_.layers[u].noise[k];
     for (const size_t e : edgesOf_[u]) {
@@ -252,7 +252,7 @@ class Search {
     return raised[u] ? change : -change;
   }
 
-  /// What it costs to change one layer.
+  /// Change of the cost when one layer changes.
   double changeOf(const std::vector<bool>& raised, size_t u) const {
     double change = raised[u] ? -problem_.layers[u].cost : problem_.layers[u].cost;
     for (const size_t e : edgesOf_[u]) {
@@ -268,7 +268,7 @@ class Search {
     return change;
   }
 
-  /// The layer about which the prices are least sure.
+  /// The layer for which the prices are least decisive.
   std::optional<size_t> branchingLayer(const Branch& branch) const {
     std::optional<size_t> chosen;
     double least = kInfinite;

@@ -89,7 +89,7 @@ Result<Noise> Simulator::noiseOf(const Raised& raised) const {
 
 Result<std::vector<Noise>> Simulator::noises(std::span<const Rounded> choices) const {
   const size_t samples = samples_.size();
-  std::vector<Noise> parts(choices.size() * samples);  // noise of one sample, not yet over the signal
+  std::vector<Noise> parts(choices.size() * samples);  // noise of one sample, not yet divided by the signal
   std::vector<Status> states(parts.size());
   parallelFor(parts.size(), [&](size_t i) {
     const size_t sample = i % samples;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rounding some tensors of a network does to its outputs, by simulation: nothing is calibrated or
-// compiled anew, and of every run only what differs from a known one is computed.
+// The effect that rounding some tensors of a network has on its outputs, by simulation: nothing is calibrated
+// or compiled again, and each run computes only what differs from a known one.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 
 namespace carina::precision {
 
-/// Per unit: whether it keeps its numbers (16 bits) or rounds them to int8 codes.
+/// Per unit: whether it keeps its values (16 bits) or rounds them to int8 codes.
 using Raised = std::vector<bool>;
 /// Per site (quantize::RoundingSwitch): whether its tensors are rounded.
 using Rounded = std::vector<bool>;
-/// What a choice of units rounds: what the others make, and what they read from those.
+/// The sites that a choice of units rounds: what the others produce, and what they read from those.
 Rounded roundedBy(const quantize::SwitchedNetwork& network, const Raised& raised);
-/// Energy of the error over that of the float result, per output that is compared.
+/// Energy of the error relative to that of the float result, per compared output.
 using Noise = std::vector<double>;
 
-/// The decibels of the worst output; infinite without error.
+/// The decibels of the worst output; infinite if there is no error.
 double decibelsOf(const Noise& noise);
 /// The noise at which an output has these decibels.
 double noiseAt(double decibels);
@@ -32,13 +32,14 @@ class Simulator {
   static Result<Simulator> create(quantize::SwitchedNetwork network, std::vector<quantize::Sample> samples);
 
   const quantize::SwitchedNetwork& network() const { return *network_; }
-  /// Float outputs that are not 0 everywhere: what can be compared, by index.
+  /// Indices of the outputs that can be compared: float, and not 0 everywhere.
   const std::vector<size_t>& compared() const { return compared_; }
 
-  /// One per choice, in order. Choices run side by side.
+  /// One per choice, in order. Choices run in parallel.
   Result<std::vector<Noise>> noises(std::span<const Rounded> choices) const;
   Result<Noise> noiseOf(const Raised& raised) const;
-  /// What choices are likely to be near to: they cost the less the fewer tensors they change.
+  /// Sets the choice that later ones are likely to be close to: the fewer tensors they change, the less they
+  /// cost.
   Status moveTo(const Rounded& rounded);
 
  private:

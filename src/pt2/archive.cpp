@@ -101,7 +101,7 @@ Result<std::string> Archive::chooseModel(const std::string& wanted) const {
 
 Result<JsonText> Archive::readJson(const ZipArchive::Member& member) const {
   if (!json_->take(member.size)) {
-    return fail(Code::Excessive, "'{}' is a text of {} bytes, more than an archive of {} bytes may hold",
+    return fail(Code::Excessive, "'{}' has {} bytes of text, more than an archive of {} bytes may hold",
                 member.name, member.size, fileBytes_)
         .withRemedy(
             "Write the archive again with members that are stored, not compressed, as torch.export.save "

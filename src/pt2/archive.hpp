@@ -14,8 +14,7 @@ namespace carina::pt2 {
 
 class Archive {
  public:
-  /// Recognises the generation by member names. What is no exported program is refused with what it seems to
-  /// be.
+  /// Recognises the generation by member names. Errors say what other files seem to be.
   static Result<Archive> open(ByteSpan bytes, std::shared_ptr<const void> owner);
 
   Container container() const { return container_; }
@@ -25,14 +24,14 @@ class Archive {
 
   /// The graph's JSON text.
   Result<JsonText> graph(const std::string& model) const;
-  /// A member as JSON. What a text becomes takes about twenty times its size, so texts have a budget of their
-  /// own: 8 MiB and 16 times the file in all.
+  /// A member as JSON. A parsed text takes about twenty times its size, so texts have a separate budget: 8
+  /// MiB plus 16 times the file size in total.
   Result<JsonText> readJson(const ZipArchive::Member& member) const;
 
   /// A member by its path below the root folder; null when there is none.
   const ZipArchive::Member* find(const std::string& path) const { return zip_.find(root_ + path); }
   Result<ZipArchive::Contents> read(const ZipArchive::Member& member) const { return zip_.read(member); }
-  /// Of the whole file, for archives within it.
+  /// The budget of the whole file, for archives nested in it.
   const std::shared_ptr<Budget>& inflation() const { return zip_.inflation(); }
   uint64_t fileBytes() const { return fileBytes_; }
 

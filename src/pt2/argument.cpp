@@ -53,7 +53,7 @@ Status readList(JsonValue value, std::vector<Item>& into, Read read) {
   return {};
 }
 
-/// {"as_name": N} makes the argument symbolic; {"as_int": 3} and the like are constants.
+/// {"as_name": N} makes the argument symbolic; entries such as {"as_int": 3} are constants.
 Status readSymbol(JsonValue value, Argument& argument) {
   CARINA_TRY(const JsonTagged entry, jsonTagged(value, "a symbolic number"));
   if (entry.tag == "as_name") {
@@ -78,7 +78,7 @@ Status readSymbol(JsonValue value, Argument& argument) {
   return {};
 }
 
-/// `constant` is the tag when every entry turns out to be a constant.
+/// `constant` is the tag if every entry is a constant.
 Status readSymbols(JsonValue value, bool list, Tag constant, Argument& argument) {
   argument.tag = constant;
   if (!list) return readSymbol(value, argument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An argument of a node (or an input or output of a graph) as the archive's JSON holds it.
+// An argument of a node (or an input or output of a graph) as stored in the archive's JSON.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ struct Argument {
     String,
     Strings,
     ScalarType,  // ints[0], the serializer's number
-    Ignored,     // memory format, layout, device: no meaning for values
+    Ignored,     // memory format, layout, device: irrelevant to values
     Symbolic,    // a number or list with at least one entry that is known only at run time; names of those
                  // entries
     Graph,       // subgraph, names[0] its attribute name
@@ -38,7 +38,7 @@ struct Argument {
   std::vector<int64_t> ints;  // Bool(s) too
   std::vector<double> reals;
   std::vector<std::string> strings;
-  std::vector<size_t> places;  // of a Symbolic: where in the list each of the names stands
+  std::vector<size_t> places;  // of a Symbolic: the position of each name in the list
   std::string kind;            // the JSON tag: "as_sym_int"
   std::shared_ptr<const GraphDocument> graph;
 
@@ -48,7 +48,7 @@ struct Argument {
 /// Reads one tagged argument; subgraphs included.
 Result<Argument> readArgument(JsonValue value);
 
-/// A constant argument for people: "3", "1.5", "'text'", "None".
+/// A constant argument as readable text: "3", "1.5", "'text'", "None".
 std::string argumentText(const Argument& argument);
 
 }  // namespace carina::pt2

@@ -37,9 +37,8 @@ const ir::OpDef* numberOverload(const ir::OpDef& def, std::string_view argument)
   return nullptr;
 }
 
-/// A Python number in a tensor's place ("aten.add.Tensor(x, 1)") takes part in type promotion as a number
-/// does, which is what the operator's Scalar overload says. Rewrites operator and arguments to that overload
-/// where there is one.
+/// A Python number in place of a tensor ("aten.add.Tensor(x, 1)") is promoted as a number, as in the
+/// operator's Scalar overload. Rewrites operator and arguments to that overload if there is one.
 const ir::OpDef* preferNumberOverload(const ir::OpDef& def, Arguments& arguments) {
   const Argument* self = findArgument(arguments, "self");
   const Argument* other = findArgument(arguments, "other");
@@ -70,7 +69,7 @@ const ir::OpDef* preferNumberOverload(const ir::OpDef& def, Arguments& arguments
   return &def;
 }
 
-/// The element type in which a number joins the tensors of its node without changing their common type.
+/// The element type of a number that does not change the common type of its node's tensors.
 DType numberType(const Argument& number, const std::vector<DType>& tensors) {
   const DType own = number.tag == Tag::Real  ? DType::Float32
                     : number.tag == Tag::Int ? DType::Int64
@@ -130,8 +129,7 @@ class NodeBuilder {
 
  private:
   Error wrongKind(std::string_view name, const Argument& argument) const {
-    return fail(Code::InvalidGraph, "the argument '{}' of {} cannot take {}", name, def_->name,
-                argument.kind);
+    return fail(Code::InvalidGraph, "the argument '{}' of {} cannot be {}", name, def_->name, argument.kind);
   }
 
   Result<std::vector<ir::Value*>> operandGroup(const ir::OperandDef& operand) {
@@ -152,7 +150,7 @@ class NodeBuilder {
     for (const std::string& name : argument->names) {
       if (name.empty()) {
         if (!operand.nullable)
-          return fail(Code::InvalidGraph, "the argument '{}' of {} cannot hold None", operand.name,
+          return fail(Code::InvalidGraph, "the argument '{}' of {} cannot contain None", operand.name,
                       def_->name);
         group.push_back(nullptr);
         continue;
@@ -177,7 +175,7 @@ class NodeBuilder {
   Result<ir::Attribute> defaultValue(const ir::AttributeDef& attribute) const {
     if (!attribute.defaultText.empty()) return ir::parseAttribute(attribute, attribute.defaultText);
     if (attribute.optional) return ir::Attribute(std::monostate{});
-    // Where a tensor is placed means nothing here.
+    // The device of a tensor is irrelevant here.
     if (attribute.kind == ir::AttributeKind::String) return ir::Attribute(std::string("cpu"));
     if (attribute.kind == ir::AttributeKind::Int) return ir::Attribute(int64_t{0});
     return fail(Code::InvalidGraph, "{} needs the argument '{}'", def_->name, attribute.name);
@@ -260,7 +258,7 @@ class NodeBuilder {
   Status resultTypes(std::vector<ir::Type>& types) const {
     for (const Argument& output : node_.outputs) {
       if (output.tag != Tag::Tensor && output.tag != Tag::Tensors) {
-        return fail(Code::InvalidGraph, "a result of {} is {}, a tensor is needed", def_->name, output.kind);
+        return fail(Code::InvalidGraph, "a result of {} is {}, expected a tensor", def_->name, output.kind);
       }
       for (const std::string& name : output.names) {
         CARINA_TRY(ir::Type type, recordedType(scope_.document, name));
@@ -270,7 +268,7 @@ class NodeBuilder {
     return {};
   }
 
-  /// Recorded types are facts about the run at export: they must be what the operands give.
+  /// Recorded types are facts about the run at export: they must match those inferred from the operands.
   Status checkTypes(ir::Node* created) const {
     if (!def_->infer) return {};
     auto types = def_->infer(*created);
@@ -279,11 +277,11 @@ class NodeBuilder {
     if (!types.ok()) return std::move(types).error();
     const auto expected = recorded(*created);
     if (types->size() != expected.size())
-      return fail(Code::InvalidGraph, "{} has {} results, {} are recorded", def_->name, types->size(),
+      return fail(Code::InvalidGraph, "{} has {} results, but {} are recorded", def_->name, types->size(),
                   expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
       if ((*types)[i] != expected[i]) {
-        return fail(Code::InvalidGraph, "result {} of {} is recorded as {}, but its operands give {}", i,
+        return fail(Code::InvalidGraph, "result {} of {} is recorded as {}, but its operands imply {}", i,
                     def_->name, ir::typeText(expected[i]), ir::typeText((*types)[i]));
       }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One node of the archive's graph to one node of the aten dialect: arguments bound by name, defaults filled
-// in.
+// Translates one node of the archive's graph to one node of the aten dialect: binds arguments by name and
+// fills in defaults.
 #pragma once
 
 #include <string>
@@ -11,32 +11,31 @@
 
 namespace carina::pt2 {
 
-/// Names that the graph's values have so far; a name that is taken gets a number.
+/// Names that the graph's values have so far; a number is appended to names already in use.
 class ValueNames {
  public:
   std::string claim(const std::string& wanted);
 
  private:
   std::unordered_set<std::string> taken_;
-  std::unordered_map<std::string, int> lastNumber_;  // that a wanted name was given
+  std::unordered_map<std::string, int> lastNumber_;  // last appended to a wanted name
 };
 
-/// What a node can refer to: the values of the (sub)graph it stands in.
+/// What a node can refer to: the values of the (sub)graph it belongs to.
 struct Scope {
   const GraphDocument& document;
   ir::Graph& graph;
   ValueNames& names;
   std::unordered_map<std::string, ir::Value*> values;
-  bool autocast = false;  // results may have a lower precision than the operands ask for
-  std::string path = {};  // of a region, in front of the names of its nodes: "cond.true_graph_0."
+  bool autocast = false;  // results may have a lower precision than the operands imply
+  std::string path = {};  // of a region, prefixed to the names of its nodes: "cond.true_graph_0."
 };
 
-/// The location of a node of the scope: names of nodes are unique in one graph only.
+/// The location of a node with the scope's path: node names are unique in one graph only.
 ir::LocationRef placed(const ir::LocationRef& location, const Scope& scope);
 
-/// Appends the node and defines its results in the scope. Errors: values that are not defined, arguments that
-/// the operator does not have or of the wrong kind, results whose recorded type differs from the inferred
-/// one.
+/// Appends the node and defines its results in the scope. Errors: undefined values, unknown arguments or
+/// arguments of the wrong kind, results whose recorded type differs from the inferred one.
 Status buildNode(const NodeDocument& node, Scope& scope);
 
 /// The value that a tensor argument names.

@@ -15,8 +15,8 @@ constexpr std::string_view kPrefix = "torch.ops.aten.";
 constexpr std::array<std::string_view, 6> kMayCopy{"reshape.", "reshape_as.", "flatten.",
                                                    "ravel.",   "contiguous.", "to."};
 
-/// The places of a tensor's elements in order, as nested runs of equally spaced ones with the outermost
-/// first: dimensions that go on where the next inner one ends are one run, so equal places are equal runs.
+/// The positions of a tensor's elements in order, as nested runs of equally spaced ones, outermost first:
+/// dimensions that continue where the next inner one ends are one run, so equal positions give equal runs.
 struct Run {
   int64_t count, step;
   friend bool operator==(const Run&, const Run&) = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that return a view of their operand where they can, and a copy elsewhere: what is written into a
-// view shows in the operand, what is written into a copy does not.
+// Operators that return a view of their operand if they can, and a copy otherwise: writes to a view are
+// visible in the operand, writes to a copy are not.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace carina::pt2 {
 
-/// Whether `target` ("torch.ops.aten.reshape.default") copied its operand at export, as the recorded strides
-/// tell. False for operators that never copy, and where a size or stride is not known.
+/// Whether `target` ("torch.ops.aten.reshape.default") copied its operand at export, judging by the recorded
+/// strides. False for operators that never copy, and if a size or stride is not known.
 bool copied(std::string_view target, const TensorMeta& operand, const TensorMeta& result);
 
 }  // namespace carina::pt2

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of an archive's JSON as plain structures: names and numbers as the file has them, checked for
-// form, not yet for meaning.
+// The contents of an archive's JSON as plain structures: names and numbers as in the file, checked for
+// syntax, not yet for meaning.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace carina::pt2 {
 /// A size, stride or offset: a number, or an expression of symbols.
 struct SymbolicSize {
   int64_t value = 0;
-  std::string expression;  // "Symbol('s77', positive=True, integer=True)"; empty: `value` counts
+  std::string expression;  // "Symbol('s77', positive=True, integer=True)"; empty: `value` applies
   std::optional<int64_t> hint;
   bool isConstant() const { return expression.empty(); }
 };
@@ -42,14 +42,14 @@ struct NodeDocument {
   std::vector<NamedArgument> inputs;
   std::vector<Argument> outputs;
   ir::LocationRef location;
-  std::vector<ModuleClass> modules;  // that it lies in
+  std::vector<ModuleClass> modules;  // that contain it
 };
 
 struct GraphDocument {
   std::vector<Argument> inputs, outputs;
   std::vector<NodeDocument> nodes;
   std::unordered_map<std::string, TensorMeta> tensors;
-  std::unordered_map<std::string, SymbolicSize> numbers;  // whole numbers that are made of sizes
+  std::unordered_map<std::string, SymbolicSize> numbers;  // integers that are computed from sizes
 };
 
 struct InputSpec {
@@ -77,7 +77,7 @@ struct ProgramDocument {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   std::map<std::string, SymbolRange> ranges;
-  std::vector<std::string> conditions;  // on the inputs' sizes, as Python: what the export took for granted
+  std::vector<std::string> conditions;  // on the inputs' sizes, as Python: assumptions of the export
   int schemaMajor = 0, schemaMinor = 0;
   std::string torchVersion;
 };

@@ -82,7 +82,7 @@ Result<NodeDocument> readNode(JsonValue value, size_t index) {
     return std::move(body).error().at(
         fmt::format("node {} ({})", node.name.empty() ? std::to_string(index) : node.name, node.target));
   node = std::move(*body);
-  if (node.name.empty()) {  // torch 2.6 leaves it out where it equals the result's
+  if (node.name.empty()) {  // torch 2.6 omits it if it equals the result's
     node.name = !node.outputs.empty() && !node.outputs[0].names.empty() ? node.outputs[0].names[0]
                                                                         : fmt::format("node_{}", index);
   }
@@ -91,7 +91,7 @@ Result<NodeDocument> readNode(JsonValue value, size_t index) {
   return node;
 }
 
-/// A specification that names a tensor and, under `key` unless that is empty, what it stands for.
+/// A specification that names a tensor and, under `key` (unless empty), what the tensor stands for.
 template <typename Spec>
 Result<Spec> readNamed(const JsonObject& object, Spec spec, typename Spec::Kind kind, std::string_view key) {
   spec.kind = kind;

@@ -20,10 +20,10 @@
 namespace carina::pt2 {
 namespace {
 
-/// The newest schema whose every field was looked at; later minors only add fields and tags.
+/// The newest minor schema version whose fields were all reviewed; later ones only add fields and tags.
 constexpr int kNewestMinor = 20;
 
-/// Passes replaced or removed some of the values; their names tell which is which.
+/// Finds the values of the state by name, since passes have replaced or removed some of them.
 void findState(BuiltProgram& built) {
   std::unordered_map<std::string_view, ir::Value*> byName;
   for (ir::Value* input : built.graph.inputs()) byName.emplace(input->name, input);
@@ -34,13 +34,13 @@ void findState(BuiltProgram& built) {
   }
 }
 
-/// The text and its parsed form are gone when this returns.
+/// Frees the text and its parsed form on return.
 Result<ProgramDocument> readDocument(const Archive& archive, const std::string& model) {
   CARINA_TRY(const JsonText json, archive.graph(model));
   return readProgramDocument(json.root());
 }
 
-/// The inputs that torch.export was called with, as far as the archive has them in a form that fits.
+/// The inputs that torch.export was called with; empty if the archive does not have them in a form that fits.
 std::vector<Tensor> readExamples(const Archive& archive, const std::string& model, const ir::Graph& graph,
                                  size_t count) {
   const ZipArchive::Member* member = archive.container() == Container::FlatZip
@@ -61,7 +61,7 @@ std::vector<Tensor> readExamples(const Archive& archive, const std::string& mode
   return examples;
 }
 
-/// Of each user input, by name, the dimensions that are no numbers.
+/// The symbolic dimensions of each user input, by name.
 std::map<std::string, std::vector<size_t>> symbolicDimensions(const ProgramDocument& document) {
   std::map<std::string, std::vector<size_t>> symbolic;
   for (const InputSpec& spec : document.inputs) {

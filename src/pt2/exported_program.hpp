@@ -26,10 +26,10 @@ struct ReadOptions {
   std::string model;  // which program of an archive with several; empty: the only one, or "model"
   StatePolicy state = StatePolicy::Refuse;
   bool examples = false;  // fill in ExportedProgram::examples
-  /// Buffers that other methods of the same program read or write, too: under StatePolicy::Expose they are
-  /// state, also where no result depends on what is written, or this one only reads them.
+  /// Buffers that other methods of the same program also read or write: under StatePolicy::Expose they are
+  /// state, even if no result depends on what is written, or if this method only reads them.
   std::vector<std::string> sharedState = {};
-  /// Values for symbols in the inputs' sizes (sizeSymbols()). Empty: a program that has any is refused.
+  /// Values for symbols in the inputs' sizes (sizeSymbols()). Empty: a program with such symbols is rejected.
   std::map<std::string, int64_t> sizes = {};
 };
 
@@ -45,7 +45,7 @@ struct ProgramInput {
   std::string name;                 // as in the source graph: "input", "d_a"
   ir::Value* value = nullptr;       // a graph input; null for a Python constant that was fixed at export
   std::string constant;             // that constant as text: "3", "'hi'", "None"
-  std::vector<size_t> chosen = {};  // dimensions whose sizes are ReadOptions::sizes, or made of them
+  std::vector<size_t> chosen = {};  // dimensions whose sizes are ReadOptions::sizes, or computed from them
 };
 
 /// One result of forward(), flattened, in order. Results that are not tensors have no graph output.
@@ -57,7 +57,7 @@ struct ProgramOutput {
 
 enum class StateKind : uint8_t { Parameter, Buffer, Constant };
 
-/// A parameter, buffer or lifted constant. Two that view the same bytes alike share one value.
+/// A parameter, buffer or lifted constant. Identical views of the same bytes share one value.
 struct StateTensor {
   std::string name;  // "features.0.weight"
   StateKind kind = StateKind::Parameter;
@@ -78,7 +78,7 @@ struct ExportedProgram {
   /// Inputs are the tensor arguments in order, outputs the tensor results in order (then exposed buffers).
   ir::Graph graph;
   std::string model;
-  std::string torchVersion;  // "" when the file does not say
+  std::string torchVersion;  // "" if the file does not record it
   int schemaMajor = 0, schemaMinor = 0;
   Container container = Container::RawState;
   std::vector<ProgramInput> inputs;
@@ -86,8 +86,8 @@ struct ExportedProgram {
   std::vector<StateTensor> state;
   std::vector<ExposedBuffer> exposedBuffers;
   std::vector<std::string> written;  // every buffer that it writes, whether a result depends on it or not
-  /// With ReadOptions::examples: what the program was exported with, a tensor per argument. Empty when the
-  /// archive keeps none, or none that can be read and fits: nothing but messages depends on them.
+  /// With ReadOptions::examples: the inputs that the program was exported with, a tensor per argument. Empty
+  /// if the archive has none that can be read and match; only messages depend on them.
   std::vector<Tensor> examples;
   /// Python classes by module path ("" for the root): {"stem.0", "torch.nn.modules.conv.Conv2d"}.
   std::map<std::string, std::string> moduleClasses;
@@ -95,21 +95,20 @@ struct ExportedProgram {
   std::vector<Diagnostic> warnings;
 };
 
-/// Weights borrow the mapped file where they are dense there; the tensors keep the mapping alive. Errors
-/// carry the file, the node (with module path) and what to change; several nodes that cannot be served give
-/// several diagnostics.
+/// Weights borrow the mapped file if they are dense in it; the tensors keep the mapping alive. Errors name
+/// the file, the node (with module path) and a remedy; each unsupported node gets a diagnostic.
 Result<ExportedProgram> readExportedProgram(const std::filesystem::path& path,
                                             const ReadOptions& options = {});
 /// The same from memory that `owner` keeps alive.
 Result<ExportedProgram> readExportedProgram(ByteSpan bytes, std::shared_ptr<const void> owner,
                                             const ReadOptions& options = {});
 
-/// One node of an exported graph as the file has it, whether it can be served or not.
+/// One node of an exported graph as in the file, supported or not.
 struct ListedNode {
   std::string op;  // "aten.relu.default", "mylib::op.default", "torch._functorch.predispatch..."
   ir::LocationRef location;
 };
-/// The nodes of a program in file order, for tables of networks that readExportedProgram() refuses.
+/// The nodes of a program in file order, for tables of networks that readExportedProgram() rejects.
 Result<std::vector<ListedNode>> listNodes(const std::filesystem::path& path, const ReadOptions& options = {});
 
 /// A symbol in the sizes of a program's inputs: torch.export's dynamic_shapes.

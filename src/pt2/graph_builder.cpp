@@ -193,23 +193,23 @@ class GraphBuilder {
                 scope.path};
     const size_t given = static_cast<size_t>(node.inputs.end() - graphAt) - 1;
     if (given != region.inputs.size())
-      return fail(Code::InvalidGraph, "a subgraph with {} inputs is given {}", region.inputs.size(), given);
+      return fail(Code::InvalidGraph, "a subgraph with {} inputs gets {}", region.inputs.size(), given);
     for (size_t i = 0; i < given; ++i) {
       const Argument& outside = (graphAt + 1 + static_cast<std::ptrdiff_t>(i))->value;
       const Argument& inside = region.inputs[i];
       if (outside.tag != Tag::Tensor || inside.tag != Tag::Tensor)
-        return fail(Code::InvalidGraph, "a subgraph takes something else than tensors");
+        return fail(Code::InvalidGraph, "a subgraph has an input that is not a tensor");
       CARINA_TRY(ir::Value * value, findValue(scope, outside.names[0]));
       CARINA_TRY(const ir::Type type, recordedType(region, inside.names[0]));
       if (type != value->type) {
-        return fail(Code::InvalidGraph, "a subgraph takes {} but is given {}", ir::typeText(type),
+        return fail(Code::InvalidGraph, "a subgraph takes {} but gets {}", ir::typeText(type),
                     ir::typeText(value->type));
       }
       CARINA_RETURN_IF_ERROR(define(inner, inside.names[0], value));
     }
     CARINA_RETURN_IF_ERROR(nodes(inner, depth + 1));
     if (node.outputs.size() != region.outputs.size()) {
-      return fail(Code::InvalidGraph, "a subgraph with {} outputs gives {}", region.outputs.size(),
+      return fail(Code::InvalidGraph, "a subgraph with {} outputs returns {}", region.outputs.size(),
                   node.outputs.size());
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -235,7 +235,7 @@ class GraphBuilder {
     const bool fits = node.inputs.size() == 4 && given(firstGraph).tag == Tag::Graph &&
                       given(firstGraph + 1).tag == Tag::Graph;
     if (!fits)
-      return fail(Code::InvalidGraph, "{} is given other arguments than torch.export writes", node.target);
+      return fail(Code::InvalidGraph, "{} has arguments that torch.export does not write", node.target);
     ir::NodeSpec spec;
     spec.def = loop ? &aten::whileLoopDef() : &aten::condDef();
     spec.location = placed(node.location, scope);
@@ -250,7 +250,7 @@ class GraphBuilder {
     spec.operands.push_back(std::move(rest));
     for (const Argument& output : node.outputs) {
       if (output.tag != Tag::Tensor)
-        return fail(Code::InvalidGraph, "a result of {} is no tensor", node.target);
+        return fail(Code::InvalidGraph, "a result of {} is not a tensor", node.target);
       CARINA_TRY(ir::Type type, recordedType(scope.document, output.names[0]));
       spec.types.push_back(std::move(type));
     }
@@ -267,20 +267,20 @@ class GraphBuilder {
     return {};
   }
 
-  /// A predicate is a tensor, a number that is computed, or known.
+  /// A predicate is a tensor, a computed number, or a constant.
   Result<ir::Value*> predicateOf(const Argument& argument, const NodeDocument& node, Scope& scope) {
     if (argument.tag == Tag::Bool)
       return scope.graph.addConstant(convert(Tensor::scalar(argument.ints[0]), DType::Bool),
                                      names_.claim(node.name + "_pred"));
     if ((argument.tag != Tag::Tensor && argument.tag != Tag::Symbolic) || argument.names.size() != 1)
-      return fail(Code::InvalidGraph, "the predicate is {}, a tensor is needed", argument.kind);
+      return fail(Code::InvalidGraph, "the predicate is {}, expected a tensor", argument.kind);
     return findValue(scope, argument.names[0]);
   }
 
   static Result<std::vector<ir::Value*>> valuesOf(const Argument& argument, const Scope& scope) {
     const bool none = argument.tag == Tag::None || (argument.tag == Tag::Ints && argument.ints.empty());
     if (argument.tag != Tag::Tensors && !none)
-      return fail(Code::InvalidGraph, "tensors are needed, not {}", argument.kind);
+      return fail(Code::InvalidGraph, "expected tensors, got {}", argument.kind);
     std::vector<ir::Value*> values;
     for (const std::string& name : argument.names) {
       CARINA_TRY(ir::Value* const value, findValue(scope, name));
@@ -298,7 +298,7 @@ class GraphBuilder {
                 outside.autocast, outside.path + node.name + "." + argument.names[0] + "."};
     for (const Argument& input : document.inputs) {
       if (input.tag != Tag::Tensor)
-        return fail(Code::InvalidGraph, "{} takes something else than tensors", graph.name);
+        return fail(Code::InvalidGraph, "{} has an input that is not a tensor", graph.name);
       const std::string& name = input.names[0];
       CARINA_TRY(ir::Type type, recordedType(document, name));
       CARINA_RETURN_IF_ERROR(define(scope, name, graph.addInput(std::move(type), names_.claim(name))));
@@ -308,7 +308,7 @@ class GraphBuilder {
     for (const Argument& output : document.outputs) {
       const bool value = output.tag == Tag::Tensor || output.tag == Tag::Symbolic;
       if (!value || output.names.size() != 1)
-        return fail(Code::InvalidGraph, "{} gives {}", graph.name, output.kind);
+        return fail(Code::InvalidGraph, "{} returns {}", graph.name, output.kind);
       CARINA_TRY(ir::Value* const result, findValue(scope, output.names[0]));
       outputs.push_back(result);
     }

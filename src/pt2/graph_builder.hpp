@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the archive's document and state to a graph of the aten dialect, as the exporter left it: not yet
+// Builds a graph of the aten dialect from the archive's document and state, as the exporter left it: not yet
 // functional.
 #pragma once
 
@@ -22,17 +22,17 @@ struct BuiltProgram {
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
   std::vector<StateTensor> state;
-  /// Name in the graph of each state tensor's value, "" when it was not read. Passes may replace the values,
-  /// names stay.
+  /// Name in the graph of each state tensor's value, "" if it was not read. Passes may replace the values but
+  /// keep the names.
   std::vector<std::string> stateNames;
   std::vector<SignatureWrite> writes;
-  std::unordered_set<const ir::Value*> copies;  // results of views that PyTorch made as copies
-  /// Constants whose storage another, different view shares: writing them cannot be expressed.
+  std::unordered_set<const ir::Value*> copies;  // results of views that PyTorch materialised as copies
+  /// Constants that share their storage with a different view: writes to them cannot be expressed.
   std::vector<const ir::Value*> sharedStorage;
 };
 
-/// `program` has passed checkServable(). Parameters, buffers and constants become constants of the graph when
-/// some node or output uses them; unused ones are not read.
+/// `program` must have passed checkServable(). Parameters, buffers and constants become constants of the
+/// graph if some node or output uses them; unused ones are not read.
 Result<BuiltProgram> buildGraph(const ProgramDocument& program, const Archive& archive,
                                 const std::string& model);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxDepth = 100;
 
-/// Quotes the three tokens that Python writes and JSON does not know.
+/// Quotes the three tokens that Python writes and JSON does not allow.
 std::string quoteNonFinite(std::string_view text) {
   static constexpr std::string_view kTokens[] = {"-Infinity", "Infinity", "NaN"};
   std::string out;
@@ -72,26 +72,26 @@ Status checkDuplicates(JsonValue value) {
   return {};
 }
 
-/// What makes a text no JSON. (The library has sentences, too, in a table of its own that a program which
-/// loads the library only when it reads JSON cannot link.)
+/// Why a text is not JSON. (The library has messages as well, but in a table that a program which loads the
+/// library on demand cannot link.)
 std::string_view reason(simdjson::error_code code) {
   switch (code) {
     case simdjson::EMPTY:
       return "it is empty";
     case simdjson::STRING_ERROR:
-      return "a string has an escape sequence that JSON does not know";
+      return "a string has an unknown escape sequence";
     case simdjson::UNCLOSED_STRING:
-      return "a string does not end";
+      return "a string is not terminated";
     case simdjson::UNESCAPED_CHARS:
       return "a string has a control character";
     case simdjson::UTF8_ERROR:
       return "it is not UTF-8";
     case simdjson::NUMBER_ERROR:
-      return "a number is none that JSON knows";
+      return "a number is malformed";
     case simdjson::T_ATOM_ERROR:
     case simdjson::F_ATOM_ERROR:
     case simdjson::N_ATOM_ERROR:
-      return "a word other than true, false and null stands for a value";
+      return "a value is a word other than true, false and null";
     default:
       return "brackets, commas or colons are missing or in the wrong place";
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as torch.export writes it, over simdjson: checked access with messages that say what was looked for.
+// JSON as torch.export writes it, over simdjson: checked access, with messages that name what was expected.
 #pragma once
 
 #include <simdjson.h>
@@ -20,8 +20,8 @@ using JsonArray = simdjson::dom::array;
 /// A parsed text. Values refer into it.
 class JsonText {
  public:
-  /// Bare Infinity, -Infinity and NaN outside of strings (torch 2.6) are taken for the strings that later
-  /// releases write. Refuses what is nested deeper than 100 levels and objects that name a key twice.
+  /// Bare Infinity, -Infinity and NaN outside strings (torch 2.6) are treated as the strings that later
+  /// releases write. Rejects nesting deeper than 100 levels and objects with duplicate keys.
   static Result<JsonText> parse(std::string_view text);
 
   JsonValue root() const { return root_; }
@@ -45,11 +45,11 @@ class JsonObject {
   static Result<JsonObject> of(JsonValue value, std::string_view what);
 
   Result<JsonValue> get(std::string_view key) const;
-  /// Nothing when the key is absent or null.
+  /// Empty if the key is absent or null.
   std::optional<JsonValue> find(std::string_view key) const;
   Result<int64_t> getInt(std::string_view key) const;
   Result<bool> getBool(std::string_view key) const;
-  /// A name: at most 4 KiB, because everything that a node becomes repeats its name.
+  /// A name: at most 4 KiB, because everything derived from a node repeats its name.
   Result<std::string> getName(std::string_view key) const;
   Result<JsonArray> getArray(std::string_view key) const;
   Result<JsonObject> getObject(std::string_view key) const;
@@ -61,7 +61,7 @@ class JsonObject {
   std::string what_;
 };
 
-/// The only entry of an object that stands for a tagged union.
+/// The only entry of an object that represents a tagged union.
 struct JsonTagged {
   std::string_view tag;
   JsonValue value;

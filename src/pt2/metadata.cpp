@@ -8,7 +8,7 @@
 namespace carina::pt2 {
 namespace {
 
-/// Messages and reports repeat the path for every node that a module became, so it is cut behind this.
+/// Messages and reports repeat the path for every node of a module, so it is truncated to this length.
 constexpr size_t kMaxPath = 1024;
 
 /// Splits at `separator` outside of brackets, parentheses and quotes.
@@ -46,7 +46,7 @@ std::string plainPath(std::string_view path) {
   for (char c : path) {
     if (c == ']' || c == '\'' || c == '"') continue;
     if (c == '[') c = '.';
-    // x.['0'] and the like leave two dots
+    // paths such as x.['0'] leave two dots
     if (c == '.' && (plain.empty() || plain.back() == '.')) continue;
     if (plain.size() == kMaxPath) return plain + "...";
     plain += c;
@@ -54,7 +54,7 @@ std::string plainPath(std::string_view path) {
   return plain;
 }
 
-/// An entry that export put in for a node that lies in no module.
+/// An entry that export inserted for a node outside of any module.
 bool isMadeUp(std::string_view key) {
   return key.find("_from_metadata_hook") != std::string_view::npos;
 }
@@ -96,7 +96,7 @@ std::vector<ModuleClass> readModuleClasses(std::optional<JsonValue> metadata) {
 std::string sourceLineOf(std::string_view stackTrace) {
   std::string best, fallback;
   constexpr std::string_view kFile = "File \"", kLine = "\", line ";
-  while (!stackTrace.empty()) {  // a frame's place has a line of its own
+  while (!stackTrace.empty()) {  // a frame's location is on a line of its own
     const size_t length = std::min(stackTrace.find('\n'), stackTrace.size());
     const std::string_view text = stackTrace.substr(0, length);
     stackTrace.remove_prefix(std::min(length + 1, stackTrace.size()));

@@ -11,8 +11,8 @@ namespace {
 
 using Tag = Argument::Tag;
 
-/// Operators of Python, and those of tensors that do the same. `swapped`: with the operands exchanged, where
-/// the first is known.
+/// Python operators, and the equivalent operators of tensors. `swapped`: with the operands exchanged, for a
+/// constant first operand.
 struct Rule {
   std::string_view target, tensors, scalar, swapped;
 };
@@ -50,7 +50,7 @@ class NumberBuilder {
 
   Status run() {
     if (node_.outputs.size() != 1 || node_.outputs[0].names.size() != 1)
-      return fail(Code::InvalidGraph, "{} gives {} results, one number is expected", node_.target,
+      return fail(Code::InvalidGraph, "{} has {} results, expected one number", node_.target,
                   node_.outputs.size());
     const std::string& name = node_.outputs[0].names[0];
     CARINA_TRY(ir::Value* const value, isItem(node_.target) ? item() : computed());
@@ -81,9 +81,10 @@ class NumberBuilder {
       return fail(Code::UnsupportedForm, "item() takes one tensor");
     CARINA_TRY(ir::Value * value, findValue(scope_, node_.inputs[0].value.names[0]));
     if (value->numElements() != 1)
-      return fail(Code::UnsupportedForm, "item() of a tensor of shape {}", shapeText(value->shape()));
+      return fail(Code::UnsupportedForm, "item() of a tensor of shape {} is not supported",
+                  shapeText(value->shape()));
     if (isFloat(value->dtype())) {
-      return fail(Code::UnsupportedForm, "item() of a real number decides what runs")
+      return fail(Code::UnsupportedForm, "control flow depends on item() of a real number")
           .withRemedy("Compare the tensor itself: torch.cond(x.sum() > 0, ...) takes its result.");
     }
     if (value->dtype() != DType::Bool && value->dtype() != DType::Int64) {

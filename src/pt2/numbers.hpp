@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python numbers that exist only while the program runs: items of tensors and what is computed from them for
-// the predicate of torch.cond. In the graph they are tensors without dimensions.
+// Python numbers that exist only at run time: items of tensors, and what is computed from them for the
+// predicate of torch.cond. In the graph they are zero-dimensional tensors.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace carina::pt2 {
 
-/// Whether the node gives a number, of one or two others or of a tensor, in a way that the graph can express:
-/// item() and arithmetic, comparisons and logic of integers and truth values.
+/// Whether the node computes a number, from one or two others or from a tensor, in a way that the graph can
+/// express: item(), and arithmetic, comparisons and logic on integers and Booleans.
 bool givesNumber(std::string_view target);
 
-/// Names of the numbers of a graph that decide something: predicates, and what these are computed from.
+/// Names of the numbers of a graph that determine control flow: predicates, and what these are computed from.
 std::unordered_set<std::string> decidingNumbers(const GraphDocument& graph);
 
-/// Appends what computes the number and defines it in the scope. Integers are int64, as in Python up to 64
-/// bits.
+/// Appends the node that computes the number and defines it in the scope. Integers are int64, which agrees
+/// with Python up to 64 bits.
 Status buildNumber(const NodeDocument& node, Scope& scope);
 
 }  // namespace carina::pt2

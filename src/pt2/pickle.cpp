@@ -13,7 +13,7 @@
 namespace carina::pt2 {
 namespace {
 
-/// Values refer to each other by number, so that a pickle that builds a cycle is no different from any other.
+/// Values refer to each other by index, so that a pickle with cycles needs no special treatment.
 using Ref = uint32_t;
 
 struct None {};
@@ -87,7 +87,7 @@ class Reader {
   }
 
  private:
-  /// Containers may hold each other, and one of them any number of times: depth and work are bounded.
+  /// Containers may contain each other, and the same one any number of times: depth and work are bounded.
   Status collect(Ref ref, int depth, std::vector<StoredTensor>& tensors) {
     constexpr int kMostDepth = 32;
     if (depth > kMostDepth)
@@ -111,8 +111,8 @@ class Reader {
 
   Error damaged() const { return fail(Code::Damaged, "the pickle is damaged at byte {}", at_); }
 
-  /// For what an opcode copies out of values made before: opcodes are a byte long, and what they name can be
-  /// as long as the pickle.
+  /// Accounts for what an opcode copies from earlier values: opcodes are a byte long, but what they refer to
+  /// can be as long as the pickle.
   Status spend(size_t units) {
     if (work_.take(units)) return {};
     return fail(Code::Excessive, "the pickle of {} bytes repeats its own values too often (at byte {})",
@@ -314,7 +314,7 @@ class Reader {
     const bool known = std::find(std::begin(kGlobals), std::end(kGlobals), full) != std::end(kGlobals) ||
                        (module == "torch" && (scalarTypeByStorage(name) || scalarTypeByName(name)));
     if (!known)
-      return fail(Code::UnknownVersion, "the pickle calls {}.{}, which is not understood", module, name)
+      return fail(Code::UnknownVersion, "the pickle calls {}.{}, which is not supported", module, name)
           .withRemedy(kRemedy);
     push(Global{std::move(full)});
     return {};
@@ -359,7 +359,7 @@ class Reader {
   Status build() {
     CARINA_TRY(const Ref state, pop());
     if (stack_.empty() || !as<Dict>(stack_.back()) || !as<Dict>(state)) {
-      return fail(Code::UnknownVersion, "the pickle sets the state of an object that is not understood")
+      return fail(Code::UnknownVersion, "the pickle sets the state of an object that is not supported")
           .withRemedy(kRemedy);
     }
     return {};
@@ -466,7 +466,7 @@ class Reader {
     return {};
   }
 
-  /// Read once per storage, so that views of one storage are seen to share it.
+  /// Read once per storage, so that views of the same storage share it.
   Result<ZipArchive::Contents> storageBytes(const Storage& storage) {
     const auto& key = std::get<std::string>(values_[storage.key]);
     CARINA_RETURN_IF_ERROR(spend(key.size()));
@@ -477,7 +477,7 @@ class Reader {
     CARINA_TRY(ZipArchive::Contents contents, zip_.read(*member));
     const auto expected = checkedMul(storage.elements, storage.type ? storage.type->size : 1);
     if (!expected || static_cast<uint64_t>(*expected) != contents.bytes.size()) {
-      return fail(Code::Damaged, "the storage '{}' has {} bytes, {} elements of {} are announced", name,
+      return fail(Code::Damaged, "the storage '{}' has {} bytes, but {} elements of {} are declared", name,
                   contents.bytes.size(), storage.elements, storage.type ? storage.type->name : "bytes");
     }
     storages_.emplace(key, contents);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the tensors of a torch.save() archive without running it. A pickle is a program for Python's
-// interpreter; only the few opcodes and functions that a dictionary of plain tensors consists of are
-// understood, everything else is refused.
+// interpreter; only the few opcodes and functions that a dictionary of plain tensors needs are understood;
+// everything else is rejected.
 #pragma once
 
 #include <string>
@@ -20,13 +20,14 @@ struct PickledTensor {
 
 /// `bytes`: a torch.save() zip whose pickle is a dict (or OrderedDict) from names to tensors or parameters.
 /// Two names may share a storage. An empty file is an empty dictionary. Errors name the opcode or function
-/// that is not understood. `inflation`: of the file that the archive lies in, null when it is one itself.
+/// that is not understood. `inflation`: the budget of the file that contains the archive, null if the archive
+/// is a file itself.
 Result<std::vector<PickledTensor>> readPickledTensors(ByteSpan bytes, std::shared_ptr<const void> owner,
                                                       std::shared_ptr<Budget> inflation = nullptr);
 
-/// `bytes`: a torch.save() zip of what torch.export was called with, (args, kwargs). The tensors in it in
-/// order, through tuples, lists and dictionaries; other arguments are left out. Errors and `inflation` as
-/// above.
+/// `bytes`: a torch.save() zip of the arguments of torch.export, (args, kwargs). Returns the tensors in it in
+/// order, including those in tuples, lists and dictionaries; other arguments are left out. Errors and
+/// `inflation` as above.
 Result<std::vector<StoredTensor>> readPickledArguments(ByteSpan bytes, std::shared_ptr<const void> owner,
                                                        std::shared_ptr<Budget> inflation = nullptr);
 

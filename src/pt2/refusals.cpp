@@ -114,7 +114,7 @@ class Checker {
     return text;
   }
 
-  /// What to write for the sizes of all inputs.
+  /// The options that would fix the sizes of all inputs.
   std::string sizesRemedy() const {
     std::string options;
     for (const SizeSymbol& symbol : symbols_) {
@@ -140,7 +140,7 @@ class Checker {
       if (spec.kind == OutputSpec::Kind::User &&
           (spec.argument.tag == Tag::Other || spec.argument.tag == Tag::Graph)) {
         add(Code::UnsupportedForm, "",
-            fmt::format("has an output that is no tensor and no number ({})", spec.argument.kind),
+            fmt::format("has an output that is neither a tensor nor a number ({})", spec.argument.kind),
             "Return tensors.");
       }
     }
@@ -152,7 +152,7 @@ class Checker {
   void nodes(const GraphDocument& graph) {
     const std::unordered_set<std::string> outside = std::exchange(numbers_, decidingNumbers(graph));
     std::unordered_set<std::string>
-        tainted;  // values behind a refused node: what they cause is not reported again
+        tainted;  // values derived from a rejected node: what they cause is not reported again
     for (const NodeDocument& node : graph.nodes) {
       bool consequence = false;
       for (const NamedArgument& input : node.inputs) {
@@ -192,7 +192,7 @@ class Checker {
            numbers_.contains(node.outputs[0].names[0]);
   }
 
-  /// What regions compute; their inputs are given by values that were looked at.
+  /// Checks the results and the regions, whose inputs are values that were already checked.
   void controlFlow(const GraphDocument& graph, const NodeDocument& node) {
     for (const Argument& output : node.outputs) {
       if (!result(graph, node, output)) return;
@@ -220,7 +220,7 @@ class Checker {
 
   static bool isTransform(const NodeDocument& node) { return node.target.starts_with("torch._functorch."); }
 
-  /// A transform of torch.func is left of which every operator below it takes part: one hint stands for all.
+  /// A remaining transform of torch.func affects every operator below it: reported once.
   void transform(const NodeDocument& node) {
     if (transformed_) return;
     transformed_ = true;
@@ -229,7 +229,7 @@ class Checker {
         "Call program.run_decompositions() before saving.");
   }
 
-  /// Whether the target is an operator that the table knows.
+  /// Whether the target is an operator in the table.
   bool target(const NodeDocument& node) {
     constexpr std::string_view kOps = "torch.ops.", kHigherOrder = "torch.ops.higher_order.";
     if (node.target.starts_with(kHigherOrder)) {
@@ -258,7 +258,7 @@ class Checker {
                           node.target.starts_with("torch.sym_");
       add(Code::UnknownOperator, where(node),
           number ? fmt::format("computes a number ({}) when the program runs", node.target)
-                 : fmt::format("calls {}, which is no operator of torch", node.target),
+                 : fmt::format("calls {}, which is not a torch operator", node.target),
           number ? std::string(kDataRemedy) : "Call program.run_decompositions() before saving.");
       return false;
     }
@@ -267,18 +267,18 @@ class Checker {
     if (decompose::findReadable(name)) return true;
     if (name.starts_with("aten.") || name.starts_with("quantized_decomposed.")) {
       add(Code::UnknownOperator, where(node), fmt::format("the operator {} is unknown", name),
-          "Call program.run_decompositions() before saving; if it stays, replace it by other operators.");
+          "Call program.run_decompositions() before saving; if it remains, replace it with other operators.");
     } else if (name.starts_with("torchvision.")) {
       add(Code::UnknownOperator, where(node),
-          fmt::format("{} is an operator of torchvision, which is not supported", name),
+          fmt::format("{} is a torchvision operator, which is not supported", name),
           baseName(node.target) == "deform_conv2d"
-              ? "Replace it by operators of torch: torch.nn.functional.grid_sample for each tap, and a "
+              ? "Replace it with torch operators: torch.nn.functional.grid_sample for each tap, and a "
                 "convolution."
-              : "Replace it by operators of torch, or leave this part out of the network and compute it on "
+              : "Replace it with torch operators, or leave this part out of the network and compute it on "
                 "its outputs.");
     } else {
       add(Code::UnknownOperator, where(node), fmt::format("{} is a custom operator", name),
-          "Replace it by operators of torch, or register a decomposition and call "
+          "Replace it with torch operators, or register a decomposition and call "
           "program.run_decompositions().");
     }
     return false;
@@ -310,13 +310,13 @@ class Checker {
     if ((kDropout.contains(base) && isTrue(argumentNamed(node, "train"))) ||
         (base.starts_with("rrelu") && isTrue(argumentNamed(node, "training"))) ||
         (base == "scaled_dot_product_attention" && isPositive(argumentNamed(node, "dropout_p")))) {
-      add(Code::TrainingOnly, where(node), fmt::format("{} in training mode gives random results", base),
+      add(Code::TrainingOnly, where(node), fmt::format("{} in training mode returns random results", base),
           std::string(kEval));
       return false;
     }
     if (kRandom.contains(base)) {
-      add(Code::TrainingOnly, where(node), fmt::format("{} gives random numbers", base),
-          "Make the random numbers outside of the model and pass them as an input.");
+      add(Code::TrainingOnly, where(node), fmt::format("{} returns random numbers", base),
+          "Generate the random numbers outside the model and pass them as an input.");
       return false;
     }
     return true;
@@ -359,7 +359,7 @@ class Checker {
       add(Code::UnsupportedForm, where(node),
           fmt::format("the argument '{}' of {} has a value of an unsupported kind ({})", input.name,
                       operatorName(node.target), input.value.kind),
-          input.value.kind == "as_complex" ? "Split complex numbers into real and imaginary part."
+          input.value.kind == "as_complex" ? "Split complex numbers into real and imaginary parts."
                                            : "Replace the operator.");
       return false;
     }
@@ -383,8 +383,8 @@ class Checker {
   const std::vector<SizeSymbol> symbols_ = sizeSymbolsOf(program_);
   bool dynamic_ = false, transformed_ = false;
   std::vector<Diagnostic> diagnostics_;
-  std::string path_;                         // of the region at hand
-  std::unordered_set<std::string> numbers_;  // of the graph at hand that decide something
+  std::string path_;                         // of the current region
+  std::unordered_set<std::string> numbers_;  // of the current graph that determine control flow
 };
 
 }  // namespace
@@ -424,7 +424,7 @@ Result<ir::Type> typeOf(const TensorMeta& meta) {
   CARINA_TRY(const DType dtype, supportedType(*scalar));
   if (meta.layout != 7)
     return fail(Code::UnsupportedForm, "is not a dense tensor (layout {})", meta.layout)
-        .withRemedy("Call to_dense() before.");
+        .withRemedy("Call to_dense() first.");
   if (!meta.isStatic())
     return fail(Code::DependsOnValues, "has a size that is known only when the program runs");
   Shape shape = meta.shape();

@@ -62,7 +62,7 @@ Result<DType> supportedType(const ScalarType& type) {
   if (type.dtype) return *type.dtype;
   const bool complex = type.name.substr(0, 7) == "complex";
   return fail(Code::WrongElementType, "has the element type {}, which is not supported", type.name)
-      .withRemedy(complex ? "Split it into real and imaginary part before export."
+      .withRemedy(complex ? "Split it into real and imaginary parts before export."
                           : "Convert it to a type of int8 to int64, uint8 to uint32, float16, bfloat16, "
                             "float32 or float64.");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.export's own numbers and pickle's names for element types, and what Carina makes of them.
+// torch.export's own numbers and pickle's names for element types, and their counterparts in Carina.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ const ScalarType* scalarTypeByStorage(std::string_view storageClass);
 /// By torch's name: "float32", "uint16"; null when there is none.
 const ScalarType* scalarTypeByName(std::string_view name);
 
-/// The counterpart, or why there is none and what to do.
+/// The counterpart, or an error with the reason and a remedy.
 Result<DType> supportedType(const ScalarType& type);
 
 }  // namespace carina::pt2

@@ -14,7 +14,7 @@ struct Term {
     Number,
     Symbol,  // text
     Size,    // of input `text`, dimension `number`
-    Call,    // op of the arguments, one after the other: Add(a, b, c)
+    Call,    // op over the arguments from left to right: Add(a, b, c)
   };
   Kind kind = Kind::Number;
   SizeNumber number = {};
@@ -77,19 +77,18 @@ class Parser {
 
   Result<Term> run() {
     CARINA_TRY(Term term, disjunction());
-    if (!isSmall())
-      return fail(Code::Excessive, "an expression of sizes has more than {} operations", kMostCalls);
+    if (!isSmall()) return fail(Code::Excessive, "a size expression has more than {} operations", kMostCalls);
     skipSpace();
     if (at_ != text_.size()) return unexpected();
     return term;
   }
 
  private:
-  // A text comes from a file, and its terms are visited by recursion.
+  // The text comes from a file, and its terms are visited recursively.
   static constexpr int kMostNested = 200, kMostCalls = 1000;
 
   Error unexpected() const {
-    return fail(Code::UnsupportedForm, "'{}' is no expression of sizes that is known here", text_);
+    return fail(Code::UnsupportedForm, "'{}' is not a supported size expression", text_);
   }
 
   void skipSpace() {
@@ -195,7 +194,7 @@ class Parser {
   }
 
   Result<Term> unary() {
-    if (nested_ >= kMostNested) return fail(Code::Excessive, "an expression of sizes is nested too deeply");
+    if (nested_ >= kMostNested) return fail(Code::Excessive, "a size expression is nested too deeply");
     ++nested_;
     auto term = signedPower();
     --nested_;
@@ -276,7 +275,7 @@ class Parser {
     return term;
   }
 
-  /// Behind NAME(.
+  /// After NAME(.
   Result<Term> named(std::string_view name) {
     if (name == "Symbol" || name == "Float") return quoted(name);
     std::vector<Term> arguments;
@@ -290,7 +289,7 @@ class Parser {
     const auto* function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                         [&](const Named& candidate) { return candidate.name == name; });
     if (function == std::end(kFunctions)) {
-      return fail(Code::UnsupportedForm, "the size '{}' is computed by {}, which is not known here", text_,
+      return fail(Code::UnsupportedForm, "the size '{}' is computed by {}, which is not supported", text_,
                   name);
     }
     const bool fits = takesTwo(function->op) ? arguments.size() >= 2 : arguments.size() == 1;
@@ -298,7 +297,7 @@ class Parser {
     return call(function->op, std::move(arguments));
   }
 
-  /// ('s77', positive=True, integer=True) or ('0.5', precision=53), behind the bracket.
+  /// ('s77', positive=True, integer=True) or ('0.5', precision=53), after the opening parenthesis.
   Result<Term> quoted(std::string_view name) {
     const size_t close = text_.find(')', at_);
     if (!takes("'") || close == std::string_view::npos) return unexpected();
@@ -346,7 +345,7 @@ void collect(const Term& term, std::vector<std::string>& symbols) {
 
 std::string print(const Term& term);
 
-/// In brackets where it is an operation.
+/// In parentheses if it is an operation.
 std::string factor(const Term& term) {
   return term.kind == Term::Kind::Call ? "(" + print(term) + ")" : print(term);
 }
@@ -406,7 +405,7 @@ class Evaluator {
       }
       case Term::Kind::Size: {
         const auto value = lookup_.size ? lookup_.size(term.text, term.number.numerator) : std::nullopt;
-        if (!value) return fail(Code::UnsupportedForm, "'{}' names no dimension of an input", text_);
+        if (!value) return fail(Code::UnsupportedForm, "'{}' does not name a dimension of an input", text_);
         return *value;
       }
       case Term::Kind::Call:
@@ -419,7 +418,7 @@ class Evaluator {
       CARINA_TRY(const SizeNumber argument, of(term.arguments[i]));
       next = compute(term.op, *next, argument);
     }
-    if (!next) return fail(Code::InvalidGraph, "the size '{}' has no value that 64 bits hold", text_);
+    if (!next) return fail(Code::InvalidGraph, "the size '{}' does not fit 64 bits", text_);
     return *next;
   }
 

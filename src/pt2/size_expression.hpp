@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of symbols that stand where an archive has sizes, in all forms that torch writes them:
+// Expressions over symbols that archives contain in place of sizes, in all forms that torch writes:
 // "Mul(Integer(2), Symbol('s77', positive=True, integer=True))" (srepr of sympy), "2*s0 + 1", and the
 // conditions of an export, "L['x'].size()[1] == 4*(L['x'].size()[1] // 4)".
 #pragma once
@@ -16,17 +16,17 @@ namespace carina::pt2 {
 /// The symbols in an expression, each once, in order: "s77".
 std::vector<std::string> symbolsIn(std::string_view expression);
 
-/// For people: "2*s77 + 1"; an expression in another form than sympy's as it is.
+/// Readable text: "2*s77 + 1"; expressions of unknown form are returned unchanged.
 std::string sizeText(std::string_view expression);
 
 struct SizeLookup {
   std::function<std::optional<SizeNumber>(std::string_view symbol)> symbol;
-  /// L['x'].size()[1]; without it, conditions cannot be computed.
+  /// L['x'].size()[1]; without it, conditions cannot be evaluated.
   std::function<std::optional<SizeNumber>(std::string_view input, int64_t dimension)> size;
 };
 
-/// Errors: text that is no such expression, a symbol without a value, an unknown function, a result that does
-/// not exist (division by zero) or that 64 bits do not hold.
+/// Errors: malformed expressions, symbols without a value, unknown functions, results that do not exist
+/// (division by zero) or do not fit in 64 bits.
 Result<SizeNumber> evaluate(std::string_view expression, const SizeLookup& lookup);
 
 }  // namespace carina::pt2

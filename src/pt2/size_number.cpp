@@ -68,7 +68,7 @@ Maybe compared(const SizeNumber& a, const SizeNumber& b) {
 }
 
 Maybe power(const SizeNumber& base, const SizeNumber& exponent) {
-  constexpr int64_t kMost = 64;  // larger ones overflow, whatever the base
+  constexpr int64_t kMost = 64;  // larger ones overflow for any base but 0, 1 and -1
   const bool whole = base.exact && exponent.exact && exponent.denominator == 1;
   if (!whole) return finite(std::pow(base.asReal(), exponent.asReal()));
   if (exponent.numerator < -kMost || exponent.numerator > kMost) return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of Python that sizes are computed with: whole ones and fractions exactly, others as double.
+// Python numbers for the computation of sizes: integers and fractions are exact, others are doubles.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace carina::pt2 {
 
-/// A truth value is 0 or 1, as in Python.
+/// A Boolean is 0 or 1, as in Python.
 struct SizeNumber {
   bool exact = true;
   int64_t numerator = 0, denominator = 1;  // when exact; in lowest terms, the denominator positive
@@ -20,19 +20,19 @@ struct SizeNumber {
 
   double asReal() const;
   bool isZero() const { return exact ? numerator == 0 : real == 0; }
-  /// Nothing when it is no whole number of 64 bits. Reals are whole numbers where they have no fraction.
+  /// Empty if it is not a 64-bit integer. Reals without a fraction count as integers.
   std::optional<int64_t> asWhole() const;
 };
 
 enum class SizeOp : uint8_t {
-  // of two
+  // binary
   Add,
   Sub,
   Mul,
   FloorDiv,
   CeilDiv,
   TrueDiv,  // gives a real
-  Mod,      // the sign of the divisor
+  Mod,      // has the sign of the divisor
   Pow,
   Min,
   Max,
@@ -44,7 +44,7 @@ enum class SizeOp : uint8_t {
   GreaterEqual,
   And,
   Or,
-  // of one
+  // unary
   Neg,
   Pos,
   Not,
@@ -57,11 +57,11 @@ enum class SizeOp : uint8_t {
 };
 bool takesTwo(SizeOp op);
 
-/// Nothing where Python raises an error (division by zero) or 64 bits do not hold the result.
+/// Empty if Python raises an error (division by zero) or the result does not fit in 64 bits.
 std::optional<SizeNumber> compute(SizeOp op, const SizeNumber& a, const SizeNumber& b);
 std::optional<SizeNumber> compute(SizeOp op, const SizeNumber& a);
 
-/// The exact fraction in lowest terms; nothing when the denominator is 0.
+/// The exact fraction in lowest terms; empty if the denominator is 0.
 std::optional<SizeNumber> fraction(int64_t numerator, int64_t denominator);
 
 }  // namespace carina::pt2

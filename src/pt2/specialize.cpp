@@ -104,8 +104,8 @@ class Specializer {
           .withRemedy(fmt::format("give {} {}={}", kOption, symbol.name, *symbol.max));
     }
     if (value->second >= symbol.min.value_or(0) && value->second <= *symbol.max) return {};
-    return fail(Code::BadOption, "{}={} is outside of the range that the program was exported for",
-                symbol.name, value->second)
+    return fail(Code::BadOption, "{}={} is outside the range that the program was exported for", symbol.name,
+                value->second)
         .at(std::string(kOption))
         .withRemedy(fmt::format("choose {}", symbol.str()));
   }
@@ -125,7 +125,7 @@ class Specializer {
   // Sizes
   // ----------------------------------------------------------------------------------------------------------
 
-  /// The value of an expression; nothing when it has symbols of another kind.
+  /// The value of an expression; empty if it contains other symbols.
   Result<std::optional<SizeNumber>> computed(const std::string& expression) {
     if (const auto known = computed_.find(expression); known != computed_.end()) return known->second;
     const std::vector<std::string> symbols = symbolsIn(expression);
@@ -174,7 +174,7 @@ class Specializer {
     return {};
   }
 
-  /// Puts numbers in the place of names, when all of them are known.
+  /// Replaces names by numbers if all of them are known.
   Status resolve(Argument& argument) {
     if (argument.graph) {
       auto region = std::make_shared<GraphDocument>(*argument.graph);
@@ -202,8 +202,8 @@ class Specializer {
       }
       const auto whole = truths ? std::optional<int64_t>(values[i].isZero() ? 0 : 1) : values[i].asWhole();
       if (!whole) {
-        return fail(Code::BadOption, "the number '{}' is {} for {}, a whole number is needed",
-                    argument.names[i], values[i].asReal(), choice())
+        return fail(Code::BadOption, "the number '{}' is {} for {}, expected an integer", argument.names[i],
+                    values[i].asReal(), choice())
             .withRemedy("choose other sizes");
       }
       argument.ints.insert(argument.ints.begin() + at, *whole);
@@ -231,7 +231,7 @@ class Specializer {
     return numbers;
   }
 
-  /// The number that a node makes of known ones; nothing when it cannot be told.
+  /// The number that a node computes from known ones; empty if it cannot be determined.
   std::optional<SizeNumber> numberOf(const NodeDocument& node, const GraphDocument& graph) const {
     if (operatorName(node.target).starts_with("aten.sym_")) return propertyOf(node, graph);
     const auto numbers = operands(node);
@@ -275,18 +275,18 @@ class Specializer {
     return SizeNumber::whole(all[static_cast<size_t>(dimension)].value);
   }
 
-  /// What the file says about a number must be what its operands give.
+  /// The recorded value of a number must be what its operands give.
   Status checkRecorded(const std::string& name, const SizeNumber& value, const GraphDocument& graph) {
     const auto recorded = graph.numbers.find(name);
     if (recorded == graph.numbers.end()) return {};
     std::optional<SizeNumber> expected = SizeNumber::whole(recorded->second.value);
     if (!recorded->second.isConstant()) {
       auto result = computed(recorded->second.expression);
-      if (!result) return {};  // in another form than the sizes: nothing rests on it
+      if (!result) return {};  // in another form than the sizes: nothing depends on it
       expected = *result;
     }
     if (!expected || expected->asReal() == value.asReal()) return {};
-    return fail(Code::InvalidGraph, "the number '{}' is recorded as {}, but its operands give {}", name,
+    return fail(Code::InvalidGraph, "the number '{}' is recorded as {}, but its operands imply {}", name,
                 expected->asReal(), value.asReal());
   }
 
@@ -310,7 +310,7 @@ class Specializer {
     return {};
   }
 
-  /// Whether the node stays.
+  /// Whether the node is kept.
   Result<bool> node(NodeDocument& node, const GraphDocument& graph) {
     for (NamedArgument& input : node.inputs) CARINA_RETURN_IF_ERROR(resolve(input.value));
     if (operatorName(node.target) == "aten._assert_scalar.default") {
@@ -361,9 +361,10 @@ class Specializer {
     for (const std::string& condition : program_.conditions) {
       const auto holds = evaluate(condition, lookup);
       if (!holds) {
-        warnings.push_back({fmt::format("was exported under the condition {}, which cannot be judged for {}",
-                                        condition, choice()),
-                            "Compare results with torch.", "", ""});
+        warnings.push_back(
+            {fmt::format("was exported under the condition {}, which cannot be evaluated for {}", condition,
+                         choice()),
+             "Compare results with torch.", "", ""});
       } else if (holds->isZero()) {
         return fail(Code::BadOption, "{} does not fit the program, which was exported under the condition {}",
                     choice(), condition)
@@ -377,7 +378,7 @@ class Specializer {
   ProgramDocument& program_;
   const std::map<std::string, int64_t>& values_;
   std::unordered_map<std::string, std::optional<SizeNumber>> computed_;  // by expression
-  std::unordered_map<std::string, SizeNumber> numbers_;                  // of the graph at hand, by name
+  std::unordered_map<std::string, SizeNumber> numbers_;                  // of the current graph, by name
 };
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters, buffers and constants of one program, whatever the container keeps them in. Nothing is read
-// before it is asked for.
+// Parameters, buffers and constants of one program, whatever the container format. Read on demand.
 #pragma once
 
 #include <map>
@@ -40,8 +39,8 @@ class StateDict {
   std::string model_;
   Section section_;
   bool loaded_ = false;
-  std::unordered_map<std::string, StoredTensor> tensors_;  // of pickles
-  std::unordered_map<std::string, Payload> payloads_;      // of a config
+  std::unordered_map<std::string, StoredTensor> tensors_;  // from pickles
+  std::unordered_map<std::string, Payload> payloads_;      // from a config
   std::unordered_map<std::string, ZipArchive::Contents>
       storages_;  // so that views of one storage are seen to share it
 };

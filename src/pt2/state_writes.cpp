@@ -13,7 +13,7 @@
 namespace carina::pt2 {
 namespace {
 
-/// A tensor from outside of the graph that some node (or the signature) writes.
+/// A tensor from outside the graph that some node (or the signature) writes.
 struct Written {
   ir::Value* target = nullptr;    // input or constant; a constant is replaced by an input
   std::string name;               // for messages
@@ -22,7 +22,8 @@ struct Written {
   size_t output = 0;              // graph output that carries the new contents
 };
 
-/// Finds, in order of writing, the inputs and constants that in-place operators write, also through views.
+/// Finds, in order of writing, the inputs and constants that in-place operators write, directly or through
+/// views.
 class WriteFinder {
  public:
   explicit WriteFinder(const ir::Graph& graph) {
@@ -42,7 +43,7 @@ class WriteFinder {
     for (ir::Value* result : node.results()) {
       if (result->dtype() == node.operands()[0]->dtype()) roots_[result] = root;  // a conversion copies
     }
-    // detach_, squeeze_ and the like change the view, not the contents
+    // operators such as detach_ and squeeze_ change the view, not the contents
     if (!writes || changesViewOnly(node.opName()) || root->kind() == ir::Value::Kind::Result) return;
     const bool known =
         std::any_of(writes_.begin(), writes_.end(), [&](const auto& write) { return write.first == root; });
@@ -60,14 +61,14 @@ class WriteFinder {
   std::vector<std::pair<ir::Value*, const ir::Node*>> writes_;
 };
 
-/// Operators that replace all that operand 0 holds.
+/// Operators that replace the entire contents of operand 0.
 bool overwrites(std::string_view op) {
   static constexpr std::string_view kOps[] = {"aten.copy.default", "aten.fill.Scalar", "aten.fill.Tensor",
                                               "aten.zero.default"};
   return std::find(std::begin(kOps), std::end(kOps), op) != std::end(kOps);
 }
 
-/// Whether `value` is computed from what `source` holds.
+/// Whether `value` is computed from the contents of `source`.
 bool dependsOn(const ir::Value* value, const ir::Value* source) {
   std::vector<const ir::Value*> open{value};
   std::unordered_set<const ir::Value*> seen;
@@ -109,7 +110,7 @@ class Resolver {
   }
 
  private:
-  /// The reader verifies the graph at its end: what a file wrote wrongly is an error.
+  /// The reader verifies the graph at its end in any case: invalid contents of a file are an error.
   Status verifyPass() const { return ir::verifiesEachPass() ? ir::verify(program_.graph) : Status(); }
 
   std::string nameOf(const ir::Value* value) const {
@@ -136,7 +137,7 @@ class Resolver {
            std::find(shared.begin(), shared.end(), name) != shared.end();
   }
 
-  /// What only other programs write.
+  /// State that only other methods write.
   Status collectShared() {
     for (const auto& constant : program_.graph.constants()) {
       if (isShared(nameOf(constant.get())))
@@ -162,13 +163,13 @@ class Resolver {
                  "is written by {} and shares its storage with another tensor that is a different view of it",
                  writer)
           .at("'" + name + "'")
-          .withRemedy("Give the buffer a storage of its own: register_buffer(name, tensor.clone()).");
+          .withRemedy("Give the buffer its own storage: register_buffer(name, tensor.clone()).");
     }
     written_.push_back({target, name, std::move(writer), target->constant(), 0});
     return {};
   }
 
-  /// Each written constant becomes an input, and an output carries what it holds at the end.
+  /// Turns each written constant into an input, with an output for its final contents.
   void carryNewContents() {
     std::vector<ir::Value*> outputs = userOutputs_;
     for (Written& written : written_) {
@@ -191,8 +192,8 @@ class Resolver {
     program_.graph.eraseUnusedConstants();
   }
 
-  /// Written tensors that a result of this call or, through another one, of a later call depends on, and
-  /// those that other programs read.
+  /// Written tensors on which a result of this call or, through another one, of a later call depends, and
+  /// those that other methods share.
   std::vector<size_t> observable(size_t results) const {
     const auto& outputs = program_.graph.outputs();
     std::vector<const ir::Value*> seen(outputs.begin(),
@@ -230,7 +231,7 @@ class Resolver {
     return Error(std::move(diagnostics));
   }
 
-  /// Exposes the state; everything else goes back to being a constant that nobody writes.
+  /// Exposes the state; everything else becomes a constant again that nothing writes.
   void settle(size_t results, const std::vector<size_t>& state, std::vector<ExposedBuffer>& exposed) {
     const std::vector<ir::Value*> all = program_.graph.outputs();
     std::vector<ir::Value*> outputs(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(results));

@@ -17,7 +17,7 @@ bool isDense(const StoredTensor& stored) {
   return true;
 }
 
-/// Index of the last element of the view; nothing on overflow.
+/// Index of the last element of the view; empty on overflow.
 std::optional<int64_t> lastIndex(const StoredTensor& stored) {
   std::optional<int64_t> last = stored.offset;
   for (size_t d = 0; d < stored.sizes.size() && last; ++d) {
@@ -74,14 +74,14 @@ Result<Tensor> denseView(const StoredTensor& stored, DType dtype, Budget& budget
   }
   const auto bytes = checkedMul(*count, size);
   const bool dense = isDense(stored);
-  // A bool is looked at byte by byte.
+  // Bools are checked byte by byte.
   if (!bytes || ((!dense || dtype == DType::Bool) && !budget.take(static_cast<uint64_t>(*bytes)))) {
     return fail(Code::Excessive,
                 "of shape {} is a view of {} bytes; such views would take too much memory together",
                 shapeText(stored.sizes), stored.storage.size())
         .withRemedy(
-            "Give parameters and buffers a storage of their own (tensor.contiguous()) before export, or "
-            "compute what is expanded in forward().");
+            "Give parameters and buffers their own storage (tensor.contiguous()) before export, or expand "
+            "them in forward().");
   }
   if (dense) {
     const auto view =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A strided view of a storage, as archives keep tensors.
+// A strided view of a storage, as archives store tensors.
 #pragma once
 
 #include <memory>
@@ -20,13 +20,13 @@ struct StoredTensor {
   std::shared_ptr<const void> owner;  // keeps the storage alive
 };
 
-/// What the views of an archive of so many bytes may take when they are written out: strides of 0 make any
-/// size of four bytes, and any number of views can share a storage.
+/// Memory budget for materialising the views of an archive of this size: with strides of 0, four bytes can
+/// become any size, and any number of views can share a storage.
 Budget viewBudget(uint64_t fileBytes);
 
-/// The view as a dense row-major tensor: borrowed where the storage holds it so, otherwise gathered, at the
-/// expense of `budget`. Fails when the view reaches outside the storage, strides are negative, the type is
-/// unsupported, a bool is neither 0 nor 1, or the budget is spent.
+/// The view as a dense row-major tensor: borrowed if the storage holds it as such, otherwise gathered, at the
+/// expense of `budget`. Fails if the view reaches outside the storage, strides are negative, the type is
+/// unsupported, a bool is neither 0 nor 1, or the budget is exhausted.
 Result<Tensor> denseTensor(const StoredTensor& stored, Budget& budget);
 
 }  // namespace carina::pt2

@@ -11,7 +11,7 @@
 namespace carina::pt2 {
 namespace {
 
-/// Without the nodes that nothing needs in the regions of a node.
+/// Removes unused nodes in the regions of a node.
 void cleanRegions(NodeDocument& node) {
   for (NamedArgument& input : node.inputs) {
     if (!input.value.graph) continue;
@@ -48,7 +48,7 @@ void eraseUnusedNodes(GraphDocument& graph) {
                          [&](const std::string& name) { return used.count(name) != 0; });
     });
     if (isAssertion(node->target)) continue;
-    // What makes nothing at all is there for something else.
+    // A node without any outputs exists for its side effects.
     if (!read && !node->outputs.empty() && writesNothing(node->target)) continue;
     for (const NamedArgument& input : node->inputs) use(input.value);
     cleanRegions(*node);

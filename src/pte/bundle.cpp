@@ -59,7 +59,7 @@ Result<BundleValue> readItem(const bundle::ItemEntry& from, Copier& copy) {
                     fmt::format("[{}]", fmt::join(tensor.sizes, ",")), tensor.bytes.size());
       }
       if (!tensor.dimOrder.empty() && !isPermutation(tensor.dimOrder, tensor.sizes.size())) {
-        return fail(Code::Damaged, "the dimension order of a tensor is no permutation of its dimensions");
+        return fail(Code::Damaged, "the dimension order of a tensor is not a permutation of its dimensions");
       }
       return BundleValue(std::move(tensor));
     }
@@ -181,7 +181,7 @@ Result<Bundle> readBundle(ByteSpan file) {
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(aligned.bytes().data()), file.size());
   if (file.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !bundle::VerifyBundleRootBuffer(verifier)) {
     return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
-        .withRemedy("the file was cut or overwritten; export it again");
+        .withRemedy("the file was truncated or overwritten; export it again");
   }
   const bundle::BundleRoot& root = *bundle::GetBundleRoot(aligned.bytes().data());
   Copier copy(file.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundled programs (.bpte): a program with test cases, each the inputs of a method and the outputs they must
-// give.
+// Bundled programs (.bpte): a program with test cases, each with the inputs of a method and the expected
+// outputs.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace carina::pte {
 struct BundleTensor {
   ScalarType type = ScalarType::Float32;
   std::vector<int32_t> sizes;     // logical order
-  std::vector<uint8_t> dimOrder;  // outermost to innermost in memory; empty: as the sizes are
+  std::vector<uint8_t> dimOrder;  // outermost to innermost in memory; empty: row-major
   ByteVector bytes;               // in memory order
   friend bool operator==(const BundleTensor&, const BundleTensor&) = default;
 };
@@ -40,18 +40,18 @@ struct Bundle {
   friend bool operator==(const Bundle&, const Bundle&) = default;
 };
 
-/// Reads a .bpte (untrusted): its form; the program inside is for readProgram(). Tensors have as many bytes
-/// as they need.
+/// Reads a .bpte (untrusted) and checks its structure, but not the program inside (see readProgram()).
+/// Tensors have exactly the bytes that they need.
 Result<Bundle> readBundle(ByteSpan file);
-/// The same bundle always gives the same bytes; the program lies at a multiple of 32 in the file.
+/// The same bundle always gives the same bytes; the program is at a multiple of 32 in the file.
 Result<std::string> writeBundle(const Bundle& bundle);
 
-/// A tensor in logical (row-major) order, and back in memory order. Fails on types that Carina's tensors do
-/// not have.
+/// Conversion to a tensor in logical (row-major) order, and from one. Fails for types that Carina's tensors
+/// do not have.
 Result<carina::Tensor> toTensor(const BundleTensor& tensor);
 BundleTensor fromTensor(const carina::Tensor& tensor);
 
-/// Suites, cases and what they hold.
+/// Text of the suites, the cases and their contents.
 std::string printBundle(const Bundle& bundle);
 
 }  // namespace carina::pte

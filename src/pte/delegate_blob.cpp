@@ -208,7 +208,7 @@ EthosUSettings ethosUSettings(std::span<const CompileSpec> specs) {
     if (spec.key == "preserve_io_quantization") settings.quantizedIo = spec.value == "True";
   }
   const auto option = [&](std::string_view name) -> std::string {
-    const size_t at = flags.rfind(name);  // the last one counts, as on a command line
+    const size_t at = flags.rfind(name);  // the last one applies, as on a command line
     if (at == std::string::npos) return "";
     const size_t start = at + name.size();
     return flags.substr(start, flags.find(' ', start) - start);

@@ -35,25 +35,25 @@ struct DelegateBlob {
   friend bool operator==(const DelegateBlob&, const DelegateBlob&) = default;
 };
 
-/// Size is a multiple of 16; the blob is to lie at a 16-byte aligned address.
+/// The size is a multiple of 16; the blob must be at a 16-byte aligned address.
 ByteVector buildDelegateBlob(const DelegateBlob& blob);
-/// The same with constants that lie elsewhere: those of a network are not copied for it.
+/// The same with constants that are stored elsewhere, so that those of a network need not be copied.
 ByteVector buildDelegateBlob(const DelegateBlob& blob, ByteSpan constants);
 /// Reads a blob (untrusted); errors name block and byte offset.
 Result<DelegateBlob> parseDelegateBlob(ByteSpan bytes);
 
-/// What compilers for Ethos-U note in a program beside the blob. Read back by ethosUSettings().
+/// What compilers for Ethos-U record in a program alongside the blob. Read back by ethosUSettings().
 struct EthosUSettings {
   std::string target;        // "ethos-u55-128"
   std::string systemConfig;  // "Ethos_U55_High_End_Embedded"
   std::string memoryMode;    // "Shared_Sram"
   bool quantizedIo = false;  // program inputs and outputs are integers
-  /// Carina's own note: what of system configuration and memory mode is not stock, in the grammar of vela.ini
-  /// (npu::describeMemories). Others ignore it.
+  /// Carina's own entry: the parts of system configuration and memory mode that are not stock, in the grammar
+  /// of vela.ini (npu::describeMemories). Other tools ignore it.
   std::string memories = {};
 };
 std::vector<CompileSpec> ethosUCompileSpecs(const EthosUSettings& settings);
-/// Empty strings for what the specs do not say.
+/// Strings are empty where the specs have no entry.
 EthosUSettings ethosUSettings(std::span<const CompileSpec> specs);
 
 }  // namespace carina::pte

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles as ExecuTorch's runtime writes them (ETDump, .etdp), for its Inspector and whatever else reads
-// them.
+// Profiles as ExecuTorch's runtime writes them (ETDump, .etdp), for its Inspector and other readers.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +9,12 @@
 
 namespace carina::pte {
 
-/// Something that took time. `name` is one that ExecuTorch's tools know ("Method::execute", "OPERATOR_CALL",
+/// A timed event. `name` is one that ExecuTorch's tools know ("Method::execute", "OPERATOR_CALL",
 /// "native_call_add.out", "DELEGATE_CALL") or a delegate's own. Times in nanoseconds.
 struct ProfileEvent {
   std::string name;
-  int32_t instruction = -1;        // of the method; -1: of none
-  std::string delegatePlace = {};  // of an event within a delegate: which part of it
+  int32_t instruction = -1;        // of the method; -1: none
+  std::string delegatePlace = {};  // of an event within a delegate: the part of the delegate
   uint64_t start = 0, end = 0;
 };
 
@@ -25,7 +24,7 @@ struct ProfiledRun {
   std::vector<ProfileEvent> events = {};  // in the order in which they ended
 };
 
-/// A whole file.
+/// The contents of a file.
 std::string writeEtDump(std::span<const ProfiledRun> runs);
 
 }  // namespace carina::pte

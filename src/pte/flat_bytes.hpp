@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors and strings out of FlatBuffers that came from a file.
+// Vectors and strings from FlatBuffers in files.
 #pragma once
 
 #include <cstring>
@@ -15,8 +15,7 @@
 
 namespace carina::pte {
 
-/// A scalar of the host's byte order at an offset that need not be aligned; the caller has checked that it is
-/// there.
+/// A scalar in host byte order at an offset that need not be aligned; the caller has checked the bounds.
 template <typename T>
 T loadAt(ByteSpan bytes, size_t offset) {
   T value;
@@ -34,14 +33,14 @@ inline ByteSpan spanOf(const flatbuffers::Vector<uint8_t>* bytes) {
 }
 
 /// Copies what a FlatBuffer of a file describes. Its parts may be shared, so that a small file can describe
-/// far more than it holds: the copies may take kBytesPerByte for each byte of the file and no more. What
-/// comes after is empty, and status() an error.
+/// far more than it holds: copies may take kFreeBytes plus kBytesPerByte for each byte of the file. Copies
+/// beyond that are empty, and status() is an error.
 class Copier {
  public:
   static constexpr size_t kBytesPerByte = 64, kFreeBytes = size_t{1} << 20;
   explicit Copier(size_t fileBytes) : budget_(Budget::ofFile(fileBytes, kFreeBytes, kBytesPerByte)) {}
 
-  /// For an object of a list, before it is made.
+  /// Accounts for an object of a list before it is created.
   template <typename T>
   Status room() {
     take(sizeof(T));
@@ -49,11 +48,10 @@ class Copier {
   }
   Status status() const {
     if (!spent_) return {};
-    return Error(
-               fail(Code::Excessive,
-                    "what the file describes has more than {} times its size: parts of it are used again and "
-                    "again",
-                    kBytesPerByte))
+    return Error(fail(Code::Excessive,
+                      "the contents of the file expand to more than {} times its size: parts of it are used "
+                      "repeatedly",
+                      kBytesPerByte))
         .withRemedy("no exporter writes such files; export the network again");
   }
 
@@ -61,8 +59,8 @@ class Copier {
     return from != nullptr && take(from->size()) ? from->str() : std::string();
   }
   std::string text(ByteSpan from) { return take(from.size()) ? std::string(asText(from)) : std::string(); }
-  /// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front
-  /// of them.
+  /// Uses memcpy: the verifier does not check the alignment of elements wider than the length that precedes
+  /// them.
   template <typename T>
   std::vector<T> vector(const flatbuffers::Vector<T>* from) {
     if (from == nullptr || from->size() == 0 || !take(from->size() * sizeof(T))) return {};
@@ -82,8 +80,7 @@ class Copier {
   bool spent_ = false;
 };
 
-/// Bytes at an address that FlatBuffers' scalars may be read from: the bytes themselves where they lie well,
-/// else a copy.
+/// Bytes at an address that is aligned for FlatBuffers' scalars: the original bytes if they are, else a copy.
 class AlignedCopy {
  public:
   explicit AlignedCopy(ByteSpan from) : bytes_(from) {

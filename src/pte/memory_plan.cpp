@@ -10,7 +10,7 @@
 namespace carina::pte {
 
 Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment) {
-  // Each block is compared with all that were placed before it.
+  // Each block is compared with all blocks placed before it.
   constexpr size_t kMaxCompared = 8192;
   if (lifetimes.size() > kMaxCompared) {
     std::vector<TimedBlock> blocks;
@@ -64,7 +64,7 @@ int64_t planLowerBound(std::span<const Lifetime> lifetimes, int64_t alignment) {
 
 namespace {
 
-/// Values that share their bytes, as a forest: views and what they show.
+/// Values that share their bytes, as a forest: views and their bases.
 class Groups {
  public:
   explicit Groups(size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -135,7 +135,7 @@ class Planner {
     for (int32_t output : method_.outputs) touch(output, at + 1);
   }
 
-  /// What shows the same bytes lives as long, and is as old as the oldest of it.
+  /// Values that share bytes have a common lifetime, and the creation time of the oldest.
   void joinViews() {
     std::map<int32_t, Lifetime> joined;  // by group
     for (const auto& [value, span] : spans_) {
@@ -151,15 +151,15 @@ class Planner {
     }
   }
 
-  /// Whether nothing of the value passes from one turn of the loop to the next. Instructions count from 1
-  /// here.
+  /// Whether the value does not survive from one iteration of the loop to the next. Instructions are numbered
+  /// from 1 here.
   bool isLocal(int32_t value, const Lifetime& loop) {
     const auto born = groupBorn_.find(groups_.find(value));
     return born != groupBorn_.end() && born->second + 1 >= loop.first && born->second + 1 <= loop.last;
   }
 
-  /// Whatever is live at one point of a loop is live throughout it; a moved value shows the bytes it came
-  /// from.
+  /// A value that is live at one point of a loop is live throughout it; a moved value shares the bytes of its
+  /// source.
   void extendLifetimes() {
     bool changed = true;
     const auto extend = [&](Lifetime& span, int64_t first, int64_t last) {

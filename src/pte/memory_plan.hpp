@@ -9,7 +9,7 @@
 
 namespace carina::pte {
 
-/// A block that is live from instruction `first` to `last`, both included.
+/// A block that is live from instruction `first` to `last`, inclusive.
 struct Lifetime {
   int64_t bytes = 0;
   int64_t first = 0, last = 0;
@@ -20,12 +20,12 @@ struct Plan {
   int64_t bytes = 0;             // of the pool
 };
 
-/// Greedy by size: the largest block first, each at the lowest offset where no block live at the same time
-/// lies; more than 8,192 blocks by a sweep over time. Blocks of no bytes get offset 0. alignment: power of
-/// two.
+/// Greedy by size: the largest block first, each at the lowest offset that no block live at the same time
+/// occupies; more than 8,192 blocks are placed by a sweep over time. Empty blocks get offset 0. alignment:
+/// power of two.
 Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment);
 
-/// Least number of bytes any plan needs: the largest sum of blocks live at once.
+/// Lower bound on the bytes of any plan: the largest sum of blocks live at once.
 int64_t planLowerBound(std::span<const Lifetime> lifetimes, int64_t alignment);
 
 struct MemoryPlanOptions {
@@ -36,11 +36,11 @@ struct MemoryPlanOptions {
 };
 
 /// Gives every activation, input and output of `method` an allocation and sets the pool's size. `aliases`
-/// maps a view to the value whose bytes it shows. Constants and what lies in another pool are left alone.
-/// Moves and jumps are respected: the source of a move lives as long as its target, and what is live at one
-/// point of a backward jump's loop is live throughout. `born`, when given, has for every value how many
-/// instructions stood in front of its making: one that is made in a loop is written in every turn before it
-/// is read, so that nothing of it is needed from one turn to the next.
+/// maps a view to the value whose bytes it shares. Constants and values in other pools are left unchanged.
+/// Moves and jumps are respected: the source of a move lives as long as its target, and a value that is live
+/// at one point of a backward jump's loop is live throughout. `born`, if given, has for every value the
+/// number of instructions before its creation: a value created in a loop is written in every iteration before
+/// it is read, so it need not survive from one iteration to the next.
 Status planMethodMemory(Method& method, const std::map<int32_t, int32_t>& aliases,
                         const MemoryPlanOptions& options, std::span<const int64_t> born = {});
 

@@ -30,9 +30,9 @@ Result<Tensor> StatePool::variable(const std::string& name, ScalarType type, std
     tensor.allocation = known->second.allocation;
     if (tensor == known->second) return tensor;
     return fail(Code::InvalidProgram,
-                "the state '{}' is {} in one method and {} in another, or starts with other contents", name,
-                known->second.str(), tensor.str())
-        .withRemedy("give the modules of the methods buffers of one shape and type under this name");
+                "the state '{}' is {} in one method and {} in another, or has different initial contents",
+                name, known->second.str(), tensor.str())
+        .withRemedy("give the buffers of this name the same shape and type in the modules of all methods");
   }
   tensor.allocation = Allocation{kMemoryId, static_cast<uint64_t>(bytes_)};
   constexpr int64_t kAlignment = 16;
@@ -143,7 +143,7 @@ void MethodBuilder::kernel(std::string_view op, std::vector<ValueId> arguments) 
 
 void MethodBuilder::kernel(std::string_view op, std::vector<ValueId> arguments,
                            std::span<const ValueId> outputs) {
-  // The overload follows the last dot behind the namespace.
+  // The overload follows the first dot after the namespace.
   const size_t colons = op.rfind("::");
   const size_t dot = op.find('.', colons == std::string_view::npos ? 0 : colons);
   Operator entry{std::string(op.substr(0, dot)),
@@ -171,10 +171,10 @@ constexpr std::string_view prefix(QuantKernels kernels) {
   return kernels == QuantKernels::CortexM ? "cortex_m::" : "quantized_decomposed::";
 }
 
-/// PyTorch multiplies by float(1 / scale), ExecuTorch's kernels by 1 / float(scale). A scale that float32
-/// does not hold makes these differ by a bit, and values between two codes with them. One of its neighbours
-/// in float32 mostly gives PyTorch's number in both ways. (The reciprocal of the upper half of a binade has
-/// neighbours to spare; of the lower, every second number has none.)
+/// PyTorch multiplies by float(1 / scale), ExecuTorch's kernels by 1 / float(scale). If float32 cannot
+/// represent the scale, these differ by a bit, as do the codes of values halfway between two codes. One of
+/// its neighbours in float32 mostly gives PyTorch's factor both ways. (Reciprocals of the upper half of a
+/// binade have neighbours to spare; of the lower half, every second number has none.)
 double scaleForKernels(double scale) {
   const auto nearest = static_cast<float>(scale), wanted = static_cast<float>(1.0 / scale);
   if (1.0f / nearest == wanted) return scale;
@@ -275,7 +275,7 @@ ValueId MethodBuilder::storage(ValueId id) const {
 
 Status MethodBuilder::finish(const MemoryPlanOptions& options) {
   if (method_.chains.empty()) method_.chains.emplace_back();
-  // The tree of arguments and results as torch.export describes it: a tuple of tensors, and one tensor or a
+  // The pytree of arguments and results as torch.export describes it: a tuple of tensors, and one tensor or a
   // tuple.
   std::string leaves;
   for (size_t i = 0; i < method_.inputs.size(); ++i) leaves += i == 0 ? "$" : ",$";

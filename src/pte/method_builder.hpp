@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds one method of a program: typed values, kernel and delegate calls in execution order, memory planned
-// at the end. Serves whole, partly and not at all delegated programs alike.
+// at the end. For fully, partly and non-delegated programs alike.
 #pragma once
 
 #include <map>
@@ -25,20 +25,20 @@ struct QuantParams {
 /// write it, `cortex_m::*` (int8 and int16 only).
 enum class QuantKernels : uint8_t { QuantizedDecomposed, CortexM };
 
-/// Memory of what calls leave to later ones: pool kMemoryId, the same bytes in every method that has a
-/// variable of the same name.
+/// Memory of state that persists between calls: pool kMemoryId, with the same bytes in every method that has
+/// a variable of the same name.
 class StatePool {
  public:
   static constexpr uint32_t kMemoryId = 2;
 
-  /// `program` outlives the pool; initial contents go there.
+  /// `program` must outlive the pool; it receives the initial contents.
   explicit StatePool(Program& program) : program_(program) {}
 
-  /// The tensor of a variable, row-major. Fails where another method has a variable of this name and another
+  /// The tensor of a variable, row-major. Fails if another method has a variable of this name with another
   /// type, shape or initial contents.
   Result<Tensor> variable(const std::string& name, ScalarType type, std::vector<int32_t> sizes,
                           ByteSpan initial);
-  /// Says how large the pool is in every method of the program.
+  /// Sets the size of the pool in every method of the program.
   void finish();
 
  private:
@@ -49,7 +49,7 @@ class StatePool {
 
 class MethodBuilder {
  public:
-  /// `program` outlives the builder; constants go there.
+  /// `program` must outlive the builder; it receives the constants.
   explicit MethodBuilder(Program& program, std::string name = "forward") : program_(program) {
     method_.name = std::move(name);
   }
@@ -61,10 +61,10 @@ class MethodBuilder {
   /// A variable of StatePool.
   ValueId state(Tensor variable) { return add(std::move(variable)); }
   ValueId constant(ScalarType type, std::vector<int32_t> sizes, ByteSpan bytes);  // equal bytes are shared
-  /// A second name for the bytes of `of` under another shape with as many bytes.
+  /// Another name for the bytes of `of`, with another shape of the same size.
   ValueId view(ValueId of, std::vector<int32_t> sizes);
 
-  /// Scalars; every call is a value of its own, as kernels expect.
+  /// Scalars; every call creates a separate value, as kernels expect.
   ValueId integer(int64_t value);
   ValueId real(double value);
   ValueId boolean(bool value);
@@ -78,7 +78,7 @@ class MethodBuilder {
   /// `op` is "namespace::name.overload"; `arguments` as in its out-variant schema, `out` last: the repeated
   /// return value is added here.
   void kernel(std::string_view op, std::vector<ValueId> arguments);
-  /// The same with any number of outputs behind `arguments`: several are repeated as a list.
+  /// The same with any number of outputs after `arguments`: several are repeated as a list.
   void kernel(std::string_view op, std::vector<ValueId> arguments, std::span<const ValueId> outputs);
   void delegate(Delegate delegate, std::span<const ValueId> inputs, std::span<const ValueId> outputs);
   /// float32 -> integer activation, and back. Return the new value.
@@ -87,29 +87,29 @@ class MethodBuilder {
   /// Same elements in another type (int64 <-> int32 at program boundaries), or as a copy.
   ValueId convert(ValueId from, ScalarType type);
 
-  /// Writes the contents of `from`, in the type of `to`, over that tensor of the same shape.
+  /// Overwrites `to` with the contents of `from`, a tensor of the same shape, converted to the type of `to`.
   void copyInto(ValueId to, ValueId from);
 
-  /// Control flow. Instructions count from 0.
+  /// Control flow. Instructions are numbered from 0.
   int32_t position() const;
-  /// Goes on behind what follows where `condition` (a bool tensor or boolean()) is false, once land() or
-  /// jumpBack() has said where. Returns the jump.
+  /// Jumps forward if `condition` (a bool tensor or boolean()) is false; land() sets the target. Returns the
+  /// jump.
   int32_t jumpIfFalse(ValueId condition);
-  /// The jump goes to the next instruction.
+  /// Makes the jump go to the next instruction.
   void land(int32_t jump);
-  /// Goes back to the instruction `first`. Values made since then are local to a turn of this loop: they must
-  /// be written before they are read.
+  /// Jumps back to the instruction `first`. Values created since then are local to an iteration of this loop:
+  /// they must be written before they are read.
   void jumpBack(int32_t first);
   /// The same while `done`, a bool tensor, is false.
   void jumpBack(int32_t first, ValueId done);
-  /// `value`, an activation with as many bytes that nothing else shows, lies where `at` does.
+  /// Places `value`, an activation of the same size that owns its memory, where `at` is.
   void placeAt(ValueId value, ValueId at);
-  /// Whether the value is memory that finish() plans: no constant, no input, no state, no view.
+  /// Whether the value has memory of its own that finish() plans: not a constant, input, state or view.
   bool ownsMemory(ValueId value) const;
 
   void output(ValueId value) { method_.outputs.push_back(value); }
   const Tensor& tensor(ValueId id) const;
-  /// The value whose bytes a view shows, through all views; `id` itself when it is none.
+  /// The value whose bytes a view shares, through all views; `id` itself if it is not a view.
   ValueId storage(ValueId id) const;
 
   /// Plans memory and appends the method to the program.
@@ -120,8 +120,8 @@ class MethodBuilder {
 
   Program& program_;
   Method method_;
-  std::map<ValueId, ValueId> aliases_;  // view -> whose bytes it shows
-  std::vector<int64_t> born_;           // of each value, the instructions in front of its making
+  std::map<ValueId, ValueId> aliases_;  // view -> whose bytes it shares
+  std::vector<int64_t> born_;           // for each value, the instructions before its creation
 };
 
 }  // namespace carina::pte

@@ -12,7 +12,7 @@ namespace carina::pte {
 
 namespace {
 
-/// Types that ExecuTorch knows and no tensor of Carina or its runtime has: files that hold them are shown.
+/// Types that ExecuTorch knows but no tensor of Carina or its runtime has: files with them can be printed.
 struct ForeignType {
   int8_t number;
   const char* name;
@@ -31,7 +31,7 @@ const ForeignType* foreignType(ScalarType type) {
   return found == std::end(kForeignTypes) ? nullptr : found;
 }
 
-/// The last three lie in types of ExecuTorch that other ones are read as.
+/// The last three are stored in ExecuTorch types that are read back as other types.
 constexpr std::pair<ScalarType, DType> kElementTypes[] = {
     {ScalarType::UInt8, DType::UInt8},       {ScalarType::Int8, DType::Int8},
     {ScalarType::Int16, DType::Int16},       {ScalarType::UInt16, DType::UInt16},

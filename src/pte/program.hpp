@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ExecuTorch program (.pte) as a value: what the reader gives, the writer takes and the inspector prints.
-// Where bytes lie in the file (segments, alignment, sharing) is the writer's business; this says what the
-// program means.
+// An ExecuTorch program (.pte) as a value: what the reader returns, the writer accepts and the inspector
+// prints. The location of bytes in the file (segments, alignment, sharing) is up to the writer; this
+// describes what the program means.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ using ByteVector = std::vector<std::byte>;
 
 using format::ScalarType;
 
-/// "int8", "float32", ...; "type 9" for numbers that mean nothing.
+/// "int8", "float32", ...; "type 9" for unknown numbers.
 std::string scalarTypeName(ScalarType type);
-/// Bytes of one element; 0 for numbers that mean nothing.
+/// Bytes of one element; 0 for unknown numbers.
 int64_t scalarTypeSize(ScalarType type);
-/// Nothing for types that Carina's tensors do not have (UInt64, 8-bit floats, packed types).
+/// Empty for types that Carina's tensors do not have (UInt64, 8-bit floats, packed types).
 std::optional<DType> toDType(ScalarType type);
 ScalarType fromDType(DType dtype);  // Int4 -> Int8, Int48 and Shape -> Int64
 
@@ -64,7 +64,7 @@ struct Tensor {
 
   std::string str() const;  // "float32[1,3,8,8]"
 };
-/// Bytes of a tensor, or nothing when sizes are negative, overflow or the type is unknown.
+/// Bytes of a tensor; empty if sizes are negative or overflow, or the type is unknown.
 std::optional<int64_t> tensorBytes(const Tensor& tensor);
 
 struct None {
@@ -130,7 +130,7 @@ struct FreeCall {
 };
 using Instruction = std::variant<KernelCall, DelegateCall, MoveCall, JumpFalseCall, FreeCall>;
 
-/// A line of the source that an instruction came from.
+/// A source line that an instruction came from.
 struct Frame {
   std::string filename;
   int32_t line = 0;
@@ -162,7 +162,7 @@ struct Delegate {
   friend bool operator==(const Delegate&, const Delegate&) = default;
 };
 
-/// A pool that is not the CPU's memory.
+/// A pool that is not in the CPU's memory.
 struct PoolDevice {
   int32_t pool = 0;
   int8_t type = 0, index = 0;
@@ -216,13 +216,13 @@ struct WriteOptions {
   int64_t segmentAlignment = 128;  // power of two >= 16
   int64_t constantAlignment = 16;  // power of two
 };
-/// Writes a .pte; the same program always gives the same bytes. Errors: what a loader would refuse
+/// Writes a .pte; the same program always gives the same bytes. Errors: what a loader would reject
 /// (verifyProgram).
 Result<std::string> writeProgram(const Program& program, const WriteOptions& options = {});
 
-/// Everything that ExecuTorch's loader demands and that can be seen without running: indices in range,
-/// dimension orders, memory inside pools, constants inside their bytes, list items before lists, names at
-/// most 99 characters.
+/// Checks everything that ExecuTorch's loader requires and that can be checked without running: indices in
+/// range, dimension orders, memory inside pools, constants inside their bytes, list items before lists, names
+/// of at most 99 characters.
 Status verifyProgram(const Program& program);
 
 /// Text of the whole program: methods, values, instructions, operators, delegates, memory.

@@ -23,7 +23,7 @@ class Container {
     if (asText(file.subspan(4, 4)) != schema::kIdentifier) {
       const bool isArchive = asText(file.subspan(0, 4)) == "PK\x03\x04";
       return fail(Code::WrongKind, "not an ExecuTorch program: the identifier ET12 is missing{}",
-                  isArchive ? ", and the file is an archive, as networks are" : "")
+                  isArchive ? ", and the file is an archive, like a network" : "")
           .withRemedy(isArchive ? "compile it first: carina compile NETWORK.pt2 --target TARGET --calibrate "
                                   "DATA.npz -o PROGRAM.pte"
                                 : "");
@@ -55,12 +55,12 @@ class Container {
     layout_.programBytes = loadAt<uint64_t>(file_, schema::kHeaderProgramSizeAt);
     layout_.segmentBase = loadAt<uint64_t>(file_, schema::kHeaderSegmentBaseAt);
     if (layout_.programBytes > file_.size()) {
-      return Error(fail(Code::Damaged, "truncated: the program has {} bytes, the file {}",
+      return Error(fail(Code::Damaged, "truncated: the program has {} bytes, but the file has {}",
                         layout_.programBytes, file_.size()))
           .at("byte 16");
     }
     if (layout_.segmentBase > file_.size()) {
-      return Error(fail(Code::Damaged, "truncated: segments begin at {}, the file has {} bytes",
+      return Error(fail(Code::Damaged, "truncated: segments begin at {}, but the file has {} bytes",
                         layout_.segmentBase, file_.size()))
           .at("byte 24");
     }
@@ -89,7 +89,7 @@ class Container {
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(body_.data()), body_.size());
     if (body_.size() < 8 || body_.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyRootBuffer(verifier)) {
       return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
-          .withRemedy("the file was cut or overwritten; export it again");
+          .withRemedy("the file was truncated or overwritten; export it again");
     }
     const auto* entries = root().segments();
     for (uint32_t i = 0; entries != nullptr && i < entries->size(); ++i) {
@@ -206,7 +206,7 @@ Result<Delegate> readDelegate(const Container& container, const fb::DelegateEntr
   } else {
     const auto* inlineData = container.root().delegate_data();
     if (inlineData == nullptr || index >= inlineData->size())
-      return fail(Code::Damaged, "delegate {} names data {} that do not exist", delegate.id, index);
+      return fail(Code::Damaged, "delegate {} names data {}, which does not exist", delegate.id, index);
     delegate.blob = copy.bytes(spanOf(inlineData->Get(index)->bytes()));
   }
   for (uint32_t i = 0; from.specs() != nullptr && i < from.specs()->size(); ++i) {
@@ -282,8 +282,8 @@ Result<Method> readMethod(const Container& container, const fb::PlanEntry& from,
   return method;
 }
 
-/// Sizes of stored tensors are not in the file: entry i has as many bytes as the largest tensor that shows
-/// it, entries that none shows reach to the next offset.
+/// Sizes of stored tensors are not in the file: entry i has as many bytes as the largest tensor that refers
+/// to it; entries without references reach to the next offset.
 std::vector<int64_t> storedSizes(const Program& program, size_t count, bool planned) {
   std::vector<int64_t> sizes(count, -1);
   for (const Method& method : program.methods) {
@@ -319,7 +319,7 @@ Result<std::vector<ByteVector>> readStored(const Container& container, const fb:
     const uint64_t gap = next == sorted.end() ? room : std::min(room, *next - offset);
     const uint64_t size = sizes[i] >= 0 ? static_cast<uint64_t>(sizes[i]) : gap;
     if (size > room)
-      return fail(Code::Damaged, "stored tensor {} has {} bytes, its segment only {} after offset {}", i,
+      return fail(Code::Damaged, "stored tensor {} has {} bytes, but its segment only {} after offset {}", i,
                   size, room, offset);
     stored[i] = copy.bytes(bytes.subspan(offset, size));
     CARINA_RETURN_IF_ERROR(copy.status());

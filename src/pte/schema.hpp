@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code generated from the schemas, kept apart from our warnings.
+// The code generated from the schemas, exempt from our warnings.
 #pragma once
 
 #if defined(__clang__)

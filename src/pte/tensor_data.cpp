@@ -18,7 +18,7 @@ namespace data = fb::data;
 using flatbuffers::Offset;
 
 constexpr char kDataIdentifier[] = "FT01";
-// The header behind the identifier: magic, its length, then four u64.
+// The header after the identifier: magic, its length, then four u64.
 constexpr char kMagic[] = "FH01";
 constexpr size_t kHeaderAt = 8, kHeaderBytes = 40, kPaddedHeaderBytes = 48;
 constexpr size_t kLengthAt = 12, kBodyAt = 16, kBodyBytesAt = 24, kBaseAt = 32, kSegmentBytesAt = 40;
@@ -66,7 +66,7 @@ Result<DataEntry> readEntry(ByteSpan segments, const data::DataRoot& root, const
   CARINA_RETURN_IF_ERROR(copy.status());
   if (entry.key.empty()) return fail(Code::Damaged, "the key is missing");
   if (root.segments() == nullptr || from.segment() >= root.segments()->size())
-    return fail(Code::Damaged, "names segment {}", from.segment());
+    return fail(Code::Damaged, "names segment {}, which does not exist", from.segment());
   const data::DataSegment* segment = root.segments()->Get(from.segment());
   if (segment->offset() > segments.size() || segment->size() > segments.size() - segment->offset()) {
     return fail(Code::Damaged, "segment {} ({} bytes at {}) reaches beyond the {} bytes of segments",
@@ -125,7 +125,7 @@ Result<TensorData> readTensorData(ByteSpan file) {
   if (header.bodyEnd < 8 || header.bodyEnd >= FLATBUFFERS_MAX_BUFFER_SIZE ||
       !data::VerifyDataRootBuffer(verifier)) {
     return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
-        .withRemedy("the file was cut or overwritten; export it again");
+        .withRemedy("the file was truncated or overwritten; export it again");
   }
   const data::DataRoot& root = *data::GetDataRoot(aligned.bytes().data());
   if (root.version() != 0)
@@ -186,8 +186,8 @@ Result<std::string> writeTensorData(const TensorData& from, int64_t alignment) {
   builder.Finish(data::CreateDataRoot(builder, 0, segmentTable, builder.CreateVector(entries)),
                  kDataIdentifier);
 
-  // The header goes behind the identifier. Everything but the root offset is relative, and 48 keeps all
-  // alignments.
+  // The header is inserted after the identifier. All offsets but the root's are relative, and 48 bytes
+  // preserve all alignments.
   const std::string_view body(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   const auto bodyEnd = static_cast<int64_t>(kPaddedHeaderBytes + body.size());
   const int64_t base = roundUp(bodyEnd, alignment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ExecuTorch's loader demands of a program, checked on the value.
+// What ExecuTorch's loader requires of a program, checked on the value.
 #include <algorithm>
 #include <set>
 
@@ -55,7 +55,8 @@ class MethodVerifier {
   Status checkIndices(const std::vector<int32_t>& indices, const char* what) const {
     for (int32_t i : indices) {
       if (!isValue(i))
-        return fail(Code::InvalidProgram, "{} names value {}, there are {}", what, i, method_.values.size());
+        return fail(Code::InvalidProgram, "{} names value {}, but there are {}", what, i,
+                    method_.values.size());
     }
     return {};
   }
@@ -98,8 +99,8 @@ class MethodVerifier {
     bool permutation = sorted.size() == tensor.sizes.size();
     for (size_t d = 0; permutation && d < sorted.size(); ++d) permutation = sorted[d] == d;
     if (!permutation)
-      return fail(Code::InvalidProgram, "dimension order of tensor {} is no permutation of its dimensions",
-                  tensor.str());
+      return fail(Code::InvalidProgram,
+                  "the dimension order of tensor {} is not a permutation of its dimensions", tensor.str());
     if (tensor.dynamism == ShapeDynamism::DynamicUnbound)
       return fail(Code::InvalidProgram, "tensor {} has an unbounded shape", tensor.str());
     const bool external = tensor.extra && tensor.extra->external;
@@ -108,17 +109,17 @@ class MethodVerifier {
     if (tensor.dataIndex != 0 && !external) {
       const auto& stored = tensor.allocation ? program_.mutableData : program_.constants;
       if (tensor.dataIndex >= stored.size())
-        return fail(Code::InvalidProgram, "tensor {} names stored data {}, there are {}", tensor.str(),
+        return fail(Code::InvalidProgram, "tensor {} names stored data {}, but there are {}", tensor.str(),
                     tensor.dataIndex, stored.size());
       if (*bytes > static_cast<int64_t>(stored[tensor.dataIndex].size())) {
-        return fail(Code::InvalidProgram, "tensor {} needs {} bytes, its stored data have {}", tensor.str(),
-                    *bytes, stored[tensor.dataIndex].size());
+        return fail(Code::InvalidProgram, "tensor {} needs {} bytes, but its stored data has {}",
+                    tensor.str(), *bytes, stored[tensor.dataIndex].size());
       }
     }
     if (!tensor.allocation) return {};
     const Allocation& place = *tensor.allocation;
     if (place.memoryId == 0 || place.memoryId >= method_.pools.size())
-      return fail(Code::InvalidProgram, "tensor {} lies in memory pool {} which does not exist", tensor.str(),
+      return fail(Code::InvalidProgram, "tensor {} is in memory pool {}, which does not exist", tensor.str(),
                   place.memoryId);
     const auto pool = static_cast<uint64_t>(method_.pools[place.memoryId]);
     if (place.offset > pool || static_cast<uint64_t>(*bytes) > pool - place.offset) {
@@ -136,13 +137,13 @@ class MethodVerifier {
   Status checkInstruction(const Chain& chain, const Instruction& instruction) const {
     if (const auto* kernel = std::get_if<KernelCall>(&instruction)) {
       if (kernel->op < 0 || kernel->op >= static_cast<int64_t>(method_.operators.size()))
-        return fail(Code::InvalidProgram, "calls operator {}, there are {}", kernel->op,
+        return fail(Code::InvalidProgram, "calls operator {}, but there are {}", kernel->op,
                     method_.operators.size());
       return checkIndices(kernel->arguments, "argument");
     }
     if (const auto* call = std::get_if<DelegateCall>(&instruction)) {
       if (call->delegate < 0 || call->delegate >= static_cast<int64_t>(method_.delegates.size()))
-        return fail(Code::InvalidProgram, "calls delegate {}, there are {}", call->delegate,
+        return fail(Code::InvalidProgram, "calls delegate {}, but there are {}", call->delegate,
                     method_.delegates.size());
       return checkIndices(call->arguments, "argument");
     }

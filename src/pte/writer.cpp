@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pte::Program to .pte bytes: first where segments lie, then the flatbuffer, then header and segments around
-// it.
+// pte::Program to .pte bytes: first the layout of segments, then the flatbuffer, then header and segments
+// around it.
 #include <cstring>
 #include <map>
 
@@ -16,7 +16,7 @@ namespace schema = carina::format::pte;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-/// Stored tensors one after the other, each but the last padded.
+/// Consecutive stored tensors, each but the last padded.
 struct Stored {
   std::string bytes;
   std::vector<uint64_t> offsets;
@@ -276,8 +276,8 @@ class ProgramWriter {
     const std::string_view body(reinterpret_cast<const char*>(builder_.GetBufferPointer()),
                                 builder_.GetSize());
     if (segmentEnd_ == 0) return std::string(body);
-    // The header goes behind the identifier. Everything but the root offset is relative, and 32 keeps all
-    // alignments.
+    // The header is inserted after the identifier. All offsets but the root's are relative, and 32 bytes
+    // preserve all alignments.
     const auto programBytes = static_cast<int64_t>(body.size() + schema::kHeaderLength);
     const int64_t base = roundUp(programBytes, options_.segmentAlignment);
     std::string file(static_cast<size_t>(base + segmentEnd_), '\0');

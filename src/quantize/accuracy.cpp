@@ -14,7 +14,7 @@
 namespace carina::quantize {
 namespace {
 
-/// Graphs with a value of more elements than this run one at a time: several at once would need several times
+/// Graphs with a value of more elements than this run one at a time: concurrent runs would need several times
 /// the memory.
 constexpr int64_t kManyElements = int64_t{1} << 23;
 
@@ -28,10 +28,10 @@ bool hasLargeValue(const ir::Graph& graph) {
   return false;
 }
 
-/// Elements of weights that are read in parts, and of a part.
+/// Number of elements from which weights are read in parts, and of each part.
 constexpr int64_t kManyWeights = int64_t{1} << 22, kPartWeights = int64_t{1} << 21;
 
-/// `count` of the first dimension's slices.
+/// `count` slices along the first dimension.
 Tensor slicesOf(const Tensor& tensor, int64_t first, int64_t count) {
   Shape shape = tensor.shape();
   const auto bytes = static_cast<size_t>(tensor.numBytes() / shape[0]);
@@ -42,7 +42,7 @@ Tensor slicesOf(const Tensor& tensor, int64_t first, int64_t count) {
       std::make_shared<Tensor>(tensor));
 }
 
-/// Codes of output channels that nothing else reads.
+/// Constant codes per output channel that nothing else reads.
 std::optional<aten::DequantizePerChannel> channelCodes(const ir::Value* value) {
   const auto codes = ir::producerAs<aten::DequantizePerChannel>(value);
   if (!codes || codes.axis() != 0 || value->uses().size() != 1 || value->isGraphOutput()) return std::nullopt;
@@ -62,8 +62,8 @@ ir::Value* partOf(ir::Builder& builder, const aten::DequantizePerChannel& codes,
                                             codes.dtype(), codes.outDtype());
 }
 
-/// Linear layers with many weights in parts of their outputs: as floats, four bytes for every code, all
-/// weights of a layer at once would take fresh memory, which costs more than the layer.
+/// Splits linear layers with many weights along their outputs: all weights of a layer as floats (four bytes
+/// per code) would need freshly allocated memory, which costs more than the layer itself.
 void splitLargeLayers(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
     const auto linear = ir::dynCast<aten::Linear>(node);
@@ -92,12 +92,13 @@ void splitLargeLayers(ir::Graph& graph) {
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
                                                  size_t most, WorkBudget* loops) {
   if (!quantized.reference || samples.empty() || most == 0) return std::optional<Accuracy>();
-  // Weights stay codes until they are read: for these few runs it does not pay to have all of them as floats.
+  // Weights stay codes until they are read: for these few runs, converting all of them to float does not pay
+  // off.
   constexpr auto kFolding = aten::Folding::NothingThatGrows;
   const size_t count = std::min(most, samples.size());
   const auto sampleOf = [&](size_t i) { return comparedSample(i, most, samples.size()); };
   const auto knows = [&](size_t sample) { return quantized.floatOutputs.count(sample) != 0; };
-  std::optional<aten::Executor> real;  // for what calibration has not kept
+  std::optional<aten::Executor> real;  // for samples whose outputs calibration has not kept
   for (size_t i = 0; i < count && !real; ++i) {
     if (knows(sampleOf(i))) continue;
     CARINA_TRY(real, aten::Executor::create(*quantized.reference, kFolding, loops));
@@ -123,7 +124,7 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
       compare(expected, found);
     }
   } else {
-    // Sample i in float is run 2i, rounded it is run 2i + 1.
+    // Run 2i is sample i in float; run 2i + 1 is sample i quantized.
     std::vector<Result<std::vector<Tensor>>> runs(2 * count, std::vector<Tensor>());
     parallelFor(runs.size(), [&](size_t i) {
       const size_t sample = sampleOf(i / 2);

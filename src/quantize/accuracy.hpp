@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How near a quantized network comes to the float one it was made of.
+// Accuracy of a quantized network relative to the float network it was made from.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ struct Accuracy {
   size_t samples = 0;   // compared
 };
 
-/// Runs both networks on at most `most` of the samples, taken evenly. Nothing when the network came quantized
-/// or has no float output. What the float network makes of a sample is not computed again where calibration
-/// kept it. Errors: what the executor cannot run.
+/// Runs both networks on at most `most` evenly spaced samples. Empty if the network was prequantized or has
+/// no float output. Float results that calibration kept are not recomputed. Errors: networks that the
+/// executor cannot run.
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
                                                  size_t most, WorkBudget* loops = nullptr);
 

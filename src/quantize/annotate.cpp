@@ -40,8 +40,8 @@ bool isWeightOperand(const ir::Node& node, size_t operand) {
          asWeighted(node).has_value();
 }
 
-/// A pool that divides every window by the same number: its sums may be scaled to any codes. Wider ones than
-/// the NPU sums up in one operation cost more so than by averaging in steps.
+/// An average pool with the same divisor for every window: its sums may be scaled to any codes. For windows
+/// larger than the NPU sums in one operation, this costs more than averaging in steps.
 bool isPlainAverage(const ir::Node& node) {
   constexpr int64_t kMostRows = 64, kMostElements = 4096;
   if (!ir::isa<aten::AvgPool1d>(&node) && !ir::isa<aten::AvgPool2d>(&node)) return false;
@@ -91,14 +91,15 @@ class Annotator {
     for (Group& group : annotation.groups) {
       findWidened(annotation, group);
       group.prequantizedScale = prequantizedScaleOf(group);
-      // The network's own codes stay as they are: what reads them takes 16 bits beside 32.
+      // The network's own codes stay unchanged: their readers accept 16-bit operands alongside 32-bit ones.
       if (group.prequantizedScale) group.wide = false;
     }
     return annotation;
   }
 
  private:
-  /// Who decides about a range: program inputs and outputs, then operators that a rule names, then others.
+  /// Whose settings determine a range: program inputs and outputs before operators that a rule names, and
+  /// these before others.
   enum Rank : uint8_t { kDefault, kNamed, kBoundary };
 
   struct Slot {
@@ -113,7 +114,7 @@ class Annotator {
   Role effectiveRole(const ir::Node& node) const {
     const Precision precision = assignment_.of(node).settings.precision;
     if (precision == Precision::Float) return Role::Float;
-    // Averages spread less than what they are made of; 16 bits have codes to spare.
+    // Averages have a narrower range than their operands; 16 bits have codes to spare.
     return precision == Precision::Int8 && isPlainAverage(node) ? Role::Own : roleOf(node);
   }
 
@@ -122,11 +123,10 @@ class Annotator {
     return one.settings.precision == other.settings.precision && one.wide == other.wide;
   }
 
-  /// A result that only a clamp of the same precision reads, made by an operator that computes: the clamp
-  /// limits its codes.
+  /// The result of a computation that only a clamp of the same precision reads: the clamp limits its codes.
   bool fusedIntoClamp(const ir::Value& last) {
     std::vector<const ir::Value*>
-        clamped;  // results of clamps in front, about which the same is not known yet
+        clamped;  // results of preceding clamps, for which the answer is not known yet
     const ir::Value* value = &last;
     bool fused = false;
     for (;; value = value->producer()->operands()[0]) {
@@ -146,8 +146,8 @@ class Annotator {
     return fused;
   }
 
-  /// A result that goes only into another function of one value, or is only scaled: one TABLE computes the
-  /// chain, another scale costs nothing.
+  /// A result that is read only by another function of one value, or only scaled before a product: one TABLE
+  /// computes the chain, and another scale costs nothing.
   bool fusedIntoReader(const ir::Value& value) const {
     if (!value.hasOneUse() || !value.producer() || value.isGraphOutput()) return false;
     const ir::Node& producer = *value.producer();
@@ -157,16 +157,17 @@ class Annotator {
       return false;
     if (scalingOf(producer) && isProduct(reader)) return true;
     if (!isFunction(reader) || givesWholeNumbers(reader)) return false;
-    // A product reads codes, at whatever scale: a function in front of the scaling needs its own.
+    // A product reads codes at any scale: a function before the scaling needs codes of its own.
     if (!scalingOf(producer) && isScaledIntoProduct(&reader)) return false;
-    // Every int8 code has an entry. Of 16-bit codes every 128th has: a range of its own in between serves
-    // them better, but for the epsilon in front of a root. Of 32-bit codes, whole numbers are added exactly.
+    // A table has an entry for every int8 code, but only for every 128th 16-bit code: there, a separate range
+    // in between is more precise, except for the epsilon before a root. With 32-bit codes, additions are
+    // exact.
     return assignment_.of(reader).settings.precision == Precision::Int8 ||
            (!assignment_.of(reader).wide && ir::isa<aten::AddScalar>(&producer) &&
             ir::isa<aten::Rsqrt>(&reader));
   }
 
-  /// Whether the node, and maybe others behind it, do nothing but scale what a product reads.
+  /// Whether the node, and possibly others after it, only scale the operand of a product.
   bool isScaledIntoProduct(const ir::Node* node) const {
     while (scalingOf(*node) && fusedIntoReader(*node->result())) {
       node = node->result()->uses()[0].node;
@@ -175,7 +176,7 @@ class Annotator {
     return false;
   }
 
-  /// A result of arithmetic that only quantize nodes of the network read.
+  /// A result of arithmetic that is read only by quantize nodes of the network.
   bool hasPrequantizedCodes(const ir::Value& value) const {
     const auto& uses = value.uses();
     return value.producer() && !isFunction(*value.producer()) && !uses.empty() && !value.isGraphOutput() &&
@@ -197,7 +198,7 @@ class Annotator {
     return made_[value] = addSlot(value, true, settings, rank, wide);
   }
 
-  /// The form in which somebody with these settings reads the value.
+  /// The form in which a reader with these settings reads the value.
   size_t readSlot(ir::Value* value, const Settings& settings, Rank rank, bool wide = false) {
     const auto made = made_.find(value);
     if (made != made_.end() && slots_[made->second].settings.precision == settings.precision &&
@@ -215,7 +216,7 @@ class Annotator {
     return settings;
   }
 
-  /// The settings of the first quantized operator that reads the value; null: there is none.
+  /// The settings of the first quantized operator that reads the value; null if there is none.
   const NodeSettings* readerSettings(const ir::Value& value) const {
     for (const ir::Use& use : value.uses()) {
       if (effectiveRole(*use.node) != Role::Float) return &assignment_.of(*use.node);
@@ -223,7 +224,7 @@ class Annotator {
     return nullptr;
   }
 
-  /// What is asked for of input or output `index`.
+  /// The settings requested for input or output `index`.
   static std::optional<BoundarySettings> boundaryOf(const std::optional<BoundarySettings>& all,
                                                     const std::map<size_t, Precision>& single, size_t index) {
     const auto found = single.find(index);
@@ -244,7 +245,7 @@ class Annotator {
   void visitOutput(ir::Value* output, const std::optional<BoundarySettings>& boundary) {
     if (!boundary || output->dtype() != DType::Float32 || !output->producer()) return;
     const auto made = made_.find(output);
-    if (made == made_.end() && !boundary->precision) return;  // float, and nothing else was asked for
+    if (made == made_.end() && !boundary->precision) return;  // float, and no codes were requested
     Settings base = made == made_.end() ? Settings(options_) : slots_[made->second].settings;
     const Settings settings = boundarySettings(base, *boundary);
     const bool wide = made != made_.end() && slots_[made->second].wide && !boundary->precision;
@@ -257,7 +258,7 @@ class Annotator {
     }
   }
 
-  /// State is kept in the codes in which its new contents are made. What is made in float stays float.
+  /// State is kept in the codes in which its new contents are produced. State produced in float stays float.
   void visitState(ir::Value* before, const ir::Value& after) {
     if (before->dtype() != DType::Float32 || after.isConstant()) return;
     const NodeSettings* entry = nullptr;
@@ -268,7 +269,7 @@ class Annotator {
     if (entry) makeSlot(before, entry->settings, kDefault, entry->wide);
   }
 
-  /// One range before a call and after it.
+  /// The range is the same before and after a call.
   void joinState(ir::Value* before, ir::Value* after) {
     const auto made = made_.find(before);
     if (made == made_.end()) return;
@@ -286,7 +287,7 @@ class Annotator {
     }
   }
 
-  /// What a loop takes and gives has one range on both sides of its border, and from turn to turn.
+  /// Inputs and results of a loop have one range on both sides of its border and in all iterations.
   void visitLoop(ir::Node& node) {
     const aten::Scan scan(node);
     const ir::Graph& body = node.region(0);
@@ -344,7 +345,7 @@ class Annotator {
     for (size_t i = 1; i < touched.size(); ++i) sets_.join(touched[0], touched[i]);
   }
 
-  /// Whether the scale of a value is in a stream of weights or in a table.
+  /// Whether a weight stream or a table depends on the scale of the value.
   static bool shapesConstants(const ir::Value& value) {
     const auto does = [](const ir::Node& node) { return asWeighted(node) || isFunction(node); };
     return (value.producer() && does(*value.producer())) ||
@@ -352,7 +353,7 @@ class Annotator {
                        [&](const ir::Use& use) { return does(*use.node); });
   }
 
-  /// Where steps of a recurrence could have the same weights and tables, their values have the same ranges.
+  /// If steps of a recurrence can share weights and tables, their values get the same ranges.
   void shareSteps(const ir::Graph& graph) {
     for (const auto& [one, other] : successiveValues(graph)) {
       const auto a = made_.find(one), b = made_.find(other);
@@ -363,7 +364,7 @@ class Annotator {
     }
   }
 
-  /// The settings of a group are those of its highest rank, the first where there are several.
+  /// The settings of a group are those of its highest-ranking member, or the first of several.
   void settle(Group& group, const std::vector<size_t>& members, std::vector<Diagnostic>& warnings) const {
     size_t chosen = members.front();
     for (size_t i : members) {
@@ -380,7 +381,7 @@ class Annotator {
       if (slots_[i].rank == kDefault || (other.scheme == group.scheme && other.observer == group.observer))
         continue;
       warnings.push_back(
-          {fmt::format("has one range with {}, for which other settings are asked for; those of {} hold",
+          {fmt::format("shares a range with {}, for which other settings are requested; those of {} apply",
                        nameOf(*slots_[i].form.value), nameOf(*decides.form.value)),
            "", "", nameOf(*decides.form.value)});
       return;
@@ -415,7 +416,7 @@ class Annotator {
         return std::nullopt;
       }
     }
-    // Products of float32 scales far from any number would be 0 or infinite.
+    // With extreme scales, products of float32 scales would be 0 or infinite.
     return scale > 0x1p-60 && scale < 0x1p60 ? std::optional(scale) : std::nullopt;
   }
 
@@ -457,7 +458,7 @@ bool givesWholeNumbers(const ir::Node& node) {
 
 namespace {
 
-/// Operators whose elements are a function of one element, whatever the type.
+/// Operators whose result elements are functions of one operand element, of any type.
 bool mapsElements(const ir::Node& node) {
   return aten::factsOf(node).quantize == QuantizeRule::Function || givesWholeNumbers(node);
 }
@@ -498,16 +499,16 @@ Role roleOf(const ir::Node& node) {
     case QuantizeRule::Compare:
       return Role::Compare;
     case QuantizeRule::Weighted:
-      // Weights that are computed have no place in these operators.
+      // These operators have no form with computed weights.
       return asWeighted(node) ? Role::Own : Role::Float;
     case QuantizeRule::Norm:
-      // Weights are operators of their own (decompose::forNpu).
+      // Weights have become separate operators (decompose::forNpu).
       return std::all_of(node.operands().begin() + 1, node.operands().end(),
                          [](const ir::Value* weight) { return !weight; })
                  ? Role::Own
                  : Role::Float;
     case QuantizeRule::Conversion:
-      // Integers as real numbers get a range; between float types nothing is computed.
+      // Integers converted to float get a range; conversions between float types compute nothing.
       return isFloat(node.operands()[0]->dtype()) ? Role::Float : Role::Own;
   }
   return Role::Float;
@@ -516,7 +517,7 @@ Role roleOf(const ir::Node& node) {
 int64_t WeightedOp::channelDim() const {
   const int64_t rank = node->result()->rank();
   if (ir::isa<aten::Linear>(node)) return rank - 1;
-  return rank - (weight->rank() - 2) - 1;  // in front of the spatial dimensions, batched or not
+  return rank - (weight->rank() - 2) - 1;  // before the spatial dimensions, batched or not
 }
 
 int64_t WeightedOp::elementsPerChannel() const {

@@ -17,7 +17,7 @@ std::string nameOf(const ir::Node& node) {
                                                            : std::string(node.opName());
 }
 
-/// Which settings two rules both give, with different values; "" when they agree.
+/// The settings that two rules set to different values; "" if they agree.
 std::string disagreement(const Overrides& a, const Overrides& b) {
   std::string text;
   const auto add = [&](bool differs, const char* name) {
@@ -31,7 +31,7 @@ std::string disagreement(const Overrides& a, const Overrides& b) {
   return text;
 }
 
-/// Follows the data: it has no arithmetic of its own that a precision would matter to.
+/// Whether the node adopts the precision of its data: it has no arithmetic for which precision matters.
 bool followsItsInput(const ir::Node& node) {
   const Role role = roleOf(node);
   return role == Role::Shared || role == Role::Compare;
@@ -92,7 +92,7 @@ class Assigner {
     CARINA_UNREACHABLE("rule kind");
   }
 
-  /// Whether the module at `path`, or one that it lies in, is of a class that matches.
+  /// Whether the module at `path`, or one that contains it, is of a class that matches.
   bool liesInClass(const std::string& pattern, const std::string& path) const {
     for (const auto& [module, type] : options_.moduleClasses) {
       const bool inside =
@@ -163,7 +163,7 @@ class Assigner {
     return nullptr;
   }
 
-  /// Chains that begin at a program input: from the end.
+  /// Chains that begin at a program input, starting from their end.
   void followReaders() {
     for (size_t i = nodes_.size(); i-- > 0;) {
       const ir::Node* node = nodes_[i];
@@ -175,8 +175,8 @@ class Assigner {
     }
   }
 
-  /// A comparison cannot tell numbers of one code apart. Program inputs that are read for nothing else, and
-  /// come as float, have codes of 16 bits for it.
+  /// A comparison cannot distinguish values with the same code. Float program inputs that are only compared
+  /// get 16-bit codes.
   void widenComparisons() {
     if ((options_.inputs && options_.inputs->precision) || !options_.inputPrecisions.empty()) return;
     const auto compares = [&](const ir::Node& node) {
@@ -206,7 +206,8 @@ class Assigner {
           result_.warnings.push_back(
               {fmt::format("weight_bits changes nothing: no operator that '{}' matches has weights",
                            rule.pattern),
-               "convolutions and linear layers have; leave it out of rules for others", "", rule.place});
+               "only convolutions and linear layers have weights; leave it out of other rules", "",
+               rule.place});
         continue;
       }
       const char* kind = rule.by == Rule::By::Operator ? "operator type"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules become settings of every node.
+// Turns rules into settings of every node.
 #pragma once
 
 #include <unordered_map>
@@ -11,7 +11,7 @@ namespace carina::quantize {
 struct NodeSettings {
   Settings settings;
   bool named = false;  // a rule matched: nothing else changes these settings
-  bool wide = false;   // activations have int32 codes of 28 bits and a sign instead of their precision's
+  bool wide = false;   // activations have int32 codes (28 bits and sign) instead of their precision's
 };
 
 struct Assignment {
@@ -24,10 +24,10 @@ struct Assignment {
   const NodeSettings& of(const ir::Node& node) const { return nodes.at(&node); }
 };
 
-/// Every node has the run's settings with all matching rules on top, in order. Operators that only move or
-/// select data and that no rule names take the precision of what they read, else of what reads them, so that
-/// nothing is converted for their sake. Comparisons of program inputs that nothing else reads are of 16 bits.
-/// A source node that became several operators stays in float whole.
+/// Every node gets the run's settings, overridden by all matching rules in order. Operators that only move or
+/// select data and that no rule names adopt the precision of their operand, or else of their reader, to avoid
+/// conversions. Comparisons of program inputs that nothing else reads use 16 bits. If one of the operators
+/// that a source node became stays in float, all of them do.
 Assignment assign(const ir::Graph& graph, const Options& options);
 
 }  // namespace carina::quantize

@@ -9,8 +9,8 @@
 namespace carina::quantize {
 namespace {
 
-/// The mean of what the samples say, held back by how far it may be off: a mean within its own uncertainty
-/// says nothing about other inputs.
+/// The mean over the samples, shrunk according to its uncertainty: a mean within its own uncertainty says
+/// nothing about other inputs.
 double trustedMean(std::span<const double> errors) {
   const auto count = static_cast<double>(errors.size());
   double mean = 0, spread = 0;
@@ -20,8 +20,8 @@ double trustedMean(std::span<const double> errors) {
   return mean * std::max(0.0, 1 - spread / count / (mean * mean));
 }
 
-/// Errors of weights times what they multiply, of kOutputs channels and kSamples samples at a time: so many
-/// sums are in registers. Each is added up in the order of the columns, whatever else is added up beside it.
+/// Weight errors times input means, for kOutputs channels and kSamples samples at a time, whose sums fit in
+/// registers. Each sum is accumulated in column order, regardless of the tile size.
 template <size_t kOutputs, size_t kSamples>
 struct MeanErrors {
   const LayerInputs::Layer& layer;
@@ -29,7 +29,7 @@ struct MeanErrors {
   size_t samples;
   double share;
 
-  /// Adds to `means`, [channel, sample], those of channels from `output` and samples from `sample` on.
+  /// Adds the products for channels from `output` and samples from `sample` on to `means`, [channel, sample].
   void add(size_t output, size_t sample, std::vector<double>& means) const {
     const LayerGeometry& g = layer.geometry;
     const auto weights = layer.op.weight->constant().as<float>();
@@ -60,7 +60,7 @@ struct MeanErrors {
     }
   }
 
-  /// Those of all samples from `sample` on, as many at a time as are left.
+  /// The same for all samples from `sample` on, in tiles that shrink with the number that is left.
   void addAll(size_t output, size_t sample, std::vector<double>& means) const {
     for (; sample + kSamples <= samples; sample += kSamples) add(output, sample, means);
     if constexpr (kSamples > 1)
@@ -68,8 +68,7 @@ struct MeanErrors {
   }
 };
 
-/// Per output channel what each sample says of the mean error of its layer, [channel, sample]: added to
-/// `means` times `share`.
+/// Adds the mean error of each output channel in each sample, times `share`, to `means`, [channel, sample].
 void addMeanErrors(const LayerInputs::Layer& layer, const WeightCodes& codes, size_t samples, double share,
                    std::vector<double>& means) {
   constexpr size_t kOutputs = 4, kSamples = 4;
@@ -90,7 +89,7 @@ void addMeanErrors(const LayerInputs::Layer& layer, const WeightCodes& codes, si
 }  // namespace
 
 void correctBiases(ir::Graph& graph, const LayerInputs& inputs, const LayerCodes& codes) {
-  // Layers of one weight and one bias, the steps of a recurrence, keep one bias.
+  // Layers that share weight and bias, such as the steps of a recurrence, keep one bias.
   std::map<std::pair<const ir::Value*, const ir::Value*>, size_t> found;
   std::vector<std::vector<const LayerInputs::Layer*>> alike;
   for (const LayerInputs::Layer& layer : inputs.layers()) {

@@ -7,10 +7,10 @@
 
 namespace carina::quantize {
 
-/// Rounding weights moves the mean of every output channel by E[op(x, W_q - W)], x being the operator's input
-/// in the float network: the products of the weights' errors and the means of `inputs`. That much is taken
-/// off the bias (an operator without one gets one), less where samples disagree about it. `codes` are the
-/// weights as they were rounded.
+/// Rounding weights shifts the mean of every output channel by E[op(x, W_q - W)], where x is the operator's
+/// input in the float network: the products of the weight errors and the means of `inputs`. This shift is
+/// subtracted from the bias (an operator without one gets one), scaled down where samples disagree about it.
+/// `codes` are the rounded weights.
 void correctBiases(ir::Graph& graph, const LayerInputs& inputs, const LayerCodes& codes);
 
 }  // namespace carina::quantize

@@ -58,7 +58,7 @@ void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, 
   for (size_t o = 0; o < graph.outputs().size(); ++o) {
     if (graph.outputs()[o] == value) outputs.push_back(o);
   }
-  while (before && becomesCodes(before)) before = before->next();  // those go
+  while (before && becomesCodes(before)) before = before->next();  // those are erased
   become(graph, value, codes);
   if (readers.empty() && outputs.empty()) return;
   ir::Value* real = dequantized(ir::Builder(graph, before, location), value, codes);

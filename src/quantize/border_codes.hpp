@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes of values at the borders of regions: what quantize and dequantize nodes on both sides say.
+// Codes of values at the borders of regions, as given by quantize and dequantize nodes on both sides.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace carina::quantize {
 
-/// What a quantize or dequantize node per tensor says: real = scale * (code - zeroPoint), codes in
+/// The parameters of a per-tensor quantize or dequantize node: real = scale * (code - zeroPoint), codes in
 /// [low, high].
 struct BorderCodes {
   double scale = 1;
@@ -23,9 +23,10 @@ struct BorderCodes {
   }
 };
 
-/// What everybody who reads the value quantizes it to; nothing when one does not, or nobody reads it.
+/// The codes to which all readers quantize the value; empty if they differ, if one does not quantize it, or
+/// if there are none.
 std::optional<BorderCodes> readAs(const ir::Value& value);
-/// What the value is dequantized from.
+/// The codes from which the value is dequantized.
 std::optional<BorderCodes> madeOf(const ir::Value& value);
 
 /// The codes of a float value.
@@ -33,10 +34,9 @@ ir::Value* quantized(const ir::Builder& b, ir::Value* value, const BorderCodes& 
 /// The float value of codes.
 ir::Value* dequantized(const ir::Builder& b, ir::Value* value, const BorderCodes& codes);
 
-/// `value` becomes codes: those who quantize it read it as it is.
+/// Makes `value` hold codes; quantize nodes with these parameters are replaced by it.
 void become(ir::Graph& graph, ir::Value* value, const BorderCodes& codes);
-/// The same, and its other readers, and what leaves the graph, get the float value, made in front of
-/// `before`.
+/// The same; other readers and graph outputs get the float value, which is dequantized before `before`.
 void carryAsCodes(ir::Graph& graph, ir::Value* value, const BorderCodes& codes, ir::Node* before,
                   const ir::LocationRef& location);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration: samples run side by side, their values are observed in sample order.
+// Calibration: samples run in parallel, their values are observed in sample order.
 #include "quantize/calibrate.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace carina::quantize {
 namespace {
 
-/// Of factors of rows, those of the rows that have something to multiply.
+/// The range of row factors, without those of idle rows (Gain::isIdle()).
 Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
   Range range;
   for (float value : values) {
@@ -27,8 +27,7 @@ Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
   return range;
 }
 
-/// Outputs of a sample beyond this are computed once more where they are needed, instead of taking memory
-/// until then.
+/// Outputs of a sample beyond this size are recomputed if needed, instead of being kept in memory.
 constexpr int64_t kMostKeptBytes = int64_t{16} << 20;
 
 int64_t bytesOf(std::span<const Tensor> tensors) {
@@ -41,21 +40,21 @@ int levelsOf(const Group& group) {
   return static_cast<int>(codes.max - codes.min + 1);
 }
 
-/// Whether the values are uint8 numbers, which have exact codes.
+/// Whether the values are converted from uint8, and so have exact codes.
 bool areBytes(const ir::Value& value) {
   const ir::Node* node = value.producer();
   return node && roleOf(*node) == Role::Own && node->operands()[0] &&
          node->operands()[0]->dtype() == DType::UInt8;
 }
 
-/// What the results of an operator cannot leave.
+/// The bounds on the results of an operator.
 Range possibleResults(const ir::Value& value) {
   constexpr float kAny = std::numeric_limits<float>::infinity();
   const ir::Node* node = value.producer();
   if (!node || !aten::isOperator(node)) return {-kAny, kAny};
   if (areBytes(value)) return {0, 255};
   if (ir::isa<aten::LayerNorm>(node) || ir::isa<aten::RmsNorm>(node)) {
-    // Where one element of n has all that there is.
+    // Reached if one element of n holds all the energy.
     const auto inputs = node->operands()[0]->numElements();
     const float most =
         std::sqrt(static_cast<float>(std::min(numElements(node->attributeAs<ir::Ints>(0)), inputs)));
@@ -65,7 +64,7 @@ Range possibleResults(const ir::Value& value) {
   return {range.min, range.max};
 }
 
-/// Those of the operators that make a group's values; the others hand them on.
+/// The bounds from the operators that compute a group's values; the others only pass values on.
 Range possibleValues(const Group& group) {
   Range range;
   for (const Form& form : group.forms) {
@@ -75,7 +74,7 @@ Range possibleValues(const Group& group) {
     range = unite(range, possibleResults(*form.value));
   }
   if (range.empty()) range = possibleResults(*group.forms[0].value);
-  // asin, acos and atanh are no numbers beyond 1.
+  // asin, acos and atanh are NaN outside [-1, 1].
   for (const Form& form : group.forms) {
     for (const ir::Use& use : form.value->uses()) {
       const aten::Interval domain = aten::factsOf(*use.node).domain;
@@ -85,7 +84,7 @@ Range possibleValues(const Group& group) {
   return range;
 }
 
-/// The range of a group that is there whatever the samples hold.
+/// The range that a group has regardless of the samples.
 Range certainValues(const Group& group) {
   const bool bytes = std::any_of(group.forms.begin(), group.forms.end(),
                                  [](const Form& form) { return areBytes(*form.value); });
@@ -93,7 +92,7 @@ Range certainValues(const Group& group) {
   return {0, group.precision == Precision::Int8 ? 255.0f : 32767 * 0x1p-7f};
 }
 
-/// How far the values of each sample reach, and so how far those of another one may.
+/// Extents of the values of each sample, which indicate how far those of unseen samples may reach.
 class Reach {
  public:
   void add(const Range& extent) {
@@ -103,14 +102,14 @@ class Reach {
     high_.add(extent.max);
   }
 
-  /// A range that was `cut` on purpose gets no values back that lie beyond it.
+  /// A range that was `cut` on purpose is not extended to the values cut off.
   Range withMargin(Range range, Precision precision, const Range& possible, bool cut) const {
     if (low_.count < 2) return range;
     const bool wide = precision == Precision::Int16x8;
     const double margin = wide ? kMargin16 : std::min(kMostMargin8, kMargin8 / std::sqrt(low_.count));
     if (wide && !cut) range = unite(range, seen_);
-    // Where the observer has cut the range, values beyond it cost less than coarser codes. Nor need it pass
-    // 0.
+    // At an end that the observer has cut, values beyond it cost less than coarser codes. Ranges are not
+    // extended across 0 either.
     const double bins = 2 * (static_cast<double>(seen_.max) - seen_.min) / HistogramObserver::kBins;
     if (range.min <= seen_.min + bins && seen_.min < 0) {
       const double wider = std::max<double>(range.min - margin * low_.deviation(), possible.min);
@@ -134,8 +133,8 @@ class Reach {
     }
     double deviation() const { return count > 1 ? std::sqrt(squares / (count - 1)) : 0; }
   };
-  // In standard deviations. 16 bits have codes to spare; of eight bits a wider range takes from every value,
-  // and the more samples there are, the nearer are their ends to those of all.
+  // In standard deviations. 16 bits have codes to spare; with 8 bits, a wider range makes all values coarser,
+  // and the more samples there are, the closer their extremes are to the true ones.
   static constexpr double kMargin16 = 4, kMargin8 = 4, kMostMargin8 = 2;
 
   Range seen_;
@@ -151,8 +150,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
-  // A moving average is one over samples: what a sample shows of a group counts as one observation, and what
-  // is the same in all of them is not averaged. Otherwise the tensor that comes first would be nearly all.
+  // A moving average runs over samples: the values of a group in one sample count as one observation, and
+  // constants are not averaged. Otherwise the first tensor would dominate.
   const auto averages = [&](size_t g) {
     return annotation.groups[g].observer.kind == ObserverKind::MovingAverage;
   };

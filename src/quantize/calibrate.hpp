@@ -12,12 +12,13 @@
 
 namespace carina::quantize {
 
-/// The range of every group of the annotation. A group's observer sees all its values of the first sample, in
-/// program order, then those of the second, and so on, whatever the number of threads. Constants are observed
-/// once. `inputs` sees the samples as well. With `rangeMargin` the ranges of histograms reach beyond the
-/// samples, as far as these differ. The int16 form of a value that is made in int8 has the range of the
-/// latter. `loops`: of the executor. `first`: what the first sample shows, where it ran before; it is used
-/// up. `outputs`: is given what the network makes of the samples that it has.
+/// Returns the range of every group of the annotation. A group's observer sees all its values of the first
+/// sample, in program order, then those of the second, and so on, regardless of the number of threads.
+/// Constants are observed once. `inputs` is fed with the samples as well. With `rangeMargin`, histogram
+/// ranges extend beyond the samples, depending on how much these differ. The int16 form of a value produced
+/// in int8 has the range of its int8 form. `loops`: the executor's budget. `first`: the values of the first
+/// sample, if it has already run; consumed. `outputs`: receives the network's outputs for the samples that
+/// are its keys.
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
                                      const Progress& progress, WorkBudget* loops, Seen* first = nullptr,

@@ -8,7 +8,7 @@
 namespace carina::quantize {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 24;  // of a value that operators blow up
+constexpr int64_t kMostElements = int64_t{1} << 24;  // limit for values that operators expand
 
 }  // namespace
 

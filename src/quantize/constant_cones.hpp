@@ -12,18 +12,18 @@
 
 namespace carina::quantize {
 
-/// Knows the graph as it was when it was looked at; values made later are unknown.
+/// A snapshot of the graph at construction; values created later are unknown.
 class ConstantCones {
  public:
   explicit ConstantCones(const ir::Graph& graph);
 
-  /// A constant, or computed from constants by operators that the executor has, over values of up to 2^24
-  /// elements.
+  /// Whether the value is a constant, or computed from constants by operators that the executor supports,
+  /// with results of up to 2^24 elements.
   bool isKnown(const ir::Value* value) const { return value->isConstant() || known_.count(value) != 0; }
-  /// The nodes that a known value is computed by, in program order.
+  /// The nodes that compute a known value, in program order.
   std::vector<const ir::Node*> nodesOf(const ir::Value* value) const;
 
-  /// A result that stands for what a node would compute; nothing to compute it.
+  /// A tensor to use in place of a node's result; empty to compute the result.
   using Replacement = std::function<std::optional<Tensor>(const ir::Node& node)>;
   /// The contents of a known value. Nodes with one result may be replaced.
   Result<Tensor> contentsOf(const ir::Value* value, const Replacement& replacement = nullptr) const;

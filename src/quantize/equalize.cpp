@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-layer equalisation (Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
-// Correction", 2019, section 4.1): between two layers channel i may be divided by any positive s_i, when the
-// second layer's weights are multiplied by it and what lies between is positively homogeneous per channel.
-// s_i = sqrt(r1_i / r2_i) gives both sides the same weight range sqrt(r1_i * r2_i). Samples hold it back: no
-// channel may grow beyond the largest one, so that the scale of the values between gets no coarser, and a
-// limit (relu6) must cut exactly the values that it cut before, so that channels that reach it keep their
-// scale.
+// Correction", 2019, section 4.1): between two layers, channel i may be divided by any positive s_i if the
+// second layer's weights are multiplied by it and everything in between is positively homogeneous per
+// channel. s_i = sqrt(r1_i / r2_i) gives both sides the same weight range sqrt(r1_i * r2_i). Samples
+// constrain it: no channel may grow beyond the largest one, so that the scale of the values in between gets
+// no coarser, and an upper limit (relu6) must clip exactly the values that it clipped before, so channels
+// that reach it keep their scale.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -20,15 +20,15 @@ namespace carina::quantize {
 namespace {
 
 constexpr int kMostRounds = 50;
-constexpr double kSettled = 1e-3;  // rounds end when no channel moves by more than this share
+constexpr double kSettled = 1e-3;  // rounds end when no scale differs from 1 by more than this
 
-/// Weight and bias of one layer while they change.
+/// Weight and bias of one layer during equalisation.
 struct Layer {
   WeightedOp op;
   std::optional<aten::ConvOp> conv;  // none for linear
   std::vector<float> weight, bias;
   bool changed = false;
-  std::vector<double> peaks;  // largest magnitude per output channel over the samples; empty: not known
+  std::vector<double> peaks;  // largest magnitude per output channel over the samples; empty: unknown
 
   int64_t outputs() const { return conv ? conv->outputChannels() : op.weight->dim(0); }
   int64_t inputs() const { return conv ? conv->inputChannels() : op.weight->dim(1); }
@@ -59,7 +59,7 @@ bool isHomogeneous(const ir::Node& node) {
   return aten::factsOf(node).homogeneous;
 }
 
-/// The upper limit of an operator that is relu but for it: relu6, hardtanh and clamp from 0.
+/// The upper limit of an operator that is otherwise a relu: relu6, or hardtanh from 0.
 std::optional<double> upperLimit(const ir::Node& node) {
   if (ir::isa<aten::Relu6>(&node)) return 6;
   if (const auto op = ir::dynCast<aten::Hardtanh>(&node); op && ir::scalarReal(op.minVal()) == 0)
@@ -67,13 +67,13 @@ std::optional<double> upperLimit(const ir::Node& node) {
   return std::nullopt;
 }
 
-/// The layer that alone reads another's result, and the least limit of what lies between.
+/// The only layer that reads another's result, and the lowest limit in between.
 struct Next {
   ir::Node* layer = nullptr;
   double limit = std::numeric_limits<double>::infinity();
 };
 
-/// Behind homogeneous operators; nothing when there is none.
+/// Looks past homogeneous operators; empty if there is none.
 std::optional<Next> nextLayer(const ir::Node* layer) {
   const ir::Value* value = layer->result();
   Next next;
@@ -99,7 +99,7 @@ struct Pair {
   double limit;
 };
 
-/// The least factor that channel c may be divided by; nothing when it must keep its scale.
+/// The smallest factor by which channel c may be divided; empty if it must keep its scale.
 std::optional<double> leastScale(const Layer& before, size_t c, double limit) {
   if (before.peaks.empty()) return std::isfinite(limit) ? std::nullopt : std::optional(0.0);
   if (before.peaks[c] >= limit) return std::nullopt;
@@ -107,7 +107,7 @@ std::optional<double> leastScale(const Layer& before, size_t c, double limit) {
   return before.peaks[c] / std::min(largest, limit);
 }
 
-/// One step for one pair. Returns the largest relative change of a channel.
+/// One iteration for one pair. Returns the largest relative change of a channel.
 double equalizePair(Layer& before, Layer& after, double limit) {
   const auto channels = static_cast<size_t>(before.outputs());
   std::vector<double> made(channels, 0.0), read(channels, 0.0);
@@ -180,7 +180,7 @@ Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples, WorkB
     const auto next = nextLayer(layers[i].op.node);
     if (!next || indexOf.count(next->layer) == 0 || (std::isfinite(next->limit) && samples.empty())) continue;
     Layer& after = layers[indexOf.at(next->layer)];
-    // Between a convolution and a linear the channels are not the same dimension.
+    // Between a convolution and a linear layer, the channels are different dimensions.
     if (layers[i].conv.has_value() == after.conv.has_value() && layers[i].outputs() == after.inputs())
       pairs.push_back({i, indexOf.at(next->layer), next->limit});
   }

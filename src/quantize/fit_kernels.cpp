@@ -76,7 +76,7 @@ void feedbackKernel(const float* errors, size_t count, size_t stride, const floa
   }
 }
 
-/// The sums of one plane, at least a vector wide; the last vector may add up once more what others have.
+/// The sums of one plane, at least a vector wide; the last vector may recompute some of the preceding sums.
 template <typename D>
 void sumPlane(D d, const float* plane, size_t rows, size_t rowStride, size_t width, float* sums) {
   const size_t lanes = hn::Lanes(d);

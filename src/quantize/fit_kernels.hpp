@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops of fitted rounding and of what it knows of layers' inputs (SIMD by Highway, the best
-// instruction set of the machine at run time).
+// Vector loops of fitted rounding and of its layer input statistics (SIMD through Highway, which selects the
+// machine's best instruction set at run time).
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,8 @@ void addGram(std::span<const float> a, size_t columns, size_t stride, std::span<
 void addFeedback(std::span<const float> errors, size_t count, size_t stride, std::span<const float> factors,
                  std::span<float> values);
 
-/// sums[p * width + i] = sum over r < rows, from zero on and in this order, of planes[p * planeStride + r *
-/// rowStride
-/// + i], for p < count and i < width.
+/// sums[p * width + i] = sum over r < rows, starting from 0 and in order, of planes[p * planeStride + r *
+/// rowStride + i], for p < count and i < width.
 void sumRows(const float* planes, size_t count, size_t planeStride, size_t rows, size_t rowStride,
              size_t width, float* sums);
 

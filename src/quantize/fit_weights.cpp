@@ -13,7 +13,7 @@
 namespace carina::quantize {
 namespace {
 
-/// Mean products of columns, less the products of their means where biases take those.
+/// The mean product of two columns, less the product of their means if bias correction accounts for it.
 double covariance(const ColumnBlock& block, size_t rows, bool centred, size_t i, size_t j) {
   const double count = static_cast<double>(rows);
   const double product =
@@ -21,8 +21,8 @@ double covariance(const ColumnBlock& block, size_t rows, bool centred, size_t i,
   return centred ? product - block.sums[i] * block.sums[j] / (count * count) : product;
 }
 
-/// Covariance = U D U^T with U unit upper triangular, for the columns in the order in which they are rounded:
-/// returns U by columns. Between few rows columns seem related that are not: covariances are held back.
+/// Covariance = U D U^T with U unit upper triangular, for the columns in rounding order: returns U by
+/// columns. With few rows, unrelated columns appear correlated, so covariances are shrunk.
 std::vector<float> factorOf(const ColumnBlock& block, size_t rows, bool centred,
                             const std::vector<size_t>& order) {
   const size_t n = block.columns;
@@ -44,14 +44,14 @@ std::vector<float> factorOf(const ColumnBlock& block, size_t rows, bool centred,
   return factor;
 }
 
-/// Rounds the block's weights of the output channels of its group.
+/// Rounds the weights of a block, for all output channels of its group.
 void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_t rows, bool centred,
                 const WeightCodes& at, std::span<int8_t> codes) {
   const auto weights = layer.op.weight->constant().as<float>();
   const size_t n = block.columns;
   std::vector<size_t> order(n);
   std::iota(order.begin(), order.end(), size_t{0});
-  // What matters most is rounded first: the others take its errors back.
+  // Columns with the most energy are rounded first: the others compensate for their errors.
   const auto energy = [&](size_t c) { return covariance(block, rows, centred, c, c); };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return energy(a) > energy(b); });
   if (!(energy(order.front()) > 0)) return;  // inputs that never change
@@ -65,7 +65,7 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
   parallelFor((outputs + kTile - 1) / kTile, [&](size_t tile) {
     const size_t from = tile * kTile, count = std::min(kTile, outputs - from);
     const size_t corner = (firstOutput + from) * columns + static_cast<size_t>(block.first);
-    // By columns in their order, as they are worked on.
+    // By columns, in rounding order.
     std::vector<float> errors(n * count), sorted(n * count), values(count), scales(count);
     std::vector<int8_t> rounded(n * count);
     for (size_t r = 0; r < count; ++r) {
@@ -84,8 +84,8 @@ void roundBlock(const LayerInputs::Layer& layer, const ColumnBlock& block, size_
   });
 }
 
-/// Whether two layers may have the same codes: scales of 16-bit layers differ by what makes a multiplier
-/// short.
+/// Whether two layers may share codes: scales of 16-bit layers differ by the adjustment that shortens a
+/// multiplier.
 bool alike(const WeightCodes& a, const WeightCodes& b) {
   if (a.range != b.range || a.scales.size() != b.scales.size()) return false;
   for (size_t c = 0; c < a.scales.size(); ++c) {

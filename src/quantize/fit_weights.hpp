@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounding weights so that layers keep their results, not each weight its value: of one output channel the
-// error is e . x for the rounding errors e and the inputs x, and its mean square e C e^T for the inputs'
-// covariance C.
-// Weights are rounded one after the other, each also taking back what the errors before it have
-// moved along with the inputs that it shares its meaning with (LDLQ, Chee et al. 2023; the same result as
-// GPTQ, Frantar et al. 2022). The mean is left to bias correction.
+// Rounds weights to preserve layer results rather than individual weights: the error of one output channel is
+// e . x for rounding errors e and inputs x, with mean square e C e^T for the input covariance C. Weights are
+// rounded one after another, each also compensating for earlier errors to the extent that its input is
+// correlated with theirs (LDLQ, Chee et al. 2023; the same result as GPTQ, Frantar et al. 2022). The mean is
+// left to bias correction.
 #pragma once
 
 #include "quantize/annotate.hpp"
@@ -18,9 +17,9 @@ namespace carina::quantize {
 LayerCodes roundWeights(const ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
                         const std::vector<QParams>& params);
 
-/// Rounds again, at the same scales, by the covariances of `inputs`. Layers stay as they are where it has
-/// none: the samples say too little (fewer rows than would tell), or the weight is that of a transposed
-/// convolution. Layers of one weight and scale keep one set of codes.
+/// Rounds again at the same scales, using the covariances in `inputs`. Layers without covariances are left
+/// unchanged: those with too few sample rows, and transposed convolutions. Layers that share a weight and a
+/// scale keep one set of codes.
 void fitWeights(const LayerInputs& inputs, bool meansAreCorrected, LayerCodes& codes);
 
 }  // namespace carina::quantize

@@ -12,17 +12,17 @@
 namespace carina::quantize {
 namespace {
 
-constexpr int64_t kPoints = 2049;    // of a range at which functions are looked at
-constexpr double kUnseen = 0.25;     // codes
-constexpr double kWorthwhile = 0.9;  // of a range that is left
+constexpr int64_t kPoints = 2049;    // of a range at which functions are evaluated
+constexpr double kUnseen = 0.25;     // in codes: smaller differences are not seen
+constexpr double kWorthwhile = 0.9;  // a range is cut if less than this share is left
 
-/// Functions one behind the other, from a value that has codes to the next that has.
+/// Successive functions, from a value with codes to the next value with codes.
 struct Chain {
   std::vector<const ir::Node*> functions;
   size_t result = 0;  // the group of the last one's results
 };
 
-/// The chain that begins with a reader; nothing when it is no function, or its result has no codes.
+/// The chain that begins with a reader; empty if it is not a function, or if its result has no codes.
 std::optional<Chain> chainFrom(const Annotation& annotation, const ir::Node* reader) {
   Chain chain;
   while (isFunction(*reader) && !givesWholeNumbers(*reader) && reader->operands().size() == 1) {
@@ -38,7 +38,7 @@ std::optional<Chain> chainFrom(const Annotation& annotation, const ir::Node* rea
   return std::nullopt;
 }
 
-/// What the functions give for numbers evenly over the range; nothing when they cannot be computed.
+/// The results of the chain for these arguments; empty if they cannot be computed.
 std::optional<Tensor> resultsOver(const Chain& chain, const Tensor& arguments) {
   ir::Graph graph;
   ir::Value* value = graph.addInput({DType::Float32, arguments.shape()});
@@ -59,7 +59,7 @@ std::optional<Tensor> resultsOver(const Chain& chain, const Tensor& arguments) {
   return std::move(results->front());
 }
 
-/// The part of `range` outside of which the chain's results stay within `unseen` of those at its ends.
+/// The part of `range` outside which the chain's results stay within `unseen` of those at its ends.
 std::optional<Range> toldApart(const Chain& chain, const Range& range, double unseen) {
   Tensor arguments = Tensor::uninitialized(DType::Float32, {kPoints});
   const auto points = arguments.mutableAs<float>();
@@ -74,11 +74,11 @@ std::optional<Range> toldApart(const Chain& chain, const Range& range, double un
   size_t low = 0, high = y.size() - 1;
   while (low < high && alike(low + 1, 0)) ++low;
   while (high > low && alike(high - 1, y.size() - 1)) --high;
-  if (low >= high) return std::nullopt;  // all of it is one code
+  if (low >= high) return std::nullopt;  // the whole range is one code
   return Range{points[low], points[high]};
 }
 
-/// What the readers of a group tell apart; nothing when one of them is no function.
+/// The part of the range that the readers of a group distinguish; empty if one of them is not a function.
 std::optional<Range> toldApartOf(const Annotation& annotation, const Group& group, const Range& range,
                                  const std::vector<Range>& ranges) {
   Range needed;
@@ -103,7 +103,7 @@ std::optional<Range> toldApartOf(const Annotation& annotation, const Group& grou
 }  // namespace
 
 void cutFlatEnds(const Annotation& annotation, std::vector<Range>& ranges) {
-  // Results before what they are computed from: finer codes tell more apart.
+  // Results before their operands: finer codes distinguish more values.
   for (size_t g = annotation.groups.size(); g-- > 0;) {
     const Group& group = annotation.groups[g];
     if (group.precision != Precision::Int8 || group.widened || group.prequantizedScale ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of a range that nobody tells apart: the sigmoid of -40 and that of -20 are one code. Codes for such
-// numbers are wasted on them, and all others are the coarser for it.
+// Ends of a range within which no reader can distinguish values: the sigmoids of -40 and -20 have the same
+// code. Codes for such values are wasted and make all others coarser.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace carina::quantize {
 
-/// Takes from the ranges of int8 groups, which only functions read, the ends over which none of these gives
-/// results that are further apart than a quarter of a code of theirs. Where a range loses less than a tenth
-/// it stays, as do ranges that the network brings or that an observer was asked for. `ranges`: one per group.
+/// For int8 groups that only functions read, cuts off the ends of the range over which the results of each
+/// function vary by at most a quarter of one of their codes. Ranges that would lose no more than a tenth are
+/// kept, as are prequantized ranges and those of observers other than Histogram. `ranges`: one per group.
 void cutFlatEnds(const Annotation& annotation, std::vector<Range>& ranges);
 
 }  // namespace carina::quantize

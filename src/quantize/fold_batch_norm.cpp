@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norms with fixed statistics become part of the operator in front of them, or a depthwise 1x1
+// Batch norms with fixed statistics are folded into the preceding operator, or become a depthwise 1x1
 // convolution; so do products and sums with constants.
 #include "quantize/fold_batch_norm.hpp"
 
@@ -35,7 +35,7 @@ Result<Affine> affineOf(const BatchNormOp& norm) {
     const float scale = (norm.gamma ? norm.gamma->constant().as<float>()[c] : 1.0f) * inverse;
     if (!std::isfinite(scale)) {
       return fail(Code::UnusableQuantization,
-                  "channel {} of a batch norm has variance {}: its scale is no number", c, variance[c])
+                  "channel {} of a batch norm has variance {}: its scale is not a number", c, variance[c])
           .at(norm.node->where())
           .withRemedy("check the trained model: variances cannot be negative");
     }
@@ -45,8 +45,8 @@ Result<Affine> affineOf(const BatchNormOp& norm) {
   return affine;
 }
 
-/// weight with every element of output channel c times scale[c]. The channel of a transposed convolution's
-/// element is group * (Cout / groups) + index along dimension 1.
+/// The weight with every element of output channel c times scale[c]. In a transposed convolution, an
+/// element's channel is group * (Cout / groups) + index along dimension 1.
 Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale,
                     const std::optional<aten::ConvOp>& conv) {
   Tensor result = Tensor::uninitialized(DType::Float32, weight.shape());
@@ -69,9 +69,9 @@ Tensor scaledWeight(const Tensor& weight, const std::vector<float>& scale,
   return result;
 }
 
-/// The convolution or linear whose channels are dimension `channels` of `input`: it makes the input, maybe in
-/// another shape or order (a linear layer with one more dimension than a batch norm takes), and nobody else
-/// reads it.
+/// The convolution or linear layer whose channels are dimension `channels` of `input`: it produces the input,
+/// possibly in another shape or order (a linear layer with one more dimension than a batch norm accepts), and
+/// nothing else reads it.
 std::optional<WeightedOp> foldTarget(const ir::Value* input, int64_t channels) {
   for (const ir::Value* value = input; value->hasOneUse() && value->producer();
        value = value->producer()->operands()[0]) {
@@ -94,7 +94,7 @@ void replace(ir::Node* node, ir::Value* by) {
   graph.erase(node);
 }
 
-/// The weights of `target` take over what `node` makes of `input`.
+/// Folds `node`, which reads `input`, into the weights of `target`.
 void foldInto(const WeightedOp& target, ir::Node* node, ir::Value* input, const Affine& affine) {
   ir::Graph& graph = target.node->graph();
   const auto conv = aten::asConvolution(target.node);
@@ -142,7 +142,7 @@ struct ConstantOp {
   enum class Kind : uint8_t { Product, Quotient, Sum, Difference } kind = Kind::Product;
 };
 
-/// The view; nothing when no operand is a float32 constant or the other one is not as large as the result.
+/// Empty if no operand is a float32 constant or the other one does not have the result's shape.
 std::optional<ConstantOp> asConstantOp(ir::Node* node) {
   using Kind = ConstantOp::Kind;
   ConstantOp op{node, nullptr, nullptr, Kind::Product};
@@ -167,8 +167,8 @@ std::optional<ConstantOp> asConstantOp(ir::Node* node) {
   return op.input ? std::optional(op) : std::nullopt;
 }
 
-/// The dimension of the input along which the constant has a number for each index; nothing when it has
-/// several. Of one number for all it is any: `otherwise`.
+/// The dimension of the input along which the constant varies; empty if there are several. For a
+/// single-element constant: `otherwise`.
 std::optional<int64_t> dimensionOf(const ConstantOp& op, int64_t otherwise) {
   const Shape& shape = op.constant->shape();
   const int64_t ahead = op.input->rank() - static_cast<int64_t>(shape.size());
@@ -179,7 +179,7 @@ std::optional<int64_t> dimensionOf(const ConstantOp& op, int64_t otherwise) {
   return std::nullopt;
 }
 
-/// What the operator makes of each of so many channels; nothing where a number is not finite.
+/// The operator's function for each of `channels` channels; empty if a value is not finite.
 std::optional<Affine> affineOf(const ConstantOp& op, size_t channels) {
   const auto numbers = op.constant->constant().as<float>();
   Affine affine{std::vector<float>(channels, 1.0f), std::vector<float>(channels, 0.0f)};
@@ -204,7 +204,8 @@ std::optional<Affine> affineOf(const ConstantOp& op, size_t channels) {
   return affine;
 }
 
-/// Where a convolution or linear makes the input, its weights take the constant over. Whether they do.
+/// Folds the constant into the weights of the convolution or linear layer that produces the input. Returns
+/// whether it was folded.
 bool foldConstant(const ConstantOp& op) {
   std::optional<WeightedOp> target;
   for (int64_t d = op.input->rank(); !target && d-- > 0;) {
@@ -220,9 +221,9 @@ bool isScale(const ConstantOp& op) {
   return op.kind == ConstantOp::Kind::Product || op.kind == ConstantOp::Kind::Quotient;
 }
 
-/// A product and a sum with numbers of the same channels, as norms have them behind their rows and images in
-/// front of the first layer, are one depthwise convolution, which rounds once and takes fewer cycles than the
-/// two. Of few elements per channel it has more to read: a weight, a bias and a scale of each.
+/// Turns a product and a sum with constants of the same channels, as they follow norms and precede the first
+/// layer of an image network, into one depthwise convolution, which rounds once and takes fewer cycles than
+/// the two. With few elements per channel, it has more to read: a weight, a bias and a scale per channel.
 void joinConstants(const ConstantOp& second) {
   constexpr int64_t kFewElements = 8;
   const ir::Value* between = second.input;
@@ -255,7 +256,7 @@ void joinConstants(const ConstantOp& second) {
   first->node->graph().erase(first->node);
 }
 
-/// Batch norms among the nodes that are wanted, and the constants if `constants`.
+/// Folds the batch norms among the wanted nodes, and products and sums with constants if `constants`.
 Status foldNorms(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted, bool constants) {
   for (ir::Node* node : graph.nodes()) {
     if (!wanted(*node)) continue;
@@ -269,7 +270,8 @@ Status foldNorms(ir::Graph& graph, const std::function<bool(const ir::Node&)>& w
     for (size_t i = 1; i < node->results().size(); ++i) extraResults |= !node->result(i)->unused();
     if (extraResults) continue;
     CARINA_TRY(const Affine affine, affineOf(*norm));
-    // Dimension 1, also of what a convolution makes without a batch dimension, where its channels are others.
+    // Dimension 1, even for results of convolutions without a batch dimension, whose channels are another
+    // dimension.
     if (const auto target = foldTarget(norm->input, 1)) {
       foldInto(*target, node, norm->input, affine);
     } else {

@@ -20,10 +20,10 @@ struct BatchNormOp {
   double eps = 0;
 };
 
-/// The view; nothing when the node is another operator or has no fixed statistics.
+/// Empty if the node is another operator or has no fixed statistics.
 std::optional<BatchNormOp> asBatchNorm(ir::Node* node);
 
-/// foldBatchNorms() (quantize.hpp) for the nodes that are wanted.
+/// foldBatchNorms() (quantize.hpp) for the batch norms that are wanted; constant products and sums stay.
 Status foldBatchNormsOf(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted);
 
 }  // namespace carina::quantize

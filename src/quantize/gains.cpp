@@ -11,10 +11,10 @@ namespace carina::quantize {
 namespace {
 
 constexpr double kBinsPerOctave = 16;
-/// Of what a row would have to have, this part or less is nothing.
+/// Rows whose mean square (or size) is less than this fraction of eps are idle.
 constexpr double kIdle = 0x1p-9;
 
-/// What stands beside eps: the mean square, or the size.
+/// The term added to eps: the mean square, or the size.
 double besideEps(const Gain& gain, float value) {
   const double r = value;
   return std::max((gain.root ? 1 / (r * r) : 1 / r) - gain.eps, 0.0);

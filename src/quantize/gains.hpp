@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisations multiply rows by 1 / sqrt(variance + eps) or divide by sum + eps. Rows that are nearly
-// constant (silence, padding, dead channels) have a huge factor there, 1 / sqrt(eps) or 1 / eps, and nothing
-// to multiply by it; but with it in the range no codes are left for the factors of the other rows.
+// Normalisations multiply rows by 1 / sqrt(variance + eps) or divide by sum + eps. For nearly constant rows
+// (silence, padding, dead channels) this factor is huge, 1 / sqrt(eps) or 1 / eps, but has nothing to
+// multiply; a range that includes it leaves no codes for the factors of the other rows.
 #pragma once
 
 #include <map>
@@ -18,15 +18,15 @@ struct Gain {
 
   /// Mean square of the row that has this factor.
   double energy(float gain) const;
-  /// Whether the row comes out as good as zero.
+  /// Whether the normalised row is practically zero.
   bool isIdle(float gain) const;
 };
 
-/// What the values of the group are, where all of them are such factors and only multiply.
+/// The kind of factor, if the group's only value is such a factor and is only used in multiplications.
 std::optional<Gain> gainOf(const Group& group);
 
-/// The largest factor that is worth codes: the one for which rounding the factors below it and cutting those
-/// above costs least in the normalised rows. Where there are negative factors, all that was seen.
+/// The range up to the factor for which rounding the factors below it and clipping those above it costs least
+/// in the normalised rows. With factors that are not positive, the whole range that was seen.
 class GainObserver final : public Observer {
  public:
   GainObserver(int levels, const Gain& gain) : levels_(levels), gain_(gain) {}
@@ -34,7 +34,7 @@ class GainObserver final : public Observer {
   Range range() const override;
 
  private:
-  /// Sums over factors of about one size, of energies times powers of the factor.
+  /// Sums over factors of similar magnitude, of energies times powers of the factor.
   struct Bin {
     double rows = 0, first = 0, second = 0;
     float largest = 0;

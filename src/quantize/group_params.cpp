@@ -11,9 +11,9 @@
 namespace carina::quantize {
 namespace {
 
-/// A power of two as scale, and codes that end where the range does.
+/// A power of two as scale, and codes limited to the range.
 QParams wideParams(const Range& range) {
-  constexpr int kBits = 28;  // of 31: some are left for sums
+  constexpr int kBits = 28;  // of 31: the rest is headroom for sums
   constexpr int kLeastExponent = -100;
   const CodeRange all{DType::Int32, -(int64_t{1} << kBits), int64_t{1} << kBits};
   const double low = static_cast<double>(range.min), high = static_cast<double>(range.max);
@@ -36,24 +36,24 @@ std::vector<QParams> paramsOf(const Annotation& annotation, const std::vector<Ra
                                 : activationParams(ranges[g], group.precision, group.scheme));
     if (group.prequantizedScale) params.back().scale = *group.prequantizedScale;
   }
-  // |code - zero point| of int8 is at most 255, and 255 * 2^7 fits 16 bits.
+  // |code - zero point| of int8 is at most 255, and 255 * 2^7 fits in 16 bits.
   for (size_t g = 0; g < ranges.size(); ++g) {
     if (const auto from = annotation.groups[g].widened) params[g].scale = params[*from].scale * 0x1p-7;
   }
   return params;
 }
 
-/// The largest float32 number of which `count` are no more than 1.
+/// The largest float32 number that times `count` is at most 1.
 double fractionOfOne(int64_t count) {
   const double exact = 1.0 / static_cast<double>(count);
   const auto rounded = static_cast<float>(exact);
   return static_cast<double>(static_cast<double>(rounded) > exact ? std::nextafter(rounded, 0.0f) : rounded);
 }
 
-/// asin, acos and atanh take [-1, 1]. Where rounding carries the outermost codes past it, whose function is
-/// NaN, these become -1 and 1. The slope there has no limit, and both numbers are frequent. Only atanh is
-/// infinite: its codes get a power of two as scale, -1 is a code of its own, and the last one stays below 1.
-/// So do those of 16 bits, whose tables have an entry at -1 and 1.
+/// asin, acos and atanh are defined on [-1, 1]. If rounding pushes the outermost codes past these ends, where
+/// the function is NaN, they become -1 and 1: the slope there is unbounded, and both values are frequent.
+/// Only atanh is infinite there: its codes get a power-of-two scale, with a code for -1, and the last one
+/// stays below 1. So do 16-bit codes, whose tables have entries at -1 and 1.
 void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
   for (const ir::Node* node : nodesWithLoops(graph)) {
     if (!ir::isa<aten::Asin>(node) && !ir::isa<aten::Acos>(node) && !ir::isa<aten::Atanh>(node)) continue;
@@ -85,7 +85,8 @@ void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::ve
   }
 }
 
-/// Scale of the codes that a product reads: of the value, or of what is only scaled to make it.
+/// The scale of the codes that a product reads: those of the value, or of the source from which it is only
+/// scaled.
 std::optional<double> scaleRead(const ir::Value* value, const Annotation& annotation,
                                 const std::vector<QParams>& params) {
   double factor = 1;
@@ -99,9 +100,8 @@ std::optional<double> scaleRead(const ir::Value* value, const Annotation& annota
   return std::nullopt;
 }
 
-/// Raises the scale of a 16-bit product by up to 2^-14 of itself so that input scales / output scale is a
-/// number of 15 bits: the 48-bit sums are rescaled by no finer one. (Layers do this with their weights'
-/// scales.)
+/// Raises the scale of a 16-bit product by up to 2^-14 of itself so that input scales / output scale has 15
+/// bits: the 48-bit sums can be rescaled by no finer factor. (Layers adjust their weight scales instead.)
 void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vector<QParams>& params) {
   const auto made = annotation.madeIn.find(node.result());
   if (made == annotation.madeIn.end()) return;
@@ -117,7 +117,7 @@ void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vec
   q.scale = static_cast<double>(static_cast<float>(*a * *b / product));
 }
 
-/// What is only scaled has the codes of what it was made of: nothing is rounded, and nothing is computed.
+/// A value that is only scaled has the codes of its operand: nothing is rounded or computed.
 void keepCodes(const ir::Node& node, double factor, const Annotation& annotation,
                std::vector<QParams>& params) {
   const auto made = annotation.madeIn.find(node.result());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scales and zero points of an annotation's groups from their ranges.
+// Scales and zero points of an annotation's groups, computed from their ranges.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,14 @@
 
 namespace carina::quantize {
 
-/// One per group. A group whose codes the network brings has their scale; others are computed from their
-/// range (see activationParams), then adapted: scales of 16-bit products to what 48-bit sums can be rescaled
-/// by, values that are only scaled to the codes of what they are made of, inputs of asin, acos and atanh to
-/// the domain of these.
+/// One per group. A group of the network's own codes has their scale; others are computed from their range
+/// (see activationParams) and then adapted: scales of 16-bit products to factors by which 48-bit sums can be
+/// rescaled, values that are only scaled to the codes of their operand, inputs of asin, acos and atanh to the
+/// domain of the function.
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges);
 
-/// Wide codes are plenty: their ranges reach half as far again, to values that no sample shows.
+/// Wide codes are plentiful: extends their ranges by half to allow for values that no sample contains.
 void giveWideCodesRoom(const Annotation& annotation, std::vector<Range>& ranges);
 
 }  // namespace carina::quantize

@@ -30,7 +30,7 @@ class Inserter {
 
   Report run() {
     quantizeLayers();
-    // Forms of other precisions read the form that was made, so that comes first.
+    // Forms of other precisions read the form that is made, so the latter comes first.
     for (const bool made : {true, false}) {
       for (size_t g = 0; g < annotation_.groups.size(); ++g) {
         for (const Form& form : annotation_.groups[g].forms) {

@@ -10,19 +10,19 @@
 
 namespace carina::quantize {
 
-/// Quantize/dequantize nodes for every form of every value, integer weights and biases behind dequantize
-/// nodes. `ranges` and `params` are per group, `codes` the weights. The report has ranges, parameters, and
-/// the SQNR of constants.
+/// Inserts quantize/dequantize nodes for every form of every value, and integer weights and biases followed
+/// by dequantize nodes. `ranges` and `params` are per group, `codes` are the weights. The report contains
+/// ranges, parameters, and the SQNR of constants.
 Report insertQuantization(ir::Graph& graph, const Annotation& annotation, const Assignment& assignment,
                           const std::vector<Range>& ranges, const std::vector<QParams>& params,
                           LayerCodes codes);
 
-/// A quantize node of `value` behind `after` (null: at the start), and the value that a dequantize node makes
-/// of its codes.
+/// Inserts a quantize node for `value` after `after` (null: at the start) and a dequantize node for its
+/// codes. Returns the former and the latter's result.
 std::pair<ir::Node*, ir::Value*> insertPair(ir::Graph& graph, ir::Value* value, ir::Node* after,
                                             const QParams& q);
 
-/// Module path of the node that makes a value, "" when there is none.
+/// Module path of a value's producer, "" if there is none.
 std::string modulePathOf(const ir::Value& value);
 
 }  // namespace carina::quantize

@@ -23,10 +23,10 @@ namespace {
 
 using Nodes = std::unordered_set<const ir::Node*>;
 
-// Weights that come as codes
+// Weights given as codes
 // -------------------------------------------------------------------------------------------------------
 
-/// The codes of a weight with a scale and zero point for all of them, or for each output channel.
+/// The codes of a weight, with a scale and zero point per output channel.
 struct Grid {
   Tensor codes;  // int8
   std::vector<float> scales;
@@ -77,7 +77,7 @@ std::optional<Tensor> partOf(const ir::Node& node, Part part) {
   return result;
 }
 
-/// Whether the elements of each output channel (dimension 0) are all the same.
+/// Whether the elements of each output channel (dimension 0) are all equal.
 bool isUniform(std::span<const float> values, size_t channels) {
   const size_t inner = values.size() / channels;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -86,8 +86,8 @@ bool isUniform(std::span<const float> values, size_t channels) {
   return true;
 }
 
-/// The grid of a weight that is moved and joined together from dequantized constants; nothing when there is
-/// none of int8 codes along its output channels.
+/// The grid of a weight that is assembled from dequantized constants by moving elements only; empty if there
+/// is no int8 grid per output channel.
 Result<std::optional<Grid>> gridOf(const ConstantCones& cones, const ir::Value* weight) {
   std::optional<Grid> none;
   for (const ir::Node* node : cones.nodesOf(weight)) {
@@ -128,8 +128,8 @@ ir::Value* dequantized(ir::Builder& builder, const Grid& grid) {
                                             int64_t{0}, int64_t{-128}, int64_t{127}, DType::Int8);
 }
 
-/// A float weight [O, K] as [2 O, K]: codes at absmax / 127 of each row, then codes at 1/254 of that of what
-/// these leave.
+/// A float weight [O, K] as [2 O, K]: codes at scale absmax / 127 of each row, then codes of the residual at
+/// 1/254 of that scale.
 Grid inTwoParts(const Tensor& weight) {
   const int64_t channels = weight.dim(0), inner = weight.numElements() / std::max<int64_t>(channels, 1);
   const auto values = weight.as<float>();
@@ -156,7 +156,7 @@ Grid inTwoParts(const Tensor& weight) {
   return grid;
 }
 
-/// The numbers that a grid of [O, K] stands for.
+/// The real values of a grid of [O, K].
 Tensor realOf(const Grid& grid) {
   Tensor result = Tensor::uninitialized(DType::Float32, grid.codes.shape());
   const auto to = result.mutableAs<float>();
@@ -166,7 +166,7 @@ Tensor realOf(const Grid& grid) {
   return result;
 }
 
-/// A vector with as many zeros behind it.
+/// A vector followed by as many zeros.
 Tensor withZeros(const Tensor& bias) {
   Tensor result = Tensor::zeros(DType::Float32, {2 * bias.numElements()});
   const auto from = bias.as<float>();
@@ -174,14 +174,14 @@ Tensor withZeros(const Tensor& bias) {
   return result;
 }
 
-// Made-up codes
+// Synthetic codes
 // ------------------------------------------------------------------------------------------------------------
 
 constexpr size_t kMadeUpSamples = 8;
 
-/// Codes around the zero point that reach about as far as codes do that a range was chosen for: ends of the
-/// range are three deviations away. Rows are of different magnitude, as tokens are. Every fourth sample takes
-/// all codes alike.
+/// Codes distributed around the zero point as in a calibrated range: its ends are three standard deviations
+/// away. In every second sample, rows differ in magnitude, as tokens do. In every fourth one, all codes are
+/// equally likely.
 Tensor madeUpCodes(const aten::DequantizePerTensor& d, size_t sample, std::mt19937& random) {
   Tensor codes = Tensor::uninitialized(d.input()->dtype(), d.input()->shape());
   const double low = static_cast<double>(d.quantMin()), high = static_cast<double>(d.quantMax()),
@@ -200,8 +200,8 @@ Tensor madeUpCodes(const aten::DequantizePerTensor& d, size_t sample, std::mt199
   return codes;
 }
 
-/// The graph with the dequantize nodes in front of the nodes cut off from what makes their codes, and inputs
-/// that give these codes instead.
+/// Cuts the dequantize nodes that feed the nodes off from the producers of their codes, and adds graph inputs
+/// for these codes instead.
 class Cut {
  public:
   Cut(ir::Graph& graph, const Nodes& nodes) : graph_(graph), inputs_(graph.inputs().size()) {
@@ -250,8 +250,8 @@ class Cut {
 // Ranges
 // --------------------------------------------------------------------------------------------------------------------
 
-/// Where codes of a function's result tell its arguments apart, 16-bit codes or wide ones; nothing when
-/// everywhere.
+/// The range in which the codes of a function's result, 16-bit or wide, distinguish its arguments; empty if
+/// unlimited.
 std::optional<Range> tellingArguments(const ir::Node& function, const Range& arguments, bool wide) {
   if (ir::isa<aten::Exp>(&function))  // e^-12 < 2^-17, e^-18 < 2^-25
     return Range{arguments.max - (wide ? 18.0f : 12.0f), arguments.max};
@@ -260,7 +260,8 @@ std::optional<Range> tellingArguments(const ir::Node& function, const Range& arg
   return std::nullopt;
 }
 
-/// The range of a group without what its readers, functions all of them, cannot tell from its ends.
+/// The range of a group without the parts that its readers, if all of them are functions, cannot distinguish
+/// from its ends.
 Range telling(const Annotation& annotation, size_t g, const Range& range) {
   const Group& group = annotation.groups[g];
   if (group.prequantizedScale) return range;
@@ -297,7 +298,8 @@ const Operators& smoothFunctions() {
   return operators;
 }
 
-/// Whether there is a form for 32-bit codes (src/lower/wide_rules.cpp), or codes are only moved and compared.
+/// Whether the operator has a form for 32-bit codes (src/lower/wide_rules.cpp), or only moves or compares
+/// codes.
 bool takesWideCodes(const ir::Node& node) {
   static const Operators kOthers{
       &aten::AddTensor::def(),  &aten::SubTensor::def(), &aten::AddScalar::def(), &aten::SubScalar::def(),
@@ -326,15 +328,16 @@ bool makesInt16(const ir::Node& node) {
   });
 }
 
-/// Long recurrences keep 16 bits: 32-bit arithmetic would be hundreds of operations for each step.
+/// Groups of more nodes, such as long recurrences, keep 16 bits: 32-bit arithmetic would take hundreds of
+/// operations per step.
 constexpr size_t kMostWide = 4000;
 
-/// Beyond so many elements of all results, 32-bit arithmetic on attention would cost more than it is worth.
+/// With more elements in all results, 32-bit arithmetic in attention would cost more than it is worth.
 constexpr int64_t kMostAttention = 1 << 13;
 
 using Joined = std::vector<const ir::Node*>;
 
-/// Groups of nodes that float values join.
+/// Groups of nodes connected by float values.
 std::vector<Joined> joinedNodes(const Nodes& nodes, const ir::Graph& graph) {
   Nodes seen;
   std::vector<Joined> groups;
@@ -362,15 +365,15 @@ std::vector<Joined> joinedNodes(const Nodes& nodes, const ir::Graph& graph) {
   return groups;
 }
 
-/// Some that read or make int16 codes of the network.
+/// Whether some of the nodes read or produce int16 codes of the network.
 bool isBetweenCodesOf16Bits(const Joined& group) {
   return group.size() <= kMostWide && std::any_of(group.begin(), group.end(), [](const ir::Node* node) {
            return readsInt16(*node) || makesInt16(*node);
          });
 }
 
-/// A softmax between products, of few elements. Arguments of its exponential in 16 bits would be 0.0004
-/// apart, which is a fiftieth of a code in the end.
+/// A softmax between products, with few elements. In 16 bits, arguments of its exponential would be 0.0004
+/// apart, which amounts to a fiftieth of a code in the result.
 bool isSmallAttention(const Joined& group) {
   int64_t elements = 0;
   bool products = false, exponentials = false;
@@ -382,7 +385,7 @@ bool isSmallAttention(const Joined& group) {
   return products && exponentials && elements <= kMostAttention;
 }
 
-/// The nodes that get codes of 32 bits with all that float values join to them.
+/// The nodes that get 32-bit codes, with all nodes connected to them by float values.
 Nodes wideGroups(const Nodes& nodes, const ir::Graph& graph) {
   Nodes found;
   for (const Joined& group : joinedNodes(nodes, graph)) {
@@ -391,9 +394,9 @@ Nodes wideGroups(const Nodes& nodes, const ir::Graph& graph) {
   return found;
 }
 
-/// Norms, and the products and sums with constants behind them: for int8 codes, too. Theirs are many codes
-/// between one rounding and the next, where 16 bits inside (0.003 codes in the end) put every few hundredth
-/// result on the other side of a half, and what layers make of that one code may be two.
+/// Norms, and the products and sums with constants that follow them: they get wide codes between int8 codes,
+/// too. With 16 bits inside (0.003 codes in the result), one in a few hundred results would round to the
+/// other neighbour, and the following layers may turn that one code into two.
 Nodes normsAndScales(const Nodes& nodes) {
   const auto scales = [](const ir::Node& node) {
     return (ir::isa<aten::MulTensor>(&node) || ir::isa<aten::AddTensor>(&node)) &&
@@ -426,7 +429,7 @@ class Inside {
     }
     static_cast<Settings&>(options_) = settings;
     options_.loops = std::move(loops);
-    options_.weightBits = kMostWeightBits;  // networks that come quantized have the codes of eight
+    options_.weightBits = kMostWeightBits;  // prequantized networks have 8-bit codes
     options_.precision = Precision::Int16x8;
     options_.scheme = Scheme::Symmetric;
   }
@@ -454,9 +457,9 @@ class Inside {
   }
 
  private:
-  /// Float weights of linear layers, which recurrent layers and attention have: the network's quantizer has
-  /// left them as they are, and 8 bits are not enough to be as near. Each becomes the rows of a coarse grid
-  /// and, behind them, rows of what that leaves, on a finer one; a sum puts the results together.
+  /// Float weights of linear layers, as found in recurrent layers and attention: the network's quantizer has
+  /// left them in float, and 8 bits are not precise enough. Each becomes rows on a coarse grid, followed by
+  /// rows of the residual on a finer one; a sum combines the results.
   void refineWeights() {
     std::unordered_map<const ir::Value*, std::pair<ir::Value*, Grid>> refined;
     std::unordered_map<const ir::Value*, ir::Value*> biases;
@@ -500,15 +503,15 @@ class Inside {
     return std::any_of(grids_.begin(), grids_.end(), [&](const auto& entry) { return entry.first == node; });
   }
 
-  /// Dequantized constants, and what is computed from them, become float constants; weights keep their grids
-  /// in mind.
+  /// Dequantized constants, and what is computed from them, become float constants; the grids of weights are
+  /// recorded.
   Status foldConstantOperands(ir::Graph& graph) {
     const ConstantCones cones(graph);
     std::unordered_map<const ir::Value*, ir::Value*> folded;
     for (ir::Node* node : graph.nodes()) {
       if (node->is(aten::scanDef()) && nodes_.count(node) != 0)
         CARINA_RETURN_IF_ERROR(foldConstantOperands(node->region(0)));
-      // What computes constants is folded where they are used.
+      // Nodes that compute constants are folded where these are used.
       if (nodes_.count(node) == 0 || (!node->results().empty() && cones.isKnown(node->result()))) continue;
       for (size_t i = 0; i < node->operands().size(); ++i) {
         ir::Value* operand = node->operands()[i];
@@ -562,7 +565,7 @@ class Inside {
     return ranges;
   }
 
-  /// Few samples do not show how far others reach, and what is cut off costs more than a bit of all codes.
+  /// A few samples do not show how far others reach, and clipping costs more than one bit of all codes.
   static Range widened(const Range& observed, const Range& possible) {
     const float most = 2 * std::max(std::abs(observed.min), std::abs(observed.max));
     return unite(observed, {std::clamp(possible.min, -most, most), std::clamp(possible.max, -most, most)});
@@ -578,8 +581,8 @@ class Inside {
 }  // namespace
 
 bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes) {
-  // Not those whose results leave every range between ends of codes (exp, reciprocal): 32 bits for all of it
-  // would be coarser than a TABLE that saturates where the codes behind it do.
+  // Not functions with unbounded results (exp, reciprocal): 32-bit codes for their whole range would be
+  // coarser than a TABLE that saturates where the following codes do.
   static const Operators kBounded{&aten::Sigmoid::def(), &aten::Tanh::def(), &aten::Erf::def(),
                                   &aten::Gelu::def(), &aten::Silu::def()};
   return std::any_of(nodes.begin(), nodes.end(), [](const ir::Node* node) {

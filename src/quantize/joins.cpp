@@ -14,22 +14,22 @@
 namespace carina::quantize {
 namespace {
 
-/// A part with less than a range of 1 / so many of the whole is unlike the others.
+/// A part that spans less than 1 / kNarrow (in int16, 1 / kNarrow16) of the whole range is unlike the others.
 constexpr float kNarrow = 8, kNarrow16 = 64;
-/// With fewer codes a part is as good as lost.
+/// With fewer codes, a part is practically lost.
 constexpr double kScarce = 16;
 
 bool isConcatenation(const ir::Node& node) {
   return ir::isa<aten::Cat>(&node) || ir::isa<aten::Stack>(&node);
 }
 
-/// Whether the result holds elements of several operands, those of each as they are.
+/// Whether the result holds unchanged elements of several operands.
 bool putsTogether(const ir::Node& node) {
   return isConcatenation(node) || ir::isa<aten::WhereSelf>(&node) || ir::isa<aten::IndexPut>(&node) ||
          ir::isa<aten::SliceScatter>(&node) || ir::isa<aten::SelectScatter>(&node);
 }
 
-/// Those operands.
+/// The operands whose elements the result holds.
 std::vector<const ir::Value*> partsOf(const ir::Node& node, const Annotation& annotation) {
   std::vector<const ir::Value*> parts;
   for (size_t i = 0; i < node.operands().size(); ++i) {
@@ -39,11 +39,11 @@ std::vector<const ir::Value*> partsOf(const ir::Node& node, const Annotation& an
   return parts;
 }
 
-/// The values of one range, were it not for concatenations.
+/// Sets of values that would share a range even without concatenations.
 class Parts {
  public:
   Parts(const ir::Graph& graph, const Annotation& annotation) : annotation_(annotation) {
-    // Steps of a recurrence have one range, whatever joins them.
+    // Steps of a recurrence share a range, whether or not they are concatenated.
     for (const auto& [one, other] : successiveValues(graph)) parent_[find(other)] = find(one);
     for (const ir::Node* node : graph.nodes()) {
       if (roleOf(*node) != Role::Shared || isConcatenation(*node)) continue;
@@ -74,7 +74,7 @@ class Parts {
     return parent_[value] = root;
   }
 
-  /// Whether an operator that makes other numbers reads values of the part.
+  /// Whether an operator that computes new values reads values of the part.
   bool isComputedWith(const ir::Value* part) const { return computedWith_.count(part) != 0; }
 
  private:
@@ -114,7 +114,7 @@ std::vector<Candidate> candidates(const ir::Graph& graph, const Annotation& anno
   return result;
 }
 
-/// How much of the real numbers codes for the range have to span: 0 is always one of them.
+/// The width that codes for the range have to cover, which always includes 0.
 float span(const Range& range) {
   return range.empty() ? 0 : std::max(range.max, 0.0f) - std::min(range.min, 0.0f);
 }
@@ -146,7 +146,7 @@ std::unordered_set<const ir::Node*> movesToResults(const ir::Graph& graph, const
   return moves;
 }
 
-/// Whether the network itself asks for the concatenation, and not an operator that became several.
+/// Whether the concatenation is in the original network, rather than part of a decomposed operator.
 bool isOfTheNetwork(const ir::Node& node, const SourceOps& sources) {
   const auto source = sources.find(node.location());
   if (source == sources.end()) return true;
@@ -155,7 +155,7 @@ bool isOfTheNetwork(const ir::Node& node, const SourceOps& sources) {
                      [&](const char* name) { return source->second.starts_with(name); });
 }
 
-/// Concatenations of unlike parts whose result leaves as float, and what is behind them.
+/// Concatenations of unlike parts whose result is returned as float, and the operators after them.
 std::vector<const ir::Node*> joinedWidely(const ir::Graph& graph, const Assignment& assignment,
                                           const Annotation& annotation, const Options& options,
                                           const Joins& joins, Parts& parts) {
@@ -253,12 +253,11 @@ std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& an
     std::string name = least->name.empty() ? "a constant" : least->name;
     if (scarce > 1) name += fmt::format(" and {} more", scarce - 1);
     warnings.push_back(
-        {fmt::format(
-             "leaves {} of its {} parts few codes: {} ({:.3g} to {:.3g}) has {:.1f} of {}, beside values "
-             "that need a scale of {:.3g}",
-             scarce, parts.size(), name, range.min, range.max, span(range) / q.scale,
-             q.codes.max - q.codes.min + 1, q.scale),
-         fmt::format("{}bring the parts to one magnitude before, or return them one by one",
+        {fmt::format("leaves {} of its {} parts few codes: {} ({:.3g} to {:.3g}) has {:.1f} of {}, because "
+                     "other values need a scale of {:.3g}",
+                     scarce, parts.size(), name, range.min, range.max, span(range) / q.scale,
+                     q.codes.max - q.codes.min + 1, q.scale),
+         fmt::format("{}scale the parts to similar magnitudes first, or return them separately",
                      annotation.groups[made->second].precision == Precision::Int8
                          ? "give it and its readers precision int16x8 in a --quantize-config file, "
                          : ""),

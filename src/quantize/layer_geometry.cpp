@@ -20,8 +20,8 @@ struct Progression {
   int64_t first = 0, step = 1, count = 0;
 };
 
-/// Those that a tap multiplies, over all outputs: output * stride + shift is an input; of a transposed layer
-/// input * stride + shift is an output.
+/// The input indices that a tap multiplies, over all outputs: output * stride + shift is an input; in a
+/// transposed layer, input * stride + shift is an output.
 Progression seenByTap(const LayerGeometry& g, size_t d, int64_t tap) {
   const int64_t from = g.transposed ? g.input[d] : g.output[d], to = g.transposed ? g.output[d] : g.input[d];
   const int64_t stride = g.stride[d], shift = tap * g.dilation[d] - g.pad[d];
@@ -32,16 +32,16 @@ Progression seenByTap(const LayerGeometry& g, size_t d, int64_t tap) {
   return g.transposed ? Progression{first, 1, count} : Progression{first * stride + shift, stride, count};
 }
 
-/// Channels whose values are added up side by side: each by itself waits for one addition after the other.
+/// Channels summed in parallel: additions within one channel depend on each other.
 constexpr size_t kSideBySide = 8;
 
-/// Values of some channels, or sums of such: those of channel c begin at data + c * stride.
+/// Values of some channels, or sums of them: those of channel c begin at data + c * stride.
 struct Planes {
   const float* data;
-  size_t count, stride, size;  // size: values of each
+  size_t count, stride, size;  // size: values per channel
 };
 
-/// Adds to sums, per channel and tap of the innermost dimension, the values that it multiplies.
+/// Adds to sums, per channel, the values that one tap of the innermost dimension multiplies.
 template <size_t kCount>
 void addInnermost(const Progression& seen, const Planes& planes, size_t channel, float* sums, size_t taps) {
   const float* from = planes.data + channel * planes.stride + seen.first;
@@ -110,7 +110,7 @@ LayerGeometry geometryOf(const WeightedOp& op) {
 
 std::vector<Origin> originsOf(const LayerGeometry& g, const std::vector<int64_t>& positions) {
   const int64_t perImage = product(g.output);
-  // The rows of a linear layer are images of its channels.
+  // Each row of a linear layer counts as an image with one position.
   const int64_t elementsPerImage = g.groups * g.channels * product(g.input);
   std::vector<Origin> origins;
   for (int64_t position : positions) {

@@ -13,13 +13,13 @@
 namespace carina::quantize {
 namespace {
 
-constexpr size_t kMostColumns = 256;  // of a block: errors move no further than to the end of it
-// Rows over all samples: as many as tell the covariance of a block's columns well.
+constexpr size_t kMostColumns = 256;  // of a block: errors are not passed on beyond its end
+// Rows over all samples: enough for a good estimate of the covariance of a block's columns.
 constexpr size_t kRowsPerColumn = 32, kLeastRows = 512, kMostRows = 2048;
-constexpr size_t kMostSamples = 64;  // that are looked at for covariances, evenly spread over those given
+constexpr size_t kMostSamples = 64;  // that are used for covariances, evenly spread over those given
 
 std::vector<ColumnBlock> blocksOf(const LayerGeometry& g) {
-  // Whole channels where that is possible.
+  // Whole channels if possible.
   const auto most = static_cast<int64_t>(kMostColumns);
   const int64_t width = g.taps <= most ? most / g.taps * g.taps : most;
   std::vector<ColumnBlock> blocks;
@@ -41,8 +41,8 @@ std::vector<int64_t> chosenPositions(int64_t positions, size_t most) {
   return chosen;
 }
 
-/// sums[c] += the sum of column c's rows. Several columns at a time: each by itself waits for one addition
-/// after the other.
+/// sums[c] += the sum of column c's rows. Several columns at a time: additions within one column depend on
+/// each other.
 void addSums(const float* columns, size_t rows, size_t stride, std::span<double> sums) {
   constexpr size_t kSideBySide = 8;
   size_t c = 0;
@@ -62,7 +62,7 @@ void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const T
       originsOf(geometry, chosenPositions(geometry.positions, weight.rowsPerLayer));
   const size_t stride = (origins.size() + kRowPadding - 1) / kRowPadding * kRowPadding;
   const auto input = tensor.as<float>();
-  // Where a block holds whole channels, all of them have the same taps.
+  // If blocks hold whole channels, all channels have the same taps.
   std::vector<TapOffsets> offsets;
   for (int64_t tap = 0; tap < geometry.taps && geometry.taps <= static_cast<int64_t>(kMostColumns); ++tap)
     offsets.push_back(offsetsOf(geometry, origins, tap));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the samples show of the inputs of layers in the float network: all that fitted rounding and bias
-// correction have to know, gathered while calibration runs the samples anyway.
+// Statistics of layer inputs in the float network that fitted rounding and bias correction need, gathered
+// while calibration runs the samples.
 #pragma once
 
 #include <span>
@@ -29,25 +29,24 @@ class LayerInputs {
   struct Layer {
     WeightedOp op;
     LayerGeometry geometry;
-    std::vector<float> means;  // [column, sample] over all groups, when wanted
+    std::vector<float> means;  // [column, sample] over all groups, if wanted
   };
-  /// The layers of one weight: an unrolled recurrent layer has one per step.
+  /// The layers that share a weight: an unrolled recurrent layer has one per step.
   struct Weight {
     std::vector<size_t> layers;
-    std::vector<ColumnBlock> blocks;  // none: not wanted, too few rows to tell, or a transposed layer
+    std::vector<ColumnBlock> blocks;  // empty: not wanted, too few rows, or a transposed layer
     size_t rows = 0;                  // seen by every block, over all layers and samples
-    size_t rowsPerLayer = 0;          // looked at in one sample, at most
+    size_t rowsPerLayer = 0;          // used from one sample, at most
   };
-  /// In a loop, one tensor for each turn.
+  /// In a loop, one tensor per iteration.
   using Values = std::unordered_map<const ir::Value*, std::vector<Tensor>>;
 
-  /// For the layers whose inputs are quantized. `samples`: how many will be shown.
+  /// Covers the layers whose inputs are quantized. `samples`: how many will be added.
   LayerInputs(const ir::Graph& graph, const Annotation& annotation, Wanted wanted, size_t samples);
 
-  /// Whether add() wants to see the value.
+  /// Whether add() needs the value.
   bool wants(const ir::Value& value) const { return wanted_.count(&value) != 0; }
-  /// Shows what a sample makes of these values; in the order of the samples, for sums of floats to be always
-  /// the same.
+  /// Adds the values of one sample. Call it in sample order, so that sums of floats are reproducible.
   void add(size_t sample, const Values& values);
 
   size_t samples() const { return samples_; }

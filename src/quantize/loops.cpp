@@ -52,7 +52,7 @@ class Border {
     };
     for (const ir::Use& use : uses) {
       const auto dequantize = ir::dynCast<aten::DequantizePerTensor>(use.node);
-      // Readers that took the codes of a quantize node have them.
+      // Readers of a removed quantize node have its codes.
       if (!dequantize) use.node->setOperand(use.operand, number());
     }
     ir::Graph& graph = node_.graph();
@@ -109,7 +109,7 @@ class Unroller {
   }
 
  private:
-  /// Codes are moved as the numbers that they stand for, between conversions, like everywhere.
+  /// As everywhere, codes are moved as the real values that they represent, between conversions.
   ir::Value* slice(ir::Value* whole, const ir::Value& as, int64_t at) {
     const auto pick = [&](ir::Value* from) {
       return aten::SliceTensor::create(b_, from, scan_.dim, at * scan_.chunk, (at + 1) * scan_.chunk);

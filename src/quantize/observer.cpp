@@ -44,14 +44,14 @@ void HistogramObserver::observe(std::span<const float> values) {
   seen_ = wider;
   if (wider.min == wider.max) {
     histogram_[0] +=
-        static_cast<float>(values.size());  // a single value so far: its place is decided when it widens
+        static_cast<float>(values.size());  // a single value so far: its bin is decided on widening
     return;
   }
   addHistogram(values, wider, histogram_);
 }
 
-/// Moves the counts over seen_ into bins over `wider`: every bin is cut in kUpsample parts, and each part
-/// goes to the new bin that its centre lies in.
+/// Moves the counts over seen_ into bins over `wider`: every bin is split into kUpsample parts, and each part
+/// goes to the new bin that contains its centre.
 void HistogramObserver::widen(const Range& wider) {
   std::vector<float> moved(kBins, 0.0f);
   const double newWidth = binWidth(wider);
@@ -70,7 +70,7 @@ void HistogramObserver::widen(const Range& wider) {
       const double start = seen_.min + static_cast<double>(i) * kUpsample * part;
       const auto binOf = [&](int j) { return newBin(start + (j + 0.5) * part); };
       const size_t first = binOf(0);
-      if (first == binOf(kUpsample - 1)) {  // and so are those between
+      if (first == binOf(kUpsample - 1)) {  // and so do those in between
         for (int j = 0; j < kUpsample; ++j) moved[first] += count / kUpsample;
         continue;
       }
@@ -80,12 +80,12 @@ void HistogramObserver::widen(const Range& wider) {
   histogram_ = std::move(moved);
 }
 
-/// Squared error when bins first..last become `levels_` codes and what lies outside is clipped to them.
+/// Squared error if bins first..last become `levels_` codes and values outside are clipped to them.
 double HistogramObserver::error(int first, int last) const {
   const double width = binWidth(seen_);
   const double codeWidth = width * (last - first + 1) / levels_;
   if (codeWidth == 0) return 0;
-  // In units near the width, whose third power neither overflows nor vanishes: errors are only compared.
+  // In units near the width, whose cube neither overflows nor underflows: errors are only compared.
   const int exponent = std::ilogb(width);
   return clippedQuantizationError(histogram_, first, static_cast<float>(std::ldexp(width, -exponent)),
                                   static_cast<float>(std::ldexp(codeWidth, -exponent)), levels_);
@@ -157,7 +157,8 @@ void PercentileObserver::observe(std::span<const float> values) {
 Range PercentileObserver::range() const {
   Range result;
   if (total_ == 0) return result;
-  // So many values may lie outside at either end. The small number takes what the division lost.
+  // The number of values that may be outside at either end. The small term compensates for rounding in the
+  // division.
   const auto outside =
       static_cast<uint64_t>(static_cast<double>(total_) * (100.0 - percentage_) / 100.0 + 1e-6);
   uint64_t seen = 0;
@@ -221,10 +222,10 @@ Result<ObserverSettings> parseObserver(std::string_view text) {
   switch (known->kind) {
     case ObserverKind::MovingAverage:
       if (isNumber && settings.parameter > 0 && settings.parameter <= 1) return settings;
-      return fail(Code::BadOption, "the averaging constant '{}' is no number in (0, 1]", number);
+      return fail(Code::BadOption, "the averaging constant '{}' is not a number in (0, 1]", number);
     case ObserverKind::Percentile:
       if (isNumber && settings.parameter > 50 && settings.parameter <= 100) return settings;
-      return fail(Code::BadOption, "the percentage '{}' is no number in (50, 100]", number);
+      return fail(Code::BadOption, "the percentage '{}' is not a number in (50, 100]", number);
     default:
       return fail(Code::BadOption, "observer {} takes no number", name);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers: what range of values a tensor takes over the calibration samples. Semantics of PyTorch's
+// Observers determine the range of a tensor's values over the calibration samples. Semantics of PyTorch's
 // MinMaxObserver, MovingAverageMinMaxObserver and HistogramObserver (2048 bins, mean-squared-error search),
 // and a percentile observer.
 #pragma once
@@ -19,7 +19,7 @@ namespace carina::quantize {
 
 enum class ObserverKind : uint8_t { MinMax, MovingAverage, Histogram, Percentile };
 
-/// Which observer, and its one number.
+/// An observer and its parameter.
 struct ObserverSettings {
   ObserverKind kind = ObserverKind::Histogram;
   double parameter = 0;  // MovingAverage: the averaging constant; Percentile: the percentage; others: 0
@@ -30,11 +30,12 @@ struct ObserverSettings {
 };
 
 /// "minmax", "moving-average" (0.01) or "moving-average:0.1", "histogram", "percentile" (99.99) or
-/// "percentile:99.9". Errors: another name, a number out of range or where none belongs.
+/// "percentile:99.9". Errors: unknown names, numbers that are out of range, numbers for observers without a
+/// parameter.
 Result<ObserverSettings> parseObserver(std::string_view text);
 std::string observerText(const ObserverSettings& settings);
 
-/// A closed range of real values; empty while nothing was observed.
+/// A closed range of real values; empty until something is observed.
 struct Range {
   float min = std::numeric_limits<float>::infinity();
   float max = -std::numeric_limits<float>::infinity();
@@ -48,9 +49,9 @@ Range rangeOf(std::span<const float> values, bool* nonFinite = nullptr);
 class Observer {
  public:
   virtual ~Observer() = default;
-  /// Takes in one batch (one sample's values of one tensor). Non-finite values are ignored.
+  /// Observes one batch (one sample's values of one tensor). Non-finite values are ignored.
   virtual void observe(std::span<const float> values) = 0;
-  /// The range to quantize; empty when nothing was observed.
+  /// The range to quantize; empty if nothing was observed.
   virtual Range range() const = 0;
 };
 
@@ -76,9 +77,10 @@ class MovingAverageObserver final : public Observer {
   Range range_;
 };
 
-/// Keeps a histogram and picks the part of it that loses least (squared error) when quantized to `levels`
-/// codes: it clips. The search starts with the error of the whole range, so that it clips only where that
-/// gains (PyTorch's takes its first step unseen, which costs small samples their largest value).
+/// Keeps a histogram and selects the part of it with the least squared error when quantized to `levels`
+/// codes; values outside are clipped. The search starts with the error of the whole range, so it clips only
+/// if that reduces the error (PyTorch's takes its first step unconditionally, which clips the largest value
+/// of small samples).
 class HistogramObserver final : public Observer {
  public:
   static constexpr int kBins = 2048;
@@ -87,7 +89,7 @@ class HistogramObserver final : public Observer {
   /// levels: 256 for 8-bit codes, 65536 for 16-bit.
   explicit HistogramObserver(int levels) : levels_(levels), histogram_(kBins, 0.0f) {}
   void observe(std::span<const float> values) override;
-  /// The searched range. Costs up to a few milliseconds.
+  /// The result of the search, which takes up to a few milliseconds.
   Range range() const override;
 
   /// Everything seen, unclipped, and the counts per bin over it.
@@ -103,9 +105,9 @@ class HistogramObserver final : public Observer {
   std::vector<float> histogram_;
 };
 
-/// The range that leaves out at most (100 - percentage) % of the values at either end. Its ends are values
-/// that were seen, exact to 1/128 of their magnitude; 100 gives the smallest and largest value. The order of
-/// batches does not matter.
+/// The range that excludes at most (100 - percentage) % of the values at either end. Its ends are observed
+/// values, exact to 1/128 of their magnitude; 100 gives the smallest and largest value. The order of batches
+/// does not matter.
 class PercentileObserver final : public Observer {
  public:
   /// 50 < percentage <= 100.
@@ -132,7 +134,7 @@ class PercentileObserver final : public Observer {
 /// levels: how many codes the activation has.
 std::unique_ptr<Observer> makeObserver(const ObserverSettings& settings, int levels);
 
-/// counts[k] += how many finite values lie in bin k of kBins equal bins over [range.min, range.max] (the
+/// counts[k] += the number of finite values in bin k of kBins equal bins over [range.min, range.max] (the
 /// upper edge belongs to the last bin). range.min < range.max.
 void addHistogram(std::span<const float> values, const Range& range, std::span<float> counts);
 

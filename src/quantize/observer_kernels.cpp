@@ -50,8 +50,8 @@ RangeResult rangeKernel(const float* values, size_t count) {
   return result;
 }
 
-/// Bin indices are computed by vectors, counted in four tables in turn: neighbouring equal values (the zeros
-/// after a ReLU) would otherwise wait for each other's increments. `tables`: room for them.
+/// Bin indices are computed with vectors and counted in four tables in turn: neighbouring equal values (the
+/// zeros after a ReLU) would otherwise wait for each other's increments. `tables`: memory for them.
 void histogramKernel(const float* values, size_t count, float low, float high, uint32_t* tables,
                      uint32_t* counts) {
   constexpr size_t kBins = HistogramObserver::kBins;
@@ -144,7 +144,7 @@ HWY_EXPORT(rangeKernel);
 HWY_EXPORT(histogramKernel);
 HWY_EXPORT(errorKernel);
 
-constexpr size_t kGrain = 1u << 16;  // elements worth a task of their own
+constexpr size_t kGrain = 1u << 16;  // elements per task
 
 }  // namespace
 
@@ -168,8 +168,7 @@ void addHistogram(std::span<const float> values, const Range& range, std::span<f
   std::array<uint32_t, HistogramObserver::kBins> sum{};
   std::mutex joining;
   parallelRanges(values.size(), kGrain, [&](size_t begin, size_t end) {
-    // One allocation for each thread that counts: as static storage it would cost every thread of the
-    // program.
+    // One allocation per thread that counts: static storage would cost every thread of the program.
     thread_local std::vector<uint32_t> tables;
     tables.resize(kTables * kTableEntries);
     std::array<uint32_t, HistogramObserver::kBins> own{};

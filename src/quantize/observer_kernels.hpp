@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops of the observers (SIMD by Highway, the best instruction set of the machine at run time).
+// Vector loops of the observers (SIMD through Highway, which selects the machine's best instruction set at
+// run time).
 #pragma once
 
 #include <cstddef>
@@ -9,22 +10,21 @@
 
 namespace carina::quantize {
 
-/// Tables that a histogram is counted in, and entries of each: one for every bin, one for what is not counted
-/// (non-finite values), and padding.
+/// Tables in which a histogram is counted, and entries of each: one per bin, one for values that are not
+/// counted (non-finite ones), and padding.
 constexpr size_t kTables = 4;
 constexpr size_t kTableEntries = HistogramObserver::kBins + 16;
 
-/// Smallest and largest finite element (+infinity, -infinity when there is none), and whether another kind
-/// was seen.
+/// Smallest and largest finite element (+infinity, -infinity if there is none), and whether there are others.
 struct RangeResult {
   float min, max;
   bool nonFinite;
 };
 
-/// Sum over all bins of the squared error of values spread evenly inside their bin: bin i lies at (i - first)
-/// * width, codes are codeWidth apart starting at 0, values outside [0, levels * codeWidth) go to the nearest
-/// code. For a part of a bin from a to b around its code's centre with density d the error is d * (b^3 - a^3)
-/// / 3.
+/// Sum over all bins of the squared error of values spread evenly inside their bin: bin i begins at (i -
+/// first) * width, codes are codeWidth apart starting at 0, and values outside [0, levels * codeWidth) go to
+/// the nearest code. A part of a bin from a to b relative to its code's centre with density d contributes d *
+/// (b^3 - a^3) / 3.
 double clippedQuantizationError(std::span<const float> histogram, int first, float width, float codeWidth,
                                 int levels);
 

@@ -18,11 +18,11 @@
 namespace carina::quantize {
 namespace {
 
-/// Names for the values that have none, after the source node and the operator: float and quantized values
-/// are compared by name.
+/// Names unnamed values after the source node and the operator: float and quantized values are compared by
+/// name.
 void nameValues(ir::Graph& graph) {
   std::set<std::string, std::less<>> taken;
-  std::map<std::string, int> numbered;  // the number that the next value of a name gets
+  std::map<std::string, int> numbered;  // the number for the next value of a name
   for (const ir::Value* input : graph.inputs()) taken.insert(input->name);
   const std::vector<ir::Node*> nodes = nodesWithLoops(graph);
   for (ir::Node* node : nodes) {
@@ -61,7 +61,7 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
   Assignment assignment = assign(graph, options);
   Annotation annotation = annotate(graph, assignment, options);
   LayerInputs inputs(graph, annotation, wanted, samples.size());
-  // What a sample shows while joins are looked at it need not show again.
+  // The sample that joinsOf() runs need not run again in calibration.
   const GroupsOf observing = groupsOf(annotation);
   const bool showsFirst = options.states == 0;
   Seen seen;

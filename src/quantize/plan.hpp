@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quantization decides before it changes the graph: settings of every operator, which tensors have
-// codes, and which ones.
+// The decisions of quantization before it changes the graph: the settings of every operator, which tensors
+// have codes, and which codes.
 #pragma once
 
 #include <span>
@@ -18,17 +18,18 @@ struct Plan {
   Assignment assignment;
   Annotation annotation;
   Joins joins;
-  LayerInputs inputs;           // what the samples show of layers
+  LayerInputs inputs;           // statistics of layer inputs
   std::vector<Range> ranges;    // one per group of the annotation
   std::vector<QParams> params;  // the same
   FloatOutputs outputs;
 };
 
-/// The float graph as it is quantized: batch norms folded, every value named, layers equalized if asked for.
+/// Brings the float graph into the form to be quantized: batch norms folded, every value named, layers
+/// equalized if requested.
 Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples);
 
-/// For a graph that is prepared. `wanted`: what of the layers' inputs is looked at. Errors: what the executor
-/// cannot run.
+/// For a prepared graph. `wanted`: which statistics of layer inputs to gather. Errors: graphs that the
+/// executor cannot run.
 Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<const Sample> samples,
                       LayerInputs::Wanted wanted, const Progress& progress = nullptr);
 

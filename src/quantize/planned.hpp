@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two halves of quantize(): what is decided, and what is done to the graph.
+// The two halves of quantize(): making the decisions, and applying them to the graph.
 #pragma once
 
 #include <map>
@@ -12,15 +12,16 @@
 namespace carina::quantize {
 
 struct Planned {
-  std::optional<Plan> plan;            // none: the graph carries its quantization
-  std::optional<ir::Graph> reference;  // the float graph as it is quantized
+  std::optional<Plan> plan;            // none: the graph is prequantized
+  std::optional<ir::Graph> reference;  // the prepared float graph
 };
 
-/// Prepares the graph and decides. The plan refers to values of the graph.
+/// Prepares the graph and plans its quantization. The plan refers to values of the graph.
 Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::span<const Sample> samples,
                                  const Progress& progress = nullptr);
 
-/// Integer weights and biases of layers by the names of their results, for other graphs with the same layers.
+/// Integer weights and corrected float biases of layers by the names of their results, for other graphs with
+/// the same layers.
 struct LayerRounding {
   struct Layer {
     WeightCodes weight;
@@ -29,8 +30,8 @@ struct LayerRounding {
   std::map<std::string, Layer> layers;
 };
 
-/// Integer weights by the float weights that they stand for (hash, then contents), for other graphs that have
-/// some of these.
+/// Integer weights by the float weights that they represent (hash, then contents), for other graphs that
+/// share some of these.
 struct KnownWeights {
   struct Weight {
     Tensor real;
@@ -39,13 +40,13 @@ struct KnownWeights {
   std::multimap<size_t, Weight> weights;
 };
 
-/// What earlier networks of a program decide.
+/// Decisions made for earlier networks of a program.
 struct Precedent {
-  KnownWeights* weights = nullptr;    // layers with equal weights and scales are rounded as it says
-  LayerRounding* rounding = nullptr;  // and those that it holds, with their biases; of a family
+  KnownWeights* weights = nullptr;    // reused by layers with equal weights and scales
+  LayerRounding* rounding = nullptr;  // of a family: layers in it reuse codes and biases
 };
 
-/// Carries the plan out, on the graph that it was made for. What the precedent lacks is added to it.
+/// Applies the plan to the graph that it was made for. Layers that the precedent lacks are added to it.
 Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::span<const Sample> samples,
                                 Planned planned, const Precedent& precedent = {});
 

@@ -65,14 +65,13 @@ class Units {
  private:
   static bool isNamed(const ir::Node& node) { return node.location() && !node.location()->name.empty(); }
 
-  /// Averages and interpolations share the range of what they read, but make numbers that it has no codes
-  /// for.
+  /// Averages and interpolations share the range of their operand, but produce values between its codes.
   static bool averages(const ir::Node& node) {
     return ir::isa<aten::AvgPool1d>(&node) || ir::isa<aten::AvgPool2d>(&node) ||
            ir::isa<aten::UpsampleBilinear2dVec>(&node);
   }
 
-  /// The one real operand of an operator that moves or limits it; null for others.
+  /// The only float operand of an operator that moves or clamps it; null for others.
   static const ir::Value* moved(const ir::Node& node) {
     const Role role = roleOf(node);
     if ((role != Role::Shared && role != Role::Compare) || averages(node)) return nullptr;
@@ -100,7 +99,7 @@ class Units {
     of_[&node] = name->second;
   }
 
-  /// What moves program inputs, or what stays in float, takes the precision of its readers.
+  /// Operators that move program inputs, or values that stay in float, adopt the precision of their readers.
   void chooseFirstMovers() {
     for (auto node = waiting_.rbegin(); node != waiting_.rend(); ++node) {
       for (const ir::Value* result : (*node)->results()) {
@@ -111,7 +110,7 @@ class Units {
     }
   }
 
-  /// Functions of functions are one TABLE in int8, a scale in front of a product is part of it.
+  /// In int8, functions of functions are one TABLE, and a scaling before a product is part of the product.
   void joinFunctions() {
     for (const auto& [node, unit] : of_) {
       if (node->results().size() != 1 || !node->result()->hasOneUse() || !isFunction(*node)) continue;
@@ -164,8 +163,8 @@ void describe(const ir::Graph& graph, const Units& units, SwitchedNetwork& resul
   for (const auto& [ends, elements] : edges) result.edges.push_back({ends.first, ends.second, elements});
 }
 
-/// Quantize and dequantize nodes around every form of a value, those that are made first, and in front of
-/// every reader of another unit.
+/// Inserts quantize and dequantize nodes around every form of a value (those that are made come first) and
+/// before every reader of another unit.
 class SwitchInserter {
  public:
   SwitchInserter(const Plan& plan, const Units& units, SwitchedNetwork& result)
@@ -208,7 +207,7 @@ class SwitchInserter {
     }
   }
 
-  /// Constants, inputs and results of float operators are rounded as each reader has it.
+  /// Constants, inputs and results of float operators are rounded separately for each unit that reads them.
   void insertRead(const Form& form, const QParams& params) {
     const auto made = madeAs_.find(form.value);
     ir::Value* from = made == madeAs_.end() ? form.value : made->second;
@@ -228,7 +227,7 @@ class SwitchInserter {
   const Plan& plan_;
   const Units& units_;
   SwitchedNetwork& result_;
-  std::map<std::pair<size_t, size_t>, size_t> edges_;  // sites by unit that makes and unit that reads
+  std::map<std::pair<size_t, size_t>, size_t> edges_;  // sites by producing and reading unit
   std::unordered_map<const ir::Value*, ir::Value*> madeAs_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operators of a network change their precision together, and the network with a switch at every tensor
-// that they round: what a search for the cheapest precision asks.
+// Input of a search for the cheapest precision: which operators of a network change precision together, and
+// the network with a switch at every tensor that they round.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@
 
 namespace carina::quantize {
 
-/// Source nodes of one precision. Those that compute, and functions that one TABLE computes with them, are
-/// named by rules; operators that move or limit what they make follow them.
+/// Source nodes that share a precision. Those that compute, and functions in the same TABLE, are named by
+/// rules; operators that move or clamp their results follow them.
 struct PrecisionUnit {
   std::vector<std::string> nodes;      // for rules, in program order
   std::vector<std::string> followers;  // source nodes that need no rule
   std::string modulePath;              // of the first node
-  /// Joins or selects from several values: without a rule it would follow the first of them.
+  /// Joins or selects from several values: without a rule, it would follow the first of them.
   bool joins = false;
 };
 
-/// Values that one unit makes and another reads: where the precisions differ they are converted.
+/// Values that one unit produces and another reads: converted if the precisions differ.
 struct PrecisionEdge {
   size_t from = 0, to = 0;  // units
   int64_t elements = 0;
 };
 
-/// A tensor that is rounded to its int8 codes, or not: the `dequantize` node hands on rounded values, `real`
-/// is what they are made of.
+/// A tensor that is rounded to its int8 codes, or not: the `dequantize` node yields the rounded values,
+/// `real` is the unrounded source.
 struct RoundingSwitch {
   const ir::Node* dequantize = nullptr;
   const ir::Value* real = nullptr;
-  /// A unit, which rounds what it makes; or units.size() plus an edge, at which a unit in int8 rounds what
-  /// one of 16 bits has made.
+  /// A unit, which rounds its results; or units.size() plus an edge, at which a unit in int8 rounds the
+  /// results of a 16-bit unit.
   size_t site = 0;
 };
 
@@ -44,12 +44,12 @@ struct SwitchedNetwork {
   ir::Graph graph;  // float weights; a quantize and a dequantize node around every tensor with codes
   std::vector<PrecisionUnit> units;
   std::vector<PrecisionEdge> edges;
-  std::vector<RoundingSwitch> switches;  // what rules settle has none
+  std::vector<RoundingSwitch> switches;  // none where a rule decides
 };
 
-/// Of a float graph and the options of an int8 run. An operator is part of a unit when its precision follows
-/// options.precision, that is, where no rule names one. Networks with more than `mostUnits` of them get
-/// neighbours together. Regions of control flow are left out. Errors: what the executor cannot run.
+/// For a float graph and the options of an int8 run. An operator is part of a unit if its precision follows
+/// options.precision, that is, if no rule sets it. If there are more than `mostUnits` units, neighbours are
+/// merged. Control-flow regions are left out. Errors: graphs that the executor cannot run.
 Result<SwitchedNetwork> switchedNetwork(ir::Graph graph, const Options& options,
                                         std::span<const Sample> samples, size_t mostUnits);
 

@@ -25,7 +25,7 @@ bool isDequantize(const ir::Node* node) {
          ir::isa<aten::DequantizePerTensorByTensor2>(node);
 }
 
-/// Codes of constants, and scales and zero points that are computed from constants, become constants.
+/// Quantized constants, and scales and zero points that are computed from constants, become constants.
 Status foldParameters(ir::Graph& graph) {
   const ConstantCones cones(graph);
   for (ir::Node* node : graph.nodes()) {
@@ -45,7 +45,7 @@ Status foldParameters(ir::Graph& graph) {
   return {};
 }
 
-/// The number that a parameter of one element holds.
+/// The value of a single-element constant.
 std::optional<double> numberIn(const ir::Value* value) {
   if (!value->isConstant() || value->numElements() != 1) return std::nullopt;
   return value->constant().realAt(0);
@@ -71,7 +71,7 @@ std::optional<Parameters> parametersOf(const Op& op) {
   return p;
 }
 
-/// quantize and dequantize nodes whose scale and zero point are tensors that hold one constant.
+/// Replaces nodes whose scale and zero point are single-element constant tensors by nodes with numbers.
 template <typename Op>
 void replaceByNumbers(ir::Graph& graph, ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
@@ -114,7 +114,7 @@ bool isDequantizedConstant(const ir::Value* value) {
          node->operands()[0]->isConstant();
 }
 
-/// The matrix that `value` is the transpose of.
+/// The matrix of which `value` is the transpose.
 ir::Value* transposedOf(const ir::Value* value) {
   const ir::Node* node = value->producer();
   const bool transposes = ir::isa<aten::TransposeMatrix>(node) || ir::isa<aten::NumpyT>(node) ||
@@ -136,7 +136,8 @@ bool isReshape(const ir::Node* node) {
   return ir::isa<aten::View>(node) || ir::isa<aten::Reshape>(node);
 }
 
-/// [n, k] made from [..., k], which only its last dimension tells from the original; null when it is not.
+/// The original [..., k] of `rows`, [n, k], if they were made by flattening its leading dimensions; else
+/// null.
 ir::Value* unflattenedRows(const ir::Value* rows) {
   const ir::Node* node = rows->producer();
   if (!isReshape(node)) return nullptr;
@@ -210,8 +211,8 @@ Tensor shifted(const Tensor& codes) {
   return result;
 }
 
-/// quantize -> uint8 -> dequantize nodes become their int8 forms; other readers keep the uint8 codes, made of
-/// the int8 ones.
+/// quantize -> uint8 -> dequantize nodes become their int8 forms; other readers keep uint8 codes, converted
+/// from the int8 ones.
 void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
   std::vector<aten::DequantizePerTensor> readers;
   for (const ir::Use& use : q.output()->uses()) {
@@ -234,7 +235,7 @@ void narrowQuantize(ir::Graph& graph, const aten::QuantizePerTensor& q) {
                                            q.quantMin() - kShift, q.quantMax() - kShift, DType::Int8));
 }
 
-/// dequantize of uint8 codes that are a constant or come from outside.
+/// dequantize nodes of uint8 codes that are constant or come from outside.
 void narrowDequantize(ir::Graph& graph, const aten::DequantizePerTensor& d) {
   ir::Value* codes = d.input();
   if (codes->isConstant()) {

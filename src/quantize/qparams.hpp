@@ -34,13 +34,13 @@ struct QParams {
 
 inline constexpr float kEpsInt8 = 0x1p-16f;   // scale of 8-bit activations and of weights that are all zero
 inline constexpr float kEpsInt16 = 0x1p-20f;  // scale of 16-bit activations that are all zero
-/// Smallest scale of those that are not: what RESCALE reaches from ordinary scales. (ExecuTorch's 2^-16
-/// and 2^-12 make a tensor of small numbers all zeros.)
+/// Smallest scale of tensors that are not all zero: what RESCALE reaches from ordinary scales. (ExecuTorch's
+/// 2^-16 and 2^-12 turn a tensor of small values into zeros.)
 inline constexpr float kEpsTiny = 0x1p-33f;
 
 /// scale = max((max - min) / (codes.max - codes.min), eps) over the range widened to contain 0;
-/// zero point = clamp(codes.min - roundHalfEven(min / scale)). A range with min > max or NaN gives scale 1,
-/// zero point 0.
+/// zero point = clamp(codes.min - roundHalfEven(min / scale)). A range with min > max or with ends that are
+/// not finite gives scale 1, zero point 0.
 QParams affineQParams(float min, float max, const CodeRange& codes, float eps = kEpsInt8);
 
 /// scale = max(max(|min|, |max|) / ((codes.max - codes.min) / 2), eps), zero point 0.

@@ -32,7 +32,7 @@ bool isQuantizationNode(const ir::Node* node) {
          ir::isa<aten::QuantizePerTensorByTensor2>(node) || ir::isa<aten::DequantizePerTensorByTensor2>(node);
 }
 
-/// What a graph that came with quantize nodes says about its tensors.
+/// The report of a prequantized graph, from its quantize nodes.
 Report prequantizedReport(const ir::Graph& graph) {
   Report report;
   for (ir::Node* node : graph.nodes()) {
@@ -53,7 +53,7 @@ Report prequantizedReport(const ir::Graph& graph) {
   return report;
 }
 
-/// The float value that a dequantized one stands for: what was quantized first.
+/// The float value that a dequantized one represents: the operand of the first quantize node.
 const ir::Value* quantizedSource(const ir::Value& value) {
   const ir::Value* source = nullptr;
   const ir::Value* at = &value;
@@ -70,7 +70,7 @@ bool alike(const WeightCodes& a, const WeightCodes& b) {
          a.perChannel == b.perChannel && a.axis == b.axis && a.range == b.range;
 }
 
-/// Rounds equal weights as `known` has them, and adds those that it lacks.
+/// Reuses the codes in `known` for equal weights, and adds those that it lacks.
 void roundAsKnown(const ir::Graph& graph, LayerCodes& codes, KnownWeights& known) {
   for (ir::Node* node : nodesWithLoops(graph)) {
     const auto own = codes.find(node);
@@ -90,7 +90,7 @@ void roundAsKnown(const ir::Graph& graph, LayerCodes& codes, KnownWeights& known
   }
 }
 
-/// Rounds layers as `rounding` has them, and adds those that it lacks.
+/// Reuses the codes and biases of layers in `rounding`, and adds those that it lacks.
 void roundAlike(ir::Graph& graph, LayerCodes& codes, LayerRounding& rounding) {
   for (ir::Node* node : nodesWithLoops(graph)) {
     const auto own = codes.find(node);
@@ -179,7 +179,7 @@ Status measureSqnr(const Quantized& quantized, std::span<const Sample> samples, 
   for (TensorReport& tensor : report.tensors) {
     if (!tensor.isConstant) entries[{tensor.name, tensor.dtype}] = &tensor;
   }
-  constexpr auto kFolding = aten::Folding::NothingThatGrows;  // weights are not all floats at once
+  constexpr auto kFolding = aten::Folding::NothingThatGrows;  // avoids having all weights as floats at once
   CARINA_TRY(const aten::Executor real, aten::Executor::create(*quantized.reference, kFolding, loops));
   CARINA_TRY(const aten::Executor rounded, aten::Executor::create(quantized.graph, kFolding, loops));
   for (const Sample& sample : samples) {

@@ -7,7 +7,7 @@
 
 namespace carina::quantize {
 
-/// The smallest range that holds both.
+/// The smallest range that contains both.
 inline Range unite(const Range& a, const Range& b) {
   return {std::min(a.min, b.min), std::max(a.max, b.max)};
 }

@@ -47,7 +47,7 @@ class Finder {
   }
 
  private:
-  /// Slices of one value: the input products of a long recurrence are made in parts.
+  /// Slices of one value: the input products of a long recurrence are computed in parts.
   static bool partsOfOne(const ir::Value* a, const ir::Value* b) {
     const auto one = ir::producerAs<aten::SliceTensor>(a), other = ir::producerAs<aten::SliceTensor>(b);
     return one && other && one.self() == other.self() && one.dim() == other.dim();
@@ -69,7 +69,7 @@ class Finder {
     return false;
   }
 
-  /// Results of two steps and what becomes of them while the operators are the same.
+  /// Pairs the results of two steps, and what is computed from them as long as the operators are the same.
   void follow(const ir::Value* a, const ir::Value* b) {
     std::vector<Pair> open{{a, b}};
     while (!open.empty()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps of recurrences that stand one after the other in a graph.
+// Successive steps of unrolled recurrences in a graph.
 #pragma once
 
 #include <utility>
@@ -9,10 +9,10 @@
 
 namespace carina::quantize {
 
-/// Values at the same place of two successive steps. A layer that is applied again to something that depends
-/// on its own result begins a step: its input, its result, and what the same operators make of the results in
-/// both steps are pairs; so are the results of a layer that is applied to several slices of one value. Same
-/// scales in all steps mean that one stream of weights and one table serves all.
+/// Pairs of corresponding values in two successive steps. A step begins where a layer is applied again to a
+/// value that depends on its own result: its inputs, its results, and what the same operators compute from
+/// the results in both steps are paired; so are the results of a layer applied to several slices of one
+/// value. With the same scales in all steps, one weight stream and one table serve all of them.
 std::vector<std::pair<const ir::Value*, const ir::Value*>> successiveValues(const ir::Graph& graph);
 
 }  // namespace carina::quantize

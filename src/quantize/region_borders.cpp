@@ -12,7 +12,7 @@ namespace {
 
 using Found = std::optional<BorderCodes>;
 
-/// Codes of what the samples showed; nothing where they showed nothing.
+/// Codes for an observed range; empty if nothing was observed.
 Found codesOf(const Range& range, bool wide) {
   if (range.empty()) return std::nullopt;
   const QParams q = wide ? symmetricQParams(range.min, range.max, kInt16Activation, kEpsInt16)
@@ -20,8 +20,8 @@ Found codesOf(const Range& range, bool wide) {
   return BorderCodes{q.scale, q.zeroPoint, q.codes.min, q.codes.max, q.codes.dtype};
 }
 
-/// Codes that a value has on the side that makes it: of its dequantize node, or of a quantize node that reads
-/// it, too.
+/// The codes of a value on its producer's side: those of its dequantize node, or of a quantize node that also
+/// reads it.
 Found madeWith(const ir::Value& value) {
   if (const Found codes = madeOf(value)) return codes;
   for (const ir::Use& use : value.uses()) {
@@ -31,7 +31,7 @@ Found madeWith(const ir::Value& value) {
   return std::nullopt;
 }
 
-/// The codes of a float value. Constants are numbers of codes from now on.
+/// The codes of a float value. Constants are quantized immediately.
 ir::Value* codesOf(ir::Graph& graph, ir::Node* before, ir::Value* value, const BorderCodes& codes,
                    const ir::LocationRef& location) {
   if (!value->isConstant()) {
@@ -47,17 +47,17 @@ ir::Value* codesOf(ir::Graph& graph, ir::Node* before, ir::Value* value, const B
   return constant;
 }
 
-/// What those who make and read a value say of its codes.
+/// The codes requested by a value's producers and readers.
 class Agreement {
  public:
-  /// Of one who makes it, and has to say something (constants have no codes yet, any will do).
+  /// For a producer, which must have codes (constants have none yet, any will do).
   void make(const ir::Value& value) {
     if (!value.isConstant()) say(madeWith(value), true);
   }
-  /// Of one who reads it, and may say nothing.
+  /// For a reader, which may have none.
   void read(const ir::Value& value) { say(readAs(value), false); }
 
-  /// The codes that all agree on; otherwise those of the range, of 16 bits where anybody has 16 bits.
+  /// The codes on which all agree; otherwise codes for the range, with 16 bits if any of them has 16 bits.
   Found settle(const Range& range, bool wide) const {
     if (said_ && agree_) return said_;
     return codesOf(range, wide || wide_);
@@ -96,7 +96,7 @@ class RegionBorder {
  private:
   static bool isFloatValue(const ir::Value& value) { return value.dtype() == DType::Float32; }
 
-  /// Operand number `flat` becomes codes.
+  /// Turns operand number `flat` into codes.
   void setOperand(size_t flat, const BorderCodes& codes) {
     node_.setOperand(flat, codesOf(node_.graph(), &node_, node_.operands()[flat], codes, node_.location()));
   }
@@ -113,7 +113,7 @@ class RegionBorder {
     carryAsCodes(node_.graph(), node_.result(i), codes, node_.next(), node_.location());
   }
 
-  /// What the regions take and do not change: the operands of the second group, from an input of theirs on.
+  /// Operands that the regions read but do not change: the second group, which starts at input `firstInput`.
   void takeOperands(size_t firstInput) {
     const size_t before = node_.operandGroup(0).size();
     for (size_t i = 0; i < node_.operandGroup(1).size(); ++i) {
@@ -141,7 +141,7 @@ class RegionBorder {
     }
   }
 
-  /// What a loop carries has the same codes in front of it, in every turn, and behind it.
+  /// Loop-carried values have the same codes before the loop, in every iteration, and after it.
   void carry() {
     ir::Graph &test = node_.region(0), &body = node_.region(1);
     std::vector<Found> codes(node_.operandGroup(0).size());

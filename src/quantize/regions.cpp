@@ -11,7 +11,7 @@
 namespace carina::quantize {
 namespace {
 
-/// Samples of a region that a loop may run thousands of times: evenly spread ones of all.
+/// Evenly spread samples of a region that a loop may run thousands of times.
 class Spread {
  public:
   void add(Sample sample) {
@@ -30,11 +30,11 @@ class Spread {
   size_t count_ = 0, stride_ = 1;
 };
 
-/// What one control flow node and its regions see while the network runs.
+/// The values that one control-flow node and its regions see while the network runs.
 struct SeenRegions {
   Spread operands;                 // as its regions take them
   std::vector<Spread> regions;     // by region
-  std::vector<Sample> incomplete;  // by region: inputs of the visit at hand
+  std::vector<Sample> incomplete;  // by region: inputs of the current visit
   BorderRange border;
 };
 
@@ -42,7 +42,7 @@ void widen(Range& range, const Tensor& tensor) {
   if (tensor.dtype() == DType::Float32) range = unite(range, rangeOf(tensor.as<float>()));
 }
 
-/// The operands that a region takes: all of a loop's, those behind the predicate of a choice.
+/// The operands that a region reads: all of a loop's, and those after the predicate of a conditional.
 std::vector<const ir::Value*> takenOperands(const ir::Node& node) {
   const auto& all = node.operands();
   return {all.begin() + (node.is(aten::condDef()) ? 1 : 0), all.end()};
@@ -92,14 +92,14 @@ class Watcher {
 
  private:
   std::unordered_map<const ir::Node*, SeenRegions> seen_;
-  std::unordered_map<const ir::Value*, Tensor> last_;  // what operands held last
+  std::unordered_map<const ir::Value*, Tensor> last_;  // the latest contents of operands
   std::unordered_map<const ir::Value*, std::pair<const ir::Node*, size_t>> inputOf_;
 };
 
 std::vector<ir::Node*> controlFlowOf(const ir::Graph& graph) {
   std::vector<ir::Node*> nodes;
   for (ir::Node* node : graph.nodes()) {
-    // Bodies of loops over slices are quantized with the network around them.
+    // Bodies of loops over slices are quantized with the surrounding network.
     if (aten::isControlFlow(*node) && !node->is(aten::scanDef())) nodes.push_back(node);
   }
   return nodes;
@@ -139,14 +139,14 @@ class Regions {
     const bool reached = !samples.empty();
     if (!reached) {
       samples = operandsOf(seen, node);
-      warn(node, region, "no calibration sample reaches it: it is calibrated with what the operator is given",
-           "give samples that take this way, too");
+      warn(node, region, "no calibration sample reaches it: it is calibrated with the operator's inputs",
+           "add samples that take this path");
     }
     auto inner = quantize(node.region(region).clone(), options_, samples);
     if (!inner) {
       if (reached) return std::move(inner).error().at(node.where());
       warn(node, region, fmt::format("it stays in float: {}", inner.error().diagnostics().front().message),
-           "give samples that take this way, too");
+           "add samples that take this path");
       return {};
     }
     join(quantized_.warnings, inner->warnings);
@@ -164,7 +164,7 @@ class Regions {
                                    std::move(remedy), "", node.where(), Code::BadCalibration});
   }
 
-  /// Of both regions of the node the first that asks takes them.
+  /// Taken from `seen` on the first call for a node, and shared by both of its regions.
   std::vector<Sample> operandsOf(SeenRegions& seen, const ir::Node& node) {
     auto [known, isNew] = operands_.try_emplace(&node);
     if (isNew) known->second = seen.operands.take();

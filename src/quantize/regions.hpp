@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of control flow are quantized like networks of their own: their inputs and results stay float,
-// their calibration samples are what they are given while the network around them runs.
+// Control-flow regions are quantized like separate networks: their inputs and results stay float, and their
+// calibration samples are the inputs they receive while the surrounding network runs.
 #pragma once
 
 #include <unordered_map>
@@ -11,18 +11,19 @@
 
 namespace carina::quantize {
 
-/// What a choice or loop takes and gives while the samples run in float, in all turns: by input of its
-/// regions, by result. Empty for what is not float, and where no sample comes.
+/// Ranges of the inputs and results of a conditional or loop while the samples run in float, over all
+/// iterations: by input of its regions, and by result. Empty for values that are not float or that no sample
+/// reaches.
 struct BorderRange {
   std::vector<Range> taken, given;
 };
 using BorderRanges = std::unordered_map<const ir::Node*, BorderRange>;
 
-/// Quantizes the regions of the control flow nodes of `quantized.graph`, whose reference holds the same nodes
-/// with regions in float, and puts the quantized ones and their references in their places. What a region
-/// says (report, warnings, kept operators) is added. A region that no sample reaches is calibrated with what
-/// its node was given, and a warning says so; where that cannot be computed, it stays in float.
-/// Gives what the nodes of `quantized.graph` take and give.
+/// Quantizes the regions of the control-flow nodes of `quantized.graph`, whose reference holds the same nodes
+/// with float regions, and replaces the regions of both. Reports, warnings and kept operators of regions are
+/// added to those of `quantized`. A region that no sample reaches is calibrated with the operands of its
+/// node, with a warning; if that fails, it stays in float. Returns the ranges at the nodes of
+/// `quantized.graph`.
 Result<BorderRanges> quantizeRegions(Quantized& quantized, const Options& options,
                                      std::span<const Sample> samples);
 

@@ -14,7 +14,7 @@
 namespace carina::quantize {
 namespace {
 
-/// A constant operand that has to lose its mean along a dimension.
+/// A constant operand whose mean along a dimension has to be removed.
 struct CentredConstant {
   ir::Node* node = nullptr;
   size_t operand = 0;  // flat index
@@ -34,19 +34,19 @@ bool isScaled(const ir::Node& node) {
   return ir::isa<aten::MulScalar>(&node) || ir::isa<aten::DivScalar>(&node);
 }
 
-/// The dimension along which a value has to lose its mean, and which component asked for that.
+/// The dimension along which a value must have zero mean, and the component that requires it.
 struct Required {
   int64_t dim = 0;
   const void* by = nullptr;
 };
 using AllRequired = std::unordered_map<const ir::Value*, Required>;
 
-/// All values that have to lose their means together: what sums and views tie to the rows of a norm.
+/// All values that must have zero mean together: those connected to the rows of a norm by sums and views.
 class Component {
  public:
   explicit Component(AllRequired& required) : required_(required) {}
 
-  /// Whether all of them may. What another component could not do is not tried again.
+  /// Whether this is possible for all of them. Values of another component that failed are not tried again.
   bool explore(ir::Value* rows) {
     require(rows, rows->rank() - 1);
     while (possible_ && !open_.empty()) {
@@ -77,7 +77,8 @@ class Component {
     return true;
   }
 
-  /// What the operand has to be for the node's result to have no mean along its dimension `dim` from the end.
+  /// Requires that the operand have zero mean along dimension `fromEnd` from the end, so that the node's
+  /// result does.
   bool takeOperand(ir::Node* node, size_t operand, int64_t fromEnd, int64_t size) {
     ir::Value* value = node->operands()[operand];
     const int64_t dim = value->rank() - fromEnd;
@@ -95,7 +96,7 @@ class Component {
            (!layer.bias || takeConstant(node, WeightedOp::kBiasOperand, 0, size));
   }
 
-  /// The producer's part, for a result without a mean along `dim`.
+  /// What the producer must satisfy for its result to have zero mean along `dim`.
   bool takesFrom(ir::Node* node, int64_t dim) {
     const ir::Value* result = node->result(0);
     const int64_t size = result->dim(dim), fromEnd = result->rank() - dim;
@@ -115,7 +116,7 @@ class Component {
            takeOperand(node, before->operand, node->operands()[before->operand]->rank() - before->dim, size);
   }
 
-  /// The readers' part.
+  /// What the readers must satisfy.
   bool readAs(const ir::Value* value, int64_t dim) {
     if (value->uses().empty() || value->isGraphOutput()) return false;
     const int64_t fromEnd = value->rank() - dim;

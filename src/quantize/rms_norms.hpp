@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer norms of rows that have no mean.
+// Layer norms of rows with zero mean.
 #pragma once
 
 #include "ir/graph.hpp"

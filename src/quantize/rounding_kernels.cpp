@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled without contraction of products and sums.
+// Compiled without contraction of products and sums (-ffp-contract=off).
 #include "quantize/rounding_kernels.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops of rounding weights (SIMD by Highway, the best instruction set of the machine at run
-// time). Products are rounded before anything is added: the codes are the same on every machine.
+// Vector loops of weight rounding (SIMD through Highway, which selects the machine's best instruction set at
+// run time). Products are rounded before they are added, so that codes are the same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace carina::quantize {
 
-/// U by columns of h = U D U^T, U unit upper triangular; h, n times n and symmetric, is used up. Of `factor`
-/// what lies above the diagonal is written.
+/// Factorizes h = U D U^T with U unit upper triangular, and returns U by columns. h, n x n and symmetric, is
+/// overwritten; only the part of `factor` above the diagonal is written.
 void factorize(std::span<double> h, size_t n, std::span<float> factor);
 
 /// codes[r] = the code in -most..most of values[r] / scales[r], errors[r] = weights[r] - codes[r] *

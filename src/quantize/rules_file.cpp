@@ -41,7 +41,7 @@ std::string member(const std::string& place, std::string_view key) {
   return place.empty() ? std::string(key) : fmt::format("{}.{}", place, key);
 }
 
-/// One object of the file; every key that is asked for is known, others are errors.
+/// One object of the file; keys that were looked up are known, all others are errors.
 class Entry {
  public:
   static Result<Entry> of(const json& value, std::string place) {
@@ -109,7 +109,7 @@ class Entry {
     return {};
   }
 
-  /// Fails on a key that nobody asked for.
+  /// Fails if there is a key that was not looked up.
   Status finish() const {
     for (const auto& [key, value] : value_->items()) {
       if (known_.count(key) != 0) continue;
@@ -158,7 +158,7 @@ Result<Rule> readRule(const json& value, std::string place) {
     if (pattern->empty())
       return fail(Code::BadConfiguration, "is empty")
           .at(member(rule.place, key))
-          .withRemedy("'*' stands for all");
+          .withRemedy("use '*' to match all");
     rule.by = by;
     rule.pattern = *pattern;
     ++patterns;
@@ -228,12 +228,12 @@ Result<RulesFile> readFile(const json& root) {
   return file;
 }
 
-/// Thrown inside of the parser's callback.
+/// Thrown in the parser's callback.
 struct Unwanted {
   std::string what;
 };
 
-/// The parser keeps the last of several equal keys: here they are errors.
+/// Rejects duplicate keys, of which the parser would keep the last, and deep nesting.
 class StructureCheck {
  public:
   bool operator()(int depth, json::parse_event_t event, json& parsed) {
@@ -241,7 +241,7 @@ class StructureCheck {
     if (event == json::parse_event_t::object_start) keys_.emplace_back();
     if (event == json::parse_event_t::object_end) keys_.pop_back();
     if (event == json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw Unwanted{fmt::format("gives '{}' twice in one place", parsed.get<std::string>())};
+      throw Unwanted{fmt::format("contains '{}' twice in one object", parsed.get<std::string>())};
     }
     return true;
   }
@@ -265,7 +265,7 @@ Result<RulesFile> parseRules(std::string_view text) {
     StructureCheck check;
     root = json::parse(text.begin(), text.end(), std::ref(check), true, true);
   } catch (const json::exception& error) {
-    return fail(Code::BadConfiguration, "is no valid JSON: {}", withoutPrefix(error.what()));
+    return fail(Code::BadConfiguration, "is not valid JSON: {}", withoutPrefix(error.what()));
   } catch (const Unwanted& unwanted) {
     return fail(Code::BadConfiguration, "{}", unwanted.what);
   }

@@ -10,7 +10,7 @@
 
 namespace carina::quantize {
 
-/// What a file says; what it leaves out stays as the command line has it.
+/// The contents of a file; the command line decides what it leaves out.
 struct RulesFile {
   Overrides global;
   std::vector<Rule> rules;
@@ -19,11 +19,13 @@ struct RulesFile {
   std::optional<bool> equalize, fitWeights, correctBiases;
 };
 
-/// Errors name line and column of bad JSON, and the entry ("rules[2].observer") of what is no setting.
+/// Errors name the line and column of malformed JSON, or the entry ("rules[2].observer") of an invalid
+/// setting.
 Result<RulesFile> parseRules(std::string_view text);
 Result<RulesFile> readRules(const std::filesystem::path& path);
 
-/// The file that says this; parseRules reads it back. `comment`: lines to begin with, without "//".
+/// The text of a file with these rules, which parseRules() reads back. `comment`: leading lines, without
+/// "//".
 std::string rulesText(const RulesFile& rules, std::string_view comment = "");
 
 }  // namespace carina::quantize

@@ -14,7 +14,7 @@
 namespace carina::quantize {
 namespace {
 
-/// What the values of an input are like.
+/// Properties of the values of an input.
 struct Values {
   Range range;
   int64_t count = 0;
@@ -30,23 +30,22 @@ struct Values {
   float largest() const { return std::max(std::abs(range.min), std::abs(range.max)); }
 };
 
-/// Bytes of an image, as far as numbers tell: of values of another kind, hardly any sample has only whole
-/// ones.
+/// Whether the values look like bytes of an image: samples of other kinds are hardly ever all whole numbers.
 bool looksLikeBytes(const Values& values) {
   constexpr float kMostOfOthers = 32;
   return values.whole && values.range.min >= 0 && values.range.max >= kMostOfOthers &&
          values.range.max <= 255;
 }
 
-/// A batch norm behind the first layer of an input: what training saw there.
+/// A batch norm after the first layer of an input: it records what training saw there.
 struct FirstNorm {
   const ir::Value* input = nullptr;
   BatchNormOp norm;
-  std::vector<const ir::Node*> between;  // input and norm
+  std::vector<const ir::Node*> between;  // the input and the norm
 };
 
-/// The norm's way back to an input of the graph, over one layer at most; nothing when there is none, or when
-/// the statistics are those that a norm has before any training.
+/// The path from the norm back to an input of the graph, through at most one layer; empty if there is none,
+/// or if the statistics are those of an untrained norm.
 std::optional<FirstNorm> firstNorm(ir::Node* node) {
   const auto norm = asBatchNorm(node);
   if (!norm || norm->input->rank() < 2) return std::nullopt;
@@ -67,8 +66,8 @@ std::optional<FirstNorm> firstNorm(ir::Node* node) {
   return first.input->isConstant() ? std::nullopt : std::optional(first);
 }
 
-/// Mean square of the distances from the norm's mean, in its variances: 1 where the samples are like what
-/// training saw, of the channel in the middle. Nothing where that cannot be computed, or takes too long.
+/// Mean square distance from the norm's mean, in units of its variance, of the median channel: 1 if the
+/// samples resemble the training data. Empty if it cannot be computed or takes too long.
 std::optional<double> spreadAt(const FirstNorm& first, std::span<const Sample> samples, size_t input) {
   constexpr size_t kSamples = 4;
   constexpr double kMostWork = 0x1p27;
@@ -108,31 +107,29 @@ std::optional<double> spreadAt(const FirstNorm& first, std::span<const Sample> s
   return *middle;
 }
 
-/// Samples that are much larger than what the first batch norm's statistics were made from.
+/// Warns about samples that are much larger than the training data of the first batch norm.
 std::optional<Diagnostic> doubtByNorm(const ir::Graph& graph, std::span<const Sample> samples, size_t input,
                                       const std::string& place) {
-  constexpr double kFarther = 10;  // standard deviations: few samples, or dark ones, err by much less
+  constexpr double kFarther = 10;  // standard deviations: few samples, or dark ones, are off by much less
   for (ir::Node* node : graph.nodes()) {
     const auto first = firstNorm(node);
     if (!first || first->input != graph.inputs()[input]) continue;
     const auto spread = spreadAt(*first, samples, input);
     if (!spread || !(*spread > kFarther * kFarther)) return std::nullopt;
-    return Diagnostic{
-        fmt::format(
-            "with the calibration data, the first batch norm, {}, gets values {:.0f} standard deviations "
-            "from its mean on average: in training it was 1",
-            node->where(), std::sqrt(*spread)),
-        "give samples as the network gets them, after all preprocessing (of images often (x / 255 - mean) / "
-        "deviation)",
-        "", place};
+    return Diagnostic{fmt::format("with the calibration data, the first batch norm, {}, gets values that are "
+                                  "{:.0f} standard deviations from its mean on average; in training it was 1",
+                                  node->where(), std::sqrt(*spread)),
+                      "give samples as the network receives them, after all preprocessing (for images often "
+                      "(x / 255 - mean) / deviation)",
+                      "", place};
   }
   return std::nullopt;
 }
 
-/// Bytes where the input that the network was exported with is of another kind.
+/// Warns about bytes if the network's example input is of another kind.
 std::optional<Diagnostic> doubtByExample(const ir::Value& input, const Values& values, const Tensor* given,
                                          const std::string& place) {
-  constexpr float kFarther = 8;  // than the example reaches
+  constexpr float kFarther = 8;  // times the example's largest magnitude
   if (!given || given->shape() != input.shape() || given->dtype() != DType::Float32 ||
       given->numElements() == 0)
     return std::nullopt;
@@ -140,14 +137,12 @@ std::optional<Diagnostic> doubtByExample(const ir::Value& input, const Values& v
   example.add(*given);
   if (!looksLikeBytes(values) || example.constant() || example.largest() * kFarther > values.largest())
     return std::nullopt;
-  return Diagnostic{
-      fmt::format("the calibration data holds whole numbers from {} to {}, the input that the network was "
-                  "exported with lies between {:.3g} and {:.3g}",
-                  values.range.min, values.range.max, example.range.min, example.range.max),
-      "if images are preprocessed before the network sees them ((x / 255 - mean) / deviation), preprocess "
-      "the "
-      "samples, too",
-      "", place};
+  return Diagnostic{fmt::format("the calibration data holds integers from {} to {}, but the input that the "
+                                "network was exported with lies between {:.3g} and {:.3g}",
+                                values.range.min, values.range.max, example.range.min, example.range.max),
+                    "if images are preprocessed before the network sees them ((x / 255 - mean) / deviation), "
+                    "preprocess the samples as well",
+                    "", place};
 }
 
 }  // namespace
@@ -165,8 +160,8 @@ std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Samp
     const std::string place = fmt::format("input {} ('{}')", i, input.name);
     if (values.constant()) {
       doubts.push_back(
-          {fmt::format("the calibration data is {} everywhere: it shows no range", values.range.min),
-           "give samples of what the network will see", "", place});
+          {fmt::format("the calibration data is {} everywhere: it has no range", values.range.min),
+           "give samples like the network's real inputs", "", place});
       continue;
     }
     const Tensor* example = i < examples.size() ? &examples[i] : nullptr;

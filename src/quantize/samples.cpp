@@ -11,7 +11,7 @@
 namespace carina::quantize {
 namespace {
 
-/// Slice i along the leading axis; shares the bytes' contents by copy.
+/// Slice i along the leading axis, as a copy.
 Tensor sliceOf(const Tensor& stacked, int64_t i) {
   Shape shape(stacked.shape().begin() + 1, stacked.shape().end());
   Tensor slice = Tensor::uninitialized(stacked.dtype(), shape);
@@ -32,8 +32,8 @@ Status checkFinite(const Tensor& tensor, const std::string& name) {
   return {};
 }
 
-/// The array in the input's type. Integers for a float input are what a camera gives and not what the network
-/// was trained on: ranges of 0 to 255 where it sees -2 to 2 would ruin it without a word.
+/// The array in the input's type. Integers are rejected for a float input: they are what a camera delivers,
+/// not what the network was trained on, and ranges of 0 to 255 where it sees -2 to 2 would silently ruin it.
 Result<Tensor> typedAs(const Tensor& array, const std::string& name, const ir::Value& input, size_t index) {
   if (array.dtype() == input.dtype()) return array;
   if (isFloat(array.dtype()) == isFloat(input.dtype())) {
@@ -47,14 +47,13 @@ Result<Tensor> typedAs(const Tensor& array, const std::string& name, const ir::V
   }
   Error error = fail(Code::BadCalibration, "{} holds {}, but input {} ('{}') is {}", name,
                      dtypeName(array.dtype()), index, input.name, dtypeName(input.dtype()));
-  return std::move(error).withRemedy(isFloat(input.dtype())
-                                         ? "give what the network is given when it runs, after all "
-                                           "preprocessing, as float32 (of images often "
-                                           "(x / 255 - mean) / deviation)"
-                                         : "give the integers that the network takes");
+  return std::move(error).withRemedy(
+      isFloat(input.dtype()) ? "give samples as the network receives them, after all preprocessing, as "
+                               "float32 (for images often (x / 255 - mean) / deviation)"
+                             : "give the integers that the network takes");
 }
 
-/// Every calibN belongs to an input.
+/// Checks that every calibN belongs to an input.
 Status checkNumbers(const NamedTensors& arrays, size_t inputs) {
   constexpr std::string_view kPrefix = "calib";
   for (const auto& [name, tensor] : arrays) {
@@ -63,7 +62,8 @@ Status checkNumbers(const NamedTensors& arrays, size_t inputs) {
     size_t index = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
     if (error != std::errc() || end != digits.data() + digits.size() || index >= inputs) {
-      return fail(Code::BadCalibration, "array {} belongs to no input: the program has {}", name, inputs)
+      return fail(Code::BadCalibration, "array {} does not belong to any input: the program has {}", name,
+                  inputs)
           .withRemedy("name the arrays calib0, calib1, ... in the order of the program's inputs");
     }
   }

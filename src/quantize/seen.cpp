@@ -6,8 +6,8 @@
 namespace carina::quantize {
 namespace {
 
-/// Whether a value only goes into clamps of the same group, maybe in another shape. What they cut off is cut
-/// off by its codes as well, and needs none: -1e9 of a mask that is an input of the network.
+/// Whether a value is read only by clamps of the same group, possibly in another shape. What these clip is
+/// clipped by their codes as well and need not be in the range: the -1e9 of a mask that is a network input.
 bool endsInClamps(const ir::Value& value, size_t group, const Annotation& annotation) {
   if (value.unused() || value.isGraphOutput()) return false;
   const auto& uses = value.uses();
@@ -22,7 +22,7 @@ bool endsInClamps(const ir::Value& value, size_t group, const Annotation& annota
 
 }  // namespace
 
-/// The groups whose observers look at a value.
+/// The groups that observe a value.
 GroupsOf groupsOf(const Annotation& annotation) {
   GroupsOf result;
   for (size_t g = 0; g < annotation.groups.size(); ++g) {

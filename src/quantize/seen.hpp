@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one calibration sample shows, until observers look at it.
+// The values of one calibration sample, kept until they are observed.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 
 namespace carina::quantize {
 
-/// Float tensors in the order in which they were added. Those of the many turns of a loop are small: they lie
-/// in one array, as each by itself takes several times the memory of its elements.
+/// Float tensors in the order in which they were added. Those of the many iterations of a loop are small and
+/// share one array: separate tensors would take several times the memory of their elements.
 class TensorSeries {
  public:
   void add(const Tensor& tensor) {
@@ -46,7 +46,7 @@ class TensorSeries {
   std::vector<Tensor> large_;
 };
 
-/// The groups whose observers look at a value.
+/// The groups that observe a value.
 using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
 GroupsOf groupsOf(const Annotation& annotation);
 
@@ -56,7 +56,7 @@ struct Seen {
   LayerInputs::Values inputs;
   std::vector<Tensor> outputs;  // of the float network
 
-  /// A value of a run: kept where a group or a layer looks at it.
+  /// Keeps a value of a run if a group or a layer needs it.
   void add(const GroupsOf& observing, const LayerInputs& layers, const ir::Value& value,
            const Tensor& tensor);
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators are quantized, and the rules by which a person says so.
+// How operators are quantized, and the rules by which users control it.
 #pragma once
 
 #include <optional>
@@ -18,14 +18,13 @@ enum class Precision : uint8_t {
 };
 std::string_view precisionName(Precision precision);  // "int8", "int16x8", "none"
 
-/// Where the codes of an activation's zero lie. Int16 codes are symmetric whatever is asked; weights always
-/// are.
+/// Whether an activation's zero point may differ from 0. Int16 codes and weights are always symmetric.
 enum class Scheme : uint8_t { Affine, Symmetric };
 
-/// Bits of a layer's weight codes. They are stored as int8 whatever their number: what fewer of them save is
-/// that streams of weights are compressed.
+/// Bits of a layer's weight codes. They are always stored as int8; fewer bits save memory because weight
+/// streams are compressed.
 inline constexpr int kLeastWeightBits = 2, kMostWeightBits = 8;
-/// The symmetric codes of a weight: of 4 bits -7 to 7.
+/// The symmetric codes of a weight: -7 to 7 for 4 bits.
 CodeRange weightRange(int bits);
 
 /// How one operator is quantized: its float inputs and results, and its weights.
@@ -49,8 +48,8 @@ struct Overrides {
   void apply(Settings& settings) const;
 };
 
-/// Overrides for the operators that a pattern names (* and ? as in a shell). Later rules come on top of
-/// earlier ones.
+/// Overrides for the operators that match a pattern (* and ? as in a shell). Later rules override earlier
+/// ones.
 struct Rule {
   enum class By : uint8_t {
     Operator,    // "conv2d", "aten.conv2d", "aten.conv2d.default": in the network as exported, or decomposed
@@ -64,16 +63,16 @@ struct Rule {
   std::string place;  // for messages: "rules[2]"
 };
 
-/// Codes of one side of the program; where `precision` is absent, the operators there decide.
+/// Codes of the program's inputs or outputs; if `precision` is absent, the operators there decide.
 struct BoundarySettings {
   std::optional<Precision> precision;  // Int8 or Int16x8
   std::optional<Scheme> scheme;
   std::optional<ObserverSettings> observer;
 };
 
-/// The codes that a precision gives activations. Not for Precision::Float.
+/// The codes of activations in a precision. Not for Precision::Float.
 CodeRange activationCodes(Precision precision);
-/// Scale and zero point of a range of activations.
+/// Scale and zero point for a range of activations.
 QParams activationParams(const Range& range, Precision precision, Scheme scheme);
 
 }  // namespace carina::quantize

@@ -9,14 +9,14 @@ namespace carina::quantize {
 /// Energy of a signal and of its error, summed over samples.
 struct Sqnr {
   double signal = 0, noise = 0;
-  /// One number.
+  /// One element.
   void add(double want, double found) {
     signal += want * want;
     noise += (found - want) * (found - want);
   }
-  /// Tensors of one shape. Places where the reference is infinite or NaN do not count.
+  /// Tensors of the same shape. Elements whose reference is infinite or NaN are skipped.
   void add(const Tensor& reference, const Tensor& actual);
-  /// Decibels; infinite without error, NaN when nothing was compared.
+  /// Decibels; infinite without error, NaN if nothing was compared.
   double decibels() const;
 };
 

@@ -10,13 +10,13 @@
 namespace carina::quantize {
 namespace {
 
-/// A group of a job that holds a value which others have, too.
+/// A group of a job that holds a value which other jobs have as well.
 struct Holder {
   size_t job = 0, group = 0;
 };
 using HoldersByName = std::map<std::string, std::vector<Holder>>;
 
-/// The values of a network of a family, by names that no state variable has.
+/// Adds the values of a network of a family, under names that no state variable has.
 void addFamily(const Job& job, size_t index, const Annotation& annotation, HoldersByName& holders) {
   for (size_t g = 0; g < annotation.groups.size(); ++g) {
     std::map<std::string, size_t> forms;  // a value may have several
@@ -50,8 +50,8 @@ bool alike(const Group& a, const Group& b) {
          !b.prequantizedScale;
 }
 
-/// One range for each variable. A group may hold several variables, so that what one of them shows reaches
-/// others: until nothing changes.
+/// Gives each variable one range. A group may hold several variables, so ranges propagate from one to others:
+/// repeats until nothing changes.
 void uniteRanges(const HoldersByName& holders, std::vector<Planned>& planned) {
   for (bool changed = true; changed;) {
     changed = false;

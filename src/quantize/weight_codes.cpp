@@ -11,11 +11,11 @@
 namespace carina::quantize {
 namespace {
 
-constexpr double kMostBias = 0x1p30;  // half of what fits: rounding and sums keep room
-/// Of 16-bit inputs: Ethos-U55's biases have 40 bits, and products leave those alone.
+constexpr double kMostBias = 0x1p30;  // half of what fits: headroom for rounding and sums
+/// For 16-bit inputs: Ethos-U55's biases have 40 bits, which products do not take up.
 constexpr double kMostBias16 = 0x1p38;
 
-/// Elements of channel c along `axis` that lie together are visited as f(c, first flat index, end).
+/// Visits contiguous elements of channel c along `axis` as f(c, first flat index, end).
 template <typename F>
 void forEachRowOfChannel(const Shape& shape, int axis, F f) {
   int64_t outer = 1, inner = 1;
@@ -30,7 +30,7 @@ void forEachRowOfChannel(const Shape& shape, int axis, F f) {
   }
 }
 
-/// Elements of channel c along `axis` are visited as f(c, flat index).
+/// Visits the elements of channel c along `axis` as f(c, flat index).
 template <typename F>
 void forEachOfChannel(const Shape& shape, int axis, F f) {
   forEachRowOfChannel(shape, axis, [&](size_t c, size_t begin, size_t end) {
@@ -38,21 +38,22 @@ void forEachOfChannel(const Shape& shape, int axis, F f) {
   });
 }
 
-/// The two operators differ: per channel 1 / scale is a float32 division, per tensor a double one.
+/// The two operators differ: 1 / scale is a float32 division per channel, and a double one per tensor.
 float inverseOf(float scale, bool perChannel) {
   return perChannel ? 1.0f / scale : static_cast<float>(1.0 / static_cast<double>(scale));
 }
 
-/// The least scale from `scale` on that makes scale * factor a number of 15 bits.
+/// The smallest scale from `scale` on for which scale * factor has 15 bits.
 float withShortProduct(float scale, double factor) {
   int exponent = 0;
   const double mantissa = std::frexp(static_cast<double>(scale) * factor, &exponent);
-  // A hair less: what only float rounding has lifted above such a number belongs to it.
+  // Slightly less: values that only float rounding has lifted above such a number belong to it.
   const double product = std::ldexp(std::ceil(std::ldexp(mantissa, 15) - 0x1p-6), exponent - 15);
   return static_cast<float>(product / factor);
 }
 
-/// Scales by the largest magnitudes become the share of themselves that loses least, by channel (or overall).
+/// Multiplies scales, given by the largest magnitudes, by the fraction with the least squared error, per
+/// channel (or overall).
 void takeBestShares(const Tensor& weight, int axis, bool perChannel, const CodeRange& range,
                     std::vector<float>& scales) {
   constexpr std::array<float, 6> kShares{1, 0.95f, 0.9f, 0.85f, 0.8f, 0.75f};
@@ -106,7 +107,7 @@ Status checkWeights(const ir::Graph& graph, const std::function<bool(const ir::N
 }
 
 Sqnr WeightCodes::sqnr(const Tensor& weight) const {
-  constexpr size_t kLanes = 8;  // sums that do not wait for each other
+  constexpr size_t kLanes = 8;  // independent sums
   std::array<Sqnr, kLanes> lanes;
   const auto values = weight.as<float>();
   const auto addAll = [&](auto integers) {
@@ -176,7 +177,7 @@ std::optional<LayerScales> layerScales(const ir::Node& node, const Annotation& a
   const auto read = annotation.groupOfOperand(node, 0);
   if (!read) return std::nullopt;
   const ir::Value* result = node.result();
-  // Clamps that limit the result's codes.
+  // Skips clamps that limit the result's codes.
   while (annotation.madeIn.count(result) == 0 && result->hasOneUse() && isClamp(*result->uses()[0].node))
     result = result->uses()[0].node->result();
   const auto made = annotation.madeIn.find(result);

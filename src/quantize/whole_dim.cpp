@@ -4,14 +4,14 @@
 namespace carina::quantize {
 namespace {
 
-/// Elements from one index of dimension `dim` to the next, in a dense tensor.
+/// The stride of dimension `dim` of a dense tensor, in elements.
 int64_t strideOf(const Shape& shape, int64_t dim) {
   int64_t stride = 1;
   for (size_t d = static_cast<size_t>(dim) + 1; d < shape.size(); ++d) stride *= shape[d];
   return stride;
 }
 
-/// The dimension of another shape of as many elements that dimension `dim` is.
+/// The dimension of `other`, a shape with as many elements, that is the same as dimension `dim`.
 std::optional<int64_t> sameDim(const Shape& shape, int64_t dim, const Shape& other) {
   for (int64_t d = 0; d < static_cast<int64_t>(other.size()); ++d) {
     if (other[static_cast<size_t>(d)] == shape[static_cast<size_t>(dim)] &&
@@ -21,8 +21,9 @@ std::optional<int64_t> sameDim(const Shape& shape, int64_t dim, const Shape& oth
   return std::nullopt;
 }
 
-/// Whether every element's index along the operand's dimension (of `size` elements, `stride` apart) is that
-/// along the movement's dimension `dim`: the others step over all of it, or stay within one element of it.
+/// Whether every element's index along the operand's dimension (of `size` elements, `stride` apart) equals
+/// that along the movement's dimension `dim`: the other dimensions step over all of it, or stay within one
+/// element of it.
 bool keepsIndex(const aten::Movement& move, size_t dim, int64_t size, int64_t stride) {
   int64_t within = move.offset % stride;
   for (size_t d = 0; d < move.shape.size(); ++d) {

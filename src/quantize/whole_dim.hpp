@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dimensions that views, permutations and slices leave as they are.
+// Dimensions that views, permutations and slices leave intact.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace carina::quantize {
 
-/// Where a node with one result only moves elements of one operand, and moves none along one of its
-/// dimensions, which dimension `dim` of the result is.
+/// For a node with one result that only moves elements of one operand: the operand's dimension that is
+/// dimension `dim` of the result, if no element moves along it.
 struct WholeDim {
   size_t operand = 0;  // flat index
   int64_t dim = 0;     // of the operand

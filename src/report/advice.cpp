@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would make a layer faster: read off the busy times of its heaviest operation. The gain is the distance
-// to what would limit the layer next.
+// What would make a layer faster, derived from the busy times of its heaviest operation. The gain is the
+// distance to the next limit of the layer.
 #include <algorithm>
 
 #include "report/profile.hpp"
@@ -22,7 +22,7 @@ size_t busyPort(const npu::OperationCost& cost) {
 
 std::string macAdvice(const npu::KernelOperation& op, const npu::Target& target) {
   if (op.kind == npu::OperationKind::Depthwise) {
-    return "depthwise convolutions keep few multipliers busy: fewer channels, or the stride one layer "
+    return "depthwise convolutions keep few multipliers busy: fewer channels, or the stride moved one layer "
            "earlier";
   }
   if (op.kind == npu::OperationKind::Pool) {
@@ -46,11 +46,11 @@ std::string macAdvice(const npu::KernelOperation& op, const npu::Target& target)
 
 std::string outputAdvice(const npu::KernelOperation& op, const npu::OperationCost& cost) {
   if (op.kind == npu::OperationKind::Elementwise) {
-    return "one result at a time through the output unit: fold it into the layer in front, or use fewer "
+    return "one result at a time through the output unit: fold it into the preceding layer, or use fewer "
            "channels";
   }
   if (op.kind == npu::OperationKind::Pool)
-    return "data is only moved: a layout or an order of layers without this copy";
+    return "data is only moved: a layout or layer order without this copy";
   const double perElement =
       static_cast<double>(cost.macs) /
       std::max<double>(1.0, static_cast<double>(op.ofm.height) * op.ofm.width * op.ofm.depth);
@@ -60,7 +60,7 @@ std::string outputAdvice(const npu::KernelOperation& op, const npu::OperationCos
       perElement);
 }
 
-/// What limits the operation next when `lifted` no longer does.
+/// What limits the operation next once `lifted` no longer does.
 npu::Cycles nextLimit(const npu::OperationCost& cost, BoundBy lifted) {
   npu::Cycles next = 0;
   const size_t busy = busyPort(cost);
@@ -89,7 +89,7 @@ Advice adviceFor(const pipeline::ProfiledPart& part, const pipeline::Layer& laye
   const auto* op = std::get_if<npu::KernelOperation>(&heaviest.operation);
   const npu::OperationCost& cost = heaviest.timing.cost;
   if (!op || cost.total <= 0) return advice;
-  // The layer's other operations are taken to be like the heaviest.
+  // The layer's other operations are assumed to resemble the heaviest.
   const double scale = static_cast<double>(layer.compute) / static_cast<double>(cost.total);
   const npu::Cycles saved = cost.total - std::min(cost.total, nextLimit(cost, layer.bound));
   advice.gain = static_cast<npu::Cycles>(static_cast<double>(saved) * scale);

@@ -16,19 +16,19 @@ std::string firstText(const pipeline::FirstDifference& first) {
   if (first.op.empty() && !first.value.empty()) {
     text += fmt::format("  tensor '{}'\n", first.value);
   } else if (first.op.empty()) {
-    text += "  every value of the graph appears: the results lie elsewhere than the program says\n";
+    text += "  every value of the graph appears: the results are not where the program says\n";
   } else {
     text += fmt::format("  first operation whose value never appears: {} {}\n", first.op,
                         first.value.empty() ? "(unnamed)" : "%" + first.value);
-    if (!first.behind.empty()) text += fmt::format("  and behind it: {}\n", fmt::join(first.behind, ", "));
+    if (!first.behind.empty()) text += fmt::format("  and after it: {}\n", fmt::join(first.behind, ", "));
   }
   if (!first.npu.empty()) text += fmt::format("  NPU operation at {:#x}: {}\n", first.offset, first.npu);
   const std::string writes = first.writtenAt == first.offset || first.npu.empty()
                                  ? "  it writes"
                                  : fmt::format("  its chain writes at {:#x}", first.writtenAt);
   if (!first.closest.empty()) {
-    text += fmt::format("{}, beside {}: {} of {} elements differ, first at {}: {} instead of {}\n", writes,
-                        first.closest, countText(first.mismatches), countText(first.elements),
+    text += fmt::format("{}, compared with {}: {} of {} elements differ, first at {}: {} instead of {}\n",
+                        writes, first.closest, countText(first.mismatches), countText(first.elements),
                         first.firstIndex, first.actual, first.expected);
   } else if (first.writtenAt != first.offset) {
     text += writes + "\n";
@@ -47,9 +47,10 @@ std::string againstText(const pipeline::Against& against) {
   }
   std::string text = table.str();
   for (const pipeline::PartAgainst& part : against.parts) {
-    if (part.first) text += fmt::format("\n{} leaves {}\n{}", part.part, part.graph, firstText(*part.first));
+    if (part.first)
+      text += fmt::format("\n{} differs from {}\n{}", part.part, part.graph, firstText(*part.first));
     if (part.findings.empty()) continue;
-    text += fmt::format("\nthe checker finds in {}\n", part.part);
+    text += fmt::format("\nthe checker's findings in {}\n", part.part);
     for (const std::string& finding : part.findings) text += fmt::format("  {}\n", finding);
   }
   return text;

@@ -7,11 +7,11 @@
 
 namespace carina::report {
 
-/// A table of the parts, then where each that differs first parts from its graph.
+/// A table of the parts, then where each differing part first diverges from its graph.
 std::string againstText(const pipeline::Against& against);
-/// docs/schema/against.json
+/// JSON by docs/schema/against.json.
 std::string againstJson(const pipeline::Against& against);
-/// One line for each part.
+/// One line per part.
 std::string againstCsv(const pipeline::Against& against);
 
 }  // namespace carina::report

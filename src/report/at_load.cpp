@@ -7,7 +7,7 @@ namespace carina::report {
 
 std::string atLoadText(const delivery::AtLoad& done) {
   const std::string floats = done.inFloat == 0 ? ""
-                                               : fmt::format("{} graph{} of floats for the interpreter",
+                                               : fmt::format("{} float graph{} for the interpreter",
                                                              done.inFloat, done.inFloat == 1 ? "" : "s");
   if (done.parts == 0) return "load    " + floats;
   std::string text = fmt::format("load    {} NPU part{} compiled for {} in {:.3f} s", done.parts,

@@ -24,9 +24,9 @@ std::string tensorsText(std::string_view what, const std::vector<CheckedTensor>&
   for (size_t i = 0; i < tensors.size(); ++i) {
     const CheckedTensor& tensor = tensors[i];
     text += fmt::format("  {:<10} {}", fmt::format("{} {}", what, i), tensor.type);
-    if (tensor.type.find('[') != std::string::npos)  // numbers take no memory
+    if (tensor.type.find('[') != std::string::npos)  // numbers need no memory
       text += fmt::format(", {} bytes, {}", countText(tensor.bytes),
-                          tensor.planned ? "in a pool" : "memory of the caller");
+                          tensor.planned ? "in a pool" : "in memory of the caller");
     if (!tensor.codes.empty()) text += ", " + pipeline::codesText(tensor.codes);
     text += '\n';
   }
@@ -65,7 +65,7 @@ std::string methodText(const CheckedMethod& method) {
 
 using Json = nlohmann::ordered_json;
 
-/// What the documents about programs and about TensorFlow Lite models begin with.
+/// The common beginning of documents about programs and about TensorFlow Lite models.
 Json checkDocument(const auto& check, size_t commandStreams) {
   Json json = document("check");
   json["ok"] = check.ok();
@@ -78,11 +78,11 @@ Json checkDocument(const auto& check, size_t commandStreams) {
 }  // namespace
 
 std::string checkText(const pipeline::Check& check) {
-  std::string text =
-      fmt::format("program of {} bytes, to lie at an address aligned to 16\n", countText(check.fileBytes));
+  std::string text = fmt::format("program of {} bytes, to be placed at an address aligned to 16\n",
+                                 countText(check.fileBytes));
   if (check.atLoad) text += fmt::format("  {}\n", atLoadText(*check.atLoad));
   for (const CheckedMethod& method : check.methods) {
-    if (!method.tellsCodes) text += methodText(method);  // others are told with the tensors
+    if (!method.tellsCodes) text += methodText(method);  // others are shown with the tensors
   }
   if (check.commandStreams > 0)
     text += fmt::format("{} command stream{} read by the NPU checker\n", check.commandStreams,
@@ -135,8 +135,9 @@ std::string checkJson(const pipeline::Check& check) {
 }
 
 std::string checkText(const pipeline::TfliteCheck& check) {
-  std::string text = fmt::format("TensorFlow Lite model of {} bytes, to lie at an address aligned to 16\n",
-                                 countText(check.fileBytes));
+  std::string text =
+      fmt::format("TensorFlow Lite model of {} bytes, to be placed at an address aligned to 16\n",
+                  countText(check.fileBytes));
   std::string calls;
   size_t registered = 0;
   for (const pipeline::CheckedTfliteOperator& op : check.operators) {
@@ -159,7 +160,7 @@ std::string checkText(const pipeline::TfliteCheck& check) {
                         check.unplanned == 1 ? "1" : countText(static_cast<int64_t>(check.unplanned)),
                         check.unplanned == 1 ? " is" : "s are", check.unplanned == 1 ? "it" : "them");
   }
-  text += fmt::format("  {:<10} {} that the interpreter keeps of {} tensors and {} operators\n", "",
+  text += fmt::format("  {:<10} {} that the interpreter keeps for {} tensors and {} operators\n", "",
                       countText(check.arena.interpreter), check.tensors, check.nodes);
   if (check.fastScratchBytes > 0) {
     text += fmt::format("  {:<10} {} bytes, which the driver puts into on-chip memory\n", "scratch",

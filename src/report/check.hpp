@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program needs and what would fail, for people and as JSON.
+// What a program needs and what would fail, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string checkText(const pipeline::Check& check);
 std::string checkJson(const pipeline::Check& check);
 std::string checkText(const pipeline::TfliteCheck& check);
 std::string checkJson(const pipeline::TfliteCheck& check);
-/// Of `carina inspect --check`: docs/schema/inspect.json.
+/// For `carina inspect --check`: docs/schema/inspect.json.
 std::string checkJson(const pipeline::CheckedFile& checked);
 
 }  // namespace carina::report

@@ -95,8 +95,7 @@ Json imageJson(const pipeline::ImageContents& contents) {
   return json;
 }
 
-/// The member that holds what is in a file of this kind, with its value; none of files that are nothing but
-/// commands.
+/// The member that holds the contents of a file of this kind; none for files that contain only commands.
 struct MemberOf {
   Json& json;
   void operator()(const pipeline::Commands&) const {}

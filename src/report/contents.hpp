@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a file, as JSON (docs/schema/contents.json): what `carina inspect` shows as text.
+// The contents of a file as JSON (docs/schema/contents.json), corresponding to the text of `carina inspect`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,8 +11,8 @@ namespace carina::report {
 
 std::string contentsJson(const pipeline::FileContents& contents);
 
-/// Names, inputs, outputs, constants (those of up to eight elements with their values, others with the
-/// checksum that texts show), nodes with operands and attributes by name.
+/// Names, inputs, outputs, constants (up to eight elements with their values, larger ones with the checksum
+/// shown in text form), nodes with operands and attributes by name.
 nlohmann::ordered_json graphJson(const ir::Graph& graph);
 
 /// Layout, constants, methods with values and instructions.
@@ -20,9 +20,9 @@ nlohmann::ordered_json programJson(const pipeline::ProgramContents& contents);
 nlohmann::ordered_json blobJson(const pte::DelegateBlob& blob);
 nlohmann::ordered_json tfliteJson(const tflite::Model& model);
 
-/// Of an Ethos-U: every command with its fields.
+/// For an Ethos-U: every command with its fields.
 nlohmann::ordered_json streamJson(const pipeline::CommandStream& stream);
-/// Of an Ethos-N: buffers, agents, and the four lists of commands.
+/// For an Ethos-N: buffers, agents, and the four command lists.
 nlohmann::ordered_json networkJson(const pipeline::EthosNProgram& program);
 
 }  // namespace carina::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs as JSON: the same names as in their text.
+// Graphs as JSON, with the same names as in text form.
 #include <nlohmann/json.hpp>
 
 #include "ir/printer.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kMostValues = 8;  // as texts show them
+constexpr int64_t kMostValues = 8;  // as in text form
 
 class GraphWriter {
  public:

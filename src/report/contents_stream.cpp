@@ -48,7 +48,7 @@ Json agentJson(const ethosn::Agent& agent) {
   return json;
 }
 
-/// Registers that are 0 are left out, as texts do.
+/// Registers that are 0 are omitted, as in text form.
 Json commandJson(const ethosn::Command& command, size_t offset) {
   Json json = {{"offset", offset},
                {"name", ethosn::commandTypeName(ethosn::commandType(command))},
@@ -91,7 +91,7 @@ Json networkJson(const pipeline::EthosNProgram& program) {
   json["outputs"] = buffersJson(network.outputs);
   json["constants"] = buffersJson(network.dmaBuffers);
   json["intermediates"] = buffersJson(network.intermediates);
-  // readEthosN() has read the stream.
+  // readEthosN() has already read the stream.
   const auto bytes = ethosn::commandStreamBytes(network);
   CARINA_CHECK(bytes.ok(), "a network that was read has its command stream");
   const auto stream = ethosn::readCommandStream(*bytes);

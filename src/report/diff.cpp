@@ -32,7 +32,7 @@ std::string valueText(const std::optional<T>& value) {
   }
 }
 
-/// "+1,024 (+12.5 %)", "-3.1 dB", "" where one side is not known or both are equal.
+/// "+1,024 (+12.5 %)", "-3.1 dB", "" if one side is unknown or both are equal.
 template <typename T>
 std::string changeText(const std::optional<T>& a, const std::optional<T>& b) {
   if (!a || !b || *a == *b) return "";
@@ -86,11 +86,11 @@ std::vector<Total> totalsOf(const LedgerDiff& diff) {
   number("command bytes", a.commandBytes, b.commandBytes);
   number("program bytes", a.fileBytes, b.fileBytes);
   number("SQNR", a.sqnr, b.sqnr);
-  number("wholly on the NPU", a.wholly, b.wholly);
+  number("entirely on the NPU", a.wholly, b.wholly);
   return rows;
 }
 
-/// The layer as it is called: in b, where it is there.
+/// The layer to show: that of b, if there is one.
 const LedgerLayer& shown(const LedgerDiff::Pair& pair) {
   return pair.b != nullptr ? *pair.b : *pair.a;
 }
@@ -122,7 +122,7 @@ std::optional<T> of(const LedgerLayer* layer, std::optional<T> LedgerLayer::*mem
   return layer == nullptr ? std::nullopt : layer->*member;
 }
 
-/// Cells of a layer in both text forms.
+/// Cells of a layer, for text and Markdown.
 std::vector<std::string> cellsOf(const LedgerDiff::Pair& pair) {
   const auto cycles = std::pair(of(pair.a, &LedgerLayer::cycles), of(pair.b, &LedgerLayer::cycles));
   const auto bytes = std::pair(of(pair.a, &LedgerLayer::bytes), of(pair.b, &LedgerLayer::bytes));

@@ -14,7 +14,7 @@ nlohmann::ordered_json document(std::string_view name, int version) {
 
 namespace {
 
-/// Names in a network are bytes that may be no UTF-8.
+/// Names in a network may not be valid UTF-8.
 std::string dumped(const nlohmann::ordered_json& json, int indent) {
   return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
@@ -54,7 +54,7 @@ void JsonText::members(const nlohmann::ordered_json& object) {
   for (const auto& [name, value] : object.items()) {
     next();
     text_ += fmt::format("{}: ", dumped(name, -1));
-    // Text has no line ends in it: all of them are of the form.
+    // Strings contain no line breaks: all of them are formatting.
     for (const char c : dumped(value, 2)) {
       text_ += c;
       if (c == '\n') text_.append(2 * depth_, ' ');

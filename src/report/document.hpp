@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all JSON outputs have in common: they say which schema they follow (docs/schema), and in what version.
+// The common part of all JSON outputs: they record their schema (docs/schema) and its version.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,24 +8,24 @@
 
 namespace carina::report {
 
-// Objects begin as Json::object(): a null value that turns into one in operator[] is left broken when memory
-// runs out there (nlohmann::json 3.11.2), and its destructor ends the program.
+// Objects must be created by Json::object(): a null value that becomes one in operator[] is left broken if
+// memory runs out there (nlohmann::json 3.11.2), and its destructor then terminates the program.
 
-/// An object whose first member is "schema": "carina.NAME/VERSION". The version grows when a member is
-/// removed or changes its meaning; new members do not change it.
+/// An object whose first member is "schema": "carina.NAME/VERSION". The version is incremented when a member
+/// is removed or changes its meaning, not when one is added.
 nlohmann::ordered_json document(std::string_view name, int version = 1);
 
-/// As files hold it: indented, with a newline at the end.
+/// As written to files: indented, with a newline at the end.
 std::string documentText(const nlohmann::ordered_json& json);
 
-/// A document with many rows, written piece by piece: values and rows as text take a tenth of the memory that
-/// they take as objects.
+/// A document with many rows, written piece by piece: as text, values and rows take a tenth of the memory
+/// that they take as objects.
 class JsonText {
  public:
-  /// Begins an object or array, which is a member where it has a name.
+  /// Begins an object or array; a member if it has a name.
   void open(char bracket, std::string_view name = "");
   void close(char bracket);
-  /// All members of an object, in the object that is open.
+  /// Writes all members of `object` to the object that is open.
   void members(const nlohmann::ordered_json& object);
   /// An array of objects, one on each line.
   template <typename List, typename MakeRow>
@@ -34,20 +34,20 @@ class JsonText {
     for (const auto& entry : list) row(makeRow(entry));
     close(']');
   }
-  /// With a newline at the end.
+  /// Ends with a newline.
   std::string str() &&;
 
  private:
-  /// Where the next value begins: behind a comma if one comes before it, on a line of its own.
+  /// Begins the next value: after a comma if another one precedes it, on its own line.
   void next();
   void row(const nlohmann::ordered_json& value);
 
   std::string text_;
   size_t depth_ = 0;
-  bool empty_ = true;  // what was opened last
+  bool empty_ = true;  // of the innermost open object or array
 };
 
-/// A number, or null for what JSON has no number for (infinite, NaN).
+/// A number, or null for values that JSON cannot represent (infinities, NaN).
 nlohmann::ordered_json finiteNumber(double value);
 
 }  // namespace carina::report

@@ -29,7 +29,7 @@ Json trafficJson(const pipeline::EthosNTraffic& traffic) {
           {"NumReloads", traffic.reloads()}};
 }
 
-/// Arm's number for a PLE kernel; 0 where there is none, as in Arm's estimate.
+/// Arm's number for a PLE kernel; 0 if there is none, as in Arm's estimate.
 int numberOf(std::optional<ethosn::PleOperation> operation) {
   using Op = ethosn::PleOperation;
   static const std::map<Op, int> kNumbers = {
@@ -81,14 +81,14 @@ std::string ethosNProfileText(const pipeline::EthosNProfile& profile) {
     }
     text += table.str();
     text += fmt::format(
-        "{} cycles by the measure of Arm's planner; DRAM: constants {}, intermediates {}, commands {}; SRAM "
+        "{} cycles by the metric of Arm's planner; DRAM: constants {}, intermediates {}, commands {}; SRAM "
         "in use up to {}\n",
         count(total), bytes(part.constantBytes), bytes(part.intermediateBytes), bytes(part.commandBytes),
         bytesText(part.sramBytes));
   }
   text += fmt::format("\n{}: {} cycles in {} part{}", profile.target.variant->name, count(profile.cycles()),
                       profile.parts.size(), profile.parts.size() == 1 ? "" : "s");
-  text += fmt::format("; {} with passes beside each other as the waits let them run",
+  text += fmt::format("; {} with passes overlapping as far as their waits allow",
                       count(profile.overlappedCycles()));
   text += profile.cpuCycles > 0 ? fmt::format(", about {} on the CPU\n", countText(profile.cpuCycles)) : "\n";
   for (const partition::Refusal& refusal : profile.refusals)
@@ -160,7 +160,7 @@ std::string passRow(const pipeline::EthosNPassCost& pass, uint64_t total) {
 std::string partSection(const pipeline::EthosNPartCost& part, size_t index) {
   const uint64_t total = part.sum(&pipeline::EthosNPassCost::cycles);
   std::string text = fmt::format(
-      "<h2>Part {}</h2>\n<p>{} cycles; {} with passes beside each other. Constants {}, intermediates {}, "
+      "<h2>Part {}</h2>\n<p>{} cycles; {} with overlapping passes. Constants {}, intermediates {}, "
       "commands {}; SRAM in use up to {}.</p>\n<table>\n<tr>",
       index, count(total), count(part.overlappedCycles), bytes(part.constantBytes),
       bytes(part.intermediateBytes), bytes(part.commandBytes), bytesText(part.sramBytes));
@@ -190,11 +190,11 @@ std::string ethosNProfilePage(const pipeline::EthosNProfile& profile) {
       "{}</title><style>{}</style></head><body>\n<h1>{} on {}</h1>\n",
       name, profile.target.variant->name, kStyle, name, profile.target.variant->name);
   text += fmt::format(
-      "<p>{} cycles by the measure of Arm's planner in {} part{}; {} with passes beside each other as the "
-      "waits let them run{}. No clock of an Ethos-N is public.</p>\n",
+      "<p>{} cycles by the metric of Arm's planner in {} part{}; {} with passes overlapping as far as their "
+      "waits allow{}. No clock rate of an Ethos-N is public.</p>\n",
       count(profile.cycles()), profile.parts.size(), profile.parts.size() == 1 ? "" : "s",
       count(profile.overlappedCycles()),
-      profile.cpuCycles > 0 ? fmt::format("; about {} cycles of the CPU", countText(profile.cpuCycles)) : "");
+      profile.cpuCycles > 0 ? fmt::format("; about {} cycles on the CPU", countText(profile.cpuCycles)) : "");
   for (size_t i = 0; i < profile.parts.size(); ++i) text += partSection(profile.parts[i], i);
   if (!profile.refusals.empty()) {
     text += "<h2>On the CPU</h2>\n<ul>\n";

@@ -24,7 +24,7 @@ std::string figureText(const Figure& figure) {
   return fmt::format("{:.6f}", figure.value);
 }
 
-/// All figures that an engine has, in the order in which they first appear.
+/// All figures that any engine has, in order of first appearance.
 std::vector<std::string> figureNames(const std::vector<EngineSummary>& engines) {
   std::vector<std::string> names;
   for (const EngineSummary& engine : engines) {
@@ -84,7 +84,7 @@ std::string evaluationText(const Evaluation& evaluation) {
   }
   if (header.npuCycles > 0) text += fmt::format("{} NPU cycles per inference\n", countText(header.npuCycles));
   if (header.task == evaluate::Task::Classify && ran(evaluate::Engine::Float)) {
-    text += fmt::format("{} sample{} flipped: another class than float predicts\n", summary.flips(),
+    text += fmt::format("{} sample{} flipped: predicted class differs from float\n", summary.flips(),
                         summary.flips() == 1 ? "" : "s");
   }
   if (summary.flips() == 0) return text;

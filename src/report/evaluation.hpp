@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an evaluation found.
+// The results of an evaluation.
 #pragma once
 
 #include <string>

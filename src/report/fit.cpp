@@ -45,10 +45,10 @@ std::string priceText(const firmware::Fit& fit, int64_t cycles) {
 
 std::string fixesText(const firmware::Fit& fit) {
   if (!fit.isNetwork) {
-    return "with the network instead of the program, carina fit tries other memory modes, arenas and types "
+    return "given the network instead of the program, carina fit tries other memory modes, arenas and types "
            "and says what they cost\n";
   }
-  if (fit.fixes.empty()) return "no change of options makes it smaller on this board\n";
+  if (fit.fixes.empty()) return "no other options make it smaller on this board\n";
   std::string text = "what would help (cycles of an inference)\n";
   for (const firmware::FitFix& fix : fit.fixes) {
     text += fmt::format("  {}: {}, {} cycles{}{}\n", fix.change,
@@ -74,7 +74,7 @@ std::string fitText(const firmware::Fit& fit) {
     if (use.over() > 0) text += fmt::format("{} is {} bytes over\n", use.memory.name, countText(use.over()));
   }
   if (!fit.peak.empty()) {
-    text += fmt::format("most of the arena is live at {}:\n", fit.peakStep);
+    text += fmt::format("arena use peaks at {}:\n", fit.peakStep);
     for (const firmware::PeakTensor& tensor : fit.peak)
       text += fmt::format("  {:>12}  {} {}\n", countText(tensor.bytes), tensor.what, tensor.name);
   }

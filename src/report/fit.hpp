@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boards, and whether a program has room on one.
+// Boards, and whether a program fits on one.
 #pragma once
 
 #include <string>
@@ -8,19 +8,19 @@
 
 namespace carina::report {
 
-/// A table of memories with what lies there; where it does not fit also the tensors of the peak and the
+/// A table of memories and their contents; if the program does not fit, also the tensors of the peak and the
 /// cheapest changes.
 std::string fitText(const firmware::Fit& fit);
-/// docs/schema/fit.json
+/// JSON by docs/schema/fit.json.
 std::string fitJson(const firmware::Fit& fit);
-/// A row for each block of each memory, and one for what is free of it.
+/// One row per block of each memory, and one for its free space.
 std::string fitCsv(const firmware::Fit& fit);
 
-/// One line for each board.
+/// One line per board.
 std::string boardsText();
-/// docs/schema/boards.json
+/// JSON by docs/schema/boards.json.
 std::string boardsJson();
-/// A row for each memory of each board.
+/// One row per memory of each board.
 std::string boardsCsv();
 
 }  // namespace carina::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gates for people and for continuous integration.
+// Gate results as text and for continuous integration.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace carina::report {
 /// "digits8.pt2: --max-cycles 10000 cycles: found 12248 cycles"
 std::string gateText(const pipeline::GateResult& result);
 
-/// JUnit XML as GitLab, Jenkins and GitHub's actions read it: one test case per gate and subject. `suite` is
+/// JUnit XML as read by GitLab, Jenkins and GitHub Actions: one test case per gate and subject. `suite` is
 /// the command, "carina compile".
 std::string junitText(std::string_view suite, std::span<const pipeline::GateResult> results);
 

@@ -10,7 +10,7 @@
 namespace carina::report {
 namespace {
 
-/// Tokens per second of so many cycles a call; nothing without a clock.
+/// Tokens per second for the given cycles per call; nullopt without a clock.
 std::optional<double> tokensPerSecond(const pipeline::MethodCalls& calls, int64_t cycles) {
   if (!calls.time || calls.time->clockHz <= 0 || cycles <= 0) return std::nullopt;
   return static_cast<double>(calls.tokens) * calls.time->clockHz / static_cast<double>(cycles);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a language model generated, and how fast.
+// The text that a language model generated, and the speed.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace carina::report {
 
-/// Two lines: tokens and time of the prompt, and of what came behind it.
+/// Two lines: tokens and time of the prompt, and of the generated text.
 std::string generatedText(const pipeline::Generated& result);
-/// docs/commands/generate.md has the members.
+/// docs/commands/generate.md documents the members.
 std::string generatedJson(const pipeline::Generated& result);
 
 }  // namespace carina::report

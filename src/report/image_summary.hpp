@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `carina firmware` says of the image that it built.
+// The report of `carina firmware` on the image that it built.
 #pragma once
 
 #include <filesystem>

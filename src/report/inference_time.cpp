@@ -10,7 +10,7 @@
 namespace carina::report {
 namespace {
 
-/// Digits behind the point that leave three or more of a number of milliseconds.
+/// Decimals that give a number of milliseconds at least three digits.
 int decimalsOf(double milliseconds) {
   return milliseconds >= 100 ? 0 : milliseconds >= 10 ? 1 : milliseconds >= 1 ? 2 : 3;
 }
@@ -46,8 +46,8 @@ std::string inferenceAdvice(const pipeline::InferenceTime& time, const std::stri
                         durationText(time, *time.integerIoCycles));
   if (time.pictureCycles > 0) {
     text += fmt::format(
-        "{}if input {} is a picture: its pixels (--io-inputs uint8 --mean M --std S, a camera's --io-layout "
-        "nhwc) take {} off the CPU\n",
+        "{}if input {} is an image, passing its pixels (--io-inputs uint8 --mean M --std S, a camera's "
+        "--io-layout nhwc) saves {} of CPU time\n",
         indent, time.pictureInput, durationText(time, time.pictureCycles));
   }
   if (time.heliumCycles) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Markdown of GitHub's and GitLab's flavour.
+// GitHub-flavoured and GitLab-flavoured Markdown.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace carina::report {
 
-/// Text that Markdown shows as it is, in one line, also in the cell of a table.
+/// Escapes text so that Markdown shows it unchanged on one line, including in table cells.
 std::string inMarkdown(std::string_view text);
 
-/// A row of a table, and the line between head and rows: the first `left` columns to the left, the others to
-/// the right.
+/// A row of a table, and the line between head and rows: the first `left` columns are left-aligned, the
+/// others right-aligned.
 std::string markdownRow(const std::vector<std::string>& cells);
 std::string markdownRule(size_t columns, size_t left);
 

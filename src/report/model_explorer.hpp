@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as Model Explorer (google-ai-edge/model-explorer) takes graphs: its JSON, with what the profile
-// says of every operator.
+// A network in the JSON format of Model Explorer (google-ai-edge/model-explorer), with the profile's data for
+// every operator.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace carina::report {
 
-/// Operators with their modules as namespace, edges, place, cycles, what limits them, SQNR, Python line.
-/// Fails for a profile without a network: of a finished program.
+/// Operators with their modules as namespace, edges, placement, cycles, limiting resource, SQNR, Python line.
+/// Fails for a profile without a network: that of a finished program.
 Result<std::string> modelExplorerJson(const pipeline::TimedProfile& timed);
 
 }  // namespace carina::report

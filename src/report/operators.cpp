@@ -62,8 +62,8 @@ std::string_view placeKey(Place place) {
   return "nowhere";
 }
 
-/// The reasons, each once. Where an operator became several and only some were refused for a reason, with
-/// their names.
+/// The distinct reasons. If an operator was decomposed and only some of the resulting operators were refused
+/// for a reason, with their names.
 std::vector<std::string> reasonsOf(const OperatorPlace& op) {
   std::vector<std::pair<std::string, std::vector<std::string>>> refused;  // reason with remedy, operators
   for (const partition::Refusal& refusal : op.refusals) {
@@ -114,7 +114,7 @@ std::string operatorsText(const pipeline::OperatorList& list) {
   }
   text += fmt::format(
       "\n{}, {}: {} operators, {} on the NPU in {} part{}, {} on the CPU, {} on both, {} with nothing left "
-      "to do\n",
+      "to compute\n",
       list.target, quantizationName(list.quantization), list.operators.size(), list.count(Place::Npu),
       list.parts, list.parts == 1 ? "" : "s", list.count(Place::Cpu), list.count(Place::Both),
       list.count(Place::Nowhere));
@@ -182,13 +182,13 @@ std::string operatorTableMarkdown(const pipeline::OperatorTable& table) {
   const auto familyOf = [](const std::string& target) { return target.substr(0, target.rfind('-')); };
   std::string text =
       "# Operators\n\n"
-      "Where each operator runs, found out by placing a small network of it; `make operators` writes this "
-      "page. NPU: wholly in a\n"
+      "Where each operator runs, determined by placing a small network with it; `make operators` writes this "
+      "page. NPU: entirely in a\n"
       "delegate. CPU: by the runtime's kernels in the same program, in float between dequantize and "
-      "quantize. NPU+CPU: some of\n"
-      "what it becomes here, some there. folded: nothing is left to compute. The last column: whether "
+      "quantize. NPU+CPU: partly on\n"
+      "each. folded: nothing is left to compute. The last column: whether "
       "`--target cpu` runs it in\n"
-      "float. Limits by shape are in the second table; `carina ops` says them for your network.\n\n";
+      "float. Limits by shape are in the second table; `carina ops` reports them for your network.\n\n";
   text += "| operator |";
   std::string rule = "|---|";
   for (const auto& configuration : table.configurations) {

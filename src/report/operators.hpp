@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of a network with their places, as a table and as JSON.
+// The operators of a network with their placement, as a table and as JSON.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ std::string operatorsJson(const pipeline::OperatorList& list);
 /// The operators as comma-separated values.
 std::string operatorsCsv(const pipeline::OperatorList& list);
 
-/// The table of operators as docs/operators.md holds it.
+/// The table of operators as in docs/operators.md.
 std::string operatorTableMarkdown(const pipeline::OperatorTable& table);
 
 }  // namespace carina::report

@@ -54,7 +54,7 @@ Json networkJson(const std::vector<pipeline::NetworkNode>& network) {
   return json;
 }
 
-/// The profile as its JSON says it, with what only the page needs.
+/// The profile's JSON, with additional data that only the page needs.
 Json profileData(const pipeline::TimedProfile& timed) {
   const pipeline::Profile& profile = timed.profile;
   Json json = Json::parse(profileJson(timed));
@@ -67,7 +67,7 @@ Json profileData(const pipeline::TimedProfile& timed) {
   return json;
 }
 
-/// An attached report; `fits` says whether it is one of its kind.
+/// An attached report; `fits` tests whether it is of the right kind.
 template <typename Fits>
 Result<Json> attachment(const std::filesystem::path& file, std::string_view command, const Fits& fits) {
   CARINA_TRY(const auto mapped, MappedFile::open(file));
@@ -97,7 +97,7 @@ bool isProfile(const Json& json) {
   });
 }
 
-/// The lines that other commands print about the whole inference.
+/// The lines about the whole inference, as printed by other commands.
 Json inferenceLines(const pipeline::InferenceTime& time) {
   Json lines = Json::array();
   std::istringstream text(inferenceLine(time) + inferenceAdvice(time, ""));
@@ -105,7 +105,7 @@ Json inferenceLines(const pipeline::InferenceTime& time) {
   return lines;
 }
 
-/// JSON that no HTML parser takes for the end of its element.
+/// Escapes JSON so that no HTML parser mistakes it for the end of the enclosing element.
 std::string scriptSafe(const Json& json) {
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace), safe;
   safe.reserve(text.size());

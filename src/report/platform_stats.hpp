@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run on the virtual platform came to.
+// The outcome of a run on the virtual platform.
 #pragma once
 
 #include <string>

@@ -65,8 +65,9 @@ std::string precisionText(const AutoPrecision& found) {
     text += fmt::format("{} as a program on the NPU: {}, {} sample{}\n", row.name, decibelText(*row.program),
                         found.proving, found.proving == 1 ? "" : "s");
   if (found.gap)
-    text += fmt::format("at most {:.1f} % more cycles than the best choice, by the model of the search\n",
-                        100 * *found.gap);
+    text += fmt::format(
+        "at most {:.1f} % more cycles than the best choice, according to the model of the search\n",
+        100 * *found.gap);
   return text + raisedText(found);
 }
 
@@ -151,7 +152,7 @@ Diagnostic precisionMiss(const AutoPrecision& found, const precision::Goal& goal
                 ? ", within --max-cycles " + says(nearest(found))
                 : ", the cheapest " + says(found.rows.front());
   }
-  return {text, "ask for what can be reached, or for another target or memory mode", "", "--auto-precision",
+  return {text, "lower the goal, or choose another target or memory mode", "", "--auto-precision",
           Code::None};
 }
 

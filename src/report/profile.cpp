@@ -24,14 +24,14 @@ double asDouble(int64_t value) {
   return static_cast<double>(value);
 }
 
-/// Heading of the column with a port's traffic: the memory behind it.
+/// Heading of a port's traffic column: the memory behind it.
 std::string portName(const npu::Machine& machine, size_t port) {
   const bool same = machine.system.ports[0].kind == machine.system.ports[1].kind;
   return std::string(npu::memoryKindName(machine.system.ports[port].kind)) +
          (same ? fmt::format(" {}", port) : "");
 }
 
-/// Ports that some area of the memory mode uses.
+/// Ports used by any area of the memory mode.
 std::vector<size_t> usedPorts(const npu::Machine& machine) {
   const npu::MemoryMode& mode = machine.memory;
   std::vector<size_t> ports;
@@ -41,7 +41,7 @@ std::vector<size_t> usedPorts(const npu::Machine& machine) {
   return ports;
 }
 
-/// Nobody reads more rows, and hundreds of thousands of them take seconds.
+/// More rows are not useful to a reader, and hundreds of thousands of them take seconds.
 constexpr size_t kMostRows = 20000;
 
 template <typename Entry>
@@ -89,10 +89,11 @@ std::string operationTable(const pipeline::Profile& profile, const pipeline::Pro
   return table.str() + othersLine(part.operations.size());
 }
 
-/// Choices and loops of the command stream, outer ones first. `ways`: how often samples took them; may be
-/// null.
+/// Conditionals and loops of the command stream, outer ones first. `ways`: how often samples took each path;
+/// may be null.
 std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pipeline::WayCount>* ways) {
-  std::vector<std::string> header{"choice or loop", "turns", "way", "cycles", "other way", "cycles"};
+  std::vector<std::string> header{"conditional or loop", "iterations", "path", "cycles",
+                                  "other path",          "cycles"};
   if (ways) {
     header.insert(header.begin() + 4, "taken");
     header.push_back("taken");
@@ -107,7 +108,7 @@ std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pi
     std::vector<std::string> row{branch.name,
                                  !branch.isLoop      ? ""
                                  : branch.turns >= 0 ? countText(branch.turns)
-                                                     : "data decide",
+                                                     : "data-dependent",
                                  branch.isLoop ? "body" : "true", countText(branch.first)};
     if (ways) row.push_back(countText((*ways)[i].first));
     row.emplace_back(branch.isLoop ? "test" : "false");
@@ -118,7 +119,7 @@ std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pi
   return table.str();
 }
 
-/// What samples take of the NPU, beside the longest way.
+/// The NPU cycles that samples take, compared with the longest path.
 std::string measuredLine(const pipeline::Profile& profile) {
   const std::vector<npu::Cycles>& cycles = profile.measured->cycles;
   if (cycles.empty()) return "";
@@ -126,12 +127,12 @@ std::string measuredLine(const pipeline::Profile& profile) {
   const auto sum = std::accumulate(cycles.begin(), cycles.end(), npu::Cycles{0});
   const auto count = static_cast<npu::Cycles>(cycles.size());
   return fmt::format(
-      "measured over {} sample{}: {} to {} NPU cycles, {} on average; estimate of the longest way: {}\n",
+      "measured over {} sample{}: {} to {} NPU cycles, {} on average; estimate of the longest path: {}\n",
       count, count == 1 ? "" : "s", countText(*least), countText(*most), countText(sum / count),
       countText(profile.longest));
 }
 
-/// Share of the cycles by what limits them.
+/// Share of the cycles by limiting resource.
 std::string boundLine(const pipeline::ProfiledPart& part) {
   std::map<std::string, npu::Cycles> cycles;
   for (const pipeline::Layer& layer : part.layers) cycles[npu::boundByName(layer.bound)] += layer.cycles;
@@ -147,7 +148,7 @@ std::string boundLine(const pipeline::ProfiledPart& part) {
   return text;
 }
 
-/// The layers where most is to be had.
+/// The layers with the greatest potential.
 std::string adviceText(const pipeline::Profile& profile, const pipeline::ProfiledPart& part) {
   constexpr size_t kMost = 5;
   std::vector<std::pair<Advice, const pipeline::Layer*>> all;
@@ -167,7 +168,7 @@ std::string adviceText(const pipeline::Profile& profile, const pipeline::Profile
   return text;
 }
 
-/// Bytes of its own: a result that takes an input's place is counted with the input.
+/// Separately allocated bytes: a result that is computed in place is counted with its input.
 int64_t ownBytes(const compiler::MemoryRecord& record) {
   return record.what == "in place" ? 0 : record.bytes;
 }
@@ -212,7 +213,7 @@ std::string memoryText(const pipeline::Profile& profile, const pipeline::Profile
   for (const npu::Area area : {npu::Area::Arena, npu::Area::Cache}) {
     const Peak peak = peakOf(part.memory, area);
     if (peak.bytes == 0) continue;
-    text += fmt::format("  most of the {} is live at {}: {}\n", kAreaNames[static_cast<size_t>(area)],
+    text += fmt::format("  {} use peaks at {}: {}\n", kAreaNames[static_cast<size_t>(area)],
                         stepName(part, peak.step), bytesText(peak.bytes));
     std::vector<const compiler::MemoryRecord*> live;
     for (const compiler::MemoryRecord& record : part.memory) {
@@ -290,12 +291,12 @@ Json layerJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& p
   return json;
 }
 
-/// How often samples took the ways of a part; null where none were given.
+/// How often samples took the paths of a part; null if no samples were given.
 const std::vector<pipeline::WayCount>* waysOf(const pipeline::Profile& profile, size_t part) {
   return profile.measured ? &profile.measured->ways[part] : nullptr;
 }
 
-/// A part, with its rows as text: a program of a megabyte has hundreds of thousands of them.
+/// A part, with its rows as text: a one-megabyte program has hundreds of thousands of them.
 void addPart(JsonText& text, const pipeline::Profile& profile, size_t index) {
   const pipeline::ProfiledPart& part = profile.parts[index];
   Json json = Json::object();
@@ -477,11 +478,11 @@ std::string profileTrace(const pipeline::TimedProfile& timed) {
     const pipeline::ProfiledPart& part = profile.parts[step.part];
     addPart(part, step.start);
     if (step.turns > 1) {
-      add(kNpuLane, fmt::format("{}, turns 2 to {}", step.name, step.turns), "turns",
+      add(kNpuLane, fmt::format("{}, iterations 2 to {}", step.name, step.turns), "turns",
           step.start + part.cycles, step.cycles - part.cycles, Json::object());
     }
   }
-  // Without the time of the rest, parts follow each other.
+  // If the time of the rest is unknown, parts follow each other directly.
   if (timed.steps.empty()) {
     for (const pipeline::ProfiledPart& part : profile.parts) {
       addPart(part, end);

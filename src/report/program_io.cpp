@@ -44,7 +44,7 @@ const char* typeInC(DType type) {
   }
 }
 
-/// 0.5 as a float constant of C.
+/// 0.5 as a C float constant.
 std::string floatInC(double value) {
   std::string text = fmt::format("{:.9g}", value);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -58,7 +58,7 @@ std::string listInC(const std::vector<double>& values) {
   return fmt::format("{{{}}}", fmt::join(texts, ", "));
 }
 
-/// Text of a comment: neither its end nor that of its line.
+/// Text that is safe in a C comment: it ends neither the comment nor the line.
 std::string commentText(std::string text) {
   for (char& c : text) c = c < ' ' || c == '*' || c == '/' || c == '\\' ? '_' : c;
   return text;

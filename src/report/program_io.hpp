@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program takes and gives: for people, as JSON, and as a C header.
+// The inputs and outputs of a program: as text, as JSON, and as a C header.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,16 +13,16 @@ struct Build;
 
 namespace carina::report {
 
-/// Adds "scale", "zero_point", "mean", "std" and "layout" to the description of an input or output, as far as
-/// it has them.
+/// Adds "scale", "zero_point", "mean", "std" and "layout" to the description of an input or output, if it has
+/// them.
 void addCodes(const pipeline::PortCodes& codes, nlohmann::ordered_json& json);
 
 /// {"inputs": [...], "outputs": [...]}: name, type, shape and codes of each.
 nlohmann::ordered_json programIoJson(const pipeline::Build& build);
-/// A line for each input and output that is not float in the network's layout; "" when there is none.
+/// A line for each input and output that is not float in the network's layout; "" if there are none.
 std::string programIoText(const pipeline::Build& build);
 
-/// Types, sizes, scales and zero points for applications: CARINA_INPUT0_SCALE and the like, plain C.
+/// Types, sizes, scales and zero points for applications: CARINA_INPUT0_SCALE etc., in plain C.
 std::string programIoHeader(const pipeline::Build& build, const std::string& program);
 
 }  // namespace carina::report

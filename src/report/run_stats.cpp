@@ -42,7 +42,7 @@ nlohmann::ordered_json delegateJson(const device::DelegateRun& run) {
   return json;
 }
 
-/// "memory  method 824 B, temporary 7.8 KiB, pool 1 320 B": what is there.
+/// "memory  method 824 B, temporary 7.8 KiB, pool 1 320 B": nonzero items only.
 std::string memoryLine(const device::RunStats& stats) {
   std::string text;
   const auto add = [&](std::string_view what, int64_t bytes) {
@@ -99,7 +99,7 @@ std::string ethosNText(std::string_view target, const ethosn::RunStats& stats,
   return text;
 }
 
-/// The NPU parts of a program, one after the other.
+/// Totals over the NPU parts of a program.
 std::string ethosNText(const device::RunStats& stats) {
   ethosn::RunStats sum;
   std::vector<ethosn::Assumption> assumptions;

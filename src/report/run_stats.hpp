@@ -9,7 +9,7 @@
 
 namespace carina::report {
 
-/// A few lines, that of `inference` (or none) first: samples, NPU cycles, memory.
+/// A few lines, starting with that of `inference` (may be null): samples, NPU cycles, memory.
 std::string runStatsText(const pipeline::RunResult& result,
                          const pipeline::InferenceTime* inference = nullptr);
 /// Stable JSON (docs/commands/run.md).

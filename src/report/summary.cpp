@@ -22,8 +22,7 @@
 namespace carina::report {
 namespace {
 
-/// Bytes of a build by area, all delegates: constants and commands add up, arenas are used one after the
-/// other.
+/// Bytes of a build by area, over all delegates: constants and commands add up, the arena is shared.
 struct Footprint {
   int64_t constants = 0, commands = 0, arena = 0, bound = 0, cache = 0;
   int64_t cycles = 0, macs = 0;
@@ -45,7 +44,7 @@ Footprint footprintOf(const pipeline::Build& build) {
   return sum;
 }
 
-/// `exact`: every byte of the arena counts, and what it cannot go below.
+/// `exact`: show the arena in bytes, with its lower bound.
 std::string memoryLine(const Footprint& sum, const npu::Machine& machine, bool exact) {
   const auto kind = [&](npu::Area area) { return npu::memoryKindName(machine.timing(area).kind); };
   const std::string arena =
@@ -58,7 +57,7 @@ std::string memoryLine(const Footprint& sum, const npu::Machine& machine, bool e
   return text + fmt::format(", commands {}", bytesText(sum.commands));
 }
 
-/// Operations and memory of a build for an Ethos-N.
+/// Operations and memory of an Ethos-N build.
 std::string ethosNLines(const pipeline::Build& build) {
   size_t operations = 0;
   uint64_t constants = 0, intermediates = 0, commands = 0;
@@ -76,7 +75,7 @@ std::string ethosNLines(const pipeline::Build& build) {
                      bytes(intermediates), bytes(commands));
 }
 
-/// Kernels outside the delegates with how often each is called.
+/// Kernels outside the delegates with their call counts.
 std::string cpuLine(const pipeline::Build& build) {
   std::map<std::string, int> calls;
   if (build.program.methods.empty() && build.tflite) {
@@ -124,7 +123,7 @@ std::string layerTable(const compiler::CompiledProgram& part) {
   return table.str();
 }
 
-/// Layers as a profile has them, with an SQNR or null.
+/// Layers as in a profile, with an SQNR or null.
 nlohmann::ordered_json layersWithSqnr(const pipeline::Profile& profile, size_t index) {
   nlohmann::ordered_json layers = layersJson(profile, profile.parts[index]);
   for (auto& layer : layers) layer.emplace("sqnr_db", nullptr);
@@ -192,8 +191,8 @@ std::string targetLine(const pipeline::Build& build) {
                      machine.memory.name);
 }
 
-/// What runs where, at what cost, and how near to float it comes. `region`: bytes of constants that all NPU
-/// parts read, 0: each has its own.
+/// What runs where, at what cost, and the accuracy against float. `region`: bytes of constants shared by all
+/// NPU parts, 0: each has its own.
 std::string workLines(const pipeline::Build& build, const std::optional<pipeline::InferenceTime>& time,
                       int64_t region = 0) {
   Footprint sum = footprintOf(build);
@@ -225,7 +224,7 @@ std::string workLines(const pipeline::Build& build, const std::optional<pipeline
   return text;
 }
 
-/// The sizes that were chosen, if any were.
+/// The chosen sizes, if any.
 std::string sizesLine(const pipeline::Options& options) {
   std::string text;
   for (const auto& [symbol, value] : options.sizes)
@@ -272,13 +271,12 @@ std::string summary(const pipeline::MethodsBuild& build, const std::filesystem::
   if (build.methods.front().options.delivery == pipeline::Delivery::Tosa) {
     text += "  NPU     weights and biases of the TOSA graphs, each stored once\n";
   } else if (build.sharesNpuConstants() || build.npuConstants.apart < constants) {
-    // Equal parts count once in both.
+    // Identical parts count once in both.
     const int64_t own = build.sharesNpuConstants() ? build.npuConstants.apart : constants;
     text += fmt::format("  NPU     constants {}, each stored once: {} if each method had its own\n",
                         bytesText(build.npuConstants.together), bytesText(own));
   } else if (constants > 0) {
-    text +=
-        fmt::format("  NPU     nothing: the parts have constants of their own, {}\n", bytesText(constants));
+    text += fmt::format("  NPU     nothing: each part has its own constants, {}\n", bytesText(constants));
   }
   return text;
 }

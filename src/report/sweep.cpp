@@ -13,12 +13,12 @@
 namespace carina::report {
 namespace {
 
-/// Of the NPU.
+/// For the NPU alone.
 double milliseconds(const pipeline::SweepRow& row) {
   return row.clockHz > 0 ? 1e3 * static_cast<double>(row.cycles) / row.clockHz : 0;
 }
 
-/// Of a whole inference.
+/// For a whole inference.
 double inferenceMs(const pipeline::SweepRow& row) {
   return row.inference ? row.inference->milliseconds() : milliseconds(row);
 }
@@ -32,12 +32,13 @@ bool sameConfiguration(const pipeline::SweepRow& a, const pipeline::SweepRow& b)
   return std::tie(a.target, a.systemConfig, a.memoryMode) == std::tie(b.target, b.systemConfig, b.memoryMode);
 }
 
-/// Whether rows are points of a frontier of arena and cycles.
+/// Whether rows are points on a frontier of arena and cycles.
 bool isFrontier(const std::vector<pipeline::SweepRow>& rows) {
   return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return !row.reproduce.empty(); });
 }
 
-/// Of the frontier of a configuration the smallest arena that costs at most 2 % more cycles than the largest.
+/// Whether the row is, on the frontier of its configuration, the smallest arena that takes at most 2 % more
+/// cycles than the largest.
 bool isPick(const std::vector<pipeline::SweepRow>& rows, const pipeline::SweepRow& row) {
   const pipeline::SweepRow *last = nullptr, *pick = nullptr;
   for (const pipeline::SweepRow& other : rows) {
@@ -49,13 +50,14 @@ bool isPick(const std::vector<pipeline::SweepRow>& rows, const pipeline::SweepRo
   return pick == &row;
 }
 
-/// What no choice of cascades goes below, a line per configuration.
+/// The lower bound over all choices of cascades, one line per configuration.
 std::string boundsText(const std::vector<pipeline::SweepRow>& rows) {
   std::string text;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].arenaBound == 0 || (i > 0 && sameConfiguration(rows[i - 1], rows[i]))) continue;
-    text += fmt::format("{} {} {}: no cascades take an arena below {} bytes\n", rows[i].target,
-                        rows[i].systemConfig, rows[i].memoryMode, countText(rows[i].arenaBound));
+    text +=
+        fmt::format("{} {} {}: every choice of cascades needs an arena of at least {} bytes\n",
+                    rows[i].target, rows[i].systemConfig, rows[i].memoryMode, countText(rows[i].arenaBound));
   }
   return text;
 }
@@ -88,7 +90,7 @@ std::string sweepText(const std::vector<pipeline::SweepRow>& rows) {
     std::string mark = &row == fastest ? "fastest" : "";
     if (&row == smallest) mark += mark.empty() ? "least SRAM" : ", least SRAM";
     if (frontier && isPick(rows, row)) mark += mark.empty() ? "pick" : ", pick";
-    if (!row.wholly) mark += mark.empty() ? "part on CPU" : ", part on CPU";
+    if (!row.wholly) mark += mark.empty() ? "partly on CPU" : ", partly on CPU";
     std::vector<std::string> cells{row.target,
                                    row.systemConfig,
                                    row.memoryMode,

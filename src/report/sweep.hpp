@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The what-if table of carina sweep.
+// The comparison table of carina sweep.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them, and plain-text tables.
+// Human-readable numbers, and plain-text tables.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace carina::report {
 std::string bytesText(int64_t bytes);                // "12.3 KiB"
 std::string countText(int64_t count);                // "4,738,932"
 std::string decibelText(double value);               // "41.3 dB", "exact", "-"
-std::string percentText(double part, double whole);  // "45.2 %"; "-" when whole is 0
-/// In attributes and text of HTML and of XML 1.0, which has no control characters.
+std::string percentText(double part, double whole);  // "45.2 %"; "-" if whole is 0
+/// Escaped for attributes and text of HTML and of XML 1.0, which has no control characters.
 std::string markupEscaped(std::string_view text);
 
-/// Columns as wide as their widest cell; the first `leftColumns` to the left, the others to the right.
+/// Columns as wide as their widest cell; the first `leftColumns` are left-aligned, the others right-aligned.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header, size_t leftColumns = 1);
@@ -28,7 +28,7 @@ class TextTable {
   size_t leftColumns_;
 };
 
-/// Comma-separated values as RFC 4180 has them, lines ended by a newline alone.
+/// Comma-separated values (RFC 4180, but with lines ended by a newline alone).
 class CsvTable {
  public:
   explicit CsvTable(const std::vector<std::string>& header) { add(header); }

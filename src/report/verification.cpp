@@ -44,7 +44,7 @@ std::string layerTable(const pipeline::Verification& verification, bool allLayer
   return shown > 0 ? table.str() : "";
 }
 
-/// CPU nodes that differ from the executor, or all of them but quantize and dequantize.
+/// CPU nodes that differ from the executor, or all nodes except quantize and dequantize.
 std::string cpuTable(const pipeline::Verification& verification, bool allLayers) {
   TextTable table({"CPU node", "operator", "elements", "CPU = executor", "worst error"}, 2);
   size_t shown = 0;
@@ -70,7 +70,7 @@ std::string accuracyTable(const pipeline::Verification& verification) {
   return table.str();
 }
 
-/// Values that leave the simulation by more than rounding, worst first.
+/// Values that differ from the simulation by more than rounding, worst first.
 std::string driftTable(const pipeline::Verification& verification) {
   std::vector<pipeline::DriftResult> worst;
   for (const pipeline::DriftResult& drift : verification.drift) {
@@ -87,7 +87,7 @@ std::string driftTable(const pipeline::Verification& verification) {
   }
   std::string text = table.str();
   if (worst.size() > kWorstValues) text += fmt::format("and {} more\n", worst.size() - kWorstValues);
-  return text + fmt::format("first to leave it: {}\n", first.value);
+  return text + fmt::format("first to diverge: {}\n", first.value);
 }
 
 }  // namespace
@@ -102,7 +102,9 @@ std::string verificationText(const pipeline::Verification& verification, bool al
       static_cast<size_t>(std::count_if(verification.layers.begin(), verification.layers.end(),
                                         [](const auto& layer) { return layer.equal(); }));
   const bool npu = verification.delegates > 0;
-  text += verification.wholly ? "wholly on the NPU\n" : npu ? "partly on the CPU\n" : "wholly on the CPU\n";
+  text += verification.wholly ? "entirely on the NPU\n"
+          : npu               ? "partly on the CPU\n"
+                              : "entirely on the CPU\n";
   if (verification.quantized > 0) {
     text += fmt::format("simulated in integers, operator by operator: {} of {} quantized values\n",
                         countText(static_cast<int64_t>(verification.inIntegers)),
@@ -112,7 +114,7 @@ std::string verificationText(const pipeline::Verification& verification, bool al
       fmt::format("over {} sample{}", verification.samples, verification.samples == 1 ? "" : "s");
   if (npu) {
     const bool same = verification.delegateMismatches == 0 && exact == verification.layers.size();
-    // Results that lie in several pieces are compared as results only.
+    // Results that are stored in several pieces are not compared as layers.
     const std::string layers = verification.layers.empty() ? "results equal " + over
                                                            : fmt::format("{} of {} layers equal {}", exact,
                                                                          verification.layers.size(), over);
@@ -122,7 +124,7 @@ std::string verificationText(const pipeline::Verification& verification, bool al
     text += fmt::format("{}: {}; {} NPU cycles per inference\n", same ? agree : "NPU and TOSA DIFFER", layers,
                         countText(verification.cycles));
     if (off.elements > 0) {
-      text += fmt::format("results of NPU parts: {} of {} codes are not TOSA's, the farthest by {}\n",
+      text += fmt::format("results of NPU parts: {} of {} codes differ from TOSA's, by at most {}\n",
                           countText(off.different), countText(off.elements), off.worst);
     }
   }
@@ -220,7 +222,7 @@ std::string verificationJson(std::span<const std::string> names,
 
 namespace {
 
-/// Nothing for what is infinite or NaN.
+/// "" if infinite or NaN.
 std::string figureText(double value) {
   return std::isfinite(value) ? fmt::format("{:.6g}", value) : "";
 }

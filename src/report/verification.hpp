@@ -14,11 +14,11 @@ std::string verificationText(const pipeline::Verification& verification, bool al
 
 /// Stable JSON (docs/schema/verify.json).
 std::string verificationJson(const pipeline::Verification& verification);
-/// The same of several methods, one of `names` each.
+/// The same for several methods, one of `names` each.
 std::string verificationJson(std::span<const std::string> names,
                              std::span<const pipeline::Verification> verifications);
 
-/// One line for each output. `names` of the methods, or none of the one network.
+/// One line per output. `names`: those of the methods, or empty for a single network.
 std::string verificationCsv(std::span<const std::string> names,
                             std::span<const pipeline::Verification> verifications);
 

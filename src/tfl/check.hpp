@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds for well-formed tfl nodes, one function per family of operators (ops.json says which): operands
-// fit each other, what decides about shapes is a constant, and the results have the shapes that follow.
-// Element types and quantization are looked at where the operators are lowered.
+// Well-formedness checks of tfl nodes, one function per family of operators (ops.json assigns them): operands
+// must match, operands that determine shapes must be constant, and results must have the resulting shapes.
+// Element types and quantization are checked where the operators are lowered.
 #pragma once
 
 #include "ir/op_def.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of operators that compute element by element, and of reductions.
+// Checks of elementwise operators and of reductions.
 #include <algorithm>
 
 #include "tfl/check.hpp"
@@ -24,9 +24,9 @@ Status broadcasting(const ir::Node& node, const std::vector<const ir::Value*>& o
 
 Status sameType(const ir::Value* a, const ir::Value* b) {
   if (a->dtype() == b->dtype()) return {};
-  return fail(Code::WrongElementType, "{} and {} are of different types", ir::typeText(a->type),
+  return fail(Code::WrongElementType, "{} and {} have different types", ir::typeText(a->type),
               ir::typeText(b->type))
-      .withRemedy("let a QUANTIZE convert one of them");
+      .withRemedy("convert one of them with QUANTIZE");
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ Status select(const ir::Node& node) {
                 ir::typeText(condition->type));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(1), node.operand(2)));
   CARINA_RETURN_IF_ERROR(sameType(node.operand(1), node.result()));
-  // SELECT takes a vector of booleans that chooses whole rows of the others.
+  // SELECT accepts a vector of booleans that selects whole rows of the others.
   if (ir::isa<Select>(&node) && condition->rank() == 1 && node.operand(1)->rank() > 1) {
     if (node.operand(1)->shape() != node.operand(2)->shape() || node.operand(1)->dim(0) != condition->dim(0))
       return fail(Code::WrongElementType, "the condition has {} elements, expected one for each row of {}",

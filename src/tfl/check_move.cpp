@@ -25,7 +25,7 @@ Status keepsType(const ir::Node& node, size_t operand = 0) {
 Status sameCount(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(keepsType(node));
   if (node.operand(0)->numElements() == node.result()->numElements()) return {};
-  return fail(Code::InvalidOperator, "{} cannot become {}, which has another number of elements",
+  return fail(Code::InvalidOperator, "{} cannot become {}, which has a different number of elements",
               shapeText(node.operand(0)->shape()), shapeText(node.result()->shape()));
 }
 
@@ -119,8 +119,8 @@ Status slice(const ir::Node& node) {
   for (size_t i = 0; i < input.size(); ++i) {
     if (size[i] == -1) size[i] = input[i] - begin[i];
     if (begin[i] < 0 || size[i] < 1 || begin[i] + size[i] > input[i])
-      return fail(Code::InvalidOperator, "elements {} to {} are outside of a dimension of {}", begin[i],
-                  begin[i] + size[i], input[i]);
+      return fail(Code::InvalidOperator, "elements {} to {} are out of range for a dimension of size {}",
+                  begin[i], begin[i] + size[i], input[i]);
   }
   return resultShape(node, size);
 }
@@ -247,7 +247,7 @@ Status blocked(const ir::Node& node, bool toDepth) {
   return resultShape(node, {s[0], s[1] * block, s[2] * block, s[3] / (block * block)});
 }
 
-/// Blocks along the dimensions behind the batch, and what is added or cut on both sides of them.
+/// Blocks along the dimensions after the batch, with padding or cropping on both sides.
 Status batched(const ir::Node& node, bool toBatch) {
   CARINA_RETURN_IF_ERROR(keepsType(node));
   Shape shape = node.operand(0)->shape();
@@ -271,7 +271,7 @@ Status batched(const ir::Node& node, bool toBatch) {
         return fail(Code::InvalidOperator, "blocks of {} do not divide a batch of {}", b, shape[0]);
       shape[0] /= b;
       size = size * b - before - after;
-      if (size < 1) return fail(Code::InvalidOperator, "crops of {} and {} leave nothing", before, after);
+      if (size < 1) return fail(Code::InvalidOperator, "crops of {} and {} leave no elements", before, after);
     }
   }
   return resultShape(node, shape);

@@ -59,7 +59,7 @@ Status transposeConv(const ir::Node& node) {
   const auto op = ir::cast<TransposeConv>(&node);
   CARINA_RETURN_IF_ERROR(rankIs(op.input(), 4, "the input"));
   CARINA_RETURN_IF_ERROR(rankIs(op.filter(), 4, "the filter"));
-  // Sizes that are computed at run time can only be those that the file gives the result.
+  // Sizes computed at run time must be those that the file specifies for the result.
   ir::Ints shape = op.output()->shape();
   if (op.outputShape()->isConstant()) {
     CARINA_TRY(shape, constantInts(op.outputShape(), "output sizes"));
@@ -70,8 +70,8 @@ Status transposeConv(const ir::Node& node) {
     return fail(Code::InvalidOperator, "filter {}, input {} and output {} do not match", shapeText(filter),
                 shapeText(op.input()->shape()), shapeText(shape));
   CARINA_RETURN_IF_ERROR(biasFits(op.bias(), filter[0]));
-  // The output is the input of the convolution that this one turns round, which decides about padding alone:
-  // what falls outside of the output is left out, and where nothing falls the bias is.
+  // The output is the input of the convolution that this one reverses, which only determines the padding:
+  // values outside the output are dropped, and positions that receive none get the bias.
   CARINA_TRY([[maybe_unused]] const WindowAxis height,
              windowAxis(op.padding(), shape[1], filter[1], op.strideH(), 1));
   CARINA_TRY([[maybe_unused]] const WindowAxis width,
@@ -150,7 +150,7 @@ Status lstm(const ir::Node& node) {
 }
 
 Status pool2d(const ir::Node& node) {
-  const AveragePool2d op(const_cast<ir::Node*>(&node));  // both pools have the same attributes
+  const AveragePool2d op(const_cast<ir::Node*>(&node));  // both pooling operators have the same attributes
   const ir::Value* input = node.operand(0);
   CARINA_RETURN_IF_ERROR(rankIs(input, 4, "the input"));
   if (node.result()->dtype() != input->dtype())
@@ -169,7 +169,7 @@ Status resize(const ir::Node& node) {
   CARINA_TRY(const ir::Ints size, constantInts(node.operand(1), "sizes"));
   if (size.size() != 2) return fail(Code::InvalidOperator, "expected 2 sizes, got {}", size.size());
   if (node.attributeAs<bool>(0) && node.attributeAs<bool>(1))
-    return fail(Code::UnsupportedForm, "aligned corners and half pixel centres exclude each other");
+    return fail(Code::UnsupportedForm, "align_corners and half_pixel_centers exclude each other");
   return resultShape(node, {input->dim(0), size[0], size[1], input->dim(3)});
 }
 

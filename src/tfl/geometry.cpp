@@ -75,7 +75,7 @@ Result<WindowAxis> windowAxis(Padding padding, int64_t size, int64_t kernel, int
 
 namespace {
 
-/// The element at `index` of a dimension, as far as stepping that way can start or stop.
+/// The element at `index` of a dimension, clamped to where iteration in that direction can start or stop.
 int64_t clampedIndex(int64_t index, int64_t size, bool forward) {
   if (index < 0) index += size;
   return forward ? std::clamp<int64_t>(index, 0, size) : std::clamp<int64_t>(index, -1, size - 1);
@@ -122,7 +122,8 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op) {
     if (hasBit(op.shrinkAxisMask(), i)) {
       const int64_t at = begin[i] < 0 ? begin[i] + size : begin[i];
       if (at < 0 || at >= size || hasBit(op.beginMask(), i))
-        return fail(Code::InvalidOperator, "index {} is outside of a dimension of {}", begin[i], size);
+        return fail(Code::InvalidOperator, "index {} is out of range for a dimension of size {}", begin[i],
+                    size);
       result.ranges.push_back({at, 1, 1});
       continue;
     }
@@ -134,7 +135,7 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op) {
     const int64_t span = forward ? to - from : from - to, by = forward ? step : -step;
     const int64_t count = span > 0 ? (span + by - 1) / by : 0;
     if (count == 0)
-      return fail(Code::InvalidOperator, "nothing is left of dimension {}", result.ranges.size());
+      return fail(Code::InvalidOperator, "no elements are left in dimension {}", result.ranges.size());
     result.ranges.push_back({from, count, step});
     result.shape.push_back(count);
   }

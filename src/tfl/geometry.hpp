@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the attributes and constant operands of tfl operators say about places: used by the checks and by
-// whoever computes the operators.
+// Positions given by the attributes and constant operands of tfl operators: used by the checks and by the
+// code that computes the operators.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,11 @@
 
 namespace carina::tfl {
 
-/// A constant operand of whole numbers, in order. Errors: computed at run time, or other elements.
+/// The elements of a constant integer operand, in order. Fails if it is computed at run time or has other
+/// elements.
 Result<ir::Ints> constantInts(const ir::Value* value, std::string_view what);
 
-/// Dimension numbers, negative ones counted from the end, as [0, rank). Errors: outside.
+/// Maps dimension numbers, negative ones counted from the end, to [0, rank). Fails if one is out of range.
 Result<ir::Ints> axesOf(const ir::Ints& axes, int64_t rank);
 Result<int64_t> axisOf(int64_t axis, int64_t rank);
 
@@ -20,10 +21,11 @@ Result<int64_t> axisOf(int64_t axis, int64_t rank);
 struct WindowAxis {
   int64_t outputs = 0;
   int64_t before = 0,
-          after = 0;  // rows of padding that windows see; `after` may be negative: rows nobody sees
+          after = 0;  // rows of padding that windows read; `after` may be negative: rows that none reads
 };
-/// SAME: ceil(size / stride) positions, the padding they need split with the larger half behind. VALID: whole
-/// windows. `kernel`, `stride` and `dilation` positive. Errors: no position at all, or sizes beyond 32 bits.
+/// SAME: ceil(size / stride) positions, the padding they need split with the larger half at the end. VALID:
+/// whole windows. `kernel`, `stride` and `dilation` positive. Fails if there is no position, or on sizes
+/// beyond 32 bits.
 Result<WindowAxis> windowAxis(Padding padding, int64_t size, int64_t kernel, int64_t stride,
                               int64_t dilation);
 
@@ -31,7 +33,7 @@ Result<WindowAxis> windowAxis(Padding padding, int64_t size, int64_t kernel, int
 struct Range {
   int64_t start = 0, count = 0, step = 1;
 };
-/// What STRIDED_SLICE takes of each input dimension, and the shape that the result has in the end.
+/// The elements that STRIDED_SLICE reads along each input dimension, and the final shape of the result.
 struct StridedRanges {
   std::vector<Range> ranges;
   Shape shape;
@@ -41,7 +43,7 @@ Result<StridedRanges> stridedRanges(const StridedSlice& op);
 /// [before, after] per dimension of a [rank, 2] operand, all >= 0 and below 2^31.
 Result<ir::Ints> paddingsOf(const ir::Value* paddings, const Shape& shape);
 
-/// Sizes along the axis of the results of SPLIT_V, -1 filled in.
+/// Sizes of the results of SPLIT_V along the axis, with -1 resolved.
 Result<ir::Ints> splitSizes(const SplitV& op);
 
 }  // namespace carina::tfl

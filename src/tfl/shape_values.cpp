@@ -19,14 +19,14 @@ bool isList(const ir::Value& value) {
 }
 
 using Lists = std::vector<ir::Ints>;
-/// The result from the operands; nothing where it has none. All are lists.
+/// The result computed from the operands, all of them lists; nothing if there is none.
 using Evaluate = std::optional<ir::Ints> (*)(const ir::Node& node, const Lists& operands);
 
 std::optional<ir::Ints> first(const ir::Node&, const Lists& operands) {
   return operands[0];
 }
 
-/// Operands one behind another.
+/// Concatenates the operands.
 std::optional<ir::Ints> joined(const ir::Node&, const Lists& operands) {
   ir::Ints all;
   for (const ir::Ints& one : operands) all.insert(all.end(), one.begin(), one.end());
@@ -68,7 +68,7 @@ bool isActivated(const ir::Node& node) {
   return static_cast<Activation>(node.attributeAs<int64_t>(0)) != Activation::NONE;
 }
 
-// Elements have 32 bits (constantInts), so that none of these overflows.
+// Elements have 32 bits (constantInts): none of these overflows.
 std::optional<ir::Ints> sum(const ir::Node& node, const Lists& operands) {
   if (isActivated(node)) return std::nullopt;
   return pairwise(operands, [](int64_t a, int64_t b) { return a + b; });

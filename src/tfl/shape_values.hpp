@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network computes from the shapes of its tensors: sizes for RESHAPE, TRANSPOSE_CONV, RESIZE_BILINEAR
-// and the like, which are known before it runs.
+// Values that a network computes from the shapes of its tensors (sizes for RESHAPE, TRANSPOSE_CONV,
+// RESIZE_BILINEAR, ...), which are known before it runs.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace carina::tfl {
 
-/// The result of SHAPE, and of an operator that moves whole numbers or computes with them, where all of its
-/// operands are constants: up to 64 elements of int32 or int64, at most one dimension, not quantized. Nothing
-/// for other operators. `node` passed its checks.
+/// The result of SHAPE, or of an operator that moves or computes integers, if all of its operands are
+/// constants: up to 64 elements of int32 or int64, at most one dimension, not quantized. Nothing for other
+/// operators. `node` must have passed its checks.
 std::optional<Tensor> shapeValue(const ir::Node& node);
 
 }  // namespace carina::tfl

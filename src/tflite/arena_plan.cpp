@@ -27,8 +27,8 @@ int64_t sizeOf(const ArenaBody& body) {
   return high - low;
 }
 
-/// The lowest place of the body: from below, past each piece that is in the way. `placed` is sorted by
-/// offset, so that one round is enough for a body of one piece.
+/// The lowest free offset for the body: starts at the lowest one and moves past each piece in conflict.
+/// `placed` is sorted by offset: one pass suffices for a body of one piece.
 int64_t placeOf(const ArenaBody& body, const std::vector<ArenaPiece>& placed) {
   int64_t base = 0;
   for (const ArenaPiece& piece : body) base = std::max(base, alignedUp(-piece.offset));

@@ -31,13 +31,13 @@ class Finder {
  private:
   static constexpr size_t kUnknown = SIZE_MAX, kOpen = SIZE_MAX - 1;
 
-  /// How many subgraphs lie inside of one another, this one counted, where it is looked at `depth` deep.
+  /// Levels of nesting from this subgraph (included) downwards, if it is itself nested `depth` levels deep.
   Result<size_t> heightOf(size_t index, size_t depth) {
     if (heights_[index] == kOpen)
-      return fail(Code::UnsupportedForm, "subgraph {} runs itself", index)
-          .withRemedy("write the recursion as a WHILE");
+      return fail(Code::UnsupportedForm, "subgraph {} is recursive", index)
+          .withRemedy("express the recursion as a WHILE");
     const auto tooDeep = [&]() -> Error {
-      return Error(fail(Code::Excessive, "subgraphs lie more than {} deep inside of one another", kDeepest));
+      return Error(fail(Code::Excessive, "subgraphs are nested more than {} deep", kDeepest));
     };
     if (heights_[index] != kUnknown) {
       if (depth + heights_[index] > kDeepest) return tooDeep();
@@ -52,7 +52,7 @@ class Finder {
       if (!flow) continue;
       for (const int64_t called : flow->subgraphs) {
         if (called < 0 || static_cast<size_t>(called) >= model_.subgraphs.size())
-          return fail(Code::Damaged, "operator {} ({}) of subgraph {} runs subgraph {}, there are {}", i,
+          return fail(Code::Damaged, "operator {} ({}) of subgraph {} runs subgraph {}, but there are {}", i,
                       operators[i].name, index, called, model_.subgraphs.size());
         CARINA_TRY(const size_t inner, heightOf(static_cast<size_t>(called), depth + 1));
         height = std::max(height, inner);

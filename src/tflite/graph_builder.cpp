@@ -35,14 +35,14 @@ Result<std::optional<ir::Quantization>> quantizationOf(const Tensor& tensor) {
   for (float scale : tensor.scales) {
     if (!(scale >= 0x1p-60F && scale <= 0x1p60F))
       return fail(Code::UnusableQuantization, "tensor '{}' has scale {}", tensor.name, scale)
-          .withRemedy("scales between 2^-60 and 2^60 can be computed with");
+          .withRemedy("use scales between 2^-60 and 2^60");
     result.scales.push_back(scale);
   }
   result.zeroPoints = tensor.zeroPoints;
   if (result.zeroPoints.size() == 1) result.zeroPoints.resize(result.scales.size(), result.zeroPoints[0]);
   if (result.zeroPoints.empty()) result.zeroPoints.resize(result.scales.size(), 0);
   const bool perChannel = result.scales.size() > 1;
-  // Some converters give a bias the dimension of its filter.
+  // Some converters give a bias the quantized dimension of its filter.
   const int32_t axis = tensor.shape.size() == 1 ? 0 : tensor.quantizedDimension;
   const auto count = static_cast<int64_t>(result.scales.size());
   const bool fits = !perChannel || (axis >= 0 && static_cast<size_t>(axis) < tensor.shape.size() &&
@@ -56,7 +56,7 @@ Result<std::optional<ir::Quantization>> quantizationOf(const Tensor& tensor) {
   return std::optional(std::move(result));
 }
 
-/// An option as the attribute asks for it.
+/// An option converted to the attribute's kind.
 Result<ir::Attribute> attributeOf(const ir::AttributeDef& def, const Option& option) {
   if (def.kind == ir::AttributeKind::Real) return ir::Attribute(option.value);
   if (def.kind == ir::AttributeKind::Ints) return ir::Attribute(option.list);
@@ -77,7 +77,7 @@ class Builder {
         values_(source.tensors.size()),
         hidden_(source.tensors.size()) {}
 
-  /// Operators that cannot be taken become tfl.OTHER, and `others` says why.
+  /// Unsupported operators become tfl.OTHER, with the reason in `others`.
   static Result<PartialNetwork> buildPartial(const Model& model, const std::shared_ptr<const void>& owner) {
     CARINA_TRY(const std::vector<size_t> running, runningSubgraphs(model));
     Builder builder(model.subgraphs.front(), owner);
@@ -205,12 +205,12 @@ class Builder {
     errors_.insert(errors_.end(), error.diagnostics().begin(), error.diagnostics().end());
   }
 
-  /// Converters name what became one operator after all that went into it, joined by ';': the first will do.
+  /// Converters name a fused operator after all of its sources, joined by ';': the first one suffices.
   static std::string_view firstName(const std::string& name) {
     return std::string_view(name).substr(0, name.find(';'));
   }
 
-  /// Constants leave the names that results have to those.
+  /// Constants do not use names that results have.
   std::string uniqueName(int32_t index, bool isConstant) {
     const std::string& whole = tensor(index).name;
     for (const std::string_view given : {firstName(whole), std::string_view(whole)}) {
@@ -226,15 +226,15 @@ class Builder {
     const Tensor& from = tensor(index);
     const auto dtype = from.type == TensorType::Int4 ? DType::Int8 : toDType(from.type);
     if (!dtype)
-      return fail(Code::UnsupportedForm, "tensor '{}' is {}, which has no place on an NPU", from.name,
+      return fail(Code::UnsupportedForm, "tensor '{}' is {}, which NPUs do not support", from.name,
                   from.str());
     for (const int64_t size : from.shape) {
       if (size < 0) {
-        return fail(Code::DependsOnValues, "tensor '{}' has the open shape {}", from.name,
+        return fail(Code::DependsOnValues, "tensor '{}' has the dynamic shape {}", from.name,
                     shapeText(from.shape))
             .withRemedy("convert the network with fixed sizes");
       }
-      // Lists of axes and the like may be empty.
+      // Lists of axes etc. may be empty.
       if (size == 0 && *dtype != DType::Int32 && *dtype != DType::Int64)
         return fail(Code::InvalidGraph, "tensor '{}' is empty: {}", from.name, from.str());
     }
@@ -252,7 +252,7 @@ class Builder {
     return {};
   }
 
-  /// Of what goes in and out; lists of axes in between may be empty.
+  /// For inputs and outputs only: lists of axes in between may be empty.
   Status hasElements(const Shape& shape, std::string_view what, int32_t index) const {
     if (numElements(shape) > 0) return {};
     return fail(Code::InvalidGraph, "the {} '{}' has no elements: shape {}", what, tensor(index).name,
@@ -267,7 +267,7 @@ class Builder {
     return describe(index, graph_.addInput(std::move(type)));
   }
 
-  /// `isState`: an operator starts from zeros there in each run.
+  /// `isState`: the state of an operator, which is zero at the start of each run.
   Result<ir::Value*> valueOf(int32_t index, bool isState = false) {
     if (slot(index)) return slot(index);
     const Tensor& from = tensor(index);
@@ -279,15 +279,15 @@ class Builder {
       return slot(index);
     }
     if (from.isVariable) {
-      return fail(Code::UnsupportedForm, "tensor '{}' keeps its values from run to run", from.name)
-          .withRemedy("give the state to the network as an input and take it as an output");
+      return fail(Code::UnsupportedForm, "tensor '{}' keeps its values between runs", from.name)
+          .withRemedy("make the state an input and an output of the network");
     }
     if (from.data.empty() && count > 0)
-      return fail(Code::InvalidGraph, "tensor '{}' is used, but nothing makes it before", from.name);
+      return fail(Code::InvalidGraph, "tensor '{}' is used before it is computed", from.name);
     const bool packed = from.type == TensorType::Int4;
     const int64_t bytes = packed ? (count + 1) / 2 : count * dtypeSize(type.dtype);
     if (static_cast<int64_t>(from.data.size()) < bytes) {
-      return fail(Code::InvalidGraph, "tensor '{}' needs {} bytes, {} are stored", from.name, bytes,
+      return fail(Code::InvalidGraph, "tensor '{}' needs {} bytes, but {} are stored", from.name, bytes,
                   from.data.size());
     }
     const ByteSpan data = from.data.first(static_cast<size_t>(bytes));
@@ -297,13 +297,13 @@ class Builder {
     return value;
   }
 
-  /// Whether a graph can have a value in place of the tensor.
+  /// Whether a graph can hold the tensor as a value.
   bool canHold(int32_t index) const {
     const Tensor& from = tensor(index);
     return !from.isVariable && typeOf(index).ok() && checkedNumElements(from.shape).value_or(0) > 0;
   }
 
-  /// An operator as one that is left as it is. Error: its operands or results contradict the file.
+  /// Adds an operator as tfl.OTHER. Fails if its operands or results contradict the file.
   Status addOther(const Operator& op, size_t index) {
     ir::NodeSpec spec;
     spec.def = &tfl::Other::def();
@@ -314,8 +314,7 @@ class Builder {
       if (slot(input)) {
         if (!slot(input)->isConstant()) spec.operands[0].push_back(slot(input));
       } else if (tensor(input).data.empty() && tensorBytes(tensor(input)).value_or(1) > 0) {
-        return fail(Code::InvalidGraph, "tensor '{}' is used, but nothing makes it before",
-                    tensor(input).name);
+        return fail(Code::InvalidGraph, "tensor '{}' is used before it is computed", tensor(input).name);
       }
     }
     std::vector<int32_t> shown;
@@ -323,7 +322,7 @@ class Builder {
       if (output < 0) continue;
       const auto at = static_cast<size_t>(output);
       if (slot(output) || hidden_[at] || !tensor(output).data.empty())
-        return fail(Code::InvalidGraph, "tensor '{}' is made twice", tensor(output).name);
+        return fail(Code::InvalidGraph, "tensor '{}' is computed twice", tensor(output).name);
       hidden_[at] = !canHold(output);
       if (hidden_[at]) continue;
       shown.push_back(output);
@@ -331,14 +330,15 @@ class Builder {
     }
     CARINA_TRY(ir::Node* const node, graph_.create(std::move(spec)));
     for (size_t i = 0; i < shown.size(); ++i) {
-      if (slot(shown[i])) return fail(Code::InvalidGraph, "tensor '{}' is made twice", tensor(shown[i]).name);
+      if (slot(shown[i]))
+        return fail(Code::InvalidGraph, "tensor '{}' is computed twice", tensor(shown[i]).name);
       describeLeniently(shown[i], node->result(i));
     }
     locate(*node, op, index);
     return {};
   }
 
-  /// What cannot be computed with is no quantization for those behind it.
+  /// Omits quantization that cannot be computed with.
   void describeLeniently(int32_t index, ir::Value* value) {
     value->name = uniqueName(index, false);
     if (auto quantization = quantizationOf(tensor(index)); quantization.ok())
@@ -356,12 +356,12 @@ class Builder {
     locations_[index] = node.location();
   }
 
-  /// Operators of a handle that no VAR_HANDLE of the subgraph makes may be about any variable.
+  /// Operators whose handle does not come from a VAR_HANDLE of the subgraph may access any variable.
   void noteVariable(const Operator& op, const ir::Location& location) {
     if (const auto name = variableNames_.nameOf(index_, op)) variables_.emplace(&location, *name);
   }
 
-  /// What makeNode() left of an operator that failed.
+  /// Removes what makeNode() left behind for an operator that failed.
   void forget(const Operator& op, const ir::Node* before) {
     ir::Node* const made = graph_.lastNode();
     if (made == before) return;
@@ -375,7 +375,7 @@ class Builder {
 
   Status addOperator(const Operator& op, size_t index) {
     const ir::Node* const last = graph_.lastNode();
-    // Whatever becomes of the operator, those behind it find its results.
+    // Even if the operator fails, later ones find its results.
     auto node = makeNode(op, index);
     if (node) {
       if (auto value = tfl::shapeValue(**node)) fold(op, index, **node, std::move(*value));
@@ -396,7 +396,7 @@ class Builder {
     return std::move(node).error();
   }
 
-  /// A constant in place of an operator.
+  /// Replaces an operator by a constant.
   void fold(const Operator& op, size_t index, ir::Node& node, carina::Tensor value) {
     folded_.push_back(index);
     std::string name = std::exchange(node.result()->name, "");
@@ -404,25 +404,25 @@ class Builder {
     slot(op.outputs.front()) = graph_.addConstant(std::move(value), std::move(name));
   }
 
-  /// What only the interpreter of TensorFlow Lite does.
+  /// The error for operators that only TensorFlow Lite's interpreter can run.
   Error keptOperator(const std::string& why) const {
     Error error(fail(Code::UnsupportedForm, "{}", why));
     if (partial_) return error;
     return std::move(error).withRemedy(
-        "compile for an Ethos-U to a .tflite (-o OUT.tflite), in which it stays an operator of TensorFlow "
-        "Lite");
+        "compile for an Ethos-U to a .tflite (-o OUT.tflite), in which it remains a TensorFlow Lite "
+        "operator");
   }
 
   Result<ir::Node*> makeNode(const Operator& op, size_t index) {
     if (handlesVariables(op))
-      return keptOperator(fmt::format("{} is about a variable, which the interpreter keeps", op.name));
+      return keptOperator(fmt::format("{} accesses a variable, which the interpreter keeps", op.name));
     if (controlFlowOf(op))
-      return keptOperator(fmt::format("{} runs subgraphs, whose operators have their own places", op.name));
+      return keptOperator(fmt::format("{} runs subgraphs, whose operators are placed separately", op.name));
     const ir::OpDef* def = op.custom ? nullptr : tfl::findOperator("tfl." + op.name);
     if (!def) {
-      return fail(Code::UnsupportedForm, "{} {} is not known here",
+      return fail(Code::UnsupportedForm, "{} {} is not supported",
                   op.custom ? "the custom operator" : "the operator", op.name)
-          .withRemedy("replace it in the network, or cut the network in front of it (see docs/tflite.md)");
+          .withRemedy("replace it in the network, or cut the network before it (see docs/tflite.md)");
     }
     ir::NodeSpec spec;
     spec.def = def;
@@ -437,9 +437,10 @@ class Builder {
       spec.attributes.push_back(std::move(*value));
     }
     for (const int32_t output : op.outputs) {
-      if (output < 0 || slot(output)) return fail(Code::InvalidGraph, "a result is missing or made twice");
+      if (output < 0 || slot(output))
+        return fail(Code::InvalidGraph, "a result is missing or computed twice");
       if (tensor(output).isVariable || !tensor(output).data.empty())
-        return fail(Code::UnsupportedForm, "it writes to tensor '{}', which keeps its values",
+        return fail(Code::UnsupportedForm, "it writes to tensor '{}', which keeps its values between runs",
                     tensor(output).name);
       CARINA_TRY(ir::Type type, typeOf(output));
       spec.types.push_back(std::move(type));
@@ -485,14 +486,14 @@ class Builder {
   bool partial_ = false;
   ir::Graph graph_;
   std::vector<ir::Value*> values_;          // by tensor
-  std::vector<bool> hidden_;                // by tensor: made, or an input, but no value of a partial network
+  std::vector<bool> hidden_;                // by tensor: computed or input, but no value of a partial network
   std::vector<ir::LocationRef> locations_;  // by operator
   std::vector<size_t> folded_;              // operators
   std::unordered_map<const ir::Location*, Diagnostic> others_;  // of tfl.OTHER
   VariableNames variableNames_;
-  std::unordered_map<const ir::Location*, std::string> variables_;  // of operators that handle one
+  std::unordered_map<const ir::Location*, std::string> variables_;  // of operators that access one
   std::set<std::string> names_;
-  std::set<std::string_view> results_;  // first names of what operators make
+  std::set<std::string_view> results_;  // first names of the operators' results
   std::vector<Diagnostic> errors_;
 };
 
@@ -502,8 +503,8 @@ namespace {
 
 Status refuseCompiled(const Model& model) {
   if (npuCalls(model).empty()) return {};
-  return fail(Code::WrongKind, "the model is compiled for an Ethos-U already")
-      .withRemedy("compile the network that it was made of; this one runs: carina run");
+  return fail(Code::WrongKind, "the model is already compiled for an Ethos-U")
+      .withRemedy("compile the original network; 'carina run' runs this one");
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 
 namespace carina::tflite {
 
-/// Element types with TFLite's numbers.
+/// Element types with TFLite's values.
 enum class TensorType : int8_t {
   Float32 = 0,
   Float16 = 1,
@@ -38,10 +38,10 @@ enum class TensorType : int8_t {
   Int4 = 17,
   BFloat16 = 18,
 };
-/// "int8", "float32", ...; "type 40" for numbers that mean nothing.
+/// "int8", "float32", ...; "type 40" for unknown values.
 std::string tensorTypeName(TensorType type);
-/// Nothing for types that Carina's tensors do not have in this layout (strings, complex numbers, packed int4,
-/// ...).
+/// Nothing for types that Carina's tensors do not support in this layout (strings, complex numbers, packed
+/// int4, ...).
 std::optional<DType> toDType(TensorType type);
 
 struct Tensor {
@@ -52,21 +52,21 @@ struct Tensor {
   bool isVariable = false;
   std::vector<float> scales;        // empty: not quantized; several: per channel
   std::vector<int64_t> zeroPoints;  // as many as scales in well-formed files
-  int32_t quantizedDimension = 0;   // that several scales belong to
-  ByteSpan data;                    // of a constant; empty for what is computed
+  int32_t quantizedDimension = 0;   // of per-channel scales
+  ByteSpan data;                    // of a constant; empty for computed tensors
 
   std::string str() const;  // "int8[1,490]"
 };
-/// Bytes of a tensor, or nothing when sizes are negative, overflow or the type has no DType.
+/// Bytes of a tensor; nothing if sizes are negative or overflow, or the type has no DType.
 std::optional<int64_t> tensorBytes(const Tensor& tensor);
 
-/// An option of a built-in operator: "stride_w" = 2. Enumerators are their numbers, truth values 0 and 1;
-/// whole numbers have 32 bits, so that a double holds them all.
+/// An option of a built-in operator: "stride_w" = 2. Enumerators are represented by their values, booleans by
+/// 0 and 1; integers have 32 bits, which a double represents exactly.
 struct Option {
   std::string_view name;
   double value = 0;
-  std::vector<int64_t> list;  // in place of a value
-  std::string_view text;      // in place of a value; borrows the file
+  std::vector<int64_t> list;  // instead of a value
+  std::string_view text;      // instead of a value; borrows the file
 };
 
 struct Operator {
@@ -106,7 +106,7 @@ bool isTflite(ByteSpan file);
 /// the place.
 Result<Model> readModel(ByteSpan file);
 
-/// Name of a built-in operator code; "builtin 300" for codes that are not known.
+/// Name of a built-in operator code; "builtin 300" for unknown codes.
 std::string builtinName(int32_t code);
 
 /// Text of the whole model: tensors, operators, inputs and outputs.

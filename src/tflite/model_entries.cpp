@@ -8,12 +8,12 @@ namespace carina::tflite {
 using flatbuffers::Offset;
 
 ModelEntries::ModelEntries() {
-  buffers_.push_back(fb::CreateBufferEntry(builder_));  // buffer 0 stands for no data
+  buffers_.push_back(fb::CreateBufferEntry(builder_));  // buffer 0 means no data
 }
 
 uint32_t ModelEntries::buffer(ByteSpan bytes) {
   bufferBytes_ += bytes.size();
-  // What does not fit is never put in: finish() and npuOperator() say so.
+  // Data that does not fit is not added: finish() and npuOperator() report it.
   if (bufferBytes_ > static_cast<uint64_t>(kMostFileBytes)) return 0;
   builder_.ForceVectorAlignment(bytes.size(), 1, 16);
   const auto data = builder_.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
@@ -86,7 +86,7 @@ Offset<fb::SubgraphEntry> ModelEntries::subgraph(const std::vector<int32_t>& inp
 }
 
 Offset<fb::MetadataEntry> ModelEntries::plan() {
-  // Version, the subgraph meant, and an offset for each tensor, subgraph by subgraph.
+  // Version, the subgraph, the number of tensors, then an offset for each tensor, subgraph by subgraph.
   std::vector<int32_t> words = {1, 0, static_cast<int32_t>(offsets_.size())};
   words.insert(words.end(), offsets_.begin(), offsets_.end());
   const uint32_t data = buffer(std::as_bytes(std::span(words)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a .tflite in the making: buffers, and subgraph by subgraph tensors by index, each with its
-// place in the arena, and what an `ethos-u` operator consists of.
+// Builds the tables of a .tflite: buffers, the tensors of each subgraph with their offsets in the arena, and
+// `ethos-u` operators.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@ namespace carina::tflite {
 
 constexpr int32_t kCustomCode = 32;  // built-in code of custom operators
 constexpr int32_t kNotPlanned = -1;  // in place of an offset in the arena
-/// Of all constants: room is left for tables, since a flatbuffer ends at 2 GiB.
+/// Limit for all constants: leaves space for tables, since a flatbuffer is limited to 2 GiB.
 constexpr int64_t kMostFileBytes = (int64_t{1} << 31) - (int64_t{1} << 26);
 constexpr std::string_view kEthosU = "ethos-u";
 constexpr std::string_view kArenaPlan = "OfflineMemoryAllocation";
 
-/// What an `ethos-u` operator takes besides its inputs.
+/// The operands of an `ethos-u` operator besides its inputs.
 struct NpuMemory {
   ByteSpan payload;           // driver payload
   ByteSpan constants;         // region 0
-  int64_t scratchOffset = 0;  // region 1: its place in the arena
+  int64_t scratchOffset = 0;  // region 1: its offset in the arena
   int64_t scratchBytes = 0;
-  int64_t fastScratchBytes = 0;  // region 2; 0: it is region 1
+  int64_t fastScratchBytes = 0;  // region 2; 0: same as region 1
 };
 
 class ModelEntries {
@@ -38,26 +38,26 @@ class ModelEntries {
 
   /// Index of a buffer with these bytes, aligned to 16.
   uint32_t buffer(ByteSpan bytes);
-  /// Index of a tensor of the subgraph in the making, at this place of the arena, or kNotPlanned.
+  /// Index of a tensor of the subgraph under construction, at this offset in the arena or kNotPlanned.
   int32_t tensor(flatbuffers::Offset<fb::TensorEntry> entry, int64_t offset);
   int32_t tensor(TensorType type, const std::vector<int32_t>& shape, const std::string& name, uint32_t data,
                  flatbuffers::Offset<fb::Quantization> quantization, int64_t offset);
 
-  /// An `ethos-u` operator; `suffix` tells the names of its memories from those of others. Error: more than
-  /// 2 GiB.
+  /// An `ethos-u` operator; `suffix` distinguishes the names of its memories from those of others. Fails
+  /// beyond 2 GiB.
   Result<flatbuffers::Offset<fb::OperatorEntry>> npuOperator(uint32_t code, const NpuMemory& memory,
                                                              const std::vector<int32_t>& inputs,
                                                              const std::vector<int32_t>& outputs,
                                                              const std::string& suffix = "");
   flatbuffers::Offset<fb::OperatorCode> npuCode();
-  /// A subgraph of the tensors since the one before it; the first is the main one.
+  /// A subgraph of the tensors added since the previous one; the first is the main one.
   flatbuffers::Offset<fb::SubgraphEntry> subgraph(
       const std::vector<int32_t>& inputs, const std::vector<int32_t>& outputs,
       const std::vector<flatbuffers::Offset<fb::OperatorEntry>>& operators, const std::string& name);
-  /// The offline memory plan of all tensors made so far.
+  /// The offline memory plan of all tensors added so far.
   flatbuffers::Offset<fb::MetadataEntry> plan();
 
-  /// Everything but what is given is filled in. Error: more than 2 GiB.
+  /// Finishes the file and returns its bytes; everything that is not passed is filled in. Fails beyond 2 GiB.
   Result<std::string> finish(
       const std::vector<flatbuffers::Offset<fb::OperatorCode>>& codes,
       const std::vector<flatbuffers::Offset<fb::SubgraphEntry>>& subgraphs, const std::string& description,
@@ -70,7 +70,7 @@ class ModelEntries {
 
   flatbuffers::FlatBufferBuilder builder_;
   std::vector<flatbuffers::Offset<fb::BufferEntry>> buffers_;
-  std::vector<flatbuffers::Offset<fb::TensorEntry>> tensors_;  // of the subgraph in the making
+  std::vector<flatbuffers::Offset<fb::TensorEntry>> tensors_;  // of the subgraph under construction
   std::vector<int32_t> offsets_;                               // of the tensors of all subgraphs
   uint64_t bufferBytes_ = 0;
 };

@@ -15,7 +15,7 @@ template <typename T>
 Option number(std::string_view name, T value) {
   return {name, static_cast<double>(value), {}, {}};
 }
-/// Through memcpy: see readers of other vectors.
+/// Via memcpy, like the readers of other vectors (reader.cpp).
 Option list(std::string_view name, const flatbuffers::Vector<int32_t>* values) {
   std::vector<int32_t> items(values != nullptr ? values->size() : 0);
   if (!items.empty()) std::memcpy(items.data(), values->Data(), items.size() * sizeof(int32_t));
@@ -27,7 +27,7 @@ Option words(std::string_view name, const flatbuffers::String* value) {
 
 using ReadOptions = Named (*)(const fb::OperatorEntry&);
 
-/// How the options of one type are read, by a function of their table.
+/// The reader for one type of options; `Read` converts their table.
 template <typename Table, typename Read>
 constexpr std::pair<fb::OperatorOptions, ReadOptions> row(Read) {
   return {fb::OperatorOptionsTraits<Table>::enum_value, [](const fb::OperatorEntry& entry) {

@@ -8,8 +8,8 @@
 
 namespace carina::tflite {
 
-/// The options of an operator, named as in the schema; none when it has none that Carina reads. The entry is
-/// verified.
+/// The options of an operator, named as in the schema; empty if it has none that Carina reads. The entry must
+/// be verified.
 std::vector<Option> optionsOf(const fb::OperatorEntry& entry);
 
 }  // namespace carina::tflite

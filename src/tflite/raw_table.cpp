@@ -12,11 +12,11 @@ using flatbuffers::voffset_t;
 
 constexpr uint8_t kLastOptions = 126;  // RightShiftOptions: later operators use another union
 
-/// Fields that refer to vectors: all others are numbers within the table.
+/// Fields that refer to vectors; all others are scalars stored in the table.
 struct VectorField {
   uint8_t type;          // of the table
   uint8_t field;         // index in it
-  uint8_t elementBytes;  // 1: a text, with a zero behind it
+  uint8_t elementBytes;  // 1: a string with a terminating zero
 };
 constexpr std::array<VectorField, 7> kVectorFields = {{{3, 1, 4},  // ConcatEmbeddings
                                                        {3, 2, 4},
@@ -27,10 +27,10 @@ constexpr std::array<VectorField, 7> kVectorFields = {{{3, 1, 4},  // ConcatEmbe
                                                        {115, 0, 4}}};  // Bucketize
 
 Error damaged() {
-  return Error(fail(Code::Damaged, "its options reach out of the file"));
+  return Error(fail(Code::Damaged, "its options reach beyond the file"));
 }
 
-/// Bytes of a file by their position, all accesses checked.
+/// Bytes of a file by position; callers check accesses with holds().
 class Bytes {
  public:
   explicit Bytes(ByteSpan file) : file_(file) {}
@@ -54,7 +54,7 @@ struct Table {
   size_t at = 0, vtable = 0;
   voffset_t vtableBytes = 0, bytes = 0;
 
-  /// Position of a field within the table, 0: absent.
+  /// Offset of a field within the table; 0 if absent.
   voffset_t field(const Bytes& file, uint8_t index) const {
     const size_t entry = 4 + size_t{2} * index;
     return entry + 2 <= vtableBytes ? file.read<voffset_t>(vtable + entry) : voffset_t{0};
@@ -76,7 +76,7 @@ Result<Table> readTable(const Bytes& file, const void* pointer) {
   return table;
 }
 
-/// Distance of a copy of the vector that the field refers to from the end of the new file.
+/// Copies the vector that the field refers to; returns the copy's distance from the end of the new file.
 Result<uoffset_t> copyVector(const Bytes& file, size_t field, uint8_t elementBytes, Budget& copies,
                              flatbuffers::FlatBufferBuilder& builder) {
   const size_t at = field + file.read<uoffset_t>(field);
@@ -98,13 +98,13 @@ Result<flatbuffers::Offset<void>> copyOptions(ByteSpan source, uint8_t type, con
                                               Budget& copies, flatbuffers::FlatBufferBuilder& builder) {
   if (type == 0 || pointer == nullptr) return flatbuffers::Offset<void>();
   if (type > kLastOptions)
-    return fail(Code::UnknownVersion, "its options are of the unknown kind {}", type)
+    return fail(Code::UnknownVersion, "its options have the unknown type {}", type)
         .withRemedy("convert the network for a known version of TensorFlow Lite");
   const Bytes file(source);
   CARINA_TRY(const Table table, readTable(file, pointer));
   if (!copies.take(uint64_t{table.bytes} + table.vtableBytes))
     return Error(fail(Code::Excessive, "too many operators share their options"));
-  std::vector<std::pair<voffset_t, uoffset_t>> references;  // field, where its vector is now
+  std::vector<std::pair<voffset_t, uoffset_t>> references;  // field, position of its copied vector
   for (const VectorField& known : kVectorFields) {
     const voffset_t field = known.type == type ? table.field(file, known.field) : voffset_t{0};
     if (field == 0) continue;
@@ -113,7 +113,7 @@ Result<flatbuffers::Offset<void>> copyOptions(ByteSpan source, uint8_t type, con
                copyVector(file, table.at + field, known.elementBytes, copies, builder));
     references.emplace_back(field, vector);
   }
-  // Numbers in the table stay aligned as they were: positions count from the end, which is aligned to 8.
+  // Scalars in the table keep their alignment: positions count from the end, which is aligned to 8.
   constexpr size_t kAlignment = 8;
   builder.Align(kAlignment);
   builder.Pad((2 * kAlignment - table.at % kAlignment - (builder.GetSize() + table.bytes) % kAlignment) %

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of option tables as they stand in a file, whether Carina knows their fields or not.
+// Verbatim copies of option tables, whether or not Carina knows their fields.
 #pragma once
 
 #include "base/budget.hpp"
@@ -8,9 +8,9 @@
 
 namespace carina::tflite {
 
-/// Copies the options of a built-in operator: `type` is its number in the union of the format, which is
-/// closed. The table need not be verified: it is, here. Errors: a number beyond the union, a table that
-/// reaches out of `file`, more than `copies` allows.
+/// Copies the options of a built-in operator: `type` is their number in the format's union, which is closed.
+/// The table need not be verified: this function verifies it. Fails on numbers beyond the union, on tables
+/// that extend past `file`, and if the copies exceed the budget.
 Result<flatbuffers::Offset<void>> copyOptions(ByteSpan file, uint8_t type, const void* table, Budget& copies,
                                               flatbuffers::FlatBufferBuilder& builder);
 

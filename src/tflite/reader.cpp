@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// .tflite bytes to tflite::Model. The FlatBuffers verifier guards every access; indices are checked here.
+// Converts .tflite bytes to tflite::Model. The FlatBuffers verifier guards every access; indices are checked
+// here.
 #include <cstring>
 
 #include "base/budget.hpp"
@@ -17,8 +18,7 @@ std::string text(const flatbuffers::String* string) {
   return string != nullptr ? string->str() : std::string();
 }
 
-/// Through memcpy: the verifier does not look at the alignment of elements wider than the length in front of
-/// them.
+/// Via memcpy: the verifier does not check the alignment of elements wider than the preceding length.
 template <typename T>
 std::vector<T> copyVector(const flatbuffers::Vector<T>* from) {
   std::vector<T> items(from != nullptr ? from->size() : 0);
@@ -42,13 +42,13 @@ class Reader {
     flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(file_.data()), file_.size());
     if (file_.size() >= FLATBUFFERS_MAX_BUFFER_SIZE || !fb::VerifyRootBuffer(verifier)) {
       return Error(fail(Code::Damaged, "corrupt: the flatbuffer contradicts itself"))
-          .withRemedy("the file was cut or overwritten; export it again");
+          .withRemedy("the file was truncated or overwritten; export it again");
     }
     const fb::Root& root = *fb::GetRoot(file_.data());
     Model model;
     model.version = root.version();
     if (model.version != 3)
-      return fail(Code::UnknownVersion, "model version {}; only version 3 is known", model.version);
+      return fail(Code::UnknownVersion, "model version {}; only version 3 is supported", model.version);
     model.description = text(root.description());
     CARINA_RETURN_IF_ERROR(readBuffers(root));
     if (root.subgraphs() == nullptr || root.subgraphs()->size() == 0)
@@ -62,7 +62,7 @@ class Reader {
       const fb::MetadataEntry* entry = root.metadata()->Get(i);
       CARINA_RETURN_IF_ERROR(charge(kRecord, entry->name()));
       if (entry->buffer() >= buffers_.size())
-        return fail(Code::Damaged, "metadata {} names buffer {}, there are {}", i, entry->buffer(),
+        return fail(Code::Damaged, "metadata {} names buffer {}, but there are {}", i, entry->buffer(),
                     buffers_.size());
       model.metadata.push_back({text(entry->name()), buffers_[entry->buffer()]});
     }
@@ -70,7 +70,7 @@ class Reader {
   }
 
  private:
-  /// Buffers of models beyond 2 GiB lie behind the flatbuffer.
+  /// Buffers of models beyond 2 GiB follow the flatbuffer.
   Status readBuffers(const fb::Root& root) {
     for (uint32_t i = 0; root.buffers() != nullptr && i < root.buffers()->size(); ++i) {
       const fb::BufferEntry* entry = root.buffers()->Get(i);
@@ -87,7 +87,7 @@ class Reader {
     return {};
   }
 
-  /// Tables, vectors and texts can be shared, so each is charged for before it is copied.
+  /// Tables, vectors and strings can be shared, so each is charged before it is copied.
   template <typename... Vectors>
   Status charge(size_t record, const Vectors*... vectors) {
     [[maybe_unused]] const auto bytes = [](const auto* vector) -> uint64_t {
@@ -95,7 +95,7 @@ class Reader {
     };
     if (copies_.take(record + (uint64_t{0} + ... + bytes(vectors)))) return {};
     return Error(fail(Code::Excessive, "too many parts of the file share their contents"))
-        .withRemedy("the file may have been made to exhaust memory; convert the network again");
+        .withRemedy("the file may have been crafted to exhaust memory; convert the network again");
   }
 
   Result<Tensor> readTensor(const fb::TensorEntry& from) {
@@ -114,7 +114,7 @@ class Reader {
       tensor.quantizedDimension = quantization->quantized_dimension();
     }
     if (tensor.buffer >= buffers_.size())
-      return fail(Code::Damaged, "tensor '{}' names buffer {}, there are {}", tensor.name, tensor.buffer,
+      return fail(Code::Damaged, "tensor '{}' names buffer {}, but there are {}", tensor.name, tensor.buffer,
                   buffers_.size());
     tensor.data = buffers_[tensor.buffer];
     return tensor;
@@ -125,7 +125,7 @@ class Reader {
     if (codes == nullptr || from.code() >= codes->size())
       return fail(Code::Damaged, "operator code {} does not exist", from.code());
     const fb::OperatorCode* code = codes->Get(from.code());
-    // Codes beyond 127 stand in the wider field only, older writers know the narrow one only.
+    // Codes beyond 127 are only in the wider field; older writers only know the narrow one.
     const int32_t builtin = std::max<int32_t>(code->short_builtin_code(), code->builtin_code());
     CARINA_RETURN_IF_ERROR(charge(kRecord, from.inputs(), from.outputs(), code->custom_code()));
     Operator result;
@@ -145,7 +145,7 @@ class Reader {
                              std::string_view what) {
     for (const int32_t index : indices) {
       if (index >= (optional ? -1 : 0) && index < static_cast<int64_t>(count)) continue;
-      return fail(Code::Damaged, "{} names tensor {}, there are {}", what, index, count);
+      return fail(Code::Damaged, "{} names tensor {}, but there are {}", what, index, count);
     }
     return {};
   }
@@ -174,7 +174,7 @@ class Reader {
   }
 
   static constexpr uint64_t kCopiesBase = uint64_t{1} << 20, kCopiesFactor = 32;
-  static constexpr size_t kRecord = 128;  // a tensor, an operator or the like without its contents
+  static constexpr size_t kRecord = 128;  // a tensor, operator etc. without its contents
 
   ByteSpan file_;
   Budget copies_;

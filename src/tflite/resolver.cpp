@@ -10,7 +10,7 @@
 namespace carina::tflite {
 namespace {
 
-/// Built-in operators with kernels, in order.
+/// Built-in operators with kernels, sorted.
 constexpr auto kKernels = std::to_array<std::string_view>({"ABS",
                                                            "ADD",
                                                            "ADD_N",
@@ -124,7 +124,7 @@ constexpr auto kIrregular = std::to_array<std::pair<std::string_view, std::strin
      {"PADV2", "PadV2"},
      {"UNIDIRECTIONAL_SEQUENCE_LSTM", "UnidirectionalSequenceLSTM"}});
 
-/// "LOG_SOFTMAX" as "LogSoftmax".
+/// Converts "LOG_SOFTMAX" to "LogSoftmax".
 std::string methodName(std::string_view name) {
   for (const auto& [op, method] : kIrregular) {
     if (op == name) return std::string(method);

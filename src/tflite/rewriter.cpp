@@ -15,7 +15,7 @@ using flatbuffers::Offset;
 using flatbuffers::Vector;
 
 constexpr int8_t kReshapeCode = 22;
-// What small tables may share before their copies outgrow the file: as when a model is read.
+// Limits for copies of shared contents relative to the file, as in the reader.
 constexpr uint64_t kCopiesBase = uint64_t{1} << 20, kCopiesFactor = 32;
 
 class Rewriter {
@@ -85,7 +85,7 @@ class Rewriter {
   // Buffers, tensors
   // ------------------------------------------------------------------------------------------
 
-  /// Index of a buffer in the new file. Buffers that share their bytes become one.
+  /// Index of a buffer in the new file. Buffers that share their bytes are merged.
   Result<uint32_t> buffer(uint32_t index) {
     if (index == 0) return 0U;
     if (root_.buffers() == nullptr || index >= root_.buffers()->size())
@@ -139,7 +139,7 @@ class Rewriter {
     }
   }
 
-  /// What is left of the subgraph's tensors, in their order, and the copies behind them.
+  /// Adds the subgraph's tensors that are still used, in their order, then the copies.
   Status addUsedTensors(const RewrittenSubgraph& to) {
     const fb::SubgraphEntry& from = *root_.subgraphs()->Get(static_cast<uint32_t>(to.index));
     const auto known = static_cast<int32_t>(from.tensors() == nullptr ? 0 : from.tensors()->size());
@@ -161,7 +161,7 @@ class Rewriter {
     for (const int32_t index : used) {
       const auto copy = static_cast<size_t>(index - known);
       if (index >= known && copy >= to.copies.size())
-        return fail(Code::Damaged, "tensor {} does not exist, there are {}", index, known);
+        return fail(Code::Damaged, "tensor {} does not exist: there are {}", index, known);
       const int32_t like = index < known ? index : to.copies[copy];
       CARINA_TRY(const auto entry, copyTensor(*from.tensors()->Get(static_cast<uint32_t>(like)),
                                               index < known ? "" : fmt::format("#copy{}", copy)));
@@ -205,8 +205,8 @@ class Rewriter {
 
   Result<Offset<fb::OperatorEntry>> copyOperator(const fb::OperatorEntry& from, const Tensors& tensors) {
     if (from.second_options() != nullptr || from.large_custom_options_size() != 0) {
-      return fail(Code::NotRepresentable, "its options are of a kind that cannot be copied")
-          .withRemedy("convert the network without StableHLO and without options behind the model");
+      return fail(Code::NotRepresentable, "its options have a type that cannot be copied")
+          .withRemedy("convert the network without StableHLO and without options stored after the model");
     }
     const auto list = [&](const Vector<int32_t>* indices) -> Result<Offset<Vector<int32_t>>> {
       if (indices == nullptr) return Offset<Vector<int32_t>>();
@@ -264,7 +264,7 @@ class Rewriter {
   // Everything else
   // -------------------------------------------------------------------------------------------
 
-  /// A subgraph with all of its tensors and operators, the interpreter to place its tensors.
+  /// Copies a subgraph with all of its tensors and operators; the interpreter places its tensors.
   Result<Offset<fb::SubgraphEntry>> copySubgraph(const fb::SubgraphEntry& from) {
     Tensors same;
     for (uint32_t i = 0; from.tensors() != nullptr && i < from.tensors()->size(); ++i) {
@@ -305,7 +305,8 @@ class Rewriter {
       if (isNew) {
         const auto known = tensorsOf_[subgraph].find(static_cast<int32_t>(index));
         if (known == tensorsOf_[subgraph].end())
-          return fail(Code::Damaged, "a signature names tensor {}, which is no input or output", index);
+          return fail(Code::Damaged, "a signature names tensor {}, which is neither an input nor an output",
+                      index);
         index = static_cast<uint32_t>(known->second);
       }
       tensors.push_back(fb::CreateSignatureTensor(builder(), name, index));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a network again with some of its operators replaced by `ethos-u` operators, as Vela does. All else
-// stays as it is: options byte by byte, quantization, variables, names, other subgraphs, metadata,
-// signatures.
+// Rewrites a network with some of its operators replaced by `ethos-u` operators, like Vela. Everything else
+// is preserved: options byte by byte, quantization, variables, names, other subgraphs, metadata, signatures.
 #pragma once
 
 #include <string>
@@ -13,40 +12,40 @@
 
 namespace carina::tflite {
 
-/// An operator of the subgraph that stays, by its index.
+/// An operator of the subgraph that is kept, by its index.
 struct KeptOperator {
   size_t index = 0;
 };
-/// One `ethos-u` operator in place of others. Tensors by their index.
+/// An `ethos-u` operator that replaces others. Tensors by index.
 struct NpuOperator {
   NpuMemory memory;
   std::vector<int32_t> inputs, outputs;
 };
-/// A RESHAPE that changes nothing: copies a tensor to another place of the arena.
+/// A RESHAPE to the same shape: copies a tensor to another place in the arena.
 struct CopyOperator {
   int32_t from = 0, to = 0;
 };
 using RewrittenOperator = std::variant<KeptOperator, NpuOperator, CopyOperator>;
 
-/// A subgraph that is computed in another way.
+/// A subgraph to be rewritten.
 struct RewrittenSubgraph {
   size_t index = 0;
   std::vector<RewrittenOperator> operators;  // in execution order
-  std::vector<int32_t> copies;   // tensors of which there is one more, by index behind those of the source
-  std::vector<int64_t> offsets;  // places in the arena by tensor, copies included; kNotPlanned: none
+  std::vector<int32_t> copies;   // source tensors to duplicate; indices of the copies follow the source's
+  std::vector<int64_t> offsets;  // in the arena, by tensor including copies; kNotPlanned: none
 };
 struct Rewrite {
-  ByteSpan source;                           // a file that readModel() takes
-  std::vector<RewrittenSubgraph> subgraphs;  // in ascending order; all others stay as they are
+  ByteSpan source;                           // a file that readModel() accepts
+  std::vector<RewrittenSubgraph> subgraphs;  // in ascending order; all others are unchanged
 };
 
-/// The bytes of the model. Tensors that no operator of a rewritten subgraph uses any more go, and so do their
-/// constants. Errors:
-/// what cannot be copied (sparse tensors, operators of StableHLO), more than 2 GiB.
+/// The bytes of the model. Tensors that a rewritten subgraph no longer uses are dropped, and so are their
+/// constants. Fails on anything that cannot be copied (sparse tensors, StableHLO operators) and
+/// beyond 2 GiB.
 Result<std::string> rewriteModel(const Rewrite& rewrite);
 
-/// Whether a tensor takes a place in the arena that a plan can name: neither constant nor variable, of a
-/// known size that is not 0.
+/// Whether a plan can assign a place in the arena to the tensor: neither constant nor variable, of a known
+/// size that is not 0.
 bool liesInArena(const Tensor& tensor);
 
 }  // namespace carina::tflite

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The code generated from tflite_schema.fbs, kept apart from our warnings.
+// The code generated from tflite_schema.fbs, with Carina's warnings disabled.
 #pragma once
 
 #if defined(__clang__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resource variables: what VAR_HANDLE names, READ_VARIABLE reads and ASSIGN_VARIABLE writes.
+// Resource variables: named by VAR_HANDLE, read by READ_VARIABLE, written by ASSIGN_VARIABLE.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@ namespace carina::tflite {
 /// Whether the operator is one of these three.
 bool handlesVariables(const Operator& op);
 
-/// What a VAR_HANDLE names: operators with the same name are about the same variable, in whatever subgraph.
+/// The name that a VAR_HANDLE specifies: equal names denote the same variable, in any subgraph.
 std::string variableName(const Operator& handle);
 
-/// The variables of a model's operators, which refer to them by tensors of their subgraph.
+/// Maps a model's operators to their variables, which they refer to by tensors of their subgraph.
 class VariableNames {
  public:
-  /// Operators are asked for in the order in which they stand. Nothing for those that handle no variable, and
-  /// for those whose handle does not come from a VAR_HANDLE in front of them.
+  /// Must be called for operators in execution order. Nothing for those that access no variable, and for
+  /// those whose handle does not come from a preceding VAR_HANDLE.
   std::optional<std::string> nameOf(size_t subgraph, const Operator& op);
 
  private:

@@ -12,16 +12,16 @@ namespace {
 
 constexpr std::string_view kEthosU = "ethos-u";
 constexpr std::string_view kPlan = "OfflineMemoryAllocation";
-/// Inputs of an `ethos-u` operator before the network's own.
+/// Positions of an `ethos-u` operator's inputs before the network's own.
 constexpr size_t kPayload = 0, kConstants = 1, kScratch = 2, kFastScratch = 3, kFirstInput = 4;
-/// More than any device has; keeps a damaged plan from asking for all memory of the host.
+/// More than any device has; keeps a damaged plan from exhausting the host's memory.
 constexpr uint64_t kMaxArena = uint64_t{1} << 31;
 
 bool isEthosU(const Operator& op) {
   return op.custom && op.name == kEthosU;
 }
 
-/// Offsets of all tensors, subgraph by subgraph; all empty without a plan.
+/// Reads the offsets of all tensors, subgraph by subgraph; they stay empty without a plan.
 Status readPlan(const Model& model, std::vector<NpuProgram::Subgraph>& subgraphs) {
   size_t all = 0;
   for (NpuProgram::Subgraph& subgraph : subgraphs) {
@@ -30,8 +30,9 @@ Status readPlan(const Model& model, std::vector<NpuProgram::Subgraph>& subgraphs
   }
   const Metadata* plan = model.findMetadata(kPlan);
   if (plan == nullptr) return {};
-  // int32 words: version, subgraphs (or the subgraph meant: writers differ, readers ignore it), count, then
-  // an offset per tensor (-1: not planned), subgraph by subgraph. Some writers leave out further subgraphs.
+  // int32 words: version, number of subgraphs (or the index of one: writers differ, readers ignore it),
+  // number of tensors, then an offset per tensor (-1: not planned), subgraph by subgraph. Some writers omit
+  // all subgraphs but the first.
   const auto word = [&](size_t i) {
     int32_t value = 0;
     std::memcpy(&value, plan->data.data() + 4 * i, 4);
@@ -39,12 +40,14 @@ Status readPlan(const Model& model, std::vector<NpuProgram::Subgraph>& subgraphs
   };
   const size_t words = plan->data.size() / 4;
   if (words < 3)
-    return fail(Code::Damaged, "the offline memory plan of {} bytes is cut off", plan->data.size()).at(kPlan);
+    return fail(Code::Damaged, "the offline memory plan of {} bytes is truncated", plan->data.size())
+        .at(kPlan);
   const size_t first = subgraphs.front().tensors.size();
   const size_t count = word(2) < 0 ? SIZE_MAX : static_cast<size_t>(word(2));
   if ((count != first && count != all) || words - 3 < count) {
-    return fail(Code::Damaged, "the offline memory plan has {} entries in {} bytes, the model {} tensors",
-                word(2), plan->data.size(), first)
+    return fail(Code::Damaged,
+                "the offline memory plan has {} entries in {} bytes, but the model has {} tensors", word(2),
+                plan->data.size(), first)
         .at(kPlan);
   }
   size_t next = 0;
@@ -86,8 +89,7 @@ Result<NpuCall> readCall(const Model& model, size_t graph, size_t index) {
   return call;
 }
 
-/// Tensors that need memory: those of the NPU, and what operators of the CPU use where it has a place, or a
-/// size that is known.
+/// Tensors that need memory: those of the NPU, and those of CPU operators that have a place or a known size.
 std::set<int32_t> neededTensors(const Subgraph& from, const NpuProgram::Subgraph& subgraph,
                                 const std::vector<NpuCall>& calls) {
   std::set<int32_t> needed(subgraph.inputs.begin(), subgraph.inputs.end());
@@ -96,7 +98,7 @@ std::set<int32_t> neededTensors(const Subgraph& from, const NpuProgram::Subgraph
     if (step.isCall) {
       const NpuCall& call = calls[step.index];
       needed.insert({call.scratch, call.fastScratch});
-      // More tensors than regions can only be reached through the arena, as they all can be.
+      // Tensors without a region are only reachable through the arena, as all of them can be.
       needed.insert(call.inputs.begin(), call.inputs.end());
       needed.insert(call.outputs.begin(), call.outputs.end());
       continue;
@@ -123,14 +125,14 @@ Status measure(const std::set<int32_t>& needed, const NpuProgram::Subgraph& subg
     const uint64_t offset = place.value_or(0);
     if (!bytes)
       return fail(Code::Damaged, "tensor {} '{}' is {}", index, tensor.name, tensor.str())
-          .withRemedy("sizes must be known, elements plain numbers");
+          .withRemedy("sizes must be known, and elements must be plain numbers");
     if (static_cast<uint64_t>(*bytes) > kMaxArena || offset + static_cast<uint64_t>(*bytes) > kMaxArena) {
       return fail(Code::Damaged, "tensor {} '{}' needs {} bytes at {}; an arena holds at most 2 GiB", index,
                   tensor.name, *bytes, offset);
     }
     if (!tensor.data.empty() && tensor.data.size() < static_cast<uint64_t>(*bytes)) {
-      return fail(Code::Damaged, "tensor {} '{}' needs {} bytes, {} are stored", index, tensor.name, *bytes,
-                  tensor.data.size());
+      return fail(Code::Damaged, "tensor {} '{}' needs {} bytes, but {} are stored", index, tensor.name,
+                  *bytes, tensor.data.size());
     }
     if (place) {
       arenaBytes = std::max(arenaBytes, offset + static_cast<uint64_t>(*bytes));

@@ -19,7 +19,8 @@ Result<TensorType> typeOf(DType dtype) {
     case DType::Bool:
       return TensorType::Bool;
     default:
-      return fail(Code::NotRepresentable, "a .tflite has no tensors of type {} for an NPU", dtypeName(dtype));
+      return fail(Code::NotRepresentable, "a .tflite cannot hold tensors of type {} for an NPU",
+                  dtypeName(dtype));
   }
 }
 

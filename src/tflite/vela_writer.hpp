@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a compiled network as TensorFlow Lite for Microcontrollers runs it: one `ethos-u` custom operator
-// with an offline memory plan, as Vela does.
+// Writes a compiled network for TensorFlow Lite for Microcontrollers: one `ethos-u` custom operator with an
+// offline memory plan, like Vela.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace carina::tflite {
 
-/// An input or output: where it lies in the arena, and what its codes mean.
+/// An input or output with its place in the arena and its quantization.
 struct PlacedTensor {
   std::string name;
   ir::Type type;
@@ -23,12 +23,12 @@ struct NpuModel {
   std::string name;
   ByteSpan payload;              // driver payload
   ByteSpan constants;            // region 0
-  int64_t arenaBytes = 0;        // region 1, inputs and outputs included
+  int64_t arenaBytes = 0;        // region 1, including inputs and outputs
   int64_t fastScratchBytes = 0;  // region 2; 0: it is the arena
   std::vector<PlacedTensor> inputs, outputs;
 };
 
-/// The bytes of a .tflite. Errors: an element type that such a file does not have, more than 2 GiB.
+/// The bytes of a .tflite. Fails on element types that such a file does not support, and beyond 2 GiB.
 Result<std::string> writeNpuModel(const NpuModel& model);
 
 }  // namespace carina::tflite

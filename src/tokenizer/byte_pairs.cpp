@@ -15,7 +15,7 @@ std::vector<int64_t> mergePairs(std::vector<int64_t> tokens, const Merges& merge
     previous[static_cast<size_t>(i)] = i - 1;
   }
   const auto at = [&](int64_t i) -> int64_t& { return tokens[static_cast<size_t>(i)]; };
-  // Rank, place of the left one, and both tokens as they were: what has changed since is skipped.
+  // Rank, position of the left token, and both tokens at that time; outdated candidates are skipped.
   using Candidate = std::tuple<int64_t, int64_t, int64_t, int64_t>;
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> open;
   const auto consider = [&](int64_t left) {

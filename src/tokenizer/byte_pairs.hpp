@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte pair encoding: the bytes of a word, of which pairs of neighbours are merged in the order of their
-// rank.
+// Byte-pair encoding: adjacent pairs of the bytes of a word are merged in the order of their rank.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +10,14 @@
 
 namespace carina::tokenizer {
 
-/// What a pair of tokens becomes.
+/// The result of merging a pair of tokens.
 struct Merge {
   int64_t rank = 0;
   int64_t token = 0;
 };
 using Merges = std::map<std::pair<int64_t, int64_t>, Merge>;
 
-/// Merges pairs of neighbouring tokens until none is left that can be: always one of the lowest rank, the
-/// first of those. n log n.
+/// Merges adjacent tokens until no merge applies, always the first pair of the lowest rank. n log n.
 std::vector<int64_t> mergePairs(std::vector<int64_t> tokens, const Merges& merges);
 
 }  // namespace carina::tokenizer

@@ -8,14 +8,14 @@
 namespace carina::tokenizer {
 namespace {
 
-// A unit of the double array: a label in the low byte, where its children are, whether a value is among them.
+// A unit of the double array: a label in the low byte, offset of its children, whether one is a value.
 bool hasValue(uint32_t unit) {
   return (unit >> 8 & 1) != 0;
 }
 uint32_t valueOf(uint32_t unit) {
   return unit & 0x7fffffffu;
 }
-/// Units of values have the highest bit set: they are no child of any byte.
+/// Units of values have the highest bit set, so that they match no byte.
 uint32_t labelOf(uint32_t unit) {
   return unit & 0x800000ffu;
 }
@@ -31,7 +31,7 @@ Result<CharacterMap> CharacterMap::parse(std::string_view blob) {
   uint32_t bytes = 0;
   if (blob.size() > 4) std::memcpy(&bytes, blob.data(), 4);
   if (bytes == 0 || bytes % 4 != 0 || bytes > blob.size() - 4 || blob.back() != '\0') {
-    return fail(Code::Damaged, "has sizes that do not fit together")
+    return fail(Code::Damaged, "has inconsistent sizes")
         .at("normalizer_spec.precompiled_charsmap")
         .withRemedy(kDamagedRemedy);
   }
@@ -53,7 +53,7 @@ std::optional<CharacterMap::Replacement> CharacterMap::find(std::string_view tex
     at ^= offsetOf(unit);
     if (!hasValue(unit)) continue;
     const uint32_t value = at < units_.size() ? valueOf(units_[at]) : UINT32_MAX;
-    if (value >= texts_.size()) break;  // of a damaged map
+    if (value >= texts_.size()) break;  // the map is damaged
     longest = {i + 1, texts_.substr(value, texts_.find('\0', value) - value)};
   }
   return longest;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The precompiled map of characters in SentencePiece files: a double array of what is replaced (Darts), and
-// the texts that take its place.
+// The precompiled character map of SentencePiece files: a double-array trie (Darts) of the texts to replace,
+// and their replacements.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ namespace carina::tokenizer {
 class CharacterMap {
  public:
   CharacterMap() = default;  // replaces nothing
-  /// `blob` stays where it is; an empty one replaces nothing. Errors: sizes that do not fit together.
+  /// `blob` must outlive the map; an empty one replaces nothing. Errors: sizes that do not fit together.
   static Result<CharacterMap> parse(std::string_view blob);
 
   struct Replacement {
     size_t length = 0;  // of what is replaced
     std::string_view text;
   };
-  /// Of the longest entry that `text` begins with.
+  /// The replacement of the longest entry that `text` begins with.
   std::optional<Replacement> find(std::string_view text) const;
 
  private:

@@ -6,7 +6,7 @@
 namespace carina::tokenizer {
 namespace {
 
-/// What a piece reads behind others.
+/// The text of a piece that follows others.
 std::string textOf(const SentencePieceFile& file, const SentencePieceFile::Piece& piece) {
   using Kind = SentencePieceFile::Kind;
   switch (piece.kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts by their bytes: which of them does a text begin with?
+// A trie of texts by their bytes, which finds those that a text begins with.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class PieceTrie {
     return longest;
   }
 
-  /// The value of this very text.
+  /// The value of exactly this text.
   std::optional<int64_t> find(std::string_view text) const {
     uint32_t node = 0;
     for (const char c : text) {
@@ -56,7 +56,7 @@ class PieceTrie {
  private:
   static uint64_t key(uint32_t node, char c) { return uint64_t{node} << 8 | static_cast<uint8_t>(c); }
 
-  std::unordered_map<uint64_t, uint32_t> children_;  // of a node and a byte
+  std::unordered_map<uint64_t, uint32_t> children_;  // by node and byte
   std::vector<int64_t> values_{-1};                  // of each node; -1: none
 };
 

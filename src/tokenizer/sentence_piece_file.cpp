@@ -13,15 +13,15 @@ namespace carina::tokenizer {
 namespace {
 
 constexpr size_t kMostPieces = 1 << 21;
-/// SentencePiece's own trainer makes pieces of 16 characters unless told otherwise.
+/// SentencePiece's own trainer creates pieces of up to 16 characters by default.
 constexpr size_t kLongestPiece = 4096;
 
-/// The fields of a message in protocol buffers' wire format, one after the other.
+/// Iterates over the fields of a message in the wire format of Protocol Buffers.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : rest_(bytes) {}
 
-  /// Goes to the next field; false at the end and where the bytes are damaged.
+  /// Advances to the next field; false at the end or if the bytes are damaged.
   bool next() {
     if (rest_.empty() || damaged_) return false;
     const uint64_t tag = varint();
@@ -50,7 +50,7 @@ class Fields {
   bool damaged() const { return damaged_; }
 
   uint32_t number() const { return number_; }
-  /// What the field holds, if it holds that.
+  /// The value of the field, if it has this type.
   std::optional<uint64_t> integer() const { return kind_ == 0 ? std::optional(value_) : std::nullopt; }
   std::optional<std::string_view> text() const { return kind_ == 2 ? std::optional(bytes_) : std::nullopt; }
   std::optional<float> real() const {
@@ -90,12 +90,10 @@ class Fields {
 };
 
 Error damaged(const std::string& where) {
-  return fail(Code::Damaged, "is no message of the kind that a SentencePiece file holds")
-      .at(where)
-      .withRemedy(kDamagedRemedy);
+  return fail(Code::Damaged, "is not a message of a SentencePiece file").at(where).withRemedy(kDamagedRemedy);
 }
 
-/// Calls `field(fields)` for every field of a message: false for one of another type than it has.
+/// Calls `field(fields)` for every field of a message; it returns false for a field of the wrong type.
 template <typename Field>
 Status forEachField(std::string_view bytes, const std::string& where, const Field& field) {
   Fields fields(bytes);
@@ -106,7 +104,7 @@ Status forEachField(std::string_view bytes, const std::string& where, const Fiel
   return {};
 }
 
-/// Each sets a member when the field holds its type, and says whether it does.
+/// Sets a member if the field has its type; returns whether it does.
 bool set(const std::optional<uint64_t>& value, bool& member) {
   if (value) member = *value != 0;
   return value.has_value();
@@ -179,7 +177,7 @@ class Reader {
       }
     }));
     if (kind < 1 || kind > 6)
-      return fail(Code::Damaged, "has the type {}", kind).at(name).withRemedy(kDamagedRemedy);
+      return fail(Code::Damaged, "has the unknown type {}", kind).at(name).withRemedy(kDamagedRemedy);
     piece.kind = static_cast<SentencePieceFile::Kind>(kind);
     file_.pieces.push_back(std::move(piece));
     return {};
@@ -230,16 +228,16 @@ class Reader {
   }
 
   Status checkModel() const {
-    constexpr const char* kKinds = "unigram and BPE models are read";
+    constexpr const char* kKinds = "use a unigram or BPE model";
     if (file_.model == SentencePieceFile::Model::Word || file_.model == SentencePieceFile::Model::Char) {
       return fail(Code::WrongKind, "is '{}'", file_.model == SentencePieceFile::Model::Word ? "word" : "char")
           .at("trainer_spec.model_type")
           .withRemedy(kKinds);
     }
     if (file_.denormalizes) {
-      return fail(Code::WrongKind, "changes texts after decoding")
+      return fail(Code::WrongKind, "post-processes decoded text")
           .at("denormalizer_spec")
-          .withRemedy("models without one are read");
+          .withRemedy("use a model without a denormalizer");
     }
     return {};
   }
@@ -256,8 +254,8 @@ class Reader {
       if (piece.text.empty()) return wrong("has no text");
       if (piece.text.size() > kLongestPiece)
         return wrong(fmt::format("has more than {} bytes", kLongestPiece));
-      if (!std::isfinite(piece.score)) return wrong("has a score that is no number");
-      if (!known.insert(piece.text).second) return wrong(fmt::format("'{}' is there twice", piece.text));
+      if (!std::isfinite(piece.score)) return wrong("has a score that is not a finite number");
+      if (!known.insert(piece.text).second) return wrong(fmt::format("'{}' appears twice", piece.text));
       if (piece.kind == SentencePieceFile::Kind::Unknown) {
         ++unknown;
         file_.unknown = i;
@@ -265,12 +263,12 @@ class Reader {
       if (piece.kind == SentencePieceFile::Kind::Byte) CARINA_RETURN_IF_ERROR(checkByte(i, bytes));
     }
     if (unknown != 1)
-      return fail(Code::Damaged, "has {} pieces for what is unknown, not one", unknown)
+      return fail(Code::Damaged, "has {} pieces for unknown text, expected one", unknown)
           .at("pieces")
           .withRemedy(kDamagedRemedy);
     for (size_t b = 0; b < bytes.size() && file_.byteFallback; ++b) {
       if (!bytes[b])
-        return fail(Code::Damaged, "has none for the byte {:#04x}, and byte_fallback is set", b)
+        return fail(Code::Damaged, "has no piece for the byte {:#04x}, although byte_fallback is set", b)
             .at("pieces")
             .withRemedy(kDamagedRemedy);
     }
@@ -283,8 +281,8 @@ class Reader {
       bytes[b] = true;
       return {};
     }
-    return fail(Code::Damaged, "'{}' is of the type of bytes and {}", file_.pieces[index].text,
-                file_.byteFallback ? "names none" : "byte_fallback is not set")
+    return fail(Code::Damaged, "'{}' has the type of byte pieces, but {}", file_.pieces[index].text,
+                file_.byteFallback ? "does not name a byte" : "byte_fallback is not set")
         .at(pieceName(index))
         .withRemedy(kDamagedRemedy);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model files of SentencePiece (.model): what they say, and whether it makes sense.
+// The model files of SentencePiece (.model): their contents, and validation.
 #pragma once
 
 #include <string>
@@ -26,20 +26,20 @@ struct SentencePieceFile {
   std::vector<Piece> pieces;
   Model model = Model::Unigram;
   bool byteFallback = false, whitespaceAsSuffix = false;
-  std::string unknownSurface = " \xe2\x81\x87 ";  // what an unknown token reads
+  std::string unknownSurface = " \xe2\x81\x87 ";  // text of an unknown token
   std::string bos = "<s>", eos = "</s>";
   Normalizer normalizer;
-  bool denormalizes = false;  // texts are changed after decoding, too
+  bool denormalizes = false;  // texts are also changed after decoding
 
   size_t unknown = 0;  // index of the only piece of that kind
 };
 
 /// The member `map` points into `bytes`. Errors: bytes that are no such message, model types other than
-/// unigram and BPE, a map for decoding, pieces that are empty, too long, given twice or do not go with the
+/// unigram and BPE, a map for decoding, pieces that are empty, too long, duplicate or inconsistent with the
 /// rest of the file.
 Result<SentencePieceFile> readSentencePieceFile(std::string_view bytes);
 
-/// "<0x41>": the piece that stands for a byte.
+/// "<0x41>": the piece that represents a byte.
 std::string bytePiece(uint8_t byte);
 
 }  // namespace carina::tokenizer

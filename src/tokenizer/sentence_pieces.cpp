@@ -15,19 +15,19 @@ constexpr std::string_view kSpace = "\xe2\x96\x81";        // U+2581
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr float kUnknownPenalty = 10;
 
-/// More than what any other pieces sum up to, whose scores are logarithms of probabilities.
+/// Exceeds the total of any other pieces, whose scores are logarithms of probabilities.
 float userDefinedScore(size_t bytes) {
   return static_cast<float>(0.1 * static_cast<double>(bytes - 1));
 }
 
-/// Bytes that a character takes by its first byte; no more than there are.
+/// Length of a character according to its first byte, at most that of the text.
 size_t characterLength(std::string_view text) {
   const auto lead = static_cast<uint8_t>(text[0]);
   const size_t length = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
   return std::min(length, text.size());
 }
 
-/// Bytes of the character of UTF-8 that the text begins with; 0 where it is none.
+/// Length of the UTF-8 character that the text begins with; 0 if it is invalid.
 size_t validLength(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const auto lead = at(0);
@@ -44,7 +44,7 @@ size_t validLength(std::string_view text) {
   return character < kLeast[length] || character > 0x10ffff || surrogate ? 0 : length;
 }
 
-/// Pairs of neighbours merged by the score of what they make, the best first, of equal ones the first.
+/// Merges adjacent pairs by the score of the merged piece, best first, leftmost first among equal ones.
 class Merger {
  public:
   Merger(const PieceTrie& pieces, const SentencePieceFile& file) : pieces_(pieces), file_(file) {}
@@ -56,7 +56,7 @@ class Merger {
     if (index > 0) symbols_[static_cast<size_t>(index - 1)].next = index;
   }
 
-  /// The texts that are left, whole ones of unused pieces taken apart again.
+  /// The remaining texts; unused pieces are split again.
   std::vector<std::string_view> run() {
     for (int64_t i = 1; i < static_cast<int64_t>(symbols_.size()); ++i) consider(i - 1, i);
     while (!open_.empty()) {
@@ -119,7 +119,7 @@ class Merger {
   const SentencePieceFile& file_;
   std::vector<Symbol> symbols_;
   std::priority_queue<Pair> open_;
-  std::unordered_map<std::string_view, size_t> parts_;  // of unused pieces: bytes of the left one
+  std::unordered_map<std::string_view, size_t> parts_;  // of unused pieces: bytes of the left part
 };
 
 }  // namespace
@@ -192,7 +192,7 @@ int64_t SentencePieces::tokenOf(std::string_view piece) const {
   return pieces_.find(piece).value_or(static_cast<int64_t>(file_.unknown));
 }
 
-/// The pieces whose scores sum up to most; of equal sums the one whose last piece begins first.
+/// The pieces with the highest total score; among equal totals, those whose last piece begins first.
 std::vector<SentencePieces::Part> SentencePieces::likeliest(std::string_view text) const {
   struct Best {
     int64_t token = -1, begin = -1;
@@ -210,7 +210,7 @@ std::vector<SentencePieces::Part> SentencePieces::likeliest(std::string_view tex
   };
   for (size_t begin = 0; begin < text.size();) {
     const float reached = ends[begin].score;
-    // Scores of long texts would lose their last places; only differences count.
+    // Scores of long texts would lose precision; only differences matter.
     if (reached < -kMostScore || reached > kMostScore) {
       for (size_t end = begin; end <= frontier; ++end) ends[end].score -= reached;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What SentencePiece makes of a text: characters replaced, whitespace made visible, then the likeliest pieces
-// (unigram) or pairs merged by score (BPE).
+// Tokenization by SentencePiece: replaces characters, makes whitespace visible, then selects the most likely
+// pieces (unigram) or merges pairs by score (BPE).
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ namespace carina::tokenizer {
 
 class SentencePieces {
  public:
-  /// Keeps the file's bytes. Errors are those of readSentencePieceFile() and CharacterMap.
+  /// Copies the file's bytes. Errors are those of readSentencePieceFile() and CharacterMap.
   static Result<SentencePieces> parse(std::string_view bytes);
   SentencePieces(SentencePieces&&) = default;
   SentencePieces& operator=(SentencePieces&&) = default;
 
   const SentencePieceFile& file() const { return file_; }
-  /// The tokens of a text, without such that come in front or behind.
+  /// The tokens of a text, without any in front of or after it.
   std::vector<int64_t> encode(std::string_view text) const;
-  /// The text as its pieces see it.
+  /// The text in the form in which pieces are matched.
   std::string normalize(std::string_view text) const;
   /// The token of a control piece of this name; -1 when there is none.
   int64_t control(std::string_view name) const;
@@ -36,7 +36,7 @@ class SentencePieces {
     int64_t token = 0;
   };
 
-  /// What the text begins with, replaced; its length before that.
+  /// Replacement of what the text begins with, and the length of the original.
   CharacterMap::Replacement first(std::string_view text) const;
   std::vector<Part> likeliest(std::string_view text) const;
   std::vector<Part> merged(std::string_view text) const;
@@ -45,10 +45,10 @@ class SentencePieces {
   std::vector<char> bytes_;  // the map points into them
   SentencePieceFile file_;
   CharacterMap map_;
-  PieceTrie pieces_;       // what texts are made of: all but control, unknown and byte pieces
+  PieceTrie pieces_;       // of which texts consist: all but control, unknown and byte pieces
   PieceTrie reserved_;     // the others
-  PieceTrie userDefined_;  // stay as they are, and whole
-  float lowest_ = 0;       // score of a normal piece
+  PieceTrie userDefined_;  // neither replaced nor split
+  float lowest_ = 0;       // lowest score of a normal piece
 };
 
 }  // namespace carina::tokenizer

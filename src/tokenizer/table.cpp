@@ -17,7 +17,7 @@ class TableWriter {
   void tokens(const std::vector<int64_t>& list) {
     for (const int64_t token : list) word(static_cast<uint64_t>(token));
   }
-  /// Returns the end of the text among all.
+  /// Appends a text and returns its end among all texts.
   uint64_t text(std::string_view text) {
     texts_ += text;
     return texts_.size();
@@ -32,14 +32,15 @@ class TableWriter {
 
 Result<std::string> Tokenizer::table() const {
   if (pieces_) {
-    return fail(Code::WrongKind, "is a SentencePiece file: a table for devices holds byte-level BPE")
+    return fail(Code::WrongKind,
+                "is a SentencePiece file, but a table for devices can only hold byte-level BPE")
         .withRemedy("use a network with a tokenizer.json of that kind, or run it on this machine");
   }
   uint64_t textBytes = 0;
   for (const std::string& bytes : bytes_) textBytes += bytes.size();
   for (const Special& special : special_) textBytes += special.text.size();
   if (textBytes > layout::kMostTextBytes)
-    return fail(Code::Excessive, "its tokens have {} bytes, a table for devices holds {}", textBytes,
+    return fail(Code::Excessive, "its tokens have {} bytes, but a table for devices can hold {}", textBytes,
                 layout::kMostTextBytes)
         .withRemedy("use a smaller vocabulary");
   TableWriter table;

@@ -16,8 +16,8 @@ using Json = nlohmann::json;
 
 constexpr int64_t kMostTokens = 1 << 21;
 
-/// The byte that each visible character of byte-level vocabularies stands for: printable characters of
-/// Latin-1 for themselves, from U+0100 on the others in order.
+/// The byte that each character of byte-level vocabularies represents: printable Latin-1 characters represent
+/// themselves, those from U+0100 on the remaining bytes in order.
 std::unordered_map<uint32_t, uint8_t> byteOfCharacter() {
   std::unordered_map<uint32_t, uint8_t> bytes;
   uint32_t next = 0x100;
@@ -28,7 +28,7 @@ std::unordered_map<uint32_t, uint8_t> byteOfCharacter() {
   return bytes;
 }
 
-/// The bytes of a token as the vocabulary writes it (UTF-8 of one or two bytes per character).
+/// The bytes of a token as spelt in the vocabulary (UTF-8 of one or two bytes per character).
 Result<std::string> bytesOf(std::string_view text) {
   static const std::unordered_map<uint32_t, uint8_t> kBytes = byteOfCharacter();
   std::string bytes;
@@ -38,7 +38,7 @@ Result<std::string> bytesOf(std::string_view text) {
     if (two) character = (character & 0x1f) << 6 | (static_cast<uint8_t>(text[++i]) & 0x3fu);
     const auto byte = kBytes.find(character);
     if (byte == kBytes.end() || (character >= 0x80 && !two))
-      return fail(Code::Damaged, "has a character that stands for no byte");
+      return fail(Code::Damaged, "has a character that does not represent a byte");
     bytes.push_back(static_cast<char>(byte->second));
   }
   return bytes;
@@ -60,7 +60,7 @@ bool isSet(const Json& object, const char* name, bool otherwise = false) {
   return value && value->is_boolean() ? value->get<bool>() : otherwise;
 }
 
-constexpr const char* kByteLevel = "byte-level BPE tokenizers (GPT-2, SmolLM2, ...) are read";
+constexpr const char* kByteLevel = "use a byte-level BPE tokenizer (GPT-2, SmolLM2, ...)";
 
 }  // namespace
 
@@ -68,7 +68,7 @@ class TokenizerReader {
  public:
   Result<Tokenizer> run(const Json& root) {
     if (!root.is_object())
-      return fail(Code::Damaged, "is no object").withRemedy("it is the tokenizer.json of a model");
+      return fail(Code::Damaged, "is not an object").withRemedy("give the tokenizer.json of a model");
     CARINA_RETURN_IF_ERROR(checkKind(root));
     const Json& model = root.at("model");
     CARINA_RETURN_IF_ERROR(vocabulary(model));
@@ -102,7 +102,8 @@ class TokenizerReader {
 
   Status define(const std::string& name, const Json& id, std::string bytes, const char* where) {
     if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= kMostTokens)
-      return fail(Code::Damaged, "the id of '{}' is no number from 0 to {}", name, kMostTokens - 1).at(where);
+      return fail(Code::Damaged, "the id of '{}' is not a number from 0 to {}", name, kMostTokens - 1)
+          .at(where);
     const auto token = id.get<int64_t>();
     if (token >= result_.size()) {
       result_.bytes_.resize(static_cast<size_t>(token) + 1);
@@ -120,7 +121,7 @@ class TokenizerReader {
     const Json* vocab = member(model, "vocab");
     if (!vocab || !vocab->is_object() || vocab->empty())
       return fail(Code::Damaged, "is missing").at("model.vocab").withRemedy(kDamagedRemedy);
-    // The largest id is a matter of the file's size: few tokens with large numbers are no vocabulary.
+    // The size of the file bounds the largest id: few tokens with large ids are not a vocabulary.
     for (const auto& [name, id] : vocab->items()) {
       if (id.is_number_integer() && id.get<int64_t>() > static_cast<int64_t>(16 * vocab->size() + 4096))
         return fail(Code::Damaged, "the id of '{}' is far beyond the number of tokens", name)
@@ -134,16 +135,16 @@ class TokenizerReader {
   Status addedTokens(const Json& root) {
     const Json* added = member(root, "added_tokens");
     if (added && !added->is_array())
-      return fail(Code::Damaged, "is no list").at("added_tokens").withRemedy(kDamagedRemedy);
+      return fail(Code::Damaged, "is not a list").at("added_tokens").withRemedy(kDamagedRemedy);
     for (const Json& entry : added ? *added : Json::array()) {
       const std::string name = text(entry, "content");
       const Json* id = member(entry, "id");
       if (name.empty() || !id) return fail(Code::Damaged, "an entry has no content or id").at("added_tokens");
       for (const char* option : {"lstrip", "rstrip", "single_word"}) {
         if (isSet(entry, option))
-          return fail(Code::Damaged, "'{}' has {}", name, option)
+          return fail(Code::Damaged, "'{}' has the unsupported option {}", name, option)
               .at("added_tokens")
-              .withRemedy("tokens are found as they are written");
+              .withRemedy("leave the option out: tokens are matched exactly as written");
       }
       if (id->is_number_integer() &&
           id->get<int64_t>() > static_cast<int64_t>(16 * (ids_.size() + added->size()) + 4096))
@@ -223,7 +224,7 @@ class TokenizerReader {
         return fail(Code::WrongKind, "'{}' with these options is not supported", type)
             .at("pre_tokenizer")
             .withRemedy(
-                "ByteLevel without add_prefix_space is, and Digits with individual_digits in front of it");
+                "use ByteLevel without add_prefix_space, optionally after Digits with individual_digits");
       }
     }
     if (!byteLevel)
@@ -231,7 +232,7 @@ class TokenizerReader {
     return {};
   }
 
-  /// Special tokens in front of a text and behind it.
+  /// Special tokens in front of a text and after it.
   Status processor(const Json& root) {
     const Json* given = member(root, "post_processor");
     if (!given || text(*given, "type") == "ByteLevel") return {};
@@ -239,7 +240,7 @@ class TokenizerReader {
     if (text(*given, "type") != "TemplateProcessing" || !single || !single->is_array()) {
       return fail(Code::WrongKind, "'{}' is not supported", text(*given, "type"))
           .at("post_processor")
-          .withRemedy("ByteLevel and TemplateProcessing are");
+          .withRemedy("use ByteLevel or TemplateProcessing");
     }
     bool behind = false;
     for (const Json& part : *single) {
@@ -252,7 +253,7 @@ class TokenizerReader {
       const auto known = std::find_if(result_.special_.begin(), result_.special_.end(),
                                       [&](const auto& special) { return special.text == name; });
       if (known == result_.special_.end()) {
-        return fail(Code::Damaged, "names '{}', which is no special token", name)
+        return fail(Code::Damaged, "names '{}', which is not a special token", name)
             .at("post_processor")
             .withRemedy(kDamagedRemedy);
       }
@@ -279,7 +280,7 @@ Result<Tokenizer> Tokenizer::parse(std::string_view bytes) {
   }
   const Json root = Json::parse(bytes, nullptr, false);
   if (root.is_discarded())
-    return fail(Code::Damaged, "is no JSON").withRemedy("it is the tokenizer.json of a model");
+    return fail(Code::Damaged, "is not valid JSON").withRemedy("give the tokenizer.json of a model");
   return TokenizerReader().run(root);
 }
 
@@ -327,7 +328,7 @@ Result<std::vector<int64_t>> Tokenizer::encode(std::string_view given) const {
 
 Result<std::string> Tokenizer::decode(int64_t token) const {
   if (token < 0 || token >= size() || !known_[static_cast<size_t>(token)])
-    return fail(Code::Damaged, "{} is no token: the tokenizer belongs to another model", token)
+    return fail(Code::Damaged, "{} is not a token: the tokenizer belongs to another model", token)
         .withRemedy("give the tokenizer that the network was trained with");
   return bytes_[static_cast<size_t>(token)];
 }

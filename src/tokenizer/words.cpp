@@ -8,7 +8,7 @@ Result<std::vector<std::string_view>> splitWords(std::string_view text, const Wo
   const size_t foreign = rt::firstForeign(whole);
   if (rules.gpt2 && foreign < text.size()) {
     return fail(Code::InputMismatch,
-                "byte {} of the text is not ASCII, and the tokenizer cuts words by classes of Unicode",
+                "byte {} of the text is not ASCII, but the tokenizer splits words by Unicode classes",
                 foreign)
         .withRemedy("write the text in ASCII, or use a tokenizer without a word pattern (use_regex false)");
   }

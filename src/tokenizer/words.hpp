@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a text is cut into words before byte pairs are merged inside of each.
+// Splits a text into words, within which byte pairs are merged.
 #pragma once
 
 #include <string_view>
@@ -12,7 +12,7 @@ namespace carina::tokenizer {
 
 using rt::WordRules;
 
-/// The words, in order; together they are the text. With `gpt2`, text beyond ASCII is refused.
+/// The words in order; concatenated, they are the text. With `gpt2`, text beyond ASCII is rejected.
 Result<std::vector<std::string_view>> splitWords(std::string_view text, const WordRules& rules);
 
 }  // namespace carina::tokenizer

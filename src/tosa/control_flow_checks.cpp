@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// COND_IF and WHILE_LOOP: nested graphs must take and give exactly the operator's lists.
+// COND_IF and WHILE_LOOP: the inputs and outputs of nested graphs must match the operator's lists exactly.
 #include "tosa/infer.hpp"
 #include "tosa/node_checker.hpp"
 #include "tosa/tosa.hpp"
@@ -18,12 +18,12 @@ Status sameTypes(std::span<ir::Value* const> wanted, std::span<ir::Value* const>
   bool same = wanted.size() == got.size();
   for (size_t i = 0; same && i < wanted.size(); ++i) same = wanted[i]->type == got[i]->type;
   if (same) return {};
-  return broken(rule, "{}: {} where the operator has {}", what, listText(got), listText(wanted));
+  return broken(rule, "{} {}, expected {}", what, listText(got), listText(wanted));
 }
 
 Status regionsPresent(const ir::Node& node) {
   for (const auto& region : node.regions()) {
-    if (!region) return broken("SubGraphMissing", "{} lacks a nested graph", node.def().name);
+    if (!region) return broken("SubGraphMissing", "{} has no nested graph", node.def().name);
   }
   return {};
 }
@@ -44,9 +44,9 @@ Status condIf(const ir::Node& node) {
       sameTypes(op.inputList(), thenGraph.inputs(), "then_graph takes", "CondIfInputListThenGraphMismatch"));
   CARINA_RETURN_IF_ERROR(
       sameTypes(op.inputList(), elseGraph.inputs(), "else_graph takes", "CondIfInputListElseGraphMismatch"));
-  CARINA_RETURN_IF_ERROR(sameTypes(node.results(), thenGraph.outputs(), "then_graph gives",
+  CARINA_RETURN_IF_ERROR(sameTypes(node.results(), thenGraph.outputs(), "then_graph returns",
                                    "CondIfOutputListThenGraphMismatch"));
-  return sameTypes(node.results(), elseGraph.outputs(), "else_graph gives",
+  return sameTypes(node.results(), elseGraph.outputs(), "else_graph returns",
                    "CondIfOutputListElseGraphMismatch");
 }
 
@@ -61,12 +61,12 @@ Status whileLoop(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(
       sameTypes(state, bodyGraph.inputs(), "body_graph takes", "InputListBodyGraphInputMismatch"));
   CARINA_RETURN_IF_ERROR(
-      sameTypes(state, bodyGraph.outputs(), "body_graph gives", "InputListBodyGraphOutputMismatch"));
+      sameTypes(state, bodyGraph.outputs(), "body_graph returns", "InputListBodyGraphOutputMismatch"));
   if (condGraph.outputs().size() != 1 || condGraph.outputs()[0]->dtype() != DType::Bool) {
-    return broken("CondGraphOutputNotMatchingBool", "cond_graph gives {}", listText(condGraph.outputs()));
+    return broken("CondGraphOutputNotMatchingBool", "cond_graph returns {}", listText(condGraph.outputs()));
   }
   if (checkedNumElements(condGraph.outputs()[0]->shape()) != 1) {
-    return broken("CondGraphOutputShapeNotSizeOne", "cond_graph gives {}", listText(condGraph.outputs()));
+    return broken("CondGraphOutputShapeNotSizeOne", "cond_graph returns {}", listText(condGraph.outputs()));
   }
   return {};
 }

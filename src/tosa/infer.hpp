@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result types of the TOSA operators. Each function checks every error condition of its operators on the way
-// (operand ranks, element types, compile-time constants, attribute ranges), and, when the node's results are
-// already recorded, that these agree. The diagnostics end with the short name of the broken rule in
-// parentheses: the conformance suite's name where it has one. Shapes and conditions: TOSA 1.0 specification.
+// Inference of the result types of the TOSA operators. Each function also checks every error condition of its
+// operators (operand ranks, element types, compile-time constants, attribute ranges) and, if the node's
+// results are already recorded, that they agree. Diagnostics end with the short name of the broken rule in
+// parentheses: the conformance suite's name if it has one. Shapes and conditions: TOSA 1.0 specification.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 
 namespace carina::tosa {
 
-/// Elements of a constant integer or shape operand; nothing when it is not constant.
+/// Elements of a constant integer or shape operand; nothing if it is not constant.
 std::optional<std::vector<int64_t>> constantInts(const ir::Value* value);
-/// Its only element (zero points, shifts); nothing when it is not constant or has more.
+/// Its only element (zero points, shifts); nothing if it is not constant or has more.
 std::optional<int64_t> constantInt(const ir::Value* value);
 
 }  // namespace carina::tosa
@@ -40,7 +40,7 @@ Types table(const ir::Node& node);
 Types negate(const ir::Node& node);
 Types rescale(const ir::Node& node);
 
-Types reduce(const ir::Node& node);  // the axis keeps size 1
+Types reduce(const ir::Node& node);  // the axis is kept with size 1
 Types concat(const ir::Node& node);
 Types pad(const ir::Node& node);
 Types reshape(const ir::Node& node);
@@ -56,7 +56,7 @@ Types resize(const ir::Node& node);
 
 namespace carina::tosa::check {
 
-/// The nested graphs against the operand and result lists.
+/// Checks the nested graphs against the operand and result lists.
 Status condIf(const ir::Node& node);
 Status whileLoop(const ir::Node& node);
 

@@ -54,8 +54,8 @@ Status rescaleZeroPoint(const ir::Value* value, bool isUnsignedData, bool isInpu
     return broken(isInput ? "U16InputZeroPointNotValid" : "U16OutputZeroPointNotValid",
                   "{} {} of unsigned 16-bit data must be 0 or 32768", name, zero);
   }
-  return broken(isInput ? "InputZeroPointNotZero" : "OutputZeroPointNotZero", "{} is {}, {} data has none",
-                name, zero, dtypeName(value->dtype()));
+  return broken(isInput ? "InputZeroPointNotZero" : "OutputZeroPointNotZero",
+                "{} is {}, but must be 0 for {} data", name, zero, dtypeName(value->dtype()));
 }
 
 Status rescaleUnsigned(const Rescale& op, DType in, DType out) {
@@ -95,13 +95,13 @@ Types mul(const ir::Node& node) {
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.shift()->shape() != Shape{1}) {
-    return broken("ShiftNotSingleElement", "shift has shape {}, it must be [1]",
+    return broken("ShiftNotSingleElement", "shift has shape {}, expected [1]",
                   shapeText(op.shift()->shape()));
   }
   const int64_t shift = op.shift()->constant().integerAt(0);
   if (shift < 0 || shift > 63) return broken("ShiftOutOfRange", "shift {} is outside 0..63", shift);
   if (shift != 0 && op.input1()->dtype() != DType::Int32) {
-    return broken("ShiftNotZero", "shift {} is only for int32 operands", shift);
+    return broken("ShiftNotZero", "shift {} is only valid for int32 operands", shift);
   }
   CARINA_TRY(Shape shape, broadcastOf(std::span<ir::Value* const>(node.operands()).first(2)));
   return checker.results({std::move(shape)});
@@ -133,8 +133,8 @@ Types table(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(checker.operands());
   const int64_t entries = op.input1()->dtype() == DType::Int8 ? 256 : 513;
   if (op.table()->dim(0) != entries) {
-    return broken("TableLengthMismatch", "the table has {} entries, {} input needs {}", op.table()->dim(0),
-                  dtypeName(op.input1()->dtype()), entries);
+    return broken("TableLengthMismatch", "the table has {} entries, but {} input needs {}",
+                  op.table()->dim(0), dtypeName(op.input1()->dtype()), entries);
   }
   return checker.results({op.input1()->shape()});
 }
@@ -160,7 +160,7 @@ Types rescale(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(rescaleZeroPoint(op.outputZp(), op.outputUnsigned(), false));
   const DType wanted = op.scale32() ? DType::Int32 : DType::Int16;
   if (op.multiplier()->dtype() != wanted) {
-    return broken("WrongInputType", "multiplier is {}, it must be {}", dtypeName(op.multiplier()->dtype()),
+    return broken("WrongInputType", "multiplier is {}, expected {}", dtypeName(op.multiplier()->dtype()),
                   dtypeName(wanted));
   }
   if (op.perChannel() && op.input()->rank() < 1)
@@ -168,7 +168,7 @@ Types rescale(const ir::Node& node) {
   const int64_t channels = op.perChannel() ? op.input()->shape().back() : 1;
   for (const ir::Value* value : {op.multiplier(), op.shift()}) {
     if (value->dim(0) != channels) {
-      return broken("PerChannelLengthMismatch", "multiplier and shift have {} entries, {} are needed",
+      return broken("PerChannelLengthMismatch", "multiplier and shift have {} entries, expected {}",
                     value->dim(0), channels);
     }
   }

@@ -59,7 +59,7 @@ Types pad(const ir::Node& node) {
   NodeChecker checker(node);
   CARINA_RETURN_IF_ERROR(checker.operands());
   if (op.padConst()->shape() != Shape{1}) {
-    return broken("PadConstNotSingleElement", "pad_const has shape {}, it must be [1]",
+    return broken("PadConstNotSingleElement", "pad_const has shape {}, expected [1]",
                   shapeText(op.padConst()->shape()));
   }
   const auto padding = shapeValues(op.padding());
@@ -88,11 +88,11 @@ Types reshape(const ir::Node& node) {
   }
   const auto count = checkedNumElements(shape);
   if (!count || *count != op.input1()->numElements()) {
-    return broken("TensorSizeInputOutputMismatch", "{} has another number of elements than {}",
+    return broken("TensorSizeInputOutputMismatch", "{} and {} have different numbers of elements",
                   shapeText(shape), shapeText(op.input1()->shape()));
   }
   if (const Shape* recorded = checker.recordedShape(); recorded && checkedNumElements(*recorded) != count) {
-    return broken("TensorSizeInputOutputMismatch", "the result {} has another number of elements than {}",
+    return broken("TensorSizeInputOutputMismatch", "the result {} and {} have different numbers of elements",
                   shapeText(*recorded), shapeText(op.input1()->shape()));
   }
   return checker.results({std::move(shape)});
@@ -119,7 +119,7 @@ Types slice(const ir::Node& node) {
     if (start[i] < 0) return broken("StartSmallerZero", "start {} is negative", start[i]);
     if (size[i] <= 0) return broken("SizeSmallerEqualZero", "size {} is not positive", size[i]);
     if (size[i] > input[i] || start[i] > input[i] - size[i]) {
-      return broken("StartSizeOutsideBounds", "{} elements from {} are outside a dimension of {}", size[i],
+      return broken("StartSizeOutsideBounds", "{} elements from {} exceed a dimension of size {}", size[i],
                     start[i], input[i]);
     }
   }
@@ -188,7 +188,8 @@ Types scatter(const ir::Node& node) {
     return broken("DimensionMismatch", "{} indices for {} rows", indices[1], input[1]);
   if (values[2] != input[2]) return broken("ChannelMismatch", "channels are {} and {}", values[2], input[2]);
   if (values[1] < input[1])
-    return broken("DimensionMismatch", "{} rows cannot take {} different ones", values[1], input[1]);
+    return broken("DimensionMismatch", "{} rows cannot be written at {} different indices", values[1],
+                  input[1]);
   return checker.results({values});
 }
 

@@ -9,14 +9,13 @@ namespace {
 
 Status attributeLength(const ir::Ints& values, size_t count, std::string_view name) {
   if (values.size() == count) return {};
-  return broken("AttributeLength", "attribute '{}' has {} entries, {} are needed", name, values.size(),
-                count);
+  return broken("AttributeLength", "attribute '{}' has {} entries, expected {}", name, values.size(), count);
 }
 
 Status atLeast(const ir::Ints& values, int64_t least, std::string_view name, std::string_view rule) {
   for (int64_t value : values) {
     if (value < least) return broken(rule, "{} {} is smaller than {}", name, value, least);
-    if (value > INT32_MAX) return broken("MaxDimExceeded", "{} {} is beyond 32 bits", name, value);
+    if (value > INT32_MAX) return broken("MaxDimExceeded", "{} {} exceeds 32 bits", name, value);
   }
   return {};
 }
@@ -28,7 +27,7 @@ Result<int64_t> positions(int64_t size, int64_t before, int64_t after, int64_t e
   if (room < 0)
     return broken(rule, "a window of {} does not fit {} padded by {} and {}", extent, size, before, after);
   if (room % stride != 0) {
-    return broken(rule, "{} padded by {} and {} less a window of {} does not divide by stride {}", size,
+    return broken(rule, "{} padded by {} and {}, minus a window of {}, is not divisible by stride {}", size,
                   before, after, extent, stride);
   }
   return room / stride + 1;
@@ -59,8 +58,7 @@ Result<Shape> convSizes(std::span<const int64_t> input, std::span<const int64_t>
   Shape sizes;
   for (size_t i = 0; i < n; ++i) {
     const auto extent = checkedMul(kernel[i] - 1, geometry.dilation[i]);
-    if (!extent || *extent > INT32_MAX)
-      return broken("MaxDimExceeded", "the dilated kernel is beyond 32 bits");
+    if (!extent || *extent > INT32_MAX) return broken("MaxDimExceeded", "the dilated kernel exceeds 32 bits");
     CARINA_TRY(const int64_t size, positions(input[i], geometry.pad[2 * i], geometry.pad[2 * i + 1],
                                              *extent + 1, geometry.stride[i], "ConvOutputShapeNonInteger"));
     sizes.push_back(size);
@@ -141,7 +139,7 @@ Types transposeConv2d(const ir::Node& node) {
                     before, after, kernel);
     }
     const auto span = checkedMul(input[1 + i] - 1, op.stride()[i]);
-    if (!span || *span > INT32_MAX) return broken("MaxDimExceeded", "the output is beyond 32 bits");
+    if (!span || *span > INT32_MAX) return broken("MaxDimExceeded", "the output exceeds 32 bits");
     output[1 + i] = *span + before + after + kernel;
     if (output[1 + i] < 1) return broken("ConvOutputShapeMismatch", "the output has size {}", output[1 + i]);
   }
@@ -182,7 +180,7 @@ Types resize(const ir::Node& node) {
              border = shapeValues(op.border());
   if (scale.size() != 4 || offset.size() != 2 || border.size() != 2) {
     return broken("InputRank1WrongRank",
-                  "scale, offset and border need 4, 2 and 2 entries, have {}, {} and {}", scale.size(),
+                  "scale, offset and border need 4, 2 and 2 entries, but have {}, {} and {}", scale.size(),
                   offset.size(), border.size());
   }
   if (op.mode() == ResizeMode::UNKNOWN)
@@ -210,7 +208,7 @@ Types resize(const ir::Node& node) {
       return broken("BorderLargerEqualMax", "border {} is not smaller than {}", border[i], n);
     const int64_t span = (input[1 + i] - 1) * n - offset[i] + border[i];
     if (span < 0 || span % d != 0) {
-      return broken("ResizeOutputShapeNonInteger", "the scaled size {} does not divide by {}", span, d);
+      return broken("ResizeOutputShapeNonInteger", "the scaled size {} is not divisible by {}", span, d);
     }
     output[1 + i] = span / d + 1;
     if (output[1 + i] >= 16384)

@@ -14,10 +14,10 @@ namespace {
 using kernels::Operands;
 using kernels::Results;
 
-/// A WHILE_LOOP that runs longer is taken for endless.
+/// A WHILE_LOOP with more iterations is considered endless.
 constexpr int64_t kMaxIterations = 1'000'000;
 
-/// What a run shares with those of nested graphs.
+/// What a run shares with the runs of nested graphs.
 struct Session {
   const Observer& observer;
   WorkBudget* budget = nullptr;
@@ -47,13 +47,13 @@ class Run {
   Status setInput(const ir::Value& value, const Tensor& tensor, size_t index) {
     const ir::Type given{tensor.dtype(), tensor.shape()};
     if (given == ir::Type{DType::UInt8, value.shape()} && value.dtype() == DType::Int8) {
-      // TOSA's tensors have no sign: the RESCALE that reads them says which it is.
+      // TOSA tensors have no signedness: the RESCALE that reads them determines it.
       keep(value, Tensor::borrow(DType::Int8, tensor.shape(), tensor.bytes(),
                                  std::make_shared<const Tensor>(tensor)));
       return {};
     }
     if (given != value.type) {
-      return fail(Code::InputMismatch, "input {} '{}' is {}, given {}", index, value.name,
+      return fail(Code::InputMismatch, "input {} '{}' is {}, got {}", index, value.name,
                   ir::typeText(value.type), ir::typeText(given));
     }
     keep(value, tensor);
@@ -117,7 +117,7 @@ Results loop(const ir::Node& node, Operands operands, const Session& session) {
     if (condition[0].integerAt(0) == 0) return state;
     CARINA_TRY(state, Run(node.region(1), session)(state));
   }
-  return fail(Code::Excessive, "the loop still runs after {} iterations", kMaxIterations);
+  return fail(Code::Excessive, "the loop is still running after {} iterations", kMaxIterations);
 }
 
 Results runNode(const ir::Node& node, Operands operands, const Session& session) {
@@ -129,7 +129,7 @@ Results runNode(const ir::Node& node, Operands operands, const Session& session)
     case OpId::WhileLoop:
       return loop(node, operands, session);
     case OpId::Custom:
-      return fail(Code::UnsupportedForm, "custom operator '{}' has no meaning here",
+      return fail(Code::UnsupportedForm, "custom operator '{}' cannot be run here",
                   ir::cast<Custom>(&node).operatorName())
           .withRemedy("replace it with standard TOSA operators");
     case OpId::Variable:
@@ -142,7 +142,7 @@ Results runNode(const ir::Node& node, Operands operands, const Session& session)
   }
 }
 
-/// Kernels take as much again for operands without zero points and sums of 32 bits.
+/// Kernels need as much memory again for operands without zero points and 32-bit sums.
 Status checkMemory(const ir::Graph& graph, const WorkBudget& budget) {
   const ir::Footprint most = ir::footprintOf(graph);
   for (const ir::Node* node : graph.nodes()) {
@@ -169,7 +169,7 @@ Result<std::vector<Tensor>> interpret(const ir::Graph& graph, std::span<const Te
                                       const Observer& observer, WorkBudget* budget) {
   for (const ir::Node* node : graph.nodes()) {
     if (!isOperator(node))
-      return fail(Code::UnknownOperator, "{} is no TOSA operator", node->opName()).at(node->where());
+      return fail(Code::UnknownOperator, "{} is not a TOSA operator", node->opName()).at(node->where());
   }
   if (budget != nullptr) CARINA_RETURN_IF_ERROR(checkBudget(graph, *budget));
   return Run(graph, {observer, budget})(inputs);

@@ -38,7 +38,7 @@ std::span<const int64_t> shapeValues(const ir::Value* value) {
 }
 
 std::string NodeChecker::typesText() const {
-  std::string text = fmt::format("{} does not take the types", node_.def().name);
+  std::string text = fmt::format("{} does not support the types", node_.def().name);
   for (const ir::Value* operand : node_.operands()) text += fmt::format(" {}", dtypeName(operand->dtype()));
   if (const int acc = node_.def().attributeIndex("acc_type"); acc >= 0) {
     text += fmt::format(" (accumulator {})", dtypeName(node_.attributeAs<DType>(static_cast<size_t>(acc))));
@@ -52,7 +52,7 @@ Status NodeChecker::rank(const ir::Value& value, size_t operand) const {
   const OperandFact& fact = facts_.operands[operand];
   const std::string_view name = node_.def().operands[operand].name;
   if (isZeroPoint(name) && value.shape() != Shape{1}) {
-    return broken("ZeroPointNotSingleElement", "{} has shape {}, a zero point has shape [1]", name,
+    return broken("ZeroPointNotSingleElement", "{} has shape {}, expected [1]", name,
                   shapeText(value.shape()));
   }
   const int64_t rank = value.rank();
@@ -72,7 +72,7 @@ Status NodeChecker::rank(const ir::Value& value, size_t operand) const {
   return {};
 }
 
-/// Only int8 operands may have a zero point other than 0; RESCALE has rules of its own.
+/// Only int8 operands may have a zero point other than 0; RESCALE has its own rules.
 Status NodeChecker::zeroPoint(const ir::Value& value, size_t operand) const {
   const std::string_view name = node_.def().operands[operand].name;
   if (!isZeroPoint(name) || value.dtype() == DType::Int8 || node_.is(Rescale::def())) return {};
@@ -80,7 +80,7 @@ Status NodeChecker::zeroPoint(const ir::Value& value, size_t operand) const {
   const std::string_view rule = name == "weight_zp"   ? "WeightZeroPointNotZero"
                                 : name == "output_zp" ? "OutputZeroPointNotZero"
                                                       : "InputZeroPointNotZero";
-  return broken(rule, "{} is {}, only int8 data may have one other than 0", name, value.constant().realAt(0));
+  return broken(rule, "{} is {}, but must be 0 for data other than int8", name, value.constant().realAt(0));
 }
 
 Status NodeChecker::types() {
@@ -133,7 +133,7 @@ Result<std::vector<ir::Type>> NodeChecker::results(std::vector<Shape> shapes, st
           [&](const TypeRow& row) { return fits(row.results[i], result.dtype()); }, "WrongOutputType"));
       if (result.shape() != shapes[i]) {
         const std::string_view broke = result.shape().size() != shapes[i].size() ? rankRule : rule;
-        return broken(broke, "{} has the result shape {}, its operands give {}", node_.def().name,
+        return broken(broke, "{} has the result shape {}, but its operands imply {}", node_.def().name,
                       shapeText(result.shape()), shapeText(shapes[i]));
       }
       types.push_back(result.type);
@@ -142,7 +142,7 @@ Result<std::vector<ir::Type>> NodeChecker::results(std::vector<Shape> shapes, st
     CARINA_CHECK(!rows_.empty(), "results() comes after operands()");
     const uint8_t code = rows_.front()->results[i];
     if (code == TypeRow::kAny || node_.is(Cast::def())) {
-      return broken("WrongOutputType", "{} needs its result type to be given", node_.def().name);
+      return broken("WrongOutputType", "{} needs an explicit result type", node_.def().name);
     }
     types.push_back({static_cast<DType>(code), shapes[i]});
   }

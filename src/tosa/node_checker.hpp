@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What inference of every TOSA operator has in common: operands against the tables, results against what is
-// recorded.
+// Common to the inference of all TOSA operators: checks operands against the tables, and results against
+// recorded ones.
 #pragma once
 
 #include <span>
@@ -28,7 +28,7 @@ class NodeChecker {
   /// Ranks, compile-time constants, zero points, and element types (with acc_type) of all operands.
   Status operands();
 
-  /// Narrows the supported combinations of types further; an empty rest is an error of this rule.
+  /// Narrows the supported combinations of types further; if none remains, this rule is broken.
   template <typename Keep>
   Status keepRows(Keep keep, std::string_view rule) {
     std::erase_if(rows_, [&](const TypeRow* row) { return !keep(*row); });
@@ -36,8 +36,9 @@ class NodeChecker {
     return {};
   }
 
-  /// The result types for these shapes. Where results are recorded already, their types must be a supported
-  /// combination and their shapes these; `rule` names a deviating shape, `rankRule` a deviating rank.
+  /// The result types for these shapes. If results are already recorded, their types must be a supported
+  /// combination and their shapes equal to these; `rule` names the rule broken by another shape, `rankRule`
+  /// by another rank.
   Result<std::vector<ir::Type>> results(std::vector<Shape> shapes,
                                         std::string_view rule = "DimensionMismatch",
                                         std::string_view rankRule = "RankMismatch");

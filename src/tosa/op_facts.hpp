@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind inference and verification, from the rows of ops.json: operand ranks, compile-time
-// constants, supported element types, each in which profile or extension (specification 1.0, operator
-// tables). The 8-bit floating point rows are left out: no part of Carina computes in those types.
+// constants, supported element types, each with its profiles and extensions (specification 1.0, operator
+// tables). The 8-bit floating point rows are omitted: no part of Carina computes in those types.
 #pragma once
 
 #include <array>
@@ -18,10 +18,10 @@ struct TypeRow {
   static constexpr uint8_t kAny = 254;   // checked elsewhere
   static constexpr uint8_t kNone = 255;  // the operator has no accumulator type
 
-  std::array<uint8_t, 5> operands;  // per operand of the table; every member of a list has its type
+  std::array<uint8_t, 5> operands;  // per operand of the table; all members of a list have this type
   std::array<uint8_t, 2> results;
   uint8_t accumulator;
-  uint32_t extensions;  // any one of these profiles and extensions has the row
+  uint32_t extensions;  // any one of these profiles and extensions provides the row
 };
 
 struct OperandFact {
@@ -31,7 +31,7 @@ struct OperandFact {
   bool compileTimeConstant;
 };
 
-/// What the interpreter does beyond visiting every element (work.hpp has the prices).
+/// The work of the interpreter beyond visiting every element (work.cpp has the costs).
 enum class WorkClass : uint8_t {
   Elements,
   Convolution,
@@ -45,7 +45,7 @@ enum class WorkClass : uint8_t {
 
 using Kernel = Result<std::vector<Tensor>> (*)(const ir::Node& node, std::span<const Tensor> operands);
 
-/// Empty for control flow, variables and custom operators, which take any type and have no kernel.
+/// Empty for control flow, variables and custom operators, which accept any type and have no kernel.
 struct OpFacts {
   std::span<const TypeRow> types;
   std::span<const OperandFact> operands;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tosa dialect: the generated operator accessors and the checks beyond those that every graph gets.
-// Graphs are TOSA 1.0: zero points, shifts and the like are operands, shape values are constants of
-// DType::Shape, CONST and CONST_SHAPE are constant values rather than nodes, sub-graphs of COND_IF (then,
-// else) and WHILE_LOOP (condition, body) are regions.
+// The tosa dialect: the generated operator accessors and the checks beyond those that apply to every graph.
+// Graphs are TOSA 1.0: zero points, shifts etc. are operands, shape values are constants of DType::Shape,
+// CONST and CONST_SHAPE are constant values rather than nodes, sub-graphs of COND_IF (then, else) and
+// WHILE_LOOP (condition, body) are regions.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -10,7 +10,7 @@
 
 namespace carina::tosa {
 
-/// What a graph may use: bits of the profiles and extensions.
+/// The profiles and extensions that a graph may use, as bits.
 enum Extension : uint32_t {
   kProInt = 1u << 0,
   kProFp = 1u << 1,
@@ -24,7 +24,7 @@ enum Extension : uint32_t {
   kExtVariable = 1u << 9,
 };
 constexpr uint32_t kAllExtensions = (1u << 10) - 1;
-/// What the Ethos-U85 baseline takes.
+/// The profiles and extensions of the Ethos-U85 baseline.
 constexpr uint32_t kIntegerExtensions = kProInt | kExtInt16 | kExtInt4 | kExtDoubleRound | kExtControlFlow;
 /// "PRO-INT", "EXT-INT16", ...; several joined with " or ".
 std::string extensionNames(uint32_t extensions);

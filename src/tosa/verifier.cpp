@@ -45,7 +45,7 @@ class LevelChecker {
     }
     for (const ir::Node* node : graph.nodes()) {
       if (!isOperator(node)) {
-        add(broken("UnknownOperator", "{} is no TOSA operator", node->opName()).at(node->where()));
+        add(broken("UnknownOperator", "{} is not a TOSA operator", node->opName()).at(node->where()));
         continue;
       }
       if (auto status = check(*node, nesting); !status.ok()) add(std::move(status).error().at(node->where()));
@@ -66,7 +66,7 @@ class LevelChecker {
 
   Status limit(int64_t value, int64_t most, std::string_view what) const {
     if (value <= most) return {};
-    return broken("LevelCheck", "{} {} is beyond {}, the limit of level {}", what, value, most, level().name);
+    return broken("LevelCheck", "{} {} exceeds {}, the limit of level {}", what, value, most, level().name);
   }
 
   Status tensor(const ir::Value& value) const {

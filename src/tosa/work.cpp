@@ -7,11 +7,11 @@
 namespace carina::tosa {
 namespace {
 
-// Steps of the interpreter's kernels, measured on one core of a 2020s x86 machine and rounded up.
+// Costs of the interpreter's kernels in steps, measured on one core of a 2020s x86 machine and rounded up.
 constexpr double kNode = 500;
 constexpr double kOutput = 2, kInput = 0.5, kReduced = 6, kFunction = 10, kPower = 40, kTap = 1.5,
                  kFourier = 2;
-constexpr double kProduct = 0.1, kFloatProduct = 1.5, kRun = 3;  // runs: stretches of contiguous products
+constexpr double kProduct = 0.1, kFloatProduct = 1.5, kRun = 3;  // runs: contiguous products
 
 double elements(const std::vector<ir::Value*>& values) {
   double sum = 0;
@@ -25,7 +25,7 @@ double productOf(const ir::Value& operand) {
   return isFloat(operand.dtype()) ? kFloatProduct : kProduct;
 }
 
-/// Products for each element of the result: all of the weight but its output channels.
+/// Products per element of the result: all of the weight except its output channels.
 double convolutionOf(const ir::Node& node, double out) {
   const ir::Value& weight = *node.operand(1);
   const double channels = static_cast<double>(node.result()->shape().back());

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the interpreter has to do for a node, known from the shapes before it begins
-// (base/work_budget.hpp).
+// Estimates the work of the interpreter for a node from the shapes, before it runs (base/work_budget.hpp).
 #pragma once
 
 #include "ir/graph.hpp"
 
 namespace carina::tosa {
 
-/// Steps of about a nanosecond of one core. Of control flow, what it costs to begin it.
+/// Work in steps of about a nanosecond on one core. For control flow, the cost of starting it.
 double workOf(const ir::Node& node);
 double workOf(const ir::Graph& graph);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From names to an ir::Graph.
+// Builds an ir::Graph from names.
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -23,7 +23,7 @@ Result<Tensor> unpackInt4(const Shape& shape, ByteSpan bytes) {
   for (size_t i = 0; i < values.size(); ++i) {
     const auto byte = static_cast<int8_t>(bytes[i / 2]);
     values[i] = static_cast<int8_t>(i % 2 == 0 ? static_cast<int8_t>(byte << 4) >> 4 : byte >> 4);
-    if (values[i] == -8) return fail(Code::InvalidGraph, "element {} is -8, int4 reaches from -7 to 7", i);
+    if (values[i] == -8) return fail(Code::InvalidGraph, "element {} is -8, but int4 ranges from -7 to 7", i);
   }
   return tensor;
 }
@@ -75,8 +75,8 @@ constexpr int kMaxSubGraphs = 4096;
 
 class BlockBuilder {
  public:
-  /// `subGraphsLeft` bounds how often sub-graphs are instantiated in all, whatever the file's references say.
-  /// `inputRule` is what inputs break that can match no operand.
+  /// `subGraphsLeft` limits how often sub-graphs are instantiated in total, whatever the file's references.
+  /// `inputRule` is the rule broken by inputs that cannot match any operand.
   BlockBuilder(const WireFile& file, const WireRegion& region, const WireBlock& block,
                const BlockBuilder* parent, int& subGraphsLeft, std::string_view inputRule = "UndefinedShape")
       : file_(file),
@@ -89,7 +89,7 @@ class BlockBuilder {
 
   Result<ir::Graph> build() {
     for (const WireTensor& tensor : block_.tensors) {
-      // Tensors of the main block may be repeated in others, never within one.
+      // Tensors of the main block may be repeated in others, but never within one.
       if (!tensors_.emplace(tensor.name, &tensor).second)
         return fail(Code::InvalidGraph, "two tensors have this name (DuplicateName)").at(tensor.name);
     }
@@ -130,7 +130,7 @@ class BlockBuilder {
                   tensor->typeName);
     for (int64_t size : tensor->shape) {
       if (size < 0) {
-        return fail(Code::DependsOnValues, "tensor '{}' has the open shape {} ({})", name,
+        return fail(Code::DependsOnValues, "tensor '{}' has the dynamic shape {} ({})", name,
                     shapeText(tensor->shape), rule)
             .withRemedy("export with static shapes");
       }
@@ -154,7 +154,7 @@ class BlockBuilder {
     return {};
   }
 
-  /// A constant of this block, or of one around it; null when there is none.
+  /// A constant of this block or of an enclosing one; null if there is none.
   Result<ir::Value*> constant(const std::string& name) {
     for (const BlockBuilder* scope = this; scope; scope = scope->parent_) {
       const WireTensor* tensor = scope->find(name);
@@ -177,7 +177,7 @@ class BlockBuilder {
       return fail(Code::InvalidGraph, "'{}' is used before it is computed (UndefinedName)", name);
     for (const BlockBuilder* scope = parent_; scope; scope = scope->parent_) {
       if (!scope->find(name)) continue;
-      return fail(Code::InvalidGraph, "the sub-graph uses '{}' of the graph around it (UndefinedName)", name)
+      return fail(Code::InvalidGraph, "the sub-graph uses '{}' of the enclosing graph (UndefinedName)", name)
           .withRemedy("pass it as an input of the sub-graph");
     }
     return fail(Code::InvalidGraph, "no tensor is named '{}' (UndefinedName)", name);
@@ -215,7 +215,7 @@ class BlockBuilder {
     ir::Location location;
     location.name = !op.location.empty() ? op.location : op.outputs.empty() ? op.op : op.outputs[0];
     spec.location = std::make_shared<const ir::Location>(std::move(location));
-    if (openShape) {  // what is wrong with the operands says more than the shape that came of it
+    if (openShape) {  // errors of the operands are more specific than that of the resulting shape
       spec.types.clear();
       if (def->infer) {
         auto created = graph_.create(std::move(spec));
@@ -243,7 +243,7 @@ class BlockBuilder {
     if (op.outputs.size() != 1)
       return fail(Code::InvalidGraph, "{} has {} results (WrongOutputList)", op.op, op.outputs.size());
     if (!op.inputs.empty()) return fail(Code::InvalidGraph, "{} has operands (WrongInputList)", op.op);
-    if (values_.contains(op.outputs[0])) return {};  // used by name before
+    if (values_.contains(op.outputs[0])) return {};  // already used by name
     const WireTensor* tensor = find(op.outputs[0]);
     if (!tensor) return fail(Code::InvalidGraph, "no tensor is named '{}' (UndefinedName)", op.outputs[0]);
     if (!tensor->hasData) return fail(Code::InvalidGraph, "constant '{}' has no data", op.outputs[0]);

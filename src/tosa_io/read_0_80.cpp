@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version 0.80: from the flatbuffer to a WireFile in 1.0 terms. What 0.80 keeps in attributes and 1.0 in
-// operands (zero points, shifts, tables, shapes) becomes constants; FULLY_CONNECTED becomes a 1x1
-// convolution; unsigned element types become signless ones, with the unsigned flags of RESCALE.
+// Version 0.80: from the flatbuffer to a WireFile in 1.0 terms. Attributes of 0.80 that are operands in 1.0
+// (zero points, shifts, tables, shapes) become constants; FULLY_CONNECTED becomes a 1x1 convolution; unsigned
+// element types become signless ones, with the unsigned flags of RESCALE.
 #include <algorithm>
 #include <cstring>
 
@@ -302,7 +302,7 @@ class BlockReader {
 
   static ir::Attribute propagate() { return static_cast<int64_t>(tosa::NanMode::PROPAGATE); }
 
-  /// Appends one constant per (operand whose element type it has, value).
+  /// Appends one constant per pair (operand that determines the element type, value).
   Status zeroPoints(WireOperator& op, std::initializer_list<std::pair<size_t, int64_t>> zeros) {
     for (const auto& [operand, value] : zeros) {
       CARINA_TRY(const ElementInfo info, element(op.inputs, operand));
@@ -410,7 +410,7 @@ class BlockReader {
     CARINA_TRY(const ElementInfo weight, element(op.inputs, 1));
     CARINA_TRY(const ElementInfo output, element(op.outputs, 0));
     if (input.shape.size() != 2 || weight.shape.size() != 2 || output.shape.size() != 2) {
-      return fail(Code::InvalidGraph, "operands and result of FULLY_CONNECTED have rank 2 (WrongRank)");
+      return fail(Code::InvalidGraph, "operands and result of FULLY_CONNECTED must have rank 2 (WrongRank)");
     }
     const std::string result = op.outputs[0];
     const auto wide = [](const Shape& shape) { return Shape{shape[0], 1, 1, shape[1]}; };
@@ -461,7 +461,7 @@ Result<WireFile> readVersion080(ByteSpan bytes) {
                        listFieldsOf<fb::TosaGraph, fb::TosaRegion, fb::TosaBasicBlock, fb::TosaOperator>()));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (!fb::VerifyTosaGraphBuffer(verifier)) {
-    return fail(Code::Damaged, "the file is damaged: an offset or a size in it points outside")
+    return fail(Code::Damaged, "the file is damaged: it contains an offset or a size that is out of bounds")
         .withRemedy("copy or export the file again");
   }
   WireFile file;

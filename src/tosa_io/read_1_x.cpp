@@ -41,7 +41,7 @@ ByteSpan byteSpan(const flatbuffers::Vector<uint8_t>* data) {
 Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtype, std::string_view name) {
   const ByteSpan bytes = byteSpan(data);
   if (static_cast<int64_t>(bytes.size()) < dtypeSize(dtype)) {
-    return fail(Code::Damaged, "{} has {} bytes, one element of {} is needed (ClampBoundMissing)", name,
+    return fail(Code::Damaged, "{} has {} bytes, expected one element of {} (ClampBoundMissing)", name,
                 bytes.size(), dtypeName(dtype));
   }
   const auto read = [&](auto value) {
@@ -62,7 +62,7 @@ Result<ir::Attribute> bound(const flatbuffers::Vector<uint8_t>* data, DType dtyp
     case DType::BFloat16:
       return ir::Attribute(double{bfloat16ToFloat(read(uint16_t{}))});
     default:
-      return fail(Code::InvalidGraph, "CLAMP does not take {} (WrongInputType)", dtypeName(dtype));
+      return fail(Code::InvalidGraph, "CLAMP does not support {} (WrongInputType)", dtypeName(dtype));
   }
 }
 
@@ -84,7 +84,7 @@ Result<ir::Attribute> attributeOf(const flatbuffers::Table& table, const ir::OpD
     case ir::AttributeKind::Int:
       return ir::Attribute(int64_t{table.GetField<int32_t>(field, 0)});
     case ir::AttributeKind::Enum: {
-      // The reference model refuses UNKNOWN; the specification's default is to propagate NaN.
+      // The reference model rejects UNKNOWN; the specification's default is to propagate NaN.
       const auto value = table.GetField<uint32_t>(field, 0);
       if (value == 0 && !attribute.defaultText.empty())
         return ir::parseAttribute(attribute, attribute.defaultText);
@@ -107,7 +107,7 @@ Result<ir::Attribute> attributeOf(const flatbuffers::Table& table, const ir::OpD
         return fail(Code::InvalidGraph, "the type of the operand is not known (WrongInputType)");
       return bound(table.GetPointer<const Bytes*>(field), *inputType, attribute.name);
     default: {
-      // Names, and bytes that only the operator's maker understands: both are vectors of bytes.
+      // Names, and bytes that only the operator's author understands: both are vectors of bytes.
       if (attribute.name != "implementation_attrs")
         return ir::Attribute(copies.text(table.GetPointer<const flatbuffers::String*>(field)));
       const ByteSpan bytes = byteSpan(table.GetPointer<const Bytes*>(field));
@@ -194,9 +194,9 @@ class Reader {
     tensor.typeName = typeName(source.type());
     tensor.unranked = source.is_unranked();
     tensor.data = byteSpan(source.data());
-    if (source.offset() > 1) {  // data outside of the flatbuffer, for files beyond 2 GiB
+    if (source.offset() > 1) {  // data outside the flatbuffer, for files beyond 2 GiB
       if (source.offset() > bytes_.size() || source.size() > bytes_.size() - source.offset()) {
-        return fail(Code::Damaged, "data at {} with {} bytes is outside of the file", source.offset(),
+        return fail(Code::Damaged, "data at {} with {} bytes is outside the file", source.offset(),
                     source.size())
             .at("tensor " + tensor.name);
       }
@@ -249,7 +249,7 @@ class Reader {
     return op.outputs()->Get(0)->str();
   }
 
-  /// Development snapshots of 2024 say 1.1.0 draft but differ from what 1.1 became.
+  /// Development snapshots of 2024 are marked 1.1.0 draft but differ from the final 1.1.
   Error advise(Error error) const {
     if (!mayBeSnapshot_) return error;
     return std::move(error).withRemedy(
@@ -272,7 +272,7 @@ Result<WireFile> readVersion1(ByteSpan bytes) {
       listFieldsOf<wire::TosaGraph, wire::TosaRegion, wire::TosaBasicBlock, wire::TosaOperator>()));
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (!wire::VerifyTosaGraphBuffer(verifier)) {
-    return fail(Code::Damaged, "the file is damaged: an offset or a size in it points outside")
+    return fail(Code::Damaged, "the file is damaged: it contains an offset or a size that is out of bounds")
         .withRemedy("copy or export the file again");
   }
   return Reader(bytes, *wire::GetTosaGraph(bytes.data())).file();

@@ -14,7 +14,7 @@ class Counter {
   Counter(ByteSpan file, const ListFields& fields)
       : file_(file), fields_(fields), budget_(Budget::ofFile(file.size(), kFree, kPerByte)) {}
 
-  /// Whether the budget lasts.
+  /// Whether the budget suffices.
   bool counts() {
     return each(target(0), fields_.regions, [&](uint64_t region) {
       return each(region, fields_.blocks, [&](uint64_t block) {
@@ -27,8 +27,8 @@ class Counter {
   }
 
  private:
-  /// An operator takes 4 bytes at least where it is listed, and so does a name: lists that nobody shares stay
-  /// below one element per 4 bytes.
+  /// Each listing of an operator or a name occupies at least 4 bytes: lists that are not shared hold less
+  /// than one element per 4 bytes.
   static constexpr uint64_t kFree = uint64_t{1} << 22, kPerByte = 8;
 
   template <typename T>
@@ -39,7 +39,7 @@ class Counter {
     return value;
   }
 
-  /// Where an offset that is stored here leads.
+  /// Target of the offset stored here.
   std::optional<uint64_t> target(uint64_t at) const {
     const auto offset = read<uint32_t>(at);
     return offset ? std::optional(at + *offset) : std::nullopt;
@@ -56,7 +56,7 @@ class Counter {
     const auto place = size && field < *size ? read<uint16_t>(vtable + field) : std::nullopt;
     const auto start = place && *place != 0 ? target(table + *place) : std::nullopt;
     const auto count = start ? read<uint32_t>(*start) : std::nullopt;
-    // A list that reaches past the end is no list: the verifier stops there.
+    // A list that extends past the end is ignored: the verifier stops there.
     if (!count || uint64_t{*count} * 4 > file_.size()) return {};
     return {*start + 4, *count};
   }
@@ -84,7 +84,7 @@ class Counter {
 Status checkStringLists(ByteSpan file, const ListFields& fields) {
   if (Counter(file, fields).counts()) return {};
   return fail(Code::Excessive, "too many operators of the file share their lists of names")
-      .withRemedy("the file may have been made to exhaust memory; write it again");
+      .withRemedy("the file may have been crafted to exhaust memory; write it again");
 }
 
 }  // namespace carina::tosa_io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FlatBuffers' verifier counts the tables that it visits, and not the texts of their lists: operators that
-// share one list of names make it look at the product of both numbers. This counts first.
+// FlatBuffers' verifier counts the tables that it visits, but not the strings in their lists: operators that
+// share one list of names make it visit the product of both counts. This check counts first.
 #pragma once
 
 #include "base/file.hpp"
@@ -8,7 +8,7 @@
 
 namespace carina::tosa_io {
 
-/// Offsets of fields in the tables of a schema, as the generated headers say.
+/// Offsets of fields in the tables of a schema, from the generated headers.
 struct ListFields {
   uint16_t regions, blocks, operators, blockInputs, blockOutputs, operatorInputs, operatorOutputs;
 };
@@ -18,8 +18,8 @@ constexpr ListFields listFieldsOf() {
           Block::VT_OUTPUTS, Operator::VT_INPUTS, Operator::VT_OUTPUTS};
 }
 
-/// Fails when the tables and lists of names of a graph, counted as often as they are used, are more than a
-/// file of this size holds. The bytes need not be valid: what lies outside of them has no elements.
+/// Fails if the tables and name lists of a graph, counted as often as they are used, exceed what a file of
+/// this size can hold. The bytes need not be valid: anything outside them counts as empty.
 Status checkStringLists(ByteSpan file, const ListFields& fields);
 
 }  // namespace carina::tosa_io

@@ -16,11 +16,11 @@ Result<ir::Graph> readTosa(const std::filesystem::path& path) {
 }
 
 Result<ir::Graph> readTosa(ByteSpan bytes, std::shared_ptr<const void> owner) {
-  // Flatbuffer offsets are 32 bits with a sign.
+  // FlatBuffers offsets are signed 32-bit values.
   const size_t size = std::min<size_t>(bytes.size(), FLATBUFFERS_MAX_BUFFER_SIZE - 1);
   flatbuffers::Verifier verifier(reinterpret_cast<const uint8_t*>(bytes.data()), size);
   if (size < 8 || !flatbuffers::BufferHasIdentifier(bytes.data(), "TOSA")) {
-    return fail(Code::WrongKind, "this is no TOSA flatbuffer: the identifier TOSA is missing")
+    return fail(Code::WrongKind, "not a TOSA flatbuffer: the identifier TOSA is missing")
         .withRemedy("give a .tosa file: 'carina compile NETWORK --target TARGET -o GRAPH.tosa' writes one");
   }
   if (!verifier.VerifyBuffer<wire::VersionedFile>("TOSA")) {

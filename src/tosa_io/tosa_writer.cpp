@@ -29,7 +29,7 @@ Result<wire::DType> wireType(DType dtype) {
   return fail(Code::NotRepresentable, "TOSA 1.0 has no element type {}", dtypeName(dtype));
 }
 
-/// Elements as the format packs them.
+/// Elements packed as the format requires.
 std::vector<uint8_t> packed(const Tensor& tensor) {
   const auto bytes = tensor.bytes();
   const auto* first = reinterpret_cast<const uint8_t*>(bytes.data());
@@ -122,7 +122,7 @@ class Writer {
 
   Status region(const ir::Graph& graph, const std::string& name) {
     Block block;
-    nameValues(graph, block);  // before any sub-graph takes a name
+    nameValues(graph, block);  // before any sub-graph uses a name
     std::vector<std::string> inputs, outputs;
     for (const ir::Value* input : graph.inputs()) {
       CARINA_RETURN_IF_ERROR(tensor(block, *input, nullptr));
@@ -191,7 +191,7 @@ class Writer {
 
   Status operation(Block& block, const ir::Node& node) {
     if (!tosa::isOperator(&node)) {
-      return fail(Code::NotRepresentable, "{} is no TOSA operator", node.opName())
+      return fail(Code::NotRepresentable, "{} is not a TOSA operator", node.opName())
           .withRemedy("lower the whole graph to TOSA first");
     }
     const std::string name(node.opName().substr(node.opName().find('.') + 1));
@@ -214,7 +214,7 @@ class Writer {
 
   Offset<void> emptyAttributes() { return wire::CreateEmptyAttributes(builder_).Union(); }
 
-  /// Lists of 32-bit numbers: the verifier let no other pass.
+  /// Lists of 32-bit numbers: the verifier rejects wider ones.
   Offset<flatbuffers::Vector<int32_t>> ints(const ir::Ints& values) {
     for (const int64_t value : values)
       CARINA_CHECK(value >= INT32_MIN && value <= INT32_MAX, "a TOSA attribute is wider than 32 bits");
@@ -260,11 +260,11 @@ class Writer {
 
   Result<Offset<void>> table(const ir::Node& node) {
     const auto attributes = node.def().attributes;
-    // What lies outside of the table comes first, the last one before the others.
+    // Data outside the table is written first, in reverse order.
     std::vector<Offset<void>> outside(attributes.size());
     for (size_t i = attributes.size(); i-- > 0;) outside[i] = outsideOf(node, i);
     const auto start = builder_.StartTable();
-    // Wide fields first, as flatc writes them.
+    // Wide fields first, like flatc.
     for (const bool wide : {true, false}) {
       for (size_t i = attributes.size(); i-- > 0;) {
         if ((attributes[i].kind != ir::AttributeKind::Bool) == wide)
@@ -274,7 +274,7 @@ class Writer {
     return Offset<void>(builder_.EndTable(start));
   }
 
-  /// Vectors and strings; nothing for what lies in the table itself.
+  /// Vectors and strings; nothing for values stored in the table itself.
   Offset<void> outsideOf(const ir::Node& node, size_t i) {
     const ir::Attribute& value = node.attribute(i);
     switch (node.def().attributes[i].kind) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies out of a flatbuffer, shared by the readers of the versions. Tables, vectors and texts of a
-// flatbuffer can have any number of owners, so what is copied is charged to a budget that grows with the
-// file.
+// flatbuffer can have any number of owners, so copies are charged to a budget that grows with the file.
 #pragma once
 
 #include <flatbuffers/flatbuffers.h>
@@ -19,7 +18,7 @@ class Copies {
  public:
   explicit Copies(size_t fileBytes) : budget_(Budget::ofFile(fileBytes, uint64_t{1} << 20, 32)) {}
 
-  /// Empty when it is absent or the budget is spent.
+  /// Empty if it is absent or the budget is spent.
   std::string text(const flatbuffers::String* string) {
     return string && charge(string->size()) ? string->str() : std::string();
   }
@@ -32,7 +31,7 @@ class Copies {
     return list;
   }
 
-  /// For what was copied otherwise.
+  /// For data that was copied in other ways.
   bool charge(uint64_t bytes) {
     spent_ = spent_ || !budget_.take(bytes);
     return !spent_;
@@ -48,11 +47,11 @@ class Copies {
     charge(bytes);
   }
 
-  /// Fails once the budget was overdrawn: what was read since then is not complete.
+  /// Fails if the budget was overdrawn: data read since then is incomplete.
   Status check() const {
     if (!spent_) return {};
     return Error(fail(Code::Excessive, "too many parts of the file share their contents"))
-        .withRemedy("the file may have been made to exhaust memory; write it again");
+        .withRemedy("the file may have been crafted to exhaust memory; write it again");
   }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a .tosa file of any version says, names not yet resolved. The readers of the versions fill it in 1.0
-// terms; the graph builder turns it into an ir::Graph.
+// The contents of a .tosa file of any version, with unresolved names. The readers of the versions fill it in
+// 1.0 terms; the graph builder turns it into an ir::Graph.
 #pragma once
 
 #include <array>
@@ -17,9 +17,9 @@ namespace carina::tosa_io {
 struct WireTensor {
   std::string name;
   Shape shape;                 // of a shape value: {rank}
-  std::optional<DType> dtype;  // none: `typeName` is no type that Carina computes in
-  std::string typeName;        // as the format calls it
-  ByteSpan data;               // empty: no constant
+  std::optional<DType> dtype;  // none: Carina does not compute in `typeName`
+  std::string typeName;        // the format's name of the type
+  ByteSpan data;               // empty: not a constant
   bool hasData = false;        // an empty shape value is a constant without bytes
   bool unranked = false;
 };
@@ -50,11 +50,10 @@ struct WireFile {
   std::shared_ptr<const void> owner;  // keeps the bytes of constants alive
 };
 
-/// Bytes of `count` elements in a file: int4 packs two to a byte, int48 takes six bytes. Nothing when that
-/// overflows.
+/// Bytes of `count` elements in a file: int4 packs two to a byte, int48 takes six bytes. Nothing on overflow.
 std::optional<int64_t> wireBytes(DType dtype, int64_t count);
 
-/// Readers of the versions, for verified identifiers; both check the whole buffer first.
+/// Readers of the versions, for files with verified identifiers; both check the whole buffer first.
 Result<WireFile> readVersion1(ByteSpan bytes);
 Result<WireFile> readVersion080(ByteSpan bytes);
 

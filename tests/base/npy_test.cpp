@@ -107,7 +107,7 @@ TEST(Npy, Unsigned64FitsOrIsRefused) {
 TEST(Npy, RefusalsSayWhy) {
   const std::pair<std::string, std::string> cases[] = {
       {"", "is not a .npy array"},
-      {"\x93NUMPY", "cut off"},
+      {"\x93NUMPY", "truncated"},
       {npy(dictOf("<f4", "(2,)"), "1234567"), "does not fit shape [2]"},
       {npy(dictOf("<f4", "(2,)"), "123456789"), "does not fit shape [2]"},
       {npy(dictOf("<f4", "(4611686018427387904, 4)"), ""), "does not fit shape"},

@@ -39,8 +39,9 @@ TEST(OutputPath, FoldersOfOutputsAreMade) {
   EXPECT_EQ(problem(checkOutputFolder(folder / "a/b/c")), "");
   EXPECT_EQ(problem(checkOutputFolder("relative/folder")), "");
   ASSERT_TRUE(writeFile(folder / "file", "x").ok());
-  EXPECT_NE(problem(checkOutputFolder(folder / "file")).find("a folder is needed"), std::string::npos);
-  EXPECT_NE(problem(checkOutputFolder(folder / "file/report")).find("a folder is needed"), std::string::npos);
+  EXPECT_NE(problem(checkOutputFolder(folder / "file")).find("is a file, not a folder"), std::string::npos);
+  EXPECT_NE(problem(checkOutputFolder(folder / "file/report")).find("is a file, not a folder"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(Cascades, ArenaLimitIsKeptOrExplained) {
     options.arenaLimit = 1000;
     const std::string none = errorOf(compiler::compile(graph, machine, options));
     EXPECT_NE(none.find("the limit is 1000"), std::string::npos) << none;
-    EXPECT_NE(none.find("are alive"), std::string::npos);
+    EXPECT_NE(none.find("live at"), std::string::npos);
   }
 }
 

@@ -54,7 +54,7 @@ TEST(EmptyTensors, AreRefusedWhereTheyMatter) {
   ir::Value* nothing = SliceTensor::create(b, x, 1, int64_t{3}, int64_t{3}, 1).output();
   mean.setOutputs({MeanDim::create(b, nothing, ir::Ints{1}, false, std::nullopt).output()});
   EXPECT_THAT(errorOf(decompose::removeEmptyTensors(mean)),
-              HasSubstr("mean_1: aten.mean.dim works on a tensor without elements"));
+              HasSubstr("mean_1: aten.mean.dim has an operand without elements"));
 }
 
 /// The graph's result before and after its composites are replaced.
@@ -111,7 +111,7 @@ TEST(OddForms, ConvolutionsMostlyOfPadding) {
 TEST(OddForms, WrongArgumentsAreNoNodes) {
   const Tensor x = ramp({5, 6}), indices = Tensor::zeros(DType::Int64, {2});
   EXPECT_THAT(errorOf(oneOp("aten.index_put.default", {{x}, {indices}, {ramp({15, 6})}}, {})),
-              HasSubstr("values of shape [15,6] do not fit the place of shape [2,6]"));
+              HasSubstr("values of shape [15,6] do not match the shape [2,6]"));
   EXPECT_TRUE(oneOp("aten.index_put.default", {{x}, {indices}, {ramp({6})}}, {}).ok());
   EXPECT_FALSE(oneOp("aten.roll.default", {{x}}, {{"shifts", "[1,2]"}, {"dims", "[0]"}}).ok());
   EXPECT_FALSE(oneOp("aten.roll.default", {{x}}, {{"shifts", "[1]"}, {"dims", "[2]"}}).ok());

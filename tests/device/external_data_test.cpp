@@ -57,12 +57,12 @@ TEST(ExternalData, TensorsComeFromTensorDataFiles) {
     EXPECT_THAT(errorOf(device::runProgram(asBytes(file), {}, {})), HasSubstr("weight"));
     options.tensorData = {weightData(bytesOf({1.5F}))};
     EXPECT_THAT(errorOf(device::runProgram(asBytes(file), {}, options)),
-                HasSubstr("wants 'weight' as float32[3], its file has float32[1]"));
+                HasSubstr("expects 'weight' as float32[3], but its file has float32[1]"));
     options.tensorData[0].entries[0].layout.reset();
     EXPECT_THAT(device::runProgram(asBytes(file), {}, options).error().str(), HasSubstr("another size"));
     options.tensorData = {weightData(bytesOf({1, 2, 3})), weightData(bytesOf({1, 2, 3}))};
     EXPECT_THAT(device::runProgram(asBytes(file), {}, options).error().str(),
-                HasSubstr("comes in two tensor data files"));
+                HasSubstr("is in two tensor data files"));
   }
 }
 

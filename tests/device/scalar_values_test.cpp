@@ -114,7 +114,7 @@ TEST(ScalarValues, BundlesCompareThem) {
   EXPECT_THAT(bad.cases[0].mismatch, HasSubstr("output 1"));
 
   bundle.suites[0].cases[0].inputs[1] = int64_t{9};
-  EXPECT_THAT(errorOf(pipeline::runCases(bundle, {}, {})), HasSubstr("input 1 is another number"));
+  EXPECT_THAT(errorOf(pipeline::runCases(bundle, {}, {})), HasSubstr("input 1 differs from the number"));
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ TEST_F(CliCamera, APictureThatTheCpuConvertsIsAdvisedAbout) {
   };
   const std::string floats = model("mobile.npz");
   const Outcome text = run(compile + floats);
-  EXPECT_THAT(text.out, HasSubstr("if input 0 is a picture: its pixels (--io-inputs uint8 --mean M --std S"));
+  EXPECT_THAT(text.out,
+              HasSubstr("if input 0 is an image, passing its pixels (--io-inputs uint8 --mean M --std S"));
   const nlohmann::json before = inference(floats);
   const nlohmann::json after =
       inference(path("frames.npz") + " --io-inputs uint8 --mean 0.5 --std 0.25 --io-layout nhwc");
@@ -63,7 +64,7 @@ TEST_F(CliCamera, APictureThatTheCpuConvertsIsAdvisedAbout) {
   EXPECT_FALSE(after.contains("picture_cycles"));
   EXPECT_FALSE(inference(floats + " --io int8").contains("picture_cycles"));
   // 8 x 8 elements are no picture.
-  EXPECT_THAT(run(compileDigits("", "d.pte")).out, Not(HasSubstr("is a picture")));
+  EXPECT_THAT(run(compileDigits("", "d.pte")).out, Not(HasSubstr("is an image")));
 }
 
 TEST_F(CliCamera, RemediesNameTheTypesAsTheOptionsDo) {
@@ -126,7 +127,8 @@ TEST_F(CliCamera, WhatDoesNotGoTogetherIsRefused) {
   expectRefused(model("digits8.pt2"), digits + " --mean 0.5", "no input of the program is uint8");
   expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 127.5 --std 127.5",
                 "means are those of pixel / 255");
-  expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 0 --std 1", "which would be pixel");
+  expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 0 --std 1",
+                "which --mean and --std map to pixel");
   expectRefused(model("digits8.pt2"), digits + " --io-inputs picture=uint8",
                 "the program has no input 'picture'");
   expectRefused(model("digits8.pt2"), digits + " --finish softmax:4", "has no dimension 4");

@@ -166,12 +166,12 @@ TEST_F(CliTogether, OneStatusAndOneMessage) {
   EXPECT_EQ(missed.status, 3);
   const Outcome missing = together(program() + " --data " + path("none"));
   EXPECT_EQ(missing.status, 1);
-  const size_t first = missing.err.find("there is no such data");
+  const size_t first = missing.err.find("does not exist");
   ASSERT_NE(first, std::string::npos) << missing.err;
-  EXPECT_EQ(missing.err.find("there is no such data", first + 1), std::string::npos) << missing.err;
+  EXPECT_EQ(missing.err.find("does not exist", first + 1), std::string::npos) << missing.err;
   const Outcome shard = together(program() + heldOut() + " --records " + path("r") + " --shard 1/2");
   EXPECT_EQ(shard.status, 1);
-  EXPECT_THAT(shard.err, HasSubstr("--shard: the processes share the data out themselves"));
+  EXPECT_THAT(shard.err, HasSubstr("--shard: the processes divide the data among themselves"));
 }
 
 /// Arrays that hold what the network takes serve programs that take pixels, channels last or codes as well:

@@ -92,7 +92,7 @@ TEST_F(CliGates, CheckHoldsTheFileAgainstThem) {
   ASSERT_EQ(run("compile " + svdf + " --target ethos-u55-128 -o " + path("svdf.tflite")).status, 0);
   const Outcome tflite = run("check " + path("svdf.tflite") + " --require-npu --max-flash 1M");
   EXPECT_EQ(tflite.status, 3);
-  EXPECT_THAT(tflite.err, HasSubstr("not wholly on the NPU (operator SVDF)"));
+  EXPECT_THAT(tflite.err, HasSubstr("not entirely on the NPU (operator SVDF)"));
   EXPECT_EQ(run("check " + path("d.pte") + " --min-sqnr 3").status, 2) << "a file does not tell its accuracy";
 }
 

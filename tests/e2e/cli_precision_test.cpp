@@ -78,7 +78,7 @@ TEST_F(CliPrecision, WhatHasNoPrecisionToChooseIsRefused) {
   const Outcome quantized =
       run("compile " + (dataDir() / "qdq" / "add.pt2").string() + " --target ethos-u55-128" + goal);
   EXPECT_EQ(quantized.status, 1);
-  EXPECT_THAT(quantized.err, HasSubstr("the network comes quantized"));
+  EXPECT_THAT(quantized.err, HasSubstr("the network is already quantized"));
   for (const char* target : {"cpu", "ethos-n78-4tops-4ple-ratio"}) {
     const Outcome refused =
         run("compile " + model("residual.pt2") + calibrate("residual") + " --target " + target + goal);

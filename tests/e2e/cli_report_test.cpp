@@ -41,7 +41,7 @@ TEST_F(CliReport, ArenaAgainstCycles) {
   const std::string sweep = "sweep " + network + " --targets ethos-u55-128,ethos-u85-256 --pareto";
   const Outcome result = run(sweep + " --json " + path("frontier.json"));
   ASSERT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("no cascades take an arena below"));
+  EXPECT_THAT(result.out, HasSubstr("every choice of cascades needs an arena of at least"));
   const nlohmann::json rows = nlohmann::json::parse(test::contentsOf(path("frontier.json")))["rows"];
   // Each row has a larger arena and fewer cycles than the one above, and its options give it again.
   std::map<std::string, int> picks;
@@ -226,7 +226,7 @@ TEST_F(CliReport, PagesOfAnEthosN) {
     const std::string page = test::contentsOf(path("n.html"));
     EXPECT_THAT(page, testing::HasSubstr(" on ethos-n78-4tops-4ple</h1>"));
     EXPECT_THAT(page, testing::HasSubstr("<td>convolution</td><td>PASSTHROUGH</td>"));
-    EXPECT_THAT(page, testing::HasSubstr("with passes beside each other"));
+    EXPECT_THAT(page, testing::HasSubstr("with overlapping passes"));
   }
   const Outcome refused =
       run("report " + of + "-o " + path("m.html") + " --model-explorer " + path("g.json"));

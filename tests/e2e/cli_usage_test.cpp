@@ -85,16 +85,16 @@ TEST_F(CliUsage, WeightsHaveTwoToEightBits) {
   const Outcome idle =
       run("compile " + model("dense.pt2") + " --target cpu --weight-bits 4 -o " + path("d.pte"));
   EXPECT_EQ(idle.status, 0);
-  EXPECT_THAT(idle.err, HasSubstr("--weight-bits: changes nothing in the program: nothing is quantized"));
+  EXPECT_THAT(idle.err, HasSubstr("--weight-bits: has no effect: nothing is quantized"));
 }
 
 TEST_F(CliUsage, OutputsThatCannotBeWrittenAreSaidFirst) {
   const std::string base = "compile " + path("missing.pt2") + " --target ethos-u55-128 -o ";
   EXPECT_THAT(run(base + path("none/x.pte")).err, HasSubstr("none/x.pte: the folder"));
-  EXPECT_THAT(run(base + path("")).err, HasSubstr("is a folder, a file name is needed"));
+  EXPECT_THAT(run(base + path("")).err, HasSubstr("is a folder, expected a file name"));
   EXPECT_THAT(run(base + path("x.xyz")).err, HasSubstr("outputs are .pte"));
   EXPECT_THAT(run(base + path("x.pte") + " --report " + path("stdout") + "/r").err,
-              HasSubstr("a folder is needed"));
+              HasSubstr("is a file, not a folder"));
   EXPECT_THAT(run("profile " + path("x.pt2") + " --json " + path("none/p.json")).err,
               HasSubstr("none/p.json"));
   EXPECT_THAT(run("sweep " + path("x.pt2") + " --json " + path("none/s.json")).err, HasSubstr("none/s.json"));
@@ -104,7 +104,7 @@ TEST_F(CliUsage, OutputsThatCannotBeWrittenAreSaidFirst) {
 TEST_F(CliUsage, FoldersAreNoInputs) {
   const std::string folder = path("");
   EXPECT_THAT(run("compile " + folder + " --target ethos-u55-128 -o " + path("x.pte")).err,
-              HasSubstr("is a folder, a file is needed"));
+              HasSubstr("is a folder, not a file"));
   EXPECT_THAT(run("run " + folder).err, HasSubstr("is a folder"));
   EXPECT_THAT(run("inspect " + folder).err, HasSubstr("is a folder"));
   EXPECT_THAT(run(compileDense("--calibrate " + folder)).err, Not(IsEmpty()));

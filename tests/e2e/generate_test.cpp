@@ -141,10 +141,10 @@ TEST_F(Generate, WhatDoesNotFitIsSaid) {
   given.context = 16;
   EXPECT_TRUE(generate(given).ok());
   given.context = 200;  // more than any axis of keys and values
-  expectError(given, "--context: is 200, and no buffer of the program's state has room for more than");
+  expectError(given, "--context: is 200, but no buffer of the program's state has room for more than");
   compile("ethos-u85-256", true);
   given.context = 17;
-  expectError(given, "--context: is 17, and the program says that its state has room for 16");
+  expectError(given, "--context: is 17, but the program says that its state has room for 16");
   given.context = 12;
   EXPECT_TRUE(generate(given).ok());
   Options other;

@@ -313,7 +313,7 @@ TEST_F(MethodErrors, AreSaidWithTheMethod) {
   expect({{"", fileOf("read.pt2"), {}}}, "cpu", "'' is the name of another method");
   expect({{"size", fileOf("read.pt2"), {}}}, "cpu", "'size' is the name of another method");
   expect({{"read", fileOf("nothing.pt2"), {}}}, "cpu", "nothing.pt2");
-  expect({{"read", fileOf("read.npz"), {}}}, "cpu", "methods are made from .pt2 archives", "read.npz");
+  expect({{"read", fileOf("read.npz"), {}}}, "cpu", "methods are compiled from .pt2 archives", "read.npz");
   expect({sourceOf("write", "ethos-u55-128"), {"read", fileOf("read.pt2"), {}}}, "ethos-u55-128",
          "there is no calibration data", "read.pt2");
   expect({sourceOf("write", "cpu")}, "ethos-u99", "--target");
@@ -347,7 +347,7 @@ TEST_F(MethodErrors, SeparateStateIsDoubted) {
                                                               {"b", folder / "state" / "blocks.pt2", {}}}));
   EXPECT_TRUE(built.shared.empty());
   ASSERT_EQ(built.warnings.size(), 1u);
-  EXPECT_NE(built.warnings[0].message.find("they share none"), std::string::npos);
+  EXPECT_NE(built.warnings[0].message.find("share none"), std::string::npos);
 }
 
 }  // namespace

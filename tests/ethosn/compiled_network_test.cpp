@@ -39,7 +39,7 @@ TEST(EthosNCompiledNetwork, EveryPrefixAndAnyTailIsRefused) {
   bytes.push_back(0);
   auto read = readCompiledNetwork(networkBytes(bytes));
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().str(), HasSubstr("behind the last table"));
+  EXPECT_THAT(read.error().str(), HasSubstr("follow the last table"));
 }
 
 TEST(EthosNCompiledNetwork, OtherVersionsAreRefusedByName) {
@@ -55,7 +55,7 @@ TEST(EthosNCompiledNetwork, BufferTablesAreChecked) {
   EXPECT_EQ(faultOf(good), "accepted");
   CompiledNetwork bad = good;
   bad.outputs[0].id = 1;
-  EXPECT_THAT(faultOf(bad), HasSubstr("id 1 stands in the tables input and output"));
+  EXPECT_THAT(faultOf(bad), HasSubstr("id 1 appears in the tables input and output"));
   bad = good;
   bad.outputs[0].id = 9;
   EXPECT_THAT(faultOf(bad), HasSubstr("no table has buffer id 3"));

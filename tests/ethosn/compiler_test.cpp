@@ -394,19 +394,19 @@ TEST(EthosNCompiler, LimitsAreErrors) {
         const int32_t x = b.input(8, 8, 16), y = b.input(8, 8, 16);
         b.output(b.binary(Operator::Addition, x, y, 1e-9F, 9));
       },
-      "the PLE has those between");
+      "the PLE supports only ratios between");
   // 100 / 0.05 times as many codes, and a zero point that adds to them.
   expectRefused(
       [](NetworkBuilder& b) {
         const int32_t x = b.requantize(b.input(8, 8, 16), 100, 120);
         b.output(b.binary(Operator::Addition, x, x, 0.05F, 9));
       },
-      "beyond the 16 bits in which the PLE adds");
+      "exceed the 16 bits of the PLE");
   expectRefused(
       [](NetworkBuilder& b) {
         b.output(b.unary(Operator::LeakyRelu, b.requantize(b.input(8, 8, 16), 400, 120)));
       },
-      "of leaky_relu make sums of");
+      "of leaky_relu lead to sums of");
   expectRefused([](NetworkBuilder& b) { b.output(b.relu(b.input(70000, 1, 1), 3, 100)); },
                 "larger than an Ethos-N");
   expectRefused([](NetworkBuilder& b) { b.output(b.relu(b.input(8, 60000, 16), 3, 100)); }, "no stripe of");

@@ -221,10 +221,10 @@ TEST(EthosNDriver, WhatTheKernelRefusesIsSaid) {
     EXPECT_NE(message.find(text), std::string::npos) << message;
     EXPECT_EQ(standIn.openFiles(), 0U) << text;
   };
-  expect([](StandInKernel& k) { k.version.major = 5; }, "version 5.1.0, known is 6.1");
-  expect([](StandInKernel& k) { k.failing[kernel::kCapabilities] = EIO; }, "tell the capabilities");
-  expect([](StandInKernel& k) { k.failing[kernel::kCreateAllocator] = EBUSY; }, "give this process memory");
-  expect([](StandInKernel& k) { k.failing[kernel::kRegisterNetwork] = EINVAL; }, "take the network");
+  expect([](StandInKernel& k) { k.version.major = 5; }, "version 5.1.0, expected 6.1");
+  expect([](StandInKernel& k) { k.failing[kernel::kCapabilities] = EIO; }, "report the capabilities");
+  expect([](StandInKernel& k) { k.failing[kernel::kCreateAllocator] = EBUSY; }, "allocate NPU memory");
+  expect([](StandInKernel& k) { k.failing[kernel::kRegisterNetwork] = EINVAL; }, "accept the network");
   expect([](StandInKernel& k) { k.failing[kernel::kCreateBuffer] = ENOMEM; }, "Cannot allocate memory");
   expect([](StandInKernel& k) { k.failing[kernel::kSyncForDevice] = EIO; }, "synchronize a buffer");
   expect([](StandInKernel& k) { k.failing[kernel::kScheduleInference] = EIO; }, "schedule an inference");
@@ -243,7 +243,7 @@ TEST(EthosNDriver, NoDevice) {
   EXPECT_NE(device.error().str().find("cannot be opened"), std::string::npos);
   // The real calls, on a file that is no device.
   const std::string null = errorOf(LinuxDevice::open(linuxFiles(), "/dev/null"));
-  EXPECT_NE(null.find("tell its version"), std::string::npos) << null;
+  EXPECT_NE(null.find("report its version"), std::string::npos) << null;
 }
 
 }  // namespace

@@ -275,10 +275,10 @@ TEST(EthosNModel, FaultsNameListAndCommand) {
   EXPECT_THAT(faultOf(bad, conv), HasSubstr("buffer 77"));
   bad = good;
   std::get<Agent::Ofm>(bad.agents[5].data).buffer = 1;
-  EXPECT_THAT(faultOf(bad, conv), HasSubstr("a store goes to the input buffer"));
+  EXPECT_THAT(faultOf(bad, conv), HasSubstr("a store writes to the input buffer"));
   bad = good;
   std::get<PleScheduler>(bad.agents[4].data).pleKernel += 1;
-  EXPECT_THAT(faultOf(bad, conv), HasSubstr("the MCE gives results for"));
+  EXPECT_THAT(faultOf(bad, conv), HasSubstr("the MCE produces results for"));
   bad = good;
   std::get<ProgramMceStripe>(bad.queue(Queue::Mce)[0]).ofmConfig = ofm_config::kNumOfm.of(17);
   EXPECT_THAT(faultOf(bad, conv), HasSubstr("weights of OFM 16"));

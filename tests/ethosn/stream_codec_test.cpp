@@ -69,14 +69,14 @@ TEST(EthosNStreamCodec, FaultsNameTheirOffset) {
   EXPECT_THAT(refused(16, 1u << 30), HasSubstr("offset 0x10"));
   EXPECT_THAT(refused(20, 48), HasSubstr("offset 0x14"));
   EXPECT_THAT(refused(24, 0x10000000), HasSubstr("agents do not fit"));
-  EXPECT_THAT(refused(28, 0), HasSubstr("list dma_rd stands at 0"));
+  EXPECT_THAT(refused(28, 0), HasSubstr("list dma_rd is at 0"));
   EXPECT_THAT(refused(32, 0xFFFFFFFF), HasSubstr("do not fit"));
   EXPECT_THAT(refused(60, 9), HasSubstr("unknown type 9"));
   const size_t read = 16 + 44 + 6 * 48;
   EXPECT_THAT(refused(read, 99), HasSubstr(fmt::format("offset {:#x}", read)));
-  EXPECT_THAT(refused(read, 9), HasSubstr("store_ofm stands in list dma_rd"));
+  EXPECT_THAT(refused(read, 9), HasSubstr("store_ofm does not belong in list dma_rd"));
   EXPECT_THAT(refused(read + 4, 6), HasSubstr("names agent 6 of 6"));
-  EXPECT_THAT(refused(read + 4, 0), HasSubstr("which is a ifm_streamer and not a ple_loader"));
+  EXPECT_THAT(refused(read + 4, 0), HasSubstr("which is a ifm_streamer, not a ple_loader"));
 }
 
 TEST(EthosNStreamCodec, EveryPrefixIsRefused) {

@@ -44,10 +44,10 @@ TEST(EthosNStreamText, ErrorsNameTheLine) {
   };
   EXPECT_THAT(fault(""), HasSubstr(".end"));
   EXPECT_THAT(fault(".network 3.0.0\n"), HasSubstr("line 1"));
-  EXPECT_THAT(fault(".network 2.0.0\n.agent 1 ple_loader\n"), HasSubstr("agent 1 stands where agent 0"));
+  EXPECT_THAT(fault(".network 2.0.0\n.agent 1 ple_loader\n"), HasSubstr("found agent 1, expected agent 0"));
   EXPECT_THAT(fault(".network 2.0.0\n.agent 0 nothing\n"), HasSubstr("unknown type of agent"));
   EXPECT_THAT(fault(".network 2.0.0\n.agent 0 ple_loader ple_kernel=65536\n"), HasSubstr("16 bits"));
-  EXPECT_THAT(fault(".network 2.0.0\nwait counter=mce value=1\n"), HasSubstr("in no list"));
+  EXPECT_THAT(fault(".network 2.0.0\nwait counter=mce value=1\n"), HasSubstr("is not in a list"));
   EXPECT_THAT(fault(".network 2.0.0\n.list mce\nwait counter=mce value=1\n"),
               HasSubstr("line 3: unknown counter 'mce'"));
   EXPECT_THAT(fault(".network 2.0.0\n.list mce\nwait counter=mceif value=1 value=2\n"),
@@ -55,8 +55,8 @@ TEST(EthosNStreamText, ErrorsNameTheLine) {
   EXPECT_THAT(fault(".network 2.0.0\n.list ple\nstart_ple agent=0 scratch=1,2,3,4,5,6,7,8,9\n"),
               HasSubstr("more than 8 values"));
   EXPECT_THAT(fault(".network 2.0.0\n.list ple\nstart_ple agent=0\n.end\n"), HasSubstr("names agent 0 of 0"));
-  EXPECT_THAT(fault(".network 2.0.0\n.constants\n0g\n"), HasSubstr("no hexadecimal byte"));
-  EXPECT_THAT(fault(".network 2.0.0\n.end\n.list mce\n"), HasSubstr("behind .end"));
+  EXPECT_THAT(fault(".network 2.0.0\n.constants\n0g\n"), HasSubstr("not a hexadecimal byte"));
+  EXPECT_THAT(fault(".network 2.0.0\n.end\n.list mce\n"), HasSubstr("follows .end"));
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ TEST_F(Data, PicturesAreResizedAndNormalized) {
 }
 
 TEST_F(Data, WhatIsNoDataIsSaid) {
-  EXPECT_THAT(refusal("none"), HasSubstr("there is no such data"));
+  EXPECT_THAT(refusal("none"), HasSubstr("does not exist"));
   std::filesystem::create_directories(path("empty"));
   EXPECT_THAT(refusal("empty"), HasSubstr("holds no samples"));
   write("mixed/a.npz", shard(0, 1));
@@ -129,7 +129,7 @@ TEST_F(Data, WhatIsNoDataIsSaid) {
                                    {"labels", Tensor::zeros(DType::Int64, {2})}}));
   EXPECT_THAT(refusal("labels"), HasSubstr("labels: has shape"));
   write("lines/a.npy", formatNpy(Tensor::zeros(DType::Float32, {1, 2})));
-  EXPECT_THAT(refusal("lines"), HasSubstr("without labels.txt"));
+  EXPECT_THAT(refusal("lines"), HasSubstr("no labels.txt"));
   write("lines/labels.txt", "a.npy\n");
   EXPECT_THAT(refusal("lines"), HasSubstr("line 1"));
   write("lines/labels.txt", "../a.npy 1\n");
@@ -138,8 +138,8 @@ TEST_F(Data, WhatIsNoDataIsSaid) {
   EXPECT_THAT(refusal("lines"), HasSubstr("b.npy"));
   write("picture/0/x.png", "no picture");
   const auto data = require(open("picture", {1, 3, 2, 2}));
-  EXPECT_THAT(data.sample(0).error().str(), HasSubstr("is no picture"));
-  EXPECT_THAT(refusal("picture", {1, 2}), HasSubstr("pictures are no input of shape"));
+  EXPECT_THAT(data.sample(0).error().str(), HasSubstr("is not a readable image"));
+  EXPECT_THAT(refusal("picture", {1, 2}), HasSubstr("does not take images"));
 }
 
 }  // namespace

@@ -83,11 +83,11 @@ TEST(Plan, TheNpuMustBeThePlatforms) {
   options.platform = "corstone-300";
   const auto other = makePlan(file->bytes(), options);
   EXPECT_THAT(errorOf(other),
-              HasSubstr("compiled for ethos-u85-256, corstone-300 carries Ethos-U55 or Ethos-U65"));
+              HasSubstr("compiled for ethos-u85-256, but corstone-300 has Ethos-U55 or Ethos-U65"));
   EXPECT_THAT(errorOf(other), HasSubstr("choose --platform corstone-320"));
   options.platform = "corstone-320";
   options.npuMacs = 512;
-  EXPECT_THAT(errorOf(makePlan(file->bytes(), options)), HasSubstr("say --npu-macs 256"));
+  EXPECT_THAT(errorOf(makePlan(file->bytes(), options)), HasSubstr("give --npu-macs 256"));
   options.npuMacs = 256;
   const auto plan = require(makePlan(file->bytes(), options));
   EXPECT_EQ(plan.target, "ethos-u85-256");
@@ -125,7 +125,7 @@ TEST(Plan, ArraysMustFitTheProgram) {
   EXPECT_THAT(errorOf(planFor(copyProgram(4), options)), HasSubstr("array 'in0' is missing"));
   options.inputs = {{"in0", ramp({2, 1, 2, 2})}};
   options.expected = {{"out0", ramp({3, 1, 2, 2})}};
-  EXPECT_THAT(errorOf(planFor(copyProgram(4), options)), HasSubstr("hold 3 samples, the inputs 2"));
+  EXPECT_THAT(errorOf(planFor(copyProgram(4), options)), HasSubstr("hold 3 samples, but the inputs hold 2"));
 }
 
 TEST(Plan, TimingAdaptersFollowTheSystemConfiguration) {

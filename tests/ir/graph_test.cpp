@@ -121,7 +121,7 @@ TEST(Verifier, FindsUseBeforeDefinitionAndWrongTypes) {
   auto types = verify(d.graph);
   ASSERT_FALSE(types.ok());
   EXPECT_EQ(types.error().message(),
-            "result 0 of toy.ADD is recorded as f32[3], but its operands give f32[2]");
+            "result 0 of toy.ADD is recorded as f32[3], but its operands imply f32[2]");
   EXPECT_EQ(types.error().diagnostics().size(), 2u);  // and the node that uses it
 }
 
@@ -202,7 +202,7 @@ TEST(Graph, ARewriteThatBuildsAnInvalidNodeIsAnError) {
   const Status status = rewriteToFixpoint(c.graph, std::vector<Rewrite>{rewrite});
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().diagnostics()[0].place, "add_1 (module layer)");
-  EXPECT_NE(status.error().message().find("cannot be expressed by toy.cat.default: nothing to infer from"),
+  EXPECT_NE(status.error().message().find("cannot be expressed as toy.cat.default: nothing to infer from"),
             std::string::npos);
 }
 

@@ -122,10 +122,9 @@ TEST(Parser, SplatConstantsAreLimitedAndStillReadBack) {
   EXPECT_GT(text.size(), size_t{12} << 20);  // the third one does not fit and is written in full
   const auto again = require(parse(text, kToy));
   EXPECT_EQ(test::GraphDifference::between(graph, again), "");
-  EXPECT_EQ(
-      errorOf("graph @g() -> (%c) { %c: f32[4194305] = splat 0 }"),
-      "line 1, column 41: the splat constants of a text may take 16 MiB, with this one they take more | "
-      "make the constant smaller, or write its bytes as 0x...");
+  EXPECT_EQ(errorOf("graph @g() -> (%c) { %c: f32[4194305] = splat 0 }"),
+            "line 1, column 41: splat constants may take 16 MiB per file, which this one exceeds | make the "
+            "constant smaller, or write its bytes as 0x...");
 }
 
 TEST(Parser, ErrorsSayWhereAndWhat) {
@@ -133,10 +132,9 @@ TEST(Parser, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(errorOf("grph @g() -> () {}"), "line 1, column 1: expected 'graph', found 'grph' | ");
   EXPECT_EQ(errorOf("graph @g() -> (%y) {\n}"),
             "line 1, column 16: the output %y is not defined in graph @g | ");
-  EXPECT_EQ(
-      errorOf("graph @g() -> () {}\ngraph @h() -> () {}"),
-      "line 2, column 1: expected the end of the text behind the graph, found 'graph' | a file holds one "
-      "graph: put each into a file of its own");
+  EXPECT_EQ(errorOf("graph @g() -> () {}\ngraph @h() -> () {}"),
+            "line 2, column 1: expected the end of the text after the graph, found 'graph' | a file holds "
+            "one graph: put each graph into its own file");
   EXPECT_EQ(
       errorOf("graph @g(%x: f33[2]) -> () {}"),
       "line 1, column 14: expected a type such as f32[1,8], found 'f33' | the element types are bool, i4, "
@@ -146,12 +144,12 @@ TEST(Parser, ErrorsSayWhereAndWhat) {
   EXPECT_EQ(errorOfLine("%y: f32[2] = toy.AD(%x, %x)"),
             "line 2, column 16: there is no operator 'toy.AD' | did you mean 'toy.ADD'?");
   EXPECT_EQ(errorOfLine("%y: f32[2] = toy.ADD(%x, %z)"),
-            "line 2, column 28: the value %z is not defined in front of its use | define it as an input, a "
-            "constant or the result of an earlier node");
+            "line 2, column 28: value %z is used before it is defined | define it as an input, a constant or "
+            "the result of an earlier node");
   EXPECT_EQ(errorOfLine("%y: f32[2] = toy.ADD(%x)"),
             "line 2, column 26: expected ',' and operand 'b' of toy.ADD, found ')' | ");
   EXPECT_EQ(errorOfLine("%y: f32[2] = toy.ADD(%x, %x, %x)"),
-            "line 2, column 30: expected ')' behind the operands of toy.ADD, found ',' | ");
+            "line 2, column 30: expected ')' after the operands of toy.ADD, found ',' | ");
   EXPECT_EQ(errorOfLine("%y: f32[2] = toy.ADD(%x, _)"),
             "line 2, column 28: operand 'b' of toy.ADD cannot be left out | ");
   EXPECT_EQ(errorOfLine("%y: f32[2] = toy.ADD(%x, %x) {alpha = 1, alpha = 2}"),
@@ -164,23 +162,20 @@ TEST(Parser, ErrorsSayWhereAndWhat) {
       errorOfLine("toy.STORE(%x)"),
       "line 2, column 3: attribute 'label' of toy.STORE is missing | write {label = ...} with a string in "
       "double quotes");
-  EXPECT_EQ(
-      errorOfLine("toy.STORE(%x) {label = \"open}"),
-      "line 2, column 26: expected a string in double quotes for attribute 'label', found a string without "
-      "an end | close the string with '\"' on the same line");
-  EXPECT_EQ(
-      errorOfLine("%x: f32[2] = toy.ADD(%x, %x)"),
-      "line 2, column 3: the value %x is defined twice | give one of them another name; values that share "
-      "a name are written %name and %name#2");
+  EXPECT_EQ(errorOfLine("toy.STORE(%x) {label = \"open}"),
+            "line 2, column 26: expected a string in double quotes for attribute 'label', found an "
+            "unterminated string | close the string with '\"' on the same line");
+  EXPECT_EQ(errorOfLine("%x: f32[2] = toy.ADD(%x, %x)"),
+            "line 2, column 3: value %x is defined twice | give one of them another name; values that share "
+            "a name are written %name and %name#2");
   EXPECT_EQ(errorOfLine("%y, %z = toy.ADD(%x, %x)"),
-            "line 2, column 3: toy.ADD has 1 results, 2 are named here | ");
+            "line 2, column 3: toy.ADD has 1 result, but 2 are named here | ");
 }
 
 TEST(Parser, VerifiesAsItReads) {
-  EXPECT_EQ(
-      errorOfLine("%y: f32[3] = toy.ADD(%x, %x)"),
-      "line 2, column 16: result 0 of toy.ADD is written as f32[3], but its operands give f32[2] | write "
-      "that type, or leave the type out");
+  EXPECT_EQ(errorOfLine("%y: f32[3] = toy.ADD(%x, %x)"),
+            "line 2, column 16: result 0 of toy.ADD is written as f32[3], but its operands imply f32[2] | "
+            "write that type, or leave the type out");
   EXPECT_EQ(errorOfLine("%y = toy.ADD(%x, %i)"), "line 2, column 8: shapes [2] and [3] differ | ");
   EXPECT_EQ(errorOfLine("%y = toy.cat.default([])  {dims = [0]}"),
             "line 2, column 8: nothing to infer from | ");
@@ -195,14 +190,15 @@ TEST(Parser, RefusesConstantsThatDoNotFit) {
   EXPECT_EQ(errorOfLine("%c: i8[2] = [1, 0.5]"),
             "line 2, column 19: expected an element of type i8, found '0.5' | ");
   EXPECT_EQ(errorOfLine("%c: i8[2] = [1]"),
-            "line 2, column 15: the constant has 1 elements, its type i8[2] has 2 | ");
+            "line 2, column 15: the constant has 1 elements, but its type i8[2] has 2 | ");
   EXPECT_EQ(errorOfLine("%c: i16[2] = 0x0102"),
-            "line 2, column 16: the constant has 4 hexadecimal digits, its type i16[2] has 4 bytes of two "
-            "digits | ");
+            "line 2, column 16: the constant has 4 hexadecimal digits, but its type i16[2] has 4 bytes of "
+            "two digits | ");
   EXPECT_EQ(errorOfLine("%c: i8[2] = 0x01zz"),
             "line 2, column 19: expected hexadecimal digits, found 'zz' | ");
-  EXPECT_EQ(errorOfLine("%c: bool[2] = 0x0102"), "line 2, column 17: element 1 is 2, which no bool is | ");
-  EXPECT_EQ(errorOfLine("%c: i4[1] = 0x08"), "line 2, column 15: element 0 is 8, which no i4 is | ");
+  EXPECT_EQ(errorOfLine("%c: bool[2] = 0x0102"),
+            "line 2, column 17: element 1 is 2, which is not a valid bool | ");
+  EXPECT_EQ(errorOfLine("%c: i4[1] = 0x08"), "line 2, column 15: element 0 is 8, which is not a valid i4 | ");
   EXPECT_EQ(errorOfLine("%c: f32[2000000000,2000000000] = [1]").substr(0, 40),
             "line 2, column 7: a tensor of shape [200");
 }
@@ -214,7 +210,7 @@ TEST(Parser, RefusesWhatTheShortFormLeavesOut) {
   const std::string remedy = "print the graph in full: 'carina opt FILE -o OUT.ir' does";
   EXPECT_EQ(
       errorOf(print(graph)),
-      "line 2, column 17: the contents of the constant are left out here, '#' begins a checksum | " + remedy);
+      "line 2, column 17: the contents of the constant are left out here; '#' begins a checksum | " + remedy);
   large->quantization = Quantization{{1, 2}, {0, 0}, 0};
   EXPECT_EQ(errorOf(print(graph)),
             "line 2, column 15: the scales and zero points of the value are left out here | " + remedy);

@@ -391,7 +391,7 @@ TEST(TfliteMixed, SubgraphsHaveNoFormInAPte) {
     for (const char* name : {"branches", "remembered", "sides", "turns"}) {
       SCOPED_TRACE(std::string(name) + " " + target);
       EXPECT_THAT(errorOf(built(name, target, false)),
-                  HasSubstr("in which it stays an operator of TensorFlow Lite"));
+                  HasSubstr("in which it remains a TensorFlow Lite operator"));
     }
   }
 }
@@ -453,13 +453,13 @@ TEST(TfliteMixed, FilesThatContradictThemselvesAreErrors) {
   file.operators = {{"", kSvdf, {0}, {1}}};
   EXPECT_EQ(problem(), "");
   file.operators = {{"", kSvdf, {2}, {1}}, {"", kSvdf, {1}, {2}}};
-  EXPECT_THAT(problem(), HasSubstr("'z' is used, but nothing makes it before"));
+  EXPECT_THAT(problem(), HasSubstr("'z' is used before it is computed"));
   file.operators = {{"", kSvdf, {0}, {1}}, {"", kSvdf, {0}, {1}}};
-  EXPECT_THAT(problem(), HasSubstr("'y' is made twice"));
+  EXPECT_THAT(problem(), HasSubstr("'y' is computed twice"));
   file.operators = {{"", kSvdf, {0}, {1, 1}}};
-  EXPECT_THAT(problem(), HasSubstr("'y' is made twice"));
+  EXPECT_THAT(problem(), HasSubstr("'y' is computed twice"));
   file.operators = {{"", kSvdf, {0}, {0}}};
-  EXPECT_THAT(problem(), HasSubstr("'x' is made twice"));
+  EXPECT_THAT(problem(), HasSubstr("'x' is computed twice"));
 }
 
 TEST(TfliteMixed, RequireNpuNamesWhatIsLeft) {

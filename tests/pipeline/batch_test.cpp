@@ -68,7 +68,7 @@ TEST(Batch, SaysWhatDoesNotFit) {
             "f32[1]");
   EXPECT_EQ(message({{"in0", counting({3, 2, 4})}}, kImage),
             "in0: has shape [3,2,4], program input 0 ('image') takes [1,2,3]\n"
-            "  give one sample of that shape, or many behind one more leading axis");
+            "  give one sample of that shape, or several with an additional leading axis");
   EXPECT_EQ(
       message({{"in0", counting({2, 3, 1})}}, kImage),
       "in0: has shape [2,3,1], program input 0 ('image') takes [1,2,3]\n"

@@ -62,7 +62,7 @@ TEST(Check, SaysWhichKernelIsMissing) {
 TEST(Check, SaysWhichBackendIsMissing) {
   pte::Program program = digits();
   program.methods[0].delegates[0].id = "OtherBackend";
-  EXPECT_THAT(checked(program).problems, Contains(HasSubstr("wants the backend OtherBackend")));
+  EXPECT_THAT(checked(program).problems, Contains(HasSubstr("needs the backend OtherBackend")));
 }
 
 TEST(Check, SaysThatAKernelCallHasTooFewArguments) {

@@ -47,7 +47,7 @@ TEST(Gates, AMissSaysLimitAndWhatWasFound) {
   for (const GateResult& result : results) EXPECT_FALSE(result.passed);
   EXPECT_EQ(report::gateText(results[0]), "net.pt2: --max-cycles 999 cycles: found 1000 cycles");
   EXPECT_EQ(report::gateText(results[1]), "net.pt2: --max-sram 4095 bytes: found 4096 bytes (arena 4096)");
-  EXPECT_THAT(report::gateText(results[3]), HasSubstr("not wholly on the NPU (aten.gelu (gelu)"));
+  EXPECT_THAT(report::gateText(results[3]), HasSubstr("not entirely on the NPU (aten.gelu (gelu)"));
 }
 
 TEST(Gates, NothingComparedPassesNoGate) {

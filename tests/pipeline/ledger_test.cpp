@@ -131,7 +131,7 @@ TEST(Ledger, ReadsProfilesAndReports) {
 
 TEST(Ledger, OtherJsonIsRefusedWithItsPlace) {
   const auto message = [](std::string_view text) { return parseLedger(text).error().str(); };
-  EXPECT_THAT(message("{"), HasSubstr("is no JSON"));
+  EXPECT_THAT(message("{"), HasSubstr("is not valid JSON"));
   EXPECT_THAT(message("[1]"), HasSubstr("not an object"));
   EXPECT_THAT(message("{}"), HasSubstr("schema"));
   EXPECT_THAT(message(R"({"schema": "carina.profile/99", "parts": []})"), HasSubstr("carina.profile/99"));

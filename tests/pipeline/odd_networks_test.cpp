@@ -102,7 +102,8 @@ TEST(OddNetworks, TosaGraphsOfFloatsAreRefused) {
     for (const char* target : {"ethos-u55-128", "ethos-u85-256", "ethos-n78-4tops-4ple", "cpu"}) {
       options.target = target;
       const std::string error = errorOf(build(options));
-      const char* why = options.target == "cpu" ? "is there for an NPU" : "computes in floating point";
+      const char* why =
+          options.target == "cpu" ? "can only be compiled for an NPU" : "computes in floating point";
       EXPECT_NE(error.find(why), std::string::npos) << target << ": " << error;
     }
   }

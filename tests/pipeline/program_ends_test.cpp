@@ -187,7 +187,7 @@ TEST(ProgramEnds, WhatDoesNotFitIsSaidAtItsOption) {
   };
   EndOptions options = imageNet();
   EXPECT_THAT(refused(options, ProgramIo::Int8), HasSubstr("no input of the program is uint8"));
-  EXPECT_THAT(refused(options, ProgramIo::UInt8, true), HasSubstr("the network comes quantized"));
+  EXPECT_THAT(refused(options, ProgramIo::UInt8, true), HasSubstr("the network is already quantized"));
   options.mean = {0.1, 0.2};
   EXPECT_THAT(refused(options, ProgramIo::UInt8), HasSubstr("has 2 values, but input 'x'"));
   options.mean = {127.5};
@@ -201,7 +201,7 @@ TEST(ProgramEnds, WhatDoesNotFitIsSaidAtItsOption) {
   EXPECT_THAT(refused(finish, ProgramIo::Float), HasSubstr("has no dimension 7"));
   finish.finishDim.reset();
   EXPECT_EQ(refused(finish, ProgramIo::Float), "");
-  EXPECT_THAT(refused(finish, ProgramIo::Float, true), HasSubstr("the network comes quantized"));
+  EXPECT_THAT(refused(finish, ProgramIo::Float, true), HasSubstr("the network is already quantized"));
 }
 
 TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutComesBehindIt) {
@@ -240,7 +240,7 @@ TEST(ProgramEnds, ArraysOfTheNetworkBecomeThoseOfTheProgram) {
   EXPECT_EQ(stacked.shape(), (Shape{1, 1, 4, 5, 3}));
   const Tensor wild = Tensor::from(Shape{1, 3, 4, 5}, std::vector<float>(60, 30.0f));
   EXPECT_THAT(errorOf(ends.asProgram({{"calib0", wild}})),
-              HasSubstr("calib0 holds 30, which would be pixel"));
+              HasSubstr("calib0 holds 30, which --mean and --std map to pixel"));
 }
 
 TEST(PortTypes, SingleInputsAreNamed) {

@@ -45,7 +45,7 @@ TEST(BoardEvents, OthersAreRefusedWithTheirLine) {
         "1e13 release", "x release", "1", "1 dance", "1 touch a b"}) {
     const std::string error = errorOf(readBoardEvents(std::string("0 release\n") + line + "\n"));
     EXPECT_THAT(error, HasSubstr("line 2")) << line;
-    EXPECT_THAT(error, HasSubstr("is no event of a board")) << line;
+    EXPECT_THAT(error, HasSubstr("is not a board event")) << line;
   }
   EXPECT_THAT(errorOf(readBoardEvents("2 release\n1 release\n")), HasSubstr("before the line above"));
 }

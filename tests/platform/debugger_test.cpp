@@ -416,7 +416,7 @@ TEST_F(DebuggedFirmware, APortInUseIsAnError) {
   ASSERT_TRUE(first.ok());
   const auto second = GdbServer::listen((*first)->port());
   ASSERT_FALSE(second.ok());
-  EXPECT_THAT(second.error().str(), HasSubstr("cannot be listened at"));
+  EXPECT_THAT(second.error().str(), HasSubstr("cannot listen on port"));
 }
 
 }  // namespace

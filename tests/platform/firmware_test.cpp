@@ -156,9 +156,10 @@ TEST_F(Firmware, ProtectedReturnsAndBranches) {
     const Observed result = good("pacbti.elf");
     EXPECT_THAT(result.text, StartsWith("calls\ncodes\nlandings\n"));
     ASSERT_EQ(result.outcome.faults.size(), 2u);
-    EXPECT_EQ(result.outcome.faults[0].what, "pointer authentication code that does not fit");
+    EXPECT_EQ(result.outcome.faults[0].what, "pointer authentication code that does not match");
     EXPECT_THAT(result.outcome.faults[0].function, StartsWith("smash+"));
-    EXPECT_EQ(result.outcome.faults[1].what, "indirect branch to an instruction that is no landing (BTI)");
+    EXPECT_EQ(result.outcome.faults[1].what,
+              "indirect branch to an instruction that is not a landing pad (BTI)");
     EXPECT_EQ(result.outcome.faults[1].function, "triple+0x4");
   }
 }
@@ -417,7 +418,7 @@ TEST_F(Firmware, FramesOfExceptionsThatDoNotFit) {
   EXPECT_THAT(limit.text, HasSubstr("Hard fault. cfsr=00100000"));
   EXPECT_EQ(limit.outcome.exitCode, 1);
   ASSERT_EQ(limit.outcome.faults.size(), 1u);
-  EXPECT_THAT(limit.outcome.faults[0].what, HasSubstr("frame of an exception"));
+  EXPECT_THAT(limit.outcome.faults[0].what, HasSubstr("exception frame"));
   const Observed refused = fault("v");
   EXPECT_THAT(refused.text, HasSubstr("Hard fault. cfsr=00000010"));
   EXPECT_EQ(refused.outcome.exitCode, 1);
@@ -529,9 +530,10 @@ TEST_F(Firmware, TimingAdaptersCountOnlyWhenAskedFor) {
 TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
   const auto unknown = fault("n").outcome.unknownPeripherals;
   ASSERT_EQ(unknown.size(), 3u);
-  EXPECT_THAT(text(unknown[0]), ContainsRegex("read of 0x40123454, where no device is, at 0x1000.... .main"));
+  EXPECT_THAT(text(unknown[0]),
+              ContainsRegex("read of 0x40123454, where there is no device, at 0x1000.... .main"));
   EXPECT_THAT(text(unknown[1]),
-              ContainsRegex("write to 0x50123458, where no device is, at 0x1000.... .main"));
+              ContainsRegex("write to 0x50123458, where there is no device, at 0x1000.... .main"));
   EXPECT_GT(unknown[1].pc, unknown[0].pc);
   // Of the core's own registers, those that would do something; reading that they are off is no news.
   EXPECT_THAT(

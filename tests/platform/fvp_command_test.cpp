@@ -235,7 +235,7 @@ TEST_F(FvpCommandTest, Mistakes) {
   EXPECT_THAT(refusal({"-C", "nonsense", image()}), HasSubstr("name=value"));
   EXPECT_THAT(refusal({"-C", "ethosu.num_macs=many", image()}), HasSubstr("not a number"));
   EXPECT_THAT(refusal({"-C", "ethosu.num_macs=77", image()}), HasSubstr("ethos-u85-77"));
-  EXPECT_THAT(refusal({"--data", "x.pte", image()}), HasSubstr("where to load"));
+  EXPECT_THAT(refusal({"--data", "x.pte", image()}), HasSubstr("no load address"));
   EXPECT_THAT(refusal({"--timelimit", "long", image()}), HasSubstr("not a number of seconds"));
   EXPECT_THAT(refusal({"--simlimit=1e30", image()}), HasSubstr("not a number of seconds"));
   EXPECT_THAT(refusal({"--gdb", "70000", image()}), HasSubstr("not a port"));

@@ -66,11 +66,11 @@ std::string timingOf(std::string_view text) {
 TEST(MemoryTiming, NamesMemoriesOfTheBoard) {
   EXPECT_EQ(timingOf(""), "32");
   EXPECT_EQ(timingOf("sram=1,ddr=30,cache=16"), "16 SRAM 1 DDR 30");
-  EXPECT_THAT(timingOf("flash=1"), HasSubstr("'flash' is no memory of corstone-300"));
+  EXPECT_THAT(timingOf("flash=1"), HasSubstr("'flash' is not a memory of corstone-300"));
   EXPECT_THAT(timingOf("itcm=1"), HasSubstr("tightly coupled"));
-  EXPECT_THAT(timingOf("sram"), HasSubstr("sram= is not a number of 0 to 10000"));
+  EXPECT_THAT(timingOf("sram"), HasSubstr("sram= is not a number from 0 to 10000"));
   EXPECT_THAT(timingOf("sram=-1"), HasSubstr("sram=-1 is not a number"));
-  EXPECT_THAT(timingOf("cache=12"), HasSubstr("caches of 12 KiB do not exist"));
+  EXPECT_THAT(timingOf("cache=12"), HasSubstr("a cache cannot have 12 KiB"));
   EXPECT_FALSE(waitStatesOf(*parseMemoryTiming("sram=0,cache=4", *allBoards().begin())));
   const auto waits = waitStatesOf(*parseMemoryTiming("sram=2", *allBoards().begin()));
   ASSERT_TRUE(waits);

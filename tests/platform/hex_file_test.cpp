@@ -45,7 +45,7 @@ TEST(HexFiles, DamagedOnesAreRefusedWithTheirLine) {
   refused("x", "line 2");
   refused(":0", "length");
   refused(":00000001F", "length");
-  refused(":0200140005DF", "is not as long");
+  refused(":0200140005DF", "does not have the length");
   refused(":020014000506DE", "checksum");
   refused(":02001400G506DF", "hexadecimal digit");
   refused(":00000006FA", "type");

@@ -117,11 +117,11 @@ TEST_F(MediaFilesTest, WhatCannotBeIsRefused) {
     files.streamOutputs = std::move(out);
     EXPECT_THAT(errorOf(files.read()), HasSubstr(what)) << what;
   };
-  refused({"8=" + (folder / "a.wav").string()}, {}, "which stream");
-  refused({named("", "a.wav")}, {}, "which stream");
-  refused({named("0=audio:", "a.png")}, {}, "does not take");
-  refused({named("0=video:", "a.bin")}, {}, "does not take");
-  refused({named("0=", "a.wav"), named("0=", "a.wav")}, {}, "has a file already");
+  refused({"8=" + (folder / "a.wav").string()}, {}, "does not name a stream");
+  refused({named("", "a.wav")}, {}, "does not name a stream");
+  refused({named("0=audio:", "a.png")}, {}, "does not accept");
+  refused({named("0=video:", "a.bin")}, {}, "does not accept");
+  refused({named("0=", "a.wav"), named("0=", "a.wav")}, {}, "already has a file");
   refused({named("0=", "a.wav")}, {"0=out.png"}, "another kind");
   refused({}, {"0=out.wav", "0=more.wav"}, "another kind of file, or an output");
   refused({named("0=", "none.wav")}, {}, "none.wav");

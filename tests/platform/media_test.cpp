@@ -177,7 +177,7 @@ TEST_F(MediaFirmware, OtherFormatsAreNoted) {
   ASSERT_GE(outcome.media.notes.size(), 2u) << text;
   EXPECT_THAT(outcome.media.notes[0], HasSubstr("runs at 16000 Hz"));
   EXPECT_THAT(outcome.media.notes[1],
-              HasSubstr("takes 1 channels of 16 bits at 16000 Hz, the file has 2 of 16 bits at 44100 Hz"));
+              HasSubstr("expects 1 channels of 16 bits at 16000 Hz, the file has 2 of 16 bits at 44100 Hz"));
 }
 
 }  // namespace

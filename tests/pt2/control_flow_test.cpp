@@ -119,7 +119,7 @@ TEST(ControlFlowExecutor, ALoopThatDoesNotEndIsAnError) {
   ASSERT_FALSE(results.ok());
   const Diagnostic& why = results.error().diagnostics().front();
   EXPECT_EQ(why.place, "while_loop");
-  EXPECT_EQ(why.message, "the loop still runs after 1000000 turns");
+  EXPECT_EQ(why.message, "the loop is still running after 1000000 iterations");
 }
 
 TEST(ControlFlowExecutor, TurnsTakeStepsFromTheBudget) {
@@ -130,7 +130,7 @@ TEST(ControlFlowExecutor, TurnsTakeStepsFromTheBudget) {
   ASSERT_FALSE(results.ok());
   const Diagnostic& why = results.error().diagnostics().front();
   EXPECT_EQ(why.place, "while_loop");
-  EXPECT_EQ(why.message.rfind("turn ", 0), 0u) << why.message;
+  EXPECT_EQ(why.message.rfind("iteration ", 0), 0u) << why.message;
   EXPECT_NE(why.message.find("the limit for this execution is 1e+06"), std::string::npos) << why.message;
   EXPECT_LT(budget.left(), 20'000);
 }
@@ -146,13 +146,13 @@ TEST(ControlFlowVerifier, RegionsMustTakeAndGiveWhatTheOperatorDoes) {
   const std::string same = "graph @t(%a: f32[2]) -> (%a) {} ";
   EXPECT_EQ(refusal(head + same + same + "}"), "accepted");
   EXPECT_NE(
-      refusal(head + same + "graph @f(%a: f32[3]) -> (%a) {} }").find("the false branch takes: (f32[3])"),
+      refusal(head + same + "graph @f(%a: f32[3]) -> (%a) {} }").find("the false branch takes (f32[3])"),
       std::string::npos);
-  EXPECT_NE(refusal(head + "graph @t(%a: f32[2]) -> () {} " + same + "}").find("the true branch gives: ()"),
+  EXPECT_NE(refusal(head + "graph @t(%a: f32[2]) -> () {} " + same + "}").find("the true branch returns ()"),
             std::string::npos);
-  EXPECT_NE(refusal(head + same + "}").find("lacks its false branch"), std::string::npos);
+  EXPECT_NE(refusal(head + same + "}").find("has no false branch"), std::string::npos);
   const std::string loop = "graph @g(%x: f32[2]) -> (%y) { %y: f32[2] = higher_order.while_loop([%x], []) ";
-  EXPECT_NE(refusal(loop + same + same + "}").find("the loop condition gives (f32[2])"), std::string::npos);
+  EXPECT_NE(refusal(loop + same + same + "}").find("the loop condition returns (f32[2])"), std::string::npos);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(Malformed, Graphs) {
                  "has no argument 'another'");
   EXPECT_REFUSED(
       EditedArchive("modes.pt2").replace("model.json", "{\"as_int\": 2}", "{\"as_string\": \"two\"}"),
-      "cannot take as_string");
+      "cannot be as_string");
 }
 
 TEST(Malformed, LongNames) {
@@ -137,10 +137,10 @@ TEST(Malformed, Shapes) {
   const std::string two = "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 4}]";
   EXPECT_REFUSED(
       EditedArchive("modes.pt2").replace("model.json", two, "\"sizes\": [{\"as_int\": 2}, {\"as_int\": 5}]"),
-      "a subgraph takes f32[2,5] but is given f32[2,4]");
+      "a subgraph takes f32[2,5] but gets f32[2,4]");
   EXPECT_REFUSED(EditedArchive("numbers.pt2")
                      .replace("model.json", "\"sizes\": [{\"as_int\": 3}]", "\"sizes\": [{\"as_int\": 5}]"),
-                 "operands give");
+                 "operands imply");
   EXPECT_REFUSED(
       EditedArchive("modes.pt2").replace("model.json", two, "\"sizes\": [{\"as_int\": -2}, {\"as_int\": 4}]"),
       "sizes cannot be negative");

@@ -170,7 +170,7 @@ TEST(Pickle, StoragesAreChecked) {
                 .find("'archive/data/7' is missing"),
             std::string::npos);
   EXPECT_NE(pickleError(Pickle().raw("}").string("a").tensor("0", 2, 3).raw("s").done())
-                .find("has 8 bytes, 3 elements"),
+                .find("has 8 bytes, but 3 elements"),
             std::string::npos);
 }
 

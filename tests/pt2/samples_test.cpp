@@ -212,7 +212,7 @@ TEST(Samples, UnusedRandomNumbers) {
   };
   const auto unused = require(withDice("").read());
   EXPECT_EQ(ir::print(unused.graph), ir::print(readSample("numbers").graph));
-  EXPECT_NE(withDice("rsub").error().find("rand gives random numbers"), std::string::npos);
+  EXPECT_NE(withDice("rsub").error().find("rand returns random numbers"), std::string::npos);
 }
 
 }  // namespace

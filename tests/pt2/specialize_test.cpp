@@ -134,7 +134,7 @@ TEST(Dynamic, UnboundedSizesAreRefused) {
 
 TEST(Dynamic, ValuesThatDoNotFitAreRefused) {
   const std::string pair = symbolOf("pair"), fours = symbolOf("fours");
-  EXPECT_NE(refusal("pair", {{pair, 31}}).find(pair + "=31 is outside of the range"), std::string::npos);
+  EXPECT_NE(refusal("pair", {{pair, 31}}).find(pair + "=31 is outside the range"), std::string::npos);
   EXPECT_NE(refusal("pair", {{pair, 2}}).find("choose " + pair + " from 3 to 30"), std::string::npos);
   EXPECT_NE(refusal("pair", {{"s99", 5}}).find("no input has the size 's99'"), std::string::npos);
   const Sizes whole = sizesOf("picture", "2_12_16");

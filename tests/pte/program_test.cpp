@@ -138,7 +138,7 @@ TEST(PteProgram, RefusesWhatALoaderWould) {
   const auto tensor = [](Program& program) -> Tensor& {
     return std::get<Tensor>(program.methods[0].values[0]);
   };
-  refused("no permutation", [&](Program& p) { tensor(p).dimOrder = {1, 1}; });
+  refused("not a permutation", [&](Program& p) { tensor(p).dimOrder = {1, 1}; });
   refused("too large sizes", [&](Program& p) { tensor(p).sizes = {-1, 8}; });
   refused("reaches beyond", [&](Program& p) { tensor(p).allocation->offset = 1 << 20; });
   refused("does not exist", [&](Program& p) { tensor(p).allocation->memoryId = 7; });

@@ -397,7 +397,7 @@ TEST(Samples, FromArrays) {
   EXPECT_FALSE(samples({{"calib0", ramp({5, 4}, 0, 1)}}).ok());
   EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, NAN, 1)}}).ok());
   const std::string more = errorOf(samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib1", ramp({5, 3}, 0, 1)}}));
-  EXPECT_NE(more.find("calib1 belongs to no input"), std::string::npos) << more;
+  EXPECT_NE(more.find("calib1 does not belong to any input"), std::string::npos) << more;
   EXPECT_FALSE(samples({{"calib0", ramp({5, 3}, 0, 1)}, {"calib", ramp({5, 3}, 0, 1)}}).ok());
 }
 

@@ -96,7 +96,7 @@ TEST(RulesFile, ErrorsSayWhere) {
   EXPECT_THAT(refusal(R"({"global": {"precision": "int16x8", "activations": "affine"}})"),
               HasSubstr("symmetric"));
   EXPECT_THAT(refusal(R"({"global": {"precision": "int8", "precision": "int16x8"}})"),
-              HasSubstr("gives 'precision' twice"));
+              HasSubstr("contains 'precision' twice"));
   for (const char* bits : {"1", "9", "4.5", "\"int4\"", "-4", "99999999999999999999"}) {
     EXPECT_THAT(refusal(fmt::format(R"({{"rules": [{{"op": "relu", "weight_bits": {}}}]}})", bits)),
                 HasSubstr("rules[0].weight_bits: expected a whole number from 2 to 8, got "));
@@ -106,7 +106,7 @@ TEST(RulesFile, ErrorsSayWhere) {
               HasSubstr("io.inputs.type: there is no 'uint8'"));
   EXPECT_THAT(refusal(std::string(100, '[') + std::string(100, ']')), HasSubstr("nested too deeply"));
   EXPECT_THAT(refusal(std::string((size_t{1} << 20) + 1, ' ')), HasSubstr("larger than"));
-  EXPECT_THAT(refusal("{\"rules\": \"\xff\"}"), HasSubstr("is no valid JSON"));
+  EXPECT_THAT(refusal("{\"rules\": \"\xff\"}"), HasSubstr("is not valid JSON"));
 }
 
 TEST(RulesFile, IsWrittenAsItIsRead) {

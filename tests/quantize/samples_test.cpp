@@ -70,7 +70,7 @@ TEST_F(SampleData, BytesAreDoubtedWhereTheExampleIsOfAnotherKind) {
   const Tensor bytes = whole({5, 1, 4}, 0, 255);
   const auto found = doubts(bytes, {ramp({1, 4}, -2, 2.5f)});
   ASSERT_THAT(found, SizeIs(1));
-  EXPECT_THAT(found[0].message, HasSubstr("whole numbers from 0 to 255"));
+  EXPECT_THAT(found[0].message, HasSubstr("integers from 0 to 255"));
   EXPECT_THAT(found[0].message, HasSubstr("between -2 and 2.5"));
   EXPECT_THAT(doubts(bytes), IsEmpty());
   EXPECT_THAT(doubts(bytes, {whole({1, 4}, 0, 255)}), IsEmpty());

@@ -63,13 +63,14 @@ TEST(TfliteControlFlow, SubgraphsThatRunThemselvesAreRefused) {
   body.operators.push_back(std::make_unique<tflite::fb::OperatorEntryT>(*root->subgraphs[0]->operators[1]));
   body.operators.back()->inputs = body.inputs;
   body.operators.back()->outputs = body.outputs;
-  EXPECT_THAT(problemOf(*root), HasSubstr("subgraph 2 runs itself"));
+  EXPECT_THAT(problemOf(*root), HasSubstr("subgraph 2 is recursive"));
 }
 
 TEST(TfliteControlFlow, SubgraphsThatDoNotExistAreRefused) {
   auto root = network("turns");
   root->subgraphs[0]->operators[1]->builtin_options.AsWhileOptions()->body_subgraph_index = 3;
-  EXPECT_THAT(problemOf(*root), HasSubstr("operator 1 (WHILE) of subgraph 0 runs subgraph 3, there are 3"));
+  EXPECT_THAT(problemOf(*root),
+              HasSubstr("operator 1 (WHILE) of subgraph 0 runs subgraph 3, but there are 3"));
   root->subgraphs[0]->operators[1]->builtin_options.AsWhileOptions()->body_subgraph_index = -1;
   EXPECT_THAT(problemOf(*root), HasSubstr("runs subgraph -1"));
 }
@@ -77,13 +78,13 @@ TEST(TfliteControlFlow, SubgraphsThatDoNotExistAreRefused) {
 TEST(TfliteControlFlow, SubgraphsOfAnotherFormAreRefused) {
   auto root = network("turns");
   root->subgraphs[2]->inputs.pop_back();
-  EXPECT_THAT(problemOf(*root), HasSubstr("values to subgraph 2"));
+  EXPECT_THAT(problemOf(*root), HasSubstr("values with subgraph 2"));
   root = network("turns");
   root->subgraphs[1]->tensors[static_cast<size_t>(root->subgraphs[1]->inputs[1])]->shape = {1, 8};
   EXPECT_THAT(problemOf(*root), HasSubstr("of subgraph 1 is int8[1,8]"));
   root = network("turns");
   root->subgraphs[1]->outputs = {root->subgraphs[1]->inputs[0]};
-  EXPECT_THAT(problemOf(*root), HasSubstr("not one truth value"));
+  EXPECT_THAT(problemOf(*root), HasSubstr("not a single bool"));
   root = network("sides");
   root->subgraphs[0]->operators[1]->inputs.clear();
   EXPECT_THAT(problemOf(*root), HasSubstr("it has no condition"));
@@ -155,7 +156,7 @@ TEST(TfliteControlFlow, VariablesKeepTheirSize) {
   auto runner = require(TfliteRunner::open(asBytes(bytes)));
   EXPECT_THAT(errorOf(runner.run(
                   std::vector<Tensor>{Tensor::zeros(DType::Bool, {1}), Tensor::zeros(DType::Int8, {1, 16})})),
-              HasSubstr("holds 16 bytes, the operator 8"));
+              HasSubstr("holds 16 bytes, but the operator expects 8"));
 }
 
 }  // namespace

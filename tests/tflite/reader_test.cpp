@@ -60,7 +60,7 @@ TEST(TfliteReader, RefusesWhatContradictsItself) {
   };
   TfliteFile file = example();
   file.outputs = {3};
-  refused(file, "an output names tensor 3, there are 3");
+  refused(file, "an output names tensor 3, but there are 3");
   file = example();
   file.inputs = {-1};
   refused(file, "an input names tensor -1");

@@ -120,7 +120,7 @@ TEST(TfliteRunner, SaysWhatIsWrong) {
   const std::vector<Tensor> good = {int8Tensor(kValues)};
   device::RunOptions other;
   other.target = "ethos-u85-256";
-  fails(copyFile("ethos-u55-128"), other, good, "compiled for ethos-u55-128, the NPU is ethos-u85-256");
+  fails(copyFile("ethos-u55-128"), other, good, "compiled for ethos-u55-128, but the NPU is ethos-u85-256");
   fails(copyFile("ethos-u55-128"), {}, {}, "got 0 inputs, expected 1");
   fails(copyFile("ethos-u55-128"), {}, {int8Tensor({1, 2})}, "the program takes");
   TfliteFile file = copyFile("ethos-u55-128");

@@ -116,7 +116,7 @@ TEST(Tokenizers, WhatIsBrokenOrOfAnotherKindIsNamed) {
     const char *from, *to, *says;
   };
   for (const Case& one : {
-           Case{"{\"added_tokens\"", "[\"added_tokens\"", "is no JSON"},
+           Case{"{\"added_tokens\"", "[\"added_tokens\"", "is not valid JSON"},
            {"\"BPE\"", "\"Unigram\"", "model.type: is 'Unigram'"},
            {"\"normalizer\": null", "\"normalizer\": {\"type\": \"NFC\"}", "normalizer: is not supported"},
            {"\"model\": {\"type\"", "\"model\": {\"byte_fallback\": true, \"type\"",
@@ -126,12 +126,12 @@ TEST(Tokenizers, WhatIsBrokenOrOfAnotherKindIsNamed) {
            {"\"post_processor\": null", "\"post_processor\": {\"type\": \"BertProcessing\"}",
             "'BertProcessing' is not supported"},
            {"\"id\": 258", "\"id\": 257", "two tokens have the id 257"},
-           {"\"id\": 258", "\"id\": -1", "the id of '<|end|>' is no number from 0"},
+           {"\"id\": 258", "\"id\": -1", "the id of '<|end|>' is not a number from 0"},
            {"\"id\": 258", "\"id\": 1000000", "far beyond the number of tokens"},
-           {"\"the\": 257", "\"the\": \"257\"", "the id of 'the' is no number"},
+           {"\"the\": 257", "\"the\": \"257\"", "the id of 'the' is not a number"},
            {"\"th e\"", "\"th x\"", "entry 1 does not merge two tokens of the vocabulary into a third"},
            {"\"th e\"", "7", "entry 1 does not merge two tokens"},
-           {"\"\\u0021\"", "\"\\u4e00\"", "has a character that stands for no byte"},
+           {"\"\\u0021\"", "\"\\u4e00\"", "has a character that does not represent a byte"},
            {"\"\\u0021\"", "\"tt\"", "has no token for the byte 0x21"},
            {"\"vocab\": {", "\"vocab\": [], \"other\": {", "model.vocab: is missing"},
        }) {

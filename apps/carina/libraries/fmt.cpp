@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fmt's headers declare and its shared library defines, from the header that holds the definitions.
+// Instantiates what fmt's headers declare and its shared library defines, from the header with the
+// definitions.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Highway's headers call to choose between versions of a kernel: its shared library would bring a static
-// initializer that measures the resolution of the processor's clock, three milliseconds of every start.
+// The functions that Highway's headers call to choose between versions of a kernel: its shared library would
+// bring a static initializer that measures the resolution of the processor's clock, which adds three
+// milliseconds to every start.
 #include <hwy/targets.h>
 
 #if HWY_ARCH_X86
@@ -10,8 +11,8 @@
 namespace hwy {
 namespace {
 
-/// Among the versions that are compiled, those that this processor and system run; HWY_AVX3_DL, for which
-/// nothing here is compiled, is left out.
+/// Among the compiled versions, those that this processor and system can run; HWY_AVX3_DL, for which nothing
+/// is compiled here, is left out.
 int64_t detected() {
 #if HWY_ARCH_X86
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -24,7 +25,7 @@ int64_t detected() {
       !__builtin_cpu_supports("pclmul"))
     return targets;
   targets |= HWY_SSE4;
-  // These say whether the system keeps the wide registers, too.
+  // These also test whether the system preserves the wide registers.
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi") ||
       !__builtin_cpu_supports("bmi2") || !f16c || !lzcnt)
     return targets;

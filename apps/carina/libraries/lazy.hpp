@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of shared libraries that are loaded with the first call. A library that the program names costs
-// every start a tenth of a millisecond, C++'s own, which each of these needs, half of one; most commands, and
-// compiling small networks, call none of them. The files beside this one define what the headers of a library
-// declare, so the linker leaves the library out (--as-needed).
+// Functions of shared libraries that are loaded by the first call. A library linked to the program adds a
+// tenth of a millisecond to every start, and the C++ library, which each of these needs, half a millisecond;
+// most commands, and compiling small networks, call none of them. The files in this directory define what the
+// headers of a library declare, so that the linker leaves the library out (--as-needed).
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 namespace carina::app {
 
-/// The shared library of this name; without it the program ends as it would if it named the library.
+/// The shared library of this name; if it is missing the program exits, as it would if linked to the library.
 inline void* loadLibrary(const char* name) {
   // Never closed: its threads and caches may live as long as the program.
   if (void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;

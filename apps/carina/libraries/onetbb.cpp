@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of oneTBB that its headers call for the loops and pipelines of this program.
+// The oneTBB functions that its headers call for the loops and pipelines of this program.
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 #include <oneapi/tbb/task_arena.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runner is told about one program. `carina firmware` writes a source file that defines `kApp`;
-// every size, kernel and address in it comes from the program.
+// Description of one program for the runner. `carina firmware` writes a source file that defines `kApp`;
+// every size, kernel and address in it is derived from the program.
 #pragma once
 
 #include "carina/runtime.hpp"
@@ -9,7 +9,7 @@
 
 namespace carina::firmware {
 
-/// Registers of a timing adapter, in their order. All 0: no limits.
+/// Registers of a timing adapter, in register order. All 0: no limits.
 struct TimingAdapter {
   uint32_t maxReads = 0, maxWrites = 0, maxBoth = 0;
   uint32_t readLatency = 0, writeLatency = 0;
@@ -17,7 +17,7 @@ struct TimingAdapter {
            bandwidth = 0;  // `bandwidth` 64-bit words per pulseOn + pulseOff cycles
 };
 
-/// How the NPU is set up; only programs with delegates have one.
+/// Configuration of the NPU; only programs with delegates have one.
 struct NpuSetup {
   rt::DriverOptions driver;
   rt::MutableBytes fastScratch;
@@ -34,8 +34,8 @@ struct OperatorTime {
 
 class Npu;
 
-/// A method of the program and the memory that it gets, exactly what it needs. What methods keep from call to
-/// call is the second pool of each: the same memory.
+/// A method of the program and its memory, of exactly the sizes that it needs. State that methods keep
+/// between calls is in the second pool of each, which is the same memory.
 struct MethodSetup {
   uint32_t index;
   rt::Memory memory;
@@ -43,13 +43,13 @@ struct MethodSetup {
   rt::Span<OperatorTime> times;  // one per operator and one for the NPU
 };
 
-/// How a language model writes texts.
+/// Configuration of text generation by a language model.
 struct TextSetup {
   rt::Bytes tokenizer;              // format/tokenizer_table.hpp
-  rt::Text prompt;                  // linked in; without one, prompts are lines that the UART receives
-  uint32_t context;                 // tokens that the model's state has room for
-  uint32_t tokens;                  // of a text, at most, without those of the prompt
-  rt::Span<char> line;              // memory for a line that is received
+  rt::Text prompt;                  // linked in; if empty, prompts are lines that the UART receives
+  uint32_t context;                 // tokens that fit in the model's state
+  uint32_t tokens;                  // maximum per text, without those of the prompt
+  rt::Span<char> line;              // memory for a received line
   rt::Span<rt::TokenPiece> pieces;  // and for its tokens
 };
 
@@ -58,20 +58,20 @@ struct App {
   const char* name;    // the program's file name
   const char* target;  // "ethos-u55-128"; "cpu" without delegates
 
-  rt::Span<const MethodSetup> methods;       // the one that is run; of language models decode, maybe prefill
-  rt::Bytes program;                         // linked in; empty when it comes by semihosting
-  rt::MutableBytes programMemory;            // where it is read to then
+  rt::Span<const MethodSetup> methods;       // the one to run; for language models decode, optionally prefill
+  rt::Bytes program;                         // linked in; empty if it is read by semihosting
+  rt::MutableBytes programMemory;            // where it is read to in that case
   rt::KernelTable kernels;                   // those that the program calls
   const NpuSetup* npu;                       // null without delegates
-  rt::Status (*openNpu)(const App&, Npu**);  // null without delegates: nothing of the NPU is linked
+  rt::Status (*openNpu)(const App&, Npu**);  // null without delegates, so that no NPU code is linked
 
   uint32_t samples;                    // inferences with the linked arrays
-  rt::Span<const rt::Bytes> inputs;    // per input, all samples one after another; empty: every element is 1
-  rt::Span<const rt::Bytes> expected;  // per output, likewise; empty: nothing to compare with
+  rt::Span<const rt::Bytes> inputs;    // per input, all samples concatenated; empty: every element is 1
+  rt::Span<const rt::Bytes> expected;  // per output, likewise; empty: no comparison
   float tolerance;                     // absolute, for float outputs; 0: bytes must be equal
   uint32_t printed;                    // elements of each output that are printed
 
-  const TextSetup* text;   // null unless texts are written
+  const TextSetup* text;   // null unless text is generated
   int (*run)(const App&);  // runLinked, runSemihosted or runLanguage
 };
 
@@ -84,9 +84,9 @@ int runLinked(const App& app);
 ///   NAME [-m PROGRAM] [-i INPUT]... [-o OUTPUT]
 /// Inputs are raw bytes in program order; outputs go to OUTPUT-0.bin, OUTPUT-1.bin, ... Never returns.
 int runSemihosted(const App& app);
-/// Texts: each prompt, then what the model says to it, token by token; always the likeliest one. Without a
-/// linked prompt ends at an empty line or an end of transmission. Returns the exit code: 1 also when a prompt
-/// could not be taken.
+/// Generates text: prints each prompt and the model's continuation, token by token, always the most likely
+/// token. Without a linked prompt, ends at an empty line or an end of transmission. Returns the exit code,
+/// which is also 1 if a prompt could not be processed.
 int runLanguage(const App& app);
 
 /// Programs the timing adapters, opens driver and delegate.

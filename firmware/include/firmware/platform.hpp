@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The platforms that the runner knows: where their devices lie. Where a Secure and a Non-secure address
-// exist, it is the one that works in the reset state of the boards, which run wholly in the Secure state.
+// Device addresses of the platforms that the runner supports. If a device has a Secure and a Non-secure
+// address, this is the one that works in the reset state of the boards, which run entirely in Secure state.
 #pragma once
 
 #include <stdint.h>
@@ -24,10 +24,10 @@ constexpr Platform kCorstone300 = {"Corstone-300", 0x59303000u, 0x48102000u, 56,
 constexpr Platform kCorstone320 = {"Corstone-320", 0x58203000u, 0x50004000u, 16, {0x50006000u, 0x50006800u},
                                    25000000,       false};
 
-/// UART 0 has received a byte; the same on both.
+/// Interrupt for a byte received by UART 0; the same on both.
 constexpr uint32_t kUartReceiveInterrupt = 33;
 
-/// Whether the NPU can reach memory at this address: everything but the tightly coupled memories.
+/// Whether the NPU can reach memory at this address: all but the tightly coupled memories.
 constexpr bool npuReaches(uintptr_t address) {
   const uintptr_t secureBit = 1u << 28;
   const uintptr_t place = address & ~secureBit;

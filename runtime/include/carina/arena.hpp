@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bump allocator over memory that the caller owns; it never frees single blocks and knows its high-water
-// mark.
+// A bump allocator over memory that the caller owns; it never frees individual blocks and records its
+// high-water mark.
 #pragma once
 
 #include "carina/span.hpp"
@@ -12,7 +12,7 @@ class Arena {
   Arena() = default;
   explicit Arena(MutableBytes memory) : memory_(memory) {}
 
-  /// `alignment` is a power of two, applied to the address. Null when the memory does not suffice.
+  /// `alignment` is a power of two, applied to the address. Null if the memory is insufficient.
   void* allocate(size_t bytes, size_t alignment) {
     const uintptr_t next = reinterpret_cast<uintptr_t>(memory_.data) + used_;
     const size_t padding = static_cast<size_t>((alignment - (next & (alignment - 1))) & (alignment - 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The runtime from C. The calls and their rules are those of the C++ classes (carina/runtime.hpp):
+ * C interface of the runtime. The calls and their rules are those of the C++ classes (carina/runtime.hpp):
  *
  *   carina_program program;   carina_program_load(&program, bytes, size);
  *   carina_npu npu;           carina_npu_open(&npu, &device, NULL, NULL, 0);
@@ -9,8 +9,8 @@
  *   carina_method_set_input(&method, 0, input, size); carina_method_execute(&method);
  *   carina_method_output(&method, 0, &tensor);
  *
- * Nothing allocates. Objects live where the caller puts them, stay where they are while they are used, and
- * need no end. Programs are untrusted: every call that can fail returns a status. */
+ * Nothing allocates. Objects live in the caller's storage, must not move while in use, and need no cleanup.
+ * Programs are untrusted: every call that can fail returns a status. */
 #ifndef CARINA_CARINA_H
 #define CARINA_CARINA_H
 
@@ -48,7 +48,7 @@ enum carina_code {
 typedef struct carina_status {
   uint8_t code;        /* enum carina_code */
   uint8_t name_length; /* of `name`, which is not zero-terminated */
-  uint32_t where;      /* byte offset or index; 0xffffffff: says nothing */
+  uint32_t where;      /* byte offset or index; 0xffffffff: not applicable */
   const char* what;
   const char* name;
 } carina_status;
@@ -56,7 +56,7 @@ typedef struct carina_status {
 /* One line, zero-terminated, cut to `size` bytes; returns its length. */
 size_t carina_status_text(carina_status status, char* text, size_t size);
 
-/* Objects: room for what is inside. */
+/* Opaque storage for objects. */
 typedef struct carina_program {
   uint64_t storage[32];
 } carina_program;
@@ -70,7 +70,7 @@ typedef struct carina_method {
 /* --- programs
  * ------------------------------------------------------------------------------------------------- */
 
-/* `bytes` are aligned to 16 and stay as they are for the life of the program and its methods. */
+/* `bytes` are aligned to 16 and must not change during the lifetime of the program and its methods. */
 carina_status carina_program_load(carina_program* program, const void* bytes, size_t size);
 uint32_t carina_program_method_count(const carina_program* program);
 carina_status carina_program_find_method(const carina_program* program, const char* name, uint32_t* index);
@@ -80,13 +80,13 @@ carina_status carina_program_find_method(const carina_program* program, const ch
 
 enum carina_access { CARINA_READ, CARINA_WRITE, CARINA_READ_WRITE };
 
-/* The NPU as the driver sees it. `context` goes to every function. */
+/* The NPU as the driver sees it. `context` is passed to every function. */
 typedef struct carina_device {
   void* context;
   uint32_t (*read32)(void* context, uint32_t offset);
   void (*write32)(void* context, uint32_t offset, uint32_t value);
-  /* Makes memory reachable and tells its bus address; zero when that cannot be. NULL: addresses are the
-   * CPU's. */
+  /* Makes memory reachable and returns its bus address; zero if that is impossible. NULL: bus addresses are
+   * the CPU's. */
   int (*map)(void* context, const void* host, size_t bytes, enum carina_access access, uint64_t* bus_address);
   void (*unmap)(void* context, const void* host, size_t bytes); /* may be NULL */
   /* Returns non-zero when the NPU's interrupt is or was raised, zero after `milliseconds` (0xffffffff:
@@ -96,8 +96,8 @@ typedef struct carina_device {
   void (*invalidate)(void* context, void* data, size_t bytes);
 } carina_device;
 
-/* Checks that the commands of a job keep to its memory, before the NPU gets them: for programs that nobody
- * vouches for. About 6 KiB of code, linked only where this is called. */
+/* Checks that the commands of a job stay within its memory before the NPU receives them; for untrusted
+ * programs. About 6 KiB of code, linked only if this is called. */
 typedef void (*carina_validator)(void);
 carina_validator carina_stream_validator(void);
 
@@ -106,11 +106,11 @@ typedef struct carina_npu_options {
   uint32_t timeout_milliseconds; /* of one job; 0xffffffff: none */
   uint8_t has_attributes;        /* whether the next two are set; else those of Shared_Sram */
   uint8_t queue, region[8];      /* QCONFIG, REGIONCFG: 0..3 */
-  carina_validator validator;    /* carina_stream_validator(), or NULL: commands are not looked at */
+  carina_validator validator;    /* carina_stream_validator(), or NULL: commands are not checked */
 } carina_npu_options;
 
 /* `options` may be NULL: secure, privileged, a minute per job. `fast_scratch` (aligned to 16, may be NULL) is
- * the on-chip memory of Dedicated_Sram programs. The device's functions and context outlive the NPU. */
+ * the on-chip memory of Dedicated_Sram programs. The device's functions and context must outlive the NPU. */
 carina_status carina_npu_open(carina_npu* npu, const carina_device* device, const carina_npu_options* options,
                               void* fast_scratch, size_t fast_scratch_bytes);
 uint64_t carina_npu_cycles(const carina_npu* npu); /* of all jobs */
@@ -119,24 +119,24 @@ uint32_t carina_npu_jobs(const carina_npu* npu);
 /* --- methods
  * -------------------------------------------------------------------------------------------------- */
 
-/* CPU kernels: a table of carina::rt::Kernel. Every kernel of the library here; a C++ source with just those
- * of one program ("carina firmware --keep") keeps the others out of the image. */
+/* CPU kernels: a table of carina::rt::Kernel. carina_all_kernels() has every kernel of the library; a C++
+ * source with only those of one program ("carina firmware --keep") keeps the others out of the image. */
 typedef struct carina_kernels {
   const void* table;
   size_t count;
 } carina_kernels;
 carina_kernels carina_all_kernels(void);
 
-/* Data that programs keep in other files. `find` gets a name of `length` characters, not zero-terminated; it
- * fills bytes and size and returns 0, or anything else when there is no such data. Bytes are aligned to 16
- * and stay as long as the method. */
+/* Data that programs keep in other files. `find` receives a name of `length` characters, not zero-terminated.
+ * It sets bytes and size and returns 0, or a nonzero value if there is no such data. Bytes are aligned to 16
+ * and must outlive the method. */
 typedef struct carina_named_data {
   void* context;
   int (*find)(void* context, const char* name, size_t length, const void** bytes, size_t* size);
 } carina_named_data;
 
-/* What happens while a method runs. `instruction` is its index, `name` (`length` characters, not
- * zero-terminated) the operator, delegate or method. */
+/* Events of a running method. `instruction` is its index, `name` (`length` characters, not zero-terminated)
+ * the operator, delegate or method. */
 enum carina_event {
   CARINA_KERNEL_BEGIN,
   CARINA_KERNEL_END,
@@ -158,8 +158,8 @@ typedef struct carina_environment {
   carina_npu* npu;                   /* NULL: programs with delegates for an Ethos-U are refused */
   uint32_t max_instructions;         /* of one execution; 0: ten million */
   const carina_named_data* external; /* NULL: programs with data in other files are refused */
-  const carina_profiler* profiler;   /* NULL: nobody is told; else outlives the method */
-  carina_backend* backend;           /* beside the NPU; NULL: none; else outlives the method */
+  const carina_profiler* profiler;   /* NULL: no events; else must outlive the method */
+  carina_backend* backend;           /* in addition to the NPU; NULL: none; else must outlive the method */
 } carina_environment;
 
 typedef struct carina_requirements {
@@ -199,15 +199,15 @@ uint32_t carina_method_input_count(const carina_method* method);
 uint32_t carina_method_output_count(const carina_method* method);
 carina_status carina_method_input(const carina_method* method, uint32_t index, carina_tensor* tensor);
 carina_status carina_method_output(const carina_method* method, uint32_t index, carina_tensor* tensor);
-/* An input or output that is no tensor but a number. */
+/* An input or output that is a number, not a tensor. */
 enum carina_number_kind { CARINA_INTEGER, CARINA_REAL, CARINA_BOOLEAN };
 typedef struct carina_number {
   enum carina_number_kind kind;
-  int64_t integer; /* also 0 or 1 of a boolean */
+  int64_t integer; /* 0 or 1 for a boolean */
   double real;
 } carina_number;
 carina_status carina_method_output_number(const carina_method* method, uint32_t index, carina_number* number);
-/* Copies to planned memory; without, the bytes are used in place. */
+/* Copies to planned memory; an input without planned memory uses the bytes in place. */
 carina_status carina_method_set_input(carina_method* method, uint32_t index, const void* bytes, size_t size);
 carina_status carina_method_bind_output(carina_method* method, uint32_t index, void* bytes, size_t size);
 carina_status carina_method_execute(carina_method* method);

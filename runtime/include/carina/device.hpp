@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU as the driver sees it: registers, memory that it can reach, an interrupt. Bare metal, an in-process
-// model and an operating system's driver all fit behind it.
+// The NPU as the driver sees it: registers, memory that it can reach, an interrupt. Suits bare metal, an
+// in-process model and an operating system's driver.
 #pragma once
 
 #include "carina/span.hpp"
@@ -16,8 +16,8 @@ class Device {
   virtual uint32_t read32(uint32_t offset) = 0;
   virtual void write32(uint32_t offset, uint32_t value) = 0;
 
-  /// Makes `bytes` of host memory reachable by the NPU and tells the bus address; false when that cannot be.
-  /// The address keeps the alignment of `host` to at least 16. Every map is followed by an unmap.
+  /// Makes `bytes` bytes of host memory reachable by the NPU and returns their bus address; false if that is
+  /// impossible. The address keeps the alignment of `host` to at least 16. Every map is followed by an unmap.
   virtual bool map(const void* host, size_t bytes, Access access, uint64_t* busAddress) = 0;
   virtual void unmap(const void* host, size_t bytes) = 0;
 

@@ -22,14 +22,14 @@ class EthosUDelegate final : public Backend {
   ~EthosUDelegate() = default;
 
   const char* id() const override { return "EthosUBackend"; }
-  /// Four spans into the blob, the scratch size, which driver.
+  /// Four spans into the blob, the scratch size and the index of the driver.
   static constexpr size_t kStateBytes = 4 * sizeof(Bytes) + 8;
   size_t stateBytes() const override { return kStateBytes; }
   Status prepare(Bytes blob, const NamedData& named, void* state, size_t* temporaryBytes) override;
   Status checkCall(const void* state, Span<const Value> values, Span<const int32_t> arguments) const override;
   Status execute(void* state, Span<Value> values, Span<const int32_t> arguments, Arena& temporary) override;
 
-  /// How many of a delegate call's arguments are inputs; `state` was prepared.
+  /// Number of inputs among a delegate call's arguments; prepare() must have filled `state`.
   uint32_t inputCount(const void* state) const;
 
   /// Sums over the jobs run since construction; `counter` as in PmuSetup::events.

@@ -35,15 +35,15 @@ struct DriverOptions {
   bool secure = true;
   bool privileged = true;
   uint32_t timeoutMilliseconds = 60000;  // for one job; Device::kForever: none
-  /// Memory attributes of regions; the product's default (Shared_Sram) when not set.
+  /// Memory attributes of regions; the product's default (Shared_Sram) if not set.
   bool hasAttributes = false;
   RegionAttributes attributes;
-  /// Looks at the commands of each job before the NPU gets them: validateStream() (ethosu_validator.hpp) for
-  /// programs that nobody vouches for. Null: an NPU reads and writes wherever the commands say.
+  /// Validates the commands of each job before the NPU receives them: validateStream() (ethosu_validator.hpp)
+  /// for untrusted programs. Null: the NPU reads and writes wherever the commands say.
   Status (*validate)(uint32_t config, Span<const uint32_t> stream, Span<const Region> regions) = nullptr;
 };
 
-/// What CONFIG and ID of the hardware say.
+/// Contents of the hardware's CONFIG and ID registers.
 struct NpuInfo {
   NpuProduct product;
   uint32_t config;  // CONFIG register
@@ -51,7 +51,7 @@ struct NpuInfo {
   uint32_t macsPerCycle() const { return 1u << (config & 0xfu); }
 };
 
-/// Why the last job failed: registers as they stood before the reset that follows.
+/// Why the last job failed: register values before the subsequent reset.
 struct FaultReport {
   uint32_t status = 0;         // STATUS
   uint32_t commandOffset = 0;  // QREAD: byte offset in the command stream
@@ -87,8 +87,8 @@ class EthosUDriver {
   explicit EthosUDriver(Device& device, const DriverOptions& options = {})
       : device_(device), options_(options) {}
 
-  /// Reads CONFIG and ID, resets, checks that the wanted security level was granted. Called once before the
-  /// first job.
+  /// Reads CONFIG and ID, resets, checks that the requested security level was granted. Called once before
+  /// the first job.
   Status open();
   bool isOpen() const { return open_; }
   const NpuInfo& info() const { return info_; }
@@ -96,22 +96,21 @@ class EthosUDriver {
   /// Checks a driver payload (untrusted) against this NPU: Code::WrongTarget names what differs. `stream`
   /// becomes the command stream inside the payload.
   Status check(Bytes payload, Span<const uint32_t>* stream) const;
-  /// The same without hardware: only the form of the payload. `config` and `id` are 0 when the payload has
-  /// none.
+  /// check() without hardware: only the form of the payload. `config` and `id` are 0 if the payload has none.
   static Status parse(Bytes payload, Span<const uint32_t>* stream, uint32_t* config, uint32_t* id);
 
-  /// Starts a job. At most one is under way. Regions keep their place until finish(). Aligned to 16.
+  /// Starts a job; at most one can be in flight. Regions are aligned to 16 and must not move until finish().
   Status start(Bytes payload, Span<const Region> regions);
-  /// Waits for the job and ends it. After DeviceFault and DeviceTimeout fault() tells more, and the NPU was
-  /// reset.
+  /// Waits for the job and completes it. After DeviceFault or DeviceTimeout, fault() has details and the NPU
+  /// has been reset.
   Status finish();
   Status run(Bytes payload, Span<const Region> regions);
   /// Whether a job was started and not yet finished.
   bool busy() const { return busy_; }
-  /// Whether the NPU still works on it. When not, finish() does not wait.
+  /// Whether the NPU is still working on it. If not, finish() does not wait.
   bool running();
 
-  /// Sets the PMU up for the jobs that follow; `count` 0 with cycles only is the default.
+  /// Configures the PMU for subsequent jobs. Default: `count` 0, cycles only.
   void usePmu(const PmuSetup& setup);
   const PmuResult& pmu() const { return pmu_; }
   const FaultReport& fault() const { return fault_; }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a FlatBuffers file in place without trusting a byte of it. Every access is checked against the
-// buffer; the first contradiction is remembered in the Walker and reads as an absent field, so that callers
-// check once per step.
+// Reads an untrusted FlatBuffers file in place. Every access is checked against the buffer; the first
+// contradiction is recorded in the Walker and reads as an absent field, so that callers check once per step.
 #pragma once
 
 #include "carina/span.hpp"
@@ -23,7 +22,7 @@ struct FbVector {
   uint64_t u64(uint32_t i) const { return static_cast<uint64_t>(i64(i)); }
 };
 
-/// A table in the buffer. Reads of an absent table give defaults.
+/// A table in the buffer. Reads of an absent table return defaults.
 class FbTable {
  public:
   FbTable() = default;
@@ -64,22 +63,22 @@ class Walker {
   FbTable root() const;
   const Bytes& buffer() const { return buffer_; }
 
-  /// Parts of a FlatBuffer may be shared, so that what a small one describes can be far larger than it is.
-  /// Whoever walks lists charges for what it looks at; more than kStepsPerByte for each of the `bytes` of the
-  /// file since beginWork() is noted as a contradiction.
+  /// Parts of a FlatBuffer may be shared, so that a small buffer can describe far more than its own size.
+  /// Code that walks lists charges steps for what it visits; more than kStepsPerByte for each of the `bytes`
+  /// of the file since beginWork(), plus kFreeSteps, are recorded as a contradiction.
   static constexpr uint32_t kStepsPerByte = 16;
   static constexpr uint32_t kFreeSteps = 4096;
   void beginWork(size_t bytes) const;
   void charge(size_t steps) const;
 
-  /// The first contradiction met since construction.
+  /// Whether no contradiction was found since construction; status() is the first one.
   bool good() const { return what_ == nullptr; }
   Status status() const { return good() ? Status{} : failure(code_, what_, where_); }
 
  private:
   friend class FbTable;
   FbTable tableFrom(uint32_t position) const;
-  /// Follows the offset stored at `position`; false after noting why.
+  /// Follows the offset stored at `position`; on failure, records the reason and returns false.
   bool follow(uint32_t position, uint32_t* target) const;
   void note(Code code, const char* what, uint32_t where) const;
 

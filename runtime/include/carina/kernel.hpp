@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU kernels: how they see their arguments and how a method finds them. A table lists only the kernels that
-// a program needs, so that the linker drops the others.
+// CPU kernels: access to their arguments, and lookup by a method. A table lists only the kernels that a
+// program needs, so that the linker drops the others.
 #pragma once
 
 #include "carina/arena.hpp"
@@ -28,7 +28,7 @@ class KernelContext {
   /// Int, Bool or Double as double.
   Status scalar(uint32_t i, double* value);
   bool isNull(uint32_t i) { return i < count_ && argument(i).kind == ValueKind::Null; }
-  /// The integers of an IntList into `into`, at most `capacity`.
+  /// Copies the integers of an IntList to `into`, at most `capacity`.
   Status integers(uint32_t i, int64_t* into, uint32_t capacity, uint32_t* count);
   /// Tensors of a TensorList or OptionalTensorList, and the k-th of them (null when absent).
   Status tensorCount(uint32_t i, uint32_t* count);
@@ -50,9 +50,9 @@ struct Kernel {
 };
 using KernelTable = Span<const Kernel>;
 
-/// Every kernel that this library has (host tools; firmware lists its own).
+/// All kernels of this library (for host tools; firmware lists its own).
 KernelTable allKernels();
-/// The function of a kernel in a table; null when it is not there.
+/// The function of a kernel in a table; null if the table does not have it.
 KernelFunction findKernel(KernelTable table, Text name, Text overload);
 
 }  // namespace carina::rt

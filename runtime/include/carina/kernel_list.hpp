@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel of this library by the names that programs use. A firmware's table picks from it at compile
-// time, so that nothing but the kernels of its program is linked:
+// All kernels of this library under the names that programs use. A firmware's table selects from it at
+// compile time, so that only the kernels of its program are linked:
 //   const Kernel kernels[] = {{"aten::clamp.out", kernelFunction("aten::clamp.out")}};
 #pragma once
 
@@ -14,7 +14,7 @@ inline constexpr Kernel kAllKernels[] = {
 #undef KERNEL
 };
 
-/// Null when this library has no kernel of that name.
+/// Null if this library has no kernel of that name.
 constexpr KernelFunction kernelFunction(const char* name) {
   for (const Kernel& kernel : kAllKernels) {
     size_t i = 0;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU kernels of this library, one function per kind, under ExecuTorch's operator names. kernels/list.def
-// is the list: names, arguments, functions; kernel_list.hpp makes firmware's tables of it.
+// lists names, arguments and functions; kernel_list.hpp builds firmware's tables from it.
 //
-// A call's arguments are those of the operator's out-variant schema in order, keyword-only ones and outputs
-// included, then what it returns once more (the output, or a TensorList of the outputs). Optional arguments
-// that are absent are Null. Kernels check every argument and answer with a Status; none of them takes
-// temporary memory.
+// A call's arguments are those of the operator's out-variant schema in order, including keyword-only ones and
+// outputs, then the return value again (the output, or a TensorList of the outputs). Absent optional
+// arguments are Null. Kernels check every argument and return a Status; none of them uses temporary memory.
 #pragma once
 
 #include "carina/kernel.hpp"
@@ -18,18 +17,18 @@ namespace kernels {
 #undef KERNEL
 }  // namespace kernels
 
-/// What tools know of a kernel without calling it.
+/// Static description of a kernel, for tools.
 struct KernelInfo {
   const char* name;       // "aten::add.out"
   const char* arguments;  // "Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out"
-  const char* aten;       // "aten.add.Tensor": the functional operator it serves; empty when there is none
+  const char* aten;       // "aten.add.Tensor": the functional operator that it implements; empty if none
 };
 
-/// What is known of the kernels of allKernels(), in the same order.
+/// Descriptions of the kernels of allKernels(), in the same order.
 Span<const KernelInfo> kernelInfos();
-/// By full name ("aten::add.out"); null when there is none.
+/// By full name ("aten::add.out"); null if there is none.
 const KernelInfo* findKernelInfo(Text name);
-/// Whether this library serves the operator as a program spells it ("aten::add", "out").
+/// Whether this library has a kernel for the operator as a program spells it ("aten::add", "out").
 bool hasKernel(Text name, Text overload);
 
 }  // namespace carina::rt

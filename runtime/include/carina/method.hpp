@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A method of a program, loaded into memory that the caller gives: inputs in, execute, outputs out.
+// A method of a program, loaded into caller-provided memory: set inputs, execute, read outputs.
 #pragma once
 
 #include "carina/backend.hpp"
@@ -8,7 +8,7 @@
 
 namespace carina::rt {
 
-/// What happened, for profiles: `name` is the operator or delegate; `instruction` its index.
+/// Profiling events. `name` is the operator or delegate, `instruction` its index.
 enum class EventKind : uint8_t {
   KernelBegin,
   KernelEnd,
@@ -25,17 +25,17 @@ class Profiler {
   ~Profiler() = default;
 };
 
-/// What a method works with; all of it outlives the method.
+/// Dependencies of a method; all of them must outlive it.
 struct Environment {
   KernelTable kernels;
   Span<Backend* const> backends;
   const NamedData* external = nullptr;  // named data beyond the program's own
   Profiler* profiler = nullptr;
-  uint32_t maxInstructions = 10000000;  // of one execution: ends endless loops
+  uint32_t maxInstructions = 10000000;  // per execution; ends endless loops
 };
 
-/// What a method needs, exactly: give these sizes and loading does not fail for want of memory. Pools and
-/// temporary memory are aligned to 16, method memory to 8.
+/// Exact memory requirements of a method: with these sizes, loading does not fail for lack of memory. Pools
+/// and temporary memory are aligned to 16, method memory to 8.
 struct Requirements {
   size_t methodBytes = 0;
   size_t temporaryBytes = 0;  // largest single instruction: delegate scratch
@@ -50,8 +50,8 @@ struct Memory {
 
 class Method {
  public:
-  /// Verifies method `index` of `program` and says what load() will take. Needs the backends, not the
-  /// kernels, of `environment`; delegates of unknown backends count as needing nothing.
+  /// Verifies method `index` of `program` and reports the memory that load() needs. Needs the backends, not
+  /// the kernels, of `environment`; delegates of unknown backends count as needing nothing.
   static Status require(const Program& program, uint32_t index, const Environment& environment,
                         Requirements* needs);
   /// Size of planned pool `pool` (0-based) of method `index`.
@@ -72,18 +72,18 @@ class Method {
   const Value& input(uint32_t index) const { return values_[static_cast<size_t>(inputs_.i32(index))]; }
   const Value& output(uint32_t index) const { return values_[static_cast<size_t>(outputs_.i32(index))]; }
 
-  /// Copies `bytes` into the input's planned memory, or makes the input point at them when it has none (they
-  /// stay valid until after execute()). The size is that of the tensor exactly.
+  /// Copies `bytes` into the input's planned memory. If it has none, the input points to `bytes`, which must
+  /// stay valid until execute() returns. The size must be exactly that of the tensor.
   Status setInput(uint32_t index, Bytes bytes);
-  /// Where an input lies, for callers that fill it in place: its planned memory, or what setInput() gave.
+  /// Memory of an input, to be filled in place: its planned memory, or the bytes given to setInput().
   Status inputMemory(uint32_t index, MutableBytes* bytes);
-  /// Where an output without planned memory goes; Code::InvalidState for planned ones.
+  /// Sets the memory of an output without planned memory; Code::InvalidState for planned ones.
   Status bindOutput(uint32_t index, MutableBytes bytes);
 
   Status execute();
 
   Span<Value> values() { return values_; }
-  /// Temporary bytes really used by the last execute().
+  /// Temporary bytes actually used by the last execute().
   size_t temporaryHighest() const { return temporary_.highest(); }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A .pte program in memory, read in place. The bytes must stay where they are for the life of the Program and
-// its methods.
+// A .pte program in memory, read in place. The bytes must not move or change during the lifetime of the
+// Program and its methods.
 #pragma once
 
 #include "carina/flatbuffer.hpp"
@@ -29,7 +29,7 @@ class Program {
   Status namedData(Text key, Bytes* bytes) const;
   uint32_t namedDataCount() const { return named_.count; }
 
-  /// Checks the structure of every method: what Method::load() would find wrong with the file itself.
+  /// Checks the structure of every method: finds the errors in the file that Method::load() would find.
   Status verify() const;
 
   /// Bytes of the file that the program uses: the flatbuffer and its segments.
@@ -39,7 +39,7 @@ class Program {
   friend class Method;
   friend class PlanReader;
   FbTable plan(uint32_t index) const { return root_.tableAt(plans_, index); }
-  /// Stored bytes `index` of tensors, from their start to the end of what holds them.
+  /// Stored data `index` of tensors, from its start to the end of the segment or buffer that holds it.
   Status constant(uint32_t index, Bytes* bytes) const;
   Status mutableData(uint64_t index, Bytes* bytes) const;
   Status subsegment(const FbTable& table, uint64_t index, Bytes* bytes) const;

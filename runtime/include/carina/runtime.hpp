@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole runtime. A program runs like this:
+// The whole runtime. Typical use:
 //
 //   Program program;            Program::load(bytes, &program)
 //   EthosUDriver driver(device); driver.open()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types by the numbers that ExecuTorch gives them in a program.
+// Element types, numbered as in ExecuTorch programs.
 #pragma once
 
 #include <stddef.h>

@@ -49,7 +49,7 @@ inline bool isAligned(const void* pointer, uintptr_t to) {
   return isAligned(reinterpret_cast<uintptr_t>(pointer), to);
 }
 
-/// Rounds up to a power of two; false when the result does not fit.
+/// Rounds up to a multiple of `to`, a power of two; false if the result does not fit.
 constexpr bool alignUp(size_t value, size_t to, size_t* result) {
   const size_t sum = value + (to - 1);
   if (sum < value) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error codes of the runtime. Every function that can fail returns a Status: a code, what was wrong in words,
-// and where.
+// Error codes of the runtime. Every function that can fail returns a Status: a code, a description and a
+// location.
 #pragma once
 
 #include <stddef.h>
@@ -12,12 +12,12 @@ enum class Code : uint8_t {
   Ok = 0,
   NotAProgram,       // no program identifier at the start
   Truncated,         // fewer bytes than the file says it has
-  Misaligned,        // base address or an offset is not aligned as the data need it
+  Misaligned,        // base address or an offset is not aligned as the data require
   Corrupt,           // the container contradicts itself
-  Unsupported,       // well-formed, but this runtime does not do it
+  Unsupported,       // well-formed, but not supported by this runtime
   NotFound,          // no such method, segment or named data
-  MissingKernel,     // an operator has no kernel in the table given
-  MissingBackend,    // a delegate names a backend that was not given
+  MissingKernel,     // an operator has no kernel in the given table
+  MissingBackend,    // a delegate names a backend that is not available
   OutOfMemory,       // a pool or arena is smaller than required
   InvalidArgument,   // a call of this interface, or an operator argument, is out of range
   TypeMismatch,      // element or value type is not the expected one
@@ -34,10 +34,9 @@ enum class Code : uint8_t {
 /// A short text for the code alone, e.g. "missing kernel".
 const char* codeText(Code code);
 
-/// The outcome of a call. `what` is a constant text (never null when failed). `where` says which one: a byte
-/// offset in the program for format errors, an index (value, instruction, input) otherwise; kNowhere when
-/// that says nothing. `name` points at a name inside the program (operator, backend, method) and is not
-/// zero-terminated.
+/// The outcome of a call. `what` is a constant text (never null on failure). `where` is a byte offset in the
+/// program for format errors, an index (value, instruction, input) otherwise; kNowhere if not applicable.
+/// `name` points to a name inside the program (operator, backend, method) and is not zero-terminated.
 struct [[nodiscard]] Status {
   static constexpr uint32_t kNowhere = 0xffffffffu;
 

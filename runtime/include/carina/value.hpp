@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions work on: tensors and scalars. Sizes, dimension orders and lists stay in the program file.
+// Operands of instructions: tensors and scalars. Sizes, dimension orders and lists stay in the program file.
 #pragma once
 
 #include "carina/scalar_type.hpp"
@@ -19,8 +19,8 @@ struct Tensor {
   const uint8_t* dimOrder;
   ScalarType type;
   uint8_t rank;
-  bool constant;  // lies in the program file: read only
-  bool planned;   // lies in a planned pool
+  bool constant;  // in the program file: read-only
+  bool planned;   // in a planned pool
 
   size_t elements() const { return bytes / elementSize(type); }
   template <typename T>
@@ -43,7 +43,7 @@ enum class ValueKind : uint8_t {
   OptionalTensorList,
 };
 
-/// A list as it lies in the program: int64 value indices (IntList), int32 value indices (tensor lists, -1 =
+/// A list as stored in the program: int64 value indices (IntList), int32 value indices (tensor lists, -1 =
 /// none), doubles, or bytes (String, BoolList).
 struct List {
   const uint8_t* items;

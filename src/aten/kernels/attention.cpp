@@ -13,7 +13,7 @@ namespace {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
-/// Softmax of a row in place; a row that is masked out entirely becomes 0.
+/// Softmax of a row in place; a row that is entirely masked becomes 0.
 void softmaxRow(float* row, int64_t n) {
   float high = kMasked;
   for (int64_t i = 0; i < n; ++i) high = row[i] > high ? row[i] : high;
@@ -30,7 +30,7 @@ void softmaxRow(float* row, int64_t n) {
   for (int64_t i = 0; i < n; ++i) row[i] *= inverse;
 }
 
-/// Flat matrix number of each element of the joint batch, for a tensor with batch dimensions `own`; with
+/// Flat matrix index of each element of the joint batch, for a tensor with batch dimensions `own`; with
 /// `repeat`, every matrix of the last batch dimension serves that many heads.
 std::vector<int64_t> batchIndex(Shape heads, const Shape& joint, int64_t repeat) {
   if (repeat > 1) heads.back() *= repeat;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pointwise operators with two operands, of which the second may be a number: add, mul, div, pow,
+// Pointwise operators with two operands, the second of which may be a number: add, mul, div, pow,
 // comparisons, bit logic.
 #include <concepts>
 
@@ -14,9 +14,9 @@
 namespace carina::aten {
 namespace {
 
-/// out[i] = f(left[i], right[i]) for n elements in a row, all of one type; a predicate writes bytes 0 and 1.
-/// `f` points to the functor; `out` may be `left`. One loop per functor and type: what is not in a row is put
-/// into one before.
+/// out[i] = f(left[i], right[i]) for n contiguous elements of one type; a predicate writes bytes 0 and 1. `f`
+/// points to the functor; `out` may be `left`. One loop per functor and type: operands that are not
+/// contiguous are copied first.
 using RowLoop = void (*)(const void* f, const void* left, const void* right, void* out, int64_t n);
 
 template <typename F, typename T>
@@ -30,7 +30,7 @@ void runRow(const void* f, const void* left, const void* right, void* out, int64
 }
 
 struct TypedLoop {
-  RowLoop run = nullptr;  // null where the functor does not take the type
+  RowLoop run = nullptr;  // null if the functor does not accept the type
   DType result = DType::Bool;
 };
 
@@ -49,7 +49,7 @@ TypedLoop loopOf(DType dtype) {
   return loop;
 }
 
-/// Elements of an operand at a distance of `step`, copied into a row.
+/// Copies elements of an operand at a distance of `step` into a contiguous row.
 template <typename T>
 void gatherRow(const void* first, int64_t step, int64_t n, void* row) {
   const T* from = static_cast<const T*>(first);
@@ -64,7 +64,7 @@ void gatherRow(const void* first, int64_t step, int64_t n, void* row) {
 /// Runs the loop over two operands of one type that are broadcast to `shape`.
 void applyBroadcast(const Tensor& a, const Tensor& b, const Shape& shape, Tensor& result, RowLoop rowLoop,
                     const void* f) {
-  constexpr int64_t kChunk = 512;  // elements; two rows of them stay in the first-level cache
+  constexpr int64_t kChunk = 512;  // elements; two rows of this length stay in the first-level cache
   const auto size = static_cast<int64_t>(dtypeSize(a.dtype())),
              resultSize = static_cast<int64_t>(dtypeSize(result.dtype()));
   const std::array<const std::byte*, 2> base{a.bytes().data(), b.bytes().data()};
@@ -81,7 +81,7 @@ void applyBroadcast(const Tensor& a, const Tensor& b, const Shape& shape, Tensor
           for (size_t k = 0; k < 2; ++k) {
             rows[k] = base[k] + (at[k] + begin * step[k]) * size;
             if (step[k] == 1) continue;
-            if (step[k] != 0 || begin == 0)  // one number for the whole row is spread once
+            if (step[k] != 0 || begin == 0)  // a single value is spread over the row only once
               static_cast<void>(forSize(a.dtype(), [&](auto tag) -> Status {
                 gatherRow<decltype(tag)>(rows[k], step[k], count, gathered[k].data());
                 return {};
@@ -93,13 +93,13 @@ void applyBroadcast(const Tensor& a, const Tensor& b, const Shape& shape, Tensor
       });
 }
 
-/// The two operands in the common type. Numbers become tensors of no dimensions.
+/// The two operands in the common type. Numbers become zero-dimensional tensors.
 struct Pair {
   Tensor left, right;
   DType dtype = DType::Float32;
 };
 
-/// Types seen by promotion come from the call, so that half-precision nodes promote as float32.
+/// Promotion uses the types of the call, so that half-precision nodes promote as float32.
 Result<Pair> commonOperands(const Call& call, const ir::Attribute& number, bool numberFirst, bool floatOnly) {
   Promotion promotion;
   for (size_t i = 0; i < call.numOperands(); ++i)
@@ -125,17 +125,17 @@ bool hasZero(const Tensor& tensor) {
   return false;
 }
 
-/// A pointwise operator of two operands: what it computes, and on which types.
+/// A pointwise operator with two operands: its function, and the types it is defined on.
 struct BinaryOperator {
-  ir::Attribute number;  // in the place of an operand; absent when both are tensors
+  ir::Attribute number;  // replaces an operand; absent if both are tensors
   bool numberFirst = false;
   BinaryTraits traits;
   TypedLoop (*loopOf)(DType) = nullptr;
   std::shared_ptr<const void> f;
 };
 
-/// Float tensors of one type and shape, the case that matters for speed: in place where the first operand
-/// dies.
+/// Float tensors of one type and shape, the performance-critical case: in place if this is the first
+/// operand's last use.
 bool runSameShape(Call& call, const BinaryOperator& op) {
   const ir::Type& type = call.type();
   if (call.numOperands() != 2 || !isFloat(type.dtype)) return false;
@@ -175,7 +175,7 @@ Kernel binaryKernel(ir::Attribute number, bool numberFirst, BinaryTraits traits,
   };
 }
 
-/// The number in the second (or, for pow.Scalar, first) place; absent when both are tensors.
+/// The number in the second (or, for pow.Scalar, first) position; absent if both are tensors.
 ir::Attribute otherNumber(const ir::Node& node) {
   const Arguments a(node);
   for (std::string_view name : {"other", "exponent", "self"}) {
@@ -184,7 +184,7 @@ ir::Attribute otherNumber(const ir::Node& node) {
   return {};
 }
 
-/// a + alpha * b with alpha in the type of the computation; sign -1 subtracts, reversed swaps a and b.
+/// a + alpha * b with alpha in the computation type; sign -1 subtracts, reversed swaps a and b.
 template <int kSign, bool kReversed>
 Result<Kernel> prepareAdd(const ir::Node& node) {
   const ir::Attribute alpha = Arguments(node).at("alpha");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops over broadcast operands: dimensions are merged where all operands run through memory evenly, and the
-// innermost loop is handed over with one step per operand (1 or 0 in nearly all cases, which the compiler
+// Loops over broadcast operands: dimensions are merged if the strides of all operands allow it, and the
+// innermost loop is passed on with one step per operand (nearly always 1 or 0, which the compiler
 // vectorises).
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace carina::aten {
 
-/// Strides in elements of a dense operand of shape `from`, seen as `to` (0 where it is stretched).
+/// Strides in elements of a dense operand of shape `from`, broadcast to `to` (0 in broadcast dimensions).
 inline Shape broadcastStrides(const Shape& from, const Shape& to) {
   const Shape own = rowMajorStrides(from);
   Shape strides(to.size(), 0);
@@ -22,23 +22,23 @@ inline Shape broadcastStrides(const Shape& from, const Shape& to) {
   return strides;
 }
 
-/// For every element of `joint`, in order, the element of a dense tensor of shape `own` that broadcasting
-/// reads.
+/// For every element of `joint`, in order, the index of the element that broadcasting reads from a dense
+/// tensor of shape `own`.
 std::vector<int64_t> broadcastOffsets(const Shape& own, const Shape& joint);
 
 /// The part of a loop that does not depend on the number of operands, compiled once.
 class MergedDimensions {
  protected:
-  /// Strides of each operand, by dimension of `shape`.
+  /// `strides`: for each operand, one stride per dimension of `shape`.
   MergedDimensions(const Shape& shape, std::span<const Shape> strides);
 
-  /// How often the innermost loop runs, and how many elements it takes.
+  /// Number of runs of the innermost loop, and its iterations per run.
   int64_t runs() const { return runs_; }
   int64_t count() const { return sizes_.back(); }
   /// Step of operand k in the innermost loop.
   int64_t step(size_t k) const { return strides_[k].back(); }
   Shape firstIndex() const { return Shape(sizes_.size(), 0); }
-  /// Moves `index`, and the place of each operand, to the next innermost loop.
+  /// Advances `index`, and the offset of each operand, to the next run of the innermost loop.
   void advance(Shape& index, std::span<int64_t> at) const;
 
  private:
@@ -47,7 +47,7 @@ class MergedDimensions {
   int64_t runs_ = 1;
 };
 
-/// N operands walked together over one result shape.
+/// Iterates over N operands together, in the order of the result's elements.
 template <size_t N>
 class BroadcastLoop : MergedDimensions {
  public:

@@ -12,14 +12,14 @@
 namespace carina::aten {
 namespace {
 
-/// Reads elements of every type as int64_t, float or double.
+/// Conversion of a float to any number type.
 template <typename To>
 To toNumber(double value) {
   if constexpr (std::is_floating_point_v<To>) {
     return static_cast<To>(value);
   } else {
-    // Out of range is undefined in C: x86 gives the smallest int64, of which narrower types keep the low
-    // bits.
+    // Out of range is undefined behaviour in C: x86 returns the smallest int64, whose low bits narrower types
+    // keep.
     if (!(value > -9.3e18 && value < 9.2e18)) return static_cast<To>(std::numeric_limits<int64_t>::min());
     return static_cast<To>(static_cast<int64_t>(value));
   }

@@ -29,7 +29,7 @@ memory::desc plain(const Shape& shape) {
   return {memory::dims(shape.begin(), shape.end()), memory::data_type::f32, plainTag(shape.size())};
 }
 
-/// Shapes as oneDNN wants them: batched, weights with a group dimension where there are groups.
+/// Shapes as oneDNN expects them: batched, and weights with a group dimension if there are several groups.
 struct ConvShapes {
   Shape input, weight, output;
 };
@@ -53,15 +53,16 @@ memory::dims list(const ir::Ints& values, int64_t minus = 0) {
   return result;
 }
 
-/// What a primitive reads and writes when it runs. oneDNN's descriptions of memory take longer to make than a
-/// small convolution does, so they are made once and pointed elsewhere.
+/// The arguments of one execution of a primitive. Creating oneDNN memory objects takes longer than a small
+/// convolution, so they are created once and redirected to other data.
 struct MemoryArguments {
   std::unordered_map<int, memory> list;
 
   void set(int argument, const void* data) { list.at(argument).set_data_handle(const_cast<void*>(data)); }
 };
 
-/// A convolution primitive with what it needs to run. Any number of threads may run one.
+/// A convolution primitive with everything it needs to run. Any number of threads may run it at the same
+/// time.
 class Prepared {
  public:
   Prepared(const ConvGeometry& g, const ConvShapes& shapes, bool withBias) {
@@ -120,8 +121,8 @@ class Prepared {
   mutable std::vector<std::unique_ptr<MemoryArguments>> unused_;
 };
 
-/// Primitives in use, by what they compute: networks repeat their layers, and making a primitive takes longer
-/// than running a small one.
+/// Primitives in use, by what they compute: networks repeat their layers, and creating a primitive takes
+/// longer than running a small one.
 class Primitives {
  public:
   Result<std::shared_ptr<const Prepared>> get(const ConvGeometry& g, const ConvShapes& shapes,
@@ -147,7 +148,7 @@ class Primitives {
 
   std::mutex mutex_;
   std::map<Key, std::weak_ptr<const Prepared>> known_;
-  size_t most_ = kFew;  // entries before those of networks that are gone are dropped
+  size_t most_ = kFew;  // number of entries that triggers the removal of expired ones
 };
 
 Kernel onednnConvolution(std::shared_ptr<const Prepared> prepared) {

@@ -11,7 +11,7 @@ namespace {
 
 using Triple = std::array<int64_t, 3>;
 
-/// One entry per spatial dimension, filled up in front to three.
+/// One entry per spatial dimension, padded in front to three.
 Triple triple(const ir::Ints& values, int64_t filler) {
   Triple result{filler, filler, filler};
   std::copy(values.begin(), values.end(), result.end() - static_cast<std::ptrdiff_t>(values.size()));
@@ -41,7 +41,7 @@ void addTap(const Volume& v, const Triple& tap, const float* column, float* plan
   }
 }
 
-/// Sums the columns [channels * taps, input positions] of one group into its output planes.
+/// Accumulates the columns [channels * taps, input positions] of one group into its output planes.
 void foldColumns(const Volume& v, const float* columns, int64_t channels, float* out) {
   const int64_t positions = Volume::size(v.in), plane = Volume::size(v.out);
   for (int64_t c = 0; c < channels; ++c) {

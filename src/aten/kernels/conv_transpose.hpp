@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transposed convolution in 1 to 3 dimensions: a matrix product gives what each input element adds, which is
-// then summed into the output.
+// Transposed convolution in 1 to 3 dimensions: a matrix product computes the contributions of each input
+// element, which are then accumulated in the output.
 #pragma once
 
 #include "aten/geometry.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creating tensors: full, zeros, arange, linspace, eye, and their _like and new_ forms.
+// Tensor creation: full, zeros, arange, linspace, eye, and their _like and new_ forms.
 #include <algorithm>
 #include <cmath>
 
@@ -11,8 +11,8 @@
 namespace carina::aten {
 namespace {
 
-/// The value an operator fills with: fill_value, s (scalar_tensor), 1 for ones*, else 0 (empty* too: contents
-/// that nobody may rely on).
+/// The value to fill with: fill_value, s (scalar_tensor), 1 for ones*, otherwise 0 (also for empty*, whose
+/// contents are unspecified).
 Result<Kernel> prepareFull(const ir::Node& node) {
   const Arguments a(node);
   const bool ones = node.opName().find("ones") != std::string_view::npos;
@@ -36,7 +36,7 @@ Result<Kernel> prepareEye(const ir::Node&) {
   });
 }
 
-/// start + i * step, in int64 when all are integers, else in double.
+/// start + i * step, in int64 if all are integers, otherwise in double.
 Result<Kernel> prepareArange(const ir::Node& node) {
   const Arguments a(node);
   const bool real = std::holds_alternative<double>(a.at("start")) ||
@@ -77,7 +77,7 @@ Result<Kernel> prepareLinspace(const ir::Node& node) {
   });
 }
 
-/// What the exporter asserts about types and devices was true when it exported.
+/// Assertions that the exporter made about types and devices held at export.
 Result<Kernel> prepareNothing(const ir::Node&) {
   return Kernel([](Call&) -> Status { return {}; });
 }

@@ -10,14 +10,14 @@
 namespace carina::aten {
 namespace {
 
-/// The outputs of a row for which tap kx of the kernel's rows lies inside of the input.
+/// The outputs of a row for which tap kx of a kernel row is inside the input.
 Span outputsOf(const Plane& p, int64_t kx) {
   const int64_t shift = kx * p.dilationW - p.padLeft;  // inX = x * strideW + shift
   return {shift >= 0 ? 0 : (-shift + p.strideW - 1) / p.strideW,
           p.inW - 1 - shift < 0 ? 0 : std::min(p.outW, (p.inW - 1 - shift) / p.strideW + 1)};
 }
 
-/// One row of the kernel; `in` and `row` begin at column 0.
+/// Adds the products of one row of the kernel; `in` and `row` begin at column 0.
 void addTaps(const Plane& p, const float* in, const float* weight, float* row) {
   for (int64_t kx = 0; kx < p.kernelW; ++kx) {
     const auto [first, last] = p.outputs[static_cast<size_t>(kx)];
@@ -26,7 +26,7 @@ void addTaps(const Plane& p, const float* in, const float* weight, float* row) {
   }
 }
 
-/// One channel; taps that fall outside of the input are left out.
+/// One channel; taps that are outside the input are skipped.
 void convolvePlain(const Plane& p, const float* in, const float* weight, float bias, float* out) {
   for (int64_t y = 0; y < p.outH; ++y, out += p.outW) {
     std::fill_n(out, p.outW, bias);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled without contraction: a product that is not rounded gives other results on other machines.
+// Compiled without floating-point contraction: unrounded products would differ between machines.
 #include "aten/kernels/depthwise_rows.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace carina::aten {
 
 constexpr int64_t kMostLanes = 16;
 
-/// Of a row with zeros beside what it holds, so that vectors may reach beyond that.
+/// Width of a row padded with zeros, so that vectors may extend beyond its data.
 inline int64_t paddedWidth(const Plane& p) {
   return std::max(p.padLeft + p.inW, p.outW * p.strideW + p.kernelW * p.dilationW) + 2 * kMostLanes;
 }
@@ -39,14 +39,14 @@ HWY_INLINE hn::Vec<D> loadTap(D d, const float* in) {
   }
 }
 
-/// Outputs from x on, of all rows, as many as a vector holds. What the row has not is written over by the
-/// next one.
+/// Computes one vector of outputs, starting at x, in every row. Lanes beyond the end of a row are overwritten
+/// by the next row.
 template <int64_t kStride, bool kInner>
 HWY_INLINE void columnOfVectors(const Plane& p, int64_t width, const float* rows, const float* weight,
                                 float bias, int64_t x, float* out) {
   const hn::CappedTag<float, kMostLanes> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  // Lanes below a column of outputs.
+  // Mask of the lanes below a column of outputs.
   const auto below = [&](int64_t column) {
     return hn::FirstN(d, static_cast<size_t>(std::clamp<int64_t>(column - x, 0, lanes)));
   };
@@ -91,7 +91,7 @@ void planeKernel(const Plane& p, const float* in, const float* weight, float bia
     last = std::min(last, outputs.last);
   }
   for (int64_t begin = 0; begin < p.outW; begin += lanes) {
-    // The last one of several begins where it ends with the row.
+    // The last vector of several is aligned with the end of the row.
     const int64_t x = std::min(begin, std::max<int64_t>(0, p.outW - lanes));
     if (x >= first && std::min(x + lanes, p.outW) <= last)
       columnOfVectors<kStride, true>(p, width, scratch, weight, bias, x, out);

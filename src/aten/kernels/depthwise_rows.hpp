@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops of depthwise convolutions (SIMD by Highway, the best instruction set of the machine at run
-// time).
+// The vector loops of depthwise convolutions (Highway SIMD, with the best instruction set of the machine,
+// selected at run time).
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace carina::aten {
 
-/// Outputs of a row.
+/// A range of outputs of a row.
 struct Span {
-  int64_t first, last;  // exclusive
+  int64_t first, last;  // last is exclusive
 };
 
 struct Plane {
   int64_t inH, inW, outH, outW, kernelH, kernelW, strideH, strideW, dilationH, dilationW, padTop, padLeft;
-  std::vector<Span> outputs = {};  // outputsOf() each column of the kernel
+  std::vector<Span> outputs = {};  // one range per kernel column, from outputsOf()
 };
 
-/// How many floats convolvePlane() needs to work in; none if the plane is not for it.
+/// Floats of scratch memory that convolvePlane() needs; none if it does not support the plane.
 std::optional<size_t> scratchOf(const Plane& plane);
 
-/// One channel: each output adds up, from the bias on, the taps inside of the input, row by row of the
-/// kernel. Products are rounded before they are added. The scratch begins as zeros and goes from channel to
-/// channel as it is.
+/// One channel: each output is the bias plus the products of the taps inside the input, in the order of the
+/// kernel's rows. Products are rounded before they are added. The scratch memory must initially be zero and
+/// is passed unchanged from channel to channel.
 void convolvePlane(const Plane& plane, const float* in, const float* weight, float bias,
                    std::span<float> scratch, float* out);
 

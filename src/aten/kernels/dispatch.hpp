@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a runtime element type to a C++ type.
+// Dispatch from a runtime element type to a C++ type.
 #pragma once
 
 #include "base/result.hpp"
@@ -8,9 +8,9 @@
 namespace carina::aten {
 
 inline Error unsupportedType(DType dtype) {
-  return Error(Diagnostic{fmt::format("elements of type {} cannot be computed here", dtypeName(dtype)),
-                          "cast the tensor to float32 or int64 before this operator", "", "",
-                          Code::WrongElementType});
+  return Error(
+      Diagnostic{fmt::format("computation on elements of type {} is not supported here", dtypeName(dtype)),
+                 "cast the tensor to float32 or int64 before this operator", "", "", Code::WrongElementType});
 }
 
 /// Calls f(T{}) with the C++ type of float32 or float64.
@@ -26,7 +26,7 @@ Status forFloat(DType dtype, F&& f) {
   }
 }
 
-/// Floats and 8 to 64 bit integers; Bool as uint8_t when `withBool`.
+/// Floats and 8 to 64 bit integers; Bool as uint8_t if `withBool`.
 template <typename F>
 Status forNumber(DType dtype, F&& f, bool withBool = false) {
   switch (dtype) {
@@ -51,7 +51,7 @@ Status forNumber(DType dtype, F&& f, bool withBool = false) {
   }
 }
 
-/// An unsigned type of the element's size: for kernels that only move elements.
+/// Uses an unsigned type of the element's size, for kernels that only move elements.
 template <typename F>
 Status forSize(DType dtype, F&& f) {
   switch (dtypeSize(dtype)) {

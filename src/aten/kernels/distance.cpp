@@ -26,7 +26,7 @@ double normOf(int64_t n, double p, F&& difference) {
   return p == 0 || p == 1 || std::isinf(p) ? sum : std::pow(sum, 1 / p);
 }
 
-/// Every row of x1[..., P, M] with every row of x2[..., R, M].
+/// Distances of every row of x1[..., P, M] from every row of x2[..., R, M].
 Result<Kernel> prepareCdist(const ir::Node& node) {
   const double p = Arguments(node).real("p", 2);
   if (!(p >= 0)) return fail(Code::UnsupportedForm, "distances of order {} are not supported", p);
@@ -54,7 +54,7 @@ Result<Kernel> prepareCdist(const ir::Node& node) {
   });
 }
 
-/// The pairs (i, j) with i < j of rows of one matrix.
+/// Distances of the pairs of rows (i, j), i < j, of one matrix.
 Result<Kernel> preparePdist(const ir::Node& node) {
   const double p = Arguments(node).real("p", 2);
   return Kernel([p](Call& call) -> Status {
@@ -76,7 +76,8 @@ Result<Kernel> preparePdist(const ir::Node& node) {
   });
 }
 
-/// Calls line(result element, size, value pairs) along one dimension of two broadcast operands.
+/// Sets each result element to line(size, x, y), where x(k) and y(k) are the values along one dimension of
+/// two broadcast operands.
 template <typename T, typename Line>
 void alongPairs(const Tensor& a, const Tensor& b, int64_t dim, T* out, Line&& line) {
   const Shape joint = *broadcastShapes(a.shape(), b.shape());

@@ -33,7 +33,7 @@ std::vector<int64_t> offsets(const Shape& sizes, const Shape& strides, size_t fr
   return list;
 }
 
-/// Sums the product of all operands over the labels that the result lacks.
+/// Sums the product of all operands over the labels that are not in the result.
 Result<Kernel> prepareEinsum(const ir::Node& node) {
   std::vector<Shape> shapes;
   for (const ir::Value* operand : node.operands()) shapes.push_back(operand->shape());

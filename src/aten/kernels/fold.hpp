@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of the operand a reduction folds into each result element.
+// The elements of the operand that a reduction folds into each result element.
 #pragma once
 
 #include "aten/kernels/strided_copy.hpp"
@@ -26,11 +26,11 @@ class Fold {
     });
   }
 
-  /// Elements folded into one, and how many results there are.
+  /// Number of elements folded into one result, and number of results.
   int64_t count() const { return count_; }
   int64_t outputs() const { return static_cast<int64_t>(starts_.size()); }
 
-  /// f(operand element) for everything that folds into result `at`, in row-major order.
+  /// f(operand element) for all elements that fold into result `at`, in row-major order.
   template <typename F>
   void visit(int64_t at, F&& f) const {
     const int64_t base = starts_[static_cast<size_t>(at)];
@@ -57,8 +57,8 @@ class Fold {
 
  private:
   Shape foldShape_, foldStrides_;
-  std::vector<int64_t> starts_;  // of each result's elements
-  // The elements that fold into one, less its start: runs that are alike but for where they begin.
+  std::vector<int64_t> starts_;  // first element of each result
+  // The elements that fold into one result, relative to its start: runs that differ only in their beginning.
   std::vector<int64_t> runs_;
   int64_t runLength_ = 0, runStep_ = 0;
   int64_t count_;

@@ -19,14 +19,15 @@ Result<std::vector<int64_t>> indexValues(const Tensor& tensor, int64_t size, boo
     const int64_t raw = tensor.integerAt(static_cast<int64_t>(i));
     values[i] = raw < 0 && negative ? raw + size : raw;
     if (values[i] < 0 || values[i] >= size)
-      return fail(Code::NoResult, "index {} is outside of a dimension of {}", raw, size)
+      return fail(Code::NoResult, "index {} is out of range for a dimension of size {}", raw, size)
           .withRemedy(fmt::format(
-              "the input data (of calibration, too) has to hold indices from 0 to {} here", size - 1));
+              "the input data, including calibration data, must contain indices from 0 to {} here",
+              size - 1));
   }
   return values;
 }
 
-/// self[indices]: for each element of the result, its element of self.
+/// self[indices]: the index in self of each element of the result.
 Result<std::vector<int64_t>> indexedElements(const Call& call, const Shape& self) {
   const ir::Node& node = call.node();
   const auto group = node.operandGroup(1);
@@ -61,8 +62,8 @@ Result<std::vector<int64_t>> indexedElements(const Call& call, const Shape& self
                   }
                 });
   }
-  // Result dimensions: kept ones before the indexed, the joint index, kept ones after; the joint index leads
-  // when the indexed dimensions are not adjacent.
+  // Result dimensions: kept ones before the indexed ones, the joint index, kept ones after them; the joint
+  // index comes first if the indexed dimensions are not adjacent.
   Shape beforeShape, beforeStrides, afterShape, afterStrides;
   for (size_t d = 0; d < self.size(); ++d) {
     if (std::find(indexed.begin(), indexed.end(), d) != indexed.end()) continue;
@@ -124,7 +125,7 @@ Shape indexedShape(const Call& call) {
   return shape;
 }
 
-/// A mask as only index with one value: where(mask, value, self).
+/// A mask as the only index and a single value: where(mask, value, self).
 Status putMasked(Call& call, const Tensor& mask, const Tensor& value, bool accumulate) {
   Tensor& result = call.copyOf(0);
   if (mask.shape() != result.shape() || value.numElements() != 1) {
@@ -177,7 +178,7 @@ Result<Kernel> prepareIndexPut(const ir::Node& node) {
   });
 }
 
-/// Whole slices of dimension `dim` by an index vector.
+/// Selects whole slices of dimension `dim` by an index vector.
 Kernel selectRows(size_t table, size_t indices, int64_t dim) {
   return [=](Call& call) -> Status {
     const Tensor& self = call.operand(table);
@@ -206,16 +207,17 @@ Result<Kernel> prepareEmbedding(const ir::Node&) {
   return selectRows(0, 1, 0);
 }
 
-/// For every element of `index`, the element of a tensor of shape `self` that it names along `dim`.
+/// The element that each element of `index` selects along `dim` in a tensor of shape `self`.
 Result<std::vector<int64_t>> namedElements(const Tensor& index, const Shape& self, int64_t dim) {
   const Shape strides = rowMajorStrides(self);
   if (index.rank() != static_cast<int64_t>(self.size()))
-    return fail(Code::NoResult, "the index has another rank than the tensor");
+    return fail(Code::NoResult, "the index and the tensor have different ranks");
   Shape others = strides;
   if (!others.empty()) others[static_cast<size_t>(dim)] = 0;
   for (int64_t d = 0; d < index.rank(); ++d) {
     if (d != dim && index.dim(d) > self[static_cast<size_t>(d)]) {
-      return fail(Code::NoResult, "index {} reaches beyond {}", shapeText(index.shape()), shapeText(self));
+      return fail(Code::NoResult, "an index of shape {} exceeds a tensor of shape {}",
+                  shapeText(index.shape()), shapeText(self));
     }
   }
   CARINA_TRY(std::vector<int64_t> elements,
@@ -288,7 +290,7 @@ T meanOf(T sum, T count) {
   }
 }
 
-/// The elements of `source` that lie under `index` (source may be larger).
+/// The elements of `source` at the positions that `index` covers (source may be larger).
 Tensor underIndex(const Tensor& source, const Shape& index) {
   return stridedCopy(source, {0, index, rowMajorStrides(source.shape()), 0, index});
 }
@@ -339,7 +341,7 @@ Result<Kernel> prepareScatter(const ir::Node& node) {
   });
 }
 
-/// index_add (accumulates alpha * source) and index_copy by rows of `dim`.
+/// index_add (accumulates alpha * source) and index_copy for whole rows along `dim`.
 template <bool kAdd>
 Result<Kernel> prepareIndexRows(const ir::Node& node) {
   const Arguments a(node);

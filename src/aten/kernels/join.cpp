@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that build a tensor out of regions of others: cat, stack, slice_scatter, pad, roll, tril.
+// Operators that assemble a tensor from regions of others: cat, stack, slice_scatter, pad, roll, tril.
 #include <algorithm>
 
 #include "aten/join_shapes.hpp"
@@ -13,7 +13,7 @@
 namespace carina::aten {
 namespace {
 
-/// Concatenation along `dim` of the result; each operand gives a slab of consecutive bytes per outer index.
+/// Concatenation along `dim` of the result; each operand contributes a contiguous slab per outer index.
 Kernel concatenation(int64_t dim) {
   return [dim](Call& call) -> Status {
     const DType dtype = call.type().dtype;
@@ -44,8 +44,8 @@ Result<Kernel> prepareStack(const ir::Node& node) {
   return concatenation(dim);
 }
 
-/// hstack, vstack, dstack, column_stack: reshaping does not change the bytes, so the concatenation takes
-/// operands as they are.
+/// hstack, vstack, dstack, column_stack: reshaping does not change the bytes, so the operands are
+/// concatenated as they are.
 Result<Kernel> prepareJoinStack(const ir::Node& node) {
   CARINA_TRY(const JoinPlan plan, joinPlan(node));
   return concatenation(plan.dim);
@@ -67,7 +67,8 @@ Result<Kernel> prepareScatterRegion(const ir::Node& node) {
 
 enum class PadMode : uint8_t { Constant, Reflect, Replicate, Circular };
 
-/// The source index of padded position i - before in [0, size), -1 outside (constant padding).
+/// The source index, in [0, size), of position `at`, which counts from the first unpadded element; -1 outside
+/// (constant padding).
 int64_t padSource(int64_t at, int64_t size, PadMode mode) {
   switch (mode) {
     case PadMode::Constant:
@@ -99,7 +100,7 @@ Result<Kernel> preparePad(const ir::Node& node) {
   CARINA_TRY(const PadMode mode, padMode(node));
   const ir::Ints pads = a.ints(a.has("pad") ? "pad" : "padding");
   const ir::Attribute& value = a.at("value");
-  // Per dimension the source index of every output index.
+  // The source index of every output index, per dimension.
   const Shape &in = node.operand(0)->shape(), &out = node.result()->shape();
   std::vector<std::vector<int64_t>> sources(in.size());
   for (size_t d = 0; d < in.size(); ++d) {
@@ -154,7 +155,7 @@ Result<Kernel> preparePad(const ir::Node& node) {
   });
 }
 
-/// out[(i + shift) mod n] = in[i] per dimension; without dimensions, of the flattened tensor.
+/// out[(i + shift) mod n] = in[i] per dimension; without dimensions, the flattened tensor is rolled.
 Result<Kernel> prepareRoll(const ir::Node& node) {
   const Arguments a(node);
   const ir::Ints shifts = a.ints("shifts"), dims = a.ints("dims");
@@ -176,7 +177,7 @@ Result<Kernel> prepareRoll(const ir::Node& node) {
       if (shift[d] == 0) continue;
       Tensor next = Tensor::uninitialized(current.dtype(), shape);
       Movement head = identityMovement(shape),
-               tail = head;  // where the first n - shift and the last `shift` elements go
+               tail = head;  // where the first n - shift and the last `shift` elements are written
       Movement headFrom = head, tailFrom = tail;
       head.shape[d] = headFrom.shape[d] = shape[d] - shift[d];
       tail.shape[d] = tailFrom.shape[d] = shift[d];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel of the float executor is: a function prepared once per node, called with the tensors of one
-// run.
+// Kernels of the float executor: functions prepared once per node, called with the tensors of one run.
 #pragma once
 
 #include <functional>
@@ -12,13 +11,13 @@
 
 namespace carina::aten {
 
-/// One execution of one node. Kernels take types from here, not from the node: half-precision nodes run in
-/// float32.
+/// One execution of one node. Kernels must take types from here, not from the node: half-precision nodes run
+/// in float32.
 class Call {
  public:
   struct Operand {
     Tensor* tensor = nullptr;  // null: an absent optional operand
-    bool lastUse = false;      // nobody reads it afterwards
+    bool lastUse = false;      // not read again afterwards
   };
   Call(const ir::Node& node, std::span<Operand> operands, std::span<const ir::Type> types,
        std::span<Tensor> results)
@@ -26,11 +25,10 @@ class Call {
 
   const ir::Node& node() const { return *node_; }
   size_t numOperands() const { return operands_.size(); }
-  /// By flat operand index. An absent optional operand of the table takes no flat index: use group() when
-  /// some may be absent.
+  /// By flat operand index. Absent optional operands have no flat index: use named() if some may be absent.
   const Tensor& operand(size_t flat) const { return *operands_[flat].tensor; }
   bool present(size_t flat) const { return flat < operands_.size() && operands_[flat].tensor; }
-  /// Operand i of the operator's table; null when absent.
+  /// Operand i of the operator's table; null if absent.
   const Tensor* named(size_t i) const {
     size_t flat = 0;
     for (size_t group = 0; group < i; ++group) flat += node_->operandGroup(group).size();
@@ -40,14 +38,13 @@ class Call {
   size_t numResults() const { return types_.size(); }
   const ir::Type& type(size_t i = 0) const { return types_[i]; }
   Tensor& result(size_t i = 0) { return results_[i]; }
-  /// A fresh result tensor, to be filled completely.
+  /// A new result tensor, which the kernel must fill completely.
   Tensor& allocate(size_t i = 0) {
     results_[i] = Tensor::uninitialized(types_[i].dtype, types_[i].shape);
     return results_[i];
   }
-  /// The operand's own memory as result when nobody needs the operand any more and the types are equal, else
-  /// fresh memory. Pointers to the operand's bytes taken before stay valid; element i must be read before it
-  /// is written.
+  /// The operand's own memory if this is its last use and the types are equal, otherwise new memory. Pointers
+  /// obtained earlier to the operand's bytes stay valid; element i must be read before it is written.
   Tensor& reuseOrAllocate(size_t flat, size_t i = 0) {
     Operand& operand = operands_[flat];
     const bool fits = operand.lastUse && operand.tensor->unique() &&
@@ -57,7 +54,7 @@ class Call {
     results_[i] = std::move(*operand.tensor);
     return results_[i];
   }
-  /// A copy of the operand to change as result; without copying when nobody needs the operand any more.
+  /// A copy of the operand to modify as the result; avoids the copy if this is the operand's last use.
   Tensor& copyOf(size_t flat, size_t i = 0) {
     Operand& operand = operands_[flat];
     results_[i] = operand.lastUse ? std::move(*operand.tensor) : *operand.tensor;
@@ -72,7 +69,7 @@ class Call {
 };
 
 using Kernel = std::function<Status(Call&)>;
-/// Decodes attributes and builds what can be reused over runs; fails on what cannot be computed.
+/// Decodes attributes and builds what can be reused across runs; fails if the node cannot be computed.
 using Prepare = Result<Kernel> (*)(const ir::Node& node);
 
 struct KernelEntry {
@@ -80,10 +77,10 @@ struct KernelEntry {
   Prepare prepare;
 };
 
-/// The kernel of an operator, null when there is none.
+/// The kernel of an operator, or null.
 Prepare findKernel(std::string_view op);
 
-// One table per family, joined by findKernel.
+// One table per family, combined by findKernel.
 std::span<const KernelEntry> unaryKernels();
 std::span<const KernelEntry> activationKernels();
 std::span<const KernelEntry> binaryKernels();

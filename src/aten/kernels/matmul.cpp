@@ -19,7 +19,7 @@ Status multiply(bool transposeB, int64_t m, int64_t n, int64_t k, T alpha, const
   }
 }
 
-/// Copies `from`, stretched to the result's shape, into it.
+/// Copies `from`, broadcast to `shape`, to `out`.
 template <typename T>
 void fillBroadcast(const Tensor& from, const Shape& shape, T* out) {
   const T* in = from.as<T>().data();
@@ -30,13 +30,13 @@ void fillBroadcast(const Tensor& from, const Shape& shape, T* out) {
       });
 }
 
-/// Dimensions of a batched product after vectors have become matrices.
+/// Dimensions of a batched product after vectors have been converted to matrices.
 struct Product {
   Shape batchA, batchB, batch;
   int64_t m = 1, n = 1, k = 1;
 };
 
-/// A vector on the left is a row, on the right a column.
+/// A vector on the left is treated as a row, on the right as a column.
 Product productOf(const Shape& a, const Shape& b) {
   Product p;
   p.k = a.back();
@@ -52,13 +52,13 @@ Product productOf(const Shape& a, const Shape& b) {
   return p;
 }
 
-/// Every matrix of the (broadcast) batch.
+/// Multiplies all pairs of matrices of the (broadcast) batch.
 template <typename T>
 Status multiplyBatch(const Tensor& a, const Tensor& b, T* out) {
   const Product p = productOf(a.shape(), b.shape());
   const T *left = a.as<T>().data(), *right = b.as<T>().data();
   if (p.batchB.empty() ||
-      numElements(p.batchB) == 1) {  // one right matrix: the batch of left ones is one tall matrix
+      numElements(p.batchB) == 1) {  // one right matrix: the left matrices form one tall matrix
     const int64_t rows = numElements(p.batchA) * p.m;
     if (numElements(p.batch) == numElements(p.batchA))
       return multiply<T>(false, rows, p.n, p.k, T{1}, left, right, T{0}, out);

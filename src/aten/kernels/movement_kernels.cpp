@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes movements (movement.hpp): shares the bytes where only the shape changes, copies strided otherwise.
+// Executes movements (movement.hpp): shares the bytes if only the shape changes, otherwise makes a strided
+// copy.
 #include "aten/kernels/dispatch.hpp"
 #include "aten/kernels/kernel.hpp"
 #include "aten/kernels/strided_copy.hpp"

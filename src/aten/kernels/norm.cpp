@@ -42,7 +42,7 @@ int64_t innerSize(const Tensor& input) {
   return inner;
 }
 
-/// Operands (input, weight, bias, mean, var); per channel y = x * scale + shift.
+/// Operands (input, weight, bias, mean, var); y = x * scale + shift per channel.
 Result<Kernel> prepareBatchNorm(const ir::Node& node) {
   const Arguments a(node);
   const double eps = a.real("eps");
@@ -86,7 +86,7 @@ Result<Kernel> prepareBatchNorm(const ir::Node& node) {
   });
 }
 
-/// Statistics of the batch; also gives mean and 1/std per channel.
+/// Normalises by the statistics of the batch; also returns mean and 1/std per channel.
 Result<Kernel> prepareBatchStatistics(const ir::Node& node) {
   const double eps = Arguments(node).real("eps");
   return Kernel([=](Call& call) -> Status {
@@ -119,7 +119,7 @@ Result<Kernel> prepareBatchStatistics(const ir::Node& node) {
   });
 }
 
-/// Statistics per sample and channel.
+/// Normalises by the statistics of each sample and channel.
 Result<Kernel> prepareInstanceNorm(const ir::Node& node) {
   const Arguments a(node);
   const double eps = a.real("eps");
@@ -143,7 +143,7 @@ Result<Kernel> prepareInstanceNorm(const ir::Node& node) {
   });
 }
 
-/// Rows of the normalised dimensions; the native form also gives mean and 1/std.
+/// Normalises rows of the normalised dimensions; the native form also returns mean and 1/std.
 Result<Kernel> prepareLayerNorm(const ir::Node& node) {
   const Arguments a(node);
   const double eps = a.real("eps", 1e-5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar arithmetic with PyTorch's edge cases: integers wrap, NaN wins in maximum, remainders follow the
-// divisor.
+// Scalar arithmetic with PyTorch's edge cases: integers wrap, NaN propagates through maximum, remainders have
+// the sign of the divisor.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace carina::aten {
 
-/// Integer arithmetic through the unsigned type: wraps instead of overflowing. Bool (uint8_t of 0 and 1) is
-/// handled by callers.
+/// Integer arithmetic in the unsigned type: wraps instead of overflowing. Callers handle Bool (uint8_t with
+/// values 0 and 1).
 template <typename T>
 T wrapAdd(T a, T b) {
   if constexpr (std::is_integral_v<T>) {
@@ -61,14 +61,14 @@ template <typename T>
 T minimumOf(T a, T b) {
   return a < b || isNan(a) ? a : b;
 }
-/// min(max(x, low), high): NaN stays, low > high gives high.
+/// min(max(x, low), high): NaN is preserved; the result is high if low > high.
 template <typename T>
 T clampTo(T value, T low, T high) {
   value = value < low ? low : value;
   return value > high ? high : value;
 }
 
-/// C remainder with the dividend's sign; integer divisors are not 0.
+/// C remainder with the dividend's sign; integer divisors must not be 0.
 template <typename T>
 T truncatedRemainder(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -98,7 +98,7 @@ T truncatedQuotient(T a, T b) {
     return static_cast<T>(a / b);
   }
 }
-/// Python's //, in floats by way of the exact remainder as PyTorch does.
+/// Python's //; for floats computed from the exact remainder, like in PyTorch.
 template <typename T>
 T floorQuotient(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -137,7 +137,7 @@ T integerPower(T base, T exponent) {
   return result;
 }
 
-/// pow with the exponents that PyTorch computes without pow().
+/// pow with special cases for the exponents that PyTorch computes without pow().
 template <typename T>
 T power(T base, T exponent) {
   if constexpr (std::is_floating_point_v<T>) {

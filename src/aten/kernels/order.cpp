@@ -13,7 +13,8 @@
 namespace carina::aten {
 namespace {
 
-/// The k-th smallest element of each fold (median: the lower middle); a NaN among them is the median.
+/// The k-th smallest element of each fold (median: the lower of the two middle elements); the median is NaN
+/// if any element is.
 Result<Kernel> prepareOrder(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
   const Fold fold(node.operand(0)->shape(), dims);
@@ -106,7 +107,7 @@ Result<Kernel> prepareNanmean(const ir::Node& node) {
   });
 }
 
-/// Calls line(first element, size, step) along one dimension.
+/// Calls line(first element, size, step) for each line along one dimension.
 template <typename Line>
 void alongLines(const Shape& shape, int64_t dim, Line&& line) {
   int64_t outer = 1, size = 1, inner = 1;
@@ -118,7 +119,7 @@ void alongLines(const Shape& shape, int64_t dim, Line&& line) {
   }
 }
 
-/// Running extreme with its index; the later one of equal elements, and NaN stays.
+/// Running extreme and its index: the last of equal elements; NaN propagates.
 template <bool kMaximum>
 Result<Kernel> prepareCumulativeExtreme(const ir::Node& node) {
   CARINA_TRY(const int64_t dim, wrapDim(Arguments(node).integer("dim"), node.operand(0)->rank()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that map one operand element by element.
+// Kernels that compute a function of each element of one operand.
 #pragma once
 
 #include "aten/kernels/cast.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pooling: maximum and average windows, fixed and adaptive, in 1 to 3 dimensions (seen as 3 with sizes of 1
-// in front).
+// Pooling: maximum and average windows, fixed and adaptive, in 1 to 3 dimensions (treated as 3, with leading
+// sizes of 1).
 #include <algorithm>
 #include <array>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Triple = std::array<int64_t, 3>;
 
-/// The last `spatial` sizes, filled up in front.
+/// The last `spatial` sizes, padded in front.
 Triple triple(const ir::Ints& values, size_t spatial, int64_t filler) {
   Triple result{filler, filler, filler};
   for (size_t i = 0; i < spatial; ++i) result[3 - spatial + i] = values[values.size() - spatial + i];
@@ -87,7 +87,7 @@ int64_t planeSize(const PoolPlan& plan) {
   return plan.in[0] * plan.in[1] * plan.in[2];
 }
 
-/// Maximum and, when asked for, its index in the plane; the first of equal ones, NaN before all.
+/// Maximum and optionally its index in the plane: the first of equal elements; NaN exceeds all values.
 Kernel maxKernel(PoolPlan plan, bool withIndices) {
   return [plan = std::move(plan), withIndices](Call& call) -> Status {
     const Tensor& input = call.operand(0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// quantized_decomposed: quantize and dequantize per tensor and per channel, bit for bit as PyTorch computes
-// them.
+// quantized_decomposed: quantize and dequantize per tensor and per channel, bit-exact with PyTorch.
 #include <algorithm>
 #include <cmath>
 
@@ -15,14 +14,14 @@ struct Limits {
   int64_t low = 0, high = 0;
 };
 
-/// rint for |x| < 2^22 without a library call: adding 1.5 * 2^23 leaves no fraction bits.
+/// rint for |x| < 2^22 without a library call: adding 1.5 * 2^23 rounds away the fraction bits.
 float roundEven(float x) {
   constexpr float kMagic = 12582912.0f;
   return (x + kMagic) - kMagic;
 }
 
-/// q = clamp(rint(x * inverse) + zp, low, high); NaN gives 0. The limits are integers, so clamping before
-/// rounding gives the same for limits that floats hold exactly, which keeps the values small enough for
+/// q = clamp(rint(x * inverse) + zp, low, high); 0 for NaN. The limits are integers that floats represent
+/// exactly, so clamping before rounding yields the same result; it keeps the values small enough for
 /// roundEven.
 template <typename Q>
 void quantizeNarrow(const float* in, Q* out, int64_t n, float inverse, int64_t zeroPoint, Limits limits) {
@@ -38,7 +37,7 @@ void quantizeNarrow(const float* in, Q* out, int64_t n, float inverse, int64_t z
   }
 }
 
-/// The general form, for 32 bit integers and float64 scales; the clamp is done in integers, so that it
+/// The general form, for 32-bit integers and float64 scales; clamps before the conversion, so that it
 /// saturates.
 template <typename F, typename Q>
 void quantizeWide(const float* in, Q* out, int64_t n, F inverse, int64_t zeroPoint, Limits limits) {
@@ -56,7 +55,7 @@ void quantizeWide(const float* in, Q* out, int64_t n, F inverse, int64_t zeroPoi
   }
 }
 
-/// Whether the narrow form is exact: limits around the zero point below 2^21.
+/// Whether the narrow form is exact: zero point and limits relative to it are below 2^21.
 bool fitsNarrow(int64_t zeroPoint, Limits limits) {
   constexpr int64_t kBound = 1 << 21;
   return limits.low - zeroPoint > -kBound && limits.high - zeroPoint < kBound && std::abs(zeroPoint) < kBound;
@@ -91,7 +90,7 @@ Status checkLimits(Limits limits, DType dtype) {
   return {};
 }
 
-/// Scalars come as attributes, or (".tensor" forms) as one-element tensors.
+/// Scalars are attributes or (".tensor" forms) one-element tensors.
 struct Scalars {
   double scale = 1;
   int64_t zeroPoint = 0;
@@ -113,7 +112,7 @@ Result<Scalars> scalarsOf(const Call& call) {
   return s;
 }
 
-/// inverse = float32(1 / scale), divided in double.
+/// inverse = float32(1 / scale), with the division in double.
 Result<Kernel> prepareQuantizeTensor(const ir::Node&) {
   return Kernel([](Call& call) -> Status {
     CARINA_TRY(const Scalars s, scalarsOf(call));
@@ -161,7 +160,7 @@ Result<Channels> channelsOf(const Tensor& tensor, int64_t axis, const Tensor& sc
   return c;
 }
 
-/// inverse_c = 1 / scale_c in the type of the scales.
+/// inverse_c = 1 / scale_c computed in the type of the scales.
 Result<Kernel> prepareQuantizeChannel(const ir::Node& node) {
   const Arguments a(node);
   const int64_t axis = a.integer("axis");
@@ -196,7 +195,7 @@ void dequantizeRun(std::span<const Q> codes, int64_t zeroPoint, Scale scale, T* 
     for (size_t i = 0; i < codes.size(); ++i)
       out[i] = static_cast<T>(static_cast<Scale>(static_cast<decltype(zero)>(codes[i]) - zero) * scale);
   };
-  // Differences of 32 bits become vector code.
+  // 32-bit differences can be vectorised.
   constexpr int64_t kSmall = 1 << 30;
   if (sizeof(Q) <= 2 && zeroPoint >= -kSmall && zeroPoint <= kSmall) {
     run(static_cast<int32_t>(zeroPoint));
@@ -237,7 +236,7 @@ Result<Kernel> prepareDequantizeChannel(const ir::Node& node) {
   });
 }
 
-/// scale and zero point of a tensor's range, which always includes 0.
+/// Chooses scale and zero point for a tensor's range, which always includes 0.
 template <bool kSymmetric>
 Result<Kernel> prepareChoose(const ir::Node& node) {
   const Arguments a(node);

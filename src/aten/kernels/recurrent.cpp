@@ -32,15 +32,15 @@ struct Cell {
   CellKind kind = CellKind::Lstm;
   const float *inputWeight = nullptr, *hiddenWeight = nullptr, *inputBias = nullptr, *hiddenBias = nullptr;
   int64_t features = 0, hidden = 0;
-  const float* projection = nullptr;  // [projected, hidden]: makes h of what an LSTM's cells give
+  const float* projection = nullptr;  // [projected, hidden]: projects the output of an LSTM cell to h
   int64_t projected = 0;
 };
 
 Status advance(const Cell& cell, int64_t batch, const float* x, int64_t from, const float* before, float* h,
                float* c, std::vector<float>& fromInput, std::vector<float>& fromHidden);
 
-/// One step for a batch: x[batch, features], h [batch, hidden or projected] and c [batch, hidden] are updated
-/// in place.
+/// One time step for a batch: x[batch, features], h [batch, hidden or projected] and c [batch, hidden] are
+/// updated in place.
 Status step(const Cell& cell, int64_t batch, const float* x, float* h, float* c,
             std::vector<float>& fromInput, std::vector<float>& fromHidden) {
   if (!cell.projection) return advance(cell, batch, x, cell.hidden, h, h, c, fromInput, fromHidden);
@@ -49,7 +49,7 @@ Status step(const Cell& cell, int64_t batch, const float* x, float* h, float* c,
   return gemm(true, batch, cell.projected, cell.hidden, 1, given.data(), cell.projection, 0, h);
 }
 
-/// The same without projection: `before` [batch, from] enters the gates, h [batch, hidden] comes out.
+/// The same without projection: `before` [batch, from] feeds the gates, h [batch, hidden] is the result.
 Status advance(const Cell& cell, int64_t batch, const float* x, int64_t from, const float* before, float* h,
                float* c, std::vector<float>& fromInput, std::vector<float>& fromHidden) {
   const int64_t size = cell.hidden, width = gatesOf(cell.kind) * size;
@@ -103,7 +103,7 @@ Status requireFloats(const Call& call) {
   return {};
 }
 
-/// [time, batch, features] from or to [batch, time, features].
+/// Converts [time, batch, features] to [batch, time, features] or vice versa.
 Tensor swapLeading(const Tensor& tensor) {
   Tensor result = Tensor::uninitialized(tensor.dtype(), {tensor.dim(1), tensor.dim(0), tensor.dim(2)});
   const float* in = tensor.as<float>().data();
@@ -115,7 +115,8 @@ Tensor swapLeading(const Tensor& tensor) {
   return result;
 }
 
-/// All layers and directions; a layer's input is the concatenated outputs of the directions before it.
+/// All layers and directions; a layer's input is the concatenated outputs of the preceding layer's
+/// directions.
 Result<Kernel> prepareLayers(const ir::Node& node) {
   const Arguments a(node);
   const CellKind kind = kindOf(node.opName());
@@ -125,7 +126,7 @@ Result<Kernel> prepareLayers(const ir::Node& node) {
     CARINA_RETURN_IF_ERROR(requireFloats(call));
     const size_t states = kind == CellKind::Lstm ? 2 : 1, firstParameter = 1 + states;
     const size_t cells = static_cast<size_t>(layers * directions), plain = biases ? 4 : 2;
-    const size_t each = (call.numOperands() - firstParameter) / cells;  // one more with a projection
+    const size_t each = (call.numOperands() - firstParameter) / cells;  // one more if there is a projection
     Tensor layer = batchFirst ? swapLeading(call.operand(0)) : call.operand(0);
     Tensor hidden = call.operand(1), memory = states == 2 ? call.operand(2) : Tensor();
     const int64_t time = layer.dim(0), batch = layer.dim(1), size = hidden.dim(2);

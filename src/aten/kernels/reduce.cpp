@@ -9,14 +9,14 @@
 namespace carina::aten {
 namespace {
 
-/// double for floats (float sums would lose digits), int64 for everything else.
+/// double for floats (float sums would lose precision), int64 for everything else.
 template <typename T>
 using Accumulator = std::conditional_t<std::is_floating_point_v<T>, double, int64_t>;
 
 enum class FoldTypes { Numbers, Floats };
 
-/// Folds with f(accumulator, element) from `start`, ends with finish(accumulator, count). The operand is cast
-/// to the result's type first, as dtype= means: one of kTypes.
+/// Folds with f(accumulator, element), beginning with `start`, and returns finish(accumulator, count). The
+/// operand is cast to the result's type first, as dtype= specifies, and must be one of kTypes.
 template <FoldTypes kTypes, typename F, typename Finish>
 Result<Kernel> foldKernel(const ir::Node& node, double start, F f, Finish finish) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
@@ -42,7 +42,7 @@ Result<Kernel> foldKernel(const ir::Node& node, double start, F f, Finish finish
   });
 }
 
-/// Whether any element, or all of them, are other than zero.
+/// Whether any element, or all of them, are nonzero.
 template <bool kAny, bool kSkipsNan = false>
 Result<Kernel> prepareAnyAll(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
@@ -71,7 +71,7 @@ Result<Kernel> prepareAnyAll(const ir::Node& node) {
 
 const auto kKeep = [](auto sum, int64_t) { return sum; };
 
-// Sums and products of truth values (dtype=torch.bool) ask whether any, or all, are true.
+// Sums and products of booleans (dtype=torch.bool) test whether any, or all, are true.
 
 Result<Kernel> prepareSum(const ir::Node& node) {
   if (node.result()->dtype() == DType::Bool) return prepareAnyAll<true>(node);
@@ -94,7 +94,7 @@ Result<Kernel> prepareProd(const ir::Node& node) {
       node, 1, [](auto a, auto b) { return wrapMul(a, b); }, kKeep);
 }
 
-/// The place of the extreme element of each fold: the first one, NaN before all.
+/// Index of the extreme element of each fold: the first of equal elements; NaN takes precedence.
 template <bool kMaximum, typename T>
 int64_t extremeOf(const Fold& fold, const T* in, int64_t at) {
   int64_t best = -1;
@@ -105,7 +105,7 @@ int64_t extremeOf(const Fold& fold, const T* in, int64_t at) {
   return best;
 }
 
-/// Values (amax, max), values and indices (max.dim), or indices only (argmax), by the operator's results.
+/// Values (amax, max), values and indices (max.dim), or indices only (argmax), according to the results.
 template <bool kMaximum>
 Result<Kernel> prepareExtreme(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
@@ -133,7 +133,7 @@ Result<Kernel> prepareExtreme(const ir::Node& node) {
   });
 }
 
-/// m + log(sum exp(x - m)) with m the maximum (0 when infinite).
+/// m + log(sum exp(x - m)) with m the maximum (0 if infinite).
 Result<Kernel> prepareLogsumexp(const ir::Node& node) {
   CARINA_TRY(const ReduceDims dims, reduceDims(node));
   const Fold fold(node.operand(0)->shape(), dims);

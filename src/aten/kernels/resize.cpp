@@ -13,7 +13,7 @@ namespace {
 
 /// Nearest, linear, cubic and antialiased: a weighted sum along each spatial dimension.
 Result<Kernel> prepareUpsample(const ir::Node& node) {
-  // Seen as depth x height x width with sizes of 1 in front.
+  // Treated as depth x height x width, with leading sizes of 1.
   CARINA_TRY(std::vector<std::vector<Taps>> taps, resizeTaps(node));
   const Shape& input = node.operand(0)->shape();
   std::array<int64_t, 3> in{1, 1, 1};
@@ -51,14 +51,14 @@ Result<Kernel> prepareUpsample(const ir::Node& node) {
   });
 }
 
-/// Elements of planes or volumes at the positions of a grid [N, positions..., dimensions], x first.
+/// Samples planes or volumes at the positions of a grid [N, positions..., dimensions], x first.
 Result<Kernel> prepareGridSampler(const ir::Node& node) {
   CARINA_TRY(const GridSampling sampling, gridSampling(node));
   return Kernel([sampling](Call& call) -> Status {
     const Tensor &input = call.operand(0), &grid = call.operand(1);
     if (input.dtype() != DType::Float32 || grid.dtype() != DType::Float32)
       return unsupportedType(grid.dtype());
-    // Seen as depth x height x width; planes have a depth of 1.
+    // Treated as depth x height x width; planes have a depth of 1.
     const int64_t dims = input.rank() - 2, channels = input.dim(1);
     const int64_t depth = dims == 3 ? input.dim(2) : 1, height = input.dim(dims), width = input.dim(dims + 1);
     const int64_t volume = depth * height * width, points = grid.numElements() / (grid.dim(0) * dims);

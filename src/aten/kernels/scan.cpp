@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators along one dimension that keep its order in view: cumulative sums, sorting, the k largest.
+// Operators along one dimension that depend on its order: cumulative sums, sorting, the k largest elements.
 #include <algorithm>
 #include <numeric>
 
@@ -19,7 +19,7 @@ struct Lines {
       (d < dim ? outer : d == dim ? size : inner) *= shape[static_cast<size_t>(d)];
     }
   }
-  /// f(first element) for each line; elements are `inner` apart.
+  /// f(outer index, inner index) for each line; elements of a line are `inner` apart.
   template <typename F>
   void run(F&& f) const {
     for (int64_t o = 0; o < outer; ++o) {
@@ -52,7 +52,7 @@ Result<Kernel> prepareCumulative(const ir::Node& node) {
   });
 }
 
-/// The order that sort() gives: stable, NaN counts as the largest.
+/// The order of sort(): stable, with NaN as the largest value.
 template <typename T>
 std::vector<int64_t> sortedOrder(const T* line, int64_t size, int64_t stride, bool descending) {
   std::vector<int64_t> order(static_cast<size_t>(size));
@@ -66,7 +66,7 @@ std::vector<int64_t> sortedOrder(const T* line, int64_t size, int64_t stride, bo
   return order;
 }
 
-/// The first `keep` elements of each sorted line (0: all), as values and indices or as indices only.
+/// The first `keep` elements of each sorted line (absent: all), as values and indices or as indices only.
 Kernel sortKernel(int64_t dim, bool descending, std::optional<int64_t> keep, bool indicesOnly) {
   return [=](Call& call) -> Status {
     const Tensor& input = call.operand(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking values up: take, masked_scatter, index_fill, bucketize, searchsorted.
+// Look-ups by index or value: take, masked_scatter, index_fill, bucketize, searchsorted.
 #include <algorithm>
 
 #include "aten/kernels/cast.hpp"
@@ -14,11 +14,11 @@ namespace {
 Result<int64_t> checkedIndex(int64_t raw, int64_t size) {
   const int64_t index = raw < 0 ? raw + size : raw;
   if (index < 0 || index >= size)
-    return fail(Code::NoResult, "index {} is outside of {} elements", raw, size);
+    return fail(Code::NoResult, "index {} is out of range for {} elements", raw, size);
   return index;
 }
 
-/// Elements of the flattened tensor.
+/// Reads elements of the flattened tensor.
 Result<Kernel> prepareTake(const ir::Node&) {
   return Kernel([](Call& call) -> Status {
     const Tensor &self = call.operand(0), &index = call.operand(1);
@@ -35,7 +35,7 @@ Result<Kernel> prepareTake(const ir::Node&) {
   });
 }
 
-/// The next element of the source at every true place of the mask.
+/// Writes consecutive elements of the source to the positions at which the mask is true.
 Result<Kernel> prepareMaskedScatter(const ir::Node&) {
   return Kernel([](Call& call) -> Status {
     const Tensor &mask = call.operand(1), source = castTo(call.operand(2), call.type().dtype);
@@ -48,7 +48,7 @@ Result<Kernel> prepareMaskedScatter(const ir::Node&) {
       for (size_t i = 0; i < out.size(); ++i) {
         if (!mask.as<uint8_t>()[static_cast<size_t>(at[i])]) continue;
         if (next >= static_cast<size_t>(source.numElements()))
-          return fail(Code::NoResult, "the mask has more true places than the source elements");
+          return fail(Code::NoResult, "the mask selects more elements than the source has");
         out[i] = source.as<T>()[next++];
       }
       return {};
@@ -56,7 +56,7 @@ Result<Kernel> prepareMaskedScatter(const ir::Node&) {
   });
 }
 
-/// Whole rows of `dim` set to one value.
+/// Sets whole rows along `dim` to one value.
 Result<Kernel> prepareIndexFill(const ir::Node& node) {
   const Arguments a(node);
   CARINA_TRY(const int64_t dim, wrapDim(a.integer("dim"), node.operand(0)->rank()));
@@ -86,7 +86,7 @@ Result<Kernel> prepareIndexFill(const ir::Node& node) {
   });
 }
 
-/// Number of boundaries below the value, or not above it with right=True.
+/// Number of boundaries below the value, or with right=True not above it.
 Result<Kernel> prepareSearch(const ir::Node& node) {
   const Arguments a(node);
   const bool sequenceFirst = node.opName().starts_with("aten.searchsorted");
@@ -96,7 +96,7 @@ Result<Kernel> prepareSearch(const ir::Node& node) {
                  &values = call.operand(sequenceFirst ? 1 : 0);
     if (sequence.rank() != 1)
       return fail(Code::WrongElementType,
-                  "the boundaries need the type of the values, and one vector for each line");
+                  "the boundaries must have the type of the values, with one vector for each row");
     std::vector<double> sorted;
     for (int64_t i = 0; i < sequence.numElements(); ++i) sorted.push_back(sequence.realAt(i));
     Tensor& result = call.allocate();

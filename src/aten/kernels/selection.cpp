@@ -26,7 +26,7 @@ void applyThree(const Tensor& a, const Tensor& b, const Tensor& c, const Shape& 
       });
 }
 
-/// mask ? a : b by element size; a and b have the result's type.
+/// mask ? a : b, dispatched by element size; a and b have the result's type.
 Status select(Call& call, const Tensor& mask, const Tensor& a, const Tensor& b) {
   return forSize(call.type().dtype, [&](auto tag) -> Status {
     using T = decltype(tag);
@@ -98,7 +98,7 @@ Result<Kernel> prepareCopy(const ir::Node&) {
   });
 }
 
-/// Bounds from tensors or numbers; absent ones do not bound.
+/// Bounds are tensors or numbers, and may be absent.
 Result<Kernel> prepareClamp(const ir::Node& node) {
   const Arguments a(node);
   const ir::Attribute &low = a.at("min"), &high = a.at("max");
@@ -173,7 +173,7 @@ Result<Kernel> prepareLerp(const ir::Node& node) {
   });
 }
 
-/// Without training: the input and a mask of ones.
+/// Outside of training: the input and a mask of ones.
 Result<Kernel> prepareNativeDropout(const ir::Node&) {
   return Kernel([](Call& call) -> Status {
     call.copyOf(0);

@@ -19,7 +19,7 @@ void walkStrided(const Shape& shape, const Shape& strides, Body&& body) {
 
 /// The elements that `move` reads, dense.
 Tensor stridedCopy(const Tensor& from, const Movement& move);
-/// Writes `from` (as many elements, same element size) to the places that `move` describes in `to`.
+/// Writes `from` (same number and size of elements) to the positions that `move` describes in `to`.
 void stridedStore(Tensor& to, const Movement& move, const Tensor& from);
 
 }  // namespace carina::aten

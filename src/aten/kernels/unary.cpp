@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-/// exp(x * x) * erfc(x), also where the factors leave the numbers: the first terms of its series in 1 / x.
+/// exp(x * x) * erfc(x), also if these factors overflow or underflow: the first terms of its series in 1 / x.
 double erfcx(double x) {
   if (x < 25) return std::exp(x * x) * std::erfc(x);
   const double square = 1 / (2 * x * x);
@@ -23,7 +23,7 @@ Result<Kernel> prepareFloat(const ir::Node&) {
   return floatKernel(F{});
 }
 
-// A functor for numbers of every type / for floats only.
+// Defines a functor for numbers of every type.
 #define CARINA_NUMBER(Name, expression) \
   struct Name {                         \
     template <typename T>               \
@@ -31,7 +31,7 @@ Result<Kernel> prepareFloat(const ir::Node&) {
       return expression;                \
     }                                   \
   }
-/// Rounding operators leave integers alone.
+/// Rounding operators do not change integers.
 template <typename T, typename F>
 T forFloatsOnly(T x, F f) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -52,7 +52,7 @@ template <typename T>
 T signOf(T x) {
   return static_cast<T>((x > T{0}) - (x < T{0}));
 }
-/// Ties go to the even neighbour.
+/// Rounds ties to even.
 template <typename T>
 T roundEven(T x) {
   return std::nearbyint(x);
@@ -115,7 +115,7 @@ CARINA_NUMBER(Deg2RadOf, x* static_cast<T>(kPi / 180));
 CARINA_NUMBER(Rad2DegOf, x* static_cast<T>(180 / kPi));
 #undef CARINA_NUMBER
 
-/// Inverse of erf: a closed approximation to start from, then Newton steps.
+/// Inverse of erf: a closed-form approximation refined by Newton iterations.
 Result<Kernel> prepareErfinv(const ir::Node&) {
   return floatKernel([](auto x) {
     using T = decltype(x);
@@ -152,7 +152,7 @@ Result<Kernel> prepareDigamma(const ir::Node&) {
   return floatKernel([](auto x) { return static_cast<decltype(x)>(digammaOf(static_cast<double>(x))); });
 }
 
-/// Modified Bessel function of order 0: its power series, which converges for all arguments that do not
+/// Modified Bessel function of order 0: sums its power series, which converges for all arguments that do not
 /// overflow.
 Result<Kernel> prepareI0(const ir::Node&) {
   return floatKernel([](auto x) {

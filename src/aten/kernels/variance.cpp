@@ -9,7 +9,7 @@
 namespace carina::aten {
 namespace {
 
-/// N - correction elements divide the sum of squares; unbiased=True is a correction of 1.
+/// The sum of squares is divided by N - correction; unbiased=True means a correction of 1.
 double correctionOf(const Arguments& a) {
   if (a.has("unbiased")) return a.boolean("unbiased", true) ? 1 : 0;
   return a.real("correction", 1);

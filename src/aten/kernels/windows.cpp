@@ -9,7 +9,7 @@
 namespace carina::aten {
 namespace {
 
-/// body(element of the columns, element of the image) for every window element inside of the image.
+/// body(element of the columns, element of the image) for every window element inside the image.
 template <typename Body>
 void forWindowElements(const WindowGeometry& g, Body&& body) {
   const int64_t planes = g.image[0] * g.image[1], height = g.image[2], width = g.image[3];

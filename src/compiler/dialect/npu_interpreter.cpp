@@ -16,7 +16,7 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-/// ethosu-numerics 2. `early`: bits by which the first of two roundings comes before the point (dbl).
+/// ethosu-numerics 2. `early`: bits by which the first of two roundings moves down (dbl).
 int64_t scaled(Wide value, int64_t multiplier, int64_t shift, Rounding rounding, int64_t early = 0) {
   Wide round = shift > 0 ? Wide{1} << (shift - 1) : 0;
   const Wide extra = shift > 31 - early ? Wide{1} << (30 - early) : 0;
@@ -40,7 +40,7 @@ int64_t scaled(Wide value, int64_t multiplier, int64_t shift, Rounding rounding,
       break;
   }
   const Wide result = (value * multiplier + round) >> shift;
-  // No pipeline stage after this one tells values beyond 64 bits apart: they all saturate.
+  // No later stage of the pipeline distinguishes values beyond 64 bits: they all saturate.
   if (result > std::numeric_limits<int64_t>::max()) return std::numeric_limits<int64_t>::max();
   if (result < std::numeric_limits<int64_t>::min()) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(result);
@@ -161,7 +161,7 @@ class Interpreter {
     CARINA_UNREACHABLE("unknown npu operation");
   }
 
-  /// Copies elements between a dense tensor of `shape` and a strided place. scatter: dense to strided.
+  /// Copies elements between a dense tensor of `shape` and a strided location. scatter: dense to strided.
   static void moveStrided(std::byte* dense, std::byte* strided, int64_t offset, const ir::Ints& strides,
                           const Shape& shape, size_t size, bool scatter) {
     const int64_t count = numElements(shape);
@@ -198,7 +198,7 @@ class Interpreter {
     return result;
   }
 
-  /// Value at upscaled coordinates relative to the zero point; nothing in the padding.
+  /// Value at upscaled coordinates, relative to the zero point; nothing in the padding.
   static std::optional<int64_t> sample(const Map& map, const Window& w, int64_t y, int64_t x, int64_t c) {
     const int64_t factor = w.upscale == Upscale::NONE ? 1 : 2;
     if (y < 0 || x < 0 || y >= map.tensor.dim(0) * factor || x >= map.tensor.dim(1) * factor)
@@ -248,7 +248,7 @@ class Interpreter {
     });
   }
 
-  /// The weights [channels][depth] of a CODED_CONV, read in the order in which the hardware takes them.
+  /// The weights [channels][depth] of a CODED_CONV, in the order in which the hardware reads them.
   static std::vector<int64_t> codedWeights(const CodedOrder& order, const Tensor& codes, int64_t channels,
                                            int64_t depth) {
     std::vector<int64_t> weights(static_cast<size_t>(channels * depth), 0);

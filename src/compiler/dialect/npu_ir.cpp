@@ -9,7 +9,7 @@
 namespace carina::npu_ir {
 namespace {
 
-// The output stage's attributes lead every operator's list, its table is the last operand group
+// The output stage's attributes lead every operator's list; its table is the last operand group
 // (npu_ops.json).
 enum StageAttribute : size_t {
   kMultipliers,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The npu dialect: one node per NPU operation, plus VIEW (read a value through offset and strides) and JOIN
-// (a value made of pieces that others computed), which cost nothing when addressing can express them. Feature
-// maps are values of rank 3 (height, width, depth). Every operation ends in the same output stage:
+// The npu dialect: one node per NPU operation, plus VIEW (reads a value through offset and strides) and JOIN
+// (a value composed of pieces that others computed), which cost nothing if addressing can express them.
+// Feature maps are values of rank 3 (height, width, depth). Every operation ends in the same output stage:
 //   v = scale(acc, multiplier, shift, rounding) + ofm_zp; clamp; table; saturate to the result's type
 // Rules of the arithmetic: ethosu-numerics 1 to 6.
 #pragma once
@@ -21,9 +21,9 @@ struct OutputStage {
   int64_t zeroPoint = 0;
   std::optional<std::pair<int64_t, int64_t>> clamp;  // in output units, zero point included
   TableKind tableKind = TableKind::NONE;
-  ir::Value* table = nullptr;  // TANH and SIGMOID: on Ethos-U85 alone
+  ir::Value* table = nullptr;  // TANH and SIGMOID: only on Ethos-U85
 
-  /// TANH and SIGMOID see the number before it is saturated (wide_functions.hpp).
+  /// TANH and SIGMOID see the value before it is saturated (wide_function.hpp).
   bool wideFunction() const { return tableKind == TableKind::TANH || tableKind == TableKind::SIGMOID; }
 
   bool perChannel() const { return multipliers.size() > 1; }
@@ -55,8 +55,8 @@ ir::Value* createDepthwise(ir::Builder& builder, ir::Value* ifm, ir::Value* weig
 /// computed dim transpose[i].
 ir::Value* createPool(ir::Builder& builder, ir::Value* ifm, PoolMode mode, const Window& window,
                       const OutputStage& stage, DType type, ir::Ints transpose = {0, 1, 2});
-/// Bits below the point where operands of sums are rounded first by DOUBLE_SYMMETRIC, as the hardware does it
-/// for TFLite: 20 for 8-bit operands, 15 for 16-bit ones.
+/// Number of bits below the point at which DOUBLE_SYMMETRIC first rounds operands of sums, as the hardware
+/// does for TFLite: 20 for 8-bit operands, 15 for 16-bit ones.
 constexpr int64_t operandPreShift(DType type) {
   return type == DType::Int8 || type == DType::UInt8 ? 20 : 15;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of each npu node beyond operand counts and attribute kinds (npu_ir_checks.hpp).
+// Requirements on each npu node beyond operand counts and attribute kinds (npu_ir_checks.hpp).
 #include "compiler/dialect/npu_ir_checks.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ Status featureMap(const ir::Value* value, std::string_view what) {
     return fail(Code::InvalidGraph, "{} has rank {}, a feature map has 3", what, value->rank());
   for (const int64_t size : value->shape()) {
     if (size < 1 || size > 65536)
-      return fail(Code::InvalidGraph, "{} has shape {}: sizes are 1 to 65536", what,
+      return fail(Code::InvalidGraph, "{} has shape {}: sizes must be 1 to 65536", what,
                   shapeText(value->shape()));
   }
   if (isFloat(value->dtype()) || value->dtype() == DType::Shape) {
@@ -61,7 +61,7 @@ Status outputStageOf(const ir::Node& node) {
   if ((stage.tableKind == TableKind::NONE) != (stage.table == nullptr) && !stage.wideFunction())
     return fail(Code::InvalidGraph, "the table is missing");
   if (stage.wideFunction() && (ofm->dtype() != DType::Int16 || stage.clamp || stage.zeroPoint != 0))
-    return fail(Code::InvalidGraph, "TANH and SIGMOID give int16, with no clamp and no zero point");
+    return fail(Code::InvalidGraph, "TANH and SIGMOID must produce int16, without clamp and zero point");
   if (stage.table) {
     if (!stage.table->isConstant()) return fail(Code::InvalidGraph, "the table is not constant");
     const int64_t expected = tableElements(stage.tableKind);
@@ -82,7 +82,8 @@ Status windowOf(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(featureMap(ifm, "the input"));
   for (size_t i = 0; i < 2; ++i) {
     if (w.kernel[i] < 1 || w.stride[i] < 1 || w.dilation[i] < 1 || w.pad[i] < 0 || w.pad[i + 2] < 0) {
-      return fail(Code::InvalidGraph, "kernel, stride and dilation are positive, padding is not negative");
+      return fail(Code::InvalidGraph,
+                  "kernel, stride and dilation must be positive, padding must not be negative");
     }
     const int64_t input = ifm->dim(static_cast<int64_t>(i)) * (w.upscale == Upscale::NONE ? 1 : 2);
     const int64_t padded = input + w.pad[i] + w.pad[i + 2];
@@ -93,7 +94,7 @@ Status windowOf(const ir::Node& node) {
   return {};
 }
 
-/// Height and width of what the window computes.
+/// Height and width of the window's result.
 Shape windowShape(const ir::Node& node) {
   const Window w = window(&node);
   Shape shape;
@@ -118,7 +119,7 @@ Status weightsOf(const ir::Node& node, int64_t channels) {
   const ir::Value* weight = node.operand(1);
   const ir::Value* bias = node.operand(2);
   if (!weight->isConstant() || !bias->isConstant())
-    return fail(Code::InvalidGraph, "weights and bias are constants");
+    return fail(Code::InvalidGraph, "weights and bias must be constants");
   if (weight->dtype() != DType::Int8 && weight->dtype() != DType::UInt8 && weight->dtype() != DType::Int4) {
     return fail(Code::InvalidGraph, "weights cannot have type {}", dtypeName(weight->dtype()));
   }
@@ -133,7 +134,7 @@ Status weightsOf(const ir::Node& node, int64_t channels) {
   return {};
 }
 
-/// Elements first..last that an affine map reaches.
+/// First and last element that an affine map reaches.
 std::pair<int64_t, int64_t> reach(int64_t offset, const ir::Ints& strides, const Shape& shape) {
   std::pair<int64_t, int64_t> range{offset, offset};
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -273,7 +274,7 @@ Status elementwise(const ir::Node& node) {
                      mode == ElementwiseMode::LRELU || mode == ElementwiseMode::NOT;
   if (unary != (b == nullptr)) return fail(Code::InvalidGraph, "the number of operands is wrong");
   if (op.ifmScale().size() != 2 || op.ifm2Scale().size() != 2)
-    return fail(Code::InvalidGraph, "an operand scale has two numbers");
+    return fail(Code::InvalidGraph, "an operand scale must have two values");
   Shape shape = a->shape();
   if (b) {
     CARINA_RETURN_IF_ERROR(featureMap(b, "the second input"));
@@ -294,12 +295,12 @@ Status resize(const ir::Node& node) {
   CARINA_RETURN_IF_ERROR(featureMap(node.operand(0), "the input"));
   const Resize op(const_cast<ir::Node*>(&node));
   if (op.scale().size() != 4 || op.offset().size() != 2)
-    return fail(Code::InvalidGraph, "scale has four numbers, offset two");
+    return fail(Code::InvalidGraph, "scale must have four values, offset two");
   for (const int64_t n : op.scale()) {
     if (n < 1 || n > 2048 * 16) return fail(Code::InvalidGraph, "scale {} is out of range", n);
   }
   if (node.result()->dim(2) != node.operand(0)->dim(2))
-    return fail(Code::InvalidGraph, "RESIZE keeps the depth");
+    return fail(Code::InvalidGraph, "RESIZE cannot change the depth");
   return {};
 }
 
@@ -318,7 +319,7 @@ Status scatter(const ir::Node& node) {
   const ir::Value* updates = node.operand(2);
   if (values->rank() != 2 || indices->rank() != 1 || indices->dtype() != DType::Int32 ||
       updates->rank() != 2 || updates->dim(0) != indices->dim(0) || updates->dim(1) != values->dim(1)) {
-    return fail(Code::InvalidGraph, "SCATTER takes a matrix, int32 indices and as many rows");
+    return fail(Code::InvalidGraph, "SCATTER takes a matrix, int32 indices and one row per index");
   }
   return resultShape(node, values->shape());
 }

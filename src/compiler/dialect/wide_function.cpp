@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOGISTIC and TANH of wide numbers (wide_function.hpp).
+// LOGISTIC and TANH of wide values (wide_function.hpp).
 #include "compiler/dialect/wide_function.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace carina::npu_ir {
 namespace {
 
-/// 65536 * logistic(i / 24), raised by half of what a line to the next entry misses in the middle.
+/// 65536 * logistic(i / 24), raised by half the error of linear interpolation midway to the next entry.
 int64_t logisticEntry(int64_t i) {
   static const std::array<int64_t, 256> entries = [] {
     const auto exact = [](double at) { return 65536.0 / (1.0 + std::exp(-at / 24.0)); };
@@ -54,7 +54,7 @@ Tensor wideFunctionTable(bool logisticEnd) {
   for (int64_t i = -256; i < 256; ++i) {
     int64_t base = entry(i), slope = entry(i + 1) - base;
     // From index 255 on the function does not follow the entries: the logistic one ends at 1 / 32768, which
-    // is what it has in front of that as well.
+    // is also its value just before.
     if (logisticEnd && i < -254) {
       base = entry(-254);
       slope = 0;

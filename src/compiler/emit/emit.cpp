@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of a schedule (emit.hpp). The transfers that a kernel operation needs are started right after
-// the kernel operation before it, so that they run while that one computes; pieces of weights that the plan
-// fetches earlier right after the last operation of their group.
+// Operations of a schedule (emit.hpp). The transfers that a kernel operation needs are started directly after
+// the preceding kernel operation, so that they run while that one computes. Pieces of weights that the plan
+// fetches earlier are started directly after the last operation of their group.
 #include "compiler/emit/emit.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace carina::compiler {
 namespace {
 
-/// A kernel operation or transfer of the program with the transfers that must come before it.
+/// A kernel operation or transfer of the program, and the transfers that must precede it.
 struct Step {
   std::vector<EmittedOperation> transfers;
   EmittedOperation main;
@@ -37,7 +37,7 @@ class Emitter {
         addUnit(group.first, nullptr);
       } else {
         for (const Stripe& stripe : schedule_.stripes[g]) {
-          // What is chained to a pass runs with each of its stripes.
+          // Passes that are chained to another one run with each of its stripes.
           if (!passAt(stripe.pass).follows) addUnit(stripe.pass, &stripe);
         }
       }
@@ -54,7 +54,7 @@ class Emitter {
     return schedule_.buffers[static_cast<size_t>(value.buffer)];
   }
 
-  /// Region and address; how many rows the buffer holds when it is a rolling one.
+  /// Sets region and address; returns how many rows a rolling buffer holds, 0 for other buffers.
   int32_t place(npu::FeatureMap& map, const PassValue& value) const {
     if (map.storage == npu::Storage::Chained) return 0;
     const Placement& placement = placementOf(value);
@@ -63,7 +63,8 @@ class Emitter {
     return placement.heldRows;
   }
 
-  /// A pass with everything that is chained to it: all of it (`stripe` null) or some rows; slice by slice.
+  /// Adds a pass with everything that is chained to it: entirely (`stripe` null) or some rows; slice by
+  /// slice.
   void addUnit(int32_t first, const Stripe* stripe) {
     const Pass& head = passAt(first);
     if (head.isDma) return addRows(head);
@@ -74,7 +75,7 @@ class Emitter {
       const WeightSlice* slice = head.slices.empty() ? nullptr : &head.slices[s];
       for (int32_t p = first; p <= last; ++p) {
         addOperation(passAt(p), slice, s, stripe);
-        // Nothing may come between the members of a chain: their transfers go in front of it.
+        // Nothing may come between the members of a chain: their transfers are placed before it.
         if (p == first) continue;
         Step &before = steps_.front(), &step = steps_.back();
         std::move(step.transfers.begin(), step.transfers.end(), std::back_inserter(before.transfers));
@@ -86,7 +87,7 @@ class Emitter {
     }
   }
 
-  /// One operation of a pass: the channels of a slice (null: all), the rows of a stripe (null: all).
+  /// Adds one operation of a pass: the channels of a slice (null: all), the rows of a stripe (null: all).
   void addOperation(const Pass& pass, const WeightSlice* slice, size_t sliceIndex, const Stripe* stripe) {
     npu::KernelOperation op = pass.operation;
     HeldRows held;
@@ -111,7 +112,7 @@ class Emitter {
     steps_.push_back(std::move(step));
   }
 
-  /// Weight streams that earlier operations wrote; the scales are constants.
+  /// Sets weight streams that earlier operations wrote; the scales are constants.
   void placeCodedWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice) {
     const Placement& placement = placementOf(pass.ifm2);
     const int64_t start = placement.address + schedule_.storage->access(pass.ifm2.value).offset;
@@ -136,7 +137,7 @@ class Emitter {
     return schedule_.staging[static_cast<size_t>(pass.staging[sliceIndex % 2])];
   }
 
-  /// Adds the transfers of a part of a slice to where it is staged: one for each piece of the constants.
+  /// Adds the transfers of a part of a slice to its staging buffer: one for each piece of the constants.
   void addTransfers(const Pass& pass, size_t sliceIndex, int64_t begin, int64_t end,
                     std::vector<EmittedOperation>& transfers) const {
     const WeightSlice& slice = pass.slices[sliceIndex];
@@ -155,13 +156,13 @@ class Emitter {
     }
   }
 
-  /// The transfers of weights that the plan makes during earlier groups.
+  /// Collects the weight transfers that the plan makes during earlier groups.
   void planFetches() {
     fetches_.resize(schedule_.groups.size() + 1);
     for (const Pass& pass : schedule_.passes) {
       const std::vector<Fetch>& fetches = pass.weights.fetches;
       if (!pass.staged || fetches.empty()) continue;
-      // The pieces were planned for the bytes that were to be expected: the same shares of what came out.
+      // The pieces were planned for the expected size: use the same fractions of the actual size.
       const int64_t planned = fetches.back().offset + fetches.back().bytes;
       for (size_t s = 0; s < pass.slices.size(); ++s) {
         const int64_t bytes = pass.slices[s].bytes;
@@ -176,7 +177,8 @@ class Emitter {
     }
   }
 
-  /// Weight streams of a slice, and their transfer when they are staged: once, before the first stripe.
+  /// Sets the weight streams of a slice, and adds their transfer if they are staged: once, before the first
+  /// stripe.
   void addWeights(const Pass& pass, npu::KernelOperation& op, const WeightSlice& slice, size_t index,
                   const Stripe* stripe, Step& step) {
     const npu::Traversal traversal = op.weights->traversal;
@@ -200,7 +202,8 @@ class Emitter {
     place(op.weights->scales);
   }
 
-  /// Narrows an operation to some channels of its OFM; inputs that go with it channel by channel follow.
+  /// Narrows an operation to some channels of its OFM, and likewise inputs that correspond channel by
+  /// channel.
   static void takeChannels(npu::KernelOperation& op, npu::DepthSlice channels) {
     const auto follow = [&](npu::FeatureMap& map, const npu::Broadcast& broadcast) {
       if (broadcast.scalar || broadcast.c || map.storage == npu::Storage::None) return;
@@ -224,7 +227,7 @@ class Emitter {
     for (uint64_t& base : map.base) base += static_cast<uint64_t>(offset);
   }
 
-  /// Makes sure that the operation's table is in table memory.
+  /// Ensures that the operation's table is in table memory.
   void addTable(const Pass& pass, npu::KernelOperation& op, Step& step) {
     const bool shared = target_.tablesShareAccumulators();
     if (pass.table < 0) {
@@ -248,8 +251,8 @@ class Emitter {
     op.activation.slot = place.slot;
   }
 
-  /// The pass's table and, where it has to be loaded, those of passes soon after it that lie right behind it
-  /// in the constants: one transfer brings them all, for one latency.
+  /// The pass's table and, if it has to be loaded, those of passes soon after it that directly follow in the
+  /// constants: one transfer loads them all, with a single latency.
   std::vector<StoredTable> tablesFrom(const Pass& pass) {
     std::vector<StoredTable> tables{{pass.table, pass.tableBytes}};
     if (tables_.holds(tables.front()) || target_.tablesShareAccumulators() ||
@@ -257,7 +260,7 @@ class Emitter {
       return tables;
     constexpr std::ptrdiff_t kLookAhead = 64;  // passes
     const Pass* end = schedule_.passes.data() + schedule_.passes.size();
-    size_t kept = 0;  // other tables that are there and will be used in between
+    size_t kept = 0;  // other tables that are present and will be used in between
     for (const Pass* later = &pass + 1; later < std::min(end, &pass + kLookAhead); ++later) {
       if (later->table < 0 || later->table == tables.front().constant) continue;
       const StoredTable table{later->table, later->tableBytes};
@@ -295,7 +298,7 @@ class Emitter {
       copy.destination = end(node->result());
       copy.source.stride0 = copy.destination.stride0 = 0;
       copy.length = static_cast<uint64_t>(values->numBytes());
-      // Rows of a value that loops carry are written in place (compiler/flow).
+      // Rows of a loop-carried value are written in place (compiler/flow).
       if (!(copy.source == copy.destination)) {
         Step step;
         step.main = {copy, node, "", "DMA copy", false};
@@ -320,7 +323,7 @@ class Emitter {
     issueSteps();
   }
 
-  /// Program inputs that are read from the cache.
+  /// Copies program inputs that are read from the cache.
   void copyInputs() {
     if (schedule_.homes.empty()) return;
     std::unordered_set<int32_t> copied;
@@ -340,8 +343,8 @@ class Emitter {
     }
   }
 
-  /// The steps so far: the transfers of each right after the operation before it, and behind them those that
-  /// were planned for the end of the group of that operation.
+  /// Issues the steps so far: the transfers of each directly after the preceding operation, followed by those
+  /// that were planned for the end of that operation's group.
   void issueSteps() {
     for (Step& step : steps_) {
       issueTransfers(step.transfers);
@@ -351,7 +354,7 @@ class Emitter {
     steps_.clear();
   }
 
-  /// What is to arrive from the end of a group on.
+  /// Issues what is planned to be fetched from the end of a group on.
   void issueFetches() {
     for (; fetchedGroups_ <= finishedGroups_; ++fetchedGroups_) issueTransfers(fetches_[fetchedGroups_]);
   }
@@ -378,7 +381,7 @@ class Emitter {
   WaitTracker waits_;
   TableSlots tables_;
   std::vector<Step> steps_;                             // not issued yet
-  std::vector<std::vector<EmittedOperation>> fetches_;  // behind each group; the first ones: before all
+  std::vector<std::vector<EmittedOperation>> fetches_;  // after each group; first: before all groups
   size_t finishedGroups_ = 0, fetchedGroups_ = 0;
   std::optional<npu::KernelOperation> previous_;
   const OperationSink& out_;

@@ -12,19 +12,19 @@
 
 namespace carina::compiler {
 
-/// An operation with what reports need to know about it.
+/// An operation with information for reports.
 struct EmittedOperation {
   npu::Operation operation;
   const ir::Node* node = nullptr;  // null for waits and STOP
   std::string suffix;              // "[16:32]" for depth slices
-  std::string_view kind;           // of what is no kernel operation: "DMA weights", ...
+  std::string_view kind;           // of anything but a kernel operation: "DMA weights", ...
   bool last = false;               // the last operation of its node
 };
 
 using OperationSink = std::function<void(EmittedOperation&&)>;
 
-/// All operations in stream order, STOP included, one after the other: a program's operations are large, and
-/// the search only asks what they cost.
+/// Passes all operations to `out` in stream order, STOP included, one at a time: the operations of a program
+/// are large, and the search only needs their cost.
 void emit(const Schedule& schedule, const OperationSink& out);
 
 /// Cycles of the operations, under a setting of the cycle model.

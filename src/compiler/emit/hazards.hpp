@@ -35,7 +35,7 @@ std::vector<MemoryRange> memoryRanges(const npu::DmaOperation& op, const npu::Ta
 int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelOperation& op,
                         const npu::Target& target);
 
-/// Follows the stream and says which wait an operation needs before it.
+/// Follows the stream and determines the waits that each operation needs before it.
 class WaitTracker {
  public:
   explicit WaitTracker(const npu::Target& target) : target_(target) {}
@@ -45,7 +45,7 @@ class WaitTracker {
 
  private:
   using Queue = std::deque<std::vector<MemoryRange>>;  // newest last
-  /// Number of newer entries at the first conflict, which is dropped together with all older ones.
+  /// Number of entries newer than the latest conflicting one, which is removed together with all older ones.
   static std::optional<int32_t> conflict(Queue& queue, const std::vector<MemoryRange>& ranges);
   static void push(Queue& queue, std::vector<MemoryRange> ranges, size_t limit);
 

@@ -16,7 +16,7 @@ constexpr int64_t kTableSlotBytes = 256;
 /// A table in the constants.
 struct StoredTable {
   int64_t constant = -1;  // offset; -1: none
-  int64_t bytes = 0;      // a multiple of what a slot holds, or less
+  int64_t bytes = 0;      // a multiple of the slot size, or less
 
   int64_t end() const { return constant + bytes; }
   size_t slots() const { return static_cast<size_t>(std::max<int64_t>(bytes / kTableSlotBytes, 1)); }
@@ -31,9 +31,9 @@ class TableSlots {
     bool load = false;
   };
 
-  /// Where the first of the tables is from now on, and whether they have to be loaded: all of them into
-  /// slots behind each other. Together they take at most kTableSlots slots, and with more than one, one slot
-  /// each.
+  /// Returns where the first of the tables is from now on, and whether they have to be loaded, all of them
+  /// into consecutive slots. Together they take at most kTableSlots slots; if there are several, each takes
+  /// one.
   Place use(std::span<const StoredTable> tables) {
     ++clock_;
     if (const size_t slot = find(tables.front()); slot < kTableSlots) {
@@ -41,7 +41,7 @@ class TableSlots {
       return {static_cast<uint8_t>(slot), false};
     }
     const size_t size = tables.size() == 1 ? tables.front().slots() : tables.size();
-    // A wide table lies at a multiple of its size.
+    // A wide table is at a multiple of its size.
     const size_t step = tables.size() == 1 ? size : 1;
     size_t best = 0;
     int64_t oldest = clock_ + 1;
@@ -54,7 +54,7 @@ class TableSlots {
       }
     }
     for (size_t s = 0; s < best + size; ++s) {
-      if (s + content_[s].slots() > best) content_[s] = {};  // it lies there, or a wide one reaches there
+      if (s + content_[s].slots() > best) content_[s] = {};  // in these slots, or extending into them
     }
     for (size_t n = 0; n < tables.size(); ++n) content_[best + n] = tables[n];
     mark(best, size);
@@ -63,7 +63,7 @@ class TableSlots {
 
   bool holds(const StoredTable& table) const { return find(table) < kTableSlots; }
 
-  /// A table that is there is needed again soon. Returns whether this was not known yet.
+  /// Marks a table that is present as needed again soon. Returns whether it was not marked before.
   bool touch(const StoredTable& table) {
     const size_t slot = find(table);
     const bool fresh = used_[slot] != clock_ + 1;
@@ -81,7 +81,7 @@ class TableSlots {
     for (size_t s = slot; s < slot + size; ++s) used_[s] = clock_;
   }
 
-  std::array<StoredTable, kTableSlots> content_{};  // at its first slot
+  std::array<StoredTable, kTableSlots> content_{};  // each at its first slot
   std::array<int64_t, kTableSlots> used_{};
   int64_t clock_ = 0;
 };

@@ -19,7 +19,7 @@ const ir::Value* behindReshapes(const ir::Value* value) {
   return value;
 }
 
-/// The index of the input that a value is, -1 for others.
+/// The index of the graph input that a value is, -1 for other values.
 int64_t inputIndex(const ir::Graph& graph, const ir::Value* value) {
   value = behindReshapes(value);
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -28,13 +28,13 @@ int64_t inputIndex(const ir::Graph& graph, const ir::Value* value) {
   return -1;
 }
 
-/// A counter of a loop: it begins with `first`, goes up by `step` each turn, below `limit`.
+/// A loop counter: starts at `first` and is incremented by `step` in each iteration, while below `limit`.
 struct Counter {
-  size_t at = 0;  // among what the loop carries
+  size_t at = 0;  // index among the loop-carried values
   int64_t first = 0, step = 1, limit = 0;
 };
 
-/// A number that a region computes with: a constant of its own, or one that the loop takes and keeps.
+/// A constant operand in a region: a constant of its own, or an operand that the loop does not change.
 std::optional<int64_t> numberIn(const ir::Node& whileLoop, const ir::Graph& region, const ir::Value* value) {
   const int64_t input = inputIndex(region, value);
   if (input < 0) return numberOf(value);

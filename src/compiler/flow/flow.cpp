@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From graphs with regions to blocks and jumps (flow.hpp). What regions take are the values of the graph
-// around them under other names; what they give, and what loops carry, has one place for all ways.
+// From graphs with regions to blocks and jumps (flow.hpp). Inputs of regions are other names for values of
+// the surrounding graph; their outputs, and loop-carried values, have one place for all paths.
 #include "compiler/flow/flow.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class FlowBuilder {
   }
 
  private:
-  /// The value that another one is a name for.
+  /// The value that this one is another name for.
   const ir::Value* resolve(const ir::Value* value) const {
     for (auto found = names_.find(value); found != names_.end(); found = names_.find(value))
       value = found->second;
@@ -66,9 +66,9 @@ class FlowBuilder {
     if (!value->isConstant()) touch(places_.at(value));
   }
 
-  /// The steps of a graph, which leave what it gives in `outputs`.
+  /// Adds the steps of a graph, which leave its results in `outputs`.
   void addGraph(const ir::Graph& graph, const std::vector<int32_t>& outputs, FlowSteps& steps) {
-    // A result of a node is written to where it is to be; anything else is copied there.
+    // A result of a node is written directly to its destination; anything else is copied there.
     std::vector<bool> copied(outputs.size(), true);
     for (size_t i = 0; i < outputs.size(); ++i) {
       const ir::Value* value = sameElements(graph.outputs()[i]);
@@ -89,7 +89,7 @@ class FlowBuilder {
     addBlock(straight, steps);
     CopyPlaces rest;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      // A result of control flow may have turned out to be another value's name.
+      // A result of control flow may have turned out to be another name for a value.
       const ir::Value* value = resolve(graph.outputs()[i]);
       if (outputs[i] < 0 || (!copied[i] && value == sameElements(graph.outputs()[i]))) continue;
       rest.copies.push_back(copyOf(value, outputs[i]));
@@ -97,7 +97,7 @@ class FlowBuilder {
     addCopies(std::move(rest), steps);
   }
 
-  /// What a result of control flow was before reshapes that nothing else reads; other values as they are.
+  /// The result of control flow behind reshapes that nothing else reads; other values are returned unchanged.
   static const ir::Value* sameElements(const ir::Value* value) {
     const ir::Value* root = value;
     while (const auto reshape = ir::producerAs<tosa::Reshape>(root)) {
@@ -107,7 +107,7 @@ class FlowBuilder {
     return root->producer() && isControlFlow(*root->producer()) ? root : value;
   }
 
-  /// A reshape of a value that lies in a place is another name of it.
+  /// Whether the node is a reshape of a value in a place: then its result is recorded as another name for it.
   bool isOtherName(const ir::Node& node, const std::vector<const ir::Node*>& straight) {
     const auto reshape = ir::dynCast<tosa::Reshape>(&node);
     if (!reshape || places_.contains(reshape.output())) return false;
@@ -136,7 +136,7 @@ class FlowBuilder {
     steps.push_back({std::move(copies)});
   }
 
-  /// Nodes in order, without control flow, as a block; empties the list.
+  /// Adds nodes in order, without control flow, as a block; empties the list.
   void addBlock(std::vector<const ir::Node*>& nodes, FlowSteps& steps) {
     if (nodes.empty()) return;
     ++clock_;
@@ -164,7 +164,7 @@ class FlowBuilder {
       }
     }
     nodes.clear();
-    if (outputs.empty()) return;  // nobody reads what it computes
+    if (outputs.empty()) return;  // nothing reads what it computes
     block.tosa.setOutputs(std::move(outputs));
     flow_.blocks.push_back(std::move(block));
     steps.push_back({RunBlock{static_cast<int32_t>(flow_.blocks.size()) - 1}});
@@ -225,7 +225,7 @@ class FlowBuilder {
     choice.flagBlock = flagBlock(choice.predicate, *predicate);
     for (const auto& region : node.regions()) takeOperands(*region, operands);
     const std::vector<int32_t> results = resultPlaces(node);
-    // As the stream has them: the false side comes first.
+    // In stream order: the false side comes first.
     addGraph(node.region(1), results, choice.whenFalse);
     addGraph(node.region(0), results, choice.whenTrue);
     ++clock_;
@@ -237,7 +237,7 @@ class FlowBuilder {
     for (size_t i = 0; i < operands.size(); ++i) names_[region.inputs()[i]] = operands[i];
   }
 
-  /// Where the results of a node are to be, from now on.
+  /// The places for the results of a node, which are created if necessary.
   std::vector<int32_t> resultPlaces(const ir::Node& node) {
     std::vector<int32_t> places;
     for (const ir::Value* result : node.results()) {
@@ -252,7 +252,7 @@ class FlowBuilder {
     const ir::Graph &test = node.region(0), &body = node.region(1);
     const auto operands = node.operandGroup(0);
     CopyPlaces first, next;
-    std::vector<int32_t> news(operands.size(), -1);  // of what the body gives; -1: it stays as it is
+    std::vector<int32_t> news(operands.size(), -1);  // of the body's results; -1: unchanged
     for (size_t i = 0; i < operands.size(); ++i) {
       if (body.outputs()[i] == body.inputs()[i]) {
         names_[test.inputs()[i]] = names_[body.inputs()[i]] = names_[node.result(i)] = operands[i];
@@ -290,7 +290,7 @@ class FlowBuilder {
     steps.push_back({std::move(loop)});
   }
 
-  /// Where a loop keeps a value: where its first one is, when nobody else reads that.
+  /// The place where a loop keeps a value: that of the initial value if nothing else reads it.
   int32_t statePlace(const ir::Value& result, const ir::Value& operand) {
     const auto wanted = places_.find(&result);
     if (wanted != places_.end()) return wanted->second;
@@ -308,7 +308,7 @@ class FlowBuilder {
     return !from->isConstant() && places_.at(from) == state;
   }
 
-  /// The body only writes some rows of a value that it carries, and reads it nowhere else.
+  /// Whether the body only writes some rows of a value that it carries, and reads it nowhere else.
   static bool isWrittenInPlace(const ir::Graph& body, size_t i) {
     const auto scatter = ir::producerAs<tosa::Scatter>(body.outputs()[i]);
     const ir::Value* before = body.inputs()[i];
@@ -332,7 +332,7 @@ class FlowBuilder {
   int32_t clock_ = 0;
   std::unordered_map<const ir::Value*, int32_t> places_;
   std::unordered_map<const ir::Value*, const ir::Value*> names_;
-  std::unordered_map<const ir::Graph*, size_t> graphs_;  // by their place among all
+  std::unordered_map<const ir::Graph*, size_t> graphs_;  // index of each graph among all
 };
 
 }  // namespace

@@ -13,11 +13,11 @@ namespace carina::compiler {
 namespace {
 
 constexpr size_t kMostByteNodes = 64;     // of one part
-constexpr int64_t kFewestNumbers = 1024;  // for which a table is worth its 256 bytes where there was none
+constexpr int64_t kFewestNumbers = 1024;  // elements for which a new table is worth its 256 bytes
 
 using Roots = std::unordered_map<const ir::Value*, const ir::Value*>;
 
-/// The value that all operands but numbers and tables are functions of; null where there is no such value.
+/// The value that all operands except scalars and tables are functions of; null if there is none.
 const ir::Value* commonRoot(const ir::Node& node, const Roots& roots) {
   if (!node.def().has(ir::kPointwise) || node.results().size() != 1) return nullptr;
   const ir::Value* common = nullptr;
@@ -37,7 +37,7 @@ const ir::Value* commonRoot(const ir::Node& node, const Roots& roots) {
   return common;
 }
 
-/// By value: the int8 value that it is a function of, which is itself where it is a function of no other.
+/// For each value, the int8 value that it is a function of; itself if it is a function of no other.
 Roots rootsOf(const ir::Graph& tosa) {
   Roots roots;
   for (const ir::Value* input : tosa.inputs()) {
@@ -57,7 +57,7 @@ class NodesBetween {
  public:
   explicit NodesBetween(const ir::Value* root) : root_(root) {}
 
-  /// Operands first; empty where there are too many.
+  /// Operands first; empty if there are too many.
   std::vector<const ir::Node*> find(const ir::Node* last) {
     if (!visit(last)) nodes_.clear();
     return std::move(nodes_);
@@ -84,7 +84,7 @@ bool combinesValues(const ir::Node& node) {
                        [](const ir::Value* operand) { return !operand->isConstant(); }) > 1;
 }
 
-/// Those of a part, but the last one, whose results nothing else needs.
+/// The nodes of a part, except the last one, whose results nothing else needs.
 std::vector<const ir::Node*> onlyFor(const std::vector<const ir::Node*>& part) {
   std::unordered_set<const ir::Node*> needed{part.back()};
   std::vector<const ir::Node*> inside;
@@ -100,7 +100,7 @@ std::vector<const ir::Node*> onlyFor(const std::vector<const ir::Node*>& part) {
   return inside;
 }
 
-/// Whether a table takes less than the passes that it replaces, of which each writes int8 codes.
+/// Whether a table takes less time than the passes that it replaces, each of which writes int8 codes.
 bool isWorthATable(const ir::Node& last, const std::vector<const ir::Node*>& inside) {
   const auto any = [&](auto holds) { return std::any_of(inside.begin(), inside.end(), holds); };
   if (!any([](const ir::Node* node) { return node->result()->dtype() == DType::Int8; })) return false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of one int8 value, element by element, that several operators compute: x * sigmoid(x), a hard
-// swish of a sum, a minimum and a product, a table whose codes are rescaled. Whatever they do is one table of
-// 256 codes.
+// Elementwise functions of one int8 value that several operators compute: x * sigmoid(x), a hard swish of a
+// sum, a minimum and a product, a table whose codes are rescaled. Any of them is one table of 256 codes.
 #pragma once
 
 #include "compiler/legalize/pointwise_part.hpp"
@@ -14,9 +13,9 @@ struct ByteFunctionMatch {
   Tensor table;        // int8, of the codes from -128 on
 };
 
-/// The parts of a TOSA graph that compute an int8 value from one int8 value in at least two passes, of which
-/// a table or an operation of two values is one. The longest ones; an intermediate result that something else
-/// reads is computed as well.
+/// The parts of a TOSA graph that compute an int8 value from one int8 value in at least two passes, one of
+/// which is a table or an operation on two values. The longest parts are chosen; an intermediate result that
+/// something else reads is computed as well.
 class ByteFunctions : public FoundParts<ByteFunctionMatch> {
  public:
   explicit ByteFunctions(const ir::Graph& tosa);

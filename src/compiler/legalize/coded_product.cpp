@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of two computed matrices on Ethos-U55 and U65 as convolutions whose weight streams the NPU writes
-// by itself (coded_weights.hpp). The elementwise unit multiplies about one pair of numbers in a cycle, the
-// multipliers as many as there are: a stream costs a few cycles per weight, once, whatever the rows.
+// Products of two computed matrices on Ethos-U55 and U65 as convolutions whose weight streams the NPU itself
+// writes (coded_weights.hpp). The elementwise unit multiplies about one pair of values per cycle, the MAC
+// array as many as it has units: a stream costs a few cycles per weight, once, however many rows there are.
 //
 // A weight w takes the nine bits 2 |w| + (w < 0), eight of them nine bytes. With m = |w| and s = (w < 0), the
 // field of a weight that has its low q bits in one byte, from bit 8 - q on, and the others in the next is
@@ -27,15 +27,15 @@ namespace {
 
 constexpr int64_t kMaxDepth = 4064;  // one microblock of columns still fits a slice
 constexpr int64_t kBlockDepth = 64;
-/// Groups that the operations on bytes take side by side, and the channels which that makes.
+/// Groups that the operations on bytes process side by side, and the resulting channels.
 constexpr int64_t kSideBySide = 2, kChannels = kSideBySide * kGroupWeights;
 
-/// The low bits of a field that begins at a bit: up to the end of its byte.
+/// The number of low bits of a field that starts at a bit: those up to the end of its byte.
 int64_t lowBits(int64_t bit) {
   return 8 - bit % 8;
 }
 
-/// Where the fields of two neighbouring groups begin: the first two of a stream, or any others relative to
+/// Where the fields of two neighbouring groups start: the first two of a stream, or any others relative to
 /// their own bytes.
 std::array<int64_t, kChannels> fieldBits(bool first) {
   std::array<int64_t, kChannels> bits{};
@@ -64,11 +64,11 @@ bool Legalizer::prefersCodes(int64_t batch, int64_t rows, int64_t depth, int64_t
   const double output = npu::timing::outputCyclesPerElement(target_, other);
   other.activation.table = npu::Table::Lut8;
   const double table = npu::timing::outputCyclesPerElement(target_, other);
-  // Start and end of an operation, and what it reads of constants. One by rows takes all of the batch.
+  // Start and end of an operation, and the constants that it reads. A row operation covers the whole batch.
   constexpr double kRowOperation = 70, kStreamOperation = 220, kOperations = 10;
   const auto products = static_cast<double>(rows) * static_cast<double>(depth) * static_cast<double>(columns);
   const auto matrices = static_cast<double>(batch);
-  // A product and its share of the sum, in blocks of whole microblocks and bursts.
+  // A product and its share of the sum, in whole microblocks and bursts.
   const double rowByRow = matrices * products * std::max(1.15, 0.6 * multiply) +
                           2 * kRowOperation * static_cast<double>(std::min(rows, columns));
   const auto copies = static_cast<double>(ceilDiv(columns, kBlockDepth) * ceilDiv(depth, kGroupWeights));
@@ -86,7 +86,7 @@ Result<ir::Value*> Legalizer::codedProduct(const Operand& x, const RightMatrix& 
   order.streams = target_.cores;
   order.ublockDepth = npu::microblocks(target_).front().c;
   order.ifmBlock = dtypeSize(x.value->dtype()) == 2 ? 16 : 32;
-  // What a slice can count limits the columns of a convolution.
+  // The number of weights that a slice can count limits the columns of a convolution.
   const int64_t most = npu_ir::kMostCodedWeights / roundUp(depth, order.ifmBlock) / order.ublockDepth *
                        order.ublockDepth * order.streams;
   const int64_t step = std::min(most, roundUp(ceilDiv(columns, ceilDiv(columns, most)), order.ublockDepth));
@@ -160,7 +160,7 @@ ir::Value* Legalizer::groupedWeights(const RightMatrix& y, int64_t depth, int64_
         fill({tiles, unit, kGroupWeights - n}, place(k) + n, {tile, kGroupWeights, 1});
       }
     } else {
-      // A kernel over the positions of a group that selects one of them for each of its weights: of `count`
+      // A kernel over the positions of a group that selects one of them for each of its weights: for `count`
       // groups, `step` positions apart, whose places are `apart` from each other.
       const auto select = [&](int64_t t, int64_t k, int64_t taps, int64_t count, int64_t step,
                               int64_t apart) {
@@ -228,7 +228,7 @@ ir::Value* Legalizer::codedStream(ir::Value* groups, int64_t zeroPoint, int64_t 
     for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, value(i));
     return tensor;
   };
-  // The first position holds the two groups in front, which lie otherwise among the bytes.
+  // The first position holds the two leading groups, whose fields are at other bits.
   struct Part {
     std::array<int64_t, kChannels> bits;
     int64_t from, count;
@@ -240,7 +240,7 @@ ir::Value* Legalizer::codedStream(ir::Value* groups, int64_t zeroPoint, int64_t 
     stage.multipliers.assign(kChannels, 1);
     stage.shifts.clear();
     for (const int64_t bit : part.bits) stage.shifts.push_back(lowBits(bit) - 1);
-    // Rounded down: half of the last place is taken away first.
+    // Rounded down: half of the last place is subtracted first.
     const auto half = [&](int64_t i) { return -((int64_t{1} << stage.shifts[static_cast<size_t>(i)]) / 2); };
     ir::Value* ifm = npu_ir::createView(builder_, magnitude, DType::UInt8, {1, part.count, kChannels},
                                         part.from * kChannels, strides);
@@ -248,7 +248,7 @@ ir::Value* Legalizer::codedStream(ir::Value* groups, int64_t zeroPoint, int64_t 
                                perChannel({kChannels}, half), stage, 0);
     tops.push_back({top, positions * kChannels + part.from * kChannels, strides});
   }
-  // Rows: magnitudes, what of them is in the next byte, what is in the first one, signs.
+  // Rows: magnitudes, their part in the next byte, their part in the first one, signs.
   ir::Value* pairs = npu_ir::createJoin(builder_, tops, {DType::UInt8, {2, positions, kChannels}});
   std::vector<Piece> rows{{pairs, 0, strides}};
   for (const Part& part : parts) {
@@ -268,7 +268,7 @@ ir::Value* Legalizer::codedStream(ir::Value* groups, int64_t zeroPoint, int64_t 
                   3 * positions * kChannels, strides});
   ir::Value* fields = npu_ir::createJoin(builder_, rows, {DType::UInt8, {4, positions, kChannels}});
 
-  // Bytes as sums of fields; those of the first two groups with the headers between them.
+  // Bytes as sums of fields; those of the first two groups include the headers.
   const auto headers = npu_ir::codedHeaders(positions * kSideBySide);
   std::vector<Piece> pieces;
   int64_t at = 0;
@@ -285,7 +285,7 @@ ir::Value* Legalizer::codedStream(ir::Value* groups, int64_t zeroPoint, int64_t 
         weight.setIntegerAt((output * 3 + plane) * kChannels + i, factor);
       };
       put(byte + 1, 0, 1);
-      // A field with one low bit has its sign there and nothing else.
+      // A field with one low bit has only its sign there.
       if (shift < 7) put(byte, 1, int64_t{2} << shift);
       put(byte, 2, int64_t{1} << shift);
     }

@@ -11,10 +11,10 @@
 namespace carina::compiler {
 namespace {
 
-constexpr int64_t kMostCode = 255;  // beside its zero point
-constexpr int64_t kMostSteps = 8;   // between the two closest numbers
+constexpr int64_t kMostCode = 255;  // relative to its zero point
+constexpr int64_t kMostSteps = 8;   // between the two closest values
 
-/// The numbers that occur, ascending; none when they are more than there are codes.
+/// The distinct values in ascending order; none if there are more than codes.
 std::vector<int64_t> distinctNumbers(const Tensor& numbers) {
   std::vector<int64_t> distinct;
   for (int64_t n = 0; n < numbers.numElements(); ++n) {
@@ -27,7 +27,7 @@ std::vector<int64_t> distinctNumbers(const Tensor& numbers) {
   return distinct;
 }
 
-/// The smallest number that is a multiple of the unit, but for roundings: a difference or a magnitude.
+/// The smallest value that is a multiple of the unit, apart from rounding: a difference or a magnitude.
 int64_t smallestSpan(const std::vector<int64_t>& distinct) {
   int64_t span = INT64_MAX;
   for (size_t n = 0; n < distinct.size(); ++n) {
@@ -37,8 +37,8 @@ int64_t smallestSpan(const std::vector<int64_t>& distinct) {
   return span;
 }
 
-/// A unit of which all magnitudes, ascending, are rounded multiples, between `low` and `high`; 0: none. Each
-/// multiple narrows it down, so that the next one is known.
+/// A unit between `low` and `high` of which all magnitudes (ascending) are rounded multiples; 0: none. Each
+/// multiple narrows the range, which determines the next one.
 double narrowedUnit(const std::vector<int64_t>& magnitudes, double low, double high) {
   for (const int64_t magnitude : magnitudes) {
     const auto number = static_cast<double>(magnitude);
@@ -51,7 +51,7 @@ double narrowedUnit(const std::vector<int64_t>& magnitudes, double low, double h
   return (low + high) / 2;
 }
 
-/// Multiplier and shift of a unit, as many bits as a multiplier has.
+/// Multiplier and shift of a unit, with as many bits as a multiplier has.
 std::optional<std::pair<int64_t, int64_t>> scaleOfUnit(double unit) {
   int64_t shift = 30 - std::ilogb(unit);
   if (shift < 2 || shift > 61) return std::nullopt;
@@ -63,7 +63,7 @@ std::optional<std::pair<int64_t, int64_t>> scaleOfUnit(double unit) {
   return std::pair(multiplier, shift);
 }
 
-/// The steps that RESCALE takes to every number, as ascending as they are; none when it misses one.
+/// The steps that RESCALE turns into these values, in the same order; none if it misses one.
 std::vector<int64_t> stepsTo(const std::vector<int64_t>& distinct, double unit, int64_t multiplier,
                              int64_t shift) {
   std::vector<int64_t> steps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wide constants that are 8-bit codes at one scale: what a RESCALE of a quantized constant leaves once it is
-// folded.
+// Wide constants that are 8-bit codes at one scale: what remains of a RESCALE of a quantized constant once it
+// is folded.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace carina::compiler {
 
-/// RESCALE of (code - zeroPoint) by multiplier and shift, rounded once, is the number.
+/// RESCALE of (code - zeroPoint) by multiplier and shift, rounded once, gives the value.
 struct ConstantCodes {
   Tensor codes;  // int8
   int64_t zeroPoint = 0;
   int64_t multiplier = 1, shift = 0;
 };
 
-/// Codes that give exactly these int32 numbers, where there are any.
+/// Codes that give exactly these int32 values, if there are any.
 std::optional<ConstantCodes> codesOfNumbers(const Tensor& numbers);
 
 }  // namespace carina::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions of all kinds. The hardware takes strides up to 3 and dilation up to 2; what lies beyond
-// becomes other convolutions with the same sums (wide dilations: legalize_dilation.cpp).
+// Convolutions of all kinds. The hardware supports strides up to 3 and dilation up to 2; anything beyond
+// becomes other convolutions with the same sums (wide dilations: dilation.cpp).
 #include <algorithm>
 #include <cstdlib>
 
@@ -13,7 +13,7 @@ using npu_ir::Window;
 namespace {
 
 constexpr int64_t kMaxStride = 3;
-/// Up to here two columns fit the 8 channels that the hardware multiplies at a time.
+/// Up to this depth two columns fit the 8 channels that the hardware multiplies at a time.
 constexpr int64_t kMaxPairedDepth = 4;
 /// Channels of a depthwise convolution that become one ordinary convolution: a brick of the hardware.
 constexpr int64_t kDiagonal = 16;
@@ -31,8 +31,8 @@ Tensor expandBias(const Tensor& bias, int64_t channels) {
   return expanded;
 }
 
-/// Two columns become one of twice the channels, so that a horizontal stride of 2 becomes 1: the same sums
-/// with fewer positions of the kernel, which the hardware pads to 8 channels each. width: pairs.
+/// Merges two columns into one with twice the channels, so that a horizontal stride of 2 becomes 1: the same
+/// sums with fewer kernel positions, each of which the hardware pads to 8 channels. width: in pairs.
 void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoint) {
   const Shape s = weight.shape();
   const int64_t kw = s[2], depth = s[3];
@@ -55,8 +55,8 @@ void pairColumns(Tensor& weight, Window& window, int64_t width, int64_t zeroPoin
   window.pad[3] = outputs - 1 + pairs - left - width;
 }
 
-/// The map as pairs of columns. With an odd number of them the last one's neighbour lies in the map that this
-/// one is cut from, and is read in vain; null where there is no such column.
+/// The map as pairs of columns. If their number is odd, the last one's neighbour is in the map from which
+/// this one is cut, and is read without effect; null if there is no such column.
 ir::Value* pairedMap(ir::Builder& builder, ir::Value* map) {
   const int64_t height = map->dim(0), width = map->dim(1), depth = map->dim(2);
   const Shape pairs{height, (width + 1) / 2, 2 * depth};
@@ -82,7 +82,7 @@ ir::Value* pairedMap(ir::Builder& builder, ir::Value* map) {
 
 Status requireConstant(const ir::Value* value, std::string_view what) {
   if (value->isConstant()) return {};
-  return fail(Code::NoIntegerForm, "{} are computed, the NPU reads encoded constants", what)
+  return fail(Code::NoIntegerForm, "{} are computed, but the NPU reads only encoded constants", what)
       .withRemedy("make them parameters of the network");
 }
 
@@ -96,7 +96,7 @@ Status Legalizer::checkConvolution(const Convolution& conv) const {
       return fail(Code::HardwareLimit, "the feature map's size {} exceeds {}", size, kMaxAxis)
           .withRemedy("split the input");
   }
-  // The accumulators hold what the compilers have always promised them.
+  // The accumulators hold sums within the limits that compilers for these NPUs have always guaranteed.
   const bool wide = dtypeSize(conv.ifm->dtype()) == 2;
   const int64_t limit = wide ? npu().wideSumLimit : int64_t{127} << 16;
   const int64_t channels = conv.bias.numElements();
@@ -147,7 +147,7 @@ Result<ir::Value*> Legalizer::gatheredWindows(Convolution conv, std::vector<ir::
     conv.weight = conv.weight.reshaped({conv.weight.dim(0), 1, 1, kh * kw * depth});
     return convolve(std::move(conv), operations);
   }
-  // Positions side by side: each window is a row of kh*kw columns of depth channels.
+  // Positions one after another: each window is a row of kh*kw columns of depth channels.
   conv.ifm = npu_ir::createReshape(builder_, columns, {oh * ow, kh * kw, depth});
   conv.weight = conv.weight.reshaped({1, kh * kw, depth});
   w.kernel = {1, kh * kw};
@@ -194,7 +194,7 @@ Result<ir::Value*> Legalizer::convolve(Convolution conv, std::vector<ir::Node*>&
     return folded(std::move(conv), operations);
   }
   if (std::max(w.pad[0], w.pad[1]) > kMaxPadBefore || std::max(w.pad[2], w.pad[3]) > kMaxPadAfter) {
-    // What the hardware's padding does not reach is put around the map.
+    // Padding beyond the hardware's limits is added around the map in memory.
     ir::Ints more(4);
     for (size_t i = 0; i < 4; ++i)
       more[i] = std::max<int64_t>(w.pad[i] - (i < 2 ? kMaxPadBefore : kMaxPadAfter), 0);
@@ -280,7 +280,7 @@ Status Legalizer::lowerDepthwise(const tosa::DepthwiseConv2d& node) {
   if (conv.depthwise) {
     conv.weight = weight.reshaped({kh, kw, channels});
   } else {
-    // Output channel c*M+m looks at input channel c alone: a convolution whose other weights are zero.
+    // Output channel c*M+m only reads input channel c: a convolution whose other weights are zero.
     if (channels * multiple * kh * kw * channels > int64_t{1} << 24) {
       return fail(Code::HardwareLimit, "a depth multiplier of {} is not supported for {} channels", multiple,
                   channels)
@@ -446,8 +446,8 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
         conv.type = node.output()->dtype();
         conv.window.kernel = {kh, kw};
         conv.window.ifmZeroPoint = inputZero;
-        // The window slides over input positions start .. start + count - 1 + taps - 1; outside the input
-        // lies padding.
+        // The window slides over input positions start .. start + count - 1 + taps - 1; outside the input is
+        // padding.
         ir::Value* ifm = image(input, n);
         Shape start{0, 0, 0}, size = ifm->shape();
         const auto fit = [&](size_t axis, const Phase& phase, int64_t taps) {
@@ -457,7 +457,7 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
           conv.window.pad[axis + 2] = std::max<int64_t>(0, last - (extent - 1));
           start[axis] = std::clamp<int64_t>(first, 0, extent - 1);
           size[axis] = std::clamp<int64_t>(last, start[axis], extent - 1) - start[axis] + 1;
-          // A window that only sees padding still needs an element to hang on to.
+          // A window that only sees padding still needs an input element.
           if (last < 0 || first > extent - 1) {
             size[axis] = 1;
             conv.window.pad[axis] = last < 0 ? last - first + 1 : 0;
@@ -472,7 +472,7 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
         const int64_t extraX = size[1] + conv.window.pad[1] + conv.window.pad[3] - kw + 1 - x.count;
         CARINA_TRY(ir::Value * part, convolve(std::move(conv), operations));
         if (extraY != 0 || extraX != 0) {
-          // Positions that saw the stand-in element: leave them out.
+          // Leave out positions that saw the stand-in element.
           const Shape from{y.start + y.count - 1 + kh - 1 < 0 ? 0 : extraY,
                            x.start + x.count - 1 + kw - 1 < 0 ? 0 : extraX, 0};
           part = npu_ir::createSlice(builder_, part, from, {y.count, x.count, oc});

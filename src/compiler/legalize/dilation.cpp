@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dilations beyond the hardware's, exactly and without a copy. The taps of one output position are a multiple
-// of the dilation apart, so they see one residue class of the input positions only: a convolution over every
-// n-th position of the input computes every m-th position of the result. Strides in the feature maps do the
-// rest.
+// Dilations beyond the hardware's limit, exactly and without a copy. The taps of one output position are a
+// multiple of the dilation apart, so they only see one residue class of the input positions: a convolution
+// over every n-th position of the input computes every m-th position of the result. Strides in the feature
+// maps do the rest.
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -19,7 +19,7 @@ constexpr size_t kMaxConvolutions = 4096;
 
 /// Output positions of one axis that see the same residue class.
 struct Phase {
-  int64_t output = 0, outputs = 0;  // the first one, and how many there are
+  int64_t output = 0, outputs = 0;  // the first one, and their number
   int64_t input = 0, inputs = 0;    // of the input positions they see
   int64_t before = 0, after = 0;    // padding
 };
@@ -90,7 +90,7 @@ int64_t Legalizer::phaseStep(const Window& w, size_t axis, bool line) {
   const int64_t dilation = w.dilation[axis];
   ir::Ints left{1, 1};
   for (size_t a = 0; a < 2; ++a) left[a] = w.dilation[a] % kMaxDilation == 0 ? kMaxDilation : 1;
-  // The hardware's own dilation halves the number of phases, where its window holds the wider kernel.
+  // The hardware's own dilation halves the number of phases if the wider kernel fits its window.
   const bool halves = left[axis] == kMaxDilation && fitsWindow(w.kernel, left);
   return halves && (!line || dilation <= kMaxDilation) ? dilation / kMaxDilation : dilation;
 }
@@ -121,8 +121,8 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
   const int64_t depth = conv.ifm->dim(2), channels = conv.bias.numElements();
   const Shape size = conv.ifm->shape();
   const Shape out{outputPositions(w, 0, size[0]), outputPositions(w, 1, size[1]), channels};
-  // A line of positions is folded: every phase becomes a column of a map, and one convolution along its
-  // height takes all phases with equal padding at once.
+  // A line of positions is folded: each phase becomes a column of a map, and one convolution along its height
+  // computes all phases with equal padding at once.
   const auto isLine = [&](size_t axis) {
     const size_t other = 1 - axis;
     return size[other] == 1 && w.kernel[other] == 1 && w.pad[other] == 0 && w.pad[other + 2] == 0 &&
@@ -135,7 +135,7 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
   };
   Phases rows = lanesAlong(0), columns = lanesAlong(1);
   if (!rows.complete() || !columns.complete()) {
-    // Positions that see nothing but padding need some that is in memory.
+    // Positions that only see padding need some of it in memory.
     CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
     w.pad = {0, 0, 0, 0};
     return dilated(std::move(conv), operations);
@@ -146,7 +146,7 @@ Result<ir::Value*> Legalizer::dilated(Convolution conv, std::vector<ir::Node*>& 
         .withRemedy("use a smaller dilation");
   }
   std::vector<npu_ir::Piece> pieces;
-  /// One convolution over a part of the input; where its result goes: offset and strides in positions.
+  /// Adds one convolution over a part of the input. `to`, `strides`: where its result goes, in positions.
   const auto add = [&](const Shape& box, int64_t from, const ir::Ints& steps, const Window& window,
                        int64_t to, const ir::Ints& strides) -> Status {
     Convolution part = conv;

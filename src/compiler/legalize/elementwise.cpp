@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise operators. TOSA widens 8 and 16-bit operands to int32 by RESCALE before ADD, MUL and the like;
-// the hardware reads them directly where its operand scaling gives exactly the same numbers (ethosu-numerics
-// 5), else 32-bit steps do.
+// Elementwise operators. TOSA widens 8 and 16-bit operands to int32 by RESCALE before ADD, MUL and others;
+// the hardware reads them directly if its operand scaling gives exactly the same values (ethosu-numerics 5),
+// otherwise 32-bit operations do the same.
 #include <algorithm>
 #include <bit>
 
@@ -18,13 +18,13 @@ namespace {
 
 /// Scale of an operand as attributes: unit scales in their shortest form.
 ir::Ints scaleOf(int64_t multiplier, int64_t shift, bool doubleRound) {
-  // The first of two roundings stands at a fixed bit: such numbers stay as they are.
+  // The first of two roundings is at a fixed bit: such scales stay as they are.
   const bool whole = shift < 62 && multiplier % (int64_t{1} << shift) == 0;
   if (!doubleRound || whole) reduceScale(multiplier, shift, Rounding::NATURAL);
   return {multiplier, shift};
 }
 
-/// A dimension is read whole by both, or repeated by one.
+/// How a dimension is read: whole by both operands, or repeated by one.
 int broadcastClass(int64_t a, int64_t b, int64_t out) {
   if (out == 1) return -1;  // fits any neighbour
   return (a == out ? 1 : 0) | (b == out ? 2 : 0);
@@ -113,8 +113,8 @@ std::optional<Legalizer::Operand> Legalizer::codesBeside(const Operand& other, c
 
 std::optional<Legalizer::Convolution> Legalizer::channelProduct(const Operand& a, const Operand& b,
                                                                 const Shape& shape) {
-  // A channel's weight and scale record take longer to read than its number does; from this many positions on
-  // the faster operation makes up for it.
+  // A channel's weight and scale record take longer to read than its value; from this many positions on the
+  // faster operation makes up for it.
   constexpr int64_t kLeastPositions = 64;
   const int64_t channels = shape.empty() ? 0 : shape.back();
   if (!npu().slowProducts || !b.value->isConstant() || b.value->dtype() != DType::Int8 ||
@@ -179,7 +179,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     for (Shape* s : {&sa, &sb, &shape}) s->erase(s->begin() + static_cast<std::ptrdiff_t>(d));
   };
   while (shape.size() > 3 && shape.front() == 1) drop(0);
-  // Outer dimensions that are read alike become one.
+  // Merge outer dimensions that are read alike.
   for (size_t d = 0; shape.size() > 3 && d + 1 < shape.size();) {
     const int outer = broadcastClass(sa[d], sb[d], shape[d]),
               inner = broadcastClass(sa[d + 1], sb[d + 1], shape[d + 1]);
@@ -191,7 +191,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     }
   }
   // A scalar that is too wide for a register is a feature map, which is read again for every position. With
-  // the other operand's only long dimension as channels there is a single position.
+  // the other operand's only long dimension as channels, there is a single position.
   const bool beside = b.value && (numElements(sa) == 1 || numElements(sb) == 1) &&
                       dtypeSize(b.value->dtype()) > npu().scalarBytes;
   if (beside && std::count_if(shape.begin(), shape.end(), [](int64_t size) { return size > 1; }) == 1) {
@@ -214,7 +214,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
     if (ceilDiv(shape[axis], step) > 4096)
       return fail(Code::HardwareLimit, "broadcasting {} and {} takes more than 4096 operations",
                   shapeText(sa), shapeText(sb))
-          .withRemedy("merge dimensions of it, or keep it on the CPU");
+          .withRemedy("merge some of its dimensions, or keep it on the CPU");
     std::vector<npu_ir::Piece> pieces;
     Shape strides = rowMajorStrides(shape);
     const int64_t stride = strides[axis];
@@ -260,7 +260,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, const Operand& a
 
 Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
                                           const OutputStage& stage, std::vector<ir::Node*>* nodes) {
-  // Scalar constants come without the other operand's rank.
+  // Scalar constants may have another rank than the other operand.
   const auto ranked = [this](ir::Value* value, const ir::Value* other) {
     if (!other || value->rank() == other->rank() || value->numElements() != 1) return value;
     return npu_ir::createReshape(builder_, value, Shape(other->shape().size(), 1));
@@ -312,7 +312,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
   const bool extremum = mode == ElementwiseMode::MIN || mode == ElementwiseMode::MAX;
   if (!npu().bitwise && !sum && !extremum) {
     return fail(Code::MissingCapability,
-                "{} is not an operation of {}, and cannot be composed of those that it has", node->opName(),
+                "{} is not an operation of {} and cannot be composed of its operations", node->opName(),
                 npu::familyName(target_.family))
         .withRemedy("keep it on the CPU");
   }
@@ -333,7 +333,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
       bool possible = npu().operandScales;
       int64_t preShift = 0;
       if (!npu().operandScales && sum) {
-        // Factors as whole numbers, common powers of two moved behind the sum.
+        // Integer factors, with common powers of two moved after the sum.
         const auto factor = [](const Operand& o) -> int64_t {
           if (o.shift > 62 || o.multiplier % (int64_t{1} << o.shift) != 0) return 0;
           return o.multiplier >> o.shift;
@@ -361,7 +361,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
           possible = true;
       }
       if (!npu().operandScales && extremum) {
-        // Without operand scales: equal quantisation on both sides and behind.
+        // Without operand scales: equal quantisation of both operands and the result.
         possible = a->unit() && b->unit() && narrow && consumer->wholeFactor() == 1;
       }
       if (possible) {

@@ -13,7 +13,7 @@ namespace {
 using npu_ir::ElementwiseMode;
 using npu_ir::OutputStage;
 
-/// A constant with the same number everywhere.
+/// Whether all elements of a constant equal `number`.
 bool isEverywhere(const ir::Value* value, int64_t number) {
   if (!value || !value->isConstant() || !isInteger(value->dtype())) return false;
   const Tensor& tensor = value->constant();
@@ -23,7 +23,7 @@ bool isEverywhere(const ir::Value* value, int64_t number) {
   return true;
 }
 
-/// What the output stage makes of zero, whatever its scale; nothing where a table follows.
+/// The output stage's result for zero, at any scale; nothing if a table follows.
 std::optional<int64_t> resultOfZero(const OutputStage& stage, DType type) {
   if (stage.tableKind != npu_ir::TableKind::NONE) return std::nullopt;
   int64_t number = stage.zeroPoint;
@@ -31,7 +31,7 @@ std::optional<int64_t> resultOfZero(const OutputStage& stage, DType type) {
   return std::clamp(number, integerMin(type), integerMax(type));
 }
 
-/// Zeros in front of the output stage, and the constant operands that are not needed for it: their bytes.
+/// Bytes of constants that an operation does not need because its accumulator is always zero; else 0.
 int64_t bytesOfZeroAccumulator(const ir::Node* node) {
   if (const auto conv = ir::dynCast<npu_ir::Conv>(node)) {
     const npu_ir::Window window = npu_ir::window(node);
@@ -45,7 +45,7 @@ int64_t bytesOfZeroAccumulator(const ir::Node* node) {
   return isEverywhere(product.ifm2(), product.ifm2Zp()) ? product.ifm2()->constant().numBytes() : 0;
 }
 
-/// The operand that a sum with zeros is equal to.
+/// The operand that a sum with zeros equals; null for other operations.
 ir::Value* otherOfSum(const ir::Node* node) {
   const auto sum = ir::dynCast<npu_ir::Elementwise>(node);
   const bool adds = sum && sum.mode() == ElementwiseMode::ADD;
@@ -60,7 +60,7 @@ ir::Value* otherOfSum(const ir::Node* node) {
   return other && other->type == node->result()->type ? other : nullptr;
 }
 
-/// The number that a result is everywhere, and the bytes of constants that go with its operation.
+/// The value of all elements of a result, and the bytes of constants that are removed with its operation.
 struct Known {
   int64_t number = 0, bytes = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recurrences compute of states that begin as zeros.
+// Folds what recurrences compute from states that are initially zero.
 #pragma once
 
 #include "ir/graph.hpp"
@@ -7,8 +7,8 @@
 namespace carina::compiler {
 
 /// Removes operations of an npu graph whose result is known because a constant operand is zero throughout: a
-/// convolution without bias and a product give zeros, a sum gives its other operand. Nothing that is kept
-/// instead takes more memory than the constants that go.
+/// convolution without bias and a product give zeros, a sum gives its other operand. No replacement takes
+/// more memory than the constants that are removed.
 void foldZeros(ir::Graph& graph);
 
 }  // namespace carina::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GATHER and SCATTER. Ethos-U85 has indexed transfers. Ethos-U55 and U65 copy rows whose indices are
-// constant, and pick others by matrix products with one-hot rows, which are exact.
+// GATHER and SCATTER. Ethos-U85 has indexed transfers. Ethos-U55 and U65 copy rows with constant indices, and
+// select others by matrix products with one-hot rows, which are exact.
 #include <algorithm>
 #include <map>
 
@@ -14,13 +14,13 @@ using npu_ir::PoolMode;
 
 namespace {
 
-/// Rows of `from` that lie behind each other there and in the result.
+/// Rows of `from` that are contiguous there and in the result.
 struct RowRun {
   ir::Value* from;
   int64_t source, target, count;
 };
 
-/// One more row, targets ascending by one.
+/// Adds one row; targets ascend by one.
 void addRow(std::vector<RowRun>& runs, ir::Value* from, int64_t source, int64_t target) {
   if (!runs.empty() && runs.back().from == from && runs.back().source + runs.back().count == source)
     ++runs.back().count;
@@ -97,8 +97,8 @@ Result<ir::Value*> Legalizer::oneHot(ir::Value* indices, int64_t rows) {
                 rows, kMaxAxis)
         .withRemedy("split the table");
   }
-  // A pointwise convolution of one channel gives index - row for each row; saturated, it is zero in one
-  // place. Few rows fit 8 bits, others 16, the upper half of 65536 after a shift of the origin.
+  // A pointwise convolution of one channel gives index - row for each row; saturated, only one of them is
+  // zero. Few rows fit 8 bits, others 16, the upper half of 65536 after a shift of the origin.
   const bool narrow = rows <= 128;
   const int64_t origin = rows > 32768 ? 32768 : 0;
   CARINA_TRY(ir::Value * index,
@@ -199,7 +199,7 @@ Status Legalizer::scatterRows(ir::Node* node) {
       return {};
     }
   }
-  // values where no index says otherwise, plus the updates spread over the rows.
+  // values where no index refers to the row, plus the updates distributed over the rows.
   CARINA_TRY(ir::Value * hits, oneHot(indices, rows));
   hits = transposed(hits, {0, 2, 1});  // [N, K, W]
   const int64_t width = columns * dtypeSize(type);

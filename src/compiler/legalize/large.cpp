@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is larger than the hardware's windows and feature maps, exactly: convolutions whose kernel the window
-// does not hold become convolutions with more channels and fewer positions of the kernel, and an axis beyond
-// 65536 is done part by part. Sums stay in one accumulator, so 8 and 16-bit networks keep their bits.
+// Exact forms of what exceeds the hardware's windows and feature maps: convolutions whose kernel does not fit
+// the window become convolutions with more channels and fewer kernel positions, and an axis beyond 65536 is
+// processed in parts. Sums stay in one accumulator, so 8 and 16-bit networks remain bit-exact.
 #include <algorithm>
 #include <array>
 
@@ -14,13 +14,13 @@ using npu_ir::Window;
 
 namespace {
 
-/// How many neighbouring rows and columns of a kernel become channels.
+/// Number of neighbouring rows and columns of a kernel that become channels.
 struct Fold {
   std::array<int64_t, 2> factor{1, 1};
   int64_t copies() const { return factor[0] * factor[1]; }
 };
 
-/// The fewest neighbouring rows and columns of the kernel to make channels of, so that what remains fits.
+/// The fewest neighbouring rows and columns to turn into channels so that the remaining kernel fits.
 Fold smallestFold(const Window& w) {
   Fold best{{w.kernel[0], w.kernel[1]}};
   for (int64_t y = 1; y <= w.kernel[0]; ++y) {
@@ -71,8 +71,8 @@ Result<ir::Value*> Legalizer::folded(Convolution conv, std::vector<ir::Node*>& o
     return fail(Code::HardwareLimit, "a kernel of {}x{} over {} channels exceeds the accumulators",
                 w.kernel[0], w.kernel[1], depth)
         .withRemedy("use a smaller kernel or fewer channels");
-  // Position p of the folded map holds positions p, p + dilation, ... of the input as channels. Positions in
-  // front of the input are in it as far as one of those lies inside.
+  // Position p of the folded map holds positions p, p + dilation, ... of the input as channels. Positions
+  // before the input are included as far as one of those is inside.
   Shape map{0, 0, copies * depth};
   Window folded = w;
   ir::Ints lead(2);
@@ -95,7 +95,7 @@ Result<ir::Value*> Legalizer::folded(Convolution conv, std::vector<ir::Node*>& o
                       y * strides[0] + x * strides[1] + channel, strides});
   };
   for (int64_t i = 0; i < copies; ++i) {
-    // Rows and columns of the map whose position in this copy lies inside the input.
+    // Rows and columns of the map whose position in this copy is inside the input.
     const std::array<int64_t, 2> shift{(i / fold.factor[1]) * w.dilation[0] - lead[0],
                                        (i % fold.factor[1]) * w.dilation[1] - lead[1]};
     std::array<int64_t, 2> begin{}, end{};
@@ -171,7 +171,7 @@ Result<ir::Value*> Legalizer::channelByChannel(const Convolution& conv, int64_t 
       part.ifm = npu_ir::createSlice(builder_, conv.ifm, start, size);
     }
     if (diagonal) {
-      // Output channel c looks at input channel c alone.
+      // Output channel c only reads input channel c.
       const int64_t taps = part.weight.dim(0) * part.weight.dim(1);
       Tensor weight = filledLike(part.weight.dtype(), {count, part.weight.dim(0), part.weight.dim(1), count},
                                  conv.weightZeroPoint);
@@ -191,7 +191,7 @@ Result<ir::Value*> Legalizer::channelByChannel(const Convolution& conv, int64_t 
 }
 
 Result<ir::Value*> Legalizer::deepAsColumns(Convolution conv, std::vector<ir::Node*>& operations) {
-  // A kernel of one position over too many channels: the channels of a position as a row of columns.
+  // A 1x1 kernel over too many channels: the channels of a position become a row of columns.
   const int64_t depth = conv.ifm->dim(2), columns = ceilDiv(depth, kMaxAxis), part = ceilDiv(depth, columns);
   const int64_t channels = conv.bias.numElements(), rows = conv.ifm->dim(0), width = conv.ifm->dim(1);
   Window& w = conv.window;
@@ -231,7 +231,7 @@ Result<ir::Value*> Legalizer::tiled(Convolution conv, size_t axis, std::vector<i
     start[axis] = std::max<int64_t>(begin, 0);
     part[axis] = std::min(end, size[axis]) - start[axis];
     if (part[axis] < 1) {
-      // Positions that see nothing but padding need some that is in memory.
+      // Positions that only see padding need some of it in memory.
       CARINA_TRY(conv.ifm, padded(conv.ifm, {w.pad[0], w.pad[2], w.pad[1], w.pad[3], 0, 0}, w.ifmZeroPoint));
       conv.window.pad = {0, 0, 0, 0};
       return tiled(std::move(conv), axis, operations);

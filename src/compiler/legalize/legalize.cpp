@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of legalization (legalize.hpp): walks the TOSA graph, keeps the values, and finds the function
+// The driver of legalization (legalize.hpp): walks the TOSA graph, keeps the values, and selects the function
 // for each operator.
 #include "compiler/legalize/legalize.hpp"
 
@@ -35,7 +35,7 @@ Result<ir::Graph> Legalizer::run() {
     values_[input] = value;
   }
   for (ir::Node* node : tosa_.nodes()) {
-    // Put off, or taken over by the operator before it.
+    // Deferred, or absorbed by a preceding operator.
     if (isPutOff(node) || bytes_.isInside(node) || functions_.isInside(node) || tables_.isInside(node) ||
         (!node->results().empty() && values_.contains(node->result())))
       continue;
@@ -55,7 +55,7 @@ Result<ir::Graph> Legalizer::run() {
                   "the 48-bit result of {} is not rescaled immediately, and {} cannot store it",
                   node->where(), npu::familyName(target_.family))
           .at(node->where())
-          .withRemedy("let one RESCALE follow the operator and nothing else use its result");
+          .withRemedy("make a single RESCALE the only use of its result");
     }
   }
   CARINA_RETURN_IF_ERROR(ir::verify(result_));
@@ -91,7 +91,7 @@ Result<ir::Value*> Legalizer::get(const ir::Value* value) {
 }
 
 void Legalizer::define(const ir::Value* value, ir::Value* npu, std::vector<ir::Node*> operations) {
-  // The operation carries the name of the last TOSA value that its result stands for.
+  // The operation carries the name of the last TOSA value that its result represents.
   if (operations.size() == 1) {
     operations.front()->result()->name = value->name;
   } else if (npu->name.empty() && npu->producer()) {
@@ -99,7 +99,7 @@ void Legalizer::define(const ir::Value* value, ir::Value* npu, std::vector<ir::N
   }
   ir::Value* shaped = npu_ir::createReshape(builder_, npu, value->shape());
   if (shaped->dtype() != value->dtype()) {
-    // Unsigned numbers and masks: TOSA's values are signless.
+    // Unsigned values and masks: TOSA's values are signless.
     shaped = npu_ir::createView(builder_, shaped, value->dtype(), value->shape(), 0,
                                 rowMajorStrides(value->shape()));
   }
@@ -130,8 +130,8 @@ ir::Value* Legalizer::scalarConstant(DType type, int64_t value) {
 }
 
 bool Legalizer::isPutOff(const ir::Node* node) const {
-  // What elementwise operations may read through, and what only convolutions read, which take bytes: lowered
-  // when somebody needs the values.
+  // Lowered when the values are needed: what elementwise operations may read through, and what only
+  // convolutions read, which accept bytes.
   const auto rescale = ir::dynCast<tosa::Rescale>(node);
   if (!rescale) return false;
   if (rescale.output()->dtype() == DType::Int32) return dtypeSize(rescale.input()->dtype()) <= 2;
@@ -172,7 +172,7 @@ Result<ir::Value*> Legalizer::asMap(ir::Value* value) {
     shape.erase(shape.begin());
   }
   if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size > kMaxAxis; })) {
-    // Any split will do: the order of elements is all that counts.
+    // Any split will do: only the order of elements matters.
     const int64_t count = value->numElements();
     shape.clear();
     for (int64_t depth = std::min<int64_t>(count, kMaxAxis); depth > 0 && shape.empty(); --depth) {
@@ -301,7 +301,7 @@ Status Legalizer::dispatch(ir::Node* node) {
     default:
       break;
   }
-  return fail(Code::NoIntegerForm, "{} has no integer form that an NPU runs", node->opName())
+  return fail(Code::NoIntegerForm, "{} has no integer form that an NPU can run", node->opName())
       .withRemedy("keep it on the CPU");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of one legalization, shared by the legalize_*.cpp files: which npu value stands for which TOSA
+// The state of one legalization, shared by the files of this folder: which npu value represents which TOSA
 // value, which operations computed it, and what may still be fused into them.
 #pragma once
 
@@ -28,19 +28,19 @@ int64_t constantValue(const ir::Value* value);
 /// All elements of a constant operand.
 ir::Ints constantValues(const ir::Value* value);
 
-/// A RESCALE as numbers: per tensor or per channel of the last dimension.
+/// The parameters of a RESCALE: per tensor or per channel of the last dimension.
 struct RescaleNumbers {
   ir::Ints multipliers, shifts;
   int64_t inputZeroPoint = 0, outputZeroPoint = 0;
   npu_ir::Rounding rounding = npu_ir::Rounding::NATURAL;
-  DType inputType = DType::Int8, outputType = DType::Int8;  // unsigned where the attributes say so
+  DType inputType = DType::Int8, outputType = DType::Int8;  // unsigned if the attributes say so
 
   bool perChannel() const { return multipliers.size() > 1; }
-  /// The (per-tensor) scale where it is an integer.
+  /// The (per-tensor) scale if it is an integer.
   std::optional<int64_t> wholeFactor() const;
 };
 RescaleNumbers rescaleNumbers(const tosa::Rescale& node);
-/// Multiplier and shift with common factors of two taken out; never across the shift where double rounding
+/// Removes common factors of two from multiplier and shift; never across the shift at which double rounding
 /// begins.
 void reduceScale(int64_t& multiplier, int64_t& shift, npu_ir::Rounding rounding);
 
@@ -59,14 +59,14 @@ class Legalizer {
  private:
   // Values (legalize.cpp)
   // ------------------------------------------------------------------------------------------
-  /// The npu value with the type and shape of a TOSA value; operators that were put off are lowered now.
+  /// The npu value with the type and shape of a TOSA value; lowers deferred operators.
   Result<ir::Value*> get(const ir::Value* value);
   /// Records the npu value (any shape with the right elements) of a TOSA value and the operations that
   /// computed it.
   void define(const ir::Value* value, ir::Value* npu, std::vector<ir::Node*> operations = {});
-  /// The operations of a TOSA value, when nothing but `user` sees it: their output stage may be changed.
+  /// The operations of a TOSA value with a single use: their output stage may be changed.
   std::vector<ir::Node*>* fusable(const ir::Value* value);
-  /// Changes the type of a value and of what it is made of.
+  /// Changes the type of a value and of its pieces.
   void retype(ir::Value* value, DType type);
   const npu::Architecture& npu() const { return target_.architecture(); }
   ir::Value* constant(Tensor tensor) { return result_.addConstant(std::move(tensor)); }
@@ -82,7 +82,7 @@ class Legalizer {
   ir::Value* image(ir::Value* value, int64_t n);
   /// Joins images [H,W,C] to [N,H,W,C].
   ir::Value* images(const std::vector<ir::Value*>& parts);
-  /// A value of any rank as one feature map, elements in order; nothing when no axis split fits 65536.
+  /// A value of any rank as one feature map, elements in order; nothing if no split into axes fits 65536.
   Result<ir::Value*> asMap(ir::Value* value);
 
   // Operators
@@ -92,15 +92,16 @@ class Legalizer {
   Status lowerConv3d(const tosa::Conv3d& node);
   Status lowerTransposeConv2d(const tosa::TransposeConv2d& node);
   Status lowerAvgPool(const tosa::AvgPool2d& node);
-  /// Whether pooling computes a depthwise convolution: one with ones whose sums become 8 bits at one scale.
+  /// Whether pooling can compute a depthwise convolution: one with weights of one whose sums become 8 bits at
+  /// one scale.
   bool isScaledSum(const tosa::DepthwiseConv2d& node) const;
   Status lowerScaledSum(const tosa::DepthwiseConv2d& node);
   Status lowerMaxPool(const tosa::MaxPool2d& node);
   Status lowerRescale(const tosa::Rescale& node);
   Status lowerClamp(const tosa::Clamp& node);
   Status lowerTable(const tosa::Table& node);
-  /// The table of `stage` behind what computes the input, where nothing else reads that (`alone`); else by an
-  /// operation of its own.
+  /// Adds the table of `stage` to the operations that compute the input if nothing else reads that (`alone`),
+  /// else in an operation of its own.
   Status lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                 const npu_ir::OutputStage& stage);
   Status lowerByteFunction(const ir::Node& node, const ByteFunctionMatch& match);
@@ -134,7 +135,7 @@ class Legalizer {
   Status lowerScatter(ir::Node* node);
   Status lowerResize(ir::Node* node);
 
-  // Convolution (legalize_conv.cpp)
+  // Convolution (conv.cpp)
   // --------------------------------------------------------------------------------
   struct Convolution {
     ir::Value* ifm = nullptr;  // [H,W,C]
@@ -145,63 +146,62 @@ class Legalizer {
     bool depthwise = false;
     DType type = DType::Int32;
   };
-  /// Emits a convolution, decomposing what the hardware's window cannot do. `operations` receives those that
-  /// compute the result.
+  /// Emits a convolution, decomposing what the hardware's window does not support. `operations` receives
+  /// those that compute the result.
   Result<ir::Value*> convolve(Convolution conv, std::vector<ir::Node*>& operations);
   /// Each image of the batch with its own copy of `conv`.
   Status convolveImages(ir::Value* output, ir::Value* input, const Convolution& conv);
-  /// A convolution of any dilation by convolutions over every n-th position of its input
-  /// (legalize_dilation.cpp).
+  /// A convolution of any dilation as convolutions over every n-th position of its input (dilation.cpp).
   Result<ir::Value*> dilated(Convolution conv, std::vector<ir::Node*>& operations);
-  /// Leaves out taps that see padding at every position.
+  /// Removes taps that only see padding.
   static void cutIdleTaps(Convolution& conv);
-  /// How many positions of the result the window has along an axis with `size` input positions.
+  /// Number of output positions of the window along an axis with `size` input positions.
   static int64_t outputPositions(const npu_ir::Window& w, size_t axis, int64_t size);
-  /// Every which position of the input a convolution of its own is over, so that the hardware's dilation does
-  /// the rest.
+  /// Step between the input positions of one partial convolution, such that the hardware's dilation does the
+  /// rest.
   static int64_t phaseStep(const npu_ir::Window& w, size_t axis, bool line);
-  /// Every window laid out by itself, as the channels of its output position: any kernel, stride, dilation.
+  /// Every window copied out as the channels of its output position: any kernel, stride, dilation.
   Result<ir::Value*> gatheredWindows(Convolution conv, std::vector<ir::Node*>& operations);
   Status checkConvolution(const Convolution& conv) const;
 
-  // Beyond the hardware's sizes (legalize_large.cpp)
+  // Beyond the hardware's sizes (large.cpp)
   // -------------------------------------------------------------------------
-  /// Whether the hardware's window holds a kernel with its dilation.
+  /// Whether a kernel with its dilation fits the hardware's window.
   static bool fitsWindow(const ir::Ints& kernel, const ir::Ints& dilation);
-  /// A convolution over a map whose channels hold neighbouring positions: fewer positions of the kernel.
+  /// A convolution over a map whose channels hold neighbouring positions, with fewer kernel positions.
   Result<ir::Value*> folded(Convolution conv, std::vector<ir::Node*>& operations);
-  /// A convolution along the height of a map of one column, as one along the width.
+  /// A convolution along the height of a single-column map, as one along the width.
   Result<ir::Value*> asLine(Convolution conv, std::vector<ir::Node*>& operations);
   /// At most `most` output channels at a time. `diagonal`: a depthwise convolution as ordinary ones.
   Result<ir::Value*> channelByChannel(const Convolution& conv, int64_t most, bool diagonal,
                                       std::vector<ir::Node*>& operations);
-  /// A kernel of one position over more than 65536 channels.
+  /// A 1x1 kernel over more than 65536 channels.
   Result<ir::Value*> deepAsColumns(Convolution conv, std::vector<ir::Node*>& operations);
   /// A convolution over parts of an axis longer than 65536.
   Result<ir::Value*> tiled(Convolution conv, size_t axis, std::vector<ir::Node*>& operations);
-  /// An operation on each element: on the value as one feature map or, where no axes of at most 65536 hold
-  /// it, on parts. The result has the value's shape.
+  /// An elementwise operation: on the value as one feature map or, if it does not fit axes of at most 65536,
+  /// on parts. The result has the value's shape.
   Result<ir::Value*> perMap(ir::Value* value,
                             const std::function<Result<ir::Value*>(ir::Value* map)>& operation);
-  /// [outer, size, inner] -> [outer, 1, inner]: `reduce` where all axes fit, else parts of it, which
-  /// `combine` joins along `size`.
+  /// [outer, size, inner] -> [outer, 1, inner]: `reduce` if all axes fit, else on parts, which `combine`
+  /// joins along `size`.
   Result<ir::Value*> reducedInParts(ir::Value* map,
                                     const std::function<Result<ir::Value*>(ir::Value*)>& reduce,
                                     const std::function<Result<ir::Value*>(ir::Value*, ir::Value*)>& combine);
 
-  // Pools (legalize_pool.cpp)
+  // Pools (pool.cpp)
   // -------------------------------------------------------------------------
-  /// The average over windows that the hardware's do not hold; without padding.
+  /// The average over windows that exceed the hardware's; without padding.
   Result<ir::Value*> largeAverage(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
                                   int64_t inputZero, int64_t outputZero);
   /// Max pooling of one image, windows and padding (top, left, bottom, right) of any size. `operations`
-  /// receives the one that computes the result, if it is one.
+  /// receives the one that computes the result, if it is a single one.
   Result<ir::Value*> pooledMax(ir::Value* map, const ir::Ints& kernel, const ir::Ints& stride,
                                const ir::Ints& pad, std::vector<ir::Node*>& operations);
-  /// The largest numbers of windows along one axis of an image; without padding.
+  /// The maximum of each window along one axis of an image; without padding.
   Result<ir::Value*> largestAlong(ir::Value* map, size_t axis, int64_t kernel, int64_t stride);
 
-  // Elementwise (legalize_elementwise.cpp)
+  // Elementwise (elementwise.cpp)
   // -------------------------------------------------------------------------
   /// An operand as it is read: 8 or 16-bit with zero point and scale, or a plain value.
   struct Operand {
@@ -212,33 +212,32 @@ class Legalizer {
     bool unit() const { return shift < 62 && multiplier == int64_t{1} << shift; }
     int64_t bits() const { return 8 * dtypeSize(value->dtype()); }
   };
-  /// What a RESCALE to int32 reads, when an elementwise operation may read it directly.
+  /// What a RESCALE to int32 reads, if an elementwise operation may read it directly.
   Result<std::optional<Operand>> rescaledOperand(const ir::Value* value);
-  /// The same of TFLite's way: a number shifted up, then rescaled by a RESCALE that rounds twice.
+  /// The same for TFLite's form: a value shifted up, then rescaled by a RESCALE that rounds twice.
   Result<std::optional<Operand>> doublyRescaledOperand(const ir::Value* value);
-  /// A number as an operand beside `other`: a scalar of the same type with a scale.
+  /// A scalar constant as an operand of the same type as `other`, with a scale.
   std::optional<Operand> numberBeside(const Operand& other, const ir::Value* value);
-  /// A number, or a wide constant that is 8-bit codes at one scale, as an operand beside `other`.
+  /// A scalar constant, or a wide constant that is 8-bit codes at one scale, as an operand next to `other`.
   std::optional<Operand> constantBeside(const Operand& other, const ir::Value* value);
-  /// An int32 constant as codes of the type that `other` has, less a zero point, where there are such codes.
+  /// An int32 constant as codes of the type of `other`, minus a zero point, if there are such codes.
   std::optional<Operand> codesBeside(const Operand& other, const ir::Value* value);
-  /// A product with a constant for each channel as a depthwise convolution, where the target is faster at
-  /// that.
+  /// A product with one constant per channel as a depthwise convolution, if that is faster on the target.
   std::optional<Convolution> channelProduct(const Operand& a, const Operand& b, const Shape& shape);
-  /// A value with something added on one side of one axis.
+  /// A value extended on one side of one axis.
   struct Padding {
     const ir::Value* inner = nullptr;
     size_t axis = 0;
     int64_t before = 0;
   };
-  /// How an operand of a sum is padded with the code `zeroPoint`, which stands for 0: nothing where it is
-  /// not, or where others read it as well.
+  /// How an operand of a sum is padded with the code `zeroPoint`, which represents 0. Nothing if it is not,
+  /// or if something else reads it as well.
   std::optional<Padding> paddingOf(const ir::Value* operand, int64_t zeroPoint) const;
-  /// A sum of which one operand is padded as one sum with what it is without, and one with zeros: the padded
-  /// value is not made. Null where neither operand is such a value.
+  /// A sum with a padded operand as one sum with the unpadded operand and one with zeros, so that the padded
+  /// value is not computed. Null if neither operand is such a value.
   Result<ir::Value*> sumBesidePadding(const ir::Node& node, npu_ir::ElementwiseMode mode, const Operand& a,
                                       const Operand& b, std::vector<ir::Node*>& operations);
-  /// The RESCALE that alone consumes the value and can be fused into an operation with this many input bits.
+  /// The RESCALE that is the only use of the value, if it is one.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
   /// Emits an elementwise operation on operands of equal rank with broadcasting, in as many operations as the
   /// shapes need.
@@ -248,28 +247,28 @@ class Legalizer {
   Result<ir::Value*> elementwise(npu_ir::ElementwiseMode mode, ir::Value* a, ir::Value* b, DType type,
                                  const npu_ir::OutputStage& stage = {},
                                  std::vector<ir::Node*>* nodes = nullptr);
-  /// Values of a 32-bit operation: a * multiplier >> shift.
+  /// a * multiplier >> shift for the values of a 32-bit operation.
   Result<ir::Value*> scale32(ir::Value* value, const RescaleNumbers& numbers, const Shape& shape);
   /// The value minus a zero point as int32, times a factor of the value's type.
   Result<ir::Value*> widen(ir::Value* value, int64_t zeroPoint, int64_t factor = 1);
   /// Defines `output` as the value passed through an output stage.
   Status defineCopies(const ir::Value* output, ir::Value* value, int64_t zeroPoint,
                       const npu_ir::OutputStage& stage, DType type);
-  /// A map of int16 through a table of 513 entries, as int32, by operations of Ethos-U55 and U65.
+  /// An int16 map through a table of 513 entries, as int32, by operations of Ethos-U55 and U65.
   Result<ir::Value*> interpolated(ir::Value* map, const Tensor& entries);
 
-  // Logic and bits (legalize_logic.cpp)
+  // Logic and bits (logic.cpp)
   // ------------------------------------------------------------------------------------
   /// An output stage that ends in a table of 256 int8 entries.
   npu_ir::OutputStage tableStage(Tensor table);
-  /// An output stage whose int8 result is 1 where the saturated number is zero (isZero), or where it is not.
+  /// An output stage whose int8 result is 1 where the saturated value is zero (isZero), or where it is not.
   npu_ir::OutputStage testZero(bool isZero);
-  /// select() with one choice that is a single number and a constant condition, in one operation: the smaller
-  /// of `other` and a constant, or `other` masked. The number is taken where the condition is `when`. Null
-  /// where it is neither 0 nor the type's smallest.
+  /// select() between `other` and a constant with a single value, under a constant condition, in one
+  /// operation: the minimum of `other` and a constant, or `other` masked. The constant is chosen where the
+  /// condition is `when`. Null if its value is neither 0 nor the type's lowest.
   Result<ir::Value*> selectFixed(const Tensor& fixed, bool when, ir::Value* other, const Tensor& condition,
                                  DType type);
-  /// 1 where the value is not zero, else 0, as int8.
+  /// 1 where the value is nonzero, else 0, as int8.
   Result<ir::Value*> truthOf(ir::Value* value);
   /// An int8 value through a table of 256 int8 entries.
   Result<ir::Value*> lookedUp(ir::Value* value, Tensor table);
@@ -279,21 +278,21 @@ class Legalizer {
   ir::Value* fromBytes(ir::Value* bytes, DType type, const Shape& shape);
   /// The low bytes of each element.
   ir::Value* lowBytes(ir::Value* value, DType type);
-  /// floor(a / 2^b) by operations of Ethos-U55 and U65, which only shift with rounding.
+  /// floor(a / 2^b) by operations of Ethos-U55 and U65, whose shifts always round.
   Result<ir::Value*> shiftedDown(ir::Value* a, ir::Value* b, DType type);
 
-  // Index and resize (legalize_index.cpp, legalize_resize.cpp)
+  // Index and resize (index.cpp, resize.cpp)
   // ------------------------------------------------------------------------------------
-  /// indices [N, W] as truth values [N, W, rows]: 1 where the index is the row.
+  /// indices [N, W] as truth values [N, W, rows]: 1 where the index equals the row.
   Result<ir::Value*> oneHot(ir::Value* indices, int64_t rows);
   Status gatherRows(ir::Node* node);
   Status scatterRows(ir::Node* node);
   Status resizeNearest(const tosa::Resize& node);
   Status resizeBilinear(const tosa::Resize& node);
-  /// The RESCALE behind the 48-bit result of a RESIZE, of whose sums 32 bits are all.
+  /// Lowers the RESCALE after the 48-bit result of a RESIZE, whose sums fit 32 bits.
   Status rescaleSums(const ir::Value* output, ir::Value* sums);
 
-  // Matrix products (legalize_matmul.cpp)
+  // Matrix products (matmul.cpp)
   // ------------------------------------------------------------------------------------
   /// The product of [1, rows, depth] and [1, columns, depth] with axes of any size, by operations of
   /// Ethos-U85.
@@ -301,80 +300,79 @@ class Legalizer {
   /// result[n][a][b] = sum over d of x[n][a][d] * y[n][b][d], minus their zero points, by operations of
   /// Ethos-U55 and U65. `type`: of the products and the sums.
   Result<ir::Value*> rowProducts(const Operand& x, const Operand& y, DType type);
-  /// The right matrix of a product, int8, as it lies in memory: element (k, n) is element
+  /// The right matrix of a product, int8, as it is in memory: element (k, n) is element
   /// offset + k * depthStride + n * columnStride of `value`; one of the strides is 1.
   struct RightMatrix {
     ir::Value* value = nullptr;
     int64_t offset = 0, depthStride = 1, columnStride = 1, zeroPoint = 0;
   };
-  /// Whether products of [rows, depth] and [depth, columns] take fewer cycles as convolutions whose weights
-  /// operations write than row by row (coded_product.cpp).
+  /// Whether products of [rows, depth] and [depth, columns] take fewer cycles as convolutions with computed
+  /// weight streams than row by row (coded_product.cpp).
   bool prefersCodes(int64_t batch, int64_t rows, int64_t depth, int64_t columns) const;
   /// A MATMUL of 8-bit matrices by such convolutions.
   Status codedProducts(ir::Node* node);
-  /// The product of [1, rows, depth] and [depth, columns] as [1, rows, columns], by convolutions whose
-  /// weights operations of Ethos-U55 and U65 write. `operations` receives those that compute the result.
+  /// The product of [1, rows, depth] and [depth, columns] as [1, rows, columns], by convolutions whose weight
+  /// streams are written by operations of Ethos-U55 and U65. `operations` receives those that compute the
+  /// result.
   Result<ir::Value*> codedProduct(const Operand& x, const RightMatrix& y, int64_t columns, DType type,
                                   std::vector<ir::Node*>& operations);
   /// The weight streams of `count` columns from `first` on.
   Result<ir::Value*> codedColumns(const RightMatrix& y, int64_t depth, int64_t first, int64_t count,
                                   const npu_ir::CodedOrder& order);
-  /// The groups of one stream, 8 bytes each, in its order: weights before their zero point is taken away.
+  /// The groups of one stream, 8 bytes each, in stream order: weights before the zero point is subtracted.
   ir::Value* groupedWeights(const RightMatrix& y, int64_t depth, int64_t columns, int64_t stream,
                             const npu_ir::CodedOrder& order);
   /// A stream from its groups.
   ir::Value* codedStream(ir::Value* groups, int64_t zeroPoint, int64_t bytes);
-  /// The product of x [N, rows, depth], 16 bits, and y [N, columns, depth], the bytes of such numbers, over
-  /// `count` elements of the depth, as int32: by weight streams where y is int8, else row by row.
+  /// The product of x [N, rows, depth], 16 bits, and y [N, columns, depth], bytes of 16-bit values, over
+  /// `count` elements of the depth, as int32: by weight streams if y is int8, else row by row.
   Result<ir::Value*> productOfBytes(ir::Value* x, const Operand& y, int64_t start, int64_t count);
   /// The product of 16-bit matrices a [N, rows, depth] and b [N, columns, depth] and the RESCALE that
   /// consumes it, by operations of Ethos-U55 and U65.
   Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);
 
-  // Reductions (legalize_reduce.cpp): along the width of [H,W,C] maps, as [H,1,C]
+  // Reductions (reduce.cpp): along the width of [H,W,C] maps, as [H,1,C]
   // ------------------------------------------------------------------------------------
-  /// The largest or smallest 8 or 16-bit numbers; axes up to 65536.
+  /// The maximum or minimum of 8 or 16-bit values; axes up to 65536.
   ir::Value* extremum(ir::Value* map, bool maximum);
-  /// The largest or smallest numbers of any type, axes of any size.
+  /// The maximum or minimum of values of any type, axes of any size.
   Result<ir::Value*> columnExtremes(ir::Value* map, bool maximum);
-  /// Sums, of a type narrower than int32 for a depth of 1 only; axes up to 65536. `operations` receives those
+  /// Sums, of a type narrower than int32 only for a depth of 1; axes up to 65536. `operations` receives those
   /// that compute the result.
   Result<ir::Value*> columnSums(const Operand& operand, DType type, std::vector<ir::Node*>& operations);
-  /// Positions of the first largest number, as int32; axes up to 65536, width up to 32768.
+  /// Position of the first maximum, as int32; axes up to 65536, width up to 32768.
   Result<ir::Value*> columnPositions(ir::Value* map);
 
-  // Fusing (legalize_rescale.cpp)
+  // Fusing (rescale.cpp)
   // ----------------------------------------------------------------------------------
-  /// The numbers for the channels that an operation computes.
+  /// The parameters for the channels that an operation computes.
   RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
-  /// Whether the operations that make the value can look its int8 codes up as they write them. wide: to 32
+  /// Whether the operations that compute the value can look up its int8 codes as they write them. wide: to 32
   /// bits.
   bool takesTable(const ir::Value* input, bool wide) const;
-  /// Whether codes become others on their way out of the operation that makes them, rather than in a pass of
-  /// their own.
+  /// Whether codes are converted by the operation that computes them rather than in a pass of their own.
   bool takesCodes(const tosa::Rescale& node, const RescaleNumbers& numbers) const;
-  /// Whether the numbers only saturate a product that is shifted already to 8 or 16 bits.
+  /// Whether the RESCALE only saturates an already shifted product to 8 or 16 bits.
   static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
-  /// The output stage that rescales the sums of a RESIZE operation, which shifts them and cannot multiply
-  /// them. Nothing where the numbers are more than a shift.
+  /// The output stage that rescales the sums of a RESIZE operation, which can shift but not multiply them.
+  /// Nothing if the RESCALE is more than a shift.
   static std::optional<npu_ir::OutputStage> shiftOf(const npu_ir::Resize& operation,
                                                     const RescaleNumbers& numbers);
-  /// Whether the numbers only turn its codes of int8 into the same ones of uint8.
+  /// Whether the RESCALE only turns the operation's int8 codes into the corresponding uint8 codes.
   static bool makesUnsigned(const ir::Node* operation, const RescaleNumbers& numbers);
-  /// Whether a RESCALE only turns codes of uint8 into the same ones of int8.
+  /// Whether a RESCALE only turns uint8 codes into the corresponding int8 codes.
   static bool makesSigned(const tosa::Rescale& node);
-  /// The bytes of uint8 whose codes, or some of them in another shape, a RESCALE only makes signed; else
-  /// null.
+  /// The uint8 bytes whose codes, or some of them in another shape, a RESCALE only makes signed; else null.
   Result<ir::Value*> unsignedCodes(const ir::Value* value);
-  /// The codes of a convolution's input, whose zero point is `zero`: the bytes of uint8, with the zero point
-  /// of these, where a RESCALE only makes them signed.
+  /// The codes of a convolution's input with zero point `zero`: the uint8 bytes, with their zero point, if a
+  /// RESCALE only makes them signed.
   Result<ir::Value*> codesOf(const ir::Value* input, int64_t& zero);
   bool canFuse(const ir::Node* operation, const RescaleNumbers& numbers) const;
   void fuse(ir::Node* operation, const RescaleNumbers& numbers);
 
-  // Moves (legalize_move.cpp)
+  // Moves (move.cpp)
   // --------------------------------------------------------------------------------------
-  /// A value of `shape` made of strided copies of `value`.
+  /// A value of `shape` composed of strided copies of `value`.
   ir::Value* rearranged(ir::Value* value, const Shape& shape, const Shape& box, int64_t sourceOffset,
                         const ir::Ints& sourceStrides, int64_t targetOffset, const ir::Ints& targetStrides);
   ir::Value* transposed(ir::Value* value, const std::vector<int64_t>& permutation);
@@ -384,14 +382,14 @@ class Legalizer {
   ir::Value* deinterleaved(ir::Value* value, int64_t planes);
   /// [before, after] per dimension, outermost first.
   Result<ir::Value*> padded(ir::Value* value, const ir::Ints& padding, int64_t constantValue);
-  /// A box filled with one number. `near`: a map of the type whose numbers are at hand, of which some may be
-  /// read in place of constants.
+  /// A box filled with one value. `near`: a map of the same type at hand, parts of which may be read
+  /// instead of constants.
   ir::Value* filled(DType type, const Shape& shape, int64_t value, ir::Value* near = nullptr);
-  /// The value as many times behind each other along an axis.
+  /// The value repeated `times` times along an axis.
   ir::Value* repeated(ir::Value* value, size_t axis, int64_t times);
-  /// The value turned round along an axis.
+  /// The value reversed along an axis.
   ir::Value* reversed(ir::Value* value, size_t axis);
-  /// The value repeated along dimensions where it has size 1.
+  /// The value repeated along dimensions of size 1.
   Result<ir::Value*> broadcastTo(ir::Value* value, const Shape& shape);
 
   const ir::Graph& tosa_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparisons, logic, selection, bits and shifts. Ethos-U85 has operations for them. Ethos-U55 and U65 have
-// none, but their arithmetic gives the same numbers: a comparison is the clamped difference, truth values 0
-// and 1 multiply, and a table of 256 entries combines two halves of a byte.
+// Comparisons, logic, selection, bits and shifts. Ethos-U85 has operations for them. Ethos-U55 and U65 do
+// not, but their arithmetic gives the same results: a comparison is the clamped difference, truth values 0
+// and 1 are multiplied, and a table of 256 entries combines two halves of a byte.
 #include <algorithm>
 
 #include "compiler/legalize/legalizer.hpp"
@@ -15,7 +15,7 @@ using npu_ir::TableKind;
 
 namespace {
 
-/// entry(v) for each int8 number v, in the order of the hardware's table.
+/// entry(v) for each int8 value v, in the order of the hardware's table.
 template <typename Entry>
 Tensor tableOf(const Entry& entry) {
   Tensor table = Tensor::zeros(DType::Int8, {256});
@@ -27,7 +27,7 @@ int64_t combined(ElementwiseMode mode, int64_t a, int64_t b) {
   return mode == ElementwiseMode::AND ? a & b : mode == ElementwiseMode::OR ? a | b : a ^ b;
 }
 
-/// The only amount of a constant shift, if there is just one.
+/// The amount of a constant shift, if it is the same for all elements.
 std::optional<int64_t> onlyAmount(const ir::Value* value) {
   if (!value->isConstant()) return std::nullopt;
   const ir::Ints amounts = constantValues(value);
@@ -36,7 +36,7 @@ std::optional<int64_t> onlyAmount(const ir::Value* value) {
   return amounts.front();
 }
 
-/// f of every element of a constant.
+/// f applied to every element of a constant.
 template <typename F>
 Tensor mapped(const Tensor& tensor, DType type, const F& f) {
   Tensor result = Tensor::zeros(type, tensor.shape());
@@ -86,7 +86,7 @@ Status Legalizer::lowerComparison(ir::Node* node, ElementwiseMode mode) {
     return {};
   }
   CARINA_TRY(ir::Value * mask, elementwise(mode, *a, *b, {}, DType::Int8));
-  // Truth is all ones in the operation's result and 1 in TOSA.
+  // True is all ones in the operation's result and 1 in TOSA.
   CARINA_TRY(ir::Value * result,
              elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8));
   define(node->result(), result);
@@ -98,7 +98,7 @@ Status Legalizer::lowerLogical(ir::Node* node, ElementwiseMode mode) {
   CARINA_TRY(ir::Value * b, get(node->operand(1)));
   OutputStage stage;
   if (!npu().bitwise) {
-    // Of 0 and 1: the smaller, the larger, whether they differ.
+    // For 0 and 1: the minimum, the maximum, whether they differ.
     if (mode == ElementwiseMode::XOR) stage = testZero(false);
     mode = mode == ElementwiseMode::AND  ? ElementwiseMode::MIN
            : mode == ElementwiseMode::OR ? ElementwiseMode::MAX
@@ -157,7 +157,7 @@ Status Legalizer::lowerSelect(ir::Node* node) {
   }
   const Shape ones(condition->shape().size(), 1);
   if (npu().bitwise) {
-    // 0 - condition is a mask: all ones where it holds.
+    // 0 - condition is a mask: all ones where it is true.
     ir::Value* zero = constant(Tensor::zeros(DType::Int8, ones));
     CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::SUB, zero, condition, type));
     CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::AND, a, mask, type));
@@ -221,8 +221,8 @@ Status Legalizer::lowerBitwise(ir::Node* node, ElementwiseMode mode) {
     define(node->result(), result);
     return {};
   }
-  // The upper halves of two bytes are one index, the lower halves another: a sum of table entries, which a
-  // second table turns into the half of the result.
+  // The upper halves of two bytes form one index, the lower halves another: a sum of table entries, which a
+  // second table turns into half of the result.
   const auto half = [&](ir::Value* value, bool upper, bool first) -> Result<ir::Value*> {
     const auto entry = [=](int64_t v) {
       const int64_t bits = (upper ? v >> 4 : v) & 15;
@@ -301,7 +301,7 @@ Result<ir::Value*> Legalizer::shiftedDown(ir::Value* a, ir::Value* b, DType type
     if (narrow) {
       CARINA_TRY(b, widen(b, 0));
     }
-    // floor(2^n / 2); 2^31 is negative as it is stored.
+    // floor(2^n / 2); 2^31 is negative as stored.
     const Shape ones(b->shape().size(), 1);
     const auto number = [&](int64_t n) {
       Tensor tensor = Tensor::zeros(DType::Int32, ones);
@@ -317,7 +317,7 @@ Result<ir::Value*> Legalizer::shiftedDown(ir::Value* a, ir::Value* b, DType type
       CARINA_TRY(lowest, elementwise(ElementwiseMode::ADD, half, number(kLowest), DType::Int32));
     }
   }
-  // Numbers that close to the lowest one have its quotient.
+  // Values this close to the lowest one have the same quotient.
   if (!narrow) {
     CARINA_TRY(a, elementwise(ElementwiseMode::MAX, a, lowest, DType::Int32));
   }
@@ -359,7 +359,7 @@ Status Legalizer::lowerShift(ir::Node* node) {
   const bool wraps = mode == ElementwiseMode::SHL && type != DType::Int32;
   std::vector<ir::Node*> operations;
   CARINA_TRY(ir::Value * result, elementwise(mode, a, b, wraps ? DType::Int32 : type, stage, &operations));
-  if (mode != ElementwiseMode::SHR) operations.clear();  // what does not scale its results
+  if (mode != ElementwiseMode::SHR) operations.clear();  // these do not scale their results
   define(node->result(), wraps ? lowBytes(result, type) : result, std::move(operations));
   return {};
 }

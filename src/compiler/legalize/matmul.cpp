@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MATMUL. A constant matrix is the kernel of a convolution, and Ethos-U85 reads a computed one in its place.
 // Ethos-U55 and U65 write it as the weights of a convolution (coded_product.cpp), or multiply by one row of
-// it at a time and sum up; where 16-bit operands need sums of 48 bits, in halves that are put together behind
-// the multiplier of the RESCALE that follows.
+// it at a time and add up. If 16-bit operands need 48-bit sums, these are computed in halves that are
+// combined after the multiplier of the following RESCALE.
 #include <algorithm>
 
 #include "compiler/legalize/legalizer.hpp"
@@ -17,21 +17,21 @@ using npu_ir::PoolMode;
 
 namespace {
 
-/// Pairs of operations that one product may take.
+/// Limit on the pairs of operations of one product.
 constexpr int64_t kMaxRows = 4096;
 
-/// How large a number of the operand can be.
+/// The largest magnitude of the operand's values.
 int64_t largest(DType type, int64_t zeroPoint) {
   return std::max(zeroPoint - integerMin(type), integerMax(type) - zeroPoint);
 }
 
-/// A value as elements of another one: what RESHAPE and TRANSPOSE make of that are strides.
+/// A value as elements of another one: RESHAPE and TRANSPOSE between them become strides.
 struct Origin {
   const ir::Value* value = nullptr;
   Access access;  // in elements
 };
 
-/// The farthest value whose elements `value` has at strides that `readable` takes.
+/// The farthest value whose elements `value` has at strides that `readable` accepts.
 Origin originOf(const ir::Value* value, const std::function<bool(const ir::Ints& strides)>& readable) {
   Origin farthest{value, {0, 0, value->shape(), rowMajorStrides(value->shape())}};
   Origin at = farthest;
@@ -185,7 +185,7 @@ Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DT
   const int64_t batch = x.value->dim(0), depth = x.value->dim(2);
   const Shape shape{batch, x.value->dim(1), y.value->dim(1)};
   const Shape strides = rowMajorStrides(shape);
-  // One pair of operations for each row of the operand that has fewer.
+  // One pair of operations for each row of the operand with fewer rows.
   const bool bySecond = shape[2] <= shape[1];
   const int64_t count = bySecond ? shape[2] : shape[1];
   if (count > kMaxRows) {
@@ -194,7 +194,7 @@ Result<ir::Value*> Legalizer::rowProducts(const Operand& x, const Operand& y, DT
                 shape[2], 2 * count, 2 * kMaxRows, npu::familyName(target_.family))
         .withRemedy("split it, or keep it on the CPU");
   }
-  // Products of 16 bits take half the traffic.
+  // 16-bit products halve the traffic.
   const bool small = largest(x.value->dtype(), x.zeroPoint) * largest(y.value->dtype(), y.zeroPoint) <=
                      integerMax(DType::Int16);
   const DType product = small ? DType::Int16 : type;
@@ -242,14 +242,14 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     return fail(Code::NoIntegerForm,
                 "the product of 16-bit matrices is not rescaled immediately to 8 or 16 bits, as {} needs",
                 npu::familyName(target_.family))
-        .withRemedy("let one RESCALE follow the operator and nothing else use its result");
+        .withRemedy("make a single RESCALE the only use of its result");
   }
   if (constantValue(node->operand(2)) != 0 || constantValue(node->operand(3)) != 0)
     return fail(Code::NoIntegerForm, "the product of 16-bit matrices has zero points")
         .withRemedy("quantize 16 bits symmetrically");
   const int64_t depth = a->dim(2), columns = b->dim(1);
   const int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
-  // The chunk whose sums of 15 by 8 bits fit 31, and the depth up to which the upper word below fits 16.
+  // The chunk whose sums of 15 by 8 bits fit 31 bits, and the depth up to which the upper word below fits 16.
   constexpr int64_t kChunk = 256, kExactDepth = 512;
   const bool saturates = depth > kExactDepth;
   if (shift < 9 || multiplier > 0x7fff ||
@@ -281,7 +281,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     CARINA_TRY(sum, wide(ElementwiseMode::ADD, sum, x));
     return {};
   };
-  // b = 256 * high + low, both within 16 bits, low from 0 to 255; as bytes, low is lower by 128.
+  // b = 256 * high + low, both within 16 bits, low from 0 to 255; as bytes, low is stored minus 128.
   CARINA_TRY(ir::Value * high, above(b, 8, DType::Int16));
   const auto lowPart = [&](DType type, int64_t zeroPoint) {
     OutputStage stage;
@@ -293,7 +293,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   if (coded) {
     CARINA_TRY(high, above(b, 8, DType::Int8));
   }
-  // The sum is 2^23 * top + 2^8 * middle + bottom, middle and bottom not negative.
+  // The sum is 2^23 * top + 2^8 * middle + bottom, middle and bottom non-negative.
   ir::Value *top = nullptr, *middle = nullptr, *bottom = nullptr;
   for (int64_t start = 0; start < depth; start += kChunk) {
     const int64_t count = std::min(kChunk, depth - start);
@@ -317,11 +317,11 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     CARINA_TRY(top, wide(ElementwiseMode::ADD, top, carry));
   }
   if (saturates) {
-    // What lies beyond saturates the result.
+    // Anything beyond saturates the result.
     CARINA_TRY(top, wide(ElementwiseMode::MIN, top, number(0xffff)));
     CARINA_TRY(top, wide(ElementwiseMode::MAX, top, number(-0x10000)));
   }
-  // The product of sum and multiplier over 2^8, without its fraction: 2^15 * upper + lower.
+  // The product of sum and multiplier divided by 2^8, without its fraction: 2^15 * upper + lower.
   CARINA_TRY(bottom, wide(ElementwiseMode::MUL, bottom, number(multiplier)));
   CARINA_TRY(bottom, above(bottom, 8));
   CARINA_TRY(middle, wide(ElementwiseMode::MUL, middle, number(multiplier)));
@@ -333,7 +333,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   std::vector<ir::Node*> operations;
   ir::Value* result = nullptr;
   if (shift >= 24) {
-    // Nothing of `lower` reaches the rounding.
+    // `lower` does not affect the rounding.
     stage.shifts = {shift - 23};
   } else {
     CARINA_TRY(ir::Value * rest, below(lower, carry, 15));
@@ -349,7 +349,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
                                  rescale->outputType, &operations));
   const ir::Value* rescaled = node->result()->uses().front().node->result();
   CARINA_CHECK(result->dim(2) == columns, "a product has the columns of its second operand");
-  // Zero point and shift are taken: only a clamp or a table may still join.
+  // Zero point and shift are in use: only a clamp or a table may still be fused.
   define(rescaled, result, std::move(operations));
   return {};
 }

@@ -12,12 +12,12 @@ using npu_ir::Piece;
 
 namespace {
 
-/// Convolutions interleave up to this many planes, or take them apart, in runs of kRun elements.
+/// Convolutions interleave or deinterleave up to this many planes, in runs of kRun elements.
 constexpr int64_t kMaxPlanes = 16, kRun = 8;
-/// Copies that may take the place of one pool.
+/// Up to this many copies may replace one POOL.
 constexpr int64_t kFewCopies = 8;
 
-/// Up to here every position is reversed, or every repetition written, by a copy of its own.
+/// Up to this size, every position is reversed, or every repetition written, by a copy of its own.
 constexpr int64_t kMaxRun = 64;
 
 }  // namespace
@@ -38,7 +38,7 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
     from.push_back(strides[static_cast<size_t>(axis)]);
   }
   const Shape to = rowMajorStrides(shape);
-  // Moving nothing but axes of size 1 changes no address.
+  // Moving only axes of size 1 changes no address.
   Shape box = shape;
   ir::Ints source = from, target = to;
   mergeDimensions(box, {&source, &target});
@@ -50,9 +50,9 @@ ir::Value* Legalizer::transposed(ir::Value* value, const std::vector<int64_t>& p
     if (inRuns(box[1], box[0])) return npu_ir::createReshape(builder_, interleaved(value, box[1]), shape);
     if (inRuns(box[0], box[1])) return npu_ir::createReshape(builder_, deinterleaved(value, box[0]), shape);
   }
-  // The output writer of U85 permutes three axes. That takes a pool, and the pool twice as many steps for 16
-  // bits as for 8. Copies by the elementwise unit are faster where rows stay whole, or where few of them move
-  // 16-bit elements one by one: an operation for each index of a third axis.
+  // The output writer of U85 permutes three axes. That takes a POOL, with twice as many steps for 16 bits
+  // as for 8. Copies by the elementwise unit are faster if rows stay whole, or if few of them move 16-bit
+  // elements one by one: one operation for each index of a third axis.
   const bool wholeRows = source.back() == 1 && target.back() == 1;
   const bool fewCopies = box.size() == 2 || *std::min_element(box.begin(), box.end()) <= kFewCopies;
   const bool copied = wholeRows || (value->dtype() == DType::Int16 && fewCopies);
@@ -97,7 +97,7 @@ ir::Value* Legalizer::interleaved(ir::Value* value, int64_t planes) {
 }
 
 ir::Value* Legalizer::deinterleaved(ir::Value* value, int64_t planes) {
-  // The way back: plane p of a run are channels p, planes + p, ... of what lies side by side in memory.
+  // The inverse: plane p of a run consists of channels p, planes + p, ... of adjacent elements in memory.
   const int64_t size = value->numElements() / planes, runs = size / kRun;
   ir::Value* map = npu_ir::createReshape(builder_, value, {1, runs, planes * kRun});
   std::vector<Piece> pieces;
@@ -114,8 +114,7 @@ ir::Value* Legalizer::deinterleaved(ir::Value* value, int64_t planes) {
 
 namespace {
 
-/// A box of the shape, as height, width and depth, within a map that a program computes; null where it has
-/// none.
+/// A box of the shape, as height, width and depth, within a computed map; null if it has none.
 ir::Value* boxOf(ir::Builder& builder, ir::Value* map, DType type, const Shape& shape) {
   const size_t rank = shape.size(), outer = rank - std::min<size_t>(rank, 3);
   if (!map || map->isConstant() || map->dtype() != type || map->shape().size() != rank) return nullptr;
@@ -135,7 +134,7 @@ ir::Value* boxOf(ir::Builder& builder, ir::Value* map, DType type, const Shape& 
 }  // namespace
 
 ir::Value* Legalizer::filled(DType type, const Shape& shape, int64_t value, ir::Value* near) {
-  // Reads a constant row over and over; 32-bit numbers as halves.
+  // 8 and 16-bit values are written by an operation that clamps whatever it reads; others are constants.
   const int64_t depth = shape.back(), rows = numElements(shape) / depth;
   Tensor row = Tensor::zeros(type, {1, 1, depth});
   for (int64_t i = 0; i < depth; ++i) row.setIntegerAt(i, value);
@@ -166,7 +165,7 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
        emitCopies(builder_, {value, value->shape(), 0, rowMajorStrides(value->shape()), offset, strides})) {
     pieces.push_back(std::move(piece));
   }
-  // One box before and one behind the value along each axis; axes further in are already complete.
+  // One box before and one after the value along each axis; inner axes are already complete.
   const DType type = value->dtype();
   const auto fill = [&](const Shape& box, int64_t at) {
     ir::Value* part = filled(type, box, constantValue, value);
@@ -196,13 +195,13 @@ Result<ir::Value*> Legalizer::padded(ir::Value* value, const ir::Ints& padding, 
   if (static_cast<int64_t>(pieces.size()) > kMaxCopies)
     return fail(Code::HardwareLimit, "padding to {} takes {} copies, more than {}", shapeText(shape),
                 pieces.size(), kMaxCopies)
-        .withRemedy("merge dimensions of it before the operator");
+        .withRemedy("merge some of its dimensions before the operator");
   return npu_ir::createJoin(builder_, pieces, {type, shape});
 }
 
 Result<ir::Value*> Legalizer::broadcastTo(ir::Value* value, const Shape& shape) {
   if (value->shape() == shape) return value;
-  // Added to zeros, which have the full shape.
+  // Added to zeros of the full shape.
   const DType type = value->dtype() == DType::Bool ? DType::Int8 : value->dtype();
   if (value->dtype() != type) {
     value = npu_ir::createView(builder_, value, type, value->shape(), 0, rowMajorStrides(value->shape()));
@@ -212,8 +211,8 @@ Result<ir::Value*> Legalizer::broadcastTo(ir::Value* value, const Shape& shape) 
 
 Status Legalizer::lowerReshape(ir::Node* node) {
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
-  // What computed the input may still take a RESCALE or CLAMP that follows, as long as channels stay
-  // channels.
+  // The operation that computed the input may still absorb a following RESCALE or CLAMP, as long as channels
+  // remain channels.
   std::vector<ir::Node*> operations;
   const ir::Value* input = node->operand(0);
   if (auto* found = fusable(input); found && node->result()->rank() > 0 && input->rank() > 0 &&
@@ -279,7 +278,7 @@ Status Legalizer::lowerTile(ir::Node* node) {
 
 ir::Value* Legalizer::repeated(ir::Value* value, size_t axis, int64_t times) {
   if (times == 1) return value;
-  // Many copies are copies of copies.
+  // Many repetitions are copies of copies.
   const int64_t step = times <= kMaxRun ? 1 : std::max<int64_t>(times / kMaxRun, kMaxRun);
   ir::Value* unit = repeated(value, axis, std::min(step, times));
   Shape shape = value->shape();
@@ -300,7 +299,7 @@ ir::Value* Legalizer::repeated(ir::Value* value, size_t axis, int64_t times) {
 ir::Value* Legalizer::reversed(ir::Value* value, size_t axis) {
   const Shape shape = value->shape(), strides = rowMajorStrides(shape);
   const int64_t size = shape[axis];
-  // One copy per position: addresses never run backwards. Many positions are reversed in runs first.
+  // One copy per position: addresses never run backwards. Many positions are first reversed in runs.
   const int64_t run = size <= kMaxRun ? 1 : std::max<int64_t>(size / kMaxRun, kMaxRun);
   std::vector<Piece> pieces;
   for (int64_t at = 0; at < size; at += run) {
@@ -313,7 +312,7 @@ ir::Value* Legalizer::reversed(ir::Value* value, size_t axis) {
   }
   ir::Value* runs = npu_ir::createJoin(builder_, pieces, {value->dtype(), shape});
   if (run == 1) return runs;
-  // Each run, now in its place, is turned round: all that are whole at once, as another dimension.
+  // Each run, now in its place, is reversed: all complete ones at once, as another dimension.
   const int64_t whole = size / run, rest = size - whole * run;
   Shape split = shape;
   split[axis] = run;
@@ -324,7 +323,7 @@ ir::Value* Legalizer::reversed(ir::Value* value, size_t axis) {
       npu_ir::createView(builder_, runs, value->dtype(), split, rest * strides[axis], step), axis + 1);
   pieces = {{turned, rest * strides[axis], step}};
   if (rest > 0) {
-    // The run that is not whole comes first.
+    // The incomplete run comes first.
     Shape start(shape.size(), 0), box = shape;
     box[axis] = rest;
     pieces.push_back({reversed(npu_ir::createSlice(builder_, runs, start, box), axis), 0, strides});

@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kMostNodes = 64;  // of one part
 
-/// Collects a part backwards from its last node; fails where there is anything else than pointwise operators
-/// with numbers and tables.
+/// Collects a part backwards from its last node; fails if there is anything but pointwise operators with
+/// scalars and tables.
 class PartFinder {
  public:
   explicit PartFinder(DType input) : input_(input) {}
@@ -67,7 +67,7 @@ std::optional<PointwisePart> pointwisePart(const ir::Node* last, DType input) {
 bool readByNoneBut(const std::vector<const ir::Node*>& nodes, const ir::Value* value) {
   size_t operands = 0;
   for (const ir::Node* node : nodes) operands += node->operands().size();
-  // A value may have very many uses, and very many such nodes.
+  // A value may have very many uses, and there may be very many such nodes.
   return !value->isGraphOutput() && value->uses().size() <= operands &&
          std::all_of(value->uses().begin(), value->uses().end(), [&](const ir::Use& use) {
            return std::find(nodes.begin(), nodes.end(), use.node) != nodes.end();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVG_POOL2D and MAX_POOL2D. Averages over whole windows are sums scaled by TOSA's own reciprocal; where
-// padding makes the divisor vary, small windows are divided by the hardware and large ones are computed
-// region by region.
+// AVG_POOL2D and MAX_POOL2D. Averages over whole windows are sums scaled by TOSA's own reciprocal; if padding
+// makes the divisor vary, small windows are divided by the hardware and large ones are computed region by
+// region.
 #include <algorithm>
 #include <bit>
 
@@ -17,14 +17,14 @@ namespace {
 
 constexpr int64_t kMaxPoolHeight = 256, kMaxPoolArea = 65536, kMaxHardwareAverage = 8, kMaxPoolStride = 3;
 
-/// Whether the hardware's pooling window holds the kernel, and its registers the map's size.
+/// Whether the kernel fits the hardware's pooling window, and the map's size its registers.
 bool fitsPool(const Shape& map, int64_t kh, int64_t kw) {
   return kh <= kMaxPoolHeight && kh * kw <= kMaxPoolArea &&
          std::all_of(map.begin(), map.end(), [](int64_t size) { return size <= kMaxAxis; });
 }
 
 /// Whether pooling along the rows and then along the columns takes less than two thirds of the steps of both
-/// at once. The pooling unit takes a step per element of a window, at least four (npu/timing/estimate.cpp).
+/// at once. The pooling unit takes one step per element of a window, at least four (npu/timing/estimate.cpp).
 bool fasterInTwoSteps(int64_t inputRows, const Shape& out, const ir::Ints& kernel) {
   if (kernel[0] == 1 || kernel[1] == 1) return false;
   const auto steps = [](int64_t taps) { return std::max<int64_t>(taps, 4); };
@@ -38,13 +38,13 @@ std::pair<int64_t, int64_t> reciprocal(int64_t count) {
   return {((int64_t{1} << 30) + 1) * (int64_t{1} << k) / count, 30 + k};
 }
 
-/// Output positions first .. first + count - 1 whose windows see `size` inputs from `start` on (of the first
-/// one).
+/// Output positions first .. first + count - 1, whose windows see `size` inputs. `start`: first input
+/// of the first window.
 struct Span {
   int64_t first, count, start, size;
 };
 
-/// Consecutive positions with complete windows together, each clipped position by itself.
+/// Consecutive positions with complete windows together, each clipped position separately.
 std::vector<Span> spans(int64_t outputs, int64_t inputs, int64_t kernel, int64_t stride, int64_t pad) {
   std::vector<Span> result;
   for (int64_t o = 0; o < outputs; ++o) {
@@ -89,7 +89,7 @@ Status Legalizer::lowerAvgPool(const tosa::AvgPool2d& node) {
       w.stride = {strideY, strideX};
       return npu_ir::createPool(builder_, map, PoolMode::SUM, w, stage, type);
     }
-    // Every window laid out by itself.
+    // Every window copied out separately.
     const Shape s = rowMajorStrides(map->shape());
     ir::Value* windows = rearranged(map, {oh * ow, kh * kw, depth}, {oh, ow, kh, kw, depth}, 0,
                                     {sy * s[0], sx * s[1], s[0], s[1], 1}, 0,
@@ -103,7 +103,7 @@ Status Legalizer::lowerAvgPool(const tosa::AvgPool2d& node) {
   for (int64_t n = 0; n < input->dim(0); ++n) {
     ir::Value* map = image(input, n);
     if (!padded) {
-      // Rows and columns behind the last window are left out.
+      // Rows and columns after the last window are left out.
       const Shape used{(out[1] - 1) * stride[0] + kernel[0], (out[2] - 1) * stride[1] + kernel[1], depth};
       CARINA_TRY(ir::Value * result, sumWindow(npu_ir::createSlice(builder_, map, {0, 0, 0}, used), kernel[0],
                                                kernel[1], stride[0], stride[1]));
@@ -144,7 +144,7 @@ Status Legalizer::lowerAvgPool(const tosa::AvgPool2d& node) {
 
 namespace {
 
-/// A single window does not stride.
+/// A single window has no stride.
 ir::Ints effectiveStride(const tosa::DepthwiseConv2d& node) {
   const Shape& out = node.output()->shape();
   return {out[1] == 1 ? 1 : node.stride()[0], out[2] == 1 ? 1 : node.stride()[1]};
@@ -153,7 +153,7 @@ ir::Ints effectiveStride(const tosa::DepthwiseConv2d& node) {
 }  // namespace
 
 bool Legalizer::isScaledSum(const tosa::DepthwiseConv2d& node) const {
-  constexpr int64_t kFewTaps = 9;                    // for fewer the depthwise unit is as fast
+  constexpr int64_t kFewTaps = 9;                    // up to this many, the depthwise unit is as fast
   const Tensor& weight = node.weight()->constant();  // [KH, KW, C, M]
   const Shape& in = node.input()->shape();
   const ir::Ints none(4, 0), stride = effectiveStride(node);
@@ -243,7 +243,7 @@ Result<ir::Value*> Legalizer::largeAverage(ir::Value* map, const ir::Ints& kerne
 }
 
 Result<ir::Value*> Legalizer::largestAlong(ir::Value* map, size_t axis, int64_t kernel, int64_t stride) {
-  // The axis as the width of a map whose other axis lies in front of it or goes into the channels.
+  // Makes the axis the width of a map whose other axis precedes it or becomes part of the channels.
   const Shape size = map->shape();
   const int64_t outputs = (size[axis] - kernel) / stride + 1;
   const Shape split = axis == 0 ? Shape{1, size[0], size[1] * size[2]} : size;
@@ -260,7 +260,7 @@ Result<ir::Value*> Legalizer::largestAlong(ir::Value* map, size_t axis, int64_t 
   CARINA_RETURN_IF_ERROR(cut(split[0], kMaxAxis, [&](int64_t y, int64_t height) {
     return cut(outputs, (kMaxAxis - reach) / stride + 1, [&](int64_t x, int64_t width) {
       return cut(split[2], kMaxAxis, [&](int64_t c, int64_t channels) -> Status {
-        // Windows longer than an axis may be are the larger ones of those of two parts.
+        // Windows longer than an axis may be are the maximum over the windows of their parts.
         ir::Value* largest = nullptr;
         std::vector<ir::Node*> operations;
         for (int64_t from = 0; from < kernel; from += reach) {
@@ -305,7 +305,7 @@ Result<ir::Value*> Legalizer::pooledMax(ir::Value* map, const ir::Ints& kernel, 
       CARINA_TRY(map, pooledMax(map, {1, kernel[1]}, {1, stride[1]}, {0, pad[1], 0, pad[3]}, steps));
       return pooledMax(map, {kernel[0], 1}, {stride[0], 1}, {pad[0], 0, pad[2], 0}, operations);
     }
-    // A single window does not stride: rows and columns behind it are cut off.
+    // A single window has no stride: rows and columns after it are cut off.
     const auto needed = [&](size_t axis) {
       const int64_t last = (out[axis] - 1) * w.stride[axis] + kernel[axis] - w.pad[axis];
       return std::min(map->dim(static_cast<int64_t>(axis)), last);
@@ -322,7 +322,7 @@ Result<ir::Value*> Legalizer::pooledMax(ir::Value* map, const ir::Ints& kernel, 
   }
   CARINA_TRY(ir::Value * whole, padded(map, {pad[0], pad[2], pad[1], pad[3], 0, 0}, integerMin(type)));
   if (!fits) {
-    // The largest of each row's window, then the largest of those.
+    // The maximum of each row's window, then the maximum of those.
     if (kernel[1] > 1 || w.stride[1] > 1) {
       CARINA_TRY(whole, largestAlong(whole, 1, kernel[1], stride[1]));
     }

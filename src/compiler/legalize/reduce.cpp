@@ -18,10 +18,11 @@ using npu_ir::Window;
 
 namespace {
 
-/// Where ARGMAX counts: 16-bit numbers, or the upper half of an accumulator.
+/// Limit on the positions that ARGMAX counts: in 16-bit values, or in the upper half of an accumulator.
 constexpr int64_t kMaxArgmax = 32768;
 
-/// A shape around one axis: what lies outside, the axis, what lies inside.
+/// A shape split at one axis: the product of the dimensions outside it, its size, the product of those
+/// inside.
 struct AxisSplit {
   int64_t outer = 1, size = 1, inner = 1;
   AxisSplit(const Shape& shape, int64_t axis) {
@@ -33,8 +34,8 @@ struct AxisSplit {
   Shape shape() const { return {outer, size, inner}; }
 };
 
-/// How many of the numbers inside of an axis are channels where the others may be columns: each channel has
-/// weights to read. All of them where no part of them fills blocks of channels as well.
+/// How many of the inner elements become channels if the others may be columns: each channel has weights to
+/// read. All of them if no number from kBlock to kMost divides them.
 int64_t columnChannels(int64_t inner) {
   constexpr int64_t kBlock = 16, kMost = 64;
   int64_t best = inner;
@@ -48,7 +49,7 @@ int64_t columnChannels(int64_t inner) {
 }
 
 /// Whether comparing halves of columns [outer, size, inner] until one row is left takes fewer cycles than
-/// pooling them. Most lanes of the pool have nothing to do where few numbers lie inside; an elementwise
+/// pooling them. Most lanes of the pooling unit are idle if there are few inner elements; an elementwise
 /// operation takes some sixty cycles to start.
 bool halvesAreFaster(const Shape& columns, DType type, const npu::Target& target) {
   constexpr double kStart = 64;
@@ -97,7 +98,7 @@ Status Legalizer::lowerReduceSum(ir::Node* node) {
                                     return columnSums({map, summed.zeroPoint}, DType::Int32, operations);
                                   },
                                   add));
-  // Only a single operation may still take a RESCALE.
+  // Only a single operation may still absorb a RESCALE.
   if (operations.size() != 1 || sum->numElements() != operations[0]->result()->numElements())
     operations.clear();
   define(node->result(), sum, std::move(operations));
@@ -117,7 +118,7 @@ Result<ir::Value*> Legalizer::columnSums(const Operand& operand, DType type,
     return sum;
   }
   if (operand.bits() == 8) {
-    // A depthwise convolution by ones adds up 8-bit numbers without another pass.
+    // A depthwise convolution with ones adds up 8-bit values without another pass.
     const int64_t channels = outer == 1 && shape[1] <= kMaxKernelHeight ? columnChannels(inner) : inner;
     const bool wide = channels < inner;
     Convolution conv;
@@ -132,7 +133,7 @@ Result<ir::Value*> Legalizer::columnSums(const Operand& operand, DType type,
     CARINA_TRY(ir::Value * sums, convolve(std::move(conv), operations));
     return wide ? npu_ir::createReshape(builder_, sums, {1, 1, inner}) : sums;
   }
-  // Halves are added until one is left.
+  // Add halves until one is left.
   ir::Value* rest = operand.value;
   std::vector<ir::Value*> odd;
   const auto add = [&](ir::Value* a, ir::Value* b) {
@@ -164,7 +165,7 @@ ir::Value* Legalizer::extremum(ir::Value* map, bool maximum) {
   const DType type = map->dtype();
   if (maximum || npu().extendedPools)
     return npu_ir::createPool(builder_, map, maximum ? PoolMode::MAX : PoolMode::MIN, w, {}, type);
-  // min(x) = -1 - max(-1 - x), which no 8 or 16-bit number leaves.
+  // min(x) = -1 - max(-1 - x), which stays within 8 or 16 bits.
   const auto mirrored = [&](ir::Value* x) {
     return npu_ir::createElementwise(builder_, ElementwiseMode::SUB, {scalarConstant(type, -1)}, {x},
                                      npu_ir::Rounding::NATURAL, {}, type);
@@ -178,8 +179,8 @@ Result<ir::Value*> Legalizer::columnExtremes(ir::Value* map, bool maximum) {
   const auto reduce = [&](ir::Value* part) -> Result<ir::Value*> {
     if (dtypeSize(type) <= 2 && !halvesAreFaster(part->shape(), type, target_))
       return extremum(part, maximum);
-    // Halves are compared until one is left; the two halves of an odd number overlap. Rows of single numbers
-    // lie along the channels.
+    // Compare halves until one is left; the two halves of an odd number overlap. Rows of single elements are
+    // placed along the channels.
     const int64_t outer = part->dim(0), inner = part->dim(2);
     if (inner == 1) part = npu_ir::createReshape(builder_, part, {1, outer, part->dim(1)});
     const size_t axis = inner == 1 ? 2 : 1;
@@ -225,7 +226,7 @@ Status Legalizer::lowerArgmax(ir::Node* node) {
   const AxisSplit split(node->operand(0)->shape(), axisOf(node));
   CARINA_TRY(ir::Value * value, get(node->operand(0)));
   ir::Value* map = npu_ir::createReshape(builder_, value, split.shape());
-  // The best of each part: a later one counts where it is larger than all before.
+  // The best of each part: a later one wins only if it is larger than all before.
   ir::Value *position = nullptr, *largest = nullptr;
   const auto wide = [&](ElementwiseMode mode, ir::Value* a, ir::Value* b) {
     return elementwise(mode, a, b, DType::Int32);
@@ -275,7 +276,7 @@ Result<ir::Value*> Legalizer::columnPositions(ir::Value* map) {
   };
   ir::Value* position = nullptr;
   if (map->dtype() == DType::Int8 && size <= 128) {
-    // x*128 plus the distance orders by value, then by earliest position; a table takes the position out.
+    // x*128 plus the distance orders by value, then by earliest position; a table extracts the position.
     ir::Value* keyed =
         npu_ir::createElementwise(builder_, ElementwiseMode::ADD, {map, 0, {128, 0}},
                                   {distances(DType::Int8)}, npu_ir::Rounding::NATURAL, {}, DType::Int16);
@@ -287,7 +288,7 @@ Result<ir::Value*> Legalizer::columnPositions(ir::Value* map) {
     stage.table = constant(std::move(words));
     position = npu_ir::createPool(builder_, keyed, PoolMode::MAX, w, stage, DType::Int16);
   } else {
-    // 1 where an element is the largest, which nothing exceeds: then the farthest from the end among those.
+    // 1 where an element is the maximum: then the farthest from the end among those.
     OutputStage stage;
     stage.zeroPoint = 1;
     stage.clamp = {0, 1};

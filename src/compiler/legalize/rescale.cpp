@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESCALE, CLAMP, TABLE and CAST: fused into the operation that makes their input where that is exact,
+// RESCALE, CLAMP, TABLE and CAST: fused into the operation that computes their input if that is exact,
 // operations of their own otherwise. RESCALE and the hardware's scaling are the same formula (ethosu-numerics
 // 2 and 11).
 #include <algorithm>
@@ -16,7 +16,7 @@ using npu_ir::TableKind;
 
 namespace {
 
-constexpr int64_t kSignedOffset = 128;  // of codes: uint8 less int8
+constexpr int64_t kSignedOffset = 128;  // of codes: uint8 minus int8
 
 DType unsignedType(DType type) {
   return type == DType::Int8 ? DType::UInt8 : type == DType::Int16 ? DType::UInt16 : type;
@@ -41,7 +41,7 @@ bool isElementwise(const ir::Node* node) {
 
 namespace {
 
-/// Whether an operation that looks up what it writes takes less than one that does not and a copy.
+/// Whether an operation with a table takes less time than one without and a copy.
 bool looksUpQuickly(const npu::Target& target) {
   npu::KernelOperation plain;
   plain.kind = npu::OperationKind::Depthwise;
@@ -124,8 +124,8 @@ std::optional<OutputStage> Legalizer::shiftOf(const npu_ir::Resize& operation,
   int64_t multiplier = numbers.multipliers[0], shift = numbers.shifts[0];
   OutputStage stage;
   stage.zeroPoint = numbers.outputZeroPoint;
-  // A little more than a power of two moves halves away from zero, and nothing else as long as it adds less
-  // than one to a sum.
+  // A multiplier slightly above a power of two rounds halves away from zero, and changes nothing else as long
+  // as it adds less than one to a sum.
   const int64_t power = multiplier - 1, unit = operation.scale()[0] * operation.scale()[2];
   const auto largest = (integerMax(operation.ifm()->dtype()) + 1) * unit;
   if (multiplier > 2 && (power & (power - 1)) == 0 && largest < power && shift > 0) {
@@ -200,7 +200,7 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
   if (!stage.unitScale() || stage.zeroPoint != 0 || stage.clamp || stage.tableKind != TableKind::NONE)
     return false;
   if (numbers.inputZeroPoint != 0) return false;
-  // What saturates to 8 or 16 bits is not undone.
+  // Saturation to 8 or 16 bits cannot be undone.
   if (dtypeSize(operation->result()->dtype()) <= 2) return false;
   const DType output = numbers.outputType;
   if (dtypeSize(output) > 2 && numbers.outputZeroPoint != 0) return false;
@@ -221,7 +221,7 @@ bool Legalizer::canFuse(const ir::Node* operation, const RescaleNumbers& numbers
       if (numbers.perChannel() &&
           static_cast<int64_t>(numbers.multipliers.size()) != operation->result()->dim(2))
         return false;
-      // 48-bit accumulators of U85 take 15-bit multipliers.
+      // 48-bit accumulators of U85 support 15-bit multipliers only.
       if (npu().shortWideScales && inputBits == 16) {
         for (size_t i = 0; i < numbers.multipliers.size(); ++i) {
           int64_t m = numbers.multipliers[i], s = numbers.shifts[i];
@@ -274,7 +274,7 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   if (makesUnsigned(operation, numbers)) {
     stage.zeroPoint += kSignedOffset;
     if (stage.clamp) stage.clamp = {stage.clamp->first + kSignedOffset, stage.clamp->second + kSignedOffset};
-    if (stage.tableKind == TableKind::LUT8) {  // which such numbers look up at the same places
+    if (stage.tableKind == TableKind::LUT8) {  // unsigned codes index the same entries
       const Tensor& entries = stage.table->constant();
       Tensor bytes = Tensor::zeros(DType::UInt8, entries.shape());
       for (int64_t n = 0; n < bytes.numElements(); ++n)
@@ -299,7 +299,7 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
     stage.shifts[0] -= pre->second;
     preShift_.erase(pre);
   }
-  // Shorter numbers where the hardware's are short, and shifts alone where it has no multiplier.
+  // Short multipliers if the hardware's are short, and only shifts if it has no multiplier.
   for (size_t i = 0; i < stage.multipliers.size(); ++i) {
     const bool shortRecord =
         npu().shortWideScales && dtypeSize(operation->operand(0)->dtype()) == 2 && !isElementwise(operation);
@@ -328,7 +328,7 @@ bool Legalizer::takesTable(const ir::Value* input, bool wide) const {
 }
 
 bool Legalizer::takesCodes(const tosa::Rescale& node, const RescaleNumbers& numbers) const {
-  constexpr int64_t kFewest = 4096;  // that take longer than the table's way to where it is looked up
+  constexpr int64_t kFewest = 4096;  // elements that take longer than loading the table
   return looksUpQuickly(target_) && !numbers.perChannel() && numbers.inputType == DType::Int8 &&
          numbers.outputType == DType::Int8 && node.input()->hasOneUse() &&
          node.input()->numElements() >= kFewest && takesTable(node.input(), false);
@@ -344,7 +344,7 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
       for (ir::Node* op : *operations) fuse(op, channelNumbers(op, numbers));
       ir::Value* value = values_.at(input);
       retype(value, numbers.outputType);
-      // In the graph the result is signless; only the operation knows that it wrote unsigned numbers.
+      // In the graph the result is signless; only the operation knows that it writes unsigned values.
       std::vector<ir::Node*> ops = std::move(*operations);
       define(output, value, std::move(ops));
       return {};
@@ -352,7 +352,7 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   }
   if (dtypeSize(input->dtype()) > 4) {
     return fail(Code::NoIntegerForm, "no operation can absorb this RESCALE of a 48-bit value")
-        .withRemedy("let RESCALE directly follow the convolution or matrix product");
+        .withRemedy("place the RESCALE directly after the convolution or matrix product");
   }
   CARINA_TRY(ir::Value * value, get(input));
   if (numbers.inputType == numbers.outputType && numbers.inputZeroPoint == numbers.outputZeroPoint &&
@@ -372,7 +372,7 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
   const bool narrowIn = dtypeSize(input->dtype()) <= 2, narrowOut = dtypeSize(output->dtype()) <= 2;
   if (narrowIn && (narrowOut || npu().wideScaling)) {
     if (numbers.perChannel()) {
-      // A depthwise convolution by one has a scale per channel.
+      // A depthwise convolution with weights of one has a scale per channel.
       const int64_t channels = value->shape().back();
       ir::Value* map = npu_ir::createReshape(builder_, value, {1, value->numElements() / channels, channels});
       if (map->dim(1) > kMaxAxis || channels > kMaxAxis)
@@ -517,7 +517,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   // 513 entries become 512 words of base and slope.
   Tensor words = Tensor::zeros(DType::Int32, {512});
   for (int64_t i = 0; i < 512; ++i) {
-    // Where a slope exceeds 16 bits TOSA leaves the result open (reciprocals jump at zero, which their users
+    // If a slope exceeds 16 bits, TOSA leaves the result open (reciprocals jump at zero, which their users
     // avoid).
     const int64_t base = table->constant().integerAt(i);
     const int64_t slope = std::clamp<int64_t>(table->constant().integerAt(i + 1) - base, -32768, 32767);
@@ -527,7 +527,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
   CARINA_TRY(ir::Value * value, get(input));
   OutputStage stage;
   stage.table = constant(std::move(words));
-  // The table's 23-bit result divided by 128 is what the 16-bit table gives.
+  // The 16-bit table gives the table's 23-bit result divided by 128.
   if (const auto rescale = consumingRescale(node.output())) {
     int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
     reduceScale(multiplier, shift, rescale->rounding);
@@ -555,7 +555,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
 
 Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                          const OutputStage& stage) {
-  // 32 bits behind what moves or combines elements only: no convolution is known to have written them.
+  // 32-bit results only from pooling or elementwise operations: no convolution is known to have written them.
   if (alone && takesTable(input, stage.tableKind != TableKind::LUT8)) {
     const auto found = operations_.find(input);
     for (ir::Node* op : found->second) {
@@ -603,7 +603,8 @@ Status Legalizer::lowerWideFunction(const ir::Node& node, const WideFunctionMatc
 }
 
 Result<ir::Value*> Legalizer::interpolated(ir::Value* map, const Tensor& entries) {
-  // Without a 32-bit table: base, slope and fraction come from three 16-bit tables of whole steps.
+  // Without a 32-bit table: base, slope and fraction come from three 16-bit tables, base and slope as step
+  // functions.
   const auto lookup = [&](auto&& word) {
     Tensor t = Tensor::zeros(DType::Int32, {512});
     for (int64_t i = 0; i < 512; ++i) t.setIntegerAt(i, static_cast<int32_t>(word(i)));

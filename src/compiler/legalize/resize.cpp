@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RESIZE. Ethos-U85 has an operation for it (but for 48-bit results). On Ethos-U55 and U65 output positions
-// with the same weights repeat with the period of the ratio: each phase of them is a strided copy (nearest)
-// or a two-tap convolution (bilinear), one axis after the other.
+// RESIZE. Ethos-U85 has an operation for it (except for 48-bit results). On Ethos-U55 and U65 output
+// positions with the same weights repeat with the period of the ratio: each phase of them is a strided copy
+// (nearest) or a two-tap convolution (bilinear), one axis after the other.
 #include <algorithm>
 #include <numeric>
 
@@ -16,10 +16,10 @@ using npu_ir::Piece;
 namespace {
 
 constexpr int64_t kMaxOperations = 4096;
-/// Weights are 9 bits and a sign.
+/// Weights have 9 bits including the sign.
 constexpr int64_t kMaxWeight = 255;
 
-/// One axis of a RESIZE: output position o lies at input position (o * denominator + offset) / numerator.
+/// One axis of a RESIZE: output position o is at input position (o * denominator + offset) / numerator.
 struct Axis {
   int64_t inputs = 1, outputs = 1, numerator = 1, denominator = 1, offset = 0;
 
@@ -36,8 +36,8 @@ struct Axis {
     return {std::clamp<int64_t>(index, 0, inputs - 1), std::clamp<int64_t>(index + 1, 0, inputs - 1),
             t - index * numerator};
   }
-  /// Weights of the rows that output position o reads, which add up to the numerator; a clamped pair is one
-  /// row.
+  /// Weights of the rows that output position o reads, which add up to the numerator; a pair clamped to the
+  /// same row counts as one.
   ir::Ints taps(int64_t o) const {
     const Sample s = sample(o);
     if (s.low == s.high || s.fraction == 0) return {numerator};
@@ -51,8 +51,8 @@ struct PhaseRun {
   int64_t first, step, count, source, sourceStep;
 };
 
-/// The positions of each phase, cut where `same` says that two of them are read in different ways. Repeating
-/// one source position cannot be addressed: those come one by one.
+/// The positions of each phase, split where `same` indicates that two of them are read differently. Repeating
+/// one source position cannot be addressed: such positions come one by one.
 template <typename Source, typename Same>
 std::vector<PhaseRun> runsOf(const Axis& axis, const Source& source, const Same& same) {
   std::vector<PhaseRun> result;
@@ -86,9 +86,9 @@ Axis axisOf(const tosa::Resize& node, size_t i) {
   return {node.input()->dim(dim), node.output()->dim(dim), scale[2 * i], scale[2 * i + 1], offset[i]};
 }
 
-/// Whether both axes at once, in a convolution for each pair of runs, take less than one axis after the
-/// other: the rows between these are not written and read, but there are more convolutions, of which each
-/// begins and ends as long as hundreds of elements take.
+/// Whether both axes at once, in a convolution for each pair of runs, take less time than one axis after the
+/// other: the rows in between are not written and read, but there are more convolutions, each of which takes
+/// as long to start and end as hundreds of elements.
 bool savesStep(const std::array<Axis, 2>& axes, int64_t depth) {
   constexpr int64_t kElementsPerOperation = 600;
   if (axes[0].identity() || axes[1].identity() || axes[0].numerator * axes[1].numerator > kMaxWeight)
@@ -98,8 +98,8 @@ bool savesStep(const std::array<Axis, 2>& axes, int64_t depth) {
   return axes[0].outputs * axes[1].inputs * depth > (ys * xs - ys - xs) * kElementsPerOperation;
 }
 
-/// Of a depthwise window, product by product and 128 less, so that int8 holds weights up to 255; byte: which
-/// one of them, -1 all.
+/// Weights of a depthwise window: products of row and column weights, minus 128 so that int8 holds weights up
+/// to 255. byte: which byte of them, -1: all.
 Tensor weightsOf(const ir::Ints& rows, const ir::Ints& columns, int64_t depth, int byte) {
   Tensor tensor = Tensor::zeros(
       DType::Int8, {static_cast<int64_t>(rows.size()), static_cast<int64_t>(columns.size()), depth});
@@ -117,8 +117,8 @@ Status Legalizer::lowerResize(ir::Node* node) {
   const tosa::Resize op(node);
   const bool nearest = op.mode() == tosa::ResizeMode::NEAREST;
   const ir::Ints scale = constantValues(op.scale()), offset = constantValues(op.offset());
-  // What rescales a 48-bit result of the operation has no place in it: convolutions take that over. They also
-  // take what its fields do not hold.
+  // A RESCALE cannot be fused into a 48-bit RESIZE: convolutions are used instead. They also handle
+  // parameters that exceed the operation's fields.
   bool fits = npu().resize && dtypeSize(op.output()->dtype()) <= 4;
   for (size_t axis = 0; axis < 2; ++axis) {
     fits =
@@ -170,7 +170,7 @@ Status Legalizer::resizeNearest(const tosa::Resize& node) {
   const int64_t copies = static_cast<int64_t>(ys.size() * xs.size()) * input->dim(0);
   if (copies > kMaxOperations)
     return fail(Code::HardwareLimit, "RESIZE takes {} copies, more than {}", copies, kMaxOperations)
-        .withRemedy("use a whole scale factor");
+        .withRemedy("use an integer scale factor");
   const Shape in = rowMajorStrides(input->shape()), to = rowMajorStrides(out);
   std::vector<Piece> pieces;
   for (int64_t n = 0; n < input->dim(0); ++n) {
@@ -196,10 +196,10 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
   const std::array<Axis, 2> axes{axisOf(node, 0), axisOf(node, 1)};
   const DType type = node.output()->dtype();
   const int64_t most = std::max(axes[0].numerator, axes[1].numerator);
-  // 8-bit rows weighted by up to 255 still are 16-bit numbers, which the other axis then takes. 16-bit ones
-  // have no such room: their sums of 24 bits are taken apart. Windows of larger weights are weighted at once,
-  // by two convolutions as a product of weights has two bytes; so are those whose product has one, where that
-  // is quicker.
+  // 8-bit rows weighted by up to 255 are still 16-bit values, which the other axis then reads. 16-bit ones
+  // have no such headroom: their 24-bit sums are split. Larger weights are applied along both axes at once,
+  // by two convolutions since a product of weights has two bytes; so are those whose product has one byte, if
+  // that is faster.
   const bool both = !axes[0].identity() && !axes[1].identity();
   const bool wide = dtypeSize(input->dtype()) == 2;
   const bool apart = both && wide && most <= kMaxWeight && axes[0].numerator * axes[1].numerator > kMaxWeight;
@@ -207,14 +207,14 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
   const int64_t weights = together ? axes[0].numerator * axes[1].numerator : most;
   if (weights > 0xffff) {
     return fail(Code::HardwareLimit, "bilinear RESIZE has weights up to {}, more than 65535", weights)
-        .withRemedy("use a simpler ratio, or nearest resizing");
+        .withRemedy("use a simpler ratio, or nearest-neighbour resizing");
   }
   const bool twoBytes = weights > kMaxWeight;
-  const bool sums = apart || twoBytes;  // what comes out are sums of 32 bits
+  const bool sums = apart || twoBytes;  // the results are 32-bit sums
   std::vector<ir::Node*> operations;
   int64_t count = 0;
-  // One step along either or both axes: [H, W, C] to [outputs of y, outputs of x, C]. byte: which one of the
-  // weights, -1 all of them.
+  // One step along either or both axes: [H, W, C] to [outputs of y, outputs of x, C]. byte: which byte of the
+  // weights, -1: all.
   const auto step = [&](ir::Value* map, const Axis& vertical, const Axis& horizontal, int byte,
                         DType result) -> Result<ir::Value*> {
     const int64_t depth = map->dim(2);
@@ -223,7 +223,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
     count += static_cast<int64_t>(ys.size() * xs.size());
     if (count > kMaxOperations) {
       return fail(Code::HardwareLimit, "RESIZE takes more than {} convolutions", kMaxOperations)
-          .withRemedy("use a whole scale factor");
+          .withRemedy("use an integer scale factor");
     }
     operations.clear();
     std::vector<Piece> pieces;
@@ -267,7 +267,7 @@ Status Legalizer::resizeBilinear(const tosa::Resize& node) {
     ir::Value* map = image(input, n);
     const Axis rows = Axis::unchanged(map->dim(0)), columns = Axis::unchanged(map->dim(1));
     if (apart) {
-      // sum = 256 * high + low, each 16 bits, whichever way `high` is rounded.
+      // sum = 256 * high + low, each 16 bits, however `high` is rounded.
       CARINA_TRY(ir::Value * sum, step(map, axes[0], columns, -1, DType::Int32));
       ir::Value* high = shifted(sum, 8, DType::Int32);
       CARINA_TRY(ir::Value * low, times256(high));
@@ -309,7 +309,7 @@ Status Legalizer::rescaleSums(const ir::Value* output, ir::Value* sums) {
   const auto rescale = consumingRescale(output);
   if (!rescale || rescale->inputZeroPoint != 0) {
     return fail(Code::NoIntegerForm, "the 48-bit result of RESIZE is not rescaled immediately")
-        .withRemedy("let one RESCALE follow the operator and nothing else use its result");
+        .withRemedy("make a single RESCALE the only use of its result");
   }
   const ir::Value* rescaled = output->uses().front().node->result();
   CARINA_TRY(ir::Value * result, scale32(sums, *rescale, rescaled->shape()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOGISTIC and TANH of wide numbers (wide_functions.hpp): where a TOSA graph computes what the hardware does.
+// LOGISTIC and TANH of wide values (wide_functions.hpp): finds where a TOSA graph computes what the hardware
+// does.
 #include "compiler/legalize/wide_functions.hpp"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ namespace carina::compiler {
 namespace {
 
 constexpr int64_t kCodes = 65536;
-/// Codes of one run: what lies between a part's operators stays in the caches.
+/// Codes per run, few enough for intermediate values to stay in the caches.
 constexpr int64_t kStep = 4096;
 static_assert(kCodes % kStep == 0);
 
@@ -33,7 +34,7 @@ bool computes(const WideFunction& function, int64_t first, std::span<const int16
   return true;
 }
 
-/// The functions that a part may be: numbers that it multiplies by and shifts by, and 0, are the ones to try.
+/// The functions to try for a part: with the multipliers that occur in it, and with its shifts and 0.
 std::vector<WideFunction> candidatesFor(const PointwisePart& part) {
   std::vector<int64_t> multipliers, shifts{0};
   const auto numberOf = [](const ir::Value* value) -> std::optional<int64_t> {
@@ -58,7 +59,7 @@ std::vector<WideFunction> candidatesFor(const PointwisePart& part) {
   return candidates;
 }
 
-/// The first of them that gives the part's result for every code.
+/// The first of these that gives the part's result for every code.
 std::optional<WideFunction> functionOf(const PointwisePart& part) {
   std::vector<WideFunction> candidates = candidatesFor(part);
   const auto graph = candidates.empty() ? std::nullopt : graphOf(part, kStep);

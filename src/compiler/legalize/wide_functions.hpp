@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two functions that the hardware computes behind the output stage: TFLite's logistic function and tanh of
-// numbers with 16 bits and more. In TOSA they are a few dozen 32-bit operators around tables of bytes.
+// Two functions that the hardware computes after the output stage: TFLite's logistic function and tanh of
+// values with 16 bits or more. In TOSA they are a few dozen 32-bit operators around tables of bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct WideFunctionMatch {
 };
 
 /// The parts of a TOSA graph that compute such a function of one int16 value, element by element. A part is
-/// taken for it only when the TOSA interpreter gives the same number for each of the 65,536 codes.
+/// only recognized if the TOSA interpreter gives the same result for each of the 65,536 codes.
 class WideFunctions : public FoundParts<WideFunctionMatch> {
  public:
   explicit WideFunctions(const ir::Graph& tosa);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables from 8-bit codes to 32-bit numbers, which the hardware has: in TOSA they are a table for each byte,
+// Tables from 8-bit codes to 32-bit values, which the hardware supports: in TOSA they are one table per byte,
 // shifted and added up, as in TFLite's softmax.
 #pragma once
 
@@ -16,7 +16,7 @@ struct WideTableMatch {
 };
 
 /// The parts of a TOSA graph that compute an int32 value from one int8 value with at least two TABLE
-/// operators. Parts that lie inside a wide function or a function of bytes are not listed.
+/// operators. Parts inside a wide function or a byte function are not listed.
 class WideTables : public FoundParts<WideTableMatch> {
  public:
   WideTables(const ir::Graph& tosa, const WideFunctions& functions, const ByteFunctions& bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena packing (allocator.hpp): buffers are placed one after the other at the lowest address that is free
-// for their whole life; what is searched is the order.
+// Arena packing (allocator.hpp): buffers are placed one after another at the lowest address that is free for
+// their whole lifetime; the search is over the order.
 #include "compiler/schedule/allocator.hpp"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ struct Plan {
   std::vector<bool> fromTop;
 };
 
-/// Placing costs at least a step per pair of buffers that live at one time. Beyond this many pairs (some
-/// 2,000 buffers that live all along) a packing takes seconds, and one sweep over time has to do.
+/// Placement costs at least one step per pair of buffers that are live at the same time. Beyond this many
+/// pairs (some 720 buffers that are always live) a packing takes seconds, and one sweep over time has to do.
 constexpr size_t kMaxPairs = size_t{1} << 18;
-/// Steps that all attempts together may take: a network of a thousand operations has the usual 2,000
+/// Limit on the steps of all attempts together: a network of a thousand operations gets the usual 2,000
 /// attempts.
 constexpr size_t kMaxSteps = size_t{64} << 20;
 /// Packings that a search remembers.
@@ -38,7 +38,7 @@ std::vector<uint32_t> byFirstStep(std::span<const LiveRange> ranges) {
   return order;
 }
 
-/// Pairs of ranges that are live at one time, or nothing when there are more than kMaxPairs.
+/// Pairs of ranges that are live at the same time, or nothing if there are more than kMaxPairs.
 std::optional<std::vector<std::pair<uint32_t, uint32_t>>> collisions(std::span<const LiveRange> ranges) {
   const std::vector<uint32_t> order = byFirstStep(ranges);
   std::vector<std::pair<uint32_t, uint32_t>> pairs;
@@ -78,8 +78,9 @@ class Placer {
     }
   }
 
-  /// Places the buffers in the order of `plan`: at the lowest free address, or, when asked for, at the
-  /// highest one under `ceiling` (where that has room). Ends as soon as more than `most` bytes are taken.
+  /// Places the buffers in the order of `plan`: at the lowest free address or, for those placed from the top,
+  /// at the highest one under `ceiling` (if they fit there). Stops as soon as more than `most` bytes are
+  /// taken.
   Packing place(const Plan& plan, int64_t ceiling, int64_t most) {
     Packing packing;
     packing.addresses.assign(sizes_.size(), -1);
@@ -119,11 +120,11 @@ class Placer {
  private:
   std::vector<int64_t> sizes_;
   std::vector<size_t> begins_;        // of each range's part of neighbours_
-  std::vector<uint32_t> neighbours_;  // ranges that it must not touch
+  std::vector<uint32_t> neighbours_;  // ranges with which it must not overlap in memory
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
-/// A small linear congruential generator: the same packing on every machine.
+/// A small linear congruential generator, for the same packing on every machine.
 class Random {
  public:
   size_t below(size_t n) {
@@ -135,7 +136,7 @@ class Random {
   uint64_t state_ = 0x9e3779b97f4a7c15ull;
 };
 
-/// pack(), which takes away from `steps` what it tries.
+/// pack(), which subtracts the cost of its attempts from `steps`.
 Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attempts, int64_t alignment,
                    size_t& steps) {
   if (ranges.empty()) return {};
@@ -163,8 +164,8 @@ Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attemp
     std::stable_sort(plan.order.begin(), plan.order.end(),
                      [&](size_t a, size_t b) { return key(a) > key(b); });
     consider(plan);
-    // Buffers that follow each other in time take turns at the bottom and at the top: a chain packs without a
-    // gap.
+    // Buffers that follow each other in time alternate between bottom and top, so that a chain packs without
+    // a gap.
     std::vector<size_t> byTime = order;
     std::stable_sort(byTime.begin(), byTime.end(),
                      [&](size_t a, size_t b) { return ranges[a].first < ranges[b].first; });
@@ -181,8 +182,8 @@ Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attemp
   for (int attempt = 0; attempt < attempts && placed < placements && bestPacking.bytes > enough;
        ++attempt, ++placed) {
     Plan candidate = current;
-    // Give something that reaches the top of the memory another turn or end, and swap another pair now and
-    // then.
+    // Swap a buffer that reaches the top of the memory with another one; sometimes flip the end at which a
+    // buffer is placed, and often swap a second pair.
     std::vector<size_t> tops;
     for (size_t turn = 0; turn < candidate.order.size(); ++turn) {
       const size_t i = candidate.order[turn];
@@ -209,7 +210,7 @@ Packing packWithin(std::span<const LiveRange> ranges, int64_t target, int attemp
 }  // namespace
 
 int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment) {
-  std::vector<std::pair<int64_t, int64_t>> changes;  // step, bytes that come or go
+  std::vector<std::pair<int64_t, int64_t>> changes;  // step, bytes that become live or die
   changes.reserve(2 * ranges.size());
   for (const LiveRange& range : ranges) {
     if (range.last < range.first) continue;
@@ -217,7 +218,7 @@ int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment) 
     changes.emplace_back(range.first, bytes);
     changes.emplace_back(int64_t{range.last} + 1, -bytes);
   }
-  std::sort(changes.begin(), changes.end());  // what goes at a step goes before others come
+  std::sort(changes.begin(), changes.end());  // at each step, dying bytes come before new ones
   int64_t bound = 0, live = 0;
   for (const auto& [step, bytes] : changes) {
     live += bytes;

@@ -22,18 +22,18 @@ struct Packing {
   int64_t bytes = 0;               // end of the highest buffer
 };
 
-/// Largest sum of sizes (rounded up to the alignment) that are live at one time: no packing is smaller.
+/// Largest sum of sizes (rounded up to the alignment) that are live at the same time: no packing is smaller.
 int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment = 16);
 
-/// Greedy placement in several orders, improved by swapping places in the order (deterministic) until the
-/// lower bound is reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps brought
-/// nothing. Large problems have fewer attempts, and from about two million pairs of buffers that live at one
-/// time on one sweep over time has to do, so that time stays near n log n.
+/// Greedy placement in several orders, improved by swapping positions in the order (deterministic) until the
+/// lower bound is reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps bring no
+/// improvement. Large problems get fewer attempts, and from about 260,000 pairs of buffers that are live at
+/// the same time a single sweep over time has to do, so that the run time stays near n log n.
 Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
              int64_t alignment = 16);
 
-/// pack() for the schedules of one search, which are alike: a problem that came before is not looked at
-/// again, and what all of them may try is limited, so that networks of many stripes do not take seconds.
+/// pack() for the schedules of one search, which are alike: a problem seen before is not solved again, and
+/// the total number of attempts is limited, so that networks of many stripes do not take seconds.
 class Packer {
  public:
   Packing pack(std::span<const LiveRange> ranges, int64_t target, int attempts);
@@ -47,7 +47,7 @@ class Packer {
   };
 
   std::vector<Known> known_;          // the latest ones
-  size_t steps_ = size_t{128} << 20;  // left: about a second
+  size_t steps_ = size_t{128} << 20;  // remaining: about a second
 };
 
 }  // namespace carina::compiler

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block search (block_search.hpp). Only blocks that give another number of blocks along some axis are worth a
-// look: for each count the smallest block that reaches it.
+// Block search (block_search.hpp). Only blocks that change the number of blocks along some axis are
+// considered: for each count, the smallest block that reaches it.
 #include "compiler/schedule/block_search.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<int32_t> candidates(int32_t size, int32_t granule, int32_t limit) {
     }
     if (block == granule) break;
     // The next smaller block needs at least this many blocks. Long axes have many: a few dozen, then coarser
-    // steps, so that the small blocks that large windows or few channels leave room for are still reached.
+    // steps, so that the search still reaches the small blocks that large windows or few channels require.
     const int64_t next = result.size() < 24 ? block - granule : block * int64_t{3} / 4;
     count = std::max(count, ceilDiv(size, std::max<int64_t>(next, granule)) - 1);
   }
@@ -61,8 +61,8 @@ bool better(const npu::OperationCost& a, const npu::OperationCost& b) {
   return key(a) < key(b);
 }
 
-/// Operations that are executed block by block together, all with the block of the first: one, or a U85
-/// chain.
+/// Operations that are executed together block by block, all with the block of the first: a single one or a
+/// U85 chain.
 class Chain {
  public:
   Chain(std::span<npu::KernelOperation> operations, std::span<const npu::TimingContext> contexts)
@@ -91,8 +91,8 @@ class Chain {
   std::span<const npu::TimingContext> contexts_;
 };
 
-/// Calls visit(op) for the operation in every block worth a look of its microblock. `lastResort`: where there
-/// is none, in the smallest one of which the on-chip buffers hold only one.
+/// Calls visit(op) with the operation in every block to consider for its microblock. `lastResort`: if there
+/// is none, with the smallest block that fits the on-chip buffers only once.
 template <typename Visit>
 void forEachBlock(npu::KernelOperation op, const npu::Target& target, bool lastResort, const Visit& visit) {
   const npu::BlockRules rules(target, op);
@@ -102,7 +102,7 @@ void forEachBlock(npu::KernelOperation op, const npu::Target& target, bool lastR
   const bool elementwise = op.kind == npu::OperationKind::Elementwise;
   const auto heights = candidates(op.ofm.height, granule.h, std::max(limit.h, granule.h));
   const auto widths = candidates(op.ofm.width, granule.w, std::max(limit.w, granule.w));
-  // Streams that exist already are for one block depth.
+  // Existing streams are encoded for one block depth.
   const bool coded = op.weights && op.weights->weights[0].length > 0;
   const auto depths = coded ? std::vector<int32_t>{op.block.c}
                             : depthCandidates(op.ofm.depth, granule.c, std::max(limit.c, granule.c));
@@ -122,7 +122,7 @@ void forEachBlock(npu::KernelOperation op, const npu::Target& target, bool lastR
     }
   }
   if (found || !lastResort) return;
-  // Large windows may leave room for one block at a time only.
+  // Large windows may leave space for only one block at a time.
   const npu::BlockShape smallest{granule.h, granule.w, std::min(depths.back(), std::max(granule.c, 16))};
   for (const npu::BlockShape& block : {smallest, granule}) {
     if (!rules.fits(block, 1)) continue;
@@ -143,7 +143,7 @@ void searchMicroblock(const npu::KernelOperation& op, Chain& chain, const npu::T
 
 Error noBlockFits(const npu::KernelOperation& op) {
   return fail(Code::HardwareLimit,
-              "no block of {}-bit numbers fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation "
+              "no block of {}-bit values fits the on-chip buffers: kernel {}x{}, stride {}x{}, dilation "
               "{}x{}",
               npu::elementBytes(op.ifm.type) * 8, op.kernel.height, op.kernel.width, op.kernel.strideY,
               op.kernel.strideX, op.kernel.dilationY, op.kernel.dilationX)
@@ -156,8 +156,8 @@ struct Order {
   bool sparse = false;
 };
 
-/// Traversals of the weights that are worth a look. A kernel of one element has no parts to gain from: depth
-/// first is worth one even where the depth rule speaks against it, the other way round nothing is to be had.
+/// Traversals of the weights to consider. Part-kernel-first gains nothing with a 1x1 kernel: depth-first is
+/// worth a try even if the depth rule prefers the other, but not vice versa.
 std::vector<Order> ordersOf(const npu::KernelOperation& op) {
   std::vector<Order> orders{{op.weights ? op.weights->traversal : npu::Traversal::DepthFirst}};
   if (op.kind != npu::OperationKind::Conv || !op.weights) return orders;
@@ -171,8 +171,7 @@ std::vector<Order> ordersOf(const npu::KernelOperation& op) {
   return orders;
 }
 
-/// Encoded bytes of the zeros that fill up groups of taps when parts of the kernel come first: about 2 bits
-/// each.
+/// Encoded bytes of the zeros that pad groups of taps in part-kernel-first order: about 2 bits each.
 int64_t paddingBytes(const npu::KernelOperation& op) {
   if (op.kind != npu::OperationKind::Conv || op.weights->traversal != npu::Traversal::PartKernelFirst)
     return 0;
@@ -193,7 +192,7 @@ struct Finalist {
   std::vector<npu::TimingContext> contexts;
 };
 
-/// Cycles added up over the cycle model's settings that bear on blocks: the calibrated one, and ends of
+/// Cycles summed over the settings of the cycle model that affect blocks: the calibrated one, and ends of
 /// ranges that the measurements leave open.
 npu::Cycles cyclesInDoubt(std::span<npu::KernelOperation> operations, const Finalist& finalist) {
   npu::Cycles sum = 0;
@@ -218,7 +217,7 @@ Best safest(std::span<npu::KernelOperation> operations, const std::vector<Finali
     if (!fastest || better(finalist.best.cost, fastest->best.cost)) fastest = &finalist;
   }
   if (!fastest) return {};
-  // The doubts are about U85.
+  // The uncertainties concern U85.
   if (!fastest->contexts.front().machine->target->architecture().choosesMicroblocks) return fastest->best;
   const Finalist* chosen = fastest;
   std::optional<npu::Cycles> least;
@@ -322,7 +321,7 @@ npu::Cycles leastEngineCycles(std::span<npu::KernelOperation> chain,
                 Chain members(chain, ordered);
                 forEachBlock(form, target, true, [&](const npu::KernelOperation& candidate) {
                   const npu::OperationCost cost = members.estimate(candidate);
-                  // The model hides an elementwise operation's fill behind the operation before it.
+                  // The model hides the fill of an elementwise operation behind the preceding operation.
                   const bool hides = candidate.kind == npu::OperationKind::Elementwise;
                   const npu::Cycles busy = std::max(cost.mac, cost.output) - (hides ? cost.fill : 0);
                   least = std::min(least, std::max<npu::Cycles>(busy, 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choice of cascades (cascades.hpp): a shortest path over the positions between passes, where an edge is a
-// group that fits the limit. A cascade is worth a look only where it covers a pass that does not fit by
-// itself; the smallest limit that has a path at all is found by bisection.
+// group that fits the limit. A cascade is only considered if it covers a pass that does not fit on its own or
+// has maps behind the cache. The smallest limit that has a path at all is found by bisection.
 #include "compiler/schedule/cascades.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int32_t kLongest = 24;  // passes of a cascade
 constexpr std::array<int32_t, 12> kRows{1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
-/// Cycles for every stripe beyond the first of a pass: pipeline restart and commands.
+/// Cycles for each stripe of a pass: pipeline restart and commands.
 constexpr npu::Cycles kStripeCycles = 40;
 constexpr npu::Cycles kNever = std::numeric_limits<npu::Cycles>::max() / 4;
 
@@ -38,7 +38,7 @@ class Chooser {
     ends_ = starts_;
     for (const LiveRange& range : problem.buffers) {
       const auto at = [this](int32_t p) { return static_cast<size_t>(std::clamp(p, 0, count_)); };
-      if (range.last < 0 || isBehind(range)) continue;  // or an input that nothing reads
+      if (range.last < 0 || isBehind(range)) continue;  // or an unused input
       starts_[at(range.first)] += roundUp(range.bytes, 16);
       ends_[at(range.last)] += roundUp(range.bytes, 16);
     }
@@ -130,7 +130,7 @@ class Chooser {
 
   const CascadePass& pass(int32_t p) const { return problem_.passes[static_cast<size_t>(p)]; }
 
-  /// The unit can be a member of a cascade that starts at `first`; once it cannot, no later one can.
+  /// Whether the unit can be a member of a cascade that starts at `first`; if not, no later one can.
   bool canJoin(int32_t first, const Group& unit) const {
     if (!pass(first).operation) return false;
     for (int32_t p = unit.first; p <= unit.last; ++p) {
@@ -146,16 +146,16 @@ class Chooser {
     return problem_.cycles(p, pass(p).operation ? pass(p).operation->ofm.height : 0, behind);
   }
 
-  /// Whether the buffer lies behind the cache while it is whole.
+  /// Whether the buffer is behind the cache while it is whole.
   bool isBehind(const LiveRange& buffer) const { return buffer.bytes > problem_.wholeAtMost; }
   const LiveRange& bufferOf(int32_t p) const { return problem_.buffers[static_cast<size_t>(pass(p).buffer)]; }
 
-  /// Whether the group holds rows of the pass's result and no more.
+  /// Whether the group holds only some rows of the pass's result.
   bool rolls(int32_t p, const Group& group) const {
     return pass(p).buffer >= 0 && pass(p).rollsUntil >= 0 && pass(p).rollsUntil <= group.last;
   }
 
-  /// The maps of a pass of the group. `plan`: null for a unit by itself.
+  /// Which maps of a pass of the group are behind the cache. `plan`: null for a unit on its own.
   MapsBehind mapsBehind(int32_t p, const Group& group, const StripePlan* plan) const {
     const auto result = [&](int32_t of) {
       if (of < 0 || pass(of).buffer < 0 || !isBehind(bufferOf(of))) return false;
@@ -183,7 +183,7 @@ class Chooser {
     return sum;
   }
 
-  /// The rows at a time, and the cycles, of the fastest cascade of these passes within the limit that takes
+  /// The rows at a time, and the cycles, of the fastest cascade of these passes that fits the limit and takes
   /// fewer than `most` cycles.
   std::optional<std::pair<int32_t, npu::Cycles>> fastest(Group group, int64_t limit, npu::Cycles most) {
     const int32_t height = pass(group.last).operation->ofm.height;
@@ -207,20 +207,20 @@ class Chooser {
     return best;
   }
 
-  /// Less than the cycles of any such cascade: passes in one piece whose maps all lie in the cache, and a
-  /// stripe of each for as many rows of the last.
+  /// Lower bound on the cycles of any such cascade: whole passes with all maps in the cache, and one stripe
+  /// for this many rows of the last pass.
   npu::Cycles leastCycles(const Group& group, int32_t height) const {
     const auto first = static_cast<size_t>(group.first), end = static_cast<size_t>(group.last) + 1;
     return (inside_[end] - inside_[first]) / 16 * 15 + kStripeCycles * (height / group.rows);
   }
 
-  /// No more than the bytes alive in any such cascade: one row of maps that roll.
+  /// Lower bound on the bytes alive in any such cascade: one row of each map that rolls.
   int64_t leastBytes(const Group& group) const {
     const StripePlan oneRow{{}, std::vector<int32_t>(static_cast<size_t>(group.last - group.first) + 1, 1)};
     return liveBytes(group, &oneRow);
   }
 
-  /// Cycles are those of a candidate within the limit only.
+  /// Cycles are only valid for candidates within the limit.
   const Candidate& evaluate(const Group& group, int64_t limit) {
     const auto [known, isNew] = candidates_.try_emplace({group.first, group.last, group.rows});
     Candidate& candidate = known->second;
@@ -233,7 +233,7 @@ class Chooser {
   }
 
   npu::Cycles cyclesOf(const Group& group, const StripePlan& plan) {
-    // Stripes of a pass have few different heights.
+    // The stripes of a pass have only a few different heights.
     std::vector<std::vector<std::pair<int32_t, npu::Cycles>>> known(plan.held.size());
     npu::Cycles sum = 0;
     for (const Stripe& stripe : plan.stripes) {
@@ -260,8 +260,8 @@ class Chooser {
   int32_t count_;
   std::vector<Group> units_;    // single passes and chains
   std::vector<int64_t> alone_;  // live bytes of each
-  std::vector<bool> behind_;    // whether some map of it lies behind the cache
-  // Bytes of the buffers whose first or last pass is at most this one.
+  std::vector<bool> behind_;    // whether some map of it is behind the cache
+  // Total bytes of the buffers whose first or last pass, respectively, is at most this one.
   std::vector<int64_t> starts_, ends_;
   std::vector<npu::Cycles> aloneCycles_;
   std::vector<npu::Cycles> inside_;  // of the passes before each one, with all maps in the cache

@@ -7,17 +7,17 @@
 namespace carina::compiler {
 namespace {
 
-/// How many times each element is fetched, and how many elements the result has, for a copy to pay.
+/// Minimum fetches per element, and minimum elements of the result, for a copy to pay off.
 constexpr int64_t kFetches = 16, kElements = 1024;
 
-/// The view shows all elements of a constant in their order.
+/// Whether the view shows all elements of a constant in order.
 bool reshapesConstant(const npu_ir::View& view) {
   const ir::Value *input = view.input(), *output = view->result();
   return input->isConstant() && view.offset() == 0 && input->dtype() == output->dtype() &&
          input->numElements() == output->numElements() && view.strides() == rowMajorStrides(output->shape());
 }
 
-/// An operation takes one scalar from its register: where both operands are one, one stays in memory.
+/// An operation reads one scalar from its register: if both operands are scalars, one stays in memory.
 bool besideScalar(const ir::Value* value, const npu::Target& target) {
   for (const ir::Use& use : value->uses()) {
     if (!ir::isa<npu_ir::Elementwise>(use.node)) continue;
@@ -27,7 +27,7 @@ bool besideScalar(const ir::Value* value, const npu::Target& target) {
   return false;
 }
 
-/// Lets operand `i` of `node` be a copy that lies in a feature map.
+/// Replaces operand `i` of `node` by a copy in a feature map.
 void readCopy(ir::Node* node, size_t i) {
   ir::Value* value = node->operand(i);
   auto builder = ir::Builder::beforeNode(node);

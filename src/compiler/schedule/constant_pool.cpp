@@ -70,7 +70,7 @@ int64_t ConstantPool::append(ByteSpan bytes, uint64_t hash, bool lasting, int64_
 }
 
 int64_t ConstantPool::placeOf(int64_t bytes, int64_t alignment) {
-  // More than half a line would hardly ever leave room for others.
+  // Constants of more than half a line would rarely leave space for others.
   const bool shares = alignment < kLine && bytes <= kLine / 2;
   const int64_t inLine = roundUp(lineUsed_, alignment);
   if (shares && lineUsed_ > 0 && inLine + bytes <= roundUp(lineUsed_, kLine)) {

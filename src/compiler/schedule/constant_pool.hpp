@@ -11,7 +11,7 @@
 namespace carina::compiler {
 
 /// Read-only bytes of the program; equal contents are stored once. Most pools of a search are never read:
-/// what lasts as long as they do is copied into them when their bytes are asked for.
+/// bytes that outlive the pool are not copied into it until its contents are requested.
 class ConstantPool {
  public:
   static constexpr int64_t kLine = 16;
@@ -20,12 +20,12 @@ class ConstantPool {
 
   /// Offset of `bytes`, a multiple of 16.
   int64_t add(ByteSpan bytes);
-  /// The same for bytes that outlive the pool and whose hashOf is known. Where what reads them asks for no
-  /// more than `alignment`, a few bytes share 16 with others.
+  /// The same for bytes that outlive the pool and whose hashOf is known. If their readers need no more than
+  /// `alignment`, small pieces share a line with others.
   int64_t addLasting(ByteSpan bytes, uint64_t hash, int64_t alignment = kLine);
-  /// A part of what was added by itself, `within` bytes behind its offset: it will be found, too.
+  /// Registers a part of an added piece, `within` bytes from its offset, so that it will be found as well.
   void addPart(int64_t offset, int64_t within, int64_t length);
-  /// Room for so many bytes more, so that the pool is not copied while it grows to them.
+  /// Reserves memory for this many more bytes, so that the pool is not copied as it grows.
   void reserve(int64_t bytes) { bytes_.reserve(bytes_.size() + static_cast<size_t>(bytes)); }
   int64_t size() const { return size_; }
   const std::vector<std::byte>& bytes();
@@ -35,20 +35,20 @@ class ConstantPool {
   struct Piece {
     int64_t offset = 0;
     size_t length = 0;
-    ByteSpan lasting;  // where it still lies; without data: in bytes_
+    ByteSpan lasting;  // the bytes while outside the pool; no data: in bytes_
   };
   std::optional<int64_t> find(ByteSpan bytes, uint64_t hash, int64_t alignment) const;
-  /// Offset of a new piece: behind all others, or where the last shared line has room.
+  /// Offset of a new piece: after all others, or in the last shared line if it fits there.
   int64_t append(ByteSpan bytes, uint64_t hash, bool lasting, int64_t alignment);
   int64_t placeOf(int64_t bytes, int64_t alignment);
-  /// Copies what lies elsewhere.
+  /// Copies pieces that are still outside into the pool.
   void settle();
 
   std::vector<Piece> pieces_;
-  size_t settled_ = 0;  // pieces from the first one on that are in bytes_
+  size_t settled_ = 0;  // leading pieces that are in bytes_
   std::vector<std::byte> bytes_;
   int64_t size_ = 0;
-  int64_t lineUsed_ = 0;                    // end of what the last shared line holds
+  int64_t lineUsed_ = 0;                    // end of the used part of the last shared line
   std::multimap<uint64_t, size_t> byHash_;  // pieces
 };
 

@@ -9,8 +9,8 @@
 namespace carina::compiler {
 namespace {
 
-/// Weights that differ have other hashes but for an accident, which costs a block that was chosen for
-/// nothing: whether bytes are stored once, the bytes themselves decide.
+/// Different weights have different hashes except by accident. A collision only costs a block that was chosen
+/// in vain: whether bytes are stored once is decided by comparing the bytes themselves.
 uint64_t contentOf(const ir::Node* node) {
   const ir::Value* weights = node->operand(1);
   uint64_t hash = ConstantPool::hashOf(weights->constant().bytes());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights that programs beside this one hold encoded: what they have in common can be stored once where all
-// of them read it in the same order.
+// Encoded weights of other programs: weights in common can be stored once if all programs read them in the
+// same order.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,21 @@ struct WeightForm {
   bool operator==(const WeightForm&) const = default;
 };
 
-/// Forms by weights: their codes, zero points and shape. Biases and scales, which programs that share weights
-/// have of their own, do not count.
+/// Forms by weights: their codes, zero points and shape. Biases and scales do not count; programs that share
+/// weights have their own.
 class KnownWeights {
  public:
   bool empty() const { return forms_.empty(); }
   /// The largest arena of the programs.
   int64_t arenaBytes() const { return arenaBytes_; }
 
-  /// Forms of the weights of a CONV or DEPTHWISE node, none where no program has them.
+  /// Forms of the weights of a CONV or DEPTHWISE node, none if no program has them.
   std::span<const WeightForm> formsOf(const ir::Node* node) const;
 
-  /// The weights of a finished schedule.
+  /// Adds the weights of a finished schedule.
   void add(Schedule& schedule);
 
-  /// Whether other programs hold all encoded slices of a schedule as they are, records included.
+  /// Whether other programs hold all encoded slices of a schedule unchanged, records included.
   bool holdAll(Schedule& schedule) const;
 
  private:

@@ -17,7 +17,7 @@ bool wide(const npu::FeatureMap& map) {
   return map.type == npu::ElementType::Int64;
 }
 
-/// The value has a buffer of its own and fills it.
+/// Whether the value has a buffer of its own and fills it.
 bool ownsBuffer(const Storage& storage, const ir::Value* value) {
   const Buffer& buffer = storage.buffer(value);
   return buffer.root == value && buffer.planes() == 1 && storage.access(value).offset == 0;
@@ -45,7 +45,7 @@ bool canHandOver(const npu::KernelOperation& op) {
   return false;
 }
 
-/// The map of `pass` that reads `value`; null when there is not exactly one such map, or another one
+/// The map of `pass` that reads `value`; null if there is not exactly one such map, or another one
 /// broadcasts.
 npu::FeatureMap* chainedMap(Pass& pass, const ir::Value* value) {
   npu::KernelOperation& op = pass.operation;
@@ -60,7 +60,7 @@ npu::FeatureMap* chainedMap(Pass& pass, const ir::Value* value) {
   return first ? &op.ifm : &*op.ifm2;
 }
 
-/// The chain that is being built.
+/// The chain under construction.
 struct LinkedPasses {
   std::vector<const Pass*> passes;
   size_t inputs = 0, tables = 0;
@@ -83,7 +83,7 @@ LinkedPasses startChain(const Schedule& schedule, const Pass& pass) {
   return chain;
 }
 
-/// Makes `pass` the next member of the chain, if it can be.
+/// Appends `pass` to the chain if possible.
 bool extendChain(Schedule& schedule, LinkedPasses& chain, Pass& pass) {
   const npu::Target& target = *schedule.machine.target;
   const Pass& before = *chain.passes.back();
@@ -129,7 +129,7 @@ namespace {
 
 bool mayOverwrite(const Buffer& a, const Buffer& b, InPlace inPlace) {
   if (a.shape != b.shape || a.elementBytes != b.elementBytes) return false;
-  // A single column of whole bricks lies as it does without bricks.
+  // A single column of whole bricks is laid out as without bricks.
   constexpr int64_t kBrickChannels = 16;
   return a.layout == b.layout ||
          (inPlace == InPlace::SamePlaces && a.shape[2] == 1 && a.shape[3] % kBrickChannels == 0);
@@ -151,7 +151,7 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
     if (!ownsBuffer(*schedule.storage, value) || !mayOverwrite(buffer, target, inPlace)) continue;
     // A cache holds feature maps only: program inputs and outputs would keep them out of it.
     if (schedule.machine.memory.spilling() && buffer.kind != target.kind) continue;
-    // Other members of the group may read it in another order, this pass at another place.
+    // Other members of the group may read it in another order, and this pass at another position.
     const Group& group = schedule.groups[static_cast<size_t>(pass.group)];
     int reads = 0;
     for (int32_t p = group.first; p <= group.last; ++p) {
@@ -209,7 +209,7 @@ CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRang
     }
     problem.passes.push_back(facts);
   }
-  // The last reader of each rolling buffer; anything but a pass that reads rows keeps the map whole.
+  // Find the last reader of each rolling buffer; any reader that cannot read by rows keeps the map whole.
   for (size_t p = 0; p < schedule.passes.size(); ++p) {
     int32_t& until = problem.passes[p].rollsUntil;
     if (until < 0) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a schedule (schedule.hpp).
+// Queries on a schedule (schedule.hpp).
 #include "compiler/schedule/schedule.hpp"
 
 namespace carina::compiler {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules for people: the dump, and why an arena is as large as it is.
+// Schedules in readable form: the dump, and why an arena is as large as it is.
 #include <fmt/format.h>
 
 #include "compiler/schedule/operation_builder.hpp"
@@ -44,7 +44,7 @@ Error arenaTooLarge(const Schedule& schedule, int64_t limit) {
   });
   const std::string last = passName(schedule.passes[static_cast<size_t>(group.last)]);
   return fail(Code::DoesNotFit,
-              "the program needs an arena of {} bytes, the limit is {}: at {}{} are alive {}",
+              "the program needs an arena of {} bytes, but the limit is {}: live at {}{}: {}",
               schedule.arenaBytes, limit, passName(schedule.passes[static_cast<size_t>(group.first)]),
               group.last > group.first ? " to " + last : "", live)
       .withRemedy(

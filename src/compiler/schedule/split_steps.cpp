@@ -13,20 +13,20 @@ namespace {
 
 using Positions = std::unordered_map<const ir::Node*, size_t>;
 
-/// A VIEW of some rows of the result, [begin, end), and where the first of its readers stands.
+/// A VIEW of rows [begin, end) of the result, and the first of its readers.
 struct Read {
   ir::Node* view = nullptr;
   int64_t begin = 0, end = 0;
   ir::Node* first = nullptr;
 };
 
-/// Rows [begin, end) and who reads them.
+/// Rows [begin, end) and their readers.
 struct Part {
   int64_t begin = 0, end = 0;
   std::vector<Read> reads;
 };
 
-/// The axis of rank 3 along which positions follow each other.
+/// The axis of a rank-3 shape along which positions follow each other.
 size_t stepAxis(const Shape& shape) {
   return shape[0] > 1 ? 0 : 1;
 }
@@ -39,7 +39,8 @@ bool isPointwise(const ir::Node* node) {
          window.upscale == npu_ir::Upscale::NONE;
 }
 
-/// The first operation behind views and joins that reads a value; null when it is an output of the graph.
+/// The first operation after views and joins that reads a value; null if it is an output of the graph or part
+/// of a join.
 ir::Node* firstReader(const ir::Value* value, const Positions& positions) {
   ir::Node* first = nullptr;
   std::vector<const ir::Value*> behind{value};
@@ -51,7 +52,7 @@ ir::Node* firstReader(const ir::Value* value, const Positions& positions) {
       if (ir::isa<npu_ir::View>(use.node)) {
         behind.push_back(use.node->result());
       } else if (ir::isa<npu_ir::Join>(use.node)) {
-        return nullptr;  // the whole has to be there at one time
+        return nullptr;  // needed as a whole
       } else if (!first || positions.at(use.node) < positions.at(first)) {
         first = use.node;
       }
@@ -60,7 +61,7 @@ ir::Node* firstReader(const ir::Value* value, const Positions& positions) {
   return first;
 }
 
-/// All reads of a result; empty where something reads it otherwise than in rows.
+/// All reads of a result; empty if something reads it other than by rows.
 std::vector<Read> readsOf(const ir::Value* result, int64_t rowElements, const Positions& positions) {
   std::vector<Read> reads;
   std::vector<const ir::Value*> whole{result};
@@ -89,7 +90,7 @@ std::vector<Read> readsOf(const ir::Value* result, int64_t rowElements, const Po
   return reads;
 }
 
-/// The smallest parts that no read is torn apart by, in the order of their rows.
+/// The smallest parts that divide no read, in the order of their rows.
 std::vector<Part> smallestParts(std::vector<Read> reads) {
   std::stable_sort(reads.begin(), reads.end(),
                    [](const Read& a, const Read& b) { return a.begin < b.begin; });
@@ -102,7 +103,7 @@ std::vector<Part> smallestParts(std::vector<Read> reads) {
   return parts;
 }
 
-/// At most `most` parts: neighbours together.
+/// At most `most` parts, by merging neighbours.
 std::vector<Part> merged(const std::vector<Part>& parts, int64_t most) {
   const auto count = static_cast<int64_t>(parts.size());
   const int64_t together = ceilDiv(count, std::min(most, count));
@@ -141,7 +142,7 @@ void split(ir::Node* node, const std::vector<Part>& parts, const Positions& posi
                                            view.offset() - part.begin * row, view.strides());
       seen->quantization = old->quantization;
       std::swap(seen->name, old->name);
-      // Views of the view stand where it stood, which may be in front of the part.
+      // Views of the view keep their position, which may be before the part.
       node->graph().replaceAllUses(old, seen);
       std::vector<ir::Node*> behind;
       for (const ir::Use& use : seen->uses()) behind.push_back(use.node);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers that are computed for all steps of a sequence at once become several over ranges of steps, each
-// right in front of whoever reads it first, so that their results need not be in memory at one time.
+// Splits layers that are computed for all steps of a sequence at once over ranges of steps, each placed
+// immediately before its first reader, so that their results need not be in memory at the same time.
 #pragma once
 
 #include "compiler/dialect/npu_ir.hpp"
 
 namespace carina::compiler {
 
-/// Splits every CONV of single positions (1x1, no stride, no padding) whose result is read in ranges of rows
-/// only, into at most `most` parts with about as many rows each; no range is torn apart. The parts read the
-/// same weights once more each. Returns the largest number of parts that some CONV was or would have been
-/// split into without that limit, 0: there is nothing to split. To be made addressable afterwards.
+/// Splits every 1x1 CONV (no stride, no padding) whose result is only read in ranges of rows into at most
+/// `most` parts of about as many rows each; no range is divided. Each part reads the same weights again.
+/// Returns the largest number of parts that any CONV would be split into without that limit, 0 if there is
+/// nothing to split. The graph must be made addressable afterwards.
 int64_t splitSteps(ir::Graph& graph, int64_t most);
 
 }  // namespace carina::compiler

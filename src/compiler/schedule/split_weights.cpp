@@ -8,7 +8,7 @@
 namespace carina::compiler {
 namespace {
 
-constexpr int64_t kChannels = 16;  // what the hardware computes and stores together
+constexpr int64_t kChannels = 16;  // number that the hardware computes and stores together
 
 /// Rows [first, first + count) of the outermost dimension.
 Tensor rows(const Tensor& tensor, int64_t first, int64_t count) {
@@ -21,7 +21,7 @@ Tensor rows(const Tensor& tensor, int64_t first, int64_t count) {
   return part;
 }
 
-/// The values of output channels [first, first + count) where there is one per channel.
+/// The values of output channels [first, first + count) if there is one per channel.
 ir::Ints channels(const ir::Ints& values, int64_t first, int64_t count) {
   if (values.size() == 1) return values;
   return {values.begin() + first, values.begin() + first + count};

@@ -20,8 +20,8 @@ void alignTo16(std::vector<std::byte>& out) {
   out.resize(static_cast<size_t>(roundUp(static_cast<int64_t>(out.size()), 16)));
 }
 
-/// Scales as the hardware takes them: a unit scale in the form the compilers write, even multipliers halved
-/// where the field is short (never across the shift where double rounding begins).
+/// Scales in hardware form: a unit scale as other compilers write it, even multipliers halved if they exceed
+/// the field (never across the shift at which double rounding begins).
 std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu::ScaleFormat format) {
   const int bits = format == npu::ScaleFormat::U55 ? 32 : format == npu::ScaleFormat::U85 ? 31 : 15;
   if (shift == 0 && multiplier == 1) {
@@ -35,7 +35,7 @@ std::pair<int64_t, int64_t> hardwareScale(int64_t multiplier, int64_t shift, npu
   return {multiplier, shift};
 }
 
-/// The records of some output channels, a stream per core.
+/// The records of some output channels, one stream per core.
 Result<std::vector<std::vector<uint8_t>>> scaleStreams(const ir::Node* node, const Tensor& bias,
                                                        const npu::KernelOperation& op,
                                                        npu::DepthSlice channels, const npu::Target& target) {
@@ -52,7 +52,7 @@ Result<std::vector<std::vector<uint8_t>>> scaleStreams(const ir::Node* node, con
   return npu::encodeScales(records, target, format, op.microblock.c);
 }
 
-/// Adds a stream behind what the slice has; where it lies.
+/// Appends a stream to the slice; returns where it is.
 npu::AddressRange append(EncodedSlice& slice, const std::vector<uint8_t>& stream) {
   const npu::AddressRange range{slice.bytes.size(), stream.size()};
   const ByteSpan bytes = std::as_bytes(std::span(stream));
@@ -110,7 +110,7 @@ Result<EncodedSlice> encodeSlice(const ir::Node* node, const npu::KernelOperatio
     for (const std::vector<uint8_t>& stream : *streams) total += stream.size() + 15;
   }
   slice.bytes.reserve(total);
-  // Each core's records lie before its weights; the decoders of U85 share one set of records.
+  // Each core's records precede its weights; the decoders of U85 share one set of records.
   for (size_t s = 0; s < std::max(scales.size(), encoded.streams.size()); ++s) {
     if (s < scales.size()) slice.streams.scales[s] = append(slice, scales[s]);
     if (s < encoded.streams.size()) slice.streams.weights[s] = append(slice, encoded.streams[s]);
@@ -194,9 +194,9 @@ int32_t StreamSets::indexOf(const ir::Node* node, const npu::KernelOperation& op
 int64_t estimateEncodedBytes(const ir::Node* node) {
   const ir::Value* weight = node->operand(1);
   const int64_t count = weight->numElements();
-  // The code comes near the entropy of the weights, and is hardly ever worse than a byte for each.
+  // The encoding comes close to the entropy of the weights, and is rarely worse than a byte each.
   constexpr double kOverhead = 1.08;
-  // Four counters per code keep the increments of equal neighbours apart.
+  // Four counters per code keep increments for equal neighbours independent.
   std::array<std::array<int64_t, 256>, 4> counts{};
   const ByteSpan codes = weight->constant().bytes();
   for (size_t i = 0; i < codes.size(); ++i) ++counts[i % 4][static_cast<size_t>(codes[i])];

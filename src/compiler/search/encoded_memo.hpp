@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight slices that one schedule has encoded, for the others that are completed of the same network: small
-// arenas are found by completing twenty and more.
+// Encoded weight slices of one schedule, for reuse by other completed schedules of the same network: finding
+// a small arena completes twenty or more.
 #pragma once
 
 #include <map>
@@ -12,19 +12,19 @@
 
 namespace carina::compiler {
 
-/// Whether two operations with equal weights have equal streams: encodeSlice() looks at nothing else of them.
+/// Whether two operations with equal weights have equal streams: encodeSlice() uses nothing else of them.
 inline bool encodesAlike(const npu::KernelOperation& a, const npu::KernelOperation& b) {
   return a.kind == b.kind && a.weights == b.weights && a.kernel == b.kernel && a.ifm.type == b.ifm.type &&
          a.accumulator == b.accumulator && a.block.c == b.block.c && a.microblock == b.microblock;
 }
 
-/// Contents of weights (WeightContents), first channel, channels.
+/// WeightContents number, first channel, number of channels.
 using SliceKey = std::tuple<int32_t, int32_t, int32_t>;
 
-/// One thread at a time.
+/// Not thread-safe.
 class EncodedMemo {
  public:
-  /// Null where it was not encoded, or is not kept.
+  /// Null if the slice was not encoded or was not kept.
   std::shared_ptr<const EncodedSlice> find(const SliceKey& key, const npu::KernelOperation& op) const {
     const auto slices = slices_.find(key);
     if (slices == slices_.end()) return nullptr;
@@ -34,7 +34,7 @@ class EncodedMemo {
     return nullptr;
   }
 
-  /// Not beyond so many bytes in all.
+  /// Keeps a slice unless the total would exceed kMostBytes.
   void keep(const SliceKey& key, const npu::KernelOperation& op, std::shared_ptr<const EncodedSlice> slice) {
     constexpr size_t kMostBytes = size_t{64} << 20;
     if (slice->bytes.size() > kMostBytes - bytes_ || find(key, op)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits on fast memory: several are tried, and the time line of the stream that each would give decides.
+// Limits on fast memory: several are tried and judged by the timeline of the command stream that each gives.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace carina::compiler {
 
 class Scheduler;
 
-/// The schedule with the fewest cycles of those that are tried with `prepared`, of those that fit where there
-/// is one: an arena of `arenaLimit` bytes, for which other limits are tried as well, and `aim` bytes of the
-/// arena or a dedicated cache, which change nothing else (0: any).
+/// The schedule with the fewest cycles among those tried with `prepared`. Schedules that fit are preferred:
+/// an arena of `arenaLimit` bytes, which also determines the limits that are tried, and `aim` bytes of the
+/// arena or of a dedicated cache, which affects nothing else (0: any).
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
                                  const Options& options, int64_t arenaLimit, int64_t aim = 0);
 
-/// Thinner slices of staged weights, in bytes, to try where `fast` bytes of fast memory are short.
+/// Smaller values of Limits::wholeStaging to try when only `fast` bytes of fast memory are available.
 std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast);
 
 }  // namespace carina::compiler

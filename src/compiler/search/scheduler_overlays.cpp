@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that lie on a program input whose bytes have been read by then (scheduler.hpp).
+// Buffers that overlay a program input whose bytes have been read by then (scheduler.hpp).
 #include <algorithm>
 #include <limits>
 
@@ -8,7 +8,7 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kMostCandidates = 8;  // of the buffers that could lie on an input, the largest
+constexpr size_t kMostCandidates = 8;  // the largest buffers that could overlay an input
 
 }  // namespace
 
@@ -34,13 +34,13 @@ std::vector<Scheduler::Overlay> Scheduler::overlays() const {
     return ofKind && buffer.kind != BufferKind::Constant && buffer.layout == npu::Layout::NHWC &&
            !shared[b] && result_.buffers[b].live.bytes > 0 && result_.buffers[b].heldRows == 0;
   };
-  // Of each buffer: in which groups it is written, up to which byte.
+  // For each buffer: the groups that write it, and up to which byte.
   struct Write {
     size_t group;
     int64_t end;
   };
   std::vector<std::vector<Write>> writes(count);
-  std::vector<bool> moved(count, false);  // by transfers, in an order of their own
+  std::vector<bool> moved(count, false);  // by transfers, which run in an order of their own
   for (const Pass& pass : result_.passes) {
     const auto b = static_cast<size_t>(pass.result.buffer);
     if (pass.isDma) {
@@ -54,7 +54,7 @@ std::vector<Scheduler::Overlay> Scheduler::overlays() const {
   std::vector<Overlay> found;
   for (size_t a = 0; a < count; ++a) {
     if (!mayShare(a, BufferKind::Input) || moved[a]) continue;
-    // The lowest byte that is still to be read when a group runs.
+    // The lowest byte that is yet to be read when a group runs.
     std::vector<int64_t> unread(groups + 1, std::numeric_limits<int64_t>::max());
     for (const Pass& pass : result_.passes) {
       for (const PassValue& input : memoryInputs(result_, pass)) {
@@ -65,7 +65,7 @@ std::vector<Scheduler::Overlay> Scheduler::overlays() const {
     }
     for (size_t g = groups; g-- > 0;) unread[g] = std::min(unread[g], unread[g + 1]);
     const LiveRange& input = result_.buffers[a].live;
-    if (input.last >= static_cast<int32_t>(groups)) continue;  // an output of the program, too
+    if (input.last >= static_cast<int32_t>(groups)) continue;  // also an output of the program
     std::vector<size_t> candidates;
     for (size_t b = 0; b < count; ++b) {
       if (!mayShare(b, BufferKind::FeatureMap) || moved[b] || writes[b].empty()) continue;
@@ -82,7 +82,7 @@ std::vector<Scheduler::Overlay> Scheduler::overlays() const {
     size_t best = count;
     int64_t least = mapBytes();
     for (const size_t b : candidates) {
-      // What is left of the input stays as long as the buffer, which may cost more than it saves.
+      // The rest of the input stays alive as long as the buffer, which may cost more than it saves.
       std::vector<LiveRange> ranges;
       for (size_t other = 0; other < count; ++other) {
         const Placement& placement = result_.buffers[other];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search (search.hpp): within an arena of so many bytes, or the smallest one; with weights that other
-// programs have.
+// The search (search.hpp): within an arena of given size, or for the smallest one; with weights that other
+// programs hold.
 #include "compiler/search/search.hpp"
 
 #include <algorithm>
@@ -14,8 +14,9 @@
 namespace carina::compiler {
 namespace {
 
-/// Schedules with cascades that are to take no more than so many bytes (0: as few as possible). Their weights
-/// are copied slice by slice as if there were room, or take what the maps leave, or are read where they lie.
+/// Limits for schedules with cascades that are to take at most `bytes` of arena (0: as few as possible).
+/// Their weights are copied slice by slice regardless of memory, use what the maps leave, or are read in
+/// place.
 std::vector<Limits> smallArenas(const npu::Machine& machine, const Options& options, int64_t bytes) {
   const int64_t cache = cacheLimit(machine, options);
   std::vector<Limits> all{{bytes, false, cache, cache, false, false, false, true}};
@@ -40,7 +41,7 @@ Result<Schedule> smallest(const Scheduler& prepared, const npu::Machine& machine
   return std::move(*best);
 }
 
-/// Keeps the schedule with the fewest cycles of those that fit.
+/// Keeps the fastest schedule that fits.
 class Fitting {
  public:
   explicit Fitting(int64_t limit) : limit_(limit) {}
@@ -61,8 +62,8 @@ class Fitting {
   npu::Cycles cycles_ = 0;
 };
 
-/// Schedules with cascades to try for an arena of so many bytes: what the maps leave is for weights, so that
-/// cascades may be chosen for less.
+/// Limits with cascades to try for an arena of `limit` bytes: what the maps leave is for weights, so cascades
+/// may also be chosen for less.
 std::vector<Limits> aimsFor(const Scheduler& prepared, const npu::Machine& machine, const Options& options,
                             int64_t limit) {
   std::vector<Limits> aims;
@@ -83,12 +84,12 @@ std::vector<Limits> aimsFor(const Scheduler& prepared, const npu::Machine& machi
   return aims;
 }
 
-/// The fastest schedule with cascades in an arena of so many bytes, if there is one.
+/// The fastest schedule with cascades in an arena of `limit` bytes, if there is one.
 Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const npu::Machine& machine,
                                                const Options& options, int64_t limit) {
   constexpr int kAttempts = 4;
-  // Passes of all schedules that are completed: networks of up to a thousand are completed as often as there
-  // are aims and attempts.
+  // Bound on the passes of all completed schedules: networks of up to about a thousand passes are completed
+  // for all aims and attempts.
   constexpr size_t kMaxPasses = size_t{1} << 16;
   size_t left = std::max<size_t>(kMaxPasses / std::max<size_t>(prepared.passes(), 1), 4);
   struct Aim {
@@ -118,9 +119,9 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
   std::stable_sort(aims.begin(), aims.end(), [](const Aim& a, const Aim& b) { return a.cycles < b.cycles; });
   Fitting fitting(limit);
   for (Aim& aim : aims) {
-    // Slower by more than expectations err: what fits already stays.
+    // Slower by more than the error of expectations: keep what fits already.
     if (fitting.found() && aim.cycles > fitting.cycles() + fitting.cycles() / 50) break;
-    // Addresses may need a little more than the live bytes that cascades are chosen by: aim lower then.
+    // Addresses may need slightly more than the live bytes by which cascades are chosen: aim lower then.
     for (int attempt = 0; attempt < kAttempts && left > 0; ++attempt, --left) {
       CARINA_TRY(Schedule found, scheduleWithin(prepared, aim.limits));
       const int64_t beyond = found.arenaBytes - limit;
@@ -133,7 +134,7 @@ Result<std::optional<Schedule>> cascadesWithin(const Scheduler& prepared, const 
   return fitting.take();
 }
 
-/// The best schedule that a prepared scheduler can make, by itself. `sharing`: see Scheduler::share().
+/// The best schedule that a prepared scheduler finds. `sharing`: see Scheduler::share().
 Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const npu::Machine& machine,
                         const Options& options, Ends ends, int sharing = 0) {
   const bool size = options.optimize == Optimize::Size;
@@ -146,7 +147,7 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
   }
   CARINA_TRY(Schedule fastest, fastestSchedule(prepared, machine, options, limit));
   if (machine.memory.spilling() && options.cacheLimit > 0) {
-    // What would be chosen for all of the cache counts where it takes no more than this.
+    // A schedule chosen for the whole cache is a candidate if it takes no more than this.
     Options whole = options;
     whole.cacheLimit = 0;
     Scheduler again(graph, machine, whole, ends);
@@ -160,8 +161,8 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
   Fitting fitting(limit);
   fitting.offer(std::move(fastest));
   if (!size) {
-    // More memory never costs cycles: where the program that would be chosen without a limit fits, it counts,
-    // too, elsewhere the best of its tries that fits, and what less memory is enough for.
+    // More memory never costs cycles: the program that would be chosen without a limit is a candidate if it
+    // fits; otherwise, the best of its tries that fits, and schedules for less memory.
     CARINA_TRY(Schedule free, fastestSchedule(prepared, machine, options, 0));
     const bool fits = free.arenaBytes <= limit;
     fitting.offer(std::move(free));
@@ -180,8 +181,8 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
   }
   if (least->arenaBytes > limit && !fitting.found()) return arenaTooLarge(*least, limit);
   if (!size && limit <= least->arenaBytes + least->arenaBytes / 4) {
-    // What the smallest arena is enough for counts, too. A little more memory brings as much as expectations
-    // err.
+    // The best schedule for the smallest arena is a candidate as well: slightly more memory gains no more
+    // than the error of expectations.
     Options smaller = options;
     smaller.optimize = Optimize::Size;
     smaller.arenaLimit = 0;
@@ -194,9 +195,9 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
   return std::move(*fitting.take());
 }
 
-/// The same with weights read as other programs read them, where that takes little more: the order of weights
-/// is looked for among blocks that cost an operation up to twice the cycles, then less, until the program as
-/// a whole takes at most 3 % more of them, and no more memory than it does alone or another one does.
+/// The same with weights read as other programs read them, if that costs little. The order of weights is
+/// searched among blocks that cost an operation up to twice the cycles, then less, until the whole program
+/// takes at most 3 % more cycles, and no more memory than without sharing or than another program.
 Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, const npu::Machine& machine,
                                const Options& options, Ends ends) {
   constexpr int kMostPercent = 3;

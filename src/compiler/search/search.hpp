@@ -8,14 +8,14 @@
 
 namespace carina::compiler {
 
-/// Where the inputs and outputs of a graph lie.
+/// Where the inputs and outputs of a graph are placed.
 enum class Ends : uint8_t {
-  InArena,  // the schedule places them: inputs are overwritten once nobody reads them
-  Outside,  // where the caller puts them, in the arena's memory: nothing else is placed there
+  InArena,  // by the schedule: inputs are overwritten once they are no longer read
+  Outside,  // by the caller, in the arena's memory, where nothing else is placed
 };
 
-/// `graph` has been through makeAddressable() and outlives the schedule. With Ends::Outside, buffers of kind
-/// Input and Output have an address behind the arena until relocate() says where they are.
+/// `graph` has been through makeAddressable() and outlives the schedule. With Ends::Outside, the addresses of
+/// buffers of kind Input and Output are behind the arena until relocate() sets them.
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
                           Ends ends = Ends::InArena);
 

@@ -18,13 +18,13 @@ ir::Ints denseByteStrides(const Shape& shape, int64_t elementBytes) {
   return strides;
 }
 
-/// Strides for `to` that walk the same elements in the same order as `from` with `strides`; nothing when
-/// there are none.
+/// Strides for `to` that visit the same elements in the same order as `from` with `strides`; nothing if there
+/// are none.
 std::optional<ir::Ints> reshapeStrides(Shape from, ir::Ints strides, const Shape& to) {
   mergeDimensions(from, {&strides});
   ir::Ints result(to.size(), 1);
   size_t group = from.size();
-  int64_t left = 1, stride = 0;  // what remains of the merged dimension that is being split, innermost first
+  int64_t left = 1, stride = 0;  // rest of the merged dimension being split, innermost first
   for (size_t d = to.size(); d-- > 0;) {
     if (to[d] == 1) continue;
     if (left == 1) {
@@ -48,7 +48,7 @@ bool isJoin(const ir::Value* value) {
   return ir::isa<npu_ir::Join>(value->producer());
 }
 
-/// What a chain of reshapes starts from.
+/// The start of a chain of reshapes.
 ir::Value* reshapeRoot(ir::Value* value) {
   while (auto view = ir::producerAs<npu_ir::View>(value)) {
     if (!isReshape(view)) break;
@@ -57,8 +57,8 @@ ir::Value* reshapeRoot(ir::Value* value) {
   return value;
 }
 
-/// Reshapes cost nothing: whoever looks through one looks at what is behind it, and a reshape back to the
-/// first shape is that value.
+/// Reshapes cost nothing: views of a reshape become views of the value behind it, and a reshape back to the
+/// original shape is replaced by that value.
 void foldReshapes(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
     const auto view = ir::dynCast<npu_ir::View>(node);
@@ -72,8 +72,8 @@ void foldReshapes(ir::Graph& graph) {
   graph.eraseDeadNodes();
 }
 
-/// The one piece that a VIEW of a JOIN sees, when that lies in the join as it does by itself. `byOffset`: all
-/// pieces in the order of their offsets.
+/// The only piece that a VIEW of a JOIN sees, if that piece is dense in the join. `byOffset`: all pieces in
+/// the order of their offsets.
 const Piece* pieceBehind(const npu_ir::View& view, const std::vector<Piece>& byOffset) {
   const ir::Value* seen = view->result();
   int64_t low = view.offset(), high = low;
@@ -94,8 +94,8 @@ const Piece* pieceBehind(const npu_ir::View& view, const std::vector<Piece>& byO
   return dtypeSize(seen->dtype()) == dtypeSize(piece.value->dtype()) ? &piece : nullptr;
 }
 
-/// Joins of which single pieces are seen, and never the whole: views look at the pieces, and what no view
-/// looks at need not be kept.
+/// Joins that are only viewed piece by piece, never as a whole: lets the views read the pieces, so that
+/// pieces without views need not be kept.
 void readPieces(ir::Graph& graph) {
   bool changed = false;
   for (ir::Node* node : graph.nodes()) {
@@ -128,7 +128,7 @@ void readPieces(ir::Graph& graph) {
   foldReshapes(graph);
 }
 
-/// How many uses are pieces of joins: 0, 1 or 2 for more.
+/// Number of uses as a piece of a join: 0, 1, or 2 for more.
 int joinUses(const ir::Value* value) {
   int count = 0;
   for (const ir::Use& use : value->uses()) {
@@ -164,7 +164,7 @@ std::vector<Piece> copied(ir::Builder& builder, const Piece& piece) {
                               piece.offset, piece.strides});
 }
 
-/// The producer can write its result through the piece's strides.
+/// Whether the producer can write its result through the piece's strides.
 bool canWriteInto(const Piece& piece) {
   const ir::Node* producer = piece.value->producer();
   if (!producer || isView(piece.value)) return false;
@@ -173,7 +173,7 @@ bool canWriteInto(const Piece& piece) {
   return piece.strides.back() == 1 || piece.value->shape().back() == 1;
 }
 
-/// Pieces are results of operations (or joins) that are written in place, each in one join only; all others
+/// Makes all pieces results of operations (or joins) that are written in place, each in one join only; others
 /// are copied.
 void makePiecesDirect(ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
@@ -204,7 +204,7 @@ void makePiecesDirect(ir::Graph& graph) {
   }
 }
 
-/// Graph outputs are dense values of their own.
+/// Makes graph outputs dense values of their own.
 void makeOutputsDense(ir::Graph& graph) {
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     ir::Value* value = graph.outputs()[i];
@@ -219,22 +219,22 @@ void makeOutputsDense(ir::Graph& graph) {
   }
 }
 
-/// Accesses of all values; `failed` receives the first VIEW that addressing cannot express.
+/// Accesses of all values; `failed` receives the first VIEW or JOIN found that addressing cannot express.
 struct Accesses {
   std::vector<Buffer> buffers;
   std::unordered_map<const ir::Value*, Access> map;
   const ir::Node* failed = nullptr;
-  ir::Value* strided = nullptr;           // a result whose channels would not be next to each other
-  std::pair<ir::Node*, size_t> reader{};  // an operation that would read such channels, and the operand
+  ir::Value* strided = nullptr;           // a result whose channels would not be contiguous
+  std::pair<ir::Node*, size_t> reader{};  // an operation that would read such channels, and its operand
 };
 
-/// Channels (or the elements of a row) are next to each other, as operations and transfers need them.
+/// Whether channels (or the elements of a row) are contiguous, as operations and transfers require.
 bool contiguous(const Access& access, const ir::Value* value) {
   return access.shape.empty() || access.shape.back() == 1 ||
          access.strides.back() == dtypeSize(value->dtype());
 }
 
-/// All elements are next to each other.
+/// Whether all elements are contiguous.
 bool isDense(const Access& access, const ir::Value* value) {
   const ir::Ints dense = denseByteStrides(access.shape, dtypeSize(value->dtype()));
   for (size_t d = 0; d < dense.size(); ++d) {
@@ -248,7 +248,7 @@ ir::Value* behindViews(ir::Value* value) {
   return value;
 }
 
-/// Operands that an operation reads from memory element by element.
+/// Number of operands that an operation reads from memory element by element.
 size_t memoryOperands(const ir::Node* node) {
   if (!npu_ir::hasOutputStage(node)) return node->operands().size();
   const bool two =
@@ -284,7 +284,7 @@ Accesses computeAccesses(const ir::Graph& graph) {
   accesses.map.reserve(graph.inputs().size() + graph.constants().size() + graph.numNodes());
   for (const ir::Value* input : graph.inputs()) addBuffer(accesses, input, BufferKind::Input);
   for (const auto& constant : graph.constants()) addBuffer(accesses, constant.get(), BufferKind::Constant);
-  // Backwards: where a join lies is known before where its pieces lie.
+  // Backwards: a join is placed before its pieces.
   for (const ir::Node* node = graph.lastNode(); node; node = node->previous()) {
     if (ir::isa<npu_ir::View>(node)) continue;
     const ir::Value* value = node->result();
@@ -337,7 +337,7 @@ Accesses computeAccesses(const ir::Graph& graph) {
   return accesses;
 }
 
-/// Lets a node look at a dense copy of its operand instead.
+/// Replaces an operand of a node by a dense copy.
 void makeDense(ir::Node* node, size_t operand) {
   ir::Value* value = node->operand(operand);
   auto builder = ir::Builder::beforeNode(node);
@@ -357,8 +357,8 @@ ir::Node* joinOf(const ir::Value* value) {
   return nullptr;
 }
 
-/// What tears the channels of `value` apart: the value as a piece of its join, or a join around that as a
-/// piece of the next. A copy of anything further inside would lie no better.
+/// The piece that makes the channels of `value` non-contiguous: the value in its join, or a join around that
+/// in the next one. A copy of anything further inside would not help.
 ir::Value* tornApart(ir::Value* value) {
   while (ir::Node* join = joinOf(value)) {
     const auto pieces = npu_ir::pieces(join);
@@ -393,7 +393,7 @@ struct BrickPlace {
   int64_t plane = 0, y = 0, x = 0, c = 0, yStep = 1;
 };
 
-/// Position and step of a rank-3 access in bricks of its buffer; nothing when only NHWC can express it.
+/// Position and step of a rank-3 access in bricks of its buffer; nothing if only NHWC can express it.
 std::optional<BrickPlace> brickPlace(const Buffer& buffer, const Access& access) {
   const int64_t e = buffer.elementBytes, H = buffer.shape[1], W = buffer.shape[2], C = buffer.shape[3];
   const int64_t strideX = C * e, strideY = W * strideX, plane = H * strideY;
@@ -414,7 +414,7 @@ std::optional<BrickPlace> brickPlace(const Buffer& buffer, const Access& access)
   return place;
 }
 
-/// Bricks are worth it for maps whose depth they pad little.
+/// Bricks pay off for maps whose depth they pad little.
 bool wantsBricks(const Buffer& buffer) {
   const int64_t depth = buffer.shape[3], padded = roundUp(depth, 16);
   return depth >= 12 && padded * 4 <= depth * 5;
@@ -452,7 +452,7 @@ npu::ElementType elementType(DType dtype) {
 
 std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset,
                                   const ir::Ints& strides, const Shape& shape) {
-  // Dimensions of the value down to single bytes, merged where both numberings run on.
+  // Dimensions of the value down to single bytes, merged where dense and stored strides are both contiguous.
   Shape sizes = access.shape;
   ir::Ints stored = access.strides;
   sizes.push_back(elementBytes);
@@ -509,7 +509,8 @@ Status makeAddressable(ir::Graph& graph) {
       continue;
     }
     if (const auto [reader, operand] = accesses.reader; reader) {
-      // Of what lies apart in a join a copy would read the same channels: there the join gets the copy.
+      // If the value is not dense in its join, a copy would read the same channels: copy into the join
+      // instead.
       ir::Value* root = behindViews(reader->operand(operand));
       if (joinOf(root) && !isDense(accesses.map.at(root), root)) {
         CARINA_RETURN_IF_ERROR(separate(root));
@@ -550,7 +551,7 @@ Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
   };
   for (const ir::Node* node : graph.nodes()) {
     if (!npu_ir::hasOutputStage(node)) {
-      // Rows that a DMA moves are plain memory.
+      // Rows moved by a DMA are in plain layout.
       if (!ir::isa<npu_ir::View>(node) && !ir::isa<npu_ir::Join>(node)) {
         for (const ir::Value* operand : node->operands())
           possible[static_cast<size_t>(storage.access(operand).buffer)] = false;
@@ -562,7 +563,7 @@ Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
       if (const ir::Value* operand = node->operand(i)) use(operand);
     }
     use(node->result());
-    // Weights that a matrix product reads from memory are rows of plain elements, coded ones a stream.
+    // Weights that a matrix product reads from memory are rows of plain elements; coded ones are a stream.
     if (ir::isa<npu_ir::MatMul>(node) || ir::isa<npu_ir::CodedConv>(node))
       possible[static_cast<size_t>(storage.access(node->operand(1)).buffer)] = false;
   }
@@ -591,7 +592,7 @@ npu::FeatureMap featureMap(const Storage& storage, const ir::Value* value) {
   if (map.layout == npu::Layout::NHWC) {
     CARINA_CHECK(access.shape[2] == 1 || access.strides[2] == e, "channels are not contiguous");
     map.base[0] = static_cast<uint64_t>(access.offset);
-    // Strides of single rows and columns never matter, but they are checked for alignment.
+    // The strides of single rows and columns have no effect, but they are checked for alignment.
     map.strideX = map.width == 1 ? map.depth * e : access.strides[1];
     map.strideY = map.height == 1 ? map.width * map.strideX : access.strides[0];
     map.strideC = e;

@@ -12,7 +12,7 @@
 
 namespace carina::compiler {
 
-/// Elements of a value inside a buffer, as if the buffer were row-major: bytes.
+/// Elements of a value in a buffer, in bytes as if the buffer were row-major.
 struct Access {
   int buffer = -1;
   int64_t offset = 0;
@@ -22,7 +22,7 @@ struct Access {
 
 enum class BufferKind : uint8_t { FeatureMap, Input, Output, Constant };
 
-/// Memory of one value (and of everything that lies in it).
+/// Memory of one value, and of all values placed inside it.
 struct Buffer {
   BufferKind kind = BufferKind::FeatureMap;
   const ir::Value* root = nullptr;
@@ -48,8 +48,8 @@ struct Storage {
   }
 };
 
-/// Reads `view` (offset and strides in bytes of the dense value) through `access`; nothing when no affine
-/// access exists.
+/// Composes a view (offset and strides in bytes of the dense value) with `access`; nothing if there is no
+/// affine access.
 std::optional<Access> composeView(const Access& access, int64_t elementBytes, int64_t offset,
                                   const ir::Ints& strides, const Shape& shape);
 
@@ -59,7 +59,7 @@ bool isReshape(const npu_ir::View& view);
 /// Makes every VIEW, JOIN and graph output expressible by addressing, inserting copies where needed.
 Status makeAddressable(ir::Graph& graph);
 
-/// Buffers and accesses of a graph that makeAddressable() has been through; chooses layouts. `bricks`:
+/// Buffers and accesses of a graph that has been through makeAddressable(); chooses layouts. `bricks`:
 /// NHCWB16 may be used.
 Result<Storage> assignStorage(const ir::Graph& graph, bool bricks);
 

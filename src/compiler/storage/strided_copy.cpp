@@ -60,8 +60,8 @@ void mergeDimensions(Shape& shape, std::vector<ir::Ints*> strides) {
 
 namespace {
 
-/// The same copy from what a view looks at, as far as addresses allow: contiguity is judged by memory, not by
-/// the view.
+/// The same copy from the value behind a view, as far as addressing allows: contiguity is judged by memory,
+/// not by the view.
 StridedCopy throughViews(StridedCopy copy) {
   while (const auto view = ir::producerAs<npu_ir::View>(copy.value)) {
     const int64_t bytes = dtypeSize(copy.value->dtype());
@@ -85,7 +85,7 @@ std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& a
   mergeDimensions(shape, {&source, &target});
   std::vector<Loop> loops;
   for (size_t d = 0; d < shape.size(); ++d) loops.push_back({shape[d], source[d], target[d]});
-  // The axis that is contiguous on both sides becomes the depth; without one, single elements move.
+  // The axis that is contiguous on both sides becomes the depth; without one, elements are moved one by one.
   Loop depth{1, 1, 1};
   for (size_t d = 0; d < loops.size(); ++d) {
     if (loops[d].source == 1 && loops[d].target == 1) {
@@ -97,7 +97,7 @@ std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& a
   const int64_t halves = std::max<int64_t>(dtypeSize(copy.value->dtype()) / 2, 1);
   const int64_t depthLimit = kMaxAxis / halves;
   if (depth.size > depthLimit) {
-    // Cut the depth into equal parts when that is possible, which then are one more loop.
+    // Split the depth into equal parts if possible; these form one more loop.
     int64_t part = depthLimit;
     while (part > depthLimit / 2 && depth.size % part != 0) --part;
     if (depth.size % part == 0) {

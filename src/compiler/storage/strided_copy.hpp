@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between two strided places as NPU operations: what TRANSPOSE, PAD, TILE and CONCAT come down to when
+// Copies between strided locations as NPU operations: the form that TRANSPOSE, PAD, TILE and CONCAT take when
 // addressing alone cannot express them.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace carina::compiler {
 
-/// A box of elements read from `value` and written to a place of a JOIN. Offsets and strides in elements of
-/// the value's type; all lists have the rank of `shape`.
+/// A box of elements read from `value` and written to a location in a JOIN. Offsets and strides in elements
+/// of the value's type; all lists have the rank of `shape`.
 struct StridedCopy {
   ir::Value* value = nullptr;
   Shape shape;
@@ -20,11 +20,11 @@ struct StridedCopy {
   ir::Ints targetStrides;
 };
 
-/// The most copies that an operator becomes: each is an NPU operation.
+/// Limit on the copies that an operator becomes: each is an NPU operation.
 constexpr int64_t kMaxCopies = 4096;
 
 /// Emits as few copies as three loop dimensions allow; the pieces are for a JOIN. Elements wider than 16 bits
-/// move as 16-bit halves, so pieces may have another type than the value.
+/// are moved as 16-bit halves, so pieces may have a different type from the value.
 std::vector<npu_ir::Piece> emitCopies(ir::Builder& builder, const StridedCopy& copy);
 
 /// Merges neighbouring dimensions that are contiguous in every given stride list and drops those of size 1.

@@ -12,7 +12,7 @@ namespace {
 
 using namespace compiler;
 
-/// The rules refuse what would be compiled wrong.
+/// Rejects what would be compiled incorrectly.
 Status checkSupport(const Network& network, const Target& target) {
   std::vector<Diagnostic> problems;
   for (size_t i = 0; i < network.inputs.size(); ++i) {
@@ -21,7 +21,7 @@ Status checkSupport(const Network& network, const Target& target) {
     query.inputs.push_back(network.tensors[static_cast<size_t>(network.inputs[i])]);
     if (const SupportAnswer answer = querySupport(target, query); !answer) {
       problems.push_back(
-          {fmt::format("an input cannot be given to {}: {}", target.variant->name, answer.reason), "", "",
+          {fmt::format("an input cannot be passed to {}: {}", target.variant->name, answer.reason), "", "",
            fmt::format("input {}", i), Code::NoIntegerForm});
     }
   }
@@ -40,7 +40,7 @@ Status checkSupport(const Network& network, const Target& target) {
   return problems.empty() ? Status() : Status(Error(std::move(problems)));
 }
 
-/// What registers and buffer tables can say: sizes have 16 bits, bytes of a buffer 31.
+/// The limits of registers and buffer tables: 16 bits for sizes, 31 for the bytes of a buffer.
 Status checkExtents(const PassList& list) {
   constexpr int32_t kMaxExtent = 65528;
   for (const Pass& pass : list.passes) {
@@ -65,14 +65,14 @@ uint32_t aligned(uint64_t bytes) {
   return static_cast<uint32_t>((bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
 }
 
-/// First and last pass that touches a storage.
+/// First and last pass that accesses a storage.
 struct Lifetime {
   int32_t first = INT32_MAX, last = -1;
   bool used() const { return last >= 0; }
   bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
 };
 
-/// Behind the last pass of the section that begins with `first`.
+/// The index after the last pass of the section that begins with `first`.
 size_t endOfSection(const std::vector<Plan>& plans, size_t first) {
   size_t end = first + 1;
   while (end < plans.size() && plans[end].chained >= 0) ++end;
@@ -102,8 +102,8 @@ std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>&
   return out;
 }
 
-/// Offsets of the intermediates in their one allocation: the first gap of sufficient size, in the order of
-/// their beginning.
+/// Offsets of the intermediates in their common allocation: the first gap of sufficient size, in order of
+/// creation.
 void placeIntermediates(const PassList& list, const std::vector<Lifetime>& lives,
                         const std::vector<uint32_t>& ids, CompiledNetwork& out) {
   struct Placed {
@@ -157,8 +157,8 @@ CompiledPass describe(const Pass& pass, const Plan& plan, uint32_t firstAgent, u
   return out;
 }
 
-/// Puts the weights of a pass, and those that come with them, into a buffer. False where they came with
-/// others, or there are none.
+/// Appends the weights of a pass, and those loaded with them, as one buffer. False if they are part of
+/// another buffer, or if there are none.
 bool addWeights(const PlannedPasses& planned, size_t pass, uint32_t id, CompiledNetwork& out) {
   const Plan& plan = planned.plans[pass];
   if (planned.list.passes[pass].kind != PassKind::Mce || plan.weightsAreThere) return false;
@@ -205,9 +205,9 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   table(list.outputs, out.outputs);
   placeIntermediates(list, lives, buffers, out);
   if (intermediateBytes(out) > INT32_MAX) {
-    return fail(Code::HardwareLimit, "the maps between operations take {} bytes, a network can have 2 GiB",
+    return fail(Code::HardwareLimit, "the feature maps between operations take {} bytes, more than 2 GiB",
                 intermediateBytes(out))
-        .withRemedy("compile the network in parts");
+        .withRemedy("split the network");
   }
 
   Emitter emitter(list, target, buffers);

@@ -34,8 +34,8 @@ Emitter::Tile Emitter::makeTile(const TilePlan& plan) {
   return tile;
 }
 
-/// The list goes on when nothing uses the tile any more. What the PLE has taken from the MCE is done when its
-/// next stripe begins.
+/// Makes the list wait until nothing uses the tile. Counters that its own order covers are skipped: when a
+/// PLE stripe begins, the PLE has consumed all earlier MCE results.
 void Emitter::waitForRoom(Queue queue, const TilePlan& tile) {
   const Until until = uses_.until(tile.address, tile.address + tile.slotBytes * tile.slots);
   for (size_t i = 0; i < kCounters; ++i) {
@@ -47,7 +47,7 @@ void Emitter::waitForRoom(Queue queue, const TilePlan& tile) {
   }
 }
 
-/// The code in SRAM.
+/// Adds the agents, and loads the code into SRAM.
 void Emitter::loadKernel() {
   const int64_t address = target_.bankBytes() - kPleKernelMaxBytes * (1 + now_->plan->kernelPlace);
   now_->kernelAddress = address;
@@ -79,7 +79,7 @@ void Emitter::loadKernel() {
   uses_.replace(address, address + kPleKernelMaxBytes, loaded);
 }
 
-/// The code in the PLE.
+/// Loads the code into the PLE.
 void Emitter::chooseKernel() {
   if (kernelInPle_ == now_->kernel) return;
   kernelInPle_ = now_->kernel;
@@ -104,7 +104,7 @@ Agent::Ifm Emitter::streamer(const FeatureMap& map) const {
   return out;
 }
 
-/// A box of whole rows between a slot and DRAM, in as many commands as the layout needs.
+/// Transfers a box between a slot and DRAM, in as many commands as the layout needs.
 Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const FeatureMap& whole,
                          const Box& box, int64_t address, int64_t rowStride) {
   FeatureMap map = whole;
@@ -160,7 +160,7 @@ Status Emitter::transfer(Queue queue, CommandType type, uint32_t agent, const Fe
          int64_t{map.width} * box.channels);
     return {};
   }
-  const int32_t inBrick = c % 16;  // its first channel: then it has to end in the same brick
+  const int32_t inBrick = c % 16;  // first channel in its brick; if not 0, the box must end in the same brick
   if (y % 8 != 0 || map.atX % 8 != 0 || (inBrick != 0 && inBrick + box.channels > 16)) {
     return fail(Code::NoIntegerForm, "a part of a map in NHWCB begins inside of a brick")
         .at(now_->pass->name);
@@ -216,7 +216,7 @@ Emitter::Stripe Emitter::stripeAt(int32_t row, int32_t column, int32_t channel) 
   return out;
 }
 
-/// The slot for what is loaded next: of those that hold none of the keys, the one that was used longest ago.
+/// The slot for the next load: the least recently used of those that hold none of the keys.
 size_t Emitter::nextSlot(const Tile& tile, int64_t firstKey, int64_t lastKey) const {
   std::optional<size_t> oldest;
   for (size_t slot = 0; slot < tile.keys.size(); ++slot) {
@@ -239,7 +239,7 @@ Result<size_t> Emitter::acquire(Tile& tile, int64_t key, Counter freedBy, Load&&
   return slot;
 }
 
-/// What a stripe of some columns takes of an input, into a slot of its own.
+/// Loads the part of an input that a stripe of some columns reads, into its own slot.
 Status Emitter::loadPacked(size_t input, const Stripe& stripe) {
   const Plan& plan = *now_->plan;
   const FeatureMap& map = now_->pass->inputs[input];
@@ -319,7 +319,7 @@ Status Emitter::loadInputs(const Stripe& stripe) {
   return {};
 }
 
-/// The rows that the pass in front has made by now.
+/// Uses the rows that the preceding pass has produced so far.
 void Emitter::takeFromChain(size_t input, const Stripe& stripe) {
   const Running& front = *(now_ - 1);
   const int32_t slots = now_->plan->inputs[input].slots;
@@ -375,7 +375,7 @@ Status Emitter::mceStripe(const Stripe& stripe) {
   return {};
 }
 
-/// Of the MCE, all that one stripe of the PLE takes.
+/// All MCE stripes that one PLE stripe consumes.
 Status Emitter::mceStripes(const Stripe& stripe) {
   const int32_t iterations = now_->plan->iterations;
   for (now_->iteration = 0; now_->iteration < iterations; ++now_->iteration) {
@@ -429,7 +429,7 @@ Status Emitter::passStripe(const Stripe& stripe) {
   return storeStripe(box, slot);
 }
 
-/// Of the output, when the PLE is done with all that it has been given.
+/// Stores a part of the output when the PLE has finished everything issued so far.
 Status Emitter::storeStripe(const Box& box, size_t slot) {
   wait(Queue::DmaWrite, Counter::PleStripe, count(Counter::PleStripe));
   CARINA_RETURN_IF_ERROR(transfer(Queue::DmaWrite, CommandType::StoreOfmStripe, now_->outputAgent,
@@ -452,7 +452,7 @@ Status Emitter::passStripes() {
   return {};
 }
 
-/// Stripes of a pass of the section until so many are made, and as many of those in front as they take.
+/// Emits stripes of a pass of the section up to a count, and the stripes of preceding passes that they need.
 Status Emitter::makeRows(size_t pass, int32_t upTo) {
   for (Running& running = section_[pass]; running.made < upTo; ++running.made) {
     if (pass > 0) {
@@ -466,7 +466,7 @@ Status Emitter::makeRows(size_t pass, int32_t upTo) {
   return {};
 }
 
-/// Inputs: their tiles, and when what they hold is there.
+/// Sets up the inputs: their tiles, and when their contents are available.
 void Emitter::beginInputs() {
   now_->inputs.clear();
   now_->inputAgents.clear();
@@ -477,7 +477,7 @@ void Emitter::beginInputs() {
     if (now_->plan->chained == static_cast<int32_t>(i)) {
       now_->inputAgents.push_back(0);
     } else if (now_->plan->resident[i]) {
-      // What an earlier pass left in SRAM is as good as loaded.
+      // What an earlier pass left in SRAM counts as loaded.
       for (size_t slot = 0; slot < tile.keys.size(); ++slot)
         tile.keys[slot] = static_cast<int64_t>(slot) * now_->plan->channelStripes;
       now_->residentsReady = std::max(now_->residentsReady, madeAt_[static_cast<size_t>(map.storage)]);
@@ -491,8 +491,8 @@ void Emitter::beginInputs() {
   }
 }
 
-/// The weights' tile; what comes first is loaded before the inputs, which may have to wait for an earlier
-/// pass.
+/// Sets up the tile of the weights. The first weights are loaded before the inputs, which may have to wait
+/// for an earlier pass.
 Status Emitter::beginWeights(uint32_t weights) {
   now_->weights = makeTile(now_->plan->weights);
   if (now_->plan->weightsAreThere) {
@@ -512,7 +512,7 @@ Status Emitter::beginWeights(uint32_t weights) {
   return {};
 }
 
-/// Until when the tiles of the pass are in use.
+/// Records until when the tiles of the pass are in use.
 void Emitter::noteUses() {
   Until until{};
   const auto use = [&](Counter counter) { until[static_cast<size_t>(counter)] = count(counter); };
@@ -549,7 +549,7 @@ Status Emitter::begin(const Job& job) {
   if (job.pass->kind != PassKind::Copy) {
     now_->output = makeTile(job.plan->output);
     const std::optional<uint16_t> kernel = pleKernelId(*variant_.kernels, job.plan->kernel);
-    CARINA_CHECK(kernel.has_value(), "the compiler asks for kernels that there are");
+    CARINA_CHECK(kernel.has_value(), "the compiler asks only for existing kernels");
     now_->kernel = *kernel;
     loadKernel();
     waitForRoom(Queue::Ple, job.plan->output);
@@ -579,7 +579,7 @@ Result<std::vector<uint32_t>> Emitter::emit(std::span<const Job> section) {
     now_ = &running;
     noteUses();
   }
-  // Only the last place is kept for code: tiles of later passes may lie in the others.
+  // Only the last place is reserved for code: tiles of later passes may occupy the others.
   const int64_t kept = target_.bankBytes() - kPleKernelMaxBytes;
   std::erase_if(kernelsInSram_, [kept](const auto& kernel) { return kernel.first != kept; });
   return firstAgents;

@@ -11,12 +11,11 @@
 
 namespace carina::ethosn::compiler {
 
-/// Of the input, what the MCE adds up over in one stripe.
+/// Input channels that the MCE accumulates over in one stripe.
 int32_t partChannels(const Pass& pass, const Plan& plan, int32_t part);
 
 /// Passes are emitted one after the other. DMA, MCE, PLE and stores of different stripes overlap as far as
-/// tiles have slots, and those of a pass with the passes in front of it as far as they use other parts of
-/// SRAM.
+/// tiles have slots; those of a pass overlap with preceding passes as far as they use other parts of SRAM.
 class Emitter {
  public:
   /// `buffers`: id of the DRAM buffer of each storage.
@@ -28,14 +27,14 @@ class Emitter {
         madeAt_(list.storages.size()),
         storedAt_(list.storages.size()) {}
 
-  /// A pass, and the id of the buffer with its weights.
+  /// A pass, its plan, and the id of the buffer with its weights.
   struct Job {
     const Pass* pass;
     const Plan* plan;
     uint32_t weights;
   };
-  /// A section: a pass, or several that hand each other their maps stripe by stripe. Gives the first agent of
-  /// each. Fails on a map that the DMA cannot reach as it is laid out.
+  /// Emits a section: one pass, or several that hand their feature maps to each other stripe by stripe.
+  /// Returns the first agent of each pass. Fails if the DMA cannot access a feature map in its layout.
   Result<std::vector<uint32_t>> emit(std::span<const Job> section);
 
   uint32_t agents() const { return static_cast<uint32_t>(stream_.agents.size()); }
@@ -45,13 +44,13 @@ class Emitter {
   struct Tile {
     TilePlan plan;
     std::vector<int64_t> keys;    // what each slot holds; -1: nothing
-    std::vector<uint32_t> users;  // count of the counter that frees it
+    std::vector<uint32_t> users;  // value of the counter that frees it
     size_t next = 0;
     int64_t address(size_t slot) const { return plan.address + static_cast<int64_t>(slot) * plan.slotBytes; }
   };
   struct Stripe {
-    int32_t row = 0, column = 0, channel = 0;  // numbers
-    int32_t y = 0, height = 0;                 // of what the MCE makes (PLE, copy: of the input)
+    int32_t row = 0, column = 0, channel = 0;  // indices
+    int32_t y = 0, height = 0;                 // of the MCE's output (PLE, copy: of the input)
     int32_t x = 0, width = 0;
     int32_t c = 0, channels = 0;
     int32_t outY = 0, outHeight = 0, outX = 0, outWidth = 0, outC = 0, outChannels = 0;
@@ -60,7 +59,7 @@ class Emitter {
     int32_t y, height, c, channels;
     int32_t x = 0, width = -1;  // -1: all columns
   };
-  /// A pass of the section under way.
+  /// State of a pass of the current section.
   struct Running {
     const Pass* pass = nullptr;
     const Plan* plan = nullptr;
@@ -69,16 +68,16 @@ class Emitter {
     std::vector<Tile> inputs;
     Tile weights, output;
     std::vector<uint32_t> inputAgents;
-    uint32_t residentsReady = 0;  // PLE stripes
+    uint32_t residentsReady = 0;  // PLE stripes done
     uint32_t weightAgent = 0, loaderAgent = 0, mceAgent = 0, pleAgent = 0, outputAgent = 0;
     std::array<size_t, 3> slots{};  // of the rows above, at, and below the stripe
     size_t weightSlot = 0;
-    int32_t iteration = 0, part = 0;  // of the MCE stripe, and of the input's channels
+    int32_t iteration = 0, part = 0;  // of the MCE stripe; of the input channels
     std::vector<size_t> inputSlots;
-    std::vector<uint32_t> madeAt;  // by row stripe: PLE stripes
+    std::vector<uint32_t> madeAt;  // PLE stripes done, by row stripe
     int32_t made = 0;              // row stripes
     std::optional<std::pair<Box, size_t>>
-        unfinished;  // what is stored when the next stripe has ended its rows
+        unfinished;  // box and slot that are stored once the next stripe has completed their rows
   };
 
   void wait(Queue queue, Counter counter, uint32_t value);
@@ -88,12 +87,12 @@ class Emitter {
   void chooseKernel();
   Stripe stripeAt(int32_t row, int32_t column, int32_t channel) const;
   static Tile makeTile(const TilePlan& plan);
-  /// The slot that holds `key`; loads it with `load(address)` when it is not there, after waiting for the
-  /// slot's users.
+  /// The slot that holds `key`. If there is none, waits for the users of a slot and fills it with
+  /// `load(address)`.
   template <typename Load>
   Result<size_t> acquire(Tile& tile, int64_t key, Counter freedBy, Load&& load);
   size_t nextSlot(const Tile& tile, int64_t firstKey, int64_t lastKey) const;
-  /// `rowStride`: of a slot that is wider than the box, bytes in a bank between rows of bricks.
+  /// `rowStride`: if the slot is wider than the box, bytes in a bank between rows of bricks.
   Status transfer(Queue queue, CommandType type, uint32_t agent, const FeatureMap& whole, const Box& box,
                   int64_t address, int64_t rowStride = 0);
   Status loadInputs(const Stripe& stripe);
@@ -130,10 +129,10 @@ class Emitter {
   std::map<int64_t, uint16_t> kernelsInSram_;  // by address
   std::optional<uint16_t> kernelInPle_, mceifKernel_;
   SramUses uses_;
-  std::vector<uint32_t> madeAt_, storedAt_;  // by storage: PLE stripes, stores
+  std::vector<uint32_t> madeAt_, storedAt_;  // by storage: PLE stripes done, stores done
 
   std::vector<Running> section_;
-  Running* now_ = nullptr;  // the pass that a stripe is being emitted for
+  Running* now_ = nullptr;  // the pass for which a stripe is being emitted
 };
 
 }  // namespace carina::ethosn::compiler

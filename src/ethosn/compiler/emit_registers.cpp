@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register words of the MCE and parameters of PLE kernels, for a stripe.
+// Register words of the MCE, and parameters of PLE kernels, for a stripe.
 #include <algorithm>
 
 #include "ethosn/compiler/emit.hpp"
@@ -7,7 +7,7 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-/// Winograd's algorithm takes filters in thirds, from 3x3 up; the direct one takes up to 7x7 as they are.
+/// Whether the filter is processed in pieces: by Winograd's algorithm above 3x3, by the direct one above 7x7.
 bool isWide(const LayerWeights& layer) {
   const int32_t largest = layer.algorithm == MceAlgorithm::Winograd ? 3 : 7;
   return std::max(layer.height, layer.width) > largest;
@@ -19,7 +19,7 @@ int32_t thirds(int32_t size) {
 
 }  // namespace
 
-/// Of the input, that the MCE adds up over in one stripe.
+/// Input channels that the MCE accumulates over in one stripe.
 int32_t partChannels(const Pass& pass, const Plan& plan, int32_t part) {
   if (plan.iterations == 1) return pass.inputChannels;
   return std::min(plan.iterationChannels, pass.inputChannels - part * plan.iterationChannels);
@@ -47,7 +47,7 @@ MceScheduler Emitter::mceAgent() const {
     const std::vector<SubFilter> subs = subFilters(layer);
     for (size_t i = 0; i < 4; ++i) {
       const SubFilter& sub = subs[std::min(i, subs.size() - 1)];
-      // What the stride leaves without weights is a filter of one zero.
+      // A sub-filter that the stride leaves without weights becomes a single zero.
       const bool there = sub.height > 0 && sub.width > 0;
       const bool winograd = layer.algorithm == MceAlgorithm::Winograd;
       const int32_t width = winograd ? thirds(sub.width) : sub.width;
@@ -74,7 +74,7 @@ MceScheduler Emitter::mceAgent() const {
   return out;
 }
 
-/// Padding, and how much valid data there is to the right and below.
+/// Padding, and the extent of valid data to the right and below.
 void Emitter::programFilter(const Stripe& stripe, ProgramMceStripe& out) const {
   const LayerWeights& layer = now_->pass->weights;
   const FeatureMap& in = now_->pass->inputs[0];
@@ -88,9 +88,9 @@ void Emitter::programFilter(const Stripe& stripe, ProgramMceStripe& out) const {
   const std::vector<SubFilter> subs = subFilters(layer);
   const bool strided = subs.size() > 1;
   for (size_t i = 0; i < subs.size(); ++i) {
-    // An odd size leaves the second sub-map of a direction one short; the whole map is then ceil(size / 2).
+    // With an odd size, the second sub-map of a direction is one shorter; the whole map has ceil(size / 2).
     int32_t height = in.height * now_->pass->upscale(), width = in.width * now_->pass->upscale();
-    // Without a filter's reach, what the map is resized to is all that there is.
+    // Without a filter's reach, valid data ends with the resized map.
     if (now_->pass->resampling != Resampling::None && now_->pass->resampling != Resampling::Transpose) {
       height = now_->pass->mceHeight;
       width = now_->pass->mceWidth;

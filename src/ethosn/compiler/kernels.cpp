@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of the forms in which a pass can run, the fastest by the public formulas: blocks between MCE and PLE, and
-// Winograd's algorithm or the direct one.
+// Selects the fastest form of a pass by the public formulas: the blocks between MCE and PLE, and Winograd's
+// algorithm or the direct one.
 #include <algorithm>
 #include <iterator>
 #include <span>
@@ -11,15 +11,15 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-/// Whether the MCE has accumulators for the block: Winograd's algorithm needs four (in one dimension two) for
-/// an element.
+/// Whether the MCE has enough accumulators for the block: Winograd's algorithm needs four (two in one
+/// dimension) per element.
 bool fitsAccumulators(const LayerWeights& layer, const PleKernel& kernel) {
   const bool plane = layer.height > 1 && layer.width > 1;
   const int32_t each = layer.algorithm == MceAlgorithm::Direct ? 1 : plane ? 4 : 2;
   return kernel.blockWidth * kernel.blockHeight * each <= kAccumulatorsPerOg;
 }
 
-/// Where not even three stripes with all input channels fit, the MCE adds up over parts of them: directly.
+/// If fewer than three stripes with all input channels fit, the MCE accumulates over parts of them, directly.
 bool mayBeWinograd(const Pass& pass, const Target& target) {
   const LayerWeights& layer = pass.weights;
   const int64_t stripe =
@@ -29,11 +29,11 @@ bool mayBeWinograd(const Pass& pass, const Target& target) {
          3 * stripe < target.bankBytes() - kPleKernelMaxBytes;
 }
 
-/// The kernels that do what this one does, in all blocks. Those that take several blocks at once take them
-/// from one row: no more than `width` has.
+/// The kernels equivalent to this one, for all block sizes. Those that process several blocks at once take
+/// them from one row; those that process more than `width` needs are left out.
 std::vector<PleKernel> kernelsLike(const PleKernel& kernel, PleFamily family, int32_t width) {
   std::vector<PleKernel> out;
-  // Arm's compiler has it for blocks of 8x8 alone, in whatever order the MCE makes larger ones.
+  // Arm's compiler uses it with 8x8 blocks only, however the MCE orders larger ones.
   if (kernel.operation == PleOperation::TransposeXy) return {kernel};
   const int first = static_cast<int>(family) * kPleKernelsPerFamily;
   for (int id = first; id < first + kPleKernelsPerFamily; ++id) {
@@ -51,7 +51,7 @@ std::vector<PleKernel> kernelsLike(const PleKernel& kernel, PleFamily family, in
   return out;
 }
 
-/// MCE and PLE run side by side; the sum of both, where that is the same.
+/// The maximum, because MCE and PLE run in parallel; their sum breaks ties.
 std::pair<uint64_t, uint64_t> cyclesOf(const Pass& pass, const PleKernel& kernel, const Variant& variant,
                                        int32_t rows, int32_t channels) {
   const uint64_t mce = mceCyclesOf(pass, kernel, variant, rows, channels);
@@ -117,7 +117,7 @@ void chooseAlgorithm(Pass& pass, const Target& target, bool winograd) {
     layer.algorithm = some;
     for (const PleKernel& kernel : kernels) {
       if (!fitsAccumulators(layer, kernel)) continue;
-      // Of what is as fast, the first: direct, whose arithmetic leaves no question.
+      // Of equally fast ones the first: direct, whose arithmetic is certain.
       const uint64_t cycles = cyclesOf(pass, kernel, variant, pass.mceHeight, pass.mceChannels).first;
       if (cycles >= least) continue;
       least = cycles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network of Ethos-N operations with their data: what the compiler takes.
+// A network of Ethos-N operations with their data: the compiler's input.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ struct NetworkOperation {
   std::string name;  // for messages: where it comes from
 };
 
-/// Operations in an order in which producers stand in front of consumers. Tensors have N = 1.
+/// Operations in topological order. Tensors have N = 1.
 struct Network {
   std::vector<TensorInfo> tensors;
   std::vector<NetworkOperation> operations;
   std::vector<int32_t> inputs, outputs;  // tensors; both are NHWC in memory
 
-  /// Appends a tensor and gives its index.
+  /// Appends a tensor and returns its index.
   int32_t addTensor(TensorInfo info) {
     tensors.push_back(std::move(info));
     return static_cast<int32_t>(tensors.size()) - 1;

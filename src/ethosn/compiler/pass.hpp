@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes: what the hardware does in one go, from feature maps in DRAM to a feature map in DRAM. An MCE pass
-// is a convolution with a PLE kernel behind it; a PLE pass works on SRAM alone; a copy moves a map between
-// layouts or into a part of another.
+// Passes: what the hardware executes at once, from feature maps in DRAM to a feature map in DRAM. An MCE pass
+// is a convolution followed by a PLE kernel; a PLE pass is a kernel that reads SRAM; a copy moves a feature
+// map to another layout or into a part of another feature map.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline int32_t roundUp(int32_t value, int32_t step) {
 
 enum class Layout : uint8_t { Nhwc, Nhwcb };
 
-/// A buffer in DRAM that holds a whole tensor. Several tensors of as many bytes may share one in NHWC
+/// A DRAM buffer for a whole tensor. Several tensors of the same size in bytes may share one in NHWC
 /// (reshape).
 struct Storage {
   enum class Kind : uint8_t { Input, Output, Intermediate };
@@ -42,18 +42,18 @@ struct Storage {
 struct FeatureMap {
   int32_t storage = -1;
   int32_t height = 0, width = 0, channels = 0;
-  int32_t atY = 0, atX = 0, atC = 0;  // of its first element in the storage
-  /// The storage's shape as this map sees it: a reshape changes it.
+  int32_t atY = 0, atX = 0, atC = 0;  // position of its first element in the storage
+  /// The storage's shape as seen by this feature map; a reshape changes it.
   int32_t wholeHeight = 0, wholeWidth = 0, wholeChannels = 0;
   bool isSigned = false;
   int32_t zeroPoint = 0;
   bool planar = false;  // the storage holds it channel by channel (NCHW)
 
-  /// Whether it is all of its storage, as it was made.
+  /// Whether it covers all of its storage, as produced.
   bool isWhole() const {
     return height == wholeHeight && width == wholeWidth && channels == wholeChannels && !planar;
   }
-  /// Whether it is the same map, as large as the other.
+  /// Whether it is the same feature map, with the same size.
   bool isSameAs(const FeatureMap& other) const {
     return storage == other.storage && height == other.height && width == other.width &&
            channels == other.channels;
@@ -76,21 +76,21 @@ struct Pass {
   FeatureMap output;
   // Mce
   LayerWeights weights;
-  std::vector<int32_t> subTop, subLeft;  // padding in front of each sub-map
+  std::vector<int32_t> subTop, subLeft;  // padding before each sub-map
   int32_t activationMin = 0, activationMax = 255;
-  int32_t mceHeight = 0, mceWidth = 0, mceChannels = 0;  // what the MCE gives the PLE
+  int32_t mceHeight = 0, mceWidth = 0, mceChannels = 0;  // what the MCE passes to the PLE
   bool mceSigned = false;
   int32_t inputChannels = 0;                 // as the MCE sees them
   Resampling resampling = Resampling::None;  // of the input, to twice its height and width
-  bool oddHeight = false, oddWidth = false;  // strided: of the map before it was interleaved
-  /// Rows (columns) that the filter runs over for one of the input.
+  bool oddHeight = false, oddWidth = false;  // strided: of the feature map before interleaving
+  /// Rows (columns) that the filter covers for each one of the input.
   int32_t upscale() const { return resampling == Resampling::None ? 1 : 2; }
   // Ple
   PleKernel kernel;
   std::vector<PleKernel>
-      kernels;  // that do what `kernel` does, in all blocks: of an MCE pass, a plan takes one
+      kernels;  // the equivalents of `kernel` for all block sizes: the plan of an MCE pass uses one
   std::array<PleScale, 2> scales;
-  std::array<int32_t, 2> pleZeroPoints{};   // of what the kernel takes
+  std::array<int32_t, 2> pleZeroPoints{};   // of the kernel's inputs
   int32_t poolPadBefore = 0, poolSize = 0;  // MaxPool1d
 };
 
@@ -100,11 +100,11 @@ struct PassList {
   std::vector<int32_t> inputs, outputs;  // storages, in the order of the network
 };
 
-/// A ratio >= 0 as the PLE takes it: `precisionBits` of multiplier (15 for signed multiplication).
+/// A ratio >= 0 in the PLE's form: `precisionBits` of multiplier (15 for signed multiplication).
 PleScale pleScale(double ratio, int precisionBits = 16);
 
-/// Networks whose operations the support rules let through. Fails with the operation's name on what the
-/// compiler does not do.
+/// Requires that the operations satisfy the support rules. Fails with the operation's name on what the
+/// compiler does not support.
 Result<PassList> makePasses(const Network& network, const Target& target);
 
 }  // namespace carina::ethosn::compiler

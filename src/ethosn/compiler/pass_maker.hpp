@@ -14,7 +14,7 @@ inline int32_t highest(bool isSigned) {
   return isSigned ? 127 : 255;
 }
 
-/// What an operation has, as a layer of the MCE has it.
+/// Scales and weights of an operation, in the form of an MCE layer.
 std::vector<OfmScale> scalesOf(const NetworkOperation& operation, const Quantization& input, int32_t outputs);
 std::vector<int16_t> weightsLessZeroPoint(const NetworkOperation& operation);
 
@@ -63,7 +63,7 @@ class PassMaker {
 
   Pass identityPass(const NetworkOperation& operation, const FeatureMap& in, const Quantization& from,
                     const Quantization& to, bool toSigned);
-  /// Input, output and PLE of a pass that multiplies over the whole of a new map.
+  /// Sets input, output and PLE kernel of a pass whose MCE covers all of a new feature map.
   void overMap(Pass& pass, const NetworkOperation& operation, const FeatureMap& in);
   FeatureMap interleaved(const NetworkOperation& operation, const FeatureMap& in);
   Pass* fusible(const FeatureMap& in, int32_t tensor);
@@ -78,7 +78,7 @@ class PassMaker {
   PassList list_;
   std::vector<FeatureMap> maps_;
   std::vector<int32_t> uses_;
-  std::vector<bool> asRows_;  // must lie in NHWC
+  std::vector<bool> asRows_;  // must be in NHWC
 };
 
 }  // namespace carina::ethosn::compiler

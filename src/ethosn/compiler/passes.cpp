@@ -7,7 +7,7 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-/// Whether the pass is an MCE pass that ends in the whole map as the MCE made it.
+/// Whether the pass is an MCE pass that produces all of the map, unchanged by the PLE.
 bool makes(const Pass& pass, const FeatureMap& map) {
   return pass.kind == PassKind::Mce && pass.kernel.operation == PleOperation::Passthrough &&
          pass.output.storage == map.storage && pass.output.height == map.wholeHeight &&
@@ -22,33 +22,32 @@ PleSignedness signednessOf(bool isSigned) {
 Status checkPleRatio(const NetworkOperation& operation, double ratio) {
   if (ratio > 0 && ratio < 32768) return {};
   return fail(Code::HardwareLimit,
-              "the ratio of scales of {} is {:.6g}, the PLE has those between 0 and 32768",
+              "the ratio of scales of {} is {:.6g}, but the PLE supports only ratios between 0 and 32768",
               operatorName(operation.operation.op), ratio)
       .at(operation.name)
-      .withRemedy("quantize its inputs and output to nearer ranges");
+      .withRemedy("quantize its inputs and output to more similar ranges");
 }
 
 struct Sums {
   int64_t low = 0, high = 0;
 };
 
-/// What the codes of a tensor, less their zero point, come to when they are multiplied: saturated to the 16
-/// bits of the PLE.
+/// Range of a tensor's codes, less the zero point, after multiplication: saturated to the PLE's 16 bits.
 Sums rescaledReach(const TensorInfo& info, double ratioBelow, double ratioAbove) {
   const double least = info.type == DataType::S8 ? -128 : 0, zero = info.quantization.zeroPoint;
   const auto saturated = [](double x) { return static_cast<int64_t>(std::clamp(x, -32768.0, 32767.0)); };
   return {saturated((least - zero) * ratioBelow), saturated((least + 255 - zero) * ratioAbove)};
 }
 
-/// A PLE kernel adds up, and adds the zero point, in 16 bits that wrap round.
+/// A PLE kernel sums, including the zero point, in 16 bits that wrap around.
 Status checkPleSums(const NetworkOperation& operation, Sums sums, int32_t zero) {
   if (sums.low + zero >= INT16_MIN && sums.high + zero <= INT16_MAX) return {};
-  return fail(Code::HardwareLimit,
-              "the ratios of scales of {} make sums of {} to {} codes, beyond the 16 bits in which the PLE "
-              "adds",
-              operatorName(operation.operation.op), sums.low + zero, sums.high + zero)
+  return fail(
+             Code::HardwareLimit,
+             "the ratios of scales of {} lead to sums of {} to {} codes, which exceed the 16 bits of the PLE",
+             operatorName(operation.operation.op), sums.low + zero, sums.high + zero)
       .at(operation.name)
-      .withRemedy("quantize its inputs and output to nearer ranges");
+      .withRemedy("quantize its inputs and output to more similar ranges");
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ FeatureMap PassMaker::wholeMap(int32_t storage, const TensorInfo& info) const {
 FeatureMap PassMaker::newMap(int32_t tensor, const std::string& name) {
   const TensorInfo& of = info(tensor);
   const auto size = [&of](size_t dim) { return static_cast<int32_t>(of.shape[dim]); };
-  // Of one pixel bricks would be 64 times as large.
+  // A single pixel in bricks would be 64 times as large.
   const bool pixel = size(1) == 1 && size(2) == 1;
   const Layout layout = pixel || asRows_[static_cast<size_t>(tensor)] ? Layout::Nhwc : Layout::Nhwcb;
   return wholeMap(addStorage(Storage::Kind::Intermediate, layout, size(1), size(2), size(3), name), of);
@@ -100,7 +99,7 @@ void PassMaker::copy(const FeatureMap& from, const FeatureMap& to, const std::st
   list_.passes.push_back(pass);
 }
 
-/// The same map in NHWC, whole: copied where it is not.
+/// The whole map in NHWC; copied if it is not stored like that.
 FeatureMap PassMaker::channelsLast(const FeatureMap& map, const std::string& name) {
   const bool whole =
       map.height == map.wholeHeight && map.width == map.wholeWidth && map.channels == map.wholeChannels;
@@ -160,8 +159,7 @@ Pass PassMaker::identityPass(const NetworkOperation& operation, const FeatureMap
   return pass;
 }
 
-/// The pass that made the map, where another PLE kernel may take the place of its own: nobody else reads the
-/// map.
+/// The pass that produced the map, if its PLE kernel can be replaced: nothing else reads the map.
 Pass* PassMaker::fusible(const FeatureMap& in, int32_t tensor) {
   if (uses_[static_cast<size_t>(tensor)] != 1 || asRows_[static_cast<size_t>(tensor)] ||
       list_.passes.empty()) {
@@ -171,7 +169,7 @@ Pass* PassMaker::fusible(const FeatureMap& in, int32_t tensor) {
   return makes(last, in) && last.weights.operation != MceOperation::FullyConnected ? &last : nullptr;
 }
 
-/// Puts a kernel behind the pass that made the input, or behind an identity.
+/// Attaches a kernel to the pass that produced the input, or to an identity.
 void PassMaker::behind(const NetworkOperation& operation, const PleKernel& kernel, const FeatureMap& out,
                        const std::array<PleScale, 2>& scales) {
   const int32_t tensor = operation.inputs[0];
@@ -188,7 +186,8 @@ void PassMaker::behind(const NetworkOperation& operation, const PleKernel& kerne
   pass->output = out;
 }
 
-/// The four sub-maps of a map (even and odd rows and columns) in depth, banks of channels of each in turn.
+/// The four sub-maps of a map (even and odd rows and columns) in depth; groups of one channel per bank
+/// alternate.
 FeatureMap PassMaker::interleaved(const NetworkOperation& operation, const FeatureMap& in) {
   const int32_t channels = interleavedChannels(in.channels, *target_.variant);
   FeatureMap out = between(in, divideUp(in.height, 2), divideUp(in.width, 2), channels, operation.name);
@@ -206,7 +205,7 @@ Status PassMaker::convolution(const NetworkOperation& operation) {
   pass.kind = PassKind::Mce;
   pass.name = operation.name;
   LayerWeights& layer = pass.weights;
-  // One input channel: a depthwise convolution with several outputs is an ordinary one.
+  // With one input channel, a depthwise convolution with several outputs is an ordinary one.
   const bool depthwise = op.op == Operator::DepthwiseConvolution && weights[3] == 1;
   layer.operation = depthwise ? MceOperation::Depthwise : MceOperation::Convolution;
   layer.height = static_cast<int32_t>(weights[0]);
@@ -250,9 +249,9 @@ void PassMaker::overMap(Pass& pass, const NetworkOperation& operation, const Fea
   map(operation.outputs[0]) = pass.output;
 }
 
-/// Of one pixel it is a 1x1 convolution: that takes its input from SRAM as it lies there, and the multipliers
-/// are faster than the weights come all the same. A vector product, which has all of them busy, reads its
-/// input from DRAM, as bricks of 1024 elements.
+/// For a single pixel it is a 1x1 convolution, which reads its input in place from SRAM; the multipliers
+/// still outpace the arrival of the weights. A vector product, which uses all of them, reads its input from
+/// DRAM, as bricks of 1024 elements.
 Status PassMaker::fullyConnected(const NetworkOperation& operation) {
   constexpr int64_t kPartOfSram = 8;
   const FeatureMap& made = map(operation.inputs[0]);
@@ -363,7 +362,7 @@ Status PassMaker::pooling(const NetworkOperation& operation) {
   return {};
 }
 
-/// Max-pooling of stride 1: along X, then along Y.
+/// Max pooling with stride 1: along X, then along Y.
 void PassMaker::slidingMaximum(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   FeatureMap in = map(operation.inputs[0]);
@@ -404,7 +403,7 @@ Status PassMaker::binary(const NetworkOperation& operation) {
   const double first = a.quantization.scales[0], second = b.quantization.scales[0];
   if (operation.operation.op == Operator::Multiplication) {
     pass.kernel = {PleOperation::Multiplication, sign, 0, 0, 1, PleAxis::None};
-    // The product in single precision, as Arm's compiler has it.
+    // The product in single precision, as in Arm's compiler.
     const double ratio = a.quantization.scales[0] * b.quantization.scales[0] / to;
     CARINA_RETURN_IF_ERROR(checkPleRatio(operation, ratio));
     pass.scales[0] = pleScale(ratio, pass.output.isSigned ? 15 : 16);
@@ -434,7 +433,7 @@ Status PassMaker::curve(const NetworkOperation& operation) {
   const PleSignedness sign = signednessOf(out.isSigned);
   const double scale = from.quantization.scales[0];
   if (operation.operation.op == Operator::LeakyRelu) {
-    // In single precision, as Arm's compiler does it: 0.09 / 0.06 is 1.5, not a little less.
+    // In single precision, as in Arm's compiler: 0.09 / 0.06 is 1.5, not slightly less.
     const float ratio = from.quantization.scales[0] / to.quantization.scales[0];
     CARINA_RETURN_IF_ERROR(checkPleRatio(operation, ratio));
     CARINA_RETURN_IF_ERROR(checkPleSums(
@@ -505,7 +504,7 @@ Status PassMaker::add(const NetworkOperation& operation) {
       return {};
     }
     default:
-      return fail(Code::NoIntegerForm, "{} is not compiled for Ethos-N", operatorName(op.op))
+      return fail(Code::NoIntegerForm, "{} cannot be compiled for Ethos-N", operatorName(op.op))
           .at(operation.name)
           .withRemedy("keep the operator on the CPU, or compile for an Ethos-U");
   }

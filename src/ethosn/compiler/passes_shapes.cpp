@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes of what changes the shape of maps: joins, parts, transpositions, and maps of twice the size.
+// Passes that change the shape of feature maps: concatenation, split, transpose, 2x upsampling.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -17,7 +17,7 @@ void setSize(FeatureMap& map, uint32_t axis, int32_t size) {
   (axis == 1 ? map.height : axis == 2 ? map.width : map.channels) = size;
 }
 
-/// A row of pixels, channels last, is as well a column: that can be cut.
+/// A row of pixels, channels last, is also a column, which can be cut.
 FeatureMap upright(FeatureMap map) {
   if (map.wholeHeight != 1 || map.planar) return map;
   std::swap(map.height, map.width);
@@ -32,7 +32,7 @@ int32_t& placeAlong(FeatureMap& map, uint32_t axis) {
 
 }  // namespace
 
-/// The same map in bricks, where parts of its channels can be read.
+/// The same map in bricks, so that parts of its channels can be read.
 FeatureMap PassMaker::inBricks(const FeatureMap& map, const std::string& name) {
   if (!map.planar && (layoutOf(map) == Layout::Nhwcb || map.wholeWidth == 1)) return map;
   const FeatureMap out = between(map, map.height, map.width, map.channels, name);
@@ -59,8 +59,8 @@ void PassMaker::select(const NetworkOperation& operation, const FeatureMap& from
   list_.passes.push_back(std::move(pass));
 }
 
-/// Every input goes to its place in the output, requantized where it must be. Along the channels places are
-/// multiples of 16: what joins elsewhere is joined with gaps, and a convolution takes them out.
+/// Every input is written to its place in the output, requantized if necessary. Along the channels, places
+/// are multiples of 16: other inputs are joined with gaps, which a convolution removes.
 void PassMaker::concatenation(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   const TensorInfo& to = info(operation.outputs[0]);
@@ -81,7 +81,7 @@ void PassMaker::concatenation(const NetworkOperation& operation) {
   if (gaps) {
     part = between(out, out.height, out.width, at, operation.name);
   } else {
-    // Without bricks any row, column and channel can begin a part.
+    // Without bricks, a part can begin at any row, column and channel.
     list_.storages[static_cast<size_t>(out.storage)].layout = byBricks ? Layout::Nhwcb : Layout::Nhwc;
   }
   const FeatureMap joined = part;
@@ -109,7 +109,7 @@ void PassMaker::concatenation(const NetworkOperation& operation) {
   if (gaps) select(operation, joined, channels, out);
 }
 
-/// Outputs are names for parts of the input. Parts that begin inside of a brick are taken out of it.
+/// Outputs are views of parts of the input. Parts that begin inside a brick are extracted from it.
 void PassMaker::split(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   FeatureMap whole = map(operation.inputs[0]);
@@ -146,7 +146,7 @@ void PassMaker::split(const NetworkOperation& operation) {
   shareUses(operation);
 }
 
-/// Channels first to channels last, (0, 2, 3, 1), is a matter of how a map is read.
+/// Channels first to channels last, (0, 2, 3, 1), only changes how a map is read.
 FeatureMap PassMaker::channelsToTheEnd(const FeatureMap& map, const std::string& name) {
   FeatureMap out = channelsLast(map, name);
   std::tie(out.height, out.width, out.channels) = std::tuple(map.width, map.channels, map.height);
@@ -157,7 +157,7 @@ FeatureMap PassMaker::channelsToTheEnd(const FeatureMap& map, const std::string&
   return out;
 }
 
-/// The other way round, (0, 3, 1, 2), one of how it is written. `to`: in NHWC.
+/// The inverse, (0, 3, 1, 2), only changes how it is written. `to`: in NHWC.
 void PassMaker::channelsToTheFront(const FeatureMap& map, const FeatureMap& to, const std::string& name) {
   FeatureMap planar = map;
   planar.storage = to.storage;
@@ -169,7 +169,7 @@ void PassMaker::channelsToTheFront(const FeatureMap& map, const FeatureMap& to, 
   copy(map, planar, name);
 }
 
-/// Rows for columns, (0, 2, 1, 3): the PLE does that with whole planes.
+/// Swaps rows and columns, (0, 2, 1, 3): the PLE does that on whole planes.
 void PassMaker::rowsForColumns(const NetworkOperation& operation, const FeatureMap& map,
                                const FeatureMap& to) {
   const Quantization same{map.zeroPoint, {1.0F}, {}};
@@ -179,7 +179,8 @@ void PassMaker::rowsForColumns(const NetworkOperation& operation, const FeatureM
   list_.passes.push_back(std::move(pass));
 }
 
-/// All orders are made of these three. Where there are two ways, the one whose planes are smaller.
+/// All permutations are composed of these three. If there are two ways, the one with the smaller planes is
+/// used.
 Status PassMaker::transpose(const NetworkOperation& operation) {
   const auto& order = operation.operation.permutation;
   const auto is = [&order](uint32_t y, uint32_t x, uint32_t c) {
@@ -228,7 +229,7 @@ Status PassMaker::transpose(const NetworkOperation& operation) {
   return {};
 }
 
-/// Input and outputs mean one storage: who reads one of them reads the others.
+/// Input and outputs share one storage: a reader of one of them is a reader of the others.
 void PassMaker::shareUses(const NetworkOperation& operation) {
   const int32_t before = uses_[static_cast<size_t>(operation.inputs[0])];
   for (int32_t output : operation.outputs) {
@@ -251,8 +252,8 @@ Pass PassMaker::upsampled(const NetworkOperation& operation, const FeatureMap& i
   return pass;
 }
 
-/// A convolution with the filter turned round over a map with zeros between its elements. Filters that come
-/// in pieces (above 7) cannot insert them: a pass in front does.
+/// A convolution with the filter rotated by 180 degrees over a map with zeros between its elements. With
+/// filters processed in pieces (above 7), the zeros are inserted by a preceding pass.
 void PassMaker::transposeConvolution(const NetworkOperation& operation) {
   const Operation& op = operation.operation;
   const Shape& shape = op.weights.shape;
@@ -289,7 +290,7 @@ void PassMaker::transposeConvolution(const NetworkOperation& operation) {
   list_.passes.push_back(upsampled(operation, in, std::move(layer), resampling));
 }
 
-/// A transpose convolution whose every weight takes a channel to its place in a square of 2x2.
+/// A transpose convolution in which every weight moves a channel to its place in a 2x2 square.
 void PassMaker::depthToSpace(const NetworkOperation& operation) {
   const FeatureMap in = map(operation.inputs[0]);
   LayerWeights layer;
@@ -309,7 +310,7 @@ void PassMaker::depthToSpace(const NetworkOperation& operation) {
   list_.passes.push_back(upsampled(operation, in, std::move(layer), Resampling::Transpose));
 }
 
-/// The hardware takes elements as unsigned where it computes between them.
+/// The hardware treats elements as unsigned when it interpolates.
 void PassMaker::resize(const NetworkOperation& operation) {
   FeatureMap in = map(operation.inputs[0]);
   Quantization from = info(operation.inputs[0]).quantization;

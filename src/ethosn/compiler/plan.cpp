@@ -14,7 +14,7 @@ bool halves(PleOperation operation) {
          operation == PleOperation::MaxPool3x3Odd;
 }
 
-/// Kernels that look at neighbouring rows see whole planes only.
+/// Kernels that read neighbouring rows need whole planes.
 bool splitsRows(const Pass& pass) {
   if (pass.kind == PassKind::Copy) return true;
   if (pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected) return false;
@@ -51,7 +51,7 @@ struct Needs {
   bool above = false, below = false, left = false, right = false;
 };
 
-/// Whether the filter reaches beyond the rows and columns of its own stripe.
+/// Whether the filter reads beyond the rows and columns of its own stripe.
 Needs reach(const Pass& pass) {
   Needs out;
   if (pass.kind != PassKind::Mce || pass.weights.operation == MceOperation::FullyConnected) return out;
@@ -65,9 +65,9 @@ Needs reach(const Pass& pass) {
   return out;
 }
 
-constexpr int32_t kMostIterations = 32;  // that a layer's input is added up in
+constexpr int32_t kMostIterations = 32;  // over parts of a layer's input channels
 
-/// Traffic that the measure does not see because something else takes longer counts a little all the same.
+/// Traffic that the metric hides, because something else takes longer, still has a small cost.
 constexpr uint64_t kHiddenBytesPerCycle = 64;
 
 class Planner {
@@ -109,7 +109,7 @@ class Planner {
   int64_t weightBankBytes(int32_t channels, int32_t iterationChannels) const;
   Transfers iteratedTransfers(const Plan& plan) const;
   Transfers packedTransfers(const Plan& plan) const;
-  /// Channels of the convolution for channels as the MCE sees them, in four maps where it is strided.
+  /// Input channels of the convolution; `channels` is as the MCE sees them, four sub-maps if it is strided.
   int32_t weightInputs(int32_t channels) const { return isStrided() ? channels / 4 : channels; }
   bool place(Plan& plan) const;
   Transfers inputTransfers(const Plan& plan) const;
@@ -138,7 +138,7 @@ std::vector<Planner::Cut> Planner::cuts() const {
   const int32_t channelUnit = std::max(16, mixesChannels(pass_) ? variant_.ogs() : variant_.banks());
   const auto sizes = [](int32_t all, int32_t unit, bool allowed) {
     std::vector<int32_t> out = {all};
-    // Finer steps where there are few stripes: there one more makes a difference.
+    // Finer granularity while there are few stripes, when one more makes a difference.
     const int32_t most = allowed ? divideUp(all, unit) : 1;
     for (int32_t n = 2; n <= most; n = n == most ? most + 1 : std::min(most, n + std::max(1, n / 4))) {
       const int32_t size = roundUp(divideUp(all, n), unit);
@@ -149,19 +149,19 @@ std::vector<Planner::Cut> Planner::cuts() const {
   std::vector<Cut> out;
   for (int32_t rows : sizes(allRows(), rowUnit, splitsRows(pass_))) {
     const int32_t rowStripes = divideUp(allRows(), rows);
-    // The stripe of an output that is taller than the input has no rows of its own to start from.
+    // If the output is taller than the input, a stripe may have no input rows of its own.
     const int32_t inputRows = pass_.inputs[0].height;
     if (pass_.kind == PassKind::Mce && rowStripes > 1 &&
         divideUp(inputRows, rows / pass_.upscale()) < rowStripes)
       continue;
-    // Nor has one that has none of the output's.
+    // Every stripe must have rows of the output.
     if (rowStripes > 1 && outputRows(pass_, rows) * (rowStripes - 1) >= pass_.output.height &&
         pass_.kind != PassKind::Copy)
       continue;
     for (int32_t channels : sizes(allChannels(), channelUnit, !stays_ && splitsChannels(pass_, list_))) {
       const bool both = rowStripes > 1 && channels < allChannels();
-      // Where a stripe takes its own channels only, they are the outer loop: the rows that a filter, or the
-      // next stripe of a pooling, needs again come one after the other.
+      // If a stripe reads its own channels only, they are the outer loop: rows that a filter, or the next
+      // stripe of a pooling, needs again then follow each other.
       const bool anyOrder = mixesChannels(pass_) && !endsRowsLater(pass_);
       if (!both || anyOrder) out.push_back({rows, channels, false});
       if (both) out.push_back({rows, channels, true});
@@ -170,8 +170,8 @@ std::vector<Planner::Cut> Planner::cuts() const {
   return out;
 }
 
-/// Stripes of as many outputs as the OGs have accumulators for, over parts of the input's channels, and of
-/// some columns where a block has not room for all.
+/// Stripes of as many outputs as the OGs have accumulators for, over parts of the input channels, and over
+/// some of the columns if a block cannot hold all.
 std::vector<Planner::Cut> Planner::cutsOfInputs() const {
   std::vector<Cut> out;
   if (!mixesChannels(pass_) || isVector() || pass_.upscale() == 2 || !splitsRows(pass_) ||
@@ -205,7 +205,7 @@ int64_t Planner::inputSlotBytes(const FeatureMap& in, int32_t rows, int32_t chan
   return groupStride(channels, variant_) * divideUp(in.width, 8) * divideUp(std::min(rows, in.height), 8);
 }
 
-/// Tiles from address 0 up, the weights last; the PLE's code lies at the end of each bank.
+/// Tiles from address 0 up, the weights last; the PLE's code is at the end of each bank.
 bool Planner::place(Plan& plan) const {
   std::vector<TilePlan> taken = occupied_.others;
   for (const Occupied::Resident& kept : occupied_.residents) taken.push_back(kept.tile);
@@ -221,7 +221,7 @@ bool Planner::place(Plan& plan) const {
   return room.end() <= target_.bankBytes() - kPleKernelMaxBytes;
 }
 
-/// What a cut in columns adds. False where a stripe has no part of the input or of the output.
+/// The part of the plan for a cut in columns. False if a stripe has no part of the input or of the output.
 bool Planner::prepareColumns(const Cut& cut, Plan& plan) const {
   if (cut.columns == 0) return true;
   const FeatureMap& in = pass_.inputs[0];
@@ -238,7 +238,7 @@ bool Planner::prepareColumns(const Cut& cut, Plan& plan) const {
   return true;
 }
 
-/// All of the cut but slots and addresses. False where the cut cannot be.
+/// All of the plan but slots and addresses. False if the cut is impossible.
 bool Planner::prepare(const Cut& cut, Plan& plan) const {
   plan.rows = cut.rows;
   plan.channels = cut.channels;
@@ -267,7 +267,7 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
     if (plan.inputRowStripes > kMaxTileSlots || (plan.channelStripes > 1 && !mixes)) return false;
     plan.resident[kept.input] = true;
   }
-  // What stays is there stripe behind stripe: whole groups of eight rows each.
+  // An output that stays consists of successive stripes, each of whole groups of eight rows.
   const bool aligned = plan.rowStripes == 1 || outputRows(pass_, cut.rows) % kBrickEdge == 0;
   if (stays_ && (plan.channelStripes > 1 || plan.columns > 0 || !aligned)) return false;
   const int32_t inputChannels = plan.iterations > 1 ? plan.iterationChannels
@@ -292,7 +292,7 @@ bool Planner::prepare(const Cut& cut, Plan& plan) const {
   return true;
 }
 
-/// What the weights of a stripe take of a bank: exactly where they have been encoded so, else in proportion.
+/// Bytes of a bank for the weights of a stripe: exact if they have been encoded, otherwise in proportion.
 int64_t Planner::weightBankBytes(int32_t channels, int32_t iterationChannels) const {
   const auto exact = std::find_if(weights_.begin(), weights_.end(), [&](const WeightForm& form) {
     return form.channels == channels && form.iterationInputs == weightInputs(iterationChannels);
@@ -312,8 +312,8 @@ bool Planner::tryPlace(Plan plan, std::optional<Candidate>& best) const {
   return true;
 }
 
-/// Every stripe loads its part of the rows around it; the weights of a stripe of channels stay for all rows
-/// where there is room.
+/// Every stripe loads its part of the rows around it; the weights of a channel stripe are kept for all rows
+/// if they fit.
 void Planner::tryIterations(Plan plan, std::optional<Candidate>& best) const {
   plan.weights.slotBytes = weightBankBytes(plan.channels, plan.iterationChannels);
   const int32_t around = plan.columns > 0 ? 1 : 1 + (plan.needsAbove ? 1 : 0) + (plan.needsBelow ? 1 : 0);
@@ -327,13 +327,13 @@ void Planner::tryIterations(Plan plan, std::optional<Candidate>& best) const {
   }
 }
 
-/// Rings of as many slots as there is room for: the more, the more is loaded ahead, and the less again.
+/// Rings of as many slots as fit: more slots load more ahead and reload less.
 void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
   const bool mixes = mixesChannels(pass_), around = plan.needsAbove || plan.needsBelow;
   const int32_t loads = plan.inputRowStripes * (mixes ? 1 : plan.channelStripes);
   const bool weighted = pass_.kind == PassKind::Mce;
   if (weighted) plan.weights.slotBytes = weightBankBytes(plan.channels, 0);
-  // Three slots do for a filter that looks at its neighbours: nothing is loaded ahead.
+  // Three slots suffice for a filter that reads neighbouring rows; nothing is loaded ahead.
   const int32_t most = plan.channelsOutside ? kMaxTileSlots : around ? 4 : 2;
   const std::array<int32_t, 3> inputSlots = {most, around ? 4 : 2, around ? 3 : 1};
   for (size_t generous = 0; generous < inputSlots.size(); ++generous) {
@@ -352,8 +352,8 @@ void Planner::trySlots(Plan plan, std::optional<Candidate>& best) const {
   }
 }
 
-/// Of an input whose stripes have slots to themselves: all of it for every stripe of the MCE, but where
-/// channels of the output are the inner loop and one slot holds all channels of the input.
+/// Transfers of an input whose stripes have their own slots: all of it for every MCE stripe, unless output
+/// channels are the inner loop and one slot holds all input channels.
 Transfers Planner::packedTransfers(const Plan& plan) const {
   Transfers out;
   const FeatureMap& in = pass_.inputs[0];
@@ -374,14 +374,14 @@ Transfers Planner::packedTransfers(const Plan& plan) const {
   return out;
 }
 
-/// Of an input that stripes of the MCE load by parts of its channels: what is not in one of the slots, in the
-/// place of what was used longest ago.
+/// Transfers of an input that MCE stripes load in parts of its channels: what is not in a slot replaces the
+/// least recently used part.
 Transfers Planner::iteratedTransfers(const Plan& plan) const {
   Transfers out;
   const FeatureMap& in = pass_.inputs[0];
   const BoxLayout box = boxLayout(list_, in, std::min(plan.rows, in.height), plan.iterationChannels, true);
   if (plan.columns > 0) return packedTransfers(plan);
-  std::vector<std::pair<int32_t, int32_t>> slots;  // row and part, the one used last at the end
+  std::vector<std::pair<int32_t, int32_t>> slots;  // row and part, the most recently used last
   const auto use = [&](int32_t row, int32_t part) {
     const std::pair<int32_t, int32_t> key(row, part);
     const size_t there = std::erase(slots, key);
@@ -414,7 +414,7 @@ Transfers Planner::inputTransfers(const Plan& plan) const {
   for (size_t i = 0; i < pass_.inputs.size(); ++i) {
     if (plan.resident[i] || plan.chained == static_cast<int32_t>(i)) continue;
     const FeatureMap& in = pass_.inputs[i];
-    // The ring is gone through again for every stripe of channels when they are outside.
+    // With channels as the outer loop, every channel stripe goes through the ring again.
     const bool again = mixes && plan.channelsOutside && plan.inputs[i].slots < plan.inputRowStripes;
     const int32_t times = mixes ? (again ? plan.channelStripes : 1) : plan.channelStripes;
     const int32_t channels = mixes         ? pass_.inputChannels
@@ -473,7 +473,7 @@ PassWork Planner::workOf(const Plan& plan) const {
         pleCyclesOf(pass_, plan.kernel, variant_, plan.rows, plan.channels, plan.columns) * stripes;
     work.pleOverhead = pleStripeOverhead(pass_.kernel.operation);
   }
-  // A ring without a free slot is filled when the stripe is done: nothing runs beside that.
+  // A ring without a free slot is filled after the stripe is done, without overlap.
   const bool around = plan.needsAbove || plan.needsBelow;
   const auto spread = [stripes](bool beside) { return beside ? stripes : 1; };
   bool ahead = true;
@@ -523,7 +523,7 @@ Result<Plan> Planner::plan() {
     if (auto form = weightsOf(pass_, variant_, weights_, allChannels()); !form.ok())
       return std::move(form).error();
   }
-  // Until the best cut is one whose weights have been encoded, and their sizes are known.
+  // Repeats until the weights of the best cut have been encoded, so that their sizes are known.
   for (;;) {
     CARINA_TRY(std::optional<Candidate> found, best());
     if (!found) break;
@@ -628,7 +628,7 @@ BoxLayout boxLayout(const PassList& list, const FeatureMap& map, int32_t height,
   const bool allChannels = divideUp(channels, kBrickDepth) == bricks;
   out.rows = divideUp(height, kBrickEdge);
   out.columns = divideUp(map.width, kBrickEdge);
-  // Writes may leave out bricks between two that they write.
+  // Writes may skip bricks between two that they write.
   out.strided = !reads && !allChannels && channels <= kBrickDepth;
   const bool wide = out.columns == divideUp(map.wholeWidth, kBrickEdge);
   out.rowByRow = allChannels || out.strided;

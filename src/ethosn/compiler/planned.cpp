@@ -10,13 +10,13 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-/// Whether the pass can take the input from SRAM as another pass left it there.
+/// Whether the pass can read the input from SRAM as another pass left it there.
 bool takesFromSram(const Pass& pass, const FeatureMap& in, const FeatureMap& made) {
   const bool vector = pass.kind == PassKind::Mce && pass.weights.operation == MceOperation::FullyConnected;
   return pass.kind != PassKind::Copy && !vector && in.isWhole() && in.isSameAs(made);
 }
 
-/// Cycles to move a map in one go.
+/// Cycles to move a map in one transfer.
 uint64_t transferCycles(const FeatureMap& map) {
   const auto bytes = static_cast<uint64_t>(int64_t{map.height} * map.width * map.channels);
   return stripesCycles(bytes / kDmaBytesPerCycle, 1);
@@ -28,7 +28,7 @@ struct Step {
   Plan plan;
 };
 
-/// The steps that were taken last, and those in front of them: states share what they have in common.
+/// The latest steps, and those before them: states share common prefixes.
 struct Way {
   std::shared_ptr<const Way> before;
   std::vector<Step> steps;
@@ -39,20 +39,20 @@ struct Kept {
   FeatureMap map;
   TilePlan tile;
   size_t producer;  // step
-  // Readers that are still to come, and those of them that would take it from SRAM.
+  // Remaining readers, and those of them that would read it from SRAM.
   size_t readersLeft, takersLeft;
 };
 
-/// Passes, one behind the other, whose weights can come in one transfer.
+/// Successive passes whose weights can be loaded in one transfer.
 struct Together {
-  int64_t peak = 0;       // bytes of a bank that anything but the weights takes
+  int64_t peak = 0;       // bytes of a bank that anything but the weights occupies
   int64_t bankBytes = 0;  // of the weights
   int64_t loadBytes = 0;
   size_t loads = 0;
 
-  /// Whether the pass runs beside the others and, where it has weights, they come with theirs.
+  /// Adds the pass if it fits SRAM with the others and its weights, if any, can be loaded with theirs.
   bool joins(const Pass& pass, const Plan& plan, int64_t top) {
-    const bool alone = plan.chained < 0 && !plan.handed;  // sections have theirs together anyway
+    const bool alone = plan.chained < 0 && !plan.handed;  // sections load theirs together anyway
     const bool weighted = pass.kind == PassKind::Mce;
     const int64_t room = std::max(peak, plan.peak), own = weighted ? plan.encoded->bankBytes : 0;
     if (!alone || (weighted && !isOneShortLoad(plan)) || room + bankBytes + own > top) return false;
@@ -67,7 +67,7 @@ struct Together {
   }
 
  private:
-  /// Shorter than the least time of a transfer.
+  /// Shorter than the minimum time of a transfer.
   static bool isOneShortLoad(const Plan& plan) {
     const auto bytes = static_cast<uint64_t>(plan.encoded->stripeBytes);
     return plan.channelStripes == 1 && plan.iterations == 1 &&
@@ -75,17 +75,17 @@ struct Together {
   }
 };
 
-/// The first passes, planned in one of the ways that were tried.
+/// The first passes, planned in one of the ways tried.
 struct State {
   std::shared_ptr<const Way> way;
   std::vector<Kept> kept;
   std::vector<bool> stored;  // whether the output is in DRAM, by step
-  Together together;         // the last of the passes
+  Together together;         // of the last passes
   uint64_t cost = 0;         // cycles of all steps
-  uint64_t ahead = 0;        // cycles that later passes take to load maps that could have stayed in SRAM
+  uint64_t ahead = 0;        // cycles for later passes to load maps that could have stayed in SRAM
 
   uint64_t total() const { return cost + ahead; }
-  /// Whether SRAM holds the same: then the cheaper one is better, whatever comes.
+  /// Whether SRAM holds the same: then the cheaper state is better, whatever follows.
   bool keepsTheSame(const State& other) const {
     return std::equal(kept.begin(), kept.end(), other.kept.begin(), other.kept.end(),
                       [](const Kept& a, const Kept& b) {
@@ -94,9 +94,9 @@ struct State {
   }
 };
 
-/// A beam search: pass by pass, each in every form that the planner has for it (output to stay in SRAM or
-/// not, beside what SRAM holds or without it, alone or in a section with those behind it), from the best few
-/// states that the passes in front can be left in.
+/// A beam search, pass by pass: each pass in every form that the planner has for it (output stays in SRAM or
+/// not, with or without the current contents of SRAM, alone or in a section with later passes), from the best
+/// few states that the preceding passes can leave.
 class Planned {
  public:
   Planned(PassList list, const Target& target)
@@ -145,7 +145,7 @@ class Planned {
     const FeatureMap* map;
   };
 
-  /// Of a state, as many go on as this.
+  /// Beam width: the number of states kept per position.
   static constexpr size_t kWidth = 4;
 
   void reach(size_t at, State state) {
@@ -167,7 +167,7 @@ class Planned {
     return readers_[static_cast<size_t>(map.storage)];
   }
 
-  /// Whether the pass would take the input from SRAM, had it been left there.
+  /// Whether the pass would read the input from SRAM if it had been left there.
   bool isTaker(const Pass& pass, const FeatureMap& in) const {
     const FeatureMap* made = made_[static_cast<size_t>(in.storage)];
     return made != nullptr && takesFromSram(pass, in, *made);
@@ -186,7 +186,7 @@ class Planned {
     state.cost += transferCycles(kept.map);
   }
 
-  /// Adds passes that run at the same time. Readers take from SRAM what the plan says, everything else must
+  /// Adds passes that run at the same time. Readers take from SRAM what the plan says; everything else must
   /// be in DRAM.
   void push(State& state, std::vector<Step> steps) const {
     for (const Step& step : steps) {
@@ -223,7 +223,7 @@ class Planned {
     return std::count(storages.begin(), storages.end(), static_cast<size_t>(kept.map.storage)) > 0;
   }
 
-  /// What is kept goes to DRAM for those that still need it.
+  /// Moves what is kept, but for the residents, to DRAM for its remaining readers.
   static void evict(State& state, const std::vector<size_t>& residentStorages) {
     for (const Kept& kept : state.kept) {
       if (isResident(kept, residentStorages)) continue;
@@ -233,7 +233,7 @@ class Planned {
     std::erase_if(state.kept, [&](const Kept& kept) { return !isResident(kept, residentStorages); });
   }
 
-  /// Inputs that an earlier pass left in SRAM just as this one needs them.
+  /// SRAM for a pass: the inputs that an earlier pass left there in the form that it needs, and the rest.
   static Occupied occupiedFor(const State& state, const Pass& pass, std::vector<size_t>& storages) {
     Occupied out;
     for (const Kept& kept : state.kept) {
@@ -252,7 +252,7 @@ class Planned {
     return out;
   }
 
-  /// In SRAM as it is occupied, when all but the residents is evicted where `evicts`.
+  /// With SRAM as occupied; if `evicts`, everything but the residents is evicted.
   void tryAlone(const State& state, size_t at, const Occupied& occupied, const std::vector<size_t>& residents,
                 bool evicts, std::optional<Error>& problem) {
     const Pass& pass = passes_[at];
@@ -282,8 +282,8 @@ class Planned {
     if (!occupied.residents.empty()) tryAlone(state, at, {}, {}, true, problem);
   }
 
-  /// What the step does but for weights that come with those of the passes in front: they make that load
-  /// longer.
+  /// The step's work, without weights that are loaded with those of preceding passes: they lengthen that
+  /// load.
   PassWork loadedTogether(State& state, const Step& step) const {
     const uint64_t before = state.together.cycles();
     const bool first = state.together.loads == 0;
@@ -302,11 +302,11 @@ class Planned {
   int64_t roomForWeights() const { return target_.bankBytes() - kPleKernelMaxBytes; }
 
   static uint64_t costOf(const PassWork& work) {
-    constexpr uint64_t kHidden = 64;  // traffic that something else hides counts a little
+    constexpr uint64_t kHidden = 64;  // hidden traffic has a small cost
     return passCycles(work) + (work.input.bytes + work.weights.bytes + work.output.bytes) / kHidden;
   }
 
-  /// How many passes from `at` on can hand each other their maps.
+  /// How many passes from `at` on can hand their maps to each other.
   size_t chainFrom(size_t at) const {
     constexpr size_t kLongest = 8;
     size_t length = 1;
@@ -320,8 +320,8 @@ class Planned {
     return length;
   }
 
-  /// The passes as members of a section, with what SRAM holds for them, or with SRAM to itself but for the
-  /// maps that they read. Fewer where the weights of one cannot be encoded whole.
+  /// The passes as members of a section, with everything that SRAM holds, or with only the maps that they
+  /// read. Fewer if the weights of one cannot be encoded as one stripe.
   std::vector<SectionMember> membersOf(const State& state, size_t at, size_t length, bool others,
                                        std::vector<size_t>& storages) {
     std::vector<SectionMember> out;
@@ -343,7 +343,7 @@ class Planned {
     return out;
   }
 
-  /// Sections that begin with the pass. Where some passes find no room, more of them do not, either.
+  /// Sections that begin with the pass. If some passes do not fit, longer sections do not either.
   void trySections(const State& state, size_t at) {
     const size_t longest = chainFrom(at);
     for (bool others : {true, false}) {
@@ -370,7 +370,7 @@ class Planned {
     }
   }
 
-  /// The passes of a state and their plans.
+  /// Appends the passes of a state and their plans to the result.
   void takeSteps(const State& state) {
     std::vector<const Way*> ways;
     for (const Way* way = state.way.get(); way != nullptr; way = way->before.get()) ways.push_back(way);
@@ -402,7 +402,7 @@ class Planned {
     return out;
   }
 
-  /// Passes that are not among those given.
+  /// Owns passes that are not in the input.
   const Pass& madeUp(Pass pass) { return madeUp_.emplace_back(std::move(pass)); }
 
   Status planCopy(State& state, const FeatureMap& from, const FeatureMap& to, const std::string& name) {
@@ -416,7 +416,7 @@ class Planned {
       push(state, {{&madeUp(std::move(copy)), std::move(*plan)}});
       return {};
     }
-    // Columns of a map in rows, channels last, are maps, too: half of them may fit.
+    // Some columns of a map in NHWC are a map as well: half of them may fit.
     if (from.width <= kBrickEdge) return std::move(plan).error();
     const int32_t half = roundUp(divideUp(from.width, 2), kBrickEdge);
     const auto part = [](FeatureMap map, int32_t x, int32_t width) {
@@ -436,7 +436,7 @@ class Planned {
     return {};
   }
 
-  /// With SRAM to itself; where Winograd's algorithm, whose blocks are smaller, finds no cut, the direct one
+  /// With SRAM to itself; if Winograd's algorithm, whose blocks are smaller, finds no cut, the direct one
   /// may.
   Result<Plan> planDirectlyWhereNeeded(Pass& pass) const {
     WeightForms weights;
@@ -468,8 +468,8 @@ class Planned {
     return {};
   }
 
-  /// Weights that take a transfer less than its least time come with those of a pass in front, where SRAM has
-  /// room for all of them until the last of these passes is done.
+  /// Weights whose transfer would take less than the minimum time are loaded with those of an earlier pass,
+  /// if SRAM can hold all of them until the last of these passes is done.
   void loadWeightsTogether() {
     for (size_t first = 0; first < plans_.size();) {
       Together passes;
@@ -498,12 +498,12 @@ class Planned {
 
   PassList list_;
   const Target& target_;
-  std::vector<Pass> passes_;  // as they were given
+  std::vector<Pass> passes_;  // as given
   std::deque<Pass> madeUp_;
   std::vector<std::vector<Reader>> readers_;  // of each storage
-  std::vector<const FeatureMap*> made_;       // of each storage, where a pass makes all of it
+  std::vector<const FeatureMap*> made_;       // of each storage, if a pass produces all of it
   std::vector<WeightForms> forms_;
-  std::vector<std::vector<State>> states_;  // by how many passes are planned; the best first
+  std::vector<std::vector<State>> states_;  // by number of planned passes; the best first
   std::vector<Plan> plans_;
 };
 

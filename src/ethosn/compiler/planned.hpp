@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of all passes: what stays in SRAM between them, and which weights come together.
+// Plans of all passes: what stays in SRAM between them, and which weights are loaded together.
 #pragma once
 
 #include "ethosn/compiler/plan.hpp"
@@ -11,7 +11,7 @@ struct PlannedPasses {
   std::vector<Plan> plans;
 };
 
-/// A map in NHWC cannot be cut in channels; where a pass must be, it works on copies in bricks.
+/// A feature map in NHWC cannot be cut in channels; a pass that requires it works on copies in bricks.
 Result<PlannedPasses> planPasses(PassList list, const Target& target);
 
 }  // namespace carina::ethosn::compiler

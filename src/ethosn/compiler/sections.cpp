@@ -31,10 +31,10 @@ class SectionPlanner {
   }
 
  private:
-  /// Room for stripes ahead of the one being worked on: in all rings, in those of transfers, in none.
+  /// Slots for stripes ahead of the current one: in all rings, in those of transfers, in none.
   enum class Slots : uint8_t { Ahead, TransfersAhead, Fewest };
 
-  /// Plans for so many rows of the first pass per stripe.
+  /// Plans for `rows` of the first pass per stripe.
   std::optional<SectionPlan> cut(int32_t rows, Slots slots) const {
     SectionPlan out;
     for (size_t k = 0; k < members_.size(); ++k) {
@@ -63,7 +63,7 @@ class SectionPlanner {
     return out;
   }
 
-  /// The first one's ring is the second one's input.
+  /// The output ring of the first is the input of the second.
   static bool link(Plan& first, Plan& second, const Pass& front, const Pass& behind, Slots slots) {
     for (size_t i = 0; i < behind.inputs.size(); ++i) {
       if (behind.inputs[i].storage == front.output.storage) second.chained = static_cast<int32_t>(i);
@@ -97,7 +97,7 @@ class SectionPlanner {
     return used <= placeWeights(plans, target_.bankBytes() - placeKernels(plans));
   }
 
-  /// The bytes of a bank that the code of the PLE's kernels takes.
+  /// Places the code of the PLE kernels; returns the bytes of a bank that it occupies.
   int64_t placeKernels(std::vector<Plan>& plans) const {
     std::vector<PleKernel> kernels;
     for (size_t k = 0; k < plans.size(); ++k) {
@@ -109,7 +109,7 @@ class SectionPlanner {
     return kPleKernelMaxBytes * static_cast<int64_t>(kernels.size());
   }
 
-  /// All weights below `top`, as they come: gives the first byte of them.
+  /// Places all weights below `top`, in order; returns their first byte.
   int64_t placeWeights(std::vector<Plan>& plans, int64_t top) const {
     int64_t bytes = 0;
     for (const SectionMember& member : members_)

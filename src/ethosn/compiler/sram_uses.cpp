@@ -12,7 +12,7 @@ void join(Until& to, const Until& with) {
 
 }  // namespace
 
-/// No range lies across the address.
+/// Splits a range so that none extends across the address.
 void SramUses::splitAt(int64_t address) {
   auto after = ranges_.lower_bound(address);
   if (after == ranges_.begin()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Until when the bytes of an SRAM bank are in use by commands that have been emitted: what overwrites them
-// waits for that and for nothing else, so that transfers of a pass overlap with the passes in front of it.
+// How long emitted commands use the bytes of an SRAM bank. Commands that overwrite them wait for that and for
+// nothing else, so that transfers of a pass overlap with preceding passes.
 #pragma once
 
 #include <array>
@@ -11,18 +11,17 @@
 
 namespace carina::ethosn::compiler {
 
-/// Counters, and the values at which all uses are over (0: none).
+/// For each counter, the value at which all uses are over (0: none).
 using Until = std::array<uint32_t, kCounters>;
 
-/// Addresses are bytes of a bank; all banks are used alike.
+/// Addresses are bytes in a bank; all banks are used alike.
 class SramUses {
  public:
-  /// Of any byte in [from, to).
+  /// The end of all uses of bytes in [from, to).
   Until until(int64_t from, int64_t to) const;
-  /// The bytes have a further use.
+  /// Adds a use of the bytes.
   void add(int64_t from, int64_t to, const Until& until) { put(from, to, until, true); }
-  /// The bytes are overwritten by something that has waited for what was there: nothing but its own uses
-  /// counts.
+  /// Replaces the uses of bytes that are overwritten by something that has waited for the previous ones.
   void replace(int64_t from, int64_t to, const Until& until) { put(from, to, until, false); }
 
  private:
@@ -33,7 +32,7 @@ class SramUses {
   void splitAt(int64_t address);
   void put(int64_t from, int64_t to, const Until& until, bool keep);
 
-  std::map<int64_t, Range> ranges_;  // by their first byte; apart from each other
+  std::map<int64_t, Range> ranges_;  // by their first byte; disjoint
 };
 
 }  // namespace carina::ethosn::compiler

@@ -91,7 +91,7 @@ uint64_t mceCycles(const Variant& variant, const MceWork& work, std::span<const 
 
 namespace {
 
-/// Whether the PLE takes whole blocks, also where the map ends inside of one.
+/// Whether the PLE processes whole blocks, even where the feature map ends inside one.
 bool worksInBlocks(const PleKernel& kernel) {
   const bool adds =
       kernel.operation == PleOperation::Addition || kernel.operation == PleOperation::AdditionRescale;

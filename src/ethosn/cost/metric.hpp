@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measure by which Arm's planner chooses, the best public stand-in for time: within a pass, transfers,
-// MCE and PLE run side by side, but for what must be there before the first stripe and what is left after the
-// last one. Every stripe and every transfer takes a least number of cycles.
+// The cost metric of Arm's planner, the best public proxy for time: within a pass, transfers, MCE and PLE run
+// in parallel, except for what must be present before the first stripe and what remains after the last one.
+// Every stripe and every transfer costs a minimum number of cycles.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@ namespace carina::ethosn {
 inline constexpr uint64_t kDmaBytesPerCycle = 16;
 inline constexpr uint64_t kStripeOverhead = 100, kLeastOfStripe = 2500;
 
-/// Cycles of something that is done stripe by stripe.
+/// Cycles of work that is done stripe by stripe.
 uint64_t stripesCycles(uint64_t cycles, uint64_t stripes, uint64_t overhead = kStripeOverhead);
 
-/// Cycles that the PLE needs around each stripe of a kernel.
+/// Overhead of the PLE, in cycles, for each stripe of a kernel.
 uint64_t pleStripeOverhead(PleOperation operation);
 
-/// Transfers between DRAM and SRAM for one map of a pass.
+/// Transfers between DRAM and SRAM for one feature map, or the weights, of a pass.
 struct Transfers {
   uint64_t bytes = 0, commands = 0;
-  uint64_t stripes = 0;  // of the pass, over which they are spread
+  uint64_t stripes = 0;  // of the pass, over which the transfers are spread
 
   uint64_t cycles() const;
-  /// Of those, the cycles of the first stripe (of an output: the last), which nothing of the pass runs
-  /// beside.
+  /// The part of these that falls to the first stripe (for an output: the last), while nothing else of the
+  /// pass runs.
   uint64_t aloneCycles() const;
 };
 
@@ -34,7 +34,7 @@ struct PassWork {
   Transfers input, weights, output;
   uint64_t mceCycles = 0, mceStripes = 0;
   uint64_t pleCycles = 0, pleStripes = 0;
-  uint64_t pleOverhead = kStripeOverhead;  // of each stripe
+  uint64_t pleOverhead = kStripeOverhead;  // per stripe
 };
 uint64_t passCycles(const PassWork& pass);
 

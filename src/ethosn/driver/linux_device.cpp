@@ -45,11 +45,11 @@ class LinuxFiles final : public DeviceFiles {
 };
 
 Error refused(int result, std::string_view what) {
-  return fail(Code::NpuFault, "the driver of the Ethos-N could not {}: {}", what,
+  return fail(Code::NpuFault, "the Ethos-N driver could not {}: {}", what,
               std::strerror(result < 0 ? -result : EIO));
 }
 
-/// Memory of the NPU, mapped while this side uses it.
+/// Memory of the NPU, mapped while the host uses it.
 class LinuxBuffer final : public DeviceBuffer {
  public:
   LinuxBuffer(DeviceFiles& files, OwnedFile file, size_t bytes)
@@ -100,15 +100,15 @@ class LinuxInference final : public DeviceInference {
     if (ready == 0) return InferenceState::Running;
     int32_t state = 0;
     const int64_t count = files_.read(file_.get(), &state, sizeof(state));
-    if (count != sizeof(state)) return refused(static_cast<int>(count), "tell how an inference went");
+    if (count != sizeof(state)) return refused(static_cast<int>(count), "report the state of an inference");
     if (state < 0 || state > static_cast<int32_t>(InferenceState::Error))
-      return fail(Code::NpuFault, "the driver of the Ethos-N gives an inference the unknown state {}", state);
+      return fail(Code::NpuFault, "the Ethos-N driver reported the unknown state {} of an inference", state);
     return static_cast<InferenceState>(state);
   }
   Result<uint64_t> cycles() override {
     uint64_t cycles = 0;
     const int result = files_.control(file_.get(), kernel::kCycleCount, &cycles);
-    if (result < 0) return refused(result, "tell the cycles of an inference");
+    if (result < 0) return refused(result, "report the cycles of an inference");
     return cycles;
   }
 
@@ -142,8 +142,8 @@ class LinuxNetwork final : public DeviceNetwork {
     for (size_t i = 0; i < buffers.size(); ++i) {
       const auto* buffer = dynamic_cast<LinuxBuffer*>(buffers[i]);
       if (buffer == nullptr || buffer->size() != infos[i].size) {
-        return fail(Code::InputMismatch, "buffer {} of the {} is not one of this device with {} bytes", i,
-                    what, infos[i].size);
+        return fail(Code::InputMismatch, "buffer {} of the {} is not a buffer of this device with {} bytes",
+                    i, what, infos[i].size);
       }
       files.push_back(buffer->file());
     }
@@ -169,9 +169,9 @@ kernel::BufferTable tableOf(const std::vector<kernel::BufferEntry>& entries) {
 Status checkVersion(DeviceFiles& files, int file, const std::string& path) {
   kernel::ModuleVersion version{};
   const int result = files.control(file, kernel::kGetVersion, &version);
-  if (result < 0) return refused(result, "tell its version").at(path);
+  if (result < 0) return refused(result, "report its version").at(path);
   if (version.major == kernel::kMajor && version.minor == kernel::kMinor) return {};
-  return fail(Code::UnknownVersion, "the kernel module of {} has version {}.{}.{}, known is {}.{}", path,
+  return fail(Code::UnknownVersion, "the kernel module of {} has version {}.{}.{}, expected {}.{}", path,
               version.major, version.minor, version.patch, kernel::kMajor, kernel::kMinor)
       .withRemedy("install the kernel module of release 25.03 of Arm's driver stack");
 }
@@ -179,20 +179,20 @@ Status checkVersion(DeviceFiles& files, int file, const std::string& path) {
 /// The variant whose capabilities the firmware reports.
 Result<Target> targetOf(DeviceFiles& files, int file, const std::string& path) {
   const int bytes = files.control(file, kernel::kCapabilities, nullptr);
-  if (bytes < 0) return refused(bytes, "tell the capabilities of the NPU").at(path);
+  if (bytes < 0) return refused(bytes, "report the capabilities of the NPU").at(path);
   std::array<uint32_t, 30> words{};
   if (bytes != static_cast<int>(sizeof(words))) {
-    return fail(Code::UnknownVersion, "{} describes its NPU in {} bytes, known are {}", path, bytes,
+    return fail(Code::UnknownVersion, "{} describes its NPU in {} bytes, expected {}", path, bytes,
                 sizeof(words));
   }
   const int result = files.control(file, kernel::kCapabilities, words.data());
-  if (result < 0) return refused(result, "tell the capabilities of the NPU").at(path);
+  if (result < 0) return refused(result, "report the capabilities of the NPU").at(path);
   constexpr size_t kSramWord = 6;
   for (const Variant& variant : allVariants()) {
     const auto target = makeTarget(variant, words[kSramWord]);
     if (target && capabilities(*target) == words) return *target;
   }
-  return fail(Code::OtherNpu, "{} is no variant of Ethos-N78 that is known", path);
+  return fail(Code::OtherNpu, "{} is not a known variant of Ethos-N78", path);
 }
 
 }  // namespace
@@ -227,14 +227,14 @@ Result<std::unique_ptr<LinuxDevice>> LinuxDevice::open(DeviceFiles& files, const
   CARINA_TRY(const Target target, targetOf(files, opened, path));
   kernel::AllocatorRequest request{0};
   const int allocator = files.control(opened, kernel::kCreateAllocator, &request);
-  if (allocator < 0) return refused(allocator, "give this process memory of the NPU").at(path);
+  if (allocator < 0) return refused(allocator, "allocate NPU memory for this process").at(path);
   return std::unique_ptr<LinuxDevice>(new LinuxDevice(files, OwnedFile(files, allocator), target));
 }
 
 Result<std::unique_ptr<DeviceBuffer>> LinuxDevice::createBuffer(uint32_t bytes) {
   kernel::BufferRequest request{bytes, kernel::kReadWrite};
   const int file = files_.control(allocator_.get(), kernel::kCreateBuffer, &request);
-  if (file < 0) return refused(file, fmt::format("make a buffer of {} bytes", bytes));
+  if (file < 0) return refused(file, fmt::format("create a buffer of {} bytes", bytes));
   return std::make_unique<LinuxBuffer>(files_, OwnedFile(files_, file), bytes);
 }
 
@@ -262,7 +262,7 @@ Result<std::unique_ptr<DeviceNetwork>> LinuxDevice::createNetwork(const Compiled
   request.inputs = tableOf(inputs);
   request.outputs = tableOf(outputs);
   const int file = files_.control(allocator_.get(), kernel::kRegisterNetwork, &request);
-  if (file < 0) return refused(file, "take the network");
+  if (file < 0) return refused(file, "accept the network");
   return std::make_unique<LinuxNetwork>(files_, OwnedFile(files_, file), network);
 }
 

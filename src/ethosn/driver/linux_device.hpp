@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Ethos-N behind the Linux kernel module, /dev/ethosn0. Written from its interface and tried with a
-// stand-in for the kernel; nobody has run it on hardware.
+// An Ethos-N behind the Linux kernel module, /dev/ethosn0. Written from its interface and tested with a
+// simulated kernel; never run on hardware.
 #pragma once
 
 #include <array>
@@ -11,23 +11,23 @@
 
 namespace carina::ethosn {
 
-/// The system calls of a device file. Results below 0 are negated error numbers.
+/// The system calls of a device file. Negative results are negated error numbers.
 class DeviceFiles {
  public:
   virtual ~DeviceFiles() = default;
   virtual int open(const char* path) = 0;
   virtual int control(int file, unsigned long request, void* argument) = 0;
-  /// Shared, for reading and writing.
+  /// Maps the file, shared, for reading and writing.
   virtual int map(int file, size_t bytes, void** at) = 0;
   virtual void unmap(void* at, size_t bytes) = 0;
-  /// Above 0 when it can be read, 0 after the timeout.
+  /// Positive if the file can be read, 0 after the timeout.
   virtual int waitReadable(int file, int milliseconds) = 0;
   virtual int64_t read(int file, void* into, size_t bytes) = 0;
   virtual void close(int file) = 0;
 };
 DeviceFiles& linuxFiles();
 
-/// A file that is closed when it goes.
+/// A file that is closed on destruction.
 class OwnedFile {
  public:
   OwnedFile() = default;
@@ -44,14 +44,14 @@ class OwnedFile {
 
 class LinuxDevice final : public Device {
  public:
-  /// Fails where there is no such device, or its kernel module or its NPU is another than this program knows.
+  /// Fails if there is no such device, or if this program does not know its kernel module or its NPU.
   static Result<std::unique_ptr<LinuxDevice>> open(DeviceFiles& files, const std::string& path);
 
   Result<std::unique_ptr<DeviceBuffer>> createBuffer(uint32_t bytes) override;
   /// Fails on a network for another variant.
   Result<std::unique_ptr<DeviceNetwork>> createNetwork(const CompiledNetwork& network) override;
 
-  /// What the device is.
+  /// Variant and SRAM size of the device.
   const Target& target() const { return target_; }
 
  private:

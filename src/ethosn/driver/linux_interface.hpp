@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Linux kernel module for Ethos-N (6.1) takes through ioctl: numbers and layouts of its user-space
-// interface, as 64-bit programs see them.
+// The ioctl interface of the Linux kernel module for Ethos-N (6.1): request numbers and layouts, as seen by
+// 64-bit programs.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@ namespace carina::ethosn::kernel {
 
 inline constexpr uint32_t kMajor = 6, kMinor = 1;
 
-/// A request without data, and one whose argument of `bytes` the kernel reads (_IO and _IOW of Linux).
+/// Requests without data, and with an argument of `bytes` that the kernel reads or writes (Linux: _IO, _IOW,
+/// _IOR).
 constexpr unsigned long request(uint32_t number) {
   return 0x01UL << 8 | number;
 }
@@ -73,7 +74,7 @@ static_assert(sizeof(BufferEntry) == 12 && sizeof(BufferTable) == 16 && sizeof(C
 static_assert(sizeof(IntermediateMemory) == 40 && offsetof(IntermediateMemory, buffers) == 24);
 static_assert(sizeof(NetworkRequest) == 136 && sizeof(InferenceRequest) == 32);
 
-inline constexpr uint32_t kReadWrite = 2;  // a buffer that both sides write
+inline constexpr uint32_t kReadWrite = 2;  // a buffer that host and NPU write
 
 inline constexpr unsigned long kCreateBuffer = requestWith(0x0, sizeof(BufferRequest));
 inline constexpr unsigned long kRegisterNetwork = requestWith(0x1, sizeof(NetworkRequest));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as a device: an inference is over when it has been scheduled.
+// The model as a device: an inference is complete as soon as it has been scheduled.
 #pragma once
 
 #include "ethosn/driver/device.hpp"
@@ -15,7 +15,7 @@ class ModelDevice final : public Device {
   Result<std::unique_ptr<DeviceBuffer>> createBuffer(uint32_t bytes) override;
   Result<std::unique_ptr<DeviceNetwork>> createNetwork(const CompiledNetwork& network) override;
 
-  /// Of the inference that ran last, without its outputs.
+  /// Result of the last inference, without its outputs.
   const RunResult& last() const { return last_; }
 
  private:

@@ -17,13 +17,13 @@ bool rises(std::span<const int32_t, 256> table) {
   return std::is_sorted(table.begin(), table.end()) && table.front() < table.back();
 }
 
-/// The slopes of lines through (0, 0) that rounding takes to the results on one side of a zero point.
+/// The slopes of lines through (0, 0) that, rounded, yield the results on one side of a zero point.
 struct Slopes {
-  double rounding = 0.5;  // what rounding may have moved results by
+  double rounding = 0.5;  // by which rounding may have moved results
   double least = 0, most = std::numeric_limits<double>::infinity();
   void add(int32_t distance, int32_t change, bool saturatedLow, bool saturatedHigh) {
-    // change - rounding <= slope * distance <= change + rounding, in which distance may be negative: who made
-    // the table may have taken a half to either side.
+    // change - rounding <= slope * distance <= change + rounding, where distance may be negative: the table
+    // may have been computed with halves rounded either way.
     const double low = (change - rounding) / distance, high = (change + rounding) / distance;
     const bool noLower = distance > 0 ? saturatedLow : saturatedHigh,
                noUpper = distance > 0 ? saturatedHigh : saturatedLow;
@@ -39,13 +39,13 @@ double sigmoid(double x) {
 }
 
 /// How well A * sigmoid(scale * (x - zeroPoint)) + B fits with the best A and B; results at the ends of the
-/// range count for nothing.
+/// range are ignored.
 struct Fit {
   double error = std::numeric_limits<double>::infinity();
   double a = 0, b = 0;
 };
 
-/// `curve(x)`: the function at code x, less the zero point.
+/// `curve(x)`: the function at code x; it subtracts the zero point itself.
 template <typename Curve>
 Fit fitOf(std::span<const int32_t, 256> table, const Curve& curve) {
   double n = 0, su = 0, suu = 0, st = 0, sut = 0, stt = 0;
@@ -73,7 +73,7 @@ Fit fitAt(std::span<const int32_t, 256> table, int32_t zeroPoint, double scale) 
   return fitOf(table, [&](int32_t x) { return sigmoid(scale * (x - zeroPoint)); });
 }
 
-/// The sigmoid at all distances of two codes: for the fits with every zero point.
+/// The sigmoid at all differences of two codes, for the fits with every zero point.
 class SigmoidValues {
  public:
   explicit SigmoidValues(double scale) {
@@ -106,7 +106,7 @@ bool within(const SmoothCurve& curve, std::span<const int32_t, 256> table, int32
   return true;
 }
 
-/// The same function by the sigmoid of the PLE, or by its tanh, whichever zero point is a code.
+/// The same function by the PLE's sigmoid or tanh, whichever has its zero point among the codes.
 std::optional<SmoothCurve> curveOf(const Fit& fit, int32_t zeroPoint, double scale,
                                    std::span<const int32_t, 256> table) {
   for (bool tanh : {false, true}) {
@@ -144,7 +144,7 @@ std::optional<LeakyCurve> fitLeakyRounded(std::span<const int32_t, 256> table, d
 
 std::optional<LeakyCurve> fitLeaky(std::span<const int32_t, 256> table) {
   if (!rises(table)) return std::nullopt;
-  // TensorFlow Lite's kernels round to halves of a code first, at the coarsest.
+  // TensorFlow Lite's kernels first round to half codes, at the coarsest.
   constexpr double kOnce = 0.5 + 1e-4, kTwice = 0.75 + 1e-4;
   const auto once = fitLeakyRounded(table, kOnce);
   return once ? once : fitLeakyRounded(table, kTwice);
@@ -167,12 +167,12 @@ std::optional<ClampedLine> fitClampedLine(std::span<const int32_t, 256> table) {
   }
   const double determinant = n * sxx - sx * sx;
   if (line.low == line.high) {
-    line.slope = 1;  // what it makes is clamped to the one result
+    line.slope = 1;  // its values are clamped to the one result
   } else if (n >= 3 && determinant > 0) {
     line.slope = (n * sxy - sx * sy) / determinant;
     line.offset = (sy - line.slope * sx) / n;
   } else {
-    // A step: from the last of the one end to the first of the other.
+    // A step: from the last code at one end to the first at the other.
     const bool falls = table.front() > table.back();
     const auto before = std::count(table.begin(), table.end(), falls ? line.high : line.low);
     const auto behind = 255 - std::count(table.begin(), table.end(), falls ? line.low : line.high);
@@ -210,7 +210,7 @@ std::optional<SmoothCurve> fitSmooth(std::span<const int32_t, 256> table) {
   std::optional<SmoothCurve> best;
   double least = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < tried; ++i) {
-    // Golden section between the neighbours of the scale.
+    // Golden-section search between the neighbours of the scale.
     double low = candidates[i].scale / kStep, high = candidates[i].scale * kStep;
     for (int turn = 0; turn < 40; ++turn) {
       const double left = high - (high - low) / std::numbers::phi,
@@ -237,8 +237,7 @@ double GatedLine::gateAt(int32_t code) const {
 
 namespace {
 
-/// The ratio that fits best, and the sum of squares that is left; results at the ends of the range count for
-/// nothing.
+/// The ratio that fits best, and the remaining sum of squares; results at the ends of the range are ignored.
 double fitRatio(std::span<const int32_t, 256> table, GatedLine& line) {
   double uu = 0, ut = 0, tt = 0;
   for (int32_t x = kLow; x <= kHigh; ++x) {
@@ -269,7 +268,7 @@ std::optional<GatedLine> fitGated(std::span<const int32_t, 256> table) {
   constexpr double kStep = 1.25, kFirst = 1.0 / 2048, kLast = 1;
   constexpr size_t kTried = 12;
   for (bool smooth : {false, true}) {
-    std::vector<std::pair<double, GatedLine>> candidates;  // by what they leave
+    std::vector<std::pair<double, GatedLine>> candidates;  // by remaining error
     for (int32_t zero = kLow; zero <= kHigh; ++zero) {
       const int32_t at = table[static_cast<size_t>(zero - kLow)];
       if (at <= kLow || at >= kHigh) continue;
@@ -283,7 +282,7 @@ std::optional<GatedLine> fitGated(std::span<const int32_t, 256> table) {
     std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(tried),
                       candidates.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     for (size_t i = 0; i < tried; ++i) {
-      // Golden section between the neighbours of the gate's slope.
+      // Golden-section search between the neighbours of the gate's slope.
       GatedLine line = candidates[i].second;
       double low = line.gate / kStep, high = line.gate * kStep;
       for (int turn = 0; turn < 40; ++turn) {

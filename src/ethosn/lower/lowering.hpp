@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOSA to operations of an Ethos-N, node by node: tosa_network.cpp has what corresponds one to one,
-// lowering_patterns.cpp what takes more.
+// TOSA to operations of an Ethos-N, node by node: one-to-one translations are in tosa_network.cpp, others in
+// lowering_patterns.cpp and lowering_products.cpp.
 #pragma once
 
 #include <algorithm>
@@ -18,25 +18,25 @@ namespace carina::ethosn {
 inline constexpr uint8_t kOne = 2;
 inline constexpr float kHalf = 0.5F;
 
-/// The next size of filter that the MCE has.
+/// The next larger filter size that the MCE has; `size` if there is none.
 int64_t filterSize(int64_t size);
 
-/// A convolution of either kind as TOSA has it.
+/// A convolution of either kind, as in TOSA.
 struct ConvolutionNode {
   const ir::Value *input, *weight, *bias, *inputZp, *weightZp, *output;
   const ir::Ints &pad, &stride, &dilation;
   bool depthwise;
 };
 
-/// What a tensor becomes: slope * (code - zero point) + the offset of its channel, in codes, and a zero
-/// point.
+/// A linear function of a tensor: slope * (code - zero point) + the offset of its channel, in codes, and a
+/// zero point.
 struct LineTo {
   double slope = 1;
   std::vector<double> offsets;  // one, or one per channel
   int32_t zeroPoint = 0;
 };
 
-/// Of codes less a zero point, or of products of such.
+/// Range of codes minus a zero point, or of products of such.
 struct CodeRange {
   int64_t low = 0, high = 0;
   int64_t furthest() const { return std::max(-low, high); }
@@ -71,7 +71,7 @@ class Lowering {
   Status transposeConvolution(const ir::Node& node, const tosa::TransposeConv2d& conv,
                               const tosa::Rescale& rescale);
   Status resize(const ir::Node& node, const tosa::Resize& resize, const tosa::Rescale* rescale);
-  /// Whether it takes the elements that the MCE takes to make twice as many, or one less.
+  /// Whether it uses the elements that the MCE uses to produce twice as many, or one less.
   static Status checkDoubles(const tosa::Resize& resize);
   Status table(const ir::Node& node, const tosa::Table& table);
   Status averageByFilter(const ir::Node& node, const tosa::AvgPool2d& pool);
@@ -94,11 +94,11 @@ class Lowering {
   int32_t stretched(const ir::Node& node, int32_t tensor, const Shape& whole);
   int32_t pixelOverMap(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width);
   int32_t planeOverChannels(const ir::Node& node, int32_t tensor, uint32_t channels);
-  /// Two operands to one shape. `verb`: what the node does with them, for errors.
+  /// Stretches two operands to one shape. `verb`: what the node does with them, for errors.
   Status stretchToEachOther(const ir::Node& node, std::string_view verb, int32_t& a, int32_t& b);
 
   Result<int32_t> tensorOf(const ir::Value* value) const;
-  /// The tensor under another quantization.
+  /// The tensor with another quantization.
   Result<int32_t> seenAs(const ir::Node& node, const ir::Value* value, int64_t zeroPoint, float scale);
   std::vector<int32_t> append(const ir::Node& node, Operation operation, std::vector<int32_t> inputs,
                               std::vector<uint8_t> weights = {}, std::vector<int32_t> biases = {});
@@ -108,7 +108,7 @@ class Lowering {
   const ir::Graph& graph_;
   Network network_;
   std::unordered_map<const ir::Value*, int32_t> tensors_;
-  std::unordered_set<const ir::Value*> failed_;  // results of what has no counterpart
+  std::unordered_set<const ir::Value*> failed_;  // results of nodes without a counterpart
 };
 
 }  // namespace carina::ethosn

@@ -13,7 +13,7 @@ uint32_t size32(int64_t value) {
   return static_cast<uint32_t>(value);
 }
 
-/// A convolution's bias of zeros and its scales, with an input of scale 1.
+/// Sets a bias of zeros, with the scales for an input of scale 1.
 void addZeroBias(Operation& op, uint32_t outputs) {
   op.bias = {{1, 1, 1, outputs}, DataType::S32, DataFormat::Nhwc, {0, op.weights.quantization.scales, {}}};
 }
@@ -22,8 +22,8 @@ int64_t floorDivide(int64_t value, int64_t by) {
   return value >= 0 ? value / by : -((-value + by - 1) / by);
 }
 
-/// Whether a resize by these numbers takes element i / 2 for element i, between two for odd i when it
-/// interpolates: what the MCE computes.
+/// Whether a resize with these parameters uses element i / 2 for element i, or, when it interpolates, the
+/// mean of two for odd i: what the MCE computes.
 bool doubles(int64_t inputs, int64_t outputs, int64_t numerator, int64_t denominator, int64_t offset,
              bool bilinear) {
   for (int64_t i = 0; i < outputs; ++i) {
@@ -45,9 +45,9 @@ bool doubles(int64_t inputs, int64_t outputs, int64_t numerator, int64_t denomin
 
 }  // namespace
 
-/// Between 8-bit types and quantizations.
+/// Requantization between 8-bit types and quantizations.
 Status Lowering::requantization(const ir::Node& node, const tosa::Rescale& rescale) {
-  if (rescale.perChannel()) return fail(Code::NoIntegerForm, "a requantization has a scale per channel");
+  if (rescale.perChannel()) return fail(Code::NoIntegerForm, "it requantizes with a scale per channel");
   const auto zeroOf = [](const ir::Value* value, bool isUnsigned) {
     const int64_t zero = valueOf(value);
     return isUnsigned ? zero & 0xff : zero;
@@ -57,7 +57,7 @@ Status Lowering::requantization(const ir::Node& node, const tosa::Rescale& resca
                     ratiosOf(rescale)[0]));
   const bool isUnsigned = info(input).type == DataType::U8;
   if (isUnsigned != rescale.inputUnsigned())
-    return fail(Code::NoIntegerForm, "its input is taken as {}signed elsewhere", isUnsigned ? "un" : "");
+    return fail(Code::NoIntegerForm, "its input is used as {}signed elsewhere", isUnsigned ? "un" : "");
   Operation op;
   op.op = Operator::Requantize;
   op.outputType = rescale.outputUnsigned() ? DataType::U8 : DataType::S8;
@@ -67,20 +67,20 @@ Status Lowering::requantization(const ir::Node& node, const tosa::Rescale& resca
   return {};
 }
 
-/// Filters of a size that the MCE lacks get rows and columns of zeros behind them, which make the output
-/// larger: they are cut off again.
+/// Filters of a size that the MCE lacks are extended by rows and columns of zeros, which enlarge the output:
+/// it is cropped again.
 Status Lowering::transposeConvolution(const ir::Node& node, const tosa::TransposeConv2d& conv,
                                       const tosa::Rescale& rescale) {
   if (conv.stride()[0] != 2 || conv.stride()[1] != 2)
-    return fail(Code::NoIntegerForm, "its stride is {}x{}, the MCE has 2x2", conv.stride()[0],
+    return fail(Code::NoIntegerForm, "its stride is {}x{}, but the MCE supports only 2x2", conv.stride()[0],
                 conv.stride()[1]);
   if (!conv.weight()->isConstant() || !conv.bias()->isConstant())
     return fail(Code::NoIntegerForm, "its weights are not constant");
   if (conv.weight()->dtype() != DType::Int8)
-    return fail(Code::NoIntegerForm, "its weights are {}", dtypeName(conv.weight()->dtype()));
+    return fail(Code::NoIntegerForm, "its weights are {}, not int8", dtypeName(conv.weight()->dtype()));
   const ir::Ints& outer = conv.outPad();
   if (std::any_of(outer.begin(), outer.end(), [](int64_t pad) { return pad > 0; }))
-    return fail(Code::NoIntegerForm, "it makes rows or columns that no input reaches");
+    return fail(Code::NoIntegerForm, "it produces rows or columns that no input reaches");
   const ir::Value& weight = *conv.weight();
   const int64_t outputs = weight.dim(0), kh = weight.dim(1), kw = weight.dim(2), inputs = weight.dim(3);
   const int64_t height = filterSize(kh), width = filterSize(kw);
@@ -130,15 +130,15 @@ Status Lowering::checkDoubles(const tosa::Resize& resize) {
   };
   if (twice(1, 0) && twice(2, 2)) return {};
   return fail(Code::NoIntegerForm,
-              "it resizes {}x{} to {}x{} by other elements than the MCE takes: every element and, between "
+              "it resizes {}x{} to {}x{} differently from the MCE, which outputs every element and, between "
               "two, {}",
               from.dim(1), from.dim(2), to.dim(1), to.dim(2), bilinear ? "their mean" : "the first again")
       .withRemedy(bilinear
-                      ? "resize to twice the size less one with align_corners=True, or by nearest neighbours"
+                      ? "resize to twice the size minus one with align_corners=True, or by nearest neighbour"
                       : "resize to twice the size");
 }
 
-/// To twice the size, or one less. `rescale` of an interpolating one only takes its weights out again.
+/// To twice the size, or one less. The `rescale` of an interpolating resize only divides by its weights.
 Status Lowering::resize(const ir::Node& node, const tosa::Resize& resize, const tosa::Rescale* rescale) {
   CARINA_RETURN_IF_ERROR(checkDoubles(resize));
   const bool bilinear = resize.mode() == tosa::ResizeMode::BILINEAR;
@@ -164,11 +164,11 @@ Status Lowering::resize(const ir::Node& node, const tosa::Resize& resize, const 
   return {};
 }
 
-/// Tables are leaky ReLUs, sigmoids or hyperbolic tangents of the PLE where their results say so.
+/// Recognizes tables as functions of MCE and PLE by their results.
 Status Lowering::table(const ir::Node& node, const tosa::Table& table) {
   if (table.input1()->dtype() != DType::Int8 || !table.table()->isConstant() ||
       table.table()->numElements() != 256)
-    return fail(Code::NoIntegerForm, "it looks up {}", dtypeName(table.input1()->dtype()));
+    return fail(Code::NoIntegerForm, "it looks up {} values", dtypeName(table.input1()->dtype()));
   std::array<int32_t, 256> results{};
   for (size_t i = 0; i < 256; ++i)
     results[i] = static_cast<int32_t>(table.table()->constant().integerAt(static_cast<int64_t>(i)));
@@ -187,8 +187,8 @@ Status Lowering::table(const ir::Node& node, const tosa::Table& table) {
   if (!smooth) {
     if (const auto gated = fitGated(results)) return gatedLine(node, table, *gated, results);
     return fail(Code::NoIntegerForm,
-                "its table is none of what MCE and PLE have: a clamped line, leaky ReLU, "
-                "sigmoid, tanh, hardswish, swish")
+                "its table is not a function that MCE and PLE compute: a clamped line, leaky ReLU, sigmoid, "
+                "tanh, hardswish, swish")
         .withRemedy("use one of these in the network");
   }
   CARINA_TRY(const int32_t input,
@@ -212,8 +212,8 @@ Status Lowering::table(const ir::Node& node, const tosa::Table& table) {
   return {};
 }
 
-/// What a depthwise filter over a map of 8x8 multiplies the mean by, where it has one weight only and no
-/// bias; at most 1, so that the codes of the mean are fine enough.
+/// The factor by which a depthwise filter over an 8x8 map multiplies the mean, if all its weights are equal
+/// and it has no bias; at most 1, so that the codes of the mean are fine enough.
 std::optional<double> Lowering::ratioOfMean(const ConvolutionNode& conv, const tosa::Rescale& rescale) {
   constexpr int64_t kSide = 8;
   if (conv.input->dim(1) != kSide || conv.input->dim(2) != kSide) return std::nullopt;
@@ -232,7 +232,7 @@ std::optional<double> Lowering::ratioOfMean(const ConvolutionNode& conv, const t
   return ratio > 1 - kRounding ? 1 : ratio;
 }
 
-/// The PLE's mean, and a requantization where the results have another scale or zero point.
+/// The PLE's mean, and a requantization if the results have another scale or zero point.
 Status Lowering::meanOfMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale,
                            double ratio) {
   CARINA_TRY(int32_t value, seenAs(node, conv.input, valueOf(conv.inputZp), static_cast<float>(ratio)));
@@ -261,7 +261,7 @@ Status Lowering::averageByFilter(const ir::Node& node, const tosa::AvgPool2d& po
   const ir::Ints &kernel = pool.kernel(), &stride = pool.stride(), &pad = pool.pad();
   if (std::any_of(pad.begin(), pad.end(), [](int64_t p) { return p != 0; })) {
     return fail(Code::NoIntegerForm,
-                "its windows of {}x{} reach over the edge, where they have fewer elements", kernel[0],
+                "its windows of {}x{} extend beyond the edge, where they have fewer elements", kernel[0],
                 kernel[1])
         .withRemedy("pool without padding, or 3x3 with padding of 1 and stride 1");
   }
@@ -297,8 +297,9 @@ Status Lowering::averageByFilter(const ir::Node& node, const tosa::AvgPool2d& po
   return {};
 }
 
-/// RESHAPE, TRANSPOSE, RESHAPE between maps: channels that change places (channel shuffle), go to a square of
-/// 2x2 (pixel shuffle), or come from one (pixel unshuffle). Each is a convolution with one weight per output.
+/// RESHAPE, TRANSPOSE, RESHAPE between maps: channels that are permuted (channel shuffle), moved to a 2x2
+/// square (pixel shuffle), or moved out of one (pixel unshuffle). Each is a convolution with one weight per
+/// output.
 Status Lowering::moveByFilter(const ir::Node& node, const tosa::Reshape& last) {
   const auto middle = ir::producerAs<tosa::Transpose>(last.input1());
   const auto first = middle ? ir::producerAs<tosa::Reshape>(middle.input1()) : tosa::Reshape(nullptr);
@@ -312,8 +313,8 @@ Status Lowering::moveByFilter(const ir::Node& node, const tosa::Reshape& last) {
   const int64_t up = to[1] == 2 * from[1] && to[2] == 2 * from[2] ? 2 : 1;
   const int64_t down = from[1] == 2 * to[1] && from[2] == 2 * to[2] ? 2 : 1;
   if (to[1] * down != from[1] * up || to[2] * down != from[2] * up)
-    return fail(Code::NoIntegerForm, "it moves elements of {} to {} dimensions and back", from.size(),
-                split.size());
+    return fail(Code::NoIntegerForm, "it moves elements by reshaping {} to {} dimensions and back",
+                from.size(), split.size());
   // Strides of the transposed tensor in the input, by its dimensions.
   std::vector<int64_t> strides(split.size(), 1), moved, sizes;
   for (size_t d = split.size(); d-- > 1;) strides[d - 1] = strides[d] * split[d];
@@ -330,10 +331,10 @@ Status Lowering::moveByFilter(const ir::Node& node, const tosa::Reshape& last) {
     const int64_t c = at % inputs, fromX = at / inputs % from[2], fromY = at / inputs / from[2];
     const int64_t tap = up == 2 ? y % 2 * 2 + x % 2 : down == 2 ? fromY % 2 * 2 + fromX % 2 : 0;
     const bool here = y / up == fromY / down && x / up == fromX / down;
-    // Coming from a square, an output has one tap: the others stay without a channel.
+    // When moved out of a square, an output has one tap: the others have no channel.
     int64_t& known = source[static_cast<size_t>(tap * outputs + o)];
     if (!here || (known >= 0 && known != c))
-      return fail(Code::NoIntegerForm, "it moves elements farther than to a square of 2x2");
+      return fail(Code::NoIntegerForm, "it moves elements beyond a 2x2 square");
     known = c;
     for (size_t d = sizes.size(); d-- > 0;) {
       at += moved[d];

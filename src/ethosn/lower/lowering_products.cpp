@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products, sums with constants, and what else is a line per channel.
+// Products, sums with constants, and other linear functions per channel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,16 +23,17 @@ CodeRange operator*(const CodeRange& a, const CodeRange& b) {
   return {std::min<int64_t>(low, 0), std::max<int64_t>(high, 0)};
 }
 
-/// Codes of the PLE's result per product: all products have room.
+/// Codes of the PLE's result per unit of product, so that all products fit.
 double coarseness(const CodeRange& products) {
   constexpr double kCodes = 254;
   return kCodes / static_cast<double>(products.high - products.low);
 }
 
-/// Results of the PLE are cut off, by half a code on average: a code of them must not be many of the result.
+/// Results of the PLE are truncated, by half a code on average: one of their codes must not span many of the
+/// result.
 constexpr double kMostCodesPerProduct = 4;
 
-/// Whether the gated line's results, as MCE and PLE compute them with a gate of `open` codes, lie within 3
+/// Whether the gated line's results, as MCE and PLE compute them with a gate of `open` codes, are within 3
 /// codes of the table.
 bool gateIsFineEnough(std::span<const int32_t, 256> table, const GatedLine& gated, const CodeRange& products,
                       int32_t open) {
@@ -48,7 +49,7 @@ bool gateIsFineEnough(std::span<const int32_t, 256> table, const GatedLine& gate
   return true;
 }
 
-/// One number per channel of the tensor, or one for all.
+/// Whether the constant has one value per channel of the tensor, or one for all.
 bool isByChannel(const ir::Value* constant, const ir::Value* tensor) {
   const int64_t count = constant->numElements();
   return count == 1 || (constant->shape().back() == count && tensor->shape().back() == count);
@@ -56,9 +57,9 @@ bool isByChannel(const ir::Value* constant, const ir::Value* tensor) {
 
 }  // namespace
 
-/// A depthwise convolution of one weight per channel, whose biases are the offsets.
+/// A depthwise convolution with one weight per channel, whose biases are the offsets.
 int32_t Lowering::line(const ir::Node& node, int32_t tensor, const LineTo& to) {
-  constexpr int32_t kWeight = 127;  // so that biases have fractions of a code
+  constexpr int32_t kWeight = 127;  // so that biases can express fractions of a code
   const uint32_t channels = info(tensor).shape[3];
   const double unit = std::abs(to.slope) / kWeight;
   Operation op;
@@ -98,8 +99,8 @@ Status Lowering::sumWithConstant(const ir::Node& node, const WideOperand& input,
                                  const WideOperand& constant, int constantSign,
                                  const tosa::Rescale& rescale) {
   if (!isByChannel(constant.codes, input.codes) || constant.codes->rank() > input.codes->rank())
-    return fail(Code::NoIntegerForm, "it adds a constant that is not one number per channel")
-        .withRemedy("add one number, or one per channel");
+    return fail(Code::NoIntegerForm, "it adds a constant that is not one value per channel")
+        .withRemedy("add one value, or one per channel");
   const double to = static_cast<double>(ratiosOf(rescale)[0]);
   CARINA_TRY(const int32_t tensor, seenAs(node, input.codes, input.zeroPoint, 1.0F));
   LineTo sum{input.ratio * to * sign, constant.values(), static_cast<int32_t>(valueOf(rescale.outputZp()))};
@@ -112,8 +113,8 @@ Status Lowering::sumWithConstant(const ir::Node& node, const WideOperand& input,
 Status Lowering::productOfConstant(const ir::Node& node, const WideOperand& input,
                                    const WideOperand& constant, const tosa::Rescale& rescale) {
   if (!isByChannel(constant.codes, input.codes) || constant.codes->rank() > input.codes->rank())
-    return fail(Code::NoIntegerForm, "it multiplies by a constant that is not one number per channel")
-        .withRemedy("multiply by one number, or one per channel");
+    return fail(Code::NoIntegerForm, "it multiplies by a constant that is not one value per channel")
+        .withRemedy("multiply by one value, or one per channel");
   const std::vector<double> factors = constant.values();
   CARINA_TRY(const int32_t tensor, seenAs(node, input.codes, input.zeroPoint, 1.0F));
   const auto zeroPoint = static_cast<int32_t>(valueOf(rescale.outputZp()));
@@ -126,7 +127,7 @@ Status Lowering::productOfConstant(const ir::Node& node, const WideOperand& inpu
   const ir::Ints codes = valuesOf(constant.codes);
   const int64_t zero = constant.zeroPoint;
   if (std::any_of(codes.begin(), codes.end(), [](int64_t code) { return code < -128 || code > 127; }))
-    return fail(Code::NoIntegerForm, "it multiplies by constants of more than 8 bits, one per channel");
+    return fail(Code::NoIntegerForm, "it multiplies by per-channel constants of more than 8 bits");
   const auto ratio =
       static_cast<float>(input.ratio * constant.ratio * static_cast<double>(ratiosOf(rescale)[0]));
   const uint32_t channels = info(tensor).shape[3];
@@ -145,7 +146,7 @@ Status Lowering::productOfConstant(const ir::Node& node, const WideOperand& inpu
   return {};
 }
 
-/// One plane for every channel.
+/// Repeats one plane for every channel.
 int32_t Lowering::planeOverChannels(const ir::Node& node, int32_t tensor, uint32_t channels) {
   const Quantization same = info(tensor).quantization;
   Operation op;
@@ -158,7 +159,7 @@ int32_t Lowering::planeOverChannels(const ir::Node& node, int32_t tensor, uint32
                 std::vector<int32_t>(channels, 0))[0];
 }
 
-/// As far as one pixel, one plane or one number is to be: others stay as they are.
+/// Stretches one pixel, one plane or one value; other tensors remain unchanged.
 int32_t Lowering::stretched(const ir::Node& node, int32_t tensor, const Shape& whole) {
   const bool pixel = info(tensor).shape[1] == 1 && info(tensor).shape[2] == 1;
   if (info(tensor).shape[3] == 1 && whole[3] > 1) tensor = planeOverChannels(node, tensor, whole[3]);
@@ -170,15 +171,16 @@ Status Lowering::stretchToEachOther(const ir::Node& node, std::string_view verb,
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(whole[i], info(b).shape[i]);
   const auto text = [this](int32_t tensor) { return fmt::format("{}", fmt::join(info(tensor).shape, "x")); };
   const std::string shapes = fmt::format("it {} {} and {}", verb, text(a), text(b));
-  if (whole[0] > 1) return fail(Code::NoIntegerForm, "{}: an Ethos-N has batches of 1", shapes);
+  if (whole[0] > 1)
+    return fail(Code::NoIntegerForm, "{}: an Ethos-N supports only a batch size of 1", shapes);
   a = stretched(node, a, whole);
   b = stretched(node, b, whole);
   if (info(a).shape == info(b).shape) return {};
   return fail(Code::NoIntegerForm,
-              "{}: an operand can be a number, a pixel or a plane, or as large as the other", shapes);
+              "{}: an operand must be a scalar, a pixel, a plane, or as large as the other", shapes);
 }
 
-/// One pixel over a whole map: by a filter of ones up to 7x7, then twice as large as often as needed.
+/// Spreads one pixel over a whole map: by a filter of ones up to 7x7, then by doubling as often as needed.
 int32_t Lowering::pixelOverMap(const ir::Node& node, int32_t tensor, uint32_t height, uint32_t width) {
   constexpr uint32_t kLargest = 7;
   std::vector<std::pair<uint32_t, uint32_t>> sizes;
@@ -212,9 +214,9 @@ int32_t Lowering::pixelOverMap(const ir::Node& node, int32_t tensor, uint32_t he
   return tensor;
 }
 
-/// The PLE multiplies differences of codes in 16 bits, cuts off what the shift takes, and lets results wrap:
-/// they get a scale that holds all `products`. What is cut off is a half on average, which the requantization
-/// to `scale` codes per product puts back.
+/// The PLE multiplies differences of codes in 16 bits, truncates when it shifts, and wraps: the result gets a
+/// scale that holds all `products`. Truncation removes half a code on average, which the requantization to
+/// `scale` codes per product adds back.
 int32_t Lowering::multiplied(const ir::Node& node, int32_t a, int32_t b, const CodeRange& products,
                              double scale, int32_t zeroPoint) {
   constexpr double kCutOff = 0.5;
@@ -229,11 +231,11 @@ int32_t Lowering::multiplied(const ir::Node& node, int32_t a, int32_t b, const C
   return line(node, append(node, op, {a, b})[0], {slope, {kCutOff * slope}, zeroPoint});
 }
 
-/// An operand gets fewer bits where products could have more than 16, one of one pixel is stretched.
+/// An operand is reduced in bits if products could exceed 16; an operand of one pixel is stretched.
 Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa::Rescale& rescale) {
   const auto first = wideOperandOf(mul.input1()), second = wideOperandOf(mul.input2());
   if (rescale.perChannel() || valueOf(mul.shift()) != 0 || !first || !second)
-    return fail(Code::NoIntegerForm, "the product is not one of two requantized tensors");
+    return fail(Code::NoIntegerForm, "it does not multiply two requantized tensors");
   if (second->isConstant()) return productOfConstant(node, *first, *second, rescale);
   if (first->isConstant()) return productOfConstant(node, *second, *first, rescale);
   CARINA_TRY(int32_t a, seenAs(node, first->codes, first->zeroPoint, 1.0F));
@@ -260,8 +262,8 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
   const CodeRange products = ofA * ofB;
   if (const double unit = scale / coarseness(products); unit > kMostCodesPerProduct) {
     return fail(Code::NoIntegerForm,
-                "its results saturate: the PLE keeps 8 bits of all that products can be, of which a step is "
-                "{:.1f} codes here, more than {}",
+                "its results saturate: the PLE keeps 8 bits of the range of all products, in steps of {:.1f} "
+                "codes here, more than {}",
                 unit, kMostCodesPerProduct)
         .withRemedy("give the result a larger scale");
   }
@@ -276,8 +278,8 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
   return {};
 }
 
-/// Where a number per plane multiplies planes (channels first), both get their channels last. Whether it was
-/// so.
+/// If a value per plane multiplies planes (channels first), converts both to channels last. Returns whether
+/// it did.
 bool Lowering::channelsToTheEnd(const ir::Node& node, int32_t& a, int32_t& b) {
   for (auto [number, planes] : {std::pair(&a, &b), std::pair(&b, &a)}) {
     const Shape whole = info(*planes).shape;
@@ -295,7 +297,7 @@ bool Lowering::channelsToTheEnd(const ir::Node& node, int32_t& a, int32_t& b) {
   return false;
 }
 
-/// The gate has 7 bits, so that products have 16.
+/// The gate has 7 bits, so that products fit 16.
 Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const GatedLine& gated,
                            std::span<const int32_t, 256> results) {
   constexpr int32_t kOpen = 127, kShut = -64;
@@ -308,7 +310,7 @@ Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const
   }
   if (!gateIsFineEnough(results, gated, products, kOpen))
     return fail(Code::NoIntegerForm,
-                "its table is a gate whose results saturate, finer than the PLE multiplies")
+                "its table is a gate whose results saturate and need finer products than the PLE computes")
         .withRemedy("give the result a larger scale");
   CARINA_TRY(const int32_t input, seenAs(node, table.input1(), gated.zeroPoint, 1.0F));
   int32_t gate = -1;
@@ -325,7 +327,7 @@ Status Lowering::gatedLine(const ir::Node& node, const tosa::Table& table, const
     clamp.upper = kShut + kOpen;
     gate = append(node, clamp, {line(node, input, {kOpen * gated.gate, {kOpen * 0.5}, kShut})})[0];
   }
-  // Both operands are codes of scale 1 to what follows.
+  // The operations that follow see both operands as codes of scale 1.
   Operation plain;
   plain.op = Operator::ReinterpretQuantization;
   plain.outputQuantization = {kShut, {1.0F}, {}};

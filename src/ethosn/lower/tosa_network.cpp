@@ -8,9 +8,9 @@
 namespace carina::ethosn {
 namespace {
 
-constexpr int64_t kMaxDenseWeights = int64_t{1} << 24;  // of a depthwise convolution as another one
+constexpr int64_t kMaxDenseWeights = int64_t{1} << 24;  // of a depthwise filter that becomes dense
 
-/// Leading ones.
+/// Adds leading ones.
 Result<Shape> fourDimensions(const carina::Shape& shape) {
   if (shape.size() > 4)
     return fail(Code::NoIntegerForm, "a tensor has {} dimensions, an Ethos-N supports four", shape.size());
@@ -31,7 +31,7 @@ std::optional<ConvolutionNode> convolutionOf(const ir::Node* node) {
   return std::nullopt;
 }
 
-/// TOSA tells by the RESCALE that reads an input whether its bytes are unsigned.
+/// Whether the bytes of an input are unsigned: in TOSA, the RESCALE that reads it determines this.
 bool takenUnsigned(const ir::Value& input) {
   if (input.dtype() == DType::UInt8) return true;
   return std::any_of(input.uses().begin(), input.uses().end(), [](const ir::Use& use) {
@@ -51,9 +51,9 @@ int64_t filterSize(int64_t size) {
 
 namespace {
 
-/// Whether the node makes a tensor that an Ethos-N has no form for, of more than four dimensions or batches,
-/// on the way from a map to a map: the RESHAPE that ends there says what becomes of all. Others fail where
-/// they end.
+/// Whether the node, on the way from a feature map to a feature map, produces a tensor that an Ethos-N has no
+/// form for, with more than four dimensions or with batches: the RESHAPE that ends the chain determines the
+/// effect of all. Other chains fail at their end.
 bool isInsidePattern(const ir::Node& node) {
   const bool isReshape = ir::isa<tosa::Reshape>(&node), isTranspose = ir::isa<tosa::Transpose>(&node);
   if (!isReshape && !isTranspose) return false;
@@ -73,7 +73,7 @@ Result<int32_t> Lowering::tensorOf(const ir::Value* value) const {
   const auto found = tensors_.find(value);
   if (found != tensors_.end()) return found->second;
   if (value->isConstant()) return fail(Code::NoIntegerForm, "an operand is constant");
-  return fail(Code::NoIntegerForm, "its input is {} between operations, an Ethos-N keeps 8 bits",
+  return fail(Code::NoIntegerForm, "its input is {}, but an Ethos-N keeps only 8 bits between operations",
               dtypeName(value->dtype()));
 }
 
@@ -106,7 +106,7 @@ Result<int32_t> Lowering::seenAs(const ir::Node& node, const ir::Value* value, i
 
 namespace {
 
-/// Sizes of a filter in TOSA's order, which is another one for depthwise convolutions.
+/// Sizes of a filter in TOSA's order, which differs for depthwise convolutions.
 struct Filter {
   Filter(const ConvolutionNode& conv)
       : depthwise(conv.depthwise),
@@ -118,12 +118,13 @@ struct Filter {
         width((columns - 1) * conv.dilation[1] + 1) {}
   bool depthwise;
   int64_t rows, columns, inputs, outputs;
-  int64_t height, width;  // with the zeros of a dilation between them
-  /// A depthwise convolution with several outputs for each input is one with zeros for the other inputs.
+  int64_t height, width;  // including the zeros of a dilation
+  /// A depthwise convolution with several outputs per input becomes an ordinary one, with zeros for the other
+  /// inputs.
   bool dense() const { return depthwise && outputs != inputs; }
 };
 
-/// The weights in the order of `shape` (HWIO or HWIM), in which other places are zero.
+/// The weights in the order of `shape` (HWIO or HWIM), with zeros in all other places.
 std::vector<uint8_t> filterBytes(const Filter& filter, const ConvolutionNode& conv, const Shape& shape,
                                  uint8_t zero) {
   std::vector<uint8_t> bytes(elements(shape), zero);
@@ -148,19 +149,19 @@ std::vector<uint8_t> filterBytes(const Filter& filter, const ConvolutionNode& co
 
 }  // namespace
 
-/// Filters of a size that the MCE lacks are filled up with zeros below and to the right.
+/// Filters of a size that the MCE lacks are padded with zeros below and to the right.
 Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
                              const tosa::Rescale& rescale) {
   if (!conv.weight->isConstant() || !conv.bias->isConstant())
     return fail(Code::NoIntegerForm, "its weights are not constant");
   if (conv.weight->dtype() != DType::Int8)
-    return fail(Code::NoIntegerForm, "its weights are {}", dtypeName(conv.weight->dtype()));
+    return fail(Code::NoIntegerForm, "its weights are {}, not int8", dtypeName(conv.weight->dtype()));
   const bool single = conv.output->dim(1) == 1 && conv.output->dim(2) == 1;
   const Filter filter(conv);
   const bool depthwise = conv.depthwise && !filter.dense();
   int64_t height = filterSize(filter.height), width = filterSize(filter.width);
   if (depthwise) height = width = std::max(height, width);
-  // A depthwise filter of more than 7 has no code of its own; over a whole map it is a vector product.
+  // There are no depthwise filters above 7; one that covers the whole map is a vector product.
   if (depthwise && height > 7) {
     const bool dilated = filter.height != filter.rows || filter.width != filter.columns;
     if (single && !dilated && conv.input->dim(1) == filter.rows && conv.input->dim(2) == filter.columns) {
@@ -171,7 +172,7 @@ Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
   }
   if (height * width * filter.inputs > kMaxDenseWeights / filter.outputs && filter.dense()) {
     return fail(Code::NoIntegerForm,
-                "its depthwise filter makes {} outputs of {} inputs, for which {} weights would be needed",
+                "its depthwise filter computes {} outputs from {} inputs, which would need {} weights",
                 filter.outputs, filter.inputs, height * width * filter.inputs * filter.outputs);
   }
   Operation op;
@@ -207,8 +208,8 @@ Status Lowering::convolution(const ir::Node& node, const ConvolutionNode& conv,
   return {};
 }
 
-/// A depthwise filter as large as the map: a vector product, in which every output has weights for its own
-/// channel only.
+/// A depthwise filter that covers the whole map: a vector product, in which every output has weights for its
+/// own channel only.
 Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, const tosa::Rescale& rescale) {
   const int64_t positions = conv.input->dim(1) * conv.input->dim(2), channels = conv.input->dim(3);
   if (conv.weight->dim(3) != 1 || rescale.perChannel()) {
@@ -252,14 +253,14 @@ Status Lowering::wholeMap(const ir::Node& node, const ConvolutionNode& conv, con
   return {};
 }
 
-/// The PLE adds: what is subtracted is negated first, exactly. A number, pixel or plane is stretched to the
+/// The PLE only adds: a subtrahend is negated first, exactly. A value, pixel or plane is stretched to the
 /// other operand.
 Status Lowering::addition(const ir::Node& node, const ir::Value* left, const ir::Value* right, bool subtracts,
                           const tosa::Rescale& rescale) {
   const int sign = subtracts ? -1 : 1;
   const auto first = wideOperandOf(left), second = wideOperandOf(right);
   if (!first || !second || rescale.perChannel())
-    return fail(Code::NoIntegerForm, "the addition is not one of two requantized tensors");
+    return fail(Code::NoIntegerForm, "it does not add two requantized tensors");
   if (second->isConstant()) return sumWithConstant(node, *first, 1, *second, sign, rescale);
   if (first->isConstant()) return sumWithConstant(node, *second, sign, *first, 1, rescale);
   const double to = static_cast<double>(ratiosOf(rescale)[0]);
@@ -286,16 +287,16 @@ Status Lowering::addition(const ir::Node& node, const ir::Value* left, const ir:
 }
 
 Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
-  // To 32 bits: the operation behind it takes it along.
+  // To 32 bits: handled by the operation that follows.
   if (rescale.output()->dtype() == DType::Int32) return {};
   if (dtypeSize(rescale.output()->dtype()) != 1) {
-    return fail(Code::NoIntegerForm, "it makes {}{}", rescale.outputUnsigned() ? "unsigned " : "",
+    return fail(Code::NoIntegerForm, "it produces {}{}", rescale.outputUnsigned() ? "unsigned " : "",
                 dtypeName(rescale.output()->dtype()));
   }
   if (dtypeSize(rescale.input()->dtype()) == 1) return requantization(node, rescale);
   const ir::Node* producer = rescale.input()->producer();
   if (producer == nullptr || rescale.input()->dtype() != DType::Int32) {
-    return fail(Code::NoIntegerForm, "it takes {}", dtypeName(rescale.input()->dtype()));
+    return fail(Code::NoIntegerForm, "its input is {}", dtypeName(rescale.input()->dtype()));
   }
   if (valueOf(rescale.inputZp()) != 0) return fail(Code::NoIntegerForm, "its 32-bit input has a zero point");
   if (const auto conv = convolutionOf(producer)) return convolution(*producer, *conv, rescale);
@@ -307,7 +308,7 @@ Status Lowering::rescale(const ir::Node& node, const tosa::Rescale& rescale) {
   if (const auto conv = ir::dynCast<tosa::TransposeConv2d>(producer))
     return transposeConvolution(*producer, conv, rescale);
   if (const auto resized = ir::dynCast<tosa::Resize>(producer)) return resize(*producer, resized, &rescale);
-  return fail(Code::NoIntegerForm, "{} in front of it has no Ethos-N counterpart", producer->opName());
+  return fail(Code::NoIntegerForm, "the preceding {} has no Ethos-N counterpart", producer->opName());
 }
 
 Status Lowering::pool(const ir::Node& node, const ir::Value* input, const ir::Value* output,
@@ -340,7 +341,7 @@ Status Lowering::reshape(const ir::Node& node, const ir::Value* input, const ir:
   return {};
 }
 
-/// Moving dimensions of 1 changes no byte.
+/// Moving dimensions of size 1 moves no byte.
 Status Lowering::transpose(const ir::Node& node, const tosa::Transpose& transpose) {
   const ir::Ints& perms = transpose.perms();
   std::vector<int64_t> moved;
@@ -357,7 +358,7 @@ Status Lowering::transpose(const ir::Node& node, const tosa::Transpose& transpos
   const size_t lead = 4 - perms.size();
   for (size_t i = 0; i < perms.size(); ++i)
     op.permutation[lead + i] = static_cast<uint32_t>(lead) + static_cast<uint32_t>(perms[i]);
-  if (op.permutation[0] != 0) return fail(Code::NoIntegerForm, "it moves the batch");
+  if (op.permutation[0] != 0) return fail(Code::NoIntegerForm, "it moves the batch dimension");
   define(transpose.output(), append(node, op, {tensor})[0]);
   return {};
 }
@@ -389,7 +390,7 @@ Status Lowering::concat(const ir::Node& node, const tosa::Concat& concat) {
   std::vector<int32_t> inputs;
   for (const ir::Value* value : concat.input1()) {
     CARINA_TRY(const int32_t tensor, tensorOf(value));
-    // Codes are joined as they are.
+    // Codes are joined unchanged.
     CARINA_TRY(const int32_t plain,
                seenAs(node, value, info(inputs.empty() ? tensor : inputs[0]).quantization.zeroPoint, 1.0F));
     inputs.push_back(plain);
@@ -404,7 +405,7 @@ Status Lowering::pad(const ir::Node& node, const tosa::Pad& pad) {
   std::array<uint32_t, 8> sides{};
   for (size_t i = 0; i < sizes.size(); ++i) sides[8 - sizes.size() + i] = static_cast<uint32_t>(sizes[i]);
   if (sides[0] + sides[1] + sides[6] + sides[7] > 0)
-    return fail(Code::NoIntegerForm, "it pads batch or channels");
+    return fail(Code::NoIntegerForm, "it pads the batch or the channels");
   CARINA_TRY(const int32_t input, seenAs(node, pad.input1(), valueOf(pad.padConst()), 1.0F));
   Operation op;
   op.op = Operator::StandalonePadding;
@@ -428,14 +429,14 @@ Status Lowering::lower(const ir::Node& node) {
   if (resized && resized.output()->dtype() == DType::Int8) return resize(node, resized, nullptr);
   if (convolutionOf(&node) || ir::isa<tosa::Add>(&node) || ir::isa<tosa::Sub>(&node) ||
       ir::isa<tosa::Mul>(&node) || ir::isa<tosa::TransposeConv2d>(&node) || resized) {
-    // Taken along by the RESCALE behind it.
+    // Handled by the RESCALE that follows.
     const ir::Value* result = node.result();
     const bool requantized = result->hasOneUse() && ir::isa<tosa::Rescale>(result->uses()[0].node);
     if (resized) CARINA_RETURN_IF_ERROR(checkDoubles(resized));
     return requantized ? Status()
-                       : fail(Code::NoIntegerForm, "its 32-bit result is not requantized right behind it");
+                       : fail(Code::NoIntegerForm, "its 32-bit result is not requantized immediately");
   }
-  // Part of an operand: what takes that along says what is wrong with it.
+  // Part of an operand: the operation that uses it reports errors.
   if (ir::isa<tosa::LogicalLeftShift>(&node) && node.result()->dtype() == DType::Int32) return {};
   if (const auto op = ir::dynCast<tosa::Rescale>(&node)) return rescale(node, op);
   if (const auto op = ir::dynCast<tosa::MaxPool2d>(&node)) {
@@ -489,7 +490,7 @@ Result<Network> Lowering::run() {
     network_.inputs.push_back(tensors_[input]);
   }
   for (const ir::Node* node : graph_.nodes()) {
-    // Of a node whose input failed nothing can be told.
+    // Nothing can be said about a node whose input failed.
     const bool follows = std::any_of(node->operands().begin(), node->operands().end(),
                                      [this](const ir::Value* value) { return failed_.count(value) != 0; });
     const Status status = follows ? Status() : lower(*node);

@@ -4,7 +4,7 @@
 namespace carina::ethosn::model {
 namespace {
 
-/// Buffers are whole pages to the kernel module, and transfers in bricks read up to there.
+/// The kernel module allocates whole pages, and transfers in bricks may read up to their end.
 constexpr size_t kPage = 4096;
 constexpr size_t kMaxBytes = size_t{512} << 20;
 
@@ -73,7 +73,7 @@ Result<Buffers> Buffers::make(const CompiledNetwork& network, std::span<const By
 
 Result<Buffers::View> Buffers::find(uint32_t id) {
   if (id >= entries_.size() || !entries_[id].known) {
-    return fail(Code::InvalidStream, "buffer {} is none that an agent may read or write", id);
+    return fail(Code::InvalidStream, "buffer {} is not one that an agent may read or write", id);
   }
   const Entry& entry = entries_[id];
   Memory& memory = memories_[entry.memory];

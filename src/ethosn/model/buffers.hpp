@@ -11,22 +11,22 @@
 
 namespace carina::ethosn::model {
 
-/// Bytes that share a cell of an AccessMap of DRAM.
+/// Bytes per cell in an AccessMap of DRAM.
 inline constexpr size_t kDramCell = 16;
 
 class Buffers {
  public:
-  /// Allocates what the tables ask for and fills the inputs. Fails beyond 512 MiB.
+  /// Allocates the buffers in the tables and fills the inputs. Fails beyond 512 MiB.
   static Result<Buffers> make(const CompiledNetwork& network, std::span<const ByteSpan> inputs, bool hazards);
 
   struct View {
     BufferKind kind = BufferKind::Input;
-    std::span<uint8_t> bytes;       // with what may be read behind the end
+    std::span<uint8_t> bytes;       // including what may be read past the end
     size_t size = 0;                // of the buffer itself
     AccessMap* accesses = nullptr;  // none for constants
-    size_t offset = 0;              // in the memory that `accesses` is of
+    size_t offset = 0;              // in the memory that `accesses` covers
   };
-  /// Fails for ids that no table has, and for the buffer of the control unit.
+  /// Fails for ids that are in no table, and for the buffer of the control unit.
   Result<View> find(uint32_t id);
 
   std::vector<std::vector<uint8_t>> outputs() const;

@@ -62,7 +62,7 @@ Status Machine::transfer(const DmaCommand& command) {
       stream_.agents[command.agent].data);
   CARINA_TRY(const Buffers::View buffer, buffers_.find(id));
   if (store && buffer.kind != BufferKind::Output && buffer.kind != BufferKind::Intermediate) {
-    return fail(Code::NpuFault, "a store goes to the {} buffer {}", bufferKindName(buffer.kind), id);
+    return fail(Code::NpuFault, "a store writes to the {} buffer {}", bufferKindName(buffer.kind), id);
   }
   if ((format == Format::Weights) != (command.type == CommandType::LoadWeightStripe)) {
     return fail(Code::NpuFault, "{} has format {}", commandTypeName(command.type), static_cast<int>(format));
@@ -86,7 +86,7 @@ Status Machine::transfer(const DmaCommand& command) {
   stats(command.agent).bytes += transfer.total;
   stats(command.agent).cycles += (transfer.total + 15) / 16;
   (store ? result_.stats.writtenBytes : result_.stats.readBytes) += transfer.total;
-  // More bytes than the SRAM has cannot be meant.
+  // No valid transfer exceeds the SRAM by that much.
   if (transfer.total > static_cast<uint64_t>(2 * target_.sramBytes)) {
     return fail(Code::NpuFault, "a transfer of {} bytes does not fit the SRAM of {} bytes", transfer.total,
                 target_.sramBytes);
@@ -110,14 +110,14 @@ Status Machine::transfer(const DmaCommand& command) {
 }
 
 /// NHWC: rows of STRIDE0 bytes, STRIDE1 apart. NCHW: rows of STRIDE0 elements, STRIDE1 apart, STRIDE2 bytes
-/// for each channel in the transfer, STRIDE3 between channels in DRAM.
+/// per channel in the transfer, STRIDE3 between channels in DRAM.
 Status Machine::linear(const Transfer& t) {
   const bool nchw = t.format == Format::Nchw;
   const int64_t c = t.channels;
   const uint64_t rowBytes = t.stride0;
   const uint64_t perRow = nchw ? rowBytes * static_cast<uint64_t>(c) : rowBytes;
   if (t.total % perRow != 0)
-    return fail(Code::NpuFault, "{} bytes are not rows of {} bytes", t.total, perRow);
+    return fail(Code::NpuFault, "{} bytes are not a whole number of rows of {} bytes", t.total, perRow);
   if (!nchw && rowBytes % static_cast<uint64_t>(c) != 0) {
     return fail(Code::NpuFault, "rows of {} bytes do not divide into {} channels", rowBytes, c);
   }
@@ -166,17 +166,17 @@ Status Machine::linear(const Transfer& t) {
   return {};
 }
 
-/// NHWCB: groups of 8x8 elements, 64 bytes of each channel; STRIDE0 more bytes between groups in DRAM when
-/// weight-streaming.
+/// NHWCB: groups of 8x8 elements, 64 bytes per channel; with weight streaming, STRIDE0 more bytes between
+/// groups in DRAM.
 Status Machine::bricks(const Transfer& t) {
   const int64_t c = t.channels, banks = variant_.banks();
   const auto perGroup = static_cast<uint64_t>(64 * c);
   if (t.total % perGroup != 0)
-    return fail(Code::NpuFault, "{} bytes are not groups of {} bytes", t.total, perGroup);
+    return fail(Code::NpuFault, "{} bytes are not a whole number of groups of {} bytes", t.total, perGroup);
   const auto groups = static_cast<int64_t>(t.total / perGroup);
   const int64_t groupStride = (c + banks - 1) / banks * 64;
   CARINA_RETURN_IF_ERROR(sram_.checkRange(t.address, groups * groupStride));
-  // The part of a brick that the transfer begins with: channels in front of it belong to others.
+  // The transfer may begin inside a brick: preceding channels belong to others.
   const uint64_t start = t.command.dramOffset;
   const uint64_t pitch = static_cast<uint64_t>((c + 15) / 16 * 1024) +
                          (t.format == Format::NhwcbWeightStreaming && t.command.stride0 != 0 ? t.stride0 : 0);
@@ -230,8 +230,8 @@ Status Machine::weights(const Transfer& t) {
   return {};
 }
 
-/// FCAF: what is in a cell is not public. Cells keep the room that they have, 64 bytes and 2048 of contents,
-/// and the contents stand there uncompressed as [y][x][c].
+/// FCAF: the contents of a cell are not public. Cells keep their size, 64 bytes and 2048 of contents, and the
+/// contents are stored uncompressed as [y][x][c].
 Status Machine::cells(const Transfer& t) {
   assume(Assumption::FcafUncompressed);
   const int64_t cellW = t.format == Format::FcafWide ? 16 : 8, cellC = t.format == Format::FcafWide ? 16 : 32;

@@ -4,7 +4,7 @@
 namespace carina::ethosn::model {
 namespace {
 
-/// Whose work reads memory: loads (from DRAM), stores (from SRAM), MCE and PLE stripes, loads of PLE code.
+/// Units of these read memory: loads (from DRAM), stores (from SRAM), MCE and PLE stripes, loads of PLE code.
 constexpr std::array kReaders = {Counter::DmaRead, Counter::DmaWrite, Counter::MceStripe, Counter::PleStripe,
                                  Counter::PleCodeLoaded};
 
@@ -15,7 +15,7 @@ size_t readerSlot(Counter counter) {
   return 0;
 }
 
-/// Loads of PLE code stand in the PLE's list, but have a counter of their own.
+/// Loads of PLE code are in the PLE's list, but have their own counter.
 bool sameQueue(Counter a, Counter b) {
   const auto queue = [](Counter counter) {
     return counter == Counter::PleCodeLoaded ? Counter::PleStripe : counter;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds accesses that no wait puts in order. Commands of one list happen one after the other; between lists
-// only waits for counters, and the data that PLE stripes take from MCE stripes, say that something is over. A
-// clock per command keeps what is known to be over when it begins; every byte remembers who touched it last.
+// Finds accesses that no wait orders. Commands of one list run one after the other; between lists, only waits
+// for counters, and the data that PLE stripes take from MCE stripes, establish that something is over. A
+// clock per command records what is known to be over when it begins; every memory cell records its last
+// accesses.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +41,8 @@ class AccessMap {
   explicit AccessMap(size_t cells) : cells_(cells) {}
 
   bool empty() const { return cells_.empty(); }
-  /// Notes an access to `count` cells, `step` apart, and returns the first conflict with one that `clock`
-  /// does not put before it. Cells beyond the map are left out.
+  /// Records an access to `count` cells, `step` apart, and returns the first conflict with an access that
+  /// `clock` does not order before it. Cells beyond the map are ignored.
   std::optional<Conflict> touch(size_t first, size_t count, size_t step, Access access, bool write,
                                 const Clock& clock);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control unit: walks the four lists, counts, and keeps the clocks by which hazards are found.
+// The control unit: executes the four lists, counts, and maintains the clocks by which hazards are found.
 #include "ethosn/model/machine.hpp"
 
 #include <random>
@@ -44,7 +44,7 @@ Status Machine::run() {
     if (!moved) return blocked();
   }
   if (!outputs_.empty()) {
-    return fail(Code::NpuFault, "{} MCE stripes give results that no PLE stripe takes", outputs_.size())
+    return fail(Code::NpuFault, "{} MCE stripes produce results that no PLE stripe consumes", outputs_.size())
         .at("end of the lists");
   }
   return {};
@@ -75,7 +75,7 @@ Result<Machine::Progress> Machine::wait(Queue queue, const WaitForCounter& wait)
   if (wait.value == 0) return Progress::Done;
   const auto counter = static_cast<Counter>(wait.counter);
   if (queue == Queue::Ple && counter == Counter::MceStripe && wait.value > consumedStripes_) {
-    find(fmt::format("the PLE waits for MCE stripe {}, which ends only when the PLE has taken its results",
+    find(fmt::format("the PLE waits for MCE stripe {}, which ends only when the PLE has consumed its results",
                      wait.value));
   }
   clocks_[static_cast<size_t>(queue)].join(ends_[wait.counter][wait.value - 1]);
@@ -135,7 +135,7 @@ void Machine::finish(Counter counter, Queue queue) {
   Clock end = clocks_[static_cast<size_t>(queue)];
   end.done[c] = ++counters_[c];
   ends_[c].push_back(end);
-  // Configuring is over when the command is.
+  // A configuration takes effect with its command.
   if (counter == Counter::Mceif) clocks_[static_cast<size_t>(queue)] = end;
 }
 
@@ -153,7 +153,7 @@ Status Machine::loadPleCode(const LoadPleCodeIntoPleSram& command) {
 }
 
 Error Machine::blocked() const {
-  std::string text = "the lists wait for each other for ever:";
+  std::string text = "the lists wait for each other forever:";
   for (size_t q = 0; q < kQueues; ++q) {
     if (position_[q] == stream_.queues[q].size()) continue;
     const Command& command = stream_.queues[q][position_[q]];
@@ -236,7 +236,7 @@ void Machine::report(const std::optional<Conflict>& conflict, std::string_view w
       fmt::format("{} {}, {} {} {} may still {}", write ? "writes" : "reads", where,
                   write && !conflict->withWrite ? "which" : "that", counterName(conflict->with.counter),
                   conflict->with.ordinal, conflict->withWrite ? "write" : "read");
-  // One finding for each command is enough.
+  // One finding per command is enough.
   if (!result_.findings.empty()) {
     const Finding& last = result_.findings.back();
     if (last.queue == queue_ && last.command == position_[static_cast<size_t>(queue_)]) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the NPU in a run, and the units that work on it (dma.cpp, mce.cpp, ple.cpp). machine.cpp walks
-// the lists.
+// The state of the NPU during a run, and the units that operate on it (dma.cpp, mce.cpp, ple.cpp).
+// machine.cpp executes the lists.
 #pragma once
 
 #include <deque>
@@ -17,14 +17,14 @@
 
 namespace carina::ethosn::model {
 
-// Steps of the model, measured on one core of a 2020s x86 machine and rounded up.
+// Cost of the model in steps of work, measured on one core of a 2020s x86 machine and rounded up.
 inline constexpr double kCommandSteps = 500;
-inline constexpr double kMovedSteps = 2;                                  // a byte between DRAM and SRAM
-inline constexpr double kPixelSteps = 40, kElementSteps = 2;              // of a map that the MCE reads
-inline constexpr double kWeightSteps = 10;                                // decoded
-inline constexpr double kProductSteps = 1.0 / 16, kDepthwiseSteps = 0.5;  // a multiplication
-inline constexpr double kResultSteps = 8;                                 // of the MCE
-inline constexpr double kPleSteps = 16;                                   // an element of the PLE
+inline constexpr double kMovedSteps = 2;                      // per byte between DRAM and SRAM
+inline constexpr double kPixelSteps = 40, kElementSteps = 2;  // of a feature map that the MCE reads
+inline constexpr double kWeightSteps = 10;                    // per weight decoded
+inline constexpr double kProductSteps = 1.0 / 16, kDepthwiseSteps = 0.5;  // per multiplication
+inline constexpr double kResultSteps = 8;                                 // per result of the MCE
+inline constexpr double kPleSteps = 16;                                   // per element of the PLE
 
 /// Elements [y][x][c].
 struct Block {
@@ -35,7 +35,7 @@ struct Block {
   uint8_t* at(int64_t y, int64_t x) { return data.data() + (y * w + x) * c; }
 };
 
-/// What the last PROGRAM_MCE_STRIPE of an agent set, taken apart.
+/// What the last PROGRAM_MCE_STRIPE of an agent set, decoded.
 struct MceStripe {
   bool programmed = false;
   uint32_t agent = 0;
@@ -46,12 +46,12 @@ struct MceStripe {
 /// Results of an MCE stripe on their way to the PLE.
 struct MceOutput {
   uint32_t agent = 0, ordinal = 0;  // of the stripe
-  uint32_t mceif = 0;               // times that MCEIF had been configured
+  uint32_t mceif = 0;               // times that MCEIF had been configured before
   Block block;
 };
 
-/// What MAXPOOL_3X3 keeps between stripes: the last output row, which waits for the first input row of the
-/// next stripe.
+/// What MAXPOOL_3X3 keeps between stripes: the last output row, which needs the first input row of the next
+/// stripe.
 struct PendingRow {
   bool any = false;
   Tile tile;
@@ -78,17 +78,16 @@ class Machine {
   Error blocked() const;
   Error placed(Error error, Queue queue) const;
   size_t offsetOf(Queue queue, size_t command) const;
-  void finish(Counter counter, Queue queue);  // counts, and notes the clock of the end
+  void finish(Counter counter, Queue queue);  // counts, and records the clock at the end
 
   // For all units
-  /// Takes from the budget what is about to be done with so many of something, in steps
-  /// (base/work_budget.hpp).
+  /// Charges the budget (base/work_budget.hpp) for what is about to be done.
   Status spend(double steps);
   void find(std::string message);
   void assume(Assumption assumption) { assumptions_.insert(assumption); }
   Access access() const { return {counter_, counters_[static_cast<size_t>(counter_)] + 1}; }
   void touchSram(int64_t address, int64_t bytes, uint32_t banks, bool write);
-  /// The elements rows [y0, y1) x columns [x0, x1) of a tile.
+  /// The elements in rows [y0, y1) and columns [x0, x1) of a tile.
   void touchTile(const Tile& tile, int64_t y0, int64_t y1, int64_t x0, int64_t x1, int64_t c, bool write);
   void touchDram(const Buffers::View& view, int64_t offset, int64_t bytes, bool write);
   void report(const std::optional<Conflict>& conflict, std::string_view where, bool write);
@@ -148,7 +147,7 @@ class Machine {
   std::array<std::vector<Clock>, kCounters> ends_;  // by ordinal - 1: what is known when it is done
   std::array<uint32_t, kCounters> counters_{};
   Queue queue_ = Queue::DmaRead;        // being executed
-  Counter counter_ = Counter::DmaRead;  // that the command being executed counts on
+  Counter counter_ = Counter::DmaRead;  // incremented by the command being executed
 
   MceStripe mce_;
   std::vector<int32_t> accumulators_;
@@ -161,10 +160,10 @@ class Machine {
     friend bool operator==(const DecodedKey&, const DecodedKey&) = default;
   };
   std::optional<DecodedKey> decoded_;
-  std::array<int64_t, 32> streamBytes_{};  // by OG: what its stream takes in SRAM
+  std::array<int64_t, 32> streamBytes_{};  // by OG: size of its stream in SRAM
   uint32_t weightLoads_ = 0;
   std::deque<MceOutput> outputs_;
-  uint32_t consumedStripes_ = 0;  // MCE stripes up to here are with the PLE, or have no results
+  uint32_t consumedStripes_ = 0;  // MCE stripes up to here were consumed by the PLE, or have no results
   std::optional<uint32_t> mceifConfig_;
   std::optional<uint16_t> loadedKernel_;
   PendingRow pending_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MCE stripes: fetches the IFM from the slots of its tile, decodes weights, sums up, scales.
+// MCE stripes: fetches the IFM from the slots of its tile, decodes weights, accumulates, scales.
 #include <cstdlib>
 
 #include "ethosn/cost/cycles.hpp"
@@ -12,20 +12,20 @@ using ce_control::Resampling;
 
 namespace {
 
-/// One of the filters that run over the sub-maps of a strided convolution; without stride there is one.
+/// One of the filters applied to the sub-maps of a strided convolution; without stride there is one.
 struct Subfilter {
   int32_t kh = 1, kw = 1;
   int32_t top = 0, left = 0;
   int32_t validH = 0, validW = 0;  // rows and columns beyond these are 0
-  int32_t channels = 0;            // that it sees; depthwise: of the OFM
-  int32_t streamChannels = 0;      // that its weights are there for (direct: padded to whole slices)
+  int32_t channels = 0;            // that it reads; depthwise: of the OFM
+  int32_t streamChannels = 0;      // for which it has weights (direct: padded to whole slices)
 };
 
 int32_t roundUp(int32_t value, int32_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-/// (acc * scale) / 2^shift, half up.
+/// (acc * scale) / 2^shift, rounded half up.
 int64_t scaled(int32_t acc, OfmScale scale) {
   const int64_t product = int64_t{acc} * scale.scale;
   if (scale.shift == 0) return product;
@@ -95,7 +95,7 @@ Result<Machine::Convolution> Machine::makeConvolution() {
                 static_cast<int>(conv.operation));
   }
   const int64_t maps = ce_control::kIfmPads.in(stripe.ceControl);
-  if (maps != 1 && maps != 4) return fail(Code::NpuFault, "{} sub-filters; the model knows 1 and 4", maps);
+  if (maps != 1 && maps != 4) return fail(Code::NpuFault, "{} sub-filters; the model supports 1 and 4", maps);
   if (conv.wide && maps != 1) return fail(Code::NpuFault, "a wide filter has {} sub-filters", maps);
   const int32_t banks = variant_.banks();
   for (size_t k = 0; k < static_cast<size_t>(maps); ++k) {
@@ -116,7 +116,7 @@ Result<Machine::Convolution> Machine::makeConvolution() {
       s.validH = conv.h + static_cast<int32_t>(ifm_pad::kDeltaHeight.in(pad));
       s.validW = conv.w + static_cast<int32_t>(ifm_pad::kDeltaWidth.in(pad));
     }
-    // Sub-maps lie interleaved by the number of banks.
+    // Sub-maps are interleaved by the number of banks.
     const int32_t group = static_cast<int32_t>(maps) * banks, rest = conv.ifms % group;
     s.channels = conv.ifms / group * banks + std::clamp(rest - static_cast<int32_t>(k) * banks, 0, banks);
     if (maps == 1) s.channels = conv.ifms;
@@ -126,8 +126,8 @@ Result<Machine::Convolution> Machine::makeConvolution() {
   return conv;
 }
 
-/// The IFM under the filter of one sub-filter, with what the filter reaches beyond the stripe: [h + kh - 1][w
-/// + kw - 1][channels], less the zero point.
+/// The IFM under one sub-filter, including what the filter reaches beyond the stripe: [h + kh - 1][w + kw -
+/// 1][channels], minus the zero point.
 Status Machine::fetchPlane(const Convolution& conv, int subfilter, std::vector<int16_t>& plane) {
   const Subfilter& s = conv.subfilters[static_cast<size_t>(subfilter)];
   const ProgramMceStripe& stripe = mce_.registers;
@@ -206,7 +206,7 @@ Status Machine::fetchPlane(const Convolution& conv, int subfilter, std::vector<i
         for (int64_t c = 0; c < s.channels; ++c) out[c] = static_cast<int16_t>(value(c) - conv.zeroPoint);
         continue;
       }
-      // The four neighbours in between which the element lies, those beyond the edge taken as their
+      // The four neighbours between which the element lies; those beyond the edge are replaced by their
       // neighbours inside.
       for (int64_t c = 0; c < s.channels; ++c) sums[static_cast<size_t>(c)] = 0;
       const int64_t lastY = (s.validH - 1) >> 1, lastX = (s.validW - 1) >> 1;
@@ -227,8 +227,8 @@ Status Machine::fetchPlane(const Convolution& conv, int subfilter, std::vector<i
   return {};
 }
 
-/// All OFMs of the stripe, into ofms_. A stripe that runs again with the weights of the one in front of it
-/// needs no decoding.
+/// Decodes all OFMs of the stripe into ofms_. A stripe that uses the weights of the preceding one needs no
+/// decoding.
 Status Machine::decodeWeights(const Convolution& conv, size_t count) {
   DecodedKey key{conv.agent, weightLoads_, count, static_cast<size_t>(conv.ofms),
                  mce_.registers.weightBaseAddress};
@@ -247,8 +247,7 @@ Status Machine::decodeWeights(const Convolution& conv, size_t count) {
     if (!again) {
       stream.clear();
       WeightDecoder decoder(stream, variant_.igs(), ogs_[{conv.agent, og}]);
-      // Takes bytes out of the bank as far as they are needed: an OFM begins with its length in words of 16
-      // bytes.
+      // Reads bytes from the bank as needed: an OFM begins with its length in words of 16 bytes.
       const auto need = [&](size_t bytes) {
         const size_t end = std::min(bytes, static_cast<size_t>(sram_.bankBytes() - base));
         for (size_t i = stream.size(); i < end; ++i)
@@ -280,7 +279,7 @@ Status Machine::decodeWeights(const Convolution& conv, size_t count) {
   return {};
 }
 
-/// For every sub-filter, tap and channel, where its weight stands in the stream of an OFM: -1 where the
+/// For every sub-filter, tap and channel, the position of its weight in the stream of an OFM: -1 if the
 /// stream has none.
 std::vector<std::vector<int64_t>> Machine::placesOfWeights(const Convolution& conv) const {
   const int32_t inputs = variant_.igs();
@@ -298,7 +297,7 @@ std::vector<std::vector<int64_t>> Machine::placesOfWeights(const Convolution& co
     ++next;
   };
   const Subfilter& first = conv.subfilters.front();
-  // Wide filters and Winograd go over the filter piece by piece, 3 elements long.
+  // Wide filters and Winograd process the filter in pieces, 3 elements long.
   const bool pieces = conv.wide || conv.winograd;
   const int32_t pieceH = pieces ? std::min(first.kh, 3) : first.kh,
                 pieceW = pieces ? std::min(first.kw, 3) : first.kw;
@@ -392,8 +391,8 @@ Status Machine::convolve(const Convolution& conv, std::vector<int32_t>& sums) {
   return {};
 }
 
-/// Fully connected: the inputs in the order of their bytes in NHWCB, 1024 to a brick; within a brick the
-/// weights go over the patches of 16 first, by as many as there are banks.
+/// Fully connected: the inputs in the order of their bytes in NHWCB, 1024 to a brick; within a brick,
+/// successive weights alternate over as many patches of 16 as there are banks.
 Status Machine::vectorProduct(const Convolution& conv, std::vector<int32_t>& sums) {
   constexpr int32_t kBrick = 1024;
   const int32_t banks = variant_.banks();
@@ -401,7 +400,7 @@ Status Machine::vectorProduct(const Convolution& conv, std::vector<int32_t>& sum
   const int32_t count = bricks * kBrick;
   CARINA_RETURN_IF_ERROR(decodeWeights(conv, static_cast<size_t>(count)));
   if (conv.h * conv.w != 1) {
-    // Only the first element of the stripe has a meaning; the others come from the same inputs.
+    // Only the first element of the stripe is meaningful; the others result from the same inputs.
     if (int64_t{conv.h} * conv.w > 64)
       return fail(Code::NpuFault, "a vector product has a stripe of {}x{} results", conv.w, conv.h);
   }
@@ -466,7 +465,7 @@ Status Machine::startMce(const StartMceStripe& command) {
   const bool connected = conv.operation == MceOperation::FullyConnected;
   const int64_t results = int64_t{conv.h} * conv.w * conv.ofms;
   if (results > 4 * target_.sramBytes)
-    return fail(Code::NpuFault, "an MCE stripe has {} results, more than any PLE can take", results);
+    return fail(Code::NpuFault, "an MCE stripe has {} results, more than any PLE can consume", results);
   const int64_t perResult = connected ? int64_t{conv.ifms} * 64 : conv.weightsPerOfm(variant_.igs());
   const double product = !options_.arithmetic                        ? 0
                          : conv.operation == MceOperation::Depthwise ? kDepthwiseSteps
@@ -483,7 +482,7 @@ Status Machine::startMce(const StartMceStripe& command) {
   if (conv.winograd) assume(Assumption::Winograd);
   if (conv.resampling == Resampling::Bilinear) assume(Assumption::BilinearResize);
   assume(Assumption::MceRounding);
-  // Stripes that add to each other all carry the biases, which count once.
+  // All stripes that accumulate carry the biases, which are added once.
   for (size_t i = 0; !keep && i < accumulators_.size(); ++i) {
     accumulators_[i] =
         static_cast<int32_t>(static_cast<uint32_t>(accumulators_[i]) +

@@ -30,7 +30,7 @@ void productTile(const int16_t* rows, const int16_t* weights, int64_t terms, int
 template <int kRows, int kColumns>
 HWY_INLINE void productTile(const int16_t* HWY_RESTRICT rows, const int16_t* HWY_RESTRICT weights,
                             int64_t terms, int64_t columns, int32_t* HWY_RESTRICT sums) {
-  // 32 terms at most in a vector: rows are padded to that.
+  // A vector has at most 32 terms: rows are padded to that.
   const hn::CappedTag<int16_t, kTermUnit> d16;
   const hn::Repartition<int32_t, decltype(d16)> d32;
   using V32 = hn::Vec<decltype(d32)>;
@@ -39,7 +39,7 @@ HWY_INLINE void productTile(const int16_t* HWY_RESTRICT rows, const int16_t* HWY
   for (auto& line : acc) {
     for (V32& sum : line) sum = hn::Zero(d32);
   }
-  V32 other = hn::Zero(d32);  // halves that some targets keep apart
+  V32 other = hn::Zero(d32);  // second half, which some targets keep separate
   const auto step = static_cast<int64_t>(hn::Lanes(d16));
   for (int64_t k = 0; k < terms; k += step) {
     V16 w[kColumns];
@@ -66,7 +66,7 @@ HWY_INLINE void productTile(const int16_t* HWY_RESTRICT rows, const int16_t* HWY
 
 #endif
 
-/// All rows with a few columns, whose weights stay in the nearest cache meanwhile.
+/// All rows with a few columns, whose weights stay in the L1 cache meanwhile.
 template <int kColumns>
 void productColumns(const int16_t* rows, int64_t rowCount, const int16_t* weights, int64_t columns,
                     int64_t terms, int32_t* sums) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of the MCE: sums of products, by vectors.
+// The inner loops of the MCE: vectorized sums of products.
 #pragma once
 
 #include <cstdint>
 
 namespace carina::ethosn::model {
 
-/// Rows of both operands begin at multiples of this many elements; what is behind the terms of a row is 0.
+/// Rows of both operands begin at multiples of this many elements; the rest of a row after its terms is 0.
 inline constexpr int64_t kTermUnit = 32;
 
 /// sums[p * columns + o] += sum over k of rows[p * terms + k] * weights[o * terms + k], in 32 bits with
-/// wrap-around. `terms` is a multiple of kTermUnit; values lie within -256..255.
+/// wrap-around. `terms` is a multiple of kTermUnit; values are within -256..255.
 void addProducts(const int16_t* rows, int64_t rowCount, const int16_t* weights, int64_t columns,
                  int64_t terms, int32_t* sums);
 

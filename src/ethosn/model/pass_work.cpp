@@ -48,7 +48,7 @@ PassWork workOfAgents(const CommandStream& stream, const RunStats& stats, size_t
 
 std::vector<size_t> passBounds(const CommandStream& stream) {
   std::vector<size_t> bounds = {0};
-  bool ended = false;  // the agents since the last bound have a PLE, or a store
+  bool ended = false;  // the agents since the last bound include a PLE or a store
   for (size_t i = 0; i < stream.agents.size(); ++i) {
     const AgentType type = stream.agents[i].type();
     if (ended && type != AgentType::OfmStreamer) {

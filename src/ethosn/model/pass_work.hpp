@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run did, pass by pass, as the measure of Arm's planner wants it (cost/metric.hpp). Works on the
-// streams of any compiler.
+// What a run did, pass by pass, in the form that the cost metric of Arm's planner requires (cost/metric.hpp).
+// Works on the streams of any compiler.
 #pragma once
 
 #include <vector>
@@ -10,11 +10,12 @@
 
 namespace carina::ethosn {
 
-/// The agents [first, end) together, which are those of one pass.
+/// The work of the agents [first, end), which form one pass.
 PassWork workOfAgents(const CommandStream& stream, const RunStats& stats, size_t first, size_t end);
 
-/// First agents of the passes and, at the end, the number of agents. A pass is a PLE agent (or, of a copy, a
-/// store) with the agents behind the last pass, and the stores behind it: compilers add agents in this order.
+/// First agents of the passes and, at the end, the number of agents. A pass is a PLE agent (in a copy: a
+/// store) with the agents since the previous pass and the stores that follow it: compilers add agents in this
+/// order.
 std::vector<size_t> passBounds(const CommandStream& stream);
 std::vector<PassWork> passesOf(const CommandStream& stream, const RunStats& stats);
 

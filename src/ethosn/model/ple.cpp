@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PLE stripes: where their input comes from, and the kernels that work element by element or move elements.
+// PLE stripes: where their input comes from, and the kernels that work elementwise or move elements.
 #include <cmath>
 
 #include "ethosn/cost/cycles.hpp"
@@ -18,14 +18,14 @@ int16_t shiftedAndSaturated(int64_t value, int shift) {
   return static_cast<int16_t>(std::clamp<int64_t>(value >> shift, -32768, 32767));
 }
 
-/// (x - zero point) * multiplier / 2^shift in 16 bits, half up.
+/// (x - zero point) * multiplier / 2^shift in 16 bits, rounded half up.
 int16_t rescaled(int32_t x, int16_t zeroPoint, uint16_t multiplier, uint16_t shift) {
   const int16_t half = shiftedAndSaturated(int64_t{x - zeroPoint} * multiplier, (shift - 1) & 31);
   return static_cast<int16_t>(static_cast<int16_t>(half + 1) >> 1);
 }
 
-/// 1 / (1 + 2^-y) for y = |x - zero point| in 8.8 fixed point, as 8 bits; the result for negative inputs is
-/// 256 less that.
+/// 1 / (1 + 2^-y) for y = |x - zero point| in 8.8 fixed point, as 8 bits; for negative inputs, 256 minus
+/// that.
 uint8_t sigmoidOf(int32_t x, int16_t zeroPoint, uint16_t multiplier, uint16_t shift, bool isSigned) {
   const int32_t difference = x - zeroPoint;
   const uint64_t scaled = (static_cast<uint64_t>(std::abs(difference)) * multiplier) >> (shift & 31);
@@ -85,11 +85,11 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
   kernel.d = halfOf(s[7], 0);
   const bool fromMce = agent.input == PleInput::MceAllOgs || agent.input == PleInput::MceOneOg;
   size_t taken = 0;
-  std::pair<uint32_t, uint32_t> mceStripes{};  // first and last whose results it takes
+  std::pair<uint32_t, uint32_t> mceStripes{};  // first and last whose results it consumes
   Clock atEnd;
   Block input;
   if (fromMce) {
-    // Interleaving gives four channels for one; the sub-maps but the last are padded to the number of banks.
+    // Interleaving yields four channels for one; all sub-maps but the last are padded to the number of banks.
     const int32_t banks = variant_.banks();
     const int32_t rest = kernel.d % (4 * banks);
     const bool interleave = kernel.kernel.operation == PleOperation::Interleave2x2;
@@ -99,14 +99,14 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
     while (taken < outputs_.size() && found < depth) found += outputs_[taken++].block.c;
     if (found < depth || taken == 0) return Progress::Blocked;
     if (!interleave && found != depth) {
-      return fail(Code::NpuFault, "a PLE stripe takes {} channels; the MCE stripes in front of it give {}",
+      return fail(Code::NpuFault, "a PLE stripe consumes {} channels; the preceding MCE stripes produce {}",
                   depth, found);
     }
     input = std::move(outputs_.front().block);
     for (size_t i = 1; i < taken; ++i) {
       const Block& part = outputs_[i].block;
       if (part.h != input.h || part.w != input.w) {
-        return fail(Code::NpuFault, "a PLE stripe takes results of {}x{} and {}x{} at once", input.w, input.h,
+        return fail(Code::NpuFault, "a PLE stripe consumes results of both {}x{} and {}x{}", input.w, input.h,
                     part.w, part.h);
       }
       Block joined{input.h, input.w, input.c + part.c,
@@ -122,11 +122,11 @@ Result<Machine::Progress> Machine::startPle(const StartPleStripe& command) {
     const MceOutput& last = outputs_[taken - 1];
     const auto& mce = std::get<MceScheduler>(stream_.agents[last.agent].data);
     if (mce.pleKernel != agent.pleKernel) {
-      find(fmt::format("the MCE gives results for {}, the PLE runs {}", pleKernelName(mce.pleKernel),
+      find(fmt::format("the MCE produces results for {}, the PLE runs {}", pleKernelName(mce.pleKernel),
                        pleKernelName(agent.pleKernel)));
     }
-    // While the PLE takes the results of a stripe, the stripes in front of it are done; when the PLE is done,
-    // so is that one.
+    // While the PLE consumes the results of a stripe, all preceding stripes are done; when the PLE is done,
+    // so is that stripe.
     const MceOutput& start = outputs_.front();
     Clock& clock = clocks_[static_cast<size_t>(Queue::Ple)];
     if (clock.done[static_cast<size_t>(Counter::Mceif)] < start.mceif) {
@@ -192,7 +192,7 @@ Status Machine::fused(const Kernel& kernel, const Block& input) {
   return fusedPixelwise(kernel, input);
 }
 
-/// Kernels whose output elements come from few input elements. What the MCE did not make is 0.
+/// Kernels whose output elements depend on few input elements. What the MCE did not produce is 0.
 Status Machine::fusedPixelwise(const Kernel& kernel, const Block& input) {
   Block out{kernel.h, kernel.w, kernel.d,
             std::vector<uint8_t>(static_cast<size_t>(int64_t{kernel.h} * kernel.w * kernel.d))};
@@ -295,7 +295,7 @@ Status Machine::addition(const Kernel& kernel) {
   return writeTile(kernel.outAddress, a);
 }
 
-/// The hardware's own arithmetic: it cuts off, and does not saturate to 8 bits.
+/// The hardware's own arithmetic: it truncates, and does not saturate to 8 bits.
 Status Machine::multiplication(const Kernel& kernel) {
   const std::array<uint32_t, 8>& s = kernel.scratch;
   const int32_t w = halfOf(s[0], 0), h = halfOf(s[0], 1);
@@ -304,7 +304,7 @@ Status Machine::multiplication(const Kernel& kernel) {
   const uint16_t multiplier = halfOf(s[3], 0), shift = halfOf(s[3], 1) & 31;
   const auto zero0 = static_cast<int16_t>(halfOf(s[4], 0)), zero1 = static_cast<int16_t>(halfOf(s[4], 1));
   if (int64_t{h} * w * d > target_.sramBytes)
-    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
+    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} elements is larger than the SRAM", w, h, d);
   CARINA_RETURN_IF_ERROR(spend(kPleSteps * static_cast<double>(int64_t{h} * w * d)));
   CARINA_TRY(Block a, readTile(s[5], h, w, d));
   CARINA_TRY(const Block b, readTile(s[6], h, w, d));

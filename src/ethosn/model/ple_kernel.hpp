@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a PLE stripe, as most kernels take them.
+// The parameters of a PLE stripe, as most kernels use them.
 #pragma once
 
 #include "ethosn/model/machine.hpp"
@@ -15,7 +15,7 @@ struct Machine::Kernel {
   uint32_t agent = 0;
   PleKernel kernel;
   bool isSigned = false;
-  bool top = false, bottom = false;  // edges of the tensor that the stripe has
+  bool top = false, bottom = false;  // edges of the tensor that the stripe includes
   std::array<Input, 2> inputs;
   int64_t outAddress = 0;
   int16_t outZeroPoint = 0;

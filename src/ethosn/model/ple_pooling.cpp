@@ -5,7 +5,7 @@
 namespace carina::ethosn::model {
 namespace {
 
-/// s / n by the kernels' reciprocal: ((s + n/2) * (2^bits / n + 1)) / 2^bits, cut off towards minus infinity.
+/// s / n by the kernels' reciprocal: ((s + n/2) * (2^bits / n + 1)) / 2^bits, rounded towards minus infinity.
 int32_t dividedBy(int32_t sum, int32_t n, int bits) {
   const int64_t product = int64_t{static_cast<int16_t>(sum + n / 2)} * ((1 << bits) / n + 1);
   return static_cast<int32_t>(product >> bits);
@@ -24,7 +24,7 @@ Status Machine::mean(const Kernel& kernel, const Block& input) {
   if (kernel.w != 1 || kernel.h != 1)
     return fail(Code::NpuFault, "a mean has a stripe of {}x{} results", kernel.w, kernel.h);
   if (input.h > edge || input.w > edge)
-    return fail(Code::NpuFault, "a mean over {0}x{0} is given {1}x{2}", edge, input.w, input.h);
+    return fail(Code::NpuFault, "a mean over {0}x{0} has an input of {1}x{2}", edge, input.w, input.h);
   for (int64_t c = 0; c < kernel.d; ++c) {
     int32_t sum = 0;
     for (int64_t y = 0; y < input.h; ++y) {
@@ -36,12 +36,12 @@ Status Machine::mean(const Kernel& kernel, const Block& input) {
   return writeTile(kernel.outAddress, out);
 }
 
-/// A stripe that is not the last leaves its last row incomplete: the next stripe ends it with its own first
-/// row, at the address of the stripe it belongs to.
+/// A stripe that is not the last leaves its last row incomplete: the next stripe completes it with its own
+/// first row, at the address of the stripe that the row belongs to.
 Status Machine::maxPool3x3(const Kernel& kernel, const Block& input) {
   assume(Assumption::PaddedMaxPool);
   const int32_t w = kernel.w, d = kernel.d;
-  // Of one input row, the largest of the three columns under each window.
+  // For one input row, the maximum of the three columns under each window.
   const auto across = [&](int64_t y, std::vector<int16_t>& out) {
     out.assign(static_cast<size_t>(w * d), -129);
     for (int64_t x = 0; x < w; ++x) {
@@ -64,8 +64,8 @@ Status Machine::maxPool3x3(const Kernel& kernel, const Block& input) {
   if (kernel.top) pending_ = {};
   if (pending_.any) {
     if (pending_.w != w || pending_.c != d) {
-      return fail(Code::NpuFault, "a stripe of {}x{} columns ends the row of one of {}x{}", w, d, pending_.w,
-                  pending_.c);
+      return fail(Code::NpuFault, "a stripe of {}x{} columns completes a row of a stripe of {}x{}", w, d,
+                  pending_.w, pending_.c);
     }
     across(0, row);
     for (size_t i = 0; i < row.size(); ++i) row[i] = std::max(row[i], pending_.values[i]);
@@ -111,11 +111,12 @@ Status Machine::averagePool(const Kernel& kernel) {
 }
 
 /// Parameters: output width, height, depth; size of the input along the axis; addresses of input and output;
-/// padding in front; size of the window.
+/// padding before; window size.
 Status Machine::maxPool1d(const Kernel& kernel) {
   const std::array<uint32_t, 8>& s = kernel.scratch;
   for (size_t i : {0, 1, 2, 3, 6, 7}) {
-    if (s[i] > 0xFFFF) return fail(Code::NpuFault, "parameter {} of MAXPOOL1D is {}", i, s[i]);
+    if (s[i] > 0xFFFF)
+      return fail(Code::NpuFault, "parameter {} of MAXPOOL1D is {}, more than 65535", i, s[i]);
   }
   const auto w = static_cast<int32_t>(s[0]), h = static_cast<int32_t>(s[1]), d = static_cast<int32_t>(s[2]);
   const auto size = static_cast<int32_t>(s[3]), before = static_cast<int32_t>(s[6]),
@@ -123,7 +124,7 @@ Status Machine::maxPool1d(const Kernel& kernel) {
   const bool alongX = kernel.kernel.axis == PleAxis::X;
   const int64_t elements = int64_t{alongX ? size : w} * (alongX ? h : size) * d;
   if (std::max(elements, int64_t{h} * w * d) > target_.sramBytes) {
-    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} is larger than the SRAM", w, h, d);
+    return fail(Code::NpuFault, "a PLE stripe of {}x{}x{} elements is larger than the SRAM", w, h, d);
   }
   CARINA_RETURN_IF_ERROR(
       spend(kPleSteps * static_cast<double>(int64_t{h} * w * d) * (std::min(window, size) + 1)));

@@ -11,16 +11,15 @@ namespace carina::ethosn {
 const char* assumptionText(Assumption assumption) {
   switch (assumption) {
     case Assumption::MceRounding:
-      return "the MCE rounds half up and adds up in 32 bits";
+      return "the MCE rounds half up and accumulates in 32 bits";
     case Assumption::Winograd:
       return "Winograd convolutions are exact";
     case Assumption::BilinearResize:
-      return "bilinear up-sampling takes the mean of neighbours, half up, and repeats the last row and "
-             "column";
+      return "bilinear upsampling averages neighbours, rounds half up, and repeats the last row and column";
     case Assumption::SigmoidTables:
       return "EXP2 and RCP of the PLE round to nearest";
     case Assumption::PaddedMaxPool:
-      return "max-pooling leaves out what lies outside of the tensor";
+      return "max-pooling ignores what lies outside the tensor";
     case Assumption::FcafUncompressed:
       return "compressed feature maps have the contents of uncompressed ones";
   }
@@ -47,7 +46,7 @@ Result<const Variant*> variantOf(const CommandStream& stream) {
     if (!kernel) return fail(Code::NpuFault, "agent {} names the unknown PLE kernel {}", i, id);
     if (family && *family != kernel->family) {
       return fail(Code::NpuFault,
-                  "agent {} names {}, a kernel of another variant than the agents in front of it", i,
+                  "agent {} names {}, a kernel of a different variant than the preceding agents", i,
                   pleKernelName(id));
     }
     family = kernel->family;
@@ -60,7 +59,7 @@ Result<const Variant*> variantOf(const CommandStream& stream) {
 }
 
 Target largestTarget(const Variant& variant) {
-  constexpr int64_t kLargest = 256 << 10;  // for each input generator
+  constexpr int64_t kLargest = 256 << 10;  // per input generator
   return {&variant, kLargest * variant.igs()};
 }
 
@@ -74,7 +73,7 @@ Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const Byt
   if (variant != nullptr && variant != target.variant) {
     return fail(Code::OtherNpu, "the network is for {}, not for {}", variant->name, target.variant->name);
   }
-  // Real networks do up to some 100,000 multiply-accumulates for a byte of their file.
+  // Real networks do up to about 100,000 multiply-accumulates per byte of their file.
   constexpr uint64_t kBaseWork = uint64_t{1} << 33, kWorkPerByte = uint64_t{1} << 16;
   const uint64_t size = network.constantDma.size() + network.constantControlUnit.size();
   WorkBudget own(static_cast<int64_t>(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs compiled networks of Ethos-N78 on the host: the four command lists with their counters, DMA, MCE and
-// PLE kernels. Results are exact but for what is not public about the hardware; `assumptions` says what was
-// taken for granted.
+// PLE kernels. Results are exact except for what is not public about the hardware; `assumptions` lists what
+// was assumed.
 #pragma once
 
 #include <array>
@@ -19,33 +19,34 @@
 
 namespace carina::ethosn {
 
-/// What is not public about the hardware, and what the model does. docs/ethos-n.md says more about each.
+/// What is not public about the hardware, and what the model assumes. docs/ethos-n.md describes each in
+/// detail.
 enum class Assumption : uint8_t {
   MceRounding,     // results of the MCE are rounded half up; accumulators have 32 bits
   Winograd,        // Winograd convolutions are computed exactly
   BilinearResize,  // bilinear up-sampling: mean of the neighbours, half up, the last row and column repeated
   SigmoidTables,   // EXP2 and RCP of the PLE round to nearest
-  PaddedMaxPool,   // max-pooling leaves out what lies outside of the tensor
-  FcafUncompressed,  // compressed feature maps are kept uncompressed in the room of their cells
+  PaddedMaxPool,   // max pooling ignores what lies outside the tensor
+  FcafUncompressed,  // compressed feature maps are kept uncompressed in the space of their cells
 };
 inline constexpr size_t kAssumptions = 6;
 const char* assumptionText(Assumption assumption);
 
 struct RunOptions {
-  /// Which of the lists goes on when several can: 0 takes them in turns, any other value is the seed of a
-  /// random choice.
+  /// Which list proceeds if several can: 0 alternates between them, any other value is the seed of a random
+  /// choice.
   uint64_t order = 0;
-  /// False: commands are executed but for their sums, so results are meaningless; for checks.
+  /// False: commands are executed without their sums, so results are meaningless; for checks.
   bool arithmetic = true;
-  /// Look for accesses to memory that no wait puts in order.
+  /// Look for memory accesses that no wait orders.
   bool hazards = true;
-  /// Steps are taken from it; null: as many as the model gives a network of its size.
+  /// Charged for the work; null: a budget that depends on the size of the network.
   WorkBudget* budget = nullptr;
 };
 
-/// What one agent did. Cycles are those of the public formulas, by stripes.
+/// What one agent did. Cycles are those of the public formulas, stripe by stripe.
 struct AgentStats {
-  uint32_t stripes = 0;  // of a streamer: commands
+  uint32_t stripes = 0;  // for a streamer: commands
   uint64_t bytes = 0;    // moved between DRAM and SRAM
   uint64_t macs = 0, cycles = 0;
   uint64_t patches = 0;  // of the PLE, see plePatches()
@@ -54,14 +55,14 @@ struct AgentStats {
 struct RunStats {
   std::vector<AgentStats> agents;
   std::array<uint32_t, kCounters> counters{};  // at the end
-  int64_t sramBytes = 0;                       // of all banks, up to the highest address in use
+  int64_t sramBytes = 0;                       // all banks, up to the highest address in use
   uint64_t readBytes = 0, writtenBytes = 0;    // DRAM
   uint64_t macs = 0, mceCycles = 0, pleCycles = 0;
   uint64_t cycles =
-      0;  // from the first command to the end of the last, as the waits let them run (timeline.hpp)
+      0;  // from the first command to the end of the last, overlapping as the waits allow (timeline.hpp)
 };
 
-/// A fault that does not keep the model from going on.
+/// A fault after which the model can continue.
 struct Finding {
   Queue queue = Queue::DmaRead;
   size_t command = 0;  // in the queue
@@ -78,17 +79,17 @@ struct RunResult {
 };
 inline constexpr size_t kMaxFindings = 100;
 
-/// The variant a stream was compiled for, by its PLE kernels. Fails when kernels of several families stand in
-/// it, or none.
+/// The variant for which a stream was compiled, according to its PLE kernels; null if it uses none. Fails on
+/// unknown kernels and on kernels of several families.
 Result<const Variant*> variantOf(const CommandStream& stream);
 
-/// The variant with as much SRAM as it can be built with: a network does not say for how much it was
-/// compiled.
+/// The variant with the largest SRAM that it can be built with: a network does not record the size for which
+/// it was compiled.
 Target largestTarget(const Variant& variant);
 
-/// Runs a network once. `inputs` in the order of CompiledNetwork::inputs, each of exactly the size in the
-/// table. Fails on what the hardware could not do: addresses outside of SRAM or buffers, queues that wait for
-/// ever, weight streams that cannot be decoded, parameters that belong to no kernel.
+/// Runs a network once. `inputs` are in the order of CompiledNetwork::inputs, each of exactly the size in the
+/// table. Fails on what the hardware could not do: addresses outside SRAM or buffers, queues that wait
+/// forever, weight streams that cannot be decoded, parameters that match no kernel.
 Result<RunResult> runNetwork(const CompiledNetwork& network, std::span<const ByteSpan> inputs,
                              const Target& target, const RunOptions& options = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The SRAM banks. All banks use the same address for the same object; bytes of the same address lie side by
-// side here, so that the channels of an element are contiguous.
+// The SRAM banks. All banks use the same address for the same object; bytes with the same address are
+// adjacent here, so that the channels of an element are contiguous.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace carina::ethosn::model {
 
-/// Where the elements of a feature map lie in the banks; strides in bytes of a bank.
+/// The position of a feature map's elements in the banks; strides in bytes of a bank.
 struct Tile {
   int64_t base = 0;
   int64_t groupStride = 0;  // between 8x8 groups along X
   int64_t rowStride = 0;    // between rows of groups
 
-  /// Address of (y, x) of the first channels, one per bank; the next channels of the same banks follow 64
-  /// bytes on.
+  /// Address of (y, x) in the first channels, one per bank; the next channels of the same banks follow every
+  /// 64 bytes.
   int64_t at(int64_t y, int64_t x) const {
     return base + (y / 8) * rowStride + (x / 8) * groupStride + ((x % 8) / 4 * 2 + (y % 8) / 4) * 16 +
            (y % 4) * 4 + x % 4;
@@ -37,7 +37,7 @@ class Sram {
   uint8_t* row(int64_t address) { return bytes_.data() + address * banks_; }
   const uint8_t* row(int64_t address) const { return bytes_.data() + address * banks_; }
 
-  /// The tile of a map h x w x c whose groups lie one behind the other.
+  /// The tile of an h x w x c feature map whose groups are contiguous.
   Tile packed(int64_t base, int64_t w, int64_t c) const {
     const int64_t groupStride = (c + banks_ - 1) / banks_ * 64;
     return {base, groupStride, (w + 7) / 8 * groupStride};
@@ -57,7 +57,7 @@ class Sram {
                 address + bytes, bankBytes_);
   }
 
-  /// End of what was ever asked for, in bytes of a bank.
+  /// End of all ranges checked so far, in bytes of a bank.
   int64_t highest() const { return highest_; }
 
   /// Copies the `c` channels of an element. The tile must have been checked.

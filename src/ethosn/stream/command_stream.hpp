@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command stream of Ethos-N78 (ENCS 8.0.0): agents, which hold what is the same for all stripes of a layer,
-// and four lists of commands that the control unit walks in parallel. The compiler makes this, the writer and
-// the reader turn it into bytes and back, and disassembler, assembler, checker and model work on it.
+// An Ethos-N78 command stream (ENCS 8.0.0): agents, which hold what all stripes of a layer have in common,
+// and four lists of commands that the control unit processes in parallel. The compiler produces it, the
+// writer and the reader convert it to bytes and back, and disassembler, assembler, checker and model operate
+// on it.
 //
-// Every struct names its words once, in `words` (or `fields`), in the order of the stream with the register
-// fields of each; whoever goes over a command uses that.
+// Every struct lists its words once, in `words` (or `fields`), in stream order and with the register fields
+// of each; all code that iterates over a command uses that list.
 #pragma once
 
 #include <array>
@@ -117,8 +118,7 @@ struct Agent {
   };
   /// In the order of AgentType.
   std::variant<Ifm, WeightStreamer, MceScheduler, PleLoader, PleScheduler, Ofm> data;
-  /// What stands in the bytes that no field uses. Zero in what Carina writes; kept so that any file can be
-  /// written again.
+  /// The bytes that no field uses. Carina writes zeros; kept so that any file can be reproduced exactly.
   std::array<uint8_t, kAgentDataBytes> unused{};
 
   AgentType type() const { return static_cast<AgentType>(data.index()); }
@@ -140,15 +140,15 @@ enum class CommandType : uint32_t {
   StoreOfmStripe,
 };
 inline constexpr uint32_t kCommandTypes = 10;
-std::string_view commandTypeName(CommandType type);  // "load_ifm_stripe"
+std::string_view commandTypeName(CommandType type);  // "load_ifm"
 
-/// What each counter counts since the beginning of an inference.
+/// What each counter counts from the start of an inference.
 enum class Counter : uint32_t {
   DmaRead,        // reads done
   DmaWrite,       // writes done
   Mceif,          // MCEIF configured
   MceStripe,      // MCE stripes done
-  PleCodeLoaded,  // PLE codes in the PLEs' own memory
+  PleCodeLoaded,  // PLE kernels in the PLEs' own memory
   PleStripe,      // PLE stripes done
 };
 inline constexpr uint32_t kCounters = 6;
@@ -195,7 +195,7 @@ struct ProgramMceStripe {
            ofmStripeSize = 0, ofmConfig = 0;
   std::array<uint32_t, 4> weightBaseAddress{};  // [og]
   std::array<uint32_t, 32> ifmConfig2{};        // [engine * 4 + ig]
-  uint32_t blocks = 0;                          // blocks that the PLE gets; informational
+  uint32_t blocks = 0;                          // blocks passed to the PLE; informational
   friend bool operator==(const ProgramMceStripe&, const ProgramMceStripe&) = default;
   template <typename Self, typename Visit>
   static void words(Self& self, Visit&& visit) {
@@ -229,7 +229,7 @@ struct ConfigMceif {
 
 struct StartMceStripe {
   uint32_t agent = 0;
-  uint32_t engines = 0;  // CE_ENABLES: a number of engines, not a mask; 0 for fully connected
+  uint32_t engines = 0;  // CE_ENABLES: a count of engines, not a mask; 0 for fully connected
   friend bool operator==(const StartMceStripe&, const StartMceStripe&) = default;
   template <typename Self, typename Visit>
   static void words(Self& self, Visit&& visit) {
@@ -266,14 +266,14 @@ Agent makeAgent(AgentType type);
 Command makeCommand(CommandType type);
 
 CommandType commandType(const Command& command);
-/// Of the command in a stream, with its type word.
+/// Size of the command in a stream, including its type word.
 size_t commandBytes(CommandType type);
 
 /// The four lists, in the order of the stream.
 enum class Queue : uint8_t { DmaRead, DmaWrite, Mce, Ple };
 inline constexpr size_t kQueues = 4;
 std::string_view queueName(Queue queue);  // "dma_rd"
-/// Which list a command may stand in: a wait in all, any other in one.
+/// Whether a list may contain a command: waits belong to all lists, other commands to one.
 bool belongsTo(CommandType type, Queue queue);
 
 struct CommandStream {
@@ -285,18 +285,18 @@ struct CommandStream {
   friend bool operator==(const CommandStream&, const CommandStream&) = default;
 };
 
-/// Bytes with the 16-byte header. Fails beyond 4 GiB, and where a command stands in a list of another unit.
+/// Includes the 16-byte header. Fails beyond 4 GiB, and if a command is in the list of another unit.
 Result<std::vector<uint8_t>> writeCommandStream(const CommandStream& stream);
 
-/// Reads untrusted bytes; what lies behind the stream is the caller's. Checks form only: types, counts,
-/// offsets, that every command stands in a list where it may, and that it names an agent of the right type.
-/// Errors name the byte offset.
+/// Reads untrusted bytes; what follows the stream is left to the caller. Checks form only: types, counts,
+/// offsets, that every command is in a list that may contain it, and that it references an agent of the right
+/// type. Errors name the byte offset.
 Result<CommandStream> readCommandStream(ByteSpan bytes);
 
 /// Byte offset of each command of a queue in the written stream, for messages.
 std::vector<size_t> commandOffsets(const CommandStream& stream, Queue queue);
 
-/// What type of agent the commands of a type name; none for waits.
+/// The type of the agents that commands of a type reference; not meaningful for waits.
 AgentType agentOf(CommandType type);
 
 }  // namespace carina::ethosn

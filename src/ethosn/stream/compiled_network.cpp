@@ -146,7 +146,7 @@ Result<CompiledNetwork> readCompiledNetwork(ByteSpan bytes) {
     CARINA_TRY(word, reader.word("the header"));
   }
   if (header[1] != kNetworkMajor || header[2] != kNetworkMinor || header[3] != kNetworkPatch) {
-    return fail(Code::UnknownVersion, "compiled network version {}.{}.{} is not the known one, {}.{}.{}",
+    return fail(Code::UnknownVersion, "unknown compiled network version {}.{}.{}, expected {}.{}.{}",
                 header[1], header[2], header[3], kNetworkMajor, kNetworkMinor, kNetworkPatch)
         .at("offset 0x4")
         .withRemedy(kRemedy);
@@ -168,7 +168,7 @@ Result<CompiledNetwork> readCompiledNetwork(ByteSpan bytes) {
     CARINA_TRY(*infos, reader.infos(kTables[next++]));
   }
   if (reader.left() != 0) {
-    return fail(Code::InvalidStream, "{} bytes stand behind the last table", reader.left())
+    return fail(Code::InvalidStream, "{} bytes follow the last table", reader.left())
         .at(fmt::format("offset {:#x}", reader.offset()));
   }
   return network;
@@ -182,7 +182,7 @@ Status checkBuffers(const CompiledNetwork& network) {
       const auto here = static_cast<BufferKind>(kind);
       const auto [other, fresh] = seen.emplace(info.id, here);
       if (!fresh) {
-        return fail(Code::InvalidStream, "buffer id {} stands in the tables {} and {}", info.id,
+        return fail(Code::InvalidStream, "buffer id {} appears in the tables {} and {}", info.id,
                     bufferKindName(other->second), bufferKindName(here));
       }
       if (info.size == 0)
@@ -212,7 +212,7 @@ Status checkBuffers(const CompiledNetwork& network) {
 Result<ByteSpan> commandStreamBytes(const CompiledNetwork& network) {
   if (network.controlUnitBuffers.size() != 1 || network.controlUnitBuffers[0].id != 0) {
     return fail(Code::InvalidStream,
-                "buffer 0 is not the one buffer of the control unit, which holds the command stream");
+                "buffer 0 is not the only buffer of the control unit, which holds the command stream");
   }
   CARINA_RETURN_IF_ERROR(checkConstants(network.controlUnitBuffers, network.constantControlUnit.size(),
                                         BufferKind::ConstantControlUnit));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A compiled network (container ENCN 2.0.0): constants, the command stream, and the tables of the buffers
-// that the stream names by id.
+// that the stream references by id.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace carina::ethosn {
 inline constexpr uint32_t kNetworkMajor = 2, kNetworkMinor = 0, kNetworkPatch = 0;
 inline constexpr uint32_t kBufferAlignment = 64;
 
-/// One DRAM buffer. Offsets count within the table that it stands in: constants in their data, intermediates
-/// in one allocation; of inputs and outputs they are informational, each is an allocation of its own.
+/// One DRAM buffer. Offsets of constants are relative to their data, those of intermediates to one common
+/// allocation; those of inputs and outputs are informational, as each is a separate allocation.
 struct BufferInfo {
   uint32_t id = 0, offset = 0, size = 0;  // size and offset in bytes
   std::string name;                       // for debugging; need not be UTF-8
@@ -42,20 +42,18 @@ bool isCompiledNetwork(ByteSpan bytes);  // by its first bytes
 /// Reads untrusted bytes: form only (see checkBuffers). Errors name the byte offset.
 Result<CompiledNetwork> readCompiledNetwork(ByteSpan bytes);
 
-/// What the tables must hold for a network to be loaded: ids 0, 1, 2, ... each once over all tables, id 0 for
-/// the one command stream, offsets aligned, constants inside of their data and apart from each other, sizes
-/// above 0.
+/// Checks what a loader requires of the tables: ids 0, 1, 2, ... each once over all tables, id 0 for the only
+/// command stream, aligned offsets, constants within their data and without overlap, sizes above 0.
 Status checkBuffers(const CompiledNetwork& network);
 
-/// The bytes of the command stream: buffer 0. Fails when there is not exactly one, or it lies outside of the
-/// data.
+/// The bytes of the command stream: buffer 0. Fails if there is not exactly one, or if it exceeds the data.
 Result<ByteSpan> commandStreamBytes(const CompiledNetwork& network);
 
 struct FoundBuffer {
   BufferKind kind;
   const BufferInfo* info;
 };
-/// By id; nothing when no table has it.
+/// By id; empty if no table has it.
 std::optional<FoundBuffer> findBuffer(const CompiledNetwork& network, uint32_t id);
 
 /// Size of the one allocation that holds all intermediates.

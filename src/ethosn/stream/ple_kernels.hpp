@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that the firmware has for the PLEs, by the ids that command streams use.
+// The PLE kernels in the firmware, by the ids that command streams use.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ enum class PleOperation : uint8_t {
 };
 const char* pleOperationName(PleOperation operation);  // "MAXPOOL_2X2_2_2"
 
-/// How a kernel takes its numbers; kernels that only move bytes come once for both.
+/// How a kernel interprets its values; kernels that only move bytes exist once for both.
 enum class PleSignedness : uint8_t { Any, Unsigned, Signed };
 enum class PleAxis : uint8_t { None, X, Y };
 
 struct PleKernel {
   PleOperation operation = PleOperation::Passthrough;
   PleSignedness signedness = PleSignedness::Any;
-  uint8_t blockWidth = 0, blockHeight = 0;  // of MCE blocks; 0: the kernel does not say
-  uint8_t blockMultiplier = 1;              // MCE blocks that it takes at once
+  uint8_t blockWidth = 0, blockHeight = 0;  // of MCE blocks; 0: not specified by the kernel
+  uint8_t blockMultiplier = 1;              // MCE blocks that it processes at once
   PleAxis axis = PleAxis::None;             // MaxPool1d
   friend bool operator==(const PleKernel&, const PleKernel&) = default;
 };
@@ -50,9 +50,9 @@ struct KernelId {
   PleKernel kernel;
 };
 
-/// None beyond the 396 known ids.
+/// Empty for ids other than the 396 known ones.
 std::optional<KernelId> pleKernel(uint16_t id);
-/// None when the family has no such kernel.
+/// Empty if the family has no such kernel.
 std::optional<uint16_t> pleKernelId(PleFamily family, const PleKernel& kernel);
 /// "V8222 PASSTHROUGH 8x8 x2"; "unknown kernel 500".
 std::string pleKernelName(uint16_t id);

@@ -36,19 +36,19 @@ class PartReader {
     return part;
   }
 
-  /// The numbers 0, 1, ... in some order.
+  /// A permutation of 0, 1, ..., wanted - 1.
   Result<std::vector<uint32_t>> order(std::string_view what, size_t wanted) {
     CARINA_TRY(const uint32_t count, word(what));
     if (count != wanted) {
-      return fail(Code::Damaged, "{} of the NPU part are {}, those of its compiled network {}", what, count,
-                  wanted);
+      return fail(Code::Damaged, "{} of the NPU part are {} in number, those of its compiled network {}",
+                  what, count, wanted);
     }
     std::vector<uint32_t> out(count);
     std::vector<bool> seen(count, false);
     for (uint32_t& index : out) {
       CARINA_TRY(index, word(what));
       if (index >= count || seen[index])
-        return fail(Code::Damaged, "{} of the NPU part are no order of arguments", what);
+        return fail(Code::Damaged, "{} of the NPU part are not a permutation", what);
       seen[index] = true;
     }
     return out;
@@ -92,7 +92,7 @@ Result<ProgramBlob> readProgramBlob(ByteSpan bytes) {
   if (magic != kPartMagic) return fail(Code::Damaged, "the NPU part does not begin with \"CENP\"");
   CARINA_TRY(const uint32_t version, reader.word("its version"));
   if (version != kVersion) {
-    return fail(Code::UnknownVersion, "the NPU part has version {}, known is version {}", version, kVersion)
+    return fail(Code::UnknownVersion, "the NPU part has version {}, expected version {}", version, kVersion)
         .withRemedy("compile the network again");
   }
   ProgramBlob blob;

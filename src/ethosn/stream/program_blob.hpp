@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An NPU part in a program (.pte): the compiled network, what it was compiled for, and which argument of the
-// call each of its buffers is. Little-endian words: "CENP", version 1, bytes of SRAM, the target's name and
-// the container ENCN (each: length, bytes, zeros up to a multiple of 4), the arguments of the inputs (count,
-// indices), those of the outputs.
+// An NPU part in a program (.pte): the compiled network, what it was compiled for, and the argument of the
+// call that each of its buffers corresponds to. Little-endian words: "CENP", version 1, bytes of SRAM, the
+// target's name and the ENCN container (each: length, bytes, zero padding to a multiple of 4), the arguments
+// of the inputs (count, indices), those of the outputs.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ inline constexpr std::string_view kProgramBackend = "EthosNBackend";
 
 struct ProgramBlob {
   std::string target;      // "ethos-n78-4tops-4ple"
-  uint32_t sramBytes = 0;  // that the network was compiled for
+  uint32_t sramBytes = 0;  // for which the network was compiled
   CompiledNetwork network;
-  /// The network's input i is argument inputs[i] of the call, counted among its inputs; outputs likewise.
+  /// Input i of the network is input inputs[i] of the call; outputs likewise.
   std::vector<uint32_t> inputs, outputs;
   friend bool operator==(const ProgramBlob&, const ProgramBlob&) = default;
 };
 
 std::vector<uint8_t> writeProgramBlob(const ProgramBlob& blob);
 
-/// Reads untrusted bytes; the tables of the network are sound, and each argument is named once.
+/// Reads untrusted bytes. The tables of the result have passed checkBuffers, and each argument occurs once.
 Result<ProgramBlob> readProgramBlob(ByteSpan bytes);
 
 }  // namespace carina::ethosn

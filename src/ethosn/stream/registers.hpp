@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of the registers that command streams set. A stream carries whole register words; `field.in(word)`
-// takes a value out, `field.of(value)` gives its bits for a word: `ce_control::kWinograd.of(1) |
+// Fields of the registers that command streams set. A stream contains whole register words; `field.in(word)`
+// extracts a value, `field.of(value)` returns its bits within a word: `ce_control::kWinograd.of(1) |
 // ce_control::kIfmPads.of(1)`.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace carina::ethosn {
 
-/// How a value stands in its bits.
+/// How a value is encoded in its bits.
 enum class Coding : uint8_t {
   Plain,
   MinusOne,  // value - 1
@@ -56,7 +56,7 @@ struct Field {
     return value >= 0 && value <= int64_t{mask()};
   }
 
-  /// The bits of a value at their place. The value must fit: whoever emits commands has checked the limits.
+  /// The bits of a value, shifted into place. The value must fit: emitters check the limits beforehand.
   constexpr uint32_t of(int64_t value) const {
     CARINA_CHECK(fits(value), "value fits its register field");
     const int64_t raw = coding == Coding::MinusOne ? value - 1 : coding == Coding::Words ? value / 16 : value;
@@ -72,7 +72,7 @@ inline constexpr Field kSigned{"signed", 23, 1}, kZeroPoint{"zero_point", 24, 8,
 inline constexpr Field kAll[] = {kSigned, kZeroPoint};
 }  // namespace dma_comp_config0
 
-/// Strides and byte counts: the whole word holds value - 1. What a format does not use is 0.
+/// Strides and byte counts: the whole word holds value - 1. Words that a format does not use are 0.
 namespace dma_bytes {
 inline constexpr Field kValue{"bytes", 0, 32, Coding::MinusOne};
 inline constexpr Field kAll[] = {kValue};

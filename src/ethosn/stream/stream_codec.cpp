@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams to bytes and back. Layout: 16 bytes "ENCS" and version; then, with offsets from there, a
-// table of 11 words, the agents of 48 bytes each and the four lists, packed in the order of Queue.
+// Command streams to bytes and back. Layout: a header of 16 bytes ("ENCS" and the version); then, with
+// offsets relative to the end of the header, a table of 11 words, the agents of 48 bytes each and the four
+// lists, packed in the order of Queue.
 #include <cstring>
 #include <limits>
 
@@ -38,7 +39,7 @@ Error unknownEnum(std::string_view what, uint32_t value, size_t agent) {
   return fail(Code::InvalidStream, "agent {} has the unknown {} {}", agent, what, value);
 }
 
-/// Fields are little-endian, as wide as their member.
+/// Fields are little-endian and as wide as their members.
 Result<Agent> readAgent(ByteSpan bytes, size_t index) {
   const uint32_t type = wordAt(bytes, 0);
   if (type >= kAgentTypes) return fail(Code::InvalidStream, "agent {} has the unknown type {}", index, type);
@@ -83,7 +84,7 @@ void writeAgent(const Agent& agent, std::vector<uint8_t>& out) {
   out.insert(out.end(), data.begin(), data.end());
 }
 
-/// The first word behind the type; of waits the counter.
+/// The agent that a command references; 0 for waits.
 uint32_t agentIndex(const Command& command) {
   return std::visit(
       [](const auto& body) -> uint32_t {
@@ -109,7 +110,7 @@ Status checkAgent(const Command& command, std::span<const Agent> agents) {
     return fail(Code::InvalidStream, "{} names agent {} of {}", commandTypeName(type), index, agents.size());
   }
   if (agents[index].type() != agentOf(type)) {
-    return fail(Code::InvalidStream, "{} names agent {}, which is a {} and not a {}", commandTypeName(type),
+    return fail(Code::InvalidStream, "{} names agent {}, which is a {}, not a {}", commandTypeName(type),
                 index, agentTypeName(agents[index].type()), agentTypeName(agentOf(type)));
   }
   return {};
@@ -119,7 +120,7 @@ std::string offsetPlace(size_t offset) {
   return fmt::format("offset {:#x}", offset);
 }
 
-/// Reads `count` commands from `offset`, which moves behind them.
+/// Reads `count` commands from `offset`, which is advanced past them.
 Result<std::vector<Command>> readQueue(ByteSpan bytes, size_t& offset, uint32_t count, Queue queue,
                                        std::span<const Agent> agents) {
   constexpr size_t kSmallest = 8;
@@ -141,7 +142,8 @@ Result<std::vector<Command>> readQueue(ByteSpan bytes, size_t& offset, uint32_t 
     }
     const auto type = static_cast<CommandType>(rawType);
     if (!belongsTo(type, queue)) {
-      return fail(Code::InvalidStream, "{} stands in list {}", commandTypeName(type), queueName(queue))
+      return fail(Code::InvalidStream, "{} does not belong in list {}", commandTypeName(type),
+                  queueName(queue))
           .at(offsetPlace(offset));
     }
     if (bytes.size() - offset < commandBytes(type)) {
@@ -309,7 +311,7 @@ Result<std::vector<uint8_t>> writeCommandStream(const CommandStream& stream) {
     for (const Command& command : stream.queues[q]) {
       const CommandType type = commandType(command);
       if (!belongsTo(type, static_cast<Queue>(q))) {
-        return fail(Code::InvalidStream, "{} stands in list {}", commandTypeName(type),
+        return fail(Code::InvalidStream, "{} does not belong in list {}", commandTypeName(type),
                     queueName(static_cast<Queue>(q)));
       }
       CARINA_RETURN_IF_ERROR(checkAgent(command, stream.agents));
@@ -354,7 +356,7 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
     return fail(Code::WrongKind, "not a command stream: it does not begin with \"ENCS\"").at(offsetPlace(0));
   if (wordAt(bytes, 4) != kStreamMajor || wordAt(bytes, 8) != kStreamMinor ||
       wordAt(bytes, 12) != kStreamPatch) {
-    return fail(Code::UnknownVersion, "command stream version {}.{}.{} is not the known one, {}.{}.{}",
+    return fail(Code::UnknownVersion, "unknown command stream version {}.{}.{}, expected {}.{}.{}",
                 wordAt(bytes, 4), wordAt(bytes, 8), wordAt(bytes, 12), kStreamMajor, kStreamMinor,
                 kStreamPatch)
         .at(offsetPlace(4))
@@ -364,13 +366,13 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
   for (size_t i = 0; i < kTableWords; ++i) table[i] = wordAt(bytes, kHeaderBytes + 4 * i);
   const uint32_t total = table[0], agents = table[2];
   if (total < kTableBytes || total > bytes.size() - kHeaderBytes) {
-    return fail(Code::InvalidStream, "the stream says that it has {} bytes; {} are there", total,
+    return fail(Code::InvalidStream, "the stream says that it has {} bytes, but there are {}", total,
                 bytes.size() - kHeaderBytes)
         .at(offsetPlace(kHeaderBytes));
   }
   const ByteSpan body = bytes.first(kHeaderBytes + total);
   if (table[1] != kTableBytes) {
-    return fail(Code::InvalidStream, "the agents stand at {} instead of {}", table[1], kTableBytes)
+    return fail(Code::InvalidStream, "the agents are at {} instead of {}", table[1], kTableBytes)
         .at(offsetPlace(kHeaderBytes + 4));
   }
   if (agents > (total - kTableBytes) / kAgentBytes) {
@@ -387,8 +389,7 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
   for (size_t q = 0; q < kQueues; ++q) {
     const size_t entry = kHeaderBytes + 4 * (3 + 2 * q);
     if (table[3 + 2 * q] != offset - kHeaderBytes) {
-      return fail(Code::InvalidStream,
-                  "list {} stands at {} instead of {}, where what is in front of it ends",
+      return fail(Code::InvalidStream, "list {} is at {} instead of {}, where the preceding part ends",
                   queueName(static_cast<Queue>(q)), table[3 + 2 * q], offset - kHeaderBytes)
           .at(offsetPlace(entry));
     }
@@ -396,7 +397,7 @@ Result<CommandStream> readCommandStream(ByteSpan bytes) {
                readQueue(body, offset, table[4 + 2 * q], static_cast<Queue>(q), stream.agents));
   }
   if (offset != body.size()) {
-    return fail(Code::InvalidStream, "{} bytes stand behind the last command", body.size() - offset)
+    return fail(Code::InvalidStream, "{} bytes follow the last command", body.size() - offset)
         .at(offsetPlace(offset));
   }
   return stream;

@@ -8,7 +8,7 @@
 namespace carina::ethosn {
 namespace {
 
-/// The words of a line, without its comment; quoted names are one word.
+/// The words of a line, without its comment; a quoted name is one word.
 std::vector<std::string_view> wordsOf(std::string_view line) {
   std::vector<std::string_view> words;
   size_t i = 0;
@@ -39,7 +39,7 @@ Result<uint32_t> number(std::string_view text) {
   uint32_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, base);
   if (error != std::errc() || end != digits.data() + digits.size() || digits.empty()) {
-    return fail(Code::BadText, "'{}' is no 32-bit number", text);
+    return fail(Code::BadText, "'{}' is not a 32-bit number", text);
   }
   return value;
 }
@@ -50,7 +50,7 @@ Status addHex(std::string_view text, std::vector<uint8_t>& out) {
     uint8_t byte = 0;
     const auto [end, error] = std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
     if (error != std::errc() || end != text.data() + i + 2)
-      return fail(Code::BadText, "'{}' is no hexadecimal byte", text.substr(i, 2));
+      return fail(Code::BadText, "'{}' is not a hexadecimal byte", text.substr(i, 2));
     out.push_back(byte);
   }
   return {};
@@ -58,7 +58,7 @@ Status addHex(std::string_view text, std::vector<uint8_t>& out) {
 
 Result<std::string> unquoted(std::string_view text) {
   if (text.size() < 2 || text.front() != '"' || text.back() != '"')
-    return fail(Code::BadText, "a name stands in quotation marks");
+    return fail(Code::BadText, "a name must be in quotation marks");
   std::string out;
   text = text.substr(1, text.size() - 2);
   for (size_t i = 0; i < text.size(); ++i) {
@@ -80,10 +80,10 @@ Result<Enum> enumNamed(const std::string_view (&names)[N], std::string_view text
   for (size_t i = 0; i < N; ++i) {
     if (names[i] == text) return static_cast<Enum>(i);
   }
-  return fail(Code::BadText, "'{}' is none of its values", text);
+  return fail(Code::BadText, "'{}' is not a valid value", text);
 }
 
-/// name=value of a line; each must be taken once.
+/// The name=value pairs of a line; each must be taken exactly once.
 class Values {
  public:
   static Result<Values> of(std::span<const std::string_view> words) {
@@ -114,7 +114,7 @@ class Values {
   std::vector<std::pair<std::string_view, std::string_view>> left_;
 };
 
-/// Takes errors out of callbacks.
+/// Carries the first error out of callbacks.
 class FirstError {
  public:
   template <typename T>
@@ -232,13 +232,13 @@ class Parser {
       begun_ = true;
       return {};
     }
-    if (ended_) return fail(Code::BadText, "'{}' stands behind .end", words[0]);
+    if (ended_) return fail(Code::BadText, "'{}' follows .end", words[0]);
     if (words[0].starts_with('.')) return directive(words);
     if (bytes_ != nullptr) {
       for (const std::string_view word : words) CARINA_RETURN_IF_ERROR(addHex(word, *bytes_));
       return {};
     }
-    if (list_ == nullptr) return fail(Code::BadText, "'{}' stands in no list", words[0]);
+    if (list_ == nullptr) return fail(Code::BadText, "'{}' is not in a list", words[0]);
     CARINA_TRY(Values values, Values::of(std::span(words).subspan(1)));
     CARINA_TRY(const Command command, parseCommand(words[0], std::move(values)));
     list_->push_back(command);
@@ -263,7 +263,7 @@ class Parser {
       if (words.size() < 3) return fail(Code::BadText, ".agent needs its number and its type");
       CARINA_TRY(const uint32_t index, number(words[1]));
       if (index != stream_.agents.size())
-        return fail(Code::BadText, "agent {} stands where agent {} is due", index, stream_.agents.size());
+        return fail(Code::BadText, "found agent {}, expected agent {}", index, stream_.agents.size());
       CARINA_TRY(Values values, Values::of(std::span(words).subspan(3)));
       CARINA_TRY(Agent agent, parseAgent(words[2], std::move(values)));
       stream_.agents.push_back(agent);
@@ -280,7 +280,7 @@ class Parser {
       if (name == bufferKindName(static_cast<BufferKind>(kind)))
         return buffer(static_cast<BufferKind>(kind), words);
     }
-    if (words.size() > 1) return fail(Code::BadText, "'{}' takes no words", words[0]);
+    if (words.size() > 1) return fail(Code::BadText, "'{}' takes no operands", words[0]);
     if (name == "before") {
       bytes_ = &before_;
     } else if (name == "behind") {

@@ -96,7 +96,7 @@ void commandLine(std::string& out, const Command& command, size_t offset, bool c
                 if (i != 0) out += ',';
                 out += decimal ? fmt::format("{}", words[i]) : fmt::format("{:#x}", words[i]);
               }
-              // Of arrays the first word stands for all, where they are alike.
+              // Only the first word of an array is decoded, as a representative of all.
               if (!fields.empty() && words[0] != 0) notes.push_back(fieldsText(name, words[0], fields));
             });
       },

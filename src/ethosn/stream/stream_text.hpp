@@ -14,8 +14,8 @@
 //   00112233...
 //   .end
 //
-// Registers are whole words in hexadecimal; those that are 0 are left out, arrays are lists without the zeros
-// at their end. Text after ';' is a comment: offsets, and what the fields of registers mean.
+// Registers are whole words in hexadecimal. Zero registers and the trailing zeros of arrays are omitted. Text
+// after ';' is a comment: offsets, and the meaning of register fields.
 #pragma once
 
 #include <string>
@@ -28,15 +28,15 @@ namespace carina::ethosn {
 
 struct TextOptions {
   bool comments = true;
-  bool constants = true;  // without them the text is for reading only
+  bool constants = true;  // without them the text is incomplete, for reading only
 };
 
-/// Fails when the command stream cannot be read.
+/// Fails if the command stream cannot be read.
 Result<std::string> printNetwork(const CompiledNetwork& network, const TextOptions& options = {});
 
 /// The inverse. Errors name the line.
 Result<CompiledNetwork> parseNetwork(std::string_view text);
-/// Whether a text begins as those of printNetwork do.
+/// Whether a text begins like the output of printNetwork.
 bool isNetworkText(std::string_view text);
 
 }  // namespace carina::ethosn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the text form that printer and parser share.
+// Keywords of the text form, shared by printer and parser.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of what runs on the MCE with weights of its own.
+// Rules of operators that run on the MCE with their own weights.
 #include <algorithm>
 
 #include "ethosn/support/rule.hpp"
@@ -30,13 +30,13 @@ bool biasScaleIsProduct(Context& c) {
   return c.operation().bias.quantization.scales == productScales(c.input(), c.operation().weights);
 }
 
-/// How the texts of an operator name it.
+/// How an operator is named in its texts.
 struct Words {
   std::string what;        // "conv"
-  std::string weights;     // of the rule on the weights' type
-  std::string either;      // "or", where the text does not shout
+  std::string weights;     // in the rule on the weights' type
+  std::string either;      // "or", or "OR" where the text has that
   std::string title;       // "Convolution"
-  std::string scaleTitle;  // of the rule on the overall scale
+  std::string scaleTitle;  // in the rule on the overall scale
 };
 
 Rules constantRules(const Words& words, DataFormat format, const std::string& formatName) {
@@ -58,7 +58,7 @@ Rules biasLength(bool perInput) {
   return {{kUnsupported, holds, "Invalid bias tensor dimensions"}};
 }
 
-/// Everything in front of what an operator has of its own.
+/// All rules that precede those specific to one operator.
 Rules structure(const Words& words, DataFormat format, const std::string& formatName) {
   const std::string in = "Input to " + words.what, out = "Output of " + words.what;
   return join({batchIsOne(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operators that go element by element, and of the mean.
+// Rules of elementwise operators and of the mean.
 #include "ethosn/support/rule.hpp"
 
 namespace carina::ethosn::support {
@@ -11,7 +11,7 @@ bool canStretch(Context& c) {
   return a == b || a == 1 || b == 1;
 }
 
-/// `to`: "to addition"; `Of`: "Addition".
+/// `to`: "to addition"; `title`: "Addition".
 Rules binary(const std::string& to, const std::string& title) {
   return join(
       {batchIsOne(),

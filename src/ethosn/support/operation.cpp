@@ -36,7 +36,7 @@ constexpr std::string_view kOperatorNames[] = {
 };
 static_assert(std::size(kOperatorNames) == kOperators);
 
-/// Sizes are 32-bit as in the hardware's registers; a window larger than its padded input makes 0.
+/// Sizes are 32-bit as in the hardware's registers; the result is 0 if the window exceeds the padded input.
 uint32_t convolvedSize(uint32_t size, uint32_t window, uint32_t stride, uint32_t padding) {
   const uint32_t positive = size + stride + padding;
   return (std::max(positive, window) - window) / stride;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations of an Ethos-N network as its compiler takes them: tensors of four dimensions with quantization,
-// and per operation its parameters without data. The support rules (support.hpp) are asked with these.
+// Operations of an Ethos-N network as its compiler accepts them: four-dimensional tensors with quantization,
+// and the parameters, without data, of each operation. They are the input of the support rules (support.hpp).
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ using Shape = std::array<uint32_t, 4>;
 enum class DataType : uint8_t { U8, S8, S32 };
 enum class DataFormat : uint8_t { Nhwc, Nchw, Hwio, Nhwcb, Hwim };
 
-/// real = (q - zeroPoint) * scale. `dim`: the dimension that the scales run along, for weights and biases.
+/// real = (q - zeroPoint) * scale. `dim`: the dimension along which the scales vary, for weights and biases.
 struct Quantization {
   int32_t zeroPoint = 0;
   std::vector<float> scales{1.0F};
@@ -81,7 +81,7 @@ std::string_view operatorName(Operator op);  // "depthwise_convolution"
 std::string_view dataTypeName(DataType type);
 std::string_view dataFormatName(DataFormat format);
 
-/// One operation; which members count depends on `op`.
+/// One operation; `op` determines which members are used.
 struct Operation {
   Operator op = Operator::Input;
   TensorInfo weights, bias;                    // convolutions (HWIO, HWIM), fully connected ([1,1,I,O])
@@ -89,8 +89,8 @@ struct Operation {
   Extent stride;                               // convolutions, pooling
   Extent window;                               // pooling
   PoolingType pooling = PoolingType::Max;      // pooling
-  Quantization outputQuantization;             // those that requantize
-  std::optional<DataType> outputType;          // requantize; none: as the input
+  Quantization outputQuantization;             // operators that requantize
+  std::optional<DataType> outputType;          // requantize; none: that of the input
   DataFormat outputFormat = DataFormat::Nhwc;  // output
   uint32_t axis = 3;                           // concatenation, split
   std::vector<uint32_t> sizes;                 // split
@@ -105,13 +105,13 @@ struct Operation {
 
 uint64_t elements(const Shape& shape);
 
-/// Padding that keeps ceil(size / stride) outputs: of an odd total, `before` says which side gets the larger
-/// part. Symmetric padding gives both sides the larger part.
+/// Padding that yields ceil(size / stride) outputs. If the total is odd, the mode determines which side gets
+/// the larger half; Symmetric gives it to both sides.
 enum class SamePadding : uint8_t { PreferBefore, PreferAfter, Symmetric };
 Padding samePadding(uint32_t height, uint32_t width, Extent window, Extent stride, SamePadding mode);
 
-/// What the operation makes of its inputs. The parameters must have been found sound by the support rules:
-/// strides and block sizes are not zero, axes and permutations in range.
+/// The operation's outputs for these inputs. The support rules must have validated the parameters: strides
+/// and block sizes are not zero, axes and permutations are in range.
 std::vector<TensorInfo> outputsOf(const Operation& operation, std::span<const TensorInfo> inputs);
 
 }  // namespace carina::ethosn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of pooling: the PLE has a kernel for each shape of window that is supported.
+// Rules of pooling: the PLE has a kernel for each supported window shape.
 #include <algorithm>
 
 #include "ethosn/support/rule.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr Padding kNoPadding{}, kAfter{0, 1, 0, 1}, kAround{1, 1, 1, 1};
 
-constexpr uint32_t kMaxPool3x3Width = 417;  // of PLE RAM
+constexpr uint32_t kMaxPool3x3Width = 417;  // limited by PLE RAM
 
 bool isAverage(Context& c) {
   return c.operation().pooling == PoolingType::Average;
@@ -31,8 +31,8 @@ bool averageHasKernel(Context& c) {
   return op.window == Extent{3, 3} && op.stride == Extent{1, 1} && op.padding == kAround;
 }
 
-/// Average pooling is split in depth only: whole planes of input and output, twice where there are several
-/// stripes.
+/// Average pooling is split in depth only: SRAM must hold whole planes of input and output, twice if there
+/// are several stripes.
 bool averageFitsSram(Context& c) {
   if (!isAverage(c) || isWholeTensor(c)) return true;
   const auto rounded = [](uint32_t size) { return (uint64_t{size} + 7) / 8 * 8; };
@@ -79,7 +79,7 @@ bool strideOneFitsKernel(Context& c) {
   return false;
 }
 
-/// The pooled dimension is not split: input and output of one brick group's width or height.
+/// The pooled dimension is not split: SRAM must hold all of it, one brick group across, for input and output.
 bool strideOneFitsSram(Context& c) {
   if (!isMax(c, 1)) return true;
   const auto half = static_cast<uint64_t>(c.target.sramBytes - kPleKernelMaxBytes) / 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of operators that move data, and of the ends of a network.
+// Rules of operators that move data, and of inputs, outputs and constants.
 #include <algorithm>
 #include <numeric>
 
@@ -16,7 +16,7 @@ uint64_t divideUp(uint64_t value, uint64_t by) {
   return (value + by - 1) / by;
 }
 
-/// In DRAM as NHWCB.
+/// Size in DRAM in NHWCB.
 uint64_t brickBytes(const Shape& shape) {
   return shape[0] * roundUp(shape[1], 8) * roundUp(shape[2], 8) * roundUp(shape[3], 16);
 }
@@ -195,7 +195,7 @@ Rules depthToSpace() {
                  "Only block size of 2 is supported"}}});
 }
 
-/// The two passes of a space-to-depth, split in height as far as its blocks allow.
+/// Whether the two passes of a space-to-depth, split in height as far as its blocks allow, fit SRAM.
 bool spaceToDepthFits(Context& c) {
   const auto banks = static_cast<uint64_t>(c.target.variant->banks());
   const uint64_t block = c.operation().blockSize, height = c.input().shape[1], width = c.input().shape[2],
@@ -239,7 +239,7 @@ Rules spaceToDepth() {
                 {kEstimate, [](Context&) { return false; }, ""}}});
 }
 
-/// Weights of a 1x1 depthwise convolution at their largest.
+/// Upper bound on the size of a 1x1 depthwise convolution's weights.
 uint64_t identityWeightBytes(const Target& target, uint64_t channels) {
   const auto banks = static_cast<uint64_t>(target.variant->banks());
   const uint64_t coded = ((1 + banks / 8) * 9 + 7) / 8;

@@ -15,7 +15,7 @@ bool depthFitsSram(Context& context, const TensorInfo& info) {
   return chunk <= sram || context.says(chunk, sram);
 }
 
-/// The dimension that scales of a constant run along.
+/// The dimension along which the scales of a constant vary.
 uint32_t scaleDimension(DataFormat format) {
   switch (format) {
     case DataFormat::Hwio:
@@ -49,7 +49,7 @@ Rules scalesMatch(const std::string& what, const std::string& name, bool (*dimen
                "Expected: {}, got: {}."}};
 }
 
-/// The MCE pads up to 7 elements; more only as "same" padding of the whole tensor.
+/// The MCE pads by up to 7 elements; by more only as "same" padding of the whole tensor.
 bool isPaddable(const Operation& operation, const TensorInfo& info) {
   const Padding& pad = operation.padding;
   if (std::max({pad.top, pad.bottom, pad.left, pad.right}) <= 7) return true;

@@ -53,7 +53,7 @@ const Rules& rulesOf(Operator op) {
 
 namespace {
 
-/// The first rule of [first, last) that does not hold.
+/// The first rule that does not hold.
 const Rule* firstBroken(std::span<const Rule> rules, Context& context) {
   for (const Rule& rule : rules) {
     if (!rule.holds(context)) return &rule;

@@ -21,7 +21,7 @@ constexpr Variant kVariants[] = {
     {"ethos-n78-8tops-2ple", "Ethos-N78_8TOPS_2PLE_RATIO", 8, 2, 4, 2, 2, 2048 * kKiB, PleFamily::V8422},
 };
 
-/// Lower case, '-' for '_', without the ending "-ratio" of the full names.
+/// Lower case, '-' for '_', without the suffix "-ratio" of the full names.
 std::string normalized(std::string_view name) {
   std::string out(name);
   for (char& c : out) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -119,8 +119,9 @@ Result<Target> findTarget(std::string_view name) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   constexpr int64_t kMost = int64_t{1} << 31;
   if (error != std::errc() || end != text.data() + text.size() || number < 1 || number > kMost) {
-    return fail(Code::BadOption, "'{}' is no number of bytes of SRAM", name.substr(colon + 1))
-        .withRemedy(fmt::format("for example {}:{}K", variant->name, variant->defaultSramBytes / kKiB));
+    return fail(Code::BadOption, "'{}' is not a number of bytes of SRAM", name.substr(colon + 1))
+        .withRemedy(
+            fmt::format("write, for example, {}:{}K", variant->name, variant->defaultSramBytes / kKiB));
   }
   return makeTarget(*variant, number * unit);
 }

@@ -14,7 +14,7 @@ int32_t roundUp(int32_t value, int32_t step) {
   return divideUp(value, step) * step;
 }
 
-/// Inputs in slices of what the MCE takes per step; in each slice sub-filter by sub-filter, tap by tap.
+/// Inputs in slices that the MCE processes at once; within a slice sub-filter by sub-filter, tap by tap.
 void directOrder(const LayerWeights& layer, const Variant& variant, int32_t output, int32_t first,
                  int32_t count, std::vector<int16_t>& out) {
   const std::vector<SubFilter> subs = subFilters(layer);
@@ -73,8 +73,8 @@ void depthwiseOrder(const LayerWeights& layer, int32_t output, std::vector<int16
   }
 }
 
-/// The 1024 inputs of a brick group come a quarter (two of eight banks) at a time, the same element of all
-/// banks together.
+/// The 1024 inputs of a brick group come in parts of 16 elements per bank, the same element of all banks
+/// together; with 8 banks, the even parts come first.
 void vectorOrder(const LayerWeights& layer, const Variant& variant, int32_t output, int32_t first,
                  int32_t count, std::vector<int16_t>& out) {
   const int32_t banks = variant.banks();
@@ -189,7 +189,7 @@ Result<EncodedWeights> encodeWeights(const LayerWeights& layer, const Variant& v
     }
   }
 
-  // The OGs of a bank follow each other; the banks take turns every 16 bytes.
+  // The OGs of a bank follow each other; the banks alternate every 16 bytes.
   constexpr size_t kUnit = 16;
   const size_t length = (longest + kUnit - 1) / kUnit * kUnit;
   const auto banks = static_cast<size_t>(variant.banks());

@@ -91,7 +91,7 @@ Status WeightDecoder::readSymbols(size_t symbols, size_t count, std::vector<uint
   const size_t runCount = rle ? symbols + 1 : 0;
   weights.clear();
   runs.clear();
-  // Symbols whose quotient is complete, and of these the ones whose remainder has been read.
+  // Symbols whose remainder has been read; the quotients of all symbols stored so far are complete.
   size_t weightRemainders = 0, runRemainders = 0;
   uint64_t zeros = 0;
   uint32_t weightQuotient = 0, runQuotient = 0;
@@ -170,8 +170,8 @@ Status WeightDecoder::joinWeights(std::span<const uint16_t> symbols, std::span<c
     }
     const size_t value = symbol - code.palette.size() + code.offset;
     if (value > 510)
-      return at(
-          fail(Code::InvalidWeights, "a weight has the symbol {}, which stands for no 9-bit weight", symbol));
+      return at(fail(Code::InvalidWeights,
+                     "a weight has the symbol {}, which does not represent a 9-bit weight", symbol));
     out.push_back(fromSymbol(static_cast<uint32_t>(value)));
   }
   if (!runs.empty()) out.insert(out.end(), runs.back(), 0);

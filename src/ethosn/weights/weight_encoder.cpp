@@ -16,7 +16,7 @@ constexpr uint32_t kMaxOffset = 31;
 constexpr int kZeroDivisors = 4, kWeightDivisors = 6;  // 0..3, 0..5
 constexpr uint32_t kTooMuch = UINT32_MAX;
 
-/// Magnitudes in order, the negative one of a pair first: 0, -1, 1, -2, 2, ...
+/// Ordered by magnitude, negative before positive: 0, -1, 1, -2, 2, ...
 uint16_t symbolOf(int16_t weight) {
   return static_cast<uint16_t>(2 * std::abs(weight) - (weight < 0 ? 1 : 0));
 }
@@ -43,10 +43,10 @@ int paletteEntryBits(std::span<const int16_t> palette) {
   return largest > 1 ? bits + 1 : bits;
 }
 
-/// What there is to code of one OFM.
+/// What is to be encoded for one OFM.
 struct Statistics {
-  std::array<uint32_t, kMaxSymbol + 1> count{};  // by symbol without palette and offset
-  std::vector<uint32_t> runs;  // zeros in front of each weight that is not zero, and behind the last
+  std::array<uint32_t, kMaxSymbol + 1> count{};  // by symbol, before palette and offset
+  std::vector<uint32_t> runs;                    // zeros before each nonzero weight, and after the last
 };
 
 Statistics statisticsOf(std::span<const int16_t> weights) {
@@ -65,7 +65,7 @@ Statistics statisticsOf(std::span<const int16_t> weights) {
   return out;
 }
 
-/// A symbol as the palette and offset make it; beyond kMaxSymbol where it has no code.
+/// A symbol as mapped by palette and offset; above kMaxSymbol if it has no code.
 class SymbolMap {
  public:
   explicit SymbolMap(const WeightCompression& code) : base_(code.palette.size()), offset_(code.offset) {
@@ -89,7 +89,7 @@ uint32_t costOfRuns(const Statistics& statistics, int divisor, const Chunks& chu
          static_cast<uint32_t>(statistics.runs.size()) * static_cast<uint32_t>(divisor);
 }
 
-/// Bits of a plain symbol; 0 where the palette does not hold every weight.
+/// Bits of a plain symbol; 0 if the palette does not hold every weight.
 int plainBits(const WeightCompression& code, uint32_t largest) {
   if (code.palette.empty()) return std::max(2, static_cast<int>(std::bit_width(largest)));
   if (largest >= code.palette.size()) return 0;
@@ -100,7 +100,7 @@ struct Mapped {
   uint32_t symbol, count;
 };
 
-/// Bits of the weights with a divisor, or kTooMuch; decides on truncation where it is free to.
+/// Bits of the weights with a divisor, with or without truncation, or kTooMuch.
 uint32_t costOfWeights(std::span<const Mapped> symbols, int divisor, bool truncated, const Chunks& chunks) {
   uint32_t first = 0, second = 0, remainders = 0;
   for (const Mapped& mapped : symbols) {
@@ -135,7 +135,7 @@ uint32_t largestOf(std::span<const Mapped> symbols) {
   return largest;
 }
 
-/// Bits of the OFM with given parameters, or kTooMuch where they cannot code it.
+/// Bits of the OFM with the given parameters, or kTooMuch if they cannot encode it.
 uint32_t costWith(const Statistics& statistics, const WeightCompression& code, const Chunks& chunks) {
   const std::vector<Mapped> symbols = mapSymbols(statistics, code);
   const uint32_t largest = largestOf(symbols);
@@ -172,7 +172,7 @@ struct Choice {
 /// Tries all divisors with the palette and zero runs of `code`.
 void tryDivisors(const Statistics& statistics, WeightCompression code, uint32_t runs, const Chunks& chunks,
                  Choice& best) {
-  // The offset takes the smallest symbol outside of the palette to the first code behind it.
+  // The offset maps the smallest symbol outside the palette to the first code after it.
   const std::vector<Mapped> outside = mapSymbols(statistics, code);
   uint32_t smallest = kTooMuch;
   const size_t entries = code.palette.size();
@@ -206,7 +206,7 @@ void tryDivisors(const Statistics& statistics, WeightCompression code, uint32_t 
   }
 }
 
-/// Values by how often they come, the most frequent first.
+/// Values by frequency, the most frequent first.
 std::vector<int16_t> byFrequency(const Statistics& statistics, bool withRuns) {
   std::vector<int16_t> values;
   for (uint32_t symbol = withRuns ? 1 : 0; symbol <= kMaxSymbol; ++symbol) {
@@ -238,7 +238,7 @@ Choice choose(const Statistics& statistics, const Chunks& chunks) {
       if (size > 32) continue;
       code.palette.assign(values.begin(),
                           values.begin() + static_cast<ptrdiff_t>(std::min(size, values.size())));
-      // A palette of one value has no code; another that does not come fills it up.
+      // A palette of one value cannot be encoded; an unused second entry is added.
       if (code.palette.size() == 1) code.palette.push_back(0);
       tryDivisors(statistics, code, runs, chunks, best);
     }
@@ -277,7 +277,7 @@ void WeightEncoder::put(uint32_t value, int bits) {
 }
 
 void WeightEncoder::putHeader(const OfmWeights& ofm, size_t symbols, const WeightCompression& code) {
-  put(0, 16);  // its length: filled in by append
+  put(0, 16);  // length; filled in by append
   put(static_cast<uint32_t>(ofm.bias), 32);
   const bool newScale = scale_ != ofm.scale;
   put(newScale ? 1 : 0, 1);
@@ -312,8 +312,8 @@ void WeightEncoder::putHeader(const OfmWeights& ofm, size_t symbols, const Weigh
   code_ = code;
 }
 
-/// Weights and zero runs go in chunks: quotients of both, then the remainders of what the chunk in front
-/// completed.
+/// Weights and zero runs are written in chunks: the quotients of both, then the remainders of what the
+/// preceding chunk completed.
 void WeightEncoder::putSymbols(std::span<const uint16_t> symbols, std::span<const uint32_t> runs,
                                const WeightCompression& code) {
   const Chunks chunks(inputs_);
@@ -326,7 +326,7 @@ void WeightEncoder::putSymbols(std::span<const uint16_t> symbols, std::span<cons
   const int32_t weightRoom = plain && weightBits > 5 ? chunks.half : chunks.weights;
   const int32_t zeroRoom = chunks.zeros(code.zeroDivisor);
   size_t weightsDone = 0, zerosDone = 0;
-  int32_t weightLeft = -1, zeroLeft = -1;  // of the quotient under way; -1: none
+  int32_t weightLeft = -1, zeroLeft = -1;  // rest of the current quotient; -1: none
   std::vector<uint32_t> weightRest, zeroRest, weightRestBefore, zeroRestBefore;
   for (bool weightsOn = true, zerosOn = true; weightsOn || zerosOn;) {
     const int64_t balance =

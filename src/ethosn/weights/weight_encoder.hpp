@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes the weight stream of one output generator (OG): the opposite of weight_decoder.hpp. Compression
+// Encodes the weight stream of one output generator (OG): the inverse of weight_decoder.hpp. Compression
 // parameters are chosen per OFM by their exact cost: zero runs or none, palettes, Golomb-Rice divisors,
-// truncation, offset, or plain symbols; the ones of the OFM in front are kept where that is cheaper than
-// loading others.
+// truncation, offset, or plain symbols. Those of the preceding OFM are kept if that is cheaper than loading
+// new ones.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ OfmScale ofmScale(double ratio, int32_t zeroPoint);
 struct OfmWeights {
   int32_t bias = 0;
   OfmScale scale;
-  std::vector<int16_t> weights;  // less the zero point, -255..255, in the order of the stream
+  std::vector<int16_t> weights;  // minus the zero point, -255..255, in the order of the stream
 };
 
 class WeightEncoder {
  public:
-  /// `inputs`: channels that the hardware takes per step (Variant::igs).
+  /// `inputs`: channels that the hardware processes at once (Variant::igs).
   explicit WeightEncoder(int32_t inputs) : inputs_(inputs) {}
 
-  /// Fails where an OFM has more symbols than its length field can say.
+  /// Fails if an OFM has more symbols than its length field can represent.
   Status append(const OfmWeights& ofm);
 
-  /// Whole bytes; the last one filled with zeros.
+  /// Whole bytes; the last one is padded with zero bits.
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to command streams and payloads.
+// Assembly of text into command streams and payloads.
 #include "npu/isa/assembler.hpp"
 
 #include <charconv>
@@ -70,7 +70,7 @@ class Assembler {
   }
 
   Result<Assembly> finish() {
-    if (place_ == Place::Start) return fail(Code::BadText, "the text holds no .stream");
+    if (place_ == Place::Start) return fail(Code::BadText, "the text has no .stream");
     if (assembly_.isPayload && place_ == Place::Stream)
       return fail(Code::BadText, "a payload's stream needs .end");
     std::vector<uint32_t> all;
@@ -109,7 +109,7 @@ class Assembler {
   Status stream(const std::vector<std::string_view>& tokens) {
     if (place_ != Place::Start && place_ != Place::Before)
       return fail(Code::BadText, "only one .stream is allowed");
-    if (tokens.size() != 2) return fail(Code::BadText, ".stream takes the architecture");
+    if (tokens.size() != 2) return fail(Code::BadText, ".stream needs an architecture");
     for (const Family family : {Family::U55, Family::U65, Family::U85}) {
       if (tokens[1] == architecture(family).name) {
         assembly_.family = family;
@@ -117,11 +117,13 @@ class Assembler {
         return {};
       }
     }
-    return fail(Code::BadText, "unknown architecture {}: ethos-u55, ethos-u65 or ethos-u85", tokens[1]);
+    return fail(Code::BadText, "unknown architecture {}: expected ethos-u55, ethos-u65 or ethos-u85",
+                tokens[1]);
   }
 
   Status end(const std::vector<std::string_view>& tokens) {
-    if (place_ != Place::Stream || tokens.size() != 1) return fail(Code::BadText, ".end closes a .stream");
+    if (place_ != Place::Stream || tokens.size() != 1)
+      return fail(Code::BadText, ".end must come after a .stream, without operands");
     if (assembly_.stream.size() > format::kMaxStreamWords)
       return fail(Code::BadText, "the stream exceeds the hardware's 16 MiB");
     place_ = Place::After;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to command stream or driver payload: the inverse of disassembler.hpp.
+// Assembles text into a command stream or driver payload: the inverse of disassembler.hpp.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Assembly {
   std::vector<uint8_t> bytes;    // the payload, or the stream alone, little-endian
 };
 
-/// Errors name the line: unknown directives, commands, fields and enum names, values that do not fit. Fields
-/// that are not given are 0 (or the smallest value a "minus one" field can hold).
+/// Errors name the line: unknown directives, commands, fields and enum names, values that do not fit. Omitted
+/// fields are 0 (or the smallest value that a "minus one" field can hold).
 Result<Assembly> assemble(std::string_view text);
 
 }  // namespace carina::npu

@@ -22,7 +22,8 @@ bool isReduceExtremum(PoolMode mode) {
   return mode == PoolMode::Max || mode == PoolMode::Min;
 }
 
-/// The element size that decides which microblocks are legal: pools that read IFM2 instead count as 8-bit.
+/// Element size that determines the legal microblocks; pools that read IFM2 instead of the IFM count as
+/// 8-bit.
 int32_t lookupBits(const KernelOperation& op) {
   if (op.kind == OperationKind::Pool && op.pool == PoolMode::None) return 8;
   return elementBytes(op.ifm.type) * 8;
@@ -165,7 +166,7 @@ BlockRules::BlockRules(const Target& target, const KernelOperation& op) : target
     if (op.transpose == Transpose::HCW || op.transpose == Transpose::CHW) granule_.w = wide(granule_.w);
     if (op.transpose == Transpose::WCH || op.transpose == Transpose::CWH) granule_.h = wide(granule_.h);
   }
-  // The block maximum holds in memory axes; put it back into operation axes.
+  // The maximum block applies to memory axes; map it back to operation axes.
   limit_ = maximum;
   switch (op.transpose) {
     case Transpose::HWC:
@@ -243,7 +244,7 @@ std::optional<ShramLayout> BlockRules::shram(BlockShape block) const {
       roundUp(2 * ceilDiv(ifmBytes, 1024), ifmBits_ == 32 ? granules.ifm32 : granules.ifm);
   ShramLayout layout;
   if (elementwise_) {
-    // The end of the input buffers is that of both inputs: they share everything up to the table.
+    // IB_END applies to both inputs, which share all banks up to the table.
     const int64_t second = kOutputBanks + ifmBanks;
     if (second + (hasIfm2_ ? ifmBanks : 0) > lutStart) return std::nullopt;
     layout.ifm2Start = hasIfm2_ ? static_cast<int32_t>(second) : 0;
@@ -265,7 +266,7 @@ bool BlockRules::fitsU85(BlockShape block, int32_t buffers) const {
   // Elementwise and resize pass through the output buffer row by row: no block is too large for them.
   if (elementwise_ || kind_ == OperationKind::Resize) return true;
   const BlockShape ifm = ifmBlockU85(block);
-  // Padding is not stored: one block never takes more than the whole map.
+  // Padding is not stored: a block never takes more space than the whole feature map.
   const int64_t blockElements = int64_t{ifm.h} * ifm.w * ifm.c;
   const int64_t mapElements = int64_t{ifmHeight_} * ifmWidth_ * roundUp(ifmDepth_, 16);
   const int64_t ifmBytes =
@@ -285,7 +286,7 @@ bool BlockRules::fits(BlockShape block, int32_t buffers) const {
 }
 
 Status BlockRules::check(BlockShape block) const {
-  // Compilers use the larger granule(); the hardware takes any multiple of the microblock.
+  // Compilers use the larger granule(); the hardware accepts any multiple of the microblock.
   BlockShape unit = target_.isU85() ? microblock_ : granule_;
   if (kind_ == OperationKind::Resize) unit.h = granule_.h;  // blocks of RESIZE are one row high
   if (block.h < 1 || block.w < 1 || block.c < 1 || block.h % unit.h != 0 || block.w % unit.w != 0 ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block configurations: which OFM blocks (and, on U85, microblocks) an operation may be executed in, the IFM
-// block that each needs and where the buffers lie. Used by the compiler's search, the timing model and the
-// stream checker. Rules: ethosu-architecture 1.1, 1.3, 1.4.
+// Block configurations: the OFM blocks (and, on U85, microblocks) that an operation may use, the IFM block
+// that each of them needs, and the placement of the buffers. Used by the compiler's search, the timing model
+// and the stream checker. Rules: ethosu-architecture 1.1, 1.3, 1.4.
 #pragma once
 
 #include <optional>
@@ -16,20 +16,20 @@ namespace carina::npu {
 /// registers.
 struct ShramLayout {
   int32_t ifmEnd = 0;
-  int32_t ifm2Start = 0;  // 0 when there is no second, non-scalar input
+  int32_t ifm2Start = 0;  // 0 if there is no second, non-scalar input
   int32_t accumulatorStart = 0;
   friend bool operator==(const ShramLayout&, const ShramLayout&) = default;
 };
 
 /// OFM microblocks of a variant in table (search) order; one entry on U55/U65.
 std::span<const BlockShape> microblocks(const Target& target);
-/// Microblock of U85 from its ACC_FORMAT code (0 1x1, 1 1x2, 2 1x4, 3 2x2, 4 2x4, 5 4x4); empty when the
-/// variant has none.
+/// U85 microblock for an ACC_FORMAT code (0: 1x1, 1: 1x2, 2: 1x4, 3: 2x2, 4: 2x4, 5: 4x4); empty if the
+/// variant does not have it.
 std::optional<BlockShape> microblockFromCode(const Target& target, int32_t code);
 /// Whether the operation may use this microblock (always on U55/U65).
 bool microblockAllowed(const Target& target, const KernelOperation& op, BlockShape microblock);
-/// The allowed microblock that pads the OFM least, first in table order on ties. The operation's accumulator
-/// output being disabled allows all.
+/// The allowed microblock that pads the OFM least; ties go to the first in table order. All are allowed if
+/// the operation's accumulator output is disabled.
 BlockShape preferredMicroblock(const Target& target, const KernelOperation& op);
 /// U85 on-chip RAMs in bytes.
 struct U85Buffers {
@@ -37,11 +37,11 @@ struct U85Buffers {
 };
 U85Buffers u85Buffers(const Target& target);
 
-/// The rules for one operation: everything that does not depend on the block is worked out once.
+/// The rules for one operation; everything that does not depend on the block is computed once.
 class BlockRules {
  public:
   /// Reads kind, shapes, types, kernel, upscale, traversal, sparsity, activation, accumulator, transpose and
-  /// reverse of `op`, and on U85 its microblock; not its block. `op` is not kept.
+  /// reverse of `op`, and on U85 its microblock, but not its block. Does not retain `op`.
   BlockRules(const Target& target, const KernelOperation& op);
 
   /// Block heights, widths and depths are multiples of this.
@@ -49,21 +49,20 @@ class BlockRules {
   /// Largest block, in OFM axes before a transpose.
   BlockShape limit() const { return limit_; }
   BlockShape microblock() const { return microblock_; }
-  /// IFM depth that is processed at a time by depth-reducing operations; 0 where IFM and OFM depth go
-  /// together.
+  /// IFM depth that depth-reducing operations process at a time; 0 if IFM and OFM depth advance together.
   int32_t reductionDepth() const { return reductionDepth_; }
 
-  /// IFM block that an OFM block needs, kernel clamped to 8x8 sub-kernels (rounded to what the hardware
-  /// allocates).
+  /// IFM block that an OFM block needs, with the kernel clamped to one sub-kernel, rounded up to the
+  /// hardware's allocation unit.
   BlockShape ifmBlock(BlockShape ofmBlock) const;
-  /// SHRAM layout (U55/U65), or nothing when the block does not fit.
+  /// SHRAM layout (U55/U65), or nothing if the block does not fit.
   std::optional<ShramLayout> shram(BlockShape ofmBlock) const;
-  /// Whether the block obeys granule, limit and buffer sizes. `buffers`: how many blocks the U85 input and
-  /// accumulator RAMs must hold (2 overlap loading with computing; 1 is still legal). U55/U65 always hold
-  /// two.
+  /// Whether the block respects granule, limit and buffer sizes. `buffers`: number of blocks that the U85
+  /// input and accumulator RAMs must hold (with 2, loading overlaps computation; 1 is still legal). U55/U65
+  /// always hold two.
   bool fits(BlockShape ofmBlock, int32_t buffers = 2) const;
-  /// Why the hardware could not run a block: stricter choices of compilers (granule, double buffering on U85)
-  /// do not count.
+  /// Why the hardware cannot run a block; the stricter rules of compilers (granule, double buffering on U85)
+  /// do not apply.
   Status check(BlockShape ofmBlock) const;
 
  private:

@@ -135,7 +135,7 @@ std::string operationText(const RegisterState& state, const Command& command, co
   return operation.ok() ? describe(*operation) : "(" + operation.error().message() + ")";
 }
 
-/// Calls `use` with each line. `target` only for what operations do; null: left out.
+/// Calls `use` with each line. `target` is only needed to describe operations; null: no descriptions.
 template <typename Use>
 void forEachLine(std::span<const uint32_t> words, Family family, const Target* target, const Use& use) {
   RegisterState state;
@@ -167,7 +167,7 @@ void forEachLine(std::span<const uint32_t> words, Family family, const Target* t
   }
 }
 
-/// `target` only for the comments.
+/// `target` is used for comments only.
 void addStream(std::string& out, std::span<const uint32_t> words, Family family, const Target* target,
                const DisassemblyOptions& options) {
   addLine(out, fmt::format(".stream {}", architecture(family).name), "");
@@ -180,7 +180,7 @@ void addStream(std::string& out, std::span<const uint32_t> words, Family family,
   });
 }
 
-/// The largest variant of a family: enough to read operations of any for a comment.
+/// The largest variant of a family: sufficient to decode operations of any variant for a comment.
 const Target* someTarget(Family family) {
   const Target* found = nullptr;
   for (const Target& target : allTargets()) {
@@ -233,9 +233,7 @@ std::string describe(const Operation& operation) {
     }
     std::string operator()(const Stop&) const { return "end"; }
     std::string operator()(const Irq&) const { return "interrupt"; }
-    std::string operator()(const PmuMask& mask) const {
-      return mask.count ? "PMU counts" : "PMU stands still";
-    }
+    std::string operator()(const PmuMask& mask) const { return mask.count ? "PMU counts" : "PMU paused"; }
     std::string operator()(const Branch& b) const {
       return fmt::format("{} {:#x}", b.ifResult ? "if the result is set, to" : "to", b.target);
     }

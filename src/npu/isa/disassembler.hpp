@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams and driver payloads as text. The text holds every bit: assembler.hpp turns it back into the
+// Command streams and driver payloads as text. The text is lossless: assembler.hpp turns it back into the
 // same bytes.
 //
 //   .payload cop1
@@ -10,9 +10,9 @@
 //   NPU_OP_CONV                          ; 0x148 conv 40x7x16 s8 ...
 //   .end
 //
-// One command per line with its fields as name=value: logical values (a "minus one" field shows the real
-// number), enum names, hexadecimal addresses. What is no command, or sets reserved bits, is a .word. Text
-// after ';' is a comment.
+// One command per line with its fields as name=value: logical values (a "minus one" field shows the actual
+// value), enum names, hexadecimal addresses. Words that are not a command, or that set reserved bits, appear
+// as .word. Text after ';' is a comment.
 #pragma once
 
 #include <cstdint>
@@ -32,36 +32,36 @@ struct DisassemblyOptions {
   bool comments = true;  // byte offsets, and what each operation does
 };
 
-/// Any words: what is not understood appears as .word.
+/// Accepts any words; those that cannot be decoded appear as .word.
 std::string disassembleStream(std::span<const uint32_t> words, Family family,
                               const DisassemblyOptions& options = {});
 
 /// A field of a command as the text shows it.
 struct ListedField {
   std::string_view name;
-  int64_t value = 0;            // logical: a "minus one" field has the real number
-  std::string_view enumerator;  // its name, where the value has one
+  int64_t value = 0;            // logical: the actual value of a "minus one" field
+  std::string_view enumerator;  // the name of the value, if it has one
   bool address = false;         // the text shows it in hexadecimal
 };
 
-/// A command of a stream, or words that are none.
+/// A command of a stream, or words that are not a command.
 struct ListedCommand {
   uint32_t offset = 0;    // in bytes
-  std::string_view name;  // empty: words that are no command, or set reserved bits
+  std::string_view name;  // empty: words that are not a command, or that set reserved bits
   std::vector<ListedField> fields;
-  std::vector<uint32_t> words;  // of what is no command
+  std::vector<uint32_t> words;  // if `name` is empty
   std::string_view reserved;    // the command whose reserved bits they set
-  std::string operation;        // describe() of what it starts; or, in parentheses, why that cannot be read
+  std::string operation;  // describe() of the operation started; or, in parentheses, why it cannot be read
 };
 
-/// The lines of disassembleStream() as data. `target` (may be null) is what operations are read for.
+/// The lines of disassembleStream() as data. Operations are decoded for `target`; null: not decoded.
 std::vector<ListedCommand> listStream(std::span<const uint32_t> words, Family family, const Target* target);
 
-/// A whole driver payload. Fails when it is none, or when its NPU is unknown (the commands cannot be named
-/// then).
+/// Disassembles a whole driver payload. Fails if it is not a payload, or if its NPU is unknown (its commands
+/// then cannot be named).
 Result<std::string> disassemblePayload(ByteSpan payload, const DisassemblyOptions& options = {});
 
-/// One line for people: "conv 40x7x16 s8 <- 49x10x1 s8, kernel 10x4 stride 1x1".
+/// One human-readable line: "conv 40x7x16 s8 <- 49x10x1 s8, kernel 10x4 stride 1x1".
 std::string describe(const Operation& operation);
 
 }  // namespace carina::npu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which registers place a feature map: what the encoder writes and the decoder reads.
+// The registers that describe a feature map, as the encoder writes and the decoder reads them.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How feature maps lie in memory: sizes, strides and addresses of NHWC and NHCWB16, tiles, rolling buffers.
+// Layout of feature maps in memory: sizes, strides and addresses of NHWC and NHCWB16, tiles, rolling buffers.
 // Reference: ethosu-command-stream 4.
 #pragma once
 
@@ -15,10 +15,10 @@ constexpr int32_t kBrickDepth = 16;      // channels of one brick of NHCWB16
 constexpr int64_t kBrickAlignment = 16;  // bytes: base and strides of NHCWB16
 
 struct Strides {
-  int64_t x = 0, y = 0, c = 0;  // bytes, as the stride registers take them
+  int64_t x = 0, y = 0, c = 0;  // bytes, as in the stride registers
 };
 
-/// Strides of a dense map.
+/// Strides of a dense feature map.
 constexpr Strides denseStrides(int32_t width, int32_t depth, ElementType type, Layout layout) {
   const int64_t element = elementBytes(type);
   if (layout == Layout::NHWC) return {depth * element, width * depth * element, element};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Register state to npu::Operation. The counterpart is operation_encoder.cpp. Only what an operation reads is
-// filled in, so stale registers never leak into it.
+// Decodes register state into npu::Operation; the counterpart of operation_encoder.cpp. Only the fields that
+// an operation reads are filled in, so stale registers never leak into it.
 #include <algorithm>
 
 #include "npu/isa/feature_map_registers.hpp"
@@ -235,7 +235,7 @@ void OperationDecoder::inputSizes(KernelOperation& op) {
   }
   if (!op.ifm2) return;
   if (op.weightsFromIfm2) {
-    // Channel i of output channel o at (0, o): one row, or as the tile registers say.
+    // Input channels of output channel o are at (0, o): one row, or tiled as the tile registers specify.
     op.ifm2->height = op.ifm2->height0;
     op.ifm2->width = op.ifm2->width0;
     op.ifm2->depth = op.ifm.depth;
@@ -277,8 +277,8 @@ void OperationDecoder::weights(KernelOperation& op) {
   constexpr Cmd1 kScaleBase[] = {Cmd1::SetScaleBase, Cmd1::SetScale1Base};
   constexpr Cmd1 kScaleLength[] = {Cmd1::SetScaleLength, Cmd1::SetScale1Length};
   const bool pool = op.kind == OperationKind::Pool;
-  // A pool without global scale has a scale stream on U85. On U55/U65 that mode divides by the valid count,
-  // and only the average of single elements takes scales (assumption u55-pool-stream). Weights from IFM2 come
+  // A pool without global scale has a scale stream on U85. On U55/U65 that mode divides by the number of
+  // valid elements, and only a 1x1 average uses scales (assumption u55-pool-stream). Weights from IFM2 come
   // with a scale stream unless scaled globally.
   const bool single =
       op.pool == PoolMode::Average && op.kernel.height == 1 && op.kernel.width == 1 && !op.padding.any();
@@ -351,7 +351,8 @@ void OperationDecoder::activation(KernelOperation& op) {
       case 1:
       case 4:
         a.table = Table::Lut8, tableBytes = 256;
-        if (isSigned(op.ofm.type) != (function == 4)) complain("the table's type is not that of the OFM");
+        if (isSigned(op.ofm.type) != (function == 4))
+          complain("the table's type differs from that of the OFM");
         break;
       case 5:
         a.table = Table::Lut8To16, tableBytes = 512;
@@ -376,7 +377,7 @@ void OperationDecoder::activation(KernelOperation& op) {
     }
     const uint32_t first = (p >> 5 & 7u) * tableBytes;
     if (first + tableBytes > 2048)
-      complain("the table reaches beyond the table memory");
+      complain("the table extends beyond table memory");
     else
       a.slot = static_cast<uint8_t>(first / 256);
     if (!a.clamp) return;
@@ -429,8 +430,7 @@ void OperationDecoder::block(KernelOperation& op) {
     } else {
       op.microblock.h = kHeights[microblock];
       op.microblock.w = kWidths[microblock];
-      // The microblock holds as many accumulators per MAC as the variant has: depth follows from the spatial
-      // part.
+      // A microblock has one accumulator per eight MACs: its depth follows from height and width.
       op.microblock.c = std::max(8, target_.macs / 8 / (op.microblock.h * op.microblock.w));
     }
     op.accumulatorInput = static_cast<AccumulatorInput>(std::min(input, 2u));
@@ -566,7 +566,7 @@ Operation OperationDecoder::read(const Command& command) {
     case Cmd0::OpPmuMask:
       return PmuMask{(p & 1u) != 0};
     default:
-      complain("is no operation");
+      complain("is not an operation");
       return Stop{};
   }
 }

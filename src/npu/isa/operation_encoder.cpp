@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu::Operation to register writes. The counterpart is operation_decoder.cpp: what is written here is read
-// there.
+// Encodes npu::Operation as register writes; the counterpart of operation_decoder.cpp.
 #include <algorithm>
 
 #include "npu/isa/feature_map_registers.hpp"
@@ -33,7 +32,7 @@ uint32_t broadcastU85(const Broadcast& broadcast) {
 
 }  // namespace
 
-/// Writes one operation; collects the first value that does not fit.
+/// Encodes one operation; records the first value that does not fit.
 class OperationEncoder {
  public:
   explicit OperationEncoder(StreamWriter& writer)
@@ -50,7 +49,7 @@ class OperationEncoder {
     if (problem_.empty()) problem_ = std::move(text);
   }
   void need(bool condition, std::string_view what) {
-    if (!condition) complain(fmt::format("{} does not exist on {}", what, familyName(target_.family)));
+    if (!condition) complain(fmt::format("{} is not supported on {}", what, familyName(target_.family)));
   }
   uint16_t fit(int64_t value, int64_t low, int64_t high, std::string_view what) {
     if (value < low || value > high)
@@ -65,7 +64,7 @@ class OperationEncoder {
       complain(fmt::format("{} = {:#x} exceeds {} bits", what, value, target_.architecture().addressBits));
     out_.set(command, static_cast<uint16_t>(value >> 32 & 0xffu), static_cast<uint32_t>(value));
   }
-  /// Two's complement of as many bits as addresses have. U55 wraps modulo 2^32.
+  /// Two's complement in the width of an address. U55 wraps modulo 2^32.
   void signedAddress(Cmd1 command, int64_t value, std::string_view what) {
     const int64_t limit = int64_t{1} << (target_.architecture().addressBits - 1);
     if (value < -limit || value >= limit)
@@ -176,7 +175,7 @@ void OperationEncoder::ifm(const KernelOperation& op) {
     }
   }
   if (!scalar && fm.storage != Storage::None) placement(fm, kIfm, "IFM");
-  // One register for both inputs: the depth of the one that is not broadcast along it.
+  // One register serves both inputs: it holds the depth of the one that is not broadcast along the depth.
   int32_t depth = fm.depth;
   if (elementwise && op.ifm2 && (op.elementwise.ifmBroadcast.c || scalar))
     depth = std::max(depth, op.ifm2->depth);
@@ -385,7 +384,7 @@ void OperationEncoder::resize(const KernelOperation& op) {
   };
   axis(Cmd0::SetResizeXScaleNM1, Cmd0::SetResizeXOffset, Cmd1::SetResizeX, op.resizeX, op.block.w);
   axis(Cmd0::SetResizeYScaleNM1, Cmd0::SetResizeYOffset, Cmd1::SetResizeY, op.resizeY, op.block.h);
-  // Columns that are read; all rows.
+  // Only the columns that are read, but all rows.
   const int64_t n = std::max(op.resizeX.numerator, 1);
   const int64_t last =
       std::max<int64_t>(0, (int64_t{op.ofm.width - 1} * op.resizeX.denominator + op.resizeX.offset) / n + 1);
@@ -439,7 +438,7 @@ void OperationEncoder::write(const KernelOperation& op) {
   if (elementwise)
     broadcasts(op);
   else if (op.elementwise.ifmBroadcast != Broadcast{} || op.elementwise.ifm2Broadcast != Broadcast{}) {
-    complain("only elementwise operations broadcast");  // strides of 0 do it elsewhere
+    complain("only elementwise operations broadcast");  // others use strides of 0
   }
   ofm(op);
   if (isResize)
@@ -501,7 +500,7 @@ void OperationEncoder::write(const DmaOperation& dma) {
     return parameter | static_cast<uint32_t>(fit(sideDimensions, 1, 3, "DMA dimensions") - 1) << 9;
   };
   if (dma.source.internal && !u55 && target_.family != Family::U65)
-    complain("a DMA reads from memory, not from internal RAM");
+    complain("a DMA cannot read from internal RAM");
   out_.set(Cmd0::SetDma0SrcRegion, static_cast<uint16_t>(side(dma.source, dma.dimensions)));
   address(Cmd1::SetDma0Src, dma.source.address, "DMA source");
   out_.set(Cmd0::SetDma0DstRegion,
@@ -514,11 +513,11 @@ void OperationEncoder::write(const DmaOperation& dma) {
     if (dimensions > 2) out_.set(Cmd0::SetDma0Size1, fit(dma.size1, 1, 65535, "DMA size 1"));
   }
   if (target_.family == Family::U65 && dimensions > 1) {
-    // One pair of gap registers for both sides.
+    // Both sides share one pair of gap registers.
     const auto gap = [&](int64_t DmaEnd::*stride, uint8_t least) {
       const bool ofSource = dma.dimensions >= least, ofDestination = dma.destinationDimensions >= least;
       if (ofSource && ofDestination && dma.source.*stride != dma.destination.*stride) {
-        complain("both sides of a DMA share their gaps on Ethos-U65");
+        complain("both sides of a DMA must have the same gaps on Ethos-U65");
       }
       return ofDestination ? dma.destination.*stride : dma.source.*stride;
     };
@@ -549,7 +548,7 @@ Status StreamWriter::add(const Operation& operation) {
   Status status = OperationEncoder(*this).encode(operation);
   if (!status.ok()) {
     words_.resize(before);
-    forgetState();  // the shadow ran ahead of the words
+    forgetState();  // the shadow state is ahead of the words
   }
   return status;
 }

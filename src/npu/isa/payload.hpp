@@ -21,13 +21,13 @@ struct Payload {
   std::vector<uint32_t> words;  // the command stream
 };
 
-/// COP1 as the core driver reads it; the stream lies 16-byte aligned in it. Fails beyond 16 MiB of commands.
+/// COP1 as the core driver reads it, with the stream 16-byte aligned. Fails if the commands exceed 16 MiB.
 Result<std::vector<uint8_t>> buildPayload(const Target& target, std::span<const uint32_t> words);
 
-/// Reads a payload (untrusted): its form, not its commands.
+/// Parses a payload (untrusted): its structure, not its commands.
 Result<Payload> readPayload(ByteSpan bytes);
 
-/// The target a payload was compiled for; fails when its CONFIG word is none of the known ones.
+/// The target that a payload was compiled for; fails if its CONFIG word is unknown.
 Result<const Target*> payloadTarget(const Payload& payload);
 
 }  // namespace carina::npu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading command streams: opcode look-up, fields, the walk over a stream.
+// Reading command streams: opcode lookup, fields, traversal of a stream.
 #include "npu/isa/stream.hpp"
 
 #include <memory>
@@ -104,7 +104,8 @@ Result<Command> readCommand(std::span<const uint32_t> words, size_t index, Famil
   const uint32_t control = word >> 14 & 3u;
   const auto place = [&] { return fmt::format("command stream, offset {:#x}", index * 4); };
   if ((word >> 10 & 0xfu) != 0 || control > 1) {
-    return fail(Code::InvalidStream, "word {:#010x} is no command: reserved bits are set", word).at(place());
+    return fail(Code::InvalidStream, "word {:#010x} is not a command: reserved bits are set", word)
+        .at(place());
   }
   const bool twoWords = control == 1;
   const isa::Command* info = findCommand(family, twoWords, word & 0x3ffu);

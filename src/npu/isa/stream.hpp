@@ -31,7 +31,7 @@ struct Command {
   uint32_t word0() const {
     return uint32_t{info->opcode} | (info->twoWords ? 1u << 14 : 0u) | uint32_t{parameter} << 16;
   }
-  /// Word 0 and, above it, word 1: what isa::Field positions count in.
+  /// Word 0 with word 1 above it: the bits to which isa::Field positions refer.
   uint64_t bits() const { return word0() | uint64_t{payload} << 32; }
   bool is(isa::Cmd0 command) const {
     return !info->twoWords && info->opcode == static_cast<uint16_t>(command);
@@ -45,12 +45,12 @@ struct Command {
 const isa::Command* findCommand(Family family, bool twoWords, uint32_t opcode);
 const isa::Command* findCommand(Family family, std::string_view name);
 
-/// Logical value of a field: parts put together, bias added; sign-extended when the field is signed or, for
-/// fields that take the sign of their tensor, always.
+/// Logical value of a field: parts concatenated, bias added; sign-extended if the field is signed or takes
+/// its sign from its tensor.
 int64_t fieldValue(const isa::Field& field, uint64_t bits);
-/// The bits that a command's fields cover, opcode and control not included.
+/// The bits that a command's fields cover, excluding opcode and control.
 uint64_t fieldMask(const isa::Command& command);
-/// Stores a logical value; fails when it does not fit the field.
+/// Stores a logical value; fails if it does not fit the field.
 Status setField(const isa::Field& field, int64_t value, uint64_t& bits);
 
 /// The command at word `index`. Errors (unknown opcode, reserved bits in the first halfword, missing second
@@ -59,8 +59,8 @@ Result<Command> readCommand(std::span<const uint32_t> words, size_t index, Famil
 /// All commands in order, up to the end of the words (not following branches).
 Result<std::vector<Command>> readStream(std::span<const uint32_t> words, Family family);
 
-/// What the set-commands have left behind: every register keeps its value until it is set again. All read 0
-/// at first.
+/// The state established by set-commands: every register keeps its value until it is set again. All are
+/// initially 0.
 class RegisterState {
  public:
   void apply(const Command& command) {
@@ -92,18 +92,18 @@ class RegisterState {
   std::bitset<512> set_;
 };
 
-/// What operation command `command` does in state `state`. Only what the operation reads is filled in, the
-/// rest keeps its default. Fails on values without meaning (undefined modes, table functions). `unset`
-/// collects the names of registers the operation reads that no command has set.
+/// The operation that operation command `command` performs in state `state`. Only the fields that it reads
+/// are filled in; the rest keep their defaults. Fails on undefined values (modes, table functions). `unset`
+/// collects the names of registers that the operation reads but no command has set.
 Result<Operation> decodeOperation(const RegisterState& state, const Command& command, const Target& target,
                                   std::vector<std::string_view>* unset = nullptr);
 
-/// An operation and where its command lies in the stream (bytes).
+/// An operation and the offset of its command in the stream (bytes).
 struct PlacedOperation {
   Operation operation;
   uint32_t offset = 0;
 };
-/// All operations of a stream in order (not following branches). Branches are among them.
+/// All operations of a stream in order, including branches, which are not followed.
 Result<std::vector<PlacedOperation>> decodeStream(std::span<const uint32_t> words, const Target& target);
 
 /// Builds a command stream. A register is written only when its value changes.
@@ -111,16 +111,15 @@ class StreamWriter {
  public:
   explicit StreamWriter(const Target& target) : target_(target) {}
 
-  /// Registers, then the operation's command. Fails when a value does not fit its field or the target lacks
-  /// the feature.
+  /// Writes registers, then the operation's command. Fails if a value does not fit its field or the target
+  /// lacks the feature.
   Status add(const Operation& operation);
-  /// Forgets which values the registers hold: at branch targets. Operations after a Branch do this by
-  /// themselves.
+  /// Forgets the values of the registers; required at branch targets. Adding a Branch does so implicitly.
   void forgetState();
 
   /// Byte offset of the next command, for branch targets.
   uint32_t position() const { return static_cast<uint32_t>(words_.size() * 4); }
-  /// Sets the target of the branch whose command lies at byte offset `branch`.
+  /// Sets the target of the branch whose command is at byte offset `branch`.
   void patchBranch(uint32_t branch, uint32_t target);
   std::span<const uint32_t> words() const { return words_; }
   std::vector<uint32_t> take() && { return std::move(words_); }

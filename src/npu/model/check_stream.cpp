@@ -13,14 +13,14 @@
 namespace carina::npu {
 namespace {
 
-/// What the operation costs the model; 0 for waits and the like.
+/// Work of the operation in the model; 0 for waits, branches etc.
 int64_t workOf(const Operation& operation) {
   if (const auto* kernel = std::get_if<KernelOperation>(&operation)) return model::workOf(*kernel);
   if (const auto* dma = std::get_if<DmaOperation>(&operation)) return model::workOf(*dma);
   return 0;
 }
 
-/// Limit for a run of the stream; none where the memory is not known.
+/// Work limit for a run of the stream; none if its memory is not known.
 int64_t workLimit(std::span<const uint32_t> words, const StreamMemory& memory) {
   uint64_t program = words.size() * 4;
   bool known = false;
@@ -32,14 +32,14 @@ int64_t workLimit(std::span<const uint32_t> words, const StreamMemory& memory) {
   return known ? workFor(program) : std::numeric_limits<int64_t>::max();
 }
 
-/// Reads commands until one cannot be read; returns what is wrong with the stream itself.
+/// Passes commands to the checker until STOP or an error; returns findings about the stream itself.
 std::vector<Finding> feed(std::span<const uint32_t> words, const Target& target, int64_t limit,
                           model::Checker& checker) {
   RegisterState state;
   for (size_t index = 0; index < words.size();) {
     const auto offset = static_cast<uint32_t>(index * 4);
     const Result<Command> command = readCommand(words, index, target.family);
-    // What follows an unknown word cannot be told apart.
+    // Where commands begin after an unknown word is not known.
     if (!command.ok()) return {{Finding::Kind::Command, offset, command.error().message()}};
     index += command->words();
     if (!command->info->operation) {
@@ -52,8 +52,9 @@ std::vector<Finding> feed(std::span<const uint32_t> words, const Target& target,
     checker.add(*operation, offset, unset);
     if (const int64_t work = workOf(*operation); work > limit) {
       return {{Finding::Kind::Command, offset,
-               fmt::format("{}: {:.3g} steps, for its program and memory the model runs {:.3g}",
-                           describe(*operation), static_cast<double>(work), static_cast<double>(limit))}};
+               fmt::format(
+                   "{}: {:.3g} steps, and the model's limit for a program and memory of this size is {:.3g}",
+                   describe(*operation), static_cast<double>(work), static_cast<double>(limit))}};
     }
     if (std::holds_alternative<Stop>(*operation)) return {};
   }

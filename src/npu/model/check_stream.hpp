@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker on a stream that is not run: every command in the order in which it stands, no data needed.
-// Finds missing waits, too large BLOCKDEPs, accesses outside the regions, misalignment, illegal blocks,
-// registers used before they are set and reads of memory that nothing has written. Streams with branches
-// (U85) are read straight through: what holds on one path only may be reported or missed; a run with
-// ModelOptions::check follows the path.
+// Checks a stream without running it: every command in stream order, without data. Finds missing waits,
+// BLOCKDEPs that are too large, accesses outside the regions, misalignment, illegal blocks, registers used
+// before they are set and reads of memory that nothing has written. Streams with branches (U85) are read
+// linearly: findings that depend on the path may be wrong or missing; a run with ModelOptions::check follows
+// the path.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@
 
 namespace carina::npu {
 
-/// What is known of the memory that a stream will run on.
+/// What is known about the memory on which a stream will run.
 struct StreamMemory {
   struct Region {
     uint64_t bytes = 0;
-    bool writable = true;  // false: constants, which are there before the run
+    bool writable = true;  // false: constants, present before the run
   };
-  std::array<std::optional<Region>, 8> regions;  // none: unknown, anything goes
+  std::array<std::optional<Region>, 8> regions;  // none: unknown, any access is allowed
   std::vector<InitializedRange> initialized;     // inputs of the program
-  /// Without knowledge of the inputs, reads of memory that nothing has written are not reported.
+  /// If false, reads of memory that nothing has written are not reported.
   bool inputsKnown = true;
 };
 

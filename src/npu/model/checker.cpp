@@ -50,7 +50,7 @@ void Checker::reportConflicts(const std::vector<MemoryUse>& uses, const std::deq
           continue;
         find(Finding::Kind::Hazard, offset,
              fmt::format(
-                 "{} of {} meets {} of {} by the unfinished {} at offset 0x{:x}: {}; {}",
+                 "{} of {} conflicts with {} of {} by the unfinished {} at offset 0x{:x}: {}; {}",
                  ours.write ? "write" : "read", ours.what, theirs.write ? "write" : "read", theirs.what, kind,
                  other.offset,
                  describe(ours.space, std::max(ours.first, theirs.first), std::min(ours.last, theirs.last)),
@@ -90,8 +90,8 @@ void Checker::checkAlignment(const KernelOperation& op, uint32_t offset) {
   const auto stream = [&](const AddressRange& range, const char* what) {
     if (range.length > 0 && (range.address % 16 != 0 || range.length % 16 != 0)) {
       find(Finding::Kind::Alignment, offset,
-           fmt::format("{} stream 0x{:x} of {} bytes is not in units of 16", what, range.address,
-                       range.length));
+           fmt::format("{} stream at 0x{:x} of {} bytes: address and size must be multiples of 16", what,
+                       range.address, range.length));
     }
   };
   for (const AddressRange& range : op.weights->weights) stream(range, "weight");
@@ -136,7 +136,7 @@ void Checker::checkBlock(const KernelOperation& op, uint32_t offset) {
 
 namespace {
 
-/// A box of a map, in its own coordinates; empty when nothing is touched.
+/// A box in a feature map, in its coordinates; empty if nothing is accessed.
 struct Box {
   int64_t y0 = 0, y1 = 0, x0 = 0, x1 = 0, c0 = 0, c1 = 0;
   bool empty() const { return y0 >= y1 || x0 >= x1 || c0 >= c1; }
@@ -158,8 +158,8 @@ Box ofmBlock(const KernelOperation& op, int64_t index) {
   return box;
 }
 
-/// What job `index` of the operation reads of `map`: operations that reduce depth take several jobs per OFM
-/// block.
+/// The part of `map` that job `index` of the operation reads; operations that reduce depth have several jobs
+/// per OFM block.
 Box inputOfJob(const KernelOperation& op, const FeatureMap& map, int32_t reductionDepth, int64_t index) {
   const int64_t steps = reductionDepth > 0 ? blocksOf(map.depth, reductionDepth) : 1;
   Box box = ofmBlock(op, index / steps);
@@ -190,7 +190,7 @@ Box inputOfJob(const KernelOperation& op, const FeatureMap& map, int32_t reducti
     taps(box.y0, box.y1, op.resizeY, map.height);
     taps(box.x0, box.x1, op.resizeX, map.width);
   }
-  // Broadcast axes hold index 0 only.
+  // Broadcast axes have only index 0.
   if (map.height == 1) box.y0 = 0;
   if (map.width == 1) box.x0 = 0;
   if (map.depth == 1) box.c0 = 0;
@@ -219,11 +219,11 @@ std::pair<int64_t, int64_t> hull(const FeatureMap& map, const Box& box) {
   return {low, high + bytes - 1};
 }
 
-/// Whether two boxes share bytes: exactly when both maps have the same strides, by their hulls otherwise.
+/// Whether two boxes share bytes: exact if both maps have the same strides, otherwise by their hulls.
 bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
   if (boxA.empty() || boxB.empty()) return false;
   const int64_t bytes = elementBytes(a.type);
-  // The stride of an axis of one element says nothing: that of the other map counts, or none does.
+  // The stride of an axis with one element is meaningless: that of the other map applies, or neither does.
   constexpr int64_t kFar = int64_t{1} << 40;
   const auto common = [](int32_t sizeA, int64_t strideA, int32_t sizeB, int64_t strideB, int64_t byNeither) {
     if (sizeA == 1 && sizeB == 1) return byNeither;
@@ -236,7 +236,7 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
   const bool sameGrid = a.layout == b.layout && a.type == b.type && strideY > 0 && strideX > 0 &&
                         (rows || (a.strideC == b.strideC && a.strideC > 0));
   if (sameGrid) {
-    // Move both into one coordinate system by taking the distance of the bases apart.
+    // Move both into one coordinate system by decomposing the distance of the bases.
     int64_t rest = static_cast<int64_t>(b.base[0]) - static_cast<int64_t>(a.base[0]);
     const bool negative = rest < 0;
     rest = std::abs(rest);
@@ -264,7 +264,7 @@ bool boxesMeet(const FeatureMap& a, Box boxA, const FeatureMap& b, Box boxB) {
 }
 
 /// A box of a map that is split along its height (a rolling buffer that wraps): the part in each tile, as a
-/// map of its own.
+/// separate map.
 std::vector<std::pair<FeatureMap, Box>> tileParts(const FeatureMap& map, const Box& box) {
   if (map.height0 >= map.height || map.width0 < map.width) return {{map, box}};
   FeatureMap lower = map;
@@ -287,8 +287,8 @@ bool partsMeet(const FeatureMap& a, const Box& boxA, const FeatureMap& b, const 
 
 }  // namespace
 
-/// BLOCKDEP b: job i of this operation may run while job j from the end of the one before is unfinished when
-/// i + j < b, so it must not read what that job writes.
+/// BLOCKDEP b: job i of this operation may run while job j, counted from the end, of the preceding operation
+/// is unfinished if i + j < b, so it must not read what that job writes.
 void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
   if (kernels_.empty() || op.blockDependency == 0) return;
   const Pending& before = kernels_.back();
@@ -325,11 +325,11 @@ void Checker::checkBlockDependency(const KernelOperation& op, uint32_t offset) {
 
 void Checker::checkInitialized(const std::vector<MemoryUse>& uses, uint32_t offset) {
   for (const MemoryUse& use : uses) {
-    // Tables are followed by the table tracker.
+    // Tables are checked by the table tracker.
     if (use.write || use.space == kInternalSpace ||
         initializedRegions_.count(static_cast<uint8_t>(use.space)) != 0)
       continue;
-    // Only a box that nothing at all has been written to is certain: strided maps leave gaps.
+    // Only a range without any write is certain: strided maps leave gaps.
     const auto space = written_.find(use.space);
     bool touched = false;
     if (space != written_.end()) {
@@ -338,7 +338,7 @@ void Checker::checkInitialized(const std::vector<MemoryUse>& uses, uint32_t offs
     }
     if (!touched) {
       find(Finding::Kind::Uninitialized, offset,
-           fmt::format("{} reads memory that nothing has written: {}", use.what,
+           fmt::format("{} reads uninitialized memory: {}", use.what,
                        describe(use.space, use.first, use.last)));
     }
   }
@@ -359,7 +359,7 @@ void Checker::checkRegions(const std::vector<MemoryUse>& uses, uint32_t offset) 
     const uint64_t bytes = internal ? internalBytes : known->second.bytes;
     if (use.first > use.last || use.last >= bytes) {
       find(Finding::Kind::OutOfRegion, offset,
-           fmt::format("{} reaches beyond the 0x{:x} bytes there are: {}", use.what, bytes,
+           fmt::format("{} extends beyond the 0x{:x} bytes available: {}", use.what, bytes,
                        describe(use.space, use.first, use.last)));
     } else if (use.write && !internal && !known->second.writable) {
       find(Finding::Kind::OutOfRegion, offset,
@@ -370,7 +370,7 @@ void Checker::checkRegions(const std::vector<MemoryUse>& uses, uint32_t offset) 
 }
 
 void Checker::add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset) {
-  // Operand scales are decoded for every elementwise operation, but only additions use those of U55/U65, and
+  // Operand scales are decoded for every elementwise operation, but on U55/U65 only ADD and SUB use them, and
   // unary operations have no second operand.
   const auto* elementwise = std::get_if<KernelOperation>(&operation);
   const bool noOperandScales = elementwise != nullptr && !target_.architecture().operandScales &&
@@ -389,7 +389,7 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
     const auto uses = memoryUses(target_, *kernel);
     reportConflicts(uses, dmas_, offset, "DMA", "a DMA_WAIT is missing before it");
     checkBlockDependency(*kernel, offset);
-    // Weights are read as soon as the operation is issued, whatever BLOCKDEP says.
+    // Weights are read as soon as the operation is issued, regardless of BLOCKDEP.
     std::vector<MemoryUse> streams;
     for (const MemoryUse& use : uses) {
       if (use.what == std::string_view("weights") || use.what == std::string_view("scales"))
@@ -429,7 +429,7 @@ void Checker::add(const Operation& operation, uint32_t offset, std::span<const s
   }
 }
 
-/// A branch that tests the result flag.
+/// Checks a branch that tests the result flag.
 void Checker::checkFlag(uint32_t offset) {
   if (!kernels_.empty()) {
     find(Finding::Kind::Hazard, offset,
@@ -439,12 +439,12 @@ void Checker::checkFlag(uint32_t offset) {
   }
   if (!flagKnown_) {
     find(Finding::Kind::StaleState, offset,
-         "the branch tests the result flag, but the latest operation does not write one element");
+         "the branch tests the result flag, but the latest operation does not write exactly one element");
   }
 }
 
 std::vector<Finding> Checker::take() {
-  // Some are known only later in the stream.
+  // Some are found only later in the stream.
   std::stable_sort(findings_.begin(), findings_.end(),
                    [](const Finding& a, const Finding& b) { return a.offset < b.offset; });
   return std::move(findings_);

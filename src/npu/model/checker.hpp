@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for mistakes in a command stream that a functional run cannot see: accesses to memory that an
-// unfinished operation still uses (missing waits, too large BLOCKDEP), misaligned addresses, illegal blocks,
-// reads of memory that nothing has written, tables that are not there, maps that cannot belong together
-// (ethosu-command-stream 2.2, 2.3, 4.2, 8).
+// Finds errors in a command stream that a functional run does not reveal: accesses to memory that an
+// unfinished operation still uses (missing waits, BLOCKDEP too large), misaligned addresses, illegal blocks,
+// reads of memory that nothing has written, missing tables, inconsistent feature maps (ethosu-command-stream
+// 2.2, 2.3, 4.2, 8).
 #pragma once
 
 #include <cstdint>
@@ -32,10 +32,11 @@ class Checker {
   /// Marks a region as holding data from the start (constants, inputs placed by the caller).
   void assumeInitialized(uint8_t region) { initializedRegions_.insert(region); }
   void assumeInitialized(uint8_t region, uint64_t offset, uint64_t length);
-  /// What is known of a region beforehand; unknown ones may be of any size.
+  /// Size and access of a region; regions that are not set may have any size.
   void setRegion(uint8_t region, uint64_t bytes, bool writable) { regions_[region] = {bytes, writable}; }
 
-  /// Every operation in stream order. `unset`: registers it reads that no command has set.
+  /// To be called for every operation in stream order. `unset`: registers that it reads but no command has
+  /// set.
   void add(const Operation& operation, uint32_t offset, std::span<const std::string_view> unset);
 
   /// All findings, in the order of the commands.
@@ -68,7 +69,7 @@ class Checker {
     bool writable;
   };
   std::map<uint8_t, Region> regions_;
-  bool flagKnown_ = false;  // the latest kernel operation wrote one element: it set the result flag
+  bool flagKnown_ = false;  // the latest kernel operation wrote one element and so set the result flag
   TableTracker tables_;
   std::vector<Finding> findings_;
 };

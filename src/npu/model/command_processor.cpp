@@ -133,7 +133,7 @@ CommandProcessor::Step CommandProcessor::step(AddressMap& memory) {
     index_ = branch->target / 4;
     return Step::Continue;
   }
-  return Step::Continue;  // waits: operations are complete when they are issued
+  return Step::Continue;  // waits: operations complete when they are issued
 }
 
 void CommandProcessor::record(const ScheduledCost& timing) {

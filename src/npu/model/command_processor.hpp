@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps through a command stream: register state, operations, branches, interrupts, faults; keeps statistics,
-// the time line and the checker up to date.
+// Executes a command stream step by step: register state, operations, branches, interrupts, faults; keeps
+// statistics, the time line and the checker up to date.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ class CommandProcessor {
  public:
   CommandProcessor(const Machine& machine, const ModelOptions& options);
 
-  /// Forgets everything but decoded weights.
+  /// Forgets everything except decoded weights.
   void reset();
-  /// Begins at the first word. Register state is kept from the run before, as the hardware does.
+  /// Starts at the first word. Register state is kept from the previous run, as in hardware.
   void start(std::vector<uint32_t> words);
 
   enum class Step : uint8_t { Continue, Interrupt, Stopped, Faulted };
   /// Ends the run before the next command.
   void halt() { running_ = false; }
 
-  /// One command. Interrupt: an IRQ command; Stopped: STOP or the end of the stream.
+  /// Executes one command. Interrupt: an IRQ command; Stopped: STOP or the end of the stream.
   Step step(AddressMap& memory);
 
   bool running() const { return running_; }
@@ -35,7 +35,7 @@ class CommandProcessor {
   /// Mask of the latest IRQ or STOP command.
   uint16_t interruptMask() const { return interruptMask_; }
 
-  /// Totals up to now.
+  /// Totals so far.
   RunStats statistics() const;
   Cycles cyclesSoFar() const { return timeline_ ? timeline_->total() : 0; }
   PmuCounts pmuSoFar() const { return timeline_ ? timeline_->pmu() : PmuCounts{}; }
@@ -53,7 +53,7 @@ class CommandProcessor {
 
  private:
   Step fail(FaultKind kind, std::string reason, uint32_t offset, uint8_t channel = 0);
-  /// Counts the work of `operation`; a reason when that is more than the run may take.
+  /// Counts the work of `operation`; returns a reason if it exceeds what the run may take.
   std::optional<std::string> spend(const Operation& operation);
   void record(const ScheduledCost& timing);
 

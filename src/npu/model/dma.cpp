@@ -86,7 +86,7 @@ Outcome Executor::execute(const DmaOperation& op, AddressMap& memory) {
         return outside("destination", to, op.length, op.destination, Channel::DmaWrite);
       std::memmove(destination, source, op.length);
       if (gapStrides) {
-        // A side without strides of its own streams on.
+        // A side without strides of its own is contiguous.
         sourceGap += op.length + (op.dimensions >= 2 ? static_cast<uint64_t>(op.source.stride0) : 0);
         destinationGap +=
             op.length + (op.destinationDimensions >= 2 ? static_cast<uint64_t>(op.destination.stride0) : 0);

@@ -10,7 +10,7 @@
 namespace carina::npu::model {
 namespace {
 
-/// One operand: a map in memory, a chaining buffer or a scalar, seen through its broadcast.
+/// One operand with its broadcast applied: a feature map in memory, a chaining buffer or a scalar.
 class Operand {
  public:
   Outcome bind(const FeatureMap& map, const Broadcast& broadcast, int32_t scalar, const KernelOperation& op,
@@ -110,7 +110,7 @@ int64_t wrapMul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-/// A scale applied to every element of a row; unit scales cost nothing.
+/// Applies a scale to every element of a row; does nothing for unit scales.
 void scaleRow(const Scale& scale, int64_t count, int64_t* values) {
   if (scale.multiplier == 1 && scale.shift == 0) return;
   const int shift = scale.shift & 63;
@@ -130,7 +130,7 @@ void scaleRow(const Scale& scale, int64_t count, int64_t* values) {
 /// saturate.
 int64_t shiftRight(int64_t a, int64_t b, Rounding rounding) {
   const int shift = static_cast<int>(std::clamp<int64_t>(b, 0, 63));
-  // The amount is not a scale: the double roundings have no first step here.
+  // The amount is not a scale: the double roundings have no first rounding here.
   const Rounding mode = rounding == Rounding::DoubleSymmetric || rounding == Rounding::DoubleAsymmetric
                             ? Rounding::Natural
                             : rounding;
@@ -141,7 +141,7 @@ int64_t countLeadingZeros(int64_t a) {
   return std::countl_zero(static_cast<uint32_t>(a));
 }
 
-/// Bits of a value as the unsigned number of its element width.
+/// Bits of a value as an unsigned integer of its element width.
 uint64_t bitsOf(int64_t v, int bits) {
   return bits >= 64 ? static_cast<uint64_t>(v) : static_cast<uint64_t>(v) & ((uint64_t{1} << bits) - 1);
 }
@@ -188,7 +188,7 @@ struct Binary {
         });
         break;
       case ElementwiseMode::Lsr:
-        // Assumption lsr-width: zeros enter at the top of the element's own width.
+        // Assumption lsr-width: zeros are shifted in at the top of the element's own width.
         each([&](int64_t x, int64_t y) {
           const uint64_t shifted = y < 0 ? bitsOf(x, bits) : y >= bits ? 0 : bitsOf(x, bits) >> y;
           return wrapTo(static_cast<int64_t>(shifted), type);
@@ -228,7 +228,7 @@ struct Binary {
         break;
       default:
         std::copy_n(a, n, to);
-        break;  // unary modes do not come here
+        break;  // unary modes are handled elsewhere
     }
   }
 };
@@ -309,8 +309,7 @@ Outcome Executor::elementwise(const KernelOperation& op, AddressMap& memory) {
   const int64_t truth = isSigned(op.ofm.type) ? -1 : elementMax(op.ofm.type);
   const Binary kernel{e.mode, op.ofmScale.rounding, op.ifm.type, truth};
 
-  // Pieces of rows that stay in the cache, in buffers that each thread keeps: rows may be as large as the
-  // map.
+  // Processes rows in pieces that stay in the cache, in per-thread buffers: rows may be as large as the map.
   constexpr int64_t kPiece = 32768;
   const int64_t columns = std::clamp<int64_t>(kPiece / depth, 1, width);
   const int64_t pieces = (width + columns - 1) / columns;

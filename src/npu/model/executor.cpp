@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all operation kinds share: geometry, limits, output stage selection, accumulators in and out, the
-// sink.
+// Common to all operation kinds: geometry, limits, output stage selection, accumulators in and out, the sink.
 #include "npu/model/executor.hpp"
 
 #include <algorithm>
@@ -11,8 +10,7 @@
 namespace carina::npu::model {
 namespace {
 
-/// Memory axes of a transposed OFM: the operation axis (0 h, 1 w, 2 c) that lies at memory row, column and
-/// channel.
+/// Memory axes of a transposed OFM: the operation axis (0 h, 1 w, 2 c) at memory row, column and channel.
 std::array<int, 3> memoryAxes(Transpose transpose) {
   switch (transpose) {
     case Transpose::HWC:
@@ -135,7 +133,7 @@ Executor::Executor(const Target& target, const ModelOptions& options) : target_(
 
 void Executor::reset() {
   std::fill(internal_.begin(), internal_.end(), uint8_t{0});
-  for (ChainBuffer& chain : chains_) chain.valid = false;  // its memory serves the next job
+  for (ChainBuffer& chain : chains_) chain.valid = false;  // its memory is reused by the next job
   kept_ = {};
   resultFlag_ = false;
 }
@@ -198,12 +196,12 @@ Outcome Executor::prepareOutput(const KernelOperation& op, AddressMap& memory) {
       break;
     case OperationKind::Pool:
       if (!op.globalScale) {
-        // Without a scale stream the value passes through.
+        // Without a scale stream the value passes through unscaled.
         perChannel = op.weights && op.weights->scales[0].length > 0;
         if (!perChannel) scale = kIdentity;
       }
-      // REDUCE_SUM of 32-bit inputs is scaled in full, unlike 32-bit elementwise operations of U55/U65:
-      // programs of other compilers carry real multipliers there.
+      // REDUCE_SUM of 32-bit inputs is fully scaled, unlike 32-bit elementwise operations on U55/U65:
+      // programs of other compilers have actual multipliers there.
       break;
     case OperationKind::Elementwise: {
       const ElementwiseMode mode = op.elementwise.mode;
@@ -239,7 +237,7 @@ Outcome Executor::prepareAccumulators(const KernelOperation& op, AddressMap& mem
   if (op.accumulatorInput == AccumulatorInput::Keep) {
     if (!kept_.valid || kept_.height * kept_.width * kept_.depth != height * width * depth) {
       return makeFault(FaultKind::Parse,
-                       "accumulators to keep: the operation before left {}x{}x{}, this one needs {}x{}x{}",
+                       "accumulators to keep: the preceding operation left {}x{}x{}, this one needs {}x{}x{}",
                        kept_.height, kept_.width, kept_.depth, height, width, depth);
     }
     initial_ = std::move(kept_.values);
@@ -299,7 +297,7 @@ void Executor::emit(const KernelOperation& op, int64_t first, int64_t count, int
     return;
   }
   scratch.resize(static_cast<size_t>(n * stage_.outBytes()));
-  // Accumulators that fit 32 bits, as nearly all do, take the vectorised stage.
+  // Accumulators that fit 32 bits, as nearly all do, use the vectorised stage.
   uint64_t bits = 0;
   if (fastEmit_) {
     for (int64_t i = 0; i < n; ++i) bits |= static_cast<uint64_t>(acc[i] ^ (acc[i] >> 63));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executes decoded operations, each to completion: the arithmetic heart of the model. One file per operation
+// Executes decoded operations, each to completion: the arithmetic core of the model. One file per operation
 // kind: convolution.cpp, pooling.cpp, elementwise.cpp, resize.cpp, dma.cpp.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace carina::npu::model {
 
-/// A tensor in a U85 chaining buffer, kept whole.
+/// A complete tensor in a U85 chaining buffer.
 struct ChainBuffer {
   bool valid = false;
   int64_t height = 0, width = 0, depth = 0;
@@ -45,12 +45,12 @@ struct Geometry {
   int64_t positions() const { return ofmHeight * ofmWidth; }
 };
 
-/// Where finished elements go: memory (transposed, reversed), a chaining buffer, or nowhere.
+/// Destination of finished elements: memory (transposed, reversed), a chaining buffer, or nowhere.
 class Sink {
  public:
   Outcome bind(const KernelOperation& op, AddressMap& memory, std::array<ChainBuffer, 8>& chains);
-  /// `count` positions from linear position `first` (row-major), dense in the OFM type. Thread-safe for
-  /// disjoint ranges.
+  /// Stores `count` positions from linear position `first` (row-major), dense in the OFM type. Thread-safe
+  /// for disjoint ranges.
   void store(int64_t first, int64_t count, const std::byte* elements);
   /// Bit 0 of the only element of a one-element OFM.
   bool flag() const { return flag_; }
@@ -71,7 +71,7 @@ class Executor {
  public:
   Executor(const Target& target, const ModelOptions& options);
 
-  /// Forgets tables, chaining buffers and accumulators (decoded weights stay).
+  /// Clears tables, chaining buffers and accumulators (but not decoded weights).
   void reset();
 
   void setMaxOperationBytes(int64_t bytes) { options_.maxOperationBytes = bytes; }
@@ -83,7 +83,7 @@ class Executor {
   bool resultFlag() const { return resultFlag_; }
   /// SHRAM (U55/U65) or LUT RAM (U85) as DMA and the debug window see it.
   std::vector<uint8_t>& internalMemory() { return internal_; }
-  /// Share of zero weights in the latest convolution, for the timing model; negative when it had none.
+  /// Share of zero weights in the latest operation, for the timing model; negative if it had no weights.
   double latestZeroWeights() const { return zeroWeights_; }
 
  private:
@@ -94,11 +94,12 @@ class Executor {
 
   Outcome geometryOf(const KernelOperation& op, Geometry& geometry) const;
   Outcome checkLimits(int64_t work, int64_t bytes) const;
-  /// Scale selection of the output stage for this operation, and its scale records when it has any.
+  /// Selects the scale of the output stage for this operation, and reads its scale records, if any.
   Outcome prepareOutput(const KernelOperation& op, AddressMap& memory);
-  /// Starting accumulators (KEEP, IFM2) into initial_, or leaves it empty.
+  /// Reads initial accumulators (KEEP, IFM2) into initial_, or leaves it empty.
   Outcome prepareAccumulators(const KernelOperation& op, AddressMap& memory);
-  /// Adds starting accumulators to `count` positions of dense accumulators and sends them on.
+  /// Adds initial accumulators to `count` positions of dense accumulators and passes them to the output stage
+  /// and sink.
   void emit(const KernelOperation& op, int64_t first, int64_t count, int64_t* acc,
             std::vector<std::byte>& scratch);
   bool needsInitial() const { return !initial_.empty(); }
@@ -118,7 +119,7 @@ class Executor {
   template <typename T>
   void poolPlane(const KernelOperation& op, const Geometry& geometry, const Plane<T>& plane);
 
-  /// body(begin, end) over [0, count), in parallel when allowed and worthwhile.
+  /// Calls body(begin, end) over [0, count), in parallel if allowed and worthwhile.
   void forRange(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) const;
 
   const uint8_t* tableMemory() const;
@@ -132,9 +133,9 @@ class Executor {
   bool resultFlag_ = false;
   double zeroWeights_ = -1;
 
-  // Of the operation being executed.
+  // State of the operation being executed.
   OutputStage stage_;
-  bool fastEmit_ = false;  // the output stage can take 32-bit accumulators
+  bool fastEmit_ = false;  // the output stage accepts 32-bit accumulators
   Sink sink_;
   std::vector<ScaleRecord> records_;
   std::vector<int64_t> initial_;

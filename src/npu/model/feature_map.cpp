@@ -82,7 +82,7 @@ void readPixels(const std::byte* from, int64_t columns, int64_t depth, bool bric
   }
 }
 
-/// One for each ElementType, in their order.
+/// One for each ElementType, in enum order.
 template <typename T>
 constexpr std::array kReaders{readPixels<int8_t, T>,   readPixels<uint8_t, T>, readPixels<int16_t, T>,
                               readPixels<uint16_t, T>, readPixels<int32_t, T>, readPixels<uint32_t, T>,
@@ -108,7 +108,7 @@ Outcome BoundMap::bind(const FeatureMap& map, int64_t height, int64_t width, int
   if (height < 1 || width < 1 || depth < 1) {
     return makeFault(FaultKind::Parse, "{} of {}x{}x{} elements", name, height, width, depth);
   }
-  // Rows and columns of each tile that are touched.
+  // Rows and columns of each tile that are accessed.
   std::array<int64_t, 4> rows{}, columns{};
   if (stacked_) {
     rows[0] = std::min(height, std::min(height0_, height1_));

@@ -13,8 +13,8 @@ namespace carina::npu::model {
 
 class BoundMap {
  public:
-  /// Checks and resolves everything that elements [0,height) x [0,width) x [0,depth) of `map` touch. `name`
-  /// is for messages ("IFM").
+  /// Checks and resolves all memory of elements [0,height) x [0,width) x [0,depth) of `map`. `name` is used
+  /// in messages ("IFM").
   Outcome bind(const FeatureMap& map, int64_t height, int64_t width, int64_t depth, AddressMap& memory,
                Access access, Channel channel, const char* name);
 
@@ -31,7 +31,7 @@ class BoundMap {
   /// Stores dense elements [x1-x0][depth] of the map's type.
   void writeRow(int64_t y, int64_t x0, int64_t x1, const std::byte* from) const;
 
-  /// Address of one element, for access in any order.
+  /// Address of one element, for random access.
   std::byte* element(int64_t y, int64_t x, int64_t c) const {
     int64_t yy = y, xx = x;
     const size_t t = tileOf(yy, xx);
@@ -40,7 +40,7 @@ class BoundMap {
   }
 
  private:
-  /// Tile of (y, x), which become relative to the tile.
+  /// Returns the tile of (y, x) and makes them relative to it.
   size_t tileOf(int64_t& y, int64_t& x) const {
     if (stacked_) {
       if (y >= height1_) {

@@ -95,7 +95,7 @@ using V32 = hn::Vec<D32>;
 constexpr int64_t kMaxLanes32 = HWY_MAX_BYTES / 4;
 constexpr int64_t kMaxLanes64 = HWY_MAX_BYTES / 8;
 
-// Positions x vectors of output channels held in registers: 24 accumulators where there are 32 registers.
+// Positions x vectors of output channels held in registers: 24 accumulators if there are 32 registers.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int kPositions = 8;
 constexpr int kVectors = 3;
@@ -325,7 +325,7 @@ void DepthwiseSums(const int16_t* const* start, int64_t positions, const int64_t
   }
 }
 
-/// Eight-, sixteen- or 32-bit store of the first `count` lanes.
+/// 8-, 16- or 32-bit store of the first `count` lanes.
 template <typename Out>
 HWY_INLINE void storeNarrow(V32 v, int64_t count, Out* out) {
   const D32 d32;

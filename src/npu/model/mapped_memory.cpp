@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MappedMemory and the small names of the model's public types (model.hpp).
+// MappedMemory and the text forms of the model's public types (model.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void MappedMemory::map(uint64_t address, std::span<std::byte> bytes, bool writab
 }
 
 void MappedMemory::map(uint64_t address, std::span<const std::byte> bytes) {
-  // Read-only ranges are never handed out for writing, so the bytes stay as they are.
+  // Read-only ranges are never handed out for writing, so the bytes are not modified.
   map(address, {const_cast<std::byte*>(bytes.data()), bytes.size()}, false);
 }
 

@@ -11,7 +11,7 @@
 namespace carina::npu {
 namespace {
 
-/// The map as what lies at its addresses.
+/// The map as it is placed in memory.
 format::EthosUMap placedMap(const FeatureMap& map, model::MapAxes axes) {
   format::EthosUMap placed;
   std::copy(map.base.begin(), map.base.end(), placed.base);
@@ -66,8 +66,8 @@ std::vector<MemoryUse> memoryUses(const Target& target, const KernelOperation& o
   if (const auto table = model::tableRange(target, op.activation)) {
     uses.push_back({kInternalSpace, table->first, table->last, false, "table"});
   } else if (target.tablesShareAccumulators()) {
-    // U55-32/64: the accumulators (of elementwise operations: the inputs) of an operation without table lie
-    // where tables do, in the last two banks.
+    // U55-32/64: the accumulators (for elementwise operations: the inputs) of an operation without a table
+    // are where tables are, in the last two banks.
     const int32_t first = std::min(op.accumulatorStart, target.shramKiB - 2);
     uses.push_back({kInternalSpace, static_cast<uint64_t>(first) * 1024,
                     static_cast<uint64_t>(target.shramKiB) * 1024 - 1, true, "accumulators"});
@@ -83,8 +83,8 @@ std::vector<MemoryUse> memoryUses(const Target& target, const DmaOperation& op) 
   const int64_t inner =
       dimensions >= 2 || op.source.indexed || op.destination.indexed ? std::max(op.size0, 1) : 1;
   const int64_t outer = dimensions >= 3 ? std::max(op.size1, 1) : 1;
-  // Compilers write shorter lengths for the Ethos-U55 as well, whose DMA is specified in units of 16: what
-  // lies behind, up to the next multiple, counts as moved with the rest.
+  // The DMA of the Ethos-U55 is specified in units of 16, but compilers emit other lengths for it as well:
+  // the bytes up to the next multiple count as moved.
   const Architecture& npu = target.architecture();
   const uint64_t unit = npu.dmaAlignsMemory ? 16 : 1;
   const uint64_t moved = (op.length + unit - 1) / unit * unit;
@@ -95,7 +95,7 @@ std::vector<MemoryUse> memoryUses(const Target& target, const DmaOperation& op) 
   const auto add = [&](const DmaEnd& end, bool write, uint8_t ownDimensions, const char* what) {
     int64_t steps = inner, step = end.stride0, group = end.stride1;
     if (npu.dmaGapStrides) {
-      // Strides are gaps behind runs; a side without strides streams on.
+      // Strides are gaps after runs; a side without strides is contiguous.
       step = static_cast<int64_t>(op.length) + (ownDimensions >= 2 ? end.stride0 : 0);
       group = inner * step + (ownDimensions >= 3 ? end.stride1 : 0);
     } else if (end.indexed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory an operation reads and writes: ranges that enclose everything it touches
-// (ethosu-command-stream 4).
+// The memory that an operation reads and writes: ranges that enclose all its accesses (ethosu-command-stream
+// 4).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace carina::npu {
 
-/// Internal memory (SHRAM, LUT RAM) as an address space of its own, beside the regions.
+/// Internal memory (SHRAM, LUT RAM) as an address space of its own, in addition to the regions.
 constexpr int32_t kInternalSpace = 100;
 
 struct MemoryUse {
@@ -21,8 +21,8 @@ struct MemoryUse {
   const char* what = "";  // "IFM", "weights", "DMA source", ...
 };
 
-/// One entry per map tile, weight stream, table and so on. Maps with gaps are enclosed with their gaps.
-/// Chained maps touch no memory.
+/// One entry per map tile, weight stream, table and so on. Ranges of maps include their gaps. Chained maps
+/// access no memory.
 std::vector<MemoryUse> memoryUses(const Target& target, const KernelOperation& op);
 std::vector<MemoryUse> memoryUses(const Target& target, const DmaOperation& op);
 

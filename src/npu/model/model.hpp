@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NPU model: bit-exact execution of any Ethos-U55, U65 or U85 command stream. Npu is the device as its
-// driver sees it (registers, interrupt, bus); runStream is the short way for compilers and tests. What is
-// modelled and how sure each part is: docs/npu-model.md.
+// driver sees it (registers, interrupt, bus); runStream is a shortcut for compilers and tests.
+// docs/npu-model.md describes what is modelled and how certain each part is.
 #pragma once
 
 #include <cstddef>
@@ -24,15 +24,15 @@ enum class Access : uint8_t { Read, Write };
 class Memory {
  public:
   virtual ~Memory() = default;
-  /// Host bytes of bus addresses [address, address + length), which must lie in one mapping that allows
+  /// Host bytes of bus addresses [address, address + length), which must be in one mapping that allows
   /// `access`; null otherwise. Stays valid until the run ends. length > 0.
   virtual std::byte* resolve(uint64_t address, uint64_t length, Access access) = 0;
 };
 
-/// Memory made of mapped ranges: what most users need.
+/// Memory composed of mapped ranges, which suits most users.
 class MappedMemory final : public Memory {
  public:
-  /// Ranges may not overlap each other in bus addresses. A read-only range refuses writes.
+  /// The bus addresses of ranges must not overlap. A read-only range rejects writes.
   void map(uint64_t address, std::span<std::byte> bytes, bool writable = true);
   void map(uint64_t address, std::span<const std::byte> bytes);
   void unmap(uint64_t address);
@@ -70,15 +70,15 @@ struct Fault {
 struct Finding {
   enum class Kind : uint8_t {
     Hazard,       // an unfinished operation still uses the memory: a wait is missing or BLOCKDEP is too large
-    Alignment,    // base, stride, length or stream that the hardware does not take
+    Alignment,    // base, stride, length or stream that the hardware does not accept
     BlockConfig,  // block or microblock that does not fit the internal memories
     Uninitialized,  // reads memory that nothing has written
     StaleState,     // uses a register that no command has set
     OutOfRegion,    // reaches beyond its region, or writes a read-only one
-    Table,          // the table memory does not hold what the operation takes from it
-    Padding,        // most windows see nothing but padding
-    Extent,         // maps that cannot belong together: elements or rows that fall on each other
-    Command,        // no command of this NPU, or a stream without end
+    Table,          // the table memory does not hold the table that the operation uses
+    Padding,        // most windows contain only padding
+    Extent,         // inconsistent maps: elements or rows that overlap
+    Command,        // not a command of this NPU, or a stream without STOP
   };
   Kind kind = Kind::Hazard;
   uint32_t offset = 0;
@@ -98,16 +98,17 @@ struct ModelOptions {
   bool parallel = true;                          // use all cores (oneTBB); results do not depend on it
   int64_t maxOperationWork = int64_t{1} << 40;   // multiply-accumulates or elements of one operation
   int64_t maxOperationBytes = int64_t{1} << 31;  // temporary memory of one operation
-  int64_t maxCommands = int64_t{1} << 26;        // of one run: ends endless branch loops
+  int64_t maxCommands = int64_t{1} << 26;        // of one run: ends infinite branch loops
   int64_t maxRunWork =
       int64_t{1} << 37;  // steps of one run, each about a nanosecond of one core: model/work.hpp
-  /// For the checker: what may be read though no command wrote it. Read-only regions of runStream always may.
+  /// For the checker: memory that may be read although no command wrote it. Read-only regions of runStream
+  /// may always be read.
   std::vector<InitializedRange> initialized;
 };
 
 struct RunStats {
   int64_t commands = 0, kernelOperations = 0, dmaOperations = 0;
-  int64_t work = 0;   // steps that it counted against ModelOptions::maxRunWork
+  int64_t work = 0;   // steps counted against ModelOptions::maxRunWork
   int64_t macs = 0;   // useful multiply-accumulates
   Cycles cycles = 0;  // estimate; 0 without options.timing
   PmuCounts pmu;
@@ -123,13 +124,13 @@ struct RunResult {
   bool ok() const { return !fault; }
 };
 
-/// Temporary memory of one operation of a program that nobody vouches for, by the memory that it may reach.
+/// Limit on the temporary memory of one operation of an untrusted program, by the memory that it can access.
 constexpr int64_t operationBytesFor(uint64_t memoryBytes) {
   constexpr uint64_t kMost = uint64_t{1} << 40;
   return (int64_t{1} << 27) + 8 * static_cast<int64_t>(memoryBytes < kMost ? memoryBytes : kMost);
 }
 
-/// One of the eight regions of a program; empty when unused.
+/// One of the eight regions of a program; empty if unused.
 struct RegionBytes {
   std::span<std::byte> bytes;
   bool writable = true;
@@ -140,7 +141,7 @@ struct RegionBytes {
 RunResult runStream(std::span<const uint32_t> words, const Machine& machine,
                     std::span<const RegionBytes> regions, const ModelOptions& options = {});
 
-/// The device: registers as ethosu-isa.json lists them. Not thread-safe.
+/// The device: registers as listed in ethosu-isa.json. Not thread-safe.
 class Npu {
  public:
   /// `memory` must outlive the device.
@@ -160,25 +161,26 @@ class Npu {
   /// STATUS.state: a stream is being executed.
   bool running() const;
 
-  /// Executes one command; false when nothing runs (any more). Bounded by options.maxOperationWork.
+  /// Executes one command; false if nothing is running (any more). Bounded by options.maxOperationWork.
   bool step();
-  /// Steps until stopped, faulted or `maxCommands` are done (negative: until it ends). Returns running().
+  /// Steps until stopped, faulted or `maxCommands` are executed (negative: no limit). Returns running().
   bool run(int64_t maxCommands = -1);
 
-  /// Cycles of the run under way, up to now; 0 without options.timing.
+  /// Cycles of the current run so far; 0 without options.timing.
   Cycles elapsed() const;
-  /// What it has counted so far; zeros without options.timing.
+  /// PMU counts of the current run so far; zeros without options.timing.
   PmuCounts counts() const;
-  /// Of the latest run that has ended.
+  /// Results of the latest run that has ended.
   const RunStats& stats() const;
   const std::optional<Fault>& fault() const;
   const std::vector<Finding>& findings() const;
   const Machine& machine() const;
-  /// Changes what the time line assumes about memories (the program's system config and memory mode).
+  /// Sets the memories that the time line assumes (the program's system config and memory mode).
   void setMachine(const Machine& machine);
-  /// ModelOptions::maxRunWork and maxOperationBytes, from the next run on.
+  /// Sets ModelOptions::maxRunWork and maxOperationBytes, from the next run on.
   void setLimits(int64_t runWork, int64_t operationBytes);
-  /// For the checker, from the next run on: ModelOptions::initialized. Read-only regions always may be read.
+  /// Sets ModelOptions::initialized for the checker, from the next run on. Read-only regions may always be
+  /// read.
   void setInitialized(std::vector<InitializedRange> ranges);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device behind its registers (model.hpp): what a driver writes, reads and waits for.
+// The device behind its registers (model.hpp), as a driver accesses it.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -170,7 +170,7 @@ struct Npu::State final : model::AddressMap {
     if (stopRequested) return stop();
     using Step = model::CommandProcessor::Step;
     const Step result = processor.step(*this);
-    // The counters follow at operations: set-commands take no time of their own.
+    // The counters are updated at operations: set-commands take no time of their own.
     if (result != Step::Continue || processor.cyclesSoFar() != lastCounts.cycles) {
       const PmuCounts now = processor.pmuSoFar();
       pmu.advance(lastCounts, now, processor.countingMasked());

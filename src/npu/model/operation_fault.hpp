@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an operation fails inside the model; the command processor adds the command's offset.
+// Failures of operations inside the model; the command processor adds the command's offset.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ struct OperationFault {
   std::string reason;
   uint8_t channel = 0;
 };
-/// Nothing when all went well.
+/// Empty on success.
 using Outcome = std::optional<OperationFault>;
 
 template <typename... Args>
@@ -36,11 +36,11 @@ enum class Channel : uint8_t {
   DmaWrite = 9
 };
 
-/// Region-relative addresses to host bytes.
+/// Maps region-relative addresses to host bytes.
 class AddressMap {
  public:
   virtual ~AddressMap() = default;
-  /// Null when [offset, offset + length) of the region is not accessible. Offsets may be "negative" (modulo
+  /// Null if [offset, offset + length) of the region is not accessible. Offsets may be "negative" (modulo
   /// 2^64).
   virtual std::byte* resolve(uint8_t region, uint64_t offset, uint64_t length, Access access) = 0;
 };

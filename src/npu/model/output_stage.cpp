@@ -9,8 +9,8 @@
 namespace carina::npu::model {
 namespace {
 
-/// TFLite's int16 logistic table: 65536 * sigmoid(i / 24), moved half of the way by which a line to the next
-/// entry misses the curve's middle; the last entry is 65535.
+/// TFLite's int16 logistic table: 65536 * sigmoid(i / 24), shifted by half the error of linear interpolation
+/// midway to the next entry; the last entry is 65535.
 const std::array<int64_t, 256>& sigmoidTable() {
   static const std::array<int64_t, 256> table = [] {
     const auto sigmoid = [](double i) { return 65536.0 / (1.0 + std::exp(-i / 24.0)); };
@@ -100,7 +100,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
   if (usesEntries) {
     const int64_t offset = int64_t{op.activation.slot} * 256;
     if (offset + tableBytes(table_) > 2048) {
-      return makeFault(FaultKind::Parse, "table in slot {} reaches beyond table memory", op.activation.slot);
+      return makeFault(FaultKind::Parse, "table in slot {} extends beyond table memory", op.activation.slot);
     }
     entries_ = table + offset;
   }
@@ -108,7 +108,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
   const bool narrow = outBytes_ <= 2;
   addZeroPoint_ = true;
   wrap_ = false;
-  // The range that the value is brought to before the table, or before it is stored.
+  // The range to which the value is clamped before the table, or before it is stored.
   int64_t low = elementMin(type_), high = elementMax(type_);
   if (outBytes_ == 8 && !npu.wideResults)
     return makeFault(FaultKind::Parse, "64-bit OFM on {}", familyName(target.family));
@@ -191,7 +191,7 @@ Outcome OutputStage::prepare(const Target& target, const KernelOperation& op,
 bool OutputStage::canFinishFast(int64_t bound) const {
   if (wrap_ || outBytes_ > 4 || type_ == ElementType::UInt32) return false;
   if (table_ != Table::None && !(table_ == Table::Lut8 && outBytes_ == 1)) return false;
-  // Products stay below 2^62 so that no rounding term can overflow, and accumulators within int32.
+  // Keeps products below 2^62, so that no rounding term can overflow, and accumulators within int32.
   if (bound + maxBias_ > std::numeric_limits<int32_t>::max()) return false;
   if (maxMultiplier_ > 0x7fffffffu) return false;
   const auto fits = [](int64_t v, ElementType type) {
@@ -201,7 +201,7 @@ bool OutputStage::canFinishFast(int64_t bound) const {
 }
 
 void OutputStage::prepareFast(int64_t paddedChannels) {
-  // Rows may be dense (depthwise); the per-channel arrays cover whole vectors all the same.
+  // Rows may be dense (depthwise); the per-channel arrays cover whole vectors nevertheless.
   const int64_t lanes = vectorLanes();
   const auto n = static_cast<size_t>((std::max(paddedChannels, channels_) + lanes - 1) / lanes * lanes);
   fast_.paddedChannels = paddedChannels;
@@ -232,7 +232,7 @@ void OutputStage::finishFast(const int32_t* acc, int64_t positions, std::byte* o
 }
 
 void OutputStage::finish(const int64_t* acc, int64_t positions, std::byte* out) const {
-  // One scale for all channels: treat the whole run as one row of a single channel.
+  // One scale for all channels: treat every element as a row of a single channel.
   const int64_t channels = perChannel_ ? channels_ : 1;
   const int64_t rows = perChannel_ ? positions : positions * channels_;
   const int64_t zeroPoint = addZeroPoint_ ? zeroPoint_ : 0;

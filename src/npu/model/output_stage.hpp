@@ -31,15 +31,15 @@ class OutputStage {
   int outBytes() const { return outBytes_; }
   int64_t channels() const { return channels_; }
 
-  /// positions x channels accumulators, dense, to elements of the OFM type in `out`, dense.
+  /// Converts positions x channels dense accumulators to dense elements of the OFM type in `out`.
   void finish(const int64_t* acc, int64_t positions, std::byte* out) const;
 
-  /// Whether accumulators within +-bound (before the bias) may go through finishFast.
+  /// Whether accumulators within +-bound (before the bias) may use finishFast.
   bool canFinishFast(int64_t bound) const;
   /// Call once before finishFast (not thread-safe), with the accumulator row stride. Accumulator rows are
-  /// read in whole vectors, so up to a vector behind the last one must be readable.
+  /// read in whole vectors, so up to a vector after the last one must be readable.
   void prepareFast(int64_t paddedChannels);
-  /// finish for int32 accumulators.
+  /// finish() for int32 accumulators.
   void finishFast(const int32_t* acc, int64_t positions, std::byte* out) const;
 
  private:

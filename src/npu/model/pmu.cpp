@@ -115,7 +115,7 @@ void Pmu::advance(const PmuCounts& before, const PmuCounts& after, bool masked) 
     const uint64_t was = before.event(npu_, id), is = after.event(npu_, id);
     if (is > was) count(i, is - was);
   }
-  // Start and stop events (NPU_ACTIVE, NPU_IDLE) frame exactly what is counted here: the cycles of a run.
+  // Start and stop events (NPU_ACTIVE, NPU_IDLE) delimit exactly what is counted here: the cycles of a run.
   if ((enabled_ & bits::kCycleCounterBit) != 0) {
     const uint64_t sum = cycles_ + static_cast<uint64_t>(after.cycles - before.cycles);
     cycles_ = sum & kCycleMask;

@@ -20,7 +20,7 @@ class Pmu {
   uint32_t read(uint32_t offset) const;
   void write(uint32_t offset, uint32_t value);
 
-  /// Events between two points of a run. `masked`: PMU_MASK has frozen the counters.
+  /// Counts the events between two points of a run. `masked`: PMU_MASK has frozen the counters.
   void advance(const PmuCounts& before, const PmuCounts& after, bool masked);
   bool interrupt() const { return (overflow_ & interruptEnable_) != 0; }
 

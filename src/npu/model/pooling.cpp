@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// POOL: maximum, minimum, average, sums, argmax and the U85 pass from IFM2 (ethosu-numerics 4).
+// POOL: maximum, minimum, average, sums, argmax and the U85 pass-through of IFM2 (ethosu-numerics 4).
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 namespace carina::npu::model {
 namespace {
 
-/// The scale by which the hardware divides a sum by n: slightly above 1/n, so that NATURAL rounding sends
+/// The scale by which the hardware divides a sum by n: slightly above 1/n, so that NATURAL rounding rounds
 /// ties away from zero. bits: 31 on U55/U65, 30 on U85.
 Scale divisionBy(int64_t n, int bits) {
   int k = 0;
@@ -23,7 +23,7 @@ Scale divisionBy(int64_t n, int bits) {
 }
 
 struct Range {
-  int64_t first, last;  // taps [first, last) that lie inside the input
+  int64_t first, last;  // taps [first, last) that are inside the input
 };
 Range insideTaps(int64_t start, int64_t taps, int64_t dilation, int64_t size) {
   const int64_t first = start >= 0 ? 0 : (-start + dilation - 1) / dilation;
@@ -40,8 +40,8 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
   const bool reduceSum = mode == PoolMode::ReduceSum;
   const int64_t channels = geometry.ofmDepth;
   const int64_t depth = plane.depth;
-  // Assumption u55-average-division: any padding, or no global scale, makes the hardware divide by the valid
-  // count.
+  // Assumption u55-average-division: any padding, or no global scale, makes the hardware divide by the number
+  // of valid elements.
   const Architecture& npu = target_.architecture();
   const bool divide =
       mode == PoolMode::Average && (npu.averagesDivide || op.padding.any() || !op.globalScale);
@@ -99,7 +99,7 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
           }
           continue;
         }
-        // Plain loops over channels, which the compiler turns into vectors.
+        // Plain loops over channels, which the compiler vectorises.
         const auto reduce = [&](auto* into, auto combine) {
           const T* x0th = tap(rows.first, columns.first);
           for (int64_t c = 0; c < channels; ++c) into[c] = x0th[c];
@@ -144,7 +144,7 @@ void Executor::poolPlane(const KernelOperation& op, const Geometry& geometry, co
 Outcome Executor::pooling(const KernelOperation& op, AddressMap& memory) {
   Geometry geometry;
   if (op.pool == PoolMode::None) {
-    // Nothing is read from IFM: the accumulators that IFM2 (or the operation before) brought go through the
+    // Nothing is read from the IFM: the accumulators from IFM2 (or the preceding operation) go through the
     // output stage.
     const int64_t positions = int64_t{op.ofm.height} * op.ofm.width;
     const int64_t grain = std::clamp<int64_t>(32768 / op.ofm.depth, 1, 4096);

@@ -59,7 +59,7 @@ Outcome Executor::resize(const KernelOperation& op, AddressMap& memory) {
         const int64_t *a = at(down.low, tap.low), *b = at(down.low, tap.high), *c = at(down.high, tap.low),
                       *d = at(down.high, tap.high);
         int64_t* to = acc.data() + x * depth;
-        // Assumption resize-replicate: REPLICATE takes the lower neighbour.
+        // Assumption resize-replicate: REPLICATE uses the lower neighbour.
         const int64_t* pick = a;
         if (op.resize == ResizeMode::Nearest) {
           const bool lower = 2 * down.fraction >= ny, right = 2 * tap.fraction >= nx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runStream: a command stream on regions that are host memory, without a bus in between.
+// runStream: runs a command stream directly on regions in host memory, without a bus in between.
 #include "npu/model/command_processor.hpp"
 
 namespace carina::npu {

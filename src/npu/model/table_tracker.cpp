@@ -45,7 +45,7 @@ void TableTracker::add(const DmaOperation& dma, uint32_t offset) {
   const uint64_t base = tableBase(target_);
   const bool plain = dma.dimensions <= 1 && dma.destinationDimensions <= 1 && !dma.source.indexed;
   if (!plain || dma.length > kTableMemoryBytes || dma.destination.address < base) {
-    forget();  // tables put together by strides are not followed
+    forget();  // tables assembled by strided DMAs are not tracked
     return;
   }
   if (chainOpen_) {
@@ -83,7 +83,7 @@ void TableTracker::write(TableRange range, Load load) {
                       "used it",
                       load.table ? "this load" : "the accumulators of this operation", load.table ? "s" : "",
                       old.offset));
-      old.used = true;  // said once
+      old.used = true;  // report once
     }
     if (piece.range.first < range.first) kept.push_back({{piece.range.first, range.first - 1}, piece.load});
     if (piece.range.last > range.last) kept.push_back({{range.last + 1, piece.range.last}, piece.load});
@@ -99,12 +99,11 @@ bool TableTracker::severalTables(uint64_t length) const {
 }
 
 void TableTracker::reportShared(const SharedTable& shared) {
-  report_(
-      shared.earlier,
-      fmt::format("this operation and the one at offset 0x{:x} of the same chain both use the table in slot "
-                  "{}, loaded at offset 0x{:x}, though the stream has other tables of its size: one of them "
-                  "gets the other's function unless both compute the same",
-                  shared.later, shared.slot, shared.loaded));
+  report_(shared.earlier,
+          fmt::format("this operation and the one at offset 0x{:x} of the same chain both use the table in "
+                      "slot {}, loaded at offset 0x{:x}, though the stream has other tables of its size: "
+                      "unless both compute the same function, one of them computes the other's",
+                      shared.later, shared.slot, shared.loaded));
 }
 
 /// Operations of a U85 chain run at the same time: nothing can be loaded between them.
@@ -137,7 +136,7 @@ void TableTracker::add(const KernelOperation& op, uint32_t offset) {
   if (range) {
     use(*range, op, offset);
   } else if (target_.tablesShareAccumulators()) {
-    // U55-32/64: accumulators (of elementwise operations: the inputs) lie in the same banks as tables.
+    // U55-32/64: accumulators (for elementwise operations: the inputs) are in the same banks as tables.
     Load accumulators;
     accumulators.offset = offset;
     accumulators.table = false;
@@ -163,8 +162,8 @@ void TableTracker::use(TableRange range, const KernelOperation& op, uint32_t off
     const Load& load = loads_[piece.load];
     if (!load.table) {
       return say(
-          fmt::format("the accumulators of the operation at offset 0x{:x} have overwritten it and no "
-                      "table was loaded since",
+          fmt::format("the accumulators of the operation at offset 0x{:x} have overwritten it, and no table "
+                      "has been loaded since",
                       load.offset));
     }
   }
@@ -178,7 +177,7 @@ void TableTracker::use(TableRange range, const KernelOperation& op, uint32_t off
     }
     return;
   }
-  // Pieces of one table may come one by one, when they lie one behind the other in memory.
+  // A table may be loaded in pieces that are contiguous in memory.
   const Load& first = loads_[found.front().load];
   const auto origin = [](const Load& load) { return load.source.address - load.address; };
   for (const Piece& piece : found) {

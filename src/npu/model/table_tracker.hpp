@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the table memory holds while a stream is checked, and whether each operation finds its table there
-// (ethosu-command-stream 7.3): the part of the checker that follows lookup tables.
+// The part of the checker that tracks lookup tables: what the table memory holds, and whether each operation
+// finds its table there (ethosu-command-stream 7.3).
 #pragma once
 
 #include <cstdint>
@@ -19,20 +19,20 @@ namespace carina::npu::model {
 struct TableRange {
   uint64_t first = 0, last = 0;
 };
-/// Where the table of `activation` lies; nothing when it uses no table memory.
+/// Location of the table of `activation`; nothing if it uses no table memory.
 std::optional<TableRange> tableRange(const Target& target, const Activation& activation);
 
 class TableTracker {
  public:
-  /// Called with the byte offset of the command that is wrong, and why.
+  /// Called with the byte offset of the faulty command, and the reason.
   using Report = std::function<void(uint32_t offset, std::string message)>;
 
   TableTracker(const Target& target, Report report) : target_(target), report_(std::move(report)) {}
 
-  /// A DMA; those that do not write internal memory change nothing.
+  /// A DMA; those that do not write internal memory are ignored.
   void add(const DmaOperation& dma, uint32_t offset);
   void add(const KernelOperation& op, uint32_t offset);
-  /// What the table memory holds is unknown from here on: another path may lead to the next command.
+  /// Marks the contents of the table memory as unknown: another path may lead to the next command.
   void forget();
 
  private:
@@ -41,14 +41,14 @@ class TableTracker {
     uint64_t address = 0, length = 0;
     friend auto operator<=>(const Source&, const Source&) = default;  // NOLINT(modernize-use-nullptr)
   };
-  /// One table load, or the accumulators of an operation that lie where tables do.
+  /// One table load, or the accumulators of an operation that occupy table memory.
   struct Load {
     uint32_t offset = 0;  // of the command
     bool table = true;
     bool used = false;
     Source source;
     uint64_t address = 0;               // where it was loaded to
-    std::vector<TableRange> uses;       // distinct ranges that operations took from it
+    std::vector<TableRange> uses;       // distinct ranges of it that operations used
     std::vector<uint32_t> usesOffsets;  // the first operation of each
   };
   /// A piece of table memory that still holds what `load` put there.
@@ -66,12 +66,12 @@ class TableTracker {
   void use(TableRange range, const KernelOperation& op, uint32_t offset);
   void followChain(const KernelOperation& op, uint32_t offset, std::optional<TableRange> range);
   void reportShared(const SharedTable& shared);
-  /// Different tables of this size have been loaded so far.
+  /// Whether different tables of this size have been loaded so far.
   bool severalTables(uint64_t length) const;
 
   const Target& target_;
   Report report_;
-  bool known_ = true;  // false behind a branch: nothing is said of memory that no load has filled since
+  bool known_ = true;  // false after a branch: memory that no load has filled since is not reported
   std::vector<Load> loads_;
   std::vector<Piece> pieces_;  // disjoint
   std::set<Source> sources_;

@@ -29,7 +29,7 @@ uint64_t hashBytes(std::span<const std::byte> bytes, uint64_t seed) {
   return h[0] ^ (h[1] << 1) ^ (h[2] << 2) ^ (h[3] << 3);
 }
 
-/// Rows of [channel][run][2 * pairs] from OHWI weights, when a run has an odd number of elements.
+/// Rows of [channel][run][2 * pairs] from OHWI weights, for runs with an odd number of elements.
 std::vector<int16_t> padRuns(const std::vector<int16_t>& ohwi, int64_t channels, int64_t runs,
                              int64_t elements, int64_t pairs) {
   std::vector<int16_t> padded(static_cast<size_t>(channels * runs * pairs * 2), int16_t{0});
@@ -55,7 +55,7 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
   shape.ofmDepth = static_cast<int32_t>(channels);
   WeightOrder order = weightOrder(target, op);
   if (!target.architecture().choosesMicroblocks) order.ofmUblockDepth = microblocks(target).front().c;
-  // With an idle second core the NPU runs as if there were one.
+  // With an idle second core, the NPU runs as if it had only one.
   if (target.cores == 2 && order.streams == 2 && channels > 1 && source.weights[1].length == 0)
     order.streams = 1;
   const WeightEncoding encoding = source.fastFormat ? WeightEncoding::Fast : WeightEncoding::Standard;
@@ -70,7 +70,7 @@ Outcome WeightCache::get(const Target& target, const KernelOperation& op, int64_
     const AddressRange& range = source.weights[static_cast<size_t>(i)];
     if (range.length == 0) {
       OperationFault failed =
-          makeFault(FaultKind::Parse, "weight stream {} is idle, but the operation has channels for it", i);
+          makeFault(FaultKind::Parse, "weight stream {} is empty, but the operation has channels for it", i);
       failed.channel = static_cast<uint8_t>(Channel::Weights);
       return failed;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoded weights, ready for the kernels. Decoding costs far more than using the weights once, so results are
-// kept and found again by content: the encoded bytes are compared, never trusted to be unchanged.
+// Decoded weights in the form that the kernels use. Decoding costs far more than using the weights once, so
+// results are cached by content: the encoded bytes are compared, never assumed to be unchanged.
 #pragma once
 
 #include <cstdint>
@@ -47,8 +47,7 @@ class WeightCache {
   size_t bytes_ = 0;
 };
 
-/// The stretches of contiguous input that a window consists of: rows of the kernel, or single taps when
-/// dilated in x.
+/// The runs of contiguous input that make up a window: rows of the kernel, or single taps if dilated in x.
 struct WindowShape {
   int64_t runs = 0, elements = 0;  // per run, before rounding up to pairs
 };

@@ -48,7 +48,7 @@ double convolution(const KernelOperation& op) {
 double depthwise(const KernelOperation& op) {
   const double taps = static_cast<double>(op.kernel.height) * op.kernel.width;
   if (!fitsInt16(op.ifm)) return elements(op.ofm) * taps * kExact;
-  const int rest = op.ofm.depth % kLanes;  // channels that fill no vector
+  const int rest = op.ofm.depth % kLanes;  // channels that do not fill a vector
   return positions(op.ofm) * taps * ((op.ofm.depth - rest) * kDepthwise + rest * kExact);
 }
 

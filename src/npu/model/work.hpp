@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much the model has to do for an operation: known before it begins, so that what would take too long is
-// not begun.
+// The work that an operation causes in the model: known in advance, so that what would take too long is not
+// started.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace carina::npu::model {
 
-/// Of a command by itself: read, decoded and remembered.
+/// Work of a command itself: reading, decoding and recording it.
 constexpr int64_t kCommandWork = 60;
-/// In steps of about a nanosecond of one core; far too large values are cut to 2^62. Multiply-accumulates of
-/// 8 bits count a 64th, output channels in whole vectors of 16; elements count what their operation costs
-/// each.
+/// In steps of about a nanosecond of one core; excessive values are limited to 2^62. An 8-bit
+/// multiply-accumulate counts 1/64, with output channels in whole vectors of 16; an element counts what its
+/// operation costs per element.
 int64_t workOf(const KernelOperation& op);
 int64_t workOf(const DmaOperation& op);
 

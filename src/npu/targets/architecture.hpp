@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the generations of the NPU differ in, a row each. Code asks for a capability by name, not for a
-// family, so that what a generation can do is said in one place (ethosu-architecture 1; ethosu-command-stream
-// 3, 5, 6).
+// The capabilities in which the NPU generations differ, one row each. Code queries a capability by name, not
+// the family, so that the capabilities of a generation are defined in one place (ethosu-architecture 1;
+// ethosu-command-stream 3, 5, 6).
 #pragma once
 
 #include <cstdint>
@@ -21,59 +21,59 @@ struct Architecture {
   // The elementwise unit
   bool bitwise;  // AND, OR, XOR, NOT, comparisons and logical shifts
   bool
-      operandScales;  // both operands of every operation have a scale; else those of 8 and 16-bit ADD and SUB
-  bool broadcastsBothOperands;  // else the second one only, and scalars are the second operand
+      operandScales;  // every operation has a scale for both operands; else only 8- and 16-bit ADD and SUB do
+  bool broadcastsBothOperands;  // else only the second one, and scalars must be the second operand
   int32_t scalarBytes;          // widest element that a scalar operand may have
   bool wideElements;            // 64-bit elements
   bool reversesOperands;        // a binary operation may swap its operands
   bool slowProducts;            // MUL takes longer per element than a convolution with one tap
 
   // The output stage
-  bool wideScaling;        // results of 32 bits are multiplied; else shifted only
+  bool wideScaling;        // 32-bit results are multiplied; else only shifted
   bool scalesExtrema;      // MAX and MIN have an output scale
   bool truncatingScales;   // rounding towards minus infinity
   bool wideTables;         // tables from 16-bit indices to 32-bit results
   bool clampHasType;       // the clamp's element type is a field; else it is the OFM's
   bool transposingWriter;  // the OFM may be written with its axes permuted
-  bool chains;             // elementwise operations take the blocks of the one in front
+  bool chains;             // elementwise operations read the blocks of the preceding operation
 
   // Convolutions and pools
-  bool averagesDivide;          // AVERAGE always divides by the elements in the window; else where asked for
-  int32_t averageBits;          // of the reciprocals that it divides by
-  int32_t poolElementBytes;     // widest element that is pooled, but for REDUCE_SUM
-  bool extendedPools;           // MIN, SUM and ARGMAX besides MAX, AVERAGE and REDUCE_SUM
+  bool averagesDivide;          // AVERAGE always divides by the window's elements; else only if requested
+  int32_t averageBits;          // of the reciprocals used for the division
+  int32_t poolElementBytes;     // widest element that can be pooled, except by REDUCE_SUM
+  bool extendedPools;           // MIN, SUM and ARGMAX in addition to MAX, AVERAGE and REDUCE_SUM
   bool resize;                  // the RESIZE operation
   bool computedWeights;         // weights may be a feature map
   bool sparseWeights;           // streams with 2:4 sparsity
-  bool shortWideScales;         // convolutions of 16-bit maps take 15-bit multipliers
+  bool shortWideScales;         // convolutions of 16-bit feature maps use 15-bit multipliers
   int32_t wideAccumulatorBits;  // of convolutions of 16-bit maps
-  int64_t wideSumLimit;         // what the sum of |weight| x |input| of a 16-bit convolution may reach
+  int64_t wideSumLimit;         // limit on the sum of |weight| x |input| of a 16-bit convolution
   bool wideResults;             // 48-bit sums may be written as 64-bit elements
-  bool choosesMicroblocks;      // each operation has a microblock of its own; else the variant has one
+  bool choosesMicroblocks;      // each operation chooses its microblock; else it is fixed by the variant
   BlockShape maxBlock;
-  int32_t blockBuffers;  // OFM blocks that the accumulators hold at a time outside of elementwise operations
+  int32_t blockBuffers;  // OFM blocks that the accumulators hold at once, except in elementwise operations
 
   // Memory
   int32_t addressBits;
   int32_t axiBytes;       // data bus width per port
-  bool bothPortsWrite;    // the arena and the cache may lie behind either port; else behind AXI0
-  bool exactPortBytes;    // half-used bricks are not moved in whole
-  bool channelBuffers;    // each kind of access has buffers, and so a bandwidth, of its own
+  bool bothPortsWrite;    // the arena and the cache may be behind either port; else only behind AXI0
+  bool exactPortBytes;    // only the bytes used are moved; else whole bricks and bursts
+  bool channelBuffers;    // each kind of access has its own buffers and hence its own bandwidth
   int32_t dmaDimensions;  // of a DMA without indices
-  bool dmaGapStrides;     // DMA strides are gaps behind runs; else distances between them
+  bool dmaGapStrides;     // DMA strides are gaps after runs; else distances between run starts
   bool
-      dmaAlignsMemory;  // DMA addresses outside of internal memory are multiples of 16, lengths count as such
-  bool dmaAlignsInternal;  // those in internal memory are
+      dmaAlignsMemory;  // DMA addresses outside internal memory are multiples of 16; lengths round up to them
+  bool dmaAlignsInternal;  // those in internal memory, and lengths written there, are
   bool indexedDma;         // gather and scatter
-  bool storageField;       // FeatureMap::storage is programmed; else maps always are 2x2 tiles
+  bool storageField;       // FeatureMap::storage is programmed; else maps are always 2x2 tiles
 
   // Commands and counters
   bool branches;  // the command BRANCH
   int32_t maxBlockDependency;
   int32_t outstandingDmas;
   uint32_t pmuCounters;
-  uint32_t pmuEventMask;  // bits of PMEVTYPER that exist
-  bool pmuElementSizes;   // MAC activity is counted by element size, too
+  uint32_t pmuEventMask;  // implemented bits of PMEVTYPER
+  bool pmuElementSizes;   // MAC activity is also counted by element size
 };
 
 /// The row of a family.

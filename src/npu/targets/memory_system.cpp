@@ -59,7 +59,7 @@ const std::vector<MemoryMode>& memoryModes() {
 
 const std::string kSystemSection = "System_Config.", kModeSection = "Memory_Mode.";
 
-/// The keys of one section, those of the sections it inherits from first.
+/// A configuration file; keys of a section are looked up along its `inherit` chain.
 class IniFile {
  public:
   static Result<IniFile> open(const std::filesystem::path& path) {
@@ -67,7 +67,7 @@ class IniFile {
     return parse(asText(file->bytes()), path.string());
   }
 
-  /// `name` stands for the text in messages.
+  /// `name` identifies the text in messages.
   static Result<IniFile> parse(std::string_view text, std::string name) {
     IniFile ini;
     ini.path_ = std::move(name);
@@ -78,15 +78,14 @@ class IniFile {
                   ini.reader_->ParseError())
           .inFile(ini.path_)
           .withRemedy(
-              "a configuration file has sections [System_Config.NAME] and [Memory_Mode.NAME] of such lines, "
-              "as vela.ini has them");
+              "write sections [System_Config.NAME] and [Memory_Mode.NAME] with such lines, as in vela.ini");
     }
     return ini;
   }
 
   bool has(const std::string& section) const { return reader_->HasSection(section); }
 
-  /// What the file's sections that begin with `kind` describe: "A, B"; "none" without any.
+  /// Names in the file's sections that begin with `kind`: "A, B", or "none".
   std::string described(std::string_view kind) const {
     std::vector<std::string_view> names;
     std::string_view text = text_;
@@ -103,7 +102,7 @@ class IniFile {
     return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
   }
 
-  /// Value of a key, looked up along the `inherit` chain (at most 8 long: longer is a cycle).
+  /// Value of a key, looked up along the `inherit` chain (at most 8 long; a longer one is a cycle).
   std::optional<std::string> get(std::string section, const std::string& key) const {
     for (int depth = 0; depth < 8 && has(section); ++depth) {
       if (reader_->HasValue(section, key)) return reader_->Get(section, key, "");
@@ -157,7 +156,7 @@ Result<MemoryTiming> readTiming(const IniFile& ini, const std::string& section, 
     return fail(Code::BadConfiguration, "{} = {} is not a memory", portKey, name)
         .inFile(ini.path())
         .at(section)
-        .withRemedy("memories: Sram, Dram, OnChipFlash, OffChipFlash");
+        .withRemedy("choose one of: Sram, Dram, OnChipFlash, OffChipFlash");
   }
   MemoryTiming timing;
   timing.kind = *kind;
@@ -197,7 +196,7 @@ Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
     return fail(Code::BadConfiguration, "{} = {} is not a port", key, value)
         .inFile(ini.path())
         .at(section)
-        .withRemedy("ports: Axi0, Axi1");
+        .withRemedy("choose one of: Axi0, Axi1");
   };
   MemoryMode mode;
   mode.name = name;
@@ -210,7 +209,7 @@ Result<MemoryMode> readMemoryMode(const IniFile& ini, const std::string& name) {
   return mode;
 }
 
-/// A file that is given but describes nothing that is asked for would be a mistake without a word.
+/// Rejects a given file that describes nothing requested; the mistake would otherwise go unnoticed.
 Status checkUsed(const IniFile& ini, const std::string& system, const std::string& mode) {
   if (ini.has(kSystemSection + system) || ini.has(kModeSection + mode)) return {};
   return fail(Code::BadConfiguration,
@@ -218,21 +217,21 @@ Status checkUsed(const IniFile& ini, const std::string& system, const std::strin
               system, mode)
       .inFile(ini.path())
       .withRemedy(fmt::format(
-          "name what is in it with --system-config ({}) or --memory-mode ({}), or leave out --config",
+          "select what it describes with --system-config ({}) or --memory-mode ({}), or leave out --config",
           ini.described(kSystemSection), ini.described(kModeSection)));
 }
 
 Status checkMemories(const Machine& machine) {
   const MemoryKind cache = machine.timing(Area::Cache).kind;
   if (cache != MemoryKind::Sram) {
-    return fail(Code::BadConfiguration, "memory mode {} puts the cache into {}", machine.memory.name,
+    return fail(Code::BadConfiguration, "memory mode {} puts the cache in {}", machine.memory.name,
                 memoryKindName(cache))
         .withRemedy(
             "the cache must be Sram; swap the ports of the memory mode or of the system configuration");
   }
   const MemoryKind arena = machine.timing(Area::Arena).kind;
   if (arena != MemoryKind::Sram && arena != MemoryKind::Dram) {
-    return fail(Code::BadConfiguration, "memory mode {} puts the arena into {}, which cannot be written",
+    return fail(Code::BadConfiguration, "memory mode {} puts the arena in {}, which cannot be written",
                 machine.memory.name, memoryKindName(arena))
         .withRemedy("use a memory mode whose arena is Sram or Dram, or a system configuration with Dram");
   }
@@ -263,13 +262,13 @@ std::span<const MemoryMode> stockMemoryModes() {
 }
 
 bool supportsMemoryMode(const Target& target, const MemoryMode& mode) {
-  // The U55's second port only reads, so its arena cannot lie there.
+  // The U55's second port is read-only, so its arena cannot be behind it.
   return target.architecture().bothPortsWrite || (mode.arenaPort == 0 && mode.cachePort == 0);
 }
 
 namespace {
 
-/// Where configurations are described beside the stock ones, in the order in which they are searched.
+/// Sources of configurations other than the stock ones, in search order.
 using IniFiles = std::vector<IniFile>;
 
 const IniFile* describing(const IniFiles& files, const std::string& section) {
@@ -278,13 +277,13 @@ const IniFile* describing(const IniFiles& files, const std::string& section) {
   return it == files.end() ? nullptr : &*it;
 }
 
-/// No file and no target has what this section would describe. `what`: "system configuration"; `given`: the
-/// file of --config.
+/// The error for a name that neither a file nor the stock configurations define. `what`: "system
+/// configuration" or "memory mode"; `given`: the file of --config.
 Error unknownName(const Target& target, const char* what, const std::string& name, const std::string& section,
                   const IniFile* given, std::string_view choices) {
   if (given == nullptr) {
     return fail(Code::UnknownName, "{} has no {} '{}'", target.name, what, name)
-        .withRemedy(fmt::format("choose one of: {}; or describe it in a file given by --config", choices));
+        .withRemedy(fmt::format("choose one of: {}; or describe it in a file passed with --config", choices));
   }
   return fail(Code::UnknownName, "there is no section [{}{}], and {} has no {} of that name", section, name,
               target.name, what)
@@ -307,7 +306,7 @@ Result<SystemConfig> findSystem(const Target& target, const std::string& name, c
                      fmt::format("{}", fmt::join(names, ", ")));
 }
 
-/// Why the target cannot use a mode that is described.
+/// The error for a memory mode that exists but that the target cannot use.
 Error refuseMode(const Target& target, const MemoryMode& mode, std::string_view choices) {
   std::string areas;
   if (mode.arenaPort != 0) areas = "the arena";
@@ -381,7 +380,7 @@ std::string describeMemories(const Machine& machine) {
   if (!isStock(system)) {
     text += fmt::format("[System_Config.{}]\ncore_clock={}\n", system.name, system.clockHz);
     text += timingText("axi0_port", system.ports[0]);
-    // Both ports may lead to one memory, whose keys stand there once.
+    // If both ports lead to the same memory, its keys appear once.
     text += same(system.ports[1], system.ports[0])
                 ? fmt::format("axi1_port={}\n", memoryKindName(system.ports[1].kind))
                 : timingText("axi1_port", system.ports[1]);

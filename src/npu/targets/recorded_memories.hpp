@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory system of a machine as text that programs carry, in the grammar of vela.ini, so that whoever
-// runs them times them as the compiler did.
+// The memory system of a machine as text stored in programs, in the grammar of vela.ini, so that runs are
+// timed as the compiler timed them.
 #pragma once
 
 #include <filesystem>
@@ -12,11 +12,11 @@
 
 namespace carina::npu {
 
-/// What of the machine's system configuration and memory mode is not stock; empty when all of it is.
+/// Those of the machine's system configuration and memory mode that are not stock; empty if both are.
 std::string describeMemories(const Machine& machine);
 
-/// makeMachine() that searches `recorded`, a text of describeMemories() (untrusted, may be empty), after
-/// `iniFile` and before the stock ones.
+/// makeMachine() that also searches `recorded`, text from describeMemories() (untrusted, may be empty), after
+/// `iniFile` and before the stock configurations.
 Result<Machine> makeMachine(std::string_view targetName, std::string_view systemConfig,
                             std::string_view memoryMode, const std::filesystem::path& iniFile,
                             std::string_view recorded);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NPU variants. CONFIG and ID words: ethosu-command-stream 11.1; the ID is the oldest architecture
-// version that our streams need, so that drivers of older silicon take them.
+// version that the streams require, so that drivers for older silicon accept them.
 #include "npu/targets/target.hpp"
 
 #include <fmt/ranges.h>
@@ -75,7 +75,7 @@ Result<const Target*> findTarget(std::string_view name) {
   const std::string nearest = nearestWord(name, names);
   return fail(Code::UnknownName, "unknown target '{}'", name)
       .at("--target")
-      .withRemedy(fmt::format("{}targets: {}; carina targets lists those of Ethos-N78, too",
+      .withRemedy(fmt::format("{}targets: {}; carina targets also lists those of Ethos-N78",
                               nearest.empty() ? "" : fmt::format("did you mean {}? ", nearest),
                               fmt::join(names, ", ")));
 }

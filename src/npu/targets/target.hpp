@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be compiled for: NPU variants, system configurations (memories and their speed) and memory modes
-// (what lives where). Stock names are those of vela.ini; the same grammar is read from a file with --config.
+// Compilation targets: NPU variants, system configurations (memories and their speed) and memory modes (what
+// is placed where). Stock names are those of vela.ini; the same grammar is read from a file with --config.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ std::string_view familyName(Family family);  // "Ethos-U55"
 /// Memory for tables.
 constexpr uint64_t kTableMemoryBytes = 2048;
 
-/// One NPU variant. Numbers from ethosu-architecture: 1.1.
+/// One NPU variant. Values from ethosu-architecture 1.1.
 struct Target {
   std::string_view name;  // "ethos-u55-128"
   Family family;
@@ -35,15 +35,15 @@ struct Target {
   std::string_view defaultMemoryMode;
 
   bool isU85() const { return family == Family::U85; }
-  /// What its generation can do.
+  /// The capabilities of its generation.
   const Architecture& architecture() const { return architectureOf(family); }
-  /// Inputs, accumulators and tables lie in one SHRAM of each core.
+  /// Inputs, accumulators and tables share one SHRAM per core.
   bool hasShram() const { return shramKiB > 0; }
-  /// What DMA reaches inside the NPU: the SHRAM, or a memory for tables.
+  /// Size of the internal memory that DMA can access: the SHRAM, or the table memory.
   uint64_t internalBytes() const {
     return hasShram() ? static_cast<uint64_t>(shramKiB) * 1024 : kTableMemoryBytes;
   }
-  /// Where tables lie in internal memory: at its end.
+  /// Start of the tables, which are at the end of internal memory.
   uint64_t tableMemoryStart() const { return internalBytes() - kTableMemoryBytes; }
   /// The accumulators of operations without a table overwrite the tables.
   bool tablesShareAccumulators() const { return hasShram() && lutReservedBanks == 0; }
@@ -53,10 +53,10 @@ struct Target {
 std::span<const Target> allTargets();
 /// Error lists the known names.
 Result<const Target*> findTarget(std::string_view name);
-/// By the CONFIG word of a compiled program; null when unknown.
+/// By the CONFIG word of a compiled program; null if unknown.
 const Target* targetByConfig(uint32_t configWord);
 
-/// Which physical memory.
+/// Kind of physical memory.
 enum class MemoryKind : uint8_t { Sram, Dram, OnChipFlash, OffChipFlash };
 std::string_view memoryKindName(MemoryKind kind);
 
@@ -68,8 +68,8 @@ struct MemoryTiming {
   int32_t burst = 64;
   int32_t readLatency = 1, writeLatency = 1;
   int32_t maxReads = 1, maxWrites = 1;  // outstanding transactions
-  /// A timing adapter lets addresses through for pulseOn cycles and then none for pulseOff, again and again;
-  /// the first pulse of a stream lasts firstPulse cycles. Without pulses it always lets them through.
+  /// A timing adapter alternates between accepting addresses for pulseOn cycles and none for pulseOff cycles;
+  /// the first pulse of a stream lasts firstPulse cycles. Without pulses it always accepts them.
   int32_t pulseOn = 0, pulseOff = 0, firstPulse = 0;
 };
 
@@ -80,22 +80,21 @@ struct SystemConfig {
   std::array<MemoryTiming, 2> ports;  // [0] = AXI0/SRAM port group, [1] = AXI1/EXT port group
 };
 
-/// The three areas that a compiled program uses, and the port each lies behind.
+/// The three memory areas of a compiled program; MemoryMode maps each to a port.
 enum class Area : uint8_t {
   Constants,  // weights, scales, tables, constant tensors: region 0, read-only
   Arena,      // feature maps, inputs, outputs: region 1 (scratch)
-  Cache,      // staging for weights and hot feature maps: region 2 (fast scratch) when it is not the arena's
-              // memory
+  Cache,  // staging for weights and hot feature maps: region 2 (fast scratch) if it is not the arena's memory
 };
 
 struct MemoryMode {
   std::string name;
   uint8_t constantsPort = 1, arenaPort = 0, cachePort = 0;  // index into SystemConfig::ports
-  int64_t cacheBytes = 0;  // hard limit of the cache in spilling modes; 0 = no limit of its own
+  int64_t cacheBytes = 0;  // hard limit of the cache in spilling modes; 0 = no limit
 
   /// Dedicated modes: a fast cache memory in front of an arena in slow memory.
   bool spilling() const { return cachePort != arenaPort; }
-  /// Weights are worth staging: constants live behind another port than the cache.
+  /// Staging weights pays off: constants are behind a different port than the cache.
   bool slowConstants() const { return constantsPort != cachePort; }
   uint8_t port(Area area) const {
     return area == Area::Constants ? constantsPort : area == Area::Arena ? arenaPort : cachePort;
@@ -104,10 +103,10 @@ struct MemoryMode {
 
 std::span<const SystemConfig> stockSystemConfigs();
 std::span<const MemoryMode> stockMemoryModes();
-/// Whether the memory mode exists for the target (U55: Sram_Only, Shared_Sram).
+/// Whether the target supports the memory mode (U55: Sram_Only, Shared_Sram).
 bool supportsMemoryMode(const Target& target, const MemoryMode& mode);
 
-/// A target with its memory system: what the compiler, the timing model and the reports work with.
+/// A target with its memory system, as used by the compiler, the timing model and the reports.
 struct Machine {
   const Target* target = nullptr;
   SystemConfig system;
@@ -116,8 +115,8 @@ struct Machine {
   const MemoryTiming& timing(Area area) const { return system.ports[memory.port(area)]; }
 };
 
-/// Names may be empty for the target's defaults; `iniFile` (may be empty) is searched before the stock ones.
-/// Errors list what exists for this target.
+/// Empty names select the target's defaults; `iniFile` (may be empty) is searched before the stock
+/// configurations. Errors list the choices for this target.
 Result<Machine> makeMachine(std::string_view targetName, std::string_view systemConfig,
                             std::string_view memoryMode, const std::filesystem::path& iniFile = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How names of targets may be written.
+// Spelling of target names.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace carina::npu {
 
-/// The name as the tables spell it: in lower case, with '-' for '_'. "Ethos_U55_128" is "ethos-u55-128".
+/// The name as spelled in the tables: in lower case, with '-' instead of '_'. "Ethos_U55_128" is
+/// "ethos-u55-128".
 std::string canonicalTargetName(std::string_view name);
 
 }  // namespace carina::npu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bandwidth of memories and read channels, and how many bytes a transfer really moves
+// Bandwidth of memories and read channels, and the number of bytes that a transfer actually moves
 // (ethosu-architecture 2.1, 4.1, 4.4).
 #pragma once
 
@@ -11,26 +11,26 @@
 
 namespace carina::npu::timing {
 
-/// What a transfer is for: U85 read channels have buffers of different sizes.
+/// Purpose of a transfer: U85 read channels have buffers of different sizes.
 enum class Channel : uint8_t { Mem2Mem, IfmStream, Weights, FastWeights, Ifm, Scales, Write };
 
-/// Bytes per NPU cycle of a memory's ports together.
+/// Bytes per NPU cycle of all ports of a memory.
 double portBandwidth(const Target& target, const MemoryTiming& memory);
-/// Bytes per NPU cycle that one channel can draw with accesses of `run` bytes (at most a burst): limited by
+/// Bytes per NPU cycle that one channel can transfer in accesses of `run` bytes (at most a burst): limited by
 /// its read buffers and the outstanding transactions (U85); the port bandwidth on U55/U65.
 double channelBandwidth(const Target& target, const MemoryTiming& memory, Channel channel, int64_t run);
 
-/// What the read buffers of a channel hold (U85; 0 on U55/U65, whose buffers are not described).
+/// Capacity of a channel's read buffers (U85; 0 on U55/U65, whose buffers are not documented).
 double readBufferBytes(const Target& target, Channel channel);
 
-/// A transfer through a port: bytes that move, in accesses of `run` bytes each.
+/// A transfer through a port: bytes moved, in accesses of `run` bytes each.
 struct Transfer {
   int64_t bytes = 0;
   int64_t run = 1;
 };
 
-/// What moves for `elements` of a map when it is accessed block by block. On U55 short runs cost whole
-/// bursts; on U65 and U85 their bytes.
+/// The transfer of `elements` of a feature map that is accessed block by block. On U55 short runs cost whole
+/// bursts; on U65 and U85 only their bytes.
 Transfer mapTransfer(const Target& target, const Rules& rules, const FeatureMap& map, int64_t width,
                      int64_t depth, int64_t elements, BlockShape block, int32_t burst, bool write);
 

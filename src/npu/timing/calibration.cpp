@@ -23,9 +23,9 @@ constexpr void padTo64(Rules& rules) {
 
 constexpr std::array kSets{
     kCalibrated,
-    changed("no-overlap", "operations with BLOCKDEP wait for the one before",
+    changed("no-overlap", "operations with BLOCKDEP wait for the preceding one",
             [](Rules& r) { r.blockdepOverlap = false; }),
-    changed("transfers-wait", "transfers have only what kernels leave of a port",
+    changed("transfers-wait", "transfers get only the port bandwidth that kernels leave",
             [](Rules& r) { r.transfersWait = true; }),
     changed("elementwise-fill", "elementwise operations pay fill and drain",
             [](Rules& r) { r.elementwiseFills = true; }),
@@ -46,7 +46,7 @@ constexpr std::array kSets{
               padTo64(r);
               r.elementwiseFills = true;
             }),
-    changed("estimator", "as the public estimator has it",
+    changed("estimator", "as in the public estimator",
             [](Rules& r) {
               r.poolCyclesPerTapAndByte = 4;
               r.u85RealTaps = false;

@@ -34,7 +34,7 @@ Class classOf(const KernelOperation& op) {
   return Class::Conv;
 }
 
-/// Everything about one operation that the formulas share.
+/// Properties of one operation that the formulas share.
 struct Shapes {
   Class kind = Class::Conv;
   int64_t ifmHeight = 1, ifmWidth = 1, ifmDepth = 1;
@@ -43,7 +43,7 @@ struct Shapes {
   BlockShape microblock;
   int64_t ifmBits = 8;
   bool readsIfm = true, partKernel = false, sparse = false;
-  double blocks = 1;  // real number of OFM blocks, in microblocks
+  double blocks = 1;  // fractional number of OFM blocks, by microblocks
 };
 
 BlockShape clip(BlockShape block, int64_t h, int64_t w, int64_t c) {
@@ -101,7 +101,8 @@ double tapSteps(const Target& target, const Rules& rules, int64_t taps, int64_t 
   return static_cast<double>(counted) / static_cast<double>(perStep);
 }
 
-/// U85, depth-first: MAC cycles of one microblock and tap for an average input block, of eight channels each.
+/// U85, depth-first: MAC cycles, of eight channels each, of one microblock and tap for an average input
+/// block.
 double depthFirstSteps(const Shapes& s, const Rules& rules) {
   int64_t depth = roundUp(s.ifmDepth, rules.u85DepthPadding);
   if (s.sparse) depth = roundUp(ceilDiv(depth, 2), rules.u85DepthPadding);
@@ -111,11 +112,11 @@ double depthFirstSteps(const Shapes& s, const Rules& rules) {
 
 struct MacCycles {
   double block = 0;          // MAC unit, per OFM block
-  double weights = 0;        // of which the weight decoder alone would need
+  double weights = 0;        // what the weight decoder alone would need
   bool decodeBound = false;  // the decoder is slower than the multipliers
 };
 
-/// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps (4x4 where the kernel says so).
+/// MAC cycles of one OFM block: loops over sub-kernels of at most 8x8 taps (4x4 if the kernel specifies it).
 MacCycles macCycles(const Target& target, const Rules& rules, const KernelOperation& op, const Shapes& s) {
   const int64_t nuH = ceilDiv(s.ofmBlock.h, s.microblock.h), nuW = ceilDiv(s.ofmBlock.w, s.microblock.w);
   const int64_t z = ceilDiv(s.ofmBlock.c, s.microblock.c), wh = nuH * nuW;
@@ -156,7 +157,7 @@ MacCycles macCycles(const Target& target, const Rules& rules, const KernelOperat
           if (s.partKernel) {
             const int64_t tapsPerStep = s.ifmBits == 16 ? 2 : 4;
             steps = ceilDiv(taps, tapsPerStep);
-            // Sparse weights leave every second depth step out, but never the only one.
+            // Sparse weights skip every second depth step, but never the only one.
             const int64_t padded = u85 ? roundUp(s.ifmBlock.c, rules.u85PartKernelPadding) / 8 : ifmSteps;
             const int64_t depthSteps = u85 && s.sparse ? ceilDiv(padded, 2) : padded;
             const double repeat =
@@ -201,14 +202,14 @@ MacCycles macCycles(const Target& target, const Rules& rules, const KernelOperat
   return total;
 }
 
-/// Adds up what goes through the ports, per channel.
+/// Accumulates the traffic through the ports, per channel.
 class PortLoad {
  public:
   PortLoad(const Machine& machine, OperationCost& cost) : machine_(machine), cost_(cost) {}
 
   void read(Area area, Transfer transfer, Channel channel) { add(area, transfer, channel); }
   void write(Area area, Transfer transfer) { add(area, transfer, Channel::Write); }
-  /// `bytes` that lie one behind the other, in whole bursts.
+  /// `bytes` contiguous bytes, in whole bursts.
   void read(Area area, int64_t bytes, Channel channel) {
     add(area, {bytes, machine_.timing(area).burst}, channel);
   }
@@ -226,7 +227,7 @@ class PortLoad {
     }
   }
   int64_t weightBytes(size_t port) const { return weights_[port]; }
-  /// Cycles that one channel takes, and what is read through all of them.
+  /// Cycles that one channel takes, and those of the reads of all channels.
   double channel(size_t port, Channel channel) const { return channels_[port][static_cast<size_t>(channel)]; }
   double reads(size_t port) const {
     return static_cast<double>(cost_.traffic[port].readBytes) /
@@ -255,7 +256,8 @@ int64_t storedDepth(const FeatureMap& map, int64_t depth) {
   return map.layout == Layout::NHCWB16 ? roundUp(depth, 16) : depth;
 }
 
-/// The depth that goes through a port: bytes of a brick beyond the map's depth do not, where bytes are exact.
+/// The depth that is moved through a port: with exact bytes, it excludes the part of a brick beyond the map's
+/// depth.
 int64_t movedDepth(const Target& target, const Rules& rules, const FeatureMap& map, int64_t depth) {
   return rules.exactBytes && target.architecture().exactPortBytes ? depth : storedDepth(map, depth);
 }
@@ -267,8 +269,8 @@ double depthReads(const Target& target, const Rules& rules, int64_t outputBlocks
   return static_cast<double>(depthSteps + (outputBlocks - 1) * again) / static_cast<double>(depthSteps);
 }
 
-/// The cycles and the traffic of one operation, put together step by step: later steps read what earlier ones
-/// found.
+/// The cycles and traffic of one operation, computed step by step: later steps use the results of earlier
+/// ones.
 class OperationEstimate {
  public:
   OperationEstimate(const KernelOperation& op, const TimingContext& context)
@@ -314,7 +316,7 @@ class OperationEstimate {
   }
 
  private:
-  /// Of the first input block and the last output block, with their memory's latency.
+  /// Cycles of the first input block or the last output block, including the latency of its memory.
   double latencyOf(const FeatureMap& map, Area area, int64_t width, int64_t depth, BlockShape clipped,
                    BlockShape full, bool write) const {
     const MemoryTiming& memory = machine_.timing(area);
@@ -372,7 +374,7 @@ class OperationEstimate {
                                            : 10 * int64_t{op_.ofm.depth};
   }
 
-  /// Elementwise operations and RESIZE: a rate_ for each element.
+  /// Elementwise operations and RESIZE: rate_ cycles per element.
   void elements() {
     const bool realDepth = elementwise_ && target_.isU85() && rules_.u85RealElementwiseDepth;
     const int64_t depth = realDepth ? op_.ofm.depth : storedDepth(op_.ofm, op_.ofm.depth);
@@ -384,8 +386,7 @@ class OperationEstimate {
     const auto blockElements = static_cast<double>(std::max<int64_t>(shapes_.ofmBlockFull.elements(), 1));
     double perElement = rate_;
     if (shapes_.kind == Class::Resize) {
-      // Assumption resize-rate_: the interpolation reads four inputs per output through the elementwise_
-      // path.
+      // Assumption resize-rate: the interpolation reads four inputs per output through the elementwise path.
       perElement = std::max(rate_, 4.0 * 16.0 / static_cast<double>(target_.macs));
     }
     const double output = std::ceil(perElement * static_cast<double>(n));
@@ -399,7 +400,7 @@ class OperationEstimate {
     outBlock_ = perElement * static_cast<double>(shapes_.ofmBlock.elements());
   }
 
-  /// The others: the MAC array and the output unit take turns over blocks.
+  /// All others: the MAC array and the output unit form a pipeline over blocks.
   void blocks() {
     const MacCycles mac = macCycles(target_, rules_, op_, shapes_);
     macBlock_ = mac.block;
@@ -429,7 +430,8 @@ class OperationEstimate {
     const double refetch = static_cast<double>(ceilDiv(op_.ofm.height, shapes_.ofmBlockFull.h) *
                                                ceilDiv(op_.ofm.width, shapes_.ofmBlockFull.w));
     if (target_.isU85() && op_.weights) {
-      // Decoder rate_: 8 to 32 weights per cycle and decoder with the share of zeros; fast format 32 in all.
+      // Decoder rate: 8 to 32 weights per cycle and decoder, depending on the share of zeros; fast format: 32
+      // in total.
       const double zeros = std::clamp(context_.zeroWeights >= 0 ? context_.zeroWeights : 0.5, 0.5, 0.9);
       const double perCycle = op_.weights->fastFormat ? 32.0
                                                       : std::floor(8.0 + (zeros - 0.5) * 24.0 / 0.4) *
@@ -440,12 +442,14 @@ class OperationEstimate {
     }
   }
 
-  /// When the last block is written where a port decides, 0 where none does: with what comes first and last.
+  /// When the last block is written if a port is the bottleneck, including the blocks before and after the
+  /// port's busy cycles; 0 if that does not apply.
   Cycles portEnds(const PortLoad& load) const {
     if (!target_.isU85() || !rules_.u85PortEnds || elementwise_ || shapes_.kind == Class::Resize) return 0;
     const double first = fill_ + (macBlock_ + outBlock_) / slices_;
     const double last = outBlock_ / slices_ + lastDrain_;
-    // Of an input block, its last depth step; weights are used as they come.
+    // Work that follows the last input read: the last depth step of its block. Weights are used as they
+    // arrive.
     const double lastStep =
         shapes_.kind == Class::Depthwise
             ? macBlock_ / slices_
@@ -553,8 +557,8 @@ class OperationEstimate {
   const Shapes shapes_;
   const bool elementwise_, binary_, writes_, macOp_;
   const int64_t ofmElements_, taps_, weightCount_;
-  const double rate_;    // output cycles of an element
-  const double slices_;  // of a block, that the output unit takes one by one
+  const double rate_;    // output cycles per element
+  const double slices_;  // of a block, which the output unit processes one by one
   OperationCost result_;
   double fill_ = 0, drain_ = 0, lastDrain_ = 0, macBlock_ = 0, outBlock_ = 0, weightBlock_ = 0;
   int64_t weightBytes_ = 0, scaleBytes_ = 0;

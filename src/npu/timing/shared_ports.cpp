@@ -10,12 +10,12 @@ namespace {
 
 constexpr double kNothing = 1e-6;  // of a cycle
 
-/// What is left when `part` is done.
+/// What remains when `part` is done.
 double rest(double whole, double part) {
   return whole - part > kNothing ? whole - part : 0.0;
 }
 
-/// A time in whole cycles, at most what sums of times have room for.
+/// A time in whole cycles, limited so that sums of times do not overflow.
 Cycles upTo(double time) {
   return static_cast<Cycles>(std::ceil(std::min(time - kNothing, 0x1p60)));
 }
@@ -44,7 +44,7 @@ Cycles SharedPorts::place(Queue queue, const Operation& operation, Arbiter arbit
     if (work == 0) continue;
     placed.share[port] = work / cycles;
     if (together <= 0) continue;
-    // What it moves while the operation before still runs counts there.
+    // Its traffic while the preceding operation still runs counts for that operation.
     const double more = placed.share[port] * together;
     const auto beforeCycles = static_cast<double>(before.end - before.begin);
     before.share[port] = std::min(before.share[port] + more / beforeCycles, 1.0);
@@ -89,8 +89,8 @@ double SharedPorts::runTogether(Placed& kernel, const Placed& transfer, Pair& le
   }
   double time = 0;
   while (left.kernel > 0 && left.transfer > 0) {
-    // Where the kernel leaves nothing any more, it waits for what the transfer takes; meanwhile it leaves the
-    // other port.
+    // Once the kernel has no unused cycles left, it waits for what the transfer takes; meanwhile it leaves
+    // the other port unused.
     double kernelSpeed = 1;
     std::array<double, 2> taken{};
     for (size_t port = 0; port < taken.size() && alternates; ++port) {

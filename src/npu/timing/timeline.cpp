@@ -14,7 +14,7 @@ namespace {
 /// Cycles that the command processor spends on one command of one or two words.
 constexpr Cycles kCommandCycles = 2;
 
-/// How long a kernel stands still because a port takes no addresses. Between pulses it goes on with what the
+/// How long a kernel stalls because a port accepts no addresses. Between pulses it continues with what the
 /// read buffers of its weights hold; its last block is written in a pulse.
 Cycles stillBetweenPulses(const Machine& machine, const OperationCost& cost, size_t port, Cycles start) {
   const MemoryTiming& memory = machine.system.ports[port];
@@ -56,7 +56,7 @@ ScheduledCost Timeline::add(const KernelOperation& operation, const TimingContex
     chainContexts_.push_back(context);
     const OperationCost whole = estimateChain(chain_, chainContexts_);
     if (follows) {
-      // Its share: what the chain takes longer with it.
+      // Its share: the additional time that the chain takes with it.
       cost.total = std::max<Cycles>(whole.total - chainCost_.total, 0);
       cost.npu = std::min(cost.npu, cost.total);
       cost.fill = 0;
@@ -103,8 +103,8 @@ ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t off
   const OperationCost cost = estimate(operation, machine_);
   waitFor(Queue::Transfers, machine_.target->architecture().outstandingDmas - 1);
   ScheduledCost entry{cost, std::max(parser_, ports_.end(Queue::Transfers)), 0, offset, true};
-  // Pulses do not stop transfers: the rate of their channel counts only the share of cycles that adapters let
-  // through (assumption pulsed-transfers, docs/npu-model.md).
+  // Pulses do not stall transfers: the rate of their channel only counts the share of cycles in which
+  // adapters accept addresses (assumption pulsed-transfers, docs/npu-model.md).
   entry.end = ports_.place(Queue::Transfers, {entry.start, entry.start + cost.total, cost.port, entry.start},
                            arbiter());
   count(cost);
@@ -114,9 +114,9 @@ ScheduledCost Timeline::pushTransfer(const DmaOperation& operation, uint32_t off
 ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const OperationCost& cost,
                                    uint32_t offset) {
   waitFor(Queue::Kernels, machine_.target->maxOutstandingKernels() - 1);
-  // Without BLOCKDEP the operation starts when everything before it is written. With it, its first input
-  // blocks load while the operation before finishes its last ones (assumption blockdep-overlap,
-  // docs/npu-model.md).
+  // Without BLOCKDEP the operation starts when everything before it has been written. With BLOCKDEP, its
+  // first input blocks load while the preceding operation finishes its last ones (assumption
+  // blockdep-overlap, docs/npu-model.md).
   const Cycles overlap = rules_->blockdepOverlap
                              ? std::min(cost.fill, previousTail_ * std::max(operation.blockDependency, 0))
                              : 0;
@@ -189,7 +189,7 @@ uint64_t PmuCounts::event(const Architecture& npu, uint32_t id) const {
       return value(outputActive);
     case 80:
       return value(weightActive);
-    case 128:  // transactions accepted and completed: every one is, by the end of a run
+    case 128:  // transactions accepted and completed: all of them, by the end of a run
     case 129:
       return value(readBursts[0]);
     case 130:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cycle estimates: per operation from block-level MAC, output, weight, DMA and memory-port models with
-// overlap, and over a command stream. Formulas: ethosu-architecture section 4, with what it leaves out added
-// where docs/npu-model.md says so. The compiler's block search and scheduler, the model's PMU and the profile
+// overlap, and for a whole command stream. Formulas: ethosu-architecture section 4, with the additions that
+// docs/npu-model.md describes. The compiler's block search and scheduler, the model's PMU and the profile
 // reports all use this one model.
 #pragma once
 
@@ -31,17 +31,17 @@ enum class BoundBy : uint8_t {
 };
 const char* boundByName(BoundBy bound);  // "MAC", "weights", "output", "memory", "latency", "DMA"
 
-/// Where the data of an operation lives, and what the encoded weights amount to.
+/// Where the data of an operation resides, and the size of its encoded weights.
 struct TimingContext {
   const Machine* machine = nullptr;
   Area ifm = Area::Arena, ifm2 = Area::Arena, ofm = Area::Arena;
   Area weights = Area::Constants, scales = Area::Constants;
-  /// Encoded bytes of all weight streams and of the scale streams of this operation; negative: take them from
-  /// the operation's stream lengths, or estimate (one byte per weight) where it has none.
+  /// Encoded bytes of all weight streams and of the scale streams of this operation; negative: taken from the
+  /// operation's stream lengths, or estimated (one byte per weight) if it has none.
   int64_t weightBytes = -1, scaleBytes = -1;
   /// Share of zero weights (0..1), for the decoder's rate on U85; negative: unknown.
   double zeroWeights = -1;
-  /// Output cycles per element of the elementwise operations chained behind this one (U85).
+  /// Output cycles per element of the elementwise operations chained to this one (U85).
   double chainedRate = 0;
   const timing::Rules* rules = &timing::kCalibrated;
 
@@ -49,19 +49,19 @@ struct TimingContext {
   static TimingContext fromRegions(const Machine& machine, const KernelOperation& op);
 };
 
-/// Bytes through one AXI port group, as moved (partial bursts cost whole bursts).
+/// Bytes moved through one AXI port group (on U55, partial bursts count as whole bursts).
 struct PortTraffic {
   int64_t readBytes = 0, writeBytes = 0;
 };
 
 struct OperationCost {
-  Cycles total = 0;              // of the operation by itself: max of npu, every port and withPorts
+  Cycles total = 0;              // of the operation alone: max of npu, every port and withPorts
   Cycles npu = 0;                // MAC and output pipeline with fill and drain
   Cycles mac = 0;                // MAC unit busy
   Cycles output = 0;             // output (AO) unit busy
   Cycles weights = 0;            // weight decoder busy
   std::array<Cycles, 2> port{};  // busy cycles of AXI0/SRAM and AXI1/EXT
-  Cycles withPorts = 0;  // where a port decides: with the first and the last block around its busy cycles
+  Cycles withPorts = 0;          // if a port is the bottleneck: its busy cycles plus the first and last block
   std::array<PortTraffic, 2> traffic{};
   Cycles fill = 0;        // latency of the first input block
   Cycles drain = 0;       // latency of the last output block
@@ -73,16 +73,16 @@ struct OperationCost {
 
 /// One kernel operation. op.block (and op.microblock on U85) must be set.
 OperationCost estimate(const KernelOperation& op, const TimingContext& context);
-/// A U85 chain: a kernel operation and the elementwise operations that take its blocks from chaining buffers,
-/// all with one block configuration. The output unit works for every member in turn, while the multipliers
-/// are on the next block; intermediate maps cost no traffic.
+/// A U85 chain: a kernel operation and the elementwise operations that read its blocks from chaining buffers,
+/// all with one block configuration. The output unit works for every member in turn while the multipliers
+/// work on the next block; intermediate feature maps cause no traffic.
 OperationCost estimateChain(std::span<const KernelOperation> chain, std::span<const TimingContext> contexts);
-/// One DMA transfer; internal ends cost nothing on a port.
+/// One DMA transfer; internal ends use no port.
 OperationCost estimate(const DmaOperation& op, const Machine& machine);
 /// Cycles to move `bytes` from one area to another by DMA, without queueing.
 Cycles transferCycles(const Machine& machine, int64_t bytes, Area from, Area to);
 
-/// When each operation of a stream starts and ends, with DMA and kernel queues, waits and BLOCKDEP overlap.
+/// Start and end of an operation in a stream, with DMA and kernel queues, waits and BLOCKDEP overlap.
 struct ScheduledCost {
   OperationCost cost;
   Cycles start = 0, end = 0;  // from the start of the stream
@@ -96,7 +96,7 @@ struct PmuCounts {
          blockdepStall = 0;
   Cycles macActive16 = 0;  // of macActive: with a 16-bit IFM
   std::array<int64_t, 2> readBeats{}, writeBeats{}, readBursts{}, writeBursts{};
-  /// Value of one PMU event, 0 for events the model does not count.
+  /// Value of one PMU event, 0 for events that the model does not count.
   uint64_t event(const Architecture& npu, uint32_t id) const;
 };
 
@@ -106,13 +106,13 @@ class Timeline {
   explicit Timeline(const Machine& machine, const timing::Rules& rules = timing::kCalibrated)
       : machine_(machine), rules_(&rules) {}
 
-  /// `offset`: byte offset of the command. Returns when the kernel or the transfer runs; nothing for waits,
-  /// IRQs and branches, which advance the time of the command processor alone.
+  /// `offset`: byte offset of the command. Returns when the kernel or transfer runs; nothing for waits, IRQs
+  /// and branches, which only advance the time of the command processor.
   std::optional<ScheduledCost> add(const Operation& operation, uint32_t offset);
-  /// A kernel operation with a context of the caller's making.
+  /// The same for a kernel operation with a context that the caller provides.
   ScheduledCost add(const KernelOperation& operation, const TimingContext& context, uint32_t offset);
 
-  /// End of everything so far.
+  /// End of all operations so far.
   Cycles total() const;
   PmuCounts pmu() const;
   const Machine& machine() const { return machine_; }
@@ -120,7 +120,7 @@ class Timeline {
  private:
   ScheduledCost pushKernel(const KernelOperation& operation, const OperationCost& cost, uint32_t offset);
   ScheduledCost pushTransfer(const DmaOperation& operation, uint32_t offset);
-  /// Until at most so many of the queue are unfinished.
+  /// Waits until at most `outstanding` operations of the queue are unfinished.
   void waitFor(timing::Queue queue, int32_t outstanding);
   timing::Arbiter arbiter() const;
   bool continuesChain(const KernelOperation& operation) const;
@@ -131,7 +131,7 @@ class Timeline {
   Cycles parser_ = 0;        // when the command processor is free
   Cycles previousTail_ = 0;  // of the latest kernel operation: its last block and its drain
   timing::SharedPorts ports_;
-  // The chain that the latest kernel operation belongs to; empty when its OFM went to memory.
+  // The chain that the latest kernel operation belongs to; empty if its OFM went to memory.
   std::vector<KernelOperation> chain_;
   std::vector<TimingContext> chainContexts_;
   OperationCost chainCost_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks between branches and their targets take turns: a branch waits until everything is complete, so that
-// their cycles add up. Backward branches close loops; without them the blocks are in an order in which every
-// way goes forward.
+// Blocks between branches and their targets do not overlap: a branch waits until everything is complete, so
+// their cycles add up. Backward branches close loops; without them, the blocks are in an order in which every
+// path goes forward.
 #include "npu/timing/way.hpp"
 
 #include <algorithm>
@@ -10,18 +10,18 @@
 namespace carina::npu {
 namespace {
 
-/// Operations [first, last], one after the other.
+/// Operations [first, last], executed in sequence.
 struct Block {
   size_t first = 0, last = 0;
 };
 
-/// a * b, at most a number of which many may be added.
+/// a * b, limited so that many of them can be added without overflow.
 int64_t product(int64_t a, int64_t b) {
   constexpr int64_t kMost = int64_t{1} << 48;
   return a == 0 || b <= kMost / a ? a * b : kMost;
 }
 
-/// How often loops run what lies at ascending offsets. Loops contain each other or are apart.
+/// How often loops execute the operation at an offset; offsets must ascend. Loops are nested or disjoint.
 class LoopTurns {
  public:
   explicit LoopTurns(std::span<const CountedLoop> loops) : loops_(loops.begin(), loops.end()) {
@@ -44,7 +44,7 @@ class LoopTurns {
  private:
   std::vector<CountedLoop> loops_;
   size_t next_ = 0;
-  std::vector<CountedLoop> open_;  // with the turns of all around them
+  std::vector<CountedLoop> open_;  // with the iterations of all enclosing loops
 };
 
 class Ways {
@@ -54,7 +54,7 @@ class Ways {
   Cycles longest(const Machine& machine, const timing::Rules& rules,
                  std::span<const CountedLoop> loops) const {
     constexpr Cycles kUnreached = -1;
-    std::vector<Cycles> before(blocks_.size() + 1, kUnreached);  // of the longest way to each block
+    std::vector<Cycles> before(blocks_.size() + 1, kUnreached);  // of the longest path to each block
     before[0] = 0;
     Cycles most = 0;
     LoopTurns turns(loops);
@@ -73,7 +73,7 @@ class Ways {
     return std::get_if<Branch>(&operations_[operation].operation);
   }
 
-  /// The first operation at or behind a byte offset: registers are set in front of it.
+  /// The first operation at or after a byte offset: set-commands may precede it.
   size_t operationAt(uint32_t offset) const {
     const auto found =
         std::lower_bound(operations_.begin(), operations_.end(), offset,
@@ -109,7 +109,7 @@ class Ways {
   std::vector<size_t> followers(size_t b) const {
     const Branch* branch = branchOf(blocks_[b].last);
     std::vector<size_t> next;
-    // Behind a loop, and into one whose test stands at its end.
+    // After a loop, and into one whose test is at its end.
     const bool goesOn = !branch || branch->ifResult || targetOf(*branch) <= b || isLoop_[b + 1];
     if (goesOn) next.push_back(b + 1);
     if (branch && targetOf(*branch) > b) next.push_back(targetOf(*branch));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cycles of a command stream with branches: of its longest way.
+// Cycles of a command stream with branches: those of its longest path.
 #pragma once
 
 #include <span>
@@ -9,15 +9,15 @@
 
 namespace carina::npu {
 
-/// A loop of a stream whose turns are known: operations in [begin, end), byte offsets.
+/// A loop of a stream with a known number of iterations: operations in [begin, end), byte offsets.
 struct CountedLoop {
   uint32_t begin = 0, end = 0;
   int64_t turns = 1;
 };
 
-/// Cycles of the way through the operations that takes most of them. Of a choice, that is the longer side; a
-/// loop has the turns that are said of it, one where nothing is said (also where there are none: the estimate
-/// is never below one turn). Without branches, the time line's total.
+/// Cycles of the longest path through the operations. Of a choice, it takes the longer side; a loop has the
+/// iterations given in `loops`, or one if it is not listed (and at least one: the estimate is never below one
+/// iteration). Without branches, the time line's total.
 Cycles longestWay(std::span<const PlacedOperation> operations, const Machine& machine,
                   const timing::Rules& rules = timing::kCalibrated, std::span<const CountedLoop> loops = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast weight streams: fixed-width codes behind a 32-byte header.
+// Fast weight streams: fixed-width codes after a 32-byte header.
 #include "npu/weights/fwd.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ int16_t unfoldWeight(uint32_t folded) {
   return (folded & 1u) != 0 ? static_cast<int16_t>(-magnitude) : magnitude;
 }
 
-/// Distinct values in order of appearance; stops beyond what a table holds.
+/// Distinct values in order of appearance; stops when there are more than a table holds.
 std::vector<int16_t> distinctValues(std::span<const int16_t> weights) {
   std::array<bool, 1024> seen{};
   std::vector<int16_t> values;
@@ -48,7 +48,7 @@ Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sp
     high = std::max<int>(high, w);
   }
   if (low < -255 || high > 255)
-    return fail(Code::InvalidWeights, "weights reach {}..{}, but the hardware takes -255..255", low, high);
+    return fail(Code::InvalidWeights, "weights reach {}..{}, but the hardware supports -255..255", low, high);
   const std::vector<int16_t> table = distinctValues(weights);
   const bool raw = sparse || table.size() > kTableEntries;
   const size_t codeBits = raw ? 8 : table.size() <= 4 ? 2 : 4;

@@ -12,11 +12,11 @@
 
 namespace carina::npu {
 
-/// Encodes weights (all decoders interleaved); a multiple of 32 bytes. Fails when the range of values needs
-/// more than 8 bits. `sparse` streams always use raw codes.
+/// Encodes weights (all decoders interleaved); a multiple of 32 bytes. Fails if a weight is outside
+/// -255..255, or if raw codes would need more than 8 bits. `sparse` streams always use raw codes.
 Result<std::vector<uint8_t>> encodeFwd(std::span<const int16_t> weights, bool sparse = false);
 
-/// Decodes `count` weights; the stream does not carry the count. Fails when the bytes do not suffice.
+/// Decodes `count` weights; the stream does not store the count. Fails if the stream is too short.
 Result<std::vector<int16_t>> decodeFwd(ByteSpan stream, size_t count);
 
 }  // namespace carina::npu

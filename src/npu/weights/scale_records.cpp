@@ -9,7 +9,7 @@
 namespace carina::npu {
 namespace {
 
-/// Where bias and scale lie in a record; the shift follows.
+/// Layout of bias and scale in a record; the shift follows.
 struct RecordLayout {
   int biasBytes, scaleBytes, scaleBits;
 };
@@ -29,7 +29,7 @@ constexpr size_t kStreamAlignment = 16;
 constexpr int32_t kU85RecordGroup = 16;
 constexpr int kMaxShift = 63;
 
-/// multiplier = scale / 2^shift with scale in 2^30..2^31-1; 0 when it is not positive and finite.
+/// multiplier = scale / 2^shift with scale in 2^30..2^31-1; 0 if `multiplier` is not positive and finite.
 void normalise(double multiplier, int64_t& scale, int& shift) {
   if (!(multiplier > 0) || !std::isfinite(multiplier)) return;
   int exponent = 0;
@@ -42,7 +42,7 @@ void normalise(double multiplier, int64_t& scale, int& shift) {
 }
 
 ScaleRecord bringIntoRange(int64_t scale, int shift) {
-  if (shift > kMaxShift) {  // too small for the shift: the scale gives up low bits
+  if (shift > kMaxShift) {  // too small for the shift: drop low bits of the scale
     const int excess = shift - kMaxShift;
     scale = excess < 31 && scale > int64_t{1} << excess ? scale >> excess : 0;
     shift = scale == 0 ? 0 : kMaxShift;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bias and scale records: ten bytes per output channel beside the weights. Reference: ethosu-weights 5.
+// Bias and scale records: ten bytes per output channel, stored alongside the weights. Reference:
+// ethosu-weights 5.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ ScaleFormat scaleFormat(const Target& target, AccumulatorFormat accumulator);
 
 constexpr int64_t kScaleRecordBytes = 10;
 
-/// One record. Fails when bias, scale or shift (0..63) exceed the format.
+/// One record. Fails if bias, scale or shift (0..63) exceed the format.
 Status encodeScaleRecord(const ScaleRecord& record, ScaleFormat format,
                          std::span<uint8_t, kScaleRecordBytes> bytes);
 ScaleRecord decodeScaleRecord(std::span<const std::byte, kScaleRecordBytes> bytes, ScaleFormat format);
@@ -40,15 +41,16 @@ Result<std::vector<std::vector<uint8_t>>> encodeScales(std::span<const ScaleReco
                                                        const Target& target, ScaleFormat format,
                                                        int32_t ofmMicroblockDepth);
 
-/// Records of the first `channels` channels from the streams of all cores. Fails when they are too short.
+/// Records of the first `channels` channels from the streams of all cores. Fails if they are too short.
 Result<std::vector<ScaleRecord>> decodeScales(std::span<const ByteSpan> streams, int32_t channels,
                                               const Target& target, ScaleFormat format);
 
-/// Real multiplier (> 0) to (scale, shift) as TFLite and regor do: scale in 2^30..2^31, shift brought into
-/// 0..63. Bias is 0. 0 or less, or too small to represent: scale 0, shift 0.
+/// Converts a real multiplier (> 0) to (scale, shift) as TFLite and regor do: scale in 2^30..2^31, shift
+/// limited to 0..63. Bias is 0. Multipliers that are not positive or too small to represent: scale 0, shift
+/// 0.
 ScaleRecord quantizeScale(double multiplier);
-/// The same with a 15-bit scale, for the 48-bit accumulator: the upper half rounded half up, at most 32767.
-/// From 2^15 on the scale does not fit 15 bits any more.
+/// The same with a 15-bit scale, for the 48-bit accumulator: the upper half, rounded half up, at most 32767.
+/// For multipliers of 2^15 and more the scale exceeds 15 bits.
 ScaleRecord quantizeReducedScale(double multiplier);
 
 }  // namespace carina::npu

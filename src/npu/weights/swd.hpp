@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standard weight stream (SWD): Golomb-Rice coded palette indices with optional zero runs. All of U55,
-// U65 and U85. A stream holds signed weights -255..255 (-256..255 where the 9-bit folded code allows) in
-// stream order.
+// The standard weight stream (SWD): Golomb-Rice coded palette indices with optional zero runs. Used by U55,
+// U65 and U85. A stream holds signed weights -255..255 in stream order.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +12,14 @@
 
 namespace carina::npu {
 
-/// How hard the encoder looks for short codes: the streams decode to the same weights.
+/// How hard the encoder searches for short codes; the streams decode to the same weights.
 enum class CodingEffort : uint8_t { Low, Normal, High };
 
 /// Encodes one stream; the result is a multiple of 16 bytes and ends with the end-of-stream mark. Weights
-/// must lie in -255..255 (checked by orderWeights; a CHECK here). An empty input gives an end mark only.
+/// must be in -255..255 (checked by orderWeights; a CHECK here). Empty input yields only an end mark.
 std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort effort = CodingEffort::Normal);
 
-/// The same without a copy of the weights, which are overwritten: a stream may hold a hundred million.
+/// The same without a copy of the weights, which are overwritten: a stream may hold 100 million.
 std::vector<uint8_t> encodeSwdInPlace(std::span<int16_t> weights, CodingEffort effort = CodingEffort::Normal);
 
 /// Decodes up to and including the end mark(s). `maxWeights` bounds the result: a stream that holds more is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings of bits, least significant first.
+// Bit strings, least significant bit first.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ struct BitCursor {
   static constexpr int kMostBits = 56;
 
   uint8_t* at = nullptr;
-  uint64_t pending = 0;  // the bits behind whole bytes
-  int filled = 0;        // so many of them, less than 8
+  uint64_t pending = 0;  // the bits after the last whole byte
+  int filled = 0;        // number of pending bits, less than 8
 
   /// At most kMostBits; the value's higher bits are zero.
   void put(uint64_t value, int count) {
@@ -27,7 +27,7 @@ struct BitCursor {
   }
 };
 
-/// Reads bits in the order in which they were appended. The memory is zero behind the last one.
+/// Reads bits in the order in which they were appended. The memory after the last one is zero.
 struct BitSource {
   const uint8_t* bytes = nullptr;
   uint64_t at = 0;

@@ -14,14 +14,15 @@ namespace carina::npu::swd {
 namespace {
 
 constexpr int kMaxDirectOffset = 31;
-/// A chunk's last positions stay empty: half a chunk on average.
+/// The last positions of the last chunk stay empty: half a chunk on average.
 constexpr int kPaddingBits = 6;
 constexpr uint64_t kNever = UINT64_MAX / 4;
-/// Weights from which direct values that come nearer by one are worth three entries.
+/// Number of weights from which lowering the indices of direct values by one is worth three entries.
 constexpr uint64_t kMany = 1024;
-/// One zero in so many weights: more than the weights of networks have that are not sparse.
+/// One zero in this many weights: more than in networks that are not sparse.
 constexpr uint64_t kFillers = 16;
-/// Of the codes that many different values take: where values beside the palette are worth an entry.
+/// Divisor of the codes used for many distinct values: determines which values outside the palette are worth
+/// an entry.
 constexpr int kDearDivisor = 5;
 
 using Histogram = std::array<uint32_t, kFoldedValues>;
@@ -44,16 +45,16 @@ uint64_t golombRiceBits(const uint32_t* counts, int last, uint64_t total) {
   return best + kPaddingBits;
 }
 
-/// The values that are coded, and which of them are the most frequent.
+/// The values that are coded, and the most frequent of them.
 struct Values {
   explicit Values(const Statistics& statistics);
-  /// The same without zeros, which runs are for.
+  /// The same without zeros, which are coded as runs.
   Values(const Values& all, const Statistics& statistics);
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
 
-  Histogram own;                     // where it is not that of the statistics
-  const uint32_t* counts = nullptr;  // of the coded values (without zero when runs are used)
+  Histogram own;                     // if it is not that of the statistics
+  const uint32_t* counts = nullptr;  // of the coded values (without zero if runs are used)
   uint64_t total = 0;
   int first = 0, last = 0;  // lowest and highest used folded value
   Ranking ranking;
@@ -67,7 +68,7 @@ struct Values {
   }
 };
 
-/// Where the values that occur end: behind the highest.
+/// End of the values that occur: one past the highest.
 size_t endOf(const uint32_t* counts) {
   constexpr size_t kBlock = 16;
   size_t end = kFoldedValues;
@@ -118,7 +119,7 @@ uint64_t bitsWithout(const Values& values, const PaletteChoice& choice) {
          static_cast<uint64_t>(choice.definitionBits());
 }
 
-/// A palette of these values, filled up to what can be told; the rest stays direct.
+/// A palette of these values, padded to the smallest size that can be encoded; the rest stay direct.
 PaletteChoice paletteOf(const Values& values, std::vector<uint16_t> entries) {
   PaletteChoice choice;
   choice.entries = std::move(entries);
@@ -146,8 +147,8 @@ PaletteChoice paletteOfFrequent(const Values& values, size_t size) {
   return paletteOf(values, {ranked.begin(), ranked.end()});
 }
 
-/// A palette of all values below `offset` and the `others` that cost most as direct values. What does not
-/// occur below the offset makes room: direct values come nearer by it, and cost less.
+/// A palette of all values below `offset` and the `others` that cost most as direct values. Values below the
+/// offset that do not occur lower the indices of the direct values, and so their cost.
 PaletteChoice paletteBelow(const Values& values, int offset, size_t others) {
   std::vector<uint16_t> entries;
   for (int value = values.first; value < offset; ++value) {
@@ -170,7 +171,7 @@ PaletteChoice paletteBelow(const Values& values, int offset, size_t others) {
 }
 
 uint64_t bitsWith(const Values& values, const PaletteChoice& choice) {
-  // Indices: the palette first, direct values from the offset behind it.
+  // Indices: first the palette, then the direct values from the offset on.
   const size_t entries = choice.entries.size();
   const auto from = static_cast<size_t>(choice.directOffset), end = static_cast<size_t>(values.last) + 1;
   std::array<uint32_t, kFoldedValues + kMaxPalette> byIndex;
@@ -213,18 +214,18 @@ double nLogN(uint64_t n) {
                           : static_cast<double>(n) * std::log2(static_cast<double>(n));
 }
 
-/// No code with zero runs takes fewer bits: the entropy of the other weights, and the runs.
+/// Lower bound for codes with zero runs: the entropy of the other weights, and the runs.
 uint64_t leastWithZeroRuns(const Statistics& statistics) {
   const size_t end = endOf(statistics.count.data());
   double bits = nLogN(statistics.nonZero());
   for (size_t value = 1; value < end; ++value) bits -= nLogN(statistics.count[value]);
-  // The table's numbers are rounded.
+  // The table's values are rounded.
   const double safe = std::max(0.0, bits * 0.999 - 1);
   return kSliceHeaderBits + zeroRunBits(statistics) + static_cast<uint64_t>(safe);
 }
 
-/// Zero runs cost a bit or more per non-zero weight, and save at most what a zero costs as an index. Those
-/// that cannot be among the `limit` cheapest, of which some are known, are not looked at.
+/// Zero runs cost a bit or more per non-zero weight, and save at most what a zero costs as an index. Skips
+/// them if they cannot be among the `limit` cheapest codes, given the known ones.
 bool zeroRunsMayPay(const Statistics& statistics, const std::vector<SectionCode>& known, size_t limit) {
   constexpr uint64_t kMostIndexBits = 9;
   if (uint64_t{statistics.count[0]} * kMostIndexBits <= statistics.nonZero()) return false;
@@ -255,7 +256,7 @@ void collect(const Values& values, const Statistics& statistics, bool zeroRuns, 
     for (size_t size = 2; size < most; size += size < 8 ? 1 : size < 16 ? 2 : 4) tryPalette(size);
     tryPalette(most);
     if (values.total >= kMany && values.last - values.first > static_cast<int>(kMaxPalette)) {
-      const int low = values.first + 3;  // behind 0, -0 that never occurs, and 1
+      const int low = values.first + 3;  // after 0, -0 (which never occurs) and 1
       for (const size_t others : {0, 1, 2, 4, 8}) tryChoice(paletteBelow(values, low, others));
     }
   }
@@ -312,8 +313,8 @@ std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t lim
   std::stable_sort(codes.begin(), codes.end(),
                    [](const SectionCode& a, const SectionCode& b) { return a.bits < b.bits; });
   if (codes.size() <= limit) return codes;
-  // Zeros that fill orders up come in stretches, for which slices have a code of their own: a palette that
-  // pays with one code for all need not pay then, nor zero runs.
+  // Padding zeros of weight orders come in sequences, for which slices can have a separate code: a palette or
+  // zero runs that pay off with one code for the whole section may not pay off then.
   const auto rest = codes.begin() + static_cast<std::ptrdiff_t>(limit);
   const auto plain = [](const SectionCode& code) { return !code.zeroRuns && code.palette.entries.empty(); };
   std::vector<SectionCode> kept(codes.begin(), rest);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stretch of weights costs under a palette and a Golomb-Rice parameter, and which palette is best: the
-// arithmetic behind the SWD encoder's choices. Costs are in bits and exact but for the padding of the last
-// chunk of a slice.
+// The cost of a sequence of weights under a palette and a Golomb-Rice parameter, and the choice of the
+// palette: the arithmetic behind the SWD encoder's decisions. Costs are in bits and exact except for the
+// padding of the last chunk of a slice.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ constexpr IndexCode indexCode(int n) {
   return n < 6 ? IndexCode{n, false} : n < 12 ? IndexCode{n - 6, true} : IndexCode{kRawDivisor, false};
 }
 
-/// Occurrences of folded weights, and the zero runs as they would be coded.
+/// Occurrences of folded weights, and their zero runs as they would be coded.
 struct Statistics {
   std::array<uint32_t, kFoldedValues> count{};
   uint64_t total = 0;
@@ -44,7 +44,7 @@ struct Statistics {
   uint64_t nonZero() const { return total - count[0]; }
 };
 
-/// A palette definition: up to 32 folded values, and where the direct values start.
+/// A palette definition: up to 32 folded values, and the start of the direct values.
 struct PaletteChoice {
   std::vector<uint16_t> entries;  // empty or 2..32
   int directOffset = 0;
@@ -52,9 +52,9 @@ struct PaletteChoice {
 
   int definitionBits() const { return 13 + static_cast<int>(entries.size()) * bits; }
   int rawBits() const;  // raw index bits
-  /// Raw indices reach every value (with entries: only those in the palette).
+  /// Whether a raw index exists for the value (with entries: only for values in the palette).
   bool rawCovers(uint32_t folded) const;
-  /// Index of every folded value; kNoIndex where it has none.
+  /// Index of every folded value; kNoIndex if it has none.
   void indices(std::array<uint16_t, kFoldedValues>& out) const;
 };
 constexpr uint16_t kNoIndex = 0xffff;
@@ -68,16 +68,17 @@ struct SectionCode {
 
 enum class Effort : uint8_t { Estimate, Full };
 
-/// The cheapest coding of a section with constant parameters. Estimate looks at few palettes.
+/// The cheapest coding of a section with constant parameters. Estimate tries only a few palettes.
 SectionCode bestCode(const Statistics& statistics, Effort effort);
-/// All sensible candidates with and without zero runs, cheapest first (at most `limit`).
+/// All sensible candidates with and without zero runs, cheapest first: at most `limit`, and possibly one
+/// plain code.
 std::vector<SectionCode> candidateCodes(const Statistics& statistics, size_t limit);
 
-/// What each folded value costs under a code with constant parameters, in eighths of a bit (zeros within runs
+/// Cost of each folded value under a code with constant parameters, in eighths of a bit (zeros within runs
 /// cost less than one).
 std::array<uint32_t, kFoldedValues> valueCosts(const SectionCode& code, const Statistics& statistics);
 
-/// Bits of index `index` under `code`, or a prohibitive number when it cannot be coded.
+/// Bits of index `index` under `code`, or a prohibitive cost if it cannot be coded.
 constexpr uint32_t kUncodable = 2000;
 constexpr uint32_t indexBits(uint32_t index, IndexCode code, int rawBits) {
   if (code.divisor == kRawDivisor)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard weight stream to weights. A slice is a series of chunks; each holds the unary parts of some
-// symbols and the remainders of the symbols that the chunk before it completed. Weights and zero runs advance
-// side by side under a flow control that both ends must follow exactly.
+// Decodes standard weight streams. A slice is a series of chunks; each holds the unary parts of some symbols
+// and the remainders of the symbols that the previous chunk completed. Weights and zero runs advance in
+// parallel under a flow control that encoder and decoder must follow exactly.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kZdivOff = 6, kZdivEnd = 7, kWdivRaw = 7;
 constexpr uint32_t kMaxIndex = 511;
-constexpr size_t kPadding = 64;     // bytes readable beyond the end: more than one chunk can take
+constexpr size_t kPadding = 64;     // bytes readable beyond the end: more than one chunk can consume
 constexpr int32_t kMaxBalance = 8;  // weights may run ahead of zero runs by this many
 
 constexpr int16_t unfold(uint32_t folded) {
@@ -51,7 +51,7 @@ class BitReader {
   uint64_t position_ = 0;
 };
 
-/// The weights that indices stand for: palette entries first, then values in folded order.
+/// The weights that indices represent: palette entries first, then values in folded order.
 struct Palette {
   bool defined = false;
   int directOffset = 0, entries = 0, bits = 2;
@@ -83,7 +83,7 @@ struct Header {
   bool truncated = false, newPalette = false;
 };
 
-/// Unary symbols of one kind: completed quotients of this chunk and of the one before.
+/// Unary symbols of one kind: completed quotients of this chunk and of the previous one.
 struct Symbols {
   std::array<uint32_t, 16> now{}, before{};
   int nowCount = 0, beforeCount = 0;
@@ -232,13 +232,13 @@ class Decoder {
     z.done += z.nowCount;
   }
 
-  /// Interleaves the slice's weights with its zero runs behind what was decoded before.
+  /// Appends the slice's weights, interleaved with its zero runs, to the output.
   Status append(const Header& header, uint64_t start) {
     size_t total = static_cast<size_t>(header.weights);
     for (const uint32_t run : runs_) total += run;
     if (total > maxWeights_ - out_.size()) {
       return fail(Code::InvalidWeights,
-                  "weight stream, slice at bit {}: holds more than the {} weights that are expected", start,
+                  "weight stream, slice at bit {}: holds more than the expected {} weights", start,
                   maxWeights_);
     }
     if (runs_.empty()) {

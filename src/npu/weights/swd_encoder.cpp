@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights to a standard weight stream. The stream is cut into sections (one palette each) by merging
+// Encodes weights as a standard weight stream. The stream is cut into sections (one palette each) by merging
 // neighbouring windows as long as a common palette is cheaper than two; every section is then cut into slices
 // (swd_slices.hpp).
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace {
 using namespace swd;
 
 constexpr size_t kSwdAlignment = 16;
-constexpr size_t kFineLimit = 65536;      // weights up to which borders of sections are worth fine-tuning
-constexpr size_t kMostFineSections = 16;  // sections up to which one for all of them is tried
+constexpr size_t kFineLimit = 65536;      // weights up to which section boundaries are worth fine-tuning
+constexpr size_t kMostFineSections = 16;  // sections up to which a single one for all is tried
 
-/// Folded values take the weights' place.
+/// Replaces the weights by their folded values.
 std::span<uint16_t> foldAll(std::span<int16_t> weights) {
   uint32_t highest = 0;
   for (int16_t& weight : weights) {
@@ -34,7 +34,7 @@ std::span<uint16_t> foldAll(std::span<int16_t> weights) {
   return {reinterpret_cast<uint16_t*>(weights.data()), weights.size()};
 }
 
-/// Compares all of them at once.
+/// Compares all values without branches.
 template <size_t kCount>
 bool noZeros(const uint16_t* values) {
   uint16_t any = 0;
@@ -45,7 +45,7 @@ bool noZeros(const uint16_t* values) {
 Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
   Statistics statistics;
   statistics.total = folded.size();
-  // A second counter for each value keeps the increments of equal neighbours apart.
+  // A second counter for each value makes the increments of equal neighbours independent.
   std::array<uint32_t, kFoldedValues> others{};
   size_t counted = 0;
   for (; counted + 2 <= folded.size(); counted += 2) {
@@ -78,7 +78,7 @@ Statistics statisticsOf(std::span<const uint16_t> folded, uint32_t& run) {
   return statistics;
 }
 
-/// A stretch of windows that share a palette.
+/// A sequence of windows that share a palette.
 struct Segment {
   size_t begin = 0, end = 0;
   Statistics statistics;
@@ -130,21 +130,22 @@ std::vector<Segment> mergeSegments(std::vector<Segment> segments) {
   return merged;
 }
 
-/// Windows of statistics that sections are built from.
+/// Size of the windows of statistics from which sections are built.
 size_t windowSize(size_t weights, CodingEffort effort) {
   const size_t windows = effort == CodingEffort::Low ? 4 : effort == CodingEffort::High ? 32 : 16;
   const size_t wanted = std::bit_floor(std::max<size_t>(weights / windows, 1));
   return std::clamp<size_t>(wanted, 64, effort == CodingEffort::High ? 1024 : 2048);
 }
 
-/// Codes of a section that slices are planned with.
+/// Number of codes of a section for which slices are planned.
 size_t candidatesFor(size_t weights, CodingEffort effort) {
   if (effort == CodingEffort::Low) return 1;
   const size_t normal = weights <= 1024 ? 4 : weights <= 4096 ? 2 : 1;
   return effort == CodingEffort::High ? 4 * normal : normal;
 }
 
-/// Moves the borders between sections from window limits to the weight where the two codes part best.
+/// Moves the boundaries between sections from window limits to the weight at which switching codes is
+/// cheapest.
 void refineBorders(std::span<const uint16_t> folded, std::vector<Segment>& segments, size_t window) {
   if (segments.size() < 2) return;
   std::vector<std::array<uint32_t, kFoldedValues>> costs;
@@ -180,7 +181,7 @@ struct PlannedSection {
   SlicePlan plan;
 };
 
-/// The cheapest of a few plans; nothing when none takes less than `limit` bits.
+/// The cheapest of a few plans; nothing if none takes less than `limit` bits.
 std::optional<PlannedSection> planSection(std::span<const uint16_t> folded, const Statistics& statistics,
                                           uint64_t limit, CodingEffort effort) {
   const size_t candidates = candidatesFor(folded.size(), effort);
@@ -226,7 +227,7 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingE
     bits += planned->plan.bits;
     sections.push_back(std::move(*planned));
   }
-  // Slices adapt within a section, which the merging does not foresee: one section may still be cheaper.
+  // Slices adapt within a section, which the merging does not anticipate: one section may still be cheaper.
   if (effort != CodingEffort::Low && merged.size() > 1 && merged.size() <= kMostFineSections) {
     if (auto whole = planSection(folded, all, bits + 1, effort)) {
       sections.clear();
@@ -257,7 +258,7 @@ std::vector<uint8_t> encodeSwd(std::span<const int16_t> weights, CodingEffort ef
 std::vector<uint8_t> encodeSwdInPlace(std::span<int16_t> weights, CodingEffort effort) {
   const std::span<uint16_t> folded = foldAll(weights);
   if (effort != CodingEffort::High) return encoded(folded, effort);
-  // Finer windows merge in another order, which is not always the better one.
+  // Finer windows merge in another order, which is not always better.
   std::vector<uint8_t> normal = encoded(folded, CodingEffort::Normal), fine = encoded(folded, effort);
   return fine.size() < normal.size() ? std::move(fine) : std::move(normal);
 }

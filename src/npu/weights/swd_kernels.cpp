@@ -13,14 +13,14 @@
 #define CARINA_NPU_WEIGHTS_SWD_KERNELS_ONCE
 namespace carina::npu::swd {
 
-/// The unary part of a quotient, two bits for each position: of the first and, where that is set, of the
-/// second string that a chunk has of them.
+/// The unary part of a quotient, two bits per position: one of a chunk's first unary string and, if that is
+/// set, one of its second.
 struct Unary {
   uint32_t bits = 0, count = 0;
 };
 using UnaryTable = std::array<Unary, kMaxQuotient + 1>;
 
-/// Each position but the last of a weight takes two off its quotient; the last one takes what is left.
+/// Each position of a weight except the last covers two of its quotient; the last one covers the rest.
 constexpr UnaryTable plainUnary() {
   UnaryTable table;
   for (uint32_t quotient = 0; quotient < table.size(); ++quotient) {
@@ -30,17 +30,17 @@ constexpr UnaryTable plainUnary() {
   return table;
 }
 
-/// A truncated code has one position: quotients to 2.
+/// A truncated code has one position: quotients up to 2.
 constexpr UnaryTable truncatedUnary() {
   return {{{0, 2}, {1, 2}, {3, 2}}};
 }
 
 constexpr UnaryTable kPlainUnary = plainUnary(), kTruncatedUnary = truncatedUnary();
 
-/// Four positions as they lie in a chunk.
+/// Four positions as stored in a chunk.
 struct Positions {
   uint8_t first = 0, second = 0, secondCount = 0;
-  uint8_t open = 0;  // positions that go on with their weight, unless the code is truncated
+  uint8_t open = 0;  // positions that do not complete their weight, unless the code is truncated
 };
 
 constexpr std::array<Positions, 256> kPositions = [] {
@@ -67,13 +67,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Tag = hn::CappedTag<uint32_t, 16>;
 
-/// Values and how often they occur, in their order; whole vectors may be written behind the last.
+/// Values and their frequencies, in the order of the values; whole vectors may be written after the last.
 struct Occurring {
   size_t size = 0;
   uint32_t count[kFoldedValues + 16], value[kFoldedValues + 16];
   uint32_t place[kMaxPalette];
 
-  /// Those of the first `last` that occur more often than `often`; `values` null: every place is a value.
+  /// Adds those of the first `last` that occur more than `often` times; `values` null: the position is the
+  /// value.
   void add(Tag d, const uint32_t* counts, const uint32_t* values, size_t last, uint32_t often) {
 #if HWY_TARGET <= HWY_AVX3
     for (size_t n = 0; n < last; n += hn::Lanes(d)) {
@@ -95,7 +96,7 @@ struct Occurring {
 #endif
     hn::StoreU(hn::Zero(d), d, count + size);
   }
-  /// How many occur more often.
+  /// Number of values that occur more than `often` times.
   size_t beyond(Tag d, uint32_t often) const {
     const auto limit = hn::Set(d, often);
     size_t found = 0;
@@ -105,8 +106,8 @@ struct Occurring {
   }
 };
 
-/// The frequency from which on values count is found bit by bit: a selection by comparing values with each
-/// other would mostly wait for branches.
+/// The threshold frequency of ranked values is found bit by bit: a selection that compares values with each
+/// other would be dominated by mispredicted branches.
 void rankKernel(const uint32_t* counts, size_t end, uint64_t total, Ranking& ranking) {
   const Tag d;
   const size_t lanes = hn::Lanes(d);
@@ -116,21 +117,21 @@ void rankKernel(const uint32_t* counts, size_t end, uint64_t total, Ranking& ran
   ranking.count = rankedOf(all.size);
   uint32_t least = 0;
   if (ranking.count < all.size) {
-    // That many values occur so often at most.
+    // An upper bound on the frequency that ranking.count values reach.
     const auto most = static_cast<uint32_t>(total / ranking.count);
     for (uint32_t bit = std::bit_floor(most); bit > 0; bit >>= 1) {
       if (all.beyond(d, (least | bit) - 1) >= ranking.count) least |= bit;
     }
   }
   frequent.add(d, all.count, all.value, all.size, least);
-  // Each takes the place behind all that are more frequent, and behind smaller values that are as frequent:
-  // fewer than the ranked.
+  // Each is placed after all more frequent values, and after smaller values of the same frequency. They are
+  // no more than the ranked ones.
   for (size_t n = 0; n < kMaxPalette; n += lanes) {
     const auto counted = hn::LoadU(d, frequent.count + n), index = hn::Iota(d, static_cast<uint32_t>(n));
     auto place = hn::Zero(d);
     for (size_t before = 0; before < frequent.size; ++before) {
       const auto smaller =
-          hn::VecFromMask(d, index > hn::Set(d, static_cast<uint32_t>(before)));  // -1 where it is
+          hn::VecFromMask(d, index > hn::Set(d, static_cast<uint32_t>(before)));  // -1 if true
       const auto others = hn::Set(d, frequent.count[before]) - smaller;
       place = place - hn::VecFromMask(d, others > counted);
     }
@@ -153,7 +154,7 @@ void quotientSumsKernel(const uint32_t* counts, int last, QuotientSums& sums) {
   const size_t lanes = hn::Lanes(d);
   uint32_t byLane[kBlock] = {}, tail[kBlock] = {};
   std::copy(counts + blocks * kBlock, counts + size, tail);
-  uint64_t reached = 0;  // by block * count
+  uint64_t reached = 0;  // sum of block * count
   for (size_t block = 0; block < blocks + (left > 0 ? 1 : 0); ++block) {
     const uint32_t* row = block < blocks ? counts + block * kBlock : tail;
     auto inBlock = hn::Zero(d);
@@ -186,7 +187,7 @@ void sumKernel(const uint16_t* values, size_t count, size_t group, const Lanes* 
   }
 }
 
-// No vectors here, but the targets' shifts by a variable count take one step rather than three.
+// No vectors here, but on these targets shifts by a variable count take one instruction rather than three.
 
 void unaryKernel(const SliceWeights& weights, BitCursor& cursor) {
   const Unary* table = (weights.truncated ? kTruncatedUnary : kPlainUnary).data();
@@ -226,7 +227,7 @@ void restsKernel(const SliceWeights& weights, BitCursor& cursor) {
   cursor = out;
 }
 
-/// Puts what may be more than fits at once.
+/// Puts a number of bits that may exceed kMostBits.
 inline void putLong(BitCursor& out, BitSource& from, int count) {
   if (count > BitCursor::kMostBits) {
     out.put(from.take(BitCursor::kMostBits), BitCursor::kMostBits);
@@ -237,7 +238,7 @@ inline void putLong(BitCursor& out, BitSource& from, int count) {
 
 void chunksKernel(const SliceWeights& weights, const SliceRuns& runs, const SliceBits& bits,
                   BitCursor& cursor) {
-  /// Weights that may be completed before the zero runs in front of them.
+  /// Number of weights that may be completed ahead of the zero runs that precede them.
   constexpr int64_t kMaxBalance = 8;
   const bool raw = weights.raw(), zeroRuns = runs.count > 0;
   const size_t rawPositions = weights.restBits > 5 ? 8 : 12;
@@ -245,7 +246,7 @@ void chunksKernel(const SliceWeights& weights, const SliceRuns& runs, const Slic
   BitSource unary = bits.unary, rests = bits.rests, runUnary = bits.runUnary, runRests = bits.runRests;
   BitCursor out = cursor;
   size_t w = 0, z = 0;           // completed
-  int wClosed = 0, zClosed = 0;  // of these, in the chunk before
+  int wClosed = 0, zClosed = 0;  // of these, in the previous chunk
   for (;;) {
     const int64_t balance = zeroRuns ? static_cast<int64_t>(w) - static_cast<int64_t>(z) : 0;
     const bool weightsOn = w < weights.count && balance < kMaxBalance;

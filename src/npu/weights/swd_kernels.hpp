@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inner loops of choosing and writing codes, compiled for several instruction sets.
+// Inner loops for choosing and writing codes, compiled for several instruction sets.
 #pragma once
 
 #include <array>
@@ -14,30 +14,29 @@ namespace carina::npu::swd {
 
 constexpr size_t kMaxPalette = 32;
 
-/// How many values of so many are ranked. With 31 entries direct values keep their place (the offset reaches
-/// 31); 32 are worth it only when they are all.
+/// Number of values that are ranked. With 31 entries, direct values keep their place (the offset goes up to
+/// 31); 32 only pay off if there are no other values.
 constexpr size_t rankedOf(size_t distinct) {
   return distinct <= kMaxPalette ? distinct : kMaxPalette - 1;
 }
 
-/// The most frequent values, of those that occur equally often the smallest first.
+/// The most frequent values; of equally frequent ones, the smallest first.
 struct Ranking {
   size_t distinct = 0;  // values that occur
-  size_t count = 0;     // of them ranked: rankedOf(distinct)
+  size_t count = 0;     // ranked values: rankedOf(distinct)
   std::array<uint16_t, kMaxPalette> values;
 };
-/// `total` is the sum of all counts, of which none from `end` on is more than zero.
+/// `total` is the sum of all counts; those from `end` on are zero.
 Ranking rank(std::span<const uint32_t, kFoldedValues> counts, size_t end, uint64_t total);
 
-/// Quotients of all indices 0..last added up, for every divisor 2^0..2^5.
+/// Sums of the quotients of all indices 0..last, for every divisor 2^0..2^5.
 using QuotientSums = std::array<uint64_t, 6>;
 QuotientSums quotientSums(const uint32_t* counts, int last);
 
-/// A number for every index code, padded for vector units: sums of them are what the search for slices spends
-/// its time on.
+/// One value per index code, padded for vector units: the search for slices spends its time adding these.
 struct alignas(32) Lanes {
   static constexpr int kCount = 16;
-  /// Eight of the sixteen.
+  /// Eight of the sixteen lanes.
   using Half = int16_t __attribute__((vector_size(16)));
 
   Half half[2];
@@ -45,7 +44,7 @@ struct alignas(32) Lanes {
   int16_t operator[](size_t lane) const { return half[lane / 8][lane % 8]; }
   void set(size_t lane, uint32_t bits) { half[lane / 8][lane % 8] = static_cast<int16_t>(bits); }
 };
-/// The rows of a table that each group of values chooses, added up; the last group may be short.
+/// For each group of values, the sum of the table rows that they select; the last group may be short.
 void sumGroups(std::span<const uint16_t> values, size_t group, const Lanes* table, std::span<Lanes> sums);
 
 /// The coded weights of a slice.
@@ -65,7 +64,7 @@ struct SliceRuns {
   int mode = 0;
 };
 
-/// The bit strings of a slice; every chunk takes the next part of each.
+/// The bit strings of a slice; every chunk contains the next part of each.
 struct SliceBits {
   BitSource unary, rests, runUnary, runRests;
 };
@@ -74,7 +73,7 @@ struct SliceBits {
 void putUnary(const SliceWeights& weights, BitCursor& out);
 /// Remainders of weights, or raw indices.
 void putRests(const SliceWeights& weights, BitCursor& out);
-/// A slice but for its header.
+/// A slice without its header.
 void putChunks(const SliceWeights& weights, const SliceRuns& runs, const SliceBits& bits, BitCursor& out);
 
 }  // namespace carina::npu::swd

@@ -29,7 +29,7 @@ int32_t least(Half a) {
   return std::min(a[0], a[1]);
 }
 
-/// A bit for each lane of two comparisons' results.
+/// One bit per lane of the results of two comparisons.
 uint16_t maskOf(Half low, Half high) {
 #if defined(__SSE2__)
   return static_cast<uint16_t>(__builtin_ia32_pmovmskb128(__builtin_ia32_packsswb128(low, high)));
@@ -41,7 +41,7 @@ uint16_t maskOf(Half low, Half high) {
 #endif
 }
 
-/// What every index costs under each code, the raw one left out: that depends on the palette.
+/// Cost of every index under each code except raw, which depends on the palette.
 const std::array<Lanes, kFoldedValues>& unaryCosts() {
   static const std::array<Lanes, kFoldedValues> table = [] {
     std::array<Lanes, kFoldedValues> costs;
@@ -56,11 +56,11 @@ const std::array<Lanes, kFoldedValues>& unaryCosts() {
   return table;
 }
 
-/// What every folded value costs, as far as they occur.
+/// Cost of every folded value up to the highest that occurs.
 std::vector<Lanes> costTable(const CodedSection& section) {
   const PaletteChoice& palette = section.code.palette;
   const auto rawBits = static_cast<uint32_t>(palette.rawBits());
-  // With entries, raw indices reach the palette only.
+  // With entries, raw indices cover only the palette.
   const uint32_t rawEnd =
       palette.entries.empty() ? 1u << rawBits : static_cast<uint32_t>(palette.entries.size());
   uint16_t highest = 0;
@@ -79,7 +79,7 @@ uint32_t runBits(uint32_t run, int mode) {
   return std::min((run >> mode) + 1 + static_cast<uint32_t>(mode), kMaxRunQuotientCost);
 }
 
-/// Group size: finer where few weights make every bit count.
+/// Group size: finer for few weights, where every bit counts.
 size_t groupSize(size_t weights) {
   return weights <= 512 ? 1 : weights <= 2048 ? 4 : 16;
 }
@@ -94,7 +94,7 @@ class StateSearch {
         group_(group),
         groups_((section.values.size() + group - 1) / group) {}
 
-  /// The states of all groups with the smallest total.
+  /// The states of all groups that minimize the total.
   std::vector<uint8_t> run() {
     best_.resize(groups_);
     switched_ = std::make_unique_for_overwrite<std::array<uint16_t, kModes>[]>(groups_);
@@ -116,23 +116,23 @@ class StateSearch {
   }
 
  private:
-  /// Costs carry the number of their lane in the lowest bits: the smallest of them tells its lane, too, and
-  /// of equal costs the first lane's is the smallest.
+  /// Costs carry the number of their lane in the lowest bits: the smallest one also identifies its lane, and
+  /// the first lane wins ties.
   static constexpr int kLaneBits = 4;
   static constexpr int16_t kLaneMask = (1 << kLaneBits) - 1;
   static_assert(kLanes == 1 << kLaneBits);
   static constexpr Lanes kLane{{{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 10, 11, 12, 13, 14, 15}}};
 
-  /// A state may be entered from the cheapest one before this group, for a slice header and the padding of a
-  /// chunk.
+  /// A state may be entered from the cheapest one before this group, at the cost of a slice header and the
+  /// padding of a chunk.
   static constexpr int16_t kSwitchBits = kSliceHeaderBits + 6 + (kModes > 1 ? 5 : 0);
-  /// A group costs less than this under the best code, and what is dearer than the best by more than a switch
-  /// is entered anew: what a group costs may be cut to it.
+  /// A group costs less than this under the best code, and a state that exceeds the best by more than a
+  /// switch is entered anew: the cost of a group may be capped at this.
   static constexpr int16_t kMostGroupBits = 1000;
   static_assert((kSwitchBits + 2 * kMostGroupBits + 1) << kLaneBits <= INT16_MAX);
 
-  /// Bits of the group's zero runs under every mode, beyond the cheapest one's. The run before the first
-  /// weight counts with the first group.
+  /// Bits of the group's zero runs under every mode, in excess of the cheapest. The run before the first
+  /// weight counts for the first group.
   std::array<int16_t, kModes> runCosts(size_t g, size_t begin, size_t end) const {
     const size_t from = g == 0 ? 0 : begin + 1;
     std::array<uint32_t, kModes> quotients{};
@@ -151,7 +151,7 @@ class StateSearch {
     return costs;
   }
 
-  /// `sums`: what the group's weights cost. Costs are kept relative to the cheapest state's.
+  /// `sums`: cost of the group's weights. Costs are kept relative to the cheapest state.
   void step(size_t g, const Lanes& sums) {
     const size_t begin = g * group_, end = std::min(section_.values.size(), begin + group_);
     std::array<int16_t, kModes> runs{};
@@ -185,7 +185,7 @@ class StateSearch {
   size_t group_, groups_;
   std::array<Lanes, kModes> cost_{};
   std::vector<uint8_t> best_;  // cheapest state at the end of each group
-  // States entered from the best before, a bit for each lane.
+  // States entered from the previous best, one bit per lane.
   std::unique_ptr<std::array<uint16_t, kModes>[]> switched_;
 };
 
@@ -194,7 +194,7 @@ std::vector<uint8_t> bestStates(const CodedSection& section, const std::vector<L
                                : StateSearch<1>(section, table, group).run();
 }
 
-/// The cut between two parameter sets, moved to where the sum on both sides is least.
+/// The cut between two parameter sets, moved to where the sum of both sides is smallest.
 size_t bestCut(const CodedSection& section, const std::vector<Lanes>& table, int before, int after,
                size_t cut, size_t low, size_t high) {
   const auto bits = [&](size_t n, int state) {
@@ -216,7 +216,7 @@ size_t bestCut(const CodedSection& section, const std::vector<Lanes>& table, int
   return at;
 }
 
-/// No plan takes fewer bits: one slice, with every index and every run in the code that is best for it.
+/// Lower bound for all plans: one slice, with every index and every run in its best code.
 uint64_t leastBits(const CodedSection& section, const std::vector<Lanes>& table) {
   std::vector<uint16_t> cheapest(table.size());
   for (size_t value = 0; value < table.size(); ++value)
@@ -252,8 +252,8 @@ uint64_t sliceBits(const CodedSection& section, const Slice& slice, bool first) 
       any |= quotient;
     }
     CARINA_CHECK(any <= kMaxQuotient, "every value of a slice has an index that its code reaches");
-    // A quotient takes a position for every two, and one bit besides for each position that is not the empty
-    // last one.
+    // A quotient takes one position for every two, and one extra bit for each position except an empty last
+    // one.
     positions = (sum - odd) / 2;
     rest = (sum + odd) / 2;
     positions = slice.indexCode.truncated ? weights : positions + weights;

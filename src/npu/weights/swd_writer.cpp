@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slice is a series of chunks. Each holds the next positions of the weights' unary parts, as many of the
-// zero runs', and the remainders of what the chunk before it completed: four strings of bits through the
-// whole slice, which are made one by one and dealt out to the chunks.
+// A slice is a series of chunks. Each holds the next positions of the unary parts of weights and of zero
+// runs, and the remainders of the symbols that the previous chunk completed: four bit strings for the whole
+// slice, which are produced one by one and distributed over the chunks.
 #include "npu/weights/swd_writer.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace carina::npu::swd {
 namespace {
-constexpr size_t kSlack = 16;  // bytes behind the last bit that cursors and sources reach
+constexpr size_t kSlack = 16;  // bytes past the last bit that cursors and sources access
 
 void putRunUnary(const SliceRuns& runs, BitCursor& out) {
   for (size_t n = 0; n < runs.count; ++n) {

@@ -13,19 +13,19 @@ namespace carina::npu::swd {
 
 class StreamWriter {
  public:
-  /// `bits`: of all sections together.
+  /// `bits`: total of all sections.
   explicit StreamWriter(uint64_t bits);
   void write(const CodedSection& section, std::span<const Slice> slices);
-  /// The stream with its end mark, and ones up to a byte's border.
+  /// The stream with its end mark, padded with ones to a byte boundary.
   std::vector<uint8_t> finish();
 
  private:
-  /// Memory for what the chunks of a slice are dealt out from.
+  /// Memory for a bit string that is distributed over the chunks of a slice.
   class Buffer {
    public:
-    /// `bits`: as many as may be put.
+    /// `bits`: the maximum that may be put.
     BitCursor start(uint64_t bits);
-    /// What was put.
+    /// The bits that were put.
     BitSource end(BitCursor cursor);
 
    private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ordering and entropy coding together.
+// Ordering and entropy coding combined.
 #include "npu/weights/weight_codec.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace carina::npu {
 namespace {
 
-/// Weights of one decoder that stay together when a fast stream interleaves the decoders.
+/// Number of weights of one decoder that stay contiguous when a fast stream interleaves the decoders.
 int64_t fastBlock(const WeightOrder& order) {
   const bool partKernel = order.traversal == WeightTraversal::PartKernelFirst;
   const int64_t tapRound = !partKernel ? 1 : order.ifmBits == 16 || order.sparse ? 10 : 5;
@@ -21,7 +21,7 @@ int64_t fastBlock(const WeightOrder& order) {
 Status checkFast(const WeightOrder& order) {
   if (!order.ethosU85) return fail(Code::InvalidWeights, "the fast weight format exists on Ethos-U85 only");
   if (order.traversal == WeightTraversal::Depthwise)
-    return fail(Code::InvalidWeights, "the fast weight format does not serve depthwise operations");
+    return fail(Code::InvalidWeights, "the fast weight format does not support depthwise operations");
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight tensors to hardware streams and back: ordering and entropy coding together. Pure functions, safe to
-// call in parallel for different operations.
+// Conversion of weight tensors to hardware streams and back: ordering and entropy coding combined. Pure
+// functions, safe to call in parallel for different operations.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,15 @@ Result<EncodedWeights> encodeWeights(const WeightView& view, const WeightOrder& 
                                      WeightEncoding encoding = WeightEncoding::Standard,
                                      CodingEffort effort = CodingEffort::Normal);
 
-/// Streams back to weights: dense OHWI of `shape` (depthwise: H,W,C), zero point removed already. `streams`
-/// as the WEIGHTn_BASE/LENGTH registers select them; fails when a stream is corrupt or holds another count
-/// than the order needs.
+/// Decodes streams to weights: dense OHWI of `shape` (depthwise: H,W,C), with the zero point already
+/// subtracted. `streams` are those that the WEIGHTn_BASE/LENGTH registers select; fails if one is corrupt or
+/// holds a different count than the order needs.
 Result<std::vector<int16_t>> decodeWeights(std::span<const ByteSpan> streams, const WeightShape& shape,
                                            const WeightOrder& order,
                                            WeightEncoding encoding = WeightEncoding::Standard);
 
-/// Part-kernel-first or depth-first by padding waste, for convolution (never fully connected or depthwise):
-/// the choice both public compilers make; any choice is correct.
+/// Part-kernel-first or depth-first, whichever pads less, for convolutions (not fully connected or
+/// depthwise): the choice that both public compilers make; any choice is correct.
 WeightTraversal preferredTraversal(const WeightShape& shape, const Target& target, int ifmBits,
                                    bool sparse = false);
 

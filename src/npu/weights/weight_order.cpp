@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a weight volume in the order of a hardware stream. One walk (walkStream) serves both directions: it
-// reports stretches of weights that lie side by side in the stream, and stretches of padding zeros.
+// Traverses a weight volume in the order of a hardware stream. One traversal (walkStream) serves both
+// directions: it reports runs of weights that are contiguous in the stream, and runs of padding zeros.
 #include "npu/weights/weight_order.hpp"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ bool isPartKernel(const WeightOrder& order) {
   return order.traversal == WeightTraversal::PartKernelFirst;
 }
 
-/// A stretch of the stream: `count` weights, the first `valid` of which exist and the rest are zeros. They
-/// start at (o, y, x, i) and step along i, or along o by the sink's channel step when depthwise.
+/// A run in the stream: `count` weights, of which the first `valid` exist and the rest are zeros. They start
+/// at (o, y, x, i) and step along i, or along o by the sink's channel step when depthwise.
 struct Run {
   int32_t o, y, x, i;
   int32_t valid, count;
@@ -126,7 +126,7 @@ void walkU85Tap(const WeightShape& shape, const WeightOrder& order, const U85Par
   }
 }
 
-/// All taps of one sub-kernel for one OFM microblock, phase by phase of the stride.
+/// All taps of one sub-kernel for one OFM microblock, one stride phase after another.
 template <typename Sink>
 void walkU85SubKernel(const WeightShape& shape, const WeightOrder& order, const U85Parameters& p, int stream,
                       int32_t o, int32_t sy, int32_t sx, int32_t sh, int32_t sw, int32_t i0, Sink& sink) {
@@ -179,7 +179,7 @@ void walkU85(const WeightShape& shape, const WeightOrder& order, int stream, Sin
   }
 }
 
-/// Channel of the slice that core-local channel 0 of `stream` is, and the step to the next one.
+/// Channel of the slice that corresponds to core-local channel 0 of `stream`, and the step to the next one.
 struct ChannelMap {
   int32_t first = 0, step = 1;
 };
@@ -417,7 +417,7 @@ Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order) {
     return fail(Code::InvalidWeights, "OFM block depth {} is outside 1..1024", order.ofmBlockDepth);
   }
   if (!oneOf(order.ifmBits, {8, 16, 32}))
-    return fail(Code::InvalidWeights, "IFM of {} bits has no weight order", order.ifmBits);
+    return fail(Code::InvalidWeights, "there is no weight order for an IFM of {} bits", order.ifmBits);
   if (!oneOf(order.dilationX, {1, 2}) || !oneOf(order.dilationY, {1, 2})) {
     return fail(Code::InvalidWeights, "dilation {}x{} (HxW) is outside 1..2", order.dilationY,
                 order.dilationX);
@@ -448,7 +448,7 @@ int activeStreams(const WeightShape& shape, const WeightOrder& order) {
 
 int64_t streamWeightCount(const WeightShape& shape, const WeightOrder& order, int stream) {
   if (!order.ethosU85 && stream >= activeStreams(shape, order)) return 0;
-  // Only the sizes matter, and they repeat: one OFM block of full depth and the last one tell all.
+  // Only the sizes matter, and they repeat: one OFM block of full depth and the last one suffice.
   const WeightShape core = coreShape(shape, order, stream);
   const int32_t blockDepth = order.ethosU85
                                  ? order.ofmBlockDepth
@@ -521,7 +521,7 @@ Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOr
   }
   if (low < -255 || high > 255) {
     return fail(Code::InvalidWeights,
-                "weights minus zero point reach {}..{}, but the hardware takes -255..255", low, high);
+                "weights minus zero point reach {}..{}, but the hardware supports -255..255", low, high);
   }
   return out;
 }
@@ -558,10 +558,9 @@ Status checkSparseWeights(const WeightView& view, const WeightOrder& order, Dept
     SparseSink sink(ordered.data());
     walkStream(shape, sparse, stream, sink);
     if (!sink.legal()) {
-      return fail(
-          Code::InvalidWeights,
-          "weights are not 2:4 sparse: a group of four input channels holds more than two non-zero weights, "
-          "or one beyond -127..127");
+      return fail(Code::InvalidWeights,
+                  "weights are not 2:4 sparse: a group of four input channels holds more than two non-zero "
+                  "weights, or one outside -127..127");
     }
   }
   return {};

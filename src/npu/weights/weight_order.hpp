@@ -15,7 +15,7 @@
 
 namespace carina::npu {
 
-/// How the weight volume is walked. Depthwise is implied by NPU_OP_DEPTHWISE, the other two are
+/// Traversal of the weight volume. Depthwise is implied by NPU_OP_DEPTHWISE; the other two are
 /// KERNEL_STRIDE.weight_order.
 enum class WeightTraversal : uint8_t { DepthFirst, PartKernelFirst, Depthwise };
 
@@ -31,7 +31,7 @@ struct WeightShape {
   bool operator==(const WeightShape&) const = default;
 };
 
-/// Everything that decides the order apart from the shape.
+/// Everything except the shape that determines the order.
 struct WeightOrder {
   bool ethosU85 = false;
   int macs = 256;          // per cycle, all cores; U85 only: padding of depthwise, IFM block depth
@@ -54,20 +54,20 @@ WeightOrder weightOrder(const Target& target, const KernelOperation& operation);
 /// Kernel volume the operation consumes.
 WeightShape weightShape(const KernelOperation& operation);
 
-/// Nothing is wrong with shape and order (positive sizes below 2^16, known depths), or a diagnostic.
+/// Checks shape and order: sizes from 1 to 2^16, known depths.
 Status checkWeightOrder(const WeightShape& shape, const WeightOrder& order);
 
 /// U85: IFM channels of one block. U55/U65: 16 or 32.
 int ifmBlockDepth(const WeightOrder& order);
-/// Streams that carry anything: U65 only as many as there are channels; U85 all.
+/// Number of streams in use: U65 at most one per channel; U85 all.
 int activeStreams(const WeightShape& shape, const WeightOrder& order);
 /// Weights (padding zeros included) in stream `stream`.
 int64_t streamWeightCount(const WeightShape& shape, const WeightOrder& order, int stream);
 
 /// Weights of a whole operator in any layout: element (o, y, x, i) is data[o*strideO + y*strideY + x*strideX
 /// + i*strideI]. Dense OHWI: strideI 1, strideX I, strideY W*I, strideO H*W*I. Depthwise stored as (H,W,C):
-/// strideO 1, strideX C, strideY W*C. Negative strides are fine (transposed convolution flips the kernel:
-/// data points at the last tap).
+/// strideO 1, strideX C, strideY W*C. Strides may be negative (transposed convolution flips the kernel: data
+/// points at the last tap).
 struct WeightView {
   const void* data = nullptr;
   DType dtype = DType::Int8;  // Int8, UInt8, Int4 (one per byte) or Int16
@@ -89,8 +89,8 @@ struct DepthSlice {
   int32_t depth = 0;
 };
 
-/// The weights of one stream, zero points subtracted, in stream order with padding zeros. Fails when a value
-/// leaves -255..255 or the order is invalid for the shape.
+/// The weights of one stream, zero points subtracted, in stream order with padding zeros. Fails if a value is
+/// outside -255..255 or the order is invalid for the shape.
 Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice,
                                           int stream);
 
@@ -99,7 +99,8 @@ Result<std::vector<int16_t>> orderWeights(const WeightView& view, const WeightOr
 Result<std::vector<int16_t>> restoreWeights(std::span<const std::vector<int16_t>> streams,
                                             const WeightShape& shape, const WeightOrder& order);
 
-/// 2:4 sparsity legality of one ordered stream: at least two zeros in each group of four and |w| <= 127.
+/// Checks that the ordered streams are legal 2:4 sparse weights: at least two zeros in each group of four and
+/// |w| <= 127.
 Status checkSparseWeights(const WeightView& view, const WeightOrder& order, DepthSlice slice);
 
 }  // namespace carina::npu

@@ -1,4 +1,4 @@
-// Canvases with zoom and pan. A view gives draw(context, width, height, camera) and at(x, y, camera): what lies there.
+// Canvases with zoom and pan. A view provides draw(context, width, height, camera) and at(x, y, camera): what is there.
 const tip = document.getElementById("tip");
 
 function showTip(text, x, y) {
@@ -9,7 +9,7 @@ function showTip(text, x, y) {
   tip.style.top = Math.min(y + 14, innerHeight - tip.offsetHeight - 8) + "px";
 }
 
-// height: in pixels, 0 fills what is left of the page. axes: "x" zooms and pans along x only, "xy" in both directions. The camera maps [0, 1] of the whole picture:
+// height: in pixels, 0 fills the rest of the page. axes: "x" zooms and pans along x only, "xy" in both directions. The camera maps [0, 1] of the whole canvas:
 // screen = (world - x) * zoom * size.
 function makeCanvas(parent, height, axes, view) {
   const canvas = document.createElement("canvas");

@@ -1,8 +1,8 @@
-// The network: operators in layers of their depth, coloured by where they run, what they cost, or how exact they are.
+// The network: operators layered by depth, coloured by placement, cost or accuracy.
 const graphNodes = data.graph || [];
 let graphColour = "place";
 
-// Depth of a node: one more than the deepest of its inputs. Within a depth, nodes stand by the mean place of their inputs.
+// Depth of a node: one more than the deepest of its inputs. Within a depth, nodes are sorted by the mean position of their inputs.
 function layOut() {
   const rows = [];
   for (const node of graphNodes) {
@@ -21,7 +21,7 @@ function layOut() {
 }
 const graphSize = layOut();
 
-// From 60 dB, where a float network and its integers are the same to the eye, down to 10.
+// From 60 dB, where a float network and its integer form look the same, down to 10.
 function sqnrHeat(decibels) {
   return heat((60 - decibels) / 50);
 }

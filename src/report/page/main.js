@@ -1,4 +1,4 @@
-// What is shown, selected and searched for: kept in the address, so that a place in the page can be linked to.
+// The view, selection and search: kept in the address, so that they can be linked to.
 let selected = null, found = null, current = null, shown = "";
 const main = document.getElementById("view"), details = document.getElementById("details"), search = document.getElementById("search");
 
@@ -11,7 +11,7 @@ function describe(layer) {
   const entries = [
     ["module", layer.module], ["source", layer.source], ["kind", layer.kind], ["limited by", layer.bound],
     ["cycles", `${count(layer.cycles)} (${percent(layer.cycles, totalCycles)}), ${milliseconds(layer.cycles)}`],
-    ["by itself", count(layer.compute_cycles)], ["MACs", layer.macs > 0 ? `${count(layer.macs)}, ${percent(layer.macs, layer.cycles * machine.macs)} of the multipliers` : ""],
+    ["compute", count(layer.compute_cycles)], ["MACs", layer.macs > 0 ? `${count(layer.macs)}, ${percent(layer.macs, layer.cycles * machine.macs)} of the multipliers` : ""],
     ["read", bytes(sum(layer.read_bytes))], ["written", bytes(sum(layer.written_bytes))],
     ["SQNR", layer.sqnr_db === undefined ? "" : `${layer.sqnr_db.toFixed(1)} dB against float`],
     ["operations", String(layer.operations)], ["heaviest", operation ? operation.what : ""],

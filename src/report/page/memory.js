@@ -1,4 +1,4 @@
-// Buffers over the steps of the schedule: what lies where, and when.
+// Buffers over the steps of the schedule: what is where, and when.
 function memoryAreas() {
   const areas = [];
   profile.parts.forEach((part, index) => {
@@ -51,7 +51,7 @@ function memoryView(area) {
         if (x > width || x + w < 0 || y > height || y + h < 0) continue;
         const layer = layerByName.get(record.name);
         const chosen = layer && selected === layer.index;
-        // Of slivers, those on the same pixels are drawn once, and none has room for a border.
+        // Slivers on the same pixels are drawn once, and are too narrow for a border.
         const sliver = w < 3;
         if (sliver && !chosen) {
           const pixels = (Math.round(x) * 4096 + Math.round(y)) * 4096 + Math.round(h);
@@ -71,10 +71,10 @@ function memoryView(area) {
         if (h > 14) label(context, record.name || record.what, Math.max(x, 0) + 4, y + 13, w - 8);
       }
       context.globalAlpha = 1;
-      // Below: how much is live at each step.
+      // Below: the live bytes at each step.
       const span = (area.steps + 1) / camera.zoom, from = camera.x * (area.steps + 1);
       context.fillStyle = colour("--faint");
-      // Steps of one pixel are one column, as high as the highest.
+      // Steps that share a pixel form one column, as high as the highest.
       const each = Math.max(1, Math.floor(span / width));
       for (let step = Math.floor(from / each) * each; step <= Math.min(from + span, live.length - 1); step += each) {
         let most = 0;

@@ -1,9 +1,9 @@
-// The data of the page: what the C++ side wrote, indexed once.
+// The data of the page as written by the C++ side, indexed once.
 const data = JSON.parse(document.getElementById("data").textContent);
 const profile = data.profile;
 const machine = data.machine;
 
-// What the CPU and the NPU do one after the other; parts follow each other where that is not known.
+// The alternating steps of CPU and NPU; if they are unknown, parts follow each other.
 const steps = (profile.inference && profile.inference.steps) || [];
 const stepOfPart = new Map();
 for (const step of steps) if (step.kind === "npu" && !stepOfPart.has(step.part)) stepOfPart.set(step.part, step);
@@ -48,7 +48,7 @@ function colour(name) {
   if (!(name in palette)) palette[name] = getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   return palette[name];
 }
-// A colour between that of little and that of much, for a share of 0 to 1.
+// A colour on the scale from little to much, for a share of 0 to 1.
 function heat(share) {
   const hue = 210 - 200 * Math.min(1, Math.max(0, share));
   return `hsl(${hue} 70% ${document.documentElement.dataset.theme === "dark" ? 55 : 50}%)`;

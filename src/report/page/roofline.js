@@ -1,10 +1,10 @@
-// Layers by arithmetic intensity: what they reach beside what multipliers and memory allow.
+// Layers by arithmetic intensity: their performance compared with the limits of multipliers and memory.
 const roofPoints = layers
   .map((layer) => ({ layer, intensity: layer.macs / Math.max(bytesOf(layer), 1), rate: layer.macs / Math.max(layer.cycles, 1) }))
   .filter((point) => point.layer.macs > 0);
 
 for (const point of roofPoints) point.radius = 3 + 12 * Math.sqrt(point.layer.cycles / totalCycles);
-// Of more points than these, the small ones are squares: 10,000 discs take longer than a frame.
+// Beyond this number of points, the small ones are squares: 10,000 discs take longer than a frame.
 const kMostDiscs = 2000;
 
 function rooflineView() {

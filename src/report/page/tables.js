@@ -1,4 +1,4 @@
-// Tables that sort by their heads and make only the rows that can be seen: 10,000 layers scroll as fast as ten.
+// Tables that sort by their headings and create only the visible rows: 10,000 layers scroll as fast as ten.
 const kRowHeight = 26;
 
 function element(tag, attributes, ...children) {
@@ -12,7 +12,7 @@ function element(tag, attributes, ...children) {
   return made;
 }
 
-// columns: {head, number, text(row), key(row), cell(row)}; rows have `index` when they are layers.
+// columns: {head, number, text(row), key(row), cell(row)}; rows have `index` if they are layers.
 function makeTable(parent, rows, columns, order) {
   let sorted = rows.slice();
   let by = order.column, down = order.down;

@@ -2,16 +2,16 @@
 const onCpu = steps.filter((step) => step.kind !== "npu").map((step) => ({
   name: step.name, kind: step.kind + (step.turns > 1 ? ` ×${step.turns}` : ""), what: step.what, start: step.start, end: step.start + step.cycles, colour: step.kind === "call" ? "--latency" : "--cpu",
 }));
-// Of a loop the first turn is drawn operation by operation, the others as one.
+// The first iteration of a loop is drawn operation by operation, the others as one.
 const laterTurns = steps.filter((step) => step.kind === "npu" && step.turns > 1).map((step) => ({
-  name: `turns 2 to ${step.turns}`, kind: step.name, what: "", start: step.start + step.cycles / step.turns, end: step.start + step.cycles, colour: "--latency",
+  name: `iterations 2 to ${step.turns}`, kind: step.name, what: "", start: step.start + step.cycles / step.turns, end: step.start + step.cycles, colour: "--latency",
 }));
 const lanes = [
   { name: "CPU", of: onCpu },
   { name: "NPU", of: operations.filter((o) => !o.dma).concat(laterTurns) },
   { name: "DMA", of: operations.filter((o) => o.dma) },
 ].filter((lane) => lane.of.length > 0);
-// Longest operation so far, by lane: a binary search over starts then knows how far back it has to look.
+// The longest operation of each lane tells a binary search over starts how far back it has to look.
 for (const lane of lanes) {
   lane.of.sort((a, b) => a.start - b.start);
   let longest = 0;
@@ -57,13 +57,13 @@ function timelineView() {
         for (let i = firstFrom(lane.of, from - lane.longest); i < lane.of.length && lane.of[i].start <= from + span; ++i) {
           const o = lane.of[i];
           const x = toX(o.start), w = Math.max(toX(o.end) - x, 0.5);
-          // What falls on one pixel is drawn once.
+          // Operations on the same pixel are drawn once.
           if (x + w < drawnTo + 0.5 && w < 1) continue;
           drawnTo = x + w;
           const chosen = selected !== null && o.layerIndex === selected;
           context.globalAlpha = found && !found.has(o.layerIndex) ? 0.2 : 1;
           context.fillStyle = colour(o.colour || boundColours[o.bound] || "--latency");
-          context.fillRect(x, top, w > 3 ? w - 1 : w, kLaneHeight);  // neighbours of one colour stay apart
+          context.fillRect(x, top, w > 3 ? w - 1 : w, kLaneHeight);  // keeps neighbours of the same colour apart
           if (chosen) {
             context.strokeStyle = colour("--text");
             context.lineWidth = 2;

@@ -17,7 +17,7 @@ function timelineKey(parent) {
 }
 
 function overview(parent) {
-  // As the commands print it: the whole inference, then what would make it shorter.
+  // As printed by the commands: the whole inference, then what would make it faster.
   const [line, ...advice] = data.inference || [];
   if (line) parent.append(element("p", { id: "inference" }, line));
   for (const text of advice) parent.append(element("p", { class: "advice", style: "margin: 3px 0" }, "faster: " + text));
@@ -35,7 +35,7 @@ function overview(parent) {
   parent.append(element("div", { class: "bar" }, ...limits.map(([name, cycles]) =>
     element("span", { style: `flex: ${cycles} 1 0; background: var(${boundColours[name] || "--latency"})`, title: `${name}: ${count(cycles)} cycles` },
       element("b", {}, `${name} ${percent(cycles, totalCycles)}`)))));
-  // Narrow segments have no room for their words.
+  // Narrow segments are too small for their labels.
   parent.append(element("p", { class: "key" }, ...limits.flatMap(([name, cycles]) =>
     [element("i", { style: `background: var(${boundColours[name] || "--latency"})` }), `${name} ${percent(cycles, totalCycles)}`])));
   const advised = layers.filter((layer) => layer.advice).sort((a, b) => b.possible_gain - a.possible_gain).slice(0, 8);
@@ -55,7 +55,7 @@ function overview(parent) {
 function memory(parent) {
   const areas = memoryAreas();
   if (areas.length === 0) {
-    parent.append(element("p", {}, "A finished program does not say what lies where. Make the page from the network to see its memory."));
+    parent.append(element("p", {}, "A finished program does not record its memory layout. Create the page from the network to see it."));
     return null;
   }
   let shown = null;
@@ -64,7 +64,7 @@ function memory(parent) {
   parent.append(bar, box);
   const show = (area, button) => {
     [...bar.children].forEach((other) => other.setAttribute("aria-pressed", String(other === button)));
-    box.replaceChildren(element("p", { class: "key" }, `${bytes(area.bytes)}; addresses downwards, steps of the schedule to the right; below: bytes alive`));
+    box.replaceChildren(element("p", { class: "key" }, `${bytes(area.bytes)}; addresses increase downwards, steps of the schedule to the right; below: live bytes`));
     shown = makeCanvas(box, 0, "xy", memoryView(area));
   };
   for (const area of areas) {

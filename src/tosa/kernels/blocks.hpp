@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of a product of floats in parallel, each on one thread of oneDNN.
+// Runs the blocks of a floating-point product in parallel, each on one oneDNN thread.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 
 namespace carina::tosa::kernels {
 
-/// Calls block(static_cast<int64_t>(i)) for i in [0, count). The first error is returned.
+/// Calls block(static_cast<int64_t>(i)) for i in [0, count). Returns the first error.
 template <typename F>
 Status forBlocks(int64_t count, F block) {
   std::atomic<bool> failed = false;

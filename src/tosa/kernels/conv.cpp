@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convolutions. Two-dimensional ones are three-dimensional ones of depth 1. The inner loops run over
-// contiguous channels (and kernel columns where the dilation is 1), the outer ones over output rows in
+// The convolutions. Two-dimensional ones are treated as three-dimensional with depth 1. The inner loops run
+// over contiguous channels (and kernel columns if the dilation is 1), the outer ones over output rows in
 // parallel.
 #include "tosa/kernels/float_conv.hpp"
 #include "tosa/kernels/products.hpp"

@@ -16,7 +16,7 @@ struct Geometry {
   std::array<int64_t, 3> input, kernel, output, stride, dilation, before;
 };
 
-/// Kernel positions [first, last) that lie inside the input for one output position.
+/// Kernel positions [first, last) that are inside the input for one output position.
 struct Reach {
   int64_t origin;  // input position of kernel position 0, may be outside
   int64_t first, last;

@@ -18,7 +18,7 @@ Tensor map2(DType dtype, const Tensor& left, const Tensor& right, const Shape& s
   const int64_t count = out.numElements();
   const T* x = a.as<T>().data();
   R* z = out.mutableAs<R>().data();
-  if (right.numElements() == 1) {  // one number for all: what follows from it is known before the loop
+  if (right.numElements() == 1) {  // a single value: what depends on it is hoisted out of the loop
     const T y = right.as<T>()[0];
     for (int64_t i = 0; i < count; ++i) z[i] = f(x[i], y);
     return out;
@@ -40,7 +40,7 @@ Results int32Arithmetic(const ir::Node& node, Operands in) {
     bad |= !fitsInt32(value);
     return static_cast<int32_t>(value);
   };
-  int32_t overflow = 0;  // the sign is set where a sum has another one than it can have
+  int32_t overflow = 0;  // the sign is set if a sum has an impossible sign
   const auto wrapped = [](uint32_t value) { return static_cast<int32_t>(value); };
   const auto map = [&](auto f) { return map2<int32_t, int32_t>(DType::Int32, in[0], in[1], shape, f); };
   Tensor out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFT2D and RFFT2D as plain transforms of rows, then columns, in double precision: sizes are small and the
-// meaning plain.
+// FFT2D and RFFT2D as direct transforms of rows, then columns, in double precision: sizes are small, and the
+// code stays simple.
 #include <cmath>
 #include <complex>
 #include <numbers>
@@ -28,7 +28,7 @@ std::vector<Complex> roots(int64_t size, double sign) {
   return list;
 }
 
-/// Transforms `count` elements that lie `stride` apart.
+/// Transforms `count` elements that are `stride` apart.
 void transform(Complex* data, int64_t count, int64_t stride, const std::vector<Complex>& unit) {
   std::vector<Complex> result(static_cast<size_t>(count));
   for (int64_t k = 0; k < count; ++k) {

@@ -13,7 +13,7 @@ namespace {
 /// Elements of the gathered windows of one block: half of a usual second-level cache.
 constexpr int64_t kBlockElements = int64_t{1} << 18;
 
-/// The window of one output position, in the order of the weights' elements; zeros outside of the input.
+/// The window of one output position, in the order of the weights' elements; zeros outside the input.
 template <typename T>
 void gather(const Geometry& g, const T* input, int64_t position, T* row) {
   const int64_t ox = position % g.output[2], oy = position / g.output[2] % g.output[1],
@@ -39,7 +39,7 @@ void gather(const Geometry& g, const T* input, int64_t position, T* row) {
   }
 }
 
-/// Whether the windows are the input's pixels as they lie.
+/// Whether the windows are the input's pixels, unchanged and in order.
 bool isPointwise(const Geometry& g) {
   bool same = true;
   for (size_t axis = 0; axis < 3; ++axis)
@@ -55,7 +55,7 @@ Status product(int64_t m, int64_t n, int64_t k, const uint16_t* a, const uint16_
   return onednn::gemm(true, m, n, k, a, b, c);
 }
 
-/// T: float, or uint16_t for the patterns of bfloat16.
+/// T: float, or uint16_t for the bit patterns of bfloat16.
 template <typename T>
 Result<Tensor> denseSums(const ir::Node& node, const Geometry& g, const Tensor& input, const Tensor& weight) {
   Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());
@@ -110,14 +110,15 @@ Tensor depthwiseFloats(const ir::Node& node, const Geometry& g, const Tensor& in
   return out;
 }
 
-/// Every input position times every tap, as one product per block of positions, added where the taps lie.
+/// Multiplies every input position by every tap, with one product per row of positions, and adds the results
+/// at the positions of the taps.
 Result<Tensor> transposedFloats(const ir::Node& node, const Geometry& g, const Tensor& input,
                                 const Tensor& weight) {
   Tensor out = Tensor::zeros(DType::Float32, node.result()->shape());
   const float *x = input.as<float>().data(), *w = weight.as<float>().data();
   float* sums = out.mutableAs<float>().data();
   const int64_t taps = g.kernel[1] * g.kernel[2], columns = taps * g.outChannels;
-  // One image after the other in parallel: positions of one add to each other.
+  // Images are processed in parallel; positions within one image add to the same outputs.
   Status done = forBlocks(g.batch, [&](int64_t n) -> Status {
     std::vector<float> products(static_cast<size_t>(g.input[2] * columns));
     for (int64_t iy = 0; iy < g.input[1]; ++iy) {

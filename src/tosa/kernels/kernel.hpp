@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of the reference interpreter: one function per group of operators, from operand tensors to
-// result tensors. Shapes and types were verified; what the specification calls unpredictable is an error.
+// result tensors. Shapes and types were verified; results that the specification calls unpredictable are
+// errors.
 #pragma once
 
 #include <span>
@@ -25,7 +26,7 @@ Results reduce(const ir::Node& node, Operands operands);
 
 Results binary(const ir::Node& node, Operands operands);
 Results compare(const ir::Node& node, Operands operands);
-Results logical(const ir::Node& node, Operands operands);  // on bool, LOGICAL_NOT too
+Results logical(const ir::Node& node, Operands operands);  // on bool, including LOGICAL_NOT
 Results select(const ir::Node& node, Operands operands);
 Results unary(const ir::Node& node, Operands operands);
 Results clamp(const ir::Node& node, Operands operands);
@@ -48,7 +49,7 @@ Results resize(const ir::Node& node, Operands operands);
 // Shared by the kernels
 // ------------------------------------------------------------------------------------------
 
-/// The node's result of this index, to be written.
+/// The node's result of this index, to be filled.
 inline Tensor resultTensor(const ir::Node& node, size_t i = 0) {
   return Tensor::uninitialized(node.result(i)->dtype(), node.result(i)->shape());
 }
@@ -59,7 +60,7 @@ inline Results identity(const ir::Node&, Operands operands) {
   return one(operands[0]);
 }
 
-/// A graph whose result the specification leaves open.
+/// The error for a graph whose result the specification leaves undefined.
 template <typename... Args>
 Error unpredictable(fmt::format_string<Args...> format, Args&&... args) {
   return fail(Code::NoResult, "the result is unpredictable: {}",

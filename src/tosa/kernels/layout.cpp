@@ -114,7 +114,7 @@ Results slice(const ir::Node& node, Operands operands) {
 }
 
 Results tile(const ir::Node& node, Operands operands) {
-  // Every dimension is seen as (multiple, size): the first repeats, the second walks.
+  // Every dimension is viewed as (multiple, size): the first repeats, the second is traversed.
   const auto multiples = shapeValues(ir::cast<Tile>(&node).multiples());
   const std::vector<int64_t> inputStrides = rowMajorStrides(operands[0].shape());
   Shape shape;
@@ -144,7 +144,7 @@ Results concat(const ir::Node& node, Operands operands) {
 }
 
 Results pad(const ir::Node& node, Operands operands) {
-  // Filled with the constant by a copy of stride 0, then the input's rows are laid in.
+  // Filled with the constant by a copy with stride 0, then the input's rows are copied into it.
   const auto padding = shapeValues(ir::cast<Pad>(&node).padding());
   const Shape& shape = node.result()->shape();
   Tensor out = stridedCopy(operands[2], 0, shape, std::vector<int64_t>(shape.size(), 0));

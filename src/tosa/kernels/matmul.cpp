@@ -35,7 +35,7 @@ Status multiply(int64_t m, int64_t n, int64_t k, const uint16_t* a, const uint16
   return onednn::gemm(false, m, n, k, a, b, c);
 }
 
-/// a [N, H, C] times b [N, C, W], in blocks of rows. T: float, or uint16_t for the patterns of bfloat16.
+/// a [N, H, C] times b [N, C, W], in blocks of rows. T: float, or uint16_t for the bit patterns of bfloat16.
 template <typename T>
 Result<Tensor> floatProduct(const ir::Node& node, const Tensor& a, const Tensor& b) {
   Tensor out = Tensor::uninitialized(DType::Float32, node.result()->shape());

@@ -13,7 +13,7 @@ namespace carina::tosa::kernels {
 namespace {
 
 /// Calls window(output offset of the pixel, input pixels in it) for every output pixel, rows in parallel.
-/// Padding is left out; pixels are offsets of their first channel.
+/// Padding is excluded; pixels are offsets of their first channel.
 template <typename F>
 void forWindows(const ir::Node& node, F window) {
   const auto& kernel = node.attributeAs<ir::Ints>(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products, as convolutions and matrix products share them: operands without their zero points, exact
+// Sums of products, shared by convolutions and matrix products: operands without their zero points, exact
 // accumulation, range checks at the end.
 #pragma once
 
@@ -37,8 +37,8 @@ inline Acc dot(const In* a, const In* b, int64_t count) {
   return sum;
 }
 
-/// Whether `terms` products of operands of these types can never leave int32 (255 * 255 each for 8 bits and
-/// zero points).
+/// Whether `terms` products of operands of these types always fit int32 (255 * 255 each for 8 bits and zero
+/// points).
 inline bool fitsInt32(int64_t terms, DType a, DType b) {
   const auto magnitude = [](DType dtype) { return dtype == DType::Int16 ? int64_t{32768} : int64_t{255}; };
   return terms <= INT32_MAX / (magnitude(a) * magnitude(b));
@@ -74,7 +74,7 @@ Results finishIntegers(const ir::Node& node, const std::vector<Acc>& sums, const
   return one(std::move(out));
 }
 
-/// Accumulators of float32 rounded to the result type, then the bias added in that type.
+/// float32 accumulators rounded to the result type, with the bias added in that type.
 inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias) {
   const DType dtype = node.result()->dtype();
   if (bias.numElements() == 0) return one(roundedTo(dtype, out));
@@ -84,7 +84,7 @@ inline Results finishFloats(const ir::Node& node, Tensor out, const Tensor& bias
   std::vector<float> added(given.begin(), given.end());
   added.resize(channels, given[0]);
   if (dtype == DType::BFloat16) {
-    // Rounded twice without a pass over memory for each step.
+    // Rounds twice without a separate pass over memory for each step.
     Tensor rounded = Tensor::uninitialized(dtype, out.shape());
     const auto sums = std::as_const(out).as<float>();
     const auto to = rounded.mutableAs<uint16_t>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ARGMAX and the reductions: operands seen as [outer, axis, inner].
+// ARGMAX and the reductions: operands viewed as [outer, axis, inner].
 #include <cmath>
 #include <limits>
 
@@ -20,7 +20,7 @@ View viewOf(const Shape& shape, int64_t axis) {
   return view;
 }
 
-/// out(o, i) = finish(f over k of in(o, k, i)), starting from `start`.
+/// out(o, i) = f folded over k of in(o, k, i), starting from `start`.
 template <typename T, typename Acc, typename R, typename F>
 void fold(const Tensor& input, Tensor& out, const View& view, Acc start, F f) {
   const T* x = input.as<T>().data();
@@ -117,7 +117,7 @@ Results argmax(const ir::Node& node, Operands operands) {
         const auto at = [&](int64_t k) { return x[(o * view.axis + k) * view.inner + i]; };
         int64_t best = 0;
         for (int64_t k = 1; k < view.axis; ++k) {
-          // The first NaN wins, or, when ignored, loses to every number.
+          // The first NaN wins; if NaNs are ignored, they lose to every number.
           const bool bestIsNan = std::isnan(at(best)), isNan = std::isnan(at(k));
           const bool better =
               ignore ? !isNan && (bestIsNan || at(k) > at(best)) : !bestIsNan && (isNan || at(k) > at(best));

@@ -9,7 +9,7 @@
 namespace carina::tosa::kernels {
 namespace {
 
-/// Reads an element the way the operator's unsigned flags say.
+/// Extends an element according to the operator's unsigned flags.
 template <typename T>
 int64_t extended(T value, bool isUnsigned) {
   return isUnsigned ? static_cast<int64_t>(static_cast<std::make_unsigned_t<T>>(value))
@@ -34,8 +34,8 @@ Result<std::vector<Factor>> factors(const Tensor& multiplier, const Tensor& shif
   return list;
 }
 
-/// Where the factor is 1, an element is converted in a few 32-bit steps: y = x + zero, clipped. Whether all
-/// of them are in the range that the shift allows. Sums stay within int32 where values are of fewer bits, or
+/// If the factor is 1, converts elements in a few 32-bit steps: y = x + zero, clipped. Returns whether all of
+/// them are in the range that the shift allows. Sums fit int32 because values have fewer bits, or because
 /// SCALE32 allows no more than 2^29.
 template <typename In, typename Read, typename Out>
 bool convertAll(const In* x, int64_t count, Read read, const Factor& one, int64_t inputZero,
@@ -64,7 +64,7 @@ Results rescaleAs(const ir::Node& node, Operands operands) {
   const int64_t inputZero = extended(operands[3].as<In>()[0], inputUnsigned);
   const int64_t outputZero = extended(operands[4].as<Out>()[0], outputUnsigned);
   const DType outType = operands[4].dtype();
-  // An unsigned result is clipped as a signed number: below zero gives 0.
+  // An unsigned result is clipped as a signed number: values below zero become 0.
   const int64_t low = outputUnsigned ? 0 : integerMin(outType);
   const int64_t high = outputUnsigned ? 2 * integerMax(outType) + 1 : integerMax(outType);
 
@@ -125,7 +125,7 @@ Results cast(const ir::Node& node, Operands operands) {
   Tensor out = resultTensor(node);
   const DType from = input.dtype(), to = out.dtype();
   if (isFloat(to)) {
-    // int32 to 16-bit floats must round once: from double, not by way of float32.
+    // int32 to 16-bit floats must round once: from double, not via float32.
     for (int64_t i = 0; i < out.numElements(); ++i) {
       if (to == DType::Float32) {
         out.mutableAs<float>()[static_cast<size_t>(i)] = static_cast<float>(input.realAt(i));
@@ -133,7 +133,7 @@ Results cast(const ir::Node& node, Operands operands) {
       }
       const double exact = input.realAt(i);
       float value = static_cast<float>(exact);
-      // Round to odd keeps what float32 lost for the second rounding.
+      // Rounding to odd preserves what float32 lost for the second rounding.
       if (std::isfinite(value) && static_cast<double>(value) != exact &&
           (std::bit_cast<uint32_t>(value) & 1u) == 0) {
         value = std::nextafter(value, exact > static_cast<double>(value) ? INFINITY : -INFINITY);

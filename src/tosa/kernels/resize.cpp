@@ -6,7 +6,7 @@
 namespace carina::tosa::kernels {
 namespace {
 
-/// Where an output position falls between two input positions: at `low` + fraction / numerator.
+/// Position of an output between two input positions: `low` + fraction / numerator.
 struct Sample {
   int64_t low, high;  // clipped to the image
   int64_t fraction;   // 0..numerator - 1

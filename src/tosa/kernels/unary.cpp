@@ -18,7 +18,7 @@ Tensor map1(DType dtype, const Tensor& input, F f) {
   return out;
 }
 
-/// In double precision, rounded once to float32 (and once more to a 16-bit type).
+/// Computes in double precision, rounded once to float32 (and once more to a 16-bit type).
 template <typename F>
 Results mapFloat(const ir::Node& node, const Tensor& input, F f) {
   Tensor out = map1<float, float>(DType::Float32, asFloat32(input),
@@ -124,7 +124,7 @@ Results table(const ir::Node&, Operands operands) {
     return one(map1<int8_t, int8_t>(DType::Int8, operands[0],
                                     [=](int8_t x) { return entries[static_cast<size_t>(x + 128)]; }));
   }
-  // 16 bits: the upper 9 choose a segment, the lower 7 interpolate; the result has 7 fractional bits.
+  // 16 bits: the upper 9 select a segment, the lower 7 interpolate; the result has 7 fractional bits.
   const auto entries = operands[1].as<int16_t>();
   bool bad = false;
   Tensor out = map1<int16_t, int32_t>(DType::Int32, operands[0], [&](int16_t x) {
