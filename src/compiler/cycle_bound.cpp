@@ -8,12 +8,13 @@
 
 #include "compiler/schedule/block_memo.hpp"
 #include "compiler/schedule/block_search.hpp"
+#include "compiler/schedule/operation_builder.hpp"
 #include "npu/timing/bandwidth.hpp"
 
 namespace carina::compiler {
 namespace {
 
-/// An operation and what is chained to it.
+/// An operation and those chained to it.
 struct BoundGroup {
   std::vector<npu::KernelOperation> operations;
   std::vector<npu::TimingContext> contexts;
@@ -24,8 +25,8 @@ bool follows(const npu::KernelOperation& op) {
   return chained(op.ifm) || (op.ifm2 && chained(*op.ifm2));
 }
 
-/// Whatever is placed where: scales come from the memory with the least latency, and as much of an operation
-/// as the slowest memory's latency hides is not counted.
+/// A lower bound for any placement: scales come from the memory with the least latency, and the part of an
+/// operation that the slowest memory's latency hides is not counted.
 npu::TimingContext kindest(const npu::Machine& machine) {
   const auto latency = [&](npu::Area area) { return machine.timing(area).readLatency; };
   const auto areas = {npu::Area::Constants, npu::Area::Arena, npu::Area::Cache};
@@ -37,7 +38,7 @@ npu::TimingContext kindest(const npu::Machine& machine) {
   return context;
 }
 
-/// The kernel operations without what the search for blocks does not look at, so that equal ones are equal.
+/// The kernel operations without the fields that the block search ignores, so that equivalent ones are equal.
 std::vector<BoundGroup> groupsOf(const CompiledProgram& program) {
   std::vector<BoundGroup> groups;
   for (const OperationRecord& record : program.operations) {
@@ -46,7 +47,9 @@ std::vector<BoundGroup> groupsOf(const CompiledProgram& program) {
     npu::KernelOperation op = *kernel;
     if (groups.empty() || !follows(op)) groups.emplace_back();
     op = withoutPlaces(op);
-    if (op.weights) {  // how they are coded and where they lie is not of the operation
+    if (allowsTwoRows(op, *program.machine.target))
+      op = inTwoRows(op);  // never more cycles of the multipliers
+    if (op.weights) {      // their encoding and addresses do not belong to the operation
       op.weights->weightRegion = op.weights->scaleRegion = 0;
       op.weights->weights = {};
       op.weights->scales = {};

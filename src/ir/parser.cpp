@@ -574,9 +574,9 @@ class Parser {
     if (!created) return scanner_.errorAt(nameAt, created.error());
     Node& node = **created;
     if (node.results().size() != results.size()) {
-      return scanner_.errorAt(at, fail(Code::BadText, "{} has {} result{}, but {} are named here", def.name,
-                                       node.results().size(), node.results().size() == 1 ? "" : "s",
-                                       results.size()));
+      return scanner_.errorAt(
+          at, fail(Code::BadText, "{} has {} result{}, but {} are named here", def.name,
+                   node.results().size(), node.results().size() == 1 ? "" : "s", results.size()));
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].typed) node.result(i)->type = results[i].type;

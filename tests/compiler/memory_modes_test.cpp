@@ -113,6 +113,43 @@ TEST(MemoryModes, ManyWeightsArriveInParts) {
   }
 }
 
+/// Two linear layers over `tokens` rows of `depth` numbers, the first four times as wide.
+ir::Graph tokenLayers(int64_t tokens, int64_t depth) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 1, tokens, depth});
+  for (const int64_t channels : {4 * depth, depth})
+    x = b.rescalePerChannel(b.conv(x, channels, {1, 1}, {1, 1}, {0, 0, 0, 0}, 3), DType::Int8, 44, 3);
+  return b.finish({x});
+}
+
+TEST(MemoryModes, AnOddNumberOfTokensTakesAsLongAsAnEvenOne) {
+  for (const char* target : {"ethos-u55-256", "ethos-u65-256", "ethos-u65-512"}) {
+    for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
+      SCOPED_TRACE(testing::Message() << target << ", " << mode);
+      const ir::Graph odd = tokenLayers(67, 80);
+      EXPECT_EQ(differences(odd, target, mode, randomInputs(odd, 4)), "");
+      const auto machine = npu::makeMachine(target, "", mode);
+      EXPECT_LT(compiled(odd, *machine).cycles, compiled(tokenLayers(68, 80), *machine).cycles * 21 / 20);
+    }
+  }
+}
+
+TEST(MemoryModes, LargeWeightsComeInSlicesThatReadTheInputRarely) {
+  const ir::Graph graph = tokenLayers(99, 512);
+  for (const char* target : {"ethos-u55-256", "ethos-u65-512"}) {
+    SCOPED_TRACE(target);
+    const auto machine = npu::makeMachine(target, "", "Shared_Sram");
+    const compiler::CompiledProgram program = compiled(graph, *machine);
+    for (const auto& record : program.operations) {
+      const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
+      if (op != nullptr) {
+        EXPECT_GE(op->ofm.depth, 64);
+      }
+    }
+    EXPECT_EQ(differences(graph, target, "Shared_Sram", randomInputs(graph, 5), false), "");
+  }
+}
+
 TEST(MemoryModes, ALargerCacheCostsNoCycles) {
   const ir::Graph graph = convolutions();
   for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {

@@ -17,7 +17,7 @@ struct Box {
   std::array<int64_t, 3> begin{}, end{};
 };
 
-/// The last (or first) `count` jobs of an OFM in block order: depth fastest, then width, then height.
+/// The last `count` jobs of an OFM in block order: depth fastest, then width, then height.
 std::vector<Box> lastOutputJobs(const npu::KernelOperation& op, int32_t count) {
   const std::array<int64_t, 3> size{op.ofm.height, op.ofm.width, op.ofm.depth};
   const std::array<int64_t, 3> block{op.block.h, op.block.w, op.block.c};
@@ -88,14 +88,14 @@ std::vector<Box> firstInputJobs(const npu::KernelOperation& op, const npu::Featu
   return jobs;
 }
 
-/// Where the rows of `ofm` are among the rows of `input`: both lie on one grid of rows, of the same columns
-/// and channels. Nothing when they do not; rows of the OFM that the input does not have are -1.
+/// The row of `input` that each row of `ofm` coincides with, -1 if there is none. Nothing unless both are on
+/// the same grid of rows, with the same columns and channels.
 std::optional<std::vector<int32_t>> commonRows(const npu::FeatureMap& ofm, const npu::FeatureMap& input) {
   const bool alike = ofm.region == input.region && ofm.layout == input.layout && ofm.type == input.type &&
                      ofm.width == input.width && ofm.depth == input.depth && ofm.strideX == input.strideX &&
                      ofm.strideY == input.strideY &&
                      (ofm.layout == npu::Layout::NHWC || ofm.strideC == input.strideC) && ofm.strideY > 0 &&
-                     ofm.base[1] == input.base[1] && ofm.base[3] == input.base[3];
+                     !npu::rowsOverlap(ofm) && ofm.base[1] == input.base[1] && ofm.base[3] == input.base[3];
   if (!alike) return std::nullopt;
   const auto rowAt = [](const npu::FeatureMap& map, int32_t y) {
     const int64_t first = static_cast<int64_t>(map.base[y < map.height0 ? 0 : 2]);
@@ -148,7 +148,7 @@ MemoryRange mapRange(const npu::FeatureMap& map, int64_t height, int64_t width, 
 
 namespace {
 
-/// The ranges of a map: one, or two where a rolling buffer wraps.
+/// Adds the ranges of a map: one, or two if a rolling buffer wraps.
 void addMapRanges(std::vector<MemoryRange>& ranges, npu::FeatureMap map, int64_t height, int64_t width,
                   int64_t depth, bool write) {
   if (map.height0 >= height) {
@@ -298,8 +298,7 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
       allowed = 0;
       return;
     }
-    // Weights that come from memory are all read by the first block. The kernel of a RESIZE is its whole
-    // input.
+    // Weights in memory are all read by the first block. The kernel of a RESIZE is its whole input.
     if ((op.weightsFromIfm2 && !primary) || op.kind == npu::OperationKind::Resize) {
       allowed = 0;
       return;
@@ -316,7 +315,7 @@ int32_t blockDependency(const npu::KernelOperation* previous, const npu::KernelO
   const bool elementwise = op.kind == npu::OperationKind::Elementwise;
   consider(op.ifm, elementwise ? op.elementwise.ifmBroadcast : npu::Broadcast{}, true);
   if (op.ifm2) consider(*op.ifm2, elementwise ? op.elementwise.ifm2Broadcast : npu::Broadcast{}, false);
-  // Never reach past the previous operation: what lies before it is not looked at.
+  // Never reach past the previous operation: earlier ones are not checked.
   const int64_t jobs = ceilDiv(previous->ofm.height, previous->block.h) *
                        ceilDiv(previous->ofm.width, previous->block.w) *
                        ceilDiv(previous->ofm.depth, previous->block.c);
@@ -346,7 +345,7 @@ std::vector<npu::Operation> WaitTracker::before(const npu::KernelOperation& op) 
   auto ranges = memoryRanges(op, target_);
   std::vector<npu::Operation> waits;
   if (auto outstanding = conflict(transfers_, ranges)) waits.emplace_back(npu::DmaWait{*outstanding});
-  // BLOCKDEP orders feature maps alone: weights are read as soon as the operation is issued.
+  // BLOCKDEP only orders feature maps: weights are read as soon as the operation is issued.
   if (const auto streams = weightRanges(op); !streams.empty()) {
     if (auto outstanding = conflict(kernels_, streams)) waits.emplace_back(npu::KernelWait{*outstanding});
   }

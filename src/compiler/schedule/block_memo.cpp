@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remembered block searches (block_memo.hpp).
+// Memo of block searches (block_memo.hpp).
 #include "compiler/schedule/block_memo.hpp"
 
 #include <functional>
 
+#include "compiler/schedule/operation_builder.hpp"
+
 namespace carina::compiler {
 namespace {
 
-/// Answers that are kept; a network of more different operations searches again.
+/// Results that are kept; in a network with more distinct operations, the others are searched again.
 constexpr size_t kMostAnswers = 8192;
 
 }  // namespace
@@ -84,6 +86,7 @@ size_t BlockMemo::Hash::operator()(const Key& key) const {
 
 BlockChoice BlockChoice::of(const npu::KernelOperation& op) {
   BlockChoice choice{op.block, op.microblock, op.ifmBufferEnd, op.ifm2BufferStart, op.accumulatorStart};
+  choice.twoRows = isInTwoRows(op);
   if (op.weights) {
     choice.traversal = op.weights->traversal;
     choice.sparse = op.weights->sparse;
@@ -92,6 +95,7 @@ BlockChoice BlockChoice::of(const npu::KernelOperation& op) {
 }
 
 void BlockChoice::apply(npu::KernelOperation& op) const {
+  if (twoRows != isInTwoRows(op)) op = twoRows ? inTwoRows(op) : inOneRow(op);
   op.block = block;
   op.microblock = microblock;
   op.ifmBufferEnd = ifmBufferEnd;
@@ -108,20 +112,31 @@ Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> cha
   Key key;
   key.traversals = traversals;
   key.wanted = wanted;
-  for (const npu::KernelOperation& op : chain) key.chain.push_back(withoutPlaces(op));
+  std::vector<npu::KernelOperation> chosen(chain.begin(), chain.end());
+  if (isInTwoRows(chosen[0])) chosen[0] = inOneRow(chosen[0]);
+  for (const npu::KernelOperation& op : chosen) key.chain.push_back(withoutPlaces(op));
   key.contexts.assign(contexts.begin(), contexts.end());
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = answers_.find(key); known != answers_.end()) return known->second;
     ++searches_;
   }
-  std::vector<npu::KernelOperation> chosen(chain.begin(), chain.end());
   const npu::WeightOrder* order = wanted ? &*wanted : nullptr;
   CARINA_RETURN_IF_ERROR(chosen.size() > 1 ? chooseChainBlock(chosen, contexts, order)
                          : traversals      ? chooseBlockAndTraversal(chosen[0], contexts[0], order)
                                            : chooseBlock(chosen[0], contexts[0]));
   ChosenBlocks answer;
   answer.cost = npu::estimateChain(chosen, contexts);
+  if (chosen.size() == 1 && allowsTwoRows(chosen[0], *contexts[0].machine->target)) {
+    npu::KernelOperation rows = inTwoRows(chosen[0]);
+    const Status found =
+        traversals ? chooseBlockAndTraversal(rows, contexts[0], order) : chooseBlock(rows, contexts[0]);
+    const npu::OperationCost cost = npu::estimate(rows, contexts[0]);
+    if (found.ok() && cost.total < answer.cost.total) {
+      chosen[0] = std::move(rows);
+      answer.cost = cost;
+    }
+  }
   for (const npu::KernelOperation& op : chosen) answer.blocks.push_back(BlockChoice::of(op));
   const std::lock_guard lock(mutex_);
   if (answers_.size() < kMostAnswers) answers_.emplace(std::move(key), answer);

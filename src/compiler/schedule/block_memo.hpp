@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Block searches that have been made before: networks repeat layers, and every try at a schedule asks again.
+// Memo of block searches: networks repeat layers, and every try at a schedule repeats the search.
 #pragma once
 
 #include <mutex>
@@ -12,38 +12,39 @@
 
 namespace carina::compiler {
 
-/// An operation without what neither the rules for blocks nor the timing model look at: addresses, zero
-/// points, scales, and the blocks themselves.
+/// An operation without the fields that neither the block rules nor the timing model depend on: addresses,
+/// zero points, scales, and the blocks themselves.
 npu::KernelOperation withoutPlaces(npu::KernelOperation op);
 
 /// What the block search decides about an operation.
 struct BlockChoice {
   npu::BlockShape block, microblock;
   int32_t ifmBufferEnd = 0, ifm2BufferStart = 0, accumulatorStart = 0;
-  npu::Traversal traversal = npu::Traversal::DepthFirst;  // of weights, where the operation has any
+  npu::Traversal traversal = npu::Traversal::DepthFirst;  // of the weights, if there are any
   bool sparse = false;
+  bool twoRows = false;  // inTwoRows()
 
   static BlockChoice of(const npu::KernelOperation& op);
   void apply(npu::KernelOperation& op) const;
 };
 
-/// Blocks of one operation, or of a U85 chain, and what it costs in them.
+/// Blocks of one operation or U85 chain, and its cost in them.
 struct ChosenBlocks {
   std::vector<BlockChoice> blocks;  // of each member; none: not searched
   npu::OperationCost cost;
 };
 
-/// Answers of the block search by what it looks at: operations without their addresses, zero points and
-/// scales, and where their data lies. For one machine; may be used by several threads.
+/// Results of the block search by its inputs: operations without their addresses, zero points and scales, and
+/// the areas of their data. For one machine; may be used by several threads.
 class BlockMemo {
  public:
-  /// As chooseChainBlock() where there are several operations, else as chooseBlockAndTraversal() or, without
-  /// `traversals`, chooseBlock(), which no order of weights is wanted of.
+  /// Like chooseChainBlock() for several operations, else like chooseBlockAndTraversal() or, without
+  /// `traversals`, like chooseBlock(), which does not support `wanted`.
   Result<ChosenBlocks> choose(std::span<const npu::KernelOperation> chain,
                               std::span<const npu::TimingContext> contexts, bool traversals,
                               const std::optional<npu::WeightOrder>& wanted = std::nullopt);
 
-  /// Searches that were made, without those that were remembered.
+  /// Number of searches performed, without those answered from the memo.
   size_t searches() const;
 
  private:

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compiler/dialect/coded_weights.hpp"
+#include "npu/isa/blockconfig.hpp"
 #include "npu/weights/weight_codec.hpp"
 
 namespace carina::compiler {
@@ -136,7 +137,7 @@ npu::Transpose hardwareTranspose(const ir::Ints& order) {
   CARINA_UNREACHABLE("not a permutation");
 }
 
-/// A sum is an average whose division the output scale does, where there is no mode for it.
+/// Without a sum mode, a sum is an average whose division is done by the output scale.
 npu::PoolMode sumPool(const npu::Target& target) {
   return target.architecture().extendedPools ? npu::PoolMode::Sum : npu::PoolMode::Average;
 }
@@ -146,7 +147,7 @@ void buildPool(npu::KernelOperation& op, const ir::Node* node, const npu::Target
   op.kind = npu::OperationKind::Pool;
   op.transpose = hardwareTranspose(pool.transpose());
   if (op.transpose != npu::Transpose::HWC) {
-    // The operation sees its own axes, memory the permuted ones.
+    // The operation uses its own axes, memory the permuted ones.
     const std::array<int32_t, 3> stored{op.ofm.height, op.ofm.width, op.ofm.depth};
     std::array<int32_t, 3> computed{};
     for (size_t i = 0; i < 3; ++i) computed[static_cast<size_t>(pool.transpose()[i])] = stored[i];
@@ -205,7 +206,7 @@ npu::Broadcast broadcastOf(const npu::FeatureMap& map, const npu::FeatureMap& of
           false};
 }
 
-/// On U55 and U65 the place of the first of two roundings is implied.
+/// On U55 and U65 the position of the first of two roundings is implied.
 npu::Scale operandScale(const ir::Ints& scale, const npu_ir::Elementwise& node, bool u85) {
   const bool twice = u85 && node.operandRounding() == npu_ir::Rounding::DOUBLE_SYMMETRIC;
   const int64_t preShift = twice ? npu_ir::operandPreShift(node.ifm()->dtype()) : 0;
@@ -290,7 +291,7 @@ void buildCodedConv(npu::KernelOperation& op, const ir::Node* node) {
   op.kind = npu::OperationKind::Conv;
   op.ifm.zeroPoint = static_cast<int32_t>(conv.ifmZp());
   if (npu::elementBytes(op.ifm.type) == 2) op.accumulator = npu::AccumulatorFormat::Int40;
-  // Block depth and streams are given: the weights were written for them.
+  // Block depth and streams are fixed: the weights were written for them.
   op.block.c = static_cast<int32_t>(conv.blockDepth());
   op.weights.emplace();
   const npu_ir::CodedOrder order = npu_ir::codedOrder(node);
@@ -314,12 +315,20 @@ void buildResize(npu::KernelOperation& op, const ir::Node* node) {
   };
   op.resizeY = axis(0);
   op.resizeX = axis(1);
-  // KERNEL_*_M1 hold the input's size.
+  // KERNEL_*_M1 hold the input size.
   op.kernel.height = op.ifm.height;
   op.kernel.width = op.ifm.width;
   op.globalScale = true;
   // The interpolation result carries 16 more fractional bits.
   op.ofmScale.shift = static_cast<uint8_t>(op.ofmScale.shift + 16);
+}
+
+/// A convolution that computes each position from the same position of its input.
+bool isPointwise(const npu::KernelOperation& op) {
+  const npu::Kernel& k = op.kernel;
+  return op.kind == npu::OperationKind::Conv && k.height == 1 && k.width == 1 && k.strideY == 1 &&
+         k.strideX == 1 && !op.padding.any() && op.upscale == npu::Upscale::None &&
+         op.transpose == npu::Transpose::HWC;
 }
 
 }  // namespace
@@ -385,7 +394,7 @@ std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, co
   const bool isCopy = op.kind == npu::OperationKind::Pool && op.pool == sumPool(target) && k.height == 1 &&
                       k.width == 1 && k.strideY == 1 && k.strideX == 1 && !op.padding.any() &&
                       op.upscale == npu::Upscale::None && op.transpose == npu::Transpose::HWC;
-  // 32-bit operands are shifted only, on U55 and U65 32-bit products as well (ethosu-numerics 5.1, 5.5).
+  // 32-bit operands can only be shifted; on U55 and U65, so can 32-bit products (ethosu-numerics 5.1, 5.5).
   const bool scales = npu::elementBytes(op.ifm.type) <= 2 &&
                       (target.architecture().wideScaling || unitScale || npu::elementBytes(op.ofm.type) <= 2);
   if (!isCopy || !scales) return std::nullopt;
@@ -399,6 +408,35 @@ std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, co
   product.ifm2->type = op.ifm.type;
   if (target.architecture().storageField) product.ifm2->storage = npu::Storage::None;
   return product;
+}
+
+bool allowsTwoRows(const npu::KernelOperation& op, const npu::Target& target) {
+  if (target.architecture().choosesMicroblocks || npu::microblocks(target).front().h != 2) return false;
+  return isPointwise(op) && op.ofm.height == 1 && op.ofm.width > 1 && op.ofm.width % 2 == 1 &&
+         op.ifm.height == 1 && op.ifm.width == op.ofm.width;
+}
+
+npu::KernelOperation inTwoRows(npu::KernelOperation op) {
+  for (npu::FeatureMap* map : {&op.ifm, &op.ofm}) {
+    map->strideY = map->width / 2 * map->strideX;
+    map->height = map->height0 = map->height1 = 2;
+    map->width = map->width0 = map->width / 2 + 1;
+  }
+  return op;
+}
+
+npu::KernelOperation inOneRow(npu::KernelOperation op) {
+  for (npu::FeatureMap* map : {&op.ifm, &op.ofm}) {
+    map->height = map->height0 = map->height1 = 1;
+    map->width = map->width0 = 2 * map->width - 1;
+    map->strideY = map->width * map->strideX;
+  }
+  return op;
+}
+
+bool isInTwoRows(const npu::KernelOperation& op) {
+  return isPointwise(op) && op.ofm.height == 2 && op.ifm.height == 2 && npu::rowsOverlap(op.ofm) &&
+         npu::rowsOverlap(op.ifm);
 }
 
 std::string operationKindText(const npu::KernelOperation& op) {

@@ -12,23 +12,34 @@
 namespace carina::compiler {
 
 /// Feature map bases are relative to the start of their buffers, regions are 0. On U85 the microblock is left
-/// unset. Convolutions get weights with no streams and the usual traversal, CODED_CONV the place of each
-/// stream relative to the first and its block depth.
+/// unset. Convolutions get weights without streams and the preferred traversal, CODED_CONV the offset of each
+/// stream from the first and its block depth.
 npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage, const npu::Target& target);
 
-/// A 1x1 average or sum, the copy of pooling, as a product with 1: the same results from the elementwise
-/// unit, which mostly needs fewer cycles. Nothing when `op` is something else, or the unit would not scale
+/// A 1x1 average or sum, which is how pooling copies, as a product with 1: the same results from the
+/// elementwise unit, usually in fewer cycles. Nothing if `op` is something else, or the unit would not scale
 /// it.
 std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, const npu::Target& target);
 
-/// A constant operand that fits the scalar register.
+/// Whether a pointwise convolution over one row with an odd number of positions may compute it as two rows
+/// that share the middle position, which both compute to the same result. Microblocks of 2 x 2 positions
+/// cover the two rows completely, whereas one row of odd length leaves half of each microblock idle (an even
+/// one is covered by 1 x 4).
+bool allowsTwoRows(const npu::KernelOperation& op, const npu::Target& target);
+
+/// The operation over two such rows instead of one, and back.
+npu::KernelOperation inTwoRows(npu::KernelOperation op);
+npu::KernelOperation inOneRow(npu::KernelOperation op);
+bool isInTwoRows(const npu::KernelOperation& op);
+
+/// Whether a value is a constant that fits the scalar register.
 bool isScalar(const ir::Value* value, const npu::Target& target);
 
-/// Which operand of the node each feature map of the operation is: U55 and U65 swap inputs so that only the
-/// second broadcasts. ifm2 null when there is none in memory.
+/// The operand of the node behind each feature map of the operation: U55 and U65 swap inputs so that only the
+/// second is broadcast. Null if it is not in memory.
 struct OperationInputs {
   const ir::Value* ifm = nullptr;
-  const ir::Value* ifm2 = nullptr;  // of CODED_CONV the weight streams, which are no feature map
+  const ir::Value* ifm2 = nullptr;  // CODED_CONV: the weight streams, which are not a feature map
 };
 OperationInputs operationInputs(const ir::Node* node, const npu::Target& target);
 

@@ -30,7 +30,7 @@ void takeMapRows(npu::FeatureMap& map, RowRange rows, int32_t held) {
 
 bool canStripe(const npu::KernelOperation& op) {
   if (op.transpose != npu::Transpose::HWC || op.reverse != npu::Reverse::None) return false;
-  if (op.upscale != npu::Upscale::None || op.weightsFromIfm2) return false;
+  if (op.upscale != npu::Upscale::None || op.weightsFromIfm2 || npu::rowsOverlap(op.ofm)) return false;
   if (op.accumulatorInput != npu::AccumulatorInput::Reset || !op.accumulatorOutput) return false;
   switch (op.kind) {
     case npu::OperationKind::Conv:
@@ -38,8 +38,8 @@ bool canStripe(const npu::KernelOperation& op) {
     case npu::OperationKind::Elementwise:
       return true;
     case npu::OperationKind::Pool:
-      // U55 and U65 divide by the number of elements only while a padding register is set: with padding above
-      // or below alone, stripes in between would be sums.
+      // U55 and U65 divide by the number of elements only if a padding register is set: with padding only
+      // above or below, stripes in between would be sums.
       if (op.pool == npu::PoolMode::Average && op.padding.top + op.padding.bottom > 0 &&
           op.padding.left + op.padding.right == 0)
         return false;
@@ -54,7 +54,7 @@ bool canStripe(const npu::KernelOperation& op) {
 RowRange inputRows(const npu::KernelOperation& op, bool second, int32_t begin, int32_t end) {
   const npu::FeatureMap& map = second ? *op.ifm2 : op.ifm;
   if (!hasWindow(op)) {
-    // A broadcast axis holds index 0 only.
+    // A broadcast axis has only index 0.
     return map.height == 1 ? RowRange{0, 1} : RowRange{begin, end};
   }
   const int32_t first = begin * op.kernel.strideY - op.padding.top;
@@ -78,7 +78,7 @@ void takeRows(npu::KernelOperation& op, int32_t begin, int32_t end, const HeldRo
     op.padding.bottom = bottom;
   } else {
     const npu::Elementwise& e = op.elementwise;
-    npu::FeatureMap ifm = op.ifm;  // the rows of the second operand are taken from the whole operation
+    npu::FeatureMap ifm = op.ifm;  // the rows of the second operand are derived from the whole operation
     input(ifm, false, e.ifmBroadcast.scalar, held.ifm);
     if (op.ifm2) input(*op.ifm2, true, e.ifm2Broadcast.scalar, held.ifm2);
     op.ifm = ifm;
@@ -93,7 +93,7 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
   StripePlan plan;
   plan.held.assign(passes.size(), 0);
   std::vector<int32_t> done(passes.size(), 0), need(passes.size(), 0);
-  std::vector<bool> feeds(passes.size(), false);  // something in the cascade reads its result
+  std::vector<bool> feeds(passes.size(), false);  // whether the cascade reads its result
   for (const StripedPass& pass : passes) {
     for (const int32_t producer : {pass.ifmProducer, pass.ifm2Producer}) {
       if (producer >= 0) feeds[static_cast<size_t>(producer)] = true;
@@ -104,7 +104,7 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
     const bool last = end == total;
     for (int32_t p = count; p-- > 0;) {
       auto& wanted = need[static_cast<size_t>(p)];
-      // Results that only the outside reads keep pace with the last pass.
+      // Results that are only read outside keep pace with the last pass.
       if (last) {
         wanted = height(p);
       } else if (p == count - 1 || !feeds[static_cast<size_t>(p)]) {
@@ -126,9 +126,9 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
       if (window.begin >= window.end) return std::nullopt;
       plan.stripes.push_back({p, begin, until});
     }
-    // What a producer has written by now, down to what its readers start from in this step. Rows that no
-    // reader needs (between the windows of large strides) have places of their own while they are written: in
-    // one operation the order of writes to one place is not defined.
+    // From what the readers start with in this iteration to what the producer has written by now. Rows that
+    // no reader needs (between the windows of large strides) have places of their own while they are written:
+    // within an operation, the order of writes to the same place is undefined.
     for (int32_t p = 0; p < count; ++p) {
       const auto hold = [&](int32_t producer, bool second) {
         const int32_t begin = done[static_cast<size_t>(p)];

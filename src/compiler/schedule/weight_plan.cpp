@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight plans (weight_plan.hpp): a time line of kernels and transfers judges the choice of paths, and a
-// local search improves it. Transfers are started in the order in which they are needed, as early as the
-// engine and the memory are free.
+// Weight plans (weight_plan.hpp): a timeline of kernels and transfers judges the choice of paths, and a local
+// search improves it. Transfers are started in the order in which they are needed, as early as the DMA engine
+// and the memory are free.
 #include "compiler/schedule/weight_plan.hpp"
 
 #include <algorithm>
@@ -20,40 +20,40 @@ using npu::timing::Arbiter;
 using npu::timing::Queue;
 using npu::timing::SharedPorts;
 
-/// What a port moves in so many cycles; no more than any memory has.
+/// Bytes that a port moves in the given cycles, capped at more than any memory has.
 double bytesIn(double cycles, double cyclesPerByte) {
   constexpr double kMost = 0x1p40;
   return cyclesPerByte > 0 ? std::min(cycles / cyclesPerByte, kMost) : kMost;
 }
 
-/// Below, the latency of a transfer is most of what it costs.
+/// Smallest piece worth a transfer of its own, given its latency.
 int64_t smallestPiece(const TransferSpeed& speed) {
   const double bytes = bytesIn(2 * static_cast<double>(speed.latency), speed.cyclesPerByte);
   return static_cast<int64_t>(std::clamp(bytes, 256.0, 1024.0));
 }
 
 constexpr int32_t kLookAhead = 64;  // groups
-constexpr size_t kBlocked = 8;      // copies without memory that others may overtake
+constexpr size_t kBlocked = 8;      // copies waiting for memory that others may overtake
 
 size_t index(WeightPath path) {
   return static_cast<size_t>(path);
 }
 
-/// A copy in fast memory and who reads it.
+/// A copy in fast memory and its readers.
 struct Copy {
   size_t use = 0;                    // the first one
   int32_t firstGroup = 0, last = 0;  // groups of the first and last use
-  int32_t first = 0;                 // from here on its memory is taken
+  int32_t first = 0;                 // first group that its memory is reserved for
   int64_t bytes = 0, missing = 0;
-  int32_t transfer = -1;  // the latest
+  int32_t transfer = -1;  // the latest one
 
   bool begun() const { return missing < bytes; }
 };
 
-/// When kernels and transfers run, as npu::Timeline has them.
+/// When kernels and transfers run, following npu::Timeline.
 class Clock {
  public:
-  /// `ends` is where it keeps the ends of transfers.
+  /// `ends` receives the end of each transfer.
   Clock(const WeightProblem& problem, std::vector<Cycles>& ends)
       : speed_(problem.speed), sharing_(problem.sharing), ends_(ends) {
     ends_.clear();
@@ -61,27 +61,27 @@ class Clock {
 
   Cycles kernelEnd() const { return ports_.end(Queue::Kernels); }
 
-  /// `transfer`: what it waits for; -1: nothing.
+  /// `transfer`: the one to wait for; -1: none.
   void kernel(const PathCost& cost, int32_t transfer) {
     parser_ = std::max(parser_, ports_.end(Queue::Kernels, 1));
     if (transfer >= 0) parser_ = std::max(parser_, ends_[static_cast<size_t>(transfer)]);
     const Cycles start = std::max(parser_, kernelEnd());
     ports_.place(Queue::Kernels, {start, start + cost.cycles, {cost.port, cost.fastPort}, start},
                  Arbiter::Alternates);
-    // Transfers that run at the same time end later now.
+    // Concurrent transfers now end later.
     const auto unfinished = std::min(static_cast<size_t>(std::max(speed_.outstanding, 1)), ends_.size());
     for (size_t back = 0; back < unfinished; ++back)
       ends_[ends_.size() - 1 - back] = ports_.end(Queue::Transfers, back);
   }
 
-  /// Bytes that a transfer may have that starts after `from` and ends before `until`.
+  /// Bytes that can be transferred between `from` and `until`.
   int64_t transferable(Cycles from, Cycles until) const {
     const Cycles start = std::max({parser_, oldest(), ports_.end(Queue::Transfers), from});
     const auto left = static_cast<double>(until - start);
     double most = bytesIn(left - static_cast<double>(speed_.latency), speed_.cyclesPerByte);
     for (const auto& [port, cyclesPerByte] :
          {std::pair(size_t{0}, speed_.cyclesPerByte), std::pair(size_t{1}, speed_.fastCyclesPerByte)}) {
-      // What kernels leave of the port, or every other access beside them.
+      // What kernels leave of the port, or every other access while they run.
       double cycles = ports_.leftByKernels(port, start, until);
       if (sharing_ != PortSharing::Gaps) cycles = std::max(cycles, left / 2);
       most = std::min(most, bytesIn(cycles, cyclesPerByte));
@@ -89,7 +89,7 @@ class Clock {
     return static_cast<int64_t>(most);
   }
 
-  /// Returns the transfer's number.
+  /// Returns the index of the transfer.
   int32_t transfer(Cycles from, int64_t bytes) {
     parser_ = std::max(parser_, oldest());
     const Cycles start = std::max({parser_, ports_.end(Queue::Transfers), from});
@@ -102,7 +102,7 @@ class Clock {
   }
 
  private:
-  /// The end of the transfer that has to be done before another starts.
+  /// End of the transfer that has to finish before another one starts.
   Cycles oldest() const {
     return ports_.end(Queue::Transfers, static_cast<size_t>(std::max(speed_.outstanding, 1)) - 1);
   }
@@ -129,6 +129,7 @@ class Planner {
 
   WeightPlan run() {
     consider(initial(true));
+    if (hasThickSlices()) consider(initial(true, WeightPath::Sliced));
     if (problem_.copies && !best_.uses.empty()) return std::move(best_);
     consider(initial(false));
     consider(withoutCopies());
@@ -143,16 +144,24 @@ class Planner {
     return problem_.uses[u].costs[index(path)].cycles != kNoPath;
   }
 
-  /// Every use by itself: the fastest path there is memory for; copies first, or only where they are faster.
-  std::vector<WeightPath> initial(bool copies) const {
+  bool hasThickSlices() const {
+    return std::any_of(problem_.uses.begin(), problem_.uses.end(), [](const WeightUse& use) {
+      return use.costs[index(WeightPath::ThickSlices)].cycles != kNoPath ||
+             use.costs[index(WeightPath::ThickestSlices)].cycles != kNoPath;
+    });
+  }
+
+  /// Each use on its own: the fastest path that fits; copies first, or only where they are faster.
+  std::vector<WeightPath> initial(bool copies, WeightPath thickest = WeightPath::ThickestSlices) const {
     std::vector<int64_t> free = freeBytes();
     std::vector<WeightPath> paths;
     for (size_t u = 0; u < problem_.uses.size(); ++u) {
       const WeightUse& use = problem_.uses[u];
       WeightPath path = leastMemory(u);
       const auto cycles = [&](WeightPath p) { return use.costs[index(p)].cycles; };
-      for (const WeightPath other : {WeightPath::Whole, WeightPath::Sliced}) {
-        if (!possible(u, other) || !fits(free, use, other)) continue;
+      for (const WeightPath other :
+           {WeightPath::Whole, WeightPath::ThickestSlices, WeightPath::ThickSlices, WeightPath::Sliced}) {
+        if (other > thickest || !possible(u, other) || !fits(free, use, other)) continue;
         if (possible(u, WeightPath::Direct) && !copies && cycles(WeightPath::Direct) <= cycles(other))
           continue;
         path = other;
@@ -184,12 +193,12 @@ class Planner {
     for (const WeightGroup& group : problem_.groups) free.push_back(group.freeBytes);
   }
 
-  /// Memory of a use in its group and the one before it.
+  /// Memory of a use in the group before its own and in its own.
   static std::pair<int64_t, int64_t> needs(const WeightUse& use, WeightPath path) {
     if (path == WeightPath::Whole) return {use.bytes, use.bytes};
-    if (path == WeightPath::Sliced)
-      return {use.sliceBytes, use.slices > 1 ? 2 * use.sliceBytes : use.sliceBytes};
-    return {0, 0};
+    if (path == WeightPath::Direct) return {0, 0};
+    const PathCost& cost = use.costs[index(path)];
+    return {cost.sliceBytes, cost.slices > 1 ? 2 * cost.sliceBytes : cost.sliceBytes};
   }
   static bool fits(const std::vector<int64_t>& free, const WeightUse& use, WeightPath path) {
     const auto [before, at] = needs(use, path);
@@ -213,12 +222,12 @@ class Planner {
     for (int32_t g = std::max(first, 0); g <= last; ++g) free[static_cast<size_t>(g)] -= bytes;
   }
 
-  /// Finds the copies of a choice of paths; whether they fit.
+  /// Finds the copies for a choice of paths; returns whether they fit.
   bool findCopies(const std::vector<WeightPath>& paths) {
     free_.clear();
     addFreeBytes(free_);
     for (size_t u = 0; u < paths.size(); ++u) reserve(free_, problem_.uses[u], paths[u], 1);
-    // What has no choice may need more than there is.
+    // Uses without a choice may need more than is available.
     for (size_t u = 0; u < paths.size(); ++u) {
       const auto g = static_cast<size_t>(problem_.uses[u].group);
       const bool choice = possible(u, WeightPath::Direct) && paths[u] != WeightPath::Direct;
@@ -233,7 +242,7 @@ class Planner {
       int32_t& latest = latest_[setOf_[u]];
       if (problem_.ahead && latest >= 0) {
         Copy& copy = copies_[static_cast<size_t>(latest)];
-        // Groups between the uses; that before the second one is taken already.
+        // Groups between the uses; the one before the second use is already reserved.
         if (available(free_, copy.last + 1, use.group - 2, use.bytes)) {
           take(free_, copy.last + 1, use.group - 2, use.bytes);
           if (use.group - 1 <= copy.last) take(free_, use.group - 1, use.group - 1, -use.bytes);
@@ -248,8 +257,8 @@ class Planner {
     return true;
   }
 
-  /// When memory that is taken from group `first` on may be written in group g: in its first one, kernels of
-  /// the group before may still use it.
+  /// When memory that is reserved from group `first` on may be written in group g: in its first group,
+  /// kernels of the preceding group may still use it.
   Cycles writableFrom(int32_t first, int32_t g) const { return first < g ? 0 : groupStart_; }
 
   void fetch(Clock& clock, Copy& copy, int32_t during, int64_t bytes) {
@@ -258,14 +267,13 @@ class Planner {
     copy.missing -= bytes;
   }
 
-  /// What the group's kernels take when nothing makes them wait.
+  /// Cycles of the group's kernels if nothing makes them wait.
   Cycles kernelCycles(const std::vector<WeightPath>& paths, size_t g) const {
     const int32_t u = useOf_[g];
     if (u < 0) return problem_.groups[g].cycles;
     const auto at = static_cast<size_t>(u);
-    const WeightUse& use = problem_.uses[at];
-    const Cycles cycles = use.costs[index(paths[at])].cycles;
-    return paths[at] == WeightPath::Sliced ? cycles / use.slices * use.slices : cycles;
+    const PathCost& cost = problem_.uses[at].costs[index(paths[at])];
+    return cost.cycles / cost.slices * cost.slices;
   }
   Cycles kernelCycles(const std::vector<WeightPath>& paths) const {
     Cycles sum = 0;
@@ -273,17 +281,17 @@ class Planner {
     return sum;
   }
 
-  /// The plan of these paths; nothing when they do not fit, or take `limit` cycles or more.
+  /// The plan with these paths; nothing if they do not fit, or take `limit` cycles or more.
   std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths, Cycles limit) {
     if (!findCopies(paths)) return std::nullopt;
     fetches_.clear();
     Clock clock(problem_, transferEnds_);
-    Cycles rest = kernelCycles(paths);  // what the kernels of the groups to come take at least
+    Cycles rest = kernelCycles(paths);  // lower bound on the kernels of the remaining groups
     const auto count = static_cast<int32_t>(problem_.groups.size());
-    size_t next = 0;  // the first copy that is not complete
+    size_t next = 0;  // the first incomplete copy
     int32_t firstSlice = -1;
     for (int32_t g = -1; g < count; ++g) {
-      Cycles last = 0;  // when the group's last operation starts
+      Cycles last = 0;  // when the group's last operation ends
       groupStart_ = clock.kernelEnd();
       if (clock.kernelEnd() + rest >= limit) return std::nullopt;
       if (g >= 0) {
@@ -296,8 +304,8 @@ class Planner {
         } else {
           const auto at = static_cast<size_t>(u);
           const PathCost& cost = problem_.uses[at].costs[index(paths[at])];
-          if (paths[at] == WeightPath::Sliced) {
-            slices(clock, problem_.uses[at], cost, firstSlice);
+          if (isSliced(paths[at])) {
+            slices(clock, cost, firstSlice);
           } else {
             const int32_t copy = copyOf_[at];
             clock.kernel(cost, copy >= 0 ? copies_[static_cast<size_t>(copy)].transfer : -1);
@@ -305,12 +313,12 @@ class Planner {
         }
         last = clock.kernelEnd();
       }
-      // What the next group needs, whatever it takes.
+      // What the next group needs, at any cost.
       const int32_t following = g + 1 < count ? useOf_[static_cast<size_t>(g + 1)] : -1;
       if (following >= 0) {
         const auto at = static_cast<size_t>(following);
-        if (paths[at] == WeightPath::Sliced) {
-          firstSlice = clock.transfer(groupStart_, problem_.uses[at].sliceBytes);
+        if (isSliced(paths[at])) {
+          firstSlice = clock.transfer(groupStart_, problem_.uses[at].costs[index(paths[at])].sliceBytes);
         } else if (copyOf_[at] >= 0) {
           Copy& copy = copies_[static_cast<size_t>(copyOf_[at])];
           if (copy.missing > 0) fetch(clock, copy, g, copy.missing);
@@ -323,14 +331,15 @@ class Planner {
     return planOf(paths, clock.kernelEnd());
   }
 
-  static void slices(Clock& clock, const WeightUse& use, const PathCost& cost, int32_t transfer) {
-    for (int32_t s = 0; s < use.slices; ++s) {
-      clock.kernel({cost.cycles / use.slices, cost.port / use.slices, cost.fastPort / use.slices}, transfer);
-      if (s + 1 < use.slices) transfer = clock.transfer(0, use.sliceBytes);
+  static void slices(Clock& clock, const PathCost& cost, int32_t transfer) {
+    const PathCost slice{cost.cycles / cost.slices, cost.port / cost.slices, cost.fastPort / cost.slices};
+    for (int32_t s = 0; s < cost.slices; ++s) {
+      clock.kernel(slice, transfer);
+      if (s + 1 < cost.slices) transfer = clock.transfer(0, cost.sliceBytes);
     }
   }
 
-  /// Pieces that arrive before the group ends, in the order in which they are needed.
+  /// Fetches pieces that arrive before the group ends, in the order in which they are needed.
   void fetchAhead(Clock& clock, size_t next, int32_t g, Cycles until) {
     size_t blocked = 0;
     for (size_t c = next; c < copies_.size() && blocked < kBlocked; ++c) {
@@ -379,21 +388,22 @@ class Planner {
     return true;
   }
 
-  /// Other paths, use by use, as long as they help.
+  /// Tries other paths, use by use, as long as that helps.
   void improve() {
     int64_t budget = std::clamp<int64_t>(200'000 / static_cast<int64_t>(problem_.groups.size() + 1), 16, 400);
     std::vector<WeightPath> changed;
     for (bool better = true; better && budget > 0;) {
       better = false;
       for (size_t u = 0; u < problem_.uses.size() && budget > 0; ++u) {
-        for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole, WeightPath::Sliced}) {
+        for (size_t p = 0; p < kWeightPaths; ++p) {
+          const auto path = static_cast<WeightPath>(p);
           if (path == paths_[u] || !possible(u, path)) continue;
           changed = paths_;
           changed[u] = path;
           --budget;
           better |= consider(changed);
         }
-        // All that read the same bytes together: the first copy pays for the others.
+        // All uses that read the same bytes together: the first copy pays for the others.
         for (const WeightPath path : {WeightPath::Direct, WeightPath::Whole}) {
           changed = paths_;
           int32_t alike = 0;
@@ -410,10 +420,10 @@ class Planner {
     }
   }
 
-  /// The same paths with copies that arrive as few groups early as costs next to nothing: they take less
+  /// The same paths with copies fetched as few groups early as possible at almost no cost: they take less
   /// memory, and for a shorter time.
   void fetchLate() {
-    constexpr Cycles kParts = 500;  // one of so many is next to nothing
+    constexpr Cycles kParts = 500;  // a slowdown by one part is almost no cost
     for (const int32_t groups : {1, 2, 4, 6, 8, 12, 16, 24, 32, 48}) {
       lookAhead_ = groups;
       auto plan = simulate(paths_, best_.cycles + best_.cycles / kParts);
@@ -427,15 +437,15 @@ class Planner {
   const int64_t smallestPiece_;
   int32_t lookAhead_ = kLookAhead;
   std::vector<int32_t> useOf_;  // per group
-  std::vector<size_t> setOf_;   // per use: its set, counted from 0
+  std::vector<size_t> setOf_;   // per use: its set, numbered from 0
   WeightPlan best_;
   std::vector<WeightPath> paths_;  // of the best plan
-  // Of the simulation, kept from one to the next: there are hundreds.
+  // State of the simulation, reused by the next: there are hundreds.
   std::vector<int64_t> free_;  // per group
   std::vector<Copy> copies_;
   std::vector<int32_t> copyOf_;                    // per use; -1: none
-  std::vector<int32_t> latest_;                    // per set: its last copy
-  std::vector<std::pair<size_t, Fetch>> fetches_;  // with the copy's first use
+  std::vector<int32_t> latest_;                    // per set: its latest copy
+  std::vector<std::pair<size_t, Fetch>> fetches_;  // with the first use of the copy
   std::vector<Cycles> transferEnds_;
   Cycles groupStart_ = 0;
 };

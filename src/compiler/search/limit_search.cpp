@@ -27,25 +27,27 @@ std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast) {
 
 namespace {
 
-/// Schedules that are planned again with less of a dedicated cache, at most, and steps of each.
+/// At most this many schedules are replanned with less of a dedicated cache, in at most this many steps each.
 constexpr size_t kTighterTries = 4;
 constexpr int kTighterSteps = 4;
 
-/// Schedules that are planned again with less memory for weights than they take, at most, and steps of each.
+/// At most this many schedules are replanned with less memory for weights than they take, in at most this
+/// many steps each.
 constexpr size_t kLighterStarts = 3;
 constexpr int kLighterSteps = 4;
 
-/// Schedules that are planned again as if transfers and kernels took turns, at most.
+/// At most this many schedules are replanned as if transfers and kernels took turns.
 constexpr size_t kBesideStarts = 8;
 
-/// Passes that these have in all, at most, but for one of each: a network of up to 256 has all of them.
+/// Upper bound on the total passes of these replanned schedules, apart from one of each kind: networks of up
+/// to 256 passes get all of them.
 constexpr size_t kMostPlannedPasses = 2048;
 
-/// Schedules that are planned again with the sizes that their weights have, at most.
+/// At most this many schedules are replanned with the actual sizes of their weights.
 constexpr size_t kLargerTries = 4;
 
-/// Tries limits on fast memory and keeps the schedule with the fewest cycles. Limits that a smaller memory
-/// would be tried with are tried with a larger one too, so that more memory never costs cycles.
+/// Tries limits on fast memory and keeps the schedule with the fewest cycles. Limits that would be tried for
+/// a smaller memory are also tried for a larger one, so that more memory never costs cycles.
 class Search {
  public:
   Search(const Scheduler& prepared, const npu::Machine& machine, const Options& options, int64_t arenaLimit,
@@ -80,13 +82,13 @@ class Search {
     }
     if (instead) order.insert(order.begin(), &*instead);
     for (Try& choice : chosen) order.insert(order.begin(), &choice);
-    // What was expected of a schedule may be off by a percent: with much effort the best few are completed.
+    // Expected cycles may be off by a percent: at high effort the best few schedules are completed.
     const size_t lower = chosen.empty() ? 0 : chosen.size() - 1;
     size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
     std::optional<Schedule> fastest;
     Try found;
-    // What less effort chooses is completed first: nothing that takes more cycles replaces it, but for the
-    // half percent that is worth less memory, which --effort 3 does not give, either.
+    // The choices of lower efforts are completed first. Nothing that takes more cycles replaces them, except
+    // for the half percent that is worth less memory; --effort 3 does not concede that either.
     std::optional<npu::Cycles> ceiling;
     size_t completed = 0;
     const auto offer = [&](Schedule schedule) {
@@ -96,10 +98,10 @@ class Search {
       fastest = std::move(schedule);
     };
     std::deque<Try> tighter;
-    std::vector<const Try*> larger;  // planned again with the sizes of their weights
+    std::vector<const Try*> larger;  // replanned with the actual sizes of their weights
     for (size_t i = 0; i < order.size(); ++i) {
       Try& result = *order[i];
-      // Encoded weights may be a little larger than was to be expected.
+      // Encoded weights may be slightly larger than expected.
       if (result.error) break;
       auto scheduler = i == lower ? std::move(best.scheduler) : nullptr;
       if (!scheduler) {
@@ -127,7 +129,7 @@ class Search {
         }
         continue;
       }
-      // It is not what was to be expected.
+      // Slower than the alternative is expected to be: complete that as well.
       if (i == lower && instead && streamCycles(*schedule) > instead->cycles) most = std::max(most, i + 2);
       if (most == 1 && !fastest) return schedule;
       offer(std::move(*schedule));
@@ -138,7 +140,7 @@ class Search {
     return std::move(*order.front()->error);
   }
 
-  /// Whether a schedule takes fewer cycles than another, and is better.
+  /// Whether `a` takes fewer cycles than `b` and ranks higher.
   bool isFaster(const Schedule& a, const Schedule& b) const {
     const Try first = costsOf(a), second = costsOf(b);
     return first.cycles < second.cycles && better(first, second);
@@ -150,16 +152,17 @@ class Search {
     explicit Try(const Limits& l, std::shared_ptr<const WeightPlan> p = nullptr)
         : limits(l), plan(std::move(p)) {}
     Limits limits;
-    std::shared_ptr<const WeightPlan> plan;  // where planned_ has the rest
+    std::shared_ptr<const WeightPlan> plan;  // if set, planned_ has the rest
     std::optional<Error> error;
     npu::Cycles cycles = 0;
     int64_t bytes = 0;
     int64_t arena = 0;           // behind a cache
-    int effort = 1;              // the least that tries it
-    std::optional<size_t> same;  // an earlier one with the same plan of weights
+    int effort = 1;              // lowest effort that includes it
+    std::optional<size_t> same;  // index of an earlier one with the same weight plan
 
-    /// Of one that comes to the same.
+    /// Takes the costs of a try with the same result.
     void takeCosts(const Try& other) {
+      limits.thickSlices = other.limits.thickSlices;
       error = other.error;
       cycles = other.cycles;
       bytes = other.bytes;
@@ -175,7 +178,8 @@ class Search {
     return exact;
   }
 
-  /// The scheduler of the best try so far: a schedule is as large as the network, and there are many tries.
+  /// The scheduler of the best try so far. Only one is kept: a schedule is as large as the network, and there
+  /// are many tries.
   struct Best {
     std::mutex mutex;
     size_t index = 0;
@@ -193,7 +197,7 @@ class Search {
     }
   };
 
-  /// All limits to try, with those that less effort tries.
+  /// All limits to try, including those of lower efforts.
   std::vector<Try> allTries() const {
     std::vector<Try> all;
     for (int effort = options_.effort; effort > 0; --effort) {
@@ -206,14 +210,14 @@ class Search {
     return all;
   }
 
-  /// Where nothing spills limits differ in little but the room for weights: what does not depend on it is
-  /// chosen once, and of those that come to the same plan of weights the first one of each effort stays.
+  /// Without spilling, limits differ mainly in the memory for weights: what does not depend on it is chosen
+  /// once, and of the tries with the same weight plan the first one of each effort is kept.
   std::vector<Try> prepareTries() {
     std::vector<Try> all = allTries();
     if (all.size() < 2 || machine_.memory.spilling()) return all;
     const auto sharesChoices = [](const Try& t) { return t.limits.wholeStaging == kWholeStagingBytes; };
     planned_ = std::make_unique<Scheduler>(prepared_);
-    // An error comes again, and is reported, when the limits are tried.
+    // The error recurs, and is reported, when the limits are tried.
     if (!planned_->chooseButWeights(all.front().limits).ok()) return all;
     parallelForIf(prepared_.worthThreads(), all.size(), [&](size_t i) {
       if (sharesChoices(all[i]))
@@ -234,14 +238,14 @@ class Search {
     return different;
   }
 
-  /// Tries with the same places, in their order.
+  /// Tries with the same places, in their original order.
   struct Alike {
-    Limits limits;  // of one of them, without cascades where there is one: it gets there sooner
+    Limits limits;  // of one of them, preferably without cascades, which are slower to choose
     Places places;
     std::vector<size_t> tries;
   };
 
-  /// Tries that end with an error by then get it.
+  /// Groups tries by their places. Tries that fail at this point get their error.
   std::vector<Alike> alike(std::vector<Try>& results) const {
     const auto forPlaces = [](Limits limits) {
       limits.fast = 0;
@@ -280,7 +284,7 @@ class Search {
     return different;
   }
 
-  /// Measures all tries at a network with a dedicated cache, of those that come to the same schedule one.
+  /// Measures all tries for a machine with a dedicated cache; of those that give the same schedule, only one.
   void measureTogether(std::vector<Try>& results, Best& best) const {
     const std::vector<Alike> groups = alike(results);
     parallelForIf(prepared_.worthThreads(), groups.size(), [&](size_t g) {
@@ -295,16 +299,22 @@ class Search {
       std::vector<WeightPlan> plans(tries.size());
       parallelForIf(prepared_.worthThreads(), tries.size(),
                     [&](size_t t) { plans[t] = chosen.planWeightPaths(results[tries[t]].limits); });
-      std::vector<size_t> first(tries.size());  // with the same plan
+      std::vector<size_t> first(tries.size());  // index of the first try with the same plan
       for (size_t t = 0; t < tries.size(); ++t) {
         while (plans[first[t]].uses != plans[t].uses) ++first[t];
       }
       parallelForIf(prepared_.worthThreads(), tries.size(), [&](size_t t) {
         if (first[t] != t) return;
+        Try& result = results[tries[t]];
         auto scheduler = std::make_unique<Scheduler>(chosen);
-        scheduler->useWeightPaths(results[tries[t]].limits, plans[t]);
+        scheduler->useWeightPaths(result.limits, plans[t]);
+        measureChosen(*scheduler, result);
+        if (thins(result, plans[t])) {
+          scheduler = std::make_unique<Scheduler>(chosen);
+          scheduler->useWeightPaths(result.limits, chosen.planWeightPaths(result.limits));
+          measureChosen(*scheduler, result);
+        }
         scheduler->forgetWeightPaths();
-        measureChosen(*scheduler, results[tries[t]]);
         best.offer(*this, results, tries[t], std::move(scheduler));
       });
       for (size_t t = 0; t < tries.size(); ++t) {
@@ -312,6 +322,17 @@ class Search {
         results[tries[t]].takeCosts(results[tries[first[t]]]);
       }
     });
+  }
+
+  /// Whether a try that finds no place for thick slices may be repeated without them.
+  static bool thins(Try& result, const WeightPlan& plan) {
+    const bool thick = std::any_of(plan.uses.begin(), plan.uses.end(), [](const PlannedWeights& use) {
+      return isSliced(use.path) && use.path != WeightPath::Sliced;
+    });
+    if (!result.error || !thick) return false;
+    result.limits.thickSlices = false;
+    result.error.reset();
+    return true;
   }
 
   std::unique_ptr<Scheduler> measured(Try& result, bool compare) const {
@@ -341,12 +362,12 @@ class Search {
     result.arena = scheduler.arenaBehind();
   }
 
-  /// How many of `most` schedules to plan again.
+  /// How many of at most `most` schedules to replan.
   size_t starts(size_t most) const {
     return std::clamp<size_t>(kMostPlannedPasses / std::max<size_t>(prepared_.passes(), 1), 1, most);
   }
 
-  /// The first tries, at most so many, without those that come to the same maps in a cache by other limits.
+  /// The first tries, at most `most`, without those that give the same cached maps under other limits.
   static std::vector<const Try*> different(const std::vector<Try*>& order, size_t most) {
     const auto alike = [](const Try& a, const Try& b) {
       Limits limits = a.limits;
@@ -365,9 +386,9 @@ class Search {
     return first;
   }
 
-  /// What a plan of weights takes as a whole is no smooth function of the memory that it may have: the last
-  /// slice that found room may cost more than it saves. The best few are planned again with less than they
-  /// take, as long as that helps. What is better than all comes first in the order; `lighter` keeps it.
+  /// The cost of a weight plan is not a smooth function of the memory available to it: the last slice that
+  /// fit may cost more than it saves. The best few tries are replanned with less memory than they take for as
+  /// long as that helps. One that beats all others moves to the front of the order; `lighter` owns it.
   void lighten(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
     if (options_.effort < 2) return;
     const npu::Cycles cycles = order.front()->cycles;
@@ -385,7 +406,7 @@ class Search {
       if (!scheduler || !comesBefore(last, *order.front())) continue;
       placeFirst(std::move(last), std::move(scheduler), order, lighter, best);
       if (!prepared_.mayCopyInputs()) continue;
-      // With inputs read where they lie instead of copied, or the other way round: what safer() looks for.
+      // The same with inputs read in place instead of copied, or vice versa, for safer() to find.
       Try other(order.front()->limits);
       other.limits.copyInputs = !other.limits.copyInputs;
       other.effort = 2;
@@ -401,7 +422,7 @@ class Search {
     std::stable_sort(order.begin() + 1, order.end(), better);
   }
 
-  /// A try that is better than all others, with its scheduler.
+  /// Puts a try that is better than all others first, with its scheduler.
   static void placeFirst(Try first, std::unique_ptr<Scheduler> scheduler, std::vector<Try*>& order,
                          std::deque<Try>& lighter, Best& best) {
     best.scheduler = std::move(scheduler);
@@ -409,7 +430,7 @@ class Search {
     order.insert(order.begin(), &lighter.back());
   }
 
-  /// `next` with less memory than `last` takes; null where that takes no fewer cycles.
+  /// Plans `next` with less memory than `last` takes; null if that does not take fewer cycles.
   std::unique_ptr<Scheduler> planLess(Try& next, const Try& last) const {
     next.limits.fast = std::min(last.bytes, last.limits.fast) - 1;
     next.effort = 2;
@@ -422,9 +443,9 @@ class Search {
     return next.error || next.cycles >= last.cycles ? nullptr : std::move(scheduler);
   }
 
-  /// What each effort up to the one that is asked for would complete, the greatest first. `best` has the
-  /// scheduler of the first try, then that of the first choice; tries that are chosen leave the order.
-  /// `instead`: what comes next, where the first choice depends on when transfers end.
+  /// The try that each effort up to the requested one would complete, highest effort first. `best` holds the
+  /// scheduler of the first try, and afterwards that of the first choice; chosen tries are removed from the
+  /// order. `instead`: the alternative, if the first choice depends on when transfers end.
   std::deque<Try> chooseForEfforts(std::vector<Try*>& order, Best& best, std::optional<Try>& instead) const {
     std::deque<Try> chosen;
     Beside beside;
@@ -460,9 +481,9 @@ class Search {
     return chosen;
   }
 
-  /// Choices of less effort that may turn out to be the better ones.
+  /// Drops duplicates and, below effort 3, choices of lower efforts that are too slow to turn out better.
   void leaveClose(std::deque<Try>& chosen) const {
-    constexpr int kPercent = 1;  // that expectations err
+    constexpr int kPercent = 1;  // error of expected cycles
     const Try& last = chosen.front();
     std::deque<Try> close;
     for (const Try& choice : chosen) {
@@ -477,10 +498,10 @@ class Search {
     chosen = std::move(close);
   }
 
-  /// An input that is read where it lies costs little by the calibrated model, and much where short accesses
-  /// take whole bursts, which measurements do not rule out everywhere. Of two tries that differ in nothing
-  /// else, the one that is at most 1 % slower and depends less on it takes the place of the best, and its
-  /// scheduler that of the best (null: to be made).
+  /// An input that is read in place costs little under the calibrated model, but much if short accesses take
+  /// whole bursts, which measurements do not rule out everywhere. Of two tries that differ in nothing else,
+  /// one that is at most 1 % slower and depends less on this replaces the best one, and its scheduler that of
+  /// the best (null: not created yet).
   Try* safer(const std::vector<Try*>& order, Try* front, std::unique_ptr<Scheduler>& scheduler) const {
     if (!prepared_.mayCopyInputs()) return front;
     Limits limits = front->limits;
@@ -499,15 +520,16 @@ class Search {
     return *other;
   }
 
-  /// Schedules planned as if transfers and kernels took turns, and the best of them.
+  /// Schedules planned for transfers and kernels that share ports, and the best of them.
   struct Beside {
     std::vector<Limits> known;
     Try best;
     std::unique_ptr<Scheduler> scheduler;
   };
 
-  /// Weights that arrive while kernels use the same port wait for them at worst, and every try is planned for
-  /// that: once more as if they took turns, and once as if they had what kernels leave of it.
+  /// Every try is planned for the worst case: weights fetched while kernels use the same port wait for them.
+  /// Replans one for another way of sharing the port: by turns, or with transfers in the gaps that kernels
+  /// leave.
   void planBeside(const Try& waiting, PortSharing sharing, Beside& beside) const {
     Try other(waiting.limits);
     other.limits.sharing = sharing;
@@ -523,8 +545,8 @@ class Search {
     beside.scheduler = std::move(scheduler);
   }
 
-  /// Whether a schedule planned beside kernels takes over 1 % fewer cycles than the other, or no more where
-  /// transfers have only what kernels leave. `other`: its scheduler, or null.
+  /// Whether the best schedule planned for shared ports takes over 1 % fewer cycles than `safe`, or no more
+  /// when transfers get only what kernels leave. `other`: the scheduler of `safe`, or null.
   bool isWorthDoubt(const Beside& beside, const Try& safe, std::unique_ptr<Scheduler>& other) const {
     if (beside.best.cycles * 101 < safe.cycles * 100) return true;
     if (!other) {
@@ -534,9 +556,8 @@ class Search {
     return beside.scheduler->cyclesIfTransfersWait() <= other->cyclesIfTransfersWait();
   }
 
-  /// A plan that fills a dedicated cache to the last byte has no room for weights that are larger than was to
-  /// be expected: the one for the sizes that they have. Nothing when it does not fit either, or the arena
-  /// not.
+  /// A plan that fills a dedicated cache to the last byte has no space for weights that are larger than
+  /// expected: replans with their actual sizes. Nothing if that does not fit either, or the arena does not.
   std::optional<Schedule> withSizesOf(const Scheduler& unfinished, const Limits& limits) const {
     Scheduler scheduler = prepared_;
     if (!scheduler.expectSizesOf(unfinished.encodedPasses())) return std::nullopt;
@@ -548,11 +569,11 @@ class Search {
     return std::move(*schedule);
   }
 
-  /// Addresses may need a little more than the live bytes that are planned with. Cascades that find no place
-  /// in a dedicated cache are planned again with less of it, a sixteenth at a time.
+  /// Addresses may need slightly more memory than the planned live bytes. Cascades that do not fit a
+  /// dedicated cache are replanned with less of it, one sixteenth at a time.
   bool tightens(const Limits& limits) const { return machine_.memory.spilling() && limits.cascadesInCache; }
 
-  /// Null when none of a few steps has a schedule.
+  /// Null if none of a few steps gives a schedule.
   std::unique_ptr<Scheduler> tighten(Try& result) const {
     const auto less = [](int64_t bytes) { return bytes / 16 * 15; };
     for (int step = 0; step < kTighterSteps; ++step) {
@@ -567,7 +588,7 @@ class Search {
     return nullptr;
   }
 
-  /// Of those that were to fill the whole cache; the smaller ones have one another.
+  /// Only for tries that were to fill the whole cache; smaller ones have each other as alternatives.
   void tightenFailed(std::vector<Try>& results, Best& best) const {
     const int64_t cache = cacheLimit(machine_, options_);
     for (size_t i = 0, count = results.size(); i < count; ++i) {
@@ -579,11 +600,12 @@ class Search {
     }
   }
 
-  /// What can be scheduled at all, the better one first.
+  /// Whether `a` ranks before `b`: tries that can be scheduled first, then the better one.
   bool comesBefore(const Try& a, const Try& b) const { return !a.error && (b.error || better(a, b)); }
 
-  /// What fits the arena, or the part of a cache, that the user allows; then cycles. Without such a limit
-  /// half a percent of them is not worth more memory: cycles count in such steps.
+  /// First by whether a try fits the arena, or the part of a cache, that the user allows; then by cycles.
+  /// Without such a limit, half a percent of the cycles is not worth more memory: cycles count in steps of
+  /// that size.
   bool better(const Try& a, const Try& b) const {
     const auto key = [this](const Try& t) {
       const bool spilling = machine_.memory.spilling();
@@ -599,7 +621,7 @@ class Search {
   }
 
   std::vector<Limits> tries(int effort) const {
-    constexpr int64_t kKiB = 1024, kRoom = 48 * kKiB;  // for weights beside the largest maps
+    constexpr int64_t kKiB = 1024, kRoom = 48 * kKiB;  // for weights in addition to the largest maps
     std::vector<Limits> all;
     if (!machine_.memory.slowConstants()) {
       const int64_t fast = cacheLimit(machine_, options_);
@@ -608,40 +630,42 @@ class Search {
     const bool spilling = machine_.memory.spilling();
     const int64_t least = prepared_.mapBytes();
     const int64_t cache = cacheLimit(machine_, options_);
+    // Large weights are worth as much memory as the maps.
+    const int64_t withSlices = std::min(prepared_.mapAndSliceBytes(), 2 * least);
     const int64_t most = spilling          ? cache
                          : arenaLimit_ > 0 ? std::max(arenaLimit_, least)
-                                           : std::max(least + 2 * kRoom, cache);
+                                           : std::max({least + 2 * kRoom, cache, withSlices});
     std::vector<int64_t> sizes;
     for (const int64_t size : {64, 128, 256, 384, 512, 1024, 2048, 4096}) {
       if (size * kKiB < most && (spilling || size * kKiB > least)) sizes.push_back(size * kKiB);
     }
-    for (const int64_t size : {least, least + kRoom}) {
+    for (const int64_t size : {least, least + kRoom, least + 2 * kRoom}) {
       if (!spilling && size < most) sizes.push_back(size);
     }
-    // Addresses may need a little more than the live bytes that are planned with: less leaves them room.
+    // Addresses may need slightly more memory than the planned live bytes: smaller sizes leave a margin.
     for (const int64_t eighths : {1, 2, 3, 4, 5, 6, 7}) {
       if (arenaLimit_ > 0 && !spilling && most > least) sizes.push_back(least + (most - least) / 8 * eighths);
     }
     sizes.push_back(most);
-    // A cache is shared by maps and weights: how is worth a try more.
+    // Maps and weights share a cache: the split is worth a few more tries.
     if (quick(effort)) {
       sizes = spilling ? std::vector<int64_t>{most / 3, most * 2 / 3, most} : std::vector<int64_t>{most};
     }
     if (effort == 3) addBetween(sizes);
     std::sort(sizes.begin(), sizes.end());
     if (!spilling) {
-      // Beyond what all maps and weights together take, a plan is the same whatever there is.
+      // Beyond the total size of maps and weights, the plan no longer depends on the size.
       const auto enough = std::lower_bound(sizes.begin(), sizes.end(), least + prepared_.allWeights());
       if (enough != sizes.end()) sizes.erase(enough + 1, sizes.end());
     }
     for (const int64_t size : sizes) {
-      // Reading in place is planned with an estimate of its traffic: both ways are looked at.
+      // The traffic of reading in place is only estimated in plans: try both ways.
       for (const bool copies : {false, true}) {
         if (copies && quick(effort)) continue;
         if (!spilling) {
           all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
-          // The only try is planned as the cycle model has it; of several, what depends less on it is
-          // preferred.
+          // A single try is planned as the cycle model predicts; among several, plans that depend less on the
+          // prediction are preferred.
           if (quick(effort)) all.back().sharing = PortSharing::Turns;
           continue;
         }
@@ -652,7 +676,7 @@ class Search {
         }
       }
     }
-    // What always fits: nothing in the cache.
+    // Always fits: nothing in the cache.
     if (spilling) all.push_back({std::nullopt, false, 0, 0, true, false, false, true});
     if (prepared_.mayCopyInputs()) {
       for (size_t i = 0, count = all.size(); i < count; ++i) {
@@ -665,8 +689,8 @@ class Search {
     return all;
   }
 
-  /// Cascades for so many bytes of a cache's `size`. `most`: maps that are larger than half or a quarter of
-  /// it may lie behind it instead, which leaves room for taller stripes.
+  /// Adds cascades for `bytes` of a cache's `size`. `most`: also with maps larger than half or a quarter of
+  /// it behind the cache, which leaves space for taller stripes.
   void addCascades(std::vector<Limits>& all, int64_t bytes, int64_t size, bool most) const {
     Limits limits{bytes, true, size, size, true, false, false, true};
     all.push_back(limits);
@@ -677,10 +701,10 @@ class Search {
     }
   }
 
-  /// Few tries. Not where the user limits memory: what fits then may be one of the others.
+  /// Whether few tries suffice. Not if the user limits memory: what fits may be one of the others.
   bool quick(int effort) const { return effort == 1 && arenaLimit_ == 0 && options_.cacheLimit == 0; }
 
-  /// Three more sizes between every two.
+  /// Adds three sizes between every two neighbours.
   static void addBetween(std::vector<int64_t>& sizes) {
     std::sort(sizes.begin(), sizes.end());
     for (size_t i = 1, count = sizes.size(); i < count; ++i) {
@@ -691,8 +715,8 @@ class Search {
     }
   }
 
-  /// Thinner slices of staged weights; in a small cache all maps that fit, and weights planned with less
-  /// than there is.
+  /// Adds smaller slices of staged weights and, for a small cache, all maps that fit with weights planned for
+  /// less memory than available.
   void addForShortMemory(std::vector<Limits>& all, int64_t most) const {
     const size_t count = all.size();
     for (size_t i = 0; i < count; ++i) {
@@ -713,7 +737,7 @@ class Search {
   }
 
   const Scheduler& prepared_;
-  std::unique_ptr<Scheduler> planned_;  // but for the weights
+  std::unique_ptr<Scheduler> planned_;  // everything but the weights
   const npu::Machine& machine_;
   const Options& options_;
   const int64_t arenaLimit_, aim_;
@@ -726,7 +750,7 @@ Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& 
   Search search(prepared, machine, options, arenaLimit, aim);
   Result<Schedule> found = search.run();
   if (options.effort < 3 || !machine.memory.slowConstants() || !found.ok()) return found;
-  // Once more with weights as large as they are.
+  // Search again with the actual sizes of the weights.
   Scheduler exact = prepared;
   if (!exact.expectSizesOf(found->passes)) return found;
   Options normal = options;

@@ -19,17 +19,17 @@
 namespace carina::compiler {
 namespace {
 
-/// The settings of the cycle model that bear on where maps are read, the calibrated one first.
+/// The settings of the cycle model that affect where maps are best read, the calibrated one first.
 constexpr std::array<std::string_view, 2> kInDoubt{"calibrated", "whole-bursts"};
 
-/// What a plain dedicated cache holds at most: the fast scratch of the common runner.
+/// Default capacity of a dedicated cache: the fast scratch memory of the common runner.
 constexpr int64_t kDefaultCacheBytes = 384 * 1024;
 
-/// Up to so many passes and bytes of encoded weights one thread does everything.
+/// Networks of up to this many passes and bytes of encoded weights run on one thread.
 constexpr size_t kFewPasses = 512;
 constexpr int64_t kFewWeights = 384 * 1024;
 
-/// How hard to look for a dense packing: for the program, and for a try that does not fit at once.
+/// Attempts to find a dense packing: for the program, and for a try that does not fit at once.
 constexpr int kPackingAttempts = 2000, kTryAttempts = 100;
 
 }  // namespace
@@ -117,6 +117,19 @@ int64_t Scheduler::mapBytes() const {
   std::vector<LiveRange> ranges;
   for (const Placement& placement : result_.buffers) {
     if (placement.area == fastArea() && placement.live.bytes > 0) ranges.push_back(placement.live);
+  }
+  return packingLowerBound(ranges);
+}
+
+int64_t Scheduler::mapAndSliceBytes() const {
+  std::vector<LiveRange> ranges;
+  for (const Placement& placement : result_.buffers) {
+    if (placement.area == fastArea() && placement.live.bytes > 0) ranges.push_back(placement.live);
+  }
+  for (const Pass& pass : result_.passes) {
+    if (!isConvolution(pass)) continue;
+    const int64_t slice = slicedBytes(pass, mostChannels(pass, WeightPath::ThickestSlices));
+    ranges.push_back({2 * slice, pass.group, pass.group});
   }
   return packingLowerBound(ranges);
 }
@@ -302,7 +315,7 @@ void Scheduler::assignGroups() {
 }
 
 Status Scheduler::chooseCascades(int64_t limit) {
-  // Blocks of the whole passes tell what they cost.
+  // The blocks of whole passes determine their cost.
   const npu::Area area = limits_.cascadesInCache ? npu::Area::Cache : npu::Area::Arena;
   if (limits_.cascadesInCache) {
     const std::vector<bool> cacheable = mayBeCached();
@@ -325,7 +338,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
     // Outside of cascades, weights need no copy.
     for (CascadePass& pass : problem_.passes) pass.stagedBytes = 0;
   } else if (mode().spilling()) {
-    // Staged weights lie in the cache.
+    // Staged weights are in the cache.
     for (CascadePass& pass : problem_.passes) pass.stagedBytes = pass.stagedWhole = 0;
   }
   problem_.wholeAtMost = limits_.wholeAtMost;
@@ -342,17 +355,17 @@ int64_t Scheduler::leastArena() const {
   std::vector<int64_t> bytes;
   for (const LiveRange& buffer : problem.buffers) bytes.push_back(roundUp(buffer.bytes, 16));
   const size_t count = problem.passes.size();
-  std::vector<int64_t> change(count + 1, 0);  // of the bytes that are alive, at each pass
+  std::vector<int64_t> change(count + 1, 0);  // in live bytes, at each pass
   for (size_t p = 0; p < count; ++p) {
     const CascadePass& pass = problem.passes[p];
     if (pass.buffer < 0) continue;
     int64_t& own = bytes[static_cast<size_t>(pass.buffer)];
     if (pass.operation && pass.rollsUntil >= 0) own = std::min(own, roundUp(pass.rowBytes, 16));
-    // The result lies where an input was.
+    // The result overwrites an input.
     change[p] -= pass.inPlaceBytes;
     change[p + 1] += pass.inPlaceBytes;
   }
-  // While a pass computes a row, it has all rows of its input that its window sees.
+  // While a pass computes a row, all input rows in its window are alive.
   for (size_t p = 0; p < count; ++p) {
     const CascadePass& pass = problem.passes[p];
     if (!pass.operation || pass.ifmProducer < 0) continue;
@@ -393,7 +406,7 @@ void Scheduler::chooseAreas() {
   }
   result_.homes.clear();
   if (!mode().spilling()) return;
-  // Busiest bytes first; whatever still packs beside the staged weights stays.
+  // Most accessed bytes first; whatever still fits next to the staged weights is cached.
   std::vector<int64_t> traffic(result_.buffers.size());
   for (const Pass& pass : result_.passes) {
     const auto count = [&](const PassValue& value) {
@@ -410,13 +423,13 @@ void Scheduler::chooseAreas() {
   if (limits_.copyInputs) {
     for (const size_t b : inputsToCopy()) order.push_back(b);
   }
-  // Which order packs best depends on the network: the one that keeps most traffic in the cache wins.
+  // Which order packs best depends on the network: the one that keeps the most traffic in the cache wins.
   const int64_t limit = limits_.maps;
   std::vector<size_t> best;
   int64_t mostKept = -1;
   const auto consider = [&](const auto& value) {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return value(a) > value(b); });
-    // By live bytes: gaps that packing leaves are up to the limit's margin.
+    // By live bytes: the limit has a margin for gaps in the packing.
     std::vector<int64_t> free(result_.groups.size(), limit);
     const auto inside = [&](const LiveRange& range, const auto& visit) {
       const auto end = std::min<size_t>(static_cast<size_t>(range.last) + 1, free.size());
@@ -458,7 +471,7 @@ void Scheduler::giveHome(size_t buffer) {
   Placement& copy = result_.buffers[buffer];
   Placement home = copy;
   home.area = npu::Area::Arena;
-  // Until the first group has begun: the copy is made before it.
+  // Only until the first group starts: the copy is made before it.
   home.live.last = std::min(home.live.last, 0);
   copy.home = static_cast<int32_t>(result_.homes.size());
   result_.homes.push_back(home);
@@ -472,7 +485,7 @@ void Scheduler::evict(Placement& placement) {
 }
 
 std::vector<size_t> Scheduler::inputsToCopy() const {
-  // What short accesses cost is in doubt: a copy is worth a try when it pays under either setting.
+  // The cost of short accesses is uncertain: a copy is worth a try if it pays off under either setting.
   std::array<std::vector<npu::Cycles>, kInDoubt.size()> gains;
   for (std::vector<npu::Cycles>& gain : gains) gain.resize(result_.buffers.size());
   std::vector<bool> possible(result_.buffers.size());
@@ -578,7 +591,7 @@ void Scheduler::addConstants() {
     const Buffer& buffer = result_.storage->buffers[b];
     if (buffer.kind != BufferKind::Constant || result_.buffers[b].bytes == 0) continue;
     const ByteSpan bytes = buffer.root->constant().bytes();
-    // Operations read maps of plain layout at multiples of an element; transfers and bricks need more.
+    // Operations read maps in plain layout at element alignment; transfers and bricks need more.
     const bool packed = buffer.layout == npu::Layout::NHWC && !transferred[b];
     const auto alignment = packed ? static_cast<int64_t>(std::bit_ceil(bytes.size())) : ConstantPool::kLine;
     result_.buffers[b].address = result_.constants.addLasting(bytes, hashes_->at(bytes.data()),
@@ -588,7 +601,7 @@ void Scheduler::addConstants() {
 
 Status Scheduler::allocate(bool trying) {
   addStaging();
-  // Where an arena may take more memory for copies of weights, the last percent of it does not matter.
+  // If the arena may use more memory for copies of weights, its last percent does not matter.
   const bool exact = mode().spilling() || shortOfMemory() || result_.staging.empty();
   const int attempts = trying ? 0 : exact ? kPackingAttempts : kPackingAttempts / 8;
   while (true) {
@@ -602,7 +615,7 @@ Status Scheduler::allocate(bool trying) {
     for (Placement& placement : result_.staging) sort(placement);
     for (Placement& placement : result_.homes) sort(placement);
     const int64_t limit = mode().spilling() ? cacheLimit(result_.machine, options_) : 0;
-    // Where there are other tries, one of them fits better than what is left of this one.
+    // If there are other tries, one of them fits better than what would be left of this one.
     const bool mayEvict = !trying && !limits_.ahead;
     if (limit > 0 && mayEvict && evictBeyond(limit)) continue;
     result_.arenaBytes = place(inArena, options_.arenaLimit, attempts, trying);
@@ -654,7 +667,7 @@ bool Scheduler::evictBeyond(int64_t limit) {
     for (size_t i = evicted; i < maps.size(); ++i) left.push_back(maps[i]->live);
     return packingLowerBound(left) <= limit;
   };
-  // The fewest that must go: with more of them gone, the rest never needs more.
+  // The fewest that must be evicted: evicting more never increases what the rest needs.
   size_t low = 0, high = maps.size();
   while (low < high) {
     const size_t middle = low + (high - low) / 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One try at a schedule within given limits: what limit_search.cpp and search.cpp search among.
+// One try at a schedule within given limits; limit_search.cpp and search.cpp search over such tries.
 #pragma once
 
 #include <array>
@@ -21,34 +21,36 @@
 
 namespace carina::compiler {
 
-/// Bytes that a dedicated cache may hold.
+/// Bytes available in a dedicated cache.
 int64_t cacheLimit(const npu::Machine& machine, const Options& options);
 
-/// Staged weights up to this size are not cut into slices; larger ones into two alternating ones of about
-/// half of it.
+/// Staged weights up to this size are not sliced; larger ones use two alternating slices of about half this
+/// size.
 constexpr int64_t kWholeStagingBytes = 48 * 1024;
 
-/// What one try may take.
+/// Limits of one try.
 struct Limits {
-  /// Look for cascades that keep the arena within so many bytes (0: the least), or all feature maps within so
-  /// many bytes of a dedicated cache.
+  /// Choose cascades that keep the arena within this many bytes (0: as few as possible), or all feature maps
+  /// within this many bytes of a dedicated cache.
   std::optional<int64_t> cascades;
   bool cascadesInCache = false;
-  int64_t maps = 0;                            // of a dedicated cache, for feature maps
-  int64_t fast = 0;                            // of fast memory, for maps and weights
-  bool ahead = true;                           // weights may arrive early and stay
-  bool copies = false;                         // and are copied wherever there is room
-  bool inPlace = false;                        // weights of cascades are read where they lie, once per stripe
-  bool copyInputs = true;                      // program inputs to the cache, where that may be faster
-  int64_t wholeStaging = kWholeStagingBytes;   // less where memory is short
-  PortSharing sharing = PortSharing::Waiting;  // that weights are planned for
-  /// Cascades are chosen as if larger maps lay behind the cache, where no cascade rolls them.
+  int64_t maps = 0;                            // bytes of a dedicated cache for feature maps
+  int64_t fast = 0;                            // bytes of fast memory for feature maps and weights
+  bool ahead = true;                           // weights may be fetched early and kept
+  bool copies = false;                         // and are copied wherever they fit
+  bool inPlace = false;                        // weights of cascades are read in place, once per stripe
+  bool copyInputs = true;                      // copy program inputs to the cache where that may be faster
+  bool thickSlices = true;                     // weights may be copied in thick slices
+  int64_t wholeStaging = kWholeStagingBytes;   // less if memory is short
+  PortSharing sharing = PortSharing::Waiting;  // assumed when weights are planned
+  /// Cascades are chosen as if larger maps were behind the cache, except where a cascade holds them in a
+  /// rolling buffer.
   int64_t wholeAtMost = std::numeric_limits<int64_t>::max();
   bool operator==(const Limits&) const = default;
 };
 
-/// What a try chooses first: cascades, and where maps lie. With equal places, tries differ in what they plan
-/// weights with at most.
+/// What a try chooses first: cascades and the placement of maps. Tries with equal places differ at most in
+/// the plan of their weights.
 struct Places {
   bool ahead = true, inPlace = false;
   int64_t wholeStaging = 0;
@@ -58,7 +60,7 @@ struct Places {
   bool operator==(const Places&) const = default;
 };
 
-/// Prepared once, then copied for every try.
+/// Prepared once, then copied for each try.
 class Scheduler {
  public:
   Scheduler(const ir::Graph& graph, const npu::Machine& machine, const Options& options, Ends ends)
@@ -72,71 +74,74 @@ class Scheduler {
     result_.machine = machine;
   }
 
-  /// What does not depend on limits.
+  /// Computes what does not depend on limits.
   Status prepare();
 
-  /// Cycles, in percent, that an operation may take more to read its weights as another program does
-  /// (Options::known), 0: all is chosen as if there were none.
+  /// By how many percent an operation may take more cycles to read its weights in the order that another
+  /// program uses (Options::known); 0: other programs are ignored.
   void share(int percent) { sharing_ = percent; }
 
-  /// Everything but the weights' bytes. Copies of a prepared scheduler may try different limits.
+  /// Chooses everything but the encoded weights. Copies of a prepared scheduler may try different limits.
   Status choose(const Limits& limits);
 
-  /// The same in steps. Limits that differ in `fast`, `copies` and `sharing` have the first two in common,
-  /// and those with equal places the second; the third tells limits that come to the same from others.
+  /// The same in steps. choosePlaces() and chooseBlocksAndPaths() are common to limits that differ only in
+  /// `fast`, `copies` and `sharing`, the latter also to limits with equal places; limits with equal weight
+  /// plans give the same schedule.
   Status choosePlaces(const Limits& limits);
   Status chooseBlocksAndPaths();
   Status chooseButWeights(const Limits& limits);
   WeightPlan planWeightPaths(const Limits& limits) const;
   void useWeightPaths(const Limits& limits, const WeightPlan& plan);
-  /// What planWeightPaths() and useWeightPaths() go by is as large as the schedule.
+  /// Frees the data for planWeightPaths() and useWeightPaths(), which is as large as the schedule.
   void forgetWeightPaths() { weights_.reset(); }
 
-  /// Behind choosePlaces().
+  /// Valid after choosePlaces().
   Places places() const;
 
-  /// Cycles of the program to expect, before its weights are encoded.
+  /// Expected cycles of the program, before its weights are encoded.
   Result<npu::Cycles> expectedCycles();
-  /// The same, behind expectedCycles(), added up over the settings of the cycle model that bear on where maps
-  /// are read.
+  /// The same, after expectedCycles(), summed over the settings of the cycle model that affect where maps are
+  /// best read.
   npu::Cycles cyclesInDoubt() const;
-  /// The same under the setting by which transfers have only what kernels leave of a port.
+  /// The same under the setting in which transfers get only the port cycles that kernels leave.
   npu::Cycles cyclesIfTransfersWait() const;
   int64_t fastBytes() const { return mode().spilling() ? result_.cacheBytes : result_.arenaBytes; }
-  /// Of the arena behind a cache.
+  /// Bytes of the arena behind a cache.
   int64_t arenaBehind() const { return mode().spilling() ? result_.arenaBytes : 0; }
 
-  /// Bytes of maps that are alive at a time in the fast memory, without weights.
+  /// Most bytes of maps alive at the same time in fast memory, without weights.
   int64_t mapBytes() const;
 
-  /// The same of all maps that a cache may hold.
+  /// The same with the thickest slices of the weights that each operation reads.
+  int64_t mapAndSliceBytes() const;
+
+  /// mapBytes() for all maps that may be cached.
   int64_t cacheableBytes() const;
 
-  /// Bytes of the largest of these.
+  /// Bytes of the largest of these maps.
   int64_t largestMap() const;
 
-  /// Bytes to expect of the largest weights of one operation.
+  /// Expected bytes of the largest weights of one operation.
   int64_t largestWeights() const { return contents_->largestBytes(); }
-  /// More than the staged weights of all operations together may take.
+  /// Upper bound on the staged weights of all operations together.
   int64_t allWeights() const;
 
   size_t passes() const { return result_.passes.size(); }
 
-  /// Whether some program input may be faster to read from the cache.
+  /// Whether some program input may be read faster from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
 
   /// Whether the network is large enough for several threads. Starting them takes about as much CPU time as
-  /// the search and the encoding of a small network.
+  /// searching and encoding a small network.
   bool worthThreads() const { return worthThreads_; }
 
-  /// Other schedules will be completed, too: what is encoded for this one is kept for them.
+  /// Keeps what is encoded for this schedule, for other schedules that will be completed.
   void keepEncoded() { keepsEncoded_ = true; }
   Result<Schedule> finish();
 
-  /// Passes whose weights finish() has encoded, even where it ended with an error.
+  /// Passes whose weights finish() has encoded, even if it failed.
   std::span<const Pass> encodedPasses() const { return result_.passes; }
-  /// Expects weights to be as large as they became in these passes. Whether that differs from what was to be
-  /// expected for any.
+  /// Sets the expected sizes of weights to those in these passes. Returns whether any expectation changed.
   bool expectSizesOf(std::span<const Pass> encoded);
 
  private:
@@ -144,94 +149,99 @@ class Scheduler {
   npu::Area fastArea() const { return mode().spilling() ? npu::Area::Cache : npu::Area::Arena; }
 
   void addPasses();
-  /// A copy becomes a pool or a product with 1, whichever takes fewer cycles.
+  /// Implements a copy as a pooling or as a product with 1, whichever takes fewer cycles.
   void chooseUnit(npu::KernelOperation& op) const;
 
-  /// First and last pass that touches each buffer; program inputs are there before the first pass, outputs
-  /// after the last. Buffers that nothing touches have 0 bytes.
+  /// First and last pass that touch each buffer; program inputs exist before the first pass, outputs after
+  /// the last. Untouched buffers have 0 bytes.
   std::vector<LiveRange> passRanges() const;
 
-  /// Whether a buffer lies where the caller says.
+  /// Whether the caller places a buffer.
   bool isOutside(size_t buffer) const {
     const BufferKind kind = result_.storage->buffers[buffer].kind;
     return ends_ == Ends::Outside && (kind == BufferKind::Input || kind == BufferKind::Output);
   }
 
-  /// Sizes and lifetimes of the buffers in groups.
+  /// Sets the sizes of the buffers, and their lifetimes in groups.
   void findLifetimes();
 
-  /// Maps between the passes of a cascade become rolling buffers.
+  /// Turns maps between the passes of a cascade into rolling buffers.
   void rollBuffers();
 
-  /// Elementwise results take the place of an input that nobody reads after them.
+  /// Lets elementwise results take the place of an input that is not read after them.
   void takeOver(const std::vector<LiveRange>& ranges);
 
-  /// Whether memory counts more than the time that it takes to look for places.
+  /// Whether memory matters more than the time spent on looking for placements.
   bool shortOfMemory() const {
     return options_.arenaLimit > 0 || options_.cacheLimit > 0 || options_.optimize == Optimize::Size;
   }
 
   InPlace inPlace() const { return shortOfMemory() ? InPlace::SamePlaces : InPlace::SameLayout; }
 
-  /// A program input, and a buffer that may lie on it from its start: what is written there has been read.
+  /// A program input, and a buffer that may overlay it from its start: the input's bytes are read before the
+  /// buffer overwrites them.
   struct Overlay {
     size_t input = 0, buffer = 0;
   };
   std::vector<Overlay> overlays() const;
-  /// Passes in which buffers need memory of their own, with the overlays of whole maps.
+  /// Passes in which buffers need memory of their own, given the overlays of whole maps.
   std::vector<LiveRange> rangesWithOverlays() const;
 
-  /// Passes and chains by themselves.
+  /// Puts every pass or chain into a group of its own.
   void separateGroups();
 
   void assignGroups();
 
-  /// Groups passes into cascades so that the arena stays within the limit (0: gets as small as possible).
+  /// Groups passes into cascades so that the arena stays within the limit (0: becomes as small as possible).
   Status chooseCascades(int64_t limit);
 
-  /// Bytes that the arena needs however the passes are put into cascades: at each of them, maps that have to
-  /// be whole, the rows of its input that its window sees, and one row of the others.
+  /// Lower bound on the arena for any choice of cascades: at each pass, the maps that must be whole, the rows
+  /// of its input in its window, and one row of each other map.
   int64_t leastArena() const;
 
-  /// Cycles of a pass for the first rows of its result, with the block of the whole pass cut to them.
+  /// Cycles of a pass for the first rows of its result, with the block of the whole pass clipped to them.
   npu::Cycles estimatedCycles(int32_t p, int32_t rows, MapsBehind behind) const;
 
   bool isConvolution(const Pass& pass) const {
     return !pass.isDma && pass.operation.weights.has_value() && !isCoded(pass);
   }
-  /// A convolution whose weights other operations write: only its scales are constants.
+  /// A convolution whose weights are written by other operations: only its scales are constants.
   bool isCoded(const Pass& pass) const { return ir::isa<npu_ir::CodedConv>(pass.node); }
 
-  /// Decides which weights are staged and, with a cache in front of a slow arena, which feature maps live in
-  /// it.
+  /// Decides which weights are staged and, with a cache in front of a slow arena, which feature maps are
+  /// cached.
   void chooseAreas();
 
-  /// The buffer whose memory a buffer uses.
+  /// The buffer whose memory `buffer` uses.
   size_t rootBuffer(int32_t buffer) const;
 
-  /// For each buffer, whether it is a feature map that no program input or output shares its memory with.
+  /// For each buffer, whether it is a feature map that shares its memory with no program input or output.
   std::vector<bool> mayBeCached() const;
 
-  /// Program inputs that are read in fewer cycles when they are copied to the cache first, the copy included:
-  /// as far as one pass after the other can tell.
+  /// Program inputs that are read in fewer cycles, copy included, if they are first copied to the cache;
+  /// estimated one pass at a time.
   std::vector<size_t> inputsToCopy() const;
 
-  /// A program input that is read from the cache gets a place in the arena, too.
+  /// Gives a program input that is read from the cache a place in the arena as well.
   void giveHome(size_t buffer);
-  /// Back from the cache to the arena.
+  /// Moves a map from the cache back to the arena.
   void evict(Placement& placement);
 
-  /// Live ranges that staged weights are expected to need.
+  /// Expected live ranges of staged weights.
   std::vector<LiveRange> stagingEstimate() const;
 
-  /// Encoded bytes to expect of one slice.
-  int64_t slicedBytes(const Pass& pass) const;
+  /// Expected encoded bytes of one slice.
+  int64_t slicedBytes(const Pass& pass) const { return slicedBytes(pass, slicedDepth(pass)); }
+  int64_t slicedBytes(const Pass& pass, int32_t depth) const;
 
   /// Output channels per slice.
   int32_t sliceDepth(const Pass& pass) const;
 
-  /// Output channels of a slice of a pass that is sliced.
+  /// Output channels per slice on the path with the thinnest slices.
   int32_t slicedDepth(const Pass& pass) const;
+
+  /// Output channels of the thickest slices on a sliced path.
+  int32_t mostChannels(const Pass& pass, WeightPath path) const;
 
   bool inCascade(const Pass& pass) const;
 
@@ -242,73 +252,86 @@ class Scheduler {
   /// `depth`: output channels of one operation.
   npu::TimingContext timingContext(const Pass& pass, bool staged, int32_t depth) const;
 
-  /// A pass with the ones that are chained to it, in the blocks that are best for a way to its weights.
+  /// The best blocks for a pass and those chained to it, given how its weights are read.
   Result<ChosenBlocks> blocksFor(const Pass& pass, bool staged, int32_t depth) const;
 
   void use(const ChosenBlocks& chosen, Pass& pass);
 
   /// Forms in which other programs hold the weights of a convolution.
   std::span<const WeightForm> formsOf(const Pass& pass) const;
-  /// Whether another program holds weights as this pass reads them, in slices of so many channels.
+  /// Whether another program holds the weights as this pass reads them, in slices of `sliceDepth` channels.
   bool isKnown(const Pass& pass, const npu::KernelOperation& op, int32_t sliceDepth) const;
-  /// Puts an encoded slice into the constants, its records by themselves where the weights are known.
+  /// Adds an encoded slice to the constants, with its records as separate pieces if the weights are known.
   WeightSlice stored(const EncodedSlice& slice, bool known);
 
   Status chooseBlocks();
 
-  /// Passes whose weights are planned: not in cascades, where they are staged before the first stripe.
+  /// Whether the weights of a pass are planned: not in cascades, where they are staged before the first
+  /// stripe.
   bool isPlanned(const Pass& pass) const { return isConvolution(pass) && !inCascade(pass); }
 
-  /// Best blocks of a pass for each way to its weights; no blocks where there is no such way.
-  using WeightChoices = std::array<ChosenBlocks, kWeightPaths>;
+  /// The best blocks of a pass on a weight path, and the output channels of an operation; no blocks if the
+  /// path is not possible.
+  struct WeightChoice {
+    ChosenBlocks chosen;
+    int32_t depth = 0;
 
-  /// What a plan of the weights goes by, apart from the room that there is.
+    /// Cycles of all operations, the last of which may have fewer channels than the others.
+    double cycles(int32_t channels) const {
+      return static_cast<double>(chosen.cost.total) * channels / depth;
+    }
+  };
+  using WeightChoices = std::array<WeightChoice, kWeightPaths>;
+
+  /// The input of a weight plan, except for the available memory.
   struct DescribedWeights {
     std::vector<WeightChoices> choices;  // per pass
-    WeightProblem problem;               // freeBytes: minus what other things take
+    WeightProblem problem;               // freeBytes: minus what everything else takes
     std::vector<size_t> passOfUse;
   };
   Status describeWeights();
+  Result<WeightChoices> weightChoices(const Pass& pass) const;
   WeightUse describeUse(const Pass& pass, const WeightChoices& choices, StreamSets& sets) const;
 
-  /// Groups with what they cost apart from planned weights.
+  /// Adds the groups and their cost apart from planned weights.
   void describeGroups(WeightProblem& problem) const;
 
-  /// Slices as they will be encoded, of the size that is to be expected.
+  /// Creates the slices that will be encoded, with their expected sizes.
   void expectSlices(Pass& pass);
 
-  /// In parallel; errors in pass order, with the place filled in.
+  /// Runs in parallel; returns the first error in pass order, with its location.
   Status forEachPass(const std::function<Status(Pass&)>& body);
 
   Status encodeWeights();
 
-  /// The scales of convolutions whose weights other operations write.
+  /// Encodes the scales of convolutions whose weights are written by other operations.
   Status encodeCodedScales();
 
-  /// Bytes of scales and maps among the constants, at most: memory for all constants is had at once.
+  /// Upper bound on the bytes of scales and maps among the constants, whose memory is allocated at once.
   int64_t otherConstants() const;
 
-  /// Of tables and constant maps, which every try puts into its pool.
+  /// Hashes tables and constant maps, which every try adds to its pool.
   void hashConstants();
   void addConstants();
 
-  /// Staged slices become buffers of their own: even and odd slices take turns. Copies that others read stay.
+  /// Creates buffers for staged slices: even and odd slices alternate. Passes that read another's copy share
+  /// it.
   void addStaging();
 
-  /// `trying`: quickly, and fails when the cache does not hold what was planned.
+  /// `trying`: quickly, and fails if the cache does not hold what was planned.
   Status allocate(bool trying);
 
-  /// Cached feature maps, the largest first.
+  /// Cached feature maps, largest first.
   std::vector<Placement*> cachedMaps();
 
-  /// Sends as many of the largest cached feature maps back to the arena as the live bytes beyond `limit` ask
-  /// for. Returns whether any went.
+  /// Evicts as few of the largest cached feature maps as bring the live bytes within `limit`. Returns whether
+  /// any was evicted.
   bool evictBeyond(int64_t limit);
 
-  /// Sends the largest cached feature map back to the arena.
+  /// Evicts the largest cached feature map, if any.
   bool evict();
 
-  /// `trying`: on several threads at a time.
+  /// `trying`: may run on several threads at a time.
   int64_t place(const std::vector<Placement*>& placements, int64_t target, int attempts, bool trying) const;
 
   const ir::Graph& graph_;
@@ -316,18 +339,18 @@ class Scheduler {
   const Ends ends_;
   int sharing_ = 0;
   const npu::Target& target_;
-  // Of all tries.
+  // Shared by all tries.
   std::shared_ptr<BlockMemo> blocks_;
-  std::shared_ptr<const std::unordered_map<const std::byte*, uint64_t>> hashes_;  // of bytes there
-  // Of the schedules that are completed, one after the other.
+  std::shared_ptr<const std::unordered_map<const std::byte*, uint64_t>> hashes_;  // of constants, by address
+  // Shared by the schedules that are completed, one after another.
   std::shared_ptr<Packer> packer_;
   std::shared_ptr<EncodedMemo> encoded_;
   std::shared_ptr<const WeightContents> contents_;
-  std::unordered_map<const ir::Node*, std::span<const WeightForm>> forms_;  // in which others hold weights
+  std::unordered_map<const ir::Node*, std::span<const WeightForm>> forms_;  // held by other programs
   Limits limits_;
   bool worthThreads_ = true;
   bool keepsEncoded_ = false;
-  std::shared_ptr<const DescribedWeights> weights_;  // between the steps of choose()
+  std::shared_ptr<const DescribedWeights> weights_;  // kept between the steps of choose()
   CascadeProblem problem_;                           // with cascades only
   std::vector<Overlay> overlays_, wholeOverlays_;    // of this try, and without cascades
   Schedule result_;

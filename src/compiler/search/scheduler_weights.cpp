@@ -13,6 +13,12 @@
 #include "npu/weights/scale_records.hpp"
 
 namespace carina::compiler {
+namespace {
+
+constexpr int64_t kSliceQuantum = 16;  // output channels
+constexpr double kWorthwhile = 1.01;   // gain of slices that take more memory
+
+}  // namespace
 
 npu::Cycles Scheduler::estimatedCycles(int32_t p, int32_t rows, MapsBehind behind) const {
   const Pass& pass = result_.passes[static_cast<size_t>(p)];
@@ -45,7 +51,7 @@ std::vector<LiveRange> Scheduler::stagingEstimate() const {
 }
 
 int64_t Scheduler::allWeights() const {
-  constexpr int64_t kMargin = 1024;  // of the bytes to expect of two slices
+  constexpr int64_t kMargin = 1024;  // of the expected bytes of two slices
   int64_t bytes = 0;
   for (const Pass& pass : result_.passes) {
     if (!isConvolution(pass)) continue;
@@ -55,25 +61,32 @@ int64_t Scheduler::allWeights() const {
   return bytes;
 }
 
-int64_t Scheduler::slicedBytes(const Pass& pass) const {
+int64_t Scheduler::slicedBytes(const Pass& pass, int32_t depth) const {
   const int64_t bytes = contents_->expectedBytes(pass.node);
-  if (slicedDepth(pass) >= pass.operation.ofm.depth) return bytes;
-  return roundUp(bytes * slicedDepth(pass) / pass.operation.ofm.depth + 256, 16);
+  if (depth >= pass.operation.ofm.depth) return bytes;
+  return roundUp(bytes * depth / pass.operation.ofm.depth + 256, 16);
 }
 
 int32_t Scheduler::sliceDepth(const Pass& pass) const {
-  const int32_t depth = pass.operation.ofm.depth;
-  return pass.weights.path == WeightPath::Sliced ? slicedDepth(pass) : depth;
+  return isSliced(pass.weights.path) ? pass.sliceDepth : pass.operation.ofm.depth;
 }
 
 int32_t Scheduler::slicedDepth(const Pass& pass) const {
-  const int32_t depth = pass.operation.ofm.depth;
-  const int64_t bytes = contents_->expectedBytes(pass.node);
-  // All weights of a cascade stay while it runs: every stripe needs them.
-  if (bytes <= limits_.wholeStaging || inCascade(pass)) return depth;
-  constexpr int32_t quantum = 16;
-  const int64_t slice = depth * (limits_.wholeStaging / 2) / bytes / quantum * quantum;
-  return static_cast<int32_t>(std::clamp<int64_t>(slice, quantum, depth));
+  // All weights of a cascade stay in fast memory while it runs: every stripe needs them.
+  if (contents_->expectedBytes(pass.node) <= limits_.wholeStaging || inCascade(pass))
+    return pass.operation.ofm.depth;
+  return mostChannels(pass, WeightPath::Sliced);
+}
+
+int32_t Scheduler::mostChannels(const Pass& pass, WeightPath path) const {
+  const int64_t thin = limits_.wholeStaging / 2;
+  int64_t most = path == WeightPath::Sliced ? thin : path == WeightPath::ThickSlices ? 4 * thin : 16 * thin;
+  // Two thick ones have to fit, with what they may take beyond the expected size.
+  const int64_t limit = mode().spilling() ? cacheLimit(result_.machine, options_) : options_.arenaLimit;
+  if (limit > 0 && path != WeightPath::Sliced) most = std::min(most, limit / 32 * 15);
+  const int64_t depth = pass.operation.ofm.depth, bytes = contents_->expectedBytes(pass.node);
+  const int64_t channels = depth * most / bytes / kSliceQuantum * kSliceQuantum;
+  return static_cast<int32_t>(std::clamp(channels, kSliceQuantum, depth));
 }
 
 npu::TimingContext Scheduler::timingContext(const Pass& pass) const {
@@ -150,19 +163,46 @@ Status Scheduler::chooseBlocks() {
   });
 }
 
+Result<Scheduler::WeightChoices> Scheduler::weightChoices(const Pass& pass) const {
+  WeightChoices choices;
+  const int32_t channels = pass.operation.ofm.depth;
+  const auto choose = [&](WeightPath path, int32_t depth) -> Status {
+    CARINA_TRY(ChosenBlocks chosen, blocksFor(pass, path != WeightPath::Direct, depth));
+    WeightChoice choice{std::move(chosen), depth};
+    WeightChoice& best = choices[static_cast<size_t>(path)];
+    if (best.depth == 0 || choice.cycles(channels) * kWorthwhile < best.cycles(channels))
+      best = std::move(choice);
+    return {};
+  };
+  CARINA_RETURN_IF_ERROR(choose(WeightPath::Direct, channels));
+  CARINA_RETURN_IF_ERROR(choose(WeightPath::Whole, channels));
+  if (slicedDepth(pass) >= channels) return choices;
+  const WeightChoice* thinner = nullptr;
+  for (const WeightPath path : {WeightPath::Sliced, WeightPath::ThickSlices, WeightPath::ThickestSlices}) {
+    const int32_t most = mostChannels(pass, path);
+    if (thinner != nullptr && (most <= thinner->depth || most >= channels)) continue;
+    // Slices of equal depth, or as many of the greatest depth, the last of which is thinner.
+    const int64_t equal = roundUp(ceilDiv(channels, ceilDiv(channels, most)), kSliceQuantum);
+    CARINA_RETURN_IF_ERROR(choose(path, static_cast<int32_t>(equal)));
+    if (equal < most) CARINA_RETURN_IF_ERROR(choose(path, most));
+    WeightChoice& choice = choices[static_cast<size_t>(path)];
+    // Thicker slices take more memory, which has to pay off.
+    if (thinner == nullptr || choice.cycles(channels) * kWorthwhile < thinner->cycles(channels)) {
+      thinner = &choice;
+    } else {
+      choice = {};
+    }
+  }
+  return choices;
+}
+
 Status Scheduler::describeWeights() {
   auto described = std::make_shared<DescribedWeights>();
   auto& choices = described->choices;
   choices.resize(result_.passes.size());
   CARINA_RETURN_IF_ERROR(forEachPass([&](Pass& pass) -> Status {
     if (!isPlanned(pass)) return {};
-    auto& choice = choices[static_cast<size_t>(&pass - result_.passes.data())];
-    const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
-    CARINA_TRY(choice[static_cast<size_t>(WeightPath::Direct)], blocksFor(pass, false, depth));
-    CARINA_TRY(choice[static_cast<size_t>(WeightPath::Whole)], blocksFor(pass, true, depth));
-    if (slice < depth) {
-      CARINA_TRY(choice[static_cast<size_t>(WeightPath::Sliced)], blocksFor(pass, true, slice));
-    }
+    CARINA_TRY(choices[static_cast<size_t>(&pass - result_.passes.data())], weightChoices(pass));
     return {};
   }));
   WeightProblem& problem = described->problem;
@@ -182,32 +222,29 @@ WeightUse Scheduler::describeUse(const Pass& pass, const WeightChoices& choices,
   WeightUse use;
   use.group = pass.group;
   npu::KernelOperation whole = pass.operation;
-  choices[static_cast<size_t>(WeightPath::Whole)].blocks.front().apply(whole);
+  choices[static_cast<size_t>(WeightPath::Whole)].chosen.blocks.front().apply(whole);
   use.set = sets.indexOf(pass.node, whole);
   use.bytes = contents_->expectedBytes(pass.node);
-  const int32_t depth = pass.operation.ofm.depth, slice = slicedDepth(pass);
-  use.sliceBytes = slicedBytes(pass);
-  use.slices = static_cast<int32_t>(ceilDiv(depth, slice));
+  const int32_t channels = pass.operation.ofm.depth;
+  const bool slices = !choices[static_cast<size_t>(WeightPath::Sliced)].chosen.blocks.empty();
   for (size_t path = 0; path < kWeightPaths; ++path) {
-    const ChosenBlocks& chosen = choices[path];
-    use.costs[path].cycles = kNoPath;
-    if (chosen.blocks.empty()) continue;
-    // For the smallest memory: slices wherever there are some.
-    if (!limits_.ahead && use.slices > 1 && path == static_cast<size_t>(WeightPath::Whole)) continue;
-    // The last slice may be thinner than the others.
-    const double share =
-        path == static_cast<size_t>(WeightPath::Sliced) ? static_cast<double>(depth) / slice : 1;
+    const WeightChoice& choice = choices[path];
+    PathCost& cost = use.costs[path];
+    if (choice.chosen.blocks.empty()) continue;
+    // For minimal memory, use slices wherever possible.
+    if (!limits_.ahead && slices && path == static_cast<size_t>(WeightPath::Whole)) continue;
+    const double share = choice.cycles(channels) / static_cast<double>(choice.chosen.cost.total);
     const auto part = [share](npu::Cycles cycles) {
       return static_cast<npu::Cycles>(static_cast<double>(cycles) * share);
     };
-    use.costs[path] = {part(chosen.cost.total), part(chosen.cost.port[mode().port(npu::Area::Constants)]),
-                       part(chosen.cost.port[mode().port(fastArea())])};
+    const npu::OperationCost& one = choice.chosen.cost;
+    cost = {part(one.total), part(one.port[mode().port(npu::Area::Constants)]),
+            part(one.port[mode().port(fastArea())]), slicedBytes(pass, choice.depth),
+            static_cast<int32_t>(ceilDiv(channels, choice.depth))};
     if (formsOf(pass).empty()) continue;
     npu::KernelOperation op = pass.operation;
-    chosen.blocks.front().apply(op);
-    const bool sliced = path == static_cast<size_t>(WeightPath::Sliced);
-    if (!isKnown(pass, op, sliced ? slice : depth))
-      use.costs[path].cycles = use.costs[path].cycles * (100 + sharing_) / 100;
+    choice.chosen.blocks.front().apply(op);
+    if (!isKnown(pass, op, choice.depth)) cost.cycles = cost.cycles * (100 + sharing_) / 100;
   }
   return use;
 }
@@ -216,6 +253,12 @@ WeightPlan Scheduler::planWeightPaths(const Limits& limits) const {
   WeightProblem problem = weights_->problem;
   problem.copies = limits.copies;
   problem.sharing = limits.sharing;
+  if (!limits.thickSlices) {
+    for (WeightUse& use : problem.uses) {
+      for (const WeightPath path : {WeightPath::ThickSlices, WeightPath::ThickestSlices})
+        use.costs[static_cast<size_t>(path)] = {};
+    }
+  }
   const int64_t room = limits.ahead || mode().spilling() ? limits.fast : int64_t{1} << 40;
   for (WeightGroup& group : problem.groups) group.freeBytes += room;
   return planWeights(problem);
@@ -231,7 +274,9 @@ void Scheduler::useWeightPaths(const Limits& limits, const WeightPlan& plan) {
       pass.weights.copyOf = static_cast<int32_t>(passOfUse[static_cast<size_t>(pass.weights.copyOf)]);
     }
     pass.staged = pass.weights.path != WeightPath::Direct;
-    this->use(weights_->choices[passOfUse[u]][static_cast<size_t>(pass.weights.path)], pass);
+    const WeightChoice& choice = weights_->choices[passOfUse[u]][static_cast<size_t>(pass.weights.path)];
+    pass.sliceDepth = choice.depth;
+    this->use(choice.chosen, pass);
   }
 }
 
@@ -259,7 +304,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
     taken.push_back({contents_->expectedBytes(pass.node), pass.group - 1, pass.group});
   }
   const size_t count = result_.groups.size();
-  std::vector<int64_t> change(count + 1, 0);  // of the bytes that are taken, at each group
+  std::vector<int64_t> change(count + 1, 0);  // in occupied bytes, at each group
   for (const LiveRange& range : taken) {
     const auto first = static_cast<size_t>(std::max(range.first, 0));
     const auto end = static_cast<size_t>(std::max(range.last + 1, 0));
@@ -336,7 +381,7 @@ Status Scheduler::encodeWeights() {
   struct Job {
     size_t pass;
     npu::DepthSlice channels;
-    size_t first;  // of the jobs with the same streams
+    size_t first;  // index of the first job with the same streams
   };
   std::vector<Job> jobs;
   const auto keyOf = [&](const Job& job) {
@@ -389,7 +434,7 @@ Status Scheduler::encodeWeights() {
         }
       },
       Pieces::Smallest);
-  // The only schedule, or one of several.
+  // Whether other schedules may reuse the slices.
   const bool others =
       options_.arenaLimit > 0 || options_.optimize == Optimize::Size || keepsEncoded_ || options_.known;
   int64_t total = 0;
@@ -406,7 +451,7 @@ Status Scheduler::encodeWeights() {
       const EncodedSlice& slice = *encoded[j];
       if (others) encoded_->keep(keyOf(jobs[j]), pass.operation, encoded[j]);
       slices[j] = stored(slice, isKnown(pass, pass.operation, sliceDepth(pass)));
-      encoded[j].reset();  // all of them and the constants are as large as the network twice
+      encoded[j].reset();  // otherwise, slices and constants would hold the network twice
     }
     pass.slices.push_back(slices[jobs[j].first]);
   }
@@ -471,7 +516,7 @@ void Scheduler::addStaging() {
       Placement placement;
       placement.area = fastArea();
       placement.bytes = bytes;
-      // The first slice arrives while the previous pass runs.
+      // The first slice arrives while the previous group runs.
       placement.live = {bytes, parity == 0 ? at - 1 : at, at};
       if (!pass.weights.fetches.empty()) {
         placement.live = {bytes, pass.weights.liveFirst, pass.weights.liveLast};

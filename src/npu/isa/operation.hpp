@@ -2,7 +2,7 @@
 // npu::Operation: one hardware operation with everything the command stream says about it, in typed fields.
 // The compiler produces operations and the stream writer encodes them; the stream decoder rebuilds them from
 // register state for the functional model, the timing model, the hazard checker and the disassembler. Field
-// meanings: ethosu-command-stream sections 4 to 8. Values are the real ones (not "minus one", not shifted).
+// meanings: ethosu-command-stream sections 4 to 8. Fields hold actual values (not "minus one", not shifted).
 #pragma once
 
 #include <array>
@@ -50,19 +50,19 @@ constexpr int64_t elementMax(ElementType type) {
 }
 
 enum class Layout : uint8_t { NHWC, NHCWB16 };
-/// U85 storage field. Tiles2x2 is also what U55/U65 always use. None: scalar operand, or no output written.
+/// U85 storage field; U55/U65 always use Tiles2x2. None: scalar operand, or no output written.
 enum class Storage : uint8_t { Tiles2x2, Tiles3x1, Chained, None };
 
-/// A feature map: shape of one image (height, width, depth) as the operation sees it, where and how it lies
-/// in memory. Only the OFM's height and width are registers; those of IFMs are derived (conv-like operations)
-/// or broadcast.
+/// A feature map: shape (height, width, depth; no batch) as the operation sees it, and its location and
+/// layout in memory. Only the OFM's height and width have registers; those of IFMs are derived (conv-like
+/// operations) or broadcast.
 struct FeatureMap {
   int32_t height = 1, width = 1, depth = 1;
   ElementType type = ElementType::Int8;
   Layout layout = Layout::NHWC;
   Storage storage = Storage::Tiles2x2;
   int32_t zeroPoint = 0;
-  uint8_t region = 0;              // memory region, or chaining buffer number when storage is Chained
+  uint8_t region = 0;              // memory region, or index of the chaining buffer if storage is Chained
   std::array<uint64_t, 4> base{};  // offset in the region of each tile
   int32_t height0 = 1, height1 = 1,
           width0 = 1;  // tile split: rows of tile 0, rows of tile 1, columns of tiles 0 and 2
@@ -70,7 +70,13 @@ struct FeatureMap {
   friend bool operator==(const FeatureMap&, const FeatureMap&) = default;
 };
 
-/// Whether it is read or written by address (chained maps and constants of registers are not).
+/// Whether rows contain elements of the rows above them. For maps whose axes are those in memory.
+constexpr bool rowsOverlap(const FeatureMap& map) {
+  return map.height > 1 && map.strideX > 0 && map.strideX <= map.strideY &&
+         map.strideY < map.width * map.strideX && map.strideY % map.strideX == 0;
+}
+
+/// Whether the map is accessed by address (chained maps and scalars in registers are not).
 constexpr bool inMemory(const FeatureMap& map) {
   return map.storage == Storage::Tiles2x2 || map.storage == Storage::Tiles3x1;
 }
@@ -99,8 +105,8 @@ struct Kernel {
   int32_t height = 1, width = 1;
   int32_t strideY = 1, strideX = 1;
   int32_t dilationY = 1, dilationX = 1;
-  /// Taps are taken in sub-kernels of at most this many positions per axis, before dilation: 8 or 4. It
-  /// decides the order of the weights and the cycles, not the result.
+  /// Taps are processed in sub-kernels that span at most this many positions of the dilated kernel per axis:
+  /// 8 or 4. Affects the order of the weights and the cycles, not the result.
   int32_t subKernel = 8;
   int32_t dilatedHeight() const { return (height - 1) * dilationY + 1; }
   int32_t dilatedWidth() const { return (width - 1) * dilationX + 1; }
@@ -139,8 +145,8 @@ struct WeightStreams {
 enum class AccumulatorFormat : uint8_t { Int32, Int40, Int48 };
 enum class AccumulatorInput : uint8_t { Reset, Keep, Ifm2 };  // U85; others Reset
 
-/// What follows the accumulator: table and clamp. function uses the family's register encoding split into its
-/// meaning.
+/// Activation after the accumulator: table and clamp. The family-specific function code of the register is
+/// decoded into `table` and `slot`.
 enum class Table : uint8_t {
   None,       // clamp only
   Lut8,       // 8-bit index, 8-bit entries (signedness of the OFM)
@@ -215,7 +221,7 @@ struct Elementwise {
   ElementwiseMode mode = ElementwiseMode::Add;
   Broadcast ifmBroadcast, ifm2Broadcast;                   // U55/U65: only ifm2's
   bool reverseOperands = false;                            // U55/U65 operand order bit: operand A is IFM2
-  int32_t scalar = 0;                                      // raw value when either broadcast is scalar
+  int32_t scalar = 0;                                      // raw value if either broadcast is scalar
   OperandScaling operandScaling = OperandScaling::Both16;  // U55/U65
   Scale ifmScale, ifm2Scale;  // U85: both; U55/U65: OPA in ifmScale, OPB in ifm2Scale (multiplier only)
   friend bool operator==(const Elementwise&, const Elementwise&) = default;
@@ -269,7 +275,7 @@ struct KernelOperation {
   friend bool operator==(const KernelOperation&, const KernelOperation&) = default;
 };
 
-/// One side of a DMA. internal: SHRAM or LUT RAM byte offset.
+/// One side of a DMA. If internal, `address` is a byte offset in SHRAM or LUT RAM.
 struct DmaEnd {
   bool internal = false;
   uint8_t region = 0;  // region, or core mask of an internal destination
@@ -312,7 +318,7 @@ struct PmuMask {
   bool count = true;
   friend bool operator==(const PmuMask&, const PmuMask&) = default;
 };
-/// U85: to a byte offset from QBASE, always or when the result flag is set.
+/// U85: branch to a byte offset from QBASE, either always or if the result flag is set.
 struct Branch {
   bool ifResult = false;
   uint32_t target = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CONV and DEPTHWISE: fast kernels where the value ranges allow, exact 64-bit sums otherwise.
+// CONV and DEPTHWISE: fast kernels if the value ranges allow, exact 64-bit sums otherwise.
 #include <algorithm>
 #include <limits>
 
@@ -91,12 +91,12 @@ Outcome Executor::convolution(const KernelOperation& op, AddressMap& memory) {
     return std::nullopt;
   }
   if (!weights) {
-    // A matrix from IFM2: the kernels take it when it is as small as stream weights.
+    // A matrix from IFM2: the fast kernels accept it if its values are in the range of stream weights.
     DecodedWeights matrix;
     matrix.values.reserve(dynamicWeights.size());
     for (size_t i = 0; i < dynamicWeights.size(); ++i) {
       const int64_t w = dynamicWeights[i];
-      if (w < -256 || w > 255) {
+      if (w < -255 || w > 255) {
         convolveExact(op, geometry, plane, dynamicWeights.data());
         return std::nullopt;
       }
@@ -137,7 +137,8 @@ void Executor::convolveFast(const KernelOperation& op, const Geometry& geometry,
     for (int64_t kx = 0; kx < kernel.width; ++kx)
       window.offset.push_back(row + kx * kernel.dilationX * plane.depth);
   }
-  // An odd run reads one element of its neighbour against a zero weight; the plane has room behind its end.
+  // A run of odd length reads one element of its neighbour, multiplied by a zero weight; the plane has slack
+  // at its end.
   const int64_t bound = maxInput * weights.maxAbsoluteSum;
   const bool fast =
       bound <= kInt32Limit && !needsInitial() && op.accumulatorOutput && stage_.canFinishFast(bound);

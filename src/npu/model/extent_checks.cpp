@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes, strides and padding of one operation against each other (extent_checks.hpp).
+// Consistency of shapes, strides and padding of one operation (extent_checks.hpp).
 #include "npu/model/extent_checks.hpp"
 
 #include <fmt/format.h>
@@ -11,10 +11,10 @@
 namespace carina::npu::model {
 namespace {
 
-/// Maps above this many elements are judged by their strides alone.
+/// Maps with more elements than this are checked by their strides alone.
 constexpr int64_t kMostAddresses = int64_t{1} << 20;
 
-/// Positions along one axis whose window lies wholly before, or wholly behind, the map.
+/// Positions along one axis whose window is entirely before, or entirely after, the map.
 struct OutsideWindows {
   int64_t before = 0, after = 0;
 };
@@ -28,12 +28,12 @@ OutsideWindows outsideWindows(int64_t positions, int64_t stride, int64_t span, i
   return outside;
 }
 
-/// One axis of a map in memory: how often, and how far apart.
+/// One axis of a map in memory: number of elements and the distance between them.
 struct Axis {
   int64_t count = 1, stride = 0;
 };
 
-/// Whether some element has the address of another one.
+/// Whether two elements overlap in memory.
 bool elementsMeet(std::vector<Axis> axes, int64_t unit) {
   axes.erase(std::remove_if(axes.begin(), axes.end(), [](const Axis& axis) { return axis.count <= 1; }),
              axes.end());
@@ -48,7 +48,7 @@ bool elementsMeet(std::vector<Axis> axes, int64_t unit) {
     if (elements > kMostAddresses) return !nested;
   }
   if (nested) return false;
-  // Rows may interleave without meeting: the addresses decide.
+  // Rows may interleave without overlapping: compare the addresses.
   std::vector<int64_t> addresses{0};
   for (const Axis& axis : axes) {
     std::vector<int64_t> next;
@@ -72,7 +72,7 @@ bool writesTwice(const FeatureMap& map, MapAxes axes) {
   return elementsMeet({rows, columns, {(axes.c + 15) / 16, map.strideC}}, brick);
 }
 
-/// Rows behind the tile split that are rows of the first tile again.
+/// Whether rows after the tile split are rows of the first tile again.
 bool rowsRepeat(const FeatureMap& map, MapAxes axes) {
   const int64_t rows = axes.h - map.height0;
   if (rows <= 0 || map.storage != Storage::Tiles2x2 || map.strideY == 0) return false;
@@ -80,6 +80,23 @@ bool rowsRepeat(const FeatureMap& map, MapAxes axes) {
   if (distance % map.strideY != 0) return false;
   const int64_t steps = distance / map.strideY;  // row j of tile 2 is row j + steps of tile 0
   return steps < map.height0 && steps + rows > 0;
+}
+
+/// The OFM as one row, if rows overlap and both copies of an element have the same value: a pointwise
+/// convolution whose IFM overlaps in the same positions.
+std::optional<MapAxes> asOneRow(const KernelOperation& op) {
+  const bool pointwise = op.kind == OperationKind::Conv && op.kernel.height == 1 && op.kernel.width == 1 &&
+                         op.kernel.strideY == 1 && op.kernel.strideX == 1 && !op.padding.any() &&
+                         op.upscale == Upscale::None && op.transpose == Transpose::HWC &&
+                         op.reverse == Reverse::None && op.accumulatorInput == AccumulatorInput::Reset;
+  if (!pointwise || !rowsOverlap(op.ofm) || !rowsOverlap(op.ifm)) return std::nullopt;
+  for (const FeatureMap* map : {&op.ifm, &op.ofm}) {
+    if (map->height0 < op.ofm.height || map->width0 < op.ofm.width || map->strideY % map->strideX != 0)
+      return std::nullopt;
+  }
+  const int64_t step = op.ofm.strideY / op.ofm.strideX;
+  if (op.ifm.strideY / op.ifm.strideX != step) return std::nullopt;
+  return MapAxes{1, step * (op.ofm.height - 1) + op.ofm.width, op.ofm.depth};
 }
 
 }  // namespace
@@ -112,7 +129,7 @@ std::vector<std::string> paddingFindings(const KernelOperation& op) {
     if (std::abs(outside.after - outside.before) * 2 <= positions) return;
     const bool behind = outside.after > outside.before;
     found.push_back(
-        fmt::format("{} of {} {} of windows lie wholly in the padding: PAD_{} is {}, the kernel {}",
+        fmt::format("{} of {} {} of windows lie entirely in the padding: PAD_{} is {}, the kernel {}",
                     std::max(outside.after, outside.before), positions, what, behind ? after : before,
                     behind ? padAfter : padBefore, span));
   };
@@ -135,10 +152,9 @@ std::vector<std::string> extentFindings(const KernelOperation& op) {
   };
   const auto rows = [&](const FeatureMap& map, MapAxes axes, const char* what) {
     if (!inMemory(map) || !rowsRepeat(map, axes)) return;
-    found.push_back(
-        fmt::format("{}: tile 0 ends after {} rows, and the rows behind it, in tile 2, are rows of "
-                    "tile 0 again",
-                    text(what, axes, map), map.height0));
+    found.push_back(fmt::format(
+        "{}: tile 0 ends after {} rows, and the rows after it, in tile 2, are rows of tile 0 again",
+        text(what, axes, map), map.height0));
   };
   if (!(op.kind == OperationKind::Pool && op.pool == PoolMode::None))
     rows(op.ifm, {op.ifm.height, op.ifm.width, op.ifm.depth}, "IFM");
@@ -150,8 +166,11 @@ std::vector<std::string> extentFindings(const KernelOperation& op) {
   if (op.accumulatorOutput && inMemory(op.ofm)) {
     const MapAxes axes = ofmAxes(op);
     rows(op.ofm, axes, "OFM");
-    if (writesTwice(op.ofm, axes))
-      found.push_back(fmt::format("{} puts two elements at one address", text("OFM", axes, op.ofm)));
+    FeatureMap written = op.ofm;
+    const auto row = asOneRow(op);
+    if (row) written.width0 = static_cast<int32_t>(row->w);
+    if (writesTwice(written, row.value_or(axes)))
+      found.push_back(fmt::format("{} puts two elements at the same address", text("OFM", axes, op.ofm)));
   }
   return found;
 }

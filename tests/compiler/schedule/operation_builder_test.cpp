@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace carina::compiler {
 namespace {
 
@@ -51,6 +53,62 @@ TEST(AsProduct, LeavesWhatMovesOrIsShiftedOnly) {
   EXPECT_FALSE(asProduct(copyOf(u85, ElementType::Int32, ElementType::Int8), u85));
   EXPECT_TRUE(asProduct(copyOf(u85, ElementType::Int8, ElementType::Int32), u85));
   EXPECT_FALSE(asProduct(copyOf(u55, ElementType::Int8, ElementType::Int32), u55));
+}
+
+npu::KernelOperation rowOf(int32_t positions) {
+  npu::KernelOperation op;
+  op.kind = npu::OperationKind::Conv;
+  op.weights.emplace();
+  for (auto [map, depth] : {std::pair{&op.ifm, 24}, std::pair{&op.ofm, 40}}) {
+    map->width = map->width0 = positions;
+    map->depth = depth;
+    map->strideX = depth;
+    map->strideY = int64_t{positions} * depth;
+  }
+  return op;
+}
+
+TEST(TwoRows, CoverTheRowAndNothingElse) {
+  for (const int32_t positions : {3, 5, 49, 197}) {
+    const npu::KernelOperation row = rowOf(positions), rows = inTwoRows(row);
+    EXPECT_TRUE(npu::rowsOverlap(rows.ofm)) << positions;
+    for (const npu::FeatureMap* map : {&rows.ifm, &rows.ofm}) {
+      std::set<int64_t> addresses;
+      for (int32_t y = 0; y < map->height; ++y) {
+        for (int32_t x = 0; x < map->width; ++x) addresses.insert(y * map->strideY + x * map->strideX);
+      }
+      EXPECT_EQ(addresses.size(), static_cast<size_t>(positions));
+      EXPECT_EQ(*addresses.rbegin(), (positions - 1) * map->strideX);
+    }
+    EXPECT_EQ(inOneRow(rows), row);
+  }
+}
+
+TEST(TwoRows, OnlyOfOddRowsOnMicroblocksOfTwoRows) {
+  const auto allowed = [](const npu::KernelOperation& op, const char* target) {
+    return allowsTwoRows(op, **npu::findTarget(target));
+  };
+  EXPECT_TRUE(allowed(rowOf(49), "ethos-u55-256"));
+  EXPECT_TRUE(allowed(rowOf(49), "ethos-u65-512"));
+  EXPECT_FALSE(allowed(rowOf(49), "ethos-u55-128"));
+  EXPECT_FALSE(allowed(rowOf(49), "ethos-u85-256"));
+  EXPECT_FALSE(allowed(rowOf(48), "ethos-u55-256"));
+  EXPECT_FALSE(allowed(rowOf(1), "ethos-u55-256"));
+  npu::KernelOperation wide = rowOf(49);
+  wide.kernel.width = 3;
+  wide.ifm.width = 51;
+  EXPECT_FALSE(allowed(wide, "ethos-u55-256"));
+}
+
+TEST(TwoRows, AreNotSeenInTransposedMaps) {
+  // Strides are those of the axes in memory: these rows do not overlap.
+  npu::KernelOperation op = inTwoRows(rowOf(255));
+  EXPECT_TRUE(isInTwoRows(op));
+  op.transpose = npu::Transpose::CHW;
+  EXPECT_FALSE(isInTwoRows(op));
+  op = inTwoRows(rowOf(255));
+  op.kind = npu::OperationKind::Pool;
+  EXPECT_FALSE(isInTwoRows(op));
 }
 
 }  // namespace

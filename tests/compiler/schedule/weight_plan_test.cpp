@@ -31,8 +31,7 @@ WeightUse useOf(int32_t group, int32_t set, int64_t bytes, npu::Cycles direct) {
   use.group = group;
   use.set = set;
   use.bytes = bytes;
-  use.sliceBytes = bytes;
-  use.costs = {{{direct, direct}, {1000, 0}, {kNoPath, 0}}};
+  use.costs = {{{direct, direct}, {1000, 0}}};
   return use;
 }
 
@@ -52,9 +51,10 @@ void expectSound(const WeightProblem& problem, const WeightPlan& plan) {
     }
     if (planned.path != WeightPath::Whole) {
       EXPECT_TRUE(planned.fetches.empty());
-      if (planned.path == WeightPath::Sliced) {
-        live[static_cast<size_t>(use.group)] += use.slices > 1 ? 2 * use.sliceBytes : use.sliceBytes;
-        if (use.group > 0) live[static_cast<size_t>(use.group) - 1] += use.sliceBytes;
+      if (isSliced(planned.path)) {
+        const auto& cost = use.costs[static_cast<size_t>(planned.path)];
+        live[static_cast<size_t>(use.group)] += cost.slices > 1 ? 2 * cost.sliceBytes : cost.sliceBytes;
+        if (use.group > 0) live[static_cast<size_t>(use.group) - 1] += cost.sliceBytes;
       }
       continue;
     }
@@ -144,13 +144,25 @@ TEST(WeightPlan, CopiesThatAreReadAgainStay) {
 TEST(WeightPlan, SlicesWhereTheWholeDoesNotFit) {
   WeightProblem problem = problemOf(3, 2500);
   WeightUse use = useOf(2, 0, 8000, 50000);
-  use.sliceBytes = 1000;
-  use.slices = 8;
-  use.costs[static_cast<size_t>(WeightPath::Sliced)] = {9000, 0};
+  use.costs[static_cast<size_t>(WeightPath::Sliced)] = {9000, 0, 0, 1000, 8};
   problem.uses = {use};
   const WeightPlan plan = planWeights(problem);
   expectSound(problem, plan);
   EXPECT_EQ(plan.uses[0].path, WeightPath::Sliced);
+}
+
+TEST(WeightPlan, ThickerSlicesIfTheyFit) {
+  WeightProblem problem = problemOf(3, 2500);
+  WeightUse use = useOf(2, 0, 8000, 50000);
+  use.costs[static_cast<size_t>(WeightPath::Sliced)] = {20000, 0, 0, 500, 16};
+  use.costs[static_cast<size_t>(WeightPath::ThickSlices)] = {12000, 0, 0, 1000, 8};
+  use.costs[static_cast<size_t>(WeightPath::ThickestSlices)] = {9000, 0, 0, 2000, 4};
+  problem.uses = {use};
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.uses[0].path, WeightPath::ThickSlices);
+  for (auto& group : problem.groups) group.freeBytes = 4000;
+  EXPECT_EQ(planWeights(problem).uses[0].path, WeightPath::ThickestSlices);
 }
 
 TEST(WeightPlan, RandomPlansFitAndMoreMemoryIsNoWorseThanNone) {
@@ -167,11 +179,12 @@ TEST(WeightPlan, RandomPlansFitAndMoreMemoryIsNoWorseThanNone) {
       if (roll(0, 1) == 0) continue;
       WeightUse use = useOf(static_cast<int32_t>(g), static_cast<int32_t>(roll(0, 5)), 0, 0);
       use.bytes = (use.set + 1) * 960;
-      use.slices = static_cast<int32_t>(roll(1, 4));
-      use.sliceBytes = use.bytes / use.slices / 16 * 16 + 16;
       const npu::Cycles cycles = roll(10, 3000);
-      use.costs = {
-          {{cycles + roll(0, 4000), use.bytes}, {cycles, 0}, {use.slices > 1 ? cycles + 50 : kNoPath, 0}}};
+      use.costs = {{{cycles + roll(0, 4000), use.bytes}, {cycles, 0}}};
+      for (int32_t slices = static_cast<int32_t>(roll(1, 4)), path = 4; slices > 1; --slices, --path) {
+        use.costs[static_cast<size_t>(path)] = {cycles + slices * 20, 0, 0, use.bytes / slices / 16 * 16 + 16,
+                                                slices};
+      }
       problem.uses.push_back(use);
     }
     const WeightPlan plan = planWeights(problem);

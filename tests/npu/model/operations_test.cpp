@@ -31,6 +31,23 @@ TEST(ModelOperations, WeightsFromIfm2MultiplyMatrices) {
                                                           -4 * 6 + 5 * 7 + 6 * 8, 0 - 5 - 12}));
 }
 
+TEST(ModelOperations, SumsOfTheLargestProductsExceed32Bits) {
+  SmallProgram program("ethos-u85-256");
+  KernelOperation op;
+  op.kind = OperationKind::Conv;
+  op.weightsFromIfm2 = true;
+  op.accumulator = AccumulatorFormat::Int48;
+  op.globalScale = true;
+  op.ofmScale = {1, 8, 0, Rounding::Natural};
+  op.activation.clamp = false;
+  op.ifm = program.map(1, 1, 256, ElementType::Int16, std::vector<int64_t>(256, -32768));
+  op.ifm2 = program.map(1, 1, 256, ElementType::Int16, std::vector<int64_t>(256, -256));
+  op.ofm = program.map(1, 1, 1, ElementType::Int32, {0});
+  program.add(op);
+  ASSERT_EQ(program.run(), "");
+  EXPECT_EQ(program.values(op.ofm), (std::vector<int64_t>{1 << 23}));  // 2^31 / 2^8
+}
+
 TEST(ModelOperations, KeptAccumulatorsSplitAReduction) {
   SmallProgram program("ethos-u85-256");
   KernelOperation op;

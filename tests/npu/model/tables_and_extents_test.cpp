@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "npu/model/check_stream.hpp"
+#include "npu/model/extent_checks.hpp"
 #include "npu/model/small_program.hpp"
 
 namespace carina::test {
@@ -212,7 +213,7 @@ std::vector<std::string> paddings(int ofmHeight, int stride, int kernel, int top
 
 TEST(PaddingChecks, WindowsThatSeeNothingElse) {
   EXPECT_THAT(paddings(16, 1, 1, 0, 12),
-              ElementsAre(HasSubstr("12 of 16 rows of windows lie wholly in the padding: "
+              ElementsAre(HasSubstr("12 of 16 rows of windows lie entirely in the padding: "
                                     "PAD_BOTTOM is 12, the kernel 1")));
   EXPECT_THAT(paddings(16, 1, 3, 14, 0), ElementsAre(HasSubstr("12 of 16 rows")));
   EXPECT_THAT(paddings(16, 2, 1, 0, 24), ElementsAre(HasSubstr("12 of 16 rows")));
@@ -261,9 +262,25 @@ TEST(ExtentChecks, ElementsWithOneAddress) {
   EXPECT_THAT(found(64, 16), IsEmpty());
   EXPECT_THAT(found(16, 64), IsEmpty()) << "transposed";
   EXPECT_THAT(found(64, 0),
-              ElementsAre(HasSubstr("OFM of 4x4x16 with strides Y 64, X 0 puts two elements at one")));
-  EXPECT_THAT(found(32, 16), ElementsAre(HasSubstr("puts two elements at one address")));
-  EXPECT_THAT(found(16, 48), ElementsAre(HasSubstr("puts two elements at one address")));
+              ElementsAre(HasSubstr("OFM of 4x4x16 with strides Y 64, X 0 puts two elements at the same")));
+  EXPECT_THAT(found(32, 16), ElementsAre(HasSubstr("puts two elements at the same address")));
+  EXPECT_THAT(found(16, 48), ElementsAre(HasSubstr("puts two elements at the same address")));
+}
+
+TEST(ExtentChecks, RowsThatOverlapInInputAndResultAlike) {
+  const auto found = [](int64_t inputStride) {
+    SmallProgram program("ethos-u55-256");
+    KernelOperation op = program.copy(2, 4, 16, ElementType::Int8, zeros(1024));
+    op.kind = OperationKind::Conv;
+    op.weights.emplace();
+    op.ifm.strideX = op.ofm.strideX = 16;
+    op.ofm.strideY = 3 * 16;  // the last column of row 0 is the first of row 1
+    op.ifm.strideY = inputStride;
+    return model::extentFindings(op);
+  };
+  EXPECT_THAT(found(3 * 16), IsEmpty()) << "both compute the same value";
+  EXPECT_THAT(found(4 * 16), ElementsAre(HasSubstr("puts two elements at the same address")));
+  EXPECT_THAT(found(2 * 16), ElementsAre(HasSubstr("puts two elements at the same address")));
 }
 
 TEST(ExtentChecks, TheStrideOfOneColumnSaysNothing) {
