@@ -47,8 +47,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!parsed || writeCompiledNetwork(*parsed) != written) __builtin_trap();
   const auto stream = readCommandStream(*commandStreamBytes(*network));
   const auto variant = variantOf(*stream);
-  constexpr uint64_t kMostMemory = 1 << 22;
-  if (!variant || memoryOf(*network) > kMostMemory) return 0;
+  constexpr uint64_t kMaxMemory = 1 << 22;
+  if (!variant || memoryOf(*network) > kMaxMemory) return 0;
   runOn(*network, *variant != nullptr ? **variant : allVariants()[1]);
   return 0;
 }

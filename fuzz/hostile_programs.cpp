@@ -71,9 +71,9 @@ class Stream {
     WeightOrder order = weightOrder(target(), kernel);
     if (!target().isU85()) order.ofmUblockDepth = microblocks(target()).front().c;
     const WeightShape shape = weightShape(kernel);
-    constexpr int64_t kMostWeights = 64 << 20;
+    constexpr int64_t kMaxWeights = 64 << 20;
     for (int s = 0; s < activeStreams(shape, order) && s < 4; ++s) {
-      const int64_t count = std::min(streamWeightCount(shape, order, s), kMostWeights);
+      const int64_t count = std::min(streamWeightCount(shape, order, s), kMaxWeights);
       kernel.weights->weights[static_cast<size_t>(s)] =
           append(encodeSwd(std::vector<int16_t>(static_cast<size_t>(count), 3)));
     }

@@ -132,7 +132,7 @@ void BuildOptions::declare(Command& command, Takes takes) {
   command
       .option("--weight-bits", options.weightBits,
               "Bits per weight, 2 to 8 (default 8); fewer bits make smaller weight streams")
-      .check(range(int64_t{quantize::kLeastWeightBits}, int64_t{quantize::kMostWeightBits}));
+      .check(range(int64_t{quantize::kMinWeightBits}, int64_t{quantize::kMaxWeightBits}));
   command
       .option("--observer", observer,
               "How ranges are derived from samples: histogram (default), minmax, moving-average[:C], "

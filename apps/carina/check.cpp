@@ -36,7 +36,7 @@ Found foundIn(const Check& check) {
 }
 
 /// A .tflite is entirely on the NPU if its other operators only convert inputs and outputs.
-void takePlace(const pipeline::TfliteCheck& check, pipeline::Measured& measured) {
+void recordPlacement(const pipeline::TfliteCheck& check, pipeline::Measured& measured) {
   measured.wholly = check.calls > 0;
   if (check.calls == 0) measured.onCpu = "the program calls no NPU";
   for (const pipeline::CheckedTfliteOperator& op : check.operators) {
@@ -51,7 +51,7 @@ void takePlace(const pipeline::TfliteCheck& check, pipeline::Measured& measured)
 Status measure(ByteSpan file, const CheckFlags& flags, pipeline::Measured& measured) {
   measured.subject = flags.file.filename().string();
   measured.flash = static_cast<int64_t>(file.size());
-  if (flags.gates.gates.maxSram) CARINA_RETURN_IF_ERROR(pipeline::takeSram(flags.file, {}, measured));
+  if (flags.gates.gates.maxSram) CARINA_RETURN_IF_ERROR(pipeline::recordSram(flags.file, {}, measured));
   return {};
 }
 
@@ -59,14 +59,14 @@ Result<Found> checkBytes(ByteSpan file, const CheckFlags& flags) {
   if (tflite::isTflite(file)) {
     CARINA_TRY(const pipeline::TfliteCheck check, pipeline::checkTflite(file));
     Found found = foundIn(check);
-    takePlace(check, found.measured);
+    recordPlacement(check, found.measured);
     CARINA_RETURN_IF_ERROR(measure(file, flags, found.measured));
     return found;
   }
   CARINA_TRY(const auto tensorData, pte::readTensorDataFiles(flags.tensorData));
   CARINA_TRY(const pipeline::Check check, pipeline::checkProgram(file, tensorData));
   Found found = foundIn(check);
-  pipeline::takePlace(file, found.measured);
+  pipeline::recordPlacement(file, found.measured);
   CARINA_RETURN_IF_ERROR(measure(file, flags, found.measured));
   return found;
 }

@@ -38,7 +38,7 @@ Result<int> execute(GenerateFlags flags) {
   warn(result.warnings);
   pipeline::Measured measured = pipeline::measuredOf(result);
   if (flags.gates.gates.maxSram) {
-    CARINA_RETURN_IF_ERROR(pipeline::takeSram(
+    CARINA_RETURN_IF_ERROR(pipeline::recordSram(
         flags.generate.program,
         {flags.generate.systemConfig, flags.generate.memoryMode, flags.generate.configFile}, measured));
   }

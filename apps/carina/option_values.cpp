@@ -47,7 +47,7 @@ std::string systemText(int error) {
   return std::generic_category().message(error);
 }
 
-constexpr int64_t kMostPipeBytes = int64_t{4} << 30;
+constexpr int64_t kMaxPipeBytes = int64_t{4} << 30;
 
 /// Copies everything from `from` to the file `to`; returns the system's error code, 0 if none.
 int copyAll(int from, int to) {
@@ -58,7 +58,7 @@ int copyAll(int from, int to) {
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return count < 0 ? errno : 0;
     total += count;
-    if (total > kMostPipeBytes) return EFBIG;
+    if (total > kMaxPipeBytes) return EFBIG;
     for (ssize_t done = 0; done < count;) {
       const ssize_t n = ::write(to, buffer.data() + done, static_cast<size_t>(count - done));
       if (n < 0 && errno != EINTR) return errno;

@@ -126,7 +126,7 @@ Result<int> execute(RunFlags flags) {
   CARINA_TRY(pipeline::Measured measured, pipeline::measuredOf(result));
   if (time && time->clockHz > 0) measured.inferenceMs = time->milliseconds();
   if (flags.gates.gates.maxSram && result.program && !result.atLoad) {
-    CARINA_RETURN_IF_ERROR(pipeline::takeSram(
+    CARINA_RETURN_IF_ERROR(pipeline::recordSram(
         flags.run.file, {flags.run.systemConfig, flags.run.memoryMode, flags.run.configFile}, measured));
   }
   CARINA_RETURN_IF_ERROR(flags.gates.check(measured));

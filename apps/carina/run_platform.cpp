@@ -134,10 +134,10 @@ Result<int> runOnPlatform(const PlatformFlags& flags) {
   CARINA_RETURN_IF_ERROR(trace.open(flags.trace, options.trace));
   CARINA_RETURN_IF_ERROR(cpuTrace.open(flags.cpuTrace, options.cpuTrace));
   options.coverage = !flags.coverage.empty();
-  if (flags.pmuInterval < platform::PmuTrace::kLeastInterval)
+  if (flags.pmuInterval < platform::PmuTrace::kMinInterval)
     return fail(Code::BadOption, "{} cycles are too few", flags.pmuInterval)
         .at("--pmu-interval")
-        .withRemedy(fmt::format("give {} or more", platform::PmuTrace::kLeastInterval));
+        .withRemedy(fmt::format("give {} or more", platform::PmuTrace::kMinInterval));
   if (!flags.pmuTrace.empty()) options.pmuInterval = flags.pmuInterval;
   std::unique_ptr<platform::GdbServer> gdb;
   if (flags.gdbPort) {

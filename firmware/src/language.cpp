@@ -217,7 +217,7 @@ bool open(const App& app) {
   }
   if (!decode.open(app.program)) return false;
   const bool many = app.methods.size > 1;
-  if (many && !prefill.openBeside(decode)) return false;
+  if (many && !prefill.openSharingNpu(decode)) return false;
   if (Step(decode).tokens() == 1 && (!many || Step(prefill).tokens() != 0)) return true;
   error("the program does not take tokens and their positions, or its tokenizer is another model's");
   return false;

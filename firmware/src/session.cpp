@@ -111,7 +111,7 @@ bool Session::open(rt::Bytes program) {
   return restart();
 }
 
-bool Session::openBeside(const Session& first) {
+bool Session::openSharingNpu(const Session& first) {
   npu_ = first.npu_;
   backends_[0] = first.backends_[0];
   const Status status = rt::Program::load(app_.program, &program_);

@@ -16,7 +16,7 @@ class Session final : public rt::Profiler {
   bool open(rt::Bytes program);
   /// Loads the method of the linked program and shares the NPU, without reporting either again. Loading
   /// writes the initial contents of the state: open all sessions before the first inference.
-  bool openBeside(const Session& first);
+  bool openSharingNpu(const Session& first);
   /// Reloads the method, which restores its initial state.
   bool restart();
   /// One inference with the current inputs. False on failure, after printing the reason.

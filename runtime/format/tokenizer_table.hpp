@@ -33,6 +33,6 @@ constexpr uint32_t kGpt2 = 1, kSingleDigits = 2;
 constexpr uint32_t kKnown = 1, kEndsTexts = 2, kTextShift = 2;
 constexpr uint32_t kBytes = 256, kMergeWords = 4, kSpecialWords = 2;
 /// Of all texts combined.
-constexpr uint32_t kMostTextBytes = (1u << (32 - kTextShift)) - 1;
+constexpr uint32_t kMaxTextBytes = (1u << (32 - kTextShift)) - 1;
 
 }  // namespace carina::format::tokenizer_table

@@ -137,7 +137,7 @@ Status glu(KernelContext& context) {
   Tensor* output = call.output(2);
   if (!call.ok()) return call.status();
   if (!isReal(self->type) || !isReal(output->type)) return typesDiffer();
-  if (self->rank == 0 || !sameBut(*self, *output, dim) || self->sizes[dim] % 2 != 0 ||
+  if (self->rank == 0 || !sameExceptDim(*self, *output, dim) || self->sizes[dim] % 2 != 0 ||
       self->sizes[dim] / 2 != output->sizes[dim])
     return shapesDiffer();
   size_t step[kMaxRank], to[kMaxRank];

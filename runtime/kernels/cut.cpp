@@ -22,7 +22,8 @@ struct Cut {
 
   /// `count` indices from `start` on, `step` apart, all within the dimension.
   Status range(const Tensor& part, size_t start, size_t count, size_t step) {
-    if (!sameBut(*self, part, dim) || static_cast<size_t>(part.sizes[dim]) != count) return shapesDiffer();
+    if (!sameExceptDim(*self, part, dim) || static_cast<size_t>(part.sizes[dim]) != count)
+      return shapesDiffer();
     strides(part, to);
     Region region;
     for (uint32_t d = 0; d < part.rank; ++d)

@@ -108,7 +108,7 @@ Status indexSelect(KernelContext& context) {
   if (!call.ok()) return call.status();
   if (self->type != output->type || !isIndex(*index)) return typesDiffer();
   const size_t count = index->elements();
-  if (self->rank == 0 || index->rank > 1 || !sameBut(*self, *output, dim) ||
+  if (self->rank == 0 || index->rank > 1 || !sameExceptDim(*self, *output, dim) ||
       static_cast<size_t>(output->sizes[dim]) != count)
     return shapesDiffer();
   if (output->elements() == 0) return Status{};

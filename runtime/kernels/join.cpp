@@ -61,7 +61,7 @@ Status cat(KernelContext& context) {
     call.require(!call.ok() || part != nullptr, typesDiffer());
     if (!call.ok()) return call.status();
     if (part->rank == 1 && part->sizes[0] == 0) continue;  // PyTorch skips these whatever the other shapes
-    if (part->rank == 0 || !sameBut(*part, *output, dim)) return shapesDiffer();
+    if (part->rank == 0 || !sameExceptDim(*part, *output, dim)) return shapesDiffer();
     if (static_cast<size_t>(part->sizes[dim]) > static_cast<size_t>(output->sizes[dim]) - at)
       return shapesDiffer();
     place(*part, *output, dim, at, 1);
@@ -112,7 +112,7 @@ Status sliceScatter(KernelContext& context) {
   Tensor* output = call.output(6);
   if (!call.ok()) return call.status();
   if (step <= 0) return outOfRange(5);
-  if (self->rank == 0 || !sameBut(*self, *source, dim)) return shapesDiffer();
+  if (self->rank == 0 || !sameExceptDim(*self, *source, dim)) return shapesDiffer();
   const SliceOf slice(self->sizes[dim], start, end, step);
   if (static_cast<size_t>(source->sizes[dim]) != slice.count) return shapesDiffer();
   CARINA_RT_TRY(copyAll(*self, *output));

@@ -122,7 +122,7 @@ struct Turn {
   float sine, cosine;
   int32_t quarters;
 };
-constexpr float kMostTurned = 512.0f;  // beyond it, more digits of pi are needed
+constexpr float kMaxReducedArgument = 512.0f;  // beyond it, more digits of pi are needed
 inline Turn turn(float x) {
   static constexpr float kSine[] = {-0.166666667f, 0.00833333186f, -0.000198400783f, 2.72482513e-06f};
   static constexpr float kCosine[] = {0.0416666646f, -0.00138882991f, 2.45466062e-05f};
@@ -137,17 +137,17 @@ inline float signedBy(float x, int32_t quarters) {
   return (quarters & 2) != 0 ? -x : x;
 }
 inline float sin(float x) {
-  if (fabsf(x) > kMostTurned) return sinf(x);
+  if (fabsf(x) > kMaxReducedArgument) return sinf(x);
   const Turn t = turn(x);
   return signedBy((t.quarters & 1) != 0 ? t.cosine : t.sine, t.quarters);
 }
 inline float cos(float x) {
-  if (fabsf(x) > kMostTurned) return cosf(x);
+  if (fabsf(x) > kMaxReducedArgument) return cosf(x);
   const Turn t = turn(x);
   return signedBy((t.quarters & 1) != 0 ? t.sine : t.cosine, t.quarters + 1);
 }
 inline float tan(float x) {
-  if (fabsf(x) > kMostTurned) return tanf(x);
+  if (fabsf(x) > kMaxReducedArgument) return tanf(x);
   const Turn t = turn(x);
   const bool odd = (t.quarters & 1) != 0;
   return (odd ? -t.cosine : t.sine) / (odd ? t.sine : t.cosine);

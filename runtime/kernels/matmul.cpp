@@ -171,7 +171,7 @@ Status linear(KernelContext& context) {
   if (!call.ok()) return call.status();
   if (!sameTypes(*input, *weight, *output) || (bias != nullptr && bias->type != output->type))
     return typesDiffer();
-  if (input->rank == 0 || weight->rank != 2 || !sameBut(*input, *output, input->rank - 1u))
+  if (input->rank == 0 || weight->rank != 2 || !sameExceptDim(*input, *output, input->rank - 1u))
     return shapesDiffer();
   const uint32_t last = input->rank - 1u;
   if (input->sizes[last] != weight->sizes[1] || output->sizes[last] != weight->sizes[0])

@@ -17,7 +17,7 @@ void moveRun(const uint8_t* source, ptrdiff_t fromStep, uint8_t* target, ptrdiff
 
 /// memmove() by way of memcpy() where ranges do not overlap: that copies words at any alignment, while the C
 /// library's memmove() copies bytes unless both sides are aligned.
-void moveAsItLies(const uint8_t* source, uint8_t* target, size_t bytes) {
+void moveContiguous(const uint8_t* source, uint8_t* target, size_t bytes) {
   const uintptr_t from = reinterpret_cast<uintptr_t>(source), to = reinterpret_cast<uintptr_t>(target);
   if ((from < to ? to - from : from - to) >= bytes)
     memcpy(target, source, bytes);
@@ -28,7 +28,7 @@ void moveAsItLies(const uint8_t* source, uint8_t* target, size_t bytes) {
 void moveBytes(const uint8_t* source, ptrdiff_t fromStep, uint8_t* target, ptrdiff_t toStep, size_t count,
                size_t element) {
   if (fromStep == 1 && toStep == 1) {
-    return moveAsItLies(source, target, count * element);
+    return moveContiguous(source, target, count * element);
   }
   switch (element) {
     case 1:
@@ -155,7 +155,7 @@ SliceOf::SliceOf(int32_t size, int64_t first, int64_t end, int64_t apart) {
   count = last > start ? (last - start + step - 1) / step : 0;
 }
 
-bool sameBut(const Tensor& a, const Tensor& b, uint32_t dim) {
+bool sameExceptDim(const Tensor& a, const Tensor& b, uint32_t dim) {
   if (a.rank != b.rank) return false;
   for (uint32_t d = 0; d < a.rank; ++d) {
     if (d != dim && a.sizes[d] != b.sizes[d]) return false;

@@ -41,6 +41,6 @@ struct SliceOf {
   SliceOf(int32_t size, int64_t start, int64_t end, int64_t step);
 };
 /// Whether both have the same rank, and the same sizes except in dimension `dim`.
-bool sameBut(const Tensor& a, const Tensor& b, uint32_t dim);
+bool sameExceptDim(const Tensor& a, const Tensor& b, uint32_t dim);
 
 }  // namespace carina::rt::kernels

@@ -19,7 +19,7 @@ struct Lines {
 
   /// Shapes must agree except in `dim`. Scalars are lines of one element.
   Status open(const Tensor& from, const Tensor& to, uint32_t dim) {
-    if (!sameBut(from, to, dim)) return shapesDiffer();
+    if (!sameExceptDim(from, to, dim)) return shapesDiffer();
     size_t fromSteps[kMaxRank] = {}, toSteps[kMaxRank] = {};
     strides(from, fromSteps);
     strides(to, toSteps);

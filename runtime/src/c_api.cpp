@@ -89,12 +89,12 @@ class CProfiler final : public Profiler {
   const carina_profiler* to_ = nullptr;
 };
 
-constexpr size_t kMostBackends = 2;  // the NPU's, and one from the caller
+constexpr size_t kMaxBackends = 2;  // the NPU's, and one from the caller
 
 /// A method with the objects that it refers to: the list of backends, the profiler.
 struct MethodObject {
   Method method;
-  Backend* backends[kMostBackends];
+  Backend* backends[kMaxBackends];
   CProfiler profiler;
 };
 
@@ -130,7 +130,7 @@ class CNamedData final : public NamedData {
   const carina_named_data* from_;
 };
 
-/// `backends` has kMostBackends elements; it and `external` must outlive the result.
+/// `backends` has kMaxBackends elements; it and `external` must outlive the result.
 Environment environmentFrom(const carina_environment& from, const NamedData& external, Backend** backends) {
   Environment environment;
   environment.external = &external;
@@ -195,7 +195,7 @@ carina_kernels carina_all_kernels(void) {
 
 carina_status carina_method_require(const carina_program* program, uint32_t index,
                                     const carina_environment* environment, carina_requirements* needs) {
-  Backend* backends[kMostBackends] = {};
+  Backend* backends[kMaxBackends] = {};
   Requirements found;
   const CNamedData external(environment->external);
   const Status status =

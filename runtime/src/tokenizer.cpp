@@ -69,7 +69,7 @@ Status Tokenizer::layOut() {
                     take(table::kSpecialsWord, table::kSpecialWords, &specials_) &&
                     take(table::kBeforeWord, 1, &before_) && take(table::kBehindWord, 1, &behind_);
   textBytes_ = word(table::kTextsWord);
-  if (!fits || textBytes_ > table::kMostTextBytes || 4 * at + textBytes_ != table_.size)
+  if (!fits || textBytes_ > table::kMaxTextBytes || 4 * at + textBytes_ != table_.size)
     return broken("the tokenizer table is cut off or has bytes too many");
   texts_ = static_cast<uint32_t>(4 * at);
   const uint32_t rules = word(table::kRulesWord);

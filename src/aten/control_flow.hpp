@@ -62,6 +62,6 @@ Status forEachGraph(ir::Graph& graph, const std::function<Status(ir::Graph&)>& v
 void forEachNode(const ir::Graph& graph, const std::function<void(const ir::Node&)>& visit);
 
 /// Iterations of a loop after which every executor on the host gives up.
-constexpr int64_t kMostTurns = 1'000'000;
+constexpr int64_t kMaxLoopIterations = 1'000'000;
 
 }  // namespace carina::aten

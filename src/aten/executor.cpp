@@ -142,7 +142,7 @@ using Values = Result<std::vector<Tensor>>;
 /// `values` are the operands of condition and body: the carried values change, the additional ones do not.
 Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& observer) {
   const auto carried = static_cast<std::ptrdiff_t>(step.results.size());
-  for (int64_t turn = 0; turn < kMostTurns; ++turn) {
+  for (int64_t turn = 0; turn < kMaxLoopIterations; ++turn) {
     if (step.loops != nullptr)
       CARINA_RETURN_IF_ERROR(
           step.loops->require(step.turnSteps, fmt::format("iteration {} of the loop", turn)));
@@ -154,7 +154,7 @@ Values runLoop(const Step& step, std::vector<Tensor> values, const Observer& obs
     CARINA_TRY(std::vector<Tensor> next, step.regions[1].run(values, observer));
     std::move(next.begin(), next.end(), values.begin());
   }
-  return Error(Diagnostic{fmt::format("the loop is still running after {} iterations", kMostTurns),
+  return Error(Diagnostic{fmt::format("the loop is still running after {} iterations", kMaxLoopIterations),
                           "check its condition: it must become false for every input", "", "",
                           Code::NoResult});
 }
@@ -238,7 +238,7 @@ struct Executor::Plan {
   /// Determines the values that each step is the last to read. `known`: slots of constants, which are kept.
   void findLastUses(std::vector<bool> known);
   /// Computes the steps whose results are `wanted` into the slots; stand-ins replace results.
-  Status compute(const StandIns& standIns, const std::vector<bool>& wanted,
+  Status compute(const Replacements& standIns, const std::vector<bool>& wanted,
                  std::vector<Tensor>& values) const;
 };
 
@@ -422,7 +422,7 @@ Result<std::vector<Tensor>> Executor::run(std::span<const Tensor> inputs, const 
   return outputs;
 }
 
-Status Executor::Plan::compute(const StandIns& standIns, const std::vector<bool>& wanted,
+Status Executor::Plan::compute(const Replacements& standIns, const std::vector<bool>& wanted,
                                std::vector<Tensor>& values) const {
   for (const Step& step : steps) {
     const auto isWanted = [&](int slot) { return wanted[static_cast<size_t>(slot)]; };
@@ -436,7 +436,7 @@ Status Executor::Plan::compute(const StandIns& standIns, const std::vector<bool>
   return {};
 }
 
-Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, StandIns standIns) const {
+Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, Replacements standIns) const {
   const onednn::SingleThread singleThread;
   CARINA_CHECK(!plan_->hasLateSteps(), "stand-ins come before what they stand for");
   CARINA_RETURN_IF_ERROR(plan_->checkInputs(inputs));
@@ -447,9 +447,9 @@ Result<KeptRun> Executor::keepRun(std::span<const Tensor> inputs, StandIns stand
   return kept;
 }
 
-Result<std::vector<Tensor>> Executor::rerun(const KeptRun& before, const StandIns& standIns) const {
+Result<std::vector<Tensor>> Executor::rerun(const KeptRun& before, const Replacements& standIns) const {
   const onednn::SingleThread singleThread;
-  const auto standInOf = [](const StandIns& all, const ir::Node* node) {
+  const auto standInOf = [](const Replacements& all, const ir::Node* node) {
     const auto found = all.find(node);
     return found == all.end() ? nullptr : found->second;
   };

@@ -23,12 +23,12 @@ using Observer = std::function<void(const ir::Value& value, const Tensor& tensor
 
 /// Nodes with one result, each with the value that replaces this result: a value of the same type that is
 /// defined before the node.
-using StandIns = std::unordered_map<const ir::Node*, const ir::Value*>;
+using Replacements = std::unordered_map<const ir::Node*, const ir::Value*>;
 
 /// All values that one run computed, so that runs with other stand-ins only compute what differs.
 struct KeptRun {
   std::vector<Tensor> values;
-  StandIns standIns;
+  Replacements standIns;
 };
 
 /// Which constant sub-expressions of a graph an executor computes when it is created.
@@ -48,7 +48,7 @@ class Executor {
   /// Fails with one diagnostic for every node that the executor cannot run (operator, node, module path,
   /// remedy). `graph` is kept by reference and must not change while the executor lives. Iterations of loops
   /// whose count is not in the graph are charged to `loops`, which must outlive the executor; null: only
-  /// kMostTurns (control_flow.hpp) limits them.
+  /// kMaxLoopIterations (control_flow.hpp) limits them.
   static Result<Executor> create(const ir::Graph& graph, Folding folding = Folding::All,
                                  WorkBudget* loops = nullptr);
   ~Executor();
@@ -62,10 +62,10 @@ class Executor {
 
   /// A run that keeps all values, for rerun(). Control flow nodes are computed as a whole; `standIns` may
   /// only refer to this graph, not to its regions. Requires Folding::All.
-  Result<KeptRun> keepRun(std::span<const Tensor> inputs, StandIns standIns = {}) const;
+  Result<KeptRun> keepRun(std::span<const Tensor> inputs, Replacements standIns = {}) const;
   /// The outputs for the inputs of `before` with these stand-ins: computes only what differs and affects the
   /// outputs.
-  Result<std::vector<Tensor>> rerun(const KeptRun& before, const StandIns& standIns) const;
+  Result<std::vector<Tensor>> rerun(const KeptRun& before, const Replacements& standIns) const;
 
  private:
   struct Plan;

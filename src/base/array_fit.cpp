@@ -43,18 +43,18 @@ std::string layoutRemedy(const Shape& array, const Shape& one) {
   return {};
 }
 
-std::string heldArrays(const NamedTensors& arrays, std::string_view wanted, const Shape& one) {
-  constexpr size_t kMostNamed = 8;
+std::string describeArrays(const NamedTensors& arrays, std::string_view wanted, const Shape& one) {
+  constexpr size_t kMaxNamed = 8;
   if (arrays.empty()) return "the file holds no array";
   std::string text = "the file holds ";
   bool fits = false;
-  for (size_t i = 0; i < std::min(arrays.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(arrays.size(), kMaxNamed); ++i) {
     const auto& [name, tensor] = arrays[i];
     text += fmt::format("{}{} {}{}", i == 0 ? "" : ", ", name.empty() ? "an array without a name," : name,
                         dtypeName(tensor.dtype()), shapeText(tensor.shape()));
     fits = fits || holdsSamplesOf(tensor.shape(), one);
   }
-  if (arrays.size() > kMostNamed) text += fmt::format(" and {} more", arrays.size() - kMostNamed);
+  if (arrays.size() > kMaxNamed) text += fmt::format(" and {} more", arrays.size() - kMaxNamed);
   if (fits) text += fmt::format("; rename {} to {}?", arrays.size() == 1 ? "it" : "one of them", wanted);
   return text;
 }

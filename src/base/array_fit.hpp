@@ -20,6 +20,6 @@ std::string layoutRemedy(const Shape& array, const Shape& one);
 
 /// Describes the arrays of a file that lacks `wanted`: "the file holds x f32[8,1,8,8]; rename it to in0?" The
 /// question is added if one of the arrays holds samples of `one` (with or without a sample axis).
-std::string heldArrays(const NamedTensors& arrays, std::string_view wanted, const Shape& one);
+std::string describeArrays(const NamedTensors& arrays, std::string_view wanted, const Shape& one);
 
 }  // namespace carina

@@ -36,8 +36,8 @@ std::string folded(std::string_view word) {
 }
 
 std::string nearestWord(std::string_view word, std::span<const std::string> known) {
-  constexpr size_t kMostLetters = 64;  // longer words are not typing errors
-  if (word.empty() || word.size() > kMostLetters) return {};
+  constexpr size_t kMaxLetters = 64;  // longer words are not typing errors
+  if (word.empty() || word.size() > kMaxLetters) return {};
   const std::string wanted = folded(word);
   const std::string* nearest = nullptr;
   size_t least = 3;

@@ -80,9 +80,9 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   const bool tooLarge = options.arenaLimit > 0 && !best.schedule.ok() &&
                         best.schedule.error().diagnostics().front().code == Code::DoesNotFit;
   if (!tooLarge && !(size && best.schedule.ok())) return best;
-  constexpr int64_t kMostParts = 4096;
+  constexpr int64_t kMaxParts = 4096;
   int64_t bound = best.schedule.ok() ? best.schedule->arenaBound : 0;
-  for (int64_t parts = size ? kMostParts : 2;; parts *= 2) {
+  for (int64_t parts = size ? kMaxParts : 2;; parts *= 2) {
     CARINA_TRY(Addressable split, addressable(tosa, machine, parts));
     if (split.steps == 0) break;
     if (auto found = schedule(split.graph, machine, options); found.ok()) {

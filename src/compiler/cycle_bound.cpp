@@ -27,7 +27,7 @@ bool follows(const npu::KernelOperation& op) {
 
 /// A lower bound for any placement: scales come from the memory with the least latency, and the part of an
 /// operation that the slowest memory's latency hides is not counted.
-npu::TimingContext kindest(const npu::Machine& machine) {
+npu::TimingContext bestCaseContext(const npu::Machine& machine) {
   const auto latency = [&](npu::Area area) { return machine.timing(area).readLatency; };
   const auto areas = {npu::Area::Constants, npu::Area::Arena, npu::Area::Cache};
   const auto faster = [&](npu::Area a, npu::Area b) { return latency(a) < latency(b); };
@@ -55,7 +55,7 @@ std::vector<BoundGroup> groupsOf(const CompiledProgram& program) {
       op.weights->scales = {};
     }
     groups.back().operations.push_back(op);
-    groups.back().contexts.push_back(kindest(program.machine));
+    groups.back().contexts.push_back(bestCaseContext(program.machine));
   }
   return groups;
 }

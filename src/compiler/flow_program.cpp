@@ -240,15 +240,15 @@ class FlowCompiler {
     CARINA_TRY(const std::vector<npu::PlacedOperation> all,
                npu::decodeStream(program_.commands, *machine_.target));
     const std::vector<npu::CountedLoop> loops = countedLoops(program_);
-    program_.cycles = npu::longestWay(all, machine_, npu::timing::kCalibrated, loops);
+    program_.cycles = npu::longestPath(all, machine_, npu::timing::kCalibrated, loops);
     const auto offsetOf = [](const npu::PlacedOperation& placed, uint32_t at) { return placed.offset < at; };
     for (BranchRecord& record : program_.branches) {
       // The branches at both ends belong to neither path.
       const auto way = [&](uint32_t begin, uint32_t end) {
         const auto first = std::lower_bound(all.begin(), all.end(), begin, offsetOf);
         const auto last = std::lower_bound(first, all.end(), end, offsetOf);
-        return npu::longestWay({first, last}, machine_, npu::timing::kCalibrated,
-                               loopsWithin(loops, begin + 1, end));
+        return npu::longestPath({first, last}, machine_, npu::timing::kCalibrated,
+                                loopsWithin(loops, begin + 1, end));
       };
       const npu::Cycles before = way(record.begin + kBranchBytes, record.middle),
                         behind = way(record.middle, record.end);

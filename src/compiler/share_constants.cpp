@@ -13,9 +13,9 @@
 namespace carina::compiler {
 namespace {
 
-constexpr int kConstants = 0;         // region
-constexpr uint64_t kAlignment = 16;   // of the data that operations read there
-constexpr int64_t kLeastSaving = 10;  // minimum saving: one in this many bytes
+constexpr int kConstants = 0;        // region
+constexpr uint64_t kAlignment = 16;  // of the data that operations read there
+constexpr int64_t kMinSaving = 10;   // minimum saving: one in this many bytes
 
 /// Bytes that operations read together, and where they are in the common region.
 struct Piece {
@@ -207,7 +207,7 @@ Result<SharedBytes> shareConstants(std::span<CompiledProgram* const> programs) {
     for (Moved& moved : all) moved.add(pool, together);
   }
   const auto together = static_cast<int64_t>(pool.bytes().size());
-  if (apart - together < ceilDiv(apart, kLeastSaving)) return SharedBytes{apart, apart};
+  if (apart - together < ceilDiv(apart, kMinSaving)) return SharedBytes{apart, apart};
   for (Moved& moved : all) CARINA_RETURN_IF_ERROR(moved.rewrite());
   if (!std::all_of(all.begin(), all.end(), [](const Moved& moved) { return moved.fits(); }))
     return SharedBytes{apart, apart};

@@ -526,7 +526,7 @@ class Counter {
     const Ints shifts = reader_.integers(1), dims = reader_.integers(2);
     const size_t rank = out_->sizes.size();
     if (input == nullptr || input->sizes.size() != rank || dims.empty() || dims.size() != shifts.size() ||
-        rank > kMostRolled)
+        rank > kMaxRolled)
       return false;
     std::vector<int32_t> by(rank, 0);
     for (size_t i = 0; i < dims.size(); ++i) {
@@ -690,7 +690,7 @@ class Counter {
     return true;
   }
 
-  static constexpr size_t kMostRolled = 8;  // there are two to the power of this many boxes
+  static constexpr size_t kMaxRolled = 8;  // there are two to the power of this many boxes
 
   const Reader& reader_;
   CallWork& work_;
@@ -744,7 +744,7 @@ CallWork callingWork(const pte::Method& method) {
   work.kernel = "(calls)";
   work[Work::Call] = 1;
   for (const pte::Chain& chain : method.chains) {
-    const std::vector<double> turns = knownTurns(method, chain);
+    const std::vector<double> turns = knownTripCounts(method, chain);
     for (size_t i = 0; i < chain.instructions.size(); ++i) {
       const CallWork once = callingWork(method, chain.instructions[i]);
       for (size_t w = 0; w < kWorks; ++w) work.counts[w] += turns[i] * once.counts[w];

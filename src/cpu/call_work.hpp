@@ -44,7 +44,7 @@ CallWork workOf(const pte::Method& method, const pte::KernelCall& call);
 
 /// Work of the runtime itself between the kernels of one execution: the call, instructions (Run), delegate
 /// calls (Output), their arguments (Piece) and the bytes that these copy (Byte). Loops count as often as
-/// knownTurns() can tell. The kernel is "(calls)".
+/// knownTripCounts() can tell. The kernel is "(calls)".
 CallWork callingWork(const pte::Method& method);
 /// The share of one execution of one instruction in that.
 CallWork callingWork(const pte::Method& method, const pte::Instruction& instruction);

@@ -50,7 +50,7 @@ constexpr std::array<CoreInfo, kCores> kCoreInfos{{
 // For kernels that were not measured: cycles by kind, and their possible error.
 constexpr double kUnmeasuredError = 1.0, kOtherTypesError = 0.5;
 // For kernels that were: the smallest error reported, because other shapes and data were not measured.
-constexpr double kLeastError = 0.05;
+constexpr double kMinError = 0.05;
 constexpr int64_t kPerMac = 3, kPerMove = 4, kPerArithmetic = 8, kPerConversion = 12, kPerFunction = 80;
 
 int64_t elementsOf(const std::vector<ir::Value*>& values) {
@@ -165,7 +165,7 @@ Cost costOf(const CallWork& work, Core core) {
   if (kernel != rows().end()) {
     const auto row = kernel->second.find(work.types);
     if (row != kernel->second.end())
-      return {sum(*row->second), std::max(kLeastError, static_cast<double>(row->second->error[at])), true};
+      return {sum(*row->second), std::max(kMinError, static_cast<double>(row->second->error[at])), true};
     // The most expensive of the measured types.
     Cost dearest{0, kOtherTypesError, false};
     for (const auto& [types, other] : kernel->second) dearest.cycles = std::max(dearest.cycles, sum(*other));

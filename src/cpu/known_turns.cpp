@@ -30,8 +30,8 @@ std::optional<int64_t> integerAt(const pte::Method& method, const pte::KernelCal
 }
 
 /// Iterations of the loop that the jump at `at` closes.
-double turnsOf(const pte::Method& method, const pte::Chain& chain, const pte::JumpFalseCall& jump,
-               size_t at) {
+double tripCountOf(const pte::Method& method, const pte::Chain& chain, const pte::JumpFalseCall& jump,
+                   size_t at) {
   const auto first = static_cast<size_t>(jump.destination);
   const auto* test = writerOf(method, chain, jump.condition, "aten::eq.Scalar_out", first, at);
   if (test == nullptr || test->arguments.size() < 3) return 1;
@@ -45,12 +45,12 @@ double turnsOf(const pte::Method& method, const pte::Chain& chain, const pte::Ju
 
 }  // namespace
 
-std::vector<double> knownTurns(const pte::Method& method, const pte::Chain& chain) {
+std::vector<double> knownTripCounts(const pte::Method& method, const pte::Chain& chain) {
   std::vector<double> turns(chain.instructions.size(), 1);
   for (size_t at = 0; at < chain.instructions.size(); ++at) {
     const auto* jump = std::get_if<pte::JumpFalseCall>(&chain.instructions[at]);
     if (jump == nullptr || jump->destination < 0 || static_cast<size_t>(jump->destination) > at) continue;
-    const double times = turnsOf(method, chain, *jump, at);
+    const double times = tripCountOf(method, chain, *jump, at);
     if (times <= 1) continue;
     for (size_t i = static_cast<size_t>(jump->destination); i <= at; ++i) turns[i] *= times;
   }

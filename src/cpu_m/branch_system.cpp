@@ -82,7 +82,7 @@ Decoded prepareBranch32(Op& op, DecodeContext& context) {
 }
 Decoded prepareRegisterBranch(Op& op, DecodeContext& context) {
   context.branches = true;
-  context.needsLanding = op.m != kLr || (op.code & 0x80) != 0;  // BX LR returns
+  context.targetMustBeLandingPad = op.m != kLr || (op.code & 0x80) != 0;  // BX LR returns
   return isBad(op.m) ? Decoded::Unpredictable : Decoded::Ok;
 }
 
@@ -215,7 +215,7 @@ Decoded barrier(Op&, DecodeContext& context) {
   return Decoded::Ok;
 }
 const Op* clearExclusive(Core& core, const Op* op) {
-  core.clearMonitor();
+  core.clearExclusiveMonitor();
   return op + 1;
 }
 

@@ -469,7 +469,7 @@ bool Core::decodeOne(Block& block, uint32_t address, uint8_t it, IssueModel& iss
 
   const uint32_t condition = it >> 4;
   const bool conditional = it != 0 && condition < 14 && !context.unconditional;
-  const bool lands = context.needsLanding && branchesNeedLandings();
+  const bool lands = context.targetMustBeLandingPad && branchesNeedLandings();
   if (conditional) {
     Op skip = op;
     skip.run = kSkipUnless[condition];

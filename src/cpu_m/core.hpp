@@ -231,10 +231,10 @@ class Core final : private MemoryListener, private Protection {
   }
   /// The same context, but unprivileged.
   uint32_t unprivilegedContext() const { return contextOf(state) & ~kPrivileged; }
-  void clearMonitor() { monitor_ = false; }
-  void openMonitor() { monitor_ = true; }
+  void clearExclusiveMonitor() { monitor_ = false; }
+  void setExclusiveMonitor() { monitor_ = true; }
   /// For store-exclusive: whether the exclusive monitor is set; clears it.
-  bool takeMonitor() {
+  bool testAndClearExclusiveMonitor() {
     const bool open = monitor_;
     monitor_ = false;
     return open;

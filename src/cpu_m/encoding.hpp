@@ -91,9 +91,10 @@ struct DecodeContext {
   bool branches = false;       // ends the block: the handler leaves it, or returns only if not taken
   bool endsBlock = false;      // ends the block; execution continues after the instruction
   bool unconditional = false;  // executes in an IT block regardless of the condition
-  bool needsLanding = false;   // an indirect branch whose target must be a landing pad if BTI is enabled
-  bool idle = false;           // has no effect: no handler is called
-  uint8_t startsIt = 0;        // the ITSTATE after the instruction
+  bool targetMustBeLandingPad =
+      false;             // an indirect branch whose target must be a landing pad if BTI is enabled
+  bool idle = false;     // has no effect: no handler is called
+  uint8_t startsIt = 0;  // the ITSTATE after the instruction
 };
 using Prepare = Decoded (*)(Op& op, DecodeContext& context);
 

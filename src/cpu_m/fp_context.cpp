@@ -99,13 +99,13 @@ void Core::storeContextAt(uint32_t address, World owner) {
     memory.storeAligned<uint32_t>(address + singleOffset(i), state.element<uint32_t>(i));
   memory.storeAligned<uint32_t>(address + kFpscrOffset, state.fpscrWord());
   memory.storeAligned<uint32_t>(address + kVprOffset, state.vpr & kVprBits);
-  if (fp.words(owner) == FpContextControl::kLeastWords) return;
+  if (fp.words(owner) == FpContextControl::kMinWords) return;
   for (uint32_t i = kSingles; i < 2 * kSingles; ++i)
     memory.storeAligned<uint32_t>(address + singleOffset(i), state.element<uint32_t>(i));
 }
 
 void Core::loadContextAt(uint32_t address, World owner) {
-  const uint32_t singles = fp.words(owner) == FpContextControl::kLeastWords ? kSingles : 2 * kSingles;
+  const uint32_t singles = fp.words(owner) == FpContextControl::kMinWords ? kSingles : 2 * kSingles;
   uint32_t words[2 * kSingles];  // a fault leaves the registers unchanged
   for (uint32_t i = 0; i < singles; ++i) words[i] = memory.loadAligned<uint32_t>(address + singleOffset(i));
   const uint32_t fpscr = memory.loadAligned<uint32_t>(address + kFpscrOffset);
@@ -117,8 +117,7 @@ void Core::loadContextAt(uint32_t address, World owner) {
 
 void Core::hideContext(World owner) {
   if (owner == kNonSecure) return;  // its registers may be seen by all code
-  std::memset(state.vector, 0,
-              fp.words(owner) == FpContextControl::kLeastWords ? 4 * kSingles : 8 * kSingles);
+  std::memset(state.vector, 0, fp.words(owner) == FpContextControl::kMinWords ? 4 * kSingles : 8 * kSingles);
   state.setFpscrWord(uint32_t{kNoTailPredication} << 16);
   state.vpr = 0;
 }

@@ -72,14 +72,14 @@ class FpContextControl {
   bool pending(World world) const { return has(fpccr::kPending, world); }
   /// Words of a context of `world` in memory: S0 to S15, FPSCR, VPR and, if hidden, S16 to S31.
   uint32_t words(World world) const {
-    return world == kSecure && has(fpccr::kTreatAsSecure) ? kMostWords : kLeastWords;
+    return world == kSecure && has(fpccr::kTreatAsSecure) ? kMaxWords : kMinWords;
   }
   /// Marks the context of the code running in `s` as pending, to be stored at `address`.
   void defer(const State& s, uint32_t address, bool limitViolated, const FaultPriorities* priorities);
   /// Ends the pending state.
   void settle(World world) { control_[world] &= ~fpccr::kPending; }
 
-  static constexpr uint32_t kLeastWords = 18, kMostWords = 34;
+  static constexpr uint32_t kMinWords = 18, kMaxWords = 34;
 
  private:
   // Shared bits are kept in the Secure entry.

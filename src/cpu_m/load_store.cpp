@@ -69,7 +69,7 @@ Decoded prepareOffset(Op& op, DecodeContext& context) {
   if (op.d == kPc) {
     op.run = loadPcOffset;
     context.branches = true;
-    context.needsLanding = op.n != kSp;
+    context.targetMustBeLandingPad = op.n != kSp;
   }
   return Decoded::Ok;
 }
@@ -83,7 +83,7 @@ Decoded prepareIndexed(Op& op, DecodeContext& context) {
   if (badTarget<T>(op, Store) || (writeBack && op.n == op.d)) return Decoded::Unpredictable;
   const bool jump = op.d == kPc;
   context.branches = jump;
-  context.needsLanding = jump && op.n != kSp;
+  context.targetMustBeLandingPad = jump && op.n != kSp;
   if (!writeBack) {
     if (jump) op.run = loadPcOffset;
     return Decoded::Ok;
@@ -116,7 +116,7 @@ Decoded prepareRegisterOffset(Op& op, DecodeContext& context) {
   if (op.d == kPc) {
     op.run = loadPcRegister;
     context.branches = true;
-    context.needsLanding = op.n != kSp;
+    context.targetMustBeLandingPad = op.n != kSp;
   }
   return Decoded::Ok;
 }
@@ -127,7 +127,7 @@ Decoded prepareLiteral(Op& op, DecodeContext& context) {
   if (badTarget<T>(op, false)) return Decoded::Unpredictable;
   if (op.d == kPc) {
     op.run = loadPcLiteral;
-    context.branches = context.needsLanding = true;
+    context.branches = context.targetMustBeLandingPad = true;
   }
   return Decoded::Ok;
 }
@@ -218,7 +218,7 @@ Decoded prepareLoadMultiple(Op& op, DecodeContext& context) {
                    (jumps && (op.imm & 1u << 14) != 0) || (writeBack && (op.imm >> op.n & 1) != 0);
   if (bad) return Decoded::Unpredictable;
   context.branches = jumps;
-  context.needsLanding = jumps && op.n != kSp;
+  context.targetMustBeLandingPad = jumps && op.n != kSp;
   if constexpr (Down) {
     op.run = jumps ? (writeBack ? loadMultipleDown<true, true> : loadMultipleDown<false, true>)
                    : (writeBack ? loadMultipleDown<true, false> : loadMultipleDown<false, false>);
@@ -259,7 +259,7 @@ template <typename T>
 const Op* loadExclusive(Core& core, const Op* op) {
   core.at(op);
   const T value = core.memory.loadAligned<T>(core.state.r[op->n] + op->imm);
-  core.openMonitor();
+  core.setExclusiveMonitor();
   core.state.r[op->d] = value;
   return op + 1;
 }
@@ -270,7 +270,7 @@ const Op* storeExclusive(Core& core, const Op* op) {
   State& s = core.state;
   const uint32_t address = s.r[op->n] + op->imm;
   if ((address & (sizeof(T) - 1)) != 0) throw Trap{StopReason::Unaligned, address};
-  const bool open = core.takeMonitor();
+  const bool open = core.testAndClearExclusiveMonitor();
   if (open) core.memory.store<T>(address, static_cast<T>(s.r[op->a]));
   s.r[op->d] = open ? 0 : 1;
   return op + 1;

@@ -43,7 +43,7 @@ Decoded prepareCheck(Op& op, DecodeContext&) {
 }
 Decoded prepareJump(Op& op, DecodeContext& context) {
   context.branches = true;
-  context.needsLanding = op.n != kLr;
+  context.targetMustBeLandingPad = op.n != kLr;
   return prepareCheck(op, context);
 }
 Decoded landing(Op&, DecodeContext& context) {

@@ -13,11 +13,11 @@ namespace carina::cpu_m {
 
 class WaitStates {
  public:
-  static constexpr uint32_t kLine = 32;                        // bytes
-  static constexpr uint32_t kBeat = 8;                         // bytes; bus width
-  static constexpr uint32_t kLeastCache = 4, kMostCache = 64;  // KiB
+  static constexpr uint32_t kLine = 32;                     // bytes
+  static constexpr uint32_t kBeat = 8;                      // bytes; bus width
+  static constexpr uint32_t kMinCache = 4, kMaxCache = 64;  // KiB
 
-  /// Size of each cache in KiB, a power of two from kLeastCache to kMostCache.
+  /// Size of each cache in KiB, a power of two from kMinCache to kMaxCache.
   explicit WaitStates(uint32_t cacheKiB = 32);
 
   /// The first beat from [address, address + size) arrives `cycles` later than from a tightly coupled memory.

@@ -11,7 +11,7 @@ namespace carina::decompose {
 namespace {
 
 // Elements of the score matrix of one head; with more, attention is not decomposed.
-constexpr int64_t kMostScores = int64_t{1} << 26;
+constexpr int64_t kMaxScores = int64_t{1} << 26;
 
 /// [L, S], true where column > row.
 ir::Value* future(ir::Builder& b, int64_t rows, int64_t columns) {
@@ -29,11 +29,11 @@ ir::Value* masked(ir::Builder& b, ir::Value* scores, ir::Value* mask) {
 }
 
 ir::Value* rewriteAttention(ir::Builder& b, aten::ScaledDotProductAttention op) {
-  if (isQuantizedWhole(op) || op.dropoutP() != 0) return nullptr;
+  if (isQuantizedAsUnit(op) || op.dropoutP() != 0) return nullptr;
   if (op.attnMask() && op.attnMask()->dtype() != DType::Bool && op.attnMask()->dtype() != DType::Float32)
     return nullptr;
   const int64_t rank = op.query()->rank();
-  if (op.query()->dim(rank - 2) > kMostScores / op.key()->dim(rank - 2)) return nullptr;
+  if (op.query()->dim(rank - 2) > kMaxScores / op.key()->dim(rank - 2)) return nullptr;
   ir::Value *key = op.key(), *value = op.value();
   if (op.enableGqa() && rank > 2) {  // several query heads share a head of keys and values
     const auto repeated = [&](ir::Value* heads) -> ir::Value* {
@@ -69,7 +69,7 @@ bool isHiddenScore(const ir::Value* value) {
 /// run_decompositions() wraps attention in where(not any(not (scores == -inf)), 0, softmax): rows in which
 /// every score is hidden become 0. softmaxOf() already ensures that.
 ir::Value* rewriteSafeSoftmax(ir::Builder&, aten::WhereSelf op) {
-  if (isQuantizedWhole(op) || op.other()->type != op.output()->type) return nullptr;
+  if (isQuantizedAsUnit(op) || op.other()->type != op.output()->type) return nullptr;
   const auto none = ir::producerAs<aten::LogicalNot>(op.condition());
   if (!none) return nullptr;
   const auto any = ir::producerAs<aten::AnyDim>(none.self());

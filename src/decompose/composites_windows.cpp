@@ -16,7 +16,7 @@ namespace {
 // The longest strides of kernels and of the NPU's windows.
 constexpr int64_t kMostStride = 1 << 16;
 // Grids with more positions than this are kept.
-constexpr int64_t kMostPositions = int64_t{1} << 24;
+constexpr int64_t kMaxPositions = int64_t{1} << 24;
 
 /// theta [N, D, D + 1] times the base grid [positions, D + 1].
 Result<Results> affineGrid(Composite& c) {
@@ -27,7 +27,7 @@ Result<Results> affineGrid(Composite& c) {
   const Shape spatial(size.begin() + 2, size.end());
   const auto positions = checkedNumElements(spatial);
   if (theta->type != ir::Type{DType::Float32, {size[0], dims, dims + 1}} || !positions || *positions <= 0 ||
-      *positions > kMostPositions)
+      *positions > kMaxPositions)
     return none();
   Value* base = c.b().constant(
       Tensor::from({*positions, dims + 1}, affineBase(spatial, c.arguments().boolean("align_corners"))));

@@ -18,7 +18,7 @@ namespace carina::decompose {
 namespace {
 
 // Nodes whose results have more elements than this are not folded.
-constexpr int64_t kMostFoldedElements = int64_t{1} << 24;
+constexpr int64_t kMaxFoldedElements = int64_t{1} << 24;
 
 bool isQuantization(const ir::Node& node) {
   return ir::isa<aten::QuantizePerTensor>(&node) || ir::isa<aten::DequantizePerTensor>(&node) ||
@@ -58,9 +58,8 @@ Status foldConstants(ir::Graph& graph, FoldQuantization quantization) {
     const bool known = std::all_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
       return !v || v->isConstant() || mapping.count(v) != 0;
     });
-    const bool small = std::all_of(node->results().begin(), node->results().end(), [](const ir::Value* v) {
-      return v->numElements() <= kMostFoldedElements;
-    });
+    const bool small = std::all_of(node->results().begin(), node->results().end(),
+                                   [](const ir::Value* v) { return v->numElements() <= kMaxFoldedElements; });
     if (!known || !small) continue;
     for (ir::Value* operand : operands) {
       if (operand && operand->isConstant() && mapping.count(operand) == 0) {

@@ -120,7 +120,7 @@ class Contraction {
 };
 
 Result<ir::Value*> rewriteEinsum(ir::Builder& b, aten::Einsum op) {
-  if (isQuantizedWhole(op) || op->result()->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || op->result()->dtype() != DType::Float32) return nullptr;
   std::vector<Shape> shapes;
   for (const ir::Value* operand : op->operands()) shapes.push_back(operand->shape());
   CARINA_TRY(const aten::EinsumPlan plan, aten::parseEinsum(op.equation(), shapes));

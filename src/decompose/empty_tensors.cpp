@@ -43,7 +43,7 @@ Result<bool> joinOthers(ir::Node* node) {
 
 /// The result of an operator that sums, multiplies or tests its elements if there are none; nothing for
 /// others.
-std::optional<int64_t> resultOfNothing(const ir::Node& node) {
+std::optional<int64_t> emptyReductionResult(const ir::Node& node) {
   switch (opId(&node)) {
     case OpId::Sum:
     case OpId::SumDimIntList:
@@ -94,7 +94,7 @@ Result<bool> settle(ir::Node* node) {
     default:
       break;
   }
-  const auto value = resultOfNothing(*node);
+  const auto value = emptyReductionResult(*node);
   if (!value || node->results().size() != 1) return false;
   graph.replaceAllUses(node->result(), filled(graph, node->result()->type, *value));
   return true;

@@ -103,14 +103,14 @@ ir::Value* functionOf(ir::Builder& b, const ir::Node& node) {
 
 ir::Value* rewriteFunction(ir::Builder& b, ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1 ||
-      isQuantizedWhole(*node) || !allFloat(*node))
+      isQuantizedAsUnit(*node) || !allFloat(*node))
     return nullptr;
   return functionOf(b, *node);
 }
 
 /// Powers with a single number as base or exponent.
 ir::Value* rewritePower(ir::Builder& b, aten::PowTensorTensor op) {
-  if (isQuantizedWhole(op) || !allFloat(*op.node())) return nullptr;
+  if (isQuantizedAsUnit(op) || !allFloat(*op.node())) return nullptr;
   const auto one = [&](const ir::Value* value, const ir::Value* other) {
     return value->isConstant() && value->numElements() == 1 && other->shape() == op->result()->shape();
   };
@@ -123,7 +123,7 @@ ir::Value* rewritePower(ir::Builder& b, aten::PowTensorTensor op) {
 
 /// max + log(sum(exp(x - max))). An infinite maximum must not be subtracted from itself.
 ir::Value* rewriteLogSumExp(ir::Builder& b, aten::Logsumexp op) {
-  if (isQuantizedWhole(op) || !allFloat(*op.node()) || op.self()->numElements() == 0) return nullptr;
+  if (isQuantizedAsUnit(op) || !allFloat(*op.node()) || op.self()->numElements() == 0) return nullptr;
   constexpr double kMost = std::numeric_limits<float>::max();
   const ir::Ints dims = op.dim().empty() ? numbersBelow(op.self()->rank()) : op.dim();
   ir::Value* largest = aten::Amax::create(b, op.self(), dims, true);
@@ -146,7 +146,7 @@ ir::Value* rewriteExtremeOfAll(ir::Builder& b, ir::Node* node) {
 /// Norms of orders other than 1, 2 and infinity: the number of elements that are not 0, the smallest
 /// magnitude, (sum |x|^p)^(1/p).
 Result<ir::Value*> rewriteOtherNorm(ir::Builder& b, aten::LinalgVectorNorm op) {
-  if (isQuantizedWhole(op) || !allFloat(*op.node())) return nullptr;
+  if (isQuantizedAsUnit(op) || !allFloat(*op.node())) return nullptr;
   const double order = ir::scalarReal(op.ord());
   if (order == 1 || order == 2 || (std::isinf(order) && order > 0)) return nullptr;
   const auto sum = [&](ir::Value* x) { return aten::SumDimIntList::create(b, x, op.dim(), op.keepdim()); };
@@ -171,7 +171,7 @@ Result<ir::Value*> rewriteOtherNorm(ir::Builder& b, aten::LinalgVectorNorm op) {
 ir::Value* rewriteWithoutNan(ir::Builder& b, ir::Node* node) {
   const auto sum = ir::dynCast<aten::Nansum>(node);
   const auto mean = ir::dynCast<aten::Nanmean>(node);
-  if ((!sum && !mean) || isQuantizedWhole(*node) || !allFloat(*node)) return nullptr;
+  if ((!sum && !mean) || isQuantizedAsUnit(*node) || !allFloat(*node)) return nullptr;
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   ir::Value* x = node->operands()[0];
   const std::optional<ir::Ints> dims = sum ? sum.dim() : mean.dim();
@@ -188,7 +188,7 @@ ir::Value* rewriteWithoutNan(ir::Builder& b, ir::Node* node) {
 
 /// Variance or standard deviation, and the mean of the same elements.
 ir::Value* rewriteWithMean(ir::Builder& b, ir::Node* node) {
-  if (!aten::isOperator(node) || node->operands().empty() || isQuantizedWhole(*node)) return nullptr;
+  if (!aten::isOperator(node) || node->operands().empty() || isQuantizedAsUnit(*node)) return nullptr;
   std::optional<ir::Ints> dims;
   ir::Attribute correction = int64_t{1};
   bool keepdim = false, root = false;
@@ -225,7 +225,7 @@ constexpr int64_t kLongestProduct = 64;
 /// The product along a dimension: halves are multiplied until one element is left.
 ir::Value* rewriteProduct(ir::Builder& b, ir::Node* node) {
   const auto along = ir::dynCast<aten::ProdDimInt>(node);
-  if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedWhole(*node)) return nullptr;
+  if ((!along && !ir::isa<aten::Prod>(node)) || isQuantizedAsUnit(*node)) return nullptr;
   const DType dtype = node->result()->dtype();
   if (dtype == DType::Bool) return nullptr;  // whether all are true
   if (!allFloat(*node) && (isFloat(dtype) || isFloat(node->operands()[0]->dtype()))) return nullptr;

@@ -11,7 +11,7 @@ namespace carina::decompose {
 namespace {
 
 // A matrix with more elements has no advantage over sampling on the CPU.
-constexpr int64_t kMostSamplingWeights = int64_t{1} << 20;
+constexpr int64_t kMaxSamplingWeights = int64_t{1} << 20;
 
 /// The weights of the elements that each position of slice n of a grid reads: [positions, elements of a plane
 /// or volume].
@@ -42,14 +42,14 @@ Result<ir::Value*> rewriteKnownGrid(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::GridSampler>(node) && !ir::isa<aten::GridSampler2d>(node)) return nullptr;
   ir::Value *input = node->operands()[0], *grid = node->operands()[1];
   if (!grid->isConstant() || grid->dtype() != DType::Float32 || input->dtype() != DType::Float32 ||
-      input->isConstant() || isQuantizedWhole(*node))
+      input->isConstant() || isQuantizedAsUnit(*node))
     return nullptr;
   const Shape shape = input->shape(), result = node->result()->shape();
   const Shape spatial(shape.begin() + 2, shape.end());
   const int64_t positions = numElements(Shape(result.begin() + 2, result.end())),
                 elements = numElements(spatial);
   const auto weights = checkedMul(positions, elements);
-  if (!weights || *weights > kMostSamplingWeights || *weights == 0) return nullptr;
+  if (!weights || *weights > kMaxSamplingWeights || *weights == 0) return nullptr;
   CARINA_TRY(const aten::GridSampling sampling, aten::gridSampling(*node));
   ir::Value* x = reshaped(b, input, {shape[0], shape[1], elements});
   const auto bytes = grid->constant().bytes();

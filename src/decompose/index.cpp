@@ -126,7 +126,7 @@ ir::Value* pickedRows(ir::Builder& b, const aten::IndexTensor& op) {
   const auto indices = op.indices();
   const auto at = std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; });
   const int64_t dim = at - indices.begin();
-  if (isMask(*at) || (*at)->isConstant() || isQuantizedWhole(op)) return nullptr;
+  if (isMask(*at) || (*at)->isConstant() || isQuantizedAsUnit(op)) return nullptr;
   ir::Value* which = aten::View::create(b, *at, ir::Ints{(*at)->numElements()});
   which = fromFront(b, which, op.self()->dim(dim));
   ir::Value* rows = aten::IndexSelect::create(b, op.self(), which, dim);
@@ -173,7 +173,7 @@ ir::Value* selection(ir::Builder& b, const Rows& rows) {
 }
 
 // Integers have no matrix product: limit on rows times values, which are selected and summed individually.
-constexpr int64_t kMostChosen = int64_t{1} << 20;
+constexpr int64_t kMaxChosen = int64_t{1} << 20;
 
 /// The sum to add to each row, [rows, inner]: values [B, inner] of equal rows are summed.
 ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
@@ -191,7 +191,7 @@ ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
 
 /// x[i, j] = v with any number of indices at any dimensions, values that broadcast, and accumulation.
 ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   const auto indices = op.indices();
   const size_t count = countOf(indices);
   if (count == 0) return nullptr;
@@ -209,7 +209,7 @@ ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
   const auto rows = rowsOf(b, op.self(), indices);
   if (!rows) return nullptr;
   if (op.accumulate() && type != DType::Float32 &&
-      op.self()->numElements() > kMostChosen / std::max<int64_t>(rows->which->numElements(), 1))
+      op.self()->numElements() > kMaxChosen / std::max<int64_t>(rows->which->numElements(), 1))
     return nullptr;
   // Values in the shape of the indexing result, then with the index dimensions in front.
   const size_t joint = rows->joint.size();
@@ -264,7 +264,7 @@ ir::Value* rewriteIndexCopy(ir::Builder& b, ir::Node* node) {
 
 /// index_add: index_put that accumulates.
 ir::Value* rewriteIndexAdd(ir::Builder& b, aten::IndexAdd op) {
-  if (isQuantizedWhole(op) || op.self()->rank() == 0 || op.index()->rank() > 1) return nullptr;
+  if (isQuantizedAsUnit(op) || op.self()->rank() == 0 || op.index()->rank() > 1) return nullptr;
   const int64_t dim = wrapped(op.dim(), op.self()->rank());
   ir::Value* index = aten::View::create(b, op.index(), ir::Ints{op.index()->numElements()});
   ir::Value* source = op.source();

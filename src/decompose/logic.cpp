@@ -28,7 +28,7 @@ ir::Value* inverted(const ir::Builder& b, ir::Value* value) {
 Result<bool> rewriteLogicOfNumbers(ir::Node* node) {
   const bool pair =
       ir::isa<aten::LogicalAnd>(node) || ir::isa<aten::LogicalOr>(node) || ir::isa<aten::LogicalXor>(node);
-  if ((!pair && !ir::isa<aten::LogicalNot>(node)) || isQuantizedWhole(*node)) return false;
+  if ((!pair && !ir::isa<aten::LogicalNot>(node)) || isQuantizedAsUnit(*node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* x = node->operands()[0];
   if (!pair) {
@@ -175,7 +175,7 @@ ir::Value* rewriteToBool(ir::Builder& b, ir::Node* node) {
       return nullptr;
   }
   ir::Value* x = node->operands()[0];
-  if (!isBool(node->result()) || isBool(x) || isQuantizedWhole(*node)) return nullptr;
+  if (!isBool(node->result()) || isBool(x) || isQuantizedAsUnit(*node)) return nullptr;
   return truth(b, x);
 }
 

@@ -11,7 +11,7 @@ namespace carina::decompose {
 namespace {
 
 // Computed kernels with more taps stay convolutions, for the CPU.
-constexpr int64_t kMostTaps = 256;
+constexpr int64_t kMaxTaps = 256;
 
 bool isMatrix(const ir::Value* value) {
   return value->isConstant() && value->rank() == 2 && value->dtype() == DType::Float32;
@@ -48,13 +48,13 @@ ir::Value* rewriteAddmm(ir::Builder& b, aten::Addmm op) {
     ir::Value* bias = aten::View::create(b, op.self(), ir::Ints{op.mat2()->dim(1)});
     return aten::Linear::create(b, op.mat1(), transposedMatrix(b, op.mat2()), bias);
   }
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   ir::Value* product = aten::Mm::create(b, op.mat1(), op.mat2());
   return scaledSum(b, product, alpha, op.self(), beta);
 }
 
 ir::Value* rewriteBaddbmm(ir::Builder& b, aten::Baddbmm op) {
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   ir::Value* product = aten::Bmm::create(b, op.batch1(), op.batch2());
   return scaledSum(b, product, ir::scalarReal(op.alpha()), op.self(), ir::scalarReal(op.beta()));
 }
@@ -62,7 +62,7 @@ ir::Value* rewriteBaddbmm(ir::Builder& b, aten::Baddbmm op) {
 /// Products with vectors: of matrices with one row or column, or element by element.
 ir::Value* rewriteVectors(ir::Builder& b, ir::Node* node) {
   if (!aten::isOperator(node) || node->operands().empty() || node->results().size() != 1 ||
-      isQuantizedWhole(*node))
+      isQuantizedAsUnit(*node))
     return nullptr;
   const auto column = [&](ir::Value* v) {
     return aten::Reshape::create(b, v, ir::Ints{v->numElements(), 1});
@@ -94,7 +94,7 @@ ir::Value* rewriteVectors(ir::Builder& b, ir::Node* node) {
 
 /// The sum of the products of a batch is a single product of the concatenated matrices.
 ir::Value* rewriteAddbmm(ir::Builder& b, aten::Addbmm op) {
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   const int64_t batches = op.batch1()->dim(0), rows = op.batch1()->dim(1), inner = op.batch1()->dim(2);
   ir::Value* left = aten::Permute::create(b, op.batch1(), ir::Ints{1, 0, 2});
   left = aten::Reshape::create(b, left, ir::Ints{rows, batches * inner});
@@ -114,7 +114,7 @@ bool becomesConstant(const ir::Value* value) {
 /// A linear layer whose weights are computed from inputs is a matrix product.
 ir::Value* rewriteComputedLinear(ir::Builder& b, aten::Linear op) {
   if (becomesConstant(op.weight()) || op.weight()->rank() != 2 || op.input()->rank() < 2 ||
-      isQuantizedWhole(op))
+      isQuantizedAsUnit(op))
     return nullptr;
   ir::Value* result = aten::Matmul::create(b, op.input(), transposedMatrix(b, op.weight()));
   if (op.bias()) result = aten::AddTensor::create(b, result, op.bias());
@@ -127,7 +127,8 @@ ir::Value* rewriteComputedLinear(ir::Builder& b, aten::Linear op) {
 ir::Value* rewriteComputedKernel(ir::Builder& b, ir::Node* node) {
   const auto conv = aten::asConvolution(node);
   if (!conv || conv->transposed || conv->spatialRank() > 2 || becomesConstant(conv->weight) ||
-      isQuantizedWhole(*node) || conv->input->dtype() != DType::Float32 || node->result()->numElements() == 0)
+      isQuantizedAsUnit(*node) || conv->input->dtype() != DType::Float32 ||
+      node->result()->numElements() == 0)
     return nullptr;
   const bool isLine = conv->spatialRank() == 1;
   // A line is an image of one row.
@@ -141,7 +142,7 @@ ir::Value* rewriteComputedKernel(ir::Builder& b, ir::Node* node) {
   const ir::Ints kernel = both({weight.begin() + 2, weight.end()}, 1);
   const int64_t inside = weight[1] * kernel[0] * kernel[1];
   const int64_t positions = node->result()->numElements() / (batch * weight[0]);
-  if (kernel[0] * kernel[1] > kMostTaps) return nullptr;
+  if (kernel[0] * kernel[1] > kMaxTaps) return nullptr;
 
   const int64_t rows = isLine ? 1 : input[input.size() - 2];
   ir::Value* image =

@@ -56,14 +56,14 @@ bool onlyFirstUsed(const ir::Node& node) {
 
 template <typename Op>
 ir::Value* rewriteSoftmax(ir::Builder& b, Op op) {
-  if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || op.self()->dtype() != DType::Float32) return nullptr;
   return softmaxOf(b, op.self(), op.dim());
 }
 
 /// x - max - log(sum(exp(x - max)))
 template <typename Op>
 ir::Value* rewriteLogSoftmax(ir::Builder& b, Op op) {
-  if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || op.self()->dtype() != DType::Float32) return nullptr;
   const ir::Ints dims{op.dim()};
   ir::Value* shifted = sub(b, op.self(), aten::Amax::create(b, op.self(), dims, true));
   ir::Value* sum = aten::SumDimIntList::create(b, aten::Exp::create(b, shifted), dims, true);
@@ -98,7 +98,7 @@ ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* 
 
 template <typename Op>
 ir::Value* rewriteGroupNorm(ir::Builder& b, Op op) {
-  if (isQuantizedWhole(op) || !onlyFirstUsed(*op.node())) return nullptr;
+  if (isQuantizedAsUnit(op) || !onlyFirstUsed(*op.node())) return nullptr;
   int64_t groups = 0;
   if constexpr (std::is_same_v<Op, aten::GroupNorm>)
     groups = op.numGroups();
@@ -108,14 +108,14 @@ ir::Value* rewriteGroupNorm(ir::Builder& b, Op op) {
 }
 
 ir::Value* rewriteInstanceNorm(ir::Builder& b, aten::InstanceNorm op) {
-  if (!op.useInputStats() || isQuantizedWhole(op)) return nullptr;
+  if (!op.useInputStats() || isQuantizedAsUnit(op)) return nullptr;
   return groupNormOf(b, op.input(), op.input()->dim(1), op.weight(), op.bias(), op.eps());
 }
 
 /// Batch norm with the statistics of the batch: over all dimensions but the channels, which are moved to the
 /// front.
 ir::Value* rewriteBatchStatistics(ir::Builder& b, aten::BatchNorm op) {
-  if ((!op.training() && op.runningMean()) || isQuantizedWhole(op)) return nullptr;
+  if ((!op.training() && op.runningMean()) || isQuantizedAsUnit(op)) return nullptr;
   ir::Value* x = op.input();
   ir::Ints swapped;
   for (int64_t d = 0; d < x->rank(); ++d) swapped.push_back(d < 2 ? 1 - d : d);
@@ -202,7 +202,7 @@ ir::Value* rewriteComputedBatchNorm(ir::Builder& b, ir::Node* node) {
     weight = op.weight(), bias = op.bias();
   }
   const auto known = [](const ir::Value* v) { return !v || v->isConstant(); };
-  if (!mean || !variance || isQuantizedWhole(*node) || !onlyFirstUsed(*node)) return nullptr;
+  if (!mean || !variance || isQuantizedAsUnit(*node) || !onlyFirstUsed(*node)) return nullptr;
   if (known(mean) && known(variance) && known(weight) && known(bias)) return nullptr;
   ir::Value* x = node->operands()[0];
   const auto wide = [&](ir::Value* v) { return v ? perChannel(b, v, x->rank()) : nullptr; };
@@ -216,7 +216,7 @@ ir::Value* rewriteComputedBatchNorm(ir::Builder& b, ir::Node* node) {
 ir::Value* varianceOf(ir::Builder& b, const ir::OpView& op, const std::optional<ir::Ints>& dims,
                       double correction, bool keepdim, bool root) {
   ir::Value* x = op->operands()[0];
-  if (isQuantizedWhole(op) || x->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || x->dtype() != DType::Float32) return nullptr;
   const ir::Ints over = dims && !dims->empty() ? *dims : numbersBelow(x->rank());
   int64_t count = 1;
   for (int64_t d : over) count *= x->dim(wrapped(d, x->rank()));

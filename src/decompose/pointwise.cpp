@@ -13,10 +13,10 @@ namespace {
 
 // Infinite fill values would ruin the observed range; exp() of these is 0, and 8-bit codes can represent them
 // along with real scores.
-constexpr double kMostNegative = -255, kMostPositive = 255;
+constexpr double kMaxNegative = -255, kMaxPositive = 255;
 
 double finite(double value) {
-  return std::isinf(value) ? (value < 0 ? kMostNegative : kMostPositive) : value;
+  return std::isinf(value) ? (value < 0 ? kMaxNegative : kMaxPositive) : value;
 }
 
 bool isGiven(const ir::Attribute& value) {
@@ -49,7 +49,7 @@ ir::Value* reciprocalOf(ir::Builder& b, ir::Value* divisor) {
 /// x / y = x * (1 / y); the reciprocal of a constant divisor is constant.
 ir::Value* rewriteDivision(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::DivTensor>(node)) return nullptr;
-  if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32 ||
+  if (isQuantizedAsUnit(*node) || node->operands()[0]->dtype() != DType::Float32 ||
       node->operands()[1]->dtype() != DType::Float32) {
     return nullptr;
   }
@@ -61,7 +61,7 @@ ir::Value* rewriteDivision(ir::Builder& b, ir::Node* node) {
 
 /// The first half times the sigmoid of the second.
 ir::Value* rewriteGlu(ir::Builder& b, aten::Glu op) {
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   const int64_t dim = wrapped(op.dim(), op.self()->rank());
   const int64_t half = op.self()->dim(dim) / 2;
   const auto part = [&](int64_t from) {
@@ -75,7 +75,7 @@ ir::Value* rewriteGlu(ir::Builder& b, aten::Glu op) {
 /// where(mask, value, x) with a constant value.
 ir::Value* rewriteMaskedFill(ir::Builder& b, ir::Node* node) {
   if (!ir::isa<aten::MaskedFillScalar>(node) && !ir::isa<aten::MaskedFillTensor>(node)) return nullptr;
-  if (isQuantizedWhole(*node) || node->operands()[0]->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(*node) || node->operands()[0]->dtype() != DType::Float32) return nullptr;
   ir::Value* fill = nullptr;
   if (const auto op = ir::dynCast<aten::MaskedFillScalar>(node))
     fill = number(b, finite(ir::scalarReal(op.value())), 0);
@@ -92,7 +92,7 @@ ir::Value* rewriteMaskedFill(ir::Builder& b, ir::Node* node) {
 /// max(x, w * x) if no slope is above 1, min(x, w * x) if none is below: two operations with one range.
 /// Otherwise x + (w - 1) * min(x, 0). A single weight is leaky_relu.
 ir::Value* rewritePrelu(ir::Builder& b, aten::Prelu op) {
-  if (isQuantizedWhole(op) || !op.weight()->isConstant()) return nullptr;
+  if (isQuantizedAsUnit(op) || !op.weight()->isConstant()) return nullptr;
   const Tensor& slopes = op.weight()->constant();
   if (slopes.numElements() == 1) return aten::LeakyRelu::create(b, op.self(), slopes.realAt(0));
   ir::Ints shape(op.self()->shape().size(), 1);
@@ -117,7 +117,7 @@ ir::Value* rewritePrelu(ir::Builder& b, aten::Prelu op) {
 ir::Value* rewriteFused(ir::Builder& b, ir::Node* node) {
   ir::Value* product = nullptr;
   double factor = 1;
-  if (isQuantizedWhole(*node)) return nullptr;
+  if (isQuantizedAsUnit(*node)) return nullptr;
   if (const auto multiply = ir::dynCast<aten::Addcmul>(node)) {
     product = aten::MulTensor::create(b, multiply.tensor1(), multiply.tensor2());
     factor = ir::scalarReal(multiply.value());
@@ -179,7 +179,7 @@ ir::Value* rewriteNanToNum(ir::Builder& b, aten::WhereSelf op) {
 ir::Value* rewriteTriangle(ir::Builder& b, ir::Node* node) {
   const auto lower = ir::dynCast<aten::Tril>(node);
   const auto upper = ir::dynCast<aten::Triu>(node);
-  if ((!lower && !upper) || isQuantizedWhole(*node)) return nullptr;
+  if ((!lower && !upper) || isQuantizedAsUnit(*node)) return nullptr;
   const ir::Value* x = node->operands()[0];
   const int64_t rows = x->dim(x->rank() - 2), columns = x->dim(x->rank() - 1);
   Tensor mask = Tensor::zeros(DType::Bool, {rows, columns});
@@ -196,7 +196,7 @@ ir::Value* rewriteTriangle(ir::Builder& b, ir::Node* node) {
 
 /// sqrt(sum(x^2)), sum(|x|), max(|x|)
 ir::Value* rewriteVectorNorm(ir::Builder& b, aten::LinalgVectorNorm op) {
-  if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || op.self()->dtype() != DType::Float32) return nullptr;
   const double order = ir::scalarReal(op.ord());
   if (order == 2) {
     ir::Value* square = aten::MulTensor::create(b, op.self(), op.self());
@@ -226,7 +226,7 @@ ir::Value* againstInfinity(ir::Builder& b, aten::OpId id, ir::Value* x, bool pos
 /// A comparison with a number becomes one with a constant of the same type and range.
 ir::Value* rewriteCompareNumber(ir::Builder& b, ir::Node* node) {
   using aten::OpId;
-  if (!aten::isOperator(node) || node->operands().size() != 1 || isQuantizedWhole(*node)) return nullptr;
+  if (!aten::isOperator(node) || node->operands().size() != 1 || isQuantizedAsUnit(*node)) return nullptr;
   const OpId id = aten::opId(node);
   if (id != OpId::EqScalar && id != OpId::NeScalar && id != OpId::LtScalar && id != OpId::LeScalar &&
       id != OpId::GtScalar && id != OpId::GeScalar) {
@@ -278,7 +278,7 @@ ir::Value* rewriteConstantLike(ir::Builder& b, ir::Node* node) {
 /// Division without a rounding mode.
 ir::Value* rewriteUnroundedDivision(ir::Builder& b, ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivTensorMode>(node);
-  if (!mode || mode.roundingMode() || isQuantizedWhole(*node)) return nullptr;
+  if (!mode || mode.roundingMode() || isQuantizedAsUnit(*node)) return nullptr;
   ir::Value* x = node->operands()[0];
   ir::Value* y = node->operands()[1];
   if (x->dtype() != DType::Float32 || y->dtype() != DType::Float32) return nullptr;
@@ -289,7 +289,7 @@ ir::Value* rewriteUnroundedDivision(ir::Builder& b, ir::Node* node) {
 ir::Value* rewriteWholeDivisionByNumber(ir::Builder& b, ir::Node* node) {
   const auto mode = ir::dynCast<aten::DivScalarMode>(node);
   const auto floored = ir::dynCast<aten::FloorDivideScalar>(node);
-  if ((!mode && !floored) || isQuantizedWhole(*node)) return nullptr;
+  if ((!mode && !floored) || isQuantizedAsUnit(*node)) return nullptr;
   ir::Value* x = node->operands()[0];
   if (x->dtype() != DType::Float32) return nullptr;
   ir::Value* quotient = aten::DivScalar::create(b, x, mode ? mode.other() : floored.other());
@@ -303,7 +303,7 @@ ir::Value* rewriteWholeDivisionByNumber(ir::Builder& b, ir::Node* node) {
 
 /// x * y / (max(|x|, eps) * max(|y|, eps)), summed over one dimension.
 ir::Value* rewriteCosineSimilarity(ir::Builder& b, aten::CosineSimilarity op) {
-  if (isQuantizedWhole(op) || op.x1()->dtype() != DType::Float32 || op.x2()->dtype() != DType::Float32) {
+  if (isQuantizedAsUnit(op) || op.x1()->dtype() != DType::Float32 || op.x2()->dtype() != DType::Float32) {
     return nullptr;
   }
   const int64_t rank = std::max(op.x1()->rank(), op.x2()->rank());
@@ -346,7 +346,7 @@ ir::Value* expandedFrom(const ir::Value* value) {
   return node->operands()[0];
 }
 
-bool isQuantizedWhole(const ir::Node& node) {
+bool isQuantizedAsUnit(const ir::Node& node) {
   return aten::factsOf(node).tosa != aten::TosaForm::None &&
          std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* operand) {
            return operand && (ir::producerAs<aten::DequantizePerTensor>(operand) ||

@@ -15,7 +15,7 @@ namespace {
 
 // Enough that the calls and copies of an iteration cost little compared to its steps, and few enough that
 // their commands are small.
-constexpr int64_t kLeastSteps = 16, kUsualSteps = 25, kMostSteps = 48;
+constexpr int64_t kMinSteps = 16, kUsualSteps = 25, kMostSteps = 48;
 
 /// Attributes of all recurrent layers, in the order of their tables.
 enum Attribute : size_t { kHasBiases, kNumLayers, kDropout, kTrain, kBidirectional, kBatchFirst };
@@ -51,7 +51,7 @@ ir::Value* broughtInto(ir::Graph& graph, const ir::Value* weight) {
 
 /// Whether the operator can be split between steps, and its weights moved into a loop.
 bool canLoop(const ir::Node& node) {
-  if (!isRecurrent(node) || isQuantizedWhole(node) || node.operand(0)->rank() != 3) return false;
+  if (!isRecurrent(node) || isQuantizedAsUnit(node) || node.operand(0)->rank() != 3) return false;
   const auto weights = node.operandGroup(2);
   return std::all_of(weights.begin(), weights.end(),
                      [](const ir::Value* weight) { return isWeight(weight); }) &&
@@ -147,7 +147,7 @@ Results loop(ir::Builder& b, const Stack& stack, ir::Value* x, const std::vector
 
 /// The stack over all steps of x: a loop, and the remaining steps.
 Results run(ir::Builder& b, const Stack& stack, ir::Value* x, const std::vector<ir::Value*>& state) {
-  const int64_t dim = stack.dim(), steps = x->dim(dim), each = stepsPerTurn(steps), rest = steps % each;
+  const int64_t dim = stack.dim(), steps = x->dim(dim), each = stepsPerIteration(steps), rest = steps % each;
   const int64_t first = stack.reverse ? rest : 0;
   Results results = loop(b, stack, cut(b, x, dim, first, first + steps - rest), state, each);
   if (rest == 0) return results;
@@ -223,8 +223,8 @@ void replaceByLoops(ir::Node* node, bool unroll) {
 
 }  // namespace
 
-int64_t stepsPerTurn(int64_t steps) {
-  if (steps < 2 * kLeastSteps) {
+int64_t stepsPerIteration(int64_t steps) {
+  if (steps < 2 * kMinSteps) {
     // Few steps: the largest divisor that gives at least two iterations.
     for (int64_t each = steps / 2; each > 1; --each) {
       if (steps % each == 0) return each;
@@ -235,8 +235,8 @@ int64_t stepsPerTurn(int64_t steps) {
     if (steps % a != steps % b) return steps % a < steps % b;
     return std::abs(a - kUsualSteps) < std::abs(b - kUsualSteps);
   };
-  int64_t best = kLeastSteps;
-  for (int64_t each = kLeastSteps; each <= std::min(kMostSteps, steps / 2); ++each) {
+  int64_t best = kMinSteps;
+  for (int64_t each = kMinSteps; each <= std::min(kMostSteps, steps / 2); ++each) {
     if (isBetter(each, best)) best = each;
   }
   return best;

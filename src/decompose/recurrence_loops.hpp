@@ -28,6 +28,6 @@ Status loopRecurrences(ir::Graph& graph, const LoopOptions& options);
 
 /// Steps per iteration of the loop: a divisor of `steps` near 25 if there is one, otherwise a value that
 /// leaves few steps over.
-int64_t stepsPerTurn(int64_t steps);
+int64_t stepsPerIteration(int64_t steps);
 
 }  // namespace carina::decompose

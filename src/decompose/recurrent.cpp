@@ -116,7 +116,7 @@ Layer runLayer(Parts& p, Kind kind, ir::Value* x, State state, const Weights& w,
 template <typename Op, Kind kind>
 Result<bool> rewriteLayers(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node) || op.input()->rank() != 3) return false;
+  if (!op || isQuantizedAsUnit(*node) || op.input()->rank() != 3) return false;
   // Training applies dropout between layers.
   if (op.train() && op.dropout() > 0 && op.numLayers() > 1) return false;
   const int64_t directions = op.bidirectional() ? 2 : 1;
@@ -162,7 +162,7 @@ Result<bool> rewriteLayers(ir::Node* node) {
 template <typename Op, Kind kind>
 Result<bool> rewriteCell(ir::Node* node) {
   const Op op = ir::dynCast<Op>(node);
-  if (!op || isQuantizedWhole(*node)) return false;
+  if (!op || isQuantizedAsUnit(*node)) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   Parts p{b};
   State before;

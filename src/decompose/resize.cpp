@@ -141,7 +141,7 @@ Result<ir::Value*> rewriteNearestRows(ir::Builder& b, ir::Node* node) {
 }
 
 // Elements of the matrix for one dimension; with more, the operator is not decomposed.
-constexpr int64_t kMostResizingWeights = int64_t{1} << 24;
+constexpr int64_t kMaxResizingWeights = int64_t{1} << 24;
 
 /// x times the matrix of `taps` along dimension `dim`.
 ir::Value* weighted(ir::Builder& b, ir::Value* x, int64_t dim, const std::vector<aten::Taps>& taps) {
@@ -164,10 +164,10 @@ Result<ir::Value*> rewriteAsProducts(ir::Builder& b, ir::Node* node) {
       !ir::isa<aten::PrivateUpsampleBilinear2dAaVec>(node) &&
       !ir::isa<aten::PrivateUpsampleBicubic2dAaVec>(node))
     return nullptr;
-  if (node->result()->dtype() != DType::Float32 || isQuantizedWhole(*node)) return nullptr;
+  if (node->result()->dtype() != DType::Float32 || isQuantizedAsUnit(*node)) return nullptr;
   if (bilinear && resizeAxes(*node).ok()) return nullptr;
   for (int64_t d = 2; d < node->result()->rank(); ++d) {
-    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMostResizingWeights) return nullptr;
+    if (node->operands()[0]->dim(d) * node->result()->dim(d) > kMaxResizingWeights) return nullptr;
   }
   CARINA_TRY(const auto taps, aten::resizeTaps(*node));
   ir::Value* x = node->operands()[0];

@@ -16,7 +16,7 @@ enum class Positions : uint8_t { Nearest, NearestExact, Bilinear, AlignedBilinea
 
 // Positions within this distance of PyTorch's, in rows, count as equal: PyTorch's own are rounded to float32.
 constexpr double kSamePosition = 1.0 / 4096;
-constexpr int64_t kMostNumerator = 2048, kMostSize = 16384;
+constexpr int64_t kMaxNumerator = 2048, kMaxSize = 16384;
 
 /// Input rows per output row.
 struct Fraction {
@@ -35,7 +35,7 @@ std::vector<Fraction> fractions(Positions mode, int64_t inputs, int64_t outputs,
   for (double rest = scale; std::isfinite(rest) && rest < 1e6;) {
     const auto whole = static_cast<int64_t>(std::floor(rest));
     const Fraction next{whole * now.rows + last.rows, whole * now.outputs + last.outputs};
-    if (next.outputs > kMostNumerator) break;
+    if (next.outputs > kMaxNumerator) break;
     last = now;
     now = next;
     if (now.rows > 0) result.push_back(now);
@@ -67,7 +67,7 @@ ResizeAxis axisOf(Positions mode, Fraction f, int64_t inputs, int64_t outputs) {
 }
 
 bool inRange(const ResizeAxis& a) {
-  return a.numerator <= kMostNumerator && a.denominator < 16 * a.numerator && a.offset >= -a.numerator &&
+  return a.numerator <= kMaxNumerator && a.denominator < 16 * a.numerator && a.offset >= -a.numerator &&
          a.offset < 16 * a.numerator && a.border >= -16 * a.numerator && a.border < a.numerator;
 }
 
@@ -103,9 +103,9 @@ Result<std::array<ResizeAxis, 2>> resizeAxes(const ir::Node& node) {
     const double scale = static_cast<double>(geometry.scale[i]);
     bool found = inputs == 1 || (inputs == outputs && std::abs(scale - 1) < 1e-6);
     if (found) continue;
-    if (inputs >= kMostSize || outputs >= kMostSize)
+    if (inputs >= kMaxSize || outputs >= kMaxSize)
       return fail(Code::HardwareLimit, "resizing {} rows to {}: RESIZE supports fewer than {}", inputs,
-                  outputs, kMostSize);
+                  outputs, kMaxSize);
     for (const Fraction& f : fractions(mode, inputs, outputs, scale)) {
       const ResizeAxis axis = axisOf(mode, f, inputs, outputs);
       found = inRange(axis) && readsTheSame(mode, axis, f, inputs, taps[i], scale);

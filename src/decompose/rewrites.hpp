@@ -79,9 +79,9 @@ ir::Value* viewed(ir::Builder& builder, ir::Value* x, const Shape& shape);
 ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// Whether an operand is the direct result of a dequantize node and the operator has a form in TOSA: the
 /// network was quantized with this operator as a unit, so its decomposition would have no quantization.
-bool isQuantizedWhole(const ir::Node& node);
-inline bool isQuantizedWhole(const ir::OpView& op) {
-  return isQuantizedWhole(*op.node());
+bool isQuantizedAsUnit(const ir::Node& node);
+inline bool isQuantizedAsUnit(const ir::OpView& op) {
+  return isQuantizedAsUnit(*op.node());
 }
 
 /// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows selected by constant indices.

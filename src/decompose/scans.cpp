@@ -41,7 +41,7 @@ ir::Value* rewriteRunningCount(ir::Builder& b, aten::Cumsum op) {
 ir::Value* rewriteRunning(ir::Builder& b, ir::Node* node) {
   const auto product = ir::dynCast<aten::Cumprod>(node);
   const auto logSum = ir::dynCast<aten::Logcumsumexp>(node);
-  if ((!product && !logSum) || isQuantizedWhole(*node)) return nullptr;
+  if ((!product && !logSum) || isQuantizedAsUnit(*node)) return nullptr;
   ir::Value* x = node->operands()[0];
   if (x->rank() == 0 || x->numElements() == 0 || x->type != node->result()->type) return nullptr;
   if (logSum && x->dtype() != DType::Float32) return nullptr;
@@ -61,7 +61,7 @@ ir::Value* placesAlong(ir::Builder& b, const ir::Value* x, int64_t dim) {
 /// Running extremes; their indices are those of the last elements that equal them.
 template <typename Op, typename Extreme>
 ir::Value* rewriteRunningExtreme(ir::Builder& b, Op op) {
-  if (op.self()->rank() == 0 || op.self()->numElements() == 0 || isQuantizedWhole(op)) return nullptr;
+  if (op.self()->rank() == 0 || op.self()->numElements() == 0 || isQuantizedAsUnit(op)) return nullptr;
   ir::Value* x = op.self();
   const int64_t dim = wrapped(op.dim(), x->rank());
   ir::Value* values = scanned(
@@ -83,7 +83,7 @@ ir::Value* rewriteRunningExtreme(ir::Builder& b, Op op) {
 template <typename Op>
 ir::Value* rewriteIntegerArgument(ir::Builder& b, Op op) {
   constexpr bool kLargest = std::is_same_v<Op, aten::Argmax>;
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   ir::Value* x = op.self();
   if ((x->dtype() != DType::Int32 && x->dtype() != DType::Int64) || x->numElements() == 0) return nullptr;
   if (!op.dim() || x->rank() == 0) x = aten::Reshape::create(b, x, ir::Ints{x->numElements()});
@@ -115,7 +115,7 @@ ir::Value* rewriteOrderStatistic(ir::Builder& b, ir::Node* node) {
   const auto along = ir::dynCast<aten::MedianDim>(node);
   const auto kth = ir::dynCast<aten::Kthvalue>(node);
   const bool all = ir::isa<aten::Median>(node);
-  if ((!along && !kth && !all) || isQuantizedWhole(*node)) return nullptr;
+  if ((!along && !kth && !all) || isQuantizedAsUnit(*node)) return nullptr;
   ir::Value* x = node->operands()[0];
   if (all) x = aten::Reshape::create(b, x, ir::Ints{x->numElements()});
   if (x->rank() == 0 || x->numElements() == 0) return nullptr;
@@ -128,7 +128,7 @@ ir::Value* rewriteOrderStatistic(ir::Builder& b, ir::Node* node) {
 
 /// Smallest and largest together.
 ir::Value* rewriteBothExtremes(ir::Builder& b, aten::Aminmax op) {
-  if (op.self()->rank() == 0 || isQuantizedWhole(op)) return nullptr;
+  if (op.self()->rank() == 0 || isQuantizedAsUnit(op)) return nullptr;
   const ir::Ints dims = op.dim() ? ir::Ints{*op.dim()} : numbersBelow(op.self()->rank());
   ir::Value* largest = aten::Amax::create(b, op.self(), dims, op.keepdim());
   if (largest->type != op->result(1)->type) return nullptr;
@@ -140,7 +140,7 @@ ir::Value* rewriteBothExtremes(ir::Builder& b, aten::Aminmax op) {
 ir::Value* rewriteCount(ir::Builder& b, ir::Node* node) {
   const auto along = ir::dynCast<aten::CountNonzeroDimIntList>(node);
   const auto all = ir::dynCast<aten::CountNonzero>(node);
-  if ((!along && !all) || isQuantizedWhole(*node)) return nullptr;
+  if ((!along && !all) || isQuantizedAsUnit(*node)) return nullptr;
   ir::Value* x = node->operands()[0];
   if (x->dtype() != DType::Bool) x = aten::NeTensor::create(b, x, b.constant(Tensor::zeros(x->dtype(), {})));
   x = aten::PrivateToCopy::create(b, x, DType::Int64);
@@ -154,7 +154,7 @@ ir::Value* rewriteCount(ir::Builder& b, ir::Node* node) {
 }
 
 ir::Value* rewriteTrace(ir::Builder& b, aten::Trace op) {
-  if (isQuantizedWhole(op)) return nullptr;
+  if (isQuantizedAsUnit(op)) return nullptr;
   ir::Value* diagonal = aten::Diagonal::create(b, op.self());
   return aten::SumDimIntList::create(b, diagonal, ir::Ints{0});
 }
@@ -167,7 +167,7 @@ ir::Value* lengthOf(ir::Builder& b, ir::Value* x, double p, bool keepdim) {
 /// cdist: every row of x1 against every row of x2.
 template <typename Op>
 ir::Value* rewriteDistances(ir::Builder& b, Op op) {
-  if (isQuantizedWhole(op) || op.x1()->rank() < 2 || op.x2()->rank() < 2) return nullptr;
+  if (isQuantizedAsUnit(op) || op.x1()->rank() < 2 || op.x2()->rank() < 2) return nullptr;
   if (op.x1()->dtype() != DType::Float32 || op.x2()->dtype() != DType::Float32) return nullptr;
   ir::Value* rows = aten::Unsqueeze::create(b, op.x1(), int64_t{-2});
   ir::Value* columns = aten::Unsqueeze::create(b, op.x2(), int64_t{-3});
@@ -178,7 +178,7 @@ ir::Value* rewriteDistances(ir::Builder& b, Op op) {
 /// pdist: every row against those that follow it.
 template <typename Op>
 ir::Value* rewritePairs(ir::Builder& b, Op op) {
-  if (isQuantizedWhole(op) || op.self()->rank() != 2 || op.self()->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || op.self()->rank() != 2 || op.self()->dtype() != DType::Float32) return nullptr;
   std::vector<int64_t> first, second;
   const int64_t rows = op.self()->dim(0);
   for (int64_t i = 0; i < rows; ++i) {
@@ -194,7 +194,7 @@ ir::Value* rewritePairs(ir::Builder& b, Op op) {
 }
 
 ir::Value* rewritePairwiseDistance(ir::Builder& b, aten::PairwiseDistance op) {
-  if (isQuantizedWhole(op) || op.x1()->dtype() != DType::Float32 || op.x2()->dtype() != DType::Float32)
+  if (isQuantizedAsUnit(op) || op.x1()->dtype() != DType::Float32 || op.x2()->dtype() != DType::Float32)
     return nullptr;
   ir::Value* apart = aten::SubTensor::create(b, op.x1(), op.x2());
   apart = aten::AddScalar::create(b, apart, op.eps());

@@ -25,7 +25,7 @@ ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   } else {
     return nullptr;
   }
-  if (isQuantizedWhole(*node) || self->rank() == 0 || index->rank() != self->rank() ||
+  if (isQuantizedAsUnit(*node) || self->rank() == 0 || index->rank() != self->rank() ||
       index->numElements() == 0)
     return nullptr;
   dim = wrapped(dim, self->rank());
@@ -63,7 +63,7 @@ ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
 
 // Limit on positions times sources of all lines, which are compared individually; larger scatters are not
 // rewritten.
-constexpr int64_t kMostComparisons = int64_t{1} << 20;
+constexpr int64_t kMaxComparisons = int64_t{1} << 20;
 
 /// Lines of a tensor [L, S] and the values to write: sources [L, K] at positions [L, K].
 class Lines {
@@ -74,14 +74,14 @@ class Lines {
     std::vector<int64_t> numbers(static_cast<size_t>(size));
     for (int64_t i = 0; i < size; ++i) numbers[static_cast<size_t>(i)] = i;
     ir::Value* places = b_.constant(convert(Tensor::from({size, 1}, numbers), index->dtype()));
-    meant_ = aten::EqTensor::create(b_, wide(index_), places);
+    selected_ = aten::EqTensor::create(b_, wide(index_), places);
   }
 
   /// The lines with the sources reduced into them; null for unknown reductions.
   ir::Value* reduced(const std::string& how, bool includeSelf) {
     ir::Value* result = nullptr;
     if (how == "sum" || how == "mean") {
-      ir::Value* ones = asNumber(meant_);
+      ir::Value* ones = asNumber(selected_);
       ir::Value* column = aten::View::create(b_, source_, ir::Ints{lines(), written(), 1});
       result = aten::View::create(b_, aten::Bmm::create(b_, ones, column), self_->shape());
       if (includeSelf) result = aten::AddTensor::create(b_, result, self_);
@@ -91,12 +91,12 @@ class Lines {
             includeSelf ? aten::AddScalar::create(b_, count, 1.0) : aten::ClampMin::create(b_, count, 1.0);
         result = aten::DivTensor::create(b_, result, count);
       }
-      return includeSelf ? result : whereMeant(result);
+      return includeSelf ? result : whereSelected(result);
     }
     if (how == "prod") {
-      ir::Value* factors = aten::WhereSelf::create(b_, meant_, wide(source_), number(b_, 1, 0));
+      ir::Value* factors = aten::WhereSelf::create(b_, selected_, wide(source_), number(b_, 1, 0));
       result = aten::ProdDimInt::create(b_, factors, int64_t{2});
-      return includeSelf ? aten::MulTensor::create(b_, result, self_) : whereMeant(result);
+      return includeSelf ? aten::MulTensor::create(b_, result, self_) : whereSelected(result);
     }
     if (how != "amax" && how != "amin") return nullptr;
     // Sources for other positions are replaced by the opposite extreme of all sources: it never wins and does
@@ -104,13 +104,13 @@ class Lines {
     const bool largest = how == "amax";
     const ir::Ints all{0, 1};
     ir::Value* never = largest ? aten::Amin::create(b_, source_, all) : aten::Amax::create(b_, source_, all);
-    ir::Value* choice = aten::WhereSelf::create(b_, meant_, wide(source_), never);
+    ir::Value* choice = aten::WhereSelf::create(b_, selected_, wide(source_), never);
     result =
         largest ? aten::Amax::create(b_, choice, ir::Ints{2}) : aten::Amin::create(b_, choice, ir::Ints{2});
     if (includeSelf) {
       result = largest ? aten::Maximum::create(b_, result, self_) : aten::Minimum::create(b_, result, self_);
     }
-    return whereMeant(result);
+    return whereSelected(result);
   }
 
  private:
@@ -131,21 +131,21 @@ class Lines {
   }
   ir::Value* wide(ir::Value* x) { return aten::View::create(b_, x, ir::Ints{x->dim(0), 1, x->dim(1)}); }
   ir::Value* asNumber(ir::Value* x) { return aten::PrivateToCopy::create(b_, x, DType::Float32); }
-  ir::Value* whereMeant(ir::Value* result) {
-    ir::Value* hit = aten::AnyDim::create(b_, meant_, int64_t{2});
+  ir::Value* whereSelected(ir::Value* result) {
+    ir::Value* hit = aten::AnyDim::create(b_, selected_, int64_t{2});
     return aten::WhereSelf::create(b_, hit, result, self_);
   }
 
   ir::Builder& b_;
   ir::Value *self_, *index_, *source_;
-  ir::Value* meant_ = nullptr;  // [L, S, K]
+  ir::Value* selected_ = nullptr;  // [L, S, K]
 };
 
 /// scatter_add, scatter_reduce: every position is compared with the index of each source of its line.
 ir::Value* rewriteScatterReduce(ir::Builder& b, ir::Node* node) {
   const auto adds = ir::dynCast<aten::ScatterAdd>(node);
   const auto op = ir::dynCast<aten::ScatterReduceTwo>(node);
-  if ((!adds && !op) || isQuantizedWhole(*node)) return nullptr;
+  if ((!adds && !op) || isQuantizedAsUnit(*node)) return nullptr;
   ir::Value* self = node->operands()[0];
   ir::Value* index = adds ? adds.index() : op.index();
   ir::Value* source = adds ? adds.src() : op.src();
@@ -159,7 +159,7 @@ ir::Value* rewriteScatterReduce(ir::Builder& b, ir::Node* node) {
   if (op && how == "sum" && includeSelf) {
     return aten::ScatterAdd::create(b, self, index, source, dim);
   }
-  if (index->numElements() > kMostComparisons / self->dim(dim)) return nullptr;
+  if (index->numElements() > kMaxComparisons / self->dim(dim)) return nullptr;
   const auto narrowed = [&](ir::Value* x, int64_t d) {
     return aten::SliceTensor::create(b, x, d, int64_t{0}, index->dim(d));
   };
@@ -185,7 +185,7 @@ ir::Value* rewriteScatterReduce(ir::Builder& b, ir::Node* node) {
 /// masked_scatter: the n-th true position of the mask receives the n-th source; n is the running count of the
 /// mask.
 ir::Value* rewriteMaskedScatter(ir::Builder& b, aten::MaskedScatter op) {
-  if (isQuantizedWhole(op) || op.self()->numElements() == 0 || op.source()->numElements() == 0)
+  if (isQuantizedAsUnit(op) || op.self()->numElements() == 0 || op.source()->numElements() == 0)
     return nullptr;
   const Shape& shape = op->result()->shape();
   ir::Value* mask = op.mask();

@@ -58,7 +58,7 @@ ir::Value* turned(ir::Builder& b, const aten::ConvOp& conv) {
 ir::Value* rewriteTransposed3d(ir::Builder& b, ir::Node* node) {
   const auto conv = aten::asConvolution(node);
   if (!conv || !conv->transposed || conv->spatialRank() != 3 || !conv->weight->isConstant() ||
-      conv->input->rank() != 5 || isQuantizedWhole(*node))
+      conv->input->rank() != 5 || isQuantizedAsUnit(*node))
     return nullptr;
   ir::Value* x = conv->input;
   ir::Ints before, after;

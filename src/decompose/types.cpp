@@ -199,7 +199,7 @@ ir::Value* rewriteClampTensor(ir::Builder& b, ir::Node* node) {
   } else {
     return nullptr;
   }
-  if (isQuantizedWhole(*node)) return nullptr;
+  if (isQuantizedAsUnit(*node)) return nullptr;
   const DType dtype = node->result()->dtype();
   ir::Value* result = converted(b, node->operands()[0], dtype);
   if (low) result = aten::Maximum::create(b, result, converted(b, low, dtype));
@@ -231,7 +231,7 @@ ir::Value* rewriteConversionOfMovedBytes(ir::Builder& b, ir::Node* node) {
 Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   const bool any = ir::isa<aten::Any>(node) || ir::isa<aten::AnyDim>(node) || ir::isa<aten::AnyDims>(node);
   const bool all = ir::isa<aten::All>(node) || ir::isa<aten::AllDim>(node) || ir::isa<aten::AllDims>(node);
-  if ((!any && !all) || isQuantizedWhole(*node)) return false;
+  if ((!any && !all) || isQuantizedAsUnit(*node)) return false;
   ir::Value* self = node->operands()[0];
   if (self->dtype() == DType::Bool || self->dtype() == DType::UInt8) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
@@ -270,7 +270,7 @@ ir::Value* rewriteCopy(ir::Builder& b, aten::Copy op) {
 /// Values and indices of extremes: amax and argmax of the same operand.
 template <typename Op>
 ir::Value* rewriteExtremeAndIndex(ir::Builder& b, Op op) {
-  if (op->result(1)->unused() || isQuantizedWhole(op)) return nullptr;
+  if (op->result(1)->unused() || isQuantizedAsUnit(op)) return nullptr;
   constexpr bool kLargest = std::is_same_v<Op, aten::MaxDim>;
   ir::Value* values = nullptr;
   ir::Value* indices = nullptr;

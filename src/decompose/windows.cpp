@@ -13,7 +13,7 @@ namespace carina::decompose {
 namespace {
 
 // Operators that need more slices than this are left to other forms, or to the CPU.
-constexpr int64_t kMostSlices = 256;
+constexpr int64_t kMaxSlices = 256;
 
 /// Elements start, start + step, ... of dimension `dim`, `count` of them.
 ir::Value* slice(ir::Builder& b, ir::Value* x, int64_t dim, int64_t start, int64_t count, int64_t step = 1) {
@@ -27,7 +27,7 @@ ir::Value* rewriteUnfold(ir::Builder& b, aten::Unfold op) {
   if (op.self()->rank() == 0) return nullptr;
   const int64_t dim = wrapped(op.dimension(), op.self()->rank());
   const int64_t windows = op->result()->dim(dim), size = op.size(), step = op.step();
-  if (std::min(windows, size) > kMostSlices || windows == 0 || size == 0) return nullptr;
+  if (std::min(windows, size) > kMaxSlices || windows == 0 || size == 0) return nullptr;
   std::vector<ir::Value*> pieces;
   if (size <= windows) {
     for (int64_t i = 0; i < size; ++i) pieces.push_back(slice(b, op.self(), dim, i, windows, step));
@@ -42,7 +42,7 @@ ir::Value* rewriteUnfold(ir::Builder& b, aten::Unfold op) {
 /// window.
 Result<ir::Value*> rewriteIm2col(ir::Builder& b, aten::Im2col op) {
   CARINA_TRY(const aten::WindowGeometry g, aten::windowGeometry(*op.node()));
-  if (g.kernel[0] * g.kernel[1] > kMostSlices || g.positions[0] * g.positions[1] == 0) return nullptr;
+  if (g.kernel[0] * g.kernel[1] > kMaxSlices || g.positions[0] * g.positions[1] == 0) return nullptr;
   ir::Value* image = op.self();
   if (image->rank() == 3) image = aten::Unsqueeze::create(b, image, int64_t{0});
   if (g.padding[0] != 0 || g.padding[1] != 0) {
@@ -62,7 +62,7 @@ Result<ir::Value*> rewriteIm2col(ir::Builder& b, aten::Im2col op) {
 /// Columns summed where their windows overlap: a transposed convolution per channel, whose kernel has its one
 /// at a different position for every row of the columns.
 Result<ir::Value*> rewriteCol2im(ir::Builder& b, aten::Col2im op) {
-  if (isQuantizedWhole(op) || op.self()->dtype() != DType::Float32) return nullptr;
+  if (isQuantizedAsUnit(op) || op.self()->dtype() != DType::Float32) return nullptr;
   CARINA_TRY(const aten::WindowGeometry g, aten::windowGeometry(*op.node()));
   const int64_t area = g.kernel[0] * g.kernel[1];
   const bool batched = op.self()->rank() == 3;

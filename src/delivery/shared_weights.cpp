@@ -23,7 +23,7 @@ bool mayBeInput(const ir::Use& use) {
 bool canBeShared(const ir::Value& constant) {
   const DType dtype = constant.dtype();
   return (dtype == DType::Int8 || dtype == DType::Int16 || dtype == DType::Int32) &&
-         static_cast<int64_t>(constant.constant().bytes().size()) >= kLeastSharedBytes &&
+         static_cast<int64_t>(constant.constant().bytes().size()) >= kMinSharedBytes &&
          std::all_of(constant.uses().begin(), constant.uses().end(), mayBeInput);
 }
 

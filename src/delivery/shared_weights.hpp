@@ -14,10 +14,10 @@ namespace carina::delivery {
 /// Arguments of delegates are the graph's inputs, then its outputs. `graphs`: those of all delegates, method
 /// by method in program order.
 ///
-/// Constants with equal bytes in several graphs (kLeastSharedBytes or more, integers of 8 to 32 bits) become
+/// Constants with equal bytes in several graphs (kMinSharedBytes or more, integers of 8 to 32 bits) become
 /// inputs of these graphs, after the other inputs, and the calls pass one constant of the program for them.
 void shareConstantsOfGraphs(pte::Program& program, std::span<ir::Graph> graphs);
-constexpr int64_t kLeastSharedBytes = 256;
+constexpr int64_t kMinSharedBytes = 256;
 
 /// The inverse: arguments of delegate `index` (untrusted) that are constants in all of its calls become
 /// constants of the graph and are removed from the calls. Returns whether there were any.

@@ -23,9 +23,9 @@ struct Pending {
 };
 thread_local Pending pending;
 
-constexpr size_t kMostKernels = 512;
+constexpr size_t kMaxKernels = 512;
 
-rt::Status behindBudget(size_t kernel, rt::KernelContext& context) {
+rt::Status runWithinBudget(size_t kernel, rt::KernelContext& context) {
   const Pending now = std::exchange(pending, {});
   if (now.budget != nullptr && !now.budget->take(now.steps, now.name))
     return rt::failure(rt::Code::InstructionLimit, "the program asks for too much work");
@@ -34,7 +34,7 @@ rt::Status behindBudget(size_t kernel, rt::KernelContext& context) {
 
 template <size_t kKernel>
 rt::Status budgeted(rt::KernelContext& context) {
-  return behindBudget(kKernel, context);
+  return runWithinBudget(kKernel, context);
 }
 
 template <size_t... kKernels>
@@ -46,9 +46,9 @@ constexpr std::array<rt::KernelFunction, sizeof...(kKernels)> functions(std::ind
 
 rt::KernelTable BudgetedKernels::table() {
   static const std::vector<rt::Kernel> kernels = [] {
-    constexpr auto kFunctions = functions(std::make_index_sequence<kMostKernels>());
+    constexpr auto kFunctions = functions(std::make_index_sequence<kMaxKernels>());
     const rt::KernelTable all = rt::allKernels();
-    CARINA_CHECK(all.size <= kMostKernels, "as many functions as kernels");
+    CARINA_CHECK(all.size <= kMaxKernels, "as many functions as kernels");
     std::vector<rt::Kernel> result;
     for (size_t i = 0; i < all.size; ++i) result.push_back({all[i].name, kFunctions[i]});
     return result;

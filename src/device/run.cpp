@@ -230,7 +230,7 @@ Result<Runner> Runner::open(ByteSpan bytes, const RunOptions& options) {
   return open(std::move(state));
 }
 
-Result<Runner> Runner::openBeside(const std::string& method) const {
+Result<Runner> Runner::openSharingNpu(const std::string& method) const {
   auto state = std::make_unique<State>();
   state->options = state_->options;
   state->options.method = method;

@@ -109,7 +109,7 @@ class Runner {
   /// Another method of the same program, with the same options. State that methods keep between calls is in
   /// the same memory (pool 2, where ExecuTorch's shared mutable buffers are). Opening a method writes the
   /// initial contents of its state: open all methods before the first run.
-  Result<Runner> openBeside(const std::string& method) const;
+  Result<Runner> openSharingNpu(const std::string& method) const;
   ~Runner();
   Runner(Runner&&) noexcept;
   Runner& operator=(Runner&&) noexcept;

@@ -223,14 +223,14 @@ struct LogSoftmax {
 };
 
 std::optional<TfliteKernel> logSoftmaxOf(const tflite::Subgraph& graph, const tflite::Operator& op) {
-  constexpr int64_t kMostClasses = 4095;  // the most whose sum fits
+  constexpr int64_t kMaxClasses = 4095;  // the most whose sum fits
   const auto bound = Bound::of(graph, op, 1);
   if (!bound) return std::nullopt;
   const tflite::Tensor &from = bound->input(0), &to = bound->output();
   const auto in = quantumOf(from), out = quantumOf(to);
   if (from.type != Types::Int8 || to.type != Types::Int8 || from.shape != to.shape || from.shape.empty() ||
       !in || !out || out->scale != 0.0625F || out->zero != 127 || in->scale < 0x1p-26F ||
-      from.shape.back() < 1 || from.shape.back() > kMostClasses)
+      from.shape.back() < 1 || from.shape.back() > kMaxClasses)
     return std::nullopt;
   const LogSoftmax row(in->scale);
   return [=, classes = from.shape.back()](std::span<const Tensor> given) -> Results {

@@ -164,8 +164,8 @@ struct DataSet::Shards : DataSet::Source {
     if (now.samples != shards[index].samples)
       return fail(Code::CannotRead, "changed while it was read").inFile(now.file.string());
     kept.emplace_front(index, std::make_shared<const NamedTensors>(std::move(arrays)));
-    constexpr size_t kMostKept = 2;
-    if (kept.size() > kMostKept) kept.pop_back();
+    constexpr size_t kMaxKept = 2;
+    if (kept.size() > kMaxKept) kept.pop_back();
     return kept.front().second;
   }
 

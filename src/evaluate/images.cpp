@@ -13,7 +13,7 @@
 namespace carina::evaluate {
 namespace {
 
-constexpr int64_t kMostPixels = int64_t{1} << 26;
+constexpr int64_t kMaxPixels = int64_t{1} << 26;
 constexpr std::array<std::string_view, 11> kEndings{".jpg", ".jpeg", ".png", ".bmp", ".gif", ".tga",
                                                     ".psd", ".hdr",  ".pnm", ".ppm", ".pgm"};
 
@@ -26,7 +26,7 @@ std::optional<Layout> layoutOf(const Shape& shape) {
   if (shape.size() != 4 || shape[0] != 1) return std::nullopt;
   const auto isChannels = [](int64_t size) { return size == 1 || size == 3 || size == 4; };
   const auto make = [&](size_t c, size_t h, size_t w) -> std::optional<Layout> {
-    if (shape[h] < 1 || shape[w] < 1 || shape[h] > kMostPixels / shape[w]) return std::nullopt;
+    if (shape[h] < 1 || shape[w] < 1 || shape[h] > kMaxPixels / shape[w]) return std::nullopt;
     return Layout{static_cast<int>(shape[c]), static_cast<int>(shape[h]), static_cast<int>(shape[w]), c == 1};
   };
   if (isChannels(shape[1])) return make(1, 2, 3);
@@ -112,8 +112,8 @@ Result<Tensor> readImage(const std::filesystem::path& file, const ir::Type& type
   int width = 0, height = 0, channels = 0;
   if (stbi_info_from_memory(bytes, size, &width, &height, &channels) == 0)
     return fail(Code::WrongKind, "is not a readable image: {}", stbi_failure_reason()).inFile(name);
-  if (width < 1 || height < 1 || width > kMostPixels / height)
-    return fail(Code::Excessive, "has {} x {} pixels, at most {} are read", width, height, kMostPixels)
+  if (width < 1 || height < 1 || width > kMaxPixels / height)
+    return fail(Code::Excessive, "has {} x {} pixels, at most {} are read", width, height, kMaxPixels)
         .inFile(name);
   const Pixels pixels(stbi_load_from_memory(bytes, size, &width, &height, &channels, layout->channels));
   if (!pixels) return fail(Code::WrongKind, "cannot be decoded: {}", stbi_failure_reason()).inFile(name);

@@ -333,8 +333,8 @@ void Summary::add(const SampleRecord& record) {
   }
   if (!record.flipped) return;
   ++flips_;
-  constexpr size_t kMostFlips = 100;
-  if (firstFlips_.size() < kMostFlips) {
+  constexpr size_t kMaxFlips = 100;
+  if (firstFlips_.size() < kMaxFlips) {
     Flip flip{record.index, record.name, {}, record.firstBadLayer};
     for (const Engine engine : engines_) {
       const auto& one = record.engines[static_cast<size_t>(engine)];

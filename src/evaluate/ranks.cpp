@@ -125,10 +125,10 @@ std::vector<std::string> Ranks::gather(const std::string& mine) const {
   if (!joined_) return {mine};
   const Mpi& mpi = Mpi::get();
   // A message has at most 2^31 bytes.
-  constexpr uint64_t kMostAtOnce = uint64_t{1} << 30;
+  constexpr uint64_t kMaxAtOnce = uint64_t{1} << 30;
   const auto inPieces = [&](uint64_t bytes, const auto& transfer) {
-    for (uint64_t at = 0; at < bytes; at += kMostAtOnce)
-      transfer(at, static_cast<int>(std::min(kMostAtOnce, bytes - at)));
+    for (uint64_t at = 0; at < bytes; at += kMaxAtOnce)
+      transfer(at, static_cast<int>(std::min(kMaxAtOnce, bytes - at)));
   };
   if (!first()) {
     const uint64_t bytes = mine.size();

@@ -16,7 +16,7 @@
 namespace carina::firmware {
 namespace {
 
-constexpr size_t kMostPeakTensors = 6;
+constexpr size_t kMaxPeakTensors = 6;
 
 /// A file with the board's memories for --config; none if the target's stock names describe them.
 class ConfigFile {
@@ -130,7 +130,7 @@ void findPeak(const pipeline::Build& build, Fit& fit) {
   }
   std::stable_sort(fit.peak.begin(), fit.peak.end(),
                    [](const PeakTensor& a, const PeakTensor& b) { return a.bytes > b.bytes; });
-  if (fit.peak.size() > kMostPeakTensors) fit.peak.resize(kMostPeakTensors);
+  if (fit.peak.size() > kMaxPeakTensors) fit.peak.resize(kMaxPeakTensors);
 }
 
 const std::string& coreName(const FitOptions& options) {
@@ -322,7 +322,7 @@ Result<Fit> fitProgram(const FitOptions& options, ByteSpan file) {
   CARINA_TRY(result.inference, pipeline::inferenceOf(file, "", cycles, timed, coreName(options)));
   result.measured.subject = result.file;
   result.measured.flash = static_cast<int64_t>(file.size());
-  pipeline::takePlace(file, result.measured);
+  pipeline::recordPlacement(file, result.measured);
   takeTime(result);
   place(plan, result.machine, result);
   return result;

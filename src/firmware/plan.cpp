@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kAlignment = 16;
 /// Buffer for a typed prompt: bytes per token of the context, within limits.
-constexpr int64_t kLineBytesPerToken = 8, kLeastLineBytes = 256, kMostLineBytes = 4096;
+constexpr int64_t kLineBytesPerToken = 8, kMinLineBytes = 256, kMaxLineBytes = 4096;
 
 int64_t aligned(int64_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -115,8 +115,8 @@ class Planner {
       CARINA_TRY(const auto tokens, pipeline::promptTokens(tokenizer, options.prompt, text.context));
       text.lineBytes = static_cast<int64_t>(options.prompt.size());
     } else {
-      text.lineBytes = std::clamp(kLineBytesPerToken * std::min(text.context, kMostLineBytes),
-                                  kLeastLineBytes, kMostLineBytes);
+      text.lineBytes = std::clamp(kLineBytesPerToken * std::min(text.context, kMaxLineBytes), kMinLineBytes,
+                                  kMaxLineBytes);
     }
     CARINA_TRY(const auto around, tokenizer.encode(""));
     text.pieces = text.lineBytes + static_cast<int64_t>(around.size());
@@ -322,7 +322,7 @@ class Planner {
       if (tensor == nullptr && i == 0 && arrays.size() == 1) tensor = findTensor(arrays, "");
       if (tensor == nullptr) {
         return fail(Code::InputMismatch, "array '{}{}' is missing", prefix, i)
-            .withRemedy(heldArrays(arrays, fmt::format("{}{}", prefix, i), {}));
+            .withRemedy(describeArrays(arrays, fmt::format("{}{}", prefix, i), {}));
       }
       renamed.emplace_back(fmt::format("in{}", i), *tensor);
     }

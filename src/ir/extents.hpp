@@ -7,9 +7,9 @@
 
 namespace carina::ir {
 
-constexpr int64_t kMostElements = INT32_MAX;
+constexpr int64_t kMaxElements = INT32_MAX;
 
-/// Fails if a size is negative, or if a size or the number of elements exceeds kMostElements.
+/// Fails if a size is negative, or if a size or the number of elements exceeds kMaxElements.
 Status checkExtents(const Type& type);
 
 }  // namespace carina::ir

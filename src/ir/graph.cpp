@@ -16,8 +16,8 @@ void Value::setConstant(Tensor tensor) {
 Status checkExtents(const Type& type) {
   const auto count = checkedNumElements(type.shape);
   const bool large =
-      std::any_of(type.shape.begin(), type.shape.end(), [](int64_t size) { return size > kMostElements; });
-  if (count && *count <= kMostElements && !large) return {};
+      std::any_of(type.shape.begin(), type.shape.end(), [](int64_t size) { return size > kMaxElements; });
+  if (count && *count <= kMaxElements && !large) return {};
   const bool negative =
       std::any_of(type.shape.begin(), type.shape.end(), [](int64_t size) { return size < 0; });
   if (negative)

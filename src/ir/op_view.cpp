@@ -6,7 +6,7 @@
 namespace carina::ir {
 
 // A single rewrite must not exhaust memory before its caller can check the number of nodes.
-constexpr size_t kMostNodesOfBuilder = 190'000;
+constexpr size_t kMaxNodesOfBuilder = 190'000;
 
 Result<Node*> Builder::tryCreate(NodeSpec spec) const {
   if (!spec.location) spec.location = location_;
@@ -14,9 +14,9 @@ Result<Node*> Builder::tryCreate(NodeSpec spec) const {
 }
 
 Node* Builder::create(NodeSpec spec) const {
-  if (graph_->numNodes() >= kMostNodesOfBuilder) {
+  if (graph_->numNodes() >= kMaxNodesOfBuilder) {
     throw InvalidNode(
-        fail(Code::TooLarge, "it would expand the network to more than {} operators", kMostNodesOfBuilder)
+        fail(Code::TooLarge, "it would expand the network to more than {} operators", kMaxNodesOfBuilder)
             .withRemedy("reduce its tensor sizes or its number of steps, or split the network"));
   }
   const OpDef& def = *spec.def;

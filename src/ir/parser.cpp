@@ -99,7 +99,7 @@ class Elements {
 class Parser {
  public:
   Parser(std::string_view text, const OperatorSet& operators)
-      : scanner_(text), operators_(operators), splat_(static_cast<uint64_t>(kMostSplatBytes)) {}
+      : scanner_(text), operators_(operators), splat_(static_cast<uint64_t>(kMaxSplatBytes)) {}
 
   Result<Graph> wholeText() {
     CARINA_TRY(Graph graph, this->graph(0));
@@ -314,7 +314,7 @@ class Parser {
     if (!splat_.take(static_cast<uint64_t>(count) * static_cast<uint64_t>(size))) {
       return scanner_.errorAt(
           at, fail(Code::Excessive, "splat constants may take {} MiB per file, which this one exceeds",
-                   kMostSplatBytes >> 20)
+                   kMaxSplatBytes >> 20)
                   .withRemedy("make the constant smaller, or write its bytes as 0x..."));
     }
     const Tensor one = elements.tensor({1});

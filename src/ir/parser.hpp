@@ -27,6 +27,6 @@ struct OperatorSet {
 Result<Graph> parse(std::string_view text, const OperatorSet& operators);
 
 /// Limit for all "splat" constants of one text; print() writes others in full.
-constexpr int64_t kMostSplatBytes = int64_t{16} << 20;
+constexpr int64_t kMaxSplatBytes = int64_t{16} << 20;
 
 }  // namespace carina::ir

@@ -8,7 +8,7 @@ namespace carina::ir {
 
 // The steps of an unrolled recurrence are a tensor size, which the size of the file does not bound.
 // Quantizing and compiling take about 0.1 ms and 15 KB per operator, and a stream holds 16 MiB of commands.
-constexpr size_t kMostNodesOfRewrites = 100'000;
+constexpr size_t kMaxNodesOfRewrites = 100'000;
 
 Status runPasses(Graph& graph, std::span<const Pass> passes, const PassListener& listener) {
   for (const Pass& pass : passes) {
@@ -27,9 +27,9 @@ Status rewriteToFixpoint(Graph& graph, std::span<const Rewrite> rewrites, int ro
       for (const Rewrite& rewrite : rewrites) {
         CARINA_TRY(const bool rewrote, rejectInvalidNodes(place, [&] { return rewrite(node); }));
         if (rewrote) {
-          if (graph.numNodes() > kMostNodesOfRewrites) {
+          if (graph.numNodes() > kMaxNodesOfRewrites) {
             return fail(Code::TooLarge, "it would expand the network to more than {} operators",
-                        kMostNodesOfRewrites)
+                        kMaxNodesOfRewrites)
                 .at(place)
                 .withRemedy("reduce its tensor sizes or its number of steps, or split the network");
           }

@@ -57,7 +57,7 @@ std::string hexText(ByteSpan bytes) {
 class Printer {
  public:
   explicit Printer(const PrintOptions& options)
-      : options_(options), splat_(static_cast<uint64_t>(kMostSplatBytes)) {}
+      : options_(options), splat_(static_cast<uint64_t>(kMaxSplatBytes)) {}
 
   std::string valueName(const Value* value) { return names_.of(value); }
 

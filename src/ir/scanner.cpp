@@ -106,10 +106,10 @@ Result<std::string> Scanner::name(std::string_view what) {
 }
 
 std::string Scanner::found() {
-  constexpr size_t kMostShown = 40;
+  constexpr size_t kMaxShown = 40;
   if (atEnd()) return "the end of the text";
   const std::string_view word = peekWord();
-  if (word.size() > kMostShown) return fmt::format("'{}...'", word.substr(0, kMostShown));
+  if (word.size() > kMaxShown) return fmt::format("'{}...'", word.substr(0, kMaxShown));
   if (!word.empty()) return fmt::format("'{}'", word);
   const auto byte = static_cast<unsigned char>(text_[at_]);
   if (byte >= 0x20 && byte < 0x7f) return fmt::format("'{}'", text_[at_]);

@@ -162,7 +162,7 @@ FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tol
     const auto at = static_cast<size_t>(i);
     missing[at] = wanted[at] - readTable(result.table, kLowest + i);
   }
-  while (result.pieces.size() < kMostPieces) {
+  while (result.pieces.size() < kMaxPieces) {
     Stretch stretch = worstStretch(missing, tolerance);
     if (stretch.energy == 0) break;
     shorten(stretch, missing);

@@ -27,8 +27,8 @@ struct FineTable {
 };
 
 /// `function` maps codes to codes, both in [-32768, 32767]. Pieces are added, starting with the largest
-/// errors, until no result is more than `tolerance` codes off or there are kMostPieces.
-inline constexpr size_t kMostPieces = 8;
+/// errors, until no result is more than `tolerance` codes off or there are kMaxPieces.
+inline constexpr size_t kMaxPieces = 8;
 FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tolerance);
 
 /// A function as code * table(code) * factor.

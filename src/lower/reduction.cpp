@@ -9,9 +9,9 @@ namespace {
 
 // Codes minus their zero points whose sum always fits 32 bits, and kernel sizes that every Ethos-U supports,
 // for sums by convolution with ones.
-constexpr int64_t kMostSummed16 = 65536, kMostSummed8 = int64_t{1} << 23;
+constexpr int64_t kMaxSummed16 = 65536, kMaxSummed8 = int64_t{1} << 23;
 
-constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMostChannels = 65536;
+constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMaxChannels = 65536;
 
 }  // namespace
 
@@ -67,7 +67,7 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   };
   const auto zeros = [&](int64_t channels) { return emit.constant(Tensor::zeros(DType::Int32, {channels})); };
   if (r.value->dtype() == DType::Int8) {
-    if (r.inner == 1 && count <= kMostChannels) {
+    if (r.inner == 1 && count <= kMaxChannels) {
       ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer, count});
       return Sum{
           emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}})};
@@ -89,7 +89,7 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   }
   ir::Value* value = emit.reshape(r.value, {r.outer, count, r.inner});
   if (value->dtype() == DType::Int32) return Sum{emit.reduce(Reduce::Sum, value, 1)};
-  const int64_t most = value->dtype() == DType::Int16 ? kMostSummed16 : kMostSummed8;
+  const int64_t most = value->dtype() == DType::Int16 ? kMaxSummed16 : kMaxSummed8;
   CARINA_TRY(value, emit.rescale(value, DType::Int32, zero, 0, std::array{1.0}));
   if (count <= most) return Sum{emit.reduce(Reduce::Sum, value, 1)};
   // RESCALE to fewer bits accepts partial sums of up to 30 bits.

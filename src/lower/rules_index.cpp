@@ -10,7 +10,7 @@ namespace carina::lower {
 namespace {
 
 // Maximum number of runs of evenly spaced constant indices that are sliced separately; more are gathered.
-constexpr size_t kMostSlices = 16;
+constexpr size_t kMaxSlices = 16;
 
 std::vector<int> movedLast(int64_t rank, int64_t dim) {
   std::vector<int> order;
@@ -41,7 +41,7 @@ std::optional<std::vector<IndexRun>> constantRuns(const ir::Value* index, int64_
     const int64_t at = wrapped(index->constant().integerAt(i), extent);
     if (at < 0 || at >= extent) return std::nullopt;
     if (runs.empty() || !runs.back().take(at)) runs.push_back({at});
-    if (runs.size() > kMostSlices) return std::nullopt;
+    if (runs.size() > kMaxSlices) return std::nullopt;
   }
   return runs;
 }
@@ -164,7 +164,7 @@ ir::Value* mergedRows(Emitter& emit, ir::Value* kept, ir::Value* put, const std:
     int64_t count = 1;
     while (row + count < rows && source[static_cast<size_t>(row + count)] == (from < 0 ? -1 : from + count))
       ++count;
-    if (pieces.size() == kMostSlices) return nullptr;
+    if (pieces.size() == kMaxSlices) return nullptr;
     pieces.push_back(from < 0 ? emit.sliceAxis(kept, 0, row, count) : emit.sliceAxis(put, 0, from, count));
     row += count;
   }
@@ -182,7 +182,7 @@ ir::Value* gatheredRows(Emitter& emit, ir::Value* rows, ir::Value* put, const st
 
 // Limit on rows times new rows, which are compared to find the last new row for each row; beyond it, the CPU
 // is faster.
-constexpr int64_t kMostComparisons = int64_t{1} << 15;
+constexpr int64_t kMaxComparisons = int64_t{1} << 15;
 
 /// Converts negative indices, which count from the end.
 ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent) {
@@ -249,7 +249,7 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
                         emit.reshape(lowering.rowMajor(data[1]), {replaced, inner}), source);
   }
   if (!result) {
-    if (source.empty() && replaced > 1 && rows > kMostComparisons / replaced) {
+    if (source.empty() && replaced > 1 && rows > kMaxComparisons / replaced) {
       return fail(Code::NoIntegerForm,
                   "index_put of {} rows into {} needs indices that are known at compile time", replaced, rows)
           .withRemedy("write one row at a time, or at constant indices");

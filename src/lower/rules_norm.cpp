@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kEnergyBits = 30;                     // of V
 constexpr int kCodeBits8 = 8, kCentredBits16 = 18;  // of c; with 8-bit codes, in addition to those of M
-constexpr int64_t kMostCount = 65535;  // elements of a row: the sum of their 16-bit codes fits 32 bits
+constexpr int64_t kMaxCount = 65535;  // elements of a row: the sum of their 16-bit codes fits 32 bits
 
 /// The rows as integers M * (x - mean), or M * x, and their parameters.
 struct Rows {
@@ -82,7 +82,7 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   rows.codes = emit.reshape(reduction.value, shape);
   CARINA_TRY(rows.scaled, times(emit, rows));
   if (!norm.centred) return rows;
-  CARINA_TRY(const Sum sum, summed(lowering, reduction, rows.zero));  // kMostCount: no shift
+  CARINA_TRY(const Sum sum, summed(lowering, reduction, rows.zero));  // kMaxCount: no shift
   const double perElement = static_cast<double>(rows.factor) / static_cast<double>(rows.count);
   CARINA_TRY(ir::Value* const mean,
              emit.rescale(emit.reshape(sum.value, rows.perRow), DType::Int32, 0, 0, std::array{perElement}));
@@ -166,9 +166,9 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   }
   Emitter& emit = lowering.emit();
   const Reduction reduction = reductionOf(lowering, real.data, norm.dims);
-  if (reduction.count() > kMostCount) {
+  if (reduction.count() > kMaxCount) {
     return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
-                reduction.count(), kMostCount)
+                reduction.count(), kMaxCount)
         .withRemedy("normalize parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, real, norm, reduction));

@@ -11,7 +11,7 @@ namespace carina::lower {
 namespace {
 
 /// Maximum number of elements in a running sum: the area of a kernel that every Ethos-U supports.
-constexpr int64_t kMostSummed = 4096;
+constexpr int64_t kMaxSummed = 4096;
 
 Status lowerSumOrMean(Lowering& lowering, const ir::Node& node, const std::optional<ir::Ints>& dims,
                       bool mean) {
@@ -150,8 +150,8 @@ Status lowerCumsum(Lowering& lowering, const ir::Node& node) {
     return fail(Code::NoIntegerForm, "the running sum of {} is not supported on the NPU",
                 dtypeName(input.data.dtype()))
         .withRemedy("quantize it to int8");
-  if (extent > kMostSummed) {
-    return fail(Code::NoIntegerForm, "the running sum is over {} elements, more than {}", extent, kMostSummed)
+  if (extent > kMaxSummed) {
+    return fail(Code::NoIntegerForm, "the running sum is over {} elements, more than {}", extent, kMaxSummed)
         .withRemedy("sum parts of the dimension, and add the last sum of each to the next");
   }
   std::vector<int> order;

@@ -214,10 +214,10 @@ bool isShort(double factor) {
 
 Result<ir::Value*> rescaledExactly(Emitter& emit, ir::Value* sums, const Interval& within,
                                    std::span<const double> factors) {
-  constexpr int kBits = 30, kMostUp = 12;
+  constexpr int kBits = 30, kMaxUp = 12;
   const double largest = *std::max_element(factors.begin(), factors.end());
   const int up =
-      std::min(kBits - static_cast<int>(std::bit_width(static_cast<uint64_t>(within.magnitude()))), kMostUp);
+      std::min(kBits - static_cast<int>(std::bit_width(static_cast<uint64_t>(within.magnitude()))), kMaxUp);
   const double most = std::ldexp(largest, -up);  // largest factor of the 32-bit values
   if (std::all_of(factors.begin(), factors.end(), isShort) || !(most > 0x1p-30) ||
       static_cast<double>(within.magnitude()) * largest > 0x1p30)

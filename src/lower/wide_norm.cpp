@@ -23,7 +23,7 @@ namespace carina::lower {
 namespace {
 
 constexpr int kRowBits = 30, kDropped = 8, kCentredBits = kRowBits - kDropped;  // of d and c
-constexpr int64_t kMostCount = 65535;
+constexpr int64_t kMaxCount = 65535;
 
 /// d as [outer, n] or [outer, n, inner], with scale.
 struct Rows {
@@ -68,9 +68,9 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Wide x, wideOperand(lowering, input));
   const Reduction reduction = reductionOf(lowering, x.data, norm.dims);
-  if (reduction.count() > kMostCount) {
+  if (reduction.count() > kMaxCount) {
     return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
-                reduction.count(), kMostCount)
+                reduction.count(), kMaxCount)
         .withRemedy("normalize parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, x, norm, reduction));

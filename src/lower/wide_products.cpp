@@ -218,8 +218,8 @@ Status lowerWideLinear(Lowering& lowering, const ir::Node& node) {
   const double last = std::ldexp(scale, parts.back().shift);
   CARINA_TRY(const Tensor bias, biasOf(lowering, op.bias(), channels, last, weight.scales, DType::Int16));
   const Interval sums = *sumsOf(operands.weight, weight.zeroPoint, bias);
-  constexpr int kMostUp = 12;  // limit of RESCALE of 48 bits
-  const int up = std::min(kSumBits - 1 - bitsOf(sums.magnitude()), kMostUp);
+  constexpr int kMaxUp = 12;  // limit of RESCALE of 48 bits
+  const int up = std::min(kSumBits - 1 - bitsOf(sums.magnitude()), kMaxUp);
   ir::Value* result = nullptr;
   for (size_t i = 0; i < parts.size(); ++i) {
     const bool isLast = i + 1 == parts.size();

@@ -15,13 +15,13 @@ namespace {
 
 /// Bits of results; sums of two fit 31.
 constexpr int kResultBits = 30;
-constexpr double kMostResult = 0x1p30 - 1;
+constexpr double kMaxResult = 0x1p30 - 1;
 
 /// The unit of a result with values up to `reach`: the scale of the following quantize node if they fit,
 /// otherwise the finest one.
 double resultUnit(const Lowering& lowering, const ir::Value* result, double reach) {
   const auto codes = lowering.codesAfter(result);
-  if (codes && isWide(*codes) && reach / codes->scale < kMostResult) return codes->scale;
+  if (codes && isWide(*codes) && reach / codes->scale < kMaxResult) return codes->scale;
   return unitFor(reach, kResultBits);
 }
 
@@ -140,7 +140,7 @@ Status defineProduct(Lowering& lowering, const ir::Node& node, const Wide& x, co
   const double unit = resultUnit(lowering, node.result(), x.reach() * y.reach());
   int shift = 0;
   while (std::ldexp(static_cast<double>(x.within.magnitude()) * static_cast<double>(y.within.magnitude()),
-                    -shift) > kMostResult)
+                    -shift) > kMaxResult)
     ++shift;
   int exponent = 0;
   if (std::frexp(unit / scale, &exponent) == 0.5) shift = std::clamp(exponent - 1, shift, 62);

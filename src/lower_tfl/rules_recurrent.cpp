@@ -14,14 +14,14 @@ namespace carina::lower_tfl {
 namespace {
 
 constexpr double kGateScale = 0x1p-12, kFunctionScale = 0x1p-15;
-constexpr int64_t kMostUnrolled = 256;
-constexpr int64_t kLeastChunk = 16, kMostChunk = 48, kChunk = 25;  // steps per loop iteration
+constexpr int64_t kMaxUnrolled = 256;
+constexpr int64_t kMinChunk = 16, kMostChunk = 48, kChunk = 25;  // steps per loop iteration
 
 /// Steps per iteration: the divisor of `steps` within the limits that is nearest to kChunk; if there is none,
 /// kChunk, and the remaining steps follow the loop.
 int64_t chunkOf(int64_t steps) {
   int64_t best = 0;
-  for (int64_t chunk = kLeastChunk; chunk <= kMostChunk; ++chunk) {
+  for (int64_t chunk = kMinChunk; chunk <= kMostChunk; ++chunk) {
     if (steps % chunk == 0 && (best == 0 || std::abs(chunk - kChunk) < std::abs(best - kChunk))) best = chunk;
   }
   return best == 0 ? kChunk : best;
@@ -47,7 +47,7 @@ class Lstm {
     State state{emit_.constant(filled(DType::Int8, hidden_.zero)), emit_.constant(filled(DType::Int16, 0))};
     int64_t done = 0;
     std::vector<ir::Value*> parts;
-    if (steps_ > kMostUnrolled) {
+    if (steps_ > kMaxUnrolled) {
       const int64_t chunk = chunkOf(steps_);
       CARINA_TRY(ir::Value * looped, loop(steps_ / chunk, chunk, state));
       done = steps_ / chunk * chunk;

@@ -27,7 +27,7 @@ namespace carina::pipeline {
 namespace {
 
 using Samples = std::vector<std::vector<Tensor>>;
-constexpr size_t kMostBehind = 5;
+constexpr size_t kMaxBehind = 5;
 
 bool fits(const CommandStream& stream, const ir::Graph& graph) {
   const auto same = [](const pte::BlobIo& io, const ir::Value* value) {
@@ -223,7 +223,7 @@ class Comparison {
     result.value = first.name;
     const std::set<const ir::Value*> wrong(wrong_.begin(), wrong_.end());
     const ir::Value* value = &first;
-    while (result.behind.size() < kMostBehind && value->hasOneUse()) {
+    while (result.behind.size() < kMaxBehind && value->hasOneUse()) {
       const ir::Node* next = value->uses().front().node;
       if (next->results().empty() || wrong.count(next->result(0)) == 0) break;
       value = next->result(0);

@@ -73,7 +73,7 @@ Result<Batch> makeBatch(const NamedTensors& arrays, std::span<const Port> ports)
     if (!array) {
       return fail(Code::InputMismatch, "array '{}' is missing", name)
           .withRemedy(fmt::format("it feeds program input {} ('{}', {}); {}", i, port.name,
-                                  ir::typeText(port.type), heldArrays(arrays, name, port.type.shape)));
+                                  ir::typeText(port.type), describeArrays(arrays, name, port.type.shape)));
     }
     const auto stacking = stackingOf(array->shape(), port.type.shape);
     if (!stacking) {

@@ -267,7 +267,7 @@ Diagnostic idleNpu(const Build& build) {
 
 /// With Options::requireNpu: anything left to the CPU is an error.
 Status checkWholly(const Build& build) {
-  constexpr size_t kMostNamed = 10;
+  constexpr size_t kMaxNamed = 10;
   const std::string file = build.options.model.string();
   if (!build.hasNpu()) {
     return fail(Code::NeedsWholeNpu, "target cpu has no NPU")
@@ -278,7 +278,7 @@ Status checkWholly(const Build& build) {
   if (build.partitioned.wholly) return {};
   std::vector<Diagnostic> problems;
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
-    if (problems.size() == kMostNamed) break;
+    if (problems.size() == kMaxNamed) break;
     problems.push_back({fmt::format("{} is left to the CPU: {}", refusal.op, refusal.reason), refusal.remedy,
                         file, refusal.node, refusal.code});
   }

@@ -67,7 +67,7 @@ class Checker {
   void describe(const pte::Method& method) {
     CheckedMethod& checked = check_.methods.emplace_back();
     checked.name = method.name;
-    checked.tellsCodes = isCodeMethod(method);
+    checked.describesCodes = isCodeMethod(method);
     for (size_t i = 1; i < method.pools.size(); ++i) checked.pools.push_back(method.pools[i]);
     describe(method, method.inputs, checked.inputs);
     describe(method, method.outputs, checked.outputs);

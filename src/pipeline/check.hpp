@@ -42,8 +42,8 @@ struct CheckedDelegate {
 
 struct CheckedMethod {
   std::string name;
-  bool tellsCodes = false;     // computes nothing: describes the codes of another method
-  std::vector<int64_t> pools;  // bytes by memory id, the first is id 1
+  bool describesCodes = false;  // computes nothing: describes the codes of another method
+  std::vector<int64_t> pools;   // bytes by memory id, the first is id 1
   int64_t methodBytes =
       0;  // tables of the runtime, with this machine's pointers (a 32-bit device needs about half)
   int64_t temporaryBytes = 0;  // of the largest delegate, aligned to 16

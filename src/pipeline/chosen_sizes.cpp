@@ -13,7 +13,7 @@ namespace carina::pipeline {
 namespace {
 
 constexpr const char* kOption = "--specialize";
-constexpr size_t kMostMethods = 64;
+constexpr size_t kMaxMethods = 64;
 
 Result<std::vector<pt2::SizeSymbol>> symbolsOf(const MethodSource& source, const std::string& program) {
   CARINA_TRY(const FileKind kind, fileKindOf(source.model));
@@ -25,7 +25,7 @@ Result<std::vector<pt2::SizeSymbol>> symbolsOf(const MethodSource& source, const
 }
 
 Status tooMany() {
-  return fail(Code::TooLarge, "the sizes result in more than {} methods", kMostMethods)
+  return fail(Code::TooLarge, "the sizes result in more than {} methods", kMaxMethods)
       .at(kOption)
       .withRemedy("choose fewer sizes");
 }
@@ -42,7 +42,7 @@ Result<std::vector<MethodSource>> combinations(const MethodSource& source,
         MethodSource& made = next.emplace_back(method);
         made.sizes[choice.symbol] = value;
         made.name += fmt::format("_{}_{}", choice.symbol, value);
-        if (next.size() > kMostMethods) return tooMany().error();
+        if (next.size() > kMaxMethods) return tooMany().error();
       }
     }
     all = std::move(next);
@@ -104,7 +104,7 @@ Result<std::vector<MethodSource>> methodsOfSizes(std::span<const MethodSource> s
     }
     CARINA_TRY(std::vector<MethodSource> made, combinations(source, own));
     methods.insert(methods.end(), std::make_move_iterator(made.begin()), std::make_move_iterator(made.end()));
-    if (methods.size() > kMostMethods) return tooMany().error();
+    if (methods.size() > kMaxMethods) return tooMany().error();
   }
   for (size_t i = 0; i < choices.size(); ++i) {
     if (uses[i] > 0) continue;

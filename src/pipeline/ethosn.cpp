@@ -94,11 +94,11 @@ Result<EthosNCheck> checkEthosN(ByteSpan bytes, WorkBudget& budget) {
   size_t largest = 0;
   for (const ethosn::BufferInfo& info : program.network.inputs)
     largest = std::max<size_t>(largest, info.size);
-  constexpr size_t kMostInput = size_t{512} << 20;
-  const std::vector<std::byte> zeros(std::min(largest, kMostInput));
+  constexpr size_t kMaxInput = size_t{512} << 20;
+  const std::vector<std::byte> zeros(std::min(largest, kMaxInput));
   std::vector<ByteSpan> inputs;
   for (const ethosn::BufferInfo& info : program.network.inputs) {
-    inputs.push_back(ByteSpan(zeros).first(std::min<size_t>(info.size, kMostInput)));
+    inputs.push_back(ByteSpan(zeros).first(std::min<size_t>(info.size, kMaxInput)));
   }
   auto result = runOn(program, inputs, {.arithmetic = false, .budget = &budget});
   if (!result) {

@@ -74,14 +74,14 @@ std::vector<quantize::Sample> madeUpSamples(const ir::Graph& graph) {
 }
 
 // Limit for the tensors live at once while the network runs in float; a program needs a quarter of that.
-constexpr int64_t kMostMemory = int64_t{1} << 30;
+constexpr int64_t kMaxMemory = int64_t{1} << 30;
 
 /// Prevents calibration from filling this machine's memory with networks that are too large for any NPU.
 Status checkMemory(const ir::Graph& graph) {
   const ir::Footprint most = ir::footprintOf(graph);
-  if (most.bytes <= kMostMemory) return {};
+  if (most.bytes <= kMaxMemory) return {};
   return fail(Code::TooLarge, "the network's tensors need {} MiB at once, more than {} MiB", most.bytes >> 20,
-              kMostMemory >> 20)
+              kMaxMemory >> 20)
       .at(most.at ? most.at->where() : "inputs")
       .withRemedy("make its tensors smaller, or split the network");
 }
@@ -128,7 +128,7 @@ Result<std::vector<quantize::Sample>> readSamples(const Options& options, const 
 void warnOfSamples(const Options& options, const ir::Graph& graph, std::span<const quantize::Sample> samples,
                    std::span<const Tensor> examples, std::vector<Diagnostic>& warnings) {
   if (options.calibration.empty()) return;
-  for (Diagnostic& doubt : quantize::doubtsAbout(graph, samples, examples)) {
+  for (Diagnostic& doubt : quantize::sampleWarnings(graph, samples, examples)) {
     doubt.file = options.calibration.string();
     warnings.push_back(std::move(doubt));
   }
@@ -286,7 +286,7 @@ void warnOfIdleQuantizer(const Options& options, bool prequantized, bool read,
     warn("--quantize", "the network is already quantized and keeps its codes",
          "leave the option out, or export the network in float");
   }
-  if (options.weightBits != quantize::kMostWeightBits) {
+  if (options.weightBits != quantize::kMaxWeightBits) {
     if (prequantized) {
       warn("--weight-bits", "the network is already quantized and keeps its codes",
            "leave the option out, or export the network in float");

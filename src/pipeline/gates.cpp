@@ -42,14 +42,14 @@ class Checker {
 };
 
 std::string refusalsText(const Build& build) {
-  constexpr size_t kMostNamed = 3;
+  constexpr size_t kMaxNamed = 3;
   const auto& refusals = build.partitioned.refusals;
   std::string text;
-  for (size_t i = 0; i < std::min(refusals.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(refusals.size(), kMaxNamed); ++i) {
     text +=
         fmt::format("{}{} ({}): {}", i > 0 ? "; " : "", refusals[i].op, refusals[i].node, refusals[i].reason);
   }
-  if (refusals.size() > kMostNamed) text += fmt::format("; {} more", refusals.size() - kMostNamed);
+  if (refusals.size() > kMaxNamed) text += fmt::format("; {} more", refusals.size() - kMaxNamed);
   return text;
 }
 
@@ -145,12 +145,12 @@ Result<Measured> measuredOf(const RunResult& result) {
   if (result.ethosN) measured.wholly = true;
   if (!result.program) return measured;
   measured.cycles = result.program->npuCycles;
-  takePlace(result.program->kernels, !result.program->delegates.empty() || !result.program->ethosN.empty(),
-            measured);
+  recordPlacement(result.program->kernels,
+                  !result.program->delegates.empty() || !result.program->ethosN.empty(), measured);
   return measured;
 }
 
-void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& measured) {
+void recordPlacement(std::span<const std::string> kernels, bool callsNpu, Measured& measured) {
   const auto other = std::find_if(kernels.begin(), kernels.end(), [](const std::string& kernel) {
     return !kernel.starts_with("quantized_decomposed::");
   });
@@ -158,7 +158,7 @@ void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& me
   measured.onCpu = !callsNpu ? "the program calls no NPU" : other != kernels.end() ? "kernel " + *other : "";
 }
 
-void takePlace(ByteSpan program, Measured& measured) {
+void recordPlacement(ByteSpan program, Measured& measured) {
   const auto read = pte::readProgram(program);
   if (!read.ok() || !pte::verifyProgram(*read).ok()) return;
   std::vector<std::string> kernels;
@@ -172,10 +172,10 @@ void takePlace(ByteSpan program, Measured& measured) {
       }
     }
   }
-  takePlace(kernels, callsNpu, measured);
+  recordPlacement(kernels, callsNpu, measured);
 }
 
-Status takeSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured) {
+Status recordSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured) {
   CARINA_TRY(const std::vector<CommandStream> streams, commandStreams(program, ""));
   if (streams.empty()) return {};
   Options options;

@@ -64,9 +64,9 @@ Result<Measured> measuredOf(const RunResult& result);
 
 /// Records whether a network with these kernels, and NPU calls if `callsNpu`, runs entirely on the NPU, and
 /// the kernel that prevents it.
-void takePlace(std::span<const std::string> kernels, bool callsNpu, Measured& measured);
+void recordPlacement(std::span<const std::string> kernels, bool callsNpu, Measured& measured);
 /// The same for all methods of a .pte (untrusted); no effect for other files.
-void takePlace(ByteSpan program, Measured& measured);
+void recordPlacement(ByteSpan program, Measured& measured);
 /// The system on which a finished program is timed; empty: what the program records, then the target's
 /// default.
 struct TimedOn {
@@ -74,7 +74,7 @@ struct TimedOn {
   std::filesystem::path configFile = "";  // vela.ini that describes them
 };
 /// The static RAM of a finished program, from its command streams; not set if it has none.
-Status takeSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured);
+Status recordSram(const std::filesystem::path& program, const TimedOn& system, Measured& measured);
 
 /// Milliseconds of a whole inference on the usual core (inferenceOf(build, "")), at the clock of the system
 /// configuration; 0 without one.

@@ -30,7 +30,7 @@ class Step {
 
   int64_t tokens() const { return method_.tokens; }
   /// A runner that shares this one's state, which is reset to its initial contents.
-  Result<device::Runner> beside(const std::string& method) const { return runner_.openBeside(method); }
+  Result<device::Runner> beside(const std::string& method) const { return runner_.openSharingNpu(method); }
 
   /// Logits after the last of `tokens`, the first of which is at `position`.
   Result<Tensor> run(std::span<const int64_t> tokens, int64_t position, MethodCalls& calls) {
@@ -199,7 +199,7 @@ Measured measuredOf(const Generated& result) {
   measured.cycles = calls.npuCycles / static_cast<int64_t>(calls.calls);
   if (calls.time && calls.time->clockHz > 0) measured.inferenceMs = calls.time->milliseconds();
   measured.flash = result.programBytes;
-  takePlace(calls.kernels, !result.target.empty(), measured);
+  recordPlacement(calls.kernels, !result.target.empty(), measured);
   return measured;
 }
 

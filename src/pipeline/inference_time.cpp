@@ -56,14 +56,14 @@ const pte::Tensor* tensorAt(const pte::Method& method, int32_t index) {
 }
 
 /// [1, C, H, W] or [1, H, W, C] with one, three or four channels and at least the size of an image.
-bool isPicture(const pte::Tensor& tensor) {
-  constexpr int32_t kLeastSide = 16;
+bool isImageInput(const pte::Tensor& tensor) {
+  constexpr int32_t kMinSide = 16;
   const auto& sizes = tensor.sizes;
   if (sizes.size() != 4 || sizes[0] != 1) return false;
   if (tensor.type != pte::ScalarType::Float32 && tensor.type != pte::ScalarType::UInt8) return false;
   const auto channels = [](int32_t size) { return size == 1 || size == 3 || size == 4; };
-  const bool first = channels(sizes[1]) && sizes[2] >= kLeastSide && sizes[3] >= kLeastSide;
-  return first || (channels(sizes[3]) && sizes[1] >= kLeastSide && sizes[2] >= kLeastSide);
+  const bool first = channels(sizes[1]) && sizes[2] >= kMinSide && sizes[3] >= kMinSide;
+  return first || (channels(sizes[3]) && sizes[1] >= kMinSide && sizes[2] >= kMinSide);
 }
 
 /// Kernels that change the representation of an image, not its contents; --io-inputs uint8, --mean, --std and
@@ -91,7 +91,7 @@ std::pair<size_t, double> picturePreparation(const pte::Method& method, cpu::Cor
   if (method.chains.empty()) return dearest;
   for (size_t i = 0; i < method.inputs.size(); ++i) {
     const pte::Tensor* input = tensorAt(method, method.inputs[i]);
-    if (input == nullptr || !isPicture(*input)) continue;
+    if (input == nullptr || !isImageInput(*input)) continue;
     const auto elements = [](const pte::Tensor& tensor) {
       return std::accumulate(tensor.sizes.begin(), tensor.sizes.end(), int64_t{1},
                              [](int64_t product, int32_t size) { return product * size; });
@@ -126,7 +126,7 @@ struct KernelSum {
   KernelSum(const pte::Method& method, cpu::Core core) {
     std::map<std::pair<std::string, std::string>, KernelTime> byKernel;
     for (const pte::Chain& chain : method.chains) {
-      const std::vector<double> turns = cpu::knownTurns(method, chain);
+      const std::vector<double> turns = cpu::knownTripCounts(method, chain);
       for (size_t i = 0; i < chain.instructions.size(); ++i) {
         const pte::Instruction& instruction = chain.instructions[i];
         const bool known = turns[i] > 1;
@@ -166,7 +166,7 @@ struct KernelSum {
 /// The number of cycles, if the gain is significant.
 std::optional<int64_t> ifBetter(double other, int64_t now) {
   const auto cycles = static_cast<int64_t>(std::llround(other));
-  const auto least = static_cast<int64_t>(static_cast<double>(now) * (1 - InferenceTime::kWorthSaying));
+  const auto least = static_cast<int64_t>(static_cast<double>(now) * (1 - InferenceTime::kMinReportedGain));
   return cycles < least ? std::optional(cycles) : std::nullopt;
 }
 
@@ -208,9 +208,9 @@ InferenceTime inferenceTime(const pte::Method& method, int64_t npuCycles, const 
   }
   // Without an NPU, nothing else could do it.
   if (const auto [input, cycles] = picturePreparation(method, core);
-      npuCycles > 0 && cycles > total * InferenceTime::kWorthSaying) {
+      npuCycles > 0 && cycles > total * InferenceTime::kMinReportedGain) {
     time.pictureInput = input;
-    time.pictureCycles = std::llround(cycles);
+    time.imagePreparationCycles = std::llround(cycles);
   }
   if (const cpu::Core helium = cpu::withHelium(core); helium != core) {
     const double with = static_cast<double>(npuCycles) + KernelSum(method, helium).cycles +
@@ -269,7 +269,7 @@ std::vector<InferenceStep> inferenceSteps(const pte::Method& method, std::span<c
   begin[cpu::Work::Call] = 1;
   add({Kind::Call, "call of the program", "", 0, 0, 1, 0}, calls.add(cpu::costOf(begin, core).cycles));
   for (const pte::Chain& chain : method.chains) {
-    const std::vector<double> turns = cpu::knownTurns(method, chain);
+    const std::vector<double> turns = cpu::knownTripCounts(method, chain);
     for (size_t i = 0; i < chain.instructions.size(); ++i) {
       const pte::Instruction& instruction = chain.instructions[i];
       const int64_t times = std::llround(turns[i]);
@@ -299,7 +299,7 @@ std::vector<InferenceStep> inferenceSteps(const pte::Method& method, std::span<c
 int64_t npuCyclesOf(const pte::Method& method, std::span<const int64_t> partCycles) {
   int64_t cycles = 0;
   for (const pte::Chain& chain : method.chains) {
-    const std::vector<double> turns = cpu::knownTurns(method, chain);
+    const std::vector<double> turns = cpu::knownTripCounts(method, chain);
     for (size_t i = 0; i < chain.instructions.size(); ++i) {
       const auto* call = std::get_if<pte::DelegateCall>(&chain.instructions[i]);
       if (call != nullptr && call->delegate >= 0 && static_cast<size_t>(call->delegate) < partCycles.size())
@@ -317,7 +317,7 @@ std::optional<InferenceTime> inferenceOf(const Build& build, const std::string& 
   InferenceTime time =
       inferenceTime(build.program.methods.front(), cycles, machine, chosen ? *chosen : usualCore(machine));
   // Pixel inputs require that the network is quantized here.
-  if (!build.quantization) time.pictureCycles = 0;
+  if (!build.quantization) time.imagePreparationCycles = 0;
   return time;
 }
 

@@ -32,15 +32,15 @@ struct InferenceTime {
   std::vector<KernelTime> kernels;  // most expensive first
   bool branches = false;            // the program branches or loops: each instruction is counted once
   /// Cycles with integer inputs and outputs instead of converted floats, and with Helium kernels; nullopt if
-  /// the gain is small (below kWorthSaying of the total).
+  /// the gain is small (below kMinReportedGain of the total).
   std::optional<int64_t> integerIoCycles, heliumCycles;
   std::string integerIo;  // their type: "int8"
   /// CPU cycles that convert an image to the NPU's input (types, layout, mean and deviation), if significant,
   /// and which input it is: the program could accept pixels.
-  int64_t pictureCycles = 0;
+  int64_t imagePreparationCycles = 0;
   size_t pictureInput = 0;
 
-  static constexpr double kWorthSaying = 0.05;
+  static constexpr double kMinReportedGain = 0.05;
   int64_t cycles() const { return npuCycles + cpuCycles + callCycles; }
   /// Of the given number of cycles; 0 without a clock.
   double milliseconds(int64_t cycles) const {

@@ -60,7 +60,7 @@ bool weighsLoops(const Front& front, const Options& options) {
       front.isTfl)
     return false;
   const int64_t steps = stepsOf(front.quantized);
-  return steps > 0 && steps <= kMostWeighed;
+  return steps > 0 && steps <= kMaxWeighed;
 }
 
 Result<Front> withoutLoops(const Front& front) {

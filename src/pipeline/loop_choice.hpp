@@ -9,7 +9,7 @@ namespace carina::pipeline {
 
 /// Networks whose recurrences have more steps than this in total are not built in both forms. Unrolled code
 /// takes about steps / 25 times the commands of a loop, and on no NPU runs in a sixteenth of its time.
-constexpr int64_t kMostWeighed = 400;
+constexpr int64_t kMaxWeighed = 400;
 
 /// A front from which another build can start, without the float network, the quantizer's report and
 /// warnings.

@@ -7,7 +7,7 @@
 namespace carina::pipeline {
 namespace {
 
-Status addCall(const Build& build, const device::DelegateRun& run, MeasuredWays& measured) {
+Status addCall(const Build& build, const device::DelegateRun& run, MeasuredPaths& measured) {
   const auto& instructions = build.program.methods.front().chains.front().instructions;
   const auto part =
       static_cast<size_t>(std::get<pte::DelegateCall>(instructions.at(run.instruction)).delegate);
@@ -24,8 +24,8 @@ Status addCall(const Build& build, const device::DelegateRun& run, MeasuredWays&
 
 }  // namespace
 
-Result<MeasuredWays> measureWays(const Build& build, std::span<const quantize::Sample> samples) {
-  MeasuredWays measured;
+Result<MeasuredPaths> measurePaths(const Build& build, std::span<const quantize::Sample> samples) {
+  MeasuredPaths measured;
   measured.calls.resize(build.compiled.size());
   for (const compiler::CompiledProgram& part : build.compiled)
     measured.ways.emplace_back(part.branches.size());

@@ -10,14 +10,14 @@
 
 namespace carina::pipeline {
 
-struct MeasuredWays {
-  std::vector<npu::Cycles> cycles;          // of the NPU, per sample
-  std::vector<int64_t> calls;               // of each NPU part, over all samples
-  std::vector<std::vector<WayCount>> ways;  // of each NPU part and each of its branches, over all samples
+struct MeasuredPaths {
+  std::vector<npu::Cycles> cycles;           // of the NPU, per sample
+  std::vector<int64_t> calls;                // of each NPU part, over all samples
+  std::vector<std::vector<PathCount>> ways;  // of each NPU part and each of its branches, over all samples
 };
 
 /// Runs the program of a build on its samples (verificationSamples()), in sequence: state is carried from
 /// sample to sample.
-Result<MeasuredWays> measureWays(const Build& build, std::span<const quantize::Sample> samples);
+Result<MeasuredPaths> measurePaths(const Build& build, std::span<const quantize::Sample> samples);
 
 }  // namespace carina::pipeline

@@ -81,12 +81,12 @@ class WayCounter {
     const auto found = decisions_.find(command);
     if (found == decisions_.end()) return;
     const Decision& decision = found->second;
-    WayCount& count = counts_[decision.branch];
+    PathCount& count = counts_[decision.branch];
     const bool taken = next == decision.target;
     count.first += taken;
     count.second += decision.isLoop || !taken;
   }
-  std::vector<WayCount> take() { return std::move(counts_); }
+  std::vector<PathCount> take() { return std::move(counts_); }
 
  private:
   struct Decision {
@@ -95,7 +95,7 @@ class WayCounter {
     bool isLoop = false;
   };
   std::unordered_map<uint32_t, Decision> decisions_;
-  std::vector<WayCount> counts_;
+  std::vector<PathCount> counts_;
 };
 
 }  // namespace

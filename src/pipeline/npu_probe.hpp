@@ -17,14 +17,14 @@ using ValueListener =
     std::function<void(const compiler::ValuePlacement& placement, const ElementReader& elements)>;
 
 /// How often a condition was true and false; for a loop, how often its body and its condition ran.
-struct WayCount {
+struct PathCount {
   int64_t first = 0, second = 0;
 };
 
 struct ProbeResult {
   std::vector<Tensor> outputs;
   npu::RunStats stats;
-  std::vector<WayCount> ways;  // of CompiledProgram::branches
+  std::vector<PathCount> ways;  // of CompiledProgram::branches
 };
 
 /// Inputs have the part's types and shapes. Fails with the model's fault.

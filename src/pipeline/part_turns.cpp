@@ -17,7 +17,7 @@ void collect(const ir::Graph& graph, int64_t turns, std::vector<int64_t>& result
 
 template <typename Number>
 int64_t sumOf(const Build& build, Number number) {
-  const std::vector<int64_t> turns = turnsOfParts(build.graph());
+  const std::vector<int64_t> turns = iterationsOfParts(build.graph());
   int64_t sum = 0;
   for (size_t i = 0; i < build.compiled.size(); ++i) sum += number(build.compiled[i]) * turns[i];
   return sum;
@@ -25,7 +25,7 @@ int64_t sumOf(const Build& build, Number number) {
 
 }  // namespace
 
-std::vector<int64_t> turnsOfParts(const ir::Graph& graph) {
+std::vector<int64_t> iterationsOfParts(const ir::Graph& graph) {
   std::vector<int64_t> turns;
   collect(graph, 1, turns);
   return turns;
@@ -37,7 +37,7 @@ npu::Cycles npuCycles(const Build& build) {
 
 std::optional<compiler::CycleBound> npuCycleBound(const Build& build) {
   if (build.compiled.empty()) return std::nullopt;
-  const std::vector<int64_t> turns = turnsOfParts(build.graph());
+  const std::vector<int64_t> turns = iterationsOfParts(build.graph());
   compiler::CycleBound sum;
   for (size_t i = 0; i < build.compiled.size(); ++i) {
     const auto bound = compiler::cycleBound(build.compiled[i]);

@@ -12,7 +12,7 @@ namespace carina::pipeline {
 
 /// For each NPU part in order: the iterations of the loops over slices around it. Branches count as taken,
 /// other loops as one iteration.
-std::vector<int64_t> turnsOfParts(const ir::Graph& graph);
+std::vector<int64_t> iterationsOfParts(const ir::Graph& graph);
 
 /// Cycles and multiply-accumulates of the Ethos-U in one inference, with parts in loops counted per
 /// iteration.

@@ -53,7 +53,7 @@ struct Options {
   std::filesystem::path configFile;  // vela.ini with further system configurations and memory modes
   Quantization quantization = Quantization::Default;
   bool perChannel = true;
-  int weightBits = quantize::kMostWeightBits;
+  int weightBits = quantize::kMaxWeightBits;
   std::filesystem::path
       quantizeConfig;  // rules (docs/quantization.md); takes precedence over the options here
   quantize::ObserverSettings observer;

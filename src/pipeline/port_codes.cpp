@@ -15,7 +15,7 @@ namespace {
 constexpr double kPixelScale = 1.0 / 255;
 constexpr const char* kLayout = "nhwc";
 /// More than any program has inputs; higher indices belong to other methods.
-constexpr size_t kMostPorts = 1024;
+constexpr size_t kMaxPorts = 1024;
 
 bool isCode(DType type) {
   return type == DType::Int8 || type == DType::UInt8 || type == DType::Int16;
@@ -160,9 +160,9 @@ ProgramCodes codesOf(const pte::Program& program, const std::string& name) {
   const pte::Method* method = name.empty() ? &program.methods.front() : program.findMethod(name);
   if (method == nullptr) return codes;
   const std::string prefix = prefixFor(program, method->name);
-  for (size_t i = 0; i < std::min(method->inputs.size(), kMostPorts); ++i)
+  for (size_t i = 0; i < std::min(method->inputs.size(), kMaxPorts); ++i)
     codes.inputs.push_back(readCodes(program, prefix, "input", i));
-  for (size_t i = 0; i < std::min(method->outputs.size(), kMostPorts); ++i)
+  for (size_t i = 0; i < std::min(method->outputs.size(), kMaxPorts); ++i)
     codes.outputs.push_back(readCodes(program, prefix, "output", i));
   return codes;
 }

@@ -99,7 +99,7 @@ int64_t regionBytes(const CommandStream& stream, size_t region) {
 }
 
 /// Every rule set costs as much as a whole profile; no network has more operations than this.
-constexpr size_t kMostTimedByRules = 100000;
+constexpr size_t kMaxTimedByRules = 100000;
 
 /// Cycles of the stream under each rule set of the cycle model that the measurements allow; empty for very
 /// long streams.
@@ -107,9 +107,9 @@ std::vector<npu::Cycles> cyclesByRules(std::span<const npu::PlacedOperation> ope
                                        const npu::Machine& machine,
                                        std::span<const npu::CountedLoop> loops = {}) {
   std::vector<npu::Cycles> cycles;
-  if (operations.size() > kMostTimedByRules) return cycles;
+  if (operations.size() > kMaxTimedByRules) return cycles;
   for (const npu::timing::Rules& rules : npu::timing::ruleSets())
-    cycles.push_back(npu::longestWay(operations, machine, rules, loops));
+    cycles.push_back(npu::longestPath(operations, machine, rules, loops));
   return cycles;
 }
 
@@ -164,7 +164,7 @@ Result<ProfiledPart> profileStream(const CommandStream& stream, const npu::Machi
     builder.add(std::move(operation), name, nullptr);
   }
   builder.finish();
-  part.cycles = npu::longestWay(operations, machine);
+  part.cycles = npu::longestPath(operations, machine);
   part.cyclesByRules = cyclesByRules(operations, machine);
   return part;
 }
@@ -202,18 +202,18 @@ Status addStreams(std::span<const CommandStream> streams, const Options& options
 
 /// Cycles of the longest path through the branches of a graph, with all iterations of loops whose iteration
 /// count is known and one of each other. `next`: the part of the next delegate call.
-npu::Cycles longestWay(const ir::Graph& graph, std::span<const compiler::CompiledProgram> parts,
-                       size_t& next) {
+npu::Cycles longestPath(const ir::Graph& graph, std::span<const compiler::CompiledProgram> parts,
+                        size_t& next) {
   npu::Cycles total = 0;
   for (const ir::Node* node : graph.nodes()) {
     if (node->is(partition::delegateCallDef())) total += parts[next++].cycles;
     if (!aten::isControlFlow(*node)) continue;
-    const npu::Cycles first = longestWay(node->region(0), parts, next);
+    const npu::Cycles first = longestPath(node->region(0), parts, next);
     if (node->is(aten::scanDef())) {
       total += first * aten::Scan(*node).turns;
       continue;
     }
-    const npu::Cycles second = longestWay(node->region(1), parts, next);
+    const npu::Cycles second = longestPath(node->region(1), parts, next);
     total += node->is(aten::condDef()) ? std::max(first, second) : first + second;
   }
   return total;
@@ -267,7 +267,7 @@ Profile profileBuild(const Build& build) {
   profile.machine = *build.machine;
   profile.warnings = build.warnings;
   size_t next = 0;
-  profile.longest = longestWay(build.graph(), build.compiled, next);
+  profile.longest = longestPath(build.graph(), build.compiled, next);
   if (auto about = aboutBranches(build, profile.longest)) profile.warnings.push_back(std::move(*about));
   profile.times = build.times;
   profile.network = networkGraph(build);
@@ -325,11 +325,11 @@ Result<Profile> profileProgram(const std::filesystem::path& file, const Options&
 namespace {
 
 /// The paths that the samples of a file take.
-Result<MeasuredWays> measuredWays(const Build& build, const std::filesystem::path& file) {
+Result<MeasuredPaths> measuredWays(const Build& build, const std::filesystem::path& file) {
   CARINA_TRY(const NamedTensors arrays, readArrays(file));
   const auto samples = verificationSamples(build, arrays);
   if (!samples) return Error(samples.error()).inFile(file.string());
-  return measureWays(build, *samples);
+  return measurePaths(build, *samples);
 }
 
 }  // namespace
@@ -366,7 +366,7 @@ Result<TimedProfile> timedProfile(const Options& options, const std::string& cor
         takeSteps(method, timed);
       }
       Measured place;
-      takePlace(mapped->bytes(), place);
+      recordPlacement(mapped->bytes(), place);
       timed.profile.wholly = place.wholly;
       timed.profile.onCpu = place.onCpu;
       return timed;

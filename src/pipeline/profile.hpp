@@ -59,7 +59,7 @@ struct Profile {
   std::vector<ProfiledPart> parts;
   std::vector<NetworkNode> network;  // empty for a finished program
   npu::Cycles longest = 0;  // of a network: all parts on the longest path, data-dependent loops iterate once
-  std::optional<MeasuredWays> measured;  // if samples were given
+  std::optional<MeasuredPaths> measured;  // if samples were given
   /// Unset if not known for a finished program: none records its SQNR, and only a .pte the others.
   std::optional<double> inferenceMs, sqnr;
   std::optional<bool> wholly;

@@ -157,7 +157,7 @@ Result<std::map<std::string, device::Runner>> openMethods(const RunOptions& opti
     if (runners.count(entry.method) != 0) continue;
     runOptions.method = entry.method;
     auto runner = runners.empty() ? device::Runner::open(bytes, runOptions)
-                                  : runners.begin()->second.openBeside(entry.method);
+                                  : runners.begin()->second.openSharingNpu(entry.method);
     if (!runner) {
       return std::move(runner)
           .error()

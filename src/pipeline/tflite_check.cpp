@@ -17,7 +17,7 @@ void countOperators(const tflite::Model& model, TfliteCheck& check) {
     check.tensors += subgraph.tensors.size();
     check.nodes += subgraph.operators.size();
     for (const tflite::Operator& op : subgraph.operators) {
-      check.choosesOrTurns |= tflite::controlFlowOf(op).has_value();
+      check.containsControlFlow |= tflite::controlFlowOf(op).has_value();
       auto known = std::find_if(check.operators.begin(), check.operators.end(),
                                 [&](const CheckedTfliteOperator& one) { return one.name == op.name; });
       if (known == check.operators.end()) {

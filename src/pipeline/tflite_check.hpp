@@ -25,7 +25,7 @@ struct TfliteCheck {
   std::vector<CheckedTfliteOperator> operators;  // without duplicates
   std::string target;                            // of `ethos-u` operators; empty without one
   size_t calls = 0;                   // of the NPU in one inference, if no operator loops or branches
-  bool choosesOrTurns = false;        // operators run subgraphs
+  bool containsControlFlow = false;   // operators run subgraphs
   int64_t plannedBytes = 0;           // of the arena, by the offline memory plan
   size_t unplanned = 0;               // tensors that the interpreter places itself
   int64_t unplannedBytes = 0;         // of those, if none shared memory with another

@@ -50,7 +50,7 @@ void warnOfIdleOptions(const Options& options, bool floatEdges, Front& front) {
   const bool asked =
       (options.quantization != Quantization::Default && options.quantization != Quantization::None) ||
       !options.quantizeConfig.empty() || !options.calibration.empty() ||
-      options.weightBits != quantize::kMostWeightBits;
+      options.weightBits != quantize::kMaxWeightBits;
   if (asked) {
     front.warnings.push_back(
         {"the network is already quantized: --quantize, --quantize-config, --weight-bits and --calibrate "

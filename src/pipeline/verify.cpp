@@ -114,8 +114,8 @@ Shape withoutOnes(const Shape& shape) {
 /// minimum over the permutations that the shapes allow. nullopt if they allow none.
 std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& values) {
   const Shape from = withoutOnes(codes.shape()), to = withoutOnes(values.shape());
-  constexpr size_t kMostAxes = 5;
-  if (from.size() != to.size() || from.size() > kMostAxes) return std::nullopt;
+  constexpr size_t kMaxAxes = 5;
+  if (from.size() != to.size() || from.size() > kMaxAxes) return std::nullopt;
   std::vector<size_t> order(from.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::vector<int64_t> strides(from.size(), 1);
@@ -212,7 +212,7 @@ class Verifier {
     device::RunOptions options = runOptions();
     options.method = method;
     CARINA_TRY(auto runner,
-               beside ? beside->runner_->openBeside(method) : device::Runner::open(program, options));
+               beside ? beside->runner_->openSharingNpu(method) : device::Runner::open(program, options));
     return prepare(std::move(runner));
   }
 
@@ -451,11 +451,11 @@ class Verifier {
   /// Compares the NPU model value by value, in each iteration of a loop.
   Status compareLayers(size_t index, std::span<const Tensor> inputs, const PartValues& expected) {
     const compiler::CompiledProgram& part = build_.compiled[index];
-    std::unordered_map<const compiler::ValuePlacement*, size_t> npuTurns;
+    std::unordered_map<const compiler::ValuePlacement*, size_t> npuIterations;
     const auto listener = [&](const compiler::ValuePlacement& placement, const ElementReader& elements) {
       const PartValues::Turns* turns = expected.find(placement);
       if (!turns) return;
-      const size_t turn = npuTurns[&placement]++;
+      const size_t turn = npuIterations[&placement]++;
       if (turn < turns->first.size()) compareLayer(index, *turns, turns->first[turn], elements());
     };
     CARINA_RETURN_IF_ERROR(toStatus(probe(part, inputs, listener)));
@@ -465,7 +465,7 @@ class Verifier {
       const auto found = turns ? layerIndex_.find(layerKey(index, *turns)) : layerIndex_.end();
       if (found == layerIndex_.end()) continue;
       result_.layers[found->second].turns += turns->count;
-      result_.layers[found->second].npuTurns += npuTurns[&placement];
+      result_.layers[found->second].npuIterations += npuIterations[&placement];
     }
     return {};
   }

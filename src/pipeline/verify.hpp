@@ -14,15 +14,15 @@ using quantize::Sqnr;
 
 /// One value that the NPU computes, in execution order.
 struct LayerResult {
-  std::string value;                 // name of the TOSA value
-  std::string op;                    // TOSA operator
-  std::string where;                 // node of the user's network
-  int64_t elements = 0;              // compared, over all samples
-  int64_t mismatches = 0;            // NPU against TOSA interpreter
-  int64_t firstMismatch = -1;        // flat index, in the first sample that differs
-  int64_t expected = 0, actual = 0;  // at that index
-  size_t turns = 0, npuTurns = 0;    // how often the interpreter and the NPU computed it, over all samples
-  bool equal() const { return mismatches == 0 && turns == npuTurns; }
+  std::string value;                    // name of the TOSA value
+  std::string op;                       // TOSA operator
+  std::string where;                    // node of the user's network
+  int64_t elements = 0;                 // compared, over all samples
+  int64_t mismatches = 0;               // NPU against TOSA interpreter
+  int64_t firstMismatch = -1;           // flat index, in the first sample that differs
+  int64_t expected = 0, actual = 0;     // at that index
+  size_t turns = 0, npuIterations = 0;  // how often the interpreter and the NPU computed it, over all samples
+  bool equal() const { return mismatches == 0 && turns == npuIterations; }
 };
 
 /// One program output.

@@ -11,7 +11,7 @@ namespace {
 using Kind = BoardEvent::Kind;
 
 constexpr uint32_t kLargest = 4095, kPorts = 4, kPinsOfPort = 16;
-constexpr double kMostMilliseconds = 1e12, kCyclesPerMillisecond = kCoreHz * 1e-3;
+constexpr double kMaxMilliseconds = 1e12, kCyclesPerMillisecond = kCoreHz * 1e-3;
 
 /// The form of a line: a word, and the largest value of each number after it.
 struct Form {
@@ -50,7 +50,7 @@ std::optional<uint32_t> pinOf(std::string_view text) {
 
 std::optional<BoardEvent> eventOf(const std::vector<std::string_view>& words) {
   const auto time = parseNumber<double>(words[0]);
-  if (!time || !(*time >= 0) || *time > kMostMilliseconds || words.size() < 2) return std::nullopt;
+  if (!time || !(*time >= 0) || *time > kMaxMilliseconds || words.size() < 2) return std::nullopt;
   for (const Form& form : kForms) {
     if (form.word != words[1] || words.size() != 2 + form.largest.size()) continue;
     BoardEvent event{static_cast<uint64_t>(*time * kCyclesPerMillisecond), form.kind, 0, 0};

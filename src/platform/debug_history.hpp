@@ -30,7 +30,7 @@ struct DebugHistory {
     bool loose = false;   // ends as soon as the instructions have been executed
     Place end;
   };
-  static constexpr size_t kMostLegs = size_t{1} << 20;
+  static constexpr size_t kMaxLegs = size_t{1} << 20;
   std::vector<Leg> legs;
   std::string impossible;             // why reverse execution is not possible; empty: it is
   bool again = false;                 // the board restarts and replays the legs

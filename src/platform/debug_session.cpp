@@ -161,7 +161,7 @@ void DebugSession::applyWatchpoints() {
 void DebugSession::record() {
   changes_.step = mode_ == Mode::Stepping;
   changes_.leaves = mode_ == Mode::LeavingBreakpoint;
-  if (history_.impossible.empty() && legs().size() >= DebugHistory::kMostLegs)
+  if (history_.impossible.empty() && legs().size() >= DebugHistory::kMaxLegs)
     history_.impossible = "there were too many stops";
   if (history_.impossible.empty()) legs().push_back(std::move(changes_));
   changes_ = {};

@@ -200,7 +200,7 @@ void Exceptions::pushContext(uint32_t address) {
     throw cpu_m::Trap{StopReason::NoCoprocessor, address};
   core_.storeContextAt(address, s.world);
   core_.pass(cpu_m::transferCycles(core_.pipeline(), core_.fp.words(s.world)));
-  if (core_.fp.words(s.world) == cpu_m::FpContextControl::kMostWords) core_.hideContext(s.world);
+  if (core_.fp.words(s.world) == cpu_m::FpContextControl::kMaxWords) core_.hideContext(s.world);
 }
 
 void Exceptions::pushCallee(uint32_t stack, bool fp) {
@@ -307,7 +307,7 @@ Status Exceptions::begin(uint32_t exception, uint32_t value, uint32_t cycles) {
   s.exception = numberOf(exception);
   s.world = target;
   s.takeStack();
-  core_.clearMonitor();
+  core_.clearExclusiveMonitor();
   core_.pass(cycles);
   interrupts_.enter(exception);
   return {};
@@ -483,7 +483,7 @@ Status Exceptions::unstack(uint32_t value) {
   s.sp[back][which] =
       frame + kBasicFrame + (fp ? 4 * core_.fp.words(back) : 0) + ((saved & kStackAligned) != 0 ? 4 : 0);
   s.takeStack();
-  core_.clearMonitor();
+  core_.clearExclusiveMonitor();
   core_.pass(cpu_m::branchCosts(core_.pipeline()).exit);
   return {};
 }
@@ -522,7 +522,7 @@ uint32_t Exceptions::handlerOf(const CpuFault& fault, World world, int now) {
   return hardFaultFor(fault, world);
 }
 
-Status Exceptions::raiseLazily(const CpuFault& fault) {
+Status Exceptions::raiseLazyStackingFault(const CpuFault& fault) {
   namespace fpccr = cpu_m::fpccr;
   const World owner = core_.fp.owner();
   record(fault, owner);

@@ -42,7 +42,7 @@ class Exceptions final : private cpu_m::FaultPriorities {
   std::optional<uint32_t> takeChained() { return std::exchange(chained_, std::nullopt); }
   /// Raises a fault of lazy stacking (StopReason::LazyStacking). It is taken if its priority allows;
   /// otherwise it becomes pending and the floating-point context is lost. Fails if a core would lock up.
-  Status raiseLazily(const CpuFault& fault);
+  Status raiseLazyStackingFault(const CpuFault& fault);
   /// Delivers `fault` to the firmware: enters its handler, or HardFault. Fails if a core would lock up.
   Status raise(const CpuFault& fault);
   /// The fault that stacking the frame of the latest exception caused, if any; cleared by this call.

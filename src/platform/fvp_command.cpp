@@ -19,7 +19,7 @@ std::optional<Number> decimalOrHex(std::string_view text) {
 }
 
 /// More than three hundred years.
-constexpr double kMostSeconds = 1e10;
+constexpr double kMaxSeconds = 1e10;
 
 std::optional<double> secondsOf(std::string_view text) {
   const auto value = parseNumber<double>(text);
@@ -148,7 +148,7 @@ class Parser {
       } else if (name == "--simlimit") {
         CARINA_TRY(const std::string text, value());
         const auto seconds = secondsOf(text);
-        if (!seconds || *seconds > kMostSeconds)
+        if (!seconds || *seconds > kMaxSeconds)
           return fail(Code::BadOption, "'{}' is not a number of seconds", text).at(name);
         command_.options.cyclesLimit = static_cast<uint64_t>(*seconds * kCoreHz);
       } else if (name == "--stat") {

@@ -21,7 +21,7 @@ enum Type : uint32_t {
   kLinearStartRecord
 };
 constexpr size_t kRecordHead = 4;  // bytes before the data
-constexpr size_t kMostRecordBytes = kRecordHead + 255 + 1;
+constexpr size_t kMaxRecordBytes = kRecordHead + 255 + 1;
 
 std::optional<uint32_t> digit(char c) {
   if (c >= '0' && c <= '9') return static_cast<uint32_t>(c - '0');
@@ -31,7 +31,7 @@ std::optional<uint32_t> digit(char c) {
 }
 
 struct Record {
-  std::array<uint8_t, kMostRecordBytes> bytes{};
+  std::array<uint8_t, kMaxRecordBytes> bytes{};
   size_t size = 0;  // of its data
   uint32_t type() const { return bytes[3]; }
   uint32_t address() const { return uint32_t{bytes[1]} << 8 | bytes[2]; }
@@ -47,7 +47,7 @@ struct Record {
 const char* parse(std::string_view line, Record& record) {
   if (line.empty() || line[0] != ':') return "does not begin with ':'";
   line.remove_prefix(1);
-  if (line.size() % 2 != 0 || line.size() / 2 > kMostRecordBytes || line.size() / 2 < kRecordHead + 1)
+  if (line.size() % 2 != 0 || line.size() / 2 > kMaxRecordBytes || line.size() / 2 < kRecordHead + 1)
     return "does not have the length of a record";
   uint32_t sum = 0;
   for (size_t i = 0; i < line.size() / 2; ++i) {

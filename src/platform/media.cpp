@@ -32,7 +32,7 @@ Media::Media(const MediaOptions& options, const Board& board, const Clock& clock
   if (options.frames) {
     const auto keep = [this, mostPixels = options.mostPixels](const Picture& picture) {
       framePixels_ += uint64_t{picture.width} * picture.height;
-      if (outcome_.frames.size() >= kMostFrames || frameBytes_ >= kMostFrameBytes ||
+      if (outcome_.frames.size() >= kMaxFrames || frameBytes_ >= kMaxFrameBytes ||
           framePixels_ > mostPixels) {
         ++outcome_.framesLeftOut;
         return;

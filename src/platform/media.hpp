@@ -33,7 +33,7 @@ struct MediaOptions {
 };
 
 struct MediaOutcome {
-  std::vector<std::string> frames;  // PNG files, at most kMostFrames, kMostFrameBytes and mostPixels
+  std::vector<std::string> frames;  // PNG files, at most kMaxFrames, kMaxFrameBytes and mostPixels
   uint64_t framesLeftOut = 0;
   Wave sound;  // no data: nothing was sent
   std::vector<StreamOutput> streams;
@@ -42,8 +42,8 @@ struct MediaOutcome {
 
 class Media {
  public:
-  static constexpr size_t kMostFrames = 1000;
-  static constexpr uint64_t kMostFrameBytes = uint64_t{1} << 28;
+  static constexpr size_t kMaxFrames = 1000;
+  static constexpr uint64_t kMaxFrameBytes = uint64_t{1} << 28;
 
   Media(const MediaOptions& options, const Board& board, const Clock& clock, Interrupts& interrupts,
         const Bus& bus, FpgaIo& fpgaIo);

@@ -27,7 +27,7 @@ std::string lowerEnding(const fs::path& file) {
   return ending;
 }
 
-bool isPicture(const fs::path& file) {
+bool isImageInput(const fs::path& file) {
   constexpr std::string_view kEndings[] = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm"};
   const std::string ending = lowerEnding(file);
   return std::find(std::begin(kEndings), std::end(kEndings), ending) != std::end(kEndings);
@@ -55,7 +55,7 @@ Result<Entry> entryOf(const std::string& text, const char* option) {
     said = true;
   }
   const bool sound = lowerEnding(entry.file) == ".wav";
-  entry.pictures = isPicture(entry.file);
+  entry.pictures = isImageInput(entry.file);
   if (!said) entry.driver = sound ? StreamDriver::Audio : entry.pictures ? StreamDriver::Video : entry.driver;
   if ((entry.driver == StreamDriver::Audio && !sound) ||
       (entry.driver == StreamDriver::Video && !entry.pictures) ||

@@ -51,7 +51,7 @@ Result<MemoryTiming> parseMemoryTiming(std::string_view text, const Board& board
     const std::string_view value = equals == entry.npos ? std::string_view() : entry.substr(equals + 1);
     if (name == "cache") {
       CARINA_TRY(timing.cacheKiB,
-                 numberWithin(value, name, cpu_m::WaitStates::kLeastCache, cpu_m::WaitStates::kMostCache));
+                 numberWithin(value, name, cpu_m::WaitStates::kMinCache, cpu_m::WaitStates::kMaxCache));
       if (!std::has_single_bit(timing.cacheKiB))
         return fail(Code::BadOption, "a cache cannot have {} KiB", timing.cacheKiB)
             .withRemedy("choose 4, 8, 16, 32 or 64");

@@ -38,7 +38,7 @@ void forEachCount(npu::PmuCounts& a, const npu::PmuCounts& b, Change change) {
 
 void NpuDevice::note(uint32_t qread, npu::Cycles elapsed, const npu::PmuCounts& counts) {
   const uint64_t cycle = jobStart_ + static_cast<uint64_t>(elapsed);
-  if (positions_.size() < kMostPositions) positions_.push_back({cycle, qread});
+  if (positions_.size() < kMaxPositions) positions_.push_back({cycle, qread});
   if (course_.empty() || course_.back().cycle < cycle)
     course_.push_back({cycle, counts});
   else

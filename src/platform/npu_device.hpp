@@ -82,7 +82,7 @@ class NpuDevice final : public Peripheral, public Timed {
     uint64_t cycle;
     npu::PmuCounts counts;
   };
-  static constexpr size_t kMostPositions = size_t{1} << 22;
+  static constexpr size_t kMaxPositions = size_t{1} << 22;
   bool keepsHistory_ = false;
   npu::PmuCounts counted_;      // by all jobs before the latest one
   std::vector<Moment> course_;  // of the latest job

@@ -13,7 +13,7 @@
 namespace carina::platform {
 namespace {
 
-constexpr int kMostPixels = 1 << 24;
+constexpr int kMaxPixels = 1 << 24;
 constexpr int kPlanes = 3;
 
 struct FreePixels {
@@ -29,8 +29,8 @@ Result<Picture> readPicture(ByteSpan file) {
   int width = 0, height = 0, planes = 0;
   if (stbi_info_from_memory(bytes, size, &width, &height, &planes) == 0)
     return fail(Code::WrongKind, "is not a readable image: {}", stbi_failure_reason());
-  if (width < 1 || height < 1 || width > kMostPixels / height)
-    return fail(Code::Excessive, "has {} x {} pixels, at most {} are read", width, height, kMostPixels);
+  if (width < 1 || height < 1 || width > kMaxPixels / height)
+    return fail(Code::Excessive, "has {} x {} pixels, at most {} are read", width, height, kMaxPixels);
   const std::unique_ptr<stbi_uc, FreePixels> pixels(
       stbi_load_from_memory(bytes, size, &width, &height, &planes, kPlanes));
   if (!pixels) return fail(Code::WrongKind, "cannot be decoded: {}", stbi_failure_reason());

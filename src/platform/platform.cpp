@@ -393,7 +393,7 @@ Status System::raise(const CpuFault& fault, bool late) {
   if (debug_) debug_->noteEntry();
   trace("fault {} at {}", fault.what, here());
   const World world = core_.state.world;
-  Status status = late ? exceptions_.raiseLazily(fault) : exceptions_.raise(fault);
+  Status status = late ? exceptions_.raiseLazyStackingFault(fault) : exceptions_.raise(fault);
   if (cpuTrace_ && status.ok()) cpuTrace_->exception(fault.what);
   note(fault, pc, world);
   noteStackingFault(pc, world);

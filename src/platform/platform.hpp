@@ -65,7 +65,7 @@ struct Options {
   std::function<void(const std::string& line)> trace;
   /// Receives every instruction with its effects, one line each (CpuTrace); none by default. Much slower.
   std::function<void(const std::string& line)> cpuTrace;
-  /// Cycles between the samples of Outcome::pmu (at least PmuTrace::kLeastInterval); 0: no samples.
+  /// Cycles between the samples of Outcome::pmu (at least PmuTrace::kMinInterval); 0: no samples.
   uint64_t pmuInterval = 0;
   /// Requests Outcome::lcov. The image needs line tables.
   bool coverage = false;

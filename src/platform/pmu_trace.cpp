@@ -36,7 +36,7 @@ constexpr Column kColumns[] = {
 }  // namespace
 
 void PmuTrace::sample(uint64_t cycle) {
-  if (samples_.size() == kMostSamples) {
+  if (samples_.size() == kMaxSamples) {
     next_ = kNever;
     return;
   }

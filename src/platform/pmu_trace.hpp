@@ -30,8 +30,8 @@ struct PmuRecord {
 
 class PmuTrace {
  public:
-  static constexpr uint64_t kUsualInterval = 10'000, kLeastInterval = 100;
-  static constexpr size_t kMostSamples = size_t{1} << 22;
+  static constexpr uint64_t kUsualInterval = 10'000, kMinInterval = 100;
+  static constexpr size_t kMaxSamples = size_t{1} << 22;
 
   PmuTrace(uint64_t interval, const Clock& clock, const cpu_m::Core& core, const NpuDevice& npu)
       : interval_(interval), next_(interval), clock_(clock), core_(core), npu_(npu) {

@@ -14,8 +14,8 @@ namespace {
 
 /// Limits on what a stream keeps.
 constexpr size_t kMostStreamBytes = size_t{256} << 20;
-constexpr size_t kMostStreamFrames = 1000;
-constexpr uint64_t kMostFramePixels = 1 << 22;
+constexpr size_t kMaxStreamFrames = 1000;
+constexpr uint64_t kMaxFramePixels = 1 << 22;
 
 /// The registers of a driver, and the bits whose positions differ between drivers.
 struct Layout {
@@ -33,7 +33,7 @@ constexpr Layout kVStreamVideo{0, 1, 4, 4, 3, 4, 5, 7, 0};
 constexpr uint32_t kStreamOn = 1, kStreamFlush = 4, kStreamActive = 1;
 // Of video_drv: the fill level of its queue.
 constexpr uint32_t kEmpty = 2, kFull = 4, kOverflow = 8, kUnderflow = 16;
-constexpr uint32_t kVideoNameValid = 5, kFrameIndex = 10, kFrameCount = 11, kMostFrameCount = 12;
+constexpr uint32_t kVideoNameValid = 5, kFrameIndex = 10, kFrameCount = 11, kMaxFrameCount = 12;
 // Of vStream.
 constexpr uint32_t kBlockDone = 2, kNameGiven = 8, kNameValid = 16;
 
@@ -169,7 +169,7 @@ class PicturePeer : public StreamPeer {
     if (next_ == source_.size()) status_ |= layout_.endOfStream;
   }
   void take(std::span<const uint8_t> block) override {
-    if (!active_ || !output_ || taken_.size() == kMostStreamFrames) return;
+    if (!active_ || !output_ || taken_.size() == kMaxStreamFrames) return;
     Picture picture{width(), height(), std::vector<uint8_t>(size_t{width()} * height() * 3)};
     const uint32_t step = pixelBytes();
     for (size_t i = 0; i < size_t{width()} * height() && (i + 1) * step <= block.size(); ++i)
@@ -187,7 +187,7 @@ class PicturePeer : public StreamPeer {
   void enable(bool on) {
     active_ = false;
     if (!on) return;
-    if (width() == 0 || height() == 0 || uint64_t{width()} * height() > kMostFramePixels)
+    if (width() == 0 || height() == 0 || uint64_t{width()} * height() > kMaxFramePixels)
       trouble_ = fmt::format("frames of {} x {} pixels are not supported", width(), height());
     else if (colour() > kRgb565)
       trouble_ = fmt::format("unknown colour format {}: expected grey, RGB888 or BGR565", colour());
@@ -254,7 +254,7 @@ class VideoPeer final : public PicturePeer {
     if (!active_) return;
     PicturePeer::deliver(block);
     uint32_t& count = registers_[kFrameCount];
-    if (count < registers_[kMostFrameCount])
+    if (count < registers_[kMaxFrameCount])
       ++count;
     else
       status_ |= kOverflow;
@@ -285,7 +285,7 @@ class VideoPeer final : public PicturePeer {
   void updateFill() {
     status_ &= ~(kEmpty | kFull);
     if (registers_[kFrameCount] == 0) status_ |= kEmpty;
-    if (registers_[kFrameCount] == registers_[kMostFrameCount]) status_ |= kFull;
+    if (registers_[kFrameCount] == registers_[kMaxFrameCount]) status_ |= kFull;
   }
   void flush() {
     index_ = registers_[kFrameIndex] = registers_[kFrameCount] = 0;
@@ -294,9 +294,9 @@ class VideoPeer final : public PicturePeer {
   /// The firmware has consumed a frame, or has queued one.
   void moveOn() {
     uint32_t &count = registers_[kFrameCount], &index = registers_[kFrameIndex];
-    index = index_ + 1 < registers_[kMostFrameCount] ? index_ + 1 : 0;
+    index = index_ + 1 < registers_[kMaxFrameCount] ? index_ + 1 : 0;
     index_ = index;
-    if (isOutput() && count < registers_[kMostFrameCount]) ++count;
+    if (isOutput() && count < registers_[kMaxFrameCount]) ++count;
     if (!isOutput() && count > 0) --count;
     updateFill();
   }

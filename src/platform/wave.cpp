@@ -12,7 +12,7 @@ namespace carina::platform {
 namespace {
 
 constexpr uint32_t kIntegers = 1, kExtensible = 0xfffe, kSubFormat = 24;
-constexpr uint32_t kMostChannels = 32;
+constexpr uint32_t kMaxChannels = 32;
 constexpr size_t kChunkHead = 8, kRiffHead = 12, kFormatBytes = 16;
 
 uint32_t number(ByteSpan bytes, size_t at, size_t size) {
@@ -37,7 +37,7 @@ Status readFormat(ByteSpan chunk, Wave& wave) {
   wave.rate = number(chunk, 4, 4);
   wave.bits = number(chunk, 14, 2);
   const bool known = wave.bits == 8 || wave.bits == 16 || wave.bits == 24 || wave.bits == 32;
-  if (format != kIntegers || !known || wave.channels < 1 || wave.channels > kMostChannels || wave.rate == 0)
+  if (format != kIntegers || !known || wave.channels < 1 || wave.channels > kMaxChannels || wave.rate == 0)
     return fail(Code::WrongKind, "holds {} channels of {} bits in format {} at {} Hz", wave.channels,
                 wave.bits, format, wave.rate)
         .withRemedy("convert it to integers (PCM) of 8, 16, 24 or 32 bits");

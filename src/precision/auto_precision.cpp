@@ -117,7 +117,7 @@ class Chooser {
     const quantize::Options& quantizer = network_.quantizer;
     base_.global.precision = quantize::Precision::Int8;
     base_.global.perChannelWeights = quantizer.perChannelWeights;
-    if (quantizer.weightBits != quantize::kMostWeightBits) base_.global.weightBits = quantizer.weightBits;
+    if (quantizer.weightBits != quantize::kMaxWeightBits) base_.global.weightBits = quantizer.weightBits;
     base_.global.observer = quantizer.observer;
     base_.equalize = quantizer.equalize;
     base_.fitWeights = quantizer.fitWeights;
@@ -374,14 +374,14 @@ class Chooser {
   /// The search relies on simulated decibels, but the chosen program itself must satisfy the goal. If it does
   /// not, the search asks for as much more as is missing.
   Status prove() {
-    constexpr size_t kMostSearches = 3;
+    constexpr size_t kMaxSearches = 3;
     for (size_t searches = 0;;) {
       Candidate& best = made_[chosen()].candidate;
       if (best.program) return {};
       CARINA_RETURN_IF_ERROR(trials_->runProgram(best));
       if (!best.program || !goal_.minSqnr || best.decibels < *goal_.minSqnr || isAccurate(best)) return {};
       shortfall_ = std::max(shortfall_, best.decibels - *best.program);
-      if (model_ && searches++ < kMostSearches) CARINA_RETURN_IF_ERROR(searchDecibels());
+      if (model_ && searches++ < kMaxSearches) CARINA_RETURN_IF_ERROR(searchDecibels());
     }
   }
 

@@ -11,7 +11,7 @@ namespace carina::precision {
 namespace {
 
 constexpr Effort kEffort{600, 0};
-constexpr size_t kMostCentered = 24;  // each simulates every site
+constexpr size_t kMaxCentered = 24;  // each simulates every site
 
 /// The choice with one site changed, for every site.
 std::vector<Rounded> neighboursOf(const Rounded& rounded) {
@@ -164,7 +164,7 @@ Result<std::optional<Proposal>> Model::cheapest(double decibels) {
     if (used <= 1 && (!best || cycles < best->cycles))
       best = {solution.raised, cycles, decibelsOf(noise), solution.gap(cycles)};
     if (used <= 1 && used > 0.97) break;
-    if (mayCenter && used < 1.5 && missed > 0.05 && centered_ < kMostCentered) {
+    if (mayCenter && used < 1.5 && missed > 0.05 && centered_ < kMaxCentered) {
       CARINA_RETURN_IF_ERROR(center(solution.raised));
       share = 1;
     } else {

@@ -57,8 +57,8 @@ Result<Simulator> Simulator::create(quantize::SwitchedNetwork network,
   return simulator;
 }
 
-aten::StandIns Simulator::standInsOf(const Rounded& rounded) const {
-  aten::StandIns standIns;
+aten::Replacements Simulator::standInsOf(const Rounded& rounded) const {
+  aten::Replacements standIns;
   for (const quantize::RoundingSwitch& each : network_->switches) {
     if (!rounded[each.site]) standIns.emplace(each.dequantize, each.real);
   }
@@ -66,7 +66,7 @@ aten::StandIns Simulator::standInsOf(const Rounded& rounded) const {
 }
 
 Status Simulator::moveTo(const Rounded& rounded) {
-  const aten::StandIns standIns = standInsOf(rounded);
+  const aten::Replacements standIns = standInsOf(rounded);
   runs_.clear();
   runs_.resize(samples_.size());
   std::vector<Status> states(samples_.size());

@@ -44,7 +44,7 @@ class Simulator {
 
  private:
   Simulator() = default;
-  aten::StandIns standInsOf(const Rounded& rounded) const;
+  aten::Replacements standInsOf(const Rounded& rounded) const;
 
   std::unique_ptr<quantize::SwitchedNetwork> network_;  // the executor refers to its graph
   std::unique_ptr<aten::Executor> executor_;

@@ -77,7 +77,7 @@ class Parser {
 
   Result<Term> run() {
     CARINA_TRY(Term term, disjunction());
-    if (!isSmall()) return fail(Code::Excessive, "a size expression has more than {} operations", kMostCalls);
+    if (!isSmall()) return fail(Code::Excessive, "a size expression has more than {} operations", kMaxCalls);
     skipSpace();
     if (at_ != text_.size()) return unexpected();
     return term;
@@ -85,7 +85,7 @@ class Parser {
 
  private:
   // The text comes from a file, and its terms are visited recursively.
-  static constexpr int kMostNested = 200, kMostCalls = 1000;
+  static constexpr int kMaxNested = 200, kMaxCalls = 1000;
 
   Error unexpected() const {
     return fail(Code::UnsupportedForm, "'{}' is not a supported size expression", text_);
@@ -108,7 +108,7 @@ class Parser {
     at_ += word.size();
     return true;
   }
-  bool isSmall() const { return calls_ <= kMostCalls; }
+  bool isSmall() const { return calls_ <= kMaxCalls; }
   static bool isName(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
   Term call(SizeOp op, std::vector<Term> arguments) {
@@ -194,7 +194,7 @@ class Parser {
   }
 
   Result<Term> unary() {
-    if (nested_ >= kMostNested) return fail(Code::Excessive, "a size expression is nested too deeply");
+    if (nested_ >= kMaxNested) return fail(Code::Excessive, "a size expression is nested too deeply");
     ++nested_;
     auto term = signedPower();
     --nested_;

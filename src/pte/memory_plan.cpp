@@ -84,7 +84,11 @@ class Planner {
  public:
   Planner(Method& method, const std::map<int32_t, int32_t>& aliases, const MemoryPlanOptions& options,
           std::span<const int64_t> born)
-      : method_(method), aliases_(aliases), options_(options), born_(born), groups_(method.values.size()) {}
+      : method_(method),
+        aliases_(aliases),
+        options_(options),
+        creationIndices_(born),
+        groups_(method.values.size()) {}
 
   Status run() {
     for (const auto& [view, base] : aliases_) groups_.join(view, base);
@@ -144,10 +148,11 @@ class Planner {
       whole.last = std::max(whole.last, span.last);
     }
     for (auto& [value, span] : spans_) span = joined.at(groups_.find(value));
-    for (size_t value = 0; value < born_.size(); ++value) {
+    for (size_t value = 0; value < creationIndices_.size(); ++value) {
       int64_t& oldest =
-          groupBorn_.try_emplace(groups_.find(static_cast<int32_t>(value)), born_[value]).first->second;
-      oldest = std::min(oldest, born_[value]);
+          groupBorn_.try_emplace(groups_.find(static_cast<int32_t>(value)), creationIndices_[value])
+              .first->second;
+      oldest = std::min(oldest, creationIndices_[value]);
     }
   }
 
@@ -238,7 +243,7 @@ class Planner {
   Method& method_;
   const std::map<int32_t, int32_t>& aliases_;
   const MemoryPlanOptions& options_;
-  std::span<const int64_t> born_;
+  std::span<const int64_t> creationIndices_;
   Groups groups_;
   std::map<int32_t, int64_t> groupBorn_;
   std::map<int32_t, Lifetime> spans_;

@@ -51,7 +51,7 @@ void StatePool::finish() {
 
 ValueId MethodBuilder::add(Value value) {
   method_.values.push_back(std::move(value));
-  born_.push_back(position());
+  creationIndices_.push_back(position());
   return static_cast<ValueId>(method_.values.size() - 1);
 }
 
@@ -293,7 +293,7 @@ Status MethodBuilder::finish(const MemoryPlanOptions& options) {
     }
     method_.outputStructure = fmt::format("T{}{}({})", method_.outputs.size(), outputCounts, outputLeaves);
   }
-  CARINA_RETURN_IF_ERROR(planMethodMemory(method_, aliases_, options, born_));
+  CARINA_RETURN_IF_ERROR(planMethodMemory(method_, aliases_, options, creationIndices_));
   program_.methods.push_back(std::move(method_));
   return {};
 }

@@ -120,8 +120,8 @@ class MethodBuilder {
 
   Program& program_;
   Method method_;
-  std::map<ValueId, ValueId> aliases_;  // view -> whose bytes it shares
-  std::vector<int64_t> born_;           // for each value, the instructions before its creation
+  std::map<ValueId, ValueId> aliases_;    // view -> whose bytes it shares
+  std::vector<int64_t> creationIndices_;  // for each value, the instructions before its creation
 };
 
 }  // namespace carina::pte

@@ -43,12 +43,12 @@ bool isWeightOperand(const ir::Node& node, size_t operand) {
 /// An average pool with the same divisor for every window: its sums may be scaled to any codes. For windows
 /// larger than the NPU sums in one operation, this costs more than averaging in steps.
 bool isPlainAverage(const ir::Node& node) {
-  constexpr int64_t kMostRows = 64, kMostElements = 4096;
+  constexpr int64_t kMostRows = 64, kMaxElements = 4096;
   if (!ir::isa<aten::AvgPool1d>(&node) && !ir::isa<aten::AvgPool2d>(&node)) return false;
   const auto geometry = aten::poolGeometry(node);
   if (!geometry.ok()) return false;
   const int64_t rows = geometry->kernel.size() == 2 ? geometry->kernel[0] : 1;
-  return rows <= kMostRows && rows * geometry->kernel.back() <= kMostElements &&
+  return rows <= kMostRows && rows * geometry->kernel.back() <= kMaxElements &&
          geometry->hasOneDivisor(node.operands()[0]->shape());
 }
 
@@ -84,7 +84,7 @@ class Annotator {
       settle(group, members[g], annotation.warnings);
       for (size_t i : members[g]) {
         const Form& form = group.forms.emplace_back(slots_[i].form);
-        if (form.made) annotation.madeIn[form.value] = g;
+        if (form.made) annotation.producedIn[form.value] = g;
       }
     }
     for (const auto& [use, slot] : reads_) annotation.readIn[use] = groupOfSet.at(sets_.find(slot));
@@ -156,7 +156,7 @@ class Annotator {
         effectiveRole(reader) != Role::Own || !isFunction(producer))
       return false;
     if (scalingOf(producer) && isProduct(reader)) return true;
-    if (!isFunction(reader) || givesWholeNumbers(reader)) return false;
+    if (!isFunction(reader) || isRoundingFunction(reader)) return false;
     // A product reads codes at any scale: a function before the scaling needs codes of its own.
     if (!scalingOf(producer) && isScaledIntoProduct(&reader)) return false;
     // A table has an entry for every int8 code, but only for every 128th 16-bit code: there, a separate range
@@ -393,8 +393,8 @@ class Annotator {
   static void findWidened(const Annotation& annotation, Group& group) {
     if (group.forms.size() != 1 || group.forms[0].made || group.wide || group.precision != Precision::Int16x8)
       return;
-    const auto made = annotation.madeIn.find(group.forms[0].value);
-    if (made != annotation.madeIn.end() && annotation.groups[made->second].precision == Precision::Int8) {
+    const auto made = annotation.producedIn.find(group.forms[0].value);
+    if (made != annotation.producedIn.end() && annotation.groups[made->second].precision == Precision::Int8) {
       group.widened = made->second;
     }
   }
@@ -434,7 +434,7 @@ class Annotator {
 }  // namespace
 
 std::optional<size_t> Annotation::groupOf(const ir::Value* value) const {
-  if (const auto made = madeIn.find(value); made != madeIn.end()) return made->second;
+  if (const auto made = producedIn.find(value); made != producedIn.end()) return made->second;
   for (size_t g = 0; g < groups.size(); ++g) {
     for (const Form& form : groups[g].forms) {
       if (form.value == value) return g;
@@ -452,7 +452,7 @@ bool isClamp(const ir::Node& node) {
   return aten::factsOf(node).quantize == QuantizeRule::Clamp;
 }
 
-bool givesWholeNumbers(const ir::Node& node) {
+bool isRoundingFunction(const ir::Node& node) {
   return aten::factsOf(node).quantize == QuantizeRule::Rounding;
 }
 
@@ -460,7 +460,7 @@ namespace {
 
 /// Operators whose result elements are functions of one operand element, of any type.
 bool mapsElements(const ir::Node& node) {
-  return aten::factsOf(node).quantize == QuantizeRule::Function || givesWholeNumbers(node);
+  return aten::factsOf(node).quantize == QuantizeRule::Function || isRoundingFunction(node);
 }
 
 }  // namespace

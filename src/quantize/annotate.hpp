@@ -32,7 +32,7 @@ bool isClamp(const ir::Node& node);
 bool isFunction(const ir::Node& node);
 /// Step functions, such as rounding. Their operand always has codes: a table of 16-bit codes cannot resolve
 /// the steps of a chain.
-bool givesWholeNumbers(const ir::Node& node);
+bool isRoundingFunction(const ir::Node& node);
 /// The factor of an operator that only multiplies by a positive constant: its result has its operand's codes
 /// at another scale.
 std::optional<double> scalingOf(const ir::Node& node);
@@ -70,7 +70,7 @@ using Reads = std::set<std::pair<const ir::Node*, size_t>>;
 /// Which values get quantize/dequantize nodes, and which of them share a range.
 struct Annotation {
   std::vector<Group> groups;  // in order of their first form
-  std::unordered_map<const ir::Value*, size_t> madeIn;
+  std::unordered_map<const ir::Value*, size_t> producedIn;
   std::map<std::pair<const ir::Node*, size_t>, size_t>
       readIn;  // (node, flat operand index) of quantized operators
   std::vector<Diagnostic> warnings;

@@ -28,7 +28,7 @@ Range rangeOfBusy(std::span<const float> values, const Gain& gain) {
 }
 
 /// Outputs of a sample beyond this size are recomputed if needed, instead of being kept in memory.
-constexpr int64_t kMostKeptBytes = int64_t{16} << 20;
+constexpr int64_t kMaxKeptBytes = int64_t{16} << 20;
 
 int64_t bytesOf(std::span<const Tensor> tensors) {
   return std::accumulate(tensors.begin(), tensors.end(), int64_t{0},
@@ -106,7 +106,7 @@ class Reach {
   Range withMargin(Range range, Precision precision, const Range& possible, bool cut) const {
     if (low_.count < 2) return range;
     const bool wide = precision == Precision::Int16x8;
-    const double margin = wide ? kMargin16 : std::min(kMostMargin8, kMargin8 / std::sqrt(low_.count));
+    const double margin = wide ? kMargin16 : std::min(kMaxMargin8, kMargin8 / std::sqrt(low_.count));
     if (wide && !cut) range = unite(range, seen_);
     // At an end that the observer has cut, values beyond it cost less than coarser codes. Ranges are not
     // extended across 0 either.
@@ -135,7 +135,7 @@ class Reach {
   };
   // In standard deviations. 16 bits have codes to spare; with 8 bits, a wider range makes all values coarser,
   // and the more samples there are, the closer their extremes are to the true ones.
-  static constexpr double kMargin16 = 4, kMargin8 = 4, kMostMargin8 = 2;
+  static constexpr double kMargin16 = 4, kMargin8 = 4, kMaxMargin8 = 2;
 
   Range seen_;
   Series low_, high_;
@@ -214,7 +214,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       if (!outputs) continue;
       const auto kept = outputs->find(begin + i);
       if (kept == outputs->end()) continue;
-      if (bytesOf(seen[i].outputs) <= kMostKeptBytes)
+      if (bytesOf(seen[i].outputs) <= kMaxKeptBytes)
         kept->second = std::move(seen[i].outputs);
       else
         outputs->erase(kept);

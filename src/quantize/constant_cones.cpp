@@ -8,7 +8,7 @@
 namespace carina::quantize {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 24;  // limit for values that operators expand
+constexpr int64_t kMaxElements = int64_t{1} << 24;  // limit for values that operators expand
 
 }  // namespace
 
@@ -20,7 +20,7 @@ ConstantCones::ConstantCones(const ir::Graph& graph) {
     if (!std::all_of(operands.begin(), operands.end(),
                      [&](const ir::Value* operand) { return !operand || isKnown(operand); }) ||
         std::any_of(node->results().begin(), node->results().end(),
-                    [](const ir::Value* result) { return result->numElements() > kMostElements; }))
+                    [](const ir::Value* result) { return result->numElements() > kMaxElements; }))
       continue;
     known_.insert(node->results().begin(), node->results().end());
   }

@@ -19,7 +19,7 @@
 namespace carina::quantize {
 namespace {
 
-constexpr int kMostRounds = 50;
+constexpr int kMaxRounds = 50;
 constexpr double kSettled = 1e-3;  // rounds end when no scale differs from 1 by more than this
 
 /// Weight and bias of one layer during equalisation.
@@ -184,7 +184,7 @@ Result<size_t> equalize(ir::Graph& graph, std::span<const Sample> samples, WorkB
     if (layers[i].conv.has_value() == after.conv.has_value() && layers[i].outputs() == after.inputs())
       pairs.push_back({i, indexOf.at(next->layer), next->limit});
   }
-  for (int round = 0; round < kMostRounds && !pairs.empty(); ++round) {
+  for (int round = 0; round < kMaxRounds && !pairs.empty(); ++round) {
     double change = 0;
     for (const auto& [before, after, limit] : pairs)
       change = std::max(change, equalizePair(layers[before], layers[after], limit));

@@ -25,10 +25,10 @@ struct Chain {
 /// The chain that begins with a reader; empty if it is not a function, or if its result has no codes.
 std::optional<Chain> chainFrom(const Annotation& annotation, const ir::Node* reader) {
   Chain chain;
-  while (isFunction(*reader) && !givesWholeNumbers(*reader) && reader->operands().size() == 1) {
+  while (isFunction(*reader) && !isRoundingFunction(*reader) && reader->operands().size() == 1) {
     chain.functions.push_back(reader);
     const ir::Value* result = reader->result();
-    if (const auto made = annotation.madeIn.find(result); made != annotation.madeIn.end()) {
+    if (const auto made = annotation.producedIn.find(result); made != annotation.producedIn.end()) {
       chain.result = made->second;
       return chain;
     }
@@ -60,7 +60,7 @@ std::optional<Tensor> resultsOver(const Chain& chain, const Tensor& arguments) {
 }
 
 /// The part of `range` outside which the chain's results stay within `unseen` of those at its ends.
-std::optional<Range> toldApart(const Chain& chain, const Range& range, double unseen) {
+std::optional<Range> distinguishablePart(const Chain& chain, const Range& range, double unseen) {
   Tensor arguments = Tensor::uninitialized(DType::Float32, {kPoints});
   const auto points = arguments.mutableAs<float>();
   for (size_t i = 0; i < points.size(); ++i) {
@@ -92,7 +92,7 @@ std::optional<Range> toldApartOf(const Annotation& annotation, const Group& grou
       const double codes = made.precision == Precision::Int8 ? 255 : 65535;
       const double unseen = kUnseen * (static_cast<double>(results.max) - results.min) / codes;
       if (!(unseen > 0) || !std::isfinite(unseen)) return std::nullopt;
-      const auto part = toldApart(*chain, range, unseen);
+      const auto part = distinguishablePart(*chain, range, unseen);
       if (!part) return std::nullopt;
       needed = unite(needed, *part);
     }

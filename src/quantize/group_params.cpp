@@ -103,8 +103,8 @@ std::optional<double> scaleRead(const ir::Value* value, const Annotation& annota
 /// Raises the scale of a 16-bit product by up to 2^-14 of itself so that input scales / output scale has 15
 /// bits: the 48-bit sums can be rescaled by no finer factor. (Layers adjust their weight scales instead.)
 void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vector<QParams>& params) {
-  const auto made = annotation.madeIn.find(node.result());
-  if (made == annotation.madeIn.end()) return;
+  const auto made = annotation.producedIn.find(node.result());
+  if (made == annotation.producedIn.end()) return;
   QParams& q = params[made->second];
   const Group& group = annotation.groups[made->second];
   if (group.precision != Precision::Int16x8 || group.widened || group.wide || group.prequantizedScale) return;
@@ -120,9 +120,9 @@ void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vec
 /// A value that is only scaled has the codes of its operand: nothing is rounded or computed.
 void keepCodes(const ir::Node& node, double factor, const Annotation& annotation,
                std::vector<QParams>& params) {
-  const auto made = annotation.madeIn.find(node.result());
+  const auto made = annotation.producedIn.find(node.result());
   const auto read = annotation.groupOfOperand(node, 0);
-  if (made == annotation.madeIn.end() || !read) return;
+  if (made == annotation.producedIn.end() || !read) return;
   const Group &result = annotation.groups[made->second], &source = annotation.groups[*read];
   if (result.forms.size() != 1 || result.prequantizedScale || result.precision != source.precision ||
       result.wide != source.wide || result.scheme != source.scheme)

@@ -60,11 +60,11 @@ class Inserter {
       const auto [quantized, real] = insertPair(graph, value, value->producer(), q);
       graph.replaceAllUses(value, real);
       quantized->setOperand(0, value);
-      madeAs_[value] = real;
+      producedAs_[value] = real;
       return;
     }
-    const auto made = madeAs_.find(value);
-    ir::Value* from = made == madeAs_.end() ? value : made->second;
+    const auto made = producedAs_.find(value);
+    ir::Value* from = made == producedAs_.end() ? value : made->second;
     const auto sameUse = [](const ir::Use& a, const ir::Use& b) {
       return a.node == b.node && a.operand == b.operand;
     };
@@ -185,7 +185,7 @@ class Inserter {
   const std::vector<Range>& ranges_;
   const std::vector<QParams>& params_;
   LayerCodes codes_;
-  std::unordered_map<const ir::Value*, ir::Value*> madeAs_;
+  std::unordered_map<const ir::Value*, ir::Value*> producedAs_;
   Report report_;
 };
 

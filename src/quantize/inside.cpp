@@ -252,7 +252,7 @@ class Cut {
 
 /// The range in which the codes of a function's result, 16-bit or wide, distinguish its arguments; empty if
 /// unlimited.
-std::optional<Range> tellingArguments(const ir::Node& function, const Range& arguments, bool wide) {
+std::optional<Range> distinguishableArguments(const ir::Node& function, const Range& arguments, bool wide) {
   if (ir::isa<aten::Exp>(&function))  // e^-12 < 2^-17, e^-18 < 2^-25
     return Range{arguments.max - (wide ? 18.0f : 12.0f), arguments.max};
   if (ir::isa<aten::Sigmoid>(&function)) return wide ? Range{-17, 17} : Range{-12, 12};
@@ -270,14 +270,14 @@ Range telling(const Annotation& annotation, size_t g, const Range& range) {
   for (const Form& form : group.forms) {
     if (form.leaves || form.value->isConstant() || form.value->isGraphOutput()) return range;
     for (const ir::Use& use : form.made ? form.value->uses() : form.readers) {
-      if (const auto arguments = tellingArguments(*use.node, range, wide)) {
+      if (const auto arguments = distinguishableArguments(*use.node, range, wide)) {
         needed = unite(needed, *arguments);
         continue;
       }
       const auto made = roleOf(*use.node) == Role::Shared && use.node->results().size() == 1
-                            ? annotation.madeIn.find(use.node->result())
-                            : annotation.madeIn.end();
-      if (made == annotation.madeIn.end() || made->second != g) return range;
+                            ? annotation.producedIn.find(use.node->result())
+                            : annotation.producedIn.end();
+      if (made == annotation.producedIn.end() || made->second != g) return range;
     }
   }
   if (needed.empty()) return range;
@@ -330,10 +330,10 @@ bool makesInt16(const ir::Node& node) {
 
 /// Groups of more nodes, such as long recurrences, keep 16 bits: 32-bit arithmetic would take hundreds of
 /// operations per step.
-constexpr size_t kMostWide = 4000;
+constexpr size_t kMaxWide = 4000;
 
 /// With more elements in all results, 32-bit arithmetic in attention would cost more than it is worth.
-constexpr int64_t kMostAttention = 1 << 13;
+constexpr int64_t kMaxAttention = 1 << 13;
 
 using Joined = std::vector<const ir::Node*>;
 
@@ -367,7 +367,7 @@ std::vector<Joined> joinedNodes(const Nodes& nodes, const ir::Graph& graph) {
 
 /// Whether some of the nodes read or produce int16 codes of the network.
 bool isBetweenCodesOf16Bits(const Joined& group) {
-  return group.size() <= kMostWide && std::any_of(group.begin(), group.end(), [](const ir::Node* node) {
+  return group.size() <= kMaxWide && std::any_of(group.begin(), group.end(), [](const ir::Node* node) {
            return readsInt16(*node) || makesInt16(*node);
          });
 }
@@ -382,7 +382,7 @@ bool isSmallAttention(const Joined& group) {
     exponentials |= ir::isa<aten::Exp>(node);
     for (const ir::Value* result : node->results()) elements += result->numElements();
   }
-  return products && exponentials && elements <= kMostAttention;
+  return products && exponentials && elements <= kMaxAttention;
 }
 
 /// The nodes that get 32-bit codes, with all nodes connected to them by float values.
@@ -429,7 +429,7 @@ class Inside {
     }
     static_cast<Settings&>(options_) = settings;
     options_.loops = std::move(loops);
-    options_.weightBits = kMostWeightBits;  // prequantized networks have 8-bit codes
+    options_.weightBits = kMaxWeightBits;  // prequantized networks have 8-bit codes
     options_.precision = Precision::Int16x8;
     options_.scheme = Scheme::Symmetric;
   }

@@ -56,10 +56,10 @@ class Parts {
         if (annotation.readIn.count({node, i}) != 0) join(node->operands()[i]);
       }
       for (const ir::Value* result : node->results()) {
-        if (annotation.madeIn.count(result) != 0) join(result);
+        if (annotation.producedIn.count(result) != 0) join(result);
       }
     }
-    for (const auto& [value, group] : annotation.madeIn) {
+    for (const auto& [value, group] : annotation.producedIn) {
       const ir::Value* part = find(value);
       const auto& uses = value->uses();
       if (std::any_of(uses.begin(), uses.end(), [&](const ir::Use& use) { return computes(use); }))
@@ -100,12 +100,12 @@ std::vector<Candidate> candidates(const ir::Graph& graph, const Annotation& anno
   std::vector<Candidate> result;
   for (const ir::Node* node : graph.nodes()) {
     const auto whole =
-        isConcatenation(*node) ? annotation.madeIn.find(node->result()) : annotation.madeIn.end();
-    if (whole == annotation.madeIn.end() || annotation.groups[whole->second].precision != Precision::Int8)
+        isConcatenation(*node) ? annotation.producedIn.find(node->result()) : annotation.producedIn.end();
+    if (whole == annotation.producedIn.end() || annotation.groups[whole->second].precision != Precision::Int8)
       continue;
     for (size_t i = 0; i < node->operands().size(); ++i) {
-      const auto made = annotation.madeIn.find(node->operands()[i]);
-      if (made == annotation.madeIn.end() || made->second != whole->second) continue;
+      const auto made = annotation.producedIn.find(node->operands()[i]);
+      if (made == annotation.producedIn.end() || made->second != whole->second) continue;
       const ir::Value* part = parts.find(node->operands()[i]);
       if (parts.isComputedWith(part) && part != parts.find(node->result()))
         result.push_back({node, i, part, whole->second});
@@ -137,7 +137,7 @@ std::unordered_set<const ir::Node*> movesToResults(const ir::Graph& graph, const
     const auto& results = node->results();
     const bool leaves = std::all_of(results.begin(), results.end(), [&](const ir::Value* result) {
       const auto& uses = result->uses();
-      return annotation.madeIn.count(result) != 0 && kept.count(result) == 0 &&
+      return annotation.producedIn.count(result) != 0 && kept.count(result) == 0 &&
              std::all_of(uses.begin(), uses.end(),
                          [&](const ir::Use& use) { return moves.count(use.node) != 0; });
     });
@@ -166,7 +166,7 @@ std::vector<const ir::Node*> joinedWidely(const ir::Graph& graph, const Assignme
   const auto joinsUnlike = [&](const ir::Node& node) {
     if (!isConcatenation(node) || assignment.of(node).named || !isOfTheNetwork(node, options.sourceOps))
       return false;
-    const Precision precision = annotation.groups[annotation.madeIn.at(node.result())].precision;
+    const Precision precision = annotation.groups[annotation.producedIn.at(node.result())].precision;
     const float narrow = precision == Precision::Int8 ? kNarrow : kNarrow16;
     const float whole = span(wholeOf(node, joins.ranges));
     const ir::Value* widest = *std::max_element(node.operands().begin(), node.operands().end(),
@@ -196,7 +196,7 @@ Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, cons
                       const Options& options, const Sample& sample, const aten::Observer& show) {
   Joins joins;
   for (const ir::Node* node : graph.nodes()) {
-    if (!putsTogether(*node) || annotation.madeIn.count(node->result()) == 0) continue;
+    if (!putsTogether(*node) || annotation.producedIn.count(node->result()) == 0) continue;
     for (const ir::Value* part : partsOf(*node, annotation))
       joins.ranges[part] = part->isConstant() ? rangeOf(part->constant().as<float>()) : Range{};
   }
@@ -211,8 +211,8 @@ Result<Joins> joinsOf(const ir::Graph& graph, const Assignment& assignment, cons
   CARINA_TRY(joins.outputs, executor.run(sample, [&](const ir::Value& value, const Tensor& tensor) {
     if (show) show(value, tensor);
     const auto operand = value.isConstant() ? joins.ranges.end() : joins.ranges.find(&value);
-    const auto made = annotation.madeIn.find(&value);
-    const auto group = made == annotation.madeIn.end() ? ofGroup.end() : ofGroup.find(made->second);
+    const auto made = annotation.producedIn.find(&value);
+    const auto group = made == annotation.producedIn.end() ? ofGroup.end() : ofGroup.find(made->second);
     if (operand == joins.ranges.end() && group == ofGroup.end()) return;
     const Range seen = rangeOf(tensor.as<float>());
     if (operand != joins.ranges.end()) operand->second = seen;
@@ -235,8 +235,9 @@ std::vector<Diagnostic> scarceParts(const ir::Graph& graph, const Annotation& an
                                     const std::vector<QParams>& params, const Joins& joins) {
   std::vector<Diagnostic> warnings;
   for (const ir::Node* node : graph.nodes()) {
-    const auto made = putsTogether(*node) ? annotation.madeIn.find(node->result()) : annotation.madeIn.end();
-    if (made == annotation.madeIn.end()) continue;
+    const auto made =
+        putsTogether(*node) ? annotation.producedIn.find(node->result()) : annotation.producedIn.end();
+    if (made == annotation.producedIn.end()) continue;
     const QParams& q = params[made->second];
     const std::vector<const ir::Value*> parts = partsOf(*node, annotation);
     const ir::Value* least = nullptr;

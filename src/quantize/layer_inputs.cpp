@@ -13,14 +13,14 @@
 namespace carina::quantize {
 namespace {
 
-constexpr size_t kMostColumns = 256;  // of a block: errors are not passed on beyond its end
+constexpr size_t kMaxColumns = 256;  // of a block: errors are not passed on beyond its end
 // Rows over all samples: enough for a good estimate of the covariance of a block's columns.
-constexpr size_t kRowsPerColumn = 32, kLeastRows = 512, kMostRows = 2048;
-constexpr size_t kMostSamples = 64;  // that are used for covariances, evenly spread over those given
+constexpr size_t kRowsPerColumn = 32, kMinRows = 512, kMostRows = 2048;
+constexpr size_t kMaxSamples = 64;  // that are used for covariances, evenly spread over those given
 
 std::vector<ColumnBlock> blocksOf(const LayerGeometry& g) {
   // Whole channels if possible.
-  const auto most = static_cast<int64_t>(kMostColumns);
+  const auto most = static_cast<int64_t>(kMaxColumns);
   const int64_t width = g.taps <= most ? most / g.taps * g.taps : most;
   std::vector<ColumnBlock> blocks;
   for (int64_t group = 0; group < g.groups; ++group) {
@@ -64,7 +64,7 @@ void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const T
   const auto input = tensor.as<float>();
   // If blocks hold whole channels, all channels have the same taps.
   std::vector<TapOffsets> offsets;
-  for (int64_t tap = 0; tap < geometry.taps && geometry.taps <= static_cast<int64_t>(kMostColumns); ++tap)
+  for (int64_t tap = 0; tap < geometry.taps && geometry.taps <= static_cast<int64_t>(kMaxColumns); ++tap)
     offsets.push_back(offsetsOf(geometry, origins, tap));
   parallelFor(weight.blocks.size(), [&](size_t b) {
     ColumnBlock& block = weight.blocks[b];
@@ -106,13 +106,13 @@ LayerInputs::LayerInputs(const ir::Graph& graph, const Annotation& annotation, W
     layers_.push_back({*op, geometry, std::vector<float>(means_ ? columns * samples : 0)});
     if (!op->input->isConstant()) wanted_.insert(op->input);
   }
-  const size_t looked = wanted.covariances ? std::min(samples, kMostSamples) : 0;
+  const size_t looked = wanted.covariances ? std::min(samples, kMaxSamples) : 0;
   for (size_t s = 0; s < looked; ++s) isLookedAt_[s * samples / looked] = true;
   for (Weight& weight : weights_) {
     const LayerGeometry& geometry = layers_[weight.layers[0]].geometry;
     if (looked == 0 || geometry.transposed) continue;
-    const auto columns = std::min(static_cast<size_t>(geometry.columns()), kMostColumns);
-    const size_t rows = std::clamp(kRowsPerColumn * columns, kLeastRows, kMostRows);
+    const auto columns = std::min(static_cast<size_t>(geometry.columns()), kMaxColumns);
+    const size_t rows = std::clamp(kRowsPerColumn * columns, kMinRows, kMostRows);
     weight.rowsPerLayer = std::max<size_t>(1, rows / (looked * weight.layers.size()));
     size_t expected = 0;
     for (size_t l : weight.layers) {

@@ -192,7 +192,7 @@ class SwitchInserter {
     const auto [quantized, rounded] = insertPair(result_.graph, form.value, form.value->producer(), params);
     result_.graph.replaceAllUses(form.value, rounded);
     quantized->setOperand(0, form.value);
-    madeAs_[form.value] = rounded;
+    producedAs_[form.value] = rounded;
     const size_t unit = units_.of(*form.value);
     add(rounded, form.value, unit);
     Readers others;
@@ -209,8 +209,8 @@ class SwitchInserter {
 
   /// Constants, inputs and results of float operators are rounded separately for each unit that reads them.
   void insertRead(const Form& form, const QParams& params) {
-    const auto made = madeAs_.find(form.value);
-    ir::Value* from = made == madeAs_.end() ? form.value : made->second;
+    const auto made = producedAs_.find(form.value);
+    ir::Value* from = made == producedAs_.end() ? form.value : made->second;
     Readers readers;
     for (const ir::Use& use : form.readers) readers[units_.of(use.node)].push_back(use);
     for (const auto& [unit, uses] : readers) {
@@ -228,7 +228,7 @@ class SwitchInserter {
   const Units& units_;
   SwitchedNetwork& result_;
   std::map<std::pair<size_t, size_t>, size_t> edges_;  // sites by producing and reading unit
-  std::unordered_map<const ir::Value*, ir::Value*> madeAs_;
+  std::unordered_map<const ir::Value*, ir::Value*> producedAs_;
 };
 
 }  // namespace

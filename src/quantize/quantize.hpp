@@ -58,8 +58,8 @@ struct TensorReport {
   DType dtype = DType::Int8;
   bool perChannel = false;
   bool isConstant = false;
-  Sqnr sqnr;                         // against float: constants always, others after measureSqnr()
-  int weightBits = kMostWeightBits;  // of a layer's weight
+  Sqnr sqnr;                        // against float: constants always, others after measureSqnr()
+  int weightBits = kMaxWeightBits;  // of a layer's weight
 };
 
 struct Report {

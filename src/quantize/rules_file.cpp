@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostBytes = size_t{1} << 20, kMostRules = 10'000, kMostDepth = 16;
+constexpr size_t kMostBytes = size_t{1} << 20, kMaxRules = 10'000, kMostDepth = 16;
 
 /// Choices of a setting by name.
 template <typename T, size_t N>
@@ -135,8 +135,7 @@ class Entry {
 Status readOverrides(Entry& entry, Overrides& overrides) {
   CARINA_RETURN_IF_ERROR(entry.choice("precision", kPrecisions, overrides.precision));
   CARINA_RETURN_IF_ERROR(entry.choice("weights", kWeights, overrides.perChannelWeights));
-  CARINA_RETURN_IF_ERROR(
-      entry.integer("weight_bits", kLeastWeightBits, kMostWeightBits, overrides.weightBits));
+  CARINA_RETURN_IF_ERROR(entry.integer("weight_bits", kMinWeightBits, kMaxWeightBits, overrides.weightBits));
   CARINA_RETURN_IF_ERROR(entry.choice("activations", kSchemes, overrides.scheme));
   CARINA_RETURN_IF_ERROR(entry.observer(overrides.observer));
   if (overrides.precision == Precision::Int16x8 && overrides.scheme == Scheme::Affine) {
@@ -213,8 +212,8 @@ Result<RulesFile> readFile(const json& root) {
   if (const json* rules = entry.find("rules")) {
     if (!rules->is_array())
       return fail(Code::BadConfiguration, "is {}, not an array", rules->type_name()).at("rules");
-    if (rules->size() > kMostRules)
-      return fail(Code::BadConfiguration, "holds {} rules, at most {} are read", rules->size(), kMostRules)
+    if (rules->size() > kMaxRules)
+      return fail(Code::BadConfiguration, "holds {} rules, at most {} are read", rules->size(), kMaxRules)
           .at("rules");
     for (size_t i = 0; i < rules->size(); ++i) {
       CARINA_TRY(Rule rule, readRule((*rules)[i], fmt::format("rules[{}]", i)));

@@ -32,9 +32,8 @@ struct Values {
 
 /// Whether the values look like bytes of an image: samples of other kinds are hardly ever all whole numbers.
 bool looksLikeBytes(const Values& values) {
-  constexpr float kMostOfOthers = 32;
-  return values.whole && values.range.min >= 0 && values.range.max >= kMostOfOthers &&
-         values.range.max <= 255;
+  constexpr float kMaxOfOthers = 32;
+  return values.whole && values.range.min >= 0 && values.range.max >= kMaxOfOthers && values.range.max <= 255;
 }
 
 /// A batch norm after the first layer of an input: it records what training saw there.
@@ -70,7 +69,7 @@ std::optional<FirstNorm> firstNorm(ir::Node* node) {
 /// samples resemble the training data. Empty if it cannot be computed or takes too long.
 std::optional<double> spreadAt(const FirstNorm& first, std::span<const Sample> samples, size_t input) {
   constexpr size_t kSamples = 4;
-  constexpr double kMostWork = 0x1p27;
+  constexpr double kMaxWork = 0x1p27;
   ir::Graph part;
   std::unordered_map<const ir::Value*, ir::Value*> mapping;
   mapping[first.input] = part.addInput(first.input->type, first.input->name);
@@ -82,7 +81,7 @@ std::optional<double> spreadAt(const FirstNorm& first, std::span<const Sample> s
   }
   part.setOutputs({mapping.at(first.norm.input)});
   const size_t count = std::min(kSamples, samples.size());
-  if (aten::workOf(part) * static_cast<double>(count) > kMostWork) return std::nullopt;
+  if (aten::workOf(part) * static_cast<double>(count) > kMaxWork) return std::nullopt;
   const auto executor = aten::Executor::create(part);
   if (!executor.ok()) return std::nullopt;
   const auto mean = first.norm.mean->constant().as<float>(),
@@ -147,8 +146,8 @@ std::optional<Diagnostic> doubtByExample(const ir::Value& input, const Values& v
 
 }  // namespace
 
-std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Sample> samples,
-                                    std::span<const Tensor> examples) {
+std::vector<Diagnostic> sampleWarnings(const ir::Graph& graph, std::span<const Sample> samples,
+                                       std::span<const Tensor> examples) {
   std::vector<Diagnostic> doubts;
   const size_t inputs = samples.empty() ? 0 : samples.front().size();  // state has no samples
   for (size_t i = 0; i < std::min(inputs, graph.inputs().size()); ++i) {

@@ -14,7 +14,7 @@ namespace carina::quantize {
 /// (images without preprocessing) if the network's example input is of another kind. `examples`: one per
 /// input, of the inputs' types; may be shorter, empty tensors stand for none. Each warning's place is the
 /// input.
-std::vector<Diagnostic> doubtsAbout(const ir::Graph& graph, std::span<const Sample> samples,
-                                    std::span<const Tensor> examples);
+std::vector<Diagnostic> sampleWarnings(const ir::Graph& graph, std::span<const Sample> samples,
+                                       std::span<const Tensor> examples);
 
 }  // namespace carina::quantize

@@ -79,7 +79,7 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
     return fail(Code::BadCalibration, "no calibration data for input {} ({}, {})", index, input.name,
                 ir::typeText(input.type))
         .withRemedy(fmt::format("it is {} (samples along a leading axis) or {} (one sample); {}", stackedName,
-                                singleName, heldArrays(arrays, stackedName, input.shape())));
+                                singleName, describeArrays(arrays, stackedName, input.shape())));
   }
   const std::string& name = stacked ? stackedName : singleName;
   const Tensor& array = stacked ? *stacked : *single;

@@ -14,8 +14,8 @@ bool endsInClamps(const ir::Value& value, size_t group, const Annotation& annota
   return std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
     if (use.node->results().size() != 1) return false;
     const ir::Value& result = *use.node->result();
-    const auto made = annotation.madeIn.find(&result);
-    if (made == annotation.madeIn.end() || made->second != group) return false;
+    const auto made = annotation.producedIn.find(&result);
+    if (made == annotation.producedIn.end() || made->second != group) return false;
     return isClamp(*use.node) || (use.node->def().has(ir::kView) && endsInClamps(result, group, annotation));
   });
 }

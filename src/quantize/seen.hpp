@@ -18,7 +18,7 @@ class TensorSeries {
   void add(const Tensor& tensor) {
     const std::span<const float> values = tensor.as<float>();
     sizes_.push_back(values.size());
-    if (values.size() <= kMostSmall)
+    if (values.size() <= kMaxSmall)
       small_.insert(small_.end(), values.begin(), values.end());
     else
       large_.push_back(tensor);
@@ -30,7 +30,7 @@ class TensorSeries {
     std::span<const float> small = small_;
     auto large = large_.begin();
     for (const size_t size : sizes_) {
-      if (size > kMostSmall) {
+      if (size > kMaxSmall) {
         visit((large++)->as<float>());
       } else {
         visit(small.first(size));
@@ -40,7 +40,7 @@ class TensorSeries {
   }
 
  private:
-  static constexpr size_t kMostSmall = 256;  // elements
+  static constexpr size_t kMaxSmall = 256;  // elements
   std::vector<size_t> sizes_;
   std::vector<float> small_;
   std::vector<Tensor> large_;

@@ -26,7 +26,7 @@ void Overrides::apply(Settings& settings) const {
 }
 
 CodeRange weightRange(int bits) {
-  CARINA_CHECK(bits >= kLeastWeightBits && bits <= kMostWeightBits, "weights have codes of 2 to 8 bits");
+  CARINA_CHECK(bits >= kMinWeightBits && bits <= kMaxWeightBits, "weights have codes of 2 to 8 bits");
   const int64_t most = (int64_t{1} << (bits - 1)) - 1;
   return {DType::Int8, -most, most};
 }

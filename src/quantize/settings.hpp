@@ -23,7 +23,7 @@ enum class Scheme : uint8_t { Affine, Symmetric };
 
 /// Bits of a layer's weight codes. They are always stored as int8; fewer bits save memory because weight
 /// streams are compressed.
-inline constexpr int kLeastWeightBits = 2, kMostWeightBits = 8;
+inline constexpr int kMinWeightBits = 2, kMaxWeightBits = 8;
 /// The symmetric codes of a weight: -7 to 7 for 4 bits.
 CodeRange weightRange(int bits);
 
@@ -31,7 +31,7 @@ CodeRange weightRange(int bits);
 struct Settings {
   Precision precision = Precision::Int8;
   bool perChannelWeights = true;
-  int weightBits = kMostWeightBits;
+  int weightBits = kMaxWeightBits;
   ObserverSettings observer;
   Scheme scheme = Scheme::Affine;
 };

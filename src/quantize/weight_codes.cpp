@@ -11,9 +11,9 @@
 namespace carina::quantize {
 namespace {
 
-constexpr double kMostBias = 0x1p30;  // half of what fits: headroom for rounding and sums
+constexpr double kMaxBias = 0x1p30;  // half of what fits: headroom for rounding and sums
 /// For 16-bit inputs: Ethos-U55's biases have 40 bits, which products do not take up.
-constexpr double kMostBias16 = 0x1p38;
+constexpr double kMaxBias16 = 0x1p38;
 
 /// Visits contiguous elements of channel c along `axis` as f(c, first flat index, end).
 template <typename F>
@@ -178,11 +178,11 @@ std::optional<LayerScales> layerScales(const ir::Node& node, const Annotation& a
   if (!read) return std::nullopt;
   const ir::Value* result = node.result();
   // Skips clamps that limit the result's codes.
-  while (annotation.madeIn.count(result) == 0 && result->hasOneUse() && isClamp(*result->uses()[0].node))
+  while (annotation.producedIn.count(result) == 0 && result->hasOneUse() && isClamp(*result->uses()[0].node))
     result = result->uses()[0].node->result();
-  const auto made = annotation.madeIn.find(result);
+  const auto made = annotation.producedIn.find(result);
   LayerScales scales{params[*read].scale, 1};
-  if (made != annotation.madeIn.end()) scales.output = params[made->second].scale;
+  if (made != annotation.producedIn.end()) scales.output = params[made->second].scale;
   return scales;
 }
 
@@ -193,7 +193,7 @@ WeightCodes quantizeWeight(const WeightedOp& op, const LayerScales& scales, cons
   const bool alongOutputs = !(conv && conv->transposed && conv->groups > 1);
   std::vector<float> least;
   if (op.bias && alongOutputs) {
-    const double most = settings.precision == Precision::Int8 ? kMostBias : kMostBias16;
+    const double most = settings.precision == Precision::Int8 ? kMaxBias : kMaxBias16;
     for (float bias : op.bias->constant().as<float>()) {
       least.push_back(static_cast<float>(std::abs(bias) / (scales.input * most)));
     }
@@ -214,7 +214,7 @@ WeightCodes quantizeBias(const Tensor& bias, double inputScale, const WeightCode
   if (precision != Precision::Int8) {
     for (size_t c = 0; c < values.size(); ++c) {
       float& scale = result.scales[weight.perChannel ? c : 0];
-      while (std::abs(values[c]) / static_cast<double>(scale) > kMostBias) scale *= 2;
+      while (std::abs(values[c]) / static_cast<double>(scale) > kMaxBias) scale *= 2;
     }
   }
   const auto codes = result.codes.mutableAs<int32_t>();

@@ -82,7 +82,7 @@ std::string checkText(const pipeline::Check& check) {
                                  countText(check.fileBytes));
   if (check.atLoad) text += fmt::format("  {}\n", atLoadText(*check.atLoad));
   for (const CheckedMethod& method : check.methods) {
-    if (!method.tellsCodes) text += methodText(method);  // others are shown with the tensors
+    if (!method.describesCodes) text += methodText(method);  // others are shown with the tensors
   }
   if (check.commandStreams > 0)
     text += fmt::format("{} command stream{} read by the NPU checker\n", check.commandStreams,
@@ -147,9 +147,9 @@ std::string checkText(const pipeline::TfliteCheck& check) {
     ++registered;
   }
   if (check.calls > 0) {
-    text +=
-        fmt::format("  {:<10} {}, {} call{} per inference{}\n", "NPU", check.target, check.calls,
-                    check.calls == 1 ? "" : "s", check.choosesOrTurns ? " if each subgraph runs once" : "");
+    text += fmt::format("  {:<10} {}, {} call{} per inference{}\n", "NPU", check.target, check.calls,
+                        check.calls == 1 ? "" : "s",
+                        check.containsControlFlow ? " if each subgraph runs once" : "");
   }
   text += fmt::format("  {:<10} {} bytes are enough on a Cortex-M with the reference kernels\n", "arena",
                       countText(check.arena.bytes()));

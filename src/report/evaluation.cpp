@@ -15,7 +15,7 @@ using evaluate::EngineSummary;
 using evaluate::Evaluation;
 using evaluate::Figure;
 
-constexpr size_t kMostFlipsShown = 10;
+constexpr size_t kMaxFlipsShown = 10;
 
 std::string figureText(const Figure& figure) {
   if (figure.unit == "dB") return decibelText(figure.value);
@@ -95,7 +95,7 @@ std::string evaluationText(const Evaluation& evaluation) {
         return names;
       }(),
       2);
-  for (size_t i = 0; i < std::min(summary.firstFlips().size(), kMostFlipsShown); ++i) {
+  for (size_t i = 0; i < std::min(summary.firstFlips().size(), kMaxFlipsShown); ++i) {
     const evaluate::Flip& flip = summary.firstFlips()[i];
     std::vector<std::string> row{flip.name, layerText(flip.firstBadLayer, header.badLayer)};
     for (const int64_t prediction : flip.predictions)
@@ -103,8 +103,8 @@ std::string evaluationText(const Evaluation& evaluation) {
     flips.add(std::move(row));
   }
   text += "\n" + flips.str();
-  if (summary.flips() > kMostFlipsShown)
-    text += fmt::format("and {} more\n", summary.flips() - kMostFlipsShown);
+  if (summary.flips() > kMaxFlipsShown)
+    text += fmt::format("and {} more\n", summary.flips() - kMaxFlipsShown);
   for (const auto& [layer, count] : summary.badLayers())
     text += fmt::format("first bad in {}: {}\n", count, layerText(layer, header.badLayer));
   return text;

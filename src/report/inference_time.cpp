@@ -44,11 +44,11 @@ std::string inferenceAdvice(const pipeline::InferenceTime& time, const std::stri
   if (time.integerIoCycles)
     text += fmt::format("{}--io {} makes it {}\n", indent, time.integerIo,
                         durationText(time, *time.integerIoCycles));
-  if (time.pictureCycles > 0) {
+  if (time.imagePreparationCycles > 0) {
     text += fmt::format(
         "{}if input {} is an image, passing its pixels (--io-inputs uint8 --mean M --std S, a camera's "
         "--io-layout nhwc) saves {} of CPU time\n",
-        indent, time.pictureInput, durationText(time, time.pictureCycles));
+        indent, time.pictureInput, durationText(time, time.imagePreparationCycles));
   }
   if (time.heliumCycles) {
     text += fmt::format("{}kernels for Helium (carina firmware --core cortex-m55) make it {}\n", indent,
@@ -67,9 +67,9 @@ nlohmann::ordered_json inferenceJson(const pipeline::InferenceTime& time) {
   json["error"] = time.error;
   json["cpu"] = cpu::coreInfo(time.core).name;
   if (time.integerIoCycles) json["cycles_with_integer_io"] = *time.integerIoCycles;
-  if (time.pictureCycles > 0) {
+  if (time.imagePreparationCycles > 0) {
     json["picture_input"] = time.pictureInput;
-    json["picture_cycles"] = time.pictureCycles;
+    json["picture_cycles"] = time.imagePreparationCycles;
   }
   if (time.heliumCycles) json["cycles_with_helium"] = *time.heliumCycles;
   json["kernels"] = nlohmann::ordered_json::array();

@@ -91,7 +91,7 @@ std::string operationTable(const pipeline::Profile& profile, const pipeline::Pro
 
 /// Conditionals and loops of the command stream, outer ones first. `ways`: how often samples took each path;
 /// may be null.
-std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pipeline::WayCount>* ways) {
+std::string branchTable(const pipeline::ProfiledPart& part, const std::vector<pipeline::PathCount>* ways) {
   std::vector<std::string> header{"conditional or loop", "iterations", "path", "cycles",
                                   "other path",          "cycles"};
   if (ways) {
@@ -246,7 +246,7 @@ Json costJson(const npu::OperationCost& cost) {
           {"bound", npu::boundByName(cost.bound)}};
 }
 
-Json branchesJson(const pipeline::ProfiledPart& part, const std::vector<pipeline::WayCount>* ways) {
+Json branchesJson(const pipeline::ProfiledPart& part, const std::vector<pipeline::PathCount>* ways) {
   Json json = Json::array();
   for (size_t i = 0; i < part.branches.size(); ++i) {
     const compiler::BranchRecord& branch = part.branches[i];
@@ -292,7 +292,7 @@ Json layerJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& p
 }
 
 /// How often samples took the paths of a part; null if no samples were given.
-const std::vector<pipeline::WayCount>* waysOf(const pipeline::Profile& profile, size_t part) {
+const std::vector<pipeline::PathCount>* waysOf(const pipeline::Profile& profile, size_t part) {
   return profile.measured ? &profile.measured->ways[part] : nullptr;
 }
 

@@ -13,7 +13,7 @@ namespace carina::report {
 namespace {
 
 bool isNarrow(const quantize::TensorReport& tensor) {
-  return tensor.weightBits < quantize::kMostWeightBits;
+  return tensor.weightBits < quantize::kMaxWeightBits;
 }
 
 std::string typeText(const quantize::TensorReport& tensor) {

@@ -32,14 +32,14 @@ std::string layerTable(const pipeline::Verification& verification, bool allLayer
   for (const pipeline::LayerResult& layer : verification.layers) {
     if (layer.equal() && !allLayers) continue;
     ++shown;
-    table.add(
-        {layer.value, layer.op, layer.where, countText(layer.elements),
-         layer.equal() ? "yes"
-         : layer.mismatches == 0
-             ? fmt::format("computed {} times instead of {}", countText(static_cast<int64_t>(layer.npuTurns)),
-                           countText(static_cast<int64_t>(layer.turns)))
-             : fmt::format("{} differ, first at {}: {} instead of {}", countText(layer.mismatches),
-                           layer.firstMismatch, layer.actual, layer.expected)});
+    table.add({layer.value, layer.op, layer.where, countText(layer.elements),
+               layer.equal() ? "yes"
+               : layer.mismatches == 0
+                   ? fmt::format("computed {} times instead of {}",
+                                 countText(static_cast<int64_t>(layer.npuIterations)),
+                                 countText(static_cast<int64_t>(layer.turns)))
+                   : fmt::format("{} differ, first at {}: {} instead of {}", countText(layer.mismatches),
+                                 layer.firstMismatch, layer.actual, layer.expected)});
   }
   return shown > 0 ? table.str() : "";
 }
@@ -181,7 +181,7 @@ void fill(Json& json, const pipeline::Verification& verification) {
                               {"elements", layer.elements},
                               {"npu_differs_from_tosa", layer.mismatches},
                               {"turns", layer.turns},
-                              {"npu_turns", layer.npuTurns}});
+                              {"npu_turns", layer.npuIterations}});
   }
   json["accuracy"] = Json::array();
   for (const pipeline::AccuracyResult& value : verification.accuracy) {

@@ -7,7 +7,7 @@ namespace carina::tfl {
 
 namespace {
 
-constexpr int64_t kMostEntries = 4096;
+constexpr int64_t kMaxEntries = 4096;
 
 bool fits32(int64_t value) {
   return value >= INT32_MIN && value <= INT32_MAX;
@@ -21,7 +21,7 @@ Result<ir::Ints> constantInts(const ir::Value* value, std::string_view what) {
         .withRemedy("export the network with static shapes, so that they are constants");
   }
   const bool whole = value->dtype() == DType::Int32 || value->dtype() == DType::Int64;
-  if (!whole || value->rank() > 2 || value->numElements() > kMostEntries)
+  if (!whole || value->rank() > 2 || value->numElements() > kMaxEntries)
     return fail(Code::InvalidOperator, "its {} are {}, expected a list of integers", what,
                 ir::typeText(value->type));
   ir::Ints values;

@@ -11,11 +11,11 @@
 namespace carina::tfl {
 namespace {
 
-constexpr int64_t kMostElements = 64;
+constexpr int64_t kMaxElements = 64;
 
 bool isList(const ir::Value& value) {
   const bool whole = value.dtype() == DType::Int32 || value.dtype() == DType::Int64;
-  return whole && !value.quantization && value.rank() <= 1 && value.numElements() <= kMostElements;
+  return whole && !value.quantization && value.rank() <= 1 && value.numElements() <= kMaxElements;
 }
 
 using Lists = std::vector<ir::Ints>;

@@ -14,7 +14,7 @@ ModelEntries::ModelEntries() {
 uint32_t ModelEntries::buffer(ByteSpan bytes) {
   bufferBytes_ += bytes.size();
   // Data that does not fit is not added: finish() and npuOperator() report it.
-  if (bufferBytes_ > static_cast<uint64_t>(kMostFileBytes)) return 0;
+  if (bufferBytes_ > static_cast<uint64_t>(kMaxFileBytes)) return 0;
   builder_.ForceVectorAlignment(bytes.size(), 1, 16);
   const auto data = builder_.CreateVector(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   buffers_.push_back(fb::CreateBufferEntry(builder_, data));
@@ -48,9 +48,9 @@ Result<Offset<fb::OperatorEntry>> ModelEntries::npuOperator(uint32_t code, const
                                                             const std::vector<int32_t>& inputs,
                                                             const std::vector<int32_t>& outputs,
                                                             const std::string& suffix) {
-  if (from.scratchBytes > kMostFileBytes - std::max<int64_t>(from.scratchOffset, 0) ||
-      from.fastScratchBytes > kMostFileBytes ||
-      from.constants.size() + from.payload.size() > static_cast<size_t>(kMostFileBytes))
+  if (from.scratchBytes > kMaxFileBytes - std::max<int64_t>(from.scratchOffset, 0) ||
+      from.fastScratchBytes > kMaxFileBytes ||
+      from.constants.size() + from.payload.size() > static_cast<size_t>(kMaxFileBytes))
     return fail(Code::NotRepresentable, "arena or constants take more than 2 GiB");
   const std::vector<std::byte> none(16);
   std::vector<int32_t> operands = {
@@ -98,7 +98,7 @@ Result<std::string> ModelEntries::finish(const std::vector<Offset<fb::OperatorCo
                                          const std::string& description,
                                          const std::vector<Offset<fb::MetadataEntry>>& metadata,
                                          Offset<flatbuffers::Vector<Offset<fb::Signature>>> signatures) {
-  if (bufferBytes_ > static_cast<uint64_t>(kMostFileBytes))
+  if (bufferBytes_ > static_cast<uint64_t>(kMaxFileBytes))
     return fail(Code::NotRepresentable, "the constants of the model take more than 2 GiB");
   const auto codeVector = builder_.CreateVector(codes);
   const auto subgraphVector = builder_.CreateVector(subgraphs);

@@ -17,7 +17,7 @@ namespace carina::tflite {
 constexpr int32_t kCustomCode = 32;  // built-in code of custom operators
 constexpr int32_t kNotPlanned = -1;  // in place of an offset in the arena
 /// Limit for all constants: leaves space for tables, since a flatbuffer is limited to 2 GiB.
-constexpr int64_t kMostFileBytes = (int64_t{1} << 31) - (int64_t{1} << 26);
+constexpr int64_t kMaxFileBytes = (int64_t{1} << 31) - (int64_t{1} << 26);
 constexpr std::string_view kEthosU = "ethos-u";
 constexpr std::string_view kArenaPlan = "OfflineMemoryAllocation";
 

@@ -12,7 +12,7 @@
 namespace carina::tokenizer {
 namespace {
 
-constexpr size_t kMostPieces = 1 << 21;
+constexpr size_t kMaxPieces = 1 << 21;
 /// SentencePiece's own trainer creates pieces of up to 16 characters by default.
 constexpr size_t kLongestPiece = 4096;
 
@@ -158,8 +158,8 @@ class Reader {
   std::string pieceName(size_t index) const { return fmt::format("pieces[{}]", index); }
 
   Status piece(std::string_view bytes) {
-    if (file_.pieces.size() == kMostPieces)
-      return fail(Code::Excessive, "there are more than {}", kMostPieces).at("pieces");
+    if (file_.pieces.size() == kMaxPieces)
+      return fail(Code::Excessive, "there are more than {}", kMaxPieces).at("pieces");
     SentencePieceFile::Piece piece;
     uint64_t kind = 1;
     const std::string name = pieceName(file_.pieces.size());

@@ -199,7 +199,7 @@ std::vector<SentencePieces::Part> SentencePieces::likeliest(std::string_view tex
     float score = 0;
   };
   std::vector<Best> ends(text.size() + 1);
-  constexpr float kMostScore = 100000;
+  constexpr float kMaxScore = 100000;
   size_t frontier = 0;  // the last end that was offered
   const auto offer = [&](size_t begin, size_t length, int64_t token, float score) {
     frontier = std::max(frontier, begin + length);
@@ -211,7 +211,7 @@ std::vector<SentencePieces::Part> SentencePieces::likeliest(std::string_view tex
   for (size_t begin = 0; begin < text.size();) {
     const float reached = ends[begin].score;
     // Scores of long texts would lose precision; only differences matter.
-    if (reached < -kMostScore || reached > kMostScore) {
+    if (reached < -kMaxScore || reached > kMaxScore) {
       for (size_t end = begin; end <= frontier; ++end) ends[end].score -= reached;
     }
     const std::string_view rest = text.substr(begin);

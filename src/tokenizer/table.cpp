@@ -39,9 +39,9 @@ Result<std::string> Tokenizer::table() const {
   uint64_t textBytes = 0;
   for (const std::string& bytes : bytes_) textBytes += bytes.size();
   for (const Special& special : special_) textBytes += special.text.size();
-  if (textBytes > layout::kMostTextBytes)
+  if (textBytes > layout::kMaxTextBytes)
     return fail(Code::Excessive, "its tokens have {} bytes, but a table for devices can hold {}", textBytes,
-                layout::kMostTextBytes)
+                layout::kMaxTextBytes)
         .withRemedy("use a smaller vocabulary");
   TableWriter table;
   table.word(layout::kMagic);

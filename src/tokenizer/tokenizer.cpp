@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int64_t kMostTokens = 1 << 21;
+constexpr int64_t kMaxTokens = 1 << 21;
 
 /// The byte that each character of byte-level vocabularies represents: printable Latin-1 characters represent
 /// themselves, those from U+0100 on the remaining bytes in order.
@@ -101,8 +101,8 @@ class TokenizerReader {
   }
 
   Status define(const std::string& name, const Json& id, std::string bytes, const char* where) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= kMostTokens)
-      return fail(Code::Damaged, "the id of '{}' is not a number from 0 to {}", name, kMostTokens - 1)
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= kMaxTokens)
+      return fail(Code::Damaged, "the id of '{}' is not a number from 0 to {}", name, kMaxTokens - 1)
           .at(where);
     const auto token = id.get<int64_t>();
     if (token >= result_.size()) {

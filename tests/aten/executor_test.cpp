@@ -100,7 +100,7 @@ struct Rerun : AtenExecutor {
   ir::Value* magnitude = make<Abs>(negative);
   ir::Value* sum = make<AddTensor>(positive, magnitude, int64_t{1});
 
-  std::vector<float> rerun(const StandIns& before, const StandIns& now) {
+  std::vector<float> rerun(const Replacements& before, const Replacements& now) {
     graph.setOutputs({sum});
     const auto executor = Executor::create(graph);
     const auto kept = require(executor->keepRun(std::vector<Tensor>{kInput}, before));
@@ -110,10 +110,10 @@ struct Rerun : AtenExecutor {
 };
 
 TEST_F(Rerun, StandInsTakeThePlaceOfResults) {
-  const StandIns none, one{{positive->producer(), negative}},
+  const Replacements none, one{{positive->producer(), negative}},
       both{{positive->producer(), negative}, {magnitude->producer(), x}};
   const std::vector<float> plain{4, 2, 1, 2}, raw{4, 2, 0, 0}, other{0, 0, 0, 0};
-  for (const StandIns& before : {none, one, both}) {
+  for (const Replacements& before : {none, one, both}) {
     EXPECT_EQ(rerun(before, none), plain);
     EXPECT_EQ(rerun(before, one), raw);
     EXPECT_EQ(rerun(before, both), other);
@@ -124,7 +124,7 @@ TEST_F(Rerun, StandInsForWhatWasFolded) {
   ir::Value* constant = b.constant(floats({1, 2, 3, 4}));
   ir::Value* folded = make<Neg>(constant);
   sum = make<AddTensor>(sum, make<Neg>(folded), int64_t{1});
-  const StandIns none, instead{{folded->producer(), constant}};
+  const Replacements none, instead{{folded->producer(), constant}};
   EXPECT_EQ(rerun(none, none), (std::vector<float>{5, 4, 4, 6}));
   EXPECT_EQ(rerun(none, instead), (std::vector<float>{3, 0, -2, -2}));
   EXPECT_EQ(rerun(instead, none), (std::vector<float>{5, 4, 4, 6}));

@@ -34,14 +34,14 @@ TEST(ArrayFit, SeesChannelsAtTheOtherEnd) {
 }
 
 TEST(ArrayFit, NamesWhatAFileHolds) {
-  EXPECT_EQ(heldArrays({{"x", array({8, 1, 2, 2})}}, "in0", {1, 2, 2}),
+  EXPECT_EQ(describeArrays({{"x", array({8, 1, 2, 2})}}, "in0", {1, 2, 2}),
             "the file holds x f32[8,1,2,2]; rename it to in0?");
-  EXPECT_EQ(heldArrays({{"x", array({8, 1, 2, 2})}, {"y", array({8})}}, "in0", {1, 2, 2}),
+  EXPECT_EQ(describeArrays({{"x", array({8, 1, 2, 2})}, {"y", array({8})}}, "in0", {1, 2, 2}),
             "the file holds x f32[8,1,2,2], y f32[8]; rename one of them to in0?");
-  EXPECT_EQ(heldArrays({{"y", array({8})}}, "in0", {1, 2, 2}), "the file holds y f32[8]");
-  EXPECT_EQ(heldArrays({}, "in0", {1}), "the file holds no array");
+  EXPECT_EQ(describeArrays({{"y", array({8})}}, "in0", {1, 2, 2}), "the file holds y f32[8]");
+  EXPECT_EQ(describeArrays({}, "in0", {1}), "the file holds no array");
   const NamedTensors many(20, {"a", array({1})});
-  EXPECT_NE(heldArrays(many, "in0", {2}).find("and 12 more"), std::string::npos);
+  EXPECT_NE(describeArrays(many, "in0", {2}).find("and 12 more"), std::string::npos);
 }
 
 }  // namespace

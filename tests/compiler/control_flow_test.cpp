@@ -188,7 +188,7 @@ graph @main(%x: i8[1,12,16]) -> (%y, %h) {
 TEST(ControlFlow, SlicesAreReadAndWrittenByIndex) {
   const ir::Graph graph = parsed(kSlices);
   expectSame(graph, {randomTensor(DType::Int8, {1, 12, 16}, 3)});
-  EXPECT_EQ(compiler::turnsOf(*graph.firstNode()), 12);
+  EXPECT_EQ(compiler::tripCountOf(*graph.firstNode()), 12);
   const auto machine = npu::makeMachine("ethos-u85-256", "", "");
   const auto program = require(compiler::compile(graph, *machine));
   // The rows written so far stay where they are: only a row moves in a turn.

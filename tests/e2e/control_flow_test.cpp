@@ -179,7 +179,7 @@ TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
   ASSERT_NE(found, verified.layers.end());
   EXPECT_EQ(found->value, "tanh.result");
   EXPECT_GT(found->turns, 1u);
-  EXPECT_EQ(found->npuTurns, found->turns);
+  EXPECT_EQ(found->npuIterations, found->turns);
 }
 
 TEST(InStreamChosen, OnRequestTheProgramDecides) {

@@ -145,7 +145,7 @@ Result<std::vector<std::vector<Tensor>>> ours(const Case& given) {
     device::RunOptions options;
     options.method = call.method;
     auto opened = methods.empty() ? device::Runner::open(asBytes(given.bytes), options)
-                                  : methods.begin()->second.openBeside(call.method);
+                                  : methods.begin()->second.openSharingNpu(call.method);
     CARINA_TRY(device::Runner runner, std::move(opened));
     methods.emplace(call.method, std::move(runner));
   }

@@ -321,8 +321,8 @@ TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
   EXPECT_NEAR(one, other, 0.05 * one);
   EXPECT_EQ(some.compiled[0].constants.size(), many.compiled[0].constants.size());
   EXPECT_EQ(some.compiled[0].arenaBytes, many.compiled[0].arenaBytes);
-  EXPECT_EQ(turnsOfParts(some.graph()), (std::vector<int64_t>{8}));
-  EXPECT_EQ(turnsOfParts(many.graph()), (std::vector<int64_t>{80}));
+  EXPECT_EQ(iterationsOfParts(some.graph()), (std::vector<int64_t>{8}));
+  EXPECT_EQ(iterationsOfParts(many.graph()), (std::vector<int64_t>{80}));
 }
 
 TEST(RecurrenceLoopsGrow, NotWhereTheNetworkComesQuantized) {
@@ -361,7 +361,7 @@ TEST(RecurrenceLoopsGrow, InACommandStreamByInputsAndOutputsAlone) {
 
 TEST(RecurrenceLoopsTime, CountsTheTurns) {
   const auto looped = require(build(optionsFor("gru", "ethos-u55-128")));
-  EXPECT_EQ(turnsOfParts(looped.graph()), (std::vector<int64_t>{5, 1})) << "24 steps each, and the head";
+  EXPECT_EQ(iterationsOfParts(looped.graph()), (std::vector<int64_t>{5, 1})) << "24 steps each, and the head";
   EXPECT_EQ(npuCycles(looped), 5 * looped.compiled[0].cycles + looped.compiled[1].cycles);
   const auto time = inferenceOf(looped, "");
   ASSERT_TRUE(time.has_value());

@@ -54,7 +54,7 @@ TEST(FineTable, StepsBecomeExact) {
 TEST(FineTable, APoleComesWithinReach) {
   const auto f = [](int64_t q) { return q == 0 ? 0 : code(3e6 / static_cast<double>(q)); };
   const FineTable table = fineTable(f, 16);
-  EXPECT_LE(table.pieces.size(), kMostPieces);
+  EXPECT_LE(table.pieces.size(), kMaxPieces);
   const auto [fine, plain] = errors(f, table);
   EXPECT_GT(plain, 30'000);
   EXPECT_LE(fine, 64);
@@ -85,7 +85,7 @@ TEST(ProductTable, NeedsARootAtZeroAndNoSteps) {
 
 TEST(FineTable, WhatCannotBeTabulatedEndsSomewhere) {
   const auto f = [](int64_t q) { return q * 7919 % 30'011; };
-  EXPECT_LE(fineTable(f, 16).pieces.size(), kMostPieces);
+  EXPECT_LE(fineTable(f, 16).pieces.size(), kMaxPieces);
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace carina::pipeline {
 namespace {
 
 /// Of products of two maps, whose results have few bits on the way.
-constexpr int64_t kMostCodes = 3;
+constexpr int64_t kMaxCodes = 3;
 /// Of probabilities behind layers in float that take codes.
-constexpr double kMostReal = 0.02;
+constexpr double kMaxReal = 0.02;
 
 Result<Build> builtFor(const std::filesystem::path& model, const char* target) {
   Options options;
@@ -34,7 +34,7 @@ void expectVerified(const Build& built) {
     EXPECT_EQ(layer.mismatches, 0) << layer.value << " " << layer.op << ": " << layer.actual << " instead of "
                                    << layer.expected;
   }
-  EXPECT_LE(verified.offTosa.worst, kMostCodes);
+  EXPECT_LE(verified.offTosa.worst, kMaxCodes);
   for (const std::string& finding : verified.findings) ADD_FAILURE() << finding;
 }
 
@@ -51,7 +51,7 @@ void expectRecordedResults(const Build& built, const std::filesystem::path& file
     ASSERT_EQ(ran.outputs[i].shape(), expected->shape());
     if (isFloat(expected->dtype())) {
       for (int64_t k = 0; k < expected->numElements(); ++k)
-        ASSERT_NEAR(ran.outputs[i].realAt(k), expected->realAt(k), kMostReal) << "element " << k;
+        ASSERT_NEAR(ran.outputs[i].realAt(k), expected->realAt(k), kMaxReal) << "element " << k;
       continue;
     }
     for (int64_t k = 0; k < expected->numElements(); ++k)
@@ -83,7 +83,7 @@ TEST_P(EthosNTflite, OthersRunOrSayWhyNot) {
     if (built.ok()) {
       whole += built->partitioned.wholly ? 1 : 0;
       expectVerified(*built);
-      expectRecordedResults(*built, file, kMostCodes);
+      expectRecordedResults(*built, file, kMaxCodes);
       continue;
     }
     ++refused;
@@ -107,8 +107,8 @@ TEST_P(EthosNTflite, NetworksAreSharedWithTheCpu) {
     EXPECT_EQ(built.ethosNParts.size(), parts);
     EXPECT_FALSE(built.partitioned.wholly);
     expectVerified(built);
-    constexpr int64_t kMostOfLayers = 6;
-    expectRecordedResults(built, folder / (std::string(name) + ".tflite"), kMostOfLayers);
+    constexpr int64_t kMaxOfLayers = 6;
+    expectRecordedResults(built, folder / (std::string(name) + ".tflite"), kMaxOfLayers);
   }
   for (const char* name : {"softmax8_3", "u8softmax_4", "maxi_3"}) {
     SCOPED_TRACE(name);

@@ -24,13 +24,13 @@ Profile profileOf(const std::string& network, const std::string& target) {
   return require(timedProfile(options, "", folder / (network + ".npz"))).profile;
 }
 
-TEST(MeasuredWays, EverySampleTakesOneSideOfAChoice) {
+TEST(MeasuredPaths, EverySampleTakesOneSideOfAChoice) {
   const Profile profile = profileOf("experts", "ethos-u85-256");
   ASSERT_TRUE(profile.measured);
   ASSERT_EQ(profile.measured->cycles.size(), 4u);
   ASSERT_EQ(profile.measured->ways.size(), 1u);
   ASSERT_EQ(profile.measured->ways[0].size(), 1u);
-  const WayCount ways = profile.measured->ways[0][0];
+  const PathCount ways = profile.measured->ways[0][0];
   EXPECT_EQ(ways.first + ways.second, 4);
   EXPECT_GT(ways.first, 0);
   EXPECT_GT(ways.second, 0);
@@ -40,17 +40,17 @@ TEST(MeasuredWays, EverySampleTakesOneSideOfAChoice) {
   }
 }
 
-TEST(MeasuredWays, ALoopIsTestedOnceMoreThanItTurns) {
+TEST(MeasuredPaths, ALoopIsTestedOnceMoreThanItTurns) {
   const Profile profile = profileOf("refine", "ethos-u85-256");
   ASSERT_TRUE(profile.measured);
   ASSERT_EQ(profile.measured->ways.size(), 1u);
   ASSERT_EQ(profile.measured->ways[0].size(), 1u);
-  const WayCount ways = profile.measured->ways[0][0];
+  const PathCount ways = profile.measured->ways[0][0];
   EXPECT_GT(ways.first, 4);
   EXPECT_EQ(ways.second, ways.first + static_cast<int64_t>(profile.measured->cycles.size()));
 }
 
-TEST(MeasuredWays, WhereTheProgramDecidesPartsAreCounted) {
+TEST(MeasuredPaths, WhereTheProgramDecidesPartsAreCounted) {
   const Profile profile = profileOf("experts", "ethos-u55-256");
   ASSERT_TRUE(profile.measured);
   ASSERT_EQ(profile.measured->calls.size(), 4u) << "stem, two branches, head";
@@ -60,7 +60,7 @@ TEST(MeasuredWays, WhereTheProgramDecidesPartsAreCounted) {
   for (const npu::Cycles cycles : profile.measured->cycles) EXPECT_LE(cycles, profile.longest);
 }
 
-TEST(MeasuredWays, OfFinishedProgramsTheyAreNotKnown) {
+TEST(MeasuredPaths, OfFinishedProgramsTheyAreNotKnown) {
   Options options;
   options.model = test::modelFile("digits8.pt2");
   options.calibration = test::modelFile("digits8.npz");

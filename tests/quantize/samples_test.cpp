@@ -28,7 +28,7 @@ class SampleData : public testing::Test {
   }
   std::vector<Diagnostic> doubts(const Tensor& array, std::vector<Tensor> examples = {}) {
     const auto samples = samplesFromArrays(n_.graph, {{"calib0", array}});
-    return doubtsAbout(n_.graph, *samples, examples);
+    return sampleWarnings(n_.graph, *samples, examples);
   }
   Network n_;
 };
@@ -93,7 +93,7 @@ TEST(SampleNorms, SamplesThatTrainingNeverSawAreDoubted) {
     n.done(n.make<aten::BatchNorm>(y, both(2), both(1), both(mean), both(deviation * deviation), false, 0.1,
                                    1e-5, false));
     const auto samples = samplesFromArrays(n.graph, {{"calib0", ramp({5, 1, 3, 4, 4}, 0, most)}});
-    return doubtsAbout(n.graph, *samples, {});
+    return sampleWarnings(n.graph, *samples, {});
   };
   EXPECT_THAT(doubts(1, 1.5f), IsEmpty());
   EXPECT_THAT(doubts(5, 1.5f), IsEmpty());

@@ -51,7 +51,7 @@ TEST(WeightCodes, OfFewerBitsUseAllOfThemAndNoMore) {
   const Tensor weight = bellShaped({6, 64});
   for (const bool perChannel : {true, false}) {
     double before = 1000;
-    for (int bits = kMostWeightBits; bits >= kLeastWeightBits; --bits) {
+    for (int bits = kMaxWeightBits; bits >= kMinWeightBits; --bits) {
       const WeightCodes codes = quantizeWeight(weight, 0, perChannel, weightRange(bits));
       EXPECT_EQ(largestCode(codes), (1 << (bits - 1)) - 1);
       EXPECT_EQ(codes.scales.size(), perChannel ? 6u : 1u);

@@ -13,11 +13,11 @@
 #define CARINA_DEPTHWISE_WIDTH
 namespace carina::aten {
 
-constexpr int64_t kMostLanes = 16;
+constexpr int64_t kMaxLanes = 16;
 
 /// Width of a row padded with zeros, so that vectors may extend beyond its data.
 inline int64_t paddedWidth(const Plane& p) {
-  return std::max(p.padLeft + p.inW, p.outW * p.strideW + p.kernelW * p.dilationW) + 2 * kMostLanes;
+  return std::max(p.padLeft + p.inW, p.outW * p.strideW + p.kernelW * p.dilationW) + 2 * kMaxLanes;
 }
 
 }  // namespace carina::aten
@@ -44,7 +44,7 @@ HWY_INLINE hn::Vec<D> loadTap(D d, const float* in) {
 template <int64_t kStride, bool kInner>
 HWY_INLINE void columnOfVectors(const Plane& p, int64_t width, const float* rows, const float* weight,
                                 float bias, int64_t x, float* out) {
-  const hn::CappedTag<float, kMostLanes> d;
+  const hn::CappedTag<float, kMaxLanes> d;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   // Mask of the lanes below a column of outputs.
   const auto below = [&](int64_t column) {
@@ -72,7 +72,7 @@ HWY_INLINE void columnOfVectors(const Plane& p, int64_t width, const float* rows
     if (left >= lanes) {
       hn::StoreU(sum, d, out + at);
     } else {
-      alignas(64) float last[kMostLanes];
+      alignas(64) float last[kMaxLanes];
       hn::Store(sum, d, last);
       std::copy_n(last, std::min(left, p.outW - x), out + at);
     }
@@ -84,7 +84,7 @@ void planeKernel(const Plane& p, const float* in, const float* weight, float bia
                  float* out) {
   const int64_t width = paddedWidth(p);
   for (int64_t y = 0; y < p.inH; ++y) std::copy_n(in + y * p.inW, p.inW, scratch + y * width + p.padLeft);
-  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::CappedTag<float, kMostLanes>()));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(hn::CappedTag<float, kMaxLanes>()));
   int64_t first = 0, last = p.outW;  // outputs that have all taps
   for (const Span& outputs : p.outputs) {
     first = std::max(first, outputs.first);
@@ -116,7 +116,7 @@ HWY_EXPORT(anyPlaneKernel);
 
 std::optional<size_t> scratchOf(const Plane& plane) {
   const int64_t width = paddedWidth(plane);
-  if (plane.strideW > 2 || width > 2 * plane.inW + 4 * kMostLanes) return std::nullopt;
+  if (plane.strideW > 2 || width > 2 * plane.inW + 4 * kMaxLanes) return std::nullopt;
   return static_cast<size_t>(plane.inH * width);
 }
 

@@ -21,7 +21,7 @@ constexpr int64_t kCodeBits = 9, kGroupWeights = 8;
 constexpr int64_t kFirstGroupBit = 36, kSecondGroupByte = 18;
 /// Limit on the weights of a stream: those that the header of a slice can count, and those of the first
 /// slice.
-constexpr int64_t kMostCodedWeights = 32767 + kGroupWeights;
+constexpr int64_t kMaxCodedWeights = 32767 + kGroupWeights;
 
 /// The order of the weights of a 1x1 convolution (ethosu-weights 2.2, depth first).
 struct CodedOrder {

@@ -65,7 +65,7 @@ std::optional<Counter> counterOf(const ir::Node& whileLoop) {
 
 }  // namespace
 
-int64_t turnsOf(const ir::Node& whileLoop) {
+int64_t tripCountOf(const ir::Node& whileLoop) {
   const auto counter = counterOf(whileLoop);
   if (!counter) return -1;
   return counter->limit > counter->first ? ceilDiv(counter->limit - counter->first, counter->step) : 0;

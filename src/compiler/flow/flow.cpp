@@ -273,7 +273,7 @@ class FlowBuilder {
     ++clock_;
     Repeat loop;
     loop.name = nameOf(node);
-    loop.turns = turnsOf(node);
+    loop.turns = tripCountOf(node);
     const auto touchStates = [&] {
       for (const ir::Value* result : node.results()) touch(result);
     };

@@ -80,7 +80,7 @@ Flow flowOf(const ir::Graph& tosa);
 
 /// Number of iterations of a WHILE_LOOP, if known from its graph: a counter that starts at a constant, is
 /// incremented by a constant in each iteration, and is compared with a constant; otherwise -1.
-int64_t turnsOf(const ir::Node& whileLoop);
+int64_t tripCountOf(const ir::Node& whileLoop);
 
 /// Whether such a loop writes every row of its carried value `i` and reads none, so that the initial contents
 /// do not matter. The value is [1, rows, columns].

@@ -12,7 +12,7 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kMostByteNodes = 64;     // of one part
+constexpr size_t kMaxByteNodes = 64;      // of one part
 constexpr int64_t kFewestNumbers = 1024;  // elements for which a new table is worth its 256 bytes
 
 using Roots = std::unordered_map<const ir::Value*, const ir::Value*>;
@@ -66,7 +66,7 @@ class NodesBetween {
  private:
   bool visit(const ir::Node* node) {
     if (!seen_.insert(node).second) return true;
-    if (seen_.size() > kMostByteNodes) return false;
+    if (seen_.size() > kMaxByteNodes) return false;
     for (const ir::Value* operand : node->operands()) {
       if (operand != root_ && !operand->isConstant() && !visit(operand->producer())) return false;
     }

@@ -87,7 +87,7 @@ Result<ir::Value*> Legalizer::codedProduct(const Operand& x, const RightMatrix& 
   order.ublockDepth = npu::microblocks(target_).front().c;
   order.ifmBlock = dtypeSize(x.value->dtype()) == 2 ? 16 : 32;
   // The number of weights that a slice can count limits the columns of a convolution.
-  const int64_t most = npu_ir::kMostCodedWeights / roundUp(depth, order.ifmBlock) / order.ublockDepth *
+  const int64_t most = npu_ir::kMaxCodedWeights / roundUp(depth, order.ifmBlock) / order.ublockDepth *
                        order.ublockDepth * order.streams;
   const int64_t step = std::min(most, roundUp(ceilDiv(columns, ceilDiv(columns, most)), order.ublockDepth));
   std::vector<Piece> pieces;

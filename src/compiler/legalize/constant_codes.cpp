@@ -11,8 +11,8 @@
 namespace carina::compiler {
 namespace {
 
-constexpr int64_t kMostCode = 255;  // relative to its zero point
-constexpr int64_t kMostSteps = 8;   // between the two closest values
+constexpr int64_t kMaxCode = 255;  // relative to its zero point
+constexpr int64_t kMostSteps = 8;  // between the two closest values
 
 /// The distinct values in ascending order; none if there are more than codes.
 std::vector<int64_t> distinctNumbers(const Tensor& numbers) {
@@ -21,7 +21,7 @@ std::vector<int64_t> distinctNumbers(const Tensor& numbers) {
     const int64_t number = numbers.integerAt(n);
     const auto at = std::lower_bound(distinct.begin(), distinct.end(), number);
     if (at != distinct.end() && *at == number) continue;
-    if (std::ssize(distinct) > kMostCode) return {};
+    if (std::ssize(distinct) > kMaxCode) return {};
     distinct.insert(at, number);
   }
   return distinct;
@@ -43,7 +43,7 @@ double narrowedUnit(const std::vector<int64_t>& magnitudes, double low, double h
   for (const int64_t magnitude : magnitudes) {
     const auto number = static_cast<double>(magnitude);
     const double steps = std::round(number / ((low + high) / 2));
-    if (steps < 1 || steps > static_cast<double>(kMostCode)) return 0;
+    if (steps < 1 || steps > static_cast<double>(kMaxCode)) return 0;
     low = std::max(low, (number - 0.5) / steps);
     high = std::min(high, (number + 0.5) / steps);
     if (low > high) return 0;
@@ -93,7 +93,7 @@ std::optional<ConstantCodes> codesOfNumbers(const Tensor& numbers) {
     const auto scale = scaleOfUnit(unit);
     if (!scale) continue;
     const std::vector<int64_t> steps = stepsTo(distinct, unit, scale->first, scale->second);
-    if (steps.empty() || steps.back() - steps.front() > kMostCode) continue;
+    if (steps.empty() || steps.back() - steps.front() > kMaxCode) continue;
     const int64_t low = integerMin(DType::Int8), high = integerMax(DType::Int8);
     const int64_t zeroPoint = std::clamp<int64_t>(0, low - steps.front(), high - steps.back());
     ConstantCodes result{Tensor::zeros(DType::Int8, numbers.shape()), zeroPoint, scale->first, scale->second};

@@ -387,12 +387,12 @@ Status Legalizer::lowerTransposeConv2d(const tosa::TransposeConv2d& node) {
   const std::array<int64_t, 2> kernel{weight.dim(1), weight.dim(2)};
   const Shape& out = node.output()->shape();
   const ir::Ints& stride = node.stride();
-  constexpr int64_t kMostPhases = 4096;
+  constexpr int64_t kMaxPhases = 4096;
   if (const int64_t count = std::min(stride[0], out[1]) * std::min(stride[1], out[2]) * out[0];
-      count > kMostPhases) {
+      count > kMaxPhases) {
     return fail(Code::HardwareLimit,
                 "a transposed convolution with strides {} x {} takes {} convolutions, more than {}",
-                stride[0], stride[1], count, kMostPhases)
+                stride[0], stride[1], count, kMaxPhases)
         .withRemedy("use smaller strides, or resize the result");
   }
   const std::array<int64_t, 2> before{node.outPad()[0], node.outPad()[2]};

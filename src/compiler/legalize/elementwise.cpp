@@ -68,7 +68,7 @@ Result<std::optional<Legalizer::Operand>> Legalizer::doublyRescaledOperand(const
   return operand;
 }
 
-std::optional<Legalizer::Operand> Legalizer::numberBeside(const Operand& other, const ir::Value* value) {
+std::optional<Legalizer::Operand> Legalizer::scalarOperandFor(const Operand& other, const ir::Value* value) {
   const DType type = other.value->dtype();
   if (!value->isConstant() || value->numElements() != 1 || value->dtype() != DType::Int32)
     return std::nullopt;
@@ -80,8 +80,9 @@ std::optional<Legalizer::Operand> Legalizer::numberBeside(const Operand& other, 
   return Operand{constant(std::move(code)), 0, std::abs(number), bits};
 }
 
-std::optional<Legalizer::Operand> Legalizer::constantBeside(const Operand& other, const ir::Value* value) {
-  if (!value->isConstant() || value->numElements() == 1) return numberBeside(other, value);
+std::optional<Legalizer::Operand> Legalizer::constantOperandFor(const Operand& other,
+                                                                const ir::Value* value) {
+  if (!value->isConstant() || value->numElements() == 1) return scalarOperandFor(other, value);
   if (other.doubleRound || other.value->dtype() != DType::Int8 || value->dtype() != DType::Int32)
     return std::nullopt;
   std::optional<ConstantCodes> found = codesOfNumbers(value->constant());
@@ -89,7 +90,7 @@ std::optional<Legalizer::Operand> Legalizer::constantBeside(const Operand& other
   return Operand{constant(std::move(found->codes)), found->zeroPoint, found->multiplier, found->shift};
 }
 
-std::optional<Legalizer::Operand> Legalizer::codesBeside(const Operand& other, const ir::Value* value) {
+std::optional<Legalizer::Operand> Legalizer::codesOperandFor(const Operand& other, const ir::Value* value) {
   const DType type = other.value->dtype();
   if (!value->isConstant() || value->dtype() != DType::Int32 || value->numElements() == 0 ||
       (type != DType::Int8 && type != DType::Int16))
@@ -115,12 +116,12 @@ std::optional<Legalizer::Convolution> Legalizer::channelProduct(const Operand& a
                                                                 const Shape& shape) {
   // A channel's weight and scale record take longer to read than its value; from this many positions on the
   // faster operation makes up for it.
-  constexpr int64_t kLeastPositions = 64;
+  constexpr int64_t kMinPositions = 64;
   const int64_t channels = shape.empty() ? 0 : shape.back();
   if (!npu().slowProducts || !b.value->isConstant() || b.value->dtype() != DType::Int8 ||
       a.value->dtype() != DType::Int8 || a.value->isConstant() || a.value->shape() != shape ||
       b.value->numElements() != channels || b.value->shape().empty() || b.value->shape().back() != channels ||
-      channels > kMaxAxis || a.value->numElements() < kLeastPositions * channels)
+      channels > kMaxAxis || a.value->numElements() < kMinPositions * channels)
     return std::nullopt;
   auto map = asMap(a.value);
   if (!map.ok() || (*map)->shape().back() != channels) return std::nullopt;
@@ -272,7 +273,7 @@ Result<ir::Value*> Legalizer::elementwise(ElementwiseMode mode, ir::Value* a, ir
   return elementwise(mode, Operand{ranked(a, b)}, b ? Operand{ranked(b, a)} : Operand{}, stage, type, nodes);
 }
 
-Result<ir::Value*> Legalizer::sumBesidePadding(const ir::Node& node, ElementwiseMode mode, const Operand& a,
+Result<ir::Value*> Legalizer::sumAroundPadding(const ir::Node& node, ElementwiseMode mode, const Operand& a,
                                                const Operand& b, std::vector<ir::Node*>& operations) {
   for (const size_t side : {0, 1}) {
     const Operand &padded = side == 0 ? a : b, &other = side == 0 ? b : a;
@@ -324,8 +325,8 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
       CARINA_TRY(a, doublyRescaledOperand(node->operand(0)));
       CARINA_TRY(b, doublyRescaledOperand(node->operand(1)));
     }
-    if (sum && a && !b) b = constantBeside(*a, node->operand(1));
-    if (sum && b && !a) a = constantBeside(*b, node->operand(0));
+    if (sum && a && !b) b = constantOperandFor(*a, node->operand(1));
+    if (sum && b && !a) a = constantOperandFor(*b, node->operand(0));
     if (a && b && a->value->dtype() == b->value->dtype()) {
       const auto consumer = consumingRescale(output);
       const bool narrow = consumer && !consumer->perChannel() && consumer->inputZeroPoint == 0 &&
@@ -365,7 +366,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
         possible = a->unit() && b->unit() && narrow && consumer->wholeFactor() == 1;
       }
       if (possible) {
-        CARINA_TRY(ir::Value * result, sumBesidePadding(*node, mode, *a, *b, operations));
+        CARINA_TRY(ir::Value * result, sumAroundPadding(*node, mode, *a, *b, operations));
         if (!result) {
           CARINA_TRY(result, elementwise(mode, *a, *b, {}, DType::Int32, &operations));
         }
@@ -393,9 +394,9 @@ Status Legalizer::lowerMul(ir::Node* node) {
     CARINA_TRY(std::optional<Operand> a, rescaledOperand(node->operand(0)));
     CARINA_TRY(std::optional<Operand> b, rescaledOperand(node->operand(1)));
     if (a && a->unit()) {
-      if (const auto codes = codesBeside(*a, node->operand(1))) b = codes;
+      if (const auto codes = codesOperandFor(*a, node->operand(1))) b = codes;
     } else if (b && b->unit()) {
-      if (const auto codes = codesBeside(*b, node->operand(0))) a = codes;
+      if (const auto codes = codesOperandFor(*b, node->operand(0))) a = codes;
     }
     if (a && b && a->unit() && b->unit() && a->value->dtype() == b->value->dtype()) {
       const Shape& shape = node->result()->shape();

@@ -217,11 +217,11 @@ class Legalizer {
   /// The same for TFLite's form: a value shifted up, then rescaled by a RESCALE that rounds twice.
   Result<std::optional<Operand>> doublyRescaledOperand(const ir::Value* value);
   /// A scalar constant as an operand of the same type as `other`, with a scale.
-  std::optional<Operand> numberBeside(const Operand& other, const ir::Value* value);
+  std::optional<Operand> scalarOperandFor(const Operand& other, const ir::Value* value);
   /// A scalar constant, or a wide constant that is 8-bit codes at one scale, as an operand next to `other`.
-  std::optional<Operand> constantBeside(const Operand& other, const ir::Value* value);
+  std::optional<Operand> constantOperandFor(const Operand& other, const ir::Value* value);
   /// An int32 constant as codes of the type of `other`, minus a zero point, if there are such codes.
-  std::optional<Operand> codesBeside(const Operand& other, const ir::Value* value);
+  std::optional<Operand> codesOperandFor(const Operand& other, const ir::Value* value);
   /// A product with one constant per channel as a depthwise convolution, if that is faster on the target.
   std::optional<Convolution> channelProduct(const Operand& a, const Operand& b, const Shape& shape);
   /// A value extended on one side of one axis.
@@ -235,7 +235,7 @@ class Legalizer {
   std::optional<Padding> paddingOf(const ir::Value* operand, int64_t zeroPoint) const;
   /// A sum with a padded operand as one sum with the unpadded operand and one with zeros, so that the padded
   /// value is not computed. Null if neither operand is such a value.
-  Result<ir::Value*> sumBesidePadding(const ir::Node& node, npu_ir::ElementwiseMode mode, const Operand& a,
+  Result<ir::Value*> sumAroundPadding(const ir::Node& node, npu_ir::ElementwiseMode mode, const Operand& a,
                                       const Operand& b, std::vector<ir::Node*>& operations);
   /// The RESCALE that is the only use of the value, if it is one.
   std::optional<RescaleNumbers> consumingRescale(const ir::Value* value) const;
@@ -349,9 +349,9 @@ class Legalizer {
   RescaleNumbers channelNumbers(const ir::Node* operation, const RescaleNumbers& numbers) const;
   /// Whether the operations that compute the value can look up its int8 codes as they write them. wide: to 32
   /// bits.
-  bool takesTable(const ir::Value* input, bool wide) const;
+  bool canFuseTable(const ir::Value* input, bool wide) const;
   /// Whether codes are converted by the operation that computes them rather than in a pass of their own.
-  bool takesCodes(const tosa::Rescale& node, const RescaleNumbers& numbers) const;
+  bool canFuseCodeConversion(const tosa::Rescale& node, const RescaleNumbers& numbers) const;
   /// Whether the RESCALE only saturates an already shifted product to 8 or 16 bits.
   static bool narrowsProduct(const ir::Node* operation, const RescaleNumbers& numbers);
   /// The output stage that rescales the sums of a RESIZE operation, which can shift but not multiply them.

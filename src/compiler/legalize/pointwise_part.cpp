@@ -13,7 +13,7 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kMostNodes = 64;  // of one part
+constexpr size_t kMaxNodes = 64;  // of one part
 
 /// Collects a part backwards from its last node; fails if there is anything but pointwise operators with
 /// scalars and tables.
@@ -31,7 +31,7 @@ class PartFinder {
  private:
   bool visit(const ir::Node* node) {
     if (!seen_.insert(node).second) return true;
-    if (seen_.size() > kMostNodes || !node->def().has(ir::kPointwise) || node->results().size() != 1 ||
+    if (seen_.size() > kMaxNodes || !node->def().has(ir::kPointwise) || node->results().size() != 1 ||
         node->result()->shape() != *shape_)
       return false;
     const bool isTable = ir::isa<tosa::Table>(node);

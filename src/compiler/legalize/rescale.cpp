@@ -317,7 +317,7 @@ void Legalizer::fuse(ir::Node* operation, const RescaleNumbers& numbers) {
   npu_ir::setOutputStage(operation, stage);
 }
 
-bool Legalizer::takesTable(const ir::Value* input, bool wide) const {
+bool Legalizer::canFuseTable(const ir::Value* input, bool wide) const {
   const auto found = operations_.find(input);
   return found != operations_.end() && !found->second.empty() &&
          std::all_of(found->second.begin(), found->second.end(), [&](const ir::Node* op) {
@@ -327,11 +327,11 @@ bool Legalizer::takesTable(const ir::Value* input, bool wide) const {
          });
 }
 
-bool Legalizer::takesCodes(const tosa::Rescale& node, const RescaleNumbers& numbers) const {
+bool Legalizer::canFuseCodeConversion(const tosa::Rescale& node, const RescaleNumbers& numbers) const {
   constexpr int64_t kFewest = 4096;  // elements that take longer than loading the table
   return looksUpQuickly(target_) && !numbers.perChannel() && numbers.inputType == DType::Int8 &&
          numbers.outputType == DType::Int8 && node.input()->hasOneUse() &&
-         node.input()->numElements() >= kFewest && takesTable(node.input(), false);
+         node.input()->numElements() >= kFewest && canFuseTable(node.input(), false);
 }
 
 Status Legalizer::lowerRescale(const tosa::Rescale& node) {
@@ -389,7 +389,7 @@ Status Legalizer::lowerRescale(const tosa::Rescale& node) {
       define(output, result, {result->producer()});
       return {};
     }
-    if (takesCodes(node, numbers)) {
+    if (canFuseCodeConversion(node, numbers)) {
       if (auto table = byteTable({{node.node()}, input})) {
         OutputStage codes;
         codes.tableKind = TableKind::LUT8;
@@ -556,7 +556,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
 Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                          const OutputStage& stage) {
   // 32-bit results only from pooling or elementwise operations: no convolution is known to have written them.
-  if (alone && takesTable(input, stage.tableKind != TableKind::LUT8)) {
+  if (alone && canFuseTable(input, stage.tableKind != TableKind::LUT8)) {
     const auto found = operations_.find(input);
     for (ir::Node* op : found->second) {
       OutputStage before = npu_ir::outputStage(op);

@@ -10,7 +10,7 @@ namespace carina::compiler {
 namespace {
 
 /// Results that are kept; in a network with more distinct operations, the others are searched again.
-constexpr size_t kMostAnswers = 8192;
+constexpr size_t kMaxAnswers = 8192;
 
 }  // namespace
 
@@ -139,7 +139,7 @@ Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> cha
   }
   for (const npu::KernelOperation& op : chosen) answer.blocks.push_back(BlockChoice::of(op));
   const std::lock_guard lock(mutex_);
-  if (answers_.size() < kMostAnswers) answers_.emplace(std::move(key), answer);
+  if (answers_.size() < kMaxAnswers) answers_.emplace(std::move(key), answer);
   return answer;
 }
 

@@ -194,7 +194,7 @@ struct Finalist {
 
 /// Cycles summed over the settings of the cycle model that affect blocks: the calibrated one, and ends of
 /// ranges that the measurements leave open.
-npu::Cycles cyclesInDoubt(std::span<npu::KernelOperation> operations, const Finalist& finalist) {
+npu::Cycles cyclesOverSettings(std::span<npu::KernelOperation> operations, const Finalist& finalist) {
   npu::Cycles sum = 0;
   for (const char* name :
        {"calibrated", "whole-bursts", "small-kernels", "resident-3", "depth-64", "depth-64-part"}) {
@@ -224,8 +224,8 @@ Best safest(std::span<npu::KernelOperation> operations, const std::vector<Finali
   for (const Finalist& finalist : finalists) {
     if (isSparse(finalist.best.op) != isSparse(fastest->best.op)) continue;
     if (&finalist == fastest || finalist.best.cost.total * 100 > fastest->best.cost.total * 101) continue;
-    if (!least) least = cyclesInDoubt(operations, *fastest);
-    const npu::Cycles cycles = cyclesInDoubt(operations, finalist);
+    if (!least) least = cyclesOverSettings(operations, *fastest);
+    const npu::Cycles cycles = cyclesOverSettings(operations, finalist);
     if (cycles >= *least) continue;
     least = cycles;
     chosen = &finalist;

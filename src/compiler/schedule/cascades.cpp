@@ -147,7 +147,7 @@ class Chooser {
   }
 
   /// Whether the buffer is behind the cache while it is whole.
-  bool isBehind(const LiveRange& buffer) const { return buffer.bytes > problem_.wholeAtMost; }
+  bool isBehind(const LiveRange& buffer) const { return buffer.bytes > problem_.maxCachedMapBytes; }
   const LiveRange& bufferOf(int32_t p) const { return problem_.buffers[static_cast<size_t>(pass(p).buffer)]; }
 
   /// Whether the group holds only some rows of the pass's result.

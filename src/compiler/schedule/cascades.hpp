@@ -56,7 +56,7 @@ struct CascadeProblem {
   std::vector<LiveRange> buffers;  // of the arena or the cache, in passes
   /// Buffers of more bytes than this are in the memory behind a cache while they are whole, and take nothing
   /// of the cache. A cascade that holds some rows of such a buffer has these in the cache.
-  int64_t wholeAtMost = std::numeric_limits<int64_t>::max();
+  int64_t maxCachedMapBytes = std::numeric_limits<int64_t>::max();
   /// Estimated cycles of a pass on its own for the first `rows` rows of its OFM.
   std::function<npu::Cycles(int32_t pass, int32_t rows, MapsBehind behind)> cycles;
 };

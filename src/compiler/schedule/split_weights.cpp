@@ -62,7 +62,7 @@ void splitWeights(ir::Graph& graph) {
     const int64_t depth = node->result()->shape().back();
     const int64_t parts = ceilDiv(estimateEncodedBytes(node), kPartBytes);
     const int64_t step = roundUp(ceilDiv(depth, parts), kChannels);
-    if (parts <= kMostParts && step < depth) large.emplace_back(node, step);
+    if (parts <= kMaxParts && step < depth) large.emplace_back(node, step);
   }
   for (const auto& [node, step] : large) split(node, step);
   graph.eraseDeadNodes();

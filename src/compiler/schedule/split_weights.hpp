@@ -7,12 +7,12 @@
 
 namespace carina::compiler {
 
-/// Splits every CONV whose encoded weights take between kPartBytes and kMostParts times that into parts of at
+/// Splits every CONV whose encoded weights take between kPartBytes and kMaxParts times that into parts of at
 /// most about kPartBytes, each a multiple of 16 output channels. Larger weights would fill any fast memory:
 /// they are read in slices. The graph must be made addressable afterwards.
 void splitWeights(ir::Graph& graph);
 
 constexpr int64_t kPartBytes = 256 * 1024;
-constexpr int64_t kMostParts = 16;
+constexpr int64_t kMaxParts = 16;
 
 }  // namespace carina::compiler

@@ -19,7 +19,7 @@ namespace carina::compiler {
 
 std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast) {
   std::vector<int64_t> sizes;
-  for (int64_t size = kWholeStagingBytes / 3; size >= 1024; size /= 2) {
+  for (int64_t size = kMaxUnslicedBytes / 3; size >= 1024; size /= 2) {
     if (size < fast && size < prepared.largestWeights()) sizes.push_back(size);
   }
   return sizes;
@@ -37,11 +37,11 @@ constexpr size_t kLighterStarts = 3;
 constexpr int kLighterSteps = 4;
 
 /// At most this many schedules are replanned as if transfers and kernels took turns.
-constexpr size_t kBesideStarts = 8;
+constexpr size_t kSharedPortStarts = 8;
 
 /// Upper bound on the total passes of these replanned schedules, apart from one of each kind: networks of up
 /// to 256 passes get all of them.
-constexpr size_t kMostPlannedPasses = 2048;
+constexpr size_t kMaxPlannedPasses = 2048;
 
 /// At most this many schedules are replanned with the actual sizes of their weights.
 constexpr size_t kLargerTries = 4;
@@ -215,7 +215,7 @@ class Search {
   std::vector<Try> prepareTries() {
     std::vector<Try> all = allTries();
     if (all.size() < 2 || machine_.memory.spilling()) return all;
-    const auto sharesChoices = [](const Try& t) { return t.limits.wholeStaging == kWholeStagingBytes; };
+    const auto sharesChoices = [](const Try& t) { return t.limits.maxUnslicedBytes == kMaxUnslicedBytes; };
     planned_ = std::make_unique<Scheduler>(prepared_);
     // The error recurs, and is reported, when the limits are tried.
     if (!planned_->chooseButWeights(all.front().limits).ok()) return all;
@@ -364,7 +364,7 @@ class Search {
 
   /// How many of at most `most` schedules to replan.
   size_t starts(size_t most) const {
-    return std::clamp<size_t>(kMostPlannedPasses / std::max<size_t>(prepared_.passes(), 1), 1, most);
+    return std::clamp<size_t>(kMaxPlannedPasses / std::max<size_t>(prepared_.passes(), 1), 1, most);
   }
 
   /// The first tries, at most `most`, without those that give the same cached maps under other limits.
@@ -374,7 +374,7 @@ class Search {
       limits.maps = b.limits.maps;
       limits.cascades = b.limits.cascades;
       limits.cascadesInCache = b.limits.cascadesInCache;
-      limits.wholeAtMost = b.limits.wholeAtMost;
+      limits.maxCachedMapBytes = b.limits.maxCachedMapBytes;
       return limits == b.limits && a.cycles == b.cycles && a.bytes == b.bytes;
     };
     std::vector<const Try*> first;
@@ -461,8 +461,9 @@ class Search {
       if (tried.size() > 1) {
         safe = safe == first ? safest : safer(order, safe, scheduler);
         for (const PortSharing sharing : {PortSharing::Turns, PortSharing::Gaps}) {
-          planBeside(*safe, sharing, beside);
-          for (const Try* t : different(tried, starts(kBesideStarts))) planBeside(*t, sharing, beside);
+          planWithSharing(*safe, sharing, beside);
+          for (const Try* t : different(tried, starts(kSharedPortStarts)))
+            planWithSharing(*t, sharing, beside);
         }
       }
       const bool bold = tried.size() > 1 && beside.scheduler && comesBefore(beside.best, *safe) &&
@@ -515,7 +516,7 @@ class Search {
     }
     Try again(limits);
     auto safe = measured(again, true);
-    if (again.error || safe->cyclesInDoubt() >= scheduler->cyclesInDoubt()) return front;
+    if (again.error || safe->cyclesOverSettings() >= scheduler->cyclesOverSettings()) return front;
     scheduler = std::move(safe);
     return *other;
   }
@@ -530,7 +531,7 @@ class Search {
   /// Every try is planned for the worst case: weights fetched while kernels use the same port wait for them.
   /// Replans one for another way of sharing the port: by turns, or with transfers in the gaps that kernels
   /// leave.
-  void planBeside(const Try& waiting, PortSharing sharing, Beside& beside) const {
+  void planWithSharing(const Try& waiting, PortSharing sharing, Beside& beside) const {
     Try other(waiting.limits);
     other.limits.sharing = sharing;
     if (std::find(beside.known.begin(), beside.known.end(), other.limits) != beside.known.end()) return;
@@ -696,8 +697,8 @@ class Search {
     all.push_back(limits);
     if (!most) return;
     for (const int64_t parts : {2, 4}) {
-      limits.wholeAtMost = size / parts;
-      if (prepared_.largestMap() > limits.wholeAtMost) all.push_back(limits);
+      limits.maxCachedMapBytes = size / parts;
+      if (prepared_.largestMap() > limits.maxCachedMapBytes) all.push_back(limits);
     }
   }
 
@@ -722,7 +723,7 @@ class Search {
     for (size_t i = 0; i < count; ++i) {
       for (const int64_t staging : shortStaging(prepared_, all[i].fast)) {
         all.push_back(all[i]);
-        all.back().wholeStaging = staging;
+        all.back().maxUnslicedBytes = staging;
       }
     }
     if (!machine_.memory.spilling()) return;

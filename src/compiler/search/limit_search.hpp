@@ -19,7 +19,7 @@ class Scheduler;
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
                                  const Options& options, int64_t arenaLimit, int64_t aim = 0);
 
-/// Smaller values of Limits::wholeStaging to try when only `fast` bytes of fast memory are available.
+/// Smaller values of Limits::maxUnslicedBytes to try when only `fast` bytes of fast memory are available.
 std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast);
 
 }  // namespace carina::compiler

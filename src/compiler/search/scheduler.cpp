@@ -20,7 +20,7 @@ namespace carina::compiler {
 namespace {
 
 /// The settings of the cycle model that affect where maps are best read, the calibrated one first.
-constexpr std::array<std::string_view, 2> kInDoubt{"calibrated", "whole-bursts"};
+constexpr std::array<std::string_view, 2> kUncertainSettings{"calibrated", "whole-bursts"};
 
 /// Default capacity of a dedicated cache: the fast scratch memory of the common runner.
 constexpr int64_t kDefaultCacheBytes = 384 * 1024;
@@ -91,8 +91,8 @@ Status Scheduler::chooseButWeights(const Limits& limits) {
 }
 
 Places Scheduler::places() const {
-  return {limits_.ahead,   limits_.inPlace, limits_.wholeStaging, result_.groups,
-          result_.stripes, result_.buffers, result_.homes};
+  return {limits_.ahead,   limits_.inPlace, limits_.maxUnslicedBytes, result_.groups, result_.stripes,
+          result_.buffers, result_.homes};
 }
 
 Result<npu::Cycles> Scheduler::expectedCycles() {
@@ -103,9 +103,10 @@ Result<npu::Cycles> Scheduler::expectedCycles() {
   return streamCycles(result_);
 }
 
-npu::Cycles Scheduler::cyclesInDoubt() const {
+npu::Cycles Scheduler::cyclesOverSettings() const {
   npu::Cycles sum = 0;
-  for (const std::string_view name : kInDoubt) sum += streamCycles(result_, *npu::timing::findRules(name));
+  for (const std::string_view name : kUncertainSettings)
+    sum += streamCycles(result_, *npu::timing::findRules(name));
   return sum;
 }
 
@@ -341,7 +342,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
     // Staged weights are in the cache.
     for (CascadePass& pass : problem_.passes) pass.stagedBytes = pass.stagedWhole = 0;
   }
-  problem_.wholeAtMost = limits_.wholeAtMost;
+  problem_.maxCachedMapBytes = limits_.maxCachedMapBytes;
   problem_.cycles = [this](int32_t p, int32_t rows, MapsBehind behind) {
     return estimatedCycles(p, rows, behind);
   };
@@ -486,7 +487,7 @@ void Scheduler::evict(Placement& placement) {
 
 std::vector<size_t> Scheduler::inputsToCopy() const {
   // The cost of short accesses is uncertain: a copy is worth a try if it pays off under either setting.
-  std::array<std::vector<npu::Cycles>, kInDoubt.size()> gains;
+  std::array<std::vector<npu::Cycles>, kUncertainSettings.size()> gains;
   for (std::vector<npu::Cycles>& gain : gains) gain.resize(result_.buffers.size());
   std::vector<bool> possible(result_.buffers.size());
   for (size_t b = 0; b < possible.size(); ++b)
@@ -507,7 +508,7 @@ std::vector<size_t> Scheduler::inputsToCopy() const {
         if (!chosen->blocks.empty()) chosen->blocks.front().apply(operation);
         for (size_t n = 0; n < gains.size(); ++n) {
           npu::TimingContext judged = context;
-          judged.rules = npu::timing::findRules(kInDoubt[n]);
+          judged.rules = npu::timing::findRules(kUncertainSettings[n]);
           gains[n][b] += sign * (n == 0 ? chosen->cost : npu::estimate(operation, judged)).total;
         }
       }

@@ -26,7 +26,7 @@ int64_t cacheLimit(const npu::Machine& machine, const Options& options);
 
 /// Staged weights up to this size are not sliced; larger ones use two alternating slices of about half this
 /// size.
-constexpr int64_t kWholeStagingBytes = 48 * 1024;
+constexpr int64_t kMaxUnslicedBytes = 48 * 1024;
 
 /// Limits of one try.
 struct Limits {
@@ -34,18 +34,18 @@ struct Limits {
   /// within this many bytes of a dedicated cache.
   std::optional<int64_t> cascades;
   bool cascadesInCache = false;
-  int64_t maps = 0;                            // bytes of a dedicated cache for feature maps
-  int64_t fast = 0;                            // bytes of fast memory for feature maps and weights
-  bool ahead = true;                           // weights may be fetched early and kept
-  bool copies = false;                         // and are copied wherever they fit
-  bool inPlace = false;                        // weights of cascades are read in place, once per stripe
-  bool copyInputs = true;                      // copy program inputs to the cache where that may be faster
-  bool thickSlices = true;                     // weights may be copied in thick slices
-  int64_t wholeStaging = kWholeStagingBytes;   // less if memory is short
-  PortSharing sharing = PortSharing::Waiting;  // assumed when weights are planned
+  int64_t maps = 0;                              // bytes of a dedicated cache for feature maps
+  int64_t fast = 0;                              // bytes of fast memory for feature maps and weights
+  bool ahead = true;                             // weights may be fetched early and kept
+  bool copies = false;                           // and are copied wherever they fit
+  bool inPlace = false;                          // weights of cascades are read in place, once per stripe
+  bool copyInputs = true;                        // copy program inputs to the cache where that may be faster
+  bool thickSlices = true;                       // weights may be copied in thick slices
+  int64_t maxUnslicedBytes = kMaxUnslicedBytes;  // less if memory is short
+  PortSharing sharing = PortSharing::Waiting;    // assumed when weights are planned
   /// Cascades are chosen as if larger maps were behind the cache, except where a cascade holds them in a
   /// rolling buffer.
-  int64_t wholeAtMost = std::numeric_limits<int64_t>::max();
+  int64_t maxCachedMapBytes = std::numeric_limits<int64_t>::max();
   bool operator==(const Limits&) const = default;
 };
 
@@ -53,7 +53,7 @@ struct Limits {
 /// the plan of their weights.
 struct Places {
   bool ahead = true, inPlace = false;
-  int64_t wholeStaging = 0;
+  int64_t maxUnslicedBytes = 0;
   std::vector<Group> groups;
   std::vector<std::vector<Stripe>> stripes;
   std::vector<Placement> buffers, homes;
@@ -102,7 +102,7 @@ class Scheduler {
   Result<npu::Cycles> expectedCycles();
   /// The same, after expectedCycles(), summed over the settings of the cycle model that affect where maps are
   /// best read.
-  npu::Cycles cyclesInDoubt() const;
+  npu::Cycles cyclesOverSettings() const;
   /// The same under the setting in which transfers get only the port cycles that kernels leave.
   npu::Cycles cyclesIfTransfersWait() const;
   int64_t fastBytes() const { return mode().spilling() ? result_.cacheBytes : result_.arenaBytes; }

@@ -8,7 +8,7 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kMostCandidates = 8;  // the largest buffers that could overlay an input
+constexpr size_t kMaxCandidates = 8;  // the largest buffers that could overlay an input
 
 }  // namespace
 
@@ -78,7 +78,7 @@ std::vector<Scheduler::Overlay> Scheduler::overlays() const {
     std::stable_sort(candidates.begin(), candidates.end(), [this](size_t x, size_t y) {
       return result_.buffers[x].live.bytes > result_.buffers[y].live.bytes;
     });
-    if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
+    if (candidates.size() > kMaxCandidates) candidates.resize(kMaxCandidates);
     size_t best = count;
     int64_t least = mapBytes();
     for (const size_t b : candidates) {

@@ -56,7 +56,7 @@ int64_t Scheduler::allWeights() const {
   for (const Pass& pass : result_.passes) {
     if (!isConvolution(pass)) continue;
     const int64_t whole = contents_->expectedBytes(pass.node);
-    bytes += (whole > kWholeStagingBytes || shortOfMemory() ? 2 * whole : whole) + kMargin;
+    bytes += (whole > kMaxUnslicedBytes || shortOfMemory() ? 2 * whole : whole) + kMargin;
   }
   return bytes;
 }
@@ -73,13 +73,13 @@ int32_t Scheduler::sliceDepth(const Pass& pass) const {
 
 int32_t Scheduler::slicedDepth(const Pass& pass) const {
   // All weights of a cascade stay in fast memory while it runs: every stripe needs them.
-  if (contents_->expectedBytes(pass.node) <= limits_.wholeStaging || inCascade(pass))
+  if (contents_->expectedBytes(pass.node) <= limits_.maxUnslicedBytes || inCascade(pass))
     return pass.operation.ofm.depth;
   return mostChannels(pass, WeightPath::Sliced);
 }
 
 int32_t Scheduler::mostChannels(const Pass& pass, WeightPath path) const {
-  const int64_t thin = limits_.wholeStaging / 2;
+  const int64_t thin = limits_.maxUnslicedBytes / 2;
   int64_t most = path == WeightPath::Sliced ? thin : path == WeightPath::ThickSlices ? 4 * thin : 16 * thin;
   // Two thick ones have to fit, with what they may take beyond the expected size.
   const int64_t limit = mode().spilling() ? cacheLimit(result_.machine, options_) : options_.arenaLimit;

@@ -72,7 +72,7 @@ std::vector<Limits> aimsFor(const Scheduler& prepared, const npu::Machine& machi
     if (machine.memory.slowConstants() && !limits.inPlace) {
       for (const int64_t staging : shortStaging(prepared, limit)) {
         aims.push_back(limits);
-        aims.back().wholeStaging = staging;
+        aims.back().maxUnslicedBytes = staging;
       }
     }
     for (const int64_t parts : {31, 30, 28, 24, 20}) {
@@ -200,7 +200,7 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
 /// takes at most 3 % more cycles, and no more memory than without sharing or than another program.
 Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, const npu::Machine& machine,
                                const Options& options, Ends ends) {
-  constexpr int kMostPercent = 3;
+  constexpr int kMaxPercent = 3;
   npu::Cycles cycles = 0;
   int64_t arena = options.known->arenaBytes();
   {
@@ -214,7 +214,7 @@ Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, cons
     prepared.share(percent);
     const auto isGood = [&](const Result<Schedule>& found) {
       return found.ok() && found->arenaBytes <= arena &&
-             streamCycles(*found) * 100 <= cycles * (100 + kMostPercent);
+             streamCycles(*found) * 100 <= cycles * (100 + kMaxPercent);
     };
     Result<Schedule> found = bestOf(prepared, graph, machine, options, ends, percent);
     if (isGood(found)) return found;

@@ -359,7 +359,7 @@ ir::Node* joinOf(const ir::Value* value) {
 
 /// The piece that makes the channels of `value` non-contiguous: the value in its join, or a join around that
 /// in the next one. A copy of anything further inside would not help.
-ir::Value* tornApart(ir::Value* value) {
+ir::Value* nonContiguousPiece(ir::Value* value) {
   while (ir::Node* join = joinOf(value)) {
     const auto pieces = npu_ir::pieces(join);
     const auto torn = [&](const Piece& piece) {
@@ -504,7 +504,7 @@ Status makeAddressable(ir::Graph& graph) {
     CARINA_CHECK(round < 1 << 16, "addressing does not settle");
     const Accesses accesses = computeAccesses(graph);
     if (accesses.strided) {
-      CARINA_RETURN_IF_ERROR(separate(tornApart(accesses.strided)));
+      CARINA_RETURN_IF_ERROR(separate(nonContiguousPiece(accesses.strided)));
       graph.eraseDeadNodes();
       continue;
     }

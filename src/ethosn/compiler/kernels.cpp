@@ -56,7 +56,7 @@ std::pair<uint64_t, uint64_t> cyclesOf(const Pass& pass, const PleKernel& kernel
                                        int32_t rows, int32_t channels) {
   const uint64_t mce = mceCyclesOf(pass, kernel, variant, rows, channels);
   const uint64_t ple = pleCyclesOf(pass, kernel, variant, rows, channels);
-  return {std::max({mce, ple, kLeastOfStripe}), mce + ple};
+  return {std::max({mce, ple, kMinOfStripe}), mce + ple};
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ struct Together {
   static bool isOneShortLoad(const Plan& plan) {
     const auto bytes = static_cast<uint64_t>(plan.encoded->stripeBytes);
     return plan.channelStripes == 1 && plan.iterations == 1 &&
-           bytes / kDmaBytesPerCycle + kStripeOverhead < kLeastOfStripe;
+           bytes / kDmaBytesPerCycle + kStripeOverhead < kMinOfStripe;
   }
 };
 

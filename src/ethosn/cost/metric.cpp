@@ -6,7 +6,7 @@
 namespace carina::ethosn {
 
 uint64_t stripesCycles(uint64_t cycles, uint64_t stripes, uint64_t overhead) {
-  return stripes == 0 ? 0 : std::max(cycles + stripes * overhead, stripes * kLeastOfStripe);
+  return stripes == 0 ? 0 : std::max(cycles + stripes * overhead, stripes * kMinOfStripe);
 }
 
 uint64_t pleStripeOverhead(PleOperation operation) {

@@ -11,7 +11,7 @@
 namespace carina::ethosn {
 
 inline constexpr uint64_t kDmaBytesPerCycle = 16;
-inline constexpr uint64_t kStripeOverhead = 100, kLeastOfStripe = 2500;
+inline constexpr uint64_t kStripeOverhead = 100, kMinOfStripe = 2500;
 
 /// Cycles of work that is done stripe by stripe.
 uint64_t stripesCycles(uint64_t cycles, uint64_t stripes, uint64_t overhead = kStripeOverhead);

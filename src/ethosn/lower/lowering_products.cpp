@@ -11,7 +11,7 @@
 namespace carina::ethosn {
 namespace {
 
-constexpr int64_t kMostOfProduct = 32767;
+constexpr int64_t kMaxOfProduct = 32767;
 
 CodeRange rangeOf(const TensorInfo& info) {
   const int64_t zero = info.quantization.zeroPoint;
@@ -31,7 +31,7 @@ double coarseness(const CodeRange& products) {
 
 /// Results of the PLE are truncated, by half a code on average: one of their codes must not span many of the
 /// result.
-constexpr double kMostCodesPerProduct = 4;
+constexpr double kMaxCodesPerProduct = 4;
 
 /// Whether the gated line's results, as MCE and PLE compute them with a gate of `open` codes, are within 3
 /// codes of the table.
@@ -246,11 +246,11 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
   CARINA_RETURN_IF_ERROR(stretchToEachOther(node, "multiplies", a, b));
   double scale = first->ratio * second->ratio * static_cast<double>(ratiosOf(rescale)[0]);
   CodeRange ofA = rangeOf(info(a)), ofB = rangeOf(info(b));
-  if (ofA.furthest() * ofB.furthest() > kMostOfProduct) {
+  if (ofA.furthest() * ofB.furthest() > kMaxOfProduct) {
     const bool takesA = ofA.furthest() > ofB.furthest();
     int32_t& wide = takesA ? a : b;
     CodeRange &less = takesA ? ofA : ofB, &other = takesA ? ofB : ofA;
-    const int64_t most = kMostOfProduct / other.furthest() - 1;
+    const int64_t most = kMaxOfProduct / other.furthest() - 1;
     const double fewer = static_cast<double>(most) / static_cast<double>(less.furthest());
     const auto at = [fewer](int64_t code) {
       return static_cast<int64_t>(std::nearbyint(static_cast<double>(code) * fewer));
@@ -260,11 +260,11 @@ Status Lowering::product(const ir::Node& node, const tosa::Mul& mul, const tosa:
     scale /= fewer;
   }
   const CodeRange products = ofA * ofB;
-  if (const double unit = scale / coarseness(products); unit > kMostCodesPerProduct) {
+  if (const double unit = scale / coarseness(products); unit > kMaxCodesPerProduct) {
     return fail(Code::NoIntegerForm,
                 "its results saturate: the PLE keeps 8 bits of the range of all products, in steps of {:.1f} "
                 "codes here, more than {}",
-                unit, kMostCodesPerProduct)
+                unit, kMaxCodesPerProduct)
         .withRemedy("give the result a larger scale");
   }
   int32_t made = multiplied(node, a, b, products, scale, static_cast<int32_t>(valueOf(rescale.outputZp())));

@@ -33,7 +33,7 @@ bool dimensionIsRight(Context& context, const TensorInfo& info) {
   return !info.quantization.dim || *info.quantization.dim == expected || context.says(expected);
 }
 
-bool scalesAreAsMany(Context& context, const TensorInfo& info) {
+bool scaleCountMatches(Context& context, const TensorInfo& info) {
   if (!info.quantization.dim) return true;
   const uint32_t expected = info.shape[*info.quantization.dim];
   const size_t given = info.quantization.scales.size();
@@ -150,13 +150,13 @@ Rules oneOutputScale(const std::string& what) {
 Rules biasScalesMatch(const std::string& what) {
   return scalesMatch(
       what, "Biases", [](Context& c) { return dimensionIsRight(c, c.operation().bias); },
-      [](Context& c) { return scalesAreAsMany(c, c.operation().bias); });
+      [](Context& c) { return scaleCountMatches(c, c.operation().bias); });
 }
 
 Rules weightScalesMatch(const std::string& what) {
   return scalesMatch(
       what, "Weights", [](Context& c) { return dimensionIsRight(c, c.operation().weights); },
-      [](Context& c) { return scalesAreAsMany(c, c.operation().weights); });
+      [](Context& c) { return scaleCountMatches(c, c.operation().weights); });
 }
 
 Rules inputZeroPointFits(const std::string& text, size_t input) {

@@ -12,7 +12,7 @@ namespace carina::npu::model {
 namespace {
 
 /// Maps with more elements than this are checked by their strides alone.
-constexpr int64_t kMostAddresses = int64_t{1} << 20;
+constexpr int64_t kMaxAddresses = int64_t{1} << 20;
 
 /// Positions along one axis whose window is entirely before, or entirely after, the map.
 struct OutsideWindows {
@@ -45,7 +45,7 @@ bool elementsMeet(std::vector<Axis> axes, int64_t unit) {
     nested = nested && axis.stride >= extent;
     extent += (axis.count - 1) * axis.stride;
     elements *= axis.count;
-    if (elements > kMostAddresses) return !nested;
+    if (elements > kMaxAddresses) return !nested;
   }
   if (nested) return false;
   // Rows may interleave without overlapping: compare the addresses.

@@ -50,12 +50,12 @@ Cycles SharedPorts::place(Queue queue, const Operation& operation, Arbiter arbit
     before.share[port] = std::min(before.share[port] + more / beforeCycles, 1.0);
     before.spare[port] = std::max(before.spare[port] - more, 0.0);
   }
-  placed.end = runBeside(queue, placed, arbiter);
+  placed.end = runConcurrently(queue, placed, arbiter);
   lane.push(placed);
   return placed.end;
 }
 
-Cycles SharedPorts::runBeside(Queue queue, Placed& placed, Arbiter arbiter) {
+Cycles SharedPorts::runConcurrently(Queue queue, Placed& placed, Arbiter arbiter) {
   const bool kernel = queue == Queue::Kernels;
   Lane& other = lanes_[kernel ? 1 : 0];
   auto now = static_cast<double>(placed.begin);
@@ -76,7 +76,7 @@ Cycles SharedPorts::runBeside(Queue queue, Placed& placed, Arbiter arbiter) {
   return upTo(now + left);
 }
 
-double SharedPorts::besideKernel(const Placed& kernel, size_t port, Arbiter arbiter) {
+double SharedPorts::concurrentWithKernel(const Placed& kernel, size_t port, Arbiter arbiter) {
   return std::max(1 - kernel.share[port], arbiter == Arbiter::Alternates ? 0.5 : 0.0);
 }
 
@@ -85,7 +85,7 @@ double SharedPorts::runTogether(Placed& kernel, const Placed& transfer, Pair& le
   double speed = 1;  // of the transfer
   for (size_t port = 0; port < kernel.share.size(); ++port) {
     if (transfer.share[port] > 0)
-      speed = std::min(speed, besideKernel(kernel, port, arbiter) / transfer.share[port]);
+      speed = std::min(speed, concurrentWithKernel(kernel, port, arbiter) / transfer.share[port]);
   }
   double time = 0;
   while (left.kernel > 0 && left.transfer > 0) {

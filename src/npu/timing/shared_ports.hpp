@@ -78,9 +78,9 @@ class SharedPorts {
 
   const Lane& lane(Queue queue) const { return lanes_[static_cast<size_t>(queue)]; }
   /// End of an operation that runs concurrently with those of the other queue, which it delays.
-  Cycles runBeside(Queue queue, Placed& placed, Arbiter arbiter);
+  Cycles runConcurrently(Queue queue, Placed& placed, Arbiter arbiter);
   /// The share of a port's cycles that a transfer can get while a kernel runs.
-  static double besideKernel(const Placed& kernel, size_t port, Arbiter arbiter);
+  static double concurrentWithKernel(const Placed& kernel, size_t port, Arbiter arbiter);
   /// Remaining work of a kernel and a concurrent transfer, in cycles that each would take alone.
   struct Pair {
     double kernel = 0, transfer = 0;

@@ -16,7 +16,7 @@ constexpr Cycles kCommandCycles = 2;
 
 /// How long a kernel stalls because a port accepts no addresses. Between pulses it continues with what the
 /// read buffers of its weights hold; its last block is written in a pulse.
-Cycles stillBetweenPulses(const Machine& machine, const OperationCost& cost, size_t port, Cycles start) {
+Cycles stallBetweenPulses(const Machine& machine, const OperationCost& cost, size_t port, Cycles start) {
   const MemoryTiming& memory = machine.system.ports[port];
   const PortTraffic& traffic = cost.traffic[port];
   const int64_t bytes = traffic.readBytes + traffic.writeBytes;
@@ -131,7 +131,7 @@ ScheduledCost Timeline::pushKernel(const KernelOperation& operation, const Opera
   if (chain_.size() == 1) chainStart_ = entry.start;
   std::array<Cycles, 2> still{}, work = cost.port;
   for (size_t port = 0; port < still.size(); ++port) {
-    still[port] = stillBetweenPulses(machine_, cost, port, entry.start);
+    still[port] = stallBetweenPulses(machine_, cost, port, entry.start);
     if (work[port] > 0) work[port] += still[port];
   }
   const Cycles end = entry.start + cost.total + std::max(still[0], still[1]);

@@ -22,9 +22,9 @@ int64_t product(int64_t a, int64_t b) {
 }
 
 /// How often loops execute the operation at an offset; offsets must ascend. Loops are nested or disjoint.
-class LoopTurns {
+class LoopIterations {
  public:
-  explicit LoopTurns(std::span<const CountedLoop> loops) : loops_(loops.begin(), loops.end()) {
+  explicit LoopIterations(std::span<const CountedLoop> loops) : loops_(loops.begin(), loops.end()) {
     std::sort(loops_.begin(), loops_.end(), [](const CountedLoop& a, const CountedLoop& b) {
       return a.begin != b.begin ? a.begin < b.begin : a.end > b.end;
     });
@@ -57,7 +57,7 @@ class Ways {
     std::vector<Cycles> before(blocks_.size() + 1, kUnreached);  // of the longest path to each block
     before[0] = 0;
     Cycles most = 0;
-    LoopTurns turns(loops);
+    LoopIterations turns(loops);
     for (size_t b = 0; b < blocks_.size(); ++b) {
       const int64_t times = turns.at(operations_[blocks_[b].last].offset);
       if (before[b] == kUnreached) continue;
@@ -131,8 +131,8 @@ class Ways {
 
 }  // namespace
 
-Cycles longestWay(std::span<const PlacedOperation> operations, const Machine& machine,
-                  const timing::Rules& rules, std::span<const CountedLoop> loops) {
+Cycles longestPath(std::span<const PlacedOperation> operations, const Machine& machine,
+                   const timing::Rules& rules, std::span<const CountedLoop> loops) {
   return Ways(operations).longest(machine, rules, loops);
 }
 

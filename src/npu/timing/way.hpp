@@ -18,7 +18,7 @@ struct CountedLoop {
 /// Cycles of the longest path through the operations. Of a choice, it takes the longer side; a loop has the
 /// iterations given in `loops`, or one if it is not listed (and at least one: the estimate is never below one
 /// iteration). Without branches, the time line's total.
-Cycles longestWay(std::span<const PlacedOperation> operations, const Machine& machine,
-                  const timing::Rules& rules = timing::kCalibrated, std::span<const CountedLoop> loops = {});
+Cycles longestPath(std::span<const PlacedOperation> operations, const Machine& machine,
+                   const timing::Rules& rules = timing::kCalibrated, std::span<const CountedLoop> loops = {});
 
 }  // namespace carina::npu

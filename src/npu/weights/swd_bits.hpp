@@ -10,13 +10,13 @@ namespace carina::npu::swd {
 /// Appends bits, least significant first. The caller provides memory for all of them plus eight bytes, which
 /// put() may overwrite.
 struct BitCursor {
-  static constexpr int kMostBits = 56;
+  static constexpr int kMaxBits = 56;
 
   uint8_t* at = nullptr;
   uint64_t pending = 0;  // the bits after the last whole byte
   int filled = 0;        // number of pending bits, less than 8
 
-  /// At most kMostBits; the value's higher bits are zero.
+  /// At most kMaxBits; the value's higher bits are zero.
   void put(uint64_t value, int count) {
     pending |= value << filled;
     std::memcpy(at, &pending, sizeof(pending));
@@ -32,7 +32,7 @@ struct BitSource {
   const uint8_t* bytes = nullptr;
   uint64_t at = 0;
 
-  /// At most BitCursor::kMostBits.
+  /// At most BitCursor::kMaxBits.
   uint64_t take(int count) {
     uint64_t word = 0;
     std::memcpy(&word, bytes + at / 8, sizeof(word));

@@ -23,7 +23,7 @@ constexpr uint64_t kMany = 1024;
 constexpr uint64_t kFillers = 16;
 /// Divisor of the codes used for many distinct values: determines which values outside the palette are worth
 /// an entry.
-constexpr int kDearDivisor = 5;
+constexpr int kCostlyDivisor = 5;
 
 using Histogram = std::array<uint32_t, kFoldedValues>;
 
@@ -158,7 +158,7 @@ PaletteChoice paletteBelow(const Values& values, int offset, size_t others) {
   std::vector<Dear> dear;
   for (int value = offset; others > 0 && value <= values.last; ++value) {
     const uint64_t bits = uint64_t{values.counts[static_cast<size_t>(value)]} *
-                          static_cast<uint64_t>((value - offset) >> kDearDivisor);
+                          static_cast<uint64_t>((value - offset) >> kCostlyDivisor);
     if (bits > 0) dear.emplace_back(bits, static_cast<uint16_t>(value));
   }
   const size_t count = std::min(others, dear.size());
@@ -227,8 +227,8 @@ uint64_t leastWithZeroRuns(const Statistics& statistics) {
 /// Zero runs cost a bit or more per non-zero weight, and save at most what a zero costs as an index. Skips
 /// them if they cannot be among the `limit` cheapest codes, given the known ones.
 bool zeroRunsMayPay(const Statistics& statistics, const std::vector<SectionCode>& known, size_t limit) {
-  constexpr uint64_t kMostIndexBits = 9;
-  if (uint64_t{statistics.count[0]} * kMostIndexBits <= statistics.nonZero()) return false;
+  constexpr uint64_t kMaxIndexBits = 9;
+  if (uint64_t{statistics.count[0]} * kMaxIndexBits <= statistics.nonZero()) return false;
   const uint64_t least = leastWithZeroRuns(statistics);
   const auto cheaper = [&](const SectionCode& code) { return code.bits <= least; };
   return static_cast<size_t>(std::count_if(known.begin(), known.end(), cheaper)) < limit;

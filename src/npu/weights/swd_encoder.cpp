@@ -19,8 +19,8 @@ namespace {
 using namespace swd;
 
 constexpr size_t kSwdAlignment = 16;
-constexpr size_t kFineLimit = 65536;      // weights up to which section boundaries are worth fine-tuning
-constexpr size_t kMostFineSections = 16;  // sections up to which a single one for all is tried
+constexpr size_t kFineLimit = 65536;     // weights up to which section boundaries are worth fine-tuning
+constexpr size_t kMaxFineSections = 16;  // sections up to which a single one for all is tried
 
 /// Replaces the weights by their folded values.
 std::span<uint16_t> foldAll(std::span<int16_t> weights) {
@@ -228,7 +228,7 @@ std::vector<PlannedSection> planStream(std::span<const uint16_t> folded, CodingE
     sections.push_back(std::move(*planned));
   }
   // Slices adapt within a section, which the merging does not anticipate: one section may still be cheaper.
-  if (effort != CodingEffort::Low && merged.size() > 1 && merged.size() <= kMostFineSections) {
+  if (effort != CodingEffort::Low && merged.size() > 1 && merged.size() <= kMaxFineSections) {
     if (auto whole = planSection(folded, all, bits + 1, effort)) {
       sections.clear();
       sections.push_back(std::move(*whole));

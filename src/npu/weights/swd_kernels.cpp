@@ -198,7 +198,7 @@ void unaryKernel(const SliceWeights& weights, BitCursor& cursor) {
   for (; n + 2 <= weights.count; n += 2) {
     const Unary a = table[indexOf[values[n]] >> divisor], b = table[indexOf[values[n + 1]] >> divisor];
     const auto count = static_cast<int>(a.count + b.count);
-    if (count > BitCursor::kMostBits) {
+    if (count > BitCursor::kMaxBits) {
       out.put(a.bits, static_cast<int>(a.count));
       out.put(b.bits, static_cast<int>(b.count));
     } else {
@@ -227,11 +227,11 @@ void restsKernel(const SliceWeights& weights, BitCursor& cursor) {
   cursor = out;
 }
 
-/// Puts a number of bits that may exceed kMostBits.
+/// Puts a number of bits that may exceed kMaxBits.
 inline void putLong(BitCursor& out, BitSource& from, int count) {
-  if (count > BitCursor::kMostBits) {
-    out.put(from.take(BitCursor::kMostBits), BitCursor::kMostBits);
-    count -= BitCursor::kMostBits;
+  if (count > BitCursor::kMaxBits) {
+    out.put(from.take(BitCursor::kMaxBits), BitCursor::kMaxBits);
+    count -= BitCursor::kMaxBits;
   }
   out.put(from.take(count), count);
 }

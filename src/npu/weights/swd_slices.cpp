@@ -128,8 +128,8 @@ class StateSearch {
   static constexpr int16_t kSwitchBits = kSliceHeaderBits + 6 + (kModes > 1 ? 5 : 0);
   /// A group costs less than this under the best code, and a state that exceeds the best by more than a
   /// switch is entered anew: the cost of a group may be capped at this.
-  static constexpr int16_t kMostGroupBits = 1000;
-  static_assert((kSwitchBits + 2 * kMostGroupBits + 1) << kLaneBits <= INT16_MAX);
+  static constexpr int16_t kMaxGroupBits = 1000;
+  static_assert((kSwitchBits + 2 * kMaxGroupBits + 1) << kLaneBits <= INT16_MAX);
 
   /// Bits of the group's zero runs under every mode, in excess of the cheapest. The run before the first
   /// weight counts for the first group.
@@ -146,7 +146,7 @@ class StateSearch {
     const uint32_t low = *std::min_element(sums.begin(), sums.end());
     std::array<int16_t, kModes> costs;
     for (size_t mode = 0; mode < kModes; ++mode) {
-      costs[mode] = static_cast<int16_t>(std::min<uint32_t>(sums[mode] - low, kMostGroupBits));
+      costs[mode] = static_cast<int16_t>(std::min<uint32_t>(sums[mode] - low, kMaxGroupBits));
     }
     return costs;
   }
@@ -164,7 +164,7 @@ class StateSearch {
         Half& cost = cost_[mode].half[h];
         const Half entered = kLane.half[h] + static_cast<int16_t>(kSwitchBits << kLaneBits);
         if (g > 0) switched[h] = cost > entered;
-        const Half bits = least(sums.half[h], Half{} + kMostGroupBits) + runs[mode];
+        const Half bits = least(sums.half[h], Half{} + kMaxGroupBits) + runs[mode];
         cost = (g == 0 ? cost : least(cost, entered)) + (bits << kLaneBits);
       }
       switched_[g][mode] = maskOf(switched[0], switched[1]);

@@ -40,7 +40,7 @@ BitCursor StreamWriter::Buffer::start(uint64_t bits) {
 }
 
 BitSource StreamWriter::Buffer::end(BitCursor cursor) {
-  cursor.put(0, BitCursor::kMostBits);
+  cursor.put(0, BitCursor::kMaxBits);
   return {bytes_.data()};
 }
 

@@ -52,7 +52,7 @@ struct Chain {
   Chain& operator=(const Chain&) = delete;
 
   bool isBehind(int32_t p) const {
-    return problem.buffers[static_cast<size_t>(p)].bytes > problem.wholeAtMost;
+    return problem.buffers[static_cast<size_t>(p)].bytes > problem.maxCachedMapBytes;
   }
 
   /// Cycles of passes [first, last] in a group with so many rows at a time, 0: one pass as a whole; nothing
@@ -111,7 +111,7 @@ RC_GTEST_PROP(Cascades, ChosenAreTheFastestThatFit, ()) {
               *rc::gen::container<std::vector<npu::Cycles>>(count, rc::gen::inRange<npu::Cycles>(5, 60)),
               *rc::gen::container<std::vector<bool>>(count, rc::gen::arbitrary<bool>()));
   const int64_t limit = *rc::gen::inRange<int64_t>(100, 4000);
-  if (*rc::gen::arbitrary<bool>()) chain.problem.wholeAtMost = limit / *rc::gen::inRange<int64_t>(1, 5);
+  if (*rc::gen::arbitrary<bool>()) chain.problem.maxCachedMapBytes = limit / *rc::gen::inRange<int64_t>(1, 5);
   const Grouping chosen = chooseGroups(chain.problem, limit);
   const auto expected = chain.fewest(0, limit);
   if (!expected) {
@@ -127,7 +127,7 @@ TEST(Cascades, MapsBehindACacheLeaveRoomForTallerStripes) {
   // cascades of it.
   Chain chain({80, 80, 80, 80, 80, 10}, std::vector<npu::Cycles>(6, 20), std::vector<bool>(6, true));
   const Grouping inside = chooseGroups(chain.problem, 1900);
-  chain.problem.wholeAtMost = 1000;
+  chain.problem.maxCachedMapBytes = 1000;
   const Grouping behind = chooseGroups(chain.problem, 1900);
   ASSERT_EQ(inside.groups.size(), 1u);
   EXPECT_EQ(inside.groups.front().rows, 1);

@@ -430,18 +430,18 @@ TEST(LongestWay, IsTheTimeLineWhereNothingBranches) {
   const std::vector<PlacedOperation> operations{{transfer(4096), 0}, {transfer(64), 4}, {Stop{}, 8}};
   Timeline line(machine);
   for (const PlacedOperation& placed : operations) line.add(placed.operation, placed.offset);
-  EXPECT_EQ(longestWay(operations, machine), line.total());
+  EXPECT_EQ(longestPath(operations, machine), line.total());
 }
 
 TEST(LongestWay, TakesTheLongerSideOfAChoice) {
   const auto machine = require(makeMachine("ethos-u85-256", "", ""));
   const auto choice = [&](uint64_t whenFalse, uint64_t whenTrue) {
-    return longestWay(std::vector<PlacedOperation>{{Branch{true, 16}, 0},
-                                                   {transfer(whenFalse), 8},
-                                                   {Branch{false, 20}, 12},
-                                                   {transfer(whenTrue), 16},
-                                                   {Stop{}, 20}},
-                      machine);
+    return longestPath(std::vector<PlacedOperation>{{Branch{true, 16}, 0},
+                                                    {transfer(whenFalse), 8},
+                                                    {Branch{false, 20}, 12},
+                                                    {transfer(whenTrue), 16},
+                                                    {Stop{}, 20}},
+                       machine);
   };
   const Cycles apart = choice(65536, 64) - choice(64, 64);
   EXPECT_GT(apart, 0);
@@ -454,15 +454,15 @@ TEST(LongestWay, CountsTheTurnsOfLoops) {
   // The test stands behind the body.
   const std::vector<PlacedOperation> operations{
       {Branch{false, 12}, 0}, {transfer(65536), 8}, {transfer(64), 12}, {Branch{true, 8}, 16}, {Stop{}, 24}};
-  const Cycles once = longestWay(operations, machine);
+  const Cycles once = longestPath(operations, machine);
   const std::vector<CountedLoop> loops{{8, 24, 10}};
-  const Cycles all = longestWay(operations, machine, timing::kCalibrated, loops);
+  const Cycles all = longestPath(operations, machine, timing::kCalibrated, loops);
   EXPECT_GT(once, estimate(transfer(65536), machine).total);
   EXPECT_GE(all, 10 * estimate(transfer(65536), machine).total);
   EXPECT_LE(all, 10 * once);
   // More turns than numbers hold are as many as they hold.
   const std::vector<CountedLoop> nested{{8, 24, int64_t{1} << 40}, {8, 16, int64_t{1} << 40}};
-  EXPECT_GT(longestWay(operations, machine, timing::kCalibrated, nested), all);
+  EXPECT_GT(longestPath(operations, machine, timing::kCalibrated, nested), all);
 }
 
 }  // namespace
