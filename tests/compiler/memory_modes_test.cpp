@@ -150,6 +150,29 @@ TEST(MemoryModes, LargeWeightsComeInSlicesThatReadTheInputRarely) {
   }
 }
 
+TEST(MemoryModes, DenseBlocksCopyNothing) {
+  // Each layer reads the results of all layers before it.
+  TosaBuilder b;
+  const auto layer = [&b](ir::Value* value, int64_t channels) {
+    return b.rescalePerChannel(b.conv(value, channels, {3, 3}, {1, 1}, {1, 1, 1, 1}, 3), DType::Int8, 43, 3);
+  };
+  std::vector<ir::Value*> features{layer(b.input(DType::Int8, {1, 12, 11, 8}), 32)};
+  for (int i = 0; i < 4; ++i)
+    features.push_back(layer(features.size() > 1 ? b.concat(features, 3) : features[0], 16));
+  const ir::Graph graph = b.finish({layer(b.concat(features, 3), 24)});
+  for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
+    for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
+      SCOPED_TRACE(testing::Message() << target << ", " << mode);
+      EXPECT_EQ(differences(graph, target, mode, randomInputs(graph, 7)), "");
+      const auto program = compiled(graph, *npu::makeMachine(target, "", mode));
+      const auto isKernel = [](const auto& record) {
+        return std::holds_alternative<npu::KernelOperation>(record.operation);
+      };
+      EXPECT_EQ(std::count_if(program.operations.begin(), program.operations.end(), isKernel), 6);
+    }
+  }
+}
+
 TEST(MemoryModes, ALargerCacheCostsNoCycles) {
   const ir::Graph graph = convolutions();
   for (const char* target : {"ethos-u65-256", "ethos-u85-256"}) {

@@ -127,6 +127,8 @@ class Legalizer {
   Status lowerReshape(ir::Node* node);
   Status lowerTranspose(ir::Node* node);
   Status lowerConcat(ir::Node* node);
+  /// The earlier CONCAT with the most operands that are the first operands of this one, or null.
+  const ir::Node* longestBeginning(const ir::Node* node);
   Status lowerSlice(ir::Node* node);
   Status lowerPad(ir::Node* node);
   Status lowerTile(ir::Node* node);
@@ -401,6 +403,7 @@ class Legalizer {
   const WideTables tables_;
   std::unordered_map<const ir::Value*, ir::Value*> values_;
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
+  std::unordered_map<uint64_t, const ir::Node*> concats_;  // by a hash of axis and operands
   std::unordered_map<const ir::Node*, int64_t>
       preShift_;  // results of an operation are its TOSA values / 2^n
   std::unordered_map<const ir::Node*, int64_t>

@@ -230,13 +230,44 @@ Status Legalizer::lowerTranspose(ir::Node* node) {
   return {};
 }
 
+const ir::Node* Legalizer::longestBeginning(const ir::Node* node) {
+  const auto& operands = node->operands();
+  const auto axisOf = [](const ir::Node* concat) {
+    return tosa::Concat(const_cast<ir::Node*>(concat)).axis();
+  };
+  const ir::Node* longest = nullptr;
+  auto hash = static_cast<uint64_t>(axisOf(node));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    hash = (hash ^ reinterpret_cast<uintptr_t>(operands[i])) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+    if (i == 0) continue;
+    if (i + 1 == operands.size()) {
+      concats_.try_emplace(hash, node);
+    } else if (const auto known = concats_.find(hash);
+               known != concats_.end() && axisOf(known->second) == axisOf(node) &&
+               std::equal(known->second->operands().begin(), known->second->operands().end(),
+                          operands.begin(), operands.begin() + static_cast<std::ptrdiff_t>(i) + 1)) {
+      longest = known->second;
+    }
+  }
+  return longest;
+}
+
 Status Legalizer::lowerConcat(ir::Node* node) {
   const tosa::Concat op(node);
   const Shape& shape = node->result()->shape();
   const Shape strides = rowMajorStrides(shape);
+  std::vector<const ir::Value*> operands(node->operands().begin(), node->operands().end());
+  // Dense blocks append one operand at a time: the earlier result is a part of this one, and neither it nor
+  // its operands are copied.
+  if (const ir::Node* beginning = longestBeginning(node)) {
+    operands.erase(operands.begin(),
+                   operands.begin() + static_cast<std::ptrdiff_t>(beginning->operands().size()));
+    operands.insert(operands.begin(), beginning->result());
+  }
   std::vector<Piece> pieces;
   int64_t offset = 0;
-  for (const ir::Value* operand : node->operands()) {
+  for (const ir::Value* operand : operands) {
     CARINA_TRY(ir::Value * value, get(operand));
     pieces.push_back({value, offset, strides});
     offset += value->shape()[static_cast<size_t>(op.axis())] * strides[static_cast<size_t>(op.axis())];

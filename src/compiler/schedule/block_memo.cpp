@@ -133,7 +133,7 @@ Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> cha
         traversals ? chooseBlockAndTraversal(rows, contexts[0], order) : chooseBlock(rows, contexts[0]);
     const npu::OperationCost cost = npu::estimate(rows, contexts[0]);
     if (found.ok() && cost.total < answer.cost.total) {
-      chosen[0] = std::move(rows);
+      chosen[0] = rows;
       answer.cost = cost;
     }
   }
