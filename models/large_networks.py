@@ -59,6 +59,8 @@ def main():
     features = torchvision.models.swin_t(weights=None).features
     save(folder, "swin_t_stage", nn.Sequential(features[0], features[1]), torch.randn(2, 3, 112, 112))
     save(folder, "swin_t_late", features[5][:2], torch.randn(2, 14, 14, 384))
+    # A large layer by itself.
+    save(folder, "linear_3072_768", nn.Linear(3072, 768), torch.randn(2, 197, 3072))
 
 
 if __name__ == "__main__":
