@@ -20,7 +20,7 @@ struct Free {
   void operator()(uint8_t* p) const { std::free(p); }
 };
 
-/// Runs code that never ends, a million cycles per iteration; the argument is the pipeline.
+/// Runs an endless program, a million cycles per iteration; the argument is the pipeline.
 void run(benchmark::State& state, const std::vector<uint16_t>& code) {
   const std::unique_ptr<uint8_t, Free> memory(static_cast<uint8_t*>(std::aligned_alloc(4096, 2 * kSize)));
   std::memset(memory.get(), 1, 2 * kSize);

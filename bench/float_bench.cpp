@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floats in the TOSA interpreter: a convolution of 56x56x64 by 3x3, and 8 products of 256x512 by 512x256.
+// Float operators in the TOSA interpreter: a 3x3 convolution of 56x56x64, and 8 products of 256x512 by
+// 512x256.
 #include <benchmark/benchmark.h>
 #include <oneapi/tbb/global_control.h>
 
@@ -19,7 +20,7 @@ Tensor randoms(DType dtype, const Shape& shape) {
   return dtype == DType::Float32 ? tensor : convert(tensor, dtype);
 }
 
-/// On one core, as the figures of docs/at-load.md.
+/// On one core, as for the figures in docs/at-load.md.
 void run(benchmark::State& state, const ir::Graph& graph, const std::vector<Tensor>& inputs) {
   const tbb::global_control one(tbb::global_control::max_allowed_parallelism, 1);
   for (auto _ : state) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of the NPU model: simulated multiply-accumulates per second for single layers and for the layers of
-// MobileNetV2 1.0 224, beside what the machine can copy and multiply.
+// MobileNetV2 1.0 224, compared with the machine's copy and multiply throughput.
 #include <benchmark/benchmark.h>
 #include <hwy/targets.h>
 
@@ -17,7 +17,7 @@
 
 namespace {
 
-/// CARINA_BENCH_WITHOUT: vector instruction sets of Highway (HWY_TARGETS, a number) that this run leaves out.
+/// CARINA_BENCH_WITHOUT: Highway vector instruction sets (HWY_TARGETS, a number) that this run does not use.
 [[maybe_unused]] const bool kLeftOut = [] {
   const char* const without = std::getenv("CARINA_BENCH_WITHOUT");
   if (without != nullptr) hwy::DisableTargets(std::strtoll(without, nullptr, 0));
@@ -183,8 +183,8 @@ BENCHMARK_CAPTURE(layer, conv1x1_56_256, 56, 256, 256, 1, false)->Unit(benchmark
 BENCHMARK_CAPTURE(layer, conv3x3_7_512, 7, 512, 512, 3, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(layer, depthwise3x3_112_96, 112, 96, 96, 3, true)->Unit(benchmark::kMillisecond);
 
-/// Steps per nanosecond (model/work.hpp): what a layer is said to cost over what it takes; 1 or more keeps
-/// the promise of base/work_budget.hpp.
+/// Steps per nanosecond (model/work.hpp): the assumed cost of a layer divided by its time; a value of 1 or
+/// more meets the guarantee of base/work_budget.hpp.
 void steps(benchmark::State& state, int size, int ifm, int ofm, int kernel, bool depthwise) {
   const int64_t work = layer(state, size, ifm, ofm, kernel, depthwise);
   state.counters["step/ns"] =
@@ -220,7 +220,7 @@ BENCHMARK_CAPTURE(mobileNet, u55_warm_all_cores, "ethos-u55-128", false, true)
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 
-/// What the machine copies: the floor under gathering and storing feature maps.
+/// Copy bandwidth of the machine: the lower bound for gathering and storing feature maps.
 void copyBandwidth(benchmark::State& state) {
   std::vector<char> from(size_t{64} << 20, 1), to(from.size());
   for (auto _ : state) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole compilations and inferences: wall time of mobilenet_v2 with 8 calibration samples when
-// CARINA_FIXTURES (default
-// ../shared) is there, of the small networks under models/ always.
+// Wall time of whole compilations and inferences: of the small networks under models/, and, if
+// CARINA_FIXTURES (default ../shared) exists, of mobilenet_v2 with 8 calibration samples.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a program: the check says what is wrong and never crashes.
+// Arbitrary bytes as a program: the check reports what is wrong and never crashes.
 #include <cstdint>
 
 #include "pipeline/check.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a --config file: every section in it as a system configuration and as a memory mode of every
-// family.
+// Arbitrary text as a --config file: every section is tried as a system configuration and as a memory mode of
+// every family.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// A file that lives in memory only.
+/// A file in memory.
 class MemoryFile {
  public:
   MemoryFile(const uint8_t* data, size_t size) : descriptor_(memfd_create("config", MFD_CLOEXEC)) {
@@ -29,7 +29,7 @@ class MemoryFile {
   int descriptor_;
 };
 
-/// The names behind "[PREFIX.", at most eight.
+/// The names that follow "[PREFIX.", at most eight.
 std::vector<std::string> sections(std::string_view text, std::string_view prefix) {
   std::vector<std::string> names;
   const std::string opening = "[" + std::string(prefix) + ".";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as code: the core executes them or stops, within its memory and its budget. The first bytes are
-// registers, the rest lies in a page of code; the pages around it belong to nobody.
+// Arbitrary bytes as code: the core executes them or stops, within its memory and its budget. The first bytes
+// are registers, the rest is in a page of code; the pages around it are unmapped.
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -15,7 +15,7 @@ constexpr uint32_t kCode = 0x10000000, kData = 0x20000000, kDevice = 0x40000000,
 constexpr uint64_t kBudget = 2000;
 constexpr int kStops = 32;
 
-/// Answers with what was written last.
+/// Returns the value written last.
 class Echo final : public Devices {
  public:
   uint32_t read(uint32_t, uint32_t) override { return last_; }
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if ((s.r[i] & 3) != 0) s.r[i] = ((s.r[i] & 3) == 3 ? kDevice : kData) + (s.r[i] >> 8 & (kPage - 1) & ~3u);
   }
   s.pc = kCode;
-  // Now and then as a Non-secure program beside Secure memory with gateways.
+  // Sometimes as a Non-secure program next to Secure memory with gateways.
   if ((data[0] & 7) == 7) {
     Sau& sau = core.changeSau();
     sau.control = Sau::kEnable;
@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const Stop stop = core.run(kBudget, true);
     if (core.instructions() - before > kBudget + 64) __builtin_trap();
     if (stop.reason == StopReason::Budget) break;
-    // As a handler would: go on behind the instruction.
+    // Continue after the instruction, as a handler would.
     s.thumb = true;
     s.it = 0;
     s.pc = kCode + ((s.pc + 2) & (kPage - 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as firmware: read or refused, and loaded only where the board has memory.
+// Arbitrary bytes as firmware: read or refused, and loaded only into memory that the board has.
 #include "base/file.hpp"
 #include "platform/coverage.hpp"
 #include "platform/hex_file.hpp"

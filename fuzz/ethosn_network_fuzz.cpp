@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled networks for Ethos-N from anywhere: what the reader takes is written again as the same bytes, as
-// text and back, and runs to a result or a fault.
+// Arbitrary bytes as compiled Ethos-N networks: what the reader accepts round-trips through bytes and text,
+// and runs to a result or a fault.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of networks for Ethos-N from anywhere: what the assembler takes can be written and read.
+// Arbitrary text as Ethos-N networks: what the assembler accepts can be written and read.
 #include "base/file.hpp"
 #include "ethosn/stream/stream_text.hpp"
 

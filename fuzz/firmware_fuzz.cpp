@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware that is made of the bytes given: an ELF file with segments, a vector table, an entry point and
-// code, which is executed on one of the boards with all its devices. A few bytes of the file are changed
-// afterwards, so that most images run and some are odd. Nothing may go outside of the board's memory or go on
-// for ever.
+// Builds firmware from the given bytes: an ELF file with segments, a vector table, an entry point and code,
+// executed on one of the boards with all its devices. A few bytes of the file are then changed, so that most
+// images run and some are malformed. Nothing may access memory outside the board's or run forever.
 #include <array>
 #include <string>
 #include <vector>
@@ -21,7 +20,7 @@ constexpr double kSeconds = 10;
 constexpr size_t kMostBytes = 16384;
 constexpr uint32_t kVectors = 16 + 64;
 
-/// The memories of a board, each with little of its size: a run begins with tables of all of it.
+/// The boards with small memories, because a run begins by building tables of all memory.
 class SmallBoards {
  public:
   SmallBoards() {
@@ -40,7 +39,7 @@ class SmallBoards {
   std::vector<Board> boards_;
 };
 
-/// Takes numbers from the front; 0 where nothing is left.
+/// Takes numbers from the front of the bytes; 0 when none are left.
 class Source {
  public:
   explicit Source(ByteSpan bytes) : bytes_(bytes) {}
@@ -96,7 +95,7 @@ std::string elfOf(const std::vector<Segment>& segments, uint32_t entry) {
   return file;
 }
 
-/// Code and data where the board has memory, or next to it.
+/// An address for code and data, in the board's memory or next to it.
 uint32_t addressOf(const Board& board, Source& source) {
   const RamBlock& block = board.ram[source.take(1) % board.ram.size()];
   const uint32_t offset = source.take(2) * 4;
@@ -105,7 +104,7 @@ uint32_t addressOf(const Board& board, Source& source) {
 
 struct Image {
   std::string file;
-  bool plain = false;  // nothing in it is odd but the code
+  bool plain = false;  // only the code may be malformed
 };
 
 Image imageOf(const Board& board, Source& source) {
@@ -176,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Image image = imageOf(board, source);
   const auto outcome = runElf(asBytes(image.file), "image", options);
   if (image.plain && !outcome.ok()) __builtin_trap();  // such images are executed
-  // Limits hold: an event comes at the end of a block.
+  // The limit is checked at the end of a block.
   if (outcome.ok() && outcome->instructions > kInstructions + 1000) __builtin_trap();
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what a debugger sends: no packet reaches beyond the target, and answers can be framed.
+// Arbitrary bytes from a debugger: no packet accesses anything beyond the target, and answers can be framed.
 #include <array>
 #include <cstring>
 
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const char byte : framePacket(answer.text)) read = back.feed(byte);
     if (!read || read->kind != PacketReader::Kind::Packet || read->payload != answer.text) __builtin_trap();
   }
-  // The same bytes as one packet, so that a checksum does not keep the fuzzer out.
+  // The same bytes as one packet, so that checksums do not stop the fuzzer.
   (void)answerPacket({reinterpret_cast<const char*>(data), size}, DebugEvent::Fault, target);
   return 0;
 }

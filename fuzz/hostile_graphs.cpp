@@ -20,7 +20,7 @@ class Graphs {
  public:
   explicit Graphs(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// `body` computes %out of %x, which is one element repeated to `shape`.
+  /// `body` computes %out from %x, one element repeated to `shape`.
   void save(const std::string& name, const std::string& type, const std::vector<int64_t>& shape,
             const std::string& body) {
     const std::string ones = fmt::format("{}", fmt::join(std::vector<int>(shape.size(), 1), ","));
@@ -52,7 +52,7 @@ class Graphs {
   std::filesystem::path folder_;
 };
 
-/// %v0 = %x, then the operator over and over to %out.
+/// Applies the operator `times` times, from %x to %out.
 std::string chain(const std::string& op, int times, const std::string& attributes = "") {
   std::string text;
   for (int i = 0; i < times; ++i) {

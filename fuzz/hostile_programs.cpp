@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes programs of a few hundred bytes to a megabyte that ask for as much work as their commands and calls
-// can, and graphs: what a reader, the checker, the NPU model, the kernels' budget and the interpreter must
-// bound. scripts/time_hostile.py measures what becomes of them.
+// Writes programs of a few hundred bytes to a megabyte that request as much work as their commands and calls
+// can, and graphs that do so: work that a reader, the checker, the NPU model, the kernels' budget and the
+// interpreter must bound. scripts/time_hostile.py measures how they are handled.
 //
 // usage: hostile_programs OUT_DIR
 #include <fmt/format.h>
@@ -48,14 +48,14 @@ class Stream {
     const Status status = writer_.add(operation);
     if (!status.ok()) refused_ = Status(status).error().str();
   }
-  /// The same operation again, as often as a megabyte takes: one word each.
+  /// Repeats the last operation; each repetition is one word.
   void repeat(size_t times) {
     std::vector<uint32_t> words(writer_.words().begin(), writer_.words().end());
     if (!words.empty()) words.insert(words.end(), times, words.back());
     words_ = std::move(words);
   }
   const pte::ByteVector& constants() const { return constants_; }
-  /// Why an operation has no form on this target; empty when all have.
+  /// Why an operation cannot be encoded for this target; empty if all can.
   const std::string& refused() const { return refused_; }
 
   std::vector<uint32_t> words() {
@@ -66,7 +66,7 @@ class Stream {
   }
 
  private:
-  /// Weights that are all the same take few bytes, scale records ten for each channel.
+  /// Constant weights need few bytes, scale records ten per channel.
   void addWeights(KernelOperation& kernel) {
     WeightOrder order = weightOrder(target(), kernel);
     if (!target().isU85()) order.ofmUblockDepth = microblocks(target()).front().c;
@@ -111,7 +111,8 @@ class Stream {
   pte::ByteVector constants_ = pte::ByteVector(4096);
 };
 
-/// A map of that size over the same few bytes of the arena: all strides are 0, or as they should be.
+/// A feature map of this size. Unless `dense`, all strides are 0, so that it covers only a few bytes of the
+/// arena.
 FeatureMap mapOf(int h, int w, int c, ElementType type, uint64_t base, bool dense = false) {
   FeatureMap map;
   map.height = map.height0 = map.height1 = h;
@@ -186,7 +187,7 @@ class Files {
     std::ofstream(folder_ / (name + ".pte"), std::ios::binary) << *bytes;
   }
 
-  /// One delegate, called so often: `loop`: as long as an input is true.
+  /// One delegate, called `calls` times; with `loop`, in an endless loop.
   void save(const std::string& name, Stream& stream, size_t calls = 1, bool loop = false) {
     if (!stream.refused().empty()) return;  // this target has no such operation
     const std::vector<uint32_t> words = stream.words();
@@ -222,7 +223,7 @@ class Files {
     save(name, program);
   }
 
-  /// One call of a CPU kernel, as often as said.
+  /// A CPU kernel, called as above.
   void kernel(const std::string& name, const char* op, const char* overload, std::vector<pte::Value> values,
               std::vector<int32_t> arguments, int64_t pool, size_t calls = 1, bool loop = false) {
     pte::Method method;
@@ -316,7 +317,7 @@ void hugeOperations(Files& files, const char* target) {
   }
 }
 
-/// What only an Ethos-U85 has: branches, transposed results, chains, resizing, gathers.
+/// Features that only Ethos-U85 has: branches, transposed outputs, chains, resizing, gathers.
 void ofTheU85(Files& files) {
   const char* target = "ethos-u85-256";
   Stream spin(target);

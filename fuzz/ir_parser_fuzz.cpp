@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a graph of the tosa dialect: one that is valid, prints and reads back as itself, or an error.
+// Arbitrary text as a graph of the tosa dialect: either a valid graph that round-trips through text, or an
+// error.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Consistent networks, from any bytes, through compiler and NPU model (networks/oracle.hpp).
+// Runs consistent networks, generated from arbitrary bytes, through compiler and NPU model
+// (networks/oracle.hpp).
 #include <cstdio>
 #include <cstdlib>
 

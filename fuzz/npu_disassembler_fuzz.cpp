@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a driver payload, as a command stream, and as assembler text. What has a text must come back
-// from it.
+// Arbitrary bytes as a driver payload, a command stream and assembler text. What can be disassembled must
+// round-trip.
 #include <cstring>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams from anywhere, on small regions: the model must end with a result or a fault, never crash,
-// hang or leave its regions. First byte: target and options; then the stream, four bytes a word.
+// Arbitrary bytes as command streams, on small regions: the model must end with a result or a fault, and
+// never crash, hang or leave its regions. First byte: target and options; then the stream, four bytes per
+// word.
 #include <cstring>
 #include <vector>
 

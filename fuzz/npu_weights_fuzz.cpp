@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a weight stream of either format; and as weights, which must come back from their encoding.
+// Arbitrary bytes as a weight stream of either format, and as weights, which must round-trip through their
+// encoding.
 #include <algorithm>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a .npy array; what is read survives being written and read again.
+// Arbitrary bytes as a .npy array; arrays that can be read round-trip through writing.
 #include "base/file.hpp"
 #include "base/npy.hpp"
 

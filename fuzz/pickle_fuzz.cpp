@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as the pickle of a torch.save() archive.
+// Arbitrary bytes as the pickle of a torch.save() archive.
 #include <string>
 
 #include "base/file.hpp"

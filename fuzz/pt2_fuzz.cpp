@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a .pt2 file. Start from tests/data/pt2.
+// Arbitrary bytes as a .pt2 file. Start from tests/data/pt2.
 #include "pt2/exported_program.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as the graph of an archive that is otherwise in order, with some state for it to refer to: gets
-// past the zip level, where mutations of whole archives mostly end.
+// Arbitrary text as the graph of an otherwise valid archive with some state to refer to. This gets past the
+// zip level, where most mutations of whole archives fail.
 #include <map>
 #include <string>
 #include <string_view>
@@ -28,7 +28,7 @@ std::string config() {
          "}}";
 }
 
-/// A size for each symbol that the text names, four at most.
+/// A size for each symbol in the text, at most four.
 std::map<std::string, int64_t> sizesFor(std::string_view text) {
   constexpr std::string_view kSymbol = "Symbol('";
   std::map<std::string, int64_t> sizes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a bundled program and as a tensor data file: what is read prints, and writes back to the same
-// value.
+// Arbitrary bytes as a bundled program and as a tensor data file: what can be read can be printed and
+// round-trips through writing.
 #include <cstdint>
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's program reader: what it accepts prints, and writes back to the same value unless the verifier
-// objects.
+// The host's program reader: programs that it accepts can be printed, and round-trip through writing unless
+// the verifier rejects them.
 #include <cstdint>
 #include <cstdlib>
 

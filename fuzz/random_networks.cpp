@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// random_networks [-v] [FIRST [COUNT]]: networks of the seeds FIRST, FIRST + 1, ... through compiler and NPU
-// model (networks/oracle.hpp). Prints each defect with its seed; exit status 1 when there is one. -v: what
-// became of each.
+// random_networks [-v] [FIRST [COUNT]]: runs networks with the seeds FIRST, FIRST + 1, ... through compiler
+// and NPU model (networks/oracle.hpp). Prints each defect with its seed; the exit status is 1 if there is
+// one. -v: prints the outcome of each network.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,18 +17,18 @@
 
 namespace {
 
-constexpr rlim_t kSecondsEach = 60;  // of processor time: what takes longer hangs
+constexpr rlim_t kSecondsEach = 60;  // of processor time: networks that take longer count as hangs
 
 char current[64] = "";  // "seed N", for the handler
 
-/// Says which network it was, then dies as the signal would have it.
+/// Prints which network it was, then lets the signal end the process.
 void nameSeed(int signal) {
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, current, std::strlen(current));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
-/// Lets the process use that many seconds of processor time more.
+/// Allows the process kSecondsEach more seconds of processor time.
 void allowMoreTime() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);

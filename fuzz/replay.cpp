@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target's entry point over files and folders of inputs, without libFuzzer: every committed
-// corpus is a test. usage: NAME_replay PATH...   Exit status 1 when a path cannot be read or no input was
-// found; a fault of the target ends the program, its last line on stderr names the input.
+// Runs a fuzz target's entry point on files and folders of inputs without libFuzzer, so that every committed
+// corpus is a test. usage: NAME_replay PATH...   The exit status is 1 if a path cannot be read or no input
+// was found. A fault of the target ends the program; the last line on stderr names the input.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
       ++count;
     }
   }
-  // What a target does with nothing at all is part of every corpus.
+  // The empty input is part of every corpus.
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(""), 0);
   std::fprintf(stderr, "%zu inputs\n", count);
   return good && count > 0 ? 0 : 1;

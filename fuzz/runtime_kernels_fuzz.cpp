@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU kernels on arbitrary argument lists, as a program could have them: any kinds of values, any small
-// tensors (their memory is theirs alone, as large as their sizes say), any numbers.
+// CPU kernels on arbitrary argument lists, as a program could contain them: values of any kind, small tensors
+// (each with separate memory of exactly its size), any numbers.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace carina::rt;
 
-/// Bytes one after the other; zeros behind the end.
+/// Consecutive bytes; zeros after the end.
 class Bits {
  public:
   Bits(const uint8_t* data, size_t size) : data_(data), left_(size) {}
@@ -44,7 +44,7 @@ constexpr ScalarType kTypes[] = {ScalarType::Float32, ScalarType::Int8,   Scalar
                                  ScalarType::Int16,   ScalarType::Int32,  ScalarType::Int64,
                                  ScalarType::Bool,    ScalarType::UInt16, ScalarType::Float64};
 
-/// Often of the type, and now and then of the shape, of the tensor before.
+/// A tensor, often with the type and sometimes with the shape of the preceding tensor.
 Value tensorValue(Bits& bits, Store& store, const std::vector<Value>& values) {
   Value value{};
   value.kind = ValueKind::Tensor;
@@ -85,7 +85,7 @@ Value tensorValue(Bits& bits, Store& store, const std::vector<Value>& values) {
   return value;
 }
 
-/// The kind below for an argument of a schema, e.g. "Tensor? bias".
+/// The kind (of addValue) for an argument of a schema, e.g. "Tensor? bias".
 uint8_t kindOf(const char* argument) {
   const struct {
     const char* type;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's loader and executor on arbitrary bytes, with the NPU model behind the delegate: programs come
-// from files that nobody vouches for. What the driver's validator lets through must not make the model leave
-// its regions.
+// The runtime's loader and executor on arbitrary bytes, with the NPU model behind the delegate, because
+// programs come from untrusted files. Streams that the driver's validator accepts must not make the model
+// leave its regions.
 #include <sanitizer/asan_interface.h>
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace {
 using namespace carina::rt;
 namespace npu = carina::npu;
 
-/// Memory of a unit, the same for every one of them, so that a unit costs no pages: what is not taken is
-/// poisoned, as what lies around an allocation of its own would be.
+/// Memory that is reused for every input, so that an input allocates no pages. Unused memory is poisoned, as
+/// around separate allocations.
 class Arena64 {
  public:
   Arena64() { ASAN_POISON_MEMORY_REGION(bytes_, sizeof(bytes_)); }
@@ -28,7 +28,7 @@ class Arena64 {
     ASAN_POISON_MEMORY_REGION(bytes_, used_);
     used_ = 0;
   }
-  /// Aligned to 64 with poison behind it; null when there is no more.
+  /// Aligned to 64 bytes and followed by poisoned memory; null if memory is exhausted.
   uint8_t* take(size_t size) {
     const size_t whole = (size + 127) / 64 * 64;
     if (size > sizeof(bytes_) || whole > sizeof(bytes_) - used_) return nullptr;
@@ -44,7 +44,7 @@ class Arena64 {
 };
 Arena64 memory64;
 
-/// That many bytes of one value; nothing when there is no more memory.
+/// `size` bytes of one value; empty if memory is exhausted.
 MutableBytes filled(size_t size, int value) {
   uint8_t* const bytes = memory64.take(size);
   if (bytes == nullptr) return {};
@@ -52,7 +52,7 @@ MutableBytes filled(size_t size, int value) {
   return MutableBytes(bytes, size);
 }
 
-/// Data of other files: as many bytes of the file at hand as the name's first character says.
+/// Data of other files: the first bytes of the program itself; the name's first character is their number.
 struct Others final : NamedData {
   explicit Others(Bytes file) : file(file) {}
   ~Others() = default;
@@ -75,12 +75,12 @@ npu::ModelOptions modelOptions() {
   return options;
 }
 
-/// Steps of the NPU for a unit: as much as finding a fault in a command takes, so that units are short.
+/// NPU work per input: sufficient to find a fault in a command, so that inputs run quickly.
 carina::WorkBudget budget(1 << 17);
 
-bool validated = false;  // what the validator said of the job under way
+bool validated = false;  // whether the validator accepted the current job
 
-/// Only notes its opinion: the model runs the commands all the same.
+/// Only records the validator's result: the model runs the commands in any case.
 Status noteValidity(uint32_t config, Span<const uint32_t> stream, Span<const Region> regions) {
   validated = validateStream(config, stream, regions).ok();
   return Status{};
@@ -105,7 +105,7 @@ struct Unit {
   EthosUDriver driver;
 };
 
-/// A bus fault of a job that was valid: only indices of a gather or scatter, which are data, may cause one.
+/// Traps on bus faults of a valid job, except those caused by indices of a gather or scatter, which are data.
 void expectInside(const std::vector<std::unique_ptr<Unit>>& units, const Status& status) {
   if (status.code != Code::DeviceFault || !validated) return;
   for (const auto& unit : units) {
@@ -116,7 +116,7 @@ void expectInside(const std::vector<std::unique_ptr<Unit>>& units, const Status&
 }
 
 Status exercise(Bytes file) {
-  // U55, U65 and U85: each delegate goes to the one that it was compiled for, or the first.
+  // U55, U65 and U85: each delegate runs on the NPU for which it was compiled, or on the first.
   static const std::vector<std::unique_ptr<Unit>> units = [] {
     std::vector<std::unique_ptr<Unit>> all;
     for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"})
@@ -154,7 +154,7 @@ Status exercise(Bytes file) {
     Method method;
     CARINA_RT_TRY(method.load(program, index, environment,
                               {methodMemory, Span<MutableBytes>(pools, needs.poolCount), temporary}));
-    // Twice, as callers do: what the first run left may be in the way of the second.
+    // Twice, as callers do: state left by the first run may affect the second.
     for (int run = 0; run < 2; ++run) {
       for (uint32_t i = 0; i < method.inputCount() && i < 8; ++i) {
         const Value& value = method.input(i);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a .tflite file: what is read prints; what is a compiled program has memory for every tensor it
-// uses.
+// Arbitrary bytes as a .tflite file: models that can be read can be printed; compiled programs have memory
+// for every tensor that they use.
 #include <cstdint>
 
 #include "base/check.hpp"

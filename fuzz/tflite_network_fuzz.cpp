@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a quantized network in a .tflite file: what is read and lowers is a valid TOSA graph; what is
-// read in part is partitioned, and what is written again can be read.
+// Arbitrary bytes as a quantized network in a .tflite file: networks that lower give valid TOSA graphs,
+// networks that are read in part are partitioned, and rewritten files can be read.
 #include <cstdint>
 
 #include "base/check.hpp"
@@ -33,7 +33,7 @@ void writeAgain(ByteSpan file, const tflite::Model& model) {
   rewrite.source = file;
   for (size_t g = 0; g < model.subgraphs.size(); ++g) {
     const tflite::Subgraph& subgraph = model.subgraphs[g];
-    // Every other one is rewritten, the others are copied.
+    // Every other subgraph is rewritten, the others are copied.
     if (g % 2 != 0) continue;
     tflite::RewrittenSubgraph& to = rewrite.subgraphs.emplace_back();
     to.index = g;
@@ -57,7 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = tflite::readModel(file);
   if (!model.ok()) return 0;
   writeAgain(file, *model);
-  // Sizes that a network may well have take longer than a fuzzer waits.
+  // Legal but large sizes would exceed the time limit of the fuzzer.
   int64_t elements = 0;
   for (const tflite::Subgraph& subgraph : model->subgraphs) {
     for (const tflite::Tensor& tensor : subgraph.tensors) {

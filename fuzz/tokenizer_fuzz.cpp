@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a tokenizer.json or a SentencePiece file, and as what it encodes.
+// Arbitrary bytes as a tokenizer.json or a SentencePiece file, and as the text it encodes.
 #include "tokenizer/tokenizer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a device's tokenizer table, and as what it encodes.
+// Arbitrary bytes as a device's tokenizer table, and as the text it encodes.
 #include "carina/tokenizer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

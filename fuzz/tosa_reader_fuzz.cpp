@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a .tosa file: a graph that can be written and read again, or an error.
+// Arbitrary bytes as a .tosa file: a graph that can be written and read again, or an error.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto graph = carina::tosa_io::readTosa(carina::asBytes(*owner), owner);
   if (!graph.ok()) return 0;
   const auto bytes = carina::tosa_io::writeTosa(*graph);
-  if (!bytes.ok()) return 0;  // int64 of 1.1 has no place in 1.0
+  if (!bytes.ok()) return 0;  // int64 of TOSA 1.1 cannot be represented in 1.0
   const auto copy = std::make_shared<const std::string>(*bytes);
   CARINA_CHECK(carina::tosa_io::readTosa(carina::asBytes(*copy), copy).ok(),
                "what was written cannot be read");

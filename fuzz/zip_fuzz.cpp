@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a zip archive: every member is read or refused. What can be read survives being written again.
+// Arbitrary bytes as a zip archive: every member is read or refused. Members that can be read round-trip
+// through writing.
 #include <cstring>
 
 #include "base/file.hpp"

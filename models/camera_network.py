@@ -37,8 +37,8 @@ def main():
     torch.manual_seed(18)
     model = Scene().eval()
     with torch.no_grad():
-        model.scores.weight.mul_(4)  # classes that differ
-    # Frames of soft colours, so that every sample has a class of its own.
+        model.scores.weight.mul_(4)  # makes the classes differ
+    # Frames with different tints, so that the samples have different classes.
     tint = torch.randint(0, 200, (FRAMES, 1, 3, 1, 1))
     frames = (tint + torch.randint(0, 56, (FRAMES, 1, 3, 16, 16))).to(torch.uint8)
     numbers = torch.randn(FRAMES, 1, 6)

@@ -32,7 +32,7 @@ from torch import nn
 from torch.nn import functional as F
 
 VOCAB, WIDTH, LAYERS, HEADS, KV_HEADS, HIDDEN, CONTEXT = 1024, 128, 4, 4, 2, 352, 128
-END = 0  # <|end|>: between two texts, and what ends a reply
+END = 0  # <|end|>: separates texts and ends a reply
 HEAD = WIDTH // HEADS
 
 

@@ -17,7 +17,7 @@ from torch import nn
 NETWORKS = ["resnet50", "mobilenet_v3_large", "efficientnet_b0", "squeezenet1_1", "shufflenet_v2_x1_0", "mnasnet1_0", "regnet_y_400mf",
             "densenet121", "googlenet"]
 
-# name: tokens, width, heads, width of the layers in the middle
+# name: tokens, width, heads, width of the hidden layers
 BLOCKS = {
     "vit_b_block": (197, 768, 12, 3072),
     "deit_s_block": (197, 384, 6, 1536),
@@ -55,11 +55,11 @@ def main():
     for name, (tokens, width, heads, middle) in BLOCKS.items():
         block = torchvision.models.vision_transformer.EncoderBlock(heads, width, middle, 0.0, 0.0)
         save(folder, name, block, torch.randn(2, tokens, width))
-    # Windows of 7 x 7 tokens: the first stage at half the size, and two blocks of the third.
+    # Windows of 7 x 7 tokens: the first stage at half size, and two blocks of the third.
     features = torchvision.models.swin_t(weights=None).features
     save(folder, "swin_t_stage", nn.Sequential(features[0], features[1]), torch.randn(2, 3, 112, 112))
     save(folder, "swin_t_late", features[5][:2], torch.randn(2, 14, 14, 384))
-    # A large layer by itself.
+    # A single large layer.
     save(folder, "linear_3072_768", nn.Linear(3072, 768), torch.randn(2, 197, 3072))
 
 

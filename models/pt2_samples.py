@@ -170,7 +170,7 @@ def save_pickled(path, program):
 
 def save_flat(path, program):
     artifact = serialize(program)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:  # torch stores; a reader must not mind
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:  # torch stores uncompressed; readers accept both
         for name, data in (("serialized_exported_program.json", artifact.exported_program),
                            ("serialized_state_dict.pt", artifact.state_dict),
                            ("serialized_constants.pt", artifact.constants),

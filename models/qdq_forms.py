@@ -36,7 +36,7 @@ SHARED = ACTIVATIONS | {
     "permute", "transpose", "cat", "stack", "slice", "select", "chunk", "split", "split_with_sizes", "flatten", "unflatten", "unsqueeze", "squeeze",
     "expand", "contiguous", "dropout", "pad", "constant_pad_nd", "pixel_shuffle", "flip", "repeat", "clone", "t", "unbind", "getitem",
     "minimum", "maximum", "amax", "roll"}
-CREATED = {"zeros", "ones", "full", "arange"}  # no quantization of their own
+CREATED = {"zeros", "ones", "full", "arange"}  # no separate quantization
 
 
 def op_name(node):
@@ -107,7 +107,7 @@ class Quantizer:
             if norm is not None:
                 inside.add(last)
                 last = norm
-            act = None if self.spec[3] else follow(ACTIVATIONS)  # symmetric codes cannot end at 0
+            act = None if self.spec[3] else follow(ACTIVATIONS)  # symmetric ranges cannot end at 0
             if act is not None:
                 inside.add(last)
                 self.fused_activations.add(act)
@@ -140,7 +140,7 @@ class Quantizer:
                 recorder.run(*sample)
         inside = self.patterns()
         nodes = list(self.gm.graph.nodes)
-        # Values with one scale together.
+        # Values that share a scale.
         for node in nodes:
             name = op_name(node)
             if name not in SHARED or node in self.fused_activations:
@@ -328,7 +328,7 @@ FORMS = {
                                     modules={"r": nn.LSTM(16, 16, batch_first=True, bidirectional=True)}),
     "gru": lambda: layer(lambda s, x: s.r(x)[0], modules={"r": nn.GRU(16, 16, batch_first=True)}),
     "rnn": lambda: layer(lambda s, x: s.r(x)[0], modules={"r": nn.RNN(16, 16, batch_first=True)}),
-    # Over 100 steps and more: loops.
+    # 100 time steps or more: loops.
     "gru_long": lambda: layer(lambda s, x: s.r(x)[0], (1, 120, 8), modules={"r": nn.GRU(8, 8, batch_first=True)}),
     "gru_long_state": lambda: layer(lambda s, x: s.r(x)[1], (131, 1, 8), modules={"r": nn.GRU(8, 8, num_layers=2)}),
     "gru_long_int16": lambda: layer(lambda s, x: s.r(x)[0], (1, 120, 8), modules={"r": nn.GRU(8, 8, batch_first=True)}, spec=SYMMETRIC16),

@@ -44,7 +44,7 @@ def waves(steps, batch=1, batch_first=False, count=2):
 def cases():
     return {
         "gru": (Recurrence(nn.GRU), waves(120)),
-        # Two layers, whose steps do not fill chunks.
+        # Two layers whose time steps do not fill whole chunks.
         "lstm_deep": (Recurrence(nn.LSTM, num_layers=2), waves(113)),
         "lstm_projected": (Recurrence(nn.LSTM, proj_size=4), waves(100)),
         "gru_both_ways": (Recurrence(nn.GRU, num_layers=2, bidirectional=True), waves(131)),
@@ -52,7 +52,7 @@ def cases():
         "relu_batch_first": (Recurrence(nn.RNN, nonlinearity="relu", bidirectional=True, batch_first=True),
                              waves(107, batch_first=True)),
         "short": (Recurrence(nn.GRU), waves(12)),
-        # No turn of its loop is like another one.
+        # No two iterations of its loop are alike.
         "long_noise": (Recurrence(nn.RNN), torch.rand(1, 2200, 1, INPUTS) * 2 - 1),
     }
 

@@ -17,7 +17,7 @@ import sentencepiece
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Ligatures, full width, a combining accent, what is left out, what becomes a space, what becomes several characters.
+# Ligatures, full width, combining accents, characters that are removed, become a space or become several characters.
 RULES = {
     "\ufb01": "fi", "\uff21": "A", "\uff22": "B", "\u3000": " ", "e\u0301": "\u00e9", "\u200b": "", "\t": " ", "\n": " ", "\r": "",
     "\u2026": "...", "\u00bd": " 1/2", "\u2163": "IV", "o\u0308": "\u00f6", "o\u0308\u0304": "\u022b",

@@ -64,7 +64,7 @@ class CachedAttention(nn.Module):
             cache[:, :, position] = new
         elif self.write == "index_copy":
             cache.index_copy_(2, position, new)
-        else:  # the newest last
+        else:  # the newest entry last
             cache.copy_(torch.cat([cache[:, :, 1:], new], 2))
 
     def forward(self, x, position):

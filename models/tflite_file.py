@@ -15,7 +15,7 @@ import numpy as np
 
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "tflite" / "tflite_schema.fbs"
 
-# Numbers of TensorFlow Lite's format that the schema has no names for.
+# Numbers of TensorFlow Lite's format for which the schema has no names.
 TENSOR_TYPES = {"f32": 0, "i32": 2, "u8": 3, "i64": 4, "bool": 6, "i16": 7, "i8": 9, "resource": 13}
 # fmt: off
 OPERATORS = {
@@ -33,7 +33,7 @@ OPERATORS = {
 }
 # fmt: on
 WIDEST_SHORT_CODE = 127
-CUSTOM_CODE = 32  # of all operators that OPERATORS does not name
+CUSTOM_CODE = 32  # for all operators that OPERATORS does not name
 
 NUMPY_TYPES = {"f32": np.float32, "u8": np.uint8, "i32": np.int32, "i64": np.int64, "bool": np.bool_, "i16": np.int16, "i8": np.int8}
 
@@ -71,7 +71,7 @@ class Network:
         self.inputs = []
         self.outputs = []
         self.variables = set()
-        self.subgraphs = []  # networks that operators call: they have the numbers 1, 2, ...
+        self.subgraphs = []  # networks that operators call, numbered 1, 2, ...
         self.metadata = {}  # bytes by name
         self.signature = None  # a name; its tensors are called x0, ... and y0, ...
 
@@ -179,7 +179,7 @@ class Writer:
         return entry
 
     def write(self, network, path):
-        buffers = [self.table("BufferEntry")]  # the first is the one of tensors without data
+        buffers = [self.table("BufferEntry")]  # the first is for tensors without data
         codes = []
         subgraphs = [self.subgraph(network, "main", buffers, codes)]
         for number, called in enumerate(network.subgraphs, 1):

@@ -343,7 +343,7 @@ def nothing(make):
 
 NETWORKS = (svdf, svdf_bytes, float_island, float_layers, float_ends, byte_ends, two_tensors, input_again, branches, sides, turns,
             remembered, custom, nothing)
-SAMPLES = {svdf: 3, svdf_bytes: 3, sides: 4, turns: 4, remembered: 6}  # of more than one inference
+SAMPLES = {svdf: 3, svdf_bytes: 3, sides: 4, turns: 4, remembered: 6}  # inferences per sample, if more than one
 
 
 def random_input(rng, tensor):
@@ -352,7 +352,7 @@ def random_input(rng, tensor):
     if tensor.type == "bool":
         return rng.integers(0, 2, tensor.shape).astype(np.bool_)
     if tensor.type == "i32":
-        return rng.integers(0, 6, tensor.shape).astype(np.int32)  # turns
+        return rng.integers(0, 6, tensor.shape).astype(np.int32)  # number of iterations
     limits = np.iinfo(NUMPY_TYPES[tensor.type])
     return rng.integers(limits.min, limits.max + 1, tensor.shape).astype(NUMPY_TYPES[tensor.type])
 

@@ -631,7 +631,7 @@ CASES = {
 }
 
 
-# Operators that an Ethos-U does not compute here: those of tests/data/tflite_cpu.
+# Operators that run on the CPU here: those of tests/data/tflite_cpu.
 CPU_CASES = {
     "div8": Case((3, 4, 5), partial(division, type_="i8")),
     "u8div": Case((3, 4), partial(division, type_="u8")),
@@ -643,7 +643,7 @@ CPU_CASES = {
     "any": Case((3, 4), partial(truth, operator="REDUCE_ANY")),
 }
 
-# Recurrences over many steps, which are loops (--loops).
+# Recurrences over many time steps, which become loops (--loops).
 LOOP_CASES = {
     "lstm600": Case((1, 4), partial(lstm, steps=600)),
     "lstm521": Case((2,), partial(lstm, steps=521)),

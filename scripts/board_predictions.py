@@ -24,7 +24,7 @@ M55M1 = "Nuvoton M55M1, U55-256, 220 MHz"
 NUEDGEWISE = "M55M1BSP-3.01.002/SampleCode/NuEdgeWise"
 MPS4 = "MPS4 FPGA, U85-1024"
 
-# Board, network, measured cycles of the NPU's clock, the file: a compiled program, or a network to compile for a target.
+# Board, network, measured cycles of the NPU's clock, file: a compiled program, or a network to compile for a target.
 ROWS = [
     (M55M1, "RNNoise", 113000, "nuvoton", f"{NUEDGEWISE}/AudioDenoise/Model/rnnoise_INT8_vela_H256.tflite.cpp", None),
     (M55M1, "YOLO-fastest face 192", 1678108, "nuvoton", f"{NUEDGEWISE}/FaceDetection/Model/yolo-fastest_192_face_v4_vela.tflite", None),

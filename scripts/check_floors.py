@@ -74,7 +74,7 @@ def main():
             if owner(path) != name:
                 continue
             for include in INCLUDE.findall(path.read_text()):
-                # Generated headers (aten/ops.hpp) are no files of the tree, and belong to the room of that name.
+                # Generated headers (aten/ops.hpp) are not in the source tree; they belong to the module of that name.
                 beside = path.parent / include
                 room = owner(beside if beside.exists() else root / "src" / include)
                 if room is None:
@@ -82,7 +82,7 @@ def main():
                 used.add(room)
                 if room not in allowed:
                     faults.append(f"{path.relative_to(root)}: includes {include} of {room}, which {name} does not link")
-        # A public link may be there for the sake of those who link this target; a private one is for its own files.
+        # A public link may serve the targets that link this one; a private link must be used by its own files.
         for link in sorted((target.private & targets.keys()) - used - {name}):
             faults.append(f"{(target.folder / 'CMakeLists.txt').relative_to(root)}: {name} links {link} and includes nothing of it")
     print("\n".join(faults) if faults else f"{len(targets)} targets include only what they link")

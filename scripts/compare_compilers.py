@@ -33,7 +33,7 @@ TARGETS = ["ethos-u55-32", "ethos-u55-64", "ethos-u55-128", "ethos-u55-256", "et
            "ethos-u85-128", "ethos-u85-256", "ethos-u85-512", "ethos-u85-1024", "ethos-u85-2048"]
 MODES = ["Sram_Only", "Shared_Sram", "Dedicated_Sram_384KB"]
 SYSTEMS = {"u55": "Ethos_U55_High_End_Embedded", "u65": "Ethos_U65_High_End", "u85": "Ethos_U85_SYS_DRAM_Mid"}
-# "equal": Carina within the peer's fast memory; the same program where it takes no more anyway.
+# "equal": Carina limited to the peer's fast memory; the same program if it needs no more than that anyway.
 COMPILERS = ["carina", "equal", "peer"]
 COLUMNS = ["network", "target", "mode", "compiler", "cycles", "estimate", "fast", "constants", "problem"]
 

@@ -21,7 +21,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TABLE = os.path.join(ROOT, "tests", "data", "cycles", "measured.csv")
 CONFIG = os.path.join(ROOT, "tests", "data", "cycles", "timing_adapters.ini")
-OWN = "TA_"  # how the names begin that CONFIG describes; the others are stock
+OWN = "TA_"  # prefix of the configurations in CONFIG; the others are stock
 GROWTH = 0.005
 SKIPPED = 77
 

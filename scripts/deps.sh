@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs every Debian package that the build and the tests need and that is missing (apt-get, with sudo when not root).
+# Installs the missing Debian packages that the build and the tests need (apt-get, with sudo when not root).
 set -euo pipefail
 
 packages=(

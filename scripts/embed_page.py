@@ -6,7 +6,7 @@ page.html with page.css and the scripts in its places; @DATA@ stays, and is fill
 import sys
 from pathlib import Path
 
-# Each uses what stands before it, main.js starts the page.
+# Each script uses those before it; main.js starts the page.
 SCRIPTS = ["model.js", "canvas.js", "timeline.js", "memory.js", "roofline.js", "graph.js", "tables.js", "views.js", "main.js"]
 
 

@@ -23,7 +23,7 @@ WORKS = ["call", "element", "chunk", "run", "converted", "stored", "output", "ma
 CORES = ["cortex-m33", "cortex-m55+nomve", "cortex-m55", "cortex-m85+nomve", "cortex-m85"]
 SMALL = 1000  # cycles; differences of shorter calls are relative to this
 BEGIN, END = "<!-- kernel errors -->", "<!-- end -->"  # in the page
-LONGEST = 12  # instructions of a program that says what calls take
+LONGEST = 12  # most instructions of a program from which the cost of calls is fitted
 
 SHAPES = ["[1,24]", "[1,250]", "[1,4,30,31]", "[3,7,41]", "[1,2048]"]
 UNARY = {
@@ -158,7 +158,7 @@ def cases():
                   f"aten.upsample_bilinear2d.vec | f{shape} | scale_factors=[2.0,2.0] align_corners=False output_size=None |"]
     for words, width, count in ((20, 16, 9), (50, 64, 12), (30, 100, 3), (10, 8, 60)):
         lines.append(f"aten.embedding.default | w[{words},{width}] k[1,{count}] | |")
-    # What loops over slices are made of: a counter, a slice taken, a slice put, what is carried on copied.
+    # The parts of loops over slices: a counter, reading a slice, writing a slice, copying the carried values.
     for shape in ("[5]", "[24]", "[250]", "[3,7,41]"):
         lines += [f"aten.add.Scalar | l{shape} | other=1 |", f"aten.eq.Scalar | l{shape} | other=7 |"]
     for shape in ("[1,8]", "[1,24]", "[1,1200]", "[4,30,31]"):
@@ -251,7 +251,7 @@ def least_squares(samples, works):
         if found is None or min(found) < 0:
             continue
         loss = sum((sum(a * b for a, b in zip(r, found)) - y) ** 2 for r, y in zip(rows, right))
-        # A kind of work more must earn its place.
+        # Each further kind of work must reduce the loss noticeably.
         score = loss * (1 + 0.02 * n)
         if best is None or score < best[0]:
             best = (score, {w: found[i] / scale[w] for i, w in enumerate(chosen)})
@@ -262,7 +262,7 @@ def fit(samples):
     """One kernel on one core: cycles by work, and the largest difference."""
     works = [w for w in WORKS if any(x.get(w, 0) for x, _ in samples)]
     cycles = least_squares(samples, works)
-    # Least squares are not the least error: as far above the cheapest run as below the dearest.
+    # Least squares do not minimize the largest error: scale to be as far above the cheapest run as below the most expensive.
     ratios = [sum(x.get(w, 0) * c for w, c in cycles.items()) / max(y, SMALL) for x, y in samples if y >= SMALL]
     if ratios and min(ratios) > 0:
         cycles = {w: c * 2 / (min(ratios) + max(ratios)) for w, c in cycles.items()}
@@ -307,7 +307,7 @@ def main():
     for line in lines:
         run = json.loads(line)
         for call in run["calls"]:
-            # The firmware's report looks for each kernel in a list, which no network makes as long as some of these programs.
+            # The firmware's report searches a list of kernels, which for some of these programs is longer than for any network.
             if call["kernel"] == "(calls)" and (options.only or call["work"].get("run", 0) > LONGEST):
                 continue
             samples[call["kernel"], call["types"]][run["core"]].append((call["work"], call["cycles"]))

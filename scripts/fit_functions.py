@@ -16,7 +16,7 @@ def chebyshev(function, low, high, degree):
     values = [function((low + high) / 2 + (high - low) / 2 * node) for node in nodes]
     series = [(1 if j == 0 else 2) / count * sum(v * math.cos(math.pi * j * (k + 0.5) / count) for k, v in enumerate(values))
               for j in range(count)]
-    # Of T_j(t) to powers of t, then t = scale x + shift.
+    # From T_j(t) to powers of t, then t = scale x + shift.
     powers, previous, current = [0.0] * count, [1.0], [0.0, 1.0]
     for j, c in enumerate(series):
         term = previous if j == 0 else current

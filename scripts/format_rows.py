@@ -14,7 +14,7 @@ WIDTH = 120
 
 def row_text(name, row):
     """A row as lines: the name, then its entries one behind the other, long lists broken between their items."""
-    words = []  # what may stand on a line of its own
+    words = []  # parts that may be on separate lines
     for key in sorted(row, key=KEYS.index):
         value = row[key]
         if isinstance(value, list) and len(json.dumps(value)) > WIDTH // 2:

@@ -65,14 +65,14 @@ def inference(table, name, flags):
     row = table.rows.get(name, {})
     if "infer" in row or "i" not in flags:
         return row.get("infer")
-    # Views change the shape of self, the others write into it.
+    # In-place views change the shape of self, the others write into it.
     written = table.rows.get(table.inplace.get(name), {})
     return written.get("infer") if written.get("view") else "inPlace"
 
 
 def traits_of(table, name, flags):
     base = name.split(".")[1]
-    is_copy = base.endswith("_copy") or "unsafe_" in base  # of what a view would share
+    is_copy = base.endswith("_copy") or "unsafe_" in base  # copies the data that a view would share
     row = table.rows.get(table.aliases.get(name, name), {})
     if "i" in flags:
         traits = ["inplace"]

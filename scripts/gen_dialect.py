@@ -151,7 +151,7 @@ def emit_accessors(op, enums, out, definitions):
         steps.append(f"attribute({store(attribute['_id'])})")
     out.append("  /// Result types are inferred when not given." if op.get("infer") else "  /// Result types must be given.")
     parameters.append("std::vector<ir::Type> types")
-    declared = list(parameters)  # from the end on, those that have a default show it
+    declared = list(parameters)  # trailing parameters get their default arguments
     defaults = [default_argument(a) for a in attributes] + ["{}" if op.get("infer") else None]
     while defaults and defaults[-1] is not None:
         declared[len(parameters) - len(attributes) - 2 + len(defaults)] += f" = {defaults.pop()}"

@@ -13,7 +13,7 @@ import sys
 
 from operator_rows import Table, split_arguments, write_if_changed
 
-# Arguments of functional forms that out-variants lack: the result says them.
+# Arguments of functional forms that out-variants lack: the output tensor determines them.
 OF_THE_RESULT = {"layout", "device", "pin_memory"}
 TYPES = {"number": "Scalar", "number?": "Scalar?", "int dtype": "ScalarType dtype", "int? dtype": "ScalarType? dtype",
          "int? out_dtype": "ScalarType? out_dtype", "int? memory_format": "MemoryFormat? memory_format"}

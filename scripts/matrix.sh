@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Compiles and verifies bit for bit against the TOSA interpreter, and asks that everything is entirely on the NPU:
+# Compiles, verifies bit for bit against the TOSA interpreter, and requires that everything runs on the NPU:
 #   networks   every network x target x memory mode in int8, and in 16x8 on one target of each family;
 #   operators  every one-operator network x one target of each family x precision.
-# usage: matrix.sh CARINA [networks|operators|NETWORK.pt2...]     default: both. Networks have .npz samples beside them: those
-# under models/ and, when CARINA_FIXTURES (default ../shared) is there, those of fixtures/models; operators: fixtures/ops.
-# JOBS runs at a time; OPTIONS are further options of the compilation ("--optimize size").
-# SQNR_TABLE=FILE: SQNR of every case against its float network, tab separated.
-# HASHES=FILE: only compiles, and writes the SHA-256 of every program: two builds of the compiler that must give the same bytes
-# give the same file.
+# usage: matrix.sh CARINA [networks|operators|NETWORK.pt2...]     default: both. Networks, each with .npz samples next to it:
+# those under models/ and, if CARINA_FIXTURES (default ../shared) exists, those of fixtures/models; operators: fixtures/ops.
+# JOBS is the number of parallel runs; OPTIONS are further options of the compilation ("--optimize size").
+# SQNR_TABLE=FILE: writes the SQNR of every case relative to its float network, tab separated.
+# HASHES=FILE: only compiles, and writes the SHA-256 of every program. Two builds of the compiler that give the same bytes give
+# the same file.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 carina=$(realpath "$1")

@@ -97,7 +97,7 @@ class Table:
         for name, row in self.rows.items():
             for form in row.get("inplace", []):
                 functional = self.schemas[functional_name(form)]
-                # What is written is `self` in torch, also where the functional form calls it `input`.
+                # The tensor written to is `self` in torch, even if the functional form calls it `input`.
                 arguments = functional[0].replace("Tensor input", "Tensor self", 1)
                 self.schemas[form] = [arguments, functional[1], "i" + functional[2].replace("c", "")]
                 self.inplace[form] = name

@@ -135,7 +135,7 @@ def renewed(shown, printed, varies):
             at = place_of(part, printed, begin, varies)
             end = at + len(part)
         lines = printed[max(at, begin):end]
-        # A line that differs in nothing but what may vary stays as it is.
+        # A line that differs only in parts that may vary is kept.
         for match in difflib.SequenceMatcher(None, [reduced(x, varies) for x in part],
                                              [reduced(x, varies) for x in lines], False).get_matching_blocks():
             lines[match.b:match.b + match.size] = part[match.a:match.a + match.size]

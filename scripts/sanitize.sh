@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds with clang, AddressSanitizer and UBSan what reads untrusted bytes, and runs its unit tests and fuzz corpora.
-# usage: sanitize.sh [--all]   --all: also what stands on larger floors (PyTorch archives, programs through the whole runtime, boards)
+# Builds the code that reads untrusted bytes with clang, AddressSanitizer and UBSan, and runs its unit tests and fuzz corpora.
+# usage: sanitize.sh [--all]   --all: also higher-level code (PyTorch archives, programs through the whole runtime, boards)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=(base_test ir_test tflite_test test_pte tokenizer_test npu_stream_test npu_weights_test ethosn_stream_test)
@@ -22,7 +22,7 @@ export CARINA_VERIFY_EACH_PASS=1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 failed=()
-check() {  # NAME COMMAND...: what it prints is shown when it fails
+check() {  # NAME COMMAND...: shows the command's output if it fails
   local name=$1
   shift
   if "$@" >"$log" 2>&1; then

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Networks three ways: in process, as our firmware on the virtual platform, and through the container (read and
-# written again, the same file). One row per network and target; bytes and NPU cycles are the same in all ways, or
-# the row is missing and the exit status 1.
-# usage: three_ways.sh BUILD      the networks under models/ and, when CARINA_FIXTURES (default ../shared) is there, the five
+# Runs networks in three ways: in process, as Carina's firmware on the virtual platform, and through the container (read and
+# rewritten to the same file). Prints one row per network and target if bytes and NPU cycles are equal in all three; otherwise
+# the row is missing and the exit status is 1.
+# usage: three_ways.sh BUILD      the networks under models/ and, if CARINA_FIXTURES (default ../shared) exists, the five
 # large ones of fixtures/models, on one target of each family. Needs the cross compiler.
 set -euo pipefail
 build=$(realpath "$1")

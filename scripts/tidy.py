@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-# The commands are g++'s: that clang does not know some of their options does not matter here.
+# The commands are for g++: options that clang does not know are ignored.
 UNKNOWN_OPTIONS = ["-Wno-unknown-warning-option", "-Wno-ignored-optimization-argument", "-Wno-unused-command-line-argument"]
 GCC_ONLY = re.compile(r" -Winvalid-pch| -include \S*cmake_pch\.hxx| -fpch-preprocess")
 
@@ -96,7 +96,7 @@ def units_of(build, files):
     if files is None:
         return units
     wanted = {os.path.relpath(file, ROOT) for file in files}
-    wanted |= {name.removesuffix(".hpp") + ".cpp" for name in wanted}  # a header is seen where it is implemented
+    wanted |= {name.removesuffix(".hpp") + ".cpp" for name in wanted}  # a header is checked with its implementation
     return [unit for unit in units if unit.names & wanted]
 
 

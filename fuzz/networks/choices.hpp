@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a generator's decisions come from: a seeded sequence, or the bytes that a fuzzer varies.
+// The source of a generator's decisions: a seeded sequence, or the bytes that a fuzzer varies.
 #pragma once
 
 #include <cstdint>

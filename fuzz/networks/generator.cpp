@@ -17,7 +17,7 @@ constexpr int64_t kConstantElements = int64_t{1} << 18;
 constexpr size_t kMostInputs = 4;
 constexpr int kTries = 12;
 
-/// Examples of operators with operands and arguments that belong together.
+/// Examples of operators with matching operands and arguments.
 const std::vector<pipeline::OperatorCase>& examples() {
   static const std::vector<pipeline::OperatorCase> cases = [] {
     auto made = pipeline::operatorCases();
@@ -120,7 +120,7 @@ class Generator {
     return input;
   }
 
-  /// Real numbers around 0 in one magnitude or another, whole numbers that may be indices.
+  /// Floats around 0 of varying magnitude, or integers that may be indices.
   ir::Value* newConstant(const ir::Type& type) {
     const auto count = checkedNumElements(type.shape);
     if (!count || *count > kConstantElements) return nullptr;
@@ -138,7 +138,7 @@ class Generator {
     return graph_.addConstant(convert(reals, type.dtype));
   }
 
-  /// A value that is already there, of this type; null when there is none.
+  /// An existing value of this type; null if there is none.
   ir::Value* existing(const ir::Type& type) {
     std::vector<ir::Value*> fitting;
     std::copy_if(values_.begin(), values_.end(), std::back_inserter(fitting),
@@ -159,7 +159,7 @@ class Generator {
   // Operators
   // ----------------------------------------------------------------------------------------------------------
 
-  /// The node, when the operands belong together and the result is not too large for a usual network.
+  /// Creates the node if the operands match and the result is not too large for an ordinary network.
   bool create(ir::NodeSpec spec) {
     spec.location =
         std::make_shared<const ir::Location>(ir::Location{fmt::format("n{}", graph_.numNodes()), "", ""});
@@ -176,7 +176,7 @@ class Generator {
     return true;
   }
 
-  /// Quantize and dequantize in front of float operands, as quantized exports have it.
+  /// Inserts quantize and dequantize nodes before float operands, as in quantized exports.
   void wrapOperands(ir::NodeSpec& spec) {
     for (auto& group : spec.operands) {
       for (ir::Value*& value : group) {
@@ -205,8 +205,8 @@ class Generator {
     }
   }
 
-  /// An example of the operator table with some of its sizes replaced everywhere, and perhaps another
-  /// argument.
+  /// Adds an example of the operator table with some of its sizes replaced everywhere, and possibly an
+  /// argument changed.
   bool addLikeExample() {
     const auto& cases = examples();
     const auto& example = cases[static_cast<size_t>(c_.below(static_cast<int64_t>(cases.size())))];
@@ -217,7 +217,7 @@ class Generator {
     return false;
   }
 
-  /// The sizes of a value that is there in the place of those of the example's first operand.
+  /// Replaces the sizes of the example's first operand by those of an existing value.
   ir::Value* startFrom(const ir::Node& node, Sizes& sizes) {
     const ir::Value* first = node.operands().empty() ? nullptr : node.operands()[0];
     if (!first || first->isConstant() || values_.empty() || c_.oneIn(4)) return nullptr;
@@ -266,7 +266,8 @@ class Generator {
 
   static int64_t rankOf(const ir::Type& type) { return static_cast<int64_t>(type.shape.size()); }
 
-  /// Any operator of the table, with operands and arguments by kind alone: what fits by chance.
+  /// Adds any operator of the table, with operands and arguments chosen only by kind, which may or may not
+  /// match.
   bool addAnything() {
     const auto& list = inferable();
     const ir::OpDef& def = *list[static_cast<size_t>(c_.below(static_cast<int64_t>(list.size())))];
@@ -309,7 +310,7 @@ class Generator {
     return create(std::move(spec));
   }
 
-  /// An odd value of the attribute's kind; of the length that `now` has.
+  /// An unusual value of the attribute's kind, with the length of `now`.
   ir::Attribute someAttribute(const ir::AttributeDef& def, const ir::Attribute& now) {
     using Kind = ir::AttributeKind;
     if (def.optional && c_.oneIn(4)) return std::monostate{};
@@ -342,7 +343,7 @@ class Generator {
     }
   }
 
-  /// What nobody uses is a result of the network, and so is another value now and then.
+  /// Unused values become outputs of the network, and occasionally other values.
   void finish() {
     std::vector<ir::Value*> outputs;
     for (ir::Value* value : values_) {
@@ -359,7 +360,7 @@ class Generator {
   Choices& c_;
   ir::Graph graph_;
   std::vector<ir::Value*> values_;  // inputs and results, in order
-  bool huge_ = false;               // sizes beyond any machine are among the choices
+  bool huge_ = false;               // choices include sizes beyond the memory of any machine
   bool carriesCodes_ = false;       // quantize and dequantize nodes between the operators
 };
 

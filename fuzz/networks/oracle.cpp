@@ -13,10 +13,10 @@
 namespace carina::fuzz {
 namespace {
 
-// Networks between these sizes are served, but take seconds each; larger ones are refused.
+// Networks between these sizes are supported but take seconds each; larger ones are refused.
 constexpr int64_t kMostBytes = int64_t{1} << 25, kRefusedBytes = int64_t{1} << 30;
 
-/// Reals in (-1, 1), whole numbers 0: valid as indices where there is something to index.
+/// Floats in (-1, 1); integers are 0, which is a valid index of a nonempty tensor.
 quantize::Sample sampleOf(const std::vector<pipeline::Port>& ports, Choices& choices) {
   uint64_t state = static_cast<uint64_t>(choices.below(256)) + 1;
   quantize::Sample sample;
@@ -33,7 +33,7 @@ quantize::Sample sampleOf(const std::vector<pipeline::Port>& ports, Choices& cho
   return sample;
 }
 
-/// What a reader does with a graph before anybody else sees it.
+/// What a reader does with a graph before returning it.
 Status settle(ir::Graph& graph) {
   Status status = ir::rejectInvalidNodes(
       "network", [&] { return decompose::replaceAliases(graph, decompose::Copies::Replace); });
@@ -56,7 +56,7 @@ std::string mismatch(const pipeline::Verification& verification) {
   return {};
 }
 
-/// The defect of a program that was made, or nothing.
+/// The defect of a compiled program, or an empty string.
 std::string runProgram(const pipeline::Build& build, Choices& choices) {
   const auto bytes = pte::writeProgram(build.program);
   if (!bytes) return "compiled, but the program cannot be written: " + bytes.error().str();
@@ -69,8 +69,8 @@ std::string runProgram(const pipeline::Build& build, Choices& choices) {
   const auto verification = pipeline::verify(build, samples);
   if (!verification) {
     const std::string why = verification.error().str();
-    if (why.find("the model's limit") != std::string::npos) return {};  // right, but too large for the model
-    // PyTorch ends like that as well: which numbers divide is known only there.
+    if (why.find("the model's limit") != std::string::npos) return {};  // valid, but too large for the model
+    // PyTorch fails in the same way: divisors are known only at run time.
     for (const char* divided : {"an integer is divided by zero", "integer division by zero"}) {
       if (why.find(divided) != std::string::npos) return {};
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold for any network: it is refused with a reason, or it becomes a program that checks, runs, and
-// computes on the NPU what its TOSA graph says.
+// Invariants of any network: it is refused with a reason, or it compiles to a program that passes the check,
+// runs, and computes on the NPU the results of its TOSA graph.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@ namespace carina::fuzz {
 
 struct Verdict {
   bool served = false;  // compiled and run
-  std::string refusal;  // why not, where it was not
-  std::string defect;   // what is wrong with the tool; empty: nothing
+  std::string refusal;  // why not, if it was not
+  std::string defect;   // error of the tool; empty if there is none
   std::string how;      // target and precision
 };
 
-/// Compiles `network` for a target and precision of the choices, and runs it on one sample.
+/// Compiles `network` for a target and precision from the choices, and runs it on one sample.
 Verdict tryNetwork(ir::Graph network, Choices& choices);
 
 }  // namespace carina::fuzz

@@ -31,7 +31,7 @@ bool isIntact(const Block& block) {
                      [&](unsigned char byte) { return byte == block.mark; });
 }
 
-TEST(Allocation, ObjectsThatLiveTogetherDoNotOverlap) {
+TEST(Allocation, LiveObjectsDoNotOverlap) {
   std::mt19937 random(1);
   std::vector<Block> blocks;
   for (int step = 0; step < 50'000; ++step) {
@@ -51,7 +51,7 @@ TEST(Allocation, ObjectsThatLiveTogetherDoNotOverlap) {
   }
 }
 
-// A size is rounded up to one of 32: an object that was freed as one size may be the next one of another.
+// Sizes are rounded up to one of 32 classes: an object freed with one size may be reused for another.
 TEST(Allocation, AFreedObjectServesAllSizesOfItsClass) {
   for (const std::size_t bytes : {1u, 15u, 16u, 17u, 31u, 32u, 497u, 511u, 512u, 513u}) {
     const std::size_t largest = (bytes + 15) / 16 * 16;
@@ -64,7 +64,7 @@ TEST(Allocation, AFreedObjectServesAllSizesOfItsClass) {
   }
 }
 
-TEST(Allocation, EveryFormOfNewGoesWithItsDelete) {
+TEST(Allocation, EveryFormOfNewMatchesItsDelete) {
   for (const std::size_t bytes : {0u, 1u, 40u, 512u, 513u, 5000u}) {
     ::operator delete(::operator new(bytes));
     ::operator delete[](::operator new[](bytes));
@@ -110,8 +110,8 @@ TEST(Allocation, ObjectsAreFreedOnOtherThreads) {
   }
 }
 
-// A thread keeps at most 64 KiB of objects of a size; the rest is the allocator's again.
-TEST(Allocation, ManyFreedObjectsAreTakenAgain) {
+// A thread keeps at most 64 KiB of freed objects per size and returns the rest to the allocator.
+TEST(Allocation, ManyFreedObjectsAreReused) {
   constexpr std::size_t kBytes = 64, kCount = 5000;
   std::vector<Block> blocks;
   for (int round = 0; round < 3; ++round) {
@@ -124,9 +124,9 @@ TEST(Allocation, ManyFreedObjectsAreTakenAgain) {
   }
 }
 
-TEST(Allocation, WhatDoesNotFitThrowsOrIsNull) {
+TEST(Allocation, OversizedRequestsThrowOrReturnNull) {
   constexpr std::size_t kTooMuch = PTRDIFF_MAX / 2;
-  volatile std::size_t bytes = kTooMuch;  // not for the compiler to see
+  volatile std::size_t bytes = kTooMuch;  // hidden from the compiler
   EXPECT_THROW(::operator delete(::operator new(bytes)), std::bad_alloc);
   EXPECT_EQ(::operator new(bytes, std::nothrow), nullptr);
 }

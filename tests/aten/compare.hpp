@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs exported programs and compares what they give with recorded results.
+// Runs exported programs and compares their outputs with recorded ones.
 #pragma once
 
 #include <gtest/gtest.h>

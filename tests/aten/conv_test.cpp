@@ -101,8 +101,8 @@ RC_GTEST_PROP(AtenConvolution, EqualsItsDefinition, ()) {
   RC_ASSERT(close(out, direct(k, in, w, b, out.shape())));
 }
 
-/// Whatever vectors there are: products are rounded before they are added.
-TEST(AtenConvolution, DepthwiseSumsAreThoseOfSingleFloats) {
+/// For any vector width, products are rounded before they are added.
+TEST(AtenConvolution, DepthwiseSumsMatchScalarFloatArithmetic) {
   constexpr int64_t kChannels = 3, kHeight = 4;
   for (int64_t width = 3; width < 42; ++width) {
     for (const int64_t stride : {1, 2, 3}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor around the kernels: observers, freeing, writing in place, constants, diagnostics; and
+// The executor around the kernels: observers, freeing values, writing in place, constants, diagnostics; and
 // functional form.
 #include "aten/executor.hpp"
 
@@ -19,7 +19,7 @@ struct AtenExecutor : testing::Test, carina::test::GraphMaker {
 };
 struct AtenFunctionalize : AtenExecutor {};
 
-TEST_F(AtenExecutor, WritesInPlaceOnlyWhatNobodyNeeds) {
+TEST_F(AtenExecutor, WritesInPlaceOnlyWhereTheOperandIsDead) {
   ir::Value* negative = make<Neg>(x);
   ir::Value* positive = make<Relu>(negative);  // negative is used again below
   ir::Value* again = make<AddTensor>(negative, positive, int64_t{1});
@@ -59,13 +59,13 @@ TEST_F(AtenExecutor, ConstantsAreFoldedAndStillObserved) {
   }
 }
 
-TEST_F(AtenExecutor, WhatGrowsIsComputedWhereItIsRead) {
+TEST_F(AtenExecutor, ConstantsThatGrowAreComputedWhereTheyAreRead) {
   const auto weights = [&](int8_t first) {
     const std::vector<int8_t> codes{first, 1, 2, 3};
     return make<DequantizePerTensor>(b.constant(Tensor::from(Shape{4}, codes)), 0.5, int64_t{0},
                                      int64_t{-128}, int64_t{127}, DType::Int8, std::nullopt);
   };
-  ir::Value *a = weights(4), *c = weights(-4), *d = make<Neg>(c);  // of what grows
+  ir::Value *a = weights(4), *c = weights(-4), *d = make<Neg>(c);  // of a value that grows
   ir::Value* small = make<Neg>(b.constant(kInput));                // does not grow
   ir::Value* first = make<AddTensor>(x, a, int64_t{1});
   ir::Value* second = make<AddTensor>(first, small, int64_t{1});
@@ -93,7 +93,7 @@ TEST_F(AtenExecutor, WhatGrowsIsComputedWhereItIsRead) {
   EXPECT_EQ(folded, late);
 }
 
-/// relu(-x) + |-x|, where values may stand for the relu and the |.|.
+/// relu(-x) + |-x|, in which other values may replace the relu and the absolute value.
 struct Rerun : AtenExecutor {
   ir::Value* negative = make<Neg>(x);
   ir::Value* positive = make<Relu>(negative);
@@ -109,7 +109,7 @@ struct Rerun : AtenExecutor {
   }
 };
 
-TEST_F(Rerun, StandInsTakeThePlaceOfResults) {
+TEST_F(Rerun, ReplacementsTakeThePlaceOfResults) {
   const Replacements none, one{{positive->producer(), negative}},
       both{{positive->producer(), negative}, {magnitude->producer(), x}};
   const std::vector<float> plain{4, 2, 1, 2}, raw{4, 2, 0, 0}, other{0, 0, 0, 0};
@@ -120,7 +120,7 @@ TEST_F(Rerun, StandInsTakeThePlaceOfResults) {
   }
 }
 
-TEST_F(Rerun, StandInsForWhatWasFolded) {
+TEST_F(Rerun, ReplacementsOfFoldedValues) {
   ir::Value* constant = b.constant(floats({1, 2, 3, 4}));
   ir::Value* folded = make<Neg>(constant);
   sum = make<AddTensor>(sum, make<Neg>(folded), int64_t{1});

@@ -17,8 +17,8 @@ void checkFolder(const std::filesystem::path& folder, size_t atLeast) {
   for (const auto& archive : archives) checkExport(archive);
 }
 
-/// Equal but for few elements, and those are at most one step apart, a step being the least distance of the
-/// values.
+/// Equal except for few elements, which differ by at most one step; a step is the smallest distance between
+/// distinct values.
 ::testing::AssertionResult nearlySame(const Tensor& actual, const Tensor& expected) {
   if (actual.shape() != expected.shape()) return ::testing::AssertionFailure() << "shapes differ";
   std::set<double> levels;
@@ -52,9 +52,9 @@ TEST(AtenFixtures, Networks) {
   checkFolder(root / "fixtures/models", 11);
 }
 
-/// Graphs that ExecuTorch's Arm flow started from, before and after quantization. PyTorch's convolutions
-/// round a little differently, so a value near a rounding boundary may come out one quantum apart: half a
-/// percent of them, not more.
+/// Graphs from which ExecuTorch's Arm flow started, before and after quantization. PyTorch's convolutions
+/// round slightly differently, so values near a rounding boundary may differ by one quantum: at most half a
+/// percent of all values.
 TEST(AtenFixtures, FloatAndQuantizedGraphsOfExecutorch) {
   CARINA_NEED_FIXTURES(root);
   const auto archives = carina::test::filesIn(root / "vectors/executorch", "qdq.pt2");

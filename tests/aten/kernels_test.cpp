@@ -32,7 +32,7 @@ TEST(AtenKernels, FloorDivisionAndRemainderFollowTheDivisor) {
   EXPECT_FALSE(runGroups("aten.floor_divide.default", {{longs({1})}, {longs({0})}}).ok());
 }
 
-TEST(AtenKernels, NumbersTakeTheTensorsTypeBeforeComparing) {
+TEST(AtenKernels, ScalarsTakeTheTensorsTypeBeforeComparing) {
   const Tensor small = Tensor::from<int8_t>({1}, {100});
   EXPECT_EQ(values<uint8_t>(run("aten.lt.Scalar", {small}, {{"other", "300"}})), (std::vector<uint8_t>{0}));
 }
@@ -49,7 +49,7 @@ TEST(AtenKernels, IntegersWrap) {
             (std::vector<int64_t>{0}));
 }
 
-TEST(AtenKernels, NanWinsInExtremes) {
+TEST(AtenKernels, NanPropagatesThroughExtrema) {
   for (const std::string op : {"aten.maximum.default", "aten.minimum.default"}) {
     const auto result = values<float>(run(op, {floats({kNan, 1, 2}), floats({0, kNan, 3})}));
     EXPECT_TRUE(std::isnan(result[0]) && std::isnan(result[1])) << op;
@@ -74,7 +74,7 @@ TEST(AtenKernels, ClampPrefersTheUpperBound) {
   EXPECT_EQ(values<float>(promoted), (std::vector<float>{0, 2.5f}));
 }
 
-TEST(AtenKernels, GeluKnowsBothForms) {
+TEST(AtenKernels, GeluSupportsBothForms) {
   EXPECT_NEAR(values<float>(run("aten.gelu.default", {floats({1})}))[0], 0.8413447f, 1e-6);
   EXPECT_NEAR(values<float>(run("aten.gelu.default", {floats({1})}, {{"approximate", "tanh"}}))[0],
               0.8411920f, 1e-6);
@@ -93,7 +93,7 @@ TEST(AtenKernels, AveragePoolDividesAsTorchDoes) {
   EXPECT_EQ(padded.back(), 3.75f);
 }
 
-TEST(AtenKernels, ReductionsOfNothing) {
+TEST(AtenKernels, ReductionsOfEmptyDimensions) {
   const Tensor empty = Tensor::zeros(DType::Float32, {2, 0});
   EXPECT_EQ(values<float>(run("aten.sum.dim_IntList", {empty}, {{"dim", "[1]"}})),
             (std::vector<float>{0, 0}));
@@ -114,8 +114,8 @@ TEST(AtenKernels, NearestAndLinearResizing) {
   EXPECT_EQ(values<float>(run("aten._upsample_nearest_exact1d.vec", {line},
                               {{"output_size", "[7]"}, {"scale_factors", "None"}})),
             (std::vector<float>{0, 0, 1, 2, 2, 3, 3}));
-  // 2 rows by 2.25 are 4, and PyTorch doubles rows of images whatever the factor; likewise 1.3 of 2 rows
-  // copies them. In lines and volumes it does not.
+  // Scaling 2 rows by 2.25 gives 4 rows, for which PyTorch doubles the rows of images whatever the factor;
+  // likewise, a factor of 1.3 copies 2 rows. For 1-D and 3-D tensors it uses the factor.
   const auto byFactor = [&](const char* name, const Shape& shape, const char* factors) {
     return values<float>(run(name, {Tensor::from<float>(shape, {5, 7})},
                              {{"output_size", "None"}, {"scale_factors", factors}}));
@@ -136,11 +136,11 @@ TEST(AtenKernels, NearestAndLinearResizing) {
       linear, Tensor::from<float>({1, 1, 6}, {0, .382353f, .970588f, 1.558824f, 2.147059f, 2.735294f})));
 }
 
-TEST(AtenKernels, IndexPutsTheJointIndexFirstWhenTornApart) {
+TEST(AtenKernels, IndexPutsTheJointDimensionFirstIfIndicesAreSeparated) {
   const Tensor self = Tensor::zeros(DType::Float32, {2, 3, 4});
   const Tensor two = longs({0, 1});
-  auto torn = require(runGroups("aten.index.Tensor", {{self}, {two, std::nullopt, two}}));
-  EXPECT_EQ(torn.front().shape(), (Shape{2, 3}));
+  auto separated = require(runGroups("aten.index.Tensor", {{self}, {two, std::nullopt, two}}));
+  EXPECT_EQ(separated.front().shape(), (Shape{2, 3}));
   auto adjacent = require(runGroups("aten.index.Tensor", {{self}, {std::nullopt, two, two}}));
   EXPECT_EQ(adjacent.front().shape(), (Shape{2, 2}));
   EXPECT_FALSE(runGroups("aten.index.Tensor", {{self}, {longs({2})}}).ok());
@@ -155,7 +155,7 @@ TEST(AtenKernels, ScatterReduceCountsSelf) {
   EXPECT_TRUE(close(run("aten.scatter_reduce.two", operands, without), floats({3, 6, 1})));
 }
 
-TEST(AtenKernels, AttentionGivesZeroToDeadRows) {
+TEST(AtenKernels, AttentionIsZeroForFullyMaskedRows) {
   const Tensor q = Tensor::from<float>({1, 2, 2}, {1, 0, 0, 1});
   Tensor mask = Tensor::zeros(DType::Bool, {2, 2});
   mask.mutableAs<uint8_t>()[0] = 1;

@@ -46,7 +46,7 @@ RC_GTEST_PROP(AtenMovement, PermuteMovesEveryElement, ()) {
   }
 }
 
-RC_GTEST_PROP(AtenMovement, SliceIsPythons, ()) {
+RC_GTEST_PROP(AtenMovement, SliceMatchesPython, ()) {
   const int64_t n = *rc::gen::inRange(1, 10), start = *rc::gen::inRange(-12, 12),
                 end = *rc::gen::inRange(-12, 12), step = *rc::gen::inRange(1, 4);
   const Tensor out =

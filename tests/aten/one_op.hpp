@@ -14,7 +14,7 @@ using Attributes = std::vector<std::pair<std::string, std::string>>;
 /// Operand groups in table order; an empty group is an absent optional operand.
 using Groups = std::vector<std::vector<std::optional<Tensor>>>;
 
-/// The operator on constants; attributes that are not named take their defaults.
+/// A graph of the operator with its operands as inputs; attributes that are not named take their defaults.
 inline Result<ir::Graph> oneOp(const std::string& op, const Groups& groups, const Attributes& attributes) {
   const ir::OpDef* def = findOperator(op);
   if (!def) return fail(Code::UnknownOperator, "no operator {}", op);
@@ -54,7 +54,7 @@ inline Result<std::vector<Tensor>> runGroups(const std::string& op, const Groups
   return execute(graph, inputs);
 }
 
-/// One operand per group; fails the test when the operator does.
+/// One operand per group; fails the test if the operator fails.
 inline Tensor run(const std::string& op, const std::vector<Tensor>& operands,
                   const Attributes& attributes = {}) {
   Groups groups;

@@ -9,12 +9,12 @@
 namespace carina::aten {
 namespace {
 
-/// Whether a row quantizes results that are float and the operator is no composite that goes when it is read.
+/// Whether the operator has an integer form for float operands, according to its row.
 bool hasIntegerForm(const OperatorFacts& facts) {
   return facts.quantize != QuantizeRule::Float && facts.quantize != QuantizeRule::Conversion;
 }
 
-TEST(OperatorFacts, WhatIsQuantizedCanBeInferredAndExecuted) {
+TEST(OperatorFacts, QuantizedOperatorsCanBeInferredAndExecuted) {
   for (const ir::OpDef& def : operators()) {
     const OperatorFacts& facts = factsOf(static_cast<OpId>(def.id));
     if (!hasIntegerForm(facts)) continue;
@@ -32,7 +32,7 @@ TEST(OperatorFacts, OperatorsWithoutARowHaveTheDefaults) {
   EXPECT_EQ(facts.cost, CostClass::Arithmetic);
 }
 
-TEST(OperatorFacts, RangesHoldWhatTheFunctionGives) {
+TEST(OperatorFacts, RangesMatchTheFunctions) {
   EXPECT_EQ(factsOf(OpId::Sigmoid).range.min, 0);
   EXPECT_EQ(factsOf(OpId::Sigmoid).range.max, 1);
   EXPECT_EQ(factsOf(OpId::Tanh).range.min, -1);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of operators that cannot be right are refused with their file and operator.
+"""Invalid rows of operators are refused with their file and operator.
 
 usage: operator_rows_test.py SCRIPTS_FOLDER
 """

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantize and dequantize: rounding, clamping and the corners of their formulas.
+// Quantize and dequantize: rounding, clamping and corner cases of their formulas.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(AtenQuantize, Int32Saturates) {
   EXPECT_EQ(values<int32_t>(q), (std::vector<int32_t>{2147483647, -2147483647 - 1, 3}));
 }
 
-RC_GTEST_PROP(AtenQuantize, IsTheFormulaInFloat, ()) {
+RC_GTEST_PROP(AtenQuantize, MatchesTheFloatFormula, ()) {
   const float x = static_cast<float>(*rc::gen::inRange(-400000, 400000)) / 1000.0f;
   const auto scale = static_cast<double>(static_cast<float>(*rc::gen::inRange(1, 5000)) / 10000.0f);
   const int64_t zeroPoint = *rc::gen::inRange(-128, 128);
@@ -67,7 +67,7 @@ TEST(AtenQuantize, RefusesARangeBeyondTheType) {
   EXPECT_FALSE(runGroups(kQuantize, {{floats({1})}}, parameters(1, 0, -129, 127, "i8")).ok());
 }
 
-TEST(AtenQuantize, RefusesZeroPointsThatAreNoIntegers) {
+TEST(AtenQuantize, RefusesNonIntegerZeroPoints) {
   const Attributes attributes{{"axis", "0"}, {"quant_min", "-128"}, {"quant_max", "127"}, {"dtype", "i8"}};
   EXPECT_FALSE(runGroups("quantized_decomposed.quantize_per_channel.default",
                          {{floats({1, 2})}, {floats({1, 1})}, {floats({0, 0})}}, attributes)

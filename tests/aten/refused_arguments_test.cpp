@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PyTorch refuses is refused where types are inferred, and what inference lets through by mistake ends
-// a kernel with an error.
+// Type inference refuses what PyTorch refuses; if it misses something, the kernel ends with an error.
 #include "aten/one_op.hpp"
 #include "support/require.hpp"
 
@@ -17,7 +16,7 @@ Tensor reals(const Shape& shape) {
   return Tensor::zeros(DType::Float32, shape);
 }
 
-/// Why the operator is refused before anything runs; empty when it is not.
+/// Why the operator is refused before anything runs; empty if it is not.
 std::string refusal(const std::string& op, const std::vector<Tensor>& operands,
                     const Attributes& attributes = {}) {
   Groups groups;
@@ -43,7 +42,7 @@ TEST(AtenRefusedArguments, CellsWhoseStatesDiffer) {
   EXPECT_TRUE(refused({4, 1, 12}));
 }
 
-TEST(AtenRefusedArguments, OutputPaddingsFromTheStrideOn) {
+TEST(AtenRefusedArguments, OutputPaddingsNotBelowTheStride) {
   const auto refused = [](const std::string& padding) {
     return refusal("aten.conv_transpose2d.input", {reals({1, 8, 6, 6}), reals({8, 4, 3, 3})},
                    {{"stride", "[2, 2]"}, {"output_padding", padding}});
@@ -52,20 +51,20 @@ TEST(AtenRefusedArguments, OutputPaddingsFromTheStrideOn) {
   EXPECT_NE(refused("[2, 1]").find("must be smaller than stride 2 or dilation 1"), std::string::npos);
 }
 
-TEST(AtenRefusedArguments, SizesAndFactorsOfOneImage) {
+TEST(AtenRefusedArguments, SizesTogetherWithFactors) {
   const Attributes both{{"output_size", "[]"}, {"scale_factors", "[2.0, 2.0]"}};
   EXPECT_NE(refusal("aten.upsample_nearest2d.vec", {reals({1, 2, 3, 3})}, both).find("exactly one of"),
             std::string::npos);
   EXPECT_EQ(refusal("aten.upsample_nearest2d.vec", {reals({1, 2, 3, 3})}, {both[1]}), "");
 }
 
-TEST(AtenRefusedArguments, RunningSumsAlongNoDimension) {
+TEST(AtenRefusedArguments, RunningSumsAlongMissingDimensions) {
   for (const char* dim : {"2", "-3", "-2147483648"})
     EXPECT_NE(refusal("aten.logcumsumexp.default", {reals({2, 3})}, {{"dim", dim}}), "") << dim;
   EXPECT_EQ(refusal("aten.logcumsumexp.default", {reals({2, 3})}, {{"dim", "-2"}}), "");
 }
 
-TEST(AtenRefusedArguments, ModesThatDoNotExistAndQuotientsOfIntegers) {
+TEST(AtenRefusedArguments, UnknownModesAndQuotientsOfIntegers) {
   const auto sampled = [](const char* padding) {
     return refusal("aten.grid_sampler_2d.default", {reals({1, 2, 3, 3}), reals({1, 4, 4, 2})},
                    {{"interpolation_mode", "0"}, {"padding_mode", padding}, {"align_corners", "True"}});
@@ -88,7 +87,7 @@ TEST(AtenRefusedArguments, CodesOf64Bits) {
   EXPECT_NE(refused("i64").find("codes of type int64"), std::string::npos);
 }
 
-TEST(AtenRefusedArguments, MeansOfIntegersInWindows) {
+TEST(AtenRefusedArguments, AveragePoolsOfIntegers) {
   const Tensor image = Tensor::zeros(DType::Int64, {1, 1, 2, 2});
   EXPECT_NE(refusal("aten.avg_pool2d.default", {image}, {{"kernel_size", "[1, 1]"}}).find("floating-point"),
             std::string::npos);
@@ -114,7 +113,7 @@ TEST(AtenRefusedArguments, IndicesOfOtherTypesAndMasksThatDoNotFit) {
   EXPECT_NE(refused({bools({3, 4, 5, 1})}).find("does not fit into"), std::string::npos);
 }
 
-TEST(AtenRefusedArguments, ProductsOfTruthValuesOrOfMixedTypes) {
+TEST(AtenRefusedArguments, ProductsOfBoolsOrMixedTypes) {
   const std::vector<std::pair<std::string, std::vector<Shape>>> products{
       {"aten.mm.default", {{2, 2}, {2, 2}}},
       {"aten.bmm.default", {{1, 2, 2}, {1, 2, 2}}},
@@ -136,10 +135,10 @@ TEST(AtenRefusedArguments, ProductsOfTruthValuesOrOfMixedTypes) {
     EXPECT_NE(refusal(op, mixed).find("expected one type"), std::string::npos) << op;
     EXPECT_EQ(refusal(op, whole), "") << op;
   }
-  EXPECT_EQ(refusal("aten.outer.default", {bools({2}), bools({2})}), "") << "a product element by element";
+  EXPECT_EQ(refusal("aten.outer.default", {bools({2}), bools({2})}), "") << "an elementwise product";
 }
 
-TEST(AtenRefusedArguments, QuotientsOfTruthValuesAndByZero) {
+TEST(AtenRefusedArguments, QuotientsOfBoolsAndByZero) {
   for (const char* op : {"aten.floor_divide.default", "aten.remainder.Tensor", "aten.fmod.Tensor",
                          "aten.pow.Tensor_Tensor", "aten.sub.Tensor"})
     EXPECT_NE(refusal(op, {bools({2}), bools({2})}).find("not defined on bool"), std::string::npos) << op;
@@ -149,7 +148,7 @@ TEST(AtenRefusedArguments, QuotientsOfTruthValuesAndByZero) {
     EXPECT_EQ(refusal(op, {ints({2})}, {{"other", "3"}}), "") << op;
     EXPECT_EQ(refusal(op, {reals({2})}, {{"other", "0"}}), "") << op;
   }
-  // A divisor that is known.
+  // A constant divisor.
   ir::Graph graph;
   ir::NodeSpec spec;
   spec.def = findOperator("aten.floor_divide.default");
@@ -184,7 +183,7 @@ TEST(AtenRefusedArguments, DropoutInTraining) {
   }
 }
 
-TEST(AtenRefusedArguments, AKernelThatFindsAnotherTypeEndsWithAnError) {
+TEST(AtenRefusedArguments, AKernelThatGetsAnUnexpectedTypeEndsWithAnError) {
   const std::string text =
       errorOf(runGroups("aten.layer_norm.default", {{reals({2, 4})}, {Tensor::zeros(DType::Int8, {4})}, {}},
                         {{"normalized_shape", "[4]"}}));

@@ -32,7 +32,7 @@ TEST(AtenTable, EveryDefaultCanBeRead) {
   }
 }
 
-TEST(AtenTable, WhatHasAResultTypeCanBeExecuted) {
+TEST(AtenTable, OperatorsWithAnInferenceRuleHaveAKernel) {
   size_t supported = 0;
   for (const ir::OpDef& def : operators()) {
     if (!def.infer || def.has(ir::kInPlace)) continue;
@@ -42,7 +42,7 @@ TEST(AtenTable, WhatHasAResultTypeCanBeExecuted) {
   EXPECT_GT(supported, 380u);
 }
 
-TEST(AtenTable, WhatCanBeExecutedHasAResultType) {
+TEST(AtenTable, OperatorsWithAKernelHaveAnInferenceRule) {
   for (const ir::OpDef& def : operators()) {
     if (!canExecute(def)) continue;
     EXPECT_NE(def.infer, nullptr) << def.name << " has a kernel but no inference rule";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling at the positions of a grid, affine grids, unpooling: against PyTorch's numbers.
+// Sampling at the positions of a grid, and bicubic resizing: against PyTorch's values.
 #include "aten/compare.hpp"
 #include "aten/one_op.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that appear now and then in exports; the expected values are PyTorch's, or follow from the
-// definition.
+// Operators that are rare in exports; the expected values are PyTorch's, or follow from the definition.
 #include <cmath>
 #include <limits>
 
@@ -42,15 +41,15 @@ TEST(AtenUncommonKernels, ProductsAddTheirFirstOperand) {
 
 TEST(AtenUncommonKernels, StacksOfDifferentRanks) {
   const Groups pair{{floats({1, 2}), floats({3, 4})}};
-  const auto shapeOf = [&](const std::string& op) {
+  const auto stackOf = [&](const std::string& op) {
     auto result = runGroups(op, pair);
     EXPECT_TRUE(result.ok()) << op;
     return result.ok() ? result->front() : Tensor();
   };
-  EXPECT_EQ(shapeOf("aten.hstack.default"), floats({1, 2, 3, 4}));
-  EXPECT_EQ(shapeOf("aten.vstack.default"), matrix({2, 2}, {1, 2, 3, 4}));
-  EXPECT_EQ(shapeOf("aten.column_stack.default"), matrix({2, 2}, {1, 3, 2, 4}));
-  EXPECT_EQ(shapeOf("aten.dstack.default"), matrix({1, 2, 2}, {1, 3, 2, 4}));
+  EXPECT_EQ(stackOf("aten.hstack.default"), floats({1, 2, 3, 4}));
+  EXPECT_EQ(stackOf("aten.vstack.default"), matrix({2, 2}, {1, 2, 3, 4}));
+  EXPECT_EQ(stackOf("aten.column_stack.default"), matrix({2, 2}, {1, 3, 2, 4}));
+  EXPECT_EQ(stackOf("aten.dstack.default"), matrix({1, 2, 2}, {1, 3, 2, 4}));
 }
 
 TEST(AtenUncommonKernels, OrderStatistics) {
@@ -72,7 +71,7 @@ TEST(AtenUncommonKernels, OrderStatistics) {
                     floats({0, std::log(2.0f), std::log(3.0f)})));
 }
 
-TEST(AtenUncommonKernels, LookingUp) {
+TEST(AtenUncommonKernels, Lookups) {
   EXPECT_EQ(run("aten.bucketize.Tensor", {floats({1, 2, 2.5f}), floats({1, 2, 3})}), longs({0, 1, 2}));
   EXPECT_EQ(run("aten.bucketize.Tensor", {floats({1, 2, 2.5f}), floats({1, 2, 3})}, {{"right", "True"}}),
             longs({1, 2, 2}));
@@ -119,7 +118,7 @@ TEST(AtenUncommonKernels, SpecialFunctions) {
             (std::vector<uint8_t>{1, 0}));
 }
 
-TEST(AtenUncommonKernels, TurnsAndAntialiasing) {
+TEST(AtenUncommonKernels, RotationsAndAntialiasing) {
   const Tensor m = matrix({2, 3}, {1, 2, 3, 4, 5, 6});
   EXPECT_EQ(run("aten.rot90.default", {m}), matrix({3, 2}, {3, 6, 2, 5, 1, 4}));
   EXPECT_EQ(run("aten.rot90.default", {m}, {{"k", "-1"}}), matrix({3, 2}, {4, 1, 5, 2, 6, 3}));

@@ -23,7 +23,7 @@ TEST(ArrayFit, IntegersKeepTheirValues) {
   EXPECT_EQ(unfit.error().message(), "value -128 does not fit u8");
 }
 
-TEST(ArrayFit, SeesChannelsAtTheOtherEnd) {
+TEST(ArrayFit, DetectsTheOtherChannelOrder) {
   const Shape nchw{1, 3, 8, 8}, nhwc{1, 8, 8, 3};
   for (const Shape& array : {Shape{1, 8, 8, 3}, Shape{64, 8, 8, 3}, Shape{64, 1, 8, 8, 3}})
     EXPECT_NE(layoutRemedy(array, nchw).find("channels-last"), std::string::npos);
@@ -33,7 +33,7 @@ TEST(ArrayFit, SeesChannelsAtTheOtherEnd) {
   EXPECT_EQ(layoutRemedy({2, 8, 8, 3}, {2, 8, 3}), "");
 }
 
-TEST(ArrayFit, NamesWhatAFileHolds) {
+TEST(ArrayFit, ListsTheArraysOfAFile) {
   EXPECT_EQ(describeArrays({{"x", array({8, 1, 2, 2})}}, "in0", {1, 2, 2}),
             "the file holds x f32[8,1,2,2]; rename it to in0?");
   EXPECT_EQ(describeArrays({{"x", array({8, 1, 2, 2})}, {"y", array({8})}}, "in0", {1, 2, 2}),

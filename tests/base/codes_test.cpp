@@ -11,7 +11,7 @@
 namespace carina {
 namespace {
 
-TEST(Codes, IdsAreUniqueAndInOrderAndEveryRowExplains) {
+TEST(Codes, IdsAreUniqueAndSortedAndEveryRowHasAnExplanation) {
   std::string previous;
   std::set<std::string_view> titles;
   for (const CodeInfo& info : allCodes()) {
@@ -25,7 +25,7 @@ TEST(Codes, IdsAreUniqueAndInOrderAndEveryRowExplains) {
   }
 }
 
-TEST(Codes, AreFoundInAnyCaseAndNothingElseIs) {
+TEST(Codes, LookupIgnoresCaseAndNeedsTheWholeId) {
   ASSERT_NE(findCode("e0104"), nullptr);
   EXPECT_EQ(findCode("e0104")->code, Code::Damaged);
   EXPECT_EQ(findCode("E01"), nullptr);
@@ -34,7 +34,7 @@ TEST(Codes, AreFoundInAnyCaseAndNothingElseIs) {
   EXPECT_EQ(codeId(Code::None), "");
 }
 
-TEST(Codes, StayWithTheDiagnosticWhileLaterFloorsAddToIt) {
+TEST(Codes, SurviveContextAddedToTheDiagnostic) {
   const Error error =
       fail(Code::TooLarge, "{} elements", 7).at("node").inFile("net.pt2").withRemedy("split it");
   EXPECT_EQ(error.code(), Code::TooLarge);

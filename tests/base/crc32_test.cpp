@@ -9,7 +9,7 @@
 namespace carina {
 namespace {
 
-TEST(Crc32, IsThatOfZlib) {
+TEST(Crc32, MatchesZlib) {
   EXPECT_EQ(crc32Of(std::as_bytes(std::span("123456789", 9))), 0xcbf43926u);
   std::vector<uint8_t> bytes(1000);
   for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i * i * 31 + (i >> 3));

@@ -27,7 +27,7 @@ size_t entriesIn(const fs::path& folder) {
   return static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
 }
 
-/// Runs as an ordinary user for a while, so that permissions count even where tests run as root.
+/// Drops root privileges while it exists, so that permissions apply even if the tests run as root.
 class Unprivileged {
  public:
   Unprivileged() : root_(::geteuid() == 0 && ::seteuid(65534) == 0) {}
@@ -52,7 +52,7 @@ TEST(MappedFile, ReadsWhatWasWritten) {
   EXPECT_EQ(file->path(), (folder / "a.bin").string());
 }
 
-TEST(MappedFile, EmptyFilesAreFine) {
+TEST(MappedFile, OpensEmptyFiles) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "empty", "").ok());
   const auto file = require(MappedFile::open(folder / "empty"));
@@ -68,7 +68,7 @@ TEST(MappedFile, ErrorsNameFileAndReason) {
   EXPECT_FALSE(MappedFile::open("/dev/null").ok());
 }
 
-TEST(MappedFile, ACopyStaysWhenTheFileBecomesShorter) {
+TEST(MappedFile, CopiedFilesSurviveTruncation) {
   const test::TempDir folder;
   const std::string text(100000, 'x');
   ASSERT_TRUE(writeFile(folder / "a.bin", text).ok());
@@ -77,7 +77,7 @@ TEST(MappedFile, ACopyStaysWhenTheFileBecomesShorter) {
   EXPECT_EQ(asText(file->bytes()), text);
 }
 
-/// Bytes of files that are mapped and in memory.
+/// Resident bytes of mapped files.
 size_t residentFileBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -86,7 +86,7 @@ size_t residentFileBytes() {
   return 0;
 }
 
-TEST(MappedFile, PagesThatWereGivenBackComeAgainWhenTheyAreRead) {
+TEST(MappedFile, ReleasedPagesAreReadAgainOnAccess) {
   const test::TempDir folder;
   const fs::path path = folder / "large.bin";
   std::ofstream(path) << "first";
@@ -108,7 +108,7 @@ TEST(MappedFile, PagesThatWereGivenBackComeAgainWhenTheyAreRead) {
   giveBackIdleMemory();  // nothing is mapped
 }
 
-TEST(MappedFileDeathTest, AMappingThatLosesItsFileEndsWithAMessage) {
+TEST(MappedFileDeathTest, TruncatingAMappedFileEndsTheProcessWithAMessage) {
   const test::TempDir folder;
   const fs::path path = folder / "large.bin";
   std::ofstream(path) << 'x';
@@ -182,7 +182,7 @@ TEST(OutputFiles, LinksAreFollowed) {
   EXPECT_EQ(test::contentsOf(folder / "real.txt"), "new");
 }
 
-TEST(OutputFiles, MissingFoldersAreErrorsUnlessWanted) {
+TEST(OutputFiles, MissingFoldersAreErrorsUnlessCreationIsRequested) {
   const test::TempDir folder;
   EXPECT_NE(errorOf(writeFile(folder.path() / "no" / "such" / "a.txt", "a")).find("does not exist"),
             std::string::npos);
@@ -232,7 +232,7 @@ TEST(OutputFiles, PipesAreWrittenInPlace) {
   EXPECT_EQ(entriesIn(folder.path()), 1u);
 }
 
-TEST(OutputFiles, WhatFailsInPlaceLeavesTheOthersAsTheyWere) {
+TEST(OutputFiles, AFailedWriteInPlaceLeavesOtherOutputsUnchanged) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "kept.txt", "old").ok());
   {
@@ -245,7 +245,7 @@ TEST(OutputFiles, WhatFailsInPlaceLeavesTheOthersAsTheyWere) {
   EXPECT_EQ(entriesIn(folder.path()), 1u);
 }
 
-TEST(OutputFiles, TheFileOfStandardOutputIsWrittenThroughIt) {
+TEST(OutputFiles, AFileThatIsStandardOutputIsWrittenThroughIt) {
   const test::TempDir folder;
   const int before = ::dup(STDOUT_FILENO);
   const int file = ::open((folder / "out.txt").c_str(), O_WRONLY | O_CREAT, 0666);
@@ -294,14 +294,14 @@ TEST(OutputFiles, AReplacedFileKeepsItsOwner) {
   EXPECT_EQ(info.st_gid, 65534u);
 }
 
-TEST(OutputFiles, TwoOutputsOfOneNameAreRefused) {
+TEST(OutputFiles, DuplicateOutputsAreRefused) {
   const test::TempDir folder;
   OutputFiles files;
   ASSERT_TRUE(files.add(folder / "a.txt", "a").ok());
   EXPECT_FALSE(files.add(folder.path() / "." / "a.txt", "b").ok());
 }
 
-TEST(OutputFiles, FoldersGoWithoutCommit) {
+TEST(OutputFiles, CreatedFoldersAreRemovedWithoutCommit) {
   const test::TempDir folder;
   {
     OutputFiles files;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half and bfloat16: every bit pattern against a definition by arithmetic, and rounding at every boundary.
+// Half and bfloat16: every bit pattern against an arithmetic definition, and rounding at every boundary.
 #include "base/float16.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace carina {
 namespace {
 
-/// The value of a half by definition: sign, exponent and mantissa as numbers.
+/// The value of a half by definition, from its sign, exponent and mantissa.
 double halfValue(uint32_t bits) {
   const int exponent = static_cast<int>((bits >> 10) & 31u);
   const double mantissa = static_cast<double>(bits & 1023u);
@@ -23,7 +23,7 @@ double halfValue(uint32_t bits) {
   return sign * std::ldexp(1024.0 + mantissa, exponent - 25);
 }
 
-TEST(Half, EveryPatternHasItsValueAndComesBack) {
+TEST(Half, EveryBitPatternIsExactAndRoundTrips) {
   for (uint32_t bits = 0; bits < 0x10000u; ++bits) {
     const auto half = static_cast<uint16_t>(bits);
     const float value = halfToFloat(half);
@@ -61,7 +61,7 @@ TEST(Half, LargeValuesBecomeInfinity) {
   EXPECT_EQ(floatToHalf(std::numeric_limits<float>::infinity()), 0x7c00);
 }
 
-TEST(Bfloat16, EveryPatternComesBack) {
+TEST(Bfloat16, EveryBitPatternRoundTrips) {
   for (uint32_t bits = 0; bits < 0x10000u; ++bits) {
     const auto brain = static_cast<uint16_t>(bits);
     const float value = bfloat16ToFloat(brain);

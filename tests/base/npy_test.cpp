@@ -15,7 +15,7 @@
 namespace carina {
 namespace {
 
-/// A .npy file by hand: version 1 or 2 header around `dict`, then `data`.
+/// A handmade .npy file: a header of the given version around `dict`, then `data`.
 std::string npy(const std::string& dict, const std::string& data, int version = 1) {
   std::string text = "\x93NUMPY";
   text += static_cast<char>(version);
@@ -67,7 +67,7 @@ TEST(Npy, TypesWithoutNumpyCounterpartBecomeTheNextLarger) {
   EXPECT_EQ(*parse(formatNpy(brain)), Tensor::scalar(1.5f));
 }
 
-TEST(Npy, HeadersAsNumpyWritesThem) {
+TEST(Npy, WritesHeadersAsNumpyDoes) {
   EXPECT_EQ(formatNpy(Tensor::zeros(DType::Int8, {2, 3})).substr(10, 60),
             "{'descr': '|i1', 'fortran_order': False, 'shape': (2, 3), } ");
   EXPECT_EQ(formatNpy(Tensor::zeros(DType::Float32, {4})).substr(10, 58),
@@ -76,7 +76,7 @@ TEST(Npy, HeadersAsNumpyWritesThem) {
             "{'descr': '<f8', 'fortran_order': False, 'shape': (), } ");
 }
 
-TEST(Npy, AllVersionsAndOrders) {
+TEST(Npy, ReadsAllVersionsAndOrders) {
   for (int version : {1, 2, 3}) {
     const auto tensor = require(parse(npy(dictOf("|i1", "(2, 3)"), "\1\2\3\4\5\6", version)));
     EXPECT_EQ(tensor.as<int8_t>()[4], 5);
@@ -154,7 +154,7 @@ TEST(Npz, StoredArraysAreBorrowedFromTheFile) {
   EXPECT_NE(tensors[0].second.bytes().data(), before);
 }
 
-TEST(ReadArrays, TakesSingleArraysToo) {
+TEST(ReadArrays, ReadsSingleArrays) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "x.npy", formatNpy(Tensor::scalar(7))).ok());
   const auto arrays = require(readArrays(folder / "x.npy"));
@@ -172,7 +172,7 @@ TEST(ReadArrays, OtherFilesAreRefused) {
   EXPECT_NE(errorOf(readArrays(folder / "x.zip")).find("'readme.txt' is not an array"), std::string::npos);
 }
 
-TEST(Npz, ArchivesOfNumpyCanBeRead) {
+TEST(Npz, ReadsArchivesWrittenByNumpy) {
   CARINA_NEED_FIXTURES(fixtures);
   const auto files = test::filesIn(fixtures / "fixtures", ".npz");
   ASSERT_GT(files.size(), 100u);

@@ -13,7 +13,7 @@ std::string problem(const Status& status) {
   return status.ok() ? std::string() : status.error().str();
 }
 
-TEST(OutputPath, WhatCanBeWritten) {
+TEST(OutputPath, AcceptsWritablePaths) {
   const test::TempDir folder;
   EXPECT_EQ(problem(checkOutputPath(folder / "new.pte")), "");
   ASSERT_TRUE(writeFile(folder / "old.pte", "x").ok());
@@ -21,7 +21,7 @@ TEST(OutputPath, WhatCanBeWritten) {
   EXPECT_EQ(problem(checkOutputPath("/dev/null")), "");
 }
 
-TEST(OutputPath, FoldersAndMissingFolders) {
+TEST(OutputPath, RefusesFoldersAndMissingFolders) {
   const test::TempDir folder;
   EXPECT_NE(problem(checkOutputPath(folder.path())).find("is a folder"), std::string::npos);
   EXPECT_NE(problem(checkOutputPath(folder.path().string() + "/")).find("is a folder"), std::string::npos);
@@ -33,7 +33,7 @@ TEST(OutputPath, FoldersAndMissingFolders) {
   EXPECT_NE(problem(checkOutputPath(folder / "file/out.pte")).find("is not a folder"), std::string::npos);
 }
 
-TEST(OutputPath, FoldersOfOutputsAreMade) {
+TEST(OutputPath, OutputFoldersNeedNotExist) {
   const test::TempDir folder;
   EXPECT_EQ(problem(checkOutputFolder(folder.path())), "");
   EXPECT_EQ(problem(checkOutputFolder(folder / "a/b/c")), "");

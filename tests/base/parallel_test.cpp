@@ -57,7 +57,7 @@ TEST(Parallel, AnExceptionReachesTheCallerAndCutsNoInnerLoopShort) {
   std::atomic<int> done = 0;
   constexpr int kSteps = 1000;
   const auto outer = [&](size_t i) {
-    if (i == 0) {  // out of memory while the other call, where there are two threads, is in its loop
+    if (i == 0) {  // fails while the other call, if there is a second thread, is in its loop
       const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
       while (!started && std::chrono::steady_clock::now() < end) std::this_thread::yield();
       throw std::bad_alloc();

@@ -41,7 +41,7 @@ TEST(Shape, DimensionsWrapOnce) {
   EXPECT_EQ(normalizeDim(-5, 4), std::nullopt);
 }
 
-TEST(Arithmetic, OverflowIsNoticed) {
+TEST(Arithmetic, OverflowIsDetected) {
   EXPECT_EQ(checkedAdd(INT64_MAX, 1), std::nullopt);
   EXPECT_EQ(checkedAdd(-3, 5), 2);
   EXPECT_EQ(checkedMul(int64_t{1} << 40, int64_t{1} << 40), std::nullopt);

@@ -33,7 +33,7 @@ TEST(Tensor, ScalarsAndEmptyTensors) {
   EXPECT_EQ(Tensor().numElements(), 0);
 }
 
-RC_GTEST_PROP(Tensor, WritingOneCopyLeavesTheOthers, (const std::vector<int32_t>& values)) {
+RC_GTEST_PROP(Tensor, WritingACopyLeavesTheOthersUnchanged, (const std::vector<int32_t>& values)) {
   RC_PRE(!values.empty());
   const Shape shape{static_cast<int64_t>(values.size())};
   const Tensor original = Tensor::from(shape, values);
@@ -139,7 +139,7 @@ TEST(Convert, IntegersSaturateIntoNarrowerTypes) {
   EXPECT_EQ(narrow.integerAt(2), 65535);
 }
 
-RC_GTEST_PROP(Convert, IntegersSurviveTheWayThroughDouble, (const std::vector<int32_t>& values)) {
+RC_GTEST_PROP(Convert, IntegersRoundTripThroughDouble, (const std::vector<int32_t>& values)) {
   const Tensor source = Tensor::from({static_cast<int64_t>(values.size())}, values);
   RC_ASSERT(convert(convert(source, DType::Float64), DType::Int32) == source);
 }

@@ -53,7 +53,7 @@ std::string streamedArchive(const std::vector<RawMember>& members) {
     put(out, 20, 2);
     put(out, m.flags | 8u, 2);
     put(out, m.method, 2);
-    for (int i = 0; i < 4; ++i) put(out, 0, 4);  // time, checksum and both sizes come later
+    for (int i = 0; i < 4; ++i) put(out, 0, 4);  // time zero; the checksum and both sizes follow the data
     put(out, m.name.size(), 2);
     put(out, 0, 2);
     out += m.name + m.data;
@@ -110,7 +110,7 @@ RawMember stored(const std::string& name, const std::string& text) {
   return {name, text, 0, crcOf(text), text.size(), 0};
 }
 
-TEST(Zip, WritesWhatItReads) {
+TEST(Zip, ReadsWhatItWrites) {
   const Members members{{"a/one.txt", "first"}, {"empty", ""}, {"two", std::string(1000, 'x')}};
   const std::string text = writeZip(members);
   const auto archive = require(open(text));
@@ -123,7 +123,7 @@ TEST(Zip, WritesWhatItReads) {
   EXPECT_EQ(archive.find("three"), nullptr);
 }
 
-RC_GTEST_PROP(Zip, ContentsSurviveAndAreAligned, (const std::vector<std::string>& contents)) {
+RC_GTEST_PROP(Zip, ContentsRoundTripAndAreAligned, (const std::vector<std::string>& contents)) {
   Members members;
   for (size_t i = 0; i < contents.size(); ++i) members.emplace_back(std::string(i + 1, 'm'), contents[i]);
   const size_t alignment = *rc::gen::element<size_t>(1, 16, 64, 4096);
@@ -142,7 +142,7 @@ TEST(Zip, AnEmptyArchiveHasNoMembers) {
   EXPECT_TRUE(archive.members().empty());
 }
 
-TEST(Zip, MoreMembersThanTheOldFormatCounts) {
+TEST(Zip, HoldsMoreMembersThan16BitsCount) {
   Members members;
   for (int i = 0; i < 66000; ++i) members.emplace_back(std::to_string(i), i % 1000 == 0 ? "data" : "");
   const std::string text = writeZip(members);
@@ -176,7 +176,7 @@ TEST(Zip, DeflatedMembersAreInflated) {
   EXPECT_EQ(readText(archive, "a"), plain);
 }
 
-/// An archive of one stored member whose sizes and offset stand in Zip64 fields, behind `prefix`.
+/// An archive of one stored member whose sizes and offset are in Zip64 fields, after `prefix`.
 std::string zip64Archive(const std::string& name, const std::string& data, uint64_t claimed,
                          const std::string& prefix) {
   constexpr uint64_t kMax32 = 0xffffffffu;
@@ -211,7 +211,7 @@ std::string zip64Archive(const std::string& name, const std::string& data, uint6
   put(directory, 0, 6);
   put(directory, kMax32, 4);
   directory += name;
-  put(directory, 0x4246, 2);  // a field that means nothing stands in front
+  put(directory, 0x4246, 2);  // a meaningless field comes first
   put(directory, 3, 2);
   directory += "ZZZ";
   put(directory, 1, 2);
@@ -258,7 +258,7 @@ TEST(Zip, InflationIsBounded) {
   EXPECT_TRUE(open(text)->read(open(text)->members()[2]).ok());
 }
 
-TEST(Zip, LiesAreNoticed) {
+TEST(Zip, InconsistentArchivesAreRefused) {
   const std::string plain(3000, 'y');
   const std::string packed = deflated(plain);
   RawMember encrypted = stored("a", "hello");

@@ -22,7 +22,8 @@ class Browser:
         from_read, from_write = os.pipe()
 
         def pipes():
-            # Descriptors 3 and 4 are where the protocol expects them. Both are duplicated first, as either may be one of them.
+            # The protocol uses descriptors 3 and 4. Both ends are duplicated first, as either may be one of
+            # them.
             first, second = os.dup(to_read), os.dup(from_write)
             os.dup2(first, 3)
             os.dup2(second, 4)
@@ -94,7 +95,7 @@ class Browser:
         return result["result"].get("value")
 
     def settle(self):
-        """Waits for the document and for two frames: everything that was asked to be drawn is drawn then."""
+        """Waits for the document and for two frames: everything requested has then been drawn."""
         self.evaluate("""new Promise((done) => {
             const frames = () => requestAnimationFrame(() => requestAnimationFrame(() => done(true)));
             document.readyState === "complete" ? frames() : addEventListener("load", frames);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The page of carina report in a real browser: page_test.py CARINA SOURCE [SCREENSHOTS]. Exits 77 where there is no Chromium."""
+"""The page of carina report in a real browser: page_test.py CARINA SOURCE [SCREENSHOTS]. Exits with 77 if there is no Chromium."""
 import json
 import random
 import re
@@ -24,7 +24,7 @@ def network(name, *more):
 
 
 def drawn(browser):
-    """Colours on the canvas: a picture that was not drawn has one."""
+    """Number of colours on the canvas: a canvas that was not drawn has one."""
     return browser.evaluate("""(() => {
         const canvas = document.querySelector("#view canvas");
         const pixels = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
@@ -58,7 +58,7 @@ def many_operations(page, folder, count):
             steps = {name: record[name] + copy * len(part["steps"]) for name in ("first_step", "last_step")}
             large["memory"].append({**record, **steps, "address": record["address"] + 16 * copy})
         large["steps"] += part["steps"]
-    # A point of its own in the roofline for each, as in a network of so many layers.
+    # Each layer has its own point in the roofline, as in a network of that many layers.
     for number in range(count):
         layer = part["layers"][number % len(part["layers"])]
         large["layers"].append({**layer, "name": f"layer_{number}", "macs": int(1000 * 10 ** draw(0, 4)), "cycles": int(100 * 10 ** draw(0, 4))})
@@ -106,7 +106,7 @@ def check_views(browser, page, profile, lines):
 
 
 def check_bounds(browser, profile):
-    """What limits the network: every share is told, and no segment of the bar shows part of its words."""
+    """What limits the network: every share is listed, and no segment of the bar truncates its words."""
     cycles = {}
     for layer in profile["parts"][0]["layers"]:
         cycles[layer["bound"]] = cycles.get(layer["bound"], 0) + layer["cycles"]
@@ -119,14 +119,14 @@ def check_bounds(browser, profile):
 
 
 def printed_lines(*arguments):
-    """What `carina compile` says of the whole inference."""
+    """The lines that `carina compile` prints about the whole inference."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run([carina, "compile", *map(str, arguments), "-o", folder + "/x.pte"], check=True, capture_output=True, text=True)
     return [re.sub(r"^  faster  ", "faster: ", line) for line in done.stdout.splitlines() if line.startswith(("inference ", "  faster  "))]
 
 
 def check_memory(browser, page, profile):
-    """The buffer under the mouse says what it is, where it lies and for how long."""
+    """The tip for the buffer under the mouse says what it is, where it is and for how long."""
     browser.open(page, "#view=memory")
     left, top, width, height = browser.evaluate(
         "(() => { const b = document.querySelector('#view canvas').getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
@@ -137,25 +137,25 @@ def check_memory(browser, page, profile):
         browser.screenshot(shots / "memory_tip.png")
 
 
-def picture(browser):
+def canvas_image(browser):
     return browser.evaluate("document.querySelector('#view canvas').toDataURL()")
 
 
 def check_graph(browser):
-    """Colours by SQNR are other ones than those of places."""
-    places = picture(browser)
+    """Colours by SQNR differ from those of places."""
+    places = canvas_image(browser)
     browser.evaluate("[...document.querySelectorAll('#view button')].find((b) => b.textContent === 'SQNR').click()")
     browser.settle()
-    assert picture(browser) != places and drawn(browser) > 8
+    assert canvas_image(browser) != places and drawn(browser) > 8
     if shots:
         browser.screenshot(shots / "sqnr.png")
     browser.evaluate("document.querySelector('#view button').click()")
     browser.settle()
-    assert picture(browser) == places
+    assert canvas_image(browser) == places
 
 
 def check_time_line(browser, profile, left, top, width):
-    """What the CPU does stands in its lane for as long as the profile says, in front of the NPU's part and behind it."""
+    """CPU work is in its lane for as long as the profile says, before and after the NPU's part."""
     inference = profile["inference"]
     assert sum(step["cycles"] for step in inference["steps"]) == inference["cycles"]
     seen = set()
@@ -192,7 +192,7 @@ def check_interaction(browser, page, profile):
     browser.settle()
     if shots:
         browser.screenshot(shots / "zoomed.png")
-    # Search fades what does not match, and Escape ends it.
+    # Search fades what does not match; Escape ends the search.
     browser.key("/")
     browser.call("Input.insertText", text=longest["layer"])
     browser.settle()
@@ -211,7 +211,7 @@ FRAMES = 20
 
 
 def frame_cost(browser):
-    """(drawing operations, milliseconds of CPU of the page's thread) of a frame while the view zooms."""
+    """Drawing operations, and milliseconds of CPU time of the page's thread, per frame while the view zooms."""
     def spent():
         metrics = browser.call("Performance.getMetrics")["metrics"]
         return 1000 * next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
@@ -240,12 +240,12 @@ def frame_cost(browser):
     return browser.evaluate("window.drawn") / FRAMES, (spent() - before) / FRAMES
 
 
-# Drawing operations of a frame at most, of 10,000 operations, buffers, layers or nodes.
+# Maximum number of drawing operations per frame, with 10,000 operations, buffers, layers or nodes.
 MOST_DRAWN = {"timeline": 2500, "memory": 7000, "roofline": 5500, "graph": 5000}
 
 
 def check_large(browser, page, folder):
-    """10,000 operations: what a frame draws is bounded by the window and by what there is, a table by its height."""
+    """10,000 operations: what a frame draws is bounded by the window and the content, a table by its height."""
     large = many_operations(page, folder, 10000)
     browser.open(large, "#view=layers")
     assert browser.evaluate("document.querySelectorAll('#view tr.row').length") < 100
@@ -255,7 +255,7 @@ def check_large(browser, page, folder):
         browser.open(large, f"#view={view}")
         assert drawn(browser) > 5, view
         count, cost = frame_cost(browser)
-        # Time is for information: it depends on what else the machine does, and decides no test.
+        # The time is informative: it depends on the load of the machine, and decides no test.
         print(f"10,000 operations, {view}: {count:,.0f} drawn, {cost:.1f} ms of CPU per frame")
         assert 0 < count <= most, (view, count)
         if shots:

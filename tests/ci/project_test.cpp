@@ -19,7 +19,7 @@ std::string refusal(std::string_view text) {
   return project.ok() ? "" : project.error().str();
 }
 
-TEST(Project, NetworksTimesTargetsWithTheNearestGates) {
+TEST(Project, ExpandsNetworksTimesTargetsWithTheInnermostGates) {
   const auto project = parse(R"(
 [gates]
 require-npu = true
@@ -63,7 +63,7 @@ targets = ["ethos-u65-256"]
   EXPECT_EQ(third.gates.maxCycles, 1000);
 }
 
-TEST(Project, MistakesAreSaidWithTheirLine) {
+TEST(Project, ReportsMistakesWithTheirLine) {
   const std::string network = "[[network]]\nmodel = \"a.pt2\"\ntargets = [\"ethos-u55-128\"]\n";
   EXPECT_EQ(refusal(network), "");
   EXPECT_THAT(refusal("[[network"), HasSubstr("is not valid TOML"));

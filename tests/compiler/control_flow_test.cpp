@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// COND_IF and WHILE_LOOP in command streams: blocks, places and branches, against the TOSA interpreter.
+// COND_IF and WHILE_LOOP in command streams: blocks, places and branches, compared with the TOSA interpreter.
 #include <gtest/gtest.h>
 
 #include "compiler/flow/flow.hpp"
@@ -34,7 +34,7 @@ Tensor number(DType type, int64_t value) {
   return tensor;
 }
 
-/// On every U85, in fast and in slow memory.
+/// On the smallest, a medium and the largest U85, in fast and in slow memory.
 void expectSame(const ir::Graph& graph, std::vector<Tensor> inputs) {
   for (const char* target : {"ethos-u85-128", "ethos-u85-256", "ethos-u85-2048"}) {
     for (const char* mode : {"Sram_Only", "Shared_Sram", "Dedicated_Sram"})
@@ -62,7 +62,7 @@ TEST(ControlFlow, EitherSideRuns) {
   }
 }
 
-TEST(ControlFlow, BranchesLeadToTheSides) {
+TEST(ControlFlow, BranchesTargetTheSides) {
   const ir::Graph graph = parsed(kChoice);
   const auto machine = npu::makeMachine("ethos-u85-256", "", "");
   const auto program = require(compiler::compile(graph, *machine));
@@ -100,8 +100,8 @@ graph @main(%x: i32[1,4]) -> (%r) {
   for (uint64_t seed = 1; seed < 5; ++seed) expectSame(graph, {randomTensor(DType::Int32, {1, 4}, seed)});
 }
 
-TEST(ControlFlow, TablesAreLoadedOnEachWay) {
-  // Both sides and what follows look things up; which side ran is not known behind it.
+TEST(ControlFlow, TablesAreLoadedOnEachPath) {
+  // Tables are used before, in one side of and after the COND_IF; after it, the side that ran is unknown.
   std::string table = "[";
   for (int i = 0; i < 256; ++i) table += std::to_string((i * 37 + 11) % 256 - 128) + (i < 255 ? ", " : "]");
   const std::string text = R"(
@@ -127,7 +127,7 @@ graph @main(%p: bool[], %x: i8[3,5]) -> (%z) {
     expectSame(graph, {number(DType::Bool, p), randomTensor(DType::Int8, {3, 5}, 7)});
 }
 
-TEST(ControlFlow, LoopsRunAsOftenAsDataSay) {
+TEST(ControlFlow, TripCountsDependOnData) {
   const ir::Graph graph = parsed(R"(
 graph @main(%n: i32[], %x: i8[2]) -> (%i, %y) {
   %ones: i8[2] = [1, 1]
@@ -143,11 +143,11 @@ graph @main(%n: i32[], %x: i8[2]) -> (%i, %y) {
     }
 }
 )");
-  for (const int64_t turns : {0, 1, 2, 7})
-    expectSame(graph, {number(DType::Int32, turns), int8s({2}, {-9, 100})});
+  for (const int64_t tripCount : {0, 1, 2, 7})
+    expectSame(graph, {number(DType::Int32, tripCount), int8s({2}, {-9, 100})});
 }
 
-TEST(ControlFlow, CarriedValuesChangePlaces) {
+TEST(ControlFlow, CarriedValuesAreSwapped) {
   const ir::Graph graph = parsed(R"(
 graph @main(%n: i32[], %x: i8[3], %y: i8[3]) -> (%a, %b) {
   %i: i32[], %a: i8[3], %b: i8[3] = tosa.WHILE_LOOP([%n, %x, %y])
@@ -161,8 +161,8 @@ graph @main(%n: i32[], %x: i8[3], %y: i8[3]) -> (%a, %b) {
     }
 }
 )");
-  for (const int64_t turns : {0, 1, 2, 3})
-    expectSame(graph, {number(DType::Int32, turns), int8s({3}, {1, 2, 3}), int8s({3}, {4, 5, 6})});
+  for (const int64_t tripCount : {0, 1, 2, 3})
+    expectSame(graph, {number(DType::Int32, tripCount), int8s({3}, {1, 2, 3}), int8s({3}, {4, 5, 6})});
 }
 
 constexpr std::string_view kSlices = R"(
@@ -191,7 +191,7 @@ TEST(ControlFlow, SlicesAreReadAndWrittenByIndex) {
   EXPECT_EQ(compiler::tripCountOf(*graph.firstNode()), 12);
   const auto machine = npu::makeMachine("ethos-u85-256", "", "");
   const auto program = require(compiler::compile(graph, *machine));
-  // The rows written so far stay where they are: only a row moves in a turn.
+  // Rows written so far are not copied: each iteration moves a single row.
   int64_t moved = 0;
   for (const compiler::OperationRecord& record : program.operations) {
     if (record.wordOffset * 4 < program.branches[0].begin || record.wordOffset * 4 > program.branches[0].end)
@@ -201,14 +201,14 @@ TEST(ControlFlow, SlicesAreReadAndWrittenByIndex) {
   }
   EXPECT_EQ(moved, 16);
   EXPECT_EQ(program.branches[0].turns, 12);
-  // What leads into the loop runs once.
+  // The code that leads into the loop runs once.
   const std::vector<npu::CountedLoop> loops = compiler::countedLoops(program);
   ASSERT_EQ(loops.size(), 1u);
   EXPECT_GT(loops[0].begin, program.branches[0].begin);
   EXPECT_GE(program.cycles, 12 * program.branches[0].first);
 }
 
-TEST(ControlFlow, ChoicesAndLoopsNest) {
+TEST(ControlFlow, ConditionalsAndLoopsNest) {
   const ir::Graph graph = parsed(R"(
 graph @main(%p: bool[], %x: i32[2], %n: i32[]) -> (%r, %z) {
   %two: i32[2] = [2, 2]
@@ -240,16 +240,16 @@ graph @main(%p: bool[], %x: i32[2], %n: i32[]) -> (%r, %z) {
 }
 )");
   for (const int p : {0, 1}) {
-    for (const int64_t turns : {0, 2, 6}) {
+    for (const int64_t tripCount : {0, 2, 6}) {
       Tensor x = Tensor::zeros(DType::Int32, {2});
       x.setIntegerAt(0, 7);
       x.setIntegerAt(1, -300);
-      expectSame(graph, {number(DType::Bool, p), x, number(DType::Int32, turns)});
+      expectSame(graph, {number(DType::Bool, p), x, number(DType::Int32, tripCount)});
     }
   }
 }
 
-TEST(ControlFlow, SidesHaveWeights) {
+TEST(ControlFlow, SidesMayHaveWeights) {
   const ir::Graph graph = parsed(R"(
 graph @main(%p: bool[], %x: i8[1,6,6,8]) -> (%y) {
   %y: i8[1,6,6,8] = tosa.COND_IF(%p, [%x])
@@ -300,7 +300,7 @@ graph @main(%x: i32[1]) -> (%y) {
   EXPECT_EQ(result.fault->kind, npu::FaultKind::Limit);
 }
 
-TEST(ControlFlow, OnlyU85Branches) {
+TEST(ControlFlow, OnlyU85SupportsBranches) {
   const ir::Graph graph = parsed(kChoice);
   for (const char* target : {"ethos-u55-128", "ethos-u65-256"}) {
     const auto machine = npu::makeMachine(target, "", "");
@@ -311,7 +311,7 @@ TEST(ControlFlow, OnlyU85Branches) {
   }
 }
 
-TEST(ControlFlow, WhatASideCannotComputeIsNamed) {
+TEST(ControlFlow, UnsupportedNodesOfASideAreNamed) {
   const ir::Graph graph = parsed(R"(
 graph @main(%p: bool[], %x: i8[4]) -> (%y) {
   %y: i8[4] = tosa.COND_IF(%p, [%x])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much time the search may take, and how far what it finds is from a bound.
+// Search effort, and how far the schedules found are from a lower bound on cycles.
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -12,7 +12,7 @@
 namespace carina::test {
 namespace {
 
-/// Layers with more weights than fast memory holds at one time, a join and a table.
+/// Layers with more weights than fast memory holds at once, with tables, and an addition.
 ir::Graph network() {
   TosaBuilder b;
   ir::Value* value = b.input(DType::Int8, {1, 12, 12, 16});
@@ -32,7 +32,7 @@ compiler::CompiledProgram compiled(const ir::Graph& graph, const char* target, c
   return require(compiler::compile(graph, machine, options));
 }
 
-TEST(Effort, GivesOneProgramOfTheSameResults) {
+TEST(Effort, IsDeterministicAndKeepsTheOutputs) {
   const ir::Graph graph = network();
   const auto inputs = randomInputs(graph, 7);
   for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
@@ -78,8 +78,8 @@ ir::Graph separable() {
   return b.finish({value});
 }
 
-/// Where transfers beside kernels pay, the room that plans leave them decides, and not only the order of
-/// plans in which they wait.
+/// Where transfers that overlap kernels pay off, the fast memory that plans leave for them decides, not only
+/// how plans rank if transfers wait.
 TEST(Effort, CostsNoCyclesWhereTransfersTakeTurns) {
   const ir::Graph graph = separable();
   for (const char* target : {"ethos-u65-512", "ethos-u85-128", "ethos-u85-512", "ethos-u85-2048"}) {
@@ -87,13 +87,13 @@ TEST(Effort, CostsNoCyclesWhereTransfersTakeTurns) {
       SCOPED_TRACE(testing::Message() << target << ", " << mode);
       const auto normal = compiled(graph, target, mode, 2).cycles;
       const auto quick = compiled(graph, target, mode, 1).cycles;
-      EXPECT_LE(normal, quick + quick / 200);  // less memory is worth as much
+      EXPECT_LE(normal, quick + quick / 200);  // less memory is worth that much
       EXPECT_LE(compiled(graph, target, mode, 3).cycles, normal);
     }
   }
 }
 
-TEST(CycleBound, IsBelowEveryProgram) {
+TEST(CycleBound, IsNotAboveTheCyclesOfAnyProgram) {
   const ir::Graph graph = network();
   for (const char* target : {"ethos-u55-32", "ethos-u55-256", "ethos-u65-256", "ethos-u65-512",
                              "ethos-u85-128", "ethos-u85-512", "ethos-u85-2048"}) {
@@ -103,15 +103,15 @@ TEST(CycleBound, IsBelowEveryProgram) {
       const auto bound = compiler::cycleBound(program);
       ASSERT_TRUE(bound.has_value());
       EXPECT_LE(bound->total(), program.cycles);
-      // The multipliers cannot do more than their number.
+      // Each MAC unit computes at most one MAC per cycle.
       EXPECT_GE(bound->engine, program.macs / program.machine.target->macs);
     }
   }
 }
 
-/// Layers that take as long as their weights take to arrive: copies of some arrive while others are read in
-/// place, through one port.
-TEST(CycleBound, IsBelowProgramsThatReadWeightsAllTheTime) {
+/// Layers bound by the transfer of their weights: some weights are copied while others are read in place,
+/// through one port.
+TEST(CycleBound, HoldsForProgramsBoundByWeights) {
   TosaBuilder b;
   ir::Value* value = b.input(DType::Int8, {1, 1, 1, 784});
   for (const int64_t depth : {600, 300, 500, 200, 400, 100})
@@ -133,7 +133,7 @@ TEST(CycleBound, IsBelowProgramsThatReadWeightsAllTheTime) {
   }
 }
 
-TEST(CycleBound, GoesByTheMemoryOfTheWeights) {
+TEST(CycleBound, IsSetByTheMemoryThatHoldsTheWeights) {
   TosaBuilder b;
   const ir::Graph graph = b.finish(
       {b.rescale(b.conv(b.input(DType::Int8, {1, 1, 1, 512}), 512, {1, 1}), DType::Int8, 1 << 30, 40)});

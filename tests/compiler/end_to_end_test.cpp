@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole way: TOSA graph -> program -> NPU model, against the TOSA interpreter, for all targets and memory
-// modes.
+// End to end: TOSA graph -> program -> NPU model, compared with the TOSA interpreter, for all targets and
+// memory modes.
 #include <gtest/gtest.h>
 
 #include "compiler/program_runner.hpp"
@@ -92,7 +92,7 @@ TEST(EndToEnd, AddOfEqualScales) {
 }
 
 TEST(EndToEnd, AddOfAQuantizedConstant) {
-  // Every code of a scale, and fewer of them along an axis that is repeated.
+  // All 256 codes of a scale, and 16 of them broadcast along the other axes.
   for (const auto& [shape, lowest] :
        {std::pair(Shape{1, 8, 16, 2}, -128), std::pair(Shape{1, 1, 16, 1}, -9)}) {
     TosaBuilder b;
@@ -108,8 +108,8 @@ TEST(EndToEnd, AddOfAQuantizedConstant) {
   }
 }
 
-TEST(EndToEnd, FirstStepsOfRecurrences) {
-  // States that begin at their zero point, with zero points and clamps of results.
+TEST(EndToEnd, FirstIterationsOfRecurrences) {
+  // Initial states equal to their zero point, with output zero points and clamps.
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 4, 5, 8});
   Tensor state = Tensor::zeros(DType::Int8, {1, 4, 5, 8});

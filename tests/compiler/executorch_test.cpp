@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TOSA graphs that ExecuTorch hands to its NPU compiler, with reference outputs: each compiles for the
-// target it was made for and runs to the reference bit for bit.
+// The TOSA graphs that ExecuTorch passes to its NPU compiler, with reference outputs: each compiles for its
+// target, and its outputs equal the reference bit for bit.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -14,7 +14,7 @@
 namespace carina::test {
 namespace {
 
-TEST(ExecuTorchGraphs, RunToTheirReference) {
+TEST(ExecuTorchGraphs, MatchTheirReferenceOutputs) {
   CARINA_NEED_FIXTURES(shared);
   int64_t compared = 0;
   for (const auto& path : filesIn(shared / "vectors" / "executorch", ".tosa")) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels, windows and axes at the hardware's limits and beyond: in pieces, with the same bits.
+// Kernels, windows and axes at the hardware's limits and beyond: computed in pieces, with bit-exact results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,8 +58,8 @@ TEST(Limits, KernelsOfAnySize) {
   }
 }
 
-TEST(Limits, ColumnsAreLines) {
-  // Along the width the window holds 4096 positions: nothing is copied.
+TEST(Limits, ColumnsBecomeRows) {
+  // Along the width, a window may cover 4096 positions; no copy is needed.
   const KernelCase column{{1, 300, 1, 8}, {80, 1}, {1, 1}, {40, 39, 0, 0}};
   for (const char* target : kTargetsWithLimits)
     EXPECT_EQ(operations(convolution(column, DType::Int8, false), target).size(), 1u) << target;
@@ -163,7 +163,7 @@ TEST(Limits, PoolsOfAnySize) {
       {{1, 1, 65540, 2}, {1, 65537}},
       {{1, 1, 65538, 1}, {1, 2}, {1, 2}},
       {{1, 66001, 1, 2}, {3, 1}, {2, 1}},
-      // in two steps, as that is faster
+      // as two pools, which is faster
       {{2, 9, 11, 5}, {5, 5}, {1, 1}, {2, 2, 2, 2}},
       {{1, 23, 8, 17}, {9, 7}, {3, 1}, {4, 0, 3, 6}},
   };

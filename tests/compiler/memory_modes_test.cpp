@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slow constants and slow arenas: weights that arrive early, copies that stay, maps in the cache, cascades in
-// it. Results are exact, the checker finds no missing wait, and more memory costs no cycles.
+// Constants and arenas in slow memory: prefetched weights, copies that are kept, feature maps and cascades in
+// the cache. Results are exact, the checker finds no missing wait, and more memory costs no cycles.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,8 @@
 namespace carina::test {
 namespace {
 
-/// Large maps with few channels, then small ones with many weights, at last a layer of weights only.
+/// Large feature maps with few channels, then small ones with many weights, finally a layer on a single
+/// position.
 ir::Graph convolutions() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 64, 64, 4});
@@ -33,7 +34,7 @@ ir::Graph convolutions() {
   return b.finish({layer(x, 700, 1, 1)});
 }
 
-/// Steps of a recurrent layer: the same weights again and again.
+/// Iterations of a recurrent layer, which share their weights.
 ir::Graph recurrence() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 1, 1, 96});
@@ -56,7 +57,7 @@ compiler::CompiledProgram compiled(const ir::Graph& graph, const npu::Machine& m
 }
 
 TEST(MemoryModes, BroadcastConstantsAreReadFromFastMemory) {
-  // A number and a row of numbers of 32 bits, and one of 8 bits that comes reshaped.
+  // A 32-bit scalar, a row of 32-bit values, and an 8-bit scalar behind a reshape.
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 40, 64});
   ir::Value* wide = b.rescale(x, DType::Int32, 1 << 30, 30, 5);
@@ -93,8 +94,8 @@ TEST(MemoryModes, ExactAndWithoutHazards) {
   }
 }
 
-TEST(MemoryModes, ManyWeightsArriveInParts) {
-  // The last layer has 675 KiB of them.
+TEST(MemoryModes, LargeWeightsAreFetchedInParts) {
+  // The last layer has 675 KiB of weights.
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 64});
   for (const int64_t channels : {64, 1200}) {
@@ -113,7 +114,7 @@ TEST(MemoryModes, ManyWeightsArriveInParts) {
   }
 }
 
-/// Two linear layers over `tokens` rows of `depth` numbers, the first four times as wide.
+/// Two linear layers over `tokens` rows of `depth` values, the first with four times as many outputs.
 ir::Graph tokenLayers(int64_t tokens, int64_t depth) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 1, tokens, depth});
@@ -134,7 +135,7 @@ TEST(MemoryModes, AnOddNumberOfTokensTakesAsLongAsAnEvenOne) {
   }
 }
 
-TEST(MemoryModes, LargeWeightsComeInSlicesThatReadTheInputRarely) {
+TEST(MemoryModes, LargeWeightsAreFetchedInThickSlices) {
   const ir::Graph graph = tokenLayers(99, 512);
   for (const char* target : {"ethos-u55-256", "ethos-u65-512"}) {
     SCOPED_TRACE(target);
@@ -151,7 +152,7 @@ TEST(MemoryModes, LargeWeightsComeInSlicesThatReadTheInputRarely) {
 }
 
 TEST(MemoryModes, DenseBlocksCopyNothing) {
-  // Each layer reads the results of all layers before it.
+  // Each layer reads the outputs of all layers before it.
   TosaBuilder b;
   const auto layer = [&b](ir::Value* value, int64_t channels) {
     return b.rescalePerChannel(b.conv(value, channels, {3, 3}, {1, 1}, {1, 1, 1, 1}, 3), DType::Int8, 43, 3);
@@ -180,7 +181,7 @@ TEST(MemoryModes, ALargerCacheCostsNoCycles) {
     int64_t before = 0;
     for (const int64_t size : {64, 128, 256, 384, 512, 1024}) {
       machine->memory.cacheBytes = size * 1024;
-      // Random weights are larger than was to be expected: effort 3 searches again with what they take.
+      // Encoded random weights are larger than estimated: effort 3 searches again with their actual sizes.
       const compiler::CompiledProgram program = compiled(graph, *machine, 3);
       EXPECT_LE(program.cacheBytes, size * 1024);
       if (before > 0) {
@@ -191,7 +192,7 @@ TEST(MemoryModes, ALargerCacheCostsNoCycles) {
   }
 }
 
-/// Inverted residuals, whose wide maps no cache of this test holds at once.
+/// Inverted residuals, whose large feature maps do not fit the caches of this test.
 ir::Graph invertedResiduals() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 96, 96, 16});
@@ -205,9 +206,9 @@ ir::Graph invertedResiduals() {
   return b.finish({x});
 }
 
-TEST(MemoryModes, CascadesUseTheCacheThatThereIs) {
-  // A plan for the whole cache may find no addresses in it. It is made again with a little less, not with 64
-  // KiB, the next size that is tried in any case.
+TEST(MemoryModes, CascadesUseTheWholeCache) {
+  // A plan for the whole cache may not get addresses in it. It is then repeated for slightly less, not for 64
+  // KiB, the next size that is always tried.
   const ir::Graph graph = invertedResiduals();
   for (const char* target : {"ethos-u65-512", "ethos-u85-512", "ethos-u85-2048"}) {
     auto machine = npu::makeMachine(target, "", "Dedicated_Sram");
@@ -219,7 +220,7 @@ TEST(MemoryModes, CascadesUseTheCacheThatThereIs) {
   EXPECT_EQ(differences(graph, "ethos-u65-512", "Dedicated_Sram_256KB", randomInputs(graph, 5), false), "");
 }
 
-/// Short maps between small weights, of which the encoded ones are larger than is to be expected.
+/// Short feature maps and small weights, whose encoded sizes exceed the estimates.
 ir::Graph keywords() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 28, 1, 40});
@@ -230,9 +231,10 @@ ir::Graph keywords() {
   return b.finish({x});
 }
 
-TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostFewCycles) {
-  // A plan to the last byte finds no addresses when the weights come out larger. It is made again with their
-  // sizes: before, one for less of the cache took its place, until there was room for the larger ones, too.
+TEST(MemoryModes, SixteenMoreBytesOfCacheCostFewCycles) {
+  // A plan that uses every byte gets no addresses if the encoded weights are larger than estimated. It is
+  // repeated with their actual sizes. Previously, a plan for a smaller cache replaced it until the larger
+  // weights fitted, too.
   const ir::Graph graph = keywords();
   auto machine = npu::makeMachine("ethos-u85-128", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram_384KB");
   int64_t before = 0;
@@ -240,7 +242,7 @@ TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostFewCycles) {
     machine->memory.cacheBytes = size;
     const compiler::CompiledProgram program = compiled(graph, *machine);
     EXPECT_LE(program.cacheBytes, size);
-    // Room for one more copy is taken where copying all is tried, whether it saves anything or not.
+    // If copying everything is tried, space for one more copy is used whether or not that saves cycles.
     if (before > 0) {
       EXPECT_LE(program.cycles, before + before / 25) << size;
     }
@@ -249,7 +251,7 @@ TEST(MemoryModes, SixteenBytesMoreOfTheCacheCostFewCycles) {
 }
 
 TEST(MemoryModes, ACopyThatCostsMoreThanItSavesIsLeftOut) {
-  // With 16 bytes more there is room for one more slice of weights, whose transfer makes others wait.
+  // With 16 more bytes, one more slice of weights fits, whose transfer makes others wait.
   const ir::Graph graph = keywords();
   auto machine = npu::makeMachine("ethos-u85-128", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram_384KB");
   machine->memory.cacheBytes = 8240;
@@ -258,8 +260,9 @@ TEST(MemoryModes, ACopyThatCostsMoreThanItSavesIsLeftOut) {
   EXPECT_LE(compiled(graph, *machine).cycles, before + before / 200);
 }
 
-TEST(MemoryModes, WhatFitsALimitedCacheCountsWhereMoreIsThere) {
-  // A limit on the cache is tried with other sizes than all of it: what takes no more than the limit counts.
+TEST(MemoryModes, LimitingTheCacheToWhatIsUsedCostsNoCycles) {
+  // A search with a cache limit tries other sizes. A schedule chosen for the whole cache is a candidate if it
+  // fits the limit.
   for (const ir::Graph& graph : {keywords(), convolutions(), invertedResiduals()}) {
     for (const char* target : {"ethos-u65-256", "ethos-u85-512"}) {
       const auto machine = npu::makeMachine(target, "", "Dedicated_Sram_384KB");
@@ -273,14 +276,14 @@ TEST(MemoryModes, WhatFitsALimitedCacheCountsWhereMoreIsThere) {
   }
 }
 
-TEST(MemoryModes, WhatFitsALimitedArenaCountsWhereMoreIsThere) {
-  // An arena a little smaller than the one that would be chosen: what is tried without a limit and fits it
-  // counts. Before, the program for the smaller one took 9% more cycles than it need.
+TEST(MemoryModes, ASlightlySmallerArenaCostsFewCycles) {
+  // An arena limit slightly below the size chosen without one: schedules tried without a limit are candidates
+  // if they fit. Previously, the program for the smaller arena took 9% more cycles than necessary.
   const ir::Graph graph = convolutions();
   const auto machine = npu::makeMachine("ethos-u55-256", "", "Shared_Sram");
   const compiler::CompiledProgram whole = compiled(graph, *machine, 3);
   compiler::Options options;
-  options.effort = 3;  // random weights are larger than was to be expected
+  options.effort = 3;  // encoded random weights are larger than estimated
   options.arenaLimit = whole.arenaBytes / 16 * 15;
   const compiler::CompiledProgram limited = require(compiler::compile(graph, *machine, options));
   EXPECT_LE(limited.arenaBytes, options.arenaLimit);
@@ -299,7 +302,7 @@ TEST(MemoryModes, RecurrentWeightsAreFetchedOnce) {
   EXPECT_LT(bytes, 96 * 96 * 2);
 }
 
-/// Layers that all read the input, from DRAM unless it is copied to the cache first.
+/// Layers that all read the input: from DRAM, unless it is copied to the cache first.
 TEST(MemoryModes, AnInputInSlowMemoryIsCopiedToTheCache) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 64, 64, 16});
@@ -315,15 +318,16 @@ TEST(MemoryModes, AnInputInSlowMemoryIsCopiedToTheCache) {
   int copies = 0;
   for (const auto& record : program.operations) copies += record.kind == "DMA input";
   EXPECT_EQ(copies, 1);
-  // The program finds its input in the arena all the same.
+  // The program still receives its input in the arena.
   EXPECT_GE(program.arenaBytes, program.inputs[0].offset + program.inputs[0].bytes);
-  // Without a cache that holds it there is no copy.
+  // If the cache cannot hold it, there is no copy.
   auto small = npu::makeMachine("ethos-u65-256", "", mode);
   small->memory.cacheBytes = 8 * 1024;
   for (const auto& record : compiled(graph, *small).operations) EXPECT_NE(record.kind, "DMA input");
 }
 
-/// Averages that are padded above alone: what their stripes divide by must not depend on the padding.
+/// Average pools padded at the top but not at the bottom: the divisor of a stripe must not depend on the
+/// padding.
 TEST(MemoryModes, PaddedAveragesInASmallArena) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 11, 11, 35});
@@ -337,7 +341,7 @@ TEST(MemoryModes, PaddedAveragesInASmallArena) {
   }
 }
 
-TEST(MemoryModes, TheSmallestArenaIsOneThatCanBeAskedFor) {
+TEST(MemoryModes, TheSmallestArenaIsAValidLimit) {
   const ir::Graph graph = convolutions();
   for (const char* mode : {"Sram_Only", "Shared_Sram"}) {
     const auto machine = npu::makeMachine("ethos-u55-128", "", mode);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators beyond the convolutional core, each against the TOSA interpreter on the families that have it,
-// and the messages for those that a family does not have.
+// Operators beyond the convolutional core, each compared with the TOSA interpreter on the families that
+// support it, and the messages for those that a family lacks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(Operators, ExtremaOfOneElement) {
               kFamilies);
 }
 
-TEST(Operators, NumbersAddedToScaledOperands) {
+TEST(Operators, ScalarsAddedToScaledOperands) {
   for (const DType type : {DType::Int8, DType::Int16}) {
     const int64_t factor = type == DType::Int8 ? 19 : 14;
     TosaBuilder b;
@@ -236,8 +236,8 @@ TEST(Operators, BilinearResize) {
   expectExact(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), kFamilies);
 }
 
-/// A RESIZE that shrinks reads beyond the place of its first block: it waits for all of the operation before
-/// it.
+/// A RESIZE that shrinks reads beyond the position of its first block, so it waits for the whole preceding
+/// operation.
 TEST(Operators, ShrinkingResizeWaitsForWhatItReads) {
   for (const auto mode : {tosa::ResizeMode::BILINEAR, tosa::ResizeMode::NEAREST}) {
     TosaBuilder b;
@@ -293,7 +293,7 @@ TEST(Operators, RefusalsNameLimitAndPlace) {
   EXPECT_EQ(reason->remedy, "use a smaller kernel or fewer input channels");
 }
 
-TEST(Operators, LargeWindowsOfWideNumbers) {
+TEST(Operators, LargeWindowsOfInt16) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 13, 15, 20});
   ir::Value* y = b.rescale48(b.conv(x, 4, {9, 9}, {1, 2}, {4, 4, 4, 4}), DType::Int16, 21845, 32);

@@ -66,7 +66,7 @@ Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::spa
   if (result.fault) return fail(Code::NpuFault, "{}", result.fault->str());
   ProgramRun run;
   for (const npu::Finding& finding : result.findings) {
-    // The checker cannot know that inputs and constants are there from the start.
+    // The checker cannot know that inputs and constants are initialized from the start.
     if (finding.kind != npu::Finding::Kind::Uninitialized) run.findings.push_back(finding.message);
   }
   for (const compiler::IoTensor& io : program.outputs) {

@@ -15,7 +15,7 @@ struct ProgramRun {
   std::vector<std::string> findings;  // of the stream checker
 };
 
-/// One inference; memory starts out filled with a pattern. Fails when the model reports a fault.
+/// Runs one inference on memory filled with a pattern. Fails if the model reports a fault.
 Result<ProgramRun> runProgram(const compiler::CompiledProgram& program, std::span<const Tensor> inputs,
                               bool check);
 
@@ -25,7 +25,7 @@ Tensor randomTensor(DType dtype, const Shape& shape, uint64_t seed);
 /// Random inputs for a graph.
 std::vector<Tensor> randomInputs(const ir::Graph& graph, uint64_t seed);
 
-/// Compiles for the machine and compares model, npu interpreter and TOSA interpreter bit for bit; "" when all
+/// Compiles for the machine and compares model, npu interpreter and TOSA interpreter bit for bit; "" if all
 /// agree.
 std::string differences(const ir::Graph& tosa, const std::string& target, const std::string& memoryMode,
                         std::span<const Tensor> inputs, bool npuInterpreter = true,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random small TOSA graphs: model, npu interpreter and TOSA interpreter agree, and the stream checker has
-// nothing to say.
+// Random small TOSA graphs: model, npu interpreter and TOSA interpreter agree, and the stream checker reports
+// nothing.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -24,7 +24,8 @@ class Dice {
   uint64_t state_;
 };
 
-/// Padding for a window so that the stride divides; top, bottom or left, right.
+/// Padding before and after with which the stride divides the span of the windows; none if there is no such
+/// padding.
 std::pair<int64_t, int64_t> fittingPad(int64_t size, int64_t kernel, int64_t stride, Dice& dice) {
   const int64_t before = dice.roll(0, kernel - 1);
   for (int64_t after = 0; after < kernel; ++after) {
@@ -39,7 +40,7 @@ bool fits(int64_t size, std::pair<int64_t, int64_t> pad, int64_t kernel, int64_t
   return span >= 0 && span % stride == 0;
 }
 
-/// One more operator on an int8 [1,H,W,C] value.
+/// Appends a random operator to an int8 [1,H,W,C] value.
 ir::Value* grow(TosaBuilder& b, ir::Value* x, std::vector<ir::Value*>& pool, Dice& dice) {
   const int64_t h = x->dim(1), w = x->dim(2), c = x->dim(3);
   const int64_t kernel = dice.roll(1, std::min<int64_t>({h, w, 4})), stride = dice.roll(1, 3);
@@ -125,7 +126,7 @@ void checkRandomGraphs(uint64_t first, uint64_t count) {
     if (dice.chance(1, 3) && pool.size() > 2) outputs.push_back(pool[pool.size() - 2]);
     const ir::Graph graph = b.finish(outputs);
     const auto inputs = randomInputs(graph, seed);
-    // Two targets per graph, so that all take their turn.
+    // Two targets per graph; over all graphs, every target is used.
     for (const uint64_t t : {seed % 11, (seed * 7 + 5) % 11}) {
       const std::string difference = differences(graph, targets[t], "", inputs);
       ASSERT_EQ(difference, "") << "seed " << seed;
@@ -136,7 +137,7 @@ void checkRandomGraphs(uint64_t first, uint64_t count) {
   }
 }
 
-// CARINA_RANDOM_GRAPHS sets how many graphs are tried.
+// CARINA_RANDOM_GRAPHS sets the number of graphs.
 TEST(RandomGraphs, AgreeOnAllLevels) {
   const char* count = std::getenv("CARINA_RANDOM_GRAPHS");
   checkRandomGraphs(1, count ? std::strtoull(count, nullptr, 10) : 150);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that read one region of constants.
+// Programs that share one region of constants.
 #include "compiler/share_constants.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kBytes = 512;
 
-/// Copies blocks of 512 equal bytes to the arena, one after the other; where it `branches`, maybe again.
+/// Copies blocks of 512 equal bytes to the arena, one after the other. If it `branches`, a conditional branch
+/// back to the start follows.
 CompiledProgram programOf(const std::vector<uint8_t>& blocks, bool branches = false) {
   CompiledProgram program;
   program.machine = *npu::makeMachine("ethos-u85-256", "", "");
@@ -34,7 +35,7 @@ CompiledProgram programOf(const std::vector<uint8_t>& blocks, bool branches = fa
   return program;
 }
 
-/// The bytes that the copies of a program read, and where they go.
+/// The bytes that the copies of a program read, and their destinations.
 std::vector<std::pair<std::byte, uint64_t>> copiesOf(const CompiledProgram& program) {
   std::vector<std::pair<std::byte, uint64_t>> copies;
   const auto operations = require(npu::decodeStream(program.commands, *program.machine.target));
@@ -48,7 +49,7 @@ std::vector<std::pair<std::byte, uint64_t>> copiesOf(const CompiledProgram& prog
   return copies;
 }
 
-TEST(ShareConstants, EachContentIsThereOnce) {
+TEST(ShareConstants, EachContentIsStoredOnce) {
   CompiledProgram a = programOf({1, 2, 3}), b = programOf({3, 4, 1});
   const auto copiesA = copiesOf(a), copiesB = copiesOf(b);
   CompiledProgram* const both[] = {&a, &b};
@@ -61,7 +62,7 @@ TEST(ShareConstants, EachContentIsThereOnce) {
   EXPECT_EQ(copiesOf(b), copiesB);
 }
 
-TEST(ShareConstants, NothingChangesWhereItSavesNothing) {
+TEST(ShareConstants, NothingChangesIfSharingSavesNothing) {
   const CompiledProgram one = programOf({1, 2}), other = programOf({3, 4});
   for (const CompiledProgram* second : {&other, &one}) {
     CompiledProgram a = one, b = *second;
@@ -75,11 +76,10 @@ TEST(ShareConstants, NothingChangesWhereItSavesNothing) {
   }
 }
 
-/// A place in the stream that a branch goes to is behind the same operation as before, whatever registers the
-/// operations need now.
-TEST(ShareConstants, BranchesGoWhereTheyWent) {
+/// A branch target stays after the same operation, even if the operations now set other registers.
+TEST(ShareConstants, BranchTargetsAreKept) {
   CompiledProgram plain = programOf({9, 2, 1}), branching = programOf({1, 2, 3}, true);
-  const auto behindFirst = [](const CompiledProgram& program) {
+  const auto afterFirst = [](const CompiledProgram& program) {
     return npu::decodeStream(program.commands, *program.machine.target)->at(0).offset + 4;
   };
   const auto targetOf = [](const CompiledProgram& program) {
@@ -89,28 +89,27 @@ TEST(ShareConstants, BranchesGoWhereTheyWent) {
     }
     return 0u;
   };
-  // Back to behind the first copy.
+  // Back to the position after the first copy.
   npu::StreamWriter writer(*branching.machine.target);
   const auto all = npu::decodeStream(branching.commands, *branching.machine.target);
   for (const npu::PlacedOperation& placed : *all) {
     npu::Operation operation = placed.operation;
-    if (auto* branch = std::get_if<npu::Branch>(&operation)) branch->target = behindFirst(branching);
+    if (auto* branch = std::get_if<npu::Branch>(&operation)) branch->target = afterFirst(branching);
     ASSERT_TRUE(writer.add(operation).ok());
   }
   branching.commands = std::move(writer).take();
-  branching.branches.push_back({"loop", true, 2, 0, 0, 0, behindFirst(branching), behindFirst(branching)});
+  branching.branches.push_back({"loop", true, 2, 0, 0, 0, afterFirst(branching), afterFirst(branching)});
   CompiledProgram* const both[] = {&plain, &branching};
   const auto copies = copiesOf(branching);
   const auto shared = require(shareConstants(both));
   EXPECT_LT(shared.together, shared.apart);
   EXPECT_EQ(copiesOf(branching), copies);
-  EXPECT_EQ(targetOf(branching), behindFirst(branching));
-  EXPECT_EQ(branching.branches[0].end, behindFirst(branching));
+  EXPECT_EQ(targetOf(branching), afterFirst(branching));
+  EXPECT_EQ(branching.branches[0].end, afterFirst(branching));
 }
 
-/// Records and weights that one program fetches together: another one has the weights with records of its
-/// own.
-TEST(ShareConstants, WeightsAreFoundBetweenRecords) {
+/// One program fetches records and weights together; the other has the same weights with different records.
+TEST(ShareConstants, WeightsAreSharedDespiteDifferentRecords) {
   CompiledProgram joined = programOf({1, 2}), apart = programOf({3, 2});
   for (CompiledProgram* program : {&joined, &apart}) program->streams = {{0, kBytes}, {kBytes, kBytes}};
   npu::StreamWriter writer(*joined.machine.target);
@@ -143,7 +142,7 @@ TEST(ShareConstants, WeightsAreFoundBetweenRecords) {
   }
 }
 
-TEST(ShareConstants, WhatIsNotThereIsAnError) {
+TEST(ShareConstants, ReadsBeyondTheConstantsAreErrors) {
   CompiledProgram a = programOf({1, 2}), b = programOf({1, 2});
   b.constants.resize(kBytes);
   CompiledProgram* const both[] = {&a, &b};

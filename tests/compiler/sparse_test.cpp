@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ethos-U85 multiplies 2:4 sparse weights at twice the rate: found by looking at the weights.
+// Ethos-U85 multiplies 2:4 sparse weights at twice the rate; the sparsity is detected in the weights.
 #include <gtest/gtest.h>
 
 #include "compiler/program_runner.hpp"
@@ -9,7 +9,8 @@
 namespace carina::test {
 namespace {
 
-/// A convolution of a map of `depth` channels; of each four weights along the channels `zeros` are 0.
+/// A convolution of a feature map with `depth` channels; `zeros` of every four weights along the channels are
+/// 0.
 ir::Graph network(int64_t depth, int64_t zeros, uint64_t seed) {
   TosaBuilder b(seed);
   ir::Value* x = b.input(DType::Int8, {1, 14, 13, depth});
@@ -35,7 +36,7 @@ bool isSparse(const ir::Graph& graph, const char* target) {
   return false;
 }
 
-TEST(Sparse, FoundInTheWeights) {
+TEST(Sparse, IsDetectedInTheWeights) {
   EXPECT_TRUE(isSparse(network(32, 2, 1), "ethos-u85-256"));
   EXPECT_FALSE(isSparse(network(1, 0, 2), "ethos-u85-256"));  // a single depth step cannot be halved
   EXPECT_FALSE(isSparse(network(32, 1, 3), "ethos-u85-256"));

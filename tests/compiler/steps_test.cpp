@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small memories beyond cascades: layers over whole sequences in parts, results that lie on what has been
-// read of a program input, and limits on dedicated caches.
+// Small memories beyond cascades: layers over whole sequences computed in parts, results that overwrite the
+// parts of a program input already read, and limits on dedicated caches.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using compiler::Optimize;
 
 constexpr int64_t kSteps = 12, kDepth = 40, kUnits = 32;
 
-/// h = step(conv(x[t]) + conv(h)) for all t; the convolution of x is one for all steps.
+/// h = step(conv(x[t]) + conv(h)) for all t; the convolution of x is a single one for all steps.
 ir::Graph recurrence() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, kSteps, 1, kDepth});
@@ -47,13 +47,13 @@ Result<CompiledProgram> compiled(const ir::Graph& graph, const char* target, con
   return compiler::compile(graph, machineOf(target, mode), options);
 }
 
-/// Operations that are no transfers.
+/// The number of operations other than transfers.
 int64_t kernels(const CompiledProgram& program) {
   return std::count_if(program.operations.begin(), program.operations.end(),
                        [](const auto& operation) { return !operation.kind.starts_with("DMA"); });
 }
 
-TEST(Steps, ArePartsWhereMemoryIsShort) {
+TEST(Steps, AreSplitWhereMemoryIsShort) {
   const ir::Graph graph = recurrence();
   const auto inputs = randomInputs(graph, 3);
   for (const char* target :
@@ -66,9 +66,9 @@ TEST(Steps, ArePartsWhereMemoryIsShort) {
       auto small = require(compiled(graph, target, mode, options));
       EXPECT_LE(small.arenaBytes, fast.arenaBytes) << target;
       EXPECT_EQ(small.arenaBytes, small.arenaBound);
-      // Where convolutions are chained to what reads them, a step's input and result are in use at one time.
+      // If convolutions are chained to their readers, a step's input and result are live at the same time.
       if (machineOf(target).target->architecture().chains) continue;
-      // Of all steps' sums there is one at a time, and the results lie where the input was.
+      // The sums of only one step are live at a time, and the results overwrite the input.
       EXPECT_LE(small.arenaBytes + (kSteps - 2) * kUnits, fast.arenaBytes) << target;
       EXPECT_EQ(small.outputs[0].offset, small.inputs[0].offset);
       EXPECT_GE(kernels(small), kernels(fast) + kSteps - 1);
@@ -76,7 +76,7 @@ TEST(Steps, ArePartsWhereMemoryIsShort) {
   }
 }
 
-TEST(Steps, AreNoMoreThanALimitAsksFor) {
+TEST(Steps, AreSplitNoFurtherThanALimitRequires) {
   const ir::Graph graph = recurrence();
   auto fast = require(compiled(graph, "ethos-u55-128", "Sram_Only", {}));
   compiler::Options options;
@@ -95,7 +95,7 @@ TEST(Steps, AreNoMoreThanALimitAsksFor) {
   EXPECT_FALSE(compiled(graph, "ethos-u55-128", "Sram_Only", options).ok());
 }
 
-TEST(Steps, OfSequencesThatAreNeededWholeStayTogether) {
+TEST(Steps, AreNotSplitIfTheWholeSequenceIsRead) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, kSteps, 1, kDepth});
   ir::Value* all = b.rescale(b.conv(x, kUnits, {1, 1}), DType::Int8, 1 << 30, 38);

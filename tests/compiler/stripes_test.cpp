@@ -33,14 +33,14 @@ npu::KernelOperation window(int32_t inputRows, int32_t kernel, int32_t stride, i
   return op;
 }
 
-/// Every row is computed once and in order, from rows that are there and still held.
+/// Every row is computed once and in order, from rows that are already computed and still held.
 void checkPlan(const std::vector<StripedPass>& passes, const StripePlan& plan) {
   std::vector<int32_t> done(passes.size(), 0);
   for (const compiler::Stripe& stripe : plan.stripes) {
     const auto p = static_cast<size_t>(stripe.pass);
     RC_ASSERT(stripe.begin == done[p]);
     RC_ASSERT(stripe.end > stripe.begin);
-    RC_ASSERT(stripe.end - stripe.begin <= plan.held[p]);  // no operation writes one place twice
+    RC_ASSERT(stripe.end - stripe.begin <= plan.held[p]);  // no operation writes the same slot twice
     const auto reads = [&](int32_t producer, bool second) {
       if (producer < 0) return;
       const auto q = static_cast<size_t>(producer);
@@ -66,7 +66,7 @@ RC_GTEST_PROP(Stripes, PlansComputeEveryRowOnceFromHeldRows, ()) {
     operations.push_back(window(rows, kernel, stride, top, bottom));
     rows = operations.back().ofm.height;
   }
-  // A residual addition where the shapes allow it.
+  // A residual addition if the shapes allow it.
   for (int32_t p = 1; p < count; ++p) {
     if (operations[static_cast<size_t>(p)].ofm.height == operations[static_cast<size_t>(p - 1)].ofm.height &&
         *rc::gen::inRange(0, 2) == 1) {
@@ -84,7 +84,7 @@ RC_GTEST_PROP(Stripes, PlansComputeEveryRowOnceFromHeldRows, ()) {
     passes[p].operation = &operations[p];
     passes[p].ifmProducer = static_cast<int32_t>(p) - 1;
   }
-  // Only a chain of maps that fit together is a cascade.
+  // Only passes with matching feature map heights form a cascade.
   for (size_t p = 1; p < passes.size(); ++p) {
     RC_PRE(operations[p].ifm.height == operations[p - 1].ofm.height);
   }
@@ -98,24 +98,24 @@ TEST(Stripes, TwoConvolutionsHoldFewRows) {
   const std::vector<StripedPass> passes{{&a, -1, -1}, {&b, 0, -1}};
   const auto plan = compiler::planStripes(passes, 2);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_EQ(plan->held[0], 4);   // three rows of the window and one more per row of the stripe
+  EXPECT_EQ(plan->held[0], 4);   // the window's three rows, and one for the stripe's second row
   EXPECT_EQ(plan->held[1], 64);  // the result itself
   EXPECT_EQ(plan->stripes.size(), 64u);
 }
 
-TEST(Stripes, RowsOfAMapThatWraps) {
+TEST(Stripes, RowsOfARollingBufferWrap) {
   npu::KernelOperation op = window(20, 3, 1, 1, 1);
   op.ifm.strideY = 100;
   op.ofm.strideY = 10;
   op.ifm.base[0] = 1000;
-  compiler::takeRows(op, 6, 8, {5, 0, 0});  // rows 5..8 of the input, at places 0, 1, 2, 3
+  compiler::takeRows(op, 6, 8, {5, 0, 0});  // rows 5..8 of the input, in slots 0, 1, 2, 3
   EXPECT_EQ(op.ifm.height, 4);
   EXPECT_EQ(op.ifm.base[0], 1000u);
   EXPECT_EQ(op.ifm.height0, 4);
   op = window(20, 3, 1, 1, 1);
   op.ifm.strideY = 100;
   op.ifm.base[0] = 1000;
-  compiler::takeRows(op, 4, 6, {5, 0, 0});  // rows 3..6, at places 3, 4, 0, 1
+  compiler::takeRows(op, 4, 6, {5, 0, 0});  // rows 3..6, in slots 3, 4, 0, 1
   EXPECT_EQ(op.ifm.base[0], 1300u);
   EXPECT_EQ(op.ifm.height0, 2);
   EXPECT_EQ(op.ifm.base[2], 1000u);
@@ -163,7 +163,7 @@ TEST(Cascades, ArenaLimitIsKeptOrExplained) {
     options.optimize = Optimize::Size;
     auto small = require(compiler::compile(graph, machine, options));
     EXPECT_LT(small.arenaBytes * 2, fast.arenaBytes);
-    // Something in between: fewer cycles than the smallest.
+    // A limit in between: no more cycles than the smallest.
     options.optimize = Optimize::Performance;
     options.arenaLimit = (small.arenaBytes + fast.arenaBytes) / 2;
     auto middle = require(compiler::compile(graph, machine, options));
@@ -176,7 +176,7 @@ TEST(Cascades, ArenaLimitIsKeptOrExplained) {
   }
 }
 
-TEST(Chains, AdditionsRunWithTheConvolutionInFront) {
+TEST(Chains, AdditionsAreChainedToThePrecedingConvolution) {
   const ir::Graph graph = bottlenecks();
   auto machine = require(npu::makeMachine("ethos-u85-128", "", ""));
   auto program = require(compiler::compile(graph, machine));
@@ -188,7 +188,7 @@ TEST(Chains, AdditionsRunWithTheConvolutionInFront) {
   EXPECT_EQ(chained, 2);
 }
 
-TEST(InPlace, ElementwiseResultsTakeTheirInputsPlace) {
+TEST(InPlace, ElementwiseResultsOverwriteTheirInputs) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 16, 16, 32});
   ir::Value* y = b.maxPool(x, {3, 3}, {1, 1}, {1, 1, 1, 1});
@@ -202,7 +202,7 @@ TEST(InPlace, ElementwiseResultsTakeTheirInputsPlace) {
   for (const char* target : kStripedTargets) EXPECT_EQ(differences(graph, target, "", inputs), "");
   auto machine = require(npu::makeMachine("ethos-u55-128", "", "Sram_Only"));
   auto program = require(compiler::compile(graph, machine));
-  EXPECT_EQ(program.arenaBytes, 2 * 16 * 16 * 32);  // the input and one more map
+  EXPECT_EQ(program.arenaBytes, 2 * 16 * 16 * 32);  // the input and one more feature map
 }
 
 }  // namespace

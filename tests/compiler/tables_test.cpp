@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookup tables: which are in the table memory, and how many transfers bring them.
+// Lookup tables: which are in the table memory, and how many transfers load them.
 #include <gtest/gtest.h>
 
 #include "compiler/emit/table_slots.hpp"
@@ -17,7 +17,7 @@ StoredTable narrow(int64_t n) {
   return {n * compiler::kTableSlotBytes, compiler::kTableSlotBytes};
 }
 
-TEST(TableSlots, KeepsTablesThatCameTogether) {
+TEST(TableSlots, KeepsTablesThatWereLoadedTogether) {
   TableSlots slots;
   const std::vector<StoredTable> three{narrow(0), narrow(1), narrow(2)};
   const auto first = slots.use(three);
@@ -29,10 +29,10 @@ TEST(TableSlots, KeepsTablesThatCameTogether) {
   }
 }
 
-TEST(TableSlots, ReplacesWhatWasUsedLongestAgo) {
+TEST(TableSlots, ReplacesTheLeastRecentlyUsed) {
   TableSlots slots;
   for (int64_t n = 0; n < 8; ++n) slots.use(std::vector{narrow(n)});
-  EXPECT_FALSE(slots.touch(narrow(0)) && slots.touch(narrow(0)));  // known the second time
+  EXPECT_FALSE(slots.touch(narrow(0)) && slots.touch(narrow(0)));  // already marked the second time
   const auto place = slots.use(std::vector{narrow(8), narrow(9)});
   EXPECT_EQ(place.slot, 1);  // 0 is needed soon
   EXPECT_FALSE(slots.holds(narrow(1)));
@@ -54,7 +54,7 @@ TEST(TableSlots, WideTablesAndNarrowOnesReplaceEachOther) {
   EXPECT_FALSE(slots.holds(wide));
 }
 
-/// `count` convolutions in a row, each with a table of its own behind it.
+/// `count` consecutive convolutions, each followed by its own table.
 ir::Graph tables(int count) {
   TosaBuilder b;
   ir::Value* value = b.input(DType::Int8, {1, 4, 4, 8});
@@ -63,7 +63,7 @@ ir::Graph tables(int count) {
   return b.finish({value});
 }
 
-TEST(Tables, OfSeveralOperationsComeByOneTransfer) {
+TEST(Tables, OfSeveralOperationsAreLoadedByOneTransfer) {
   struct Case {
     const char* target;
     int tables, transfers;

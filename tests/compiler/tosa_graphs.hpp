@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short ways to build TOSA graphs for compiler tests.
+// Shorthand for building TOSA graphs in compiler tests.
 #pragma once
 
 #include <utility>
@@ -21,7 +21,7 @@ class TosaBuilder {
   ir::Value* random(DType dtype, const Shape& shape);
   ir::Value* constant(Tensor tensor) { return graph_.addConstant(std::move(tensor)); }
 
-  /// Weights and biases random. pad: top, bottom, left, right.
+  /// Random weights and biases. pad: top, bottom, left, right.
   ir::Value* conv(ir::Value* input, int64_t channels, ir::Ints kernel, ir::Ints stride = {1, 1},
                   ir::Ints pad = {0, 0, 0, 0}, int64_t inputZero = 0, ir::Ints dilation = {1, 1});
   ir::Value* depthwise(ir::Value* input, ir::Ints kernel, ir::Ints stride = {1, 1},
@@ -31,7 +31,7 @@ class TosaBuilder {
   ir::Value* sums(ir::Value* input, const ir::Ints& kernel, ir::Ints stride, int64_t inputZero);
   ir::Value* rescale(ir::Value* input, DType type, int64_t multiplier, int64_t shift, int64_t inputZero = 0,
                      int64_t outputZero = 0, bool doubleRound = false);
-  /// One random scale around `multiplier` >> `shift` per channel.
+  /// One random scale per channel: a multiplier from 2^30 to 2^31 and a shift from `shift` to `shift` + 2.
   ir::Value* rescalePerChannel(ir::Value* input, DType type, int64_t shift, int64_t outputZero);
   ir::Value* rescale48(ir::Value* input, DType type, int64_t multiplier, int64_t shift);
   ir::Value* clamp(ir::Value* input, int64_t low, int64_t high);
@@ -60,8 +60,8 @@ class TosaBuilder {
   uint64_t seed_;
 };
 
-/// Names of the NPU operations that a TOSA graph legalizes to, in order; the one error's text when it does
-/// not.
+/// Names of the NPU operations that a TOSA graph legalizes to, in order; a single error text if it does not
+/// legalize.
 std::vector<std::string> operations(const ir::Graph& tosa, const char* target);
 
 }  // namespace carina::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel calls have to do, counted from the shapes in a program.
+// The work of kernel calls, counted from the shapes in a program.
 #include "cpu/call_work.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class Works : public testing::Test {
   pte::MethodBuilder builder_{program_};
 };
 
-TEST_F(Works, OperandsThatGoOnEvenlyAreOneRun) {
+TEST_F(Works, ContiguousOperandsAreOneRun) {
   builder_.kernel("aten::mul.out", {real({1, 4, 5, 10}), real({1, 4, 5, 10}), result({1, 4, 5, 10})});
   const CallWork done = work();
   EXPECT_EQ(done.types, "float32");
@@ -47,7 +47,7 @@ TEST_F(Works, BroadcastOperandsBreakRunsAndGoThroughBuffers) {
   builder_.kernel("aten::mul.out", {real({1, 4, 5, 10}), real({4, 1, 1}), result({1, 4, 5, 10})});
   const CallWork done = work();
   EXPECT_EQ(done[Work::Run], 4);
-  EXPECT_EQ(done[Work::Chunk], 8);  // of 50 elements: two each
+  EXPECT_EQ(done[Work::Chunk], 8);  // two for each run of 50 elements
   EXPECT_EQ(done[Work::Converted], 200);
 }
 
@@ -71,7 +71,7 @@ TEST_F(Works, ConvolutionsCountTapsWithinTheInput) {
   EXPECT_EQ(done[Work::Run], 3 * 10 * 4);
 }
 
-TEST_F(Works, PermutationsMoveBytesWhereTheyCan) {
+TEST_F(Works, PermutationsMoveBytesWherePossible) {
   builder_.kernel("aten::permute_copy.out",
                   {real({2, 3, 4, 8}), integers({0, 2, 1, 3}), result({2, 4, 3, 8})});
   const CallWork done = work();
@@ -81,24 +81,24 @@ TEST_F(Works, PermutationsMoveBytesWhereTheyCan) {
 }
 
 /// newlib's memcpy(): rows of 9 bytes begin at every address modulo 4.
-TEST_F(Works, BytesAtUnevenAddressesTakeMore) {
+TEST_F(Works, UnalignedBytesCostMore) {
   builder_.kernel("aten::slice_copy.Tensor_out",
                   {builder_.input(ScalarType::Int8, {16, 12}), builder_.integer(1), builder_.integer(0),
                    builder_.integer(9), builder_.integer(1), result({16, 9}, ScalarType::Int8)});
   const CallWork done = work();
   EXPECT_EQ(done[Work::Piece], 16);
   EXPECT_EQ(done[Work::Byte], 16 * 9);
-  // From multiples of 12: the source is always aligned. Two words and what is left of one; 4 more where the
-  // result is at no multiple.
+  // Source rows start at multiples of 12 and are therefore aligned. Two words and a remainder of one byte; 4
+  // more where the result is not aligned.
   EXPECT_EQ(done[Work::Tail], 16 * (2 * 4 + 6) + 12 * 4);
 }
 
-TEST_F(Works, RollsMoveABoxForEachWayRound) {
+TEST_F(Works, RollsMoveOneBoxOnEachSideOfTheWrap) {
   builder_.kernel("aten::roll.out", {real({3, 10}), integers({2}), integers({1}), result({3, 10})});
   const CallWork done = work();
   EXPECT_EQ(done[Work::Piece], 2 * 3);
   EXPECT_EQ(done[Work::Byte], 3 * 10 * 4);
-  EXPECT_EQ(done[Work::Run], 4);  // boxes that are looked at
+  EXPECT_EQ(done[Work::Run], 4);  // boxes examined
 }
 
 TEST_F(Works, ReversedRowsAreMovedElementByElement) {
@@ -115,7 +115,7 @@ TEST_F(Works, RepeatsAreMovedAsBoxes) {
   EXPECT_EQ(done[Work::Byte], 6 * 8 * 4);
 }
 
-TEST_F(Works, ReductionsOverOuterDimensionsReadWithSteps) {
+TEST_F(Works, ReductionsOverOuterDimensionsReadWithStrides) {
   builder_.kernel("aten::sum.IntList_out",
                   {real({3, 100}), integers({0}), builder_.boolean(false), builder_.null(), result({100})});
   const CallWork done = work();
@@ -123,7 +123,7 @@ TEST_F(Works, ReductionsOverOuterDimensionsReadWithSteps) {
   EXPECT_EQ(done[Work::Converted], 300);
 }
 
-TEST_F(Works, ArgumentsThatNoKernelTakesAreCountedByTheirElements) {
+TEST_F(Works, ArgumentsThatNoKernelAcceptsAreCountedByElements) {
   builder_.kernel("aten::addmm.out", {builder_.integer(3), builder_.null(), builder_.null(), builder_.null(),
                                       builder_.null(), result({7, 6})});
   const CallWork done = work();
@@ -131,7 +131,7 @@ TEST_F(Works, ArgumentsThatNoKernelTakesAreCountedByTheirElements) {
   EXPECT_EQ(done[Work::Output], 42);
 }
 
-TEST_F(Works, TheCallsOfAProgramCountTheirInstructions) {
+TEST_F(Works, CallingWorkCountsInstructions) {
   const auto x = real({10});
   builder_.kernel("aten::relu.out", {x, result({10})});
   builder_.kernel("aten::relu.out", {x, result({10})});
@@ -141,7 +141,7 @@ TEST_F(Works, TheCallsOfAProgramCountTheirInstructions) {
   EXPECT_EQ(done[Work::Output], 0);
 }
 
-TEST(Costs, KernelsNobodyMeasuredAreGuesses) {
+TEST(Costs, UnmeasuredKernelsAreMarkedAsGuesses) {
   CallWork work;
   work.kernel = "somebody::odd.out";
   work.types = "float32";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rewrites into kernel form change nothing but the names: the float executor gives the same before and
-// after.
+// The rewrites into kernel form change operators but not values: the float executor computes the same before
+// and after.
 #include "cpu/kernel_form.hpp"
 
 #include <gmock/gmock.h>
@@ -44,7 +44,7 @@ void expectSame(const Tensor& a, const Tensor& b) {
     if (std::isfinite(a.realAt(i))) largest = std::max(largest, std::abs(a.realAt(i)));
   }
   for (int64_t i = 0; i < a.numElements(); ++i) {
-    if (a.realAt(i) == b.realAt(i)) continue;  // infinite ones
+    if (a.realAt(i) == b.realAt(i)) continue;  // also infinities
     ASSERT_NEAR(a.realAt(i), b.realAt(i), 1e-5 * largest + 1e-6) << i;
   }
 }
@@ -66,7 +66,7 @@ Value* sampledVolume(ir::Builder& b, Value* x, int64_t interpolation, int64_t pa
   Tensor scale = Tensor::uninitialized(DType::Float32, {1, 2, 5, 3, 3});
   const auto values = scale.mutableAs<float>();
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::cos(static_cast<float>(i) * 2.3f);
-  // Not a constant: as wide as the largest element of x, which is 4.
+  // Not a constant: scaled by the largest element of x, which is 4.
   Value* grid =
       aten::MulTensor::create(b, b.constant(std::move(scale)), aten::Max::create(b, x).output()).output();
   return aten::GridSampler::create(b, x, grid, interpolation, padding, align).output();
@@ -74,7 +74,7 @@ Value* sampledVolume(ir::Builder& b, Value* x, int64_t interpolation, int64_t pa
 
 class SampledVolumes : public testing::TestWithParam<std::tuple<int64_t, int64_t, bool>> {};
 
-TEST_P(SampledVolumes, AreArithmeticAndGather) {
+TEST_P(SampledVolumes, BecomeArithmeticAndGather) {
   const auto [interpolation, padding, align] = GetParam();
   ir::Graph graph;
   ir::Builder b(graph);
@@ -109,7 +109,7 @@ TEST(KernelSchema, SplitsArgumentsWithDefaultsAndOutputs) {
   EXPECT_EQ(findKernelFor("aten.nothing.default"), nullptr);
 }
 
-TEST(Cost, GrowsWithWorkAndIsNothingForReshapes) {
+TEST(Cost, GrowsWithWorkAndIsZeroForReshapes) {
   ir::Graph graph;
   ir::Builder b(graph);
   Value* x = graph.addInput({DType::Float32, {4, 8}}, "x");

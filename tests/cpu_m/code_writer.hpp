@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts random instructions, and those around them, into an image.
+// Writes random instructions, and the code around them, into an image.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class CodeWriter {
     half(code);
   }
   void put(uint32_t code, bool isWide) { isWide ? wide(code) : half(code); }
-  /// Writes over what is at an address.
+  /// Overwrites the code at an address.
   void patch(uint32_t address, uint32_t code, bool isWide) {
     overwrite(address, [&] { put(code, isWide); });
   }

@@ -27,7 +27,7 @@ TEST(Core, StopsWhenItsBudgetIsSpent) {
   EXPECT_EQ(machine.core.state.pc, Machine::kCode);
 }
 
-TEST(Core, ExecutesItBlocksAlsoFromTheirMiddle) {
+TEST(Core, ResumesItBlocksInTheMiddle) {
   Machine machine;
   // cmp r0, #0; ite eq; moveq r1, #1; movne r1, #2; wfi
   machine.put(Machine::kCode, {0x2800, 0xbf0c, 0x2101, 0x2102, 0xbf30});
@@ -51,7 +51,7 @@ TEST(Core, ExecutesItBlocksAlsoFromTheirMiddle) {
   EXPECT_EQ(machine.core.state.it, 0u);
 }
 
-TEST(Core, ShiftsOfOneAndTwoRegistersHaveConditions) {
+TEST(Core, ShiftsOfOneAndTwoRegistersAreConditional) {
   Machine machine;
   // cmp r8, #0; ittee eq; lslleq r0, r1, #3; asrleq r2, r3, r4; sqshlne r5, #2; uqrshllne r0, r1, #64, r6;
   // wfi
@@ -72,7 +72,7 @@ TEST(Core, ShiftsOfOneAndTwoRegistersHaveConditions) {
   }
 }
 
-TEST(Core, FaultsAreAtTheirInstruction) {
+TEST(Core, FaultsPointToTheirInstruction) {
   Machine machine;
   // movs r0, #0; mvns r0, r0; lsls r0, r0, #2; ldr r1, [r0]; wfi
   machine.put(Machine::kCode, {0x2000, 0x43c0, 0x0080, 0x6801, 0xbf30});
@@ -85,7 +85,7 @@ TEST(Core, FaultsAreAtTheirInstruction) {
   EXPECT_EQ(machine.core.instructions(), 3u);
 }
 
-TEST(Core, BranchesToNowhereAndToArmCodeFault) {
+TEST(Core, BranchesToUnmappedMemoryAndArmCodeFault) {
   Machine machine;
   machine.put(Machine::kCode, {0x4700});  // bx r0
   machine.core.state.r[0] = 0x70000001;
@@ -99,7 +99,7 @@ TEST(Core, BranchesToNowhereAndToArmCodeFault) {
   EXPECT_FALSE(machine.core.state.thumb);
 }
 
-TEST(Core, NoticesCodeThatWritesItself) {
+TEST(Core, DetectsSelfModifyingCode) {
   Machine machine;
   // ldr r1, [pc, #8]; strh r0, [r1]; isb; movs r2, #1 (overwritten by movs r2, #2); wfi
   machine.put(Machine::kCode, {0x4902, 0x8008, 0xf3bf, 0x8f6f, 0x2201, 0xbf30});
@@ -130,7 +130,7 @@ TEST(Core, DevicesAreAccessedInTheirSizesAndMayStopTheRun) {
   EXPECT_EQ(machine.core.run(100).reason, StopReason::WaitForInterrupt);
 }
 
-TEST(Core, WatchedRangesEndTheRunBehindTheAccess) {
+TEST(Core, WatchedRangesEndTheRunAfterTheAccess) {
   Machine machine;
   // str r1, [r0]; str r1, [r0, #4]; wfi
   machine.put(Machine::kCode, {0x6001, 0x6041, 0xbf30});
@@ -144,7 +144,7 @@ TEST(Core, WatchedRangesEndTheRunBehindTheAccess) {
   EXPECT_EQ(machine.core.state.pc, Machine::kCode + 4);
 }
 
-TEST(Core, LowOverheadLoopsRunAsOftenAsTheyCount) {
+TEST(Core, LowOverheadLoopsRunTheCountedIterations) {
   Machine machine;
   // movs r0, #0; movs r1, #7; dls lr, r1; l: adds r0, #3; le lr, l; wfi
   machine.put(Machine::kCode, {0x2000, 0x2107, 0xf041, 0xe001, 0x3003, 0xf00f, 0xc803, 0xbf30});
@@ -153,7 +153,7 @@ TEST(Core, LowOverheadLoopsRunAsOftenAsTheyCount) {
   EXPECT_EQ(machine.core.state.r[14], 1u);
 }
 
-TEST(Core, ThePushBelowTheStackLimitDoesNotHappen) {
+TEST(Core, APushBelowTheStackLimitFaults) {
   Machine machine;
   machine.put(Machine::kCode, {0xb4ff});  // push {r0-r7}
   machine.core.state.r[13] = Machine::kData + 24;

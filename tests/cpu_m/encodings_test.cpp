@@ -30,8 +30,8 @@ TEST(Encodings, RowsAreDifferent) {
     EXPECT_TRUE(seen.insert({row.mask, row.value}).second) << row.row->pattern;
 }
 
-/// Rows are tried in order: what an earlier one refuses may not be what a later one is for.
-TEST(Encodings, NoRowIsHiddenByOneThatRefuses) {
+/// Rows are tried in order: an earlier row must not reject codes that belong to a later one.
+TEST(Encodings, NoRowIsHiddenByARejectingRow) {
   std::mt19937 random(3);
   const auto decodes = [](const CompiledEncoding& row, uint32_t code) {
     Op op;
@@ -56,14 +56,14 @@ TEST(Encodings, NoRowIsHiddenByOneThatRefuses) {
   }
 }
 
-TEST(Encodings, WideOnesBeginWithTheirBits) {
+TEST(Encodings, WideEncodingsBeginWithWidePrefixes) {
   for (const CompiledEncoding& row : allEncodings()) {
     const bool looksWide = isWide(static_cast<uint16_t>(row.wide ? row.value >> 16 : row.value));
     EXPECT_EQ(looksWide, row.wide) << row.row->pattern;
   }
 }
 
-TEST(Encodings, WhatAnInstructionIsExecutedByIsKnownWhenItIsDecoded) {
+TEST(Encodings, DecodingChoosesTheExecutionFunction) {
   std::mt19937 random(2);
   for (const CompiledEncoding& row : allEncodings()) {
     for (int i = 0; i < 200; ++i) {

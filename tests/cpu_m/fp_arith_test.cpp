@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic on bit patterns against the host's floating-point unit, and what the host does differently
-// against the words of the architecture.
+// Arithmetic on bit patterns against the host's floating-point unit, and, where the host differs, against the
+// architecture manual.
 #include "cpu_m/fp_arith.hpp"
 
 #include <gtest/gtest.h>
@@ -161,7 +161,7 @@ TYPED_TEST(HostArithmetic, KnownInexactFlagChangesNoResult) {
   }
 }
 
-TYPED_TEST(HostArithmetic, ComparesAsTheHost) {
+TYPED_TEST(HostArithmetic, ComparesLikeTheHost) {
   using Bits = TypeParam;
   using H = Host<Bits>;
   std::mt19937_64 random(5);
@@ -178,7 +178,7 @@ TYPED_TEST(HostArithmetic, ComparesAsTheHost) {
   }
 }
 
-TYPED_TEST(HostArithmetic, IntegersThereAndBack) {
+TYPED_TEST(HostArithmetic, ConvertsToAndFromIntegers) {
   using Bits = TypeParam;
   using H = Host<Bits>;
   std::mt19937_64 random(9);
@@ -229,7 +229,7 @@ TEST(FpConvert, SingleAndDouble) {
       if (testing::Test::HasFatalFailure()) return;
       FpContext back;
       const auto again = fpConvert<std::uint64_t>(narrow, back);
-      ASSERT_EQ(back.flags, 0u);  // narrowing has quietened NaNs
+      ASSERT_EQ(back.flags, 0u);  // narrowing has quieted NaNs
       if (!fpIsNan(narrow)) {
         ASSERT_EQ(again, std::bit_cast<std::uint64_t>(double{std::bit_cast<float>(narrow)}));
       }

@@ -14,9 +14,9 @@ TEST(FpContext, EachWorldSeesItsBitsOfFpccr) {
   EXPECT_EQ(fp.control(kNonSecure, false), 0xc0000000u);
   fp.setControl(kNonSecure, 0xffffffff, false);
   EXPECT_EQ(fp.control(kNonSecure, false), 0xd000062bu);
-  EXPECT_EQ(fp.control(kSecure, false), 0xd0000004u) << "the banked bits are others, shared ones are not";
+  EXPECT_EQ(fp.control(kSecure, false), 0xd0000004u) << "banked bits differ, shared ones do not";
   fp.setControl(kNonSecure, 0xffffffff, true);
-  EXPECT_EQ(fp.control(kNonSecure, true), 0xd000067bu) << "BusFault and HardFault are its own";
+  EXPECT_EQ(fp.control(kNonSecure, true), 0xd000067bu) << "it owns BusFault and HardFault";
   fp.setControl(kSecure, 0xffffffff, false);
   EXPECT_EQ(fp.control(kSecure, false), 0xfc0007ffu);
   fp.setControl(kNonSecure, 0, false);
@@ -26,7 +26,7 @@ TEST(FpContext, EachWorldSeesItsBitsOfFpccr) {
   EXPECT_EQ(fp.address(kSecure), 0u);
 }
 
-/// A program whose context was left for later, about to execute vmov.f32 s0, #1.0; bkpt.
+/// A program whose context has yet to be stored, about to execute vmov.f32 s0, #1.0; bkpt.
 struct Interrupted : Machine {
   static constexpr uint32_t kRoom = kData + 0x100;
   explicit Interrupted(Pipeline pipeline = Pipeline::None) : Machine(kAllFeatures, pipeline) {
@@ -42,7 +42,7 @@ struct Interrupted : Machine {
   }
 };
 
-TEST(FpContext, TheFirstInstructionStoresIt) {
+TEST(FpContext, TheFirstFloatingPointInstructionStoresIt) {
   for (const bool hidden : {false, true}) {
     Interrupted m;
     if (hidden) m.core.fp.setControl(kSecure, 0xc4000004, false);
@@ -61,7 +61,7 @@ TEST(FpContext, TheFirstInstructionStoresIt) {
   }
 }
 
-TEST(FpContext, WhatIsStoredLateTakesItsTime) {
+TEST(FpContext, LazyStoresTakeTransferCycles) {
   for (const Pipeline pipeline : {Pipeline::M33, Pipeline::M55, Pipeline::M85}) {
     Interrupted plain(pipeline), late(pipeline);
     plain.core.run(100);
@@ -72,7 +72,7 @@ TEST(FpContext, WhatIsStoredLateTakesItsTime) {
   EXPECT_EQ(transferCycles(Pipeline::M55, 18), 9u);
 }
 
-TEST(FpContext, FaultsSayWhyItCannotBeStored) {
+TEST(FpContext, FaultsReportWhyItCannotBeStored) {
   Interrupted m;
   m.core.deferContext(0x70000000, false);
   Stop stop = m.core.run(100);
@@ -83,7 +83,7 @@ TEST(FpContext, FaultsSayWhyItCannotBeStored) {
   EXPECT_TRUE(m.core.fp.pending(kSecure));
   EXPECT_EQ(m.core.state.element<uint32_t>(1), 0x101u);
 
-  // Of a program without privileges, to memory for privileged ones.
+  // From an unprivileged program, to memory that only privileged ones may access.
   Interrupted user;
   Mpu& mpu = user.core.changeMpu(kSecure);
   mpu.control = Mpu::kEnable | Mpu::kPrivilegedDefault;
@@ -94,16 +94,16 @@ TEST(FpContext, FaultsSayWhyItCannotBeStored) {
   EXPECT_EQ(stop.reason, StopReason::LazyStacking);
   EXPECT_EQ(stop.value, static_cast<uint32_t>(StopReason::DataViolation));
 
-  // A context for which there was no room is lost without a second fault.
+  // A context that did not fit is lost without a second fault.
   Interrupted full;
   full.core.deferContext(0x70000000, true);
   EXPECT_EQ(full.core.run(100).reason, StopReason::Breakpoint);
   EXPECT_FALSE(full.core.fp.pending(kSecure));
 }
 
-TEST(FpContext, EntryFunctionsSaveNothingWhereTheUnitIsOff) {
-  // What compilers put round an entry function: vstr fpcxtns, [sp, #-4]!; vscclrm {s0-s15, vpr};
-  // vldr fpcxtns, [sp], #4; bkpt.
+TEST(FpContext, EntryFunctionsSaveNothingIfTheUnitIsOff) {
+  // What compilers generate around an entry function: vstr fpcxtns, [sp, #-4]!; vscclrm {s0-s15, vpr}; vldr
+  // fpcxtns, [sp], #4; bkpt.
   for (const bool active : {false, true}) {
     Machine m;
     m.put(Machine::kCode, {0xed6d, 0xcf81, 0xec9f, 0x0a10, 0xecfd, 0xcf81, 0xbe00});
@@ -119,7 +119,7 @@ TEST(FpContext, EntryFunctionsSaveNothingWhereTheUnitIsOff) {
   }
 }
 
-TEST(FpContext, VectorLoadBehindACallFindsItInTheRegisters) {
+TEST(FpContext, VlldmAfterACallFindsItInTheRegisters) {
   Interrupted m;
   // vadd.f32 s0, s0, s1 (a context); vlstm r0; vlldm r0; vlstm r0; vlstm r0
   m.put(Machine::kCode, {0xee30, 0x0a20, 0xec20, 0x0a00, 0xec30, 0x0a00, 0xec20, 0x0a00, 0xec20, 0x0a00});
@@ -131,10 +131,10 @@ TEST(FpContext, VectorLoadBehindACallFindsItInTheRegisters) {
   EXPECT_EQ(m.core.state.element<uint32_t>(2), 0x102u);
 }
 
-TEST(FpContext, ALoopThatIsNotEnteredBeginsNone) {
+TEST(FpContext, ALoopThatIsNotEnteredCreatesNone) {
   for (const uint32_t count : {0u, 5u}) {
     Machine m;
-    m.put(Machine::kCode, {0xf000, 0xc001, 0xbe00});  // wlstp.8 lr, r0, over nothing; bkpt
+    m.put(Machine::kCode, {0xf000, 0xc001, 0xbe00});  // wlstp.8 lr, r0, with an empty body; bkpt
     m.core.state.r[0] = count;
     m.core.state.vpr = 0x77;
     EXPECT_EQ(m.core.run(100).reason, StopReason::Breakpoint);

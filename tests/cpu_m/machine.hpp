@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A core with a little memory for tests: code at 0x10000000, data at 0x20000000 (64 KiB each), a device at
+// A core with a small memory for tests: code at 0x10000000, data at 0x20000000 (64 KiB each), a device at
 // 0x40000000.
 #pragma once
 

@@ -31,7 +31,7 @@ TEST(Mpu, RegionsAndTheDefaultMap) {
   EXPECT_FALSE(mpu.permission(0x20002000, false, false).read);
   EXPECT_TRUE(mpu.permission(0x20002000, true, false).read);
   EXPECT_FALSE(mpu.permission(0x20002000, true, false).execute);
-  EXPECT_TRUE(mpu.permission(0x30000000, true, true).read) << "not while faults are handled";
+  EXPECT_TRUE(mpu.permission(0x30000000, true, true).read) << "off while faults are handled";
   EXPECT_TRUE(mpu.permission(0xe000ed00, true, false).read) << "private peripherals";
   mpu.control |= Mpu::kPrivilegedDefault | Mpu::kDuringFaults;
   EXPECT_TRUE(mpu.permission(0x30000000, true, true).read);
@@ -82,7 +82,7 @@ TEST(Mpu, StopsLoadsStoresAndFetches) {
   EXPECT_EQ(s.pc, Machine::kData);
 }
 
-TEST(Mpu, PrivilegeCountsFromTheNextInstructionOn) {
+TEST(Mpu, PrivilegeChangesFromTheNextInstructionOn) {
   Machine machine;
   Mpu& mpu = machine.core.changeMpu(kSecure);
   mpu.control = Mpu::kEnable | Mpu::kPrivilegedDefault;

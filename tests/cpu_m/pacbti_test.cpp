@@ -12,7 +12,7 @@ constexpr uint32_t kPrivilegedCodes = 1u << 6, kUserCodes = 1u << 7, kPrivileged
                    kUserLandings = 1u << 5;
 constexpr uint32_t kWithoutPacBti = Machine::kAllFeatures & ~kPacBti;
 
-TEST(PacBti, TheCipherIsThePublishedOne) {
+TEST(PacBti, TheCipherMatchesThePublishedVector) {
   // Avanzi's vector for QARMA-64, five rounds, sigma-2.
   EXPECT_EQ(qarma64(0xfb623599da6e8127, 0x477d469dec0b8762, 0x84be85ce9804e94b, 0xec2802d4e0a488e9),
             0xc003b93999b33765u);
@@ -21,7 +21,7 @@ TEST(PacBti, TheCipherIsThePublishedOne) {
             static_cast<uint32_t>(qarma64(0x1234, 0x5678, 0x84be85ce9804e94b, 0xec2802d4e0a488e9) >> 32));
 }
 
-TEST(PacBti, TextsAreThoseOfAssemblers) {
+TEST(PacBti, DisassemblyMatchesAssemblers) {
   // As llvm-mc encodes them.
   const auto text = [](uint32_t code, uint32_t features) { return disassemble(code, true, 0, features); };
   EXPECT_EQ(text(0xfb61f002, Machine::kAllFeatures), "pacg r0, r1, r2");
@@ -32,10 +32,10 @@ TEST(PacBti, TextsAreThoseOfAssemblers) {
   EXPECT_EQ(text(0xf3af802d, Machine::kAllFeatures), "aut r12, lr, sp");
   EXPECT_EQ(text(0xf3af800f, Machine::kAllFeatures), "bti");
   EXPECT_EQ(text(0xf3af800f, kWithoutPacBti), "hint.w");
-  EXPECT_EQ(text(0xfb610302, Machine::kAllFeatures).substr(0, 5), "smmls") << "beside them";
+  EXPECT_EQ(text(0xfb610302, Machine::kAllFeatures).substr(0, 5), "smmls") << "a neighbouring encoding";
 }
 
-/// msr pac_key_p_0, r4 to _3, r7; then what a test puts behind it.
+/// A core with words for keys in r4 to r7 and a return address in LR.
 struct Signing : Machine {
   explicit Signing(uint32_t control = kPrivilegedCodes, uint32_t features = kAllFeatures)
       : Machine(features) {
@@ -44,7 +44,7 @@ struct Signing : Machine {
     for (uint32_t i = 0; i < 4; ++i) s.r[4 + i] = 0x11111111 * (i + 1);
     s.r[14] = 0x10000101;
   }
-  /// The code of r1 with r2, or of LR with SP.
+  /// Runs `code` from kCode.
   Stop execute(std::initializer_list<uint16_t> code) {
     put(kCode, code);
     core.state.pc = kCode;
@@ -52,7 +52,7 @@ struct Signing : Machine {
   }
 };
 
-TEST(PacBti, KeysAreOfEachWorldAndPrivilege) {
+TEST(PacBti, KeysAreBankedByWorldAndPrivilege) {
   Signing m;
   // msr pac_key_p_0, r4; msr pac_key_u_3, r5; msr pac_key_p_1_ns, r6; mrs r0, ...; wfi
   m.execute({0xf384, 0x8820, 0xf385, 0x8827, 0xf386, 0x88a1, 0xf3ef, 0x8020, 0xf3ef, 0x8127, 0xf3ef, 0x82a1,
@@ -63,7 +63,7 @@ TEST(PacBti, KeysAreOfEachWorldAndPrivilege) {
   EXPECT_EQ(m.core.pacKeys[kSecure][0][0], 0x11111111u);
   EXPECT_EQ(m.core.pacKeys[kSecure][1][3], 0x22222222u);
   EXPECT_EQ(m.core.pacKeys[kNonSecure][0][1], 0x33333333u);
-  // Without privileges they read as 0 and keep their values; an M55 has none.
+  // Unprivileged code reads them as 0 and cannot change them; an M55 has none.
   m.core.state.control[kSecure] = kControlUnprivileged;
   m.execute({0xf386, 0x8820, 0xf3ef, 0x8020, 0xbf30});
   EXPECT_EQ(m.core.state.r[0], 0u);
@@ -72,7 +72,7 @@ TEST(PacBti, KeysAreOfEachWorldAndPrivilege) {
   EXPECT_EQ(m55.execute({0xf3ef, 0x8020}).reason, StopReason::Undefined);
 }
 
-TEST(PacBti, CodesAreMadeAndChecked) {
+TEST(PacBti, CodesAreComputedAndChecked) {
   Signing m;
   State& s = m.core.state;
   m.core.pacKeys[kSecure][0] = {1, 2, 3, 4};
@@ -91,7 +91,7 @@ TEST(PacBti, CodesAreMadeAndChecked) {
   EXPECT_EQ(m.execute({0xf3af, 0x802d, 0xbf30}).reason, StopReason::InvalidCode);
 }
 
-TEST(PacBti, ProgramsThatDoNotAskForCodesHaveNone) {
+TEST(PacBti, CodesAreOffUnlessEnabled) {
   struct {
     uint32_t control;
     bool codes;
@@ -110,7 +110,7 @@ TEST(PacBti, ProgramsThatDoNotAskForCodesHaveNone) {
     m.execute({0xf3af, 0x800d, 0xbf30});  // pacbti; wfi
     EXPECT_EQ(m.core.state.r[12] != 77, which.codes);
   }
-  // Where the extension is absent the hints do nothing, and the others do not exist.
+  // Without the extension the hints do nothing, and the others are undefined.
   Signing m55(0, kWithoutPacBti);
   EXPECT_EQ(m55.execute({0xf3af, 0x800d, 0xf3af, 0x802d, 0xf3af, 0x800f, 0xbf30}).reason,
             StopReason::WaitForInterrupt);
@@ -147,7 +147,7 @@ struct Landing : Machine {
   }
 };
 
-TEST(PacBti, IndirectBranchesNeedALanding) {
+TEST(PacBti, IndirectBranchesNeedALandingPad) {
   const std::initializer_list<uint16_t> plain = {0xbf00, 0xbf30};  // nop; wfi
   struct {
     std::initializer_list<uint16_t> code;
@@ -179,7 +179,7 @@ TEST(PacBti, IndirectBranchesNeedALanding) {
   }
 }
 
-TEST(PacBti, LandingsAreBtiPacbtiAndGateways) {
+TEST(PacBti, LandingPadsAreBtiPacbtiAndGateways) {
   for (const auto& code : {std::initializer_list<uint16_t>{0xf3af, 0x800f, 0xbf30},
                            {0xf3af, 0x800d, 0xbf30},
                            {0xe97f, 0xe97f, 0xbf30}}) {
@@ -187,17 +187,17 @@ TEST(PacBti, LandingsAreBtiPacbtiAndGateways) {
     EXPECT_EQ(m.core.run(100).reason, StopReason::WaitForInterrupt);
     EXPECT_FALSE(m.core.state.landing);
   }
-  // A debugger's breakpoint stops there; what it replaced is checked when it is gone.
+  // A debugger's breakpoint stops there; the instruction that it replaced is checked once it is removed.
   Landing m({0x4700}, {0xbe00, 0xbf30});
   EXPECT_EQ(m.core.run(100).reason, StopReason::Breakpoint);
 }
 
-TEST(PacBti, WhatIsExpectedOutlivesAPause) {
+TEST(PacBti, TheExpectedLandingSurvivesAPause) {
   Landing m({0x4700}, {0xbf00, 0xbf30});
   EXPECT_EQ(m.core.step().reason, StopReason::Budget);
   EXPECT_TRUE(m.core.state.landing);
   EXPECT_EQ(m.core.step().reason, StopReason::NoLanding);
-  // A conditional branch that is not taken expects nothing: cmp r0, #0; it eq; bxeq r0; nop; wfi.
+  // A conditional branch that is not taken expects no landing pad: cmp r0, #0; it eq; bxeq r0; nop; wfi.
   Landing skipped({0x2800, 0xbf08, 0x4700, 0xbf00, 0xbf30}, {0xbf00});
   EXPECT_EQ(skipped.core.run(100).reason, StopReason::WaitForInterrupt);
   EXPECT_EQ(skipped.core.state.pc, Machine::kCode + 10);
@@ -208,8 +208,8 @@ TEST(PacBti, WhatIsExpectedOutlivesAPause) {
   EXPECT_FALSE(fault.core.state.landing);
 }
 
-TEST(PacBti, ItIsTurnedOnInTheMiddleOfARun) {
-  // bx r0 (once without); at the target: bti; movs r1, #16; msr control, r1; bx r2 to a nop
+TEST(PacBti, LandingChecksCanBeEnabledDuringARun) {
+  // bx r0 (while disabled); at the target: bti; movs r1, #16; msr control, r1; bx r2 to a nop
   Landing m({0x4700}, {0xf3af, 0x800f, 0x2110, 0xf381, 0x8814, 0x4710}, 0);
   m.put(Landing::kTarget + 0x20, {0x4700});  // bx r0: decoded before
   m.core.state.r[2] = Landing::kTarget + 0x21;

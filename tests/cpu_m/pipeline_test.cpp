@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cycles of short sequences, by the rules that pipeline.cpp names.
+// Cycles of short sequences, by the rules in pipeline.cpp.
 #include "cpu_m/pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -34,13 +34,13 @@ uint64_t cycles(Pipeline pipeline, std::initializer_list<uint16_t> code) {
 
 constexpr Pipeline kM33 = Pipeline::M33, kM55 = Pipeline::M55, kM85 = Pipeline::M85;
 
-TEST(Pipeline, WithoutOneAnInstructionIsACycle) {
+TEST(Pipeline, WithoutAPipelineEveryInstructionTakesACycle) {
   const Count both = count(Pipeline::None, {0x6820, 0x3001, 0xfbb0, 0xf0f1, 0xbf00});  // ldr, adds, udiv, nop
   EXPECT_EQ(both.cycles, 4u);
   EXPECT_EQ(both.instructions, 4u);
 }
 
-TEST(Pipeline, ALoadedValueIsThereACycleLater) {
+TEST(Pipeline, LoadedValuesAreAvailableACycleLater) {
   for (const Pipeline pipeline : {kM33, kM55, kM85}) {
     const uint64_t used = cycles(pipeline, {0x6820, 0x4041});    // ldr r0, [r4]; eors r1, r0
     const uint64_t unused = cycles(pipeline, {0x6820, 0x4051});  // ldr r0, [r4]; eors r1, r2
@@ -48,7 +48,7 @@ TEST(Pipeline, ALoadedValueIsThereACycleLater) {
   }
 }
 
-TEST(Pipeline, WhatMayStartTogether) {
+TEST(Pipeline, DualIssueRules) {
   EXPECT_EQ(cycles(kM55, {0x4041, 0x3201}), 1u) << "eors r1, r0; adds r2, #1: the second is simple";
   EXPECT_EQ(cycles(kM55, {0x4041, 0x4053}), 2u) << "eors r1, r0; eors r3, r2: neither is";
   EXPECT_EQ(cycles(kM85, {0x4041, 0x4053}), 1u);
@@ -63,7 +63,7 @@ TEST(Pipeline, DivisionsBlock) {
   EXPECT_EQ(cycles(kM55, {0xfbb0, 0xf1f2, 0x3301}), 7u);  // udiv r1, r0, r2; adds r3, #1
 }
 
-TEST(Pipeline, MultipleTransfersTakeACycleForEachBeatOfTheBus) {
+TEST(Pipeline, MultipleTransfersTakeACyclePerBusBeat) {
   EXPECT_EQ(cycles(kM33, {0xcc0f}), 4u);  // ldmia r4!, {r0-r3}
   EXPECT_EQ(cycles(kM55, {0xcc0f}), 2u);
 }
@@ -75,12 +75,12 @@ TEST(Pipeline, VectorInstructionsOverlapInDifferentPipes) {
   EXPECT_EQ(cycles(kM55, {0xed94, 0x1f00, 0xed95, 0x3f00, 0xef24, 0x4844}), 4u);
 }
 
-TEST(Pipeline, ATakenBranchCostsUnlessItWasForetold) {
-  // movs r0, #100; again: subs r0, #1; bne again. The branch starts with the subtraction.
+TEST(Pipeline, TakenBranchesCostUnlessPredicted) {
+  // movs r0, #100; again: subs r0, #1; bne again. The branch issues together with the subtraction.
   const std::initializer_list<uint16_t> loop = {0x2064, 0x3801, 0xd1fd};
   const uint64_t m55 = cycles(kM55, loop), m85 = cycles(kM85, loop);
   EXPECT_EQ(m55, 1 + 100 + 99 * uint64_t{branchCosts(kM55).taken});
-  EXPECT_EQ(m85, 1 + 100 + uint64_t{branchCosts(kM85).mispredicted}) << "only the end is unexpected";
+  EXPECT_EQ(m85, 1 + 100 + uint64_t{branchCosts(kM85).mispredicted}) << "only the loop exit is mispredicted";
   // movs r0, #100; dls lr, r0; again: adds r1, #1; le lr, again
   EXPECT_LE(cycles(kM55, {0x2064, 0xf040, 0xe001, 0x3101, 0xf00f, 0xc803}), 105u);
 }
@@ -110,7 +110,7 @@ TEST(Pipeline, CyclesInTheMiddleOfABlock) {
 TEST(Pipeline, ExecutionsAreCounted) {
   Machine machine;
   machine.core.countExecutions();
-  // movs r0, #3; again: subs r0, #1; bne again; ldr r1, [r6] (nothing is there); adds r2, #1
+  // movs r0, #3; again: subs r0, #1; bne again; ldr r1, [r6] (unmapped); adds r2, #1
   machine.put(Machine::kCode, {0x2003, 0x3801, 0xd1fd, 0x6831, 0x3201});
   machine.core.state.r[6] = 0x70000000;
   EXPECT_EQ(machine.core.run(1000).reason, StopReason::ReadFault);
@@ -121,7 +121,7 @@ TEST(Pipeline, ExecutionsAreCounted) {
   EXPECT_EQ(executions[1].begin, Machine::kCode + 2);
   EXPECT_EQ(executions[1].end, Machine::kCode + 6);
   EXPECT_EQ(executions[1].count, 3u);
-  EXPECT_EQ(executions[2].end, Machine::kCode + 8) << "not what is behind the fault";
+  EXPECT_EQ(executions[2].end, Machine::kCode + 8) << "not the code after the fault";
   EXPECT_EQ(executions[2].count, 1u);
 }
 

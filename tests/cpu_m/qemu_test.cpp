@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random instructions give the same registers, flags and memory as QEMU's Cortex-M55 (machine mps3-an547).
+// Random instructions produce the same registers, flags and memory as QEMU's Cortex-M55 (machine mps3-an547).
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -42,7 +42,7 @@ std::string runInQemu(const RandomImage& image) {
   return output;
 }
 
-/// What the image's handlers do; whether the program goes on.
+/// Does what the image's handlers do; returns whether the program continues.
 bool goesOn(Core& core, const Stop& stop, const RandomImage& image) {
   State& s = core.state;
   switch (stop.reason) {
@@ -75,7 +75,7 @@ bool goesOn(Core& core, const Stop& stop, const RandomImage& image) {
   }
 }
 
-/// The same from our core; empty when it does not get to the end.
+/// The same from our core; empty if it does not reach the end.
 std::string runHere(const RandomImage& image, Stop* stop, uint32_t* pc) {
   const size_t size = (image.code.size() + 0xfff) & ~size_t{0xfff};
   using Bytes = std::unique_ptr<uint8_t, Machine::Free>;
@@ -122,7 +122,7 @@ void compare(const RandomImage& image, const std::string& here, const std::strin
   }
 }
 
-/// Runs an image here and there; how many random instructions it had.
+/// Runs an image here and in QEMU; returns its number of random instructions.
 uint64_t expectTheSame(const RandomImage& image, uint32_t seed) {
   Stop stop;
   uint32_t pc = 0;
@@ -136,13 +136,13 @@ uint64_t expectTheSame(const RandomImage& image, uint32_t seed) {
     return 0;
   }
   const std::string there = runInQemu(image);
-  EXPECT_EQ(there.size(), here.size()) << "seed " << seed << ": QEMU did not get to the end";
+  EXPECT_EQ(there.size(), here.size()) << "seed " << seed << ": QEMU did not reach the end";
   if (there.size() != here.size()) return 0;
   compare(image, here, there);
   return image.flowInstructions != 0 ? image.flowInstructions : image.instructions;
 }
 
-/// Runs `images` of random code from the rows that `wanted` takes.
+/// Runs `images` of random code from the rows that `wanted` accepts.
 void expectTheSame(const std::function<bool(const CompiledEncoding&)>& wanted, uint32_t features, int images,
                    bool control, bool vectors = false, bool resumed = false) {
   if (!qemuIsThere()) GTEST_SKIP() << "qemu-system-arm is missing (Debian: qemu-system-arm)";
@@ -169,7 +169,7 @@ bool starts(const CompiledEncoding& row, std::initializer_list<std::string_view>
   return false;
 }
 
-/// Core instructions, but those that end blocks, talk to the system or depend on an exclusive monitor.
+/// Core instructions except those that end blocks, talk to the system or depend on an exclusive monitor.
 bool isInteger(const CompiledEncoding& row) {
   if ((row.row->features & (kFloat | kDouble | kHalf | kMve | kMveFloat)) != 0) return false;
   if (row.wide && (row.value >> 26 & 3) == 3 && row.value >> 29 == 7) return false;  // coprocessors
@@ -186,7 +186,7 @@ bool isScalarFloat(const CompiledEncoding& row) {
   return (row.row->features & (kFloat | kDouble | kHalf)) != 0 &&
          (row.row->features & (kMve | kMveFloat)) == 0;
 }
-/// But for loops.
+/// Except loops.
 bool isVector(const CompiledEncoding& row) {
   return (row.row->features & (kMve | kMveFloat)) != 0 && std::string_view(row.row->text).starts_with('v');
 }
@@ -197,13 +197,13 @@ TEST(AgainstQemu, ScalarFloatingPoint) {
 TEST(AgainstQemu, Vectors) {
   expectTheSame(isVector, kQemuM55, 6, false, true);
 }
-TEST(AgainstQemu, VectorsThatAreResumed) {
+TEST(AgainstQemu, ResumedVectors) {
   expectTheSame(isVector, kQemuM55, 4, false, true, true);
 }
 
 // --- group by group
 
-/// What lies between branches.
+/// Instructions to put between branches.
 bool isFiller(const CompiledEncoding& row) {
   const std::span<const Encoding> rows = dataProcessingEncodings();
   return row.row >= rows.data() && row.row < rows.data() + rows.size() && isInteger(row) && !isFlow(row);
@@ -234,12 +234,12 @@ constexpr Group kGroups[] = {
     {"SecureFloatingPoint", floatingPointTransferEncodings, true},
 };
 
-/// Random code of a group; `only`: of rows whose text begins so.
+/// Random code of a group; `only` restricts it to rows whose text begins with it.
 RandomOptions optionsOf(const Group& group, const char* only, int cases) {
   const std::span<const Encoding> rows = group.rows();
   const bool flow = group.flow;
   const std::string_view name = group.name;
-  // Loops without a tail want LTPSIZE 4, which random floating-point state does not have.
+  // Loops without a tail need LTPSIZE 4, which random floating-point state does not have.
   const bool integer = flow || (name.find("Mve") == name.npos && name.find("Float") == name.npos);
   RandomOptions options;
   options.features = kQemuM55;
@@ -258,8 +258,8 @@ RandomOptions optionsOf(const Group& group, const char* only, int cases) {
 
 struct AgainstQemuByGroup : testing::TestWithParam<Group> {};
 
-/// Instructions of one group only, so that each is met often. CARINA_QEMU_INSTRUCTIONS says how many of each
-/// group; without it a short run. CARINA_QEMU_ROWS takes only rows whose text begins so.
+/// Instructions of one group only, so that each occurs often. CARINA_QEMU_INSTRUCTIONS sets how many per
+/// group (default: a short run). CARINA_QEMU_ROWS selects the rows whose text begins with it.
 TEST_P(AgainstQemuByGroup, IsTheSame) {
   if (!qemuIsThere()) GTEST_SKIP() << "qemu-system-arm is missing (Debian: qemu-system-arm)";
   const char* wanted = std::getenv("CARINA_QEMU_INSTRUCTIONS");
@@ -274,10 +274,10 @@ TEST_P(AgainstQemuByGroup, IsTheSame) {
 INSTANTIATE_TEST_SUITE_P(Groups, AgainstQemuByGroup, testing::ValuesIn(kGroups),
                          [](const auto& group) { return group.param.name; });
 
-/// Every row is in the code of a group above, or it is named here.
-TEST(AgainstQemu, EveryRowIsComparedOrNamed) {
-  // QEMU 7.2 has no pointer authentication. What of it lies in the hint space is compared as hints, as on an
-  // M55 ("hint.w"); pacbti_test.cpp has the rest, from the manual's words.
+/// Every row occurs in the code of a group above or is listed here.
+TEST(AgainstQemu, EveryRowIsComparedOrListed) {
+  // QEMU 7.2 has no pointer authentication. Its instructions in the hint space are compared as hints, as on
+  // an M55 ("hint.w"); pacbti_test.cpp tests the rest against the manual.
   const std::set<std::string_view> outside = {"bti",
                                               "pacbti r12, lr, sp",
                                               "pac r12, lr, sp",

@@ -24,7 +24,7 @@ class Generator : CodeWriter {
 
   RandomImage make() {
     prologue();
-    // Results lie behind the code; how much code there will be is not known: give each case generous room.
+    // Results follow the code, whose size is not known yet: reserve generous space for each case.
     const uint32_t perCase =
         160u + (options_.flow ? 320u : 64u) * static_cast<uint32_t>(options_.instructionsPerCase);
     image.results = RandomImage::kStart + 4096 + perCase * static_cast<uint32_t>(options_.cases);
@@ -35,7 +35,7 @@ class Generator : CodeWriter {
     epilogue();
     image.code.resize(inputs_ - RandomImage::kBase);
     image.code.insert(image.code.end(), inputBytes_.begin(), inputBytes_.end());
-    // The memory that loads and stores of a case see is random at first.
+    // The memory that a case loads from and stores to is random at first.
     for (int i = 0; i < options_.cases; ++i) {
       const size_t at = image.results - RandomImage::kBase +
                         RandomImage::kCaseBytes * static_cast<size_t>(i) + 4 * RandomImage::kRegisterWords;
@@ -47,11 +47,11 @@ class Generator : CodeWriter {
 
  private:
   void prologue() {
-    // Room in front, for loads relative to the program counter.
+    // Space before the code, for PC-relative loads.
     image.code.resize(RandomImage::kStart - RandomImage::kBase);
     for (uint8_t& byte : image.code) byte = static_cast<uint8_t>(random());
     const uint32_t start = RandomImage::kStart | 1;
-    // Whatever goes wrong: exit by semihosting (at 0x10000080), with nothing written.
+    // On any fault: exit by semihosting (at 0x10000080) without writing anything.
     const uint32_t handler = RandomImage::kVectors + 0x80;
     image.vectors.resize(0xb0);
     for (uint32_t i = 0; i < 16; ++i)
@@ -63,7 +63,7 @@ class Generator : CodeWriter {
       writeTrampolines(*this);
     }
     if (options_.resumed) {
-      // The handler of SVC: its number becomes ECI (XPSR 15:12) of the program that goes on.
+      // The SVC handler: the SVC number becomes the ECI (XPSR 15:12) of the resumed program.
       store(image.vectors, 4 * 11, (RandomImage::kVectors + 0x90) | 1);
       // ldr r0, [sp, #24]; ldrb r0, [r0, #-2]; lsls r0, r0, #12; ldr r1, [sp, #28]; orrs r1, r0; str r1, [sp,
       // #28]
@@ -74,7 +74,7 @@ class Generator : CodeWriter {
     constant(1, 0x00f00000);
     wide(0xf8c01000);  // str r1, [r0]
     if (options_.flow) {
-      constant(0, 0xe000ed24);  // SHCSR: UsageFaults are exceptions of their own
+      constant(0, 0xe000ed24);  // SHCSR: enables UsageFault as a separate exception
       constant(1, 1u << 18);
       wide(0xf8c01000);
     }
@@ -85,7 +85,7 @@ class Generator : CodeWriter {
     std::memcpy(&bytes[at], &value, 4);
   }
 
-  /// Numbers that are interesting now and then.
+  /// Random values, some of them special.
   uint32_t operand() {
     constexpr uint32_t kSpecial[] = {0,          1,          2,          0x7f,       0x80,
                                      0xff,       0x7fff,     0x8000,     0xffff,     0x7fffffff,
@@ -94,7 +94,7 @@ class Generator : CodeWriter {
     return pick(4) == 0 ? kSpecial[pick(std::size(kSpecial))] : word();
   }
 
-  /// Registers as floating-point numbers of all formats, FPSCR and VPR.
+  /// Puts floating-point numbers of all formats into registers; sets FPSCR and VPR.
   void vectorInputs(std::vector<uint8_t>& bytes) {
     constexpr uint32_t kFloats[] = {0,          0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
                                     0x7fc00000, 0x7f800001, 0xffc12345, 0x00000001, 0x807fffff, 0x00800000,
@@ -146,12 +146,12 @@ class Generator : CodeWriter {
       wide(0xeeec0a10);  // vmsr vpr, r0
     }
     wide(0xe89e1fff);                                    // ldmia lr, {r0-r12}
-    if (predicates) movHalf(0xf2400000, kLr, pick(20));  // what is left of a loop
+    if (predicates) movHalf(0xf2400000, kLr, pick(20));  // remaining count of a loop
     RandomImage::Case which;
     which.begin = here();
     which.results = scratch_ - 4 * RandomImage::kRegisterWords;
     for (int i = 0; i < options_.instructionsPerCase; ++i) step();
-    if (resumesNext_) {  // a vector instruction that takes what is left: vmov q0, q0
+    if (resumesNext_) {  // a vector instruction to resume: vmov q0, q0
       wide(0xef200150);
       resumesNext_ = false;
     }
@@ -221,7 +221,7 @@ class Generator : CodeWriter {
       context.lastInIt = (it & 15) == 8;
       if (decodeInto(op, row, context) != Decoded::Ok) continue;
       if (context.branches || context.readsPc || context.startsIt != 0) continue;
-      // The stack pointer stays where it is.
+      // The stack pointer must not change.
       if (op.d == kSp || op.n == kSp || op.m == kSp || op.a == kSp) continue;
       return chosen;
     }
@@ -232,14 +232,14 @@ class Generator : CodeWriter {
     return std::string_view(chosen.row->row->text).find(part) != std::string_view::npos;
   }
 
-  /// False: none was found, nothing is emitted.
+  /// Returns false, and emits nothing, if none was found.
   bool instruction(uint8_t it) {
     const auto chosen = choose(it);
     if (!chosen) return false;
     const Op& op = chosen->op;
     if ((chosen->row->row->features & (kFloat | kHalf | kMve)) != 0 || chosen->code >> 24 == 0xec) {
       if (resumesNext_) {
-        // The instruction in front has left one beat of the next one done.
+        // The preceding instruction has left one beat of the next one done.
         wide(0xef200150);
         resumesNext_ = false;
       }
@@ -256,7 +256,7 @@ class Generator : CodeWriter {
     const bool memory = has(*chosen, "[{Rn}") || has(*chosen, "{list}");
     const bool loadsClrm = has(*chosen, "clrm");
     if (memory && !loadsClrm) {
-      // Base registers that reach the scratch memory; no list that loses them on the way.
+      // Base registers that reach the scratch memory; no lists with SP, LR or PC.
       if (it != 0 || op.n >= kSp) return false;
       if (has(*chosen, "{list}") && (op.imm & 0xe000) != 0) return false;
       if (has(*chosen, "{Rm}") && (op.m == op.n || op.m >= kSp)) return false;
@@ -268,7 +268,7 @@ class Generator : CodeWriter {
       }
     }
     if (has(*chosen, "sat {x}")) {
-      // Shifts to 48 bits by more than 48: QEMU takes what is left of the 64 bits for 0, the manual does not.
+      // Shifts to 48 bits by more than 48: QEMU treats the rest of the 64 bits as 0, the manual does not.
       if (it != 0) return false;
       movHalf(0xf2400000, op.m, (pick(96) - 48) & 0xff);
       ++image.instructions;
@@ -283,10 +283,11 @@ class Generator : CodeWriter {
                        [text](std::string_view name) { return text.starts_with(name); });
   }
 
-  /// Addresses of floating-point and vector loads and stores. False: the result would be UNPREDICTABLE.
+  /// Prepares addresses of floating-point and vector loads and stores. Returns false if the result would be
+  /// UNPREDICTABLE.
   bool prepareVector(const Chosen& chosen) {
     const Op& op = chosen.op;
-    // 32-bit (complex: all) elements whose result may not lie over an operand.
+    // 32-bit (complex: all) elements whose result must not overlap an operand.
     if ((op.d == op.m || op.d == op.n) &&
         begins(chosen, {"vmull", "vqdmull", "vqdmla", "vqrdmla", "vqdmls", "vqrdmls", "vcadd", "vhcadd",
                         "vcmul", "vcmla", "vrev64"})) {
@@ -333,7 +334,7 @@ class Generator : CodeWriter {
     }
     return true;
   }
-  /// A word of offsets below 128 for lanes and accesses of the sizes that a gather or scatter names.
+  /// A word of offsets below 128 for the lane and access sizes of a gather or scatter.
   uint32_t offsets(const Chosen& chosen) {
     const uint32_t lane = chosen.code >> 7 & 3, memory = (chosen.code >> 5 & 2) | (chosen.code >> 4 & 1);
     const bool scaled = chosen.op.x != 0;
@@ -344,11 +345,11 @@ class Generator : CodeWriter {
     }
     return lanes;
   }
-  /// What an instruction adds to its base, so that the access is near the middle of the scratch memory.
+  /// The offset that an instruction adds to its base, so that the access is near the middle of the scratch
+  /// memory.
   uint32_t offsetOf(const Chosen& chosen) {
     const bool list = has(chosen, "{list}");
-    // Alignment matters for some: keep the low bits of the sum clear or random where any alignment is
-    // allowed.
+    // Some need alignment: keep the low bits of the sum clear, or random where any alignment is allowed.
     const uint32_t aligned = (list ? 0 : chosen.op.imm) & ~3u;
     const bool any = has(chosen, "ldr") && !has(chosen, "ldrd") && !has(chosen, "ldrex");
     return any && pick(3) == 0 ? aligned + pick(4) : chosen.op.imm & (list ? 0 : ~0u);
@@ -419,8 +420,7 @@ class Generator : CodeWriter {
       const auto chosen = choose(0);
       if (!chosen) continue;
       const Op& op = chosen->op;
-      // Nothing that changes what the loop counts by, and no blocks that go on from one iteration to the
-      // next.
+      // Nothing that changes the loop counter, and no blocks that continue into the next iteration.
       if (op.d == kLr || op.n == kLr || op.m == kLr || op.a == kLr || op.z == kLr) continue;
       if (has(*chosen, "[") || has(*chosen, "{mem}") || has(*chosen, "fpscr") || has(*chosen, "vpr"))
         continue;
@@ -441,7 +441,7 @@ class Generator : CodeWriter {
     image.instructions += 3;
   }
 
-  /// WLS or DLS, a body, LE: a count that the body may change, of at most 15 where it is set here.
+  /// WLS or DLS with a count of at most 5, a body, LE.
   void loop() {
     if ((options_.features & kV81) == 0) return;
     const uint32_t reg = pick(13);

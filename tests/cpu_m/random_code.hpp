@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random legal instructions, made from the tables of encodings, as bare-metal images that leave all registers
-// behind in memory: the same image runs on the core and on another emulator.
+// Random legal instructions, generated from the tables of encodings, as bare-metal images that store all
+// registers in memory: the same image runs on the core and on another emulator.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ struct RandomImage {
     uint32_t begin, end;
   };
   std::vector<Data> data;         // tables and constants between instructions
-  uint64_t instructions = 0;      // all that are random
-  uint64_t flowInstructions = 0;  // those that RandomOptions::flow asks for
+  uint64_t instructions = 0;      // number of random ones
+  uint64_t flowInstructions = 0;  // those of RandomOptions::flow
 
   static constexpr uint32_t kRegisterWords = 14 + 32 + 2, kScratch = 256,
                             kCaseBytes = 4 * kRegisterWords + kScratch;
@@ -44,11 +44,11 @@ struct RandomOptions {
   std::function<bool(const CompiledEncoding&)> wanted;
   /// IT blocks, branches and loops between them.
   bool control = true;
-  /// Random modes in FPSCR, predicates and loop tails (VPR, LTPSIZE and LR); operands that are interesting as
+  /// Random modes in FPSCR, predicates and loop tails (VPR, LTPSIZE and LR); operands that are special
   /// floating-point numbers.
   bool vectors = false;
-  /// Vector instructions that are resumed behind their first beats, as by the return from an exception: SVC
-  /// with ECI as its number comes before them.
+  /// Vector instructions that resume after their first beats, as after a return from an exception: an SVC
+  /// with the ECI as its number precedes them.
   bool resumed = false;
   /// Branches, loops, stops and accesses to special registers (random_flow.hpp) among them.
   bool flow = false;
@@ -63,7 +63,7 @@ struct Listed {
 };
 std::vector<Listed> instructionsOf(const RandomImage& image, const RandomImage::Case& which);
 
-/// "adds r0, r1" and so on, a line each, for messages.
+/// "adds r0, r1" and so on, one per line, for messages.
 std::string listing(const RandomImage& image, const RandomImage::Case& which, uint32_t features);
 
 }  // namespace carina::cpu_m

@@ -57,18 +57,18 @@ class FlowWriter {
   void filler(uint32_t most = 2) {
     for (uint32_t i = out_.pick(most + 1); i > 0; --i) flow_.filler();
   }
-  /// The instruction that all of this is about.
+  /// The instruction under test.
   void emit(uint32_t code) {
     out_.put(code, row_.wide);
     ++out_.image.flowInstructions;
     ++out_.image.instructions;
   }
-  /// Bits of the row with the others at random, as far as the decoder takes them here; in `it`, the last of
-  /// an IT block.
+  /// The row's bits with random other bits that the decoder accepts here; with `it`, as the last of an IT
+  /// block.
   std::optional<Op> randomCode(bool it = false);
-  /// How the decoder understands an instruction at an address; nothing where it refuses it.
+  /// The decoded instruction at an address; nullopt if the decoder rejects it.
   std::optional<Op> decoded(uint32_t code, uint32_t address, bool it = false) const;
-  /// IT before an instruction that is the last of its block, now and then; whether it was written.
+  /// Sometimes writes an IT whose block ends with the next instruction; returns whether it did.
   bool maybeIt(uint32_t code);
   uint32_t branchCode(uint32_t bits, uint32_t from, uint32_t to) const;
   /// MOV reg, SP and MOV SP, reg.
@@ -108,7 +108,7 @@ class FlowWriter {
   const CompiledEncoding& row_;
 };
 
-// --- what the rows are for
+// --- how the rows are used
 
 struct Kind {
   std::string_view name;  // up to the first space of a row's text, or all of it
@@ -230,7 +230,7 @@ bool FlowWriter::maybeIt(uint32_t code) {
   return true;
 }
 
-/// The code of a branch of this row; `bits` are those that say neither where nor what it is.
+/// The code of a branch of this row; `bits` are those that encode neither its target nor the row.
 uint32_t FlowWriter::branchCode(uint32_t bits, uint32_t from, uint32_t to) const {
   const uint32_t offset = to - from - 4, half = offset >> 1;
   const auto bit = [offset](uint32_t i) { return offset >> i & 1; };
@@ -267,7 +267,7 @@ void FlowWriter::direct() {
   const bool reaches =
       row_.wide && (!conditional || out_.here() + 64 - far < 1u << 20) && out_.here() - far < 15u << 20;
   const uint32_t kind = out_.pick(reaches ? 3 : 2);
-  if (kind == 2) {  // to a function, which comes back to LR
+  if (kind == 2) {  // to a function, which returns to LR
     const bool it = maybeIt(row_.value | bits);
     const uint32_t at = out_.here() + (text().starts_with("bl") ? 0 : 8);
     if (!text().starts_with("bl")) {
@@ -281,7 +281,7 @@ void FlowWriter::direct() {
     keepLr();
     return;
   }
-  if (kind == 1) {  // backward: over what is to be branched to, then back to it
+  if (kind == 1) {  // backward: over the target, then back to it
     const uint32_t over = out_.here();
     out_.half(0);
     const uint32_t back = out_.here();
@@ -316,7 +316,7 @@ void FlowWriter::compareBranch() {
   out_.patch(at, branchCode(reg, at, out_.here()), false);
 }
 
-/// Worlds stay as they are: bit 0 of the address is 1.
+/// The world does not change: bit 0 of the address is 1.
 void FlowWriter::throughRegister() {
   const bool links = text().starts_with("blx");
   const uint32_t reg = any(), code = row_.value | reg << 3;
@@ -366,11 +366,11 @@ void FlowWriter::table() {
 void FlowWriter::intoPc() {
   enum Way : uint32_t { kMove, kAdd, kLoad, kLoadBefore, kMultiple, kMultipleBefore, kPop, kWays };
   const uint32_t way = out_.pick(kWays), reg = 8 + out_.pick(5), offset = out_.pick(128);
-  // Lists of one register are UNPREDICTABLE but for POP.
+  // Lists of one register are UNPREDICTABLE except for POP.
   const uint32_t list = (out_.word() & 0xff) | (way == kPop ? 0 : 1);
   const uint32_t before = 4 * static_cast<uint32_t>(std::popcount(list));
   const bool multiple = way >= kMultiple;
-  // First what is moved or stored: MOVW and MOVT, filled in below.
+  // First the value to move or store: MOVW and MOVT, filled in below.
   const uint32_t value = out_.here();
   if (way <= kAdd) out_.constant(reg, 0);
   if (way > kAdd) storeWord(multiple ? middle() + before : middle(), 0);
@@ -405,7 +405,7 @@ void FlowWriter::loopForever() {
   const uint32_t back = out_.here();
   out_.half(0x3000 | other << 8 | out_.pick(256));  // adds other, #n
   out_.half(0x3801 | count << 8);                   // subs count, #1
-  out_.half(0xd001);                                // beq behind LE
+  out_.half(0xd001);                                // beq to after LE
   emit(branchCode(0, out_.here(), back));
 }
 
@@ -431,7 +431,7 @@ void FlowWriter::loop() {
   }
   if (whiles) out_.patch(start, branchCode((tail ? size << 20 : 0) | reg << 16, start, out_.here()), true);
   out_.half(0x4670 | low());
-  // Not entered, a loop leaves LTPSIZE as it was; nothing behind depends on the size.
+  // A loop that is not entered leaves LTPSIZE unchanged; nothing after it depends on the size.
 }
 
 void FlowWriter::leaveTail() {
@@ -445,12 +445,12 @@ void FlowWriter::leaveTail() {
 void FlowWriter::plain() {
   if (const auto op = randomCode()) emit(op->code);
 }
-/// With the event registered before, waiting is over at once.
+/// The event is already registered, so waiting ends at once.
 void FlowWriter::sendAndWait() {
   out_.half(0xbf40);
   emit(row_.value);
 }
-/// With an interrupt pending that PRIMASK keeps from being taken, too.
+/// Likewise with a pending interrupt that PRIMASK masks.
 void FlowWriter::waitForInterrupt() {
   out_.half(0xb672);  // cpsid i
   storeWord(kIcsr, kPendSvSet);
@@ -482,9 +482,8 @@ struct SpecialRegister {
   uint32_t bits;   // that are written here
   uint32_t value;  // between the cases
 };
-/// APSR and its combinations, then MSP, PSP, their limits, masks and CONTROL, of both worlds. Of BASEPRI and
-/// FAULTMASK only what every core has; nPRIV of CONTROL apart (below); FPCA of a world without the unit is
-/// not written.
+/// MSP, PSP, their limits, masks and CONTROL, of both worlds. Of BASEPRI and FAULTMASK only the bits that
+/// every core has; nPRIV of CONTROL separately (below); FPCA of a world without the unit is not written.
 constexpr SpecialRegister kSpecials[] = {
     {8, ~0u, kStack}, {9, ~0u, 0},  {10, 0xfff8, 0}, {11, ~0u, 0},   {16, 1, 0},     {17, 0xe0, 0},
     {18, 0xe0, 0},    {19, 1, 0},   {20, 0xe, 12},   {0x88, ~0u, 0}, {0x89, ~0u, 0}, {0x8a, ~0u, 0},
@@ -517,7 +516,7 @@ void FlowWriter::writeSpecial() {
     emit(row_.value | reg << 16 | (1 + out_.pick(3)) << 10 | out_.pick(4));
     return;
   }
-  if (kind == 1) {  // what a program without privileges reads and writes
+  if (kind == 1) {  // what an unprivileged program reads and writes
     out_.constant(reg, 13);
     msr(kControl, 2, reg);
     const SpecialRegister& other = kSpecials[out_.pick(std::size(kSpecials))];
@@ -531,7 +530,7 @@ void FlowWriter::writeSpecial() {
   }
   const SpecialRegister& special = kSpecials[out_.pick(std::size(kSpecials))];
   out_.constant(reg, out_.word() & special.bits);
-  if (special.number == kBasepriMax) {  // only ever makes it stricter
+  if (special.number == kBasepriMax) {  // can only make it stricter
     const uint32_t other = anyBut(reg);
     out_.constant(other, out_.word() & special.bits);
     msr(kBasepri, 2, other);
@@ -563,7 +562,7 @@ void FlowWriter::exclusive() {
     if (out_.pick(3) == 0) {
       out_.wide(0xf3bf8f2f);  // clrex
     } else {
-      // LDREX, LDREXB or LDREXH of the same place, into a register that is not the base.
+      // LDREX, LDREXB or LDREXH of the same address, into a register that is not the base.
       const uint32_t into = anyBut(op->n), base = uint32_t{op->n} << 16;
       const bool byte = text()[5] == 'b', halfword = text()[5] == 'h';
       const uint32_t plain = row_.mask & 0xf0 ? 0xe8d00f6f : 0xe8500f00 | op->imm >> 2;
@@ -597,12 +596,12 @@ void FlowWriter::onStack() {
 
 // --- what Secure programs do with floating-point state
 
-/// VLSTM leaves the state for later or stores it, VLLDM has it back.
+/// VLSTM defers storing the state or stores it, VLLDM restores it.
 void FlowWriter::lazyContext() {
   const uint32_t reg = any();
   const uint32_t area = (flow_.scratch + 7) & ~7u;
   const bool stores = text().starts_with("vlstm");
-  constexpr uint32_t kFpscr = 64, kVpr = 68;  // in the area; without a context VLLDM takes what is there
+  constexpr uint32_t kFpscr = 64, kVpr = 68;  // in the area; without a context VLLDM loads what is there
   storeWord(area + kFpscr, (out_.word() & 0xf0000000) | 0x00040000);
   storeWord(area + kVpr, out_.word() & 0x00ffffff);
   out_.constant(reg, area);
@@ -611,7 +610,7 @@ void FlowWriter::lazyContext() {
   } else {
     out_.wide(0xec200a00 | reg << 16);
   }
-  if (out_.pick(2) != 0) out_.wide(0xeeb00a40);  // vmov s0, s0: stores what was left
+  if (out_.pick(2) != 0) out_.wide(0xeeb00a40);  // vmov s0, s0: triggers the deferred store
   out_.constant(reg, area);
   if (stores) {
     out_.wide(0xec300a00 | reg << 16);
@@ -625,7 +624,7 @@ void FlowWriter::securePayload() {
     const auto op = randomCode();
     if (!op) return;
     if (op->n >= kSp) continue;
-    // What is loaded was stored by the same kind of instruction.
+    // For loads: a word as a store would have written it.
     storeWord(middle(), (out_.word() & 0x87f80000) | 0x00040000);  // without a loop's tail
     out_.constant(op->n, op->x != 0 ? middle() - op->imm : middle());
     emit(op->code);
@@ -633,8 +632,8 @@ void FlowWriter::securePayload() {
   }
 }
 
-/// QEMU takes a context for begun behind a VSCCLRM that has none to clear, up to the end of what it
-/// translates at once: an ISB ends that.
+/// After a VSCCLRM without a context to clear, QEMU assumes that there is one up to the end of its
+/// translation block: an ISB ends the block.
 void FlowWriter::clearFloats() {
   const auto op = randomCode();
   if (!op) return;

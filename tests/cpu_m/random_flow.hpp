@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions that do not simply go on behind themselves, or that work on the stack and on special
-// registers: each within code that leads on whatever happens, and that leaves behind in r0 to r12 what it
-// did.
+// Instructions that change the flow of control, or that work on the stack and on special registers: each
+// within code that continues in any case and records the effects in r0 to r12.
 #pragma once
 
 #include <functional>
@@ -17,17 +16,16 @@ struct Flow {
   CodeWriter& out;
   uint32_t features;
   uint32_t scratch;              // RandomImage::kScratch bytes that may be written
-  std::function<void()> filler;  // an instruction of no consequence for where it goes on
+  std::function<void()> filler;  // an instruction that does not affect the flow
 };
-/// An instruction of the row with what belongs to it.
+/// Writes an instruction of the row and the code around it.
 void writeFlow(const Flow& flow, const CompiledEncoding& row);
 
-/// Handlers of SVC (its number goes to r12; 255 makes the program privileged), of HardFaults of BKPT (its
-/// code goes to r12; it goes on behind it) and of UsageFaults (CFSR goes to r12; it goes on behind the
-/// instruction). They lie in the image's vectors; who executes the image without exceptions does the same in
-/// their place.
+/// Writes handlers into the image's vectors: of SVC (its number goes to r12; 255 makes the program
+/// privileged), of HardFaults by BKPT (its code goes to r12; continues after it) and of UsageFaults (CFSR
+/// goes to r12; continues after the instruction). Executors without exceptions do the same in their place.
 void writeFlowHandlers(RandomImage& image);
-/// Functions in front of the code, for branches that go far: they change a register and return to LR.
+/// Writes functions before the code, for far branches: they change a register and return to LR.
 void writeTrampolines(CodeWriter& out);
 
 /// The number of the SVC that makes a program privileged.

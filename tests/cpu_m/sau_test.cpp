@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kCallable = 2, kOn = 1;
 
-TEST(Sau, WhatIsInNoRegionOrInSeveralIsSecure) {
+TEST(Sau, AddressesInNoOrSeveralRegionsAreSecure) {
   Sau sau;
   EXPECT_TRUE(sau.attribution(0).secure) << "off";
   sau.control = Sau::kAllNonSecure;
@@ -28,7 +28,7 @@ TEST(Sau, WhatIsInNoRegionOrInSeveralIsSecure) {
   EXPECT_TRUE(sau.attribution(0xe000ed00).exempt);
 }
 
-TEST(Sau, TheStricterOfRegionAndBoardCounts) {
+TEST(Sau, TheStricterOfRegionAndBoardApplies) {
   Sau sau;
   sau.control = Sau::kEnable;
   sau.secureRegions = 1 << 1;
@@ -42,7 +42,7 @@ TEST(Sau, TheStricterOfRegionAndBoardCounts) {
   EXPECT_TRUE(sau.attribution(0x10000000).callable);
 }
 
-/// The data memory is Non-secure, code 0x10000000 to 0x10000fff too, the next page callable.
+/// Makes the data memory and code 0x10000000 to 0x10000fff Non-secure, the next page callable.
 void divide(Machine& machine) {
   Sau& sau = machine.core.changeSau();
   sau.control = Sau::kEnable;
@@ -56,7 +56,7 @@ void divide(Machine& machine) {
 TEST(Sau, FloatsAreHiddenFromTheOtherWorld) {
   for (const bool upper : {false, true}) {
     Machine machine;
-    // Not lazily.
+    // Without lazy stacking.
     machine.core.fp.setControl(kSecure, fpccr::kAutomatic | (upper ? fpccr::kTreatAsSecure : 0), false);
     machine.put(Machine::kCode, {0xee30, 0x0a20, 0xec20, 0x0a00, 0xbf30, 0xec30, 0x0a00, 0xbf30});
     // vadd.f32 s0, s0, s1 (the context is active); vlstm r0; wfi; vlldm r0; wfi
@@ -85,7 +85,7 @@ TEST(Sau, OnlyGatewaysLeadIntoSecureCode) {
   machine.put(Machine::kCode, {0x4700});                                   // bx r0
   machine.put(Machine::kCode + 0x1000, {0xe97f, 0xe97f, 0x466a, 0xbf30});  // sg; mov r2, sp; wfi
   machine.core.state.r[0] = Machine::kCode + 0x1005;
-  EXPECT_EQ(machine.core.run(10).reason, StopReason::SecureEntry) << "behind the gateway";
+  EXPECT_EQ(machine.core.run(10).reason, StopReason::SecureEntry) << "past the gateway";
   machine.core.state.pc = Machine::kCode;
   machine.core.state.r[0] = Machine::kCode + 0x3001;
   machine.put(Machine::kCode + 0x3000, {0xe97f, 0xe97f});
@@ -99,7 +99,7 @@ TEST(Sau, OnlyGatewaysLeadIntoSecureCode) {
   EXPECT_EQ(machine.core.state.r[14], 0x54u);
 }
 
-TEST(Sau, SecureMemoryIsNotReadAndForeignCodeNotRun) {
+TEST(Sau, SecureDataAndForeignCodeAreRefused) {
   Machine machine;
   divide(machine);
   machine.put(Machine::kCode, {0x6801});  // ldr r1, [r0]
@@ -129,7 +129,7 @@ TEST(Sau, NonSecureFunctionsReturnToTheirCaller) {
   EXPECT_EQ(s.r[13], Machine::kData + 0x800);
 }
 
-TEST(Sau, PrivatePeripheralsBelongToTheWorldThatIsAskedAbout) {
+TEST(Sau, PrivatePeripheralsBelongToTheQueriedWorld) {
   Machine machine;
   machine.core.changeSau().secureRegions = 0xaaaa;
   machine.core.state.r[0] = 0xe000e000;
@@ -153,8 +153,8 @@ TEST(Sau, ControlOfBothWorldsFromASecureProgram) {
   EXPECT_EQ(machine.core.run(100).reason, StopReason::Breakpoint);
   EXPECT_EQ(s.r[1], kControlProcessStack | kControlFpActive) << "NSACR does not give FPCA to the other world";
   EXPECT_EQ(s.r[4], kControlUnprivileged | kControlFpActive | kControlSecureFpActive)
-      << "SFPA alone is written";
-  EXPECT_EQ(s.r[5], kControlProcessStack | kControlFpActive) << "read without privileges, too";
+      << "only SFPA is written";
+  EXPECT_EQ(s.r[5], kControlProcessStack | kControlFpActive) << "also read without privileges";
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point and vector instructions one by one: worked values, predication, what does not depend on
-// data.
+// Floating-point and vector instructions one by one: worked examples, predication, faults, system registers.
 #include <gtest/gtest.h>
 
 #include "cpu_m/core.hpp"
@@ -34,7 +33,7 @@ struct VectorMachine : Machine {
     for (uint32_t i = 0; i < 4; ++i) words[i] = core.state.element<uint32_t>(4 * number + i);
     return words;
   }
-  /// A context that is active already, so that it is not reset by the first instruction.
+  /// Activates the context, so that the first instruction does not reset it.
   void activate() {
     execute({0xeef10a10});  // vmrs r0, fpscr
     core.state.setFpscrWord(0x00040000);
@@ -76,7 +75,7 @@ TEST(Vector, VptBlockInvertsForElse) {
   EXPECT_EQ(m.core.state.vpr, 0xff00u);
 }
 
-TEST(Vector, TailOfALoopLeavesElementsAlone) {
+TEST(Vector, LoopTailsLeaveElementsUnchanged) {
   VectorMachine m;
   m.activate();
   m.core.state.r[0] = Machine::kData;
@@ -136,7 +135,7 @@ TEST(Vector, CountersWrap) {
   EXPECT_EQ(m.core.state.r[0], 12u);
 }
 
-TEST(Vector, FloatingPointFlushesWhateverFpscrSays) {
+TEST(Vector, FloatingPointFlushesRegardlessOfFpscr) {
   VectorMachine m;
   m.activate();
   m.core.state.fpscr = 1u << 22;  // towards plus infinity, for scalars
@@ -149,7 +148,7 @@ TEST(Vector, FloatingPointFlushesWhateverFpscrSays) {
   EXPECT_EQ(m.core.state.element<uint32_t>(0), 0x3f800002u);
 }
 
-TEST(Vector, ConversionsOfUpperHalvesRaiseFlagsByThese) {
+TEST(Vector, UpperHalfConversionsRaiseFlagsOnlyIfActive) {
   VectorMachine m;
   m.activate();
   m.setQ(1, {0x7d000000, 0, 0, 0});  // a signalling NaN
@@ -179,7 +178,7 @@ TEST(Vector, MisalignedElementsFault) {
   EXPECT_EQ(m.core.state.pc, Machine::kCode);
 }
 
-TEST(Vector, FaultsLeaveBaseAndVectorAlone) {
+TEST(Vector, FaultsLeaveBaseAndVectorUnchanged) {
   VectorMachine m;
   m.activate();
   m.setQ(0, {1, 2, 3, 4});
@@ -191,7 +190,7 @@ TEST(Vector, FaultsLeaveBaseAndVectorAlone) {
   EXPECT_EQ(m.q(0), (Words{1, 2, 3, 4}));
 }
 
-TEST(SystemRegisters, ShowWhatTheCoreHas) {
+TEST(SystemRegisters, ReflectTheFeaturesOfTheCore) {
   VectorMachine m;
   m.activate();
   m.core.state.r[0] = 0xffffffff;
@@ -237,9 +236,9 @@ TEST(Vector, IsDisassembled) {
   EXPECT_EQ(text(0xf020e801), "vctp.32 r0");
 }
 
-TEST(Worlds, ASecureContextIsPutAwayAndComesBack) {
+TEST(Worlds, ASecureContextIsSavedAndRestored) {
   VectorMachine m;
-  m.core.fp.setControl(kSecure, fpccr::kAutomatic, false);  // at once
+  m.core.fp.setControl(kSecure, fpccr::kAutomatic, false);  // not lazily
   m.activate();
   m.core.state.r[0] = Machine::kData;
   for (uint32_t i = 0; i < 32; ++i) m.core.state.setElement<uint32_t>(i, 0x100 + i);
@@ -260,12 +259,12 @@ TEST(Worlds, ASecureContextIsPutAwayAndComesBack) {
   EXPECT_EQ(idle.execute({0xec200a00, 0xec300a00}).reason, StopReason::WaitForInterrupt);
 }
 
-TEST(Worlds, TheCallersFpscrIsKeptInAWord) {
+TEST(Worlds, TheCallersFpscrIsSavedInAWord) {
   VectorMachine m;
   m.activate();
   m.core.fp.setDefaultFpscr(kNonSecure, 0x00040000);
   m.core.state.fpscr = 0x08400000;
-  m.core.state.control[kSecure] &= ~kControlSecureFpActive;  // as a Secure gateway is entered
+  m.core.state.control[kSecure] &= ~kControlSecureFpActive;  // as on entry to a Secure gateway
   m.core.state.r[1] = Machine::kData + 64;
   m.execute({0xed61cf81});  // vstr fpcxtns, [r1, #-4]!
   EXPECT_EQ(m.core.state.r[1], Machine::kData + 60);
@@ -278,11 +277,11 @@ TEST(Worlds, TheCallersFpscrIsKeptInAWord) {
 
 // --- resumed instructions (EPSR.ECI)
 
-TEST(Resumed, BeatsThatAreDoneStayAsTheyAre) {
+TEST(Resumed, CompletedBeatsAreNotRepeated) {
   VectorMachine m;
   State& s = m.core.state;
   m.activate();
-  // vadd.i32 q0, q1, q2 behind A0, A0A1, A0A1A2, and with B0 of the vadd.i32 q3, q1, q2 that follows.
+  // vadd.i32 q0, q1, q2 resumed after A0, A0A1, A0A1A2, and with B0 of the vadd.i32 q3, q1, q2 that follows.
   for (const uint32_t eci : {1u, 2u, 4u, 5u}) {
     for (uint32_t i = 0; i < 4; ++i) {
       s.setElement<uint32_t>(i, 7);
@@ -315,7 +314,7 @@ TEST(Resumed, OtherInstructionsAndValuesAreInvalid) {
   VectorMachine scalar(kDsp);
   scalar.core.state.it = 1 << 4;
   EXPECT_EQ(scalar.execute({0xef220844}).reason, StopReason::InvalidState) << "no vectors";
-  // Moves of several registers begin anew (ICI), the end of a loop leaves it to the next instruction.
+  // Moves of several registers restart (ICI), the end of a loop leaves it to the next instruction.
   VectorMachine several;
   several.core.state.it = 4 << 4;
   several.core.state.r[0] = Machine::kData;
@@ -324,7 +323,7 @@ TEST(Resumed, OtherInstructionsAndValuesAreInvalid) {
   EXPECT_EQ(several.core.state.r[2], 55u);
 }
 
-TEST(Resumed, AFaultKeepsWhatIsDone) {
+TEST(Resumed, AFaultKeepsCompletedBeats) {
   VectorMachine m;
   m.activate();
   m.core.state.it = 2 << 4;

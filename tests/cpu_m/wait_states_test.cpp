@@ -8,7 +8,7 @@
 namespace carina::cpu_m {
 namespace {
 
-TEST(WaitStates, CachesKeepLinesAndReplaceThemInTurn) {
+TEST(WaitStates, CachesKeepLinesAndReplaceThemRoundRobin) {
   WaitStates waits(4);
   waits.add(0x60000000, 0x10000000, 10);
   EXPECT_EQ(waits.load(0x20000000, kSecure), 0u);
@@ -20,7 +20,7 @@ TEST(WaitStates, CachesKeepLinesAndReplaceThemInTurn) {
   EXPECT_EQ(waits.load(0x6000001c, kNonSecure), 10u) << "CCR of the other world";
   waits.store(0x60000040, kSecure);
   EXPECT_EQ(waits.load(0x60000044, kSecure), 0u);
-  // Four ways of 1 KiB: the fifth line of a set takes the place of the first.
+  // Four ways of 1 KiB: the fifth line of a set replaces the first.
   for (uint32_t i = 1; i <= 4; ++i) EXPECT_EQ(waits.load(0x60000000 + i * 1024, kSecure), 13u);
   EXPECT_EQ(waits.load(0x60001000, kSecure), 0u);
   EXPECT_EQ(waits.load(0x60000000, kSecure), 13u);
@@ -54,7 +54,7 @@ struct Slow : Machine {
   WaitStates waits;
 };
 
-TEST(WaitStates, WhatIsComputedIsTheSameAndTakesLonger) {
+TEST(WaitStates, ResultsAreTheSameAndTakeLonger) {
   const uint64_t none = Slow(0, 0).run();
   EXPECT_EQ(Slow(0, 100).run(), none + 800) << "a word each: 1, 2, 1 (not aligned), 4";
   EXPECT_EQ(Slow(100, 0).run(), none + 300) << "18 bytes";

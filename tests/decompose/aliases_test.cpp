@@ -43,7 +43,7 @@ TEST(Aliases, BecomeTheOperatorThatHasARow) {
   EXPECT_EQ(graph.outputs()[0]->shape(), (Shape{2, 2}));
 }
 
-TEST(Aliases, OperatorsWithARowOfTheirOwnStay) {
+TEST(Aliases, OperatorsWithTheirOwnRowStay) {
   ir::Graph graph;
   ir::Value* x = graph.addInput({DType::Float32, {2}}, "x");
   ir::Builder builder(graph);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors without elements, and operators in forms that only odd networks hold.
+// Tensors without elements, and operators in uncommon forms.
 #include "decompose/empty_tensors.hpp"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ ir::Value* floats(ir::Graph& graph, const Shape& shape) {
   return graph.addInput({DType::Float32, shape}, "x" + std::to_string(graph.inputs().size()));
 }
 
-TEST(EmptyTensors, SumToNothing) {
+TEST(EmptyTensors, ReduceToTheNeutralElement) {
   ir::Graph graph;
   ir::Value* x = floats(graph, {2, 3});
   ir::Builder b(graph);
@@ -57,7 +57,7 @@ TEST(EmptyTensors, AreRefusedWhereTheyMatter) {
               HasSubstr("mean_1: aten.mean.dim has an operand without elements"));
 }
 
-/// The graph's result before and after its composites are replaced.
+/// Expects the same result before and after the graph's composites are replaced.
 void expectSameComposed(ir::Graph graph, const std::vector<Tensor>& inputs, bool changes = true) {
   const auto before = require(execute(graph, inputs));
   const size_t nodes = graph.numNodes();
@@ -74,7 +74,7 @@ Tensor ramp(const Shape& shape) {
   return tensor;
 }
 
-TEST(OddForms, LinearTakesAnyBiasThatBroadcasts) {
+TEST(OddForms, LinearAcceptsAnyBiasThatBroadcasts) {
   for (const Shape& bias : {Shape{}, Shape{1}, Shape{2, 3}, Shape{2, 1}}) {
     const std::vector<Tensor> inputs{ramp({2, 4}), ramp({3, 4}), ramp(bias)};
     auto graph = require(oneOp("aten.linear.default", {{inputs[0]}, {inputs[1]}, {inputs[2]}}, {}));
@@ -92,7 +92,7 @@ TEST(OddForms, LinearTakesAnyBiasThatBroadcasts) {
   }
 }
 
-TEST(OddForms, ConvolutionsMostlyOfPadding) {
+TEST(OddForms, ConvolutionsThatMostlyReadPadding) {
   const Groups operands{{ramp({1, 3, 5, 6})}, {ramp({4, 3, 2, 3})}, {ramp({4})}};
   std::vector<Tensor> inputs;
   for (const auto& group : operands) inputs.push_back(*group[0]);
@@ -103,12 +103,12 @@ TEST(OddForms, ConvolutionsMostlyOfPadding) {
   };
   check({{"padding", "[40,1]"}, {"stride", "[1,1]"}}, true);
   check({{"padding", "[40,30]"}, {"stride", "[3,2]"}, {"dilation", "[2,2]"}}, true);
-  check({{"padding", "[9,9]"}, {"stride", "[20,20]"}}, true);  // no window sees the input
+  check({{"padding", "[9,9]"}, {"stride", "[20,20]"}}, true);  // no window reads the input
   check({{"padding", "[1,1]"}, {"stride", "[1,100000]"}}, true);
   check({{"padding", "[1,1]"}, {"stride", "[2,1]"}}, false);
 }
 
-TEST(OddForms, WrongArgumentsAreNoNodes) {
+TEST(OddForms, WrongArgumentsAreRefused) {
   const Tensor x = ramp({5, 6}), indices = Tensor::zeros(DType::Int64, {2});
   EXPECT_THAT(errorOf(oneOp("aten.index_put.default", {{x}, {indices}, {ramp({15, 6})}}, {})),
               HasSubstr("values of shape [15,6] do not match the shape [2,6]"));

@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Geometry{"strided", 2, 3, 1, {2, 3, 3}, {2, 2, 3}, {0, 1, 1}, {1, 0, 2}, {1, 1, 1}},
                     Geometry{"grouped", 4, 6, 2, {3, 2, 1}, {2, 1, 2}, {1, 0, 0}, {1, 0, 1}, {1, 1, 1}},
                     Geometry{"dilated", 2, 2, 1, {2, 2, 3}, {1, 2, 1}, {1, 0, 2}, {0, 1, 0}, {2, 3, 2}},
-                    // More is cut off than the kernel reaches.
+                    // The padding crops more than the kernel reaches.
                     Geometry{"cropped", 2, 2, 1, {1, 2, 1}, {3, 2, 2}, {1, 1, 1}, {0, 0, 1}, {1, 1, 1}}),
     [](const auto& param) { return std::string(param.param.name); });
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A C program that compiles a program where it loads it. */
+ * A C client that compiles a program when it loads it. */
 #ifndef CARINA_TESTS_AT_LOAD_CLIENT_H
 #define CARINA_TESTS_AT_LOAD_CLIENT_H
 
@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/* As carina_compile_at_load for `target` (or NULL) with `cache` (or NULL). */
+/* Calls carina_compile_at_load with `target` (or NULL) and `cache` (or NULL). */
 int compile_from_c(const void* program, size_t size, const char* target, const char* cache,
                    carina_compiled* compiled);
 
 /* Runs the first method of a program whose NPU parts are graphs in floating point, once, from input 0 to
- * output 0. Returns 0, or 1 and more: `message` (of 512 characters) says what failed. */
+ * output 0. Returns 0 on success; otherwise `message` (512 characters) says what failed. */
 int run_floats_from_c(const void* program, size_t size, const void* input, size_t input_size, void* output,
                       size_t output_size, char* message);
 

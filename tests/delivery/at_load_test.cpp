@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose NPU parts are TOSA graphs: compiled at load they are what they would be compiled ahead.
+// Programs whose NPU parts are TOSA graphs: compiling them at load and compiling them ahead produces the same
+// programs.
 #include "delivery/at_load.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,7 @@
 namespace carina::delivery {
 namespace {
 
-/// The network `name` of the repository as a file.
+/// The program file of the repository's network `name`.
 std::string programOf(const std::string& name, const std::string& target, pipeline::Delivery delivery) {
   const test::TempDir folder;
   pipeline::Options options;
@@ -43,7 +44,7 @@ pte::Program read(const std::string& bytes) {
   return require(pte::readProgram(asBytes(bytes)));
 }
 
-TEST(Delivered, TheFileIsWhatIsWritten) {
+TEST(Delivered, ProgramFileEqualsTheWrittenFile) {
   const test::TempDir folder;
   for (const auto delivery : {pipeline::Delivery::Compiled, pipeline::Delivery::Tosa}) {
     pipeline::Options options;
@@ -62,7 +63,7 @@ TEST(Delivered, TheFileIsWhatIsWritten) {
 
 class AtLoadOf : public testing::TestWithParam<const char*> {};
 
-TEST_P(AtLoadOf, GivesTheBytesOfCompilingAhead) {
+TEST_P(AtLoadOf, ProducesTheBytesOfCompilingAhead) {
   const std::string ahead = programOf("mixed", GetParam(), pipeline::Delivery::Compiled);
   pte::Program program = read(programOf("mixed", GetParam(), pipeline::Delivery::Tosa));
   ASSERT_TRUE(hasTosaParts(program));
@@ -81,15 +82,14 @@ INSTANTIATE_TEST_SUITE_P(Targets, AtLoadOf,
                            return name;
                          });
 
-TEST(AtLoad, CompilesForTheNpuThatIsThere) {
+TEST(AtLoad, CompilesForTheNpuThatIsPresent) {
   const std::string ahead = programOf("digits8", "ethos-u55-64", pipeline::Delivery::Compiled);
   pte::Program program = read(programOf("digits8", "ethos-u85-256", pipeline::Delivery::Tosa));
   ASSERT_TRUE(compileTosaParts(program, {"ethos-u55-64", "", "", {}, std::nullopt}).ok());
   EXPECT_EQ(*pte::writeProgram(program), ahead);
 }
 
-/// A graph between the types of a part's ends that computes in floating point: 2 * x + 1 of the first
-/// elements.
+/// A floating-point graph with the input and output types of a part: 2 * x + 1 of the first elements.
 std::string floatGraph(const pipeline::Build& build) {
   const ir::Graph& part = build.partitioned.delegates.at(0).tosa;
   const ir::Type in = part.inputs()[0]->type, out = part.outputs()[0]->type;
@@ -112,7 +112,7 @@ std::string floatGraph(const pipeline::Build& build) {
   return *tosa_io::writeTosa(graph);
 }
 
-TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
+TEST(AtLoad, FloatGraphsRunInTheInterpreter) {
   pipeline::Options options;
   options.model = test::modelFile("digits8.pt2");
   options.calibration = test::modelFile("digits8.npz");
@@ -123,7 +123,7 @@ TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
   pte::Program program = read(*pipeline::programFile(build));
   const std::string graph = floatGraph(build);
   program.methods[0].delegates[0].blob.assign(asBytes(graph).begin(), asBytes(graph).end());
-  // Nothing can be compiled of it.
+  // It cannot be compiled.
   pte::Program ahead = program;
   EXPECT_THAT(errorOf(compileTosaParts(ahead, {})), testing::HasSubstr("the NPU computes with integers"));
 
@@ -141,7 +141,7 @@ TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
   const Tensor& output = ran.outputs.at(0).second;
   for (int64_t i = 0; i < output.numElements(); ++i) EXPECT_EQ(output.integerAt(i), 2 * (i - 30) + 1);
 
-  // From C, where a backend of the application's runs it.
+  // From C, where a backend of the application runs it.
   const std::string bytes = *pte::writeProgram(program);
   std::vector<int8_t> results(static_cast<size_t>(output.numElements()));
   char message[512] = "";
@@ -157,8 +157,8 @@ TEST(AtLoad, GraphsOfFloatsRunInTheInterpreter) {
   carina_compiled_release(&compiled);
 }
 
-/// What graphs of several methods have in common is stored once, and back in the graphs where they are
-/// compiled.
+/// Constants that the graphs of several methods share are stored once, and put back into the graphs when
+/// these are compiled.
 TEST(AtLoad, MethodsShareConstants) {
   const auto folder = test::dataDir() / "language";
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
@@ -182,7 +182,7 @@ TEST(AtLoad, MethodsShareConstants) {
     for (const pte::ByteVector& bytes : program.constants) constants += bytes.size();
     EXPECT_GT(constants, 1000u);
     EXPECT_LT(graphs + constants, apart);
-    // The commands are those of each method compiled by itself.
+    // The commands are those of each method compiled alone.
     require(compileTosaParts(program, {}));
     for (size_t m = 0; m < build.methods.size(); ++m) {
       pte::Delegate alone = *tosaDelegate(build.methods[m].partitioned.delegates[0].tosa,
@@ -194,19 +194,19 @@ TEST(AtLoad, MethodsShareConstants) {
     }
     size_t left = 0;
     for (const pte::ByteVector& bytes : program.constants) left += bytes.size();
-    EXPECT_LT(left, 1000u) << "the NPU's constants have them";
+    EXPECT_LT(left, 1000u) << "they are among the NPU's constants";
     EXPECT_TRUE(pte::readProgram(asBytes(*pte::writeProgram(program))).ok());
   }
 }
 
-TEST(AtLoad, TakesWhatTheCacheHolds) {
+TEST(AtLoad, UsesCachedBlobs) {
   const test::TempDir folder;
   const std::string bytes = programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa);
   const LoadOptions options{"", "", "", {}, folder / "cache"};
   std::string programs[3];
   const size_t expected[] = {0, 1, 0};
   for (size_t i = 0; i < 3; ++i) {
-    if (i == 2) {  // a damaged entry is compiled again, said, and replaced
+    if (i == 2) {  // a damaged entry is recompiled, reported and replaced
       for (const auto& entry : std::filesystem::directory_iterator(folder / "cache"))
         std::filesystem::resize_file(entry.path(), 100);
     }
@@ -224,7 +224,7 @@ TEST(AtLoad, TakesWhatTheCacheHolds) {
   EXPECT_EQ(compileTosaParts(program, {"ethos-u85-512", "", "", {}, folder / "cache"})->fromCache, 0u);
 }
 
-TEST(AtLoad, GoesOnWithoutACacheThatCannotBeWritten) {
+TEST(AtLoad, ContinuesIfTheCacheCannotBeWritten) {
   const test::TempDir folder;
   ASSERT_TRUE(writeFile(folder / "file", std::string_view("in the way")).ok());
   pte::Program program = read(programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa));
@@ -233,7 +233,7 @@ TEST(AtLoad, GoesOnWithoutACacheThatCannotBeWritten) {
   EXPECT_NE(done.warnings[0].message.find("cannot be cached"), std::string::npos);
 }
 
-TEST(AtLoad, NamesPartAndReason) {
+TEST(AtLoad, ErrorsNamePartAndReason) {
   pte::Program program = read(programOf("mixed", "ethos-u85-256", pipeline::Delivery::Tosa));
   for (pte::CompileSpec& spec : program.methods[0].delegates[0].specs) spec.value.clear();
   auto done = compileTosaParts(program, {});
@@ -246,7 +246,7 @@ TEST(AtLoad, NamesPartAndReason) {
   EXPECT_NE(done.error().str().find("method forward, NPU part 0"), std::string::npos) << done.error().str();
 }
 
-TEST(AtLoad, RunsWithTheResultsOfCompilingAhead) {
+TEST(AtLoad, OutputsEqualThoseOfCompilingAhead) {
   const test::TempDir folder;
   std::vector<NamedTensors> outputs;
   for (const auto delivery : {pipeline::Delivery::Compiled, pipeline::Delivery::Tosa}) {
@@ -264,7 +264,7 @@ TEST(AtLoad, RunsWithTheResultsOfCompilingAhead) {
   }
 }
 
-TEST(AtLoad, CheckJudgesWhatItBecomes) {
+TEST(AtLoad, CheckJudgesTheCompiledProgram) {
   const std::string bytes = programOf("mixed", "ethos-u55-128", pipeline::Delivery::Tosa);
   const auto check = require(pipeline::checkProgram(asBytes(bytes)));
   EXPECT_TRUE(check.ok()) << check.problems[0];
@@ -273,7 +273,7 @@ TEST(AtLoad, CheckJudgesWhatItBecomes) {
   EXPECT_EQ(check.fileBytes, static_cast<int64_t>(bytes.size()));
 }
 
-TEST(AtLoad, IsForAnEthosU) {
+TEST(AtLoad, RequiresAnEthosU) {
   for (const char* target : {"cpu", "ethos-n78-4tops-4ple"}) {
     pipeline::Options options;
     options.model = test::modelFile("mixed.pt2");

@@ -35,7 +35,7 @@ TEST(CompileCache, FindsWhatWasStored) {
   EXPECT_EQ(cache.find(key).blob, bytesOf("compiled"));
 }
 
-TEST(CompileCache, KeysTellContentFromSettings) {
+TEST(CompileCache, KeysDistinguishContentFromSettings) {
   const std::string key = CompileCache::keyOf(asBytes("ab"), "c");
   EXPECT_NE(key, CompileCache::keyOf(asBytes("a"), "bc"));
   EXPECT_NE(key, CompileCache::keyOf(asBytes("ab"), "d"));
@@ -43,7 +43,7 @@ TEST(CompileCache, KeysTellContentFromSettings) {
   EXPECT_EQ(key, CompileCache::keyOf(asBytes("ab"), "c"));
 }
 
-RC_GTEST_PROP(CompileCacheProperties, NoChangeOfAnEntryGoesUnseen, ()) {
+RC_GTEST_PROP(CompileCacheProperties, EveryChangeOfAnEntryIsDetected, ()) {
   const test::TempDir folder;
   const CompileCache cache(folder.path());
   const std::string key = CompileCache::keyOf(asBytes("graph"), "settings");
@@ -66,7 +66,7 @@ RC_GTEST_PROP(CompileCacheProperties, NoChangeOfAnEntryGoesUnseen, ()) {
   RC_ASSERT(found.damaged);
 }
 
-TEST(CompileCache, DoesNotTakeAnEntryUnderAnotherName) {
+TEST(CompileCache, RejectsAnEntryUnderAnotherName) {
   const test::TempDir folder;
   const CompileCache cache(folder.path());
   const std::string key = CompileCache::keyOf(asBytes("graph"), "settings");
@@ -77,7 +77,7 @@ TEST(CompileCache, DoesNotTakeAnEntryUnderAnotherName) {
   EXPECT_TRUE(cache.find(other).damaged);
 }
 
-TEST(CompileCache, RemovesWhatWasNotUsedForLongest) {
+TEST(CompileCache, EvictsTheLeastRecentlyUsedEntry) {
   const test::TempDir folder;
   const CompileCache cache(folder.path(), 3000);
   const auto store = [&](const std::string& name) {
@@ -87,11 +87,11 @@ TEST(CompileCache, RemovesWhatWasNotUsedForLongest) {
   };
   const std::string first = store("first"), second = store("second");
   std::ofstream(folder / "somebody's file") << "stays";
-  // As old as a day: time stamps of files are coarse.
+  // A day old: file timestamps are coarse.
   const auto yesterday = std::filesystem::file_time_type::clock::now() - std::chrono::hours(24);
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     std::filesystem::last_write_time(entry.path(), yesterday);
-  EXPECT_TRUE(cache.find(first).blob);  // which makes it the younger one
+  EXPECT_TRUE(cache.find(first).blob);  // makes it the more recently used one
   const std::string third = store("third");
   EXPECT_TRUE(cache.find(first).blob);
   EXPECT_FALSE(cache.find(second).blob);
@@ -103,7 +103,7 @@ TEST(BuildIdentity, NamesVersionAndBuild) {
   const std::string& identity = buildIdentity();
   EXPECT_NE(identity.find('.'), std::string::npos);
   EXPECT_EQ(&identity, &buildIdentity());
-#ifndef __clang__  // whose linker writes no build ID unless it is asked
+#ifndef __clang__  // its linker writes no build ID by default
   EXPECT_GE(identity.size() - identity.find(' '), 41u) << identity;
 #endif
 }

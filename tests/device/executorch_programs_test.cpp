@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that ExecuTorch made, whole: our loader, kernels, driver and delegate on the NPU model against the
+// Whole programs written by ExecuTorch: our loader, kernels, driver and delegate on the NPU model against the
 // outputs of the real ExecuTorch runtime with an exact NPU, bit for bit.
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ std::filesystem::path vectors() {
   return fixtures ? *fixtures / "vectors" / "executorch" : std::filesystem::path();
 }
 
-/// Runs `program` on the inputs recorded in `folder`: delegate calls and outputs are those of the original
-/// runtime.
+/// Runs `program` on the inputs recorded in `folder`: delegate calls and outputs must equal those of the
+/// original runtime.
 void expectRecorded(ByteSpan program, const std::filesystem::path& folder) {
   auto expected = require(readNpz(folder / "e2e.npz"));
   const auto io = require(readNpz(folder / "io.npz"));
@@ -46,7 +46,7 @@ void expectRecorded(ByteSpan program, const std::filesystem::path& folder) {
   options.keepDelegateIo = true;
   options.model.check = true;
   auto runner = require(device::Runner::open(program, options));
-  // Programs with integer inputs take what the delegate takes.
+  // Programs with integer inputs take the delegate's inputs.
   const bool quantized = isInteger(runner.inputs().front().dtype);
   const auto outcome =
       require(runner.run(quantized ? test::arraysNamed(expected, "d0_in") : test::arraysNamed(io, "input")));
@@ -88,7 +88,7 @@ TEST_P(ExecutorchProgram, RunsBitForBit) {
   expectRecorded(file_->bytes(), folder());
 }
 
-TEST_P(ExecutorchProgram, WrittenAgainItIsTheSameProgram) {
+TEST_P(ExecutorchProgram, SurvivesWritingAndReading) {
   const auto program = require(pte::readProgram(file_->bytes()));
   const auto written = require(pte::writeProgram(program));
   const auto again = require(pte::readProgram(asBytes(written)));

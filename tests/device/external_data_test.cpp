@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose tensors and delegate data lie in other files (.ptd).
+// Programs whose tensors and delegate data are in other files (.ptd).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ pte::ByteVector bytesOf(std::initializer_list<float> values) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A method that gives back a constant which the program itself does not hold.
+/// A method that returns a constant that the program itself does not contain.
 pte::Program constantProgram(bool planned) {
   pte::Tensor tensor;
   tensor.sizes = {3};
@@ -92,7 +92,7 @@ TEST(ExternalData, ContradictionsAreRefused) {
   EXPECT_THAT(device::runProgram(asBytes(file), {}, options).error().str(), HasSubstr("another device"));
 }
 
-TEST(ProgramInputs, NumbersKeepTheValuesOfTheExport) {
+TEST(ProgramInputs, ScalarsKeepTheirExportedValues) {
   pte::Program program;
   pte::MethodBuilder builder(program);
   const pte::ValueId x = builder.input(pte::ScalarType::Float32, {2});
@@ -108,7 +108,7 @@ TEST(ProgramInputs, NumbersKeepTheValuesOfTheExport) {
   EXPECT_EQ(outcome.outputs[0].as<float>()[1], -10.0F);
 }
 
-TEST(ExternalData, DelegatesTakeCommandsAndConstantsByKey) {
+TEST(ExternalData, DelegatesFindCommandsAndConstantsByKey) {
   test::SmallProgram npuProgram("ethos-u55-128");
   const npu::KernelOperation op =
       npuProgram.copy(1, 1, 16, npu::ElementType::Int8, std::vector<int64_t>(16, 0));

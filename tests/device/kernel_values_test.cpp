@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel calls gave, kept as changes: every value comes back as it was, and a slice costs its own bytes.
+// Results of kernel calls, stored as differences: every value is restored exactly, and a slice costs only its
+// own bytes.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -8,7 +9,7 @@
 namespace carina::device {
 namespace {
 
-RC_GTEST_PROP(KernelValues, ComeBackAsTheyWere, ()) {
+RC_GTEST_PROP(KernelValues, AreRestoredExactly, ()) {
   const auto size = *rc::gen::inRange<int64_t>(0, 40);
   Tensor now = Tensor::zeros(DType::Int16, {size});
   KernelValues recorder, reader;
@@ -25,7 +26,7 @@ RC_GTEST_PROP(KernelValues, ComeBackAsTheyWere, ()) {
   }
 }
 
-TEST(KernelValues, ASliceCostsItsOwnBytes) {
+TEST(KernelValues, ASliceCostsOnlyItsOwnBytes) {
   Tensor now = Tensor::zeros(DType::Int8, {1000, 16});
   KernelValues values;
   EXPECT_TRUE(values.record(0, 1, now).contents.has_value());

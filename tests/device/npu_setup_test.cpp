@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU that a program is run on, from the names that it records.
+// The NPU to run a program on, from the names that the program records.
 #include "device/npu_setup.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace carina::device {
 namespace {
 
-TEST(NpuSetup, NamesOfAConfigurationFileThatIsNotHere) {
+TEST(NpuSetup, AcceptsNamesOfAMissingConfigurationFile) {
   const auto known = require(machineFor({"ethos-u85-256", "Ethos_U85_SYS_DRAM_High", "Shared_Sram", false}));
   EXPECT_EQ(known.system.name, "Ethos_U85_SYS_DRAM_High");
   EXPECT_EQ(fastScratchBytes(known), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When everything of a program began and ended: kernels one after the other, NPU jobs in the model's cycles.
+// When each event of a program starts and ends: kernels in sequence, NPU jobs in the model's cycles.
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
@@ -31,7 +31,7 @@ pte::Delegate copyDelegate() {
           pte::ethosUCompileSpecs({"ethos-u55-128", "", "", false})};
 }
 
-TEST(Profile, TellsWhenEverythingBeganAndEnded) {
+TEST(Profile, RecordsWhenEverythingStartsAndEnds) {
   pte::Program program;
   pte::MethodBuilder builder(program);
   const pte::ValueId x = builder.input(pte::ScalarType::Int8, {1, 16});

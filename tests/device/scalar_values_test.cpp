@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose methods take and return numbers beside tensors, and programs of several methods.
+// Programs whose methods take and return numbers in addition to tensors, and programs of several methods.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ std::string fileOf(const pte::Program& program) {
 
 const std::vector<Tensor> kInput = {Tensor::from<float>({2}, std::vector<float>{1.5F, -2.0F})};
 
-TEST(ScalarValues, ComeOutAsArraysWithoutDimensions) {
+TEST(ScalarValues, AreReturnedAsZeroDimensionalArrays) {
   const std::string file = fileOf(program());
   const auto outcome = require(device::runProgram(asBytes(file), kInput));
   ASSERT_EQ(outcome.outputs.size(), 4u);
@@ -66,7 +66,7 @@ TEST(ScalarValues, TextAmongTheOutputsIsRefused) {
               HasSubstr("output 2 is neither a tensor nor a number"));
 }
 
-TEST(ScalarValues, MemoryBeyondTheSizeOfTheProgramIsRefused) {
+TEST(ScalarValues, MemoryOutOfProportionToTheProgramIsRefused) {
   pte::Program changed = program();
   changed.methods[0].pools = {0, 16, int64_t{3} << 30};
   const std::string file = fileOf(changed);
@@ -75,7 +75,7 @@ TEST(ScalarValues, MemoryBeyondTheSizeOfTheProgramIsRefused) {
   const auto check = require(pipeline::checkProgram(asBytes(file)));
   ASSERT_FALSE(check.ok());
   EXPECT_THAT(check.problems.front(), HasSubstr("asks for more than"));
-  // What is only declared costs nothing.
+  // Memory that is only declared costs nothing.
   changed.methods[0].pools = {0, 16, int64_t{1} << 28};
   EXPECT_TRUE(device::runProgram(asBytes(fileOf(changed)), kInput).ok());
 }

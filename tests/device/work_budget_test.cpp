@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program may make the host do: kernels and NPU jobs of one execution share one number of steps.
+// Limits of the work that a program causes on the host: kernels and NPU jobs of one execution share a budget
+// of steps.
 #include "base/work_budget.hpp"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,7 @@ pte::Tensor square(int32_t side, uint64_t slot) {
   return tensor;
 }
 
-/// x @ x, `calls` times over; `again`: for ever. `spare`: bytes of memory that nobody uses.
+/// x @ x, `calls` times; with `again`, forever. `spare`: bytes of unused memory.
 std::string products(int32_t side, size_t calls, bool again = false, int64_t spare = 0) {
   pte::Method method;
   method.values = {square(side, 0), square(side, 1), false};
@@ -48,7 +49,7 @@ Result<RunOutcome> run(const std::string& program, int64_t side, bool trusted = 
   return runProgram(std::as_bytes(std::span(program)), std::array{input}, options);
 }
 
-TEST(WorkBudget, GivesWhatIsLeft) {
+TEST(WorkBudget, GrantsWhatIsLeft) {
   WorkBudget budget(100);
   EXPECT_TRUE(budget.take(60, "first"));
   EXPECT_EQ(budget.refused(), "");
@@ -62,9 +63,9 @@ TEST(WorkBudget, GivesWhatIsLeft) {
   EXPECT_EQ(budget.refused(), "");
 }
 
-TEST(WorkBudget, KernelsThatAreTooMuchAreNotBegun) {
+TEST(WorkBudget, KernelsBeyondTheBudgetAreNotStarted) {
   EXPECT_TRUE(run(products(64, 3), 64).ok());
-  const auto large = run(products(4096, 1), 4096);  // 69 G multiply-accumulates of a file of a kilobyte
+  const auto large = run(products(4096, 1), 4096);  // 69 G multiply-accumulates in a file of a kilobyte
   ASSERT_FALSE(large.ok());
   EXPECT_THAT(large.error().str(), HasSubstr("aten::mm"));
   EXPECT_THAT(large.error().str(), HasSubstr("--trusted"));
@@ -76,7 +77,7 @@ TEST(WorkBudget, TrustedProgramsHaveNone) {
   EXPECT_TRUE(run(program, 64, true).ok());
 }
 
-TEST(WorkBudget, IsOfAllCallsTogetherAndOfEachExecution) {
+TEST(WorkBudget, CoversAllCallsAndIsRenewedPerExecution) {
   EXPECT_THAT(errorOf(run(products(64, 1, true), 64)), HasSubstr("are spent"));
   const std::string program = products(256, 8);
   auto runner = require(Runner::open(std::as_bytes(std::span(program))));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the program as scripts do: exit status, stdout, stderr, files in a folder of the test's own.
+// Runs the program as scripts do: exit status, stdout, stderr, files in a temporary folder.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One network, one truth: what the commands say of it in tables, pages and JSON is the same everywhere, and
-// what run and the virtual platform find.
+// All commands report the same figures of a network in tables, pages and JSON, and run and the virtual
+// platform measure them.
 #include <nlohmann/json.hpp>
 
 #include "cli.hpp"
@@ -37,7 +37,7 @@ class CliAgreement : public Cli, public testing::WithParamInterface<const char*>
 };
 
 /// Estimates come from one build, so they are equal; the model that runs the commands is within 2 % of them.
-TEST_P(CliAgreement, EveryReportHasTheNumbersOfTheOthers) {
+TEST_P(CliAgreement, AllReportsHaveTheSameFigures) {
   const json compiled = data("compile " + network() + target() + " -o " + path("m.pte"), "compile.json");
   const json profile = data("profile " + network() + target(), "profile.json");
   const json finished = data("profile " + path("m.pte"), "finished.json");
@@ -79,7 +79,7 @@ TEST_P(CliAgreement, EveryReportHasTheNumbersOfTheOthers) {
     EXPECT_EQ(inference["milliseconds"], whole["milliseconds"]);
   }
 
-  // What really ran.
+  // What actually ran.
   EXPECT_EQ(ran["inference"]["cpu_cycles"], whole["cpu_cycles"]);
   EXPECT_EQ(ran["inference"]["call_cycles"], whole["call_cycles"]);
   EXPECT_EQ(ran["inference"]["npu_cycles"], ran["npu_cycles"]);
@@ -91,8 +91,8 @@ TEST_P(CliAgreement, EveryReportHasTheNumbersOfTheOthers) {
   EXPECT_EQ(ran["bytes"]["method"], checked["methods"][0]["runtime_bytes"]);
 }
 
-/// carina ci makes the same program.
-TEST_P(CliAgreement, ProjectsHaveTheNumbersOfTheCommands) {
+/// carina ci builds the same program.
+TEST_P(CliAgreement, ProjectsHaveTheFiguresOfTheCommands) {
   const json compiled = data("compile " + network() + target() + " -o " + path("m.pte"), "compile.json");
   writeText("carina.toml", "[[network]]\nmodel = \"" + model("mobile.pt2") + "\"\ncalibrate = \"" +
                                model("mobile.npz") + "\"\ntargets = [\"" + GetParam() + "\"]\n");
@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, CliAgreement,
 
 class CliAgreementEthosN : public CliAgreement {};
 
-/// Of an Ethos-N there are cycles of the formulas, and what the model counts by stripes.
+/// For an Ethos-N there are cycles from formulas, and what the model counts stripe by stripe.
 TEST_P(CliAgreementEthosN, ReportsAndRun) {
   const std::string variant = "ethos-n78-4tops-4ple", chosen = " --target " + variant;
   const json profile = data("profile " + network() + chosen, "profile.json");

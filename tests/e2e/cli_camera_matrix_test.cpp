@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of programs on every family of targets: what an option makes of a program is what its user would have
-// done around the plain program, in integers to the bit (models/camera_network.py).
+// Ends of programs on every family of targets: each option equals the corresponding code around the plain
+// program, bit for bit in integers (models/camera_network.py).
 #include <fmt/format.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ struct Codes {
   std::vector<Port> inputs, outputs;
 };
 
-/// [..., A, B, C] as [..., B, C, A]; with `times` 2 the way back.
+/// [..., A, B, C] as [..., B, C, A]; `times` 2 is the inverse.
 Tensor rotated(const Tensor& tensor, int times = 1) {
   const int64_t rank = tensor.rank();
   const int64_t a = tensor.dim(rank - 3), bc = tensor.dim(rank - 2) * tensor.dim(rank - 1);
@@ -81,7 +81,7 @@ double decibels(const Tensor& found, const Tensor& wanted) {
   return 10 * std::log10(signal / noise);
 }
 
-/// The first of the largest along the channels of [samples, 1, C, ...].
+/// The index of the first maximum along the channels of [samples, 1, C, ...].
 std::vector<int64_t> classesOf(const Tensor& scores) {
   const int64_t channels = scores.dim(2);
   const int64_t inner = scores.numElements() / (scores.dim(0) * channels);
@@ -138,7 +138,7 @@ class CameraOn : public Cli, public testing::WithParamInterface<const char*> {
            path(output + ".h");
   }
 
-  /// Compiles, and returns what the report says of inputs and outputs.
+  /// Compiles, and returns the inputs and outputs that the report lists.
   Codes compile(const std::string& options, const std::string& output) const {
     const Outcome result = run(command(options, output));
     EXPECT_EQ(result.status, 0) << options << "\n" << result.err;
@@ -173,8 +173,8 @@ class CameraOn : public Cli, public testing::WithParamInterface<const char*> {
   Tensor frames_, numbers_, map_, scores_, pictures_;
 };
 
-/// Codes for floats: the program is the same behind its border.
-TEST_P(CameraOn, IntegersInAreTheCodesOfTheFloats) {
+/// Codes instead of floats: the rest of the program is the same.
+TEST_P(CameraOn, IntegerInputsAreTheCodesOfTheFloats) {
   compile("", "plain.pte");
   const NamedTensors plain = outputs("plain.pte", "floats.npz");
   EXPECT_GT(decibels(plain[0].second, map_), 30);
@@ -186,7 +186,7 @@ TEST_P(CameraOn, IntegersInAreTheCodesOfTheFloats) {
     write("codes.npz",
           {{"in0", coded(pictures_, codes.inputs[0])}, {"in1", coded(numbers_, codes.inputs[1])}});
     const NamedTensors raw = outputs("codes.pte", "codes.npz", "--raw");
-    expectEqual(outputs("codes.pte", "floats.npz"), raw);  // run quantizes by itself
+    expectEqual(outputs("codes.pte", "floats.npz"), raw);  // run quantizes the floats
     EXPECT_EQ(run("run " + path("codes.pte") + " --raw --input " + path("floats.npz")).status, 1);
     if (type == "int16") {
       EXPECT_GT(decibels(raw[0].second, map_), 30);
@@ -197,7 +197,7 @@ TEST_P(CameraOn, IntegersInAreTheCodesOfTheFloats) {
   }
 }
 
-TEST_P(CameraOn, IntegersOutAreWhatTheFloatsAreMadeOf) {
+TEST_P(CameraOn, IntegerOutputsDecodeToTheFloats) {
   compile("", "plain.pte");
   const NamedTensors plain = outputs("plain.pte", "floats.npz");
   const Codes codes = compile("--io-outputs int8", "codes.pte");
@@ -209,7 +209,7 @@ TEST_P(CameraOn, IntegersOutAreWhatTheFloatsAreMadeOf) {
   expectEqual(outputs("codes.pte", "floats.npz", "--dequantize"), plain);
 }
 
-TEST_P(CameraOn, EveryInputAndOutputHasATypeOfItsOwn) {
+TEST_P(CameraOn, EveryInputAndOutputHasItsOwnType) {
   const Codes codes =
       compile("--io-inputs in0=uint8,numbers=int16 --io-outputs out0=int8,out1=float", "m.pte");
   ASSERT_EQ(codes.inputs.size(), 2u);
@@ -237,7 +237,8 @@ TEST_P(CameraOn, ChannelsLastIsTheSameProgramWithOtherEnds) {
   expectEqual(outputs("last.pte", "floats.npz"), wanted);
 }
 
-/// The network's own first layer takes the pixels: no operation more, and no worse than floats by hand.
+/// The network's first layer takes the pixels: no additional operation, and no worse than normalising by
+/// hand.
 TEST_P(CameraOn, PixelsAreNormalisedInTheFirstLayer) {
   const Codes codes = compile(kPixels, "pixels.pte");
   ASSERT_EQ(codes.inputs.size(), 2u);
@@ -247,7 +248,7 @@ TEST_P(CameraOn, PixelsAreNormalisedInTheFirstLayer) {
   const NamedTensors found = outputs("pixels.pte", "pixels.npz");
   EXPECT_GT(decibels(found[0].second, map_), 30);
   EXPECT_GT(decibels(found[1].second, scores_), 30);
-  expectEqual(outputs("pixels.pte", "floats.npz"), found);  // the pixels that floats were made of
+  expectEqual(outputs("pixels.pte", "floats.npz"), found);  // run maps the floats to pixels
 
   compile(std::string(kPixels) + " --io-layout nhwc", "frames.pte");
   write("frames.npz", {{"in0", rotated(frames_)}, {"in1", numbers_}});
@@ -269,7 +270,7 @@ TEST_P(CameraOn, PixelsAreNormalisedInTheFirstLayer) {
   }
 }
 
-TEST_P(CameraOn, ArgmaxIsThatOfTheScores) {
+TEST_P(CameraOn, ArgmaxMatchesTheScores) {
   compile("--io int8", "plain.pte");
   compile("--io int8 --finish argmax", "classes.pte");
   const NamedTensors scores = outputs("plain.pte", "floats.npz");
@@ -280,7 +281,7 @@ TEST_P(CameraOn, ArgmaxIsThatOfTheScores) {
   }
 }
 
-TEST_P(CameraOn, SoftmaxIsThatOfTheScores) {
+TEST_P(CameraOn, SoftmaxMatchesTheScores) {
   compile("--finish softmax", "shares.pte");
   const NamedTensors shares = outputs("shares.pte", "floats.npz");
   const Tensor& found = shares[1].second;
@@ -292,11 +293,11 @@ TEST_P(CameraOn, SoftmaxIsThatOfTheScores) {
       const double wanted = std::exp(scores_.realAt(s * 10 + c)) / sum;
       most = std::max(most, std::abs(found.realAt(s * 10 + c) - wanted));
     }
-    EXPECT_LT(most, 0.03) << "sample " << s;  // the scores are codes of about 0.06
+    EXPECT_LT(most, 0.03) << "sample " << s;  // the scores have a scale of about 0.06
   }
 }
 
-/// From camera to class: all of it at once is the plain program of pixels, and argmax by hand.
+/// From camera to class: all options at once equal the plain program on pixels, followed by argmax.
 TEST_P(CameraOn, AllTogether) {
   const std::string camera = std::string(kPixels) + " --io-inputs numbers=int8 --io-layout nhwc ";
   const Codes codes = compile(camera + "--io-outputs int8", "plain.pte");
@@ -310,8 +311,8 @@ TEST_P(CameraOn, AllTogether) {
   EXPECT_EQ(classesOf(scores[1].second), classesOf(scores_));
 }
 
-/// The report, check, inspect, the program's methods, the header and a .tflite name the same numbers.
-TEST_P(CameraOn, ScalesAreTheSameWhereverTheyAreTold) {
+/// The report, check, inspect, the program's methods, the header and a .tflite state the same values.
+TEST_P(CameraOn, ScalesAreTheSameWhereverTheyAreReported) {
   const Codes codes = compile("--io-inputs picture=uint8,numbers=int8 --io-outputs int8", "c.pte");
   ASSERT_EQ(codes.inputs.size(), 2u);
   const auto checked = nlohmann::json::parse(run("check " + path("c.pte") + " --json -").out)["methods"][0];
@@ -367,7 +368,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, CameraOn,
 
 class CameraInFloat : public CameraOn {};
 
-/// Without quantization the same ends are float arithmetic: PyTorch's numbers.
+/// Without quantization the same ends are float arithmetic: PyTorch's values.
 TEST_P(CameraInFloat, PixelsLayoutAndFinish) {
   const std::string compile =
       "compile " + (dataDir() / "camera" / "scene.pt2").string() + " --target cpu -o " + path("f.pte") + " ";
@@ -391,7 +392,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, CameraInFloat, testing::Values("cpu"));
 
 class CameraKept : public Cli {};
 
-/// Networks with ends of their own: what is as asked is taken, anything else refused.
+/// Networks whose ends are fixed: options that match them are accepted, all others are refused.
 TEST_F(CameraKept, ATfliteIsChannelsLast) {
   const std::string file = (dataDir() / "tflite" / "conv8_3.tflite").string();
   const std::string target = " --target ethos-u55-128 -o " + path("k.pte");

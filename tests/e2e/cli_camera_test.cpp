@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with ends of their own, from the command line: pixels, layout, finish, and what tells of them.
+// Programs with adapted ends, from the command line: pixels, layout, finish, and how they are reported.
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
@@ -38,9 +38,9 @@ TEST_F(CliCamera, PixelsKeepTheAccuracyAndVerify) {
   EXPECT_THAT(verified.out, HasSubstr("agree bit for bit"));
 }
 
-/// The advice says what pixels take off the CPU, and following it takes that off; it is given where an input
-/// can be a picture.
-TEST_F(CliCamera, APictureThatTheCpuConvertsIsAdvisedAbout) {
+/// The advice states how many CPU cycles pixels save, and following it saves as many; it is given if an input
+/// can be an image.
+TEST_F(CliCamera, AdvisesPixelsForImages) {
   Tensor frames = Tensor::uninitialized(DType::UInt8, {4, 3, 32, 32});
   for (int64_t i = 0; i < frames.numElements(); ++i) frames.setIntegerAt(i, i * 37 % 256);
   ASSERT_TRUE(writeFile(path("frames.npz"), formatNpz({{"calib0", frames}})).ok());
@@ -63,7 +63,7 @@ TEST_F(CliCamera, APictureThatTheCpuConvertsIsAdvisedAbout) {
               before["picture_cycles"].get<double>(), 1);
   EXPECT_FALSE(after.contains("picture_cycles"));
   EXPECT_FALSE(inference(floats + " --io int8").contains("picture_cycles"));
-  // 8 x 8 elements are no picture.
+  // 8 x 8 elements are too few for an image.
   EXPECT_THAT(run(compileDigits("", "d.pte")).out, Not(HasSubstr("is an image")));
 }
 
@@ -74,7 +74,7 @@ TEST_F(CliCamera, RemediesNameTheTypesAsTheOptionsDo) {
   EXPECT_THAT(refused.err, HasSubstr("use --io int8 or --io float"));
 }
 
-TEST_F(CliCamera, WhatIntegersMeanIsToldEverywhere) {
+TEST_F(CliCamera, QuantizationIsReportedEverywhere) {
   const Outcome compiled =
       run(compileDigits("--io int8 --io-header " + path("io.h") + " --report " + path("report"), "i.pte"));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
@@ -122,7 +122,7 @@ TEST_F(CliCamera, RawArraysAreNotQuantized) {
   EXPECT_THAT(raw.err, HasSubstr("holds f32, the program takes i8"));
 }
 
-TEST_F(CliCamera, WhatDoesNotGoTogetherIsRefused) {
+TEST_F(CliCamera, IncompatibleOptionsAreRefused) {
   const std::string digits = "--target ethos-u55-128" + calibrate("digits8");
   expectRefused(model("digits8.pt2"), digits + " --mean 0.5", "no input of the program is uint8");
   expectRefused(model("digits8.pt2"), digits + " --io-inputs uint8 --mean 127.5 --std 127.5",

@@ -12,14 +12,14 @@ using testing::StartsWith;
 
 class CliCi : public Cli {
  protected:
-  /// A project of one network with these gates.
+  /// A project of one network; `more` is appended.
   std::string project(const std::string& more) const {
     return "[[network]]\nmodel = \"" + model("digits8.pt2") + "\"\ncalibrate = \"" + model("digits8.npz") +
            "\"\ntargets = [\"ethos-u55-128\"]\n" + more;
   }
 };
 
-TEST_F(CliCi, WritesEverythingAndComparesWithTheRunBefore) {
+TEST_F(CliCi, WritesEverythingAndComparesWithThePreviousRun) {
   writeText("carina.toml",
             project("data = \"" + model("digits8_eval.npz") + "\"\nsamples = 20\ngates.min-top1 = 80\n"));
   const Outcome first = run("ci " + path("carina.toml") + " -o " + path("one"));
@@ -40,7 +40,7 @@ TEST_F(CliCi, WritesEverythingAndComparesWithTheRunBefore) {
   EXPECT_THAT(contentsOf(path("two/junit.xml")), HasSubstr(R"(tests="2" failures="1")"));
 }
 
-TEST_F(CliCi, AJobThatFailsDoesNotStopTheOthers) {
+TEST_F(CliCi, AFailedJobDoesNotStopTheOthers) {
   writeText(
       "carina.toml",
       "[[network]]\nname = \"gone\"\nmodel = \"gone.pt2\"\ntargets = [\"ethos-u55-128\"]\n" + project(""));

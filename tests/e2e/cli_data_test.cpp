@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration data, inputs and quantization: data that would ruin a network is said to, and what a program
-// does not do on the NPU.
+// Calibration data, inputs and quantization: warnings about unsuitable data, and about what does not run on
+// the NPU.
 #include <algorithm>
 #include <cmath>
 
@@ -33,7 +33,7 @@ class CliData : public test::Cli {
   }
 };
 
-TEST_F(CliData, BytesAreNoCalibrationOfAFloatNetwork) {
+TEST_F(CliData, BytesDoNotCalibrateAFloatNetwork) {
   writeArray("u8.npz", "calib0", convert(samples(), DType::UInt8));
   const Outcome result = compileDigits("u8.npz");
   EXPECT_EQ(result.status, 1);
@@ -42,7 +42,7 @@ TEST_F(CliData, BytesAreNoCalibrationOfAFloatNetwork) {
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
-TEST_F(CliData, ConstantCalibrationIsDoubted) {
+TEST_F(CliData, WarnsAboutConstantCalibration) {
   writeArray("zero.npz", "calib0", Tensor::zeros(DType::Float32, samples().shape()));
   const Outcome result = compileDigits("zero.npz");
   EXPECT_EQ(result.status, 0) << result.err;
@@ -51,7 +51,7 @@ TEST_F(CliData, ConstantCalibrationIsDoubted) {
   EXPECT_THAT(compileDigits("real.npz").err, IsEmpty());
 }
 
-TEST_F(CliData, BytesAsFloatsAreDoubted) {
+TEST_F(CliData, WarnsAboutBytesAsFloats) {
   Tensor bytes = samples();
   const auto [low, high] = std::minmax_element(bytes.as<float>().begin(), bytes.as<float>().end());
   const float scale = 255 / (*high - *low), zero = *low;
@@ -82,7 +82,7 @@ TEST_F(CliData, ArraysOfOtherNamesAndLayoutsAreRecognised) {
               AllOf(HasSubstr("nhwc_in.npz: in0: has shape"), HasSubstr("looks channels-last (NHWC)")));
 }
 
-TEST_F(CliData, CompileSaysHowNearToFloatItComes) {
+TEST_F(CliData, CompileReportsItsQuality) {
   const Outcome result = run("compile " + model("digits8.pt2") + " --target ethos-u55-128 -o " +
                              path("d.pte") + calibrate("digits8"));
   ASSERT_EQ(result.status, 0) << result.err;
@@ -91,7 +91,7 @@ TEST_F(CliData, CompileSaysHowNearToFloatItComes) {
               Not(HasSubstr("quality")));
 }
 
-TEST_F(CliData, AnIdleNpuIsSaid) {
+TEST_F(CliData, WarnsAboutAnIdleNpu) {
   const std::string base =
       "compile " + model("dense.pt2") + " --target ethos-u55-128 --quantize none -o " + path("d.pte");
   const Outcome idle = run(base);
@@ -106,7 +106,7 @@ TEST_F(CliData, AnIdleNpuIsSaid) {
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
-TEST_F(CliData, OptionsThatQuantizeNothingAreSaid) {
+TEST_F(CliData, WarnsAboutOptionsThatQuantizeNothing) {
   const auto warnings = [&](const std::string& arguments) {
     const Outcome result = run("compile " + arguments + " -o " + path("idle.pte"));
     EXPECT_EQ(result.status, 0) << result.err;
@@ -124,18 +124,18 @@ TEST_F(CliData, OptionsThatQuantizeNothingAreSaid) {
   EXPECT_THAT(warnings(closed + " --calibrate " + qdq + "/linear.npz"),
               HasSubstr("warning: --calibrate: has no effect: the network is already quantized"));
   EXPECT_EQ(warnings(open + " --target ethos-u55-128 --calibrate " + qdq + "/lstm.npz"), "")
-      << "the values inside have ranges";
+      << "the inner values need ranges";
   EXPECT_EQ(warnings(closed + " --quantize none"), "");
 }
 
-TEST_F(CliData, WeightsAloneDoNotRunOnTheNpu) {
+TEST_F(CliData, QuantizedWeightsAloneDoNotRunOnTheNpu) {
   const Outcome result =
       run("compile " + test::odd("weight_only.pt2") + " --target ethos-u85-256 -o " + path("w.pte"));
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("warning[E0504]: "), HasSubstr("only its weights are quantized")));
 }
 
-TEST_F(CliData, RequireNpuRefusesWhatTheCpuHasToDo) {
+TEST_F(CliData, RequireNpuRefusesCpuWork) {
   const std::string base =
       "compile " + model("residual.pt2") + calibrate("residual") + " --require-npu -o " + path("r.pte");
   const Outcome part = run(base + " --target ethos-u55-128 --cpu-op add");

@@ -36,7 +36,7 @@ TEST_F(CliEvaluate, AllEnginesSideBySide) {
               AllOf(HasSubstr("200 samples, classify"), HasSubstr("float"), HasSubstr("simulation"),
                     HasSubstr("NPU and TOSA agree bit for bit on all samples"), HasSubstr("flipped")));
   EXPECT_THAT(contentsOf(path("e.csv")), HasSubstr("npu,top-1,"));
-  // The same count as carina run has.
+  // The same count as carina run reports.
   const Outcome ran = run("run " + path("d.pte") + " --input " + model("digits8_eval.npz"));
   const size_t at = ran.out.find("top-1   ") + 8;
   const double percent = std::stod(ran.out.substr(at));
@@ -75,10 +75,10 @@ TEST_F(CliEvaluate, ShardsMergeToTheWholeBitForBit) {
   EXPECT_FALSE(std::filesystem::exists(path("half.json")));
 }
 
-TEST_F(CliEvaluate, AKilledShardGoesOn) {
+TEST_F(CliEvaluate, AKilledShardResumes) {
   const std::string base = program() + heldOut() + " --shard 1/2 --records ";
   ASSERT_EQ(run(base + path("whole")).status, 0);
-  // Killed without a chance to clean up, once some samples are there.
+  // Killed without a chance to clean up, once some samples are done.
   const Outcome killed = shell("bash -c '" + std::string(CARINA_BINARY) + " " + base + path("part") +
                                " & child=$!; while [ $(cat " + path("part.partial") +
                                " 2>/dev/null | wc -l) -lt 5 ] && kill -0 $child "
@@ -91,7 +91,7 @@ TEST_F(CliEvaluate, AKilledShardGoesOn) {
   EXPECT_FALSE(std::filesystem::exists(path("part.partial")));
 }
 
-/// Four processes that MPI starts: the bits of one.
+/// Four processes that MPI starts produce the bits of one.
 class CliTogether : public CliEvaluate {
  protected:
   void SetUp() override {
@@ -112,8 +112,8 @@ class CliTogether : public CliEvaluate {
   }
 };
 
-TEST_F(CliTogether, FourProcessesGiveTheBitsOfOne) {
-  for (const int samples : {31, 3}) {  // fewer than processes, too
+TEST_F(CliTogether, FourProcessesProduceTheBitsOfOne) {
+  for (const int samples : {31, 3}) {  // also fewer than processes
     const std::string base = network() + heldOut() + " --samples " + std::to_string(samples);
     const auto outputs = [&](const std::string& name) {
       return " --json " + path(name + ".json") + " --csv " + path(name + ".csv") + " --records " +
@@ -128,16 +128,16 @@ TEST_F(CliTogether, FourProcessesGiveTheBitsOfOne) {
     EXPECT_EQ(contentsOf(path("four" + count)), contentsOf(path("one" + count)));
     EXPECT_FALSE(std::filesystem::exists(path("four" + count + ".1-of-4")));
     EXPECT_EQ(four.out, run(base).out) << "shown once";
-    // What is complete is shown again.
+    // Complete records are shown again.
     EXPECT_EQ(together(base + " --records " + path("four" + count)).out, four.out);
   }
 }
 
-TEST_F(CliTogether, AKilledProcessGoesOnWhereItWas) {
+TEST_F(CliTogether, AKilledProcessResumesWhereItStopped) {
   const std::string base = network() + heldOut() + " --records ";
   ASSERT_EQ(run(base + path("whole")).status, 0);
-  // One of the processes is killed once some of its samples are there; the others are ended with it. Where
-  // they are done before that happens, it is tried again.
+  // One of the processes is killed once some of its samples are done, which ends the others. If they finish
+  // before that, it is tried again.
   const std::string part = path("part.2-of-4.partial");
   const std::string attempt =
       "bash -c 'export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; mpirun --oversubscribe -n "
@@ -152,7 +152,7 @@ TEST_F(CliTogether, AKilledProcessGoesOnWhereItWas) {
     killed = shell(attempt).status != 0 && !std::filesystem::exists(path("part"));
   }
   ASSERT_TRUE(killed);
-  // The one whose samples were waited for; the others may not have begun.
+  // Only the process whose samples were awaited has certainly begun.
   EXPECT_TRUE(std::filesystem::exists(part) || std::filesystem::exists(path("part.2-of-4")));
   const Outcome again = together(base + path("part"));
   ASSERT_EQ(again.status, 0) << again.err;
@@ -174,8 +174,8 @@ TEST_F(CliTogether, OneStatusAndOneMessage) {
   EXPECT_THAT(shard.err, HasSubstr("--shard: the processes divide the data among themselves"));
 }
 
-/// Arrays that hold what the network takes serve programs that take pixels, channels last or codes as well:
-/// the same figures as `run` has, and as the network itself.
+/// Arrays for the network also serve programs that take pixels, channels last or codes: the figures are those
+/// of `run` and of the network itself.
 TEST_F(CliEvaluate, FloatsForProgramsThatTakeIntegers) {
   const std::string camera = " --io-inputs uint8 --mean 0.5 --std 0.5 --io-layout nhwc";
   const std::string compile =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gates, diff and the places of results, as scripts use them.
+// Gates, diff and the destinations of results, as scripts use them.
 #include "cli.hpp"
 
 namespace carina::test {
@@ -19,7 +19,7 @@ class CliGates : public Cli {
   }
 };
 
-TEST_F(CliGates, AMissEndsWithThreeOneLineAndNoProgram) {
+TEST_F(CliGates, AMissExitsWithThreeOneLineAndNoProgram) {
   const Outcome missed = run(compileDigits("ethos-u55-128", "d.pte") +
                              " --max-cycles 100 --max-flash 1K --min-sqnr 10 --junit " + path("j.xml"));
   EXPECT_EQ(missed.status, 3) << missed.err;
@@ -37,7 +37,7 @@ TEST_F(CliGates, AMissEndsWithThreeOneLineAndNoProgram) {
   EXPECT_TRUE(std::filesystem::exists(path("d.pte")));
 }
 
-TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
+TEST_F(CliGates, EveryMeasuringCommandHasThem) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
   const std::string network = model("digits8.pt2") + calibrate("digits8");
   EXPECT_EQ(run("profile " + path("d.pte") + " --max-cycles 10").status, 3);
@@ -57,7 +57,7 @@ TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
   EXPECT_EQ(run(page + " --max-cycles 1000000 --min-sqnr 20 --require-npu --max-flash 1M").status, 0);
   const std::string fits = "fit " + network + " --board corstone-300 --header " + path("fit.h");
   EXPECT_EQ(run(fits + " --max-sram 100").status, 3);
-  EXPECT_FALSE(std::filesystem::exists(path("fit.h"))) << "what misses a gate is not linked";
+  EXPECT_FALSE(std::filesystem::exists(path("fit.h"))) << "a program that misses a gate is not linked";
   EXPECT_EQ(run(fits + " --max-sram 64K --max-inference-ms 1 --min-sqnr 20").status, 0);
   EXPECT_TRUE(std::filesystem::exists(path("fit.h")));
   EXPECT_EQ(run("ops " + network + " --target ethos-u55-128 --require-npu").status, 0);
@@ -76,7 +76,7 @@ TEST_F(CliGates, EveryCommandThatMeasuresHasThem) {
   EXPECT_THAT(contentsOf(path("s.xml")), HasSubstr(R"(tests="2" failures="1")"));
 }
 
-TEST_F(CliGates, CheckHoldsTheFileAgainstThem) {
+TEST_F(CliGates, CheckAppliesThemToTheFile) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "add.pte") + " --cpu-op add").status, 0);
   const Outcome kept = run("check " + path("d.pte") + " --require-npu --max-sram 8512 --max-flash 12320");
@@ -93,10 +93,11 @@ TEST_F(CliGates, CheckHoldsTheFileAgainstThem) {
   const Outcome tflite = run("check " + path("svdf.tflite") + " --require-npu --max-flash 1M");
   EXPECT_EQ(tflite.status, 3);
   EXPECT_THAT(tflite.err, HasSubstr("not entirely on the NPU (operator SVDF)"));
-  EXPECT_EQ(run("check " + path("d.pte") + " --min-sqnr 3").status, 2) << "a file does not tell its accuracy";
+  EXPECT_EQ(run("check " + path("d.pte") + " --min-sqnr 3").status, 2)
+      << "a file does not record its accuracy";
 }
 
-TEST_F(CliGates, AProgramBesideItsGraphKeepsThem) {
+TEST_F(CliGates, VerifyAgainstAGraphAppliesThem) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.tosa")).status, 0);
   const std::string verify = "verify " + path("d.pte") + " --against " + path("d.tosa");
@@ -122,7 +123,7 @@ TEST_F(CliGates, OutputsOfVerifyAreATable) {
                                     "sqnr_db_ends,sqnr_db_simulated,sqnr_db\n,out0,10,0,0,0,"));
 }
 
-TEST_F(CliGates, TargetsAndFindingsAreData) {
+TEST_F(CliGates, TargetsAndFindingsAsCsvAndJson) {
   const Outcome table = run("targets --csv -");
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out, StartsWith("target,family,macs,memory_mode,default\n"
@@ -135,8 +136,8 @@ TEST_F(CliGates, TargetsAndFindingsAreData) {
   EXPECT_THAT(sound.out, AllOf(HasSubstr("carina.inspect/1"), HasSubstr("\"ok\": true")));
 }
 
-/// The gates of a comparison are about the second side.
-TEST_F(CliGates, DiffHoldsWhatComesAfterAgainstThem) {
+/// The gates of a comparison apply to the second side.
+TEST_F(CliGates, DiffAppliesThemToTheSecondSide) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "fast.pte") + " --report " + path("fast")).status, 0);
   ASSERT_EQ(run(compileDigits("ethos-u55-32", "slow.pte") + " --cpu-op add --report " + path("slow")).status,
             0);
@@ -153,7 +154,7 @@ TEST_F(CliGates, DiffHoldsWhatComesAfterAgainstThem) {
   EXPECT_EQ(run("diff " + path("fast.pte") + " " + path("slow.pte") + " --min-sqnr 1").status, 1);
 }
 
-TEST_F(CliGates, AGeneratedTokenKeepsThem) {
+TEST_F(CliGates, GenerateAppliesThem) {
   const std::string folder = (dataDir() / "language").string();
   ASSERT_EQ(
       run("compile " + folder + "/language.pt2 --calibrate " + folder +
@@ -173,7 +174,7 @@ TEST_F(CliGates, AGeneratedTokenKeepsThem) {
   EXPECT_EQ(run(generate).out.substr(0, 3), "GNU");
 }
 
-TEST_F(CliGates, NumbersOutOfRangeAreToldWithTheRange) {
+TEST_F(CliGates, OutOfRangeValuesAreReportedWithTheRange) {
   const std::string compile = "compile " + model("digits8.pt2") + calibrate("digits8") +
                               " --target ethos-u55-128 -o " + path("x.pte") + " ";
   const Outcome noNumber = run(compile + "--max-cycles many");
@@ -184,8 +185,8 @@ TEST_F(CliGates, NumbersOutOfRangeAreToldWithTheRange) {
   EXPECT_THAT(run(compile + "--weight-bits 9").err, HasSubstr("'9' is not a number from 2 to 8\n"));
 }
 
-/// A file that lacks what is asked for is named, with what is in it.
-TEST_F(CliGates, AnIniWithoutTheSectionIsSaid) {
+/// A file that lacks the requested section is named, with its contents.
+TEST_F(CliGates, AnIniWithoutTheSectionIsReported) {
   writeText("my.ini", "[System_Config.Mine]\ncore_clock=1e8\naxi0_port=Sram\naxi1_port=OffChipFlash\n");
   const std::string digits = "--target ethos-u55-128" + calibrate("digits8") + " --config " + path("my.ini");
   expectRefused(model("digits8.pt2"), digits + " --system-config Other",
@@ -195,7 +196,7 @@ TEST_F(CliGates, AnIniWithoutTheSectionIsSaid) {
   expectRefused(model("digits8.pt2"), digits, "it would not be used");
 }
 
-TEST_F(CliGates, GatesThatCannotBeReachedAreSaid) {
+TEST_F(CliGates, GatesThatNothingMeasuresAreErrors) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
   const Outcome unmeasured = run("profile " + path("d.pte") + " --min-sqnr 20 --json " + path("p.json"));
   EXPECT_EQ(unmeasured.status, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina inspect: what it says as text and as JSON is the same.
+// carina inspect: its text and its JSON agree.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -90,7 +90,7 @@ TEST_F(CliInspect, GraphsHaveTheNamesOfTheText) {
   EXPECT_GT(large, 0u);
 }
 
-TEST_F(CliInspect, CasesAndNamedTensorsAreData) {
+TEST_F(CliInspect, CasesAndNamedTensorsAreInTheJson) {
   ASSERT_EQ(run(compileDigits("cpu", "c.pte")).status, 0);
   pte::Bundle bundle;
   const std::string program = contentsOf(path("c.pte"));
@@ -111,7 +111,7 @@ TEST_F(CliInspect, CasesAndNamedTensorsAreData) {
             R"([{"key":"w","bytes":6,"type":"int8","shape":[2,3]},{"key":"blob","bytes":5}])");
 }
 
-TEST_F(CliInspect, CommandsAloneAreText) {
+TEST_F(CliInspect, CommandsAreTextOnly) {
   ASSERT_EQ(run(compileDigits("ethos-u55-128", "d.pte")).status, 0);
   EXPECT_EQ(run("inspect " + path("d.pte") + " --commands --json -").status, 2);
   EXPECT_EQ(run("inspect " + path("d.pte") + " --json " + path("none/x.json")).status, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every error names a file or an option and says what to do: over damaged files of every kind, and every
+// Every error names a file or an option and says what to do: for damaged files of every kind, and every
 // command that reads them.
 #include "cli.hpp"
 
@@ -75,7 +75,7 @@ TEST_F(CliMessages, DamagedFilesOfEveryKind) {
   }
 }
 
-TEST_F(CliMessages, WhatNamesAreWrong) {
+TEST_F(CliMessages, WrongNames) {
   compileDense("d.pte");
   const std::string dense = model("dense.pt2") + calibrate("dense");
   writeText("hello.txt", "hello\n");

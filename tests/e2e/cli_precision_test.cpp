@@ -46,7 +46,7 @@ TEST_F(CliPrecision, WritesProgramRulesAndTable) {
   EXPECT_TRUE(contentsOf(path("a.pte")) == contentsOf(path("b.pte")));
 }
 
-TEST_F(CliPrecision, AGoalOutOfReachEndsWithThreeAndNamesTheNearest) {
+TEST_F(CliPrecision, AnUnreachableGoalExitsWithThreeAndNamesTheNearest) {
   const Outcome outcome =
       run(search("--min-sqnr 140 --write-rules " + path("r.json") + " --junit " + path("j.xml")));
   EXPECT_EQ(outcome.status, 3) << outcome.err;
@@ -73,7 +73,7 @@ TEST_F(CliPrecision, WrongUsage) {
     EXPECT_EQ(run(plain + " " + options).status, 2) << options;
 }
 
-TEST_F(CliPrecision, WhatHasNoPrecisionToChooseIsRefused) {
+TEST_F(CliPrecision, NetworksWithoutAChoiceOfPrecisionAreRefused) {
   const std::string goal = " --auto-precision --min-sqnr 30 -o " + path("a.pte");
   const Outcome quantized =
       run("compile " + (dataDir() / "qdq" / "add.pt2").string() + " --target ethos-u55-128" + goal);

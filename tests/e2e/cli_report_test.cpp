@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina report: the page holds what carina profile says, and refuses reports of other kinds beside it. How
-// it looks is tested in a browser (tests/browser).
+// carina report: the page contains the data of carina profile, and attached reports of other kinds are
+// refused. tests/browser tests its appearance in a browser.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class CliReport : public test::Cli {
   std::string network(const std::string& more = "") const {
     return test::model("residual.pt2") + " --target ethos-u85-256" + calibrate("residual") + " " + more;
   }
-  /// What stands between the tags of the page's data.
+  /// The JSON between the tags of the page's data.
   static nlohmann::json dataOf(const std::string& page) {
     const std::string begin = "id=\"data\">", end = "</script>";
     const size_t at = page.find(begin) + begin.size();
@@ -43,7 +43,7 @@ TEST_F(CliReport, ArenaAgainstCycles) {
   ASSERT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("every choice of cascades needs an arena of at least"));
   const nlohmann::json rows = nlohmann::json::parse(test::contentsOf(path("frontier.json")))["rows"];
-  // Each row has a larger arena and fewer cycles than the one above, and its options give it again.
+  // Each row has a larger arena and fewer cycles than the one above, and its options reproduce it.
   std::map<std::string, int> picks;
   for (size_t i = 0; i < rows.size(); ++i) {
     const nlohmann::json& row = rows[i];
@@ -69,13 +69,13 @@ TEST_F(CliReport, MoreArenaDoesNotCostCycles) {
   for (int arena = 1792; arena <= 3584; arena += 112) {
     const Outcome result = run(compile + std::to_string(arena));
     ASSERT_EQ(result.status, 0) << result.err;
-    // Weights that arrive earlier take accesses from kernels.
+    // Weights that arrive earlier compete with kernels for accesses.
     EXPECT_LE(cyclesIn(result.out), best / 100 * 104) << arena;
     best = std::min(best, cyclesIn(result.out));
   }
 }
 
-TEST_F(CliReport, ThePageHoldsTheProfileAndTheNetwork) {
+TEST_F(CliReport, ThePageContainsTheProfileAndTheNetwork) {
   ASSERT_EQ(run("profile " + network("--json " + path("profile.json"))).status, 0);
   ASSERT_EQ(run("report " + network("-o " + path("page.html") + " --against " + path("profile.json"))).status,
             0);
@@ -92,14 +92,13 @@ TEST_F(CliReport, ThePageHoldsTheProfileAndTheNetwork) {
     for (const nlohmann::json& input : data["graph"][i]["inputs"]) EXPECT_LT(input.get<size_t>(), i);
     EXPECT_NE(data["graph"][i]["place"], "cpu");
   }
-  // Nothing is loaded from elsewhere.
+  // The page loads nothing from elsewhere.
   for (const char* word : {"http:", "https:", " src=", "<link", "@import"})
     EXPECT_EQ(page.find(word), std::string::npos) << word;
 }
 
-/// What the time line shows adds up to the line about the whole inference, in the JSON, in the trace and in
-/// the page.
-TEST_F(CliReport, TheTimeLineIsThatOfTheWholeInference) {
+/// The timeline adds up to the figures of the whole inference, in the JSON, in the trace and in the page.
+TEST_F(CliReport, TheTimelineIsThatOfTheWholeInference) {
   const std::string of = network("--cpu-op add ");
   ASSERT_EQ(run("profile " + of + "--json " + path("p.json") + " --trace " + path("t.json")).status, 0);
   ASSERT_EQ(run("report " + of + "-o " + path("page.html")).status, 0);
@@ -137,7 +136,7 @@ TEST_F(CliReport, TheTimeLineIsThatOfTheWholeInference) {
   EXPECT_THAT(trace["otherData"]["inference"].get<std::string>(), HasSubstr("inference "));
 }
 
-TEST_F(CliReport, LayersAndOperatorsSayHowExactTheyAre) {
+TEST_F(CliReport, LayersAndOperatorsReportTheirAccuracy) {
   ASSERT_EQ(run("report " + network("-o " + path("page.html"))).status, 0);
   ASSERT_EQ(run("compile " + network("-o " + path("p.pte") + " --json " + path("r.json"))).status, 0);
   const nlohmann::json data = dataOf(test::contentsOf(path("page.html")));
@@ -187,7 +186,7 @@ TEST_F(CliReport, AttachmentsOfAnotherKindAreRefused) {
   EXPECT_EQ(run("report " + test::model("residual.pt2") + " --target cpu -o " + path("page.html")).status, 1);
 }
 
-/// Model Explorer's own form: a collection of graphs, edges by the ids of nodes.
+/// Model Explorer's format: a collection of graphs, edges by the ids of nodes.
 TEST_F(CliReport, TheNetworkForModelExplorer) {
   const Outcome outcome =
       run("report " + network() + "-o " + path("r.html") + " --model-explorer " + path("g.json"));
@@ -213,7 +212,7 @@ TEST_F(CliReport, TheNetworkForModelExplorer) {
   EXPECT_FALSE(std::filesystem::exists(path("p.html")));
 }
 
-// Of an Ethos-N: a network, a program of it, a compiled network of another compiler.
+// For an Ethos-N: a network, its program, a network compiled by another compiler.
 TEST_F(CliReport, PagesOfAnEthosN) {
   const std::string of =
       test::model("residual.pt2") + calibrate("residual") + " --target ethos-n78-4tops-4ple ";

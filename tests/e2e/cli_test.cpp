@@ -54,13 +54,13 @@ TEST_F(Cli, WeightBitsOfALayerAreReported) {
                                       "matches has weights"));
   EXPECT_THAT(contentsOf(path("report/quantization.txt")), HasSubstr("i8 per channel, 4 bits"));
   EXPECT_THAT(contentsOf(path("report/report.json")), HasSubstr("\"weight_bits\": 4"));
-  // What the file says holds over the option.
+  // The file overrides the option.
   writeText("rules.json", R"({ "global": { "weight_bits": 8 } })");
   ASSERT_EQ(run(compile + " --weight-bits 4 --report " + path("report")).status, 0);
   EXPECT_THAT(contentsOf(path("report/quantization.txt")), Not(HasSubstr("4 bits")));
 }
 
-TEST_F(Cli, ResultsThatAreNoTensorsAreNamed) {
+TEST_F(Cli, NonTensorResultsAreReported) {
   const std::string file = (test::dataDir() / "pt2" / "state.pt2").string();
   const Outcome compiled = run("compile " + file + " --target cpu -o " + path("m.pte"));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
@@ -130,7 +130,7 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   EXPECT_EQ(cyclesLine(program.out), cyclesLine(network.out));
   EXPECT_EQ(run("profile " + path("d.pte") + " --target ethos-u55-128").status, 1);
 
-  // So does what holds nothing but the commands.
+  // So does a file of only the commands.
   ASSERT_EQ(run("compile " + model("digits8.pt2") + " --target ethos-u85-128 -o " + path("d.bin") +
                 calibrate("digits8"))
                 .status,
@@ -140,14 +140,14 @@ TEST_F(Cli, ProfilesNetworksAndPrograms) {
   EXPECT_EQ(run("profile " + model("digits8.pt2") + calibrate("digits8")).status, 1);
 }
 
-TEST_F(Cli, TellsTheTimeOfAWholeInferenceFirst) {
+TEST_F(Cli, ReportsTheTimeOfAWholeInferenceFirst) {
   const std::string network = model("digits8.pt2") + calibrate("digits8");
   const auto firstLine = [](const std::string& text) { return text.substr(0, text.find('\n')); };
   const Outcome compiled = run("compile " + network + " --target ethos-u55-128 -o " + path("d.pte"));
   ASSERT_EQ(compiled.status, 0) << compiled.err;
   EXPECT_THAT(compiled.out, testing::StartsWith("inference "));
   EXPECT_THAT(firstLine(compiled.out), HasSubstr("Cortex-M55 without Helium"));
-  // The program alone says the same, and so does its run.
+  // The program alone reports the same, and so does its run.
   EXPECT_EQ(firstLine(run("profile " + path("d.pte")).out), firstLine(compiled.out));
   EXPECT_THAT(run("run " + path("d.pte") + " --input " + model("digits8_eval.npz")).out,
               testing::StartsWith("inference "));
@@ -155,7 +155,7 @@ TEST_F(Cli, TellsTheTimeOfAWholeInferenceFirst) {
   EXPECT_THAT(firstLine(helium.out), HasSubstr("Cortex-M55 with Helium"));
   EXPECT_NE(firstLine(helium.out), firstLine(compiled.out));
   EXPECT_EQ(run("profile " + path("d.pte") + " --cpu cortex-a53").status, 2);
-  // The gate goes by it.
+  // The gate uses it.
   EXPECT_EQ(run("profile " + path("d.pte") + " --max-inference-ms 0.0001").status, 3);
   EXPECT_EQ(run("profile " + path("d.pte") + " --max-inference-ms 10").status, 0);
 }
@@ -172,7 +172,7 @@ TEST_F(Cli, FitsNetworksToBoards) {
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.err, HasSubstr("did you mean 'himax-we2'?"));
   EXPECT_EQ(run("fit " + network).status, 2);
-  // The program of the board, with its clock, as later commands take it.
+  // The program for the board, with its clock, as later commands accept it.
   ASSERT_EQ(run("fit " + network + " --board himax-we2 -o " + path("we2.pte")).status, 0);
   EXPECT_THAT(run("run " + path("we2.pte") + " --input " + model("digits8.npz")).out,
               HasSubstr("on ethos-u55-64 ("));
@@ -205,7 +205,7 @@ TEST_F(Cli, SweepsTargetsAndMemoryModes) {
   EXPECT_EQ(run("sweep " + model("digits8.pt2") + calibrate("digits8") + " --targets ethos-u99").status, 1);
 }
 
-TEST_F(Cli, VerifySaysThatNpuAndTosaAgree) {
+TEST_F(Cli, VerifyReportsThatNpuAndTosaAgree) {
   const Outcome result =
       run("verify " + model("mixed.pt2") + " --target ethos-u85-256 --layers" + calibrate("mixed"));
   EXPECT_EQ(result.status, 0) << result.err;
@@ -213,7 +213,7 @@ TEST_F(Cli, VerifySaysThatNpuAndTosaAgree) {
   EXPECT_THAT(result.out, Not(HasSubstr("DIFFER")));
 }
 
-TEST_F(Cli, TosaIsAnExitAndAnEntry) {
+TEST_F(Cli, TosaIsAnOutputAndAnInput) {
   ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u65-256 -o " + path("d.tosa") +
                 calibrate("dense"))
                 .status,
@@ -276,7 +276,7 @@ TEST_F(Cli, DumpsStages) {
   EXPECT_THAT(result.out, Not(HasSubstr("// after read")));
 }
 
-TEST_F(Cli, OpsSaysWhereOperatorsRunAndWhy) {
+TEST_F(Cli, OpsListsWhereOperatorsRunAndWhy) {
   const Outcome whole = run("ops " + model("residual.pt2") + " --target ethos-u55-128");
   EXPECT_EQ(whole.status, 0) << whole.err;
   EXPECT_THAT(whole.out, HasSubstr("aten.conv2d.default"));
@@ -307,7 +307,7 @@ TEST_F(Cli, WrongUsageIsStatusTwo) {
   EXPECT_EQ(run("--help").status, 0);
 }
 
-TEST_F(Cli, WrongUsageSaysWhatIsRight) {
+TEST_F(Cli, WrongUsageSuggestsAlternatives) {
   EXPECT_THAT(run("").err, HasSubstr("carina compile model.pt2"));
   EXPECT_EQ(run("compyle x.pt2").err,
             "carina: error[E0203]: unknown command 'compyle'\n  did you mean 'carina compile'?\n");
@@ -320,7 +320,7 @@ TEST_F(Cli, WrongUsageSaysWhatIsRight) {
             "carina: error[E0201]: MODEL is required\n  carina compile --help lists the options\n");
 }
 
-TEST_F(Cli, RefusesWhatIsNoArchive) {
+TEST_F(Cli, RefusesOtherAndDamagedFiles) {
   writeText("text.pt2", "this is not an archive");
   expectRefused(path("text.pt2"), "--target ethos-u55-128", "text.pt2");
   expectRefused(path("missing.pt2"), "--target ethos-u55-128", "missing.pt2");
@@ -349,7 +349,7 @@ TEST_F(Cli, RefusesUnknownTargetsModesAndOutputs) {
   EXPECT_THAT(folder.err, HasSubstr("none/out.pte"));
 }
 
-// Two maps of 5 MiB: more than Corstone-320's SRAM, or than what the user has.
+// Two feature maps of 5 MiB: more than Corstone-320's SRAM, or than the user's limit.
 TEST_F(Cli, ArenasBeyondTheNamedMemoryWarnOrFail) {
   const std::string network = (dataDir() / "sram" / "wide").string();
   const std::string base =
@@ -378,9 +378,9 @@ TEST_F(Cli, WritesProgramAndReportTogetherOrNeither) {
   EXPECT_FALSE(std::filesystem::exists(path("d.pte")));
 }
 
-TEST_F(Cli, NothingOverwritesWhatItReads) {
+TEST_F(Cli, OutputsDoNotOverwriteInputs) {
   namespace fs = std::filesystem;
-  fs::copy_file(model("dense.pt2"), path("net.pte"));  // an input's name says nothing of its kind here
+  fs::copy_file(model("dense.pt2"), path("net.pte"));  // an input's kind does not depend on its name here
   fs::copy_file(model("dense.npz"), path("c.npz"));
   fs::create_symlink("net.pte", path("link.pte"));
   fs::create_hard_link(path("net.pte"), path("hard.pte"));
@@ -411,7 +411,7 @@ TEST_F(Cli, NothingOverwritesWhatItReads) {
   EXPECT_EQ(contentsOf(path("net.pte")), network);
   EXPECT_EQ(contentsOf(path("c.npz")), contentsOf(model("dense.npz")));
   EXPECT_EQ(contentsOf(path("app.elf")), contentsOf(path("d.pte")));
-  // Reading one file twice, and devices, are no harm.
+  // Reading one file twice and writing to devices are allowed.
   EXPECT_EQ(run("run " + path("d.pte") + " --input " + path("c.npz") + " --json /dev/null").status, 0);
 }
 
@@ -421,7 +421,7 @@ TEST_F(Cli, RefusesMissingAndWrongCalibration) {
   expectRefused(model("dense.pt2"), "--target ethos-u55-128 --calibrate " + path("none.npz"), "none.npz");
 }
 
-TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
+TEST_F(Cli, RefusesUnsupportedNetworks) {
   Tensor samples = Tensor::zeros(DType::Float32, {2, 2, 4});
   ASSERT_TRUE(writeFile(path("c.npz"), formatNpz({{"calib0", samples}})).ok());
   const std::string options = "--target ethos-u85-256 --calibrate " + path("c.npz");
@@ -430,7 +430,7 @@ TEST_F(Cli, RefusesNetworksThatCannotBeServed) {
   expectRefused(odd("custom.pt2"), options, "odd.twice");
   expectRefused(odd("scan.pt2"), options, "a loop over slices of tensors (scan) is not supported");
   expectRefused(odd("deform.pt2"), options, "torchvision.deform_conv2d.default is a torchvision operator");
-  // The many calls that two torch.vmap stand for are one reason.
+  // The many calls that two torch.vmap expand to are reported as one reason.
   EXPECT_EQ(run("compile " + odd("vmap.pt2") + " --target cpu -o " + path("v.pte")).err,
             "carina: error[E0305]: " + odd("vmap.pt2") +
                 ": lazy_load_decompositions: torch.vmap or another transform of torch.func is not resolved "
@@ -460,7 +460,7 @@ TEST_F(Cli, RunRefusesAnotherTargetAndWrongInputs) {
   EXPECT_EQ(run("run " + path("half.pte") + " --input " + model("dense.npz")).status, 1);
 }
 
-TEST_F(Cli, ProfilesForExecutorchsTools) {
+TEST_F(Cli, WritesProfilesForExecutorchTools) {
   ASSERT_EQ(run("compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") +
                 calibrate("dense"))
                 .status,
@@ -530,7 +530,7 @@ TEST_F(Cli, BundlesRunOnTheirTestCases) {
   EXPECT_THAT(shown.out, HasSubstr("NPU_OP_CONV"));
 }
 
-TEST_F(Cli, TensorDataFilesComeWithPrograms) {
+TEST_F(Cli, ProgramsUseTensorDataFiles) {
   pte::Tensor weight;
   weight.sizes = {2};
   weight.dimOrder = {0};
@@ -587,7 +587,7 @@ TEST_F(Cli, CommandsGoToTextAndBack) {
   EXPECT_THAT(contentsOf(path("d.pte")), HasSubstr(contentsOf(path("d.bin"))));
   EXPECT_EQ("; delegate 0 of forward\n" + run("inspect " + path("d.bin")).out, text.out);
 
-  // Bare commands behind the 32 bytes in front of them: they do not name their NPU.
+  // Bare commands, without the 32 bytes before them: they do not name their NPU.
   writeText("raw.bin", contentsOf(path("d.bin")).substr(32));
   const Outcome unnamed = run("inspect " + path("raw.bin"));
   EXPECT_EQ(unnamed.status, 1);

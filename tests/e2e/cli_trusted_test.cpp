@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits on what a file may ask for, and --trusted, which every command that executes one has.
+// Limits on what a file may request, and --trusted, an option of every command that executes files.
 #include "base/npy.hpp"
 #include "cli.hpp"
 #include "pte/program.hpp"
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 class CliTrusted : public Cli {
  protected:
-  /// x @ x of a program that asks for a gigabyte of memory, and an x for it.
+  /// A program that computes x @ x and requests a gigabyte of memory, and an x for it.
   void SetUp() override {
     pte::Tensor square;
     square.sizes = {8, 8};
@@ -52,7 +52,7 @@ TEST_F(CliTrusted, ProgramsBeyondTheLimitsRunWithIt) {
   expectOnlyTrusted("evaluate " + path("large.pte") + " --task classify --data " + path("x.npz"));
 }
 
-TEST_F(CliTrusted, IsOfEveryCommandThatExecutes) {
+TEST_F(CliTrusted, IsAnOptionOfEveryExecutingCommand) {
   for (const char* command : {"run", "generate", "evaluate", "verify", "compile", "profile", "sweep",
                               "report", "fit", "ops", "opt"})
     EXPECT_THAT(run(std::string(command) + " --help").out, HasSubstr("--trusted")) << command;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the command line: what is accepted, and what wrong usage is told.
+// Options of the command line: what is accepted, and messages about wrong usage.
 #include <fmt/format.h>
 
 #include "base/npy.hpp"
@@ -24,7 +24,7 @@ class CliUsage : public test::Cli {
   }
 };
 
-TEST_F(CliUsage, WrongValuesAreToldTheChoices) {
+TEST_F(CliUsage, WrongValuesListTheChoices) {
   const Outcome quantize = run(compileDense("--quantize int4"));
   EXPECT_EQ(quantize.status, 2);
   EXPECT_EQ(quantize.err,
@@ -34,12 +34,12 @@ TEST_F(CliUsage, WrongValuesAreToldTheChoices) {
   EXPECT_THAT(run(compileDense("--dump-after reed")).err, HasSubstr("choices: read, decompose"));
 }
 
-TEST_F(CliUsage, MisspeltOptionsAreToldTheNearest) {
+TEST_F(CliUsage, MisspeltOptionsSuggestTheNearest) {
   const std::string arguments =
       "compile " + model("dense.pt2") + " --target ethos-u55-128 -o " + path("d.pte") + " --calibrat x.npz";
   EXPECT_EQ(run(arguments).err,
             "carina: error[E0201]: unexpected arguments: --calibrat x.npz\n  did you mean --calibrate?\n");
-  // The option that is missing because it is misspelt is not what the message is about.
+  // The message is about the misspelt option, not about the one that is missing as a result.
   EXPECT_EQ(run("compile x.pt2 --taget ethos-u55-128 -o y.pte").err,
             "carina: error[E0201]: unexpected arguments: --taget ethos-u55-128\n  did you mean --target?\n");
   EXPECT_THAT(run("run x.pte --semihosting-dri .").err, HasSubstr("did you mean --semihosting-dir?"));
@@ -88,7 +88,7 @@ TEST_F(CliUsage, WeightsHaveTwoToEightBits) {
   EXPECT_THAT(idle.err, HasSubstr("--weight-bits: has no effect: nothing is quantized"));
 }
 
-TEST_F(CliUsage, OutputsThatCannotBeWrittenAreSaidFirst) {
+TEST_F(CliUsage, UnwritableOutputsAreReportedFirst) {
   const std::string base = "compile " + path("missing.pt2") + " --target ethos-u55-128 -o ";
   EXPECT_THAT(run(base + path("none/x.pte")).err, HasSubstr("none/x.pte: the folder"));
   EXPECT_THAT(run(base + path("")).err, HasSubstr("is a folder, expected a file name"));
@@ -101,7 +101,7 @@ TEST_F(CliUsage, OutputsThatCannotBeWrittenAreSaidFirst) {
   EXPECT_THAT(run("run " + path("x.pte") + " --etdump " + path("none/e.etdp")).err, HasSubstr("none/e.etdp"));
 }
 
-TEST_F(CliUsage, FoldersAreNoInputs) {
+TEST_F(CliUsage, FoldersAreRefusedAsInputs) {
   const std::string folder = path("");
   EXPECT_THAT(run("compile " + folder + " --target ethos-u55-128 -o " + path("x.pte")).err,
               HasSubstr("is a folder, not a file"));
@@ -110,7 +110,7 @@ TEST_F(CliUsage, FoldersAreNoInputs) {
   EXPECT_THAT(run(compileDense("--calibrate " + folder)).err, Not(IsEmpty()));
 }
 
-TEST_F(CliUsage, OutputsOfARunAreWhatTheirNameSays) {
+TEST_F(CliUsage, RunOutputsFollowTheirFileExtension) {
   ASSERT_EQ(run(compileDense("")).status, 0);
   const std::string base = "run " + path("d.pte") + " --input " + model("dense.npz") + " --output ";
   const Outcome json = run(base + path("out.json"));
@@ -125,7 +125,7 @@ TEST_F(CliUsage, OutputsOfARunAreWhatTheirNameSays) {
   EXPECT_EQ(array->front().second.shape(), (Shape{1, 60}));
 }
 
-TEST_F(CliUsage, PipesAreInputs) {
+TEST_F(CliUsage, InputsCanBePipes) {
   const std::string carina = std::string(" | ") + CARINA_BINARY + " ";
   const Outcome shown = shell("cat " + model("dense.npz") + carina + "inspect /dev/stdin");
   EXPECT_EQ(shown.status, 0) << shown.err;
@@ -175,7 +175,7 @@ TEST_F(CliUsage, OptionsWithoutEffectOnTheCpuAreNamed) {
               AllOf(HasSubstr("--memory-mode: has no effect"), HasSubstr("--arena-size: has no effect")));
 }
 
-TEST_F(CliUsage, NetworksAreCompiledBeforeTheyRun) {
+TEST_F(CliUsage, NetworksMustBeCompiledBeforeTheyRun) {
   const Outcome network = run("run " + model("dense.pt2"));
   EXPECT_EQ(network.status, 1);
   EXPECT_THAT(network.err, AllOf(HasSubstr("dense.pt2: is a network, not a program"),
@@ -183,7 +183,7 @@ TEST_F(CliUsage, NetworksAreCompiledBeforeTheyRun) {
   EXPECT_THAT(run("run " + model("dense.npz")).err, HasSubstr("a NumPy archive (.npz) cannot be run"));
 }
 
-TEST_F(CliUsage, InspectKnowsItsOtherFiles) {
+TEST_F(CliUsage, InspectRecognisesOtherFiles) {
   writeText("report.json", "{}\n");
   EXPECT_THAT(run("inspect " + path("report.json")).err, HasSubstr("is a JSON file"));
   ASSERT_EQ(run(compileDense("")).status, 0);

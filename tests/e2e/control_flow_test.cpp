@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks with torch.cond and torch.while_loop (models/control_flow.py), all the way: compiled for CPU and
+// Networks with torch.cond and torch.while_loop (models/control_flow.py), end to end: compiled for CPU and
 // NPUs, run through the runtime, each NPU part equal to its TOSA graph and each kernel to the float executor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ NamedTensors inputsOf(const NamedTensors& arrays) {
   return inputs;
 }
 
-/// The largest error of any output over the largest magnitude that torch has in it.
+/// The largest error of any output, relative to the largest magnitude of torch's output.
 double worstError(const NamedTensors& outputs, const NamedTensors& arrays) {
   double worst = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -59,7 +59,7 @@ double worstError(const NamedTensors& outputs, const NamedTensors& arrays) {
 
 class ControlFlow : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(ControlFlow, RunsWhatTheBranchesSay) {
+TEST_P(ControlFlow, ComputesWhatTorchComputes) {
   const auto& [network, target] = GetParam();
   auto built = require(build(optionsFor(network, target)));
   const auto arrays = require(readNpz(controlFile(std::string(network) + ".npz")));
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST(ControlFlowParts, BranchesHaveNpuPartsOfTheirOwn) {
+TEST(ControlFlowParts, BranchesHaveTheirOwnNpuParts) {
   auto built = require(build(optionsFor("experts", "ethos-u65-512")));
   ASSERT_EQ(built.compiled.size(), 4u) << "stem, two branches, head";
   EXPECT_FALSE(built.partitioned.wholly);
@@ -117,8 +117,9 @@ TEST(ControlFlowParts, BranchesHaveNpuPartsOfTheirOwn) {
 
 class InStream : public testing::TestWithParam<const char*> {};
 
-/// ExecuTorch's operator tests for U85, and ours that an NPU computes wholly: one command stream branches.
-TEST_P(InStream, OnePartDecides) {
+/// ExecuTorch's operator tests for U85, and ours that an NPU computes wholly: one command stream contains the
+/// branches.
+TEST_P(InStream, OnePartContainsTheBranches) {
   auto built = require(build(optionsFor(GetParam(), "ethos-u85-256")));
   ASSERT_EQ(built.compiled.size(), 1u);
   EXPECT_FALSE(built.compiled[0].branches.empty());
@@ -138,8 +139,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, InStream,
                                          "refine", "search", "same"),
                          [](const auto& instance) { return std::string(instance.param); });
 
-/// Values of the sides of a choice, and of each turn of a loop, are compared with the interpreter's.
-TEST_P(InStream, WhatRegionsComputeIsCompared) {
+/// Values in both branches, and in each iteration of a loop, are compared with the interpreter's.
+TEST_P(InStream, ValuesInRegionsAreCompared) {
   auto built = require(build(optionsFor(GetParam(), "ethos-u85-256")));
   const auto arrays = require(readNpz(controlFile(std::string(GetParam()) + ".npz")));
   const auto samples = require(verificationSamples(built, inputsOf(arrays)));
@@ -150,15 +151,15 @@ TEST_P(InStream, WhatRegionsComputeIsCompared) {
     EXPECT_GT(layer.elements, 0) << layer.value;
     inRegions += layer.value.ends_with(".result") || layer.where.find("_graph_") != std::string::npos;
   }
-  // The sides of one network are constants.
+  // The branches of one network are constants.
   EXPECT_GT(inRegions, std::string(GetParam()) == "cond_zero_args_one_output" ? -1 : 0);
 }
 
-TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
+TEST(InStreamCompared, AChangedLoopBodyIsFoundInEachIteration) {
   auto built = require(build(optionsFor("refine", "ethos-u85-256")));
   const auto arrays = require(readNpz(controlFile("refine.npz")));
   const auto samples = require(verificationSamples(built, inputsOf(arrays)));
-  // The interpreter multiplies with other weights than the NPU.
+  // The interpreter multiplies with different weights from the NPU.
   size_t changed = 0;
   for (const ir::Node* node : built.partitioned.delegates[0].tosa.nodes()) {
     if (node->regions().empty()) continue;
@@ -182,7 +183,7 @@ TEST(InStreamCompared, AnotherLoopBodyIsFoundInEachTurn) {
   EXPECT_EQ(found->npuIterations, found->turns);
 }
 
-TEST(InStreamChosen, OnRequestTheProgramDecides) {
+TEST(InStreamChosen, OnRequestTheProgramBranches) {
   Options options = optionsFor("experts", "ethos-u85-256");
   options.cpuOps = {"higher_order.cond"};
   const auto built = require(build(options));
@@ -190,7 +191,7 @@ TEST(InStreamChosen, OnRequestTheProgramDecides) {
   for (const compiler::CompiledProgram& part : built.compiled) EXPECT_TRUE(part.branches.empty());
 }
 
-TEST(InStreamChosen, WhatARegionKeepsOffTakesTheChoiceAlong) {
+TEST(InStreamChosen, AnOperatorKeptOffTheNpuKeepsItsBranchOff) {
   Options options = optionsFor("cond_one_arg_one_output", "ethos-u85-256");
   options.cpuOps = {"cos"};
   const auto built = require(build(options));
@@ -206,7 +207,7 @@ TEST(InStreamChosen, WhatARegionKeepsOffTakesTheChoiceAlong) {
   EXPECT_EQ(about("aten.sin.default"), refusals.end());
 }
 
-TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
+TEST(ControlFlowLimits, AnEndlessLoopIsAnErrorOfTheRun) {
   auto built = require(build(optionsFor("endless", "cpu")));
   test::TempDir folder;
   RunOptions options;
@@ -217,7 +218,7 @@ TEST(ControlFlowLimits, ALoopThatDoesNotEndIsAnErrorOfTheRun) {
   const std::string error = errorOf(runFile(options, endless));
   EXPECT_THAT(error, HasSubstr("the limit for this execution is"));
   EXPECT_THAT(error, HasSubstr("these inputs may keep a condition true"));
-  // Without that limit, the runtime has one of its own.
+  // Without that limit, the runtime's own limit applies.
   options.trusted = true;
   const std::string ofTurns = errorOf(runFile(options, endless));
   EXPECT_THAT(ofTurns, HasSubstr("does not come to an end"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small exports that once showed a defect or a gap: for each what must hold. Needs CARINA_FIXTURES.
+// Small exports that once exposed a defect or a gap, each with its expected outcome. Needs CARINA_FIXTURES.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,26 +16,26 @@
 namespace carina::pipeline {
 namespace {
 
-/// Whether a program is made of the network, and where it runs.
+/// Whether the network compiles, and where it runs.
 enum class Outcome : uint8_t { Refused, Compiles, WhollyOnNpu };
 
 struct Row {
   const char* name;
   Outcome outcome = Outcome::WhollyOnNpu;
   const char* says = "";  // the error or a warning has this text
-  /// Signal to noise of each output against torch's result (outN), or where the file has none, against the
-  /// float network. 0: not compared.
+  /// SQNR of each output against torch's result (outN) or, if the file has none, against the float network.
+  /// 0: not compared.
   double decibels = 0;
-  /// The most of the elements that may be more than one code of the output from torch's result, in
-  /// thousandths.
+  /// How many of the elements, in thousandths, may differ from torch's result by more than one code of the
+  /// output.
   double beyondOneCode = 1000;
   Quantization quantization = Quantization::Default;
   const char* target = "ethos-u85-256";
-  int64_t first = 0;  // of the elements that are compared with torch's result
+  int64_t first = 0;  // first element that is compared with torch's result
 };
 
-// In alphabetical order. Networks that compile are run by the NPU model as well, which must give what the
-// TOSA interpreter gives.
+// In alphabetical order. Networks that compile also run on the NPU model, whose results must equal the TOSA
+// interpreter's.
 constexpr Row kRows[] = {
     {"fakequant", Outcome::WhollyOnNpu, "", 30, 1},
     {"kv_mutable", Outcome::WhollyOnNpu, "", 20},
@@ -52,7 +52,7 @@ constexpr Row kRows[] = {
     {"tanh_sdpa", Outcome::WhollyOnNpu, "", 33},
     {"uint8_in", Outcome::WhollyOnNpu, "", 40},
     {"vmap", Outcome::Refused, "program.run_decompositions()"},
-    // The boxes fill the first 4 of 14 rows of 2,100; the scores are what had no codes left.
+    // The boxes fill the first 4 of 14 rows of 2,100; the scores once had no codes left.
     {"yolo_cat", Outcome::WhollyOnNpu, "", 30, 1000, Quantization::Default, "ethos-u85-256", 4 * 2100},
     {"yolo_cat", Outcome::WhollyOnNpu, "", 45, 1000, Quantization::Int16x8, "ethos-u55-128", 4 * 2100},
 };
@@ -69,7 +69,7 @@ bool anySays(std::span<const Diagnostic> diagnostics, std::string_view text) {
   });
 }
 
-/// The scale of the dequantize node that makes an output; 1 for integers.
+/// The scale of the dequantize node that produces an output; 1 for integers.
 double quantumOf(const ir::Value& output) {
   if (!isFloat(output.dtype())) return 1;
   const auto dequantize = ir::producerAs<aten::DequantizePerTensor>(&output);
@@ -105,7 +105,7 @@ void compareWithTorch(const Row& row, const Build& build, const NamedTensors& in
   }
 }
 
-TEST_P(Defects, AreMended) {
+TEST_P(Defects, AreFixed) {
   CARINA_NEED_FIXTURES(fixtures);
   const Row& row = GetParam();
   Options options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks with a range of sizes (models/dynamic_shapes.py) as methods for chosen sizes: against PyTorch at
-// each of them, and that all methods have one set of weights.
+// Networks with a range of sizes (models/dynamic_shapes.py) as methods for chosen sizes: results against
+// PyTorch at each size, and one set of weights for all methods.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -73,7 +73,7 @@ TEST_P(ChosenSizes, TheProgramComputesWhatTorchComputesAtEverySize) {
   }
 }
 
-/// The integer constants of a quantized graph by what reads them.
+/// The integer constants of a quantized graph, keyed by their readers.
 std::map<std::string, std::string> integerConstantsOf(const ir::Graph& graph) {
   std::map<std::string, std::string> codes;
   for (const ir::Node* node : graph.nodes()) {
@@ -99,7 +99,7 @@ TEST_P(ChosenSizes, AllMethodsHaveOneSetOfWeights) {
       const auto other = codes[m].find(constant);
       if (other == codes[m].end() ||
           other->second.substr(0, other->second.find(']')) != text.substr(0, text.find(']')))
-        continue;  // as long as the input is
+        continue;  // its length depends on the input
       EXPECT_EQ(other->second, text) << constant;
       ++compared;
     }
@@ -138,7 +138,7 @@ TEST(SizeChoices, AreNamedAfterTheirValues) {
   EXPECT_EQ(alone.front().name, "forward");
 }
 
-TEST(SizeChoices, ThatDoNotFitAreRefused) {
+TEST(SizeChoices, InvalidOnesAreRefused) {
   const std::string s = symbolOf("pair");
   EXPECT_NE(
       refusal({{"s9", {4}}}, dynamicFile("pair.pt2")).find("the sizes to choose are " + s + " from 3 to 30"),
@@ -156,7 +156,7 @@ TEST(SizeChoices, ThatDoNotFitAreRefused) {
   EXPECT_EQ(choice.values, (std::vector<int64_t>{4, 16}));
 }
 
-TEST(SizeChoices, SamplesThatAreTooShortSayWhatIsNeeded) {
+TEST(SizeChoices, SamplesThatAreTooShortAreRefusedWithARemedy) {
   const std::string error = errorOf(buildSizes("length", "ethos-u85-256", {20, 32}));
   EXPECT_NE(error.find("give samples of the largest sizes"), std::string::npos) << error;
 }

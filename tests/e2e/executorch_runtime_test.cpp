@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with several methods, state and control flow in another runtime that reads .pte: the same bytes as
-// ours. CARINA_EXECUTORCH_RUNNER names a program that executes them there:
+// Programs with several methods, state and control flow in another runtime that reads .pte: its outputs equal
+// ours byte for byte. CARINA_EXECUTORCH_RUNNER names a program that executes them there:
 //
 //   RUNNER PROGRAM.pte CALLS FOLDER
 //
 // All methods of PROGRAM are loaded before the first call and share memory pool 2. Each line of CALLS is one
 // call: the method, then a file for each input that is a tensor, its elements in logical order. Output O of
-// call C goes to FOLDER/C.O.bin in the same form (numbers: 8 bytes, truth values: 1). Exit status 0.
+// call C goes to FOLDER/C.O.bin in the same form (numbers: 8 bytes, booleans: 1). Exit status 0.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -86,7 +86,7 @@ Case caseOf(Options options, const std::string& target, std::vector<MethodSource
   return {bytesOf(built.program), std::move(calls)};
 }
 
-/// What `write` leaves `read` finds, call by call; then `reset`.
+/// `read` finds what `write` stored, call by call; then `reset`.
 Case buffer(const std::string& target) {
   const auto writes = callsOf("write", arraysOf(dataFile("methods/write", ".npz")), "calib", 100);
   const auto reads = callsOf("read", arraysOf(dataFile("methods/read", ".npz")), "calib", 100);
@@ -104,7 +104,7 @@ Case buffer(const std::string& target) {
                 std::move(calls));
 }
 
-/// A decoder: `prefill` reads one prompt, `decode` goes on from its keys and values.
+/// A decoder: `prefill` reads one prompt, `decode` continues from its keys and values.
 Case decoder(const std::string& target, const std::filesystem::path& folder, const char* tokenizer) {
   const auto prefill = callsOf("prefill", arraysOf(folder / "language_prefill.npz"), "calib", 1);
   auto decode = callsOf("decode", arraysOf(folder / "language.npz"), "calib", 48);
@@ -121,7 +121,7 @@ Case decoder(const std::string& target, const std::filesystem::path& folder, con
                 std::move(calls));
 }
 
-/// One network at three sizes, a method each.
+/// One network at three sizes, one method each.
 Case sizes(const std::string& target) {
   const auto symbols = pt2::sizeSymbols(dataFile("dynamic/length", ".pt2"));
   CARINA_CHECK(symbols.ok() && !symbols->empty(), "the network has a symbol");
@@ -137,7 +137,7 @@ Case sizes(const std::string& target) {
   return caseOf({}, target, std::move(methods), std::move(calls));
 }
 
-/// What our runtime gives, call by call.
+/// The outputs of our runtime, call by call.
 Result<std::vector<std::vector<Tensor>>> ours(const Case& given) {
   std::map<std::string, device::Runner> methods;
   for (const Call& call : given.calls) {
@@ -162,7 +162,7 @@ void write(const std::filesystem::path& file, ByteSpan bytes) {
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// The largest difference over the largest magnitude, of tensors of one type.
+/// The largest difference relative to the largest magnitude, of tensors of one type.
 double distance(const Tensor& own, const Tensor& other) {
   double error = 0, largest = 1e-30;
   for (int64_t k = 0; k < own.numElements(); ++k) {
@@ -214,7 +214,7 @@ class ExecutorchRuntime : public testing::TestWithParam<std::tuple<std::string, 
   }
 };
 
-TEST_P(ExecutorchRuntime, GivesTheSameBytes) {
+TEST_P(ExecutorchRuntime, ProducesTheSameBytes) {
   const auto& [network, target] = GetParam();
   Case given;
   if (network == "methods/buffer") {
@@ -229,7 +229,7 @@ TEST_P(ExecutorchRuntime, GivesTheSameBytes) {
     given = caseOf(network, target);
   }
   ASSERT_FALSE(given.calls.empty());
-  // Kernels sum floats in another order there.
+  // The other runtime's kernels sum floats in a different order.
   expectEqual(given, target == "cpu" ? 1e-5 : 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The larger collection: five real networks over all their calibration samples, held-back digits, and the
-// graphs that ExecuTorch's quantizer made. Needs CARINA_FIXTURES.
+// The larger collection: five real networks over all their calibration samples, held-out digits, and the
+// graphs that ExecuTorch's quantizer produced. Needs CARINA_FIXTURES.
 #include "support/fixtures.hpp"
 
 #include <gtest/gtest.h>
@@ -60,8 +60,8 @@ TEST(FixtureDigits, TopOneIsWithinThreeTenthsOfFloat) {
   EXPECT_GE(top1, findTensor(arrays, "float_top1")->realAt(0) - 0.003);
 }
 
-/// A trained network and how many of its held-out samples it may get wrong beyond the float network, in
-/// percent.
+/// A trained network and the accuracy on held-out samples that it may lose against the float network, in
+/// percentage points.
 struct Trained {
   const char* name;
   Quantization quantization;
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(All, TrainedNetworks,
                            return std::string(test.param.name) + (wide ? "_16x8" : "_int8");
                          });
 
-/// The scale of the dequantize that makes a program's output.
+/// The scale of the dequantize that produces a program's output.
 double quantumOf(const Build& build) {
   for (const pte::Instruction& instruction : build.program.methods[0].chains[0].instructions) {
     const auto* call = std::get_if<pte::KernelCall>(&instruction);

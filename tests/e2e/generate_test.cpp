@@ -24,12 +24,12 @@ std::filesystem::path fileOf(const char* name) {
 
 class Generate : public testing::Test {
  protected:
-  Build compile(const std::string& target, bool saysContext) {
+  Build compile(const std::string& target, bool recordsContext) {
     Options options;
     options.model = fileOf("language.pt2");
     options.target = target;
     if (target != "cpu") options.calibration = fileOf("language.npz");
-    if (saysContext) options.constantMethods = {{"get_max_context_len", 16}};
+    if (recordsContext) options.constantMethods = {{"get_max_context_len", 16}};
     auto built = require(build(options));
     require(writeOutput(built, folder_ / "program.pte"));
     return built;
@@ -52,7 +52,7 @@ class Generate : public testing::Test {
   const test::TempDir folder_;
 };
 
-TEST_F(Generate, TheCpuProgramWritesWhatTheFloatExecutorChooses) {
+TEST_F(Generate, TheCpuProgramGeneratesTheTokensOfTheFloatExecutor) {
   const Build built = compile("cpu", true);
   const auto generated = require(generate(options("GNU")));
   EXPECT_EQ(generated.context, 16);
@@ -75,11 +75,11 @@ TEST_F(Generate, TheCpuProgramWritesWhatTheFloatExecutorChooses) {
   EXPECT_EQ(generated.tokens, tokens);
 }
 
-TEST_F(Generate, TakesSentencePieceFiles) {
+TEST_F(Generate, AcceptsSentencePieceFiles) {
   using namespace tokenizer::file;
   compile("cpu", true);
   const GenerateOptions json = options("GNU");
-  // A piece for each byte, one more than the bytes as in the tokenizer.json.
+  // A piece for each byte, numbered one more than the byte as in the tokenizer.json.
   std::string bytes;
   for (int b = 0; b < 256; ++b) bytes += piece(fmt::format("<0x{:02X}>", b), 0, 6);
   ASSERT_TRUE(
@@ -120,16 +120,16 @@ TEST_F(Generate, NpuProgramStreamsItsTextAndCountsCycles) {
   EXPECT_EQ(likeliest.tokens, generated.tokens);
 }
 
-TEST_F(Generate, EndsWhereTheContextDoes) {
+TEST_F(Generate, EndsAtTheEndOfTheContext) {
   compile("cpu", true);
   GenerateOptions asked = options("GNU");
   asked.tokens = 100;
   const auto generated = require(generate(asked));
   EXPECT_TRUE(generated.ended || generated.full);
-  EXPECT_LE(generated.tokens.size(), 13u);  // 4 of the prompt, one more than is run
+  EXPECT_LE(generated.tokens.size(), 13u);  // 4 are of the prompt; one more token than calls
 }
 
-TEST_F(Generate, WhatDoesNotFitIsSaid) {
+TEST_F(Generate, MismatchesAreReported) {
   compile("cpu", true);
   expectError(options("sixteen letters."), "has 17 tokens, the context 16");
   GenerateOptions broken = options("x");
@@ -156,7 +156,7 @@ TEST_F(Generate, WhatDoesNotFitIsSaid) {
   expectError(given, "not one token and its position");
 }
 
-TEST(Sampler, KeepsToTheLikeliest) {
+TEST(Sampler, KeepsToTheMostLikelyTokens) {
   const std::vector<float> logits{0, 3, 1, 3, 2};
   EXPECT_EQ(Sampler(Sampling{}).choose(logits), 1);  // the first of equal ones
   const auto counts = [&](Sampling settings) {

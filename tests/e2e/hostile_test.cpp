@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files made to break the tool, and consistent but odd networks, through the real program: each is served, or
-// refused with one clear error, in bounded time and memory. Needs CARINA_FIXTURES.
+// Files made to break the tool, and consistent but odd networks, through the real program: each is processed,
+// or refused with one clear error, in bounded time and memory. Needs CARINA_FIXTURES.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -140,12 +140,12 @@ std::vector<std::string> words(const std::string& text) {
   return result;
 }
 
-/// No signal, no uncaught failure; an error is one that a person can use.
+/// No signal, no uncaught failure; an error must be usable.
 void expectOrderly(const test::ChildOutcome& outcome, int64_t megabytes) {
   EXPECT_EQ(outcome.signal, 0) << outcome.err;
   EXPECT_TRUE(outcome.status == 0 || outcome.status == 1) << outcome.status << ' ' << outcome.err;
   if (outcome.status == 1) {
-    // What check finds is its result.
+    // check prints its findings as its result.
     EXPECT_THAT(outcome.err + outcome.out,
                 testing::AnyOf(HasSubstr("carina: error[E"), HasSubstr("FAILS: ")));
     EXPECT_THAT(outcome.err, Not(HasSubstr("out of memory")));
@@ -173,7 +173,7 @@ std::string zeros(const test::TempDir& folder) {
 
 class HostileFiles : public testing::TestWithParam<Row> {};
 
-TEST_P(HostileFiles, AreServedOrRefused) {
+TEST_P(HostileFiles, AreProcessedOrRefused) {
   CARINA_NEED_FIXTURES(fixtures);
   const Row& row = GetParam();
   const test::TempDir folder, inputs;
@@ -204,8 +204,8 @@ std::string rowName(const testing::TestParamInfo<Row>& info) {
 
 INSTANTIATE_TEST_SUITE_P(All, HostileFiles, testing::ValuesIn(kRows), rowName);
 
-// Thousands of operations: a chain that becomes one table, a chain of sums, and branches that all live to the
-// end.
+// Thousands of operations: a chain that becomes one table, a chain of sums, and branches that all stay live
+// to the end.
 TEST(Hostile, LongNetworksCompileForTheNpu) {
   CARINA_NEED_FIXTURES(fixtures);
   const test::TempDir folder;
@@ -238,7 +238,7 @@ TEST(Hostile, EveryFileHasARow) {
 // Consistent but odd networks
 // ------------------------------------------------------------------------------------------
 
-/// A sample for each input of a network: what it is calibrated and run with where the collection has no data.
+/// Writes a sample for each input of a network, for calibration and runs if the collection has no data.
 Status writeSamples(const std::filesystem::path& network, const std::filesystem::path& file) {
   CARINA_TRY(const pt2::ExportedProgram program, pt2::readExportedProgram(network));
   std::mt19937 random(1);
@@ -286,7 +286,7 @@ OddNetwork oddNetwork(const std::filesystem::path& record, const test::TempDir& 
   return network;
 }
 
-/// What the recorded command says of how to compile, for other commands.
+/// The compile options of the recorded command, for other commands.
 std::vector<std::string> buildOptions(const OddNetwork& network) {
   std::vector<std::string> options;
   for (size_t i = 0; i + 1 < network.command.size(); ++i) {
@@ -297,7 +297,7 @@ std::vector<std::string> buildOptions(const OddNetwork& network) {
   return options;
 }
 
-/// The recorded command; then, where the network can be compiled, the program runs, and NPU and TOSA agree.
+/// Runs the recorded command; if the network compiles, the program must run, and NPU and TOSA must agree.
 void tryNetwork(const std::filesystem::path& record) {
   SCOPED_TRACE(record.filename().string());
   const test::TempDir folder;
@@ -314,7 +314,7 @@ void tryNetwork(const std::filesystem::path& record) {
   if (compiled.status != 0) return;
   EXPECT_EQ(carina({"check", program}).status, 0);
   if (network.samples.empty()) return;
-  // Odd, but our own: what it computes is bounded by the network, not by the size of the program.
+  // Odd, but our own: its work is bounded by the network, not by the size of the program.
   const test::ChildOutcome ran = carina({"run", program, "--input", network.samples.string(), "--trusted"});
   expectOrderly(ran, 2000);
   EXPECT_EQ(ran.status, 0) << ran.err;
@@ -326,7 +326,7 @@ void tryNetwork(const std::filesystem::path& record) {
   EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
 }
 
-/// A share of the networks each, so that tests run side by side.
+/// Each test runs a share of the networks, so that tests run in parallel.
 class HostileNetworks : public testing::TestWithParam<size_t> {
  public:
   static constexpr size_t kShares = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The trained decoder in models/: how well it predicts text that it has not seen, in float and in integers,
-// and that every representation of the program says the same.
+// and that every representation of the program generates the same text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ NamedTensors heldOut(int64_t calls) {
   return first;
 }
 
-/// What the network takes a call.
+/// The network's inputs of one call.
 std::vector<Tensor> callOf(int64_t token, size_t position) {
   Tensor tokens = Tensor::zeros(DType::Int64, {1, 1}), positions = Tensor::zeros(DType::Int64, {1});
   tokens.setIntegerAt(0, token);
@@ -56,7 +56,7 @@ std::vector<Tensor> callOf(int64_t token, size_t position) {
   return {tokens, positions};
 }
 
-/// What the program of a build writes.
+/// The text that the program of a build generates.
 Generated textOf(const Build& built, const std::string& prompt, int64_t tokens) {
   const test::TempDir folder;
   EXPECT_TRUE(writeOutput(built, folder / "language.pte").ok());
@@ -68,7 +68,8 @@ Generated textOf(const Build& built, const std::string& prompt, int64_t tokens) 
   return require(generate(options));
 }
 
-/// exp of the mean of -log p(token | those before it in its text). `logits(i)`: of the call for token i.
+/// exp of the mean of -log p(token | those before it in its text). `logits(i)`: logits of the call for token
+/// i.
 template <typename Logits>
 double perplexityOf(const Tensor& tokens, const Logits& logits) {
   double sum = 0;
@@ -106,7 +107,7 @@ double floatPerplexity(const NamedTensors& texts) {
                       [&](int64_t i) { return std::span<const float>(logits[static_cast<size_t>(i)]); });
 }
 
-/// Of the program of these options, whose constants have `bytes`.
+/// Perplexity of the program built with these options; `bytes` receives the size of its constants.
 double programPerplexity(const Options& compile, const NamedTensors& texts, size_t* bytes = nullptr) {
   const test::TempDir folder;
   const auto built = require(build(compile));
@@ -122,7 +123,7 @@ double programPerplexity(const Options& compile, const NamedTensors& texts, size
                       [&](int64_t i) { return logits.subspan(static_cast<size_t>(i) * words, words); });
 }
 
-TEST(LanguageModel, IntegersPredictUnseenTextAsFloatDoes) {
+TEST(LanguageModel, IntegersPredictUnseenTextAsWellAsFloat) {
   const NamedTensors texts = heldOut(kTexts * kContext);
   const double inFloat = floatPerplexity(texts);
   EXPECT_LT(inFloat, 16);  // guessing: 1,024
@@ -169,13 +170,13 @@ TEST(LanguageModel, NpuAndTosaComputeTheSameCodes) {
   }
 }
 
-TEST(LanguageModel, GoesOnWithATextOfItsKind) {
+TEST(LanguageModel, ContinuesATextOfItsKind) {
   const auto built = require(build(optionsOf(Quantization::Int8)));
   const Generated generated = textOf(built, "This is free software: you are free", 12);
   EXPECT_TRUE(generated.text.starts_with(" to change and redistribute it.")) << generated.text;
 }
 
-/// The likeliest tokens behind `prompt`, one after the other, that the quantized network finds in integers.
+/// The most likely tokens after `prompt`, one by one, that the quantized network computes in integers.
 std::vector<int64_t> tokensInIntegers(const Build& built, std::vector<int64_t> prompt, size_t count) {
   auto executor = require(partition::IntegerExecutor::create(*built.simulation));
   EXPECT_EQ(executor.inIntegers(), executor.quantized());
@@ -198,14 +199,14 @@ std::vector<int64_t> tokensInIntegers(const Build& built, std::vector<int64_t> p
   return tokens;
 }
 
-/// (Firmware: Language.AHundredTokensAreThoseOfTheHost.)
-TEST(LanguageModel, EveryRepresentationOfTheIntegersChoosesTheSameTokens) {
+/// (Firmware: Language.AHundredTokensEqualThoseOfTheHost.)
+TEST(LanguageModel, EveryIntegerRepresentationChoosesTheSameTokens) {
   const auto built = require(build(optionsOf(Quantization::Int8)));
   const Generated generated = textOf(built, "This is free software: you are free", 100);
   ASSERT_EQ(generated.tokens.size(), 100u);
   EXPECT_EQ(tokensInIntegers(built, generated.promptTokens, 100), generated.tokens);
-  // The TOSA interpreter gives the NPU model's codes for every call that wrote them; both give the
-  // simulation's.
+  // The TOSA interpreter computes the NPU model's codes in every call that generated the tokens; both equal
+  // the simulation's.
   std::vector<int64_t> all = generated.promptTokens;
   all.insert(all.end(), generated.tokens.begin(), generated.tokens.end() - 1);
   std::vector<quantize::Sample> calls;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libraries_test.py PROGRAM: the shared libraries that a program names, which every start of it loads, are those it cannot do
-without. What apps/carina/libraries defines keeps the others out: a function of a library that is missing there would bring the library back."""
+"""libraries_test.py PROGRAM: a program links only the shared libraries that it cannot do without, as every start loads them all.
+apps/carina/libraries keeps the others out: a function of a library that is not defined there would bring the library back."""
 import re
 import subprocess
 import sys

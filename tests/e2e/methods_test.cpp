@@ -95,8 +95,9 @@ class Methods : public testing::TestWithParam<std::string> {
   const test::TempDir folder_;
 };
 
-/// write and read in turns, then reset and read once more: what one leaves in the buffer the other one finds.
-TEST_P(Methods, WhatOneWritesAnotherOneReads) {
+/// Calls write and read in turns, then reset and read once more: each finds what another one left in the
+/// buffer.
+TEST_P(Methods, OneMethodReadsWhatAnotherWrites) {
   const auto built = require(buildBuffer(GetParam()));
   for (const Build& method : built.methods) {
     for (const Diagnostic& warning : method.warnings)
@@ -140,7 +141,7 @@ TEST_P(Methods, WhatOneWritesAnotherOneReads) {
   EXPECT_EQ(result.samples, calls.size());
 }
 
-TEST_P(Methods, AreExactOneAfterTheOther) {
+TEST_P(Methods, AreExactInSequence) {
   for (const bool language : {false, true}) {
     const auto built = require(language ? buildLanguage(GetParam()) : buildBuffer(GetParam()));
     std::vector<std::vector<quantize::Sample>> samples;
@@ -188,7 +189,7 @@ TEST_P(Methods, ShareStateAndConstantsOfTheCpu) {
 TEST_P(Methods, ShareTheWeightsOfTheNpu) {
   if (GetParam() == "cpu") return;
   const auto both = require(buildLanguage(GetParam()));
-  // Weights are equal; scales and biases are of each method, and so are weights whose blocks differ.
+  // Weights are equal; each method has its own scales and biases, and its own weights where blocks differ.
   ASSERT_TRUE(both.sharesNpuConstants());
   EXPECT_LT(both.npuConstants.together, both.npuConstants.apart * 7 / 10);
   ASSERT_EQ(both.program.namedData.size(), 1u);
@@ -211,7 +212,7 @@ TEST_P(Methods, ShareTheWeightsOfTheNpu) {
   ASSERT_TRUE(check.ok() && check->ok());
 }
 
-TEST_P(Methods, IntegersOfEveryMethodAreKnown) {
+TEST_P(Methods, QuantizationOfEveryMethodIsRecorded) {
   if (GetParam() == "cpu") return;
   std::vector<NamedTensors> outputs;
   for (const ProgramIo io : {ProgramIo::Float, ProgramIo::Int8}) {
@@ -250,7 +251,7 @@ TEST_P(Methods, PromptGoesThroughPrefill) {
     EXPECT_FALSE(slow.prefill.has_value());
     EXPECT_EQ(slow.prompting.calls, tokens);
     EXPECT_EQ(fast.tokens.size(), slow.tokens.size());
-    // Scales of activations differ between the methods: only the float network is the same.
+    // Scales of activations differ between the methods: only the float network chooses the same tokens.
     if (GetParam() == "cpu") {
       EXPECT_EQ(fast.tokens, slow.tokens);
     }
@@ -272,8 +273,8 @@ INSTANTIATE_TEST_SUITE_P(Targets, Methods, testing::Values("cpu", "ethos-u85-256
                            return name;
                          });
 
-/// The decoder of models/, whose weights come to the multipliers in one and in several slices, with and
-/// without copies: two methods take at most a third more than one, at 3 % more cycles.
+/// The decoder of models/, whose weights reach the multipliers in one and in several slices, with and without
+/// copies: two methods take at most a third more memory than one, at up to 3 % more cycles.
 TEST(MethodWeights, AreStoredOnceOnEveryFamily) {
   for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-512"}) {
     Options options;
@@ -305,7 +306,7 @@ class MethodErrors : public testing::Test {
   }
 };
 
-TEST_F(MethodErrors, AreSaidWithTheMethod) {
+TEST_F(MethodErrors, NameTheMethod) {
   MethodSource narrow{"narrow", fileOf("narrow.pt2"), {}};
   expect({sourceOf("read", "cpu"), narrow}, "cpu", "the state 'm.memory' is float32[1,16] in one method",
          "narrow.pt2");
@@ -319,7 +320,7 @@ TEST_F(MethodErrors, AreSaidWithTheMethod) {
   expect({sourceOf("write", "cpu")}, "ethos-u99", "--target");
 }
 
-TEST_F(MethodErrors, SequencesOfMethodsThatAreNotThere) {
+TEST_F(MethodErrors, SequencesOfMissingMethods) {
   const auto built = require(buildBuffer("cpu"));
   const test::TempDir folder;
   require(writeFile(folder / "program.pte", require(pte::writeProgram(built.program))));
@@ -338,7 +339,7 @@ TEST_F(MethodErrors, SequencesOfMethodsThatAreNotThere) {
   says({{"reset", "", {}}}, "is for .pte programs only");
 }
 
-TEST_F(MethodErrors, SeparateStateIsDoubted) {
+TEST_F(MethodErrors, SeparateStateIsWarnedAbout) {
   Options options;
   options.target = "cpu";
   const auto folder = test::dataDir();

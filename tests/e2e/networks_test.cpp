@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The networks under models/, all the way: compiled wholly for the NPU, run through runtime, driver and
-// model, equal to the TOSA interpreter bit for bit and to the fake-quant simulation within a quantum. A
-// subset of targets and memory modes; scripts/matrix.sh does all.
+// The networks under models/, end to end: compiled wholly for the NPU, run through runtime, driver and model,
+// equal to the TOSA interpreter bit for bit and to the fake-quant simulation within a quantum. A subset of
+// targets and memory modes; scripts/matrix.sh covers all.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ Options optionsFor(const std::string& network, const std::string& target, const 
   return options;
 }
 
-/// Of the first `count` samples in `arrays`.
+/// Verifies the first `count` samples in `arrays`.
 Result<Verification> verifySome(const Build& built, const NamedTensors& arrays, size_t count) {
   CARINA_TRY(std::vector<quantize::Sample> samples, verificationSamples(built, arrays));
   samples.resize(count);
@@ -65,9 +65,9 @@ TEST_P(Networks, NpuEqualsTosa) {
   EXPECT_GT(result.cycles, 0);
 }
 
-/// Every operation may start while the three blocks before it are unfinished: right in the model, a race in
-/// hardware.
-TEST(Checker, WhatItFindsFailsTheVerification) {
+/// Lets every operation start while the three blocks before it are unfinished: correct in the model, a race
+/// in hardware.
+TEST(Checker, FindingsFailTheVerification) {
   const Options options = optionsFor("digits8", "ethos-u55-128", "");
   auto built = require(build(options));
   pte::Delegate& delegate = built.program.methods[0].delegates[0];
@@ -129,7 +129,7 @@ TEST_P(SplitNetworks, NpuAndCpuPartsAreBothExact) {
   EXPECT_TRUE(result.ok());
   EXPECT_FALSE(result.cpu.empty());
   for (const CpuResult& node : result.cpu) EXPECT_EQ(node.mismatches, 0) << node.op << " at " << node.where;
-  // Only where the parts are cut differs from the whole network: the simulation is the same.
+  // Only the boundaries of the parts differ from the whole network: the simulation is the same.
   for (const OutputResult& output : result.outputs) {
     EXPECT_LE(static_cast<double>(output.beyondOneLsb), 0.01 * static_cast<double>(output.elements));
   }
@@ -156,7 +156,7 @@ TEST_P(CpuNetworks, RunInFloatAsExported) {
 INSTANTIATE_TEST_SUITE_P(All, CpuNetworks,
                          testing::Values("digits8", "mobile", "residual", "mixed", "dense"));
 
-TEST(CpuNetworks, RunQuantizedWhenAsked) {
+TEST(CpuNetworks, RunQuantizedOnRequest) {
   Options options = optionsFor("digits8", "cpu", "");
   options.quantization = Quantization::Int8;
   auto built = require(build(options));
@@ -172,7 +172,7 @@ TEST(Requests, ThatMatchNothingAreErrors) {
   EXPECT_NE(errorOf(build(options)).find("conv_transpose2d"), std::string::npos);
 }
 
-TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
+TEST(Digits, AccuracyOnTheNpuIsCloseToTheFloatNetwork) {
   auto built = require(build(optionsFor("digits8", "ethos-u55-128", "")));
   const test::TempDir folder;
   ASSERT_TRUE(writeOutput(built, folder / "digits8.pte").ok());
@@ -187,7 +187,7 @@ TEST(Digits, AccuracyOnTheNpuIsThatOfTheFloatNetwork) {
   EXPECT_EQ(result.outputs.front().second.shape(), (Shape{200, 10}));
 }
 
-TEST(IntegerIo, GivesTheBytesThatFloatIoQuantizes) {
+TEST(IntegerIo, HasTheCommandsAndConstantsOfFloatIo) {
   Options floatIo = optionsFor("digits8", "ethos-u85-256", "");
   Options integerIo = floatIo;
   integerIo.inputs = integerIo.outputs = ProgramIo::Int8;
@@ -200,7 +200,7 @@ TEST(IntegerIo, GivesTheBytesThatFloatIoQuantizes) {
   EXPECT_EQ(a.compiled[0].constants, b.compiled[0].constants);
 }
 
-TEST(Determinism, TheSameNetworkGivesTheSameBytes) {
+TEST(Determinism, TheSameNetworkProducesTheSameBytes) {
   auto a = require(build(optionsFor("mixed", "ethos-u65-512", "")));
   auto b = require(build(optionsFor("mixed", "ethos-u65-512", "")));
   EXPECT_EQ(*pte::writeProgram(a.program), *pte::writeProgram(b.program));

@@ -29,7 +29,7 @@ Options optionsFor(const std::filesystem::path& file, const std::string& target)
   return options;
 }
 
-/// Builds, runs and compares; what is wrong, or "".
+/// Builds, runs and compares; returns what is wrong, or "".
 std::string verifyOperator(const std::filesystem::path& file, const std::string& target) {
   const auto built = build(optionsFor(file, target));
   if (!built) return built.error().str();
@@ -81,7 +81,7 @@ TEST(FixtureOperators, RunOnTheCpuAsExported) {
   }
 }
 
-TEST(FixtureOperators, ListSaysWhereEachRuns) {
+TEST(FixtureOperators, ListReportsWhereEachRuns) {
   CARINA_NEED_FIXTURES(fixtures);
   for (const auto& file : operatorFiles(fixtures)) {
     SCOPED_TRACE(file.stem());

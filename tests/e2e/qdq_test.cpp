@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that come quantized, in the manner of ExecuTorch's Arm quantizer (models/qdq_forms.py): wholly on
-// the NPU, with PyTorch's results.
+// Prequantized networks, in the forms of ExecuTorch's Arm quantizer (models/qdq_forms.py): wholly on the NPU,
+// with PyTorch's results.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class QuantizedForms : public testing::TestWithParam<std::string> {
     return test::dataDir() / "qdq" / (GetParam() + std::string(suffix));
   }
 
-  static bool turns(const Build& built) {
+  static bool hasLoops(const Build& built) {
     bool loops = false;
     for (const ir::Node* node : built.graph().nodes()) loops = loops || node->is(aten::scanDef());
     return loops;
@@ -75,22 +75,22 @@ class QuantizedForms : public testing::TestWithParam<std::string> {
 
 TEST_P(QuantizedForms, RunWhollyOnTheNpuWithPyTorchsResults) {
   const auto arrays = require(readNpz(file(".npz")));
-  // With and without samples to observe the values inside.
+  // With and without samples to observe the inner values.
   for (const auto& [target, calibrated] : {std::pair("ethos-u85-256", true), {"ethos-u55-128", false}}) {
     SCOPED_TRACE(target);
     Options options;
     options.model = file(".pt2");
     options.target = target;
     if (calibrated) options.calibration = file(".npz");
-    options.unroll = 99;  // loops, whatever they cost
+    options.unroll = 99;  // keeps loops, whatever they cost
     const auto built = require(build(options));
-    // The program turns around the parts of an Ethos-U55, an Ethos-U85 by itself.
-    EXPECT_TRUE(built.partitioned.wholly || (target == std::string_view("ethos-u55-128") && turns(built)));
+    // The program loops around the parts of an Ethos-U55; an Ethos-U85 loops by itself.
+    EXPECT_TRUE(built.partitioned.wholly || (target == std::string_view("ethos-u55-128") && hasLoops(built)));
     run(built, arrays);
   }
 }
 
-TEST_P(QuantizedForms, GiveTheSameOnNpuAndTosa) {
+TEST_P(QuantizedForms, AreEqualOnNpuAndTosa) {
   const auto arrays = require(readNpz(file(".npz")));
   Options options;
   options.model = file(".pt2");
@@ -103,7 +103,7 @@ TEST_P(QuantizedForms, GiveTheSameOnNpuAndTosa) {
   EXPECT_TRUE(result.ok());
 }
 
-TEST(QuantizedFormsOnTheCpu, AnOperatorThatIsKeptThereComputesInFloatInside) {
+TEST(QuantizedFormsOnTheCpu, AnOperatorThatIsKeptThereComputesInFloat) {
   Options options;
   options.model = test::dataDir() / "qdq" / "lstm.pt2";
   options.target = "ethos-u85-256";

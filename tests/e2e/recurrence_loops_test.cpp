@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recurrent layers over many steps (models/recurrences.py) as loops: the program says the same as torch, and
-// bit for bit the same as the unrolled one; what it takes does not grow with the steps.
+// Recurrent layers over many steps (models/recurrences.py) as loops: the program matches torch and equals the
+// unrolled one bit for bit, and its size does not grow with the number of steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ Options optionsFor(const std::string& network, const std::string& target) {
   options.model = dataFile(network + ".pt2");
   options.target = target;
   if (target != "cpu") options.calibration = dataFile(network + ".npz");
-  options.unroll = 99;  // loops, whatever they cost
+  options.unroll = 99;  // keeps loops, whatever they cost
   return options;
 }
 
@@ -61,7 +61,7 @@ NamedTensors outputsOf(const Build& built, const NamedTensors& arrays) {
   return require(runFile(options, inputsOf(arrays))).outputs;
 }
 
-/// Signal to noise of an output against torch's, in dB.
+/// Signal-to-noise ratio of an output against torch's, in dB.
 double signalToNoise(const Tensor& found, const Tensor& expected) {
   CARINA_CHECK(found.numElements() == expected.numElements(), "torch computed this output");
   double error = 0, signal = 0;
@@ -90,13 +90,13 @@ int loopsIn(const Build& built) {
 
 class RecurrenceLoops : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(RecurrenceLoops, SayWhatTorchAndTheUnrolledProgramSay) {
+TEST_P(RecurrenceLoops, MatchTorchAndEqualTheUnrolledProgram) {
   const auto& [network, target] = GetParam();
   const NamedTensors arrays = arraysOf(network);
   Options options = optionsFor(network, target);
   const auto looped = require(build(options));
   EXPECT_GE(loopsIn(looped), 1);
-  // An Ethos-U85 turns by itself.
+  // An Ethos-U85 loops by itself.
   const bool inStream = options.target.starts_with("ethos-u85");
   EXPECT_EQ(loopsIn(looped.graph()) == 0, inStream);
   const NamedTensors outputs = outputsOf(looped, arrays);
@@ -132,10 +132,11 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-/// What PyTorch's quantizer left between a dequantize and a quantize node (models/qdq_forms.py).
+/// Recurrent layers that PyTorch's quantizer left between a dequantize and a quantize node
+/// (models/qdq_forms.py).
 class QuantizedRecurrenceLoops : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
-TEST_P(QuantizedRecurrenceLoops, SayWhatTheUnrolledProgramSays) {
+TEST_P(QuantizedRecurrenceLoops, EqualTheUnrolledProgram) {
   const auto& [network, target] = GetParam();
   const std::filesystem::path folder = test::dataDir() / "qdq";
   const auto arrays = require(readNpz(folder / fmt::format("{}.npz", network)));
@@ -172,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, QuantizedRecurrenceLoops,
                            return name;
                          });
 
-TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationTurnByTurn) {
+TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationInEachIteration) {
   const auto built = require(build(optionsFor("long_noise", "ethos-u65-512")));
   const auto samples = require(verificationSamples(built, inputsOf(arraysOf("long_noise"))));
   const auto verified = require(verify(built, samples));
@@ -181,7 +182,7 @@ TEST(RecurrenceLoopsOfManyTurns, AreComparedWithTheSimulationTurnByTurn) {
   for (const DriftResult& value : verified.drift) EXPECT_LE(value.worstLsb, 2) << value.value;
 }
 
-TEST(RecurrenceLoopsOfAnEthosN, CallItsPartInEachTurn) {
+TEST(RecurrenceLoopsOfAnEthosN, CallTheirPartInEachIteration) {
   for (const char* network : {"gru", "lstm_projected"}) {
     const NamedTensors arrays = arraysOf(network);
     Options options = optionsFor(network, "ethos-n78-4tops-4ple");
@@ -202,8 +203,8 @@ TEST(RecurrenceLoopsOfAnEthosN, CallItsPartInEachTurn) {
   }
 }
 
-/// A method with a loop in its command stream beside one without: each says what it says alone.
-TEST(RecurrenceLoopsOfMethods, AreThoseOfTheMethods) {
+/// A method with a loop in its command stream and one without: each computes what it computes alone.
+TEST(RecurrenceLoopsOfMethods, EqualThoseOfEachMethodAlone) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     Options options = optionsFor("gru", target);
     options.unroll = 99;
@@ -222,7 +223,7 @@ TEST(RecurrenceLoopsOfMethods, AreThoseOfTheMethods) {
   }
 }
 
-TEST(RecurrenceLoopsOf16Bits, AreTheUnrolledProgram) {
+TEST(RecurrenceLoopsOf16Bits, EqualTheUnrolledProgram) {
   const NamedTensors arrays = arraysOf("gru");
   Options options = optionsFor("gru", "ethos-u85-256");
   options.quantization = Quantization::Int16x8;
@@ -247,8 +248,9 @@ TEST(RecurrenceLoopsChosen, ByTheNumberOfSteps) {
   EXPECT_GT(signalToNoise(outputsOf(asked, arrays)[0].second, *findTensor(arrays, "expected0")), 28);
 }
 
-/// Half the time is worth twice the bytes: a U55 calls its NPU for every turn, a U85 turns in the stream.
-TEST(RecurrenceLoopsChosen, ByWhatTheProgramsTake) {
+/// Half the time is worth twice the bytes: a U55 program calls its NPU in every iteration, a U85 loops in the
+/// command stream.
+TEST(RecurrenceLoopsChosen, ByTheCostOfThePrograms) {
   const auto built = [](const char* target, std::optional<int64_t> unroll, compiler::Optimize optimize) {
     Options options = optionsFor("gru", target);
     options.unroll = unroll;
@@ -276,7 +278,7 @@ TEST(RecurrenceLoopsChosen, ByWhatTheProgramsTake) {
 
 enum class Codes { Ours, OfTheNetwork };
 
-/// A GRU over so many steps, compiled with samples of noise.
+/// A GRU over `steps` steps, compiled with samples of noise.
 Result<Build> gruOver(int64_t steps, const std::string& target = "ethos-u55-128", Codes codes = Codes::Ours) {
   const auto filled = [](const Shape& shape) {
     Tensor tensor = Tensor::zeros(DType::Float32, shape);
@@ -315,7 +317,7 @@ TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
   const auto some = require(gruOver(200)), many = require(gruOver(2000));
   ASSERT_EQ(some.compiled.size(), 1u);
   ASSERT_EQ(many.compiled.size(), 1u);
-  // Other samples make other scales: a register more or less is set again.
+  // Different samples give different scales: a register more or less is set.
   const auto one = static_cast<double>(some.compiled[0].commands.size()),
              other = static_cast<double>(many.compiled[0].commands.size());
   EXPECT_NEAR(one, other, 0.05 * one);
@@ -325,7 +327,7 @@ TEST(RecurrenceLoopsGrow, NeitherInCommandsNorInConstantsNorInTheArena) {
   EXPECT_EQ(iterationsOfParts(many.graph()), (std::vector<int64_t>{80}));
 }
 
-TEST(RecurrenceLoopsGrow, NotWhereTheNetworkComesQuantized) {
+TEST(RecurrenceLoopsGrow, NotInPrequantizedNetworks) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     SCOPED_TRACE(target);
     const auto some = require(gruOver(200, target, Codes::OfTheNetwork)),
@@ -340,7 +342,7 @@ TEST(RecurrenceLoopsGrow, NotWhereTheNetworkComesQuantized) {
   }
 }
 
-TEST(RecurrenceLoopsGrow, InACommandStreamByInputsAndOutputsAlone) {
+TEST(RecurrenceLoopsGrow, InACommandStreamOnlyByInputsAndOutputs) {
   const auto some = require(gruOver(200, "ethos-u85-256")), many = require(gruOver(2000, "ethos-u85-256"));
   ASSERT_EQ(some.compiled.size(), 1u);
   ASSERT_EQ(many.compiled.size(), 1u);
@@ -354,19 +356,19 @@ TEST(RecurrenceLoopsGrow, InACommandStreamByInputsAndOutputsAlone) {
   EXPECT_EQ(more.branches[0].turns, 80);
   EXPECT_GE(more.cycles, 80 * more.branches[0].first);
   EXPECT_LE(more.cycles, 80 * (more.branches[0].first + more.branches[0].second) + less.cycles);
-  // 4 numbers in and 4 out: rows are other names of them.
+  // 4 values in and 4 out; rows are aliases of them.
   EXPECT_LE(more.arenaBytes - less.arenaBytes, 1800 * 8 + 64);
   EXPECT_TRUE(many.partitioned.wholly);
 }
 
-TEST(RecurrenceLoopsTime, CountsTheTurns) {
+TEST(RecurrenceLoopsTime, CountsTheIterations) {
   const auto looped = require(build(optionsFor("gru", "ethos-u55-128")));
   EXPECT_EQ(iterationsOfParts(looped.graph()), (std::vector<int64_t>{5, 1})) << "24 steps each, and the head";
   EXPECT_EQ(npuCycles(looped), 5 * looped.compiled[0].cycles + looped.compiled[1].cycles);
   const auto time = inferenceOf(looped, "");
   ASSERT_TRUE(time.has_value());
   EXPECT_EQ(time->npuCycles, npuCycles(looped));
-  EXPECT_FALSE(time->branches) << "the turns are known";
+  EXPECT_FALSE(time->branches) << "the iterations are known";
   const auto reads = std::find_if(time->kernels.begin(), time->kernels.end(), [](const KernelTime& kernel) {
     return kernel.kernel == "aten::index_select.out";
   });

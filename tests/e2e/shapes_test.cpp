@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators in shapes that nobody drew by hand: sizes of 1 and of odd numbers, batches, ranks 1 to 6, large
-// strides and dilations, uneven padding, long kernels, groups. Each one is quantized, lowered and compiled
-// for one target of each family, runs wholly on the NPU, and model, npu interpreter and TOSA interpreter
-// agree bit for bit.
+// Operators in random shapes: sizes of 1 and odd sizes, batches, ranks 1 to 6, large strides and dilations,
+// uneven padding, long kernels, groups. Each one is quantized, lowered and compiled for one target of each
+// family, runs wholly on the NPU, and model, npu interpreter and TOSA interpreter agree bit for bit.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -57,7 +56,7 @@ struct Network : GraphMaker {
     }
     return shape;
   }
-  /// A shape that broadcasts against the given one: sizes of 1, leading dimensions left out.
+  /// A shape that broadcasts against the given one: some sizes are 1, leading dimensions may be absent.
   Shape spread(const Shape& whole) {
     Shape shape = whole;
     for (int64_t& size : shape) size = dice.chance(3) ? 1 : size;
@@ -367,7 +366,7 @@ Value* lookup(Network& n) {
   return n.make<aten::Gather>(n.input(shape), n.input(picked, DType::Int64), d, false);
 }
 
-/// An operator between two convolutions: it meets channel-last data.
+/// An operator between two convolutions, which sees channels-last data.
 Value* between(Network& n) {
   const int64_t channels = 4 * n.dice.of({1, 2, 3, 8}), height = n.dice.of({1, 4, 7}),
                 width = n.dice.of({2, 5, 8});
@@ -409,8 +408,8 @@ Value* between(Network& n) {
 }
 
 using Build = Value* (*)(Network&);
-/// Where codes are within one of the simulation. Tables of 16 bits interpolate, which it does not, and chains
-/// of operators may amplify a difference of one.
+/// The precisions in which codes are within one of the simulation's. Tables of 16 bits interpolate, which it
+/// does not, and chains of operators may amplify a difference of one.
 enum class Simulated { Both, Int8, Neither };
 
 struct Family {

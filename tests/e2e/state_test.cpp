@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks that keep state from call to call (models/state_networks.py): the float executor, CPU programs and
-// NPU programs give what PyTorch gives over a sequence of calls.
+// NPU programs compute what PyTorch computes over a sequence of calls.
 #include "ir/state.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ NamedTensors arraysOf(const std::string& name) {
   return require(readArrays(fileOf(name, ".npz")));
 }
 
-/// Those that begin with `prefix`.
+/// The arrays whose names begin with `prefix`.
 NamedTensors starting(const NamedTensors& arrays, std::string_view prefix) {
   NamedTensors result;
   for (const auto& array : arrays) {
@@ -64,7 +64,7 @@ Result<RunResult> run(const Build& built, const NamedTensors& inputs, ResetState
   return runFile(options, inputs);
 }
 
-/// Of the results of all calls, against PyTorch.
+/// SQNR of the results of all calls, against PyTorch.
 double decibels(const RunResult& result, const NamedTensors& arrays, size_t output) {
   const Tensor* expected = findTensor(arrays, fmt::format("out{}", output));
   EXPECT_TRUE(expected && expected->shape() == result.outputs[output].second.shape());
@@ -75,7 +75,7 @@ double decibels(const RunResult& result, const NamedTensors& arrays, size_t outp
 
 class State : public testing::TestWithParam<std::string> {};
 
-TEST_P(State, FloatExecutorGivesWhatTorchGives) {
+TEST_P(State, FloatExecutorMatchesTorch) {
   const NamedTensors arrays = arraysOf(GetParam());
   pt2::ReadOptions reading;
   reading.state = pt2::StatePolicy::Expose;
@@ -101,7 +101,7 @@ TEST_P(State, FloatExecutorGivesWhatTorchGives) {
   }
 }
 
-TEST_P(State, CpuProgramGivesWhatTorchGives) {
+TEST_P(State, CpuProgramMatchesTorch) {
   const NamedTensors arrays = arraysOf(GetParam());
   Options options = optionsOf(GetParam(), "cpu", Quantization::None);
   options.calibration.clear();
@@ -132,8 +132,8 @@ TEST_P(State, NpuProgramsAreExactOverManyCalls) {
   }
 }
 
-/// Each variable lies in the pool of state with its initial contents, and is no input or output.
-TEST_P(State, LiesInAPoolOfItsOwn) {
+/// Each variable is in the state pool with its initial contents, and is neither an input nor an output.
+TEST_P(State, IsInItsOwnPool) {
   const auto built = require(build(optionsOf(GetParam(), "ethos-u85-256", Quantization::Int8)));
   auto bytes = require(pte::writeProgram(built.program));
   const auto program = require(pte::readProgram(asBytes(bytes)));
@@ -184,7 +184,7 @@ TEST_P(State, IsResetBeforeEachSampleOnRequest) {
 INSTANTIATE_TEST_SUITE_P(All, State, testing::ValuesIn(networks()),
                          [](const auto& test) { return test.param; });
 
-TEST(StateOutput, HasNoPlaceInATflite) {
+TEST(StateOutput, CannotBeStoredInATflite) {
   const auto built = require(build(optionsOf("recurrent", "ethos-u85-256", Quantization::Int8)));
   const test::TempDir folder;
   const std::string error = errorOf(writeOutput(built, folder / "program.tflite"));

@@ -19,7 +19,7 @@ std::string faultOf(const CompiledNetwork& network) {
   return status ? "accepted" : status.error().str();
 }
 
-TEST(EthosNCompiledNetwork, WritesAndReadsTheSame) {
+TEST(EthosNCompiledNetwork, RoundTripsThroughBytes) {
   const CompiledNetwork network = testing::sampleNetwork();
   const auto bytes = writeCompiledNetwork(network);
   auto read = readCompiledNetwork(networkBytes(bytes));
@@ -32,7 +32,7 @@ TEST(EthosNCompiledNetwork, WritesAndReadsTheSame) {
   EXPECT_FALSE(findBuffer(*read, 6));
 }
 
-TEST(EthosNCompiledNetwork, EveryPrefixAndAnyTailIsRefused) {
+TEST(EthosNCompiledNetwork, PrefixesAndTrailingBytesAreRefused) {
   auto bytes = writeCompiledNetwork(testing::sampleNetwork());
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(readCompiledNetwork(networkBytes(bytes).first(size))) << size;

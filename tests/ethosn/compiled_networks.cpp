@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a comparison of two compilers for Ethos-N78 needs (scripts/compare_ethosn.py):
-//   compiled_networks shapes                       names of the networks that it can make up
+// Support for comparing two compilers for Ethos-N78 (scripts/compare_ethosn.py):
+//   compiled_networks shapes                       names of the networks that it can generate
 //   compiled_networks write SOURCE TARGET FILE [CALIBRATION.npz]
 //       SOURCE is such a name, or a .pt2, .tflite or .tosa: its largest part for the NPU. network_text.hpp
 //   compiled_networks random SEED STEPS TARGET FILE
-//       a random operation (1 step) or chain; exit 3 and no file where the rules refuse what was drawn
+//       a random operation (1 step) or chain; exits with 3 and writes no file if the rules refuse the network
 //   compiled_networks compile FILE OUT.encn        Carina's compiler; prints the CPU time of compiling alone
-//   compiled_networks check FILE FILE.encn         of any compiler: reads, writes the same bytes, runs in two
-//       orders of its lists without findings to the reference's results (reference.hpp)
-//   compiled_networks measure FILE.encn            of any compiler: what the stream moves, and the measure
-//   compiled_networks passes FILE.encn             the same, pass by pass, to see where two compilers differ
+//   compiled_networks check FILE FILE.encn         of any compiler: the file must be written back unchanged
+//       and run, in two orders of its lists, without findings and with the reference's outputs
+//       (reference.hpp)
+//   compiled_networks measure FILE.encn            of any compiler: bytes that the stream moves, cost metric
+//   compiled_networks passes FILE.encn             the same for each pass, to see where two compilers differ
 // `write`, `compile` and `measure` print one JSON object.
 #include <sys/resource.h>
 
@@ -105,7 +106,7 @@ int tolerated(const Network& network) {
   });
 }
 
-/// Inputs near their zero points, so that sums do not saturate, and any.
+/// Inputs spread around their zero points; with a small `spread`, sums do not saturate.
 std::vector<std::vector<uint8_t>> inputsOf(const Network& network, uint32_t spread) {
   std::mt19937 random(spread);
   std::vector<std::vector<uint8_t>> out;
@@ -169,7 +170,7 @@ struct Walked {
   RunResult run;
 };
 
-/// The stream as it is executed, but for the sums.
+/// Executes the stream without computing the sums.
 Result<Walked> walk(const std::string& file) {
   CARINA_TRY(const std::string bytes, contentsOf(file));
   Walked out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled networks on the model against the plain reference.
+// Compares compiled networks, run on the model, with the reference.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ Difference compare(const std::vector<uint8_t>& a, const std::vector<uint8_t>& b,
   return out;
 }
 
-/// CARINA_ETHOSN_PARSER: a program that reads the compiled network `PROGRAM FILE` and exits with 0 when it
-/// accepts it.
+/// CARINA_ETHOSN_PARSER names a program that is called as `PROGRAM FILE` and exits with 0 if it accepts the
+/// compiled network in FILE.
 void expectParses(const CompiledNetwork& network) {
   const char* parser = std::getenv("CARINA_ETHOSN_PARSER");
   if (parser == nullptr) return;
@@ -50,7 +50,7 @@ void expectParses(const CompiledNetwork& network) {
   EXPECT_EQ(outcome.status, 0) << outcome.out;
 }
 
-/// Compiles, runs and compares; results may differ by `tolerance`.
+/// Compiles, runs and compares; outputs may differ by `tolerance`.
 void expectRuns(NetworkBuilder& builder, const Target& target, int tolerance = 0, bool varied = true) {
   const Network& network = builder.network();
   const CompiledNetwork compiled = require(compileNetwork(network, target));
@@ -61,7 +61,7 @@ void expectRuns(NetworkBuilder& builder, const Target& target, int tolerance = 0
   for (const std::vector<uint8_t>& input : inputs) spans.push_back(std::as_bytes(std::span(input)));
   const auto expected = computeReference(network, inputs);
   for (const std::vector<uint8_t>& output : expected) {
-    // A network whose results are all the same would prove nothing.
+    // A network whose outputs are all equal would prove nothing.
     const std::set<uint8_t> values(output.begin(), output.end());
     if (varied) {
       EXPECT_GT(values.size(), output.size() > 500 ? 20U : 3U);
@@ -124,13 +124,13 @@ TEST(EthosNCompiler, StridedConvolutions) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(15, 15, 16), 5, 2, {2, 2, 2, 2})); });
 }
 
-TEST(EthosNCompiler, DepthwiseAndVectors) {
+TEST(EthosNCompiler, DepthwiseAndFullyConnected) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(18, 20, 40), 3, 1, kOne)); });
   expectOnAll([](NetworkBuilder& b) { b.output(b.depthwise(b.input(9, 9, 7), 5, 1, {2, 2, 2, 2})); });
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 100), 40)); });
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 1500), 33)); });
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 2048), 200)); });
-  // More inputs than a 1x1 convolution has room for.
+  // More inputs than a 1x1 convolution can hold in SRAM.
   expectOnAll([](NetworkBuilder& b) { b.output(b.fullyConnected(b.input(1, 1, 1500), 33)); }, 0, 32 * 1024);
 }
 
@@ -182,9 +182,9 @@ TEST(EthosNCompiler, Elementwise) {
               1);
 }
 
-// 0.09F / 0.06F is 1.5 in single precision, in double a little less, which 16 bits cut off to the number
-// below.
-TEST(EthosNCompiler, RatiosOfLeakyRelusAreOfSinglePrecision) {
+// 0.09F / 0.06F is 1.5 in single precision but slightly less in double precision, which would truncate to the
+// next smaller 16-bit multiplier.
+TEST(EthosNCompiler, LeakyReluRatiosHaveSinglePrecision) {
   NetworkBuilder b(DataType::S8, 1);
   b.output(b.unary(Operator::LeakyRelu, b.input(8, 8, 16, 0.09F, 100)));
   const auto compiled =
@@ -196,7 +196,7 @@ TEST(EthosNCompiler, RatiosOfLeakyRelusAreOfSinglePrecision) {
   EXPECT_EQ(std::get<StartPleStripe>(last).scratch[2], kShift << 16 | kMultiplier);
 }
 
-TEST(EthosNCompiler, ShapesOfMaps) {
+TEST(EthosNCompiler, ReshapesAndConcatenations) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.reshape(b.input(18, 20, 40), {1, 9, 10, 160})); });
   expectOnAll([](NetworkBuilder& b) {
     const int32_t made = b.convolution(b.input(16, 16, 16), 1, 1, 24);
@@ -243,13 +243,13 @@ TEST(EthosNCompiler, TransposeConvolutions) {
   expectOnAll([](NetworkBuilder& b) {
     b.output(b.transposeConvolution(b.input(10, 9, 20), 3, 3, 24, {1, 0, 1, 0}));
   });
-  // Filters in pieces.
+  // Filters that are split into pieces.
   expectOnAll([](NetworkBuilder& b) {
     b.output(b.transposeConvolution(b.input(10, 9, 6), 9, 9, 8, {4, 3, 4, 3}));
   });
 }
 
-TEST(EthosNCompiler, LargerMaps) {
+TEST(EthosNCompiler, Upsampling) {
   for (ResizeAlgorithm algorithm : {ResizeAlgorithm::NearestNeighbour, ResizeAlgorithm::Bilinear}) {
     expectOnAll([=](NetworkBuilder& b) { b.output(b.resize(b.input(9, 11, 20), algorithm, 18, 22)); });
     expectOnAll([=](NetworkBuilder& b) { b.output(b.resize(b.input(9, 11, 20), algorithm, 17, 21)); });
@@ -257,7 +257,7 @@ TEST(EthosNCompiler, LargerMaps) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.unary(Operator::DepthToSpace, b.input(9, 11, 40))); });
 }
 
-TEST(EthosNCompiler, LargerMapsInStripes) {
+TEST(EthosNCompiler, UpsamplingInStripes) {
   const auto small = [](const Build& build) { expectOnAll(build, 0, 32 * 1024); };
   small([](NetworkBuilder& b) {
     b.output(b.transposeConvolution(b.input(64, 48, 40), 3, 3, 24, {1, 1, 1, 1}));
@@ -269,7 +269,7 @@ TEST(EthosNCompiler, LargerMapsInStripes) {
   }
 }
 
-TEST(EthosNCompiler, JointsInsideOfBricks) {
+TEST(EthosNCompiler, SeamsInsideBricks) {
   expectOnAll([](NetworkBuilder& b) {
     const int32_t x = b.input(18, 20, 20), y = b.input(18, 20, 5, 0.04F, 60), z = b.input(18, 20, 33);
     b.output(b.concatenation({x, y, z}, 3));
@@ -292,8 +292,8 @@ TEST(EthosNCompiler, JointsInsideOfBricks) {
   });
 }
 
-// Nothing but inputs, outputs and weights moves where all maps fit.
-TEST(EthosNCompiler, MapsStayInSram) {
+// If all feature maps fit, only inputs, outputs and weights are transferred.
+TEST(EthosNCompiler, FeatureMapsStayInSram) {
   NetworkBuilder b(DataType::U8, 3);
   int32_t made = b.pooling(b.convolution(b.input(16, 18, 20), 3, 3, 32, 1, kOne), PoolingType::Max, 2, 2);
   made = b.convolution(made, 3, 3, 32, 1, kOne);
@@ -313,8 +313,8 @@ size_t loadsOfWeights(const CompiledNetwork& network) {
   }));
 }
 
-// Transfers have a least time: what is short comes with the weights of a pass in front.
-TEST(EthosNCompiler, ShortWeightsComeTogether) {
+// Transfers take a minimum time: short weights are loaded together with those of an earlier pass.
+TEST(EthosNCompiler, ShortWeightsAreLoadedTogether) {
   const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
   NetworkBuilder b(DataType::S8, 3);
   int32_t made = b.input(16, 16, 16);
@@ -325,9 +325,9 @@ TEST(EthosNCompiler, ShortWeightsComeTogether) {
   expectRuns(b, target);
 }
 
-// Maps that do not fit go from pass to pass stripe by stripe: the strided convolution's four sub-maps, the
-// map behind it, and the sum's.
-TEST(EthosNCompiler, LargeMapsAreHandedOnInStripes) {
+// Feature maps that do not fit are passed on stripe by stripe: the strided convolution's four sub-maps, the
+// feature map after it, and the sum's.
+TEST(EthosNCompiler, LargeFeatureMapsArePassedOnInStripes) {
   const Build build = [](NetworkBuilder& b) {
     const int32_t strided = b.convolution(b.input(96, 96, 16), 3, 3, 32, 2, kOne);
     const int32_t expanded = b.convolution(strided, 1, 1, 64);
@@ -339,9 +339,9 @@ TEST(EthosNCompiler, LargeMapsAreHandedOnInStripes) {
   build(b);
   const CompiledNetwork compiled =
       require(compileNetwork(b.network(), *makeTarget(**findVariant("ethos-n78-1tops-4ple"), 256 * 1024)));
-  // The map that two passes read is in DRAM, and one at most of the other four.
+  // The feature map that two passes read is in DRAM, and at most one of the other four.
   EXPECT_LE(compiled.intermediates.size(), 2U);
-  // Rows that a stripe of the pass in front gives for one of its own, in both directions.
+  // Stripes with more and with fewer rows than those of the preceding pass.
   expectOnAll(
       [](NetworkBuilder& n) {
         const int32_t large =
@@ -352,8 +352,8 @@ TEST(EthosNCompiler, LargeMapsAreHandedOnInStripes) {
       0, 32 * 1024);
 }
 
-// The first map would find room in SRAM whole, but then the next two go through DRAM.
-TEST(EthosNCompiler, AMapThatCouldStayIsHandedOnWhereThatSavesOthers) {
+// The whole first feature map would fit in SRAM, but then the next two would go through DRAM.
+TEST(EthosNCompiler, StreamsAFittingFeatureMapIfThatKeepsOthersInSram) {
   NetworkBuilder b(DataType::S8, 3);
   const int32_t strided = b.convolution(b.input(224, 224, 3), 3, 3, 32, 2, kOne);
   b.output(b.convolution(b.depthwise(strided, 3, 1, kOne), 1, 1, 16));
@@ -362,7 +362,7 @@ TEST(EthosNCompiler, AMapThatCouldStayIsHandedOnWhereThatSavesOthers) {
   EXPECT_TRUE(compiled.intermediates.empty());
 }
 
-// The assumption about it is named by a run.
+// A run reports the assumption about Winograd if the stream uses it.
 TEST(EthosNCompiler, WinogradWhereItIsFaster) {
   const auto assumes = [](uint32_t size, uint32_t channels) {
     const Target target = *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
@@ -395,7 +395,7 @@ TEST(EthosNCompiler, LimitsAreErrors) {
         b.output(b.binary(Operator::Addition, x, y, 1e-9F, 9));
       },
       "the PLE supports only ratios between");
-  // 100 / 0.05 times as many codes, and a zero point that adds to them.
+  // Codes grow by a factor of 100 / 0.05, and the zero point adds to them.
   expectRefused(
       [](NetworkBuilder& b) {
         const int32_t x = b.requantize(b.input(8, 8, 16), 100, 120);
@@ -414,7 +414,7 @@ TEST(EthosNCompiler, LimitsAreErrors) {
                 "Unsupported kernel size");
 }
 
-/// CARINA_ETHOSN_RANDOM networks per variant (default 25).
+/// Runs CARINA_ETHOSN_RANDOM networks per variant, by default `seeds`.
 void expectRandom(uint32_t steps, uint32_t seeds) {
   const char* more = std::getenv("CARINA_ETHOSN_RANDOM");
   const uint32_t count = more != nullptr ? static_cast<uint32_t>(std::atoi(more)) : seeds;
@@ -439,9 +439,9 @@ TEST(EthosNCompiler, RandomChains) {
   expectRandom(6, 10);
 }
 
-// Maps that are wider than a block of the MCE and have so many channels that not even a few rows of all of
-// them fit: stripes of some columns, with what the filter looks at around them in their slots.
-TEST(EthosNCompiler, DeepMapsAreCutInColumns) {
+// Feature maps wider than an MCE block, with so many channels that even a few full rows do not fit: stripes
+// are split into columns, and their slots include the neighbouring columns that the filter reads.
+TEST(EthosNCompiler, DeepFeatureMapsAreSplitIntoColumns) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(19, 51, 500), 3, 3, 40, 1, kOne)); }, 0,
               32 * 1024);
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(13, 300, 60), 7, 5, 24)); }, 0,
@@ -456,9 +456,9 @@ TEST(EthosNCompiler, DeepMapsAreCutInColumns) {
       0, 32 * 1024);
 }
 
-// Where a few rows of all input channels do not fit, the MCE adds up over parts of them, for which its biases
-// count once. The last part is smaller, and not all of a bank's maps.
-TEST(EthosNCompiler, DeepInputsAreAddedUpInParts) {
+// If a few rows of all input channels do not fit, the MCE accumulates over parts of the channels and adds the
+// biases once. The last part is smaller and does not fill the banks.
+TEST(EthosNCompiler, DeepInputsAreAccumulatedInParts) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(17, 15, 1100), 3, 3, 40, 1, kOne)); }, 0,
               32 * 1024);
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(19, 31, 500), 3, 3, 40, 2, kOne)); }, 0,
@@ -469,7 +469,7 @@ TEST(EthosNCompiler, DeepInputsAreAddedUpInParts) {
         b.output(b.pooling(made, PoolingType::Max, 2, 2));
       },
       0, 32 * 1024);
-  // One stripe of channels, whose weights are short: they come part by part all the same.
+  // One stripe of channels with short weights, which are still loaded part by part.
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(20, 20, 209), 3, 3, 8, 2)); }, 0,
               32 * 1024);
   NetworkBuilder b(DataType::S8, 3);
@@ -484,8 +484,8 @@ TEST(EthosNCompiler, DeepInputsAreAddedUpInParts) {
   }));
 }
 
-// Larger than SRAM: cut in rows, in channels, in both.
-TEST(EthosNCompiler, StripesOfLargeMaps) {
+// Larger than SRAM: split into rows, channels or both.
+TEST(EthosNCompiler, StripesOfLargeFeatureMaps) {
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(113, 65, 40), 3, 3, 12, 1, kOne)); }, 0,
               32 * 1024);
   expectOnAll([](NetworkBuilder& b) { b.output(b.convolution(b.input(40, 24, 64), 3, 3, 256, 1, kOne)); }, 0,
@@ -506,7 +506,7 @@ TEST(EthosNCompiler, StripesOfLargeMaps) {
         b.output(b.pooling(b.input(96, 96, 64), PoolingType::Max, 3, 2, {0, 1, 0, 1}));
       },
       0, 32 * 1024);
-  // Behind a convolution whose maps do not fit: even and odd sizes.
+  // After a convolution whose feature maps do not fit: even and odd sizes.
   expectOnAll(
       [](NetworkBuilder& b) {
         b.output(b.pooling(b.convolution(b.input(112, 112, 32), 3, 3, 64, 1, kOne), PoolingType::Max, 3, 2,

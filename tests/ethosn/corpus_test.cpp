@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks compiled by other compilers: CARINA_ETHOSN_NETWORKS names a folder of NAME.encn files, with
-// NAME.txt, the network in words, beside those whose results are to be compared. The variant stands in the
-// name: "....1t4....", "4t2", "4t4", "8t2".
+// Networks compiled by other compilers: CARINA_ETHOSN_NETWORKS names a folder of NAME.encn files. If
+// NAME.txt, the network as text, is next to a file, its outputs are compared. The name contains the variant:
+// "....1t4....", "4t2", "4t4", "8t2".
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -39,7 +39,7 @@ const Variant& variantOfName(const std::string& name) {
   return **findVariant("ethos-n78-4tops-4ple");
 }
 
-/// How far results may be from the reference, whose tables are not those of the hardware.
+/// How far outputs may be from the reference, whose tables differ from those of the hardware.
 int toleranceOf(const std::string& name) {
   return name.starts_with("sigmoid") || name.starts_with("tanh") ? 1 : 0;
 }
@@ -50,7 +50,7 @@ void compare(const fs::path& file, int spread, uint64_t order) {
   auto network = require(readCompiledNetwork(mapped->bytes()));
   const std::vector<uint8_t> written = writeCompiledNetwork(network);
   ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(written)), mapped->bytes()))
-      << "does not write back the same";
+      << "writing it back gives other bytes";
   const ByteSpan bytes = *commandStreamBytes(network);
   auto stream = require(readCommandStream(bytes));
   const std::vector<uint8_t> again = *writeCommandStream(stream);
@@ -59,7 +59,7 @@ void compare(const fs::path& file, int spread, uint64_t order) {
 
   const std::string words = carina::test::contentsOf(fs::path(file).replace_extension(".txt"));
   const testing::ReferenceNetwork reference(words);
-  // Sums of values far from the zero point saturate nearly everywhere; near it every rounding counts.
+  // Sums of values far from the zero point nearly always saturate; near it, every rounding error shows.
   std::mt19937 random(static_cast<uint32_t>(std::hash<std::string>()(file.filename().string())));
   std::vector<std::vector<uint8_t>> inputs;
   std::vector<ByteSpan> spans;
@@ -101,13 +101,13 @@ void compare(const fs::path& file, int spread, uint64_t order) {
   }
 }
 
-TEST(EthosNNetworks, OfOtherCompilersRunAsTheReference) {
+TEST(EthosNNetworks, FromOtherCompilersMatchTheReference) {
   const auto files = networks();
   if (files.empty()) GTEST_SKIP() << "CARINA_ETHOSN_NETWORKS names no folder of .encn files";
   for (const fs::path& file : files) compare(file, 3, 0);
 }
 
-TEST(EthosNNetworks, AnyOrderOfTheListsGivesTheSame) {
+TEST(EthosNNetworks, OutputsDoNotDependOnTheOrderOfTheLists) {
   const auto files = networks();
   if (files.empty()) GTEST_SKIP() << "CARINA_ETHOSN_NETWORKS names no folder of .encn files";
   for (size_t i = 0; i < files.size(); i += 3) compare(files[i], i % 2 == 0 ? 0 : 20, 1 + i);

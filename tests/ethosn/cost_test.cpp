@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public formulas of cycles, and the measure.
+// The public cycle formulas and the cost metric.
 #include <gtest/gtest.h>
 
 #include "ethosn/cost/cycles.hpp"
@@ -19,7 +19,7 @@ TEST(EthosNCost, DirectConvolution) {
             9U * 20 * 22 * 32 * 32 / (16 * 8 * 16));
 }
 
-TEST(EthosNCost, WinogradTakesFourNinthsOfTheProducts) {
+TEST(EthosNCost, WinogradNeedsFourNinthsOfTheProducts) {
   const FilterWork filter{3, 3, 16};
   const MceWork direct{MceOperation::Convolution, false, 16, 8, 64, 64, 16};
   MceWork winograd = direct;
@@ -28,7 +28,7 @@ TEST(EthosNCost, WinogradTakesFourNinthsOfTheProducts) {
             mceCycles(variantOfTest(), winograd, {&filter, 1}) * 9);
 }
 
-TEST(EthosNCost, PleTakesWholeBlocks) {
+TEST(EthosNCost, PleProcessesWholeBlocks) {
   const PleKernel large{PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
   const PleKernel small{PleOperation::Passthrough, PleSignedness::Any, 8, 8, 1, PleAxis::None};
   const PleWork work{7, 7, 16, 7, 7};
@@ -36,18 +36,18 @@ TEST(EthosNCost, PleTakesWholeBlocks) {
   EXPECT_EQ(pleCycles(variantOfTest(), small, work), 4U * 6 + 110);
 }
 
-TEST(EthosNMetric, ShortStripesTakeTheirTime) {
+TEST(EthosNMetric, ShortStripesTakeAMinimumTime) {
   EXPECT_EQ(stripesCycles(10, 1), 2500U);
   EXPECT_EQ(stripesCycles(9000, 3), 9300U);
   EXPECT_EQ(stripesCycles(9000, 0), 0U);
 }
 
-TEST(EthosNMetric, OnlyTheFirstStripeIsAlone) {
+TEST(EthosNMetric, OnlyTheFirstTransferIsNotOverlapped) {
   PassWork pass;
   pass.input = {4 * 64000, 4, 4};
   pass.mceCycles = pass.pleCycles = 20000;
   pass.mceStripes = pass.pleStripes = 4;
-  // Four transfers of 4,100 cycles: one alone, three beside the MCE.
+  // Four transfers of 4,100 cycles: one alone, three in parallel with the MCE.
   EXPECT_EQ(passCycles(pass), 4100U + 20400);
   pass.input.stripes = 1;
   EXPECT_EQ(passCycles(pass), 4 * 4100U + 20400);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of codes that the PLE has a function for, and tables that only look like it.
+// Tables of codes that a PLE function computes, and tables that only resemble such a function.
 #include "ethosn/lower/curve_fit.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using Table = std::array<int32_t, 256>;
 
-/// A function of numbers between two quantizations.
+/// The table of a real function, from input codes to output codes.
 Table tableOf(const std::function<double(double)>& function, double inputScale, int inputZero,
               double outputScale, int outputZero) {
   Table table{};
@@ -54,7 +54,7 @@ TEST(EthosNCurveFit, ClampedLines) {
       }
     }
   }
-  // Constants and steps, as networks have them whose activations hardly vary.
+  // Constants and step functions, as in networks whose activations hardly vary.
   for (double high : {0.0, 1.0, 2.0, 50.0}) {
     for (double sign : {1.0, -1.0}) {
       const Table step = tableOf([=](double x) { return sign * x > 4 ? high : 0; }, 1, 0, 1, 3);
@@ -103,13 +103,13 @@ TEST(EthosNCurveFit, SigmoidsAndTangents) {
       const auto tangent =
           fitSmooth(tableOf([](double x) { return std::tanh(x); }, scale, zero, 1.0 / 127.5, 0));
       ASSERT_TRUE(tangent.has_value()) << zero << " " << scale;
-      // tanh(x) is 2 * sigmoid(2 * x) - 1: either serves.
+      // tanh(x) is 2 * sigmoid(2 * x) - 1: either fits.
       EXPECT_NEAR(tangent->scale * (tangent->tanh ? 1 : 0.5), scale, 0.02 * scale);
     }
   }
 }
 
-TEST(EthosNCurveFit, OthersAreNone) {
+TEST(EthosNCurveFit, OtherFunctionsDoNotFit) {
   const auto gelu =
       tableOf([](double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }, 0.04, 0, 0.04, 0);
   EXPECT_FALSE(fitLeaky(gelu).has_value());

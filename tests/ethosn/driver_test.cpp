@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices: the model, and the Linux kernel module in the form of a stand-in that has its interface and the
-// model behind it.
+// Devices: the model, and a fake of the Linux kernel module that has its interface and runs the model.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -17,8 +16,8 @@
 namespace carina::ethosn::test {
 namespace {
 
-/// A kernel module in a few lines: files are numbers, buffers are vectors, networks are copied out of the
-/// request as the real one copies them.
+/// A minimal kernel module: files are numbers, buffers are vectors, and networks are copied out of the
+/// request, as by the real module.
 class StandInKernel final : public DeviceFiles {
  public:
   explicit StandInKernel(const Target& target) : target_(target) {}
@@ -156,7 +155,7 @@ struct Sample {
   }
 };
 
-/// The network's results, as the device gives them.
+/// The network's outputs, as the device returns them.
 Result<std::vector<std::vector<uint8_t>>> runOn(Device& device, const CompiledNetwork& network,
                                                 const std::vector<std::vector<uint8_t>>& inputs) {
   CARINA_TRY(const auto loaded, device.createNetwork(network));
@@ -186,7 +185,7 @@ Result<std::vector<std::vector<uint8_t>>> runOn(Device& device, const CompiledNe
   return outputs;
 }
 
-TEST(EthosNDriver, ModelAndKernelGiveTheSame) {
+TEST(EthosNDriver, ModelAndKernelGiveTheSameOutputs) {
   const Target target = targetNamed("ethos-n78-4tops-2ple");
   Sample sample(target);
   const auto inputs = sample.builder.randomInputs();
@@ -211,7 +210,7 @@ std::string messageOf(StandInKernel& standIn, const Sample& sample, NetworkBuild
   return errorOf(runOn(**device, sample.compiled, builder.randomInputs()));
 }
 
-TEST(EthosNDriver, WhatTheKernelRefusesIsSaid) {
+TEST(EthosNDriver, KernelErrorsAreReported) {
   const Target target = targetNamed("ethos-n78-4tops-2ple");
   Sample sample(target);
   const auto expect = [&](const std::function<void(StandInKernel&)>& change, const std::string& text) {
@@ -241,7 +240,7 @@ TEST(EthosNDriver, NoDevice) {
   const auto device = LinuxDevice::open(standIn, "/dev/none");
   ASSERT_FALSE(device.ok());
   EXPECT_NE(device.error().str().find("cannot be opened"), std::string::npos);
-  // The real calls, on a file that is no device.
+  // The real system calls, on a file that is not such a device.
   const std::string null = errorOf(LinuxDevice::open(linuxFiles(), "/dev/null"));
   EXPECT_NE(null.find("report its version"), std::string::npos) << null;
 }

@@ -7,7 +7,7 @@
 namespace carina::ethosn::test {
 namespace {
 
-/// Layers as operations of an Ethos-N.
+/// Creates layers as Ethos-N operations.
 class OperationMaker : public ShapeMaker {
  public:
   Extents extents(int32_t map) const override {
@@ -17,10 +17,10 @@ class OperationMaker : public ShapeMaker {
   int32_t image(uint32_t size) override { return builder_.input(size, size, 3); }
   int32_t convolution(int32_t in, uint32_t height, uint32_t width, uint32_t outputs, uint32_t stride,
                       const Padding& padding) override {
-    return settled(builder_.convolution(in, height, width, outputs, stride, padding));
+    return withCommonScale(builder_.convolution(in, height, width, outputs, stride, padding));
   }
   int32_t depthwise(int32_t in, uint32_t size, uint32_t stride, const Padding& padding) override {
-    return settled(builder_.depthwise(in, size, stride, padding));
+    return withCommonScale(builder_.depthwise(in, size, stride, padding));
   }
   int32_t maxPool(int32_t in, const Padding& padding) override {
     return builder_.pooling(in, PoolingType::Max, 3, 2, padding);
@@ -40,13 +40,13 @@ class OperationMaker : public ShapeMaker {
   }
   void classify(int32_t in, uint32_t classes) override {
     const int32_t mean = builder_.unary(Operator::MeanXy, in);
-    builder_.output(settled(builder_.fullyConnected(mean, classes)));
+    builder_.output(withCommonScale(builder_.fullyConnected(mean, classes)));
   }
   void detections(const std::vector<int32_t>& parts) override {
     builder_.output(builder_.concatenation(parts, 2, kScale, 120));
   }
 
-  /// The network, with weights like those that training leaves: most of them small.
+  /// Returns the network, with weights distributed like trained ones: most of them are small.
   Network take() {
     for (NetworkOperation& operation : builder_.network().operations) {
       operation.operation.weights.quantization.zeroPoint = 0;
@@ -62,8 +62,8 @@ class OperationMaker : public ShapeMaker {
  private:
   static constexpr float kScale = 0.05F;
 
-  /// All maps have one scale, however deep the network is; that of the weights goes with it.
-  int32_t settled(int32_t tensor) {
+  /// Gives all feature maps the same scale, however deep the network is, and adapts the scale of the weights.
+  int32_t withCommonScale(int32_t tensor) {
     Network& network = builder_.network();
     Operation& operation = network.operations.back().operation;
     const float factor = kScale / operation.outputQuantization.scales[0];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks with the shapes of well-known ones, and made-up weights whose values are spread like trained ones.
+// Networks with the shapes of well-known ones and synthetic weights, distributed like those of trained
+// networks.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model on streams made by hand.
+// The model on handwritten streams.
 #include <gmock/gmock.h>
 
 #include <random>
@@ -42,7 +42,7 @@ SmallConvolution convolution(int h, int w, int c, int ofms, int kernel, int pad)
   return conv;
 }
 
-/// Identity of a channel: results are the inputs.
+/// Identity of each channel: outputs equal inputs.
 SmallConvolution identity(int h, int w, int c) {
   SmallConvolution conv{.h = h, .w = w, .c = c, .ofms = c};
   conv.weights.resize(static_cast<size_t>(c * c));
@@ -123,7 +123,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, EthosNConvolution,
                                            Shape{9, 6, 35, 40, 3, 1}, Shape{16, 18, 20, 24, 5, 2},
                                            Shape{12, 12, 17, 33, 3, 0}, Shape{1, 1, 64, 10, 1, 0}));
 
-TEST(EthosNModel, AnyOrderOfTheListsGivesTheSame) {
+TEST(EthosNModel, OutputsDoNotDependOnTheOrderOfTheLists) {
   const SmallConvolution conv = convolution(9, 6, 35, 40, 3, 1);
   const auto input = randomBytes(9 * 6 * 35, 11);
   const auto first = run(conv.network(), input).outputs;
@@ -233,7 +233,7 @@ TEST(EthosNModel, EveryWaitIsNeeded) {
   }
 }
 
-TEST(EthosNModel, ResultsOverTheInputOfTheSameStripeAreFound) {
+TEST(EthosNModel, OutputsThatOverwriteTheInputOfTheirStripeAreFound) {
   const SmallConvolution conv = convolution(8, 8, 16, 16, 1, 0);
   auto bad = conv.stream(static_cast<uint32_t>(conv.weightData().size()));
   std::get<StartPleStripe>(bad.queue(Queue::Ple).back()).scratch[5] = SmallConvolution::kIfmAddress / 16;
@@ -243,7 +243,7 @@ TEST(EthosNModel, ResultsOverTheInputOfTheSameStripeAreFound) {
 TEST(EthosNModel, OverwrittenSlotsAreFound) {
   const SmallConvolution conv = convolution(8, 8, 16, 16, 1, 0);
   auto stream = conv.stream(static_cast<uint32_t>(conv.weightData().size()));
-  // Loads the slot again while the MCE may still read it, and with a wait.
+  // Reloads the slot, first after a wait, then while the MCE may still read it.
   auto& reads = stream.queue(Queue::DmaRead);
   reads.push_back(WaitForCounter{static_cast<uint32_t>(Counter::MceStripe), 1});
   reads.push_back(reads[1]);
@@ -252,7 +252,7 @@ TEST(EthosNModel, OverwrittenSlotsAreFound) {
   EXPECT_THAT(faultOf(stream, conv), HasSubstr("may still"));
 }
 
-TEST(EthosNModel, ListsThatWaitForEverAreNamed) {
+TEST(EthosNModel, DeadlockedListsAreNamed) {
   const SmallConvolution conv = convolution(8, 8, 16, 16, 1, 0);
   auto stream = conv.stream(static_cast<uint32_t>(conv.weightData().size()));
   stream.queue(Queue::DmaRead)
@@ -313,7 +313,7 @@ TEST(EthosNModel, WorkIsBounded) {
   ASSERT_FALSE(result);
   EXPECT_THAT(result.error().str(), HasSubstr("the limit for this execution is 1e+03"));
   ASSERT_TRUE(runNetwork(network, std::span(&span, 1), target(), {.budget = &many}));
-  // 16,384 products and what belongs to them.
+  // 16,384 products and their overhead.
   EXPECT_THAT(many.most() - many.left(), AllOf(Gt(20'000), Lt(200'000)));
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr Padding kBehind{0, 1, 0, 1};  // keeps ceil(size / 2) of an even size
 
-/// The map that was made last, and layers with paddings by rule.
+/// Keeps the most recent feature map, and derives the padding of layers.
 class Shapes {
  public:
   Shapes(ShapeMaker& maker, uint32_t size) : maker_(maker), made_(maker.image(size)) {}
@@ -25,7 +25,7 @@ class Shapes {
                const Padding& padding = {}) {
     return maker_.convolution(in, height, width, outputs, stride, padding);
   }
-  /// Of as many rows and columns as the input, divided by the stride and rounded up.
+  /// The output has the height and width of the input, divided by the stride and rounded up.
   int32_t same(int32_t in, uint32_t size, uint32_t outputs, uint32_t stride = 1) {
     return conv(in, size, size, outputs, stride, padded(in, size, stride));
   }
@@ -46,7 +46,7 @@ class Shapes {
   int32_t made_;
 };
 
-/// Up to the last map; `taps` gets the maps that a detector looks at.
+/// Up to the last feature map; `taps` receives the feature maps that a detector reads.
 void mobilenetV1(Shapes& net, std::vector<int32_t>* taps = nullptr) {
   net.go(net.same(net.made(), 3, 32, 2));
   struct Block {
@@ -174,7 +174,7 @@ void drawInceptionV3(ShapeMaker& maker) {
   net.classify(1001);
 }
 
-/// SSD with MobileNet v1 in front: six maps, of each the boxes and classes of three or six anchors.
+/// SSD on MobileNet v1: six feature maps, each with the boxes and classes of three or six anchors.
 void drawSsdMobilenetV1(ShapeMaker& maker) {
   Shapes net(maker, 300);
   std::vector<int32_t> maps;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What well-known networks consist of: their layers, in order, for anyone who can make such layers.
+// The layers of well-known networks, in order, for any ShapeMaker that can create them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Extents {
   uint32_t height = 0, width = 0, channels = 0;
 };
 
-/// Makes layers, and numbers the maps that they leave. All maps are of one sample, NHWC.
+/// Creates layers and numbers their output feature maps. Every feature map has batch size 1 and layout NHWC.
 class ShapeMaker {
  public:
   ShapeMaker() = default;
@@ -23,23 +23,23 @@ class ShapeMaker {
   virtual ~ShapeMaker() = default;
 
   virtual Extents extents(int32_t map) const = 0;
-  /// An image of three colors.
+  /// An image with three channels.
   virtual int32_t image(uint32_t size) = 0;
   virtual int32_t convolution(int32_t in, uint32_t height, uint32_t width, uint32_t outputs, uint32_t stride,
                               const Padding& padding) = 0;
   virtual int32_t depthwise(int32_t in, uint32_t size, uint32_t stride, const Padding& padding) = 0;
-  /// 3x3, of stride 2.
+  /// 3x3, stride 2.
   virtual int32_t maxPool(int32_t in, const Padding& padding) = 0;
-  /// 3x3, of as many rows and columns as the input.
+  /// 3x3; the output has the height and width of the input.
   virtual int32_t averagePool(int32_t in) = 0;
   virtual int32_t add(int32_t a, int32_t b) = 0;
-  /// One behind the other in channels.
+  /// Concatenates along the channels.
   virtual int32_t concatenation(const std::vector<int32_t>& parts) = 0;
-  /// 1 x `count` x what is left.
+  /// Reshapes to 1 x `count` x the remaining elements.
   virtual int32_t rows(int32_t in, uint32_t count) = 0;
-  /// The mean of the map, and a fully connected layer: an output.
+  /// The mean over height and width, then a fully connected layer: an output.
   virtual void classify(int32_t in, uint32_t classes) = 0;
-  /// Rows of all parts: an output.
+  /// The rows of all parts: an output.
   virtual void detections(const std::vector<int32_t>& parts) = 0;
 };
 

@@ -16,7 +16,7 @@ std::filesystem::path bytesFile(const std::filesystem::path& file) {
   return file.string() + ".bin";
 }
 
-/// Appends the bytes and gives "OFFSET+BYTES".
+/// Appends the bytes and returns "OFFSET+BYTES".
 std::string append(std::string& all, const void* data, size_t size) {
   if (size == 0) return "-";
   std::string place = fmt::format("{}+{}", all.size(), size);

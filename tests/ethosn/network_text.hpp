@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of Ethos-N operations as lines of text, so that another compiler can take them; the weights stand
-// in a second file of bytes.
+// Networks of Ethos-N operations as lines of text that another compiler can read; the weights are in a
+// second, binary file.
 //
-//   tensor TENSOR                                  in the order of their numbers; as in support_protocol.hpp
+//   tensor TENSOR                                  in order of tensor number; as in support_protocol.hpp
 //   input NUMBER / output NUMBER
 //   operation IN,IN,... OUT,... WEIGHTS BIASES QUERY
-//     WEIGHTS, BIASES   OFFSET+BYTES in the second file, "-" where there are none; biases are 32-bit, little-
+//     WEIGHTS, BIASES   OFFSET+BYTES in the second file, "-" if there are none; biases are 32-bit, little-
 //                       endian
 //     QUERY             the support query of the operation (support_protocol.hpp)
 #pragma once

@@ -6,7 +6,7 @@
 namespace carina::ethosn::test {
 namespace {
 
-/// What ends a network, or needs a shape of its own.
+/// Operations that end a network or need a particular input shape.
 int32_t singleOperation(NetworkBuilder& b, int& tolerance) {
   std::mt19937& random = b.random();
   const auto below = [&random](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
@@ -54,7 +54,7 @@ int32_t singleOperation(NetworkBuilder& b, int& tolerance) {
     default: {
       const uint32_t size = 1 + 2 * below(4), outputs = 1 + below(100);
       const uint32_t pad = below(2) * (size / 2);
-      // Of those with many input channels some are wider than a block of the MCE.
+      // Some of those with many input channels are wider than an MCE block.
       const uint32_t more = below(3) == 0 ? 60 : 25;
       return b.convolution(b.input(size + below(25), size + below(more), 1 + below(600)), size, size, outputs,
                            1 + below(2), {pad, pad, pad, pad});
@@ -62,8 +62,7 @@ int32_t singleOperation(NetworkBuilder& b, int& tolerance) {
   }
 }
 
-/// Behind another function where chains have made the scale so large that sums leave 16 bits, which is
-/// refused.
+/// Requantizes first if the chain has made the scale so large that sums exceed 16 bits, which is refused.
 int32_t randomLeakyRelu(NetworkBuilder& b, int32_t in) {
   const bool large = b.network().tensors[static_cast<size_t>(in)].quantization.scales[0] > 7;
   return b.unary(Operator::LeakyRelu, large ? b.requantize(in, 1, 100) : in);
@@ -74,7 +73,7 @@ int32_t randomStep(NetworkBuilder& b, int32_t in, bool single) {
   std::mt19937& random = b.random();
   const auto below = [&random](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
   const bool small = shape[1] < 6 || shape[2] < 6;
-  // What doubles a map comes first: of small ones only.
+  // Operations that double a feature map come first, for small ones only.
   const bool large = shape[1] > 40 || shape[2] > 40;
   if (!large && below(5) == 0) {
     const auto algorithm = below(2) == 0 ? ResizeAlgorithm::NearestNeighbour : ResizeAlgorithm::Bilinear;

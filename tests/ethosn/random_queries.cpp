@@ -210,7 +210,7 @@ void shapes(Dice& dice, SupportQuery& query) {
 }
 
 void expectation(Dice& dice, SupportQuery& query) {
-  // What the rules in front of it do not let through has no outputs to speak of.
+  // Operations that earlier rules refuse have no defined outputs.
   const Operation& op = query.operation;
   if (!dice.one(6) || op.op == Operator::Output || op.op == Operator::Constant) return;
   const uint32_t block = op.blockSize;
@@ -259,7 +259,7 @@ TargetQuery randomQuery(std::mt19937& random) {
   out.target = *makeTarget(variant, each);
   SupportQuery& query = out.query;
   Operation& op = query.operation;
-  // The operators with many rules come more often.
+  // Operators with many rules are drawn more often.
   op.op = dice.one(2) ? dice.of({Operator::Convolution, Operator::DepthwiseConvolution, Operator::Pooling,
                                  Operator::TransposeConvolution, Operator::FullyConnected})
                       : static_cast<Operator>(dice.below(kOperators));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random support queries: mostly sound operations near the limits of the rules, with one or two things wrong.
+// Random support queries: mostly valid operations near the limits of the rules, with one or two errors.
 #pragma once
 
 #include <random>

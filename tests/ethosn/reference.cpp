@@ -84,7 +84,7 @@ void convolve(const NetworkOperation& operation, const Values& in, Values& out) 
   });
 }
 
-/// Every input element adds the filter, times its value, to a square of the output.
+/// Every input element adds the filter, multiplied by its value, to a window of the output.
 void transposeConvolve(const NetworkOperation& operation, const Values& in, Values& out) {
   const Operation& op = operation.operation;
   const auto kh = static_cast<int32_t>(op.weights.shape[0]), kw = static_cast<int32_t>(op.weights.shape[1]);
@@ -118,7 +118,7 @@ void transposeConvolve(const NetworkOperation& operation, const Values& in, Valu
   });
 }
 
-/// To twice the size: elements in between are the mean of their neighbours, or the one in front.
+/// Doubles the size: elements in between are the mean of their neighbours, or a copy of the preceding one.
 void resize(bool bilinear, const Values& in, Values& out) {
   const OfmScale scale = ofmScale(in.scale() * 0.5F / out.scale(), 0);
   forEach(out, [&](int32_t y, int32_t x, int32_t c) {
@@ -129,7 +129,7 @@ void resize(bool bilinear, const Values& in, Values& out) {
                      std::min((x + (bilinear ? dx : 0)) / 2, in.w() - 1), c);
       }
     }
-    // Half up, which for signed codes is what it is for those plus 128.
+    // Rounds half up, which commutes with the offset of 128 between signed and unsigned codes.
     const int64_t acc = 2 * (((sum + 2) >> 2) - in.zeroPoint());
     return out.saturated(roundedShift(acc * scale.scale, scale.shift) + out.zeroPoint());
   });
@@ -150,7 +150,7 @@ void split(const Operation& op, const Values& in, std::vector<Values*> outs) {
   }
 }
 
-/// A 1x1 convolution with a weight of 2 and scale 1/2.
+/// A 1x1 convolution with weight 2 and scale 1/2.
 void requantize(const NetworkOperation& operation, const Values& in, Values& out) {
   const OfmScale scale = ofmScale(in.scale() * 0.5F / out.scale(), 0);
   const auto top = static_cast<int32_t>(operation.operation.padding.top),
@@ -168,7 +168,7 @@ struct Fixed {
   int32_t shift = 0;
 };
 
-/// Truncated to `bits` of multiplier.
+/// The multiplier is truncated to `bits`.
 Fixed fixedOf(double ratio, int32_t bits = 16) {
   int exponent = 0;
   const double fraction = std::frexp(ratio, &exponent);
@@ -199,7 +199,7 @@ void addition(const Values& a, const Values& b, Values& out) {
 
 /// Truncates, and wraps to 8 bits.
 void multiplication(const Values& a, const Values& b, Values& out) {
-  const float scale = a.scale() * b.scale();  // single precision, as Arm's compiler has it
+  const float scale = a.scale() * b.scale();  // single precision, as in Arm's compiler
   const Fixed fixed = fixedOf(static_cast<double>(scale) / out.scale(), out.isSigned() ? 15 : 16);
   forEach(out, [&](int32_t y, int32_t x, int32_t c) {
     const int32_t product = (a.at(y, x, c) - a.zeroPoint()) * (b.at(y, x, c) - b.zeroPoint());
@@ -212,7 +212,7 @@ void multiplication(const Values& a, const Values& b, Values& out) {
 }
 
 void leakyRelu(float alpha, const Values& in, Values& out) {
-  const float ratio = in.scale() / out.scale();  // single precision, as Arm's compiler has it
+  const float ratio = in.scale() / out.scale();  // single precision, as in Arm's compiler
   const Fixed plain = fixedOf(ratio), less = fixedOf(alpha * ratio);
   forEach(out, [&](int32_t y, int32_t x, int32_t c) {
     const int32_t value = in.at(y, x, c) - in.zeroPoint();
@@ -250,7 +250,7 @@ void pool(const NetworkOperation& operation, const Values& in, Values& out) {
   });
 }
 
-/// To the nearest: the PLE's tables are within one of this.
+/// Rounds to nearest; the PLE's tables are within one code of this.
 void sigmoid(bool tanh, const Values& in, Values& out) {
   forEach(out, [&](int32_t y, int32_t x, int32_t c) {
     const double real = static_cast<double>(in.scale()) * (in.at(y, x, c) - in.zeroPoint());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of Ethos-N operations computed plainly, element by element, with the arithmetic that is known of
-// MCE and PLE (docs/ethos-n.md): the judge of compiled networks.
+// Reference for compiled networks: computes Ethos-N operations element by element, with the known arithmetic
+// of MCE and PLE (docs/ethos-n.md).
 #pragma once
 
 #include <random>
@@ -9,7 +9,7 @@
 
 namespace carina::ethosn::test {
 
-/// Tensors of a network in NHWC. `inputs` in the order of the network's; the outputs likewise.
+/// All tensors are NHWC. `inputs` and the returned outputs are in the order of the network's.
 std::vector<std::vector<uint8_t>> computeReference(const Network& network,
                                                    const std::vector<std::vector<uint8_t>>& inputs);
 

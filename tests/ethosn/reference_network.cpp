@@ -22,7 +22,7 @@ struct Multiplier {
   int shift = 0;
 };
 
-/// 16 bits of a factor, as weight streams hold it.
+/// A factor as a 16-bit multiplier, as in weight streams.
 Multiplier convMultiplier(double factor) {
   if (factor == 0) return {};
   const int shift = std::min(47, 16 - std::ilogb(factor) - 1);
@@ -35,7 +35,7 @@ int64_t roundedShift(int64_t value, int shift) {
   return shift == 0 ? value : (value + (int64_t{1} << (shift - 1))) >> shift;
 }
 
-/// As parameters of PLE kernels hold it.
+/// A factor as in the parameters of PLE kernels.
 Multiplier pleMultiplier(double factor, int bits) {
   int exponent = 0;
   const double fraction = std::frexp(factor, &exponent);
@@ -159,7 +159,7 @@ ReferenceNetwork::ReferenceNetwork(const std::string& text) {
 
 namespace {
 
-/// Convolutions in all forms: out of in(y, x, c), which is 0 outside, with weights w(ky, kx, i, o).
+/// All kinds of convolutions: of in(y, x, c), which is 0 outside, with weights w(ky, kx, i, o).
 template <typename In, typename Weight>
 void convolve(ReferenceTensor& out, int inputs, int kh, int kw, const std::vector<Multiplier>& scales,
               const std::vector<int32_t>& bias, In&& in, Weight&& weight) {
@@ -177,7 +177,7 @@ void convolve(ReferenceTensor& out, int inputs, int kh, int kw, const std::vecto
 
 }  // namespace
 
-/// Convolutions, pools and means. False where `n` is another operation.
+/// Convolutions, pooling and means. Returns false for other operations.
 bool ReferenceNetwork::windows(const Node& n, const std::vector<ReferenceTensor>& values,
                                ReferenceTensor& out) {
   const ReferenceTensor& in = values[static_cast<size_t>(n.operands.at(0))];
@@ -238,7 +238,7 @@ bool ReferenceNetwork::windows(const Node& n, const std::vector<ReferenceTensor>
   return true;
 }
 
-/// Sums, products and functions. False where `n` is another operation.
+/// Sums, products and functions. Returns false for other operations.
 bool ReferenceNetwork::arithmetic(const Node& n, const std::vector<ReferenceTensor>& values,
                                   ReferenceTensor& out) {
   const ReferenceTensor& in = values[static_cast<size_t>(n.operands.at(0))];
@@ -291,7 +291,7 @@ bool ReferenceNetwork::arithmetic(const Node& n, const std::vector<ReferenceTens
   return true;
 }
 
-/// What moves or repeats elements. False where `n` is another operation.
+/// Operations that move or repeat elements. Returns false for other operations.
 bool ReferenceNetwork::moves(const Node& n, const std::vector<ReferenceTensor>& values, int splitOffset,
                              ReferenceTensor& out) {
   const ReferenceTensor& in = values[static_cast<size_t>(n.operands.at(0))];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slow, plain interpreter of networks in words, as they stand beside compiled networks: one operator to a
-// line,
+// A slow, simple interpreter for the text descriptions that accompany compiled networks, one operator per
+// line:
 //   %1 = conv %0 kernel 3 3 stride 1 pad_tblr 1 1 1 1 wzp 3 wscales 0.25 -> 1 16 18 24 zp 10 scale 16 type u8
-// followed by lines of weights and biases in hexadecimal, and "output %1". It shares no code with the model.
+// Lines of weights and biases in hexadecimal follow, and "output %1". The interpreter shares no code with the
+// model.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ struct ReferenceTensor {
 
 class ReferenceNetwork {
  public:
-  /// Throws std::runtime_error on what it does not know.
+  /// Throws std::runtime_error on unknown text.
   explicit ReferenceNetwork(const std::string& text);
-  /// Bytes in and out, NHWC.
+  /// Inputs and outputs are bytes, NHWC.
   std::vector<std::vector<uint8_t>> run(const std::vector<std::vector<uint8_t>>& inputs) const;
 
-  /// Of each input, as a byte.
+  /// The zero point of each input, as a byte.
   std::vector<uint8_t> inputZeroPoints() const;
 
  private:

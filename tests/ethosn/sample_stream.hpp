@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small command stream with every agent and command in it; it need not make sense to the hardware.
+// A small command stream that contains every agent and command; it is not meaningful to the hardware.
 #pragma once
 
 #include "ethosn/stream/command_stream.hpp"

@@ -43,7 +43,7 @@ std::vector<uint8_t> SmallConvolution::weightData() const {
       bits.put(static_cast<uint8_t>(outputZeroPoint), 8);
       bits.put(static_cast<uint64_t>(perOfm), 17);
       bits.put(1, 1);
-      bits.put(7, 3);  // neither runs of zeros nor divisors: symbols of 9 bits
+      bits.put(7, 3);  // neither zero runs nor divisors: 9-bit symbols
       bits.put(7, 3);
       bits.put(0, 6);
       bits.put(1, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of one convolution in one stripe for ethos-n78-4tops-4ple, made by hand: NHWC in, MCE, a PLE
-// kernel, NHWC out.
+// Handwritten networks for ethos-n78-4tops-4ple that consist of one convolution in one stripe: NHWC input,
+// MCE, a PLE kernel, NHWC output.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace carina::ethosn::testing {
 
-/// Bits, least significant first.
+/// Writes bits, least significant first.
 class BitWriter {
  public:
   void put(uint64_t value, int count) {
@@ -39,11 +39,11 @@ class BitWriter {
 struct SmallConvolution {
   int h = 8, w = 8, c = 16, ofms = 16, kernel = 1, pad = 0;
   int inputZeroPoint = 0, outputZeroPoint = 0;
-  uint16_t scale = 1;  // results are sums * scale / 2^shift
+  uint16_t scale = 1;  // output = sum * scale / 2^shift
   uint8_t shift = 0;
   PleKernel ple{PleOperation::Passthrough, PleSignedness::Any, 16, 16, 1, PleAxis::None};
-  int outH = 0, outW = 0, outC = 0;      // of the PLE; 0: as the MCE's
-  std::vector<int16_t> weights = {};     // [ofm][ky][kx][c], less the zero point
+  int outH = 0, outW = 0, outC = 0;      // of the PLE; 0: those of the MCE
+  std::vector<int16_t> weights = {};     // [ofm][ky][kx][c], zero point subtracted
   std::vector<int32_t> bias = {};        // [ofm]
   std::array<uint16_t, 4> rescale = {};  // multiplier and shift of both inputs of the kernel
 
@@ -56,7 +56,7 @@ struct SmallConvolution {
   int mceH() const { return h + 2 * pad - kernel + 1; }
   int mceW() const { return w + 2 * pad - kernel + 1; }
   CommandStream stream(uint32_t weightBytes) const;
-  /// Weights without compression, as banks get them.
+  /// Uncompressed weights, in the layout of the SRAM banks.
   std::vector<uint8_t> weightData() const;
   CompiledNetwork network() const;
 };

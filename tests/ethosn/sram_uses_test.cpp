@@ -6,7 +6,7 @@
 namespace carina::ethosn::compiler {
 namespace {
 
-TEST(EthosNSramUses, RangesAreCutWhereTheyAreOverwritten) {
+TEST(EthosNSramUses, OverwritingSplitsRanges) {
   SramUses uses;
   uses.replace(0, 100, Until{5});
   uses.replace(40, 60, Until{7});
@@ -17,7 +17,7 @@ TEST(EthosNSramUses, RangesAreCutWhereTheyAreOverwritten) {
   EXPECT_EQ(uses.until(100, 200)[0], 0U);
 }
 
-TEST(EthosNSramUses, FurtherUsesAreJoined) {
+TEST(EthosNSramUses, AddedUsesAreMerged) {
   SramUses uses;
   uses.replace(0, 100, Until{5, 1});
   uses.add(50, 150, Until{3, 4});

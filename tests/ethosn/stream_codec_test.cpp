@@ -17,7 +17,7 @@ void setWord(std::vector<uint8_t>& bytes, size_t offset, uint32_t word) {
   for (size_t i = 0; i < 4; ++i) bytes[offset + i] = static_cast<uint8_t>(word >> (8 * i));
 }
 
-TEST(EthosNStreamCodec, SizesAreThoseOfTheFormat) {
+TEST(EthosNStreamCodec, CommandSizesMatchTheFormat) {
   EXPECT_EQ(commandBytes(CommandType::WaitForCounter), 12u);
   EXPECT_EQ(commandBytes(CommandType::LoadIfmStripe), 48u);
   EXPECT_EQ(commandBytes(CommandType::ProgramMceStripe), 388u);
@@ -26,7 +26,7 @@ TEST(EthosNStreamCodec, SizesAreThoseOfTheFormat) {
   EXPECT_EQ(commandBytes(CommandType::StartPleStripe), 40u);
 }
 
-TEST(EthosNStreamCodec, WritesAndReadsTheSame) {
+TEST(EthosNStreamCodec, RoundTripsThroughBytes) {
   const CommandStream stream = testing::sampleStream();
   const auto bytes = *writeCommandStream(stream);
   EXPECT_EQ(bytes.size(), 16u + 44 + 6 * 48 + 3 * 48 + 60 + (388 + 12 + 8 + 12) + 48);
@@ -35,7 +35,7 @@ TEST(EthosNStreamCodec, WritesAndReadsTheSame) {
   EXPECT_EQ(*writeCommandStream(read), bytes);
 }
 
-TEST(EthosNStreamCodec, FieldsStandWhereTheFormatHasThem) {
+TEST(EthosNStreamCodec, FieldsAreAtTheOffsetsOfTheFormat) {
   const auto bytes = *writeCommandStream(testing::sampleStream());
   const size_t agents = 16 + 44;
   EXPECT_EQ(bytes[agents + 4], 1);           // bufferId of the IFM streamer
@@ -49,9 +49,9 @@ TEST(EthosNStreamCodec, FieldsStandWhereTheFormatHasThem) {
   EXPECT_EQ(bytes[mce + 384], 4);          // blocks
 }
 
-TEST(EthosNStreamCodec, BytesOfNoFieldSurvive) {
+TEST(EthosNStreamCodec, PreservesBytesInNoField) {
   auto bytes = *writeCommandStream(testing::sampleStream());
-  bytes[16 + 44 + 4 + 3] = 0x77;  // behind bufferId
+  bytes[16 + 44 + 4 + 3] = 0x77;  // after bufferId
   auto read = require(readCommandStream(bytesOf(bytes)));
   EXPECT_EQ(*writeCommandStream(read), bytes);
 }
@@ -95,7 +95,7 @@ TEST(EthosNStreamCodec, RefusesToWriteWhatCannotBeRead) {
   EXPECT_FALSE(writeCommandStream(stream));
 }
 
-TEST(EthosNRegisters, FieldsCodeTheirValues) {
+TEST(EthosNRegisters, FieldsEncodeTheirValues) {
   EXPECT_EQ(ce_control::kIfmPads.of(4), 3u);
   EXPECT_EQ(sram_address::kBytes.of(0xEF00), 0xEF0u);
   EXPECT_EQ(ifm_pad::kDeltaHeight.in(ifm_pad::kDeltaHeight.of(-16)), -16);

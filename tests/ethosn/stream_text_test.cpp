@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(EthosNStreamText, ComesBackAsTheSameBytes) {
+TEST(EthosNStreamText, RoundTripsToTheSameBytes) {
   CompiledNetwork network = testing::sampleNetwork();
   network.inputs[0].name = "a \"b\"; \\ \n\xff";
   const auto text = require(printNetwork(network));
@@ -25,7 +25,7 @@ TEST(EthosNStreamText, ComesBackAsTheSameBytes) {
   EXPECT_EQ(*parseNetwork(*printNetwork(network, {.comments = false})), network);
 }
 
-TEST(EthosNStreamText, BytesAroundTheStreamAndOfNoFieldSurvive) {
+TEST(EthosNStreamText, PreservesBytesAroundTheStreamAndInNoField) {
   CompiledNetwork network = testing::sampleNetwork();
   auto& data = network.constantControlUnit;
   data[16 + 44 + 4 + 3] = 0x5A;

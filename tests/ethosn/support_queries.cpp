@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // support_queries write COUNT SEED: random queries, one a line (support_protocol.hpp).
-// support_queries answer: reads queries, writes answers. An external library behind the same protocol is what
-// CARINA_ETHOSN_SUPPORT_PROGRAM names for the test.
-// support_queries sample PER_REASON < ANSWERED: of lines QUERY<TAB>ANSWER those that show a reason of an
-// operator for the first few times.
+// support_queries answer: reads queries, writes answers. CARINA_ETHOSN_SUPPORT_PROGRAM names a program that
+// answers the same protocol from an external library, for the test.
+// support_queries sample PER_REASON < ANSWERED: of the lines QUERY<TAB>ANSWER, prints the first PER_REASON
+// for each operator and reason.
 #include <cstdlib>
 #include <iostream>
 #include <map>

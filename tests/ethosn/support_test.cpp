@@ -29,8 +29,8 @@ TargetQuery parsed(const std::string& line) {
   return std::move(query).value();
 }
 
-// The answers of Arm's Support Library 25.03 to queries of ours.
-TEST(EthosNSupport, AnswersAsRecorded) {
+// Recorded answers of Arm's Support Library 25.03.
+TEST(EthosNSupport, MatchesRecordedAnswers) {
   const std::vector<std::string> lines = linesOf(carina::test::dataDir() / "ethosn/support_answers.txt");
   ASSERT_GT(lines.size(), 300U);
   std::set<std::string> operators;
@@ -43,7 +43,7 @@ TEST(EthosNSupport, AnswersAsRecorded) {
   EXPECT_EQ(operators.size(), kOperators);
 }
 
-TEST(EthosNSupport, QueriesSurviveTheirText) {
+TEST(EthosNSupport, QueriesRoundTripThroughText) {
   std::mt19937 random(7);
   for (int i = 0; i < 2000; ++i) {
     const std::string line = printQuery(randomQuery(random));
@@ -53,7 +53,7 @@ TEST(EthosNSupport, QueriesSurviveTheirText) {
 
 // CARINA_ETHOSN_SUPPORT_PROGRAM: a program that answers a file of queries, `PROGRAM QUERIES`, one line for
 // each.
-TEST(EthosNSupport, AnswersAsAnExternalLibrary) {
+TEST(EthosNSupport, MatchesAnExternalLibrary) {
   const char* program = std::getenv("CARINA_ETHOSN_SUPPORT_PROGRAM");
   if (program == nullptr)
     GTEST_SKIP() << "set CARINA_ETHOSN_SUPPORT_PROGRAM to a program that answers queries";
@@ -75,7 +75,7 @@ TEST(EthosNSupport, AnswersAsAnExternalLibrary) {
   }
 }
 
-TEST(EthosNSupport, DeadVariantsAnswerQueriesToo) {
+TEST(EthosNSupport, VariantsWithoutKernelsAnswerQueries) {
   const TargetQuery query =
       parsed("mean_xy target=ethos-n78-2tops-2ple sram=0 in=1x7x7x16:u8:nhwc:0/0.5 oq=0/1");
   EXPECT_TRUE(querySupport(query.target, query.query));

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(EthosNVariant, NamesAreTakenInAnyCaseAndForm) {
+TEST(EthosNVariant, NamesAreAcceptedInAnyCaseAndForm) {
   for (std::string_view name :
        {"ethos-n78-4tops-4ple", "ETHOS_N78_4TOPS_4PLE", "Ethos-N78_4TOPS_4PLE_RATIO"}) {
     auto variant = findVariant(name);
@@ -44,7 +44,7 @@ TEST(EthosNVariant, ThreeHaveNoKernels) {
   EXPECT_EQ(refused, 3);
 }
 
-TEST(EthosNVariant, SramMustBeBuildable) {
+TEST(EthosNVariant, SramSizesAreChecked) {
   const Variant& variant = **findVariant("ethos-n78-4tops-4ple");
   EXPECT_EQ(makeTarget(variant)->sramBytes, 1 << 20);
   EXPECT_EQ(makeTarget(variant, 512 << 10)->bankBytes(), 32 << 10);
@@ -56,7 +56,7 @@ TEST(EthosNVariant, SramMustBeBuildable) {
   EXPECT_FALSE(makeTarget(variant, -1));
 }
 
-TEST(EthosNVariant, SramStandsBehindTheName) {
+TEST(EthosNVariant, NameSuffixSetsTheSramSize) {
   const auto target = findTarget("Ethos-N78_4TOPS_4PLE:512k");
   ASSERT_TRUE(target) << target.error().str();
   EXPECT_EQ(target->sramBytes, 512 << 10);
@@ -76,7 +76,7 @@ TEST(EthosNVariant, CapabilitiesDescribeTheVariant) {
   EXPECT_EQ(words[26], 2u);
 }
 
-TEST(EthosNPleKernels, IdsGoBothWays) {
+TEST(EthosNPleKernels, IdsRoundTrip) {
   for (uint16_t id = 0; id < 4 * kPleKernelsPerFamily; ++id) {
     const auto known = pleKernel(id);
     ASSERT_TRUE(known);

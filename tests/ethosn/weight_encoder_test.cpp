@@ -50,8 +50,8 @@ std::vector<int16_t> makeWeights(Data data, size_t count, std::mt19937& random) 
   return out;
 }
 
-// What is coded decodes to the same, several channels on one stream with unlike data so that parameters
-// change and are kept.
+// Encoded weights decode to the originals. Several channels share a stream, with different kinds of data, so
+// that coding parameters both change and persist.
 TEST(EthosNWeightEncoder, StreamsDecodeToTheirWeights) {
   std::mt19937 random(5);
   for (const Variant& variant : allVariants()) {
@@ -91,7 +91,8 @@ size_t bytesOf(Data data) {
   return encoder.bytes().size();
 }
 
-// Near the entropy: 8 bits random, 2 bits for four values, 1 for one value, log2(3) for three.
+// Near the entropy: 8 bits per random weight, 2 for one of four values, 1 for a constant, log2(3) for one of
+// three values.
 TEST(EthosNWeightEncoder, SizesAreNearTheEntropy) {
   EXPECT_LT(bytesOf(Data::Random), 4608U * 102 / 100);
   EXPECT_LT(bytesOf(Data::Few), 4608U * 2 / 8 + 40);
@@ -116,7 +117,7 @@ TEST(EthosNWeightEncoder, TooManyWeightsAreRefused) {
   EXPECT_TRUE(WeightEncoder(16).append({0, {}, std::vector<int16_t>(131072, 0)}));
 }
 
-/// The bytes of one OG of one stripe, out of the banks.
+/// The bytes of one OG of one stripe, extracted from the banks.
 std::vector<uint8_t> streamOf(const EncodedWeights& encoded, const Variant& variant, int64_t stripeOffset,
                               int32_t og, int32_t ogs) {
   const auto banks = static_cast<size_t>(variant.banks());
@@ -190,14 +191,14 @@ TEST(EthosNLayerWeights, EveryStripeDecodes) {
   }
 }
 
-TEST(EthosNLayerWeights, StridedFiltersFallApart) {
+TEST(EthosNLayerWeights, StridedFiltersSplitIntoSubFilters) {
   LayerWeights layer;
   layer.height = layer.width = 3;
   layer.strideY = layer.strideX = 2;
   layer.padTop = 1;
   const std::vector<SubFilter> subs = subFilters(layer);
   ASSERT_EQ(subs.size(), 4U);
-  EXPECT_EQ(subs[0].offsetY, 1);  // padding of one row: the first sub-map meets the filter's second row
+  EXPECT_EQ(subs[0].offsetY, 1);  // padding of one row: the first sub-map aligns with the filter's second row
   EXPECT_EQ(subs[0].height, 1);
   EXPECT_EQ(subs[0].width, 2);
   EXPECT_EQ(subs[3].offsetY, 0);
@@ -205,7 +206,7 @@ TEST(EthosNLayerWeights, StridedFiltersFallApart) {
   EXPECT_EQ(subs[3].width, 1);
 }
 
-TEST(EthosNLayerWeights, FiltersAreCodedInPieces) {
+TEST(EthosNLayerWeights, LargeFiltersSplitIntoPieces) {
   EXPECT_EQ(filterPieces(7, 7, MceAlgorithm::Direct).size(), 1U);
   EXPECT_EQ(filterPieces(9, 9, MceAlgorithm::Direct).size(), 9U);
   EXPECT_EQ(filterPieces(9, 1, MceAlgorithm::Direct).size(), 3U);

@@ -80,7 +80,7 @@ TEST_F(Data, ClassesAreRanksOrNumbers) {
   write("numbers/3/x.npy", one);
   write("numbers/10/x.npy", one);
   const auto numbers = require(open("numbers"));
-  EXPECT_EQ(numbers.sample(0)->label->integerAt(0), 10) << "by name, with its number";
+  EXPECT_EQ(numbers.sample(0)->label->integerAt(0), 10) << "in order of names, with the number in the name";
   EXPECT_EQ(numbers.sample(1)->label->integerAt(0), 3);
 }
 
@@ -95,8 +95,8 @@ TEST_F(Data, RawFilesWithLabels) {
   EXPECT_THAT(data.sample(0).error().str(), HasSubstr("a.bin: has 5 bytes"));
 }
 
-TEST_F(Data, PicturesAreResizedAndNormalized) {
-  // Binary PPM: a 2 x 2 picture, red, green / blue, white.
+TEST_F(Data, ImagesAreResizedAndNormalized) {
+  // Binary PPM: a 2 x 2 image: red, green / blue, white.
   const unsigned char pixels[12] = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255};
   write("p/0/x.ppm", "P6\n2 2\n255\n" + std::string(reinterpret_cast<const char*>(pixels), 12));
   preprocessing_.mean = {0.5F};
@@ -114,7 +114,7 @@ TEST_F(Data, PicturesAreResizedAndNormalized) {
   EXPECT_EQ(open("p", {1, 3, 8, 4})->sample(0)->inputs.front().shape(), (Shape{1, 3, 8, 4}));
 }
 
-TEST_F(Data, WhatIsNoDataIsSaid) {
+TEST_F(Data, InvalidDataIsReported) {
   EXPECT_THAT(refusal("none"), HasSubstr("does not exist"));
   std::filesystem::create_directories(path("empty"));
   EXPECT_THAT(refusal("empty"), HasSubstr("holds no samples"));

@@ -36,7 +36,7 @@ double figure(const Summary& summary, const std::string& name) {
   return NAN;
 }
 
-TEST(Metrics, LabelsSayTheTask) {
+TEST(Metrics, LabelsDetermineTheTask) {
   const Tensor label = labels({}, {3}), map = labels({4, 5}, std::vector<int64_t>(20)),
                line = labels({7}, {0, 1, 2, 3, 4, 5, 6});
   EXPECT_EQ(*taskOf(nullptr, {1, 10}), Task::Compare);
@@ -50,7 +50,7 @@ TEST(Metrics, LabelsSayTheTask) {
   EXPECT_FALSE(taskOf(&boxes, {1, 10}).ok());
 }
 
-TEST(Metrics, TopFiveCountsWhatIsLarger) {
+TEST(Metrics, TopFiveCountsLargerValues) {
   const Tensor output = floats({1, 7}, {1, 9, 8, 7, 6, 5, 9});
   const auto rank = [&](int64_t label) {
     const Tensor wanted = labels({}, {label});
@@ -75,7 +75,7 @@ TEST(Metrics, LabelsOutOfRangeAndNanAreErrors) {
 }
 
 TEST(Metrics, SegmentsInBothLayouts) {
-  // Two classes, 2 x 3 pixels: predictions 0 1 1 / 0 0 0, labels 0 1 0 / one that does not count, 1, 0.
+  // Two classes, 2 x 3 pixels: predictions 0 1 1 / 0 0 0, labels 0 1 0 / ignored 1 0.
   const Tensor first = floats({1, 2, 2, 3}, {1, 0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0});
   const Tensor last = floats({1, 2, 3, 2}, {1, 0, 0, 1, 0, 1, 1, 0, 1, 0, 1, 0});
   const Tensor wanted = labels({2, 3}, {0, 1, 0, 255, 1, 0});
@@ -84,13 +84,13 @@ TEST(Metrics, SegmentsInBothLayouts) {
     const auto record = judge(Task::Segment, *output, &wanted, nullptr, 0.5);
     ASSERT_TRUE(record.ok()) << record.error().str();
     summary.add(recordOf(0, *record));
-    // Class 0: both 2, either 4; class 1: both 1, either 3.
+    // Class 0: intersection 2, union 4; class 1: intersection 1, union 3.
     EXPECT_NEAR(figure(summary, "mIoU"), 100 * (0.5 + 1.0 / 3) / 2, 1e-12);
     EXPECT_DOUBLE_EQ(figure(summary, "pixel accuracy"), 60.0);
   }
 }
 
-TEST(Metrics, PerplexityOfAnEvenGuessIsTheNumberOfClasses) {
+TEST(Metrics, PerplexityOfUniformOutputsIsTheNumberOfClasses) {
   const Tensor output = floats({1, 3, 4}, std::vector<float>(12, 2.5F));
   const Tensor wanted = labels({3}, {0, 3, -100});
   Summary summary(Task::Tokens, {Engine::Npu});
@@ -99,10 +99,10 @@ TEST(Metrics, PerplexityOfAnEvenGuessIsTheNumberOfClasses) {
   EXPECT_DOUBLE_EQ(figure(summary, "token accuracy"), 50.0);
 }
 
-TEST(Metrics, EachWantedBoxIsMatchedOnceAndByItsClass) {
+TEST(Metrics, EachLabelledBoxIsMatchedOnceAndByClass) {
   const Tensor wanted = floats({3, 5}, {0, 0, 10, 10, 1, 20, 20, 30, 30, 2, 0, 0, 0, 0, -1});
   const Tensor found = floats({4, 6}, {0,  0,  10, 10, 0.9F, 1,    // matches
-                                       1,  1,  10, 10, 0.8F, 1,    // its box is taken
+                                       1,  1,  10, 10, 0.8F, 1,    // its box is already matched
                                        20, 20, 30, 30, 0.7F, 1,    // another class
                                        20, 20, 30, 30, 0.0F, 2});  // no box
   const auto record = judge(Task::Boxes, found, &wanted, nullptr, 0.5);
@@ -111,12 +111,12 @@ TEST(Metrics, EachWantedBoxIsMatchedOnceAndByItsClass) {
   Summary summary(Task::Boxes, {Engine::Npu});
   summary.add(recordOf(0, *record));
   EXPECT_DOUBLE_EQ(figure(summary, "box agreement"), 40.0);
-  // Against float boxes without labels.
+  // Compared with the boxes of the float network, without labels.
   EXPECT_EQ(judge(Task::Boxes, found, nullptr, &found, 0.5)->counts, (std::vector<int64_t>{3, 3, 3}));
 }
 
 // Newcombe, "Two-sided confidence intervals for the single proportion" (1998), table I, method 3.
-TEST(Metrics, WilsonIntervalsAreThePublishedOnes) {
+TEST(Metrics, WilsonIntervalsMatchPublishedValues) {
   const auto check = [](int64_t k, int64_t n, double low, double high) {
     const Interval interval = wilson(k, n);
     EXPECT_NEAR(interval.low, low, 5e-5) << k << "/" << n;
@@ -128,7 +128,7 @@ TEST(Metrics, WilsonIntervalsAreThePublishedOnes) {
   check(1, 29, 0.0061, 0.1718);
 }
 
-TEST(Metrics, SqnrAndCosineAreThoseOfAllSamples) {
+TEST(Metrics, SqnrAndCosineCoverAllSamples) {
   Summary summary(Task::Compare, {Engine::Npu});
   for (const float found : {3.0F, 4.0F}) {
     EngineRecord record;

@@ -50,7 +50,7 @@ class Records : public testing::Test {
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   std::string contents(const std::string& name) const { return test::contentsOf(path(name)); }
 
-  /// Writes records from where the file stands up to `end`.
+  /// Writes records from the current end of the file up to `end`.
   Status write(const std::string& name, const RecordsHeader& head, size_t end, bool finish) {
     seen_.clear();
     auto writer = RecordsWriter::open(path(name), head, [&](const SampleRecord& one) {
@@ -82,7 +82,7 @@ TEST_F(Records, ReadBackBitForBit) {
   EXPECT_TRUE(readRecordsHeader(path("r"))->sameEvaluation(header()));
 }
 
-TEST_F(Records, WhereverItIsStoppedItGoesOnToTheSameFile) {
+TEST_F(Records, ResumesToTheSameFileFromAnyPoint) {
   ASSERT_TRUE(write("whole", header(), 10, true).ok());
   const std::string whole = contents("whole");
   for (size_t size = 0; size < whole.size(); size += 7) {
@@ -104,7 +104,7 @@ TEST_F(Records, OtherEvaluationsAreNotContinued) {
   EXPECT_EQ(contents("r.partial"), before);
 }
 
-TEST_F(Records, AFileThatIsNotCompleteSaysSo) {
+TEST_F(Records, IncompleteFilesAreReported) {
   ASSERT_TRUE(write("r", header(), 5, false).ok());
   EXPECT_THAT(errorOf(readRecords(path("r.partial"), [](const SampleRecord&) { return Status(); })),
               HasSubstr("is not complete: 5 of 10 records"));

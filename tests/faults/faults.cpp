@@ -29,7 +29,7 @@ struct Count {
   std::atomic<bool> happened{false};
 };
 
-/// Shared with the children; one child runs at a time.
+/// Shared with the child processes, of which one runs at a time.
 Count& shared() {
   static Count* const count = [] {
     void* memory = ::mmap(nullptr, sizeof(Count), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -118,7 +118,7 @@ void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
 
-// What the linker calls instead of NAME, and NAME itself.
+// The functions that the linker substitutes for NAME, and NAME itself.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier): the linker's names
 int __real_open(const char* path, int flags, ...);
@@ -153,7 +153,7 @@ ssize_t __wrap_pread(int file, void* memory, size_t bytes, off_t at) {
 }
 ssize_t __wrap_write(int file, const void* memory, size_t bytes) {
   if (!callFails(ENOSPC)) return __real_write(file, memory, bytes);
-  // Half of it still fitted.
+  // The first half is written.
   if (bytes > 1) static_cast<void>(!__real_write(file, memory, bytes / 2));
   errno = ENOSPC;
   return -1;
@@ -267,7 +267,7 @@ Child runWithFault(Fault fault, long n, const std::function<int()>& work) {
 }
 
 int carina(const std::vector<std::string>& arguments) {
-  const Fault fault = armed.exchange(Fault::None);  // this is not the program's
+  const Fault fault = armed.exchange(Fault::None);  // the following allocations are not the program's
   std::vector<char*> argv{const_cast<char*>("carina")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults that a test asks for: the n-th call of the system by our own code (the linker's --wrap), or the n-th
-// allocation by operator new. They happen in child processes; what a child counted lies in shared memory.
+// Fault injection: the n-th system call from Carina's own code (by the linker's --wrap) or the n-th
+// allocation by operator new fails. Faults happen in child processes, which count in shared memory.
 #pragma once
 
 #include <functional>
@@ -11,24 +11,24 @@ namespace carina::test {
 
 enum class Fault {
   None,
-  Call,             // the n-th call of the system fails
+  Call,             // the n-th system call fails
   Allocation,       // the n-th allocation fails
-  AllocationsFrom,  // the n-th and all after it fail
-  NamelessFiles,    // there are no files without a name (O_TMPFILE), as on some file systems
+  AllocationsFrom,  // the n-th and all later ones fail
+  NamelessFiles,    // O_TMPFILE is not supported, as on some file systems
 };
 
 struct Child {
   bool exited = false;  // not ended by a signal
   int status = 0;       // exit status or signal
-  long count = 0;       // calls or allocations in all, where the fault is one of them
+  long count = 0;       // total calls or allocations, if the fault concerns them
   bool happened = false;
   std::string out, err;
 };
 
-/// Runs `work` in a child process with the fault. Its result is the exit status.
+/// Runs `work`, whose result is the exit status, in a child process with the fault.
 Child runWithFault(Fault fault, long n, const std::function<int()>& work);
 
-/// The same, without waiting for the end.
+/// The same without waiting for the child to end.
 class RunningChild {
  public:
   RunningChild(Fault fault, long n, const std::function<int()>& work);
@@ -43,7 +43,7 @@ class RunningChild {
   int out_ = -1, err_ = -1;
 };
 
-/// `carina` with these arguments, as main() runs it.
+/// Runs `carina` with these arguments as main() does.
 int carina(const std::vector<std::string>& arguments);
 
 }  // namespace carina::test

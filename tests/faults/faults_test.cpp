@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the manner of SQLite's tests: a command is run again and again, each time with another call of the
-// system or another allocation failing. Whatever fails, the command ends by itself, with one error and all
-// outputs as they were, or, where it could do without, with all outputs complete.
+// As in SQLite's tests, a command is run repeatedly, each time with another system call or allocation
+// failing. It must always exit normally: either with one error and all outputs unchanged, or, if it does not
+// depend on what failed, with all outputs complete.
 #include "faults.hpp"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 using testing::HasSubstr;
 
-/// Every file and folder below a folder, with what is in the files.
+/// Every file and folder below a folder, with the contents of the files.
 std::map<std::string, std::string> everythingIn(const fs::path& folder) {
   std::map<std::string, std::string> all;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -62,7 +62,7 @@ class Faults : public testing::Test {
     return {"profile", program_, "--trace", out("t.json"), "--json", out("p.json")};
   }
 
-  /// A program for the commands that take one.
+  /// A program for the commands that need one.
   void makeProgram() {
     program_ = (folder_ / "program.pte").string();
     const Arguments arguments{"compile",     network_, "--target", "ethos-u55-128",
@@ -75,7 +75,7 @@ class Faults : public testing::Test {
     fs::create_directory(out_.path());
   }
 
-  /// Files of these names, as if an earlier command had made them.
+  /// Creates files of these names, as if by an earlier command.
   void fillOutputs(const std::map<std::string, std::string>& complete) const {
     emptyOutputs();
     for (const auto& [name, contents] : complete) {
@@ -85,7 +85,7 @@ class Faults : public testing::Test {
     }
   }
 
-  /// What a command without times and dates in its outputs leaves when nothing fails.
+  /// The outputs of a command if nothing fails; the outputs in `vary` contain times or dates.
   std::map<std::string, std::string> complete(const Arguments& arguments,
                                               const std::vector<std::string>& vary) {
     emptyOutputs();
@@ -102,14 +102,13 @@ class Faults : public testing::Test {
     return files;
   }
 
-  /// The first failure; CARINA_FAULT=N in the environment goes straight to the N-th, under a debugger for
-  /// instance.
+  /// The first failure; CARINA_FAULT=N in the environment starts at the N-th, for example under a debugger.
   static long firstFailure() {
     const char* const text = std::getenv("CARINA_FAULT");
     return text == nullptr ? 1 : std::atol(text);
   }
 
-  /// One failure after the other; `vary`: outputs that hold times.
+  /// Tries every failing call; `vary` names outputs that contain times.
   void expectAllOrNothingWhenCallsFail(const Arguments& arguments,
                                        const std::vector<std::string>& vary = {}) {
     const auto whole = complete(arguments, vary);
@@ -122,7 +121,7 @@ class Faults : public testing::Test {
         ASSERT_TRUE(child.exited) << "call " << n << ": signal " << child.status << "\n" << child.err;
         if (!child.happened) break;
         const auto after = everythingIn(out_.path());
-        // The last thing that is said can fail when the outputs are in their places.
+        // The final message may fail after the outputs are in place.
         if (child.status == 0 || child.err.find("standard output") != std::string::npos) {
           EXPECT_EQ(without(after, vary), whole) << "call " << n;
           continue;
@@ -137,13 +136,13 @@ class Faults : public testing::Test {
     }
   }
 
-  /// Which allocations fail: all of them in turn, or ever fewer, as what comes late comes in loops.
+  /// Which allocations fail: each in turn, or ever fewer, because late ones are made in loops.
   enum class Allocations { Every, Fewer };
   static long nextAllocation(Allocations which, long n) {
     return which == Allocations::Every ? n + 1 : n + 1 + n / 24;
   }
 
-  /// All outputs only when memory ran out behind the last of them, for what is printed.
+  /// Outputs exist only if memory ran out after the last of them was written, while printing.
   void expectAllOrNothingWhenMemoryRunsOut(Fault fault, const Arguments& arguments,
                                            const std::vector<std::string>& vary = {},
                                            Allocations which = Allocations::Fewer) {
@@ -155,12 +154,12 @@ class Faults : public testing::Test {
       const Child child = runWithFault(fault, n, [&] { return carina(arguments); });
       ASSERT_TRUE(child.exited) << "allocation " << n << ": signal " << child.status << "\n" << child.err;
       if (!child.happened) break;
-      if (child.status == 0) continue;  // something that memory would only have made faster
+      if (child.status == 0) continue;  // an optional allocation that only improves speed
       ++failures;
       EXPECT_EQ(child.status, 1) << "allocation " << n << ": " << child.err;
       EXPECT_EQ(countOf(child.err, "carina: error[E"), 1u) << "allocation " << n << ": " << child.err;
       EXPECT_THAT(child.err, HasSubstr("out of memory")) << "allocation " << n;
-      // Only before the command line has been read its file is not known.
+      // The error names the file except before the command line has been parsed.
       const bool hasFile = child.err.find("]: " + arguments[1] + ": ") != std::string::npos;
       EXPECT_TRUE(hasFile || !named) << "allocation " << n << ": " << child.err;
       named |= hasFile;
@@ -203,13 +202,13 @@ TEST_F(Faults, ARunWithoutMemoryWritesAllOrNothing) {
   expectAllOrNothingWhenMemoryRunsOut(Fault::AllocationsFrom, run(), {"p.etdp"}, Allocations::Every);
 }
 
-TEST_F(Faults, ACheckWithoutMemorySaysSo) {
+TEST_F(Faults, ACheckWithoutMemoryReportsThat) {
   makeProgram();
   expectAllOrNothingWhenMemoryRunsOut(Fault::Allocation, check(), {}, Allocations::Every);
   expectAllOrNothingWhenMemoryRunsOut(Fault::AllocationsFrom, check(), {}, Allocations::Every);
 }
 
-TEST_F(Faults, StandardOutputThatIsFullIsAnError) {
+TEST_F(Faults, FullStandardOutputIsAnError) {
   makeProgram();
   const std::vector<Arguments> commands{compile(),
                                         run(),
@@ -225,14 +224,14 @@ TEST_F(Faults, StandardOutputThatIsFullIsAnError) {
       return carina(arguments);
     });
     EXPECT_EQ(child.status, 1) << arguments[0];
-    // The reason is lost where much is printed: then the C library has met it before the end.
+    // The reason is lost if much is printed: the C library then encounters the error before the end.
     const char* const expected =
         "carina: error.E0102.: cannot write to standard output(: No space left on device)?\n";
     EXPECT_THAT(child.err, testing::MatchesRegex(expected)) << arguments[0];
   }
 }
 
-/// Waits until a file with this beginning is in the folder.
+/// Waits until the folder contains a file whose name begins like this.
 void awaitFile(const fs::path& folder, const std::string& beginning) {
   for (;;) {
     for (const auto& entry : fs::directory_iterator(folder)) {
@@ -242,10 +241,10 @@ void awaitFile(const fs::path& folder, const std::string& beginning) {
   }
 }
 
-TEST_F(Faults, SignalsLeaveNothingBehind) {
+TEST_F(Faults, SignalsLeaveNoTemporaryFiles) {
   makeProgram();
-  // Without a reader of the pipe the command waits when the other output has been written, but is not in its
-  // place.
+  // Without a reader of the pipe, the command blocks after the other output has been written but not yet
+  // moved into place.
   const std::string pipe = (folder_ / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::ofstream(out("o.npz")) << "old";
@@ -261,7 +260,7 @@ TEST_F(Faults, SignalsLeaveNothingBehind) {
   }
 }
 
-TEST_F(Faults, WhatAKilledCommandLeavesIsNotInTheWay) {
+TEST_F(Faults, LeftoversOfAKilledCommandAreHarmless) {
   makeProgram();
   const std::string pipe = (folder_ / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);

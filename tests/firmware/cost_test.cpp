@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of an inference as it is estimated, against the virtual platform: networks with samples of their
-// calibration data, on every core.
+// Estimated inference times against the virtual platform: networks with samples of their calibration data, on
+// every core.
 #include "cpu/cost.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ struct Case {
   const char *network, *target;
   pipeline::ProgramIo io = pipeline::ProgramIo::Float;
   enum class From : uint8_t { Models, Fixtures, Loops } from = From::Models;
-  /// All, or that one.
+  /// All cores if empty.
   std::optional<cpu::Core> core{};
 };
 
@@ -39,7 +39,7 @@ class Inference : public testing::TestWithParam<Case> {
     options.calibration = std::filesystem::path(network).replace_extension(".npz");
     options.target = GetParam().target;
     options.inputs = options.outputs = GetParam().io;
-    options.unroll = 99;  // recurrences are loops, whatever they cost
+    options.unroll = 99;  // recurrences stay loops, whatever they cost
     auto build = require(pipeline::build(options));
     ASSERT_TRUE(pipeline::writeOutput(build, program()).ok());
     auto arrays = require(readNpz(options.calibration));
@@ -76,13 +76,13 @@ class Inference : public testing::TestWithParam<Case> {
   NamedTensors inputs_;
 };
 
-/// Relative difference; of short times relative to a thousand cycles.
+/// Relative difference; short times are compared relative to a thousand cycles.
 double difference(double estimated, int64_t measured) {
   return std::fabs(estimated - static_cast<double>(measured)) /
          std::max<double>(1000, static_cast<double>(measured));
 }
 
-TEST_P(Inference, TakesWhatIsEstimated) {
+TEST_P(Inference, TakesTheEstimatedTime) {
   CARINA_NEED_CROSS_COMPILER();
   const Case& c = GetParam();
   const std::string file = std::string(c.network) + ".pt2";
@@ -104,7 +104,7 @@ TEST_P(Inference, TakesWhatIsEstimated) {
     const MeasuredRun& run = runs[i];
     const pipeline::InferenceTime time = timeOn(cores[i]);
     SCOPED_TRACE(cpu::coreInfo(cores[i]).text);
-    // The driver stops the counter a few cycles off, in every call.
+    // In every call, the driver's counter is off by a few cycles.
     int64_t calls = 0;
     for (const pipeline::InferenceStep& step : stepsOn(cores[i]))
       calls += step.kind == pipeline::InferenceStep::Kind::Npu ? step.turns : 0;
@@ -119,7 +119,7 @@ TEST_P(Inference, TakesWhatIsEstimated) {
         << time.callCycles << " estimated between kernels, " << run.calls() << " measured";
     const double off = difference(static_cast<double>(time.cycles()), run.runtime);
     EXPECT_LE(off, 0.05) << time.cycles() << " estimated, " << run.runtime << " measured";
-    EXPECT_LE(off, time.error + 1e-9) << "outside of the error that is told";
+    EXPECT_LE(off, time.error + 1e-9) << "outside the stated error";
     fmt::print("inference: {} {} {}: {} cycles estimated, {} measured, {:.2f} % off\n", c.network, c.target,
                cpu::coreInfo(cores[i]).name, time.cycles(), run.runtime, 100 * off);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs on boards: what lies where, what is missing, what would help, and that the files hold.
+// Programs on boards: placement in memories, missing memory, proposed fixes, and generated files that build.
 #include "firmware/fit.hpp"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ FitOptions optionsFor(const std::string& network, const Board& board) {
   return options;
 }
 
-/// A board with these KiB of static RAM.
+/// A board with this many bytes of static RAM.
 Board withSram(const std::string& name, int64_t bytes) {
   Board board = **findBoardRow(name);
   for (BoardMemory& memory : board.memories) {
@@ -32,7 +32,7 @@ Board withSram(const std::string& name, int64_t bytes) {
   return board;
 }
 
-TEST(Boards, HaveMemoriesForWhatTheirMachinesUse) {
+TEST(Boards, HaveMemoriesForAllAreasOfTheirMachines) {
   EXPECT_GE(boards().size(), 14u);
   for (const Board& board : boards()) {
     SCOPED_TRACE(board.name);
@@ -63,7 +63,7 @@ TEST(Boards, HaveMemoriesForWhatTheirMachinesUse) {
   }
 }
 
-TEST(Boards, CountTheirOwnClockAndMemories) {
+TEST(Boards, UseTheirOwnClockAndMemories) {
   const auto himax = require(machineOf(**findBoardRow("himax-we2"), "", ""));
   EXPECT_EQ(himax.system.clockHz, 400e6);
   EXPECT_EQ(himax.system.ports[1].clockScale, 0.015625);
@@ -72,11 +72,11 @@ TEST(Boards, CountTheirOwnClockAndMemories) {
   EXPECT_FALSE(machineOf(**findBoardRow("himax-we2"), "ethos-u85-256", "").ok());
 }
 
-TEST(Boards, AMisspeltNameFindsTheNearest) {
+TEST(Boards, MisspeltNamesSuggestTheNearest) {
   EXPECT_THAT(errorOf(findBoardRow("himax-we3")), HasSubstr("did you mean 'himax-we2'?"));
 }
 
-TEST(Fit, PutsEveryBlockIntoAMemory) {
+TEST(Fit, PlacesEveryBlockInAMemory) {
   const Board& board = **findBoardRow("alif-e7-hp");
   const auto result = require(fit(optionsFor("mobile", board)));
   EXPECT_TRUE(result.fits());
@@ -91,7 +91,7 @@ TEST(Fit, PutsEveryBlockIntoAMemory) {
   EXPECT_THAT(text, HasSubstr("\nfits\n"));
 }
 
-TEST(Fit, CountsTheSameOfANetworkAndOfItsProgram) {
+TEST(Fit, CountsTheSameForANetworkAndItsProgram) {
   test::TempDir folder;
   ASSERT_TRUE(compileNetwork("residual", "ethos-u55-128", "Shared_Sram", folder / "x.pte").ok());
   const Board& board = **findBoardRow("corstone-300");
@@ -108,14 +108,14 @@ TEST(Fit, CountsTheSameOfANetworkAndOfItsProgram) {
   for (size_t i = 0; i < program.memories.size(); ++i)
     EXPECT_EQ(program.memories[i].used(), network.memories[i].used()) << program.memories[i].memory.name;
   EXPECT_EQ(program.inference->cycles(), network.inference->cycles());
-  // Another NPU than the board has is said.
+  // An NPU that the board lacks is reported.
   ofProgram.board = *findBoardRow("himax-we2");
   EXPECT_THAT(errorOf(fit(ofProgram)), HasSubstr("himax-we2 has no ethos-u55-128"));
 }
 
-TEST(Fit, SaysWhatIsMissingAndWhatWouldHelp) {
+TEST(Fit, ReportsWhatIsMissingAndWhatWouldHelp) {
   const auto roomy = require(fit(optionsFor("mobile", **findBoardRow("himax-we2"))));
-  // The arena alone: what only the CPU needs moves to other memory.
+  // The arena alone: blocks that only the CPU needs move to other memory.
   const int64_t needed = roomy.memoryOf("arena")->blocks.front().bytes;
   ASSERT_EQ(roomy.memoryOf("arena")->blocks.front().what, "arena");
   const Board tight = withSram("himax-we2", needed - 1024);
@@ -133,7 +133,7 @@ TEST(Fit, SaysWhatIsMissingAndWhatWouldHelp) {
   const std::string text = report::fitText(result);
   EXPECT_THAT(text, HasSubstr("what would help"));
   EXPECT_THAT(text, HasSubstr(": fits, "));
-  // The change holds what it promises.
+  // The change delivers what the fix promises.
   const std::string change = result.fixes.front().change;
   FitOptions again = optionsFor("mobile", tight);
   if (change == "--optimize size") again.build.optimize = compiler::Optimize::Size;
@@ -145,14 +145,14 @@ TEST(Fit, SaysWhatIsMissingAndWhatWouldHelp) {
   EXPECT_EQ(fixed.inference->cycles(), result.fixes.front().cycles);
 }
 
-TEST(Fit, ReportsWhatNoChangeCanDo) {
+TEST(Fit, ReportsWhenNoChangeHelps) {
   const auto result = require(fit(optionsFor("mobile", withSram("himax-we2", 256))));
   EXPECT_FALSE(result.fits());
   for (const FitFix& fix : result.fixes) EXPECT_FALSE(fix.fits) << fix.change;
   EXPECT_GT(result.over(), 0);
 }
 
-TEST(Fit, TheHeaderAndTheLinkerFragmentHold) {
+TEST(Fit, TheHeaderAndTheLinkerFragmentBuild) {
   CARINA_NEED_CROSS_COMPILER();
   test::TempDir folder;
   const auto result = require(fit(optionsFor("mobile", **findBoardRow("nuvoton-m55m1"))));
@@ -172,7 +172,7 @@ int main(void) { return 0; }
                  folder.path()));
   ASSERT_EQ(linked.status, 0) << linked.output;
   const auto symbols = require(runCommand({"arm-none-eabi-nm", "x.elf"}, folder.path()));
-  EXPECT_THAT(symbols.output, HasSubstr("20100010 B arena"));  // behind main, which goes anywhere
+  EXPECT_THAT(symbols.output, HasSubstr("20100010 B arena"));  // after main, which may be anywhere
   EXPECT_THAT(symbols.output, HasSubstr("00100000 R program"));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Building images: sizes within what is promised, nothing linked that must not be, errors that say what to
+// Building images: sizes within the promised limits, nothing linked that must not be, errors that say what to
 // do.
 #include "firmware/image.hpp"
 
@@ -77,7 +77,7 @@ TEST_F(Images, LinkNeitherHeapNorStdio) {
   }
 }
 
-TEST_F(Images, TakeSizesKernelsAndPlacesFromTheProgram) {
+TEST_F(Images, TakeSizesKernelsAndPlacementFromTheProgram) {
   CARINA_NEED_CROSS_COMPILER();
   const auto image = require(build("digits8", "ethos-u65-256", "Dedicated_Sram_384KB", "corstone-300"));
   const Plan& plan = image.plan;
@@ -94,7 +94,7 @@ TEST_F(Images, TakeSizesKernelsAndPlacesFromTheProgram) {
   EXPECT_THAT(kept("app.s"), HasSubstr(".asciz \"ethos-u65-256\""));
 }
 
-TEST_F(Images, SayWhatTheyAreForInANote) {
+TEST_F(Images, RecordTheirTargetInANote) {
   CARINA_NEED_CROSS_COMPILER();
   const auto image = require(build("dense", "ethos-u85-256", "Dedicated_Sram_256KB", "corstone-320"));
   const auto note = platform::readImageNote(asBytes(image.elf));
@@ -116,7 +116,7 @@ TEST_F(Images, SayWhatTheyAreForInANote) {
   }
 }
 
-TEST_F(Images, SayWhenTheCompilerOrTheKitIsMissing) {
+TEST_F(Images, ReportAMissingCompilerOrKit) {
   ASSERT_TRUE(compileNetwork("dense", "ethos-u55-128", "", folder_ / "x.pte").ok());
   ImageOptions options = imageOptions(folder_ / "x.pte", "corstone-300");
   options.kit = folder_.path();
@@ -145,7 +145,7 @@ TEST_F(Images, ProgramsMayHaveAnyName) {
   require(buildImage(imageOptions(odd, "corstone-300")));
 }
 
-TEST_F(Images, SayWhichRegionOverflows) {
+TEST_F(Images, ReportWhichRegionOverflows) {
   CARINA_NEED_CROSS_COMPILER();
   ASSERT_TRUE(compileNetwork("dense", "ethos-u85-128", "", folder_ / "x.pte").ok());
   ImageOptions options = imageOptions(folder_ / "x.pte", "corstone-320");
@@ -153,7 +153,7 @@ TEST_F(Images, SayWhichRegionOverflows) {
   EXPECT_THAT(errorOf(buildImage(options)), HasSubstr("bytes more than DTCM of corstone-320 has"));
 }
 
-TEST_F(Images, AMapIsReadByComponent) {
+TEST_F(Images, LinkerMapsAreReadByComponent) {
   const auto sizes =
       require(readMap("\nLinker script and memory map\n\n"
                       ".vectors        0x10000000      0x140\n"

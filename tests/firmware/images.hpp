@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of images share: programs of shipped networks, and whether images can be built here.
+// Shared by the image tests: programs of shipped networks, and whether images can be built here.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernel_cycles < CASES: runs small programs of CPU kernels on the virtual platform and prints, a line of
-// JSON each, what they had to do and how long that took. scripts/fit_cpu_costs.py writes the cases and reads
-// the lines.
+// kernel_cycles < CASES: runs small programs of CPU kernels on the virtual platform and prints their work and
+// their cycles, one line of JSON per run. scripts/fit_cpu_costs.py writes the cases and reads the lines.
 //
 // A case is a line `OPERATOR | OPERANDS | ATTRIBUTES | DOMAIN` (see pipeline::addOperator and inputsOf) or
 // `program FILE.pte`. Cases without an empty line between them become one program.
@@ -37,7 +36,7 @@ std::vector<std::string> fields(const std::string& line) {
   return parts;
 }
 
-/// The kernels of a graph, without anything around them.
+/// A program that consists only of the kernels of a graph.
 Result<pte::Program> programOf(ir::Graph graph) {
   CARINA_RETURN_IF_ERROR(cpu::toKernelForm(graph));
   pte::Program program;
@@ -59,7 +58,8 @@ Result<pte::Program> programOf(ir::Graph graph) {
   }
   const std::set<const ir::Value*> inputs(graph.inputs().begin(), graph.inputs().end());
   for (const ir::Value* output : graph.outputs()) {
-    // What computes nothing was taken out. A copy stays one: what a loop carries from turn to turn.
+    // Operators that compute nothing have been removed. An input that is also an output is copied, like a
+    // value that a loop carries between iterations.
     const pte::ValueId value = valueOf(output);
     builder.output(inputs.count(output) > 0 ? builder.convert(value, pte::fromDType(output->dtype()))
                                             : value);
@@ -76,7 +76,7 @@ nlohmann::ordered_json workJson(const cpu::CallWork& work, int64_t cycles) {
   return {{"kernel", work.kernel}, {"types", work.types}, {"work", counts}, {"cycles", cycles}};
 }
 
-/// Work by the name that the firmware reports; names that stand for several kernels or types are left out.
+/// Work by the name that the firmware reports; names that refer to several kernels or types are left out.
 std::map<std::string, cpu::CallWork> workByName(const pte::Method& method) {
   std::map<std::string, cpu::CallWork> byName;
   std::set<std::string> unclear;

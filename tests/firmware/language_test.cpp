@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A language model as firmware: on the virtual platform it says what `carina generate` says, token for token.
+// A language model as firmware: on the virtual platform it generates the same text as `carina generate`,
+// token for token.
 #include <gmock/gmock.h>
 
 #include "base/file.hpp"
@@ -24,7 +25,7 @@ std::filesystem::path tinyFile(const std::string& name) {
 
 class Language : public testing::Test {
  protected:
-  /// Compiles the step of a model, and its prefill beside it, to program(). `folder` holds both.
+  /// Compiles the step of a model, and its prefill if asked, to program(). `folder` holds both.
   void compile(const std::filesystem::path& folder, const std::string& target, int64_t context,
                bool prefill = true) {
     pipeline::Options options;
@@ -41,7 +42,7 @@ class Language : public testing::Test {
     ASSERT_TRUE(writeFile(program(), bytes).ok());
   }
 
-  /// The first command of each NPU part becomes one that no NPU knows.
+  /// Replaces the first command of each NPU part with one that no NPU knows.
   void breakCommands() {
     const std::string bytes(asText((*MappedFile::open(program()))->bytes()));
     auto broken = require(pte::readProgram(asBytes(bytes)));
@@ -99,7 +100,7 @@ class Language : public testing::Test {
   const test::TempDir folder_;
 };
 
-TEST_F(Language, SaysTheSameAsOnTheHost) {
+TEST_F(Language, GeneratesTheSameTextAsOnTheHost) {
   CARINA_NEED_CROSS_COMPILER();
   compile(test::modelFile(""), "ethos-u85-256", 128);
   const auto tokenizer = test::modelFile("language_tokenizer.json");
@@ -113,13 +114,13 @@ TEST_F(Language, SaysTheSameAsOnTheHost) {
   for (const std::string& prompt : prompts) {
     const auto said = generate(tokenizer, prompt, 24);
     EXPECT_THAT(ran.text, HasSubstr("> " + prompt + said.text + "\nI [carina] prompt: "));
-    // The same tokens took the same calls, each of them the same cycles of the NPU.
+    // The same tokens take the same calls, each with the same NPU cycles.
     EXPECT_THAT(ran.text, HasSubstr(lineOf("text", static_cast<int64_t>(said.tokens.size()), said.writing)));
   }
 }
 
-/// Those of the other representations: language_model_test.
-TEST_F(Language, AHundredTokensAreThoseOfTheHost) {
+/// language_model_test compares the other representations.
+TEST_F(Language, AHundredTokensEqualThoseOfTheHost) {
   CARINA_NEED_CROSS_COMPILER();
   compile(test::modelFile(""), "ethos-u85-256", 128, false);
   const auto tokenizer = test::modelFile("language_tokenizer.json");
@@ -159,7 +160,7 @@ TEST_F(Language, EveryTargetAnswersLinkedAndTypedPromptsTheSame) {
                  ? text
                  : text.substr(at + begin.size(), text.find("\nI [carina] prompt", at) - at - begin.size());
     };
-    std::string shown;  // as a terminal gets it
+    std::string shown;  // as a terminal receives it
     for (const char character : said.text) {
       const auto byte = static_cast<uint8_t>(character);
       shown += byte < ' ' && character != '\n' && character != '\t' ? fmt::format("\\x{:02x}", byte)
@@ -171,7 +172,7 @@ TEST_F(Language, EveryTargetAnswersLinkedAndTypedPromptsTheSame) {
   }
 }
 
-TEST_F(Language, PromptsThatCannotBeTakenAreNamedAndTheNextOneIsAnswered) {
+TEST_F(Language, RejectedPromptsAreReportedAndTheNextOneIsAnswered) {
   CARINA_NEED_CROSS_COMPILER();
   compile(tinyFile(""), "ethos-u85-256", 16);
   const Ran ran = run(image("corstone-320", tinyFile("tokenizer.json"), 4),
@@ -184,7 +185,7 @@ TEST_F(Language, PromptsThatCannotBeTakenAreNamedAndTheNextOneIsAnswered) {
   EXPECT_THAT(ran.text, HasSubstr("Application exit code: 1."));
 }
 
-TEST_F(Language, AFaultOfTheNpuIsALineOfItsOwn) {
+TEST_F(Language, AnNpuFaultIsReportedOnItsOwnLine) {
   CARINA_NEED_CROSS_COMPILER();
   compile(tinyFile(""), "ethos-u85-256", 16);
   breakCommands();
@@ -193,7 +194,7 @@ TEST_F(Language, AFaultOfTheNpuIsALineOfItsOwn) {
   EXPECT_THAT(ran.text, HasSubstr("x\nE [carina] device fault"));
 }
 
-TEST_F(Language, EndOfInputIsNoEndlessWait) {
+TEST_F(Language, EndOfInputDoesNotWaitForever) {
   CARINA_NEED_CROSS_COMPILER();
   compile(tinyFile(""), "ethos-u85-256", 16, false);
   const Ran ran = run(image("corstone-320", tinyFile("tokenizer.json"), 4), "GNU\n");
@@ -201,7 +202,7 @@ TEST_F(Language, EndOfInputIsNoEndlessWait) {
   EXPECT_THAT(ran.text, HasSubstr("I [carina] text: 4 tokens"));
 }
 
-TEST_F(Language, WhatIsNoLanguageModelIsRefusedBeforeAnythingIsBuilt) {
+TEST_F(Language, OtherProgramsAreRefusedBeforeAnythingIsBuilt) {
   compile(tinyFile(""), "ethos-u85-256", 16);
   const auto expectError = [&](const ImageOptions& options, const char* says) {
     EXPECT_THAT(errorOf(buildImage(options)), HasSubstr(says));

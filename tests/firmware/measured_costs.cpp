@@ -75,7 +75,7 @@ Result<std::string> imageFor(const std::filesystem::path& program, const NamedTe
   return std::move(image->elf);
 }
 
-/// The image with other contents in the place of its inputs: linking takes far longer than running.
+/// The image with its inputs replaced: linking takes far longer than running.
 std::string withInputs(std::string elf, const NamedTensors& inputs) {
   const auto image = platform::readElf(asBytes(elf));
   CARINA_CHECK(image.ok(), "images that were built can be read");
@@ -124,7 +124,7 @@ Result<std::vector<std::vector<MeasuredRun>>> measureAll(const std::filesystem::
                                                          std::span<const NamedTensors> variants,
                                                          std::span<const cpu::Core> cores) {
   const test::TempDir folder;
-  std::map<bool, std::string> images;  // by whether the code is for Helium
+  std::map<bool, std::string> images;  // key: whether built for Helium
   std::vector<std::vector<MeasuredRun>> runs(variants.size());
   for (const cpu::Core core : cores) {
     std::string& image = images[hasHelium(core)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an image holds, and why a program does not fit a platform: nothing here needs the cross compiler.
+// The contents of images, and why programs do not fit a platform. Nothing here needs the cross compiler.
 #include "firmware/plan.hpp"
 
 #include <gmock/gmock.h>
@@ -48,7 +48,7 @@ TEST(Plan, CpuProgramsHaveNoNpu) {
   EXPECT_EQ(plan.regionOf("program"), "DDR");
 }
 
-TEST(Plan, PoolsThatAreLargerThanTheFastMemoryGoToTheLargeOne) {
+TEST(Plan, PoolsThatExceedTheFastMemoryGoToTheLargeOne) {
   PlanOptions options;
   options.platform = "corstone-300";
   const auto plan = require(planFor(copyProgram(2 << 20), options));
@@ -75,7 +75,7 @@ TEST(Plan, UnknownNamesAreRefusedWithTheKnownOnes) {
   EXPECT_FALSE(planFor("no program", options).ok());
 }
 
-TEST(Plan, TheNpuMustBeThePlatforms) {
+TEST(Plan, TheNpuMustMatchThePlatform) {
   test::TempDir folder;
   ASSERT_TRUE(compileNetwork("dense", "ethos-u85-256", "", folder / "x.pte").ok());
   auto file = require(MappedFile::open(folder / "x.pte"));

@@ -20,8 +20,8 @@ struct Ran {
   std::string text;
 };
 
-/// Builds the image as `elf` and runs it on the platform that it was built for. `npu`: another NPU than the
-/// program's.
+/// Builds the image as `elf` and runs it on the platform that it was built for. `npu` overrides the program's
+/// NPU.
 inline Ran runImage(const ImageOptions& options, const std::filesystem::path& elf, platform::Options platform,
                     const std::string& npu = "") {
   Ran ran;

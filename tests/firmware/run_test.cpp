@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images on the virtual platform: our firmware on an emulated Cortex-M gives the bytes and the NPU cycles
-// that the same program gives in process; and the program read and written again is the same file.
+// Images on the virtual platform: our firmware on an emulated Cortex-M produces the same bytes and NPU cycles
+// as the same program in process, and reading and writing the program reproduces the file.
 #include "device/run.hpp"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ class Firmware : public testing::Test {
     prepareFile(test::modelFile(network + ".pt2"), target, mode, count);
   }
 
-  /// The same for a .pt2 with samples beside it.
+  /// The same for a .pt2 file with its samples next to it.
   void prepareFile(const std::filesystem::path& network, const std::string& target, const std::string& mode,
                    size_t count) {
     pipeline::Options options;
@@ -48,7 +48,7 @@ class Firmware : public testing::Test {
     runInProcess(samples);
   }
 
-  /// What program() gives for the samples, and how long the NPU takes.
+  /// Runs program() on the samples and records its outputs and NPU cycles.
   void runInProcess(const std::vector<std::vector<Tensor>>& samples) {
     auto file = require(MappedFile::open(program()));
     auto runner = require(device::Runner::open(file->bytes()));
@@ -76,7 +76,7 @@ class Firmware : public testing::Test {
     return options;
   }
 
-  /// Builds the image and runs it with semihosting in the folder. `npu`: another NPU than the program's.
+  /// Builds the image and runs it with semihosting in the folder. `npu` overrides the program's NPU.
   Ran run(const ImageOptions& options, const std::string& arguments = "", const std::string& npu = "") {
     platform::Options platform;
     platform.timingAdapters = timingAdapters_;
@@ -85,7 +85,7 @@ class Firmware : public testing::Test {
     return runImage(options, elf(), std::move(platform), npu);
   }
 
-  /// The number behind `name` in a line "I [carina] NAMEnumber ...".
+  /// The number after `name` in a line "I [carina] NAMEnumber ...".
   static int64_t printed(const std::string& text, const std::string& name) {
     const size_t at = text.find("I [carina] " + name);
     return at == std::string::npos ? -1 : std::stoll(text.substr(at + 11 + name.size()));
@@ -103,7 +103,8 @@ struct RunCase {
 };
 class ThreeWays : public Firmware, public testing::WithParamInterface<RunCase> {
  protected:
-  /// After prepare(): the container gives the same file again; the firmware the same bytes and NPU cycles.
+  /// After prepare(): rewriting the container reproduces the file, and the firmware produces the same bytes
+  /// and NPU cycles.
   void expectThreeWays(const RunCase& c);
 };
 class Networks : public ThreeWays {};
@@ -129,7 +130,7 @@ void ThreeWays::expectThreeWays(const RunCase& c) {
   const auto file = require(MappedFile::open(program()));
   const auto read = require(pte::readProgram(file->bytes()));
   const auto written = require(pte::writeProgram(read));
-  EXPECT_TRUE(asText(file->bytes()) == written) << "the program read and written again is another file";
+  EXPECT_TRUE(asText(file->bytes()) == written) << "reading and writing the program changes the file";
 
   const Ran ran = run(linked(c.platform));
   EXPECT_EQ(ran.outcome.reason, platform::EndReason::Exit) << ran.outcome.explanation;
@@ -142,7 +143,7 @@ void ThreeWays::expectThreeWays(const RunCase& c) {
   EXPECT_EQ(ran.outcome.jobs.size(), calls_);
   EXPECT_GT(printed(ran.text, "ethosu_pmu_cntr0 : "), 0);
   EXPECT_GT(printed(ran.text, "Inference runtime: "), cycles_);
-  EXPECT_LE(printed(ran.text, "stack_used: "), 3072) << "the stack of an image is close to its end";
+  EXPECT_LE(printed(ran.text, "stack_used: "), 3072) << "the image nearly exhausts its stack";
   int64_t bytes = 0;
   for (const auto& [name, tensor] : expected_) bytes += static_cast<int64_t>(tensor.bytes().size());
   fmt::print("three ways: {} {} {}: {} output bytes, {} NPU cycles\n", c.network, c.target, c.mode, bytes,
@@ -241,7 +242,7 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
-TEST_F(Firmware, PollingGivesTheSame) {
+TEST_F(Firmware, PollingTakesTheSameCycles) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u85-128", "");
   ImageOptions options = linked("corstone-320");
@@ -251,7 +252,7 @@ TEST_F(Firmware, PollingGivesTheSame) {
   EXPECT_EQ(printed(ran.text, "ethosu_pmu_cycle_cntr : "), cycles_);
 }
 
-TEST_F(Firmware, TimingAdaptersSayWhatTheSystemConfigurationSays) {
+TEST_F(Firmware, TimingAdaptersMatchTheSystemConfiguration) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("residual", "ethos-u55-128", "Shared_Sram");
   timingAdapters_ = true;
@@ -302,7 +303,7 @@ TEST_F(Firmware, FilesBySemihosting) {
   }
 }
 
-TEST_F(Firmware, CommandsThatLeaveTheirMemoryDoNotReachTheNpu) {
+TEST_F(Firmware, CommandsOutsideTheirMemoryAreErrors) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   auto file = require(MappedFile::open(program()));
@@ -326,7 +327,7 @@ TEST_F(Firmware, CommandsThatLeaveTheirMemoryDoNotReachTheNpu) {
   }
 }
 
-TEST_F(Firmware, SaysWhatIsWrongWithItsFiles) {
+TEST_F(Firmware, ReportsWhatIsWrongWithItsFiles) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   ASSERT_TRUE(writeFile(folder_ / "short.bin", std::string_view("abc")).ok());
@@ -347,7 +348,7 @@ TEST_F(Firmware, SaysWhatIsWrongWithItsFiles) {
   expectError("-m short.bin", "truncated: the file is shorter than a program header");
 }
 
-TEST_F(Firmware, RefusesAnotherNpuThanTheProgramWasCompiledFor) {
+TEST_F(Firmware, RefusesAnNpuThatTheProgramWasNotCompiledFor) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   const Ran ran = run(linked("corstone-300"), "", "ethos-u55-256");
@@ -372,14 +373,14 @@ TEST_F(Firmware, AJobThatTakesTooLongIsAnError) {
   }
 }
 
-TEST_F(Firmware, AnUsedUpStackIsReported) {
+TEST_F(Firmware, StackOverflowIsReported) {
   CARINA_NEED_CROSS_COMPILER();
   prepare("dense", "ethos-u55-128", "", 1);
   ImageOptions options = linked("corstone-300");
   options.plan.stackBytes = 256;
   const Ran ran = run(options);
   EXPECT_EQ(ran.outcome.exitCode, 1) << ran.text;
-  // The frame of the hard fault has no place within the stack's limit: where it happened is lost.
+  // The frame of the hard fault does not fit within the stack limit, so the faulting address is lost.
   EXPECT_THAT(ran.text, HasSubstr("Hard fault. irq=-13, pc=0x"));
   EXPECT_THAT(ran.text, HasSubstr("cfsr=0x00100000"));
   EXPECT_THAT(ran.text, HasSubstr("Application exit code: 1."));

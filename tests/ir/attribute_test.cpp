@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attribute values survive text and are refused where they do not fit.
+// Attribute values round-trip through text and are rejected if they do not fit.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -29,7 +29,7 @@ TEST(Attribute, ReadsSchemaDefaults) {
   EXPECT_EQ(*parseAttribute(def(AttributeKind::String), "'none'"), Attribute(std::string("none")));
 }
 
-TEST(Attribute, RefusesWhatDoesNotRead) {
+TEST(Attribute, RefusesInvalidValues) {
   EXPECT_FALSE(parseAttribute(def(AttributeKind::Int), "1.5").ok());
   EXPECT_FALSE(parseAttribute(def(AttributeKind::Int), "None").ok());
   EXPECT_FALSE(parseAttribute(def(AttributeKind::Int), "99999999999999999999").ok());
@@ -39,7 +39,7 @@ TEST(Attribute, RefusesWhatDoesNotRead) {
   EXPECT_FALSE(attributeFits(def(AttributeKind::Int), Attribute(1.0)));
 }
 
-RC_GTEST_PROP(Attribute, TextReadsBack,
+RC_GTEST_PROP(Attribute, TextRoundTrips,
               (const std::vector<int64_t>& ints, double real, int64_t integer, const std::string& text,
                const std::vector<std::string>& texts)) {
   for (const auto& [kind, value] :

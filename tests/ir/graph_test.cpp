@@ -23,7 +23,7 @@ struct Chain {
   Chain() { graph.setOutputs({second.sum()}); }
 };
 
-TEST(Graph, KeepsUsesInStep) {
+TEST(Graph, KeepsUseListsConsistent) {
   Chain c;
   EXPECT_TRUE(verify(c.graph).ok());
   EXPECT_EQ(c.x->uses().size(), 2u);
@@ -62,7 +62,7 @@ TEST(Graph, VariadicAndOptionalOperands) {
   EXPECT_TRUE(verify(c.graph).ok());
 }
 
-TEST(Graph, ReplacedOperandsLeaveTheUsesOfOthersInOrder) {
+TEST(Graph, ReplacingOperandsKeepsOtherUsesInOrder) {
   Chain c;
   std::vector<Node*> users;
   for (int i = 0; i < 3; ++i)
@@ -74,7 +74,7 @@ TEST(Graph, ReplacedOperandsLeaveTheUsesOfOthersInOrder) {
     if (std::find(users.begin(), users.end(), use.node) != users.end())
       uses.emplace_back(use.node, use.operand);
   }
-  // The first bias stays where it is; a group of another size gives those behind it other places.
+  // The first bias keeps its operand index; resizing a group shifts the indices of the operands after it.
   EXPECT_EQ(uses, (std::vector<std::pair<Node*, uint32_t>>{
                       {users[0], 1}, {users[2], 1}, {users[0], 0}, {users[1], 2}}));
   EXPECT_TRUE(verify(c.graph).ok());
@@ -83,7 +83,7 @@ TEST(Graph, ReplacedOperandsLeaveTheUsesOfOthersInOrder) {
 TEST(Graph, ErasesNodesThatReadOneValueManyTimes) {
   Chain c;
   const size_t before = c.x->uses().size();
-  // Removing one use at a time would move 400,000 others each time: minutes.
+  // Removing uses one by one would move up to 400,000 others each time and take minutes.
   std::vector<Value*> parts(400'000, c.x);
   parts[7] = c.one;
   Node* node = toy::CatDefault::create(c.build, parts, c.x, {0}, std::nullopt).node();
@@ -122,10 +122,10 @@ TEST(Verifier, FindsUseBeforeDefinitionAndWrongTypes) {
   ASSERT_FALSE(types.ok());
   EXPECT_EQ(types.error().message(),
             "result 0 of toy.ADD is recorded as f32[3], but its operands imply f32[2]");
-  EXPECT_EQ(types.error().diagnostics().size(), 2u);  // and the node that uses it
+  EXPECT_EQ(types.error().diagnostics().size(), 2u);  // and at the node that uses it
 }
 
-TEST(Verifier, LooksIntoRegions) {
+TEST(Verifier, VerifiesRegions) {
   Chain c;
   NodeSpec spec;
   spec.def = &toy::If::def();
@@ -181,7 +181,7 @@ TEST(Passes, ListenersSeeEveryStage) {
   EXPECT_EQ(seen, (std::vector<std::string>{"first", "second"}));
 }
 
-TEST(Passes, AnInvalidGraphIsABugOfThePass) {
+TEST(Passes, DiesIfAPassLeavesAnInvalidGraph) {
   const Pass passes[] = {{"good", [](Graph&) { return Status(); }},
                          {"bad", [](Graph& graph) {
                             graph.firstNode()->result()->type.shape = {3};
@@ -195,7 +195,7 @@ TEST(Graph, ARewriteThatBuildsAnInvalidNodeIsAnError) {
   Chain c;
   c.first.node()->setLocation(std::make_shared<const Location>(Location{"add_1", "layer", ""}));
   const Rewrite rewrite = [&](Node* node) -> Result<bool> {
-    Builder builder(c.graph);  // without a location: the place is that of the node which is rewritten
+    Builder builder(c.graph);  // without a location: the error names the node being rewritten
     if (node == c.first.node()) toy::CatDefault::create(builder, {}, nullptr, {0}, std::nullopt);
     return false;
   };
@@ -206,7 +206,7 @@ TEST(Graph, ARewriteThatBuildsAnInvalidNodeIsAnError) {
             std::string::npos);
 }
 
-TEST(Graph, NoTensorIsLargerThanFilesCanSay) {
+TEST(Graph, RefusesTensorsTooLargeForTheFileFormats) {
   EXPECT_TRUE(checkExtents({DType::Int8, {2, 1 << 29}}).ok());
   EXPECT_TRUE(checkExtents({DType::Int8, {0, INT32_MAX}}).ok());
   EXPECT_FALSE(checkExtents({DType::Int8, {4, 1 << 29}}).ok());
@@ -221,8 +221,8 @@ TEST(Graph, NoTensorIsLargerThanFilesCanSay) {
   EXPECT_FALSE(graph.create(std::move(spec)).ok());
 }
 
-TEST(Graph, FootprintIsWhatIsAliveAtOnce) {
-  Chain c;  // x, first, second: 8 bytes each; all three while the second node runs
+TEST(Graph, FootprintIsThePeakOfLiveBytes) {
+  Chain c;  // x, first, second: 8 bytes each; all three are live while the second node runs
   const Footprint most = footprintOf(c.graph);
   EXPECT_EQ(most.bytes, 24);
   EXPECT_EQ(most.at, c.second.node());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs from text: what print() writes in full reads back as the same graph, and errors say where and what.
+// Graphs from text: full text from print() parses to the same graph, and errors state position and cause.
 #include "ir/parser.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::string printed(const Graph& graph) {
   return print(graph, {.exact = true});
 }
 
-/// The error of a text, as "place: message" and the remedy behind a '|'.
+/// The error of parsing a text, as "place: message | remedy".
 std::string errorOf(std::string_view text) {
   const auto graph = parse(text, kToy);
   if (graph.ok()) return "no error";
@@ -34,7 +34,7 @@ std::string errorOf(std::string_view text) {
   return diagnostic.place + ": " + diagnostic.message + " | " + diagnostic.remedy;
 }
 
-/// The graph of one line with %x: f32[2] and %i: i8[3] as inputs.
+/// A graph of one line, with the inputs %x: f32[2] and %i: i8[3].
 std::string withLine(std::string_view line) {
   return fmt::format("graph @g(%x: f32[2], %i: i8[3]) -> (%x) {{\n  {}\n}}\n", line);
 }
@@ -42,7 +42,7 @@ std::string errorOfLine(std::string_view line) {
   return errorOf(withLine(line));
 }
 
-TEST(Parser, ReadsWhatPeopleWrite) {
+TEST(Parser, ReadsHandWrittenText) {
   const auto graph = require(parse(R"(
     // Types of results and defaults may be left out, blanks and line ends stand anywhere.
     graph @net(%x: f32[2]<0.5:-3>) -> (%sum, %x) {
@@ -203,7 +203,7 @@ TEST(Parser, RefusesConstantsThatDoNotFit) {
             "line 2, column 7: a tensor of shape [200");
 }
 
-TEST(Parser, RefusesWhatTheShortFormLeavesOut) {
+TEST(Parser, RefusesTextInShortForm) {
   Graph graph;
   Value* large = graph.addConstant(Tensor::zeros(DType::Int8, {100}), "w");
   graph.setOutputs({large});
@@ -334,7 +334,7 @@ class RandomGraph {
   uint64_t state_;
 };
 
-TEST(Parser, RandomGraphsReadBack) {
+TEST(Parser, RandomGraphsRoundTrip) {
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     const Graph graph = RandomGraph(seed).make();
     const std::string text = printed(graph);
@@ -345,8 +345,9 @@ TEST(Parser, RandomGraphsReadBack) {
   }
 }
 
-// Whatever is cut off or changed: an error or a graph, never a crash.
-RC_GTEST_PROP(Parser, DamagedTextsAreErrorsOrGraphs, (uint64_t seed, uint32_t at, char byte, bool cut)) {
+// Truncated or changed text yields an error or a valid graph, never a crash.
+RC_GTEST_PROP(Parser, DamagedTextYieldsAnErrorOrAValidGraph,
+              (uint64_t seed, uint32_t at, char byte, bool cut)) {
   std::string text = printed(RandomGraph(seed).make());
   at %= static_cast<uint32_t>(text.size());
   if (cut) {

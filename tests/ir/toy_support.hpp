@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inference and verification of the toy dialect that these tests build graphs with.
+// Inference and verification for the toy dialect, with which these tests build graphs.
 #pragma once
 
 #include "ir/graph.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that are made of others before they are lowered: mixed types, windows, indexing, masks.
+// Operators that are decomposed into others before lowering: mixed types, windows, indexing, masks.
 #include <cmath>
 
 #include "decompose/composites.hpp"
@@ -27,8 +27,8 @@ INSTANTIATE_TEST_SUITE_P(Windows, Decomposed, testing::ValuesIn(casesIn("windows
 
 INSTANTIATE_TEST_SUITE_P(Indexing, Decomposed, testing::ValuesIn(casesIn("indexing")), nameOf);
 
-/// A mask chooses places for one value; the float executor has no such indexing, so its result is written
-/// here.
+/// A mask selects the positions of one value; the float executor has no such indexing, so the expected result
+/// is written out here.
 TEST(Masks, PutOneValueWhereTheyAreTrue) {
   Network n;
   Value* x = n.input({2, 3});
@@ -44,7 +44,7 @@ TEST(Masks, PutOneValueWhereTheyAreTrue) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(result[0].realAt(i), expected[static_cast<size_t>(i)]);
 }
 
-/// Extremes with their places: both are used, so both are computed.
+/// Extrema with their indices: both are used, so both are computed.
 TEST(Extremes, WithIndicesAreTwoReductions) {
   Network n;
   const aten::MinDim op = aten::MinDim::create(n.b, n.input({3, 5}), int64_t{1}, false);
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Einsum, Decomposed, testing::ValuesIn(casesIn("einsum")
 
 INSTANTIATE_TEST_SUITE_P(ManyDimensions, Decomposed, testing::ValuesIn(casesIn("many_dimensions")), nameOf);
 
-TEST(Recurrent, GatesOfOneFunctionAreOneOperation) {
+TEST(Recurrent, GatesWithTheSameFunctionAreOneOperation) {
   Network n;
   Value* zeros = n.graph.addConstant(Tensor::zeros(DType::Float32, {1, 2, 4}));
   const std::vector<Value*> params{n.weight({16, 3}), n.weight({16, 4}), n.weight({16}), n.weight({16})};
@@ -78,7 +78,7 @@ TEST(Recurrent, GatesOfOneFunctionAreOneOperation) {
   EXPECT_EQ(count["aten.tanh.default"], 2 * 5);  // candidate and cell
   EXPECT_EQ(count["aten.add.Tensor"], 3 * 5);    // two sums of gates, the cell
   EXPECT_EQ(count["aten.linear.default"],
-            1 + 4);  // of the input in all steps; that of the zeros is a constant
+            1 + 4);  // one of the input for all steps, four of states; that of the zeros is a constant
 }
 
 TEST(WeightNorm, BecomesAConstant) {
@@ -111,8 +111,8 @@ TEST(WeightNorm, BecomesAConstant) {
   }
 }
 
-/// x / max(|x|, 1e-12), as F.normalize exports it: a row of zeros stays zero and takes no range from the
-/// others.
+/// x / max(|x|, 1e-12), as F.normalize exports it: a row of zeros stays zero and does not widen the range of
+/// the others.
 TEST(Normalize, ARowOfZerosCostsNoAccuracy) {
   Network n;
   Value* x = n.input({4, 16});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools, resizing, padding and sampling in every rank, as what lowering has rules for.
+// Pools, resizing, padding and sampling in every rank, decomposed into operators that lowering has rules for.
 #include <algorithm>
 #include <cmath>
 
@@ -30,8 +30,8 @@ TEST_P(Windows, KeepsTheResult) {
 
 const Shape kVolume{2, 3, 7, 6, 5};
 
-// One TRANSPOSE to the channel-last order and one back. Averages differ where a sum lies on the edge between
-// two codes; behind them, another scale makes more of a code.
+// One TRANSPOSE to the channel-last order and one back. Averages differ where a sum is on the boundary
+// between two codes; a rescale after them can amplify a difference of one code.
 INSTANTIATE_TEST_SUITE_P(Pools, Windows, testing::ValuesIn(casesIn("pools")), nameOf);
 
 // Volumes are rounded twice.
@@ -39,8 +39,8 @@ INSTANTIATE_TEST_SUITE_P(Resizing, Windows, testing::ValuesIn(casesIn("resizing"
 
 INSTANTIATE_TEST_SUITE_P(Sampling, Windows, testing::ValuesIn(casesIn("sampling")), nameOf);
 
-/// Values that occur often, so that equal ones meet in a window.
-TEST(MaxPoolVolume, IndicesNumberTheVolume) {
+/// Few distinct values, so that windows contain ties.
+TEST(MaxPoolVolume, IndicesAreFlatInTheVolume) {
   const Ints kernel{2, 3, 2}, stride{1, 2, 3}, padding{1, 1, 0}, dilation{2, 1, 1};
   for (const bool ceil : {false, true}) {
     Network n;
@@ -61,8 +61,8 @@ TEST(MaxPoolVolume, IndicesNumberTheVolume) {
   }
 }
 
-/// 5 rows by 1.3 are 6, and not the rows that the sizes alone would give.
-TEST(Resizing, ByTheFormThatDecompositionsLeave) {
+/// Scaling 5 rows by 1.3 gives 6 rows, but not the ones that the sizes alone would give.
+TEST(Resizing, AcceptsTheFormThatDecompositionsLeave) {
   const auto resized = [](std::vector<ir::Attribute> attributes) {
     Network n;
     ir::NodeSpec spec;
@@ -92,7 +92,7 @@ TEST(Resizing, ByTheFormThatDecompositionsLeave) {
   EXPECT_FALSE(same(bySizes, byFactors));
 }
 
-TEST(Padding, ThatTakesAllAwayIsTheValue) {
+TEST(Padding, ThatCropsEverythingIsTheFillValue) {
   Network n;
   Value* x = n.input({1, 3, 1});
   n.graph.setOutputs({n.make<aten::Pad>(x, Ints{2, -1, 1, 0}, "constant", 0.5),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that are made of other operators before they are lowered: the same numbers, quantized and not.
+// Networks that are decomposed into other operators before lowering: the same results, quantized or not.
 #pragma once
 
 #include "aten/executor.hpp"
@@ -9,7 +9,7 @@
 
 namespace carina::lower::test {
 
-/// What the network is decomposed into computes the same numbers in float.
+/// The decomposed network computes the same results in float.
 inline void checkKeepsTheResult(const Case& c) {
   Network network, small;
   network.graph.setOutputs({c.build(network)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole quotients and remainders: what the simulation gives for the same codes.
+// Integer quotients and remainders: equal to the simulation on the same codes.
 #include "lower_case.hpp"
 
 namespace carina::lower::test {
@@ -35,7 +35,7 @@ Value* negative(Network& n) {
 Value* ofBothSigns(Network& n) {
   return constant(n, true, true);
 }
-/// Between 0.3 and 1.3, computed.
+/// A computed divisor between 0.3 and 1.3.
 Value* gate(Network& n) {
   Value* sigmoid = n.make<aten::Sigmoid>(n.input({1, 5, 7}));
   return n.make<aten::AddScalar>(sigmoid, 0.3, int64_t{1});
@@ -68,8 +68,8 @@ const Case kQuotients[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Quotients, Division, testing::ValuesIn(kQuotients), nameOf);
 
-/// A number divided by itself is 1, whatever its codes are: the quotient is not a hair below.
-TEST(Division, OfEqualNumbersIsOne) {
+/// A value divided by itself is 1 for all codes: the quotient is never slightly below.
+TEST(Division, OfEqualValuesIsOne) {
   for (const auto precision : {quantize::Precision::Int8, quantize::Precision::Int16x8}) {
     const Case same{"same",
                     [](Network& n) {

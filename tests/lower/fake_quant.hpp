@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a small float graph through quantizer and lowering and compares the TOSA graph with the aten executor
-// on the same quantize/dequantize graph.
+// Quantizes and lowers a small float graph, and compares the TOSA graph with the aten executor on the same
+// quantize/dequantize graph.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace carina::lower::test {
 
 /// Float32 values from a normal distribution; the same for the same seed.
 Tensor randomFloats(const Shape& shape, uint32_t seed, float deviation = 1.0f);
-/// Any numbers of an integer type (bool: 0 and 1; int32 and int64: 0..9).
+/// Random values of an integer type (bool: 0 and 1; int32 and int64: 0..9).
 Tensor randomCodes(const ir::Type& type, uint32_t seed);
 
 struct Comparison {
@@ -27,15 +27,15 @@ struct Comparison {
   }
 };
 
-/// The region of each delegate call, run by the aten executor, against its TOSA graph on the same random
-/// codes.
+/// Compares the region of each delegate call, run by the aten executor, with its TOSA graph on the same
+/// random codes.
 Result<Comparison> compareDelegates(const partition::Partitioned& partitioned, int samples = 2);
 
-/// Decompose, quantize on random samples, partition (by default without a target's limits).
+/// Decomposes, quantizes on random samples, and partitions (by default without a target's limits).
 Result<partition::Partitioned> quantizeAndPartition(ir::Graph graph, const quantize::Options& options = {},
                                                     const partition::Options& partitioning = {});
 
-/// How many operators of this name the delegates' TOSA graphs hold.
+/// Number of operators of this kind in the delegates' TOSA graphs.
 int countOps(const partition::Partitioned& partitioned, const ir::OpDef& def);
 
 }  // namespace carina::lower::test

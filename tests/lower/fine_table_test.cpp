@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of 16-bit functions against the functions at every code.
+// Tables of 16-bit functions, compared with the functions at every code.
 #include "lower/fine_table.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ TEST(FineTable, ASmoothFunctionTakesOneTable) {
   EXPECT_LE(errors(f, table).first, 2);
 }
 
-TEST(FineTable, LinesCrossACurveInsteadOfLyingOnOneSide) {
+TEST(FineTable, LinesCrossACurveInsteadOfStayingOnOneSide) {
   // A line between two points of this sine, 128 codes apart, is up to 32767 / 2100^2 * 64^2 / 2 = 15.2 codes
   // off.
   const auto f = [](int64_t q) { return code(32000 * std::sin(static_cast<double>(q) / 2100)); };
@@ -51,7 +51,7 @@ TEST(FineTable, StepsBecomeExact) {
   EXPECT_GT(plain, 7000);
 }
 
-TEST(FineTable, APoleComesWithinReach) {
+TEST(FineTable, APoleIsApproximatedWithin64Codes) {
   const auto f = [](int64_t q) { return q == 0 ? 0 : code(3e6 / static_cast<double>(q)); };
   const FineTable table = fineTable(f, 16);
   EXPECT_LE(table.pieces.size(), kMaxPieces);
@@ -60,8 +60,8 @@ TEST(FineTable, APoleComesWithinReach) {
   EXPECT_LE(fine, 64);
 }
 
-TEST(ProductTable, TakesWhatBendsLessThanItsProduct) {
-  // silu over [-40, 40] whose results are cut at 2: one table is some 20 codes off.
+TEST(ProductTable, TabulatesTheSmootherFactorOfAProduct) {
+  // silu over [-40, 40] with results clamped at 2: a single table is about 20 codes off.
   const auto silu = [](int64_t q) {
     const double x = static_cast<double>(q) * 40 / 32767;
     return x / (1 + std::exp(-x)) / 2 * 32767;
@@ -83,7 +83,7 @@ TEST(ProductTable, NeedsARootAtZeroAndNoSteps) {
   EXPECT_FALSE(productTable([](int64_t q) { return q < 0 ? -INFINITY : static_cast<double>(q); }, 16));
 }
 
-TEST(FineTable, WhatCannotBeTabulatedEndsSomewhere) {
+TEST(FineTable, TheNumberOfPiecesIsLimited) {
   const auto f = [](int64_t q) { return q * 7919 % 30'011; };
   EXPECT_LE(fineTable(f, 16).pieces.size(), kMaxPieces);
 }

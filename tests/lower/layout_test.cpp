@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout descriptions against index arithmetic: whatever views and permutes are described, reading the
-// storage through the description gives what moving the data at every step gives.
+// Layout descriptions against index arithmetic: for any views and permutes, reading the storage through the
+// description gives the same elements as moving the data at every step.
 #include "lower/layout.hpp"
 
 #include <gtest/gtest.h>

@@ -38,9 +38,9 @@ struct Network : carina::test::GraphMaker {
 struct Case {
   std::string name;
   std::function<Value*(Network&)> build;
-  int transposes = -1;  // how many TRANSPOSE nodes are right; -1: not looked at
+  int transposes = -1;  // expected number of TRANSPOSE nodes; -1: not checked
   double share = 0.01;  // of elements that may differ
-  double largest = 1;   // by so many codes
+  double largest = 1;   // allowed difference in codes
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -50,8 +50,8 @@ inline std::string nameOf(const testing::TestParamInfo<Case>& info) {
   return info.param.name;
 }
 
-/// The networks of tests/data/lower/FILE.ir. A weight's number is the seed of its values; those of "wide"
-/// ones deviate more.
+/// The networks of tests/data/lower/FILE.ir. The number in a weight's name is the seed of its values; those
+/// of "wide" weights have a larger deviation.
 inline std::vector<Case> casesIn(const std::string& file) {
   std::vector<Case> cases;
   for (const carina::test::GraphCase& text : carina::test::graphCases("lower/" + file + ".ir")) {
@@ -71,7 +71,8 @@ inline std::vector<Case> casesIn(const std::string& file) {
   return cases;
 }
 
-/// Wholly lowered, and few codes off the simulation (one, if the case does not say more) in few places.
+/// Expects complete lowering, and few elements that differ from the simulation, by few codes (one unless the
+/// case allows more).
 inline void check(const Case& c, const quantize::Options& options) {
   Network network;
   Value* output = c.build(network);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every lowering rule on small graphs: TOSA interpreter against the fake-quant executor, and what it costs in
+// Every lowering rule on small graphs: TOSA interpreter against the fake-quant executor, and the number of
 // transposes.
 #include <gtest/gtest.h>
 
@@ -63,8 +63,8 @@ TEST_P(LowerWide, EqualsFakeQuantIn16x8) {
 
 INSTANTIATE_TEST_SUITE_P(Wide, LowerWide, testing::ValuesIn(casesIn("steps_and_sums_in_16_bits")), nameOf);
 
-/// acosh has no value below 1, but numbers above 1 are rounded to the code of 0 as well.
-TEST(Lower, CodesAtTheEdgeOfADomainStandForWhatLiesInside) {
+/// acosh is undefined below 1, but values above 1 are also rounded to the code of 0.
+TEST(Lower, CodesAtTheEdgeOfADomainRepresentValuesInside) {
   Network n;
   n.graph.setOutputs({n.make<aten::Acosh>(n.input({1, 2, 4}))});
   quantize::Options options;
@@ -79,7 +79,7 @@ TEST(Lower, CodesAtTheEdgeOfADomainStandForWhatLiesInside) {
   }
   ASSERT_NE(lookup, nullptr);
   const Tensor& table = lookup->operands()[1]->constant();
-  // Code -128 is what lies between 0 and 1.96: acosh gives up to 1.3 there, in steps of 7.6 / 255.
+  // Code -128 represents values between 0 and 1.96, where acosh is up to 1.3, in steps of 7.6 / 255.
   EXPECT_GT(table.integerAt(0), -128 + 10);
   EXPECT_LT(table.integerAt(0), table.integerAt(1));
 }

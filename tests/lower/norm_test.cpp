@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms of rows: within one code of the simulation whatever the rows' magnitudes, and recognised where a
-// network spells them out.
+// Norms of rows: within one code of the simulation for rows of any magnitude, and recognised if a network
+// spells them out.
 #include "decomposed_case.hpp"
 #include "lower/lower.hpp"
 #include "support/require.hpp"
@@ -80,8 +80,8 @@ TEST_P(SpelledNorms, BecomeOneOperator) {
 }
 INSTANTIATE_TEST_SUITE_P(All, SpelledNorms, testing::ValuesIn(kSpelled), nameOf);
 
-/// The factor of another tensor, of other rows or without an eps is no norm.
-TEST(SpelledNorms, OthersStayAsTheyAre) {
+/// A factor computed from another tensor, from other rows or without an eps is not a norm.
+TEST(SpelledNorms, OtherProductsAreUnchanged) {
   Network n;
   Value *x = n.input({3, 8}), *y = n.input({3, 8});
   Value* factor = n.make<aten::Rsqrt>(shifted(n, meanOfRows(n, product(n, y, y))));

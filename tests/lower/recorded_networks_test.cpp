@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks of the larger suites: graphs that PyTorch quantized against PyTorch's results, and float networks
-// through our quantizer against the fake-quant executor.
+// after Carina's quantizer against the fake-quant executor.
 #include <gtest/gtest.h>
 
 #include "aten/executor.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of operators say of TOSA is what the rules are.
+// The lowering rules match what the operators' rows say about TOSA.
 #include "lower/rules.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace carina::lower {
 namespace {
 
-TEST(Rules, AreThoseThatTheRowsName) {
+TEST(Rules, MatchTheOperatorRows) {
   for (const ir::OpDef& def : aten::operators()) {
     const aten::TosaForm form = aten::factsOf(static_cast<aten::OpId>(def.id)).tosa;
     EXPECT_EQ(findRule(def) != nullptr, form != aten::TosaForm::None) << def.name;

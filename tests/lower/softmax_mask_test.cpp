@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Masks in front of a softmax, as networks write them: the decomposed graph computes the same, everything
-// runs on the NPU, and eight-bit scores keep their resolution.
+// Masks before a softmax, as networks write them: the decomposed graph computes the same, everything runs on
+// the NPU, and eight-bit scores keep their resolution.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -30,13 +30,13 @@ struct MaskNetwork : carina::test::GraphMaker {
     inputs.push_back(std::move(tensor));
     return value;
   }
-  /// Scores as trained attention has them: some units wide.
+  /// Scores with a range of a few units, as in trained attention.
   Value* scores() { return input(randomFloats({1, kHeads, kLength, kLength}, 3, 3.0f)); }
   Value* rows(uint32_t seed) { return input(randomFloats({1, kHeads, kLength, 8}, seed, 2.0f)); }
   Value* real(float x) { return b.constant(Tensor::scalar(x)); }
   Value* softmax(Value* x) { return make<aten::SoftmaxInt>(x, int64_t{-1}, std::nullopt); }
   Value* add(Value* x, Value* y) { return make<aten::AddTensor>(x, y, int64_t{1}); }
-  /// `value` above the diagonal, else 0; or true and false.
+  /// `value` above the diagonal, else 0. isFuture(): true and false instead.
   Value* future(float value) {
     Tensor mask = Tensor::zeros(DType::Float32, {kLength, kLength});
     for (int64_t i = 0; i < kLength; ++i) {
@@ -88,7 +88,7 @@ const MaskCase kMaskCases[] = {
      [](MaskNetwork& n) {
        return n.softmax(n.make<aten::WhereSelf>(n.isFuture(), n.real(-kInfinity), n.scores()));
      }},
-    {"where_computed",  // graphs: an edge or not
+    {"where_computed",  // graph attention: edge or no edge
      [](MaskNetwork& n) {
        Value* edges = n.input(convert(n.isFuture()->constant(), DType::Float32));
        Value* none = n.make<aten::LeScalar>(edges, 0.5);
@@ -117,7 +117,7 @@ const MaskCase kMaskCases[] = {
      }},
     {"attention_float_input",
      [](MaskNetwork& n) { return n.attention(n.input(n.padding(DType::Float32, -kInfinity))); }},
-    {"add_input",  // a mask that is made elsewhere, without scaled_dot_product_attention
+    {"add_input",  // a mask that is computed elsewhere, without scaled_dot_product_attention
      [](MaskNetwork& n) {
        Value* mask = n.input(n.padding(DType::Float32, -1e9f));
        Value* scores =
@@ -133,7 +133,7 @@ const MaskCase kMaskCases[] = {
            n.make<aten::Matmul>(n.rows(5), n.input(randomFloats({1, kHeads, 8, kLength}, 8, 2.0f)));
        return n.softmax(n.add(wide, scores));
      }},
-    {"attention_safe",  // what run_decompositions() leaves
+    {"attention_safe",  // the form that run_decompositions() leaves
      [](MaskNetwork& n) {
        Value* scores = n.add(n.scores(), n.future(-kInfinity));
        Value* weights = n.make<aten::PrivateSoftmax>(scores, int64_t{-1}, false);
@@ -157,7 +157,7 @@ TEST_P(Mask, KeepsTheFunction) {
     ASSERT_NEAR(before[0].realAt(i), after[0].realAt(i), 1e-5) << i;
 }
 
-TEST_P(Mask, LeavesEightBitScoresTheirRange) {
+TEST_P(Mask, KeepsTheResolutionOfEightBitScores) {
   MaskNetwork n;
   n.graph.setOutputs({GetParam().build(n)});
   const auto real = require(aten::execute(n.graph, n.inputs));
@@ -180,16 +180,16 @@ TEST_P(Mask, LeavesEightBitScoresTheirRange) {
 INSTANTIATE_TEST_SUITE_P(Softmax, Mask, testing::ValuesIn(kMaskCases),
                          [](const auto& param) { return std::string(param.param.name); });
 
-TEST(Mask, RowsWithoutAnyScoreGiveZero) {
+TEST(Mask, FullyMaskedRowsAreZero) {
   MaskNetwork n;
-  Tensor mask = Tensor::zeros(DType::Bool, {kLength, kLength});  // nothing may be seen
+  Tensor mask = Tensor::zeros(DType::Bool, {kLength, kLength});  // everything is masked
   n.graph.setOutputs({n.attention(n.b.constant(std::move(mask)))});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   const auto result = require(aten::execute(n.graph, n.inputs));
   for (const float x : result[0].as<float>()) ASSERT_EQ(x, 0.0f);
 }
 
-TEST(Mask, ScoresThatAreOnlyAddedStay) {
+TEST(Mask, AdditionsWithoutASoftmaxStay) {
   MaskNetwork n;
   n.graph.setOutputs({n.add(n.scores(), n.future(-50))});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());

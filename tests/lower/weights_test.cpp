@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights and biases that a network brings.
+// Weights and biases that are given by the network.
 #include <gtest/gtest.h>
 
 #include "aten/ops.hpp"
@@ -8,7 +8,7 @@
 namespace carina::lower {
 namespace {
 
-/// A linear layer of codes of that type with weights of that scale and a bias of 3.
+/// A linear layer on codes of `type`, with weights of scale `weightScale` and a bias of 3.
 Result<ir::Graph> layer(DType type, double weightScale) {
   ir::Graph graph;
   ir::Builder b(graph);
@@ -34,7 +34,7 @@ void expectLimit(DType type, double allowed, double tooFine, const std::string& 
   EXPECT_NE(refused.error().str().find(text), std::string::npos) << refused.error().str();
 }
 
-TEST(Weights, BiasesBeyondSumsAreRefused) {
+TEST(Weights, BiasesBeyondTheAccumulatorAreRefused) {
   expectLimit(DType::Int16, 1e-9, 1e-12, "beyond sums of 48 bits");
   expectLimit(DType::Int8, 1e-5, 1e-9, "beyond sums of 32 bits");
 }

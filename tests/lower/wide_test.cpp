@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on 32-bit codes: right to 2^-19 of the range of their results, whatever the codes are.
+// Operators on 32-bit codes: accurate to 2^-19 of the range of their results, for any codes.
 #include "lower/wide.hpp"
 
 #include <cmath>
@@ -13,11 +13,11 @@
 namespace carina::lower::test {
 namespace {
 
-constexpr int64_t kMost = int64_t{1} << 28;
+constexpr int64_t kMaxWideCode = int64_t{1} << 28;
 
-/// A network between int16 codes that come in and int32 codes that leave.
+/// A network with int16 codes as inputs and int32 codes as outputs.
 struct WideNetwork : Network {
-  /// Numbers from -reach to reach.
+  /// Values from -reach to reach.
   Value* narrow(const Shape& shape, double reach) {
     Value* codes = input(shape, DType::Int16);
     return make<aten::DequantizePerTensor>(codes, reach / 32767, int64_t{0}, int64_t{-32767}, int64_t{32767},
@@ -32,13 +32,14 @@ struct WideNetwork : Network {
     return make<aten::DequantizePerTensor>(q, scale, int64_t{0}, limit(low), limit(high), DType::Int32,
                                            std::nullopt);
   }
-  /// From low to high, with more than 16 bits.
+  /// Values from low to high, with more than 16 bits.
   Value* shifted(const Shape& shape, double low, double high) {
     Value* x = narrow(shape, (high - low) / 2);
     return wide(make<aten::AddScalar>(x, (low + high) / 2, int64_t{1}), low, high);
   }
   int64_t limit(double x) const {
-    return std::clamp(std::llround(x / scale), -static_cast<long long>(kMost), static_cast<long long>(kMost));
+    return std::clamp(std::llround(x / scale), -static_cast<long long>(kMaxWideCode),
+                      static_cast<long long>(kMaxWideCode));
   }
 
   double scale = 1;
@@ -48,7 +49,7 @@ struct WideCase {
   const char* name;
   std::function<Value*(WideNetwork&)> build;
   double low, high;            // of the results
-  double tolerance = 0x1p-19;  // of the larger of them
+  double tolerance = 0x1p-19;  // relative to the larger of them
 };
 
 void PrintTo(const WideCase& c, std::ostream* out) {
@@ -111,7 +112,7 @@ const WideCase kWideCases[] = {
     {"gelu_tanh", [](WideNetwork& n) { return n.make<aten::Gelu>(n.shifted(kShape, -6, 6), "tanh"); }, -6, 6},
     {"silu", [](WideNetwork& n) { return n.make<aten::Silu>(n.shifted(kShape, -9, 9)); }, -9, 9},
     {"log", [](WideNetwork& n) { return n.make<aten::Log>(n.shifted(kShape, 0.01, 20)); }, -5, 3,
-     0x1p-17},  // a code more or less of small arguments
+     0x1p-17},  // a difference of one code in small arguments
     {"reciprocal", [](WideNetwork& n) { return n.make<aten::Reciprocal>(n.shifted(kShape, 0.9, 30)); }, 0,
      1.2},
     {"reciprocal_of_zero", [](WideNetwork& n) { return n.make<aten::Reciprocal>(n.shifted(kShape, 0, 30)); },
@@ -176,7 +177,7 @@ const WideCase kWideCases[] = {
 
 class WideOperators : public testing::TestWithParam<WideCase> {};
 
-TEST_P(WideOperators, GiveTheNumbersOfFloatArithmetic) {
+TEST_P(WideOperators, MatchFloatArithmetic) {
   const WideCase& c = GetParam();
   WideNetwork n;
   Value* result = n.codes(c.build(n), c.low, c.high);
@@ -207,7 +208,8 @@ TEST_P(WideOperators, GiveTheNumbersOfFloatArithmetic) {
 INSTANTIATE_TEST_SUITE_P(All, WideOperators, testing::ValuesIn(kWideCases),
                          [](const auto& test) { return std::string(test.param.name); });
 
-/// The factors of a layer with 48-bit sums have 15 bits: half a code of 16 bits at the ends of the range.
+/// The factors of a layer with 48-bit sums have 15 bits: an error of half a 16-bit code at the ends of the
+/// range.
 TEST(SumsOf48Bits, AreRescaledToTheCode) {
   WideNetwork n;
   Value* y = linear(n, n.narrow({200, 24}, 3), 5, 24);
@@ -229,7 +231,7 @@ TEST(SumsOf48Bits, AreRescaledToTheCode) {
     EXPECT_LE(codes, 1);
     different += codes;
   }
-  EXPECT_LE(different, 5);  // halves, and what float32 rounds
+  EXPECT_LE(different, 5);  // ties, and float32 rounding
 }
 
 }  // namespace

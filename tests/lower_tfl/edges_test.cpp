@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks whose inputs and outputs are float: the program converts them, or --io leaves that out.
+// Networks whose inputs and outputs are float: the program converts them, unless --io omits the conversion.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ TEST(TfliteEdges, FloatInputsAreQuantizedByTheProgram) {
   EXPECT_EQ(result.front().second, expected);
 }
 
-TEST(TfliteEdges, TheIntegersThemselves) {
+TEST(TfliteEdges, IntegerInputsAndOutputsAreNotConverted) {
   const test::TempDir folder;
   const auto model = floatNetwork(folder);
   const Tensor input = Tensor::from<int8_t>({1, 4}, std::vector<int8_t>{0, 2, -7, 127});
@@ -93,9 +93,9 @@ TEST(TfliteEdges, OperatorsAreListed) {
   EXPECT_TRUE(list.wholly);
 }
 
-/// Converters put a QUANTIZE from uint8 to int8 of the same scale in front of networks that take pixels: the
-/// convolution behind it reads the pixels themselves.
-TEST(TfliteEdges, ChangingTheSignOfPixelsTakesNoOperation) {
+/// Converters insert a QUANTIZE from uint8 to int8 at the same scale before networks that take pixels: the
+/// convolution after it reads the pixels directly.
+TEST(TfliteEdges, ConvertingPixelsToInt8TakesNoOperation) {
   const test::TempDir folder;
   test::TfliteFile file;
   file.tensors = {{"pixels", TensorType::UInt8, {1, 4, 4, 8}, "", -1, {0.5F}, {3}},
@@ -149,8 +149,8 @@ TEST(TfliteSums, AreOneOperation) {
   }
 }
 
-/// An operator that is not understood for its tensors has no results.
-TEST(TfliteEdges, ImpossibleShapesAreToldOf) {
+/// An operator whose tensors cannot be read has no results.
+TEST(TfliteEdges, ImpossibleShapesAreReported) {
   const test::TempDir folder;
   test::TfliteFile file;
   const std::vector<int32_t> shape{1, 2000000000, 2000000, 10};

@@ -52,7 +52,7 @@ RC_GTEST_PROP(FixedPoint, TheSteeperSideIsNeverBelow, ()) {
   const auto factorA = *rc::gen::inRange<int64_t>(-4, 256), factorB = *rc::gen::inRange<int64_t>(-4, 256);
   const double real = std::ldexp(0.5 + *rc::gen::inRange(0, 1000) / 2001.0, bits);
   Multiplier a = quantizeMultiplier(real);
-  // Slopes that are equal but for the last bits.
+  // Slopes that differ only in the last bits.
   Multiplier b = quantizeMultiplier(
       factorB > 0 && factorA > 0 ? real * static_cast<double>(factorA) / static_cast<double>(factorB) : real);
   b.value = std::max(b.value + near, 1 << 30);

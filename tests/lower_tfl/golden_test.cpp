@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small networks of one operator each (tests/data/tflite), made at random, beside what the reference kernels
-// of TensorFlow Lite for Microcontrollers gave for them: every number must be the same, in the TOSA
-// interpreter and on the NPU model.
+// Small random networks of one operator each (tests/data/tflite), with the outputs of the reference kernels
+// of TensorFlow Lite for Microcontrollers: every value must be the same, in the TOSA interpreter and on the
+// NPU model.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::vector<std::filesystem::path> networks() {
   return test::filesIn(test::dataDir() / "tflite", ".tflite");
 }
 
-/// In the TOSA interpreter. `loops`: the graph has one.
-void expectNumbersOfTheReferenceKernels(const std::filesystem::path& file, bool loops = false) {
+/// Runs the network in the TOSA interpreter. `loops`: whether the graph contains a loop.
+void expectOutputsOfTheReferenceKernels(const std::filesystem::path& file, bool loops = false) {
   auto network = require(tflite::readNetwork(file));
   auto tosa = require(lower_tfl::lowerToTosa(network));
   EXPECT_EQ(partition::hasControlFlow(tosa.tosa), loops);
@@ -45,18 +45,18 @@ void expectNumbersOfTheReferenceKernels(const std::filesystem::path& file, bool 
 
 class TfliteGolden : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(TfliteGolden, GivesTheNumbersOfTheReferenceKernels) {
-  expectNumbersOfTheReferenceKernels(GetParam());
+TEST_P(TfliteGolden, MatchesTheReferenceKernels) {
+  expectOutputsOfTheReferenceKernels(GetParam());
 }
 
-/// LSTMs over more steps than are unrolled: loops of the graph, and of the command stream where the NPU
+/// LSTMs over more steps than are unrolled: loops in the graph, and in the command stream if the NPU supports
 /// branches.
-TEST(TfliteLoops, GiveTheNumbersOfTheReferenceKernels) {
+TEST(TfliteLoops, MatchTheReferenceKernels) {
   const auto files = test::filesIn(test::dataDir() / "tflite_loops", ".tflite");
   EXPECT_EQ(files.size(), 3u);
   for (const std::filesystem::path& file : files) {
     SCOPED_TRACE(file.string());
-    expectNumbersOfTheReferenceKernels(file, true);
+    expectOutputsOfTheReferenceKernels(file, true);
     const auto data = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
     pipeline::Options options;
     options.model = file;
@@ -65,7 +65,7 @@ TEST(TfliteLoops, GiveTheNumbersOfTheReferenceKernels) {
     const auto build = require(pipeline::build(options));
     EXPECT_TRUE(build.partitioned.wholly);
     ASSERT_EQ(build.compiled.size(), 1u);
-    EXPECT_LT(build.compiled[0].commands.size() * 4, 40'000u) << "of one chunk, not of all steps";
+    EXPECT_LT(build.compiled[0].commands.size() * 4, 40'000u) << "commands of one chunk, not of all steps";
     const test::TempDir folder;
     pipeline::RunOptions run;
     run.file = folder / "out.tflite";
@@ -73,7 +73,7 @@ TEST(TfliteLoops, GiveTheNumbersOfTheReferenceKernels) {
     const auto ran = require(pipeline::runFile(run, {{"in0", *findTensor(data, "in0")}}));
     const ByteSpan expected = findTensor(data, "out0")->bytes(), found = ran.outputs[0].second.bytes();
     EXPECT_TRUE(std::equal(found.begin(), found.end(), expected.begin(), expected.end()));
-    // Another NPU leaves it to the CPU, as an operator of TensorFlow Lite.
+    // Other NPUs leave it to the CPU, as a TensorFlow Lite operator.
     options.target = "ethos-u55-128";
     const auto other = require(pipeline::build(options));
     EXPECT_TRUE(other.compiled.empty());

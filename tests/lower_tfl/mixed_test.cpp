@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks of which an NPU computes some parts only (tests/data/tflite_mixed): what is written gives the
-// numbers that TensorFlow Lite for Microcontrollers gave for the network as it was, and keeps everything that
-// is not for the NPU.
+// Networks of which an NPU computes only some parts (tests/data/tflite_mixed): the written file computes what
+// TensorFlow Lite for Microcontrollers computed for the original network, and keeps everything that is not
+// for the NPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ Result<pipeline::Build> built(const std::string& name, const std::string& target
   return pipeline::build(options);
 }
 
-/// A model as it is written for a target, with its bytes.
+/// A model as written for a target, with its bytes.
 struct Written {
   std::string bytes;
   tflite::Model model;
@@ -55,16 +55,16 @@ std::vector<std::string> operatorsOf(const Written& file, size_t subgraph = 0) {
   return names;
 }
 
-/// A stretch of the arena and the steps of an inference at which it is in use.
-struct Held {
+/// A range of the arena, and the steps of an inference during which it is live.
+struct LiveBlock {
   uint64_t begin = 0, end = 0;
   int first = 0, last = 0;
   std::string what;
-  std::set<std::pair<size_t, int32_t>> tensors;  // subgraph, index: of a part, what it takes and gives
+  std::set<std::pair<size_t, int32_t>> tensors;  // subgraph, index; of a part: its inputs and outputs
   bool isPart = false;
 };
 
-/// Steps of an inference, subgraphs where operators run them.
+/// Follows the steps of an inference, into subgraphs where operators run them.
 class Walk {
  public:
   explicit Walk(const tflite::Model& model, const tflite::NpuProgram& program)
@@ -72,13 +72,13 @@ class Walk {
     step(0);
   }
 
-  /// Tensors with a place in the arena in each run of their subgraph, and the memory of `ethos-u` operators.
-  const std::vector<Held>& held() const { return held_; }
-  /// Whether an `ethos-u` operator makes the one out of the other.
-  bool inPlace(const Held& a, const Held& b) const {
-    return std::any_of(held_.begin(), held_.end(), [&](const Held& part) {
+  /// Tensors in the arena, for each run of their subgraph, and the memory of `ethos-u` operators.
+  const std::vector<LiveBlock>& blocks() const { return blocks_; }
+  /// Whether an `ethos-u` operator computes one from the other.
+  bool inPlace(const LiveBlock& a, const LiveBlock& b) const {
+    return std::any_of(blocks_.begin(), blocks_.end(), [&](const LiveBlock& part) {
       if (!part.isPart) return false;
-      const auto in = [&](const Held& one) { return part.tensors.count(*one.tensors.begin()) != 0; };
+      const auto in = [&](const LiveBlock& one) { return part.tensors.count(*one.tensors.begin()) != 0; };
       return in(a) && in(b) && (a.last == b.first || b.last == a.first) &&
              (part.first == a.last || part.first == b.last);
     });
@@ -115,7 +115,7 @@ class Walk {
       const tflite::Tensor& tensor = subgraph.tensors[static_cast<size_t>(index)];
       if (!place) continue;
       const auto bytes = static_cast<uint64_t>(*tflite::tensorBytes(tensor));
-      held_.push_back(
+      blocks_.push_back(
           {*place, *place + bytes, life.first, life.second, tensor.name, {{graph, index}}, false});
     }
   }
@@ -125,7 +125,7 @@ class Walk {
     const uint64_t begin = *places.offsets[static_cast<size_t>(op.inputs[2])];
     const uint64_t end =
         begin + static_cast<uint64_t>(places.tensors[static_cast<size_t>(op.inputs[2])].shape[0]);
-    Held part{begin, end, step, step, places.tensors[static_cast<size_t>(op.inputs[2])].name, {}, true};
+    LiveBlock part{begin, end, step, step, places.tensors[static_cast<size_t>(op.inputs[2])].name, {}, true};
     std::set<int32_t> own(op.inputs.begin() + 4, op.inputs.end());
     own.insert(op.outputs.begin(), op.outputs.end());
     for (const int32_t tensor : own) {
@@ -135,21 +135,21 @@ class Walk {
       EXPECT_LE(at + static_cast<uint64_t>(*tflite::tensorBytes(places.tensors[static_cast<size_t>(tensor)])),
                 end);
     }
-    held_.push_back(std::move(part));
+    blocks_.push_back(std::move(part));
   }
 
   const tflite::Model& model_;
   const tflite::NpuProgram& program_;
   int step_ = -1;
-  std::vector<Held> held_;
+  std::vector<LiveBlock> blocks_;
 };
 
-/// What is in use at the same time does not overlap, but for a part and what it takes and gives.
+/// Blocks that are live at the same time do not overlap, except a part with its inputs and outputs.
 void expectSoundPlan(const Written& file) {
   const auto program = require(tflite::npuProgram(file.model));
   const Walk walk(file.model, program);
-  for (const Held& a : walk.held()) {
-    for (const Held& b : walk.held()) {
+  for (const LiveBlock& a : walk.blocks()) {
+    for (const LiveBlock& b : walk.blocks()) {
       if (&a == &b || a.first > b.last || b.first > a.last || a.end <= b.begin || b.end <= a.begin) continue;
       const bool own =
           std::includes(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end()) ||
@@ -159,7 +159,7 @@ void expectSoundPlan(const Written& file) {
   }
 }
 
-TEST(TfliteMixed, OperatorsThatAreLeftStandAroundNpuParts) {
+TEST(TfliteMixed, RemainingOperatorsSurroundNpuParts) {
   EXPECT_THAT(operatorsOf(written("svdf")), ElementsAre("ethos-u", "SVDF", "ethos-u"));
   EXPECT_THAT(operatorsOf(written("float_island")),
               ElementsAre("ethos-u", "DEQUANTIZE", "DIV", "QUANTIZE", "ethos-u"));
@@ -170,8 +170,9 @@ TEST(TfliteMixed, OperatorsThatAreLeftStandAroundNpuParts) {
   EXPECT_THAT(operatorsOf(written("nothing")), ElementsAre("DIV", "RESHAPE", "LOG_SOFTMAX"));
 }
 
-/// Parts of the NPU are in the sides of a choice, in the condition and body of a loop, in what these run.
-TEST(TfliteMixed, SubgraphsHaveNpuPartsOfTheirOwn) {
+/// NPU parts are in the sides of a conditional, in the condition and body of a loop, and in subgraphs that
+/// these run.
+TEST(TfliteMixed, SubgraphsHaveTheirOwnNpuParts) {
   const Written sides = written("sides");
   EXPECT_THAT(operatorsOf(sides), ElementsAre("ethos-u", "IF", "ethos-u"));
   EXPECT_THAT(operatorsOf(sides, 1), ElementsAre("ethos-u"));
@@ -188,7 +189,7 @@ TEST(TfliteMixed, SubgraphsHaveNpuPartsOfTheirOwn) {
   EXPECT_THAT(operatorsOf(remembered, 3), ElementsAre("ethos-u"));
 }
 
-TEST(TfliteMixed, PlansHaveRoomForEverything) {
+TEST(TfliteMixed, MemoryPlansAreSound) {
   for (const char* name : {"svdf", "float_island", "float_ends", "branches", "custom", "two_tensors",
                            "input_again", "byte_ends", "sides", "turns", "remembered"}) {
     for (const char* target : {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}) {
@@ -198,8 +199,8 @@ TEST(TfliteMixed, PlansHaveRoomForEverything) {
   }
 }
 
-/// What no part of the plan and no NPU operator touches.
-TEST(TfliteMixed, TheRestIsKept) {
+/// Contents that neither the plan nor NPU operators touch.
+TEST(TfliteMixed, OtherContentsAreKept) {
   const Written file = written("svdf");
   const tflite::Subgraph& graph = file.model.subgraphs[0];
   const tflite::Operator& svdf = graph.operators[1];
@@ -228,7 +229,7 @@ TEST(TfliteMixed, TheRestIsKept) {
   EXPECT_THAT(ends.bytes, HasSubstr("serving_default"));
 }
 
-/// What an application finds by name: inputs and outputs, signatures with their tensors, metadata.
+/// Everything that an application finds by name: inputs and outputs, signatures with their tensors, metadata.
 TEST(TfliteMixed, NamesSignaturesAndMetadataAreKept) {
   size_t signatures = 0, metadata = 0;
   for (const auto& file : test::filesIn(test::dataDir() / "tflite_mixed", ".tflite")) {
@@ -277,8 +278,8 @@ TEST(TfliteMixed, NamesSignaturesAndMetadataAreKept) {
   EXPECT_EQ(metadata, 3u);
 }
 
-/// Nothing for the NPU: the operators are the file's, options byte by byte.
-TEST(TfliteMixed, ANetworkWithoutNpuPartsComesBack) {
+/// With nothing for the NPU, the operators are those of the file, including every byte of their options.
+TEST(TfliteMixed, ANetworkWithoutNpuPartsIsUnchanged) {
   const Written file = written("nothing");
   const auto source = require(MappedFile::open(networkFile("nothing")));
   const auto original = require(tflite::readModel(source->bytes()));
@@ -305,8 +306,7 @@ TEST(TfliteMixed, ANetworkWithoutNpuPartsComesBack) {
   EXPECT_EQ(after.outputs, before.outputs);
 }
 
-/// What the NPU gives is what the network's own operators give, tensor by tensor; what it does not give is
-/// found.
+/// The NPU's results equal those of the network's own operators, tensor by tensor; differences are found.
 TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
   for (const char* name :
        {"branches", "byte_ends", "float_ends", "float_island", "float_layers", "input_again", "remembered",
@@ -327,7 +327,7 @@ TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
     }
     EXPECT_GT(elements, 0u);
   }
-  // The constants of the first NPU operator, changed.
+  // Change the constants of the first NPU operator.
   Written file = written("two_tensors");
   const std::vector<tflite::NpuCall> calls = tflite::npuCalls(file.model);
   ASSERT_FALSE(calls.empty());
@@ -342,8 +342,8 @@ TEST(TfliteMixed, VerifyComparesWithTheNetworksOperators) {
   EXPECT_GT(against.parts[0].mismatches, 0);
 }
 
-/// Beside what arena_used_bytes() of the interpreter says on a 64-bit machine (less the room for 16 variables
-/// that its application had asked for): enough, and at most a third more.
+/// Compared with arena_used_bytes() of the interpreter on a 64-bit machine (less the space for 16 variables
+/// that its application requested): enough, and at most 35% more.
 TEST(TfliteMixed, TheArenaIsEnough) {
   struct {
     const char *name, *target;
@@ -385,8 +385,8 @@ TEST(TfliteMixed, TheArenaIsEnough) {
   }
 }
 
-/// A .pte has no form for subgraphs: a sentence says so.
-TEST(TfliteMixed, SubgraphsHaveNoFormInAPte) {
+/// A .pte cannot hold subgraphs, and the error says so.
+TEST(TfliteMixed, SubgraphsAreRefusedInAPte) {
   for (const char* target : {"cpu", "ethos-u85-256", "ethos-n78-4tops-2ple"}) {
     for (const char* name : {"branches", "remembered", "sides", "turns"}) {
       SCOPED_TRACE(std::string(name) + " " + target);
@@ -396,7 +396,7 @@ TEST(TfliteMixed, SubgraphsHaveNoFormInAPte) {
   }
 }
 
-/// Float operators become kernels of a .pte, whose conversions round halves to even.
+/// Float operators become kernels of a .pte, whose conversions round ties to even.
 TEST(TfliteMixed, APteComputesFloatOperators) {
   for (const char* name : {"float_island", "float_layers", "two_tensors"}) {
     SCOPED_TRACE(name);
@@ -417,7 +417,7 @@ TEST(TfliteMixed, APteComputesFloatOperators) {
   }
 }
 
-TEST(TfliteMixed, APteHasNoPlaceForOthers) {
+TEST(TfliteMixed, APteRefusesOtherOperators) {
   const std::string error = errorOf(built("svdf", "ethos-u55-128", false));
   EXPECT_THAT(error, HasSubstr("SVDF is left to the CPU"));
   EXPECT_THAT(error, HasSubstr("-o OUT.tflite"));
@@ -436,8 +436,8 @@ TEST(TfliteMixed, OperatorsStayOnTheCpuOnRequest) {
   EXPECT_THAT(errorOf(pipeline::build(options)), HasSubstr("no operator of the network matches 'SVDF'"));
 }
 
-/// Tensors that nothing makes, or two operators make.
-TEST(TfliteMixed, FilesThatContradictThemselvesAreErrors) {
+/// Tensors that no operator computes, or that two operators compute.
+TEST(TfliteMixed, InconsistentFilesAreErrors) {
   constexpr int32_t kSvdf = 27;
   test::TfliteFile file;
   file.tensors = {{"x", tflite::TensorType::Int8, {1, 4}, ""},
@@ -462,7 +462,7 @@ TEST(TfliteMixed, FilesThatContradictThemselvesAreErrors) {
   EXPECT_THAT(problem(), HasSubstr("'x' is computed twice"));
 }
 
-TEST(TfliteMixed, RequireNpuNamesWhatIsLeft) {
+TEST(TfliteMixed, RequireNpuNamesRemainingOperators) {
   pipeline::Options options;
   options.model = networkFile("custom");
   options.target = "ethos-u85-256";
@@ -470,9 +470,9 @@ TEST(TfliteMixed, RequireNpuNamesWhatIsLeft) {
   EXPECT_THAT(errorOf(pipeline::build(options)), HasSubstr("acme.mystery is left to the CPU"));
 }
 
-/// Outputs as TensorFlow Lite for Microcontrollers gave them for the original network; of some for several
-/// invocations one after the other. The original gives them, too, without an NPU.
-TEST(TfliteMixed, RunsToTheNumbersOfTheOriginal) {
+/// Outputs equal those of TensorFlow Lite for Microcontrollers for the original network; for some networks,
+/// over several consecutive invocations. The original, run without an NPU, gives them, too.
+TEST(TfliteMixed, ComputesTheOutputsOfTheOriginal) {
   size_t count = 0;
   for (const char* name : {"svdf", "svdf_bytes", "float_island", "float_layers", "float_ends", "byte_ends",
                            "two_tensors", "input_again", "branches", "sides", "turns", "remembered"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/tflite-operators.md: where each operator of TensorFlow Lite computes, by element type and family,
-// found by compiling a network of that operator alone. CARINA_UPDATE_GOLDENS=1 writes the page again.
+// docs/tflite-operators.md: where each TensorFlow Lite operator runs, by element type and family, determined
+// by compiling a network of that operator alone. CARINA_UPDATE_GOLDENS=1 rewrites the page.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -44,7 +44,7 @@ const std::set<std::string> kVela85Only = wordsOf(
 
 constexpr std::array kTypes = {Type::Int8, Type::UInt8, Type::Int16, Type::Int32, Type::Bool};
 
-/// A network of one operator in the making.
+/// Builds a network of one operator.
 class Maker {
  public:
   explicit Maker(Type type) : type(type) { file_.plan = false; }
@@ -65,7 +65,7 @@ class Maker {
     file_.inputs.push_back(tensor(of, std::move(shape)));
     return file_.inputs.back();
   }
-  /// Numbers that say sizes, axes and the like.
+  /// Constant integers, such as sizes and axes.
   int32_t numbers(const std::vector<int32_t>& values, std::vector<int32_t> shape = {}) {
     if (shape.empty()) shape = {static_cast<int32_t>(values.size())};
     const int32_t index =
@@ -73,7 +73,7 @@ class Maker {
     plain(index);
     return index;
   }
-  /// Filters: int8, or uint8 where the network has that.
+  /// A filter: int8, or uint8 if that is the network's type.
   int32_t filter(const std::vector<int32_t>& shape) {
     size_t count = 1;
     for (const int32_t size : shape) count *= static_cast<size_t>(size);
@@ -100,7 +100,7 @@ class Maker {
           TfliteFile::Options options = {}) {
     int32_t code = 0;
     while (tflite::builtinName(code) != name) ++code;
-    // Integers that are computed with have no scale.
+    // Integers used in arithmetic have no scale.
     if (type == Type::Int32) {
       for (size_t i = 0; i < file_.tensors.size(); ++i) plain(static_cast<int32_t>(i));
     }
@@ -152,7 +152,7 @@ Case reduction(const std::string& name) {
             net.op(name, {x, axes}, {net.output({1, 8})}, optionsOf(fb::ReducerOptionsT{}));
           }};
 }
-/// With one list of numbers.
+/// With a list of integers as the second operand.
 Case moved(const std::string& name, const std::vector<int32_t>& numbers, const std::vector<int32_t>& shape,
            const std::vector<int32_t>& result, const TfliteFile::Options& options = {}) {
   return {name, [=](Maker& net) {
@@ -357,8 +357,8 @@ std::vector<Case> windows() {
           resized("RESIZE_NEAREST_NEIGHBOR", optionsOf(fb::ResizeNearestNeighborOptionsT{}))};
 }
 
-/// "NPU" for all families or "NPU U85" for some, then "CPU" where the rest is kept and computed by `carina
-/// run`, "kept" where only the interpreter computes it.
+/// "NPU" for all families or "NPU U85" for some, then "CPU" if the rest is kept and computed by `carina run`,
+/// "kept" if only TensorFlow Lite's interpreter computes it.
 std::string placeOf(const std::string& bytes, const std::filesystem::path& file) {
   std::ofstream(file, std::ios::binary) << bytes;
   std::string families;
@@ -403,7 +403,7 @@ std::string tableOf(std::vector<Case> cases) {
   return text;
 }
 
-TEST(TfliteDocumentation, TheTableOfOperatorsIsWhatTheCompilerDoes) {
+TEST(TfliteDocumentation, TheTableOfOperatorsMatchesTheCompiler) {
   const std::filesystem::path page = test::dataDir() / "../../docs/tflite-operators.md";
   const std::string text = test::contentsOf(page);
   const size_t begin = text.find("| operator |");
@@ -417,7 +417,7 @@ TEST(TfliteDocumentation, TheTableOfOperatorsIsWhatTheCompilerDoes) {
     std::ofstream(page) << text.substr(0, begin) << table;
     return;
   }
-  EXPECT_EQ(text.substr(begin), table) << "CARINA_UPDATE_GOLDENS=1 writes docs/tflite-operators.md again";
+  EXPECT_EQ(text.substr(begin), table) << "CARINA_UPDATE_GOLDENS=1 rewrites docs/tflite-operators.md";
   // Every operator that Vela lists is in the table.
   for (const auto* list : {&kVela55, &kVela85Only}) {
     for (const std::string& name : *list) {

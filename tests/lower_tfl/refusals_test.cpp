@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cannot be compiled is said with operator, place, reason and remedy, all of it at once; damaged
-// networks do no harm.
+// What cannot be compiled is reported with operator, location, reason and remedy, all problems at once;
+// damaged networks do no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace fb = tflite::fb;
 
 constexpr int32_t kAddCode = 0, kConv2dCode = 3, kSoftmax = 25, kReshape = 22, kWhile = 119, kMean = 40;
 
-/// What stands in the way of a file; empty: it lowers.
+/// The errors of a file; empty if it lowers.
 std::string problems(const std::string& bytes) {
   const auto model = tflite::readModel(asBytes(bytes));
   if (!model) return model.error().str();
@@ -55,7 +55,7 @@ TEST(TfliteRefusals, AConvolutionLowers) {
   EXPECT_EQ(problems(convolution().bytes()), "");
 }
 
-TEST(TfliteRefusals, AxesOfNumbersWithoutDimensions) {
+TEST(TfliteRefusals, AxesOfScalars) {
   TfliteFile file;
   constexpr int32_t kConcatenation = 2, kGather = 36, kUnpack = 88;
   file.tensors = {{"x", TensorType::Int8, {}, ""}, {"y", TensorType::Int8, {}, ""}};
@@ -71,7 +71,7 @@ TEST(TfliteRefusals, AxesOfNumbersWithoutDimensions) {
   EXPECT_THAT(problems(file.bytes()), HasSubstr(expected));
 }
 
-TEST(TfliteRefusals, OrdersOfOtherDimensions) {
+TEST(TfliteRefusals, InvalidPermutations) {
   constexpr int32_t kTranspose = 39;
   for (const std::vector<int32_t>& order :
        std::vector<std::vector<int32_t>>{{1'000'000, 0}, {0, -1}, {1, 1}, {0}, {2, 1, 0}}) {
@@ -87,12 +87,12 @@ TEST(TfliteRefusals, OrdersOfOtherDimensions) {
   }
 }
 
-TEST(TfliteRefusals, EdgesWithoutElements) {
+TEST(TfliteRefusals, InputsAndOutputsWithoutElements) {
   TfliteFile file;
   file.tensors = {{"x", TensorType::Int32, {0, 7}, ""}, {"y", TensorType::Int8, {4}, ""}};
   file.inputs = file.outputs = {0};
   EXPECT_THAT(problems(file.bytes()), HasSubstr("the input 'x' has no elements"));
-  file.inputs = {1};  // and x a constant
+  file.inputs = {1};  // x is now a constant
   EXPECT_THAT(problems(file.bytes()), HasSubstr("the output 'x' has no elements"));
 }
 
@@ -106,7 +106,7 @@ TEST(TfliteRefusals, FloatNetworks) {
                                             HasSubstr("quantize the whole network")));
 }
 
-TEST(TfliteRefusals, EveryOperatorAtOnce) {
+TEST(TfliteRefusals, ReportsEveryOperatorAtOnce) {
   TfliteFile file = convolution();
   file.tensors.push_back({"z", TensorType::Int8, {1, 4, 4, 3}, "", -1});
   file.tensors.push_back({"w", TensorType::Int8, {1, 4, 4, 3}, "", -1});
@@ -150,7 +150,7 @@ TEST(TfliteRefusals, ShapesThatDoNotFit) {
   refused(file, "operand 'filter' is missing");
 }
 
-TEST(TfliteRefusals, WhatIsOutOfRange) {
+TEST(TfliteRefusals, ValuesOutOfRange) {
   TfliteFile file = convolution();
   file.tensors[3].scales = {1e-15F};
   EXPECT_THAT(problems(file.bytes()), HasSubstr("between its scales is too large"));
@@ -181,7 +181,7 @@ TEST(TfliteRefusals, AxesMustBeConstant) {
   EXPECT_THAT(problems(file.bytes()), HasSubstr("axis 7 does not exist"));
 }
 
-/// Every four bytes of a network of several operators replaced by others.
+/// Four bytes are replaced at every second offset of a network of several operators.
 TEST(TfliteRefusals, DamagedNetworksAreRefusedOrHarmless) {
   TfliteFile file = convolution();
   fb::SoftmaxOptionsT beta;

@@ -31,7 +31,7 @@ const ResizeCase kResizeCases[] = {
     {"eight_times", 4, 32, false, false},  {"half", 12, 6, false, true},
 };
 
-/// Where an output position lies: two rows and the weight of the second.
+/// The source of an output position: two rows and the weight of the second.
 struct SourceRows {
   int64_t low = 0, high = 0, fraction = 0;
 };
@@ -69,8 +69,8 @@ Tensor resized(const ResizeCase& c, const Tensor& input, int64_t channels) {
 
 class ResizeBilinear : public testing::TestWithParam<ResizeCase> {};
 
-/// Neighbours of all differences, and thus sums of all remainders.
-TEST_P(ResizeBilinear, IsTheKernelsArithmetic) {
+/// Neighbours differ by all amounts, so that sums have all remainders.
+TEST_P(ResizeBilinear, MatchesTheKernelsArithmetic) {
   const ResizeCase& c = GetParam();
   constexpr int32_t kChannels = 37;
   test::TfliteFile file;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that a network computes from the shapes of its tensors: constants for what the NPU computes,
-// operators for what stays.
+// Sizes that a network computes from the shapes of its tensors: constants for operators on the NPU, computed
+// by operators for those that stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ struct ShapeNetwork {
     op(kShape, {tensor}, shape);
     return shape;
   }
-  /// Elements first to last of a list, or the first one alone.
+  /// Elements `first` to `last` of a list, or the first one `alone`.
   int32_t slice(int32_t list, int32_t first, int32_t last, bool alone = false) {
     tflite::fb::StridedSliceOptionsT options;
     options.shrink_axis_mask = alone ? 1 : 0;
@@ -110,7 +110,8 @@ TEST(TfliteShapes, SizesFromAShapeAreConstants) {
   EXPECT_EQ(result.original, result.compiled);
 }
 
-/// reshape(relu(x), [shape(x)[0], 6]) of floats, which stays: so does what makes its sizes, in front of it.
+/// reshape(relu(x), [shape(x)[0], 6]) of floats, which stays, and so do the operators before it that compute
+/// its sizes.
 TEST(TfliteShapes, OperatorsThatStayKeepTheirSizes) {
   ShapeNetwork net;
   const int32_t x = net.add(TensorType::Float32, {2, 2, 3});
@@ -130,8 +131,8 @@ TEST(TfliteShapes, OperatorsThatStayKeepTheirSizes) {
   EXPECT_EQ(result.original, result.compiled);
 }
 
-/// A shape is an output, too.
-TEST(TfliteShapes, AnOutputIsComputed) {
+/// A shape may be an output.
+TEST(TfliteShapes, AShapeThatIsAnOutputIsComputed) {
   ShapeNetwork net;
   const int32_t x = net.add(TensorType::Float32, {2, 2, 3});
   net.file.inputs = {x};

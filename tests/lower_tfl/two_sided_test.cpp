@@ -37,7 +37,7 @@ const Case kCases[] = {
     {"saturating", 0.5F, 0.1F, 0.02F, 0, -10, 5, {-100, 0, 60, 127}},
 };
 
-/// The network's codes for all of its input's.
+/// The network's output codes for the codes of `input`.
 Tensor ran(const test::TfliteFile& file, const std::string& target, const Tensor& input) {
   const test::TempDir folder;
   pipeline::Options options;

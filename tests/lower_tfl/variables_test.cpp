@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that keep variables from inference to inference (streaming ones): which NPU parts they have, and
-// that these keep the order of what is read and written.
+// Networks that keep variables from inference to inference (streaming networks): which NPU parts they have,
+// and that these keep the order of reads and writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using tflite::TensorType;
 
 constexpr int32_t kSum = 0, kVarHandle = 142, kReadVariable = 143, kAssignVariable = 144;
 
-/// Sums of an input and what variables hold.
+/// Sums of an input and the values of variables.
 class Streaming {
  public:
   Streaming() { file.inputs = {codes("x")}; }
@@ -60,7 +60,7 @@ class Streaming {
   }
 };
 
-/// The operators of the network as it is compiled, which gives in three inferences what the network does.
+/// The operators of the compiled network, which must compute the same as the network over three inferences.
 std::vector<std::string> compiledOperators(test::TfliteFile file) {
   const test::TempDir folder;
   const pipeline::Options options =
@@ -83,7 +83,7 @@ std::vector<std::string> compiledOperators(test::TfliteFile file) {
   return names;
 }
 
-TEST(TfliteVariables, DifferentOnesDoNotDivideTheNetwork) {
+TEST(TfliteVariables, DifferentVariablesDoNotSplitTheNetwork) {
   Streaming net;
   const int32_t a = net.handle("a"), b = net.handle("b");
   const int32_t first = net.sum(net.file.inputs[0], net.read(a));
@@ -96,7 +96,7 @@ TEST(TfliteVariables, DifferentOnesDoNotDivideTheNetwork) {
                           "ASSIGN_VARIABLE", "ASSIGN_VARIABLE"));
 }
 
-TEST(TfliteVariables, OneIsReadAfterItIsWritten) {
+TEST(TfliteVariables, AVariableIsReadAfterItIsWritten) {
   Streaming net;
   const int32_t a = net.handle("a"), same = net.handle("a");
   const int32_t first = net.sum(net.file.inputs[0], net.read(a));

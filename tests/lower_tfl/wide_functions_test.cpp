@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LOGISTIC and TANH of int16 codes become one operation of the hardware's own function, for every code.
+// LOGISTIC and TANH of int16 codes become one operation with the hardware's own function, exact for every
+// code.
 #include <gtest/gtest.h>
 
 #include "base/file.hpp"
@@ -30,8 +31,8 @@ Result<lower_tfl::Lowered> lowered(int32_t function, float scale) {
   return lower_tfl::lowerToTosa(network);
 }
 
-/// Entries end at 256 intervals of 512 (256) numbers.
-TEST(WideFunctions, TheirTablesAreExactForEveryNumber) {
+/// The table ends after 256 intervals of 512 (256) values.
+TEST(WideFunctions, TablesAreExactForEveryValue) {
   const Tensor both = npu_ir::wideFunctionTable(), logistic = npu_ir::wideFunctionTable(true);
   for (const bool tanh : {false, true}) {
     for (int64_t v = -140000; v <= 140000; ++v) {
@@ -50,7 +51,7 @@ TEST(WideFunctions, OneOperationExactForEveryCode) {
   Tensor codes = Tensor::zeros(DType::Int16, {1, 64, 1024});
   for (int64_t i = 0; i < codes.numElements(); ++i) codes.setIntegerAt(i, i - 32768);
   for (const int32_t function : {kLogistic, kTanh}) {
-    // A power of two that needs no shift, one that needs a multiplier of 15 bits, and codes beyond the
+    // A power of two that needs no shift, a scale that needs a 15-bit multiplier, and codes beyond the
     // function's entries.
     for (const float scale : {0x1p-12F, 0.00031F, 0.0012F}) {
       const auto graph = require(lowered(function, scale));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network that a test has put together, as a file that `carina compile` is given.
+// A network built by a test, as an input file of `carina compile`.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,8 @@
 
 namespace carina::test {
 
-/// Writes the network without a plan to this path, and says to compile it to a .tflite for ethos-u55-128.
+/// Writes the network without a plan to `path`; returns options that compile it to a .tflite for
+/// ethos-u55-128.
 inline pipeline::Options optionsForWritten(TfliteFile file, const std::filesystem::path& path) {
   file.plan = false;
   std::ofstream(path, std::ios::binary) << file.bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary operations that a target can express, in the form the stream decoder gives them: what a kind of
-// operation does not read keeps its default.
+// Arbitrary operations that a target can express, in the form that the stream decoder returns: fields that a
+// kind of operation does not read keep their defaults.
 #pragma once
 
 #include <rapidcheck.h>
@@ -139,7 +139,7 @@ class RandomOperation {
   npu::ElementType type() { return static_cast<npu::ElementType>(in(0, 6)); }
   int32_t valueOf(npu::ElementType type) { return npu::isSigned(type) ? in(-32768, 32767) : in(0, 65535); }
 
-  /// Everything but the size.
+  /// Everything except the size.
   npu::FeatureMap map(bool output) {
     using namespace npu;
     FeatureMap fm;
@@ -205,7 +205,7 @@ class RandomOperation {
                     roundingU55()};
       e.ifm2Scale.multiplier = static_cast<uint32_t>(in(0, 65535));
     }
-    if (binary && in(0, 3) == 0) {  // a scalar: on U85 on either side
+    if (binary && in(0, 3) == 0) {  // a scalar: on U85, either operand
       const bool first = u85_ && coin();
       FeatureMap& fm = first ? op.ifm : *op.ifm2;
       Broadcast& b = first ? e.ifmBroadcast : e.ifm2Broadcast;
@@ -223,7 +223,7 @@ class RandomOperation {
   void pickWindow(npu::KernelOperation& op) {
     op.kernel = {in(1, 16), in(1, 16), in(1, 4), in(1, 4), in(1, 2), in(1, 2), coin() ? 4 : 8};
     op.upscale = static_cast<npu::Upscale>(in(0, 2));
-    // Padding never swallows the IFM.
+    // Padding never covers the whole window.
     op.padding = {in(0, op.kernel.dilatedHeight() - 1), in(0, op.kernel.dilatedWidth() - 1), 0, 0};
   }
 
@@ -272,7 +272,7 @@ class RandomOperation {
   void pickWeights(npu::KernelOperation& op) {
     using namespace npu;
     const bool pool = op.kind == OperationKind::Pool;
-    // As the decoder reads it: on U55 and U65 only the average of single elements takes scales.
+    // As in the decoder: on U55 and U65, only the average of single elements uses scales.
     const bool single =
         op.pool == PoolMode::Average && op.kernel.height == 1 && op.kernel.width == 1 && !op.padding.any();
     if (pool && (op.globalScale || !(u85_ || single))) return;

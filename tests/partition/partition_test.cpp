@@ -62,8 +62,8 @@ TEST(Partition, AWholeNetworkIsOneCallBetweenQuantizeAndDequantize) {
   EXPECT_TRUE(ir::verify(result.delegates[0].tosa).ok());
 }
 
-// A part that the target takes as a whole needs no question about each of its operators.
-TEST(Partition, OperatorsAreAskedAboutOnlyWhereThePartAsAWholeIsRefused) {
+// If the target accepts a part as a whole, it is not asked about single operators.
+TEST(Partition, OperatorsAreQueriedOnlyIfTheWholePartIsRefused) {
   for (const bool taken : {true, false}) {
     Network n;
     Value* x = n.qdq(n.input({1, 4}));
@@ -119,7 +119,7 @@ TEST(Partition, BranchesAroundACpuOperatorStayTogether) {
   EXPECT_TRUE(ir::verify(result.graph).ok());
 }
 
-TEST(Partition, AnOperatorThatBecameSeveralStaysInFloatOnTheCpu) {
+TEST(Partition, ADecomposedOperatorStaysInFloatOnTheCpu) {
   Network n;
   Value* x = n.qdq(n.input({1, 4}));
   n.named("norm", "norm");
@@ -131,7 +131,7 @@ TEST(Partition, AnOperatorThatBecameSeveralStaysInFloatOnTheCpu) {
   options.keepOffNames = {"norm", "scaled"};
   auto result = require(partition(std::move(n.graph), options));
   keepFloatInside(result.graph);
-  // Between the operators of the network the codes stay.
+  // Values between the operators of the network stay quantized.
   const std::string quantize = "quantized_decomposed.quantize_per_tensor.default";
   const std::string dequantize = "quantized_decomposed.dequantize_per_tensor.default";
   std::vector<std::string> names = opNames(result.graph);
@@ -141,7 +141,7 @@ TEST(Partition, AnOperatorThatBecameSeveralStaysInFloatOnTheCpu) {
   EXPECT_TRUE(ir::verify(result.graph).ok());
 }
 
-TEST(Partition, WhatTheTargetDoesNotSupportIsRefusedWithItsReason) {
+TEST(Partition, UnsupportedOperatorsAreRefusedWithTheTargetsReason) {
   Network n;
   n.named("gate", "block.gate");
   Value* x = n.qdq(n.input({1, 4}));

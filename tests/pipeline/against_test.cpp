@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program beside the graph that it came from: equal where it is sound, and the operation named where it is
-// not.
+// Programs compared with the graphs that they came from: sound ones are equal, otherwise the wrong operation
+// is named.
 #include "pipeline/against.hpp"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(ValueSearch, FindsWholeValuesInAnyOrder) {
   EXPECT_THAT(search.found({2, 2, 8}, elementsOf(counting({32}, 1))), IsEmpty());
 }
 
-TEST(ValueSearch, PutsPiecesTogether) {
+TEST(ValueSearch, AssemblesPieces) {
   // 4x2x16, written as rows 0 to 2 with the lower channels, then the upper ones, then row 3.
   ValueSearch search;
   search.add(counting({1, 4, 2, 16}, 0));
@@ -77,7 +77,7 @@ class AgainstDigits : public testing::Test {
     options.model = test::modelFile("digits8.pt2");
     options.calibration = test::modelFile("digits8.npz");
     options.target = "ethos-u55-128";
-    options.memoryMode = "Sram_Only";  // weights are read where they lie
+    options.memoryMode = "Sram_Only";  // weights are read in place
     auto built = require(build(options));
     ASSERT_TRUE(writeOutput(built, folder_ / "digits8.pte").ok());
     ASSERT_TRUE(writeOutput(built, folder_ / "digits8.tosa").ok());
@@ -101,7 +101,7 @@ TEST_F(AgainstDigits, ASoundProgramComputesItsGraph) {
   EXPECT_GT(noise.parts[0].seen, 8u);
   EXPECT_FALSE(noise.parts[0].first);
   EXPECT_THAT(noise.parts[0].findings, IsEmpty());
-  // The program's own inputs are float: it runs to get at those of its NPU part.
+  // The program's own inputs are float: it runs to obtain those of its NPU part.
   const auto floats = require(run({{"in0", Tensor::zeros(DType::Float32, {3, 1, 1, 8, 8})}}));
   EXPECT_TRUE(floats.ok());
   EXPECT_EQ(floats.parts[0].samples, 3u);
@@ -141,7 +141,7 @@ TEST_F(AgainstDigits, NamesTheOperationWhoseResultIsWrong) {
   EXPECT_THAT(text, HasSubstr(fmt::format("NPU operation at {:#x}: ", offset)));
 }
 
-TEST_F(AgainstDigits, AGraphOfAnotherNetworkFitsNoPart) {
+TEST_F(AgainstDigits, AGraphOfAnotherNetworkMatchesNoPart) {
   Options options;
   options.model = test::modelFile("dense.pt2");
   options.calibration = test::modelFile("dense.npz");
@@ -158,7 +158,7 @@ struct Miscompiled {
   const char* finding;
 };
 
-TEST(AgainstVectors, FindsWhatACompilerGotWrong) {
+TEST(AgainstVectors, FindsMiscompiledOperations) {
   CARINA_NEED_FIXTURES(fixtures);
   const Miscompiled all[] = {
       {"lstm/ethos-u85-256_a16w8/lstm.pte", 0x1cf8, "tosa.TABLE", "offset 0x1cf8: table: "},

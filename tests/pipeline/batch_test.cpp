@@ -49,7 +49,7 @@ TEST(Batch, AnInputWithoutSampleAxisServesEveryRun) {
   EXPECT_EQ(batch.samples[4][1], counting({3}));
 }
 
-TEST(Batch, ConvertsOnlyWhatLosesNothing) {
+TEST(Batch, ConvertsOnlyWithoutLoss) {
   const std::vector<Port> small{{"x", {DType::Int8, {2}}}};
   EXPECT_TRUE(makeBatch({{"in0", Tensor::from<int64_t>({2}, std::vector<int64_t>{-128, 127})}}, small).ok());
   auto tooLarge = makeBatch({{"in0", Tensor::from<int64_t>({2}, std::vector<int64_t>{0, 128})}}, small);
@@ -58,7 +58,7 @@ TEST(Batch, ConvertsOnlyWhatLosesNothing) {
   EXPECT_FALSE(makeBatch({{"in0", counting({2})}}, small).ok());
 }
 
-TEST(Batch, SaysWhatDoesNotFit) {
+TEST(Batch, ReportsWhatDoesNotFit) {
   const auto message = [](const NamedTensors& arrays, std::span<const Port> ports) {
     auto batch = makeBatch(arrays, ports);
     return batch.ok() ? std::string() : batch.error().diagnostics()[0].str();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the check says of good programs and of corrupted ones.
+// What the check reports about good programs and about corrupted ones.
 #include "pipeline/check.hpp"
 
 #include <gmock/gmock.h>
@@ -52,20 +52,20 @@ TEST(Check, AGoodProgramIsOkAndFullyDescribed) {
   for (const CheckedKernel& kernel : method.kernels) EXPECT_TRUE(kernel.present) << kernel.name;
 }
 
-TEST(Check, SaysWhichKernelIsMissing) {
+TEST(Check, ReportsAMissingKernel) {
   pte::Program program = digits();
   program.methods[0].operators[0].name = "aten::nothing";
   const Check check = checked(program);
   EXPECT_THAT(check.problems, Contains(HasSubstr("no kernel aten::nothing.out")));
 }
 
-TEST(Check, SaysWhichBackendIsMissing) {
+TEST(Check, ReportsAMissingBackend) {
   pte::Program program = digits();
   program.methods[0].delegates[0].id = "OtherBackend";
   EXPECT_THAT(checked(program).problems, Contains(HasSubstr("needs the backend OtherBackend")));
 }
 
-TEST(Check, SaysThatAKernelCallHasTooFewArguments) {
+TEST(Check, ReportsTooFewKernelArguments) {
   pte::Program program = digits();
   for (pte::Instruction& instruction : program.methods[0].chains[0].instructions) {
     if (auto* call = std::get_if<pte::KernelCall>(&instruction))
@@ -74,7 +74,7 @@ TEST(Check, SaysThatAKernelCallHasTooFewArguments) {
   EXPECT_THAT(checked(program).problems, Contains(HasSubstr("arguments where its schema has")));
 }
 
-TEST(Check, SaysThatCommandsAreForAnotherNpu) {
+TEST(Check, ReportsCommandsForAnotherNpu) {
   pte::Program program = digits();
   for (pte::CompileSpec& spec : program.methods[0].delegates[0].specs) {
     if (spec.key == "target") spec.value = "ethos-u65-256";
@@ -82,7 +82,7 @@ TEST(Check, SaysThatCommandsAreForAnotherNpu) {
   EXPECT_THAT(checked(program).problems, Contains(HasSubstr("it says it is for ethos-u65-256")));
 }
 
-TEST(Check, SaysThatTheScratchIsTooSmall) {
+TEST(Check, ReportsScratchThatIsTooSmall) {
   pte::Program program = digits();
   pte::Delegate& delegate = program.methods[0].delegates[0];
   auto blob = require(pte::parseDelegateBlob(delegate.blob));
@@ -91,7 +91,7 @@ TEST(Check, SaysThatTheScratchIsTooSmall) {
   EXPECT_FALSE(checked(program).ok());
 }
 
-TEST(Check, RefusesWhatIsNoProgram) {
+TEST(Check, RefusesOtherFiles) {
   EXPECT_FALSE(checkProgram(asBytes("this is no program at all, it only has some bytes to look at")).ok());
 }
 

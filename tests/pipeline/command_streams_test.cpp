@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams of real files: their text assembles to the same bytes, and the checker has nothing to say
+// Command streams of real files: their text assembles to the same bytes, and the checker reports nothing
 // about them.
 #include "pipeline/command_streams.hpp"
 
@@ -40,7 +40,7 @@ pte::DelegateBlob smallBlob() {
   return blob;
 }
 
-TEST(CommandStreams, KindsAreToldByContent) {
+TEST(CommandStreams, KindsAreDetectedByContent) {
   const auto kind = [](std::string_view bytes) { return fileKind(asBytes(bytes)); };
   EXPECT_EQ(kind(std::string_view("\x10\0\0\0ET12....", 12)), FileKind::Program);
   EXPECT_EQ(kind(std::string_view("\x10\0\0\0BP08....", 12)), FileKind::Bundle);
@@ -49,13 +49,13 @@ TEST(CommandStreams, KindsAreToldByContent) {
   EXPECT_EQ(kind("vela_bin_stream"), FileKind::DelegateBlob);
   EXPECT_EQ(kind("PK\x03\x04"), FileKind::Archive);
   EXPECT_EQ(kind(""), FileKind::Unknown);
-  // Damaged files go to the reader that their name asks for.
+  // Damaged files go to the reader that their name suggests.
   EXPECT_EQ(fileKind(asBytes("nonsense"), "x.tflite"), FileKind::Tflite);
   EXPECT_EQ(fileKind(asBytes("PK\x03\x04"), "x.tflite"), FileKind::Archive);
   EXPECT_EQ(fileKind(asBytes("nonsense"), "x.bin"), FileKind::Unknown);
 }
 
-TEST(CommandStreams, BlobsSayWhatMemoryThereIs) {
+TEST(CommandStreams, BlobsDescribeTheirMemory) {
   const pte::ByteVector bytes = pte::buildDelegateBlob(smallBlob());
   const auto streams = require(commandStreams(bytes));
   ASSERT_EQ(streams.size(), 1u);
@@ -82,7 +82,7 @@ TEST(CommandStreams, PayloadsAndBareCommands) {
   EXPECT_THAT(commandStreams(ByteSpan(bare).first(5), "ethos-u85-512").error().str(), HasSubstr("5 bytes"));
 }
 
-TEST(CommandStreams, ABlobWhoseCommandsLieElsewhereHasNone) {
+TEST(CommandStreams, ABlobWithExternalCommandsHasNone) {
   pte::DelegateBlob blob = smallBlob();
   blob.payload.clear();
   blob.payloadKey = std::string(64, 'a');

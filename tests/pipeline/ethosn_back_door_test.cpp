@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs for an Ethos-N78 with the results of the CPU in the place of the NPU's: everything around the NPU
-// (parts, conversions, order of inputs and outputs, the runtime) leaves nothing of a difference to TensorFlow
+// Programs for an Ethos-N78 whose NPU parts are computed by the TOSA interpreter: with everything around the
+// NPU (parts, conversions, order of inputs and outputs, the runtime) the results equal those of TensorFlow
 // Lite's reference kernels.
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ class BackDoor final : public rt::Backend {
   std::vector<const uint8_t*> blobs_;
 };
 
-/// Runs what is recorded beside `file`; none where the network is refused.
+/// Runs the inputs recorded next to `file`; skips it if the network is refused.
 void expectRecorded(const std::filesystem::path& file, const char* target, size_t& ran) {
   SCOPED_TRACE(file.stem().string());
   Options options;
@@ -106,15 +106,15 @@ void expectRecorded(const std::filesystem::path& file, const char* target, size_
   ++ran;
 }
 
-TEST(EthosNBackDoor, ResultsAreTheReferenceKernels) {
+TEST(EthosNBackDoor, ResultsEqualTheReferenceKernels) {
   size_t ran = 0;
   for (const auto& file : test::filesIn(test::dataDir() / "tflite", ".tflite"))
     expectRecorded(file, "ethos-n78-4tops-4ple", ran);
   EXPECT_GE(ran, 55U);
 }
 
-// Several parts, a tensor that goes round them, several tensors between them.
-TEST(EthosNBackDoor, PartsBesideFloatOperators) {
+// Several parts, a tensor that bypasses them, several tensors between them.
+TEST(EthosNBackDoor, PartsNextToFloatOperators) {
   size_t ran = 0;
   for (const char* name : {"input_again", "two_tensors"})
     expectRecorded(test::dataDir() / "tflite_mixed" / (std::string(name) + ".tflite"), "ethos-n78-1tops-4ple",

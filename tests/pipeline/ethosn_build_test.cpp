@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks compiled for an Ethos-N78 and run on its model, beside the TOSA graph that they come from.
+// Networks compiled for an Ethos-N78 and run on its model, compared with the TOSA graph that they come from.
 #include "pipeline/ethosn_build.hpp"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ int furthestCodes(const EthosNBuild& build, int runs) {
   return furthest;
 }
 
-/// Part of the samples whose largest output is their label's.
+/// Fraction of the samples whose largest output is that of their label.
 double topOne(const EthosNBuild& build, const Tensor& images, const Tensor& labels) {
   const auto& quantization = *build.inputs[0].quantization;
   const int64_t count = images.dim(0), size = images.numElements() / count;
@@ -105,7 +105,7 @@ void expectAccuracy(const std::filesystem::path& model, const std::filesystem::p
   EXPECT_NEAR(topOne(build, array(images), array("labels")), float32 / unit, points / 100);
 }
 
-TEST(EthosNBuild, AccuracyIsThatOfTheFloatNetwork) {
+TEST(EthosNBuild, AccuracyIsCloseToTheFloatNetwork) {
   expectAccuracy(test::modelFile("digits8.pt2"), test::modelFile("digits8_eval.npz"), "in0", 1.5);
 }
 
@@ -138,7 +138,7 @@ TEST(EthosNBuild, LargerNetworks) {
   }
 }
 
-TEST(EthosNBuild, WhatCannotRunIsNamed) {
+TEST(EthosNBuild, RefusesWhatCannotRun) {
   EXPECT_NE(errorOf(buildFor(test::modelFile("dense.pt2"), "ethos-n78-2tops-2ple")).find("no PLE kernels"),
             std::string::npos);
   const auto retired = buildFor(test::modelFile("dense.pt2"), "ethos-n77");

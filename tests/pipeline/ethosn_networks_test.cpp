@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Well-known networks for the four variants of Ethos-N78: how many parts they become, what is left to the
-// CPU, and the programs byte for byte. A program that changes is written anew by CARINA_UPDATE_GOLDENS=1.
+// Well-known networks for the four variants of Ethos-N78: how many parts they become, how many kernels are
+// left to the CPU, and the programs byte for byte. CARINA_UPDATE_GOLDENS=1 rewrites the golden files.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 struct Network {
   const char* name;
   size_t parts, kernels;  // on the NPU, on the CPU
-  bool large = false;     // for one variant only, without the larger suites
+  bool large = false;     // for one variant only if the larger suites are absent
 };
 constexpr Network kNetworks[] = {{"mobilenet_v1", 1, 3},
                                  {"mobilenet_v2_shapes", 1, 3},
@@ -41,7 +41,7 @@ uint64_t hashOf(const Bytes& bytes) {
   return hash;
 }
 
-/// What the NPU computes of random codes, from the checked execution of the stream.
+/// Hash of what the NPU computes from random codes, in a checked execution of the stream.
 uint64_t resultsOf(const EthosNPart& part, const ethosn::Target& target) {
   std::mt19937 random(5);
   std::vector<std::vector<std::byte>> inputs;
@@ -59,7 +59,7 @@ uint64_t resultsOf(const EthosNPart& part, const ethosn::Target& target) {
 
 class EthosNKnownNetworks : public testing::TestWithParam<std::tuple<Network, const char*>> {};
 
-TEST_P(EthosNKnownNetworks, AreOnePartAndTheSameBytes) {
+TEST_P(EthosNKnownNetworks, BecomeOnePartWithTheSameBytes) {
   const auto& [network, target] = GetParam();
   if (network.large && target != kTargets[2] && !test::fixturesDir())
     GTEST_SKIP() << "set CARINA_FIXTURES to the folder of the larger suites";
@@ -86,7 +86,7 @@ TEST_P(EthosNKnownNetworks, AreOnePartAndTheSameBytes) {
 }
 
 // 64 x 600 x 600 weights would be too many for a vector product.
-TEST(EthosNMeans, OfDeepMapsAreThePles) {
+TEST(EthosNMeans, DeepFeatureMapsUseThePle) {
   for (const auto& [scale, zeroPoint] : {std::pair(0.5F, -3), std::pair(0.625F, 10)}) {
     test::TfliteFile file;
     file.plan = false;

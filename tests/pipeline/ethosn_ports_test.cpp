@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays for compiled Ethos-N networks, which say how many bytes an input has and nothing else.
+// Arrays for compiled Ethos-N networks, which record only how many bytes an input has.
 #include <gtest/gtest.h>
 
 #include "pipeline/ethosn.hpp"
@@ -20,7 +20,7 @@ TEST(EthosNPorts, TakeShapeAndSignOfTheArray) {
   EXPECT_EQ((*ports)[0].type.shape, (Shape{1, 2, 2}));
 }
 
-TEST(EthosNPorts, RealNumbersAreRefusedWithWhatToDo) {
+TEST(EthosNPorts, FloatsAreRefusedWithARemedy) {
   const auto ports = ethosNPorts(fourBytesIn(), {{"in0", Tensor::zeros(DType::Float32, {4})}});
   ASSERT_FALSE(ports.ok());
   EXPECT_NE(ports.error().str().find("zero point"), std::string::npos) << ports.error().str();

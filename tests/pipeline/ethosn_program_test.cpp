@@ -29,8 +29,7 @@ Options optionsFor(const std::filesystem::path& model, const std::string& target
   return options;
 }
 
-/// Compiles, and verifies a sample: operations of the NPU beside TOSA, kernels of the CPU beside the
-/// executor.
+/// Compiles and verifies a sample: NPU operations against TOSA, CPU kernels against the executor.
 void expectVerified(const std::filesystem::path& model, const std::string& target, bool wholly) {
   SCOPED_TRACE(model.filename().string() + " " + target);
   const auto built = require(build(optionsFor(model, target)));
@@ -52,15 +51,15 @@ void expectVerified(const std::filesystem::path& model, const std::string& targe
   EXPECT_EQ(check.commandStreams, built.ethosNParts.size());
 }
 
-TEST(EthosNProgram, WhatTheNpuCannotRunRunsOnTheCpu) {
+TEST(EthosNProgram, UnsupportedOperatorsRunOnTheCpu) {
   CARINA_NEED_FIXTURES(fixtures);
   const std::filesystem::path folder = fixtures / "fixtures/models";
   expectVerified(folder / "digits_cnn.pt2", "ethos-n78-1tops-4ple", true);
   expectVerified(folder / "keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple", false);
 }
 
-// All of its softmax is the CPU's, also what the NPU could compute of it.
-TEST(EthosNProgram, NoOperatorIsTornApart) {
+// Its whole softmax runs on the CPU, including what the NPU could compute.
+TEST(EthosNProgram, OperatorsAreNotSplit) {
   CARINA_NEED_FIXTURES(fixtures);
   const auto built =
       require(build(optionsFor(fixtures / "fixtures/models/keyword_ds_cnn.pt2", "ethos-n78-4tops-4ple")));
@@ -72,15 +71,15 @@ TEST(EthosNProgram, SmallNetworks) {
   expectVerified(test::modelFile("residual.pt2"), "ethos-n78-8tops-2ple", true);
 }
 
-// Gates, products of maps, sums and products with constants: of passes of PLE and MCE. A GRU is one part; the
-// LSTM's states go out where they are made.
+// Gates, products of feature maps, sums and products with constants, as passes of PLE and MCE. A GRU is one
+// part; the LSTM's states leave it where they are computed.
 TEST(EthosNProgram, ProductsAndGates) {
   expectVerified(test::dataDir() / "aten/glu.pt2", "ethos-n78-1tops-4ple", true);
   expectVerified(test::dataDir() / "aten/gru_cell.pt2", "ethos-n78-4tops-4ple", false);
   expectVerified(test::dataDir() / "aten/lstm.pt2", "ethos-n78-8tops-2ple", false);
 }
 
-// A part is one when it is worth its call: those of activations, products and pooling by the pixel stay
+// Only parts that are worth their call are kept: those of per-pixel activations, products and pooling stay
 // whole.
 TEST(EthosNProgram, SqueezeAndExciteStaysInOnePart) {
   CARINA_NEED_FIXTURES(fixtures);
@@ -90,7 +89,7 @@ TEST(EthosNProgram, SqueezeAndExciteStaysInOnePart) {
     expectVerified(folder / (std::string(name) + ".pt2"), "ethos-n78-4tops-4ple", true);
 }
 
-// Networks of one operator, as torch.export writes them: what the NPU takes of each computes what TOSA does.
+// Networks of one operator, as torch.export writes them: what the NPU runs of each computes the same as TOSA.
 TEST(EthosNProgram, NetworksOfOneOperator) {
   CARINA_NEED_FIXTURES(fixtures);
   std::vector<std::filesystem::path> files;
@@ -122,7 +121,7 @@ TEST(EthosNProgram, NetworksOfOneOperator) {
   EXPECT_GE(onNpu, 40U);
 }
 
-TEST(EthosNProgram, OperatorsSayWhereTheyRun) {
+TEST(EthosNProgram, ListsWhereOperatorsRun) {
   Options options = optionsFor(test::modelFile("mixed.pt2"), "ethos-n78-4tops-4ple");
   options.cpuOps = {"max_pool2d"};
   const auto list = require(listOperators(options));
@@ -135,7 +134,7 @@ TEST(EthosNProgram, OperatorsSayWhereTheyRun) {
   }
 }
 
-TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
+TEST(EthosNProgram, ProfileCountsTheWorkOfPasses) {
   const auto built = require(build(optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple")));
   const auto profile = require(profileEthosN(built));
   ASSERT_EQ(profile.parts.size(), 1U);
@@ -144,7 +143,7 @@ TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
     EXPECT_GT(pass.cycles, 0U) << pass.operation;
     EXPECT_EQ(pass.mce.empty(), pass.mceCycles == 0) << pass.operation;
     EXPECT_LE(pass.weights.alone(), pass.weights.bytes);
-    // The first pass's come with all others, in one transfer.
+    // The first pass's weights arrive with all others, in one transfer.
     EXPECT_EQ(pass.weights.reloads(), 0U) << pass.operation;
     macs += pass.macs;
   }
@@ -152,8 +151,8 @@ TEST(EthosNProgram, ProfileCountsWhatPassesDo) {
   EXPECT_EQ(profile.cycles(), profile.parts[0].sum(&EthosNPassCost::cycles));
 }
 
-// Of a finished program, whoever made it: the same passes, by their agents.
-TEST(EthosNProgram, ProfileOfAProgramIsThatOfItsNetwork) {
+// For a finished program, whichever tool wrote it: the same passes, from their agents.
+TEST(EthosNProgram, ProfileOfAProgramEqualsThatOfItsNetwork) {
   const Options options = optionsFor(test::modelFile("residual.pt2"), "ethos-n78-4tops-4ple");
   const auto built = require(build(options));
   const auto expected = require(profileEthosN(built));
@@ -187,7 +186,8 @@ TEST(EthosNProgram, ProfileOfAProgramIsThatOfItsNetwork) {
   EXPECT_FALSE(isEthosNProgram(test::modelFile("residual.pt2")));
 }
 
-// A row for each variant, behind those of Ethos-U, with what a profile of that variant says; without a clock.
+// A row for each variant, after those of Ethos-U, with the figures of that variant's profile; without a
+// clock.
 TEST(EthosNProgram, SweepsHaveARowForEachVariant) {
   SweepOptions options;
   options.base = optionsFor(test::modelFile("digits8.pt2"), "");
@@ -250,7 +250,7 @@ TEST(EthosNProgram, DamagedPartsAreErrors) {
     if (!runner.ok()) continue;
     std::vector<Tensor> inputs;
     for (const auto& io : runner->inputs()) inputs.push_back(Tensor::zeros(io.dtype, io.shape));
-    [[maybe_unused]] const auto ran = runner->run(inputs);  // whatever comes of it, no crash
+    [[maybe_unused]] const auto ran = runner->run(inputs);  // may fail, but must not crash
   }
 }
 

@@ -14,9 +14,9 @@
 namespace carina::pipeline {
 namespace {
 
-/// Of products of two maps, whose results have few bits on the way.
+/// For products of two feature maps, whose intermediate results have few bits.
 constexpr int64_t kMaxCodes = 3;
-/// Of probabilities behind layers in float that take codes.
+/// For probabilities after float layers that take codes.
 constexpr double kMaxReal = 0.02;
 
 Result<Build> builtFor(const std::filesystem::path& model, const char* target) {
@@ -26,7 +26,8 @@ Result<Build> builtFor(const std::filesystem::path& model, const char* target) {
   return build(options);
 }
 
-/// Every operation beside TOSA, whose numbers are those of TensorFlow Lite (tests/lower_tfl/golden_test.cpp).
+/// Compares every operation with TOSA, whose results are those of TensorFlow Lite
+/// (tests/lower_tfl/golden_test.cpp).
 void expectVerified(const Build& built) {
   const auto samples = require(verificationSamples(built, {}));
   const auto verified = require(verify(built, samples));
@@ -38,7 +39,7 @@ void expectVerified(const Build& built) {
   for (const std::string& finding : verified.findings) ADD_FAILURE() << finding;
 }
 
-/// Beside what the reference kernels gave.
+/// Compares with the recorded results of the reference kernels.
 void expectRecordedResults(const Build& built, const std::filesystem::path& file, int64_t most) {
   const auto arrays = require(readArrays(std::filesystem::path(file).replace_extension(".npz")));
   const auto bytes = require(pte::writeProgram(built.program));
@@ -61,7 +62,7 @@ void expectRecordedResults(const Build& built, const std::filesystem::path& file
 
 class EthosNTflite : public testing::TestWithParam<const char*> {};
 
-TEST_P(EthosNTflite, NetworksOfOneOperatorRunWhole) {
+TEST_P(EthosNTflite, NetworksOfOneOperatorRunWhollyOnTheNpu) {
   const auto files = test::filesIn(test::dataDir() / "ethosn/tflite", ".tflite");
   ASSERT_GE(files.size(), 60U);
   for (const std::filesystem::path& file : files) {
@@ -73,9 +74,9 @@ TEST_P(EthosNTflite, NetworksOfOneOperatorRunWhole) {
   }
 }
 
-// Of sizes and strides drawn for Ethos-U, what this NPU takes comes near the reference kernels; the rest says
-// why not.
-TEST_P(EthosNTflite, OthersRunOrSayWhyNot) {
+// Sizes and strides drawn for Ethos-U: networks that this NPU accepts come near the reference kernels; the
+// others report why not.
+TEST_P(EthosNTflite, OthersRunOrReportWhyNot) {
   size_t whole = 0, refused = 0;
   for (const std::filesystem::path& file : test::filesIn(test::dataDir() / "tflite", ".tflite")) {
     SCOPED_TRACE(file.stem().string());
@@ -96,7 +97,7 @@ TEST_P(EthosNTflite, OthersRunOrSayWhyNot) {
   EXPECT_GT(refused, 0U);
 }
 
-// CPU kernels around parts of the NPU, in float as in programs of .pt2 networks.
+// CPU kernels around NPU parts, in float as in programs of .pt2 networks.
 TEST_P(EthosNTflite, NetworksAreSharedWithTheCpu) {
   const std::filesystem::path folder = test::dataDir() / "tflite_mixed";
   const std::pair<const char*, size_t> networks[] = {

@@ -26,7 +26,7 @@ Measured measured() {
   return result;
 }
 
-TEST(Gates, LimitsThemselvesAreKept) {
+TEST(Gates, ValuesAtTheLimitPass) {
   Gates gates;
   gates.maxCycles = 1000;
   gates.maxSram = 4096;
@@ -36,7 +36,7 @@ TEST(Gates, LimitsThemselvesAreKept) {
   for (const GateResult& result : results) EXPECT_TRUE(result.passed) << report::gateText(result);
 }
 
-TEST(Gates, AMissSaysLimitAndWhatWasFound) {
+TEST(Gates, AMissReportsTheLimitAndTheValue) {
   Gates gates;
   gates.maxCycles = 999;
   gates.maxSram = 4095;
@@ -50,7 +50,7 @@ TEST(Gates, AMissSaysLimitAndWhatWasFound) {
   EXPECT_THAT(report::gateText(results[3]), HasSubstr("not entirely on the NPU (aten.gelu (gelu)"));
 }
 
-TEST(Gates, NothingComparedPassesNoGate) {
+TEST(Gates, WithoutAComparisonNoGatePasses) {
   Gates gates;
   gates.minSqnr = -100;
   Measured nothing = measured();
@@ -60,7 +60,7 @@ TEST(Gates, NothingComparedPassesNoGate) {
   EXPECT_TRUE(checkGates(gates, nothing)->front().passed);
 }
 
-TEST(Gates, WhatIsNotMeasuredIsAnError) {
+TEST(Gates, UnmeasuredValuesAreErrors) {
   Gates gates;
   gates.minTop1 = 90;
   EXPECT_THAT(errorOf(checkGates(gates, measured())), HasSubstr("--min-top1"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of real networks, at every stage, are the same after they were printed in full and read back.
+// The graphs of real networks, at every stage, survive being printed in full and read back.
 #include <gtest/gtest.h>
 
 #include "compiler/legalize/legalize.hpp"
@@ -38,7 +38,7 @@ class GraphText : public testing::Test {
     }
   }
 
-  /// From the reader to the parts for NPU and CPU; files that are refused on the way end there.
+  /// From the reader to the parts for NPU and CPU; stops at the stage that refuses the file.
   void allStages(const std::filesystem::path& file) {
     Options options;
     options.model = file;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON that is written piece by piece: what a parser reads of it, and where its lines end.
+// JSON that is written piece by piece: what a parser reads back, and where lines break.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ TEST(JsonText, RowsAreLinesAndTheRestIsIndented) {
 )");
 }
 
-TEST(JsonText, EmptyThingsAndBytesThatAreNoText) {
+TEST(JsonText, EmptyRowsAndInvalidUtf8) {
   JsonText text;
   text.open('{');
   text.rows("none", std::vector<int>(), [](int) { return Json(); });

@@ -33,7 +33,7 @@ std::string pairsOf(const LedgerDiff& diff) {
   return text;
 }
 
-TEST(Ledger, LayersAreMatchedThoughAnInsertionShiftsTheirNames) {
+TEST(Ledger, MatchesLayersWhoseNamesAnInsertionShifts) {
   Ledger a, b;
   a.layers = {layer("conv2d", "stem", "net.py:3", "CONV", 10),
               layer("conv2d_1", "head", "net.py:4", "CONV", 20)};
@@ -52,14 +52,14 @@ TEST(Ledger, WithoutModulesTheSourceLineDecides) {
   EXPECT_EQ(pairsOf(diffLedgers(std::move(a), std::move(b))), "add=add\n=add_1 *\nadd_1=add_2\n");
 }
 
-TEST(Ledger, WhatIsGoneStandsBehindItsPredecessor) {
+TEST(Ledger, RemovedLayersFollowTheirPredecessor) {
   Ledger a, b;
   a.layers = {layer("x", "m", "", "CONV", 1), layer("y", "n", "", "POOL", 2), layer("z", "o", "", "CONV", 3)};
   b.layers = {layer("x", "m", "", "CONV", 1), layer("z", "o", "", "CONV", 3)};
   EXPECT_EQ(pairsOf(diffLedgers(std::move(a), std::move(b))), "x=x\ny= *\nz=z\n");
 }
 
-TEST(Ledger, OperationsWithoutNamesAreMatchedByWhatTheyDo) {
+TEST(Ledger, UnnamedOperationsAreMatchedByWhatTheyDo) {
   Ledger a, b;
   a.layers = {layer("", "", "", "CONV", 1), layer("", "", "", "POOL", 2)};
   a.layers[0].what = "conv 8x8x16";
@@ -75,7 +75,7 @@ TEST(Ledger, OperationsWithoutNamesAreMatchedByWhatTheyDo) {
   EXPECT_FALSE(diff.layers[1].changed());
 }
 
-TEST(Ledger, TheSameOnBothSidesHasNoDifference) {
+TEST(Ledger, EqualLedgersHaveNoDifference) {
   const auto ledger = [] {
     Ledger result;
     for (int i = 0; i < 5; ++i) result.layers.push_back(layer("same", "", "", "ADD", 7));
@@ -98,7 +98,7 @@ TEST(Ledger, PlacementAndAccuracyAreDifferences) {
   EXPECT_THAT(report::diffMarkdown(diff, false), HasSubstr("| NPU -> CPU |"));
 }
 
-TEST(Ledger, MarkdownAndCsvKeepOddNamesInTheirCells) {
+TEST(Ledger, MarkdownAndCsvEscapeOddNames) {
   Ledger a, b;
   a.layers = {layer("a|b,\"c\"", "m", "", "ADD", 5)};
   b.layers = {layer("a|b,\"c\"", "m", "", "ADD", 6)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways that samples take through networks with control flow.
+// The paths that samples take through networks with control flow.
 #include "pipeline/measured_ways.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ Profile profileOf(const std::string& network, const std::string& target) {
   return require(timedProfile(options, "", folder / (network + ".npz"))).profile;
 }
 
-TEST(MeasuredPaths, EverySampleTakesOneSideOfAChoice) {
+TEST(MeasuredPaths, EverySampleTakesOneBranch) {
   const Profile profile = profileOf("experts", "ethos-u85-256");
   ASSERT_TRUE(profile.measured);
   ASSERT_EQ(profile.measured->cycles.size(), 4u);
@@ -40,7 +40,7 @@ TEST(MeasuredPaths, EverySampleTakesOneSideOfAChoice) {
   }
 }
 
-TEST(MeasuredPaths, ALoopIsTestedOnceMoreThanItTurns) {
+TEST(MeasuredPaths, ALoopConditionIsTestedOnceMoreThanTheLoopRuns) {
   const Profile profile = profileOf("refine", "ethos-u85-256");
   ASSERT_TRUE(profile.measured);
   ASSERT_EQ(profile.measured->ways.size(), 1u);
@@ -50,7 +50,7 @@ TEST(MeasuredPaths, ALoopIsTestedOnceMoreThanItTurns) {
   EXPECT_EQ(ways.second, ways.first + static_cast<int64_t>(profile.measured->cycles.size()));
 }
 
-TEST(MeasuredPaths, WhereTheProgramDecidesPartsAreCounted) {
+TEST(MeasuredPaths, PartsAreCountedWhereTheProgramBranches) {
   const Profile profile = profileOf("experts", "ethos-u55-256");
   ASSERT_TRUE(profile.measured);
   ASSERT_EQ(profile.measured->calls.size(), 4u) << "stem, two branches, head";
@@ -60,7 +60,7 @@ TEST(MeasuredPaths, WhereTheProgramDecidesPartsAreCounted) {
   for (const npu::Cycles cycles : profile.measured->cycles) EXPECT_LE(cycles, profile.longest);
 }
 
-TEST(MeasuredPaths, OfFinishedProgramsTheyAreNotKnown) {
+TEST(MeasuredPaths, AreUnknownForFinishedPrograms) {
   Options options;
   options.model = test::modelFile("digits8.pt2");
   options.calibration = test::modelFile("digits8.npz");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build needs of static RAM, against a limit and against the boards.
+// The static RAM that a build needs, against a limit and against the boards.
 #include "pipeline/memory_needs.hpp"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ Build buildOf(std::string_view target, std::string_view mode, int64_t arenaBytes
   return build;
 }
 
-TEST(SramNeeds, CountWhatTheMemoryModePutsThere) {
+TEST(SramNeeds, CountWhatTheMemoryModePlacesThere) {
   EXPECT_EQ(sramNeeds(buildOf("ethos-u55-128", "Shared_Sram", 5000)).str(), "arena 5000, cache 300");
   EXPECT_EQ(sramNeeds(buildOf("ethos-u55-128", "Sram_Only", 5000)).str(),
             "arena 5000, cache 300, constants and commands 8200");

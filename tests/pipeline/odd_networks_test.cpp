@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks whose numbers lie far outside of their codes, as random networks have them: what the NPU gives is
+// Networks whose values are far outside the range of their codes, as in random networks: the NPU computes
 // what TOSA defines.
 #include <gtest/gtest.h>
 
@@ -32,7 +32,8 @@ Tensor ramp(const Shape& shape, float first, float step) {
   return tensor;
 }
 
-/// Compiled, run with `sample`, and equal in model and TOSA interpreter; the network's results.
+/// Compiles the graph, runs it with `sample`, and expects the model to equal the TOSA interpreter. Returns
+/// the worst error of each output, in codes.
 std::vector<double> run(ir::Graph graph, const Options& options, const Tensor& sample) {
   std::vector<StageTime> times;
   auto front = require(frontOf(options, std::move(graph), times));
@@ -46,8 +47,8 @@ std::vector<double> run(ir::Graph graph, const Options& options, const Tensor& s
   return worst;
 }
 
-TEST(OddNetworks, ConvolutionsWhoseResultsAreFarBeyondTheirCodes) {
-  // A factor of 2^19 between the scales: RESCALE takes sums below 2^11, and these reach 2^14. One channel's
+TEST(OddNetworks, ConvolutionResultsFarBeyondTheirCodes) {
+  // A factor of 2^19 between the scales: RESCALE accepts sums below 2^11, and these reach 2^14. One channel's
   // factor is small, and its sums keep their values.
   ir::Graph graph("network");
   ir::Builder b(graph);
@@ -70,7 +71,7 @@ TEST(OddNetworks, ConvolutionsWhoseResultsAreFarBeyondTheirCodes) {
   EXPECT_LE(worst[0], 1) << "codes off PyTorch's simulation";
 }
 
-TEST(OddNetworks, SumsOfMoreCodesThan32BitsHold) {
+TEST(OddNetworks, SumsThatExceed32Bits) {
   ir::Graph graph("network");
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Float32, {1, 1, 257, 300}}, "x");
@@ -79,13 +80,14 @@ TEST(OddNetworks, SumsOfMoreCodesThan32BitsHold) {
   options.target = "ethos-u55-128";
   options.quantization = Quantization::Int16x8;
   options.madeUpSamples = true;
-  // All of them at the end of their range.
+  // All values at the end of their range.
   const std::vector<double> worst = run(std::move(graph), options, ramp({1, 1, 257, 300}, 100, 0));
   ASSERT_EQ(worst.size(), 1u);
   EXPECT_LE(worst[0], 1) << "codes off PyTorch's simulation";
 }
 
-/// No target takes a .tosa of floats, be they only a constant that leaves; target cpu takes none at all.
+/// No target accepts a .tosa with floats, even if only a constant output is float; target cpu accepts no
+/// .tosa at all.
 TEST(OddNetworks, TosaGraphsOfFloatsAreRefused) {
   const test::TempDir folder;
   for (const bool computed : {true, false}) {
@@ -109,8 +111,8 @@ TEST(OddNetworks, TosaGraphsOfFloatsAreRefused) {
   }
 }
 
-/// Their types are promoted by the operator itself, also where no cast stands in front of it.
-TEST(OddNetworks, IntegersOfTwoTypesGiveTheWiderOne) {
+/// The operator itself promotes their types, even without a cast before it.
+TEST(OddNetworks, MixedIntegersPromoteToTheWiderType) {
   ir::Graph graph("network");
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Int16, {3}}, "x");
@@ -128,7 +130,7 @@ TEST(OddNetworks, IntegersOfTwoTypesGiveTheWiderOne) {
   EXPECT_TRUE(verified.ok());
 }
 
-TEST(OddNetworks, TruthsAreClampedAsNumbersAre) {
+TEST(OddNetworks, BooleansAreClampedLikeNumbers) {
   ir::Graph graph("network");
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Bool, {2}}, "x");

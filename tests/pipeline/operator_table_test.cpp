@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/operators.md says what the code does.
+// docs/operators.md matches the code.
 #include "pipeline/operator_table.hpp"
 
 #include <gtest/gtest.h>
@@ -13,15 +13,14 @@
 namespace carina::pipeline {
 namespace {
 
-TEST(OperatorTable, IsWhatTheDocumentationShows) {
+TEST(OperatorTable, MatchesTheDocumentation) {
   const auto table = require(operatorTable({"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"}));
   const std::string page =
       test::contentsOf(test::dataDir().parent_path().parent_path() / "docs" / "operators.md");
-  EXPECT_EQ(report::operatorTableMarkdown(table), page)
-      << "run 'make operators' and look at what has changed";
+  EXPECT_EQ(report::operatorTableMarkdown(table), page) << "run 'make operators' and review the changes";
 }
 
-TEST(OperatorTable, CoversTheUsualOperators) {
+TEST(OperatorTable, CoversCommonOperators) {
   const auto cases = require(operatorCases());
   EXPECT_GT(cases.size(), 150u);
 }

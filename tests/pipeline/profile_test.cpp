@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles of finished programs list every operation of a stream, or say that there are too many.
+// Profiles of finished programs list every operation of a stream, or report that there are too many.
 #include "pipeline/profile.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Profile, ListsEveryOperationWithItsOwnTime) {
   for (size_t i = 1; i < 3; ++i) EXPECT_GE(operations[i].timing.start, operations[i - 1].timing.end);
 }
 
-/// Maps in the cache are written by kernels: transfers alone do not tell how much of it a program takes.
+/// Kernels write the feature maps in the cache: transfers alone do not show how much of it a program uses.
 TEST(Profile, CountsWhatKernelsKeepInTheCache) {
   Options options;
   options.model = test::modelFile("residual.pt2");
@@ -53,7 +53,7 @@ TEST(Profile, CountsWhatKernelsKeepInTheCache) {
   finished.model = folder / "residual.pte";
   const Profile profiled = require(profile(finished));
   EXPECT_GT(compiled.parts[0].cacheBytes, 0);
-  // What is planned for is rounded up to the alignment of addresses.
+  // The planned size is rounded up to the alignment of addresses.
   EXPECT_LE(profiled.parts[0].cacheBytes, compiled.parts[0].cacheBytes);
   EXPECT_GT(profiled.parts[0].cacheBytes + 64, compiled.parts[0].cacheBytes);
 }

@@ -46,7 +46,7 @@ Tensor randomFrame(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-/// What the network is given for a frame [1, C, H, W].
+/// The network's input for a frame [1, C, H, W].
 Tensor normalised(const Tensor& frame, const std::vector<double>& mean,
                   const std::vector<double>& deviation) {
   Tensor result = Tensor::uninitialized(DType::Float32, frame.shape());
@@ -97,7 +97,7 @@ size_t countConvolutions(const ir::Graph& graph) {
   return count;
 }
 
-/// The network on normalised numbers against the network that takes pixels.
+/// Compares the network on normalised values with the network that takes pixels.
 void expectSame(const ir::Graph& before, const EndOptions& options, size_t convolutions) {
   ir::Graph graph = before.clone();
   const auto ends = require(adaptEnds(graph, options, ProgramIo::UInt8, 0, false));
@@ -124,12 +124,12 @@ EndOptions imageNet() {
   return options;
 }
 
-TEST(PixelInput, AConvolutionWithoutPaddingTakesThePixels) {
+TEST(PixelInput, AConvolutionWithoutPaddingAbsorbsTheNormalisation) {
   expectSame(convolution({0, 0}), imageNet(), 1);
   expectSame(convolution({0, 0}, 3), imageNet(), 1);
 }
 
-TEST(PixelInput, WhereThereIsPaddingZeroStaysZeroAndNotAPixel) {
+TEST(PixelInput, PaddingStaysZeroAndIsNotNormalised) {
   expectSame(convolution({1, 1}), imageNet(), 2);
   EndOptions noMean;
   noMean.deviation = kDeviation;
@@ -152,7 +152,7 @@ TEST(PixelInput, ChannelsLast) {
   expectSame(convolution({1, 1}), options, 2);
 }
 
-TEST(PixelInput, EveryReaderGetsItsOwn) {
+TEST(PixelInput, EveryReaderGetsItsOwnConversion) {
   ir::Graph graph = convolution({0, 0});
   ir::Builder b(graph);
   ir::Value* x = graph.inputs()[0];
@@ -166,7 +166,7 @@ TEST(PixelInput, EveryReaderGetsItsOwn) {
   expectSame(graph, last, 3);
 }
 
-TEST(PixelInput, ALinearLayerTakesOneScaleInItsWeights) {
+TEST(PixelInput, ALinearLayerAbsorbsOneScale) {
   ir::Graph graph("net");
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Float32, {2, 12}}, "x");
@@ -180,7 +180,7 @@ TEST(PixelInput, ALinearLayerTakesOneScaleInItsWeights) {
   EXPECT_EQ(graph.numNodes(), 2u) << "conversion and linear";
 }
 
-TEST(ProgramEnds, WhatDoesNotFitIsSaidAtItsOption) {
+TEST(ProgramEnds, MismatchesAreReportedAtTheirOption) {
   const auto refused = [](const EndOptions& options, ProgramIo type, bool carried = false) {
     ir::Graph graph = convolution({0, 0});
     return errorOf(adaptEnds(graph, options, type, 0, carried));
@@ -204,7 +204,7 @@ TEST(ProgramEnds, WhatDoesNotFitIsSaidAtItsOption) {
   EXPECT_THAT(refused(finish, ProgramIo::Float, true), HasSubstr("the network is already quantized"));
 }
 
-TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutComesBehindIt) {
+TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutFollowsIt) {
   ir::Graph graph = convolution({0, 0});
   EndOptions options;
   options.finish = Finish::Argmax;
@@ -220,7 +220,7 @@ TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutComesBehindIt) {
                graph.outputs()[0]->shape() != (Shape{1, 4, 6, 3}));
 }
 
-TEST(ProgramEnds, ArraysOfTheNetworkBecomeThoseOfTheProgram) {
+TEST(ProgramEnds, NetworkArraysAreConvertedForTheProgram) {
   ProgramEnds ends;
   ends.inputs.push_back({{1, 3, 4, 5}, true, kMean, kDeviation});
   const Tensor frame = randomFrame({1, 3, 4, 5}, 4);
@@ -243,7 +243,7 @@ TEST(ProgramEnds, ArraysOfTheNetworkBecomeThoseOfTheProgram) {
               HasSubstr("calib0 holds 30, which --mean and --std map to pixel"));
 }
 
-TEST(PortTypes, SingleInputsAreNamed) {
+TEST(PortTypes, TypesOfNamedInputs) {
   ir::Graph graph("net");
   graph.addInput({DType::Float32, {1}}, "image");
   graph.addInput({DType::Float32, {1}}, "depth");
@@ -295,7 +295,7 @@ class Camera : public testing::Test {
   Tensor frames_;
 };
 
-TEST_F(Camera, FramesRunWhollyOnTheNpuAsTheGraphSays) {
+TEST_F(Camera, FramesRunWhollyOnTheNpuAndMatchTheGraph) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     for (const Quantization precision : {Quantization::Int8, Quantization::Int16x8}) {
       Options camera = options();
@@ -315,7 +315,7 @@ TEST_F(Camera, FramesRunWhollyOnTheNpuAsTheGraphSays) {
   }
 }
 
-TEST_F(Camera, ARunTakesFramesAndWhatTheNetworkTakes) {
+TEST_F(Camera, ARunAcceptsFramesAndNetworkInputs) {
   const auto built = require(build(options()));
   ASSERT_TRUE(writeOutput(built, folder_ / "m.pte").ok());
   const Tensor frame = slice(frames_, 0);
@@ -331,7 +331,7 @@ TEST_F(Camera, ARunTakesFramesAndWhatTheNetworkTakes) {
   EXPECT_FALSE(raw.ok());
 }
 
-TEST_F(Camera, TheProgramTellsItsPixels) {
+TEST_F(Camera, TheProgramRecordsItsPixels) {
   const auto built = require(build(options()));
   const std::string bytes = *pte::writeProgram(built.program);
   const auto program = require(pte::readProgram(asBytes(bytes)));
@@ -344,7 +344,7 @@ TEST_F(Camera, TheProgramTellsItsPixels) {
   EXPECT_EQ(codes.inputs[0].zeroPoint, 0);
 }
 
-TEST(ProgramCodes, IntegerProgramsAreGivenFloatsAndGiveThemBack) {
+TEST(ProgramCodes, IntegerProgramsAcceptAndReturnFloats) {
   Options options;
   options.model = test::modelFile("digits8.pt2");
   options.calibration = test::modelFile("digits8.npz");
@@ -372,7 +372,7 @@ TEST(ProgramCodes, IntegerProgramsAreGivenFloatsAndGiveThemBack) {
   }
 }
 
-TEST(ProgramCodes, WhatMakesNoSenseIsLeftOut) {
+TEST(ProgramCodes, InvalidCodesAreIgnored) {
   pte::Program program;
   pte::MethodBuilder forward(program, "forward");
   forward.output(forward.input(pte::ScalarType::Int8, {1, 4}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs built for a memory system of one's own carry it: everybody times them as the compiler did.
+// Programs built for a custom memory system record it: every tool times them as the compiler did.
 #include "npu/targets/recorded_memories.hpp"
 
 #include <gmock/gmock.h>
@@ -45,7 +45,7 @@ class RecordedMemories : public testing::Test {
   test::TempDir folder_;
 };
 
-TEST_F(RecordedMemories, TheTextIsReadBackAsItWas) {
+TEST_F(RecordedMemories, TheDescriptionIsReadBackUnchanged) {
   const auto machine =
       require(npu::makeMachine("ethos-u55-128", "Board_U55", "Board_Sram", folder_ / "board.ini"));
   const std::string text = npu::describeMemories(machine);
@@ -60,7 +60,7 @@ TEST_F(RecordedMemories, TheTextIsReadBackAsItWas) {
   EXPECT_EQ(npu::describeMemories(*npu::makeMachine("ethos-u85-256", "", "")), "") << "stock";
 }
 
-TEST_F(RecordedMemories, ProgramsAreTimedByWhatTheyCarry) {
+TEST_F(RecordedMemories, ProgramsAreTimedByTheirRecordedMemories) {
   const auto built = require(build(options()));
   ASSERT_TRUE(writeOutput(built, folder_ / "digits8.pte").ok());
   const Profile compiled = profileBuild(built);
@@ -79,14 +79,14 @@ TEST_F(RecordedMemories, ProgramsAreTimedByWhatTheyCarry) {
   told.configFile = folder_ / "board.ini";
   const auto explicitly = require(device::runProgram(file->bytes(), std::span(&input, 1), told));
   EXPECT_EQ(run.stats.npuCycles, explicitly.stats.npuCycles);
-  // Names that are given hold over those of the program.
+  // Names that are given override those of the program.
   device::RunOptions stock;
   stock.systemConfig = "Ethos_U55_High_End_Embedded";
   const auto other = require(device::runProgram(file->bytes(), std::span(&input, 1), stock));
   EXPECT_NE(other.stats.npuCycles, run.stats.npuCycles);
 }
 
-TEST_F(RecordedMemories, WhatOthersNameWithoutDescribingItIsSaid) {
+TEST_F(RecordedMemories, NamesWithoutADescriptionAreReported) {
   const pte::EthosUSettings settings{"ethos-u55-128", "Board_U55", "Shared_Sram", false};
   const auto machine = require(device::machineFor(settings));
   const auto warning = device::substitution(settings, machine);
@@ -102,7 +102,7 @@ TEST_F(RecordedMemories, ADamagedDescriptionIsAnError) {
   EXPECT_THAT(errorOf(device::machineFor(settings)), HasSubstr("that the program records"));
 }
 
-TEST_F(RecordedMemories, AModeThatTheNpuCannotUseSaysWhy) {
+TEST_F(RecordedMemories, AnUnusableModeIsRefusedWithTheReason) {
   const auto u55 = npu::makeMachine("ethos-u55-128", "", "Dtcm_Cache", folder_ / "board.ini");
   ASSERT_FALSE(u55.ok());
   EXPECT_THAT(u55.error().str(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// carina ops on networks that are refused as a whole: the table is there, with the reasons.
+// carina ops on networks that are refused as a whole: the table is still printed, with the reasons.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ using ethosn::test::Extents;
 using test::optionsOf;
 using test::TfliteFile;
 
-// Numbers of TensorFlow Lite's format.
+// Operator codes of TensorFlow Lite's format.
 enum Builtin : int32_t {
   kAdd = 0,
   kAveragePool2d = 1,
@@ -169,7 +169,7 @@ class TfliteMaker : public ethosn::test::ShapeMaker {
     int32_t map = 0;
     int8_t rule = kValid;
   };
-  /// A padding that is neither of the two rules is an operator of its own.
+  /// A padding that neither rule describes becomes a separate operator.
   Padded padded(int32_t in, uint32_t height, uint32_t width, uint32_t stride, const Padding& padding) {
     const Extents of = extents(in);
     if (padding == Padding{}) return {in, kValid};
@@ -185,7 +185,7 @@ class TfliteMaker : public ethosn::test::ShapeMaker {
             kValid};
   }
 
-  /// Weights like those that training leaves, most of them small, and results of about the spread of the
+  /// Weights like those of trained networks, most of them small, and results with about the spread of the
   /// inputs. `taps`: weights per result.
   int32_t weighted(Builtin code, int32_t in, const std::vector<uint32_t>& shape, uint32_t outputs,
                    uint32_t taps, int32_t output, TfliteFile::Options options) {

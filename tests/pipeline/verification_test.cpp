@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carina verify says in the end.
+// What carina verify reports at the end.
 #include "report/verification.hpp"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ TEST(VerificationText, PartsWithoutLayersOfTheirOwnAreOnTheNpu) {
   EXPECT_THAT(verificationText(verification, false), HasSubstr("NPU and TOSA DIFFER"));
 }
 
-TEST(VerificationText, WhatTheCheckerFindsIsListed) {
+TEST(VerificationText, CheckerFindingsAreListed) {
   pipeline::Verification verification;
   verification.samples = verification.delegates = 1;
   EXPECT_THAT(verificationText(verification, false), Not(HasSubstr("checker")));
@@ -40,7 +40,7 @@ TEST(VerificationText, WhatTheCheckerFindsIsListed) {
   EXPECT_FALSE(verification.ok());
 }
 
-TEST(VerificationText, ValuesThatLeaveTheSimulationAreNamedWorstFirst) {
+TEST(VerificationText, ValuesThatLeaveTheSimulationAreListedWorstFirst) {
   pipeline::Verification verification;
   verification.samples = verification.delegates = 1;
   verification.drift = {{"first", "first (module a)", 100, 0, 1},
@@ -51,7 +51,7 @@ TEST(VerificationText, ValuesThatLeaveTheSimulationAreNamedWorstFirst) {
   EXPECT_THAT(text, Not(HasSubstr("first (module a)")));
   EXPECT_LT(text.find("third (module c)"), text.find("second (module b)"));
   EXPECT_THAT(text, HasSubstr("706"));
-  EXPECT_TRUE(verification.ok()) << "the program is what its graph says";
+  EXPECT_TRUE(verification.ok()) << "the program equals its graph";
   verification.drift.clear();
   EXPECT_THAT(verificationText(verification, false), Not(HasSubstr("off the simulation")));
 }
@@ -76,7 +76,7 @@ TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
     return names;
   };
   EXPECT_THAT(drifting(), testing::IsEmpty());
-  // The last convolution's bias in the simulation becomes another one.
+  // Changes the last convolution's bias in the simulation.
   ir::Value* bias = nullptr;
   for (const auto& constant : built.simulation->constants()) {
     if (constant->dtype() == DType::Int32 && constant->shape() == Shape{32}) bias = constant.get();
@@ -88,11 +88,12 @@ TEST(Verification, AValueThatLeavesTheSimulationIsFound) {
   bias->setConstant(std::move(other));
   const std::vector<std::string> names = drifting();
   EXPECT_THAT(names, testing::Contains("adaptive_avg_pool2d"));
-  EXPECT_THAT(names, Not(testing::Contains("hardtanh"))) << "in front of it";
+  EXPECT_THAT(names, Not(testing::Contains("hardtanh"))) << "it precedes the change";
 }
 
-/// Operator by operator in integers, a network has the codes of its program; in float it rounds by itself.
-TEST(Verification, SimulatedInIntegersTheCodesAreTheProgramsOwn) {
+/// Computed operator by operator in integers, a network has the codes of its program; in float it rounds
+/// differently.
+TEST(Verification, IntegerSimulationProducesTheCodesOfTheProgram) {
   for (const char* network : {"digits8", "residual", "mixed", "language"}) {
     for (const auto quantization : {pipeline::Quantization::Int8, pipeline::Quantization::Int16x8}) {
       SCOPED_TRACE(network);
@@ -107,7 +108,7 @@ TEST(Verification, SimulatedInIntegersTheCodesAreTheProgramsOwn) {
       const auto verified = require(
           pipeline::verify(built, std::span(samples).first(2), nullptr, pipeline::Simulation::Integers));
       EXPECT_TRUE(verified.ok());
-      // What quantizes an input of the program is the CPU's.
+      // The CPU quantizes an input of the program.
       EXPECT_GE(verified.inIntegers + 1, verified.quantized);
       EXPECT_GE(verified.drift.size(), 3u) << "values are compared";
       for (const pipeline::DriftResult& drift : verified.drift) EXPECT_EQ(drift.worstLsb, 0) << drift.value;
@@ -116,7 +117,7 @@ TEST(Verification, SimulatedInIntegersTheCodesAreTheProgramsOwn) {
   }
 }
 
-TEST(Verification, TwoCodesOfOneValueAreTwoLayers) {
+TEST(Verification, TwoQuantizationsOfOneValueAreTwoLayers) {
   ir::Graph graph("network");
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({DType::Float32, {1, 2, 4, 4}}, "x");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a network may make the float executor do follows from the size of its file.
+// The work that a network may cause in the float executor follows from the size of its file.
 #include "pipeline/work_limits.hpp"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// x @ y, of so many rows and columns.
+/// x @ y of matrices with `side` rows and columns.
 ir::Graph product(int64_t side) {
   ir::Graph graph;
   ir::Builder b(graph);
@@ -26,12 +26,12 @@ ir::Graph product(int64_t side) {
   return graph;
 }
 
-TEST(WorkLimits, GrowWithTheProducts) {
+TEST(WorkLimits, GrowWithMatrixProducts) {
   EXPECT_GT(aten::workOf(product(256)), 256.0 * 256 * 256 / 16);
   EXPECT_GT(aten::workOf(product(512)), 4 * aten::workOf(product(256)));
 }
 
-TEST(WorkLimits, NetworksBeyondTheSizeOfTheirFileAreRefused) {
+TEST(WorkLimits, NetworksOutOfProportionToTheirFileAreRefused) {
   const test::TempDir folder;
   Options options;
   options.model = folder / "network.pt2";
@@ -45,7 +45,7 @@ TEST(WorkLimits, NetworksBeyondTheSizeOfTheirFileAreRefused) {
   EXPECT_THAT(refused.error().str(), HasSubstr("--trusted"));
   EXPECT_TRUE(frontOf(options, product(64), times).ok());
   EXPECT_EQ(budgetOf(options).most(), workFor(10));
-  // The bytes of samples count, too.
+  // The bytes of samples also count.
   options.calibration = options.model;
   EXPECT_EQ(budgetOf(options).most(), workFor(20));
   options.trusted = true;

@@ -18,7 +18,7 @@ struct Gate {
       {0x31000000, 0x21000000, 0x200000, 0x4000}, [this] { ++changes; }, [this] { ++interrupts; }};
 };
 
-TEST(MemoryGate, ATableOfBlocks) {
+TEST(MemoryGate, OpensBlocksByTable) {
   Gate g;
   EXPECT_EQ(g.gate.read(kLastWord), 3u);
   EXPECT_EQ(g.gate.read(kBlockSize), 9u) << "1 << (9 + 5) bytes";
@@ -27,27 +27,27 @@ TEST(MemoryGate, ATableOfBlocks) {
   EXPECT_FALSE(g.gate.offsetOf(0x31200000));
   EXPECT_TRUE(g.gate.open(0, true));
   EXPECT_FALSE(g.gate.open(0, false));
-  // The index goes on by itself, around the end.
+  // The index increments automatically and wraps around.
   g.gate.write(kIndex, 3);
   g.gate.write(kTable, 1u << 31);
   g.gate.write(kTable, 2);
   EXPECT_EQ(g.changes, 2);
   EXPECT_EQ(g.gate.read(kIndex), 1u);
   EXPECT_TRUE(g.gate.open(0x1fc000, false));
-  EXPECT_FALSE(g.gate.open(0x1fc000, true)) << "a Non-secure block takes no Secure transaction";
+  EXPECT_FALSE(g.gate.open(0x1fc000, true)) << "a Non-secure block rejects Secure transactions";
   EXPECT_TRUE(g.gate.open(0x4000, false));
   EXPECT_FALSE(g.gate.open(0x8000, false));
   g.gate.write(kControl, 0);
   g.gate.write(kIndex, 0);
   EXPECT_EQ(g.gate.read(kTable), 2u);
-  EXPECT_EQ(g.gate.read(kIndex), 0u) << "it stays";
+  EXPECT_EQ(g.gate.read(kIndex), 0u) << "the index does not increment";
   g.gate.write(kIndex, 99);
   EXPECT_EQ(g.gate.read(kTable), 0u);
   g.gate.write(kTable, 1);
   EXPECT_EQ(g.changes, 2) << "no such word";
 }
 
-TEST(MemoryGate, RefusalsInterruptAndAreNotedOnce) {
+TEST(MemoryGate, RefusalsInterruptAndAreRecordedOnce) {
   Gate g;
   EXPECT_FALSE(g.gate.refuse(0x21000004, false)) << "no bus error";
   EXPECT_FALSE(g.gate.interrupting());
@@ -55,7 +55,7 @@ TEST(MemoryGate, RefusalsInterruptAndAreNotedOnce) {
   EXPECT_TRUE(g.gate.interrupting());
   EXPECT_FALSE(g.gate.refuse(0x31000008, true));
   EXPECT_EQ(g.gate.read(kStatus), 1u);
-  EXPECT_EQ(g.gate.read(kInfo1), 0x21000004u) << "the first one";
+  EXPECT_EQ(g.gate.read(kInfo1), 0x21000004u) << "the first refusal";
   EXPECT_EQ(g.gate.read(kInfo2), 1u << 16);
   g.gate.write(kClear, 1);
   EXPECT_FALSE(g.gate.interrupting());
@@ -66,7 +66,7 @@ TEST(MemoryGate, RefusalsInterruptAndAreNotedOnce) {
   EXPECT_EQ(g.gate.read(kControl) & (1u << 7 | 1u << 23), 1u << 7 | 1u << 23) << "gating is acknowledged";
 }
 
-TEST(MemoryGate, ALockKeepsItsSettings) {
+TEST(MemoryGate, LockingFreezesTheSettings) {
   Gate g;
   g.gate.write(kTable, 5);
   g.gate.write(kControl, 1u << 31 | 1u << 8);
@@ -112,7 +112,7 @@ TEST(AccessGates, EveryBoardHasItsPorts) {
     peripherals.writeFreely(0x50080014, 4, 0);
     EXPECT_EQ(peripherals.readFreely(0x50080088, 4), 1u << 4);
     EXPECT_EQ(callable, 3u);
-    // The controllers of the memories read as what drivers ask for.
+    // The protection controllers of the memories read as drivers expect.
     for (const uint32_t base : {0x50083000u, 0x50084000u, 0x57000000u, 0x57001000u, 0x57002000u}) {
       EXPECT_EQ(peripherals.readFreely(base + 0xfe0, 4), 0x65u);
       EXPECT_NE(peripherals.readFreely(base + kBlockSize, 4), 0u);

@@ -38,7 +38,7 @@ TEST(BoardEvents, AreRead) {
   EXPECT_EQ(all[5].time, 25'000'000u);
 }
 
-TEST(BoardEvents, OthersAreRefusedWithTheirLine) {
+TEST(BoardEvents, InvalidOnesAreRefusedWithTheirLine) {
   for (const char* line :
        {"touch 1 2", "1 touch 1", "1 touch 1 4096", "1 touch 1 2 3", "1 release 1", "1 gpio 4.0 1",
         "1 gpio 1 1", "1 gpio 1.16 0", "1 gpio 1.1 2", "1 button 8 1", "-1 release", "nan release",
@@ -50,7 +50,7 @@ TEST(BoardEvents, OthersAreRefusedWithTheirLine) {
   EXPECT_THAT(errorOf(readBoardEvents("2 release\n1 release\n")), HasSubstr("before the line above"));
 }
 
-TEST(BoardEvents, HappenInTime) {
+TEST(BoardEvents, FireAtTheirTimes) {
   std::vector<uint64_t> times;
   BoardEvents events(*readBoardEvents("1 release\n1 release\n2 release\n"),
                      [&](const BoardEvent& event) { times.push_back(event.time); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing leads out of the folder.
+// No path leads out of the folder.
 #include "platform/confined_files.hpp"
 
 #include <fcntl.h>
@@ -26,7 +26,7 @@ class ConfinedFilesTest : public testing::Test {
     mkfifo((root_ / "box/pipe").c_str(), 0600);
     files_ = *ConfinedFiles::open(root_ / "box");
   }
-  /// 0, or the error.
+  /// 0, or errno.
   int tryOpen(const char* name, int flags = O_RDONLY) const {
     errno = 0;
     const int file = files_.openFile(name, flags);
@@ -39,7 +39,7 @@ class ConfinedFilesTest : public testing::Test {
   ConfinedFiles files_;
 };
 
-TEST_F(ConfinedFilesTest, OpensWhatIsInside) {
+TEST_F(ConfinedFilesTest, OpensFilesInside) {
   EXPECT_EQ(tryOpen("file"), 0);
   EXPECT_EQ(tryOpen("./file"), 0);
   EXPECT_EQ(tryOpen("sub//new", O_WRONLY | O_CREAT), 0);
@@ -47,7 +47,7 @@ TEST_F(ConfinedFilesTest, OpensWhatIsInside) {
   EXPECT_EQ(tryOpen("missing"), ENOENT);
 }
 
-TEST_F(ConfinedFilesTest, NothingLeadsOut) {
+TEST_F(ConfinedFilesTest, NoPathLeadsOut) {
   EXPECT_EQ(tryOpen("../secret"), EACCES);
   EXPECT_EQ(tryOpen("sub/../../secret"), EACCES);
   EXPECT_EQ(tryOpen((root_ / "secret").c_str()), EACCES);

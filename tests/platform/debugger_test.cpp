@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Firmware under a debugger: one that is part of the test, and one at the other end of a socket.
+// Firmware under a debugger: one that is part of the test, and one that is connected over a socket.
 #include "platform/debugger.hpp"
 
 #include <arpa/inet.h>
@@ -23,7 +23,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using Next = Debugger::Next;
 
-/// Does what the test says at every stop.
+/// Runs the test's script at every stop.
 class Scripted final : public Debugger {
  public:
   using Script = std::function<Next(DebugEvent, DebugTarget&)>;
@@ -73,7 +73,7 @@ class DebuggedFirmware : public testing::Test {
   std::string text;
 };
 
-// Every instruction alone does what all of them do together.
+// Stepping instruction by instruction gives the same output as running freely.
 TEST_F(DebuggedFirmware, StepByStep) {
   const Outcome whole = run("debugged-300.elf", nullptr);
   const std::string expected = text;
@@ -83,10 +83,10 @@ TEST_F(DebuggedFirmware, StepByStep) {
   EXPECT_EQ(text, expected);
   EXPECT_EQ(stepped.exitCode, 2);
   EXPECT_EQ(debugger.code, 2);
-  // Together, the rest of the last basic block counts as well.
+  // Running freely, the rest of the last basic block counts as well.
   EXPECT_LE(stepped.instructions, whole.instructions);
   EXPECT_GE(stepped.instructions + 4, whole.instructions);
-  // IT instructions go together with those they govern.
+  // IT instructions are stepped together with those they govern.
   EXPECT_LT(debugger.events.size(), whole.instructions);
   EXPECT_GT(debugger.events.size(), whole.instructions * 9 / 10);
 }
@@ -105,7 +105,7 @@ TEST_F(DebuggedFirmware, Breakpoints) {
       arguments.push_back(target.registers().r[0]);
       std::array<std::byte, 2> code{};
       EXPECT_TRUE(target.read(ordered, code));
-      EXPECT_NE(code[1], std::byte{0xbe}) << "breakpoints are not to be seen";
+      EXPECT_NE(code[1], std::byte{0xbe}) << "breakpoints must be invisible in memory";
       target.registers().r[1] = 7;  // 10 * the smaller + the larger
       if (arguments.size() == 3) target.clearBreakpoint(ordered);
     }
@@ -182,15 +182,15 @@ TEST_F(DebuggedFirmware, MemoryAndDevices) {
   EXPECT_EQ(debugger.code, std::nullopt);
 }
 
-/// Everything that a debugger sees of the registers.
+/// All registers that a debugger sees.
 std::string registersOf(DebugTarget& target) {
   return answerPacket("g", DebugEvent::Stepped, target).text;
 }
 
-TEST_F(DebuggedFirmware, StepsBackTheWayItCame) {
+TEST_F(DebuggedFirmware, StepsBackAlongTheSamePath) {
   const std::string alone = (run("interrupts-300.elf", nullptr), text);
   const uint32_t handler = addressOf("interrupts-300.elf", "SysTick_Handler");
-  // To the handler of an interrupt, and some instructions on; then all of it back, and forth once more.
+  // Runs to an interrupt handler and steps on; then steps all of it back, and forward once more.
   constexpr size_t kSteps = 40, kBack = 60;
   std::vector<std::string> forth, again;
   size_t stops = 0;
@@ -211,7 +211,7 @@ TEST_F(DebuggedFirmware, StepsBackTheWayItCame) {
       return Next::Step;
     }
     if (stops <= 3 + kSteps + kBack) {
-      // The first of these stops is a step further than forth goes.
+      // The first of these stops is one step beyond the end of `forth`.
       const size_t back = stops - (3 + kSteps);
       if (back >= 1 && back <= kSteps) {
         EXPECT_EQ(registersOf(target), forth[kSteps + 1 - back]) << back;
@@ -229,14 +229,14 @@ TEST_F(DebuggedFirmware, StepsBackTheWayItCame) {
   });
   const Outcome outcome = run("interrupts-300.elf", &debugger);
   EXPECT_EQ(outcome.exitCode, 0) << text;
-  EXPECT_EQ(text, alone) << "what was sent is sent once";
+  EXPECT_EQ(text, alone) << "output must be sent only once";
   EXPECT_EQ(again.size(), 20u);
 }
 
-TEST_F(DebuggedFirmware, GoesBackToTheLatestBreakpoint) {
+TEST_F(DebuggedFirmware, ContinuesBackToThePreviousBreakpoint) {
   const uint32_t put = addressOf("hello-300.elf", "put"), main = addressOf("hello-300.elf", "main");
   std::vector<uint32_t> places;
-  std::vector<uint8_t> sent;  // what put() is called with
+  std::vector<uint8_t> sent;  // arguments of put()
   std::vector<DebugEvent> events;
   Scripted debugger([&](DebugEvent event, DebugTarget& target) {
     events.push_back(event);
@@ -250,7 +250,7 @@ TEST_F(DebuggedFirmware, GoesBackToTheLatestBreakpoint) {
       case 2:
       case 3:
       case 4:
-        return Next::Continue;  // H, e, l, and stands at the second l
+        return Next::Continue;  // H, e, l; stops at the second l
       case 5:
       case 6:
         return Next::ContinueBack;
@@ -278,7 +278,7 @@ TEST_F(DebuggedFirmware, GoesBackToTheLatestBreakpoint) {
   EXPECT_EQ(sent[9], 'H');
 }
 
-TEST_F(DebuggedFirmware, NothingIsBeforeTheBeginning) {
+TEST_F(DebuggedFirmware, CannotStepBackBeyondTheBeginning) {
   std::vector<DebugEvent> seen;
   size_t stops = 0;
   Scripted debugger([&](DebugEvent, DebugTarget&) {
@@ -293,7 +293,7 @@ TEST_F(DebuggedFirmware, NothingIsBeforeTheBeginning) {
                                            DebugEvent::Beginning, DebugEvent::Beginning));
 }
 
-TEST_F(DebuggedFirmware, DetachedItRunsOn) {
+TEST_F(DebuggedFirmware, RunsOnAfterDetaching) {
   Scripted debugger([&](DebugEvent, DebugTarget& target) {
     EXPECT_TRUE(target.setBreakpoint(addressOf("debugged-300.elf", "ordered")));
     return Next::Detach;
@@ -312,7 +312,7 @@ TEST_F(DebuggedFirmware, FaultsAndInterruptsStillWork) {
   EXPECT_EQ(run("tasks-300.elf", &other).exitCode, 0) << text;
 }
 
-TEST_F(DebuggedFirmware, LastLookWhereTheFirmwareHangs) {
+TEST_F(DebuggedFirmware, StopsOnceMoreWhereTheFirmwareHangs) {
   const uint32_t forever = addressOf("receive-300.elf", "main");
   Scripted debugger([&](DebugEvent event, DebugTarget& target) {
     if (event == DebugEvent::Ending) {
@@ -342,7 +342,7 @@ class Client {
   void send(const std::string& bytes) const {
     EXPECT_EQ(::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
-  /// The next packet; empty when the connection has ended.
+  /// The next packet; empty if the connection has ended.
   std::string receive() {
     char byte = 0;
     while (recv(socket_, &byte, 1, 0) == 1) {

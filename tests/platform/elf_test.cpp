@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading executables that may be anything.
+// Reading executables with arbitrary contents.
 #include "platform/elf.hpp"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ void put32(std::string& bytes, size_t at, uint32_t value) {
 
 constexpr size_t kSegment = 52, kSections = 84, kNames = 164, kCode = 200, kAttributes = 216;
 
-/// One segment of 16 bytes (a vector table and code) at 0x10000000, three sections.
+/// One segment of 16 bytes (a vector table and code) at 0x10000000, two sections.
 std::string smallElf(const std::string& attributes = "") {
   std::string file(kAttributes, '\0');
   file.replace(0, 7, std::string("\177ELF\1\1\1", 7));
@@ -95,7 +95,7 @@ TEST(Elf, LoadsAndFindsItsVectors) {
 
 TEST(Elf, NoMemoryAtTheAddress) {
   std::string file = smallElf();
-  put32(file, kSegment + 12, 0x1007fff8);  // over the end of ITCM
+  put32(file, kSegment + 12, 0x1007fff8);  // beyond the end of ITCM
   const auto image = readElf(asBytes(file));
   auto bus = Bus::create(**findBoard("corstone-300"));
   EXPECT_THAT(errorOf(loadImage(*image, *bus)), HasSubstr("16 bytes at 0x1007fff8"));
@@ -137,7 +137,7 @@ TEST(Elf, SectionsThatShareASymbolTableAreReadOnce) {
   file.replace(names + 1, 4, "main");
   put32(file, 32, static_cast<uint32_t>(sections));
   put16(file, 48, 1000);
-  for (size_t i = 0; i < 1000; ++i) {  // every one a symbol table with its names in section 1
+  for (size_t i = 0; i < 1000; ++i) {  // section 1 holds the names, all others are symbol tables
     const size_t at = sections + 40 * i;
     put32(file, at + 4, i == 1 ? 3 : 2);
     put32(file, at + 16, static_cast<uint32_t>(i == 1 ? names : table));
@@ -178,7 +178,7 @@ TEST(Elf, NoteOfCarinaFirmware) {
   EXPECT_FALSE(readImageNote(asBytes(file)));
 }
 
-TEST(Elf, WhatTheCoreCanRun) {
+TEST(Elf, AcceptsOnlyWhatTheCoreCanRun) {
   const auto refusal = [](const ArmAttributes& attributes) { return errorOf(checkForCortexM(attributes)); };
   ArmAttributes attributes;
   EXPECT_EQ(refusal(attributes), "");
@@ -197,7 +197,7 @@ TEST(Elf, WhatTheCoreCanRun) {
   EXPECT_NE(refusal(attributes), "");
 }
 
-RC_GTEST_PROP(Elf, AnyDamageIsReadOrRefused, ()) {
+RC_GTEST_PROP(Elf, DamagedFilesAreReadOrRefused, ()) {
   std::string file = smallElf(attributes(std::string("\5cortex-m33\0\6\21\7M", 16)));
   const int changes = *rc::gen::inRange(1, 6);
   for (int i = 0; i < changes; ++i) {

@@ -8,7 +8,7 @@
 namespace carina::platform {
 namespace {
 
-/// Feeds text; the number of bytes until the end, or -1.
+/// Feeds text; returns the index of the byte that ends the test, or -1.
 int endAfter(EndOfTest& end, std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     if (end.feed(text[i])) return static_cast<int>(i);
@@ -49,7 +49,7 @@ TEST(EndOfTest, FailuresInTheLog) {
   EndOfTest fault;
   EXPECT_EQ(endAfter(fault, "Hard fault. irq=-13, pc=0x10000000\n"), -1);
   EXPECT_EQ(fault.exitCode(), 1);
-  // The code that the firmware gives decides.
+  // The exit code that the firmware prints takes precedence.
   EXPECT_NE(endAfter(test, "Application exit code: 0.\n\x04"), -1);
   EXPECT_EQ(test.exitCode(), 0);
 }

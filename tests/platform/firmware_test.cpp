@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bare-metal programs (firmware/*.c) on the virtual platform. They check themselves; here is what is seen
-// from outside.
+// Bare-metal programs (firmware/*.c) on the virtual platform. They check themselves; these tests check what
+// is visible from outside.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ using testing::StartsWith;
 struct Observed {
   Outcome outcome;
   std::string text;                // of UART 0
-  std::vector<std::string> trace;  // with `traced`
+  std::vector<std::string> trace;  // if `traced`
 };
 
 class Firmware : public testing::Test {
@@ -53,7 +53,7 @@ class Firmware : public testing::Test {
     if (outcome.ok()) result.outcome = std::move(*outcome);
     return result;
   }
-  /// Runs a program that ends by itself with code 0.
+  /// Runs a program that must exit with code 0.
   Observed good(const std::string& name) {
     Observed result = run(name);
     EXPECT_EQ(result.outcome.reason, EndReason::Exit) << result.outcome.explanation;
@@ -89,7 +89,7 @@ TEST_F(Firmware, InterruptsOn320) {
   good("interrupts-320.elf");
 }
 
-TEST_F(Firmware, SleepsWhenItsHandlersAreDone) {
+TEST_F(Firmware, SleepsWhenHandlersReturn) {
   const Observed result = good("sleep-300.elf");
   EXPECT_LT(result.outcome.instructions, 2000u) << "time passes without instructions";
   EXPECT_GT(result.outcome.cycles, 15'000u);
@@ -112,12 +112,12 @@ TEST_F(Firmware, SecureAndNonSecurePrograms) {
   EXPECT_THAT(result.text, StartsWith("attributes\ncalls\ninterrupts\nfaults\n"));
 }
 
-/// A program that prints what it sees, and what QEMU 7.2's Cortex-M55 (mps3-an547) prints for the same image.
+/// What QEMU 7.2's Cortex-M55 (mps3-an547) prints for the image of a program that prints what it sees.
 std::string expectedText(const std::string& name) {
   return test::contentsOf(std::filesystem::path(CARINA_FIRMWARE_SOURCES) / (name + ".txt"));
 }
 
-TEST_F(Firmware, FloatingPointStateIsStoredWhenItIsNeeded) {
+TEST_F(Firmware, FloatingPointStateIsStoredLazily) {
   EXPECT_EQ(good("lazy.elf").text, expectedText("lazy"));
 }
 
@@ -126,8 +126,8 @@ TEST_F(Firmware, FloatingPointStateOfBothWorlds) {
 }
 
 TEST_F(Firmware, ProtectionControllers) {
-  // Which transactions pass is what QEMU's mps3-an547 lets pass; it answers those that its memory controllers
-  // refuse with bus errors always, and those of its peripheral controllers never.
+  // The same transactions pass as on QEMU's mps3-an547. QEMU always answers those that its memory controllers
+  // refuse with bus errors, and never those that its peripheral controllers refuse.
   const Observed result = good("gates-300.elf");
   EXPECT_EQ(result.text, expectedText("gates"));
   EXPECT_EQ(result.outcome.faults.size(), 2u);
@@ -170,7 +170,7 @@ TEST_F(Firmware, RunsAreRepeatable) {
   EXPECT_EQ(first.outcome.cycles, second.outcome.cycles);
 }
 
-TEST_F(Firmware, EveryInstructionInATrace) {
+TEST_F(Firmware, TracesEveryInstruction) {
   std::vector<std::string> lines;
   options.cpuTrace = [&](const std::string& line) { lines.push_back(line); };
   const Observed traced = good("interrupts-300.elf");
@@ -178,7 +178,7 @@ TEST_F(Firmware, EveryInstructionInATrace) {
   const Observed plain = good("interrupts-300.elf");
   EXPECT_EQ(traced.text, plain.text);
   EXPECT_EQ(traced.outcome.reason, plain.outcome.reason);
-  // Who looks changes nothing.
+  // Tracing changes nothing.
   EXPECT_EQ(traced.outcome.instructions, plain.outcome.instructions);
   EXPECT_EQ(traced.outcome.cycles, plain.outcome.cycles);
   // The first one, a register that it changed, a store to memory, an exception, a skipped instruction.
@@ -195,7 +195,7 @@ TEST_F(Firmware, EveryInstructionInATrace) {
   EXPECT_EQ(static_cast<uint64_t>(executed), traced.outcome.instructions);
 }
 
-TEST_F(Firmware, TracesTakeTheCyclesOfTheRun) {
+TEST_F(Firmware, TracingDoesNotChangeTheCycles) {
   for (const auto& [board, target, file] : {std::tuple("corstone-300", "ethos-u55-128", "tasks-300.elf"),
                                             {"corstone-300", "ethos-u55-128", "npu-300.elf"},
                                             {"corstone-320", "ethos-u85-256", "interrupts-320.elf"},
@@ -224,7 +224,7 @@ TEST_F(Firmware, CountersOverTime) {
   EXPECT_EQ(traced.outcome.cycles, plain.outcome.cycles);
   EXPECT_EQ(traced.outcome.instructions, plain.outcome.instructions);
   EXPECT_TRUE(plain.outcome.pmu.samples.empty());
-  // A sample for each interval, and what they come to is what the run came to.
+  // One sample per interval; the last one equals the totals of the run.
   const PmuRecord& record = traced.outcome.pmu;
   ASSERT_EQ(record.samples.size(), (plain.outcome.cycles + 99) / 100 + 1);
   for (size_t i = 0; i + 1 < record.samples.size(); ++i) {
@@ -234,8 +234,8 @@ TEST_F(Firmware, CountersOverTime) {
     ASSERT_LE(sample.coreCycles, next.coreCycles);
     ASSERT_LE(sample.npu.active, next.npu.active);
     ASSERT_LE(sample.npu.readBeats[0], next.npu.readBeats[0]);
-    // While the NPU works it works all the time; both ends of an interval are rounded. The last job is cut
-    // off by a fault.
+    // A working NPU is active in every cycle; both ends of an interval are rounded. The last job is cut off
+    // by a fault.
     if (next.cycle < plain.outcome.jobs.back().start) {
       ASSERT_LE(next.npu.active - sample.npu.active, 101);
     }
@@ -254,7 +254,7 @@ TEST_F(Firmware, CountersOverTime) {
   EXPECT_EQ(last.npu.active, all.active);
   EXPECT_EQ(last.npu.readBeats, (std::array{all.readBeats[0], last.npu.readBeats[1]}));
   EXPECT_EQ(last.npu.writeBeats[1], all.writeBeats[1]);
-  // Each job begins at position 0; its operation is the first of the stream or behind settings.
+  // Each job begins at position 0; its operation is the first of the stream or follows settings.
   ASSERT_GE(record.positions.size(), 2u);
   EXPECT_EQ(record.positions[0].cycle, plain.outcome.jobs[0].start);
   EXPECT_LT(record.positions[0].qread, record.positions[1].qread);
@@ -298,7 +298,7 @@ TEST(PmuTexts, AreTablesAndTraces) {
   EXPECT_THAT(pmuFile(record, "a.json.gz"), StartsWith("\x1f\x8b"));
 }
 
-TEST_F(Firmware, LinesThatWereExecuted) {
+TEST_F(Firmware, CoverageCountsExecutedLines) {
   options.coverage = true;
   const Observed result = run("hello-300.elf");
   std::ifstream source(std::filesystem::path(CARINA_FIRMWARE_SOURCES) / "hello.c");
@@ -314,8 +314,8 @@ TEST_F(Firmware, LinesThatWereExecuted) {
   const std::string record = lcov.substr(file, lcov.find("end_of_record", file) - file);
   EXPECT_THAT(record, HasSubstr("FNDA:1,main\n"));
   EXPECT_THAT(record, HasSubstr(fmt::format("DA:{},1\n", printing)));
-  // put() runs once for each character, and for the one that ends the run; handlers that nothing calls do
-  // not.
+  // put() runs once for each character, and for the one that ends the run; handlers that nothing calls do not
+  // run.
   EXPECT_THAT(lcov, HasSubstr(fmt::format("FNDA:{},put\n", result.text.size() + 1)));
   EXPECT_THAT(lcov, HasSubstr("FNDA:0,HardFault_Handler\n"));
 }
@@ -331,7 +331,7 @@ TEST_F(Firmware, UartReceives) {
   EXPECT_GT(result.outcome.cycles, given.size() * 2170);
 }
 
-TEST_F(Firmware, WaitingForInputThatDoesNotComeIsADeadlock) {
+TEST_F(Firmware, WaitingForMissingInputIsADeadlock) {
   const Observed result = run("receive-300.elf");
   EXPECT_EQ(result.outcome.reason, EndReason::Deadlock);
 }
@@ -381,7 +381,7 @@ TEST_F(Firmware, HandlersRecover) {
   EXPECT_EQ(result.outcome.exitCode, 0) << result.text;
 }
 
-TEST_F(Firmware, LoadFromNowhere) {
+TEST_F(Firmware, LoadFromUnmappedAddress) {
   const Observed result = fault("l");
   EXPECT_THAT(result.text, HasSubstr("cfsr=00008200 hfsr=40000000 bfar=f0000000"));
   ASSERT_EQ(result.outcome.faults.size(), 1u);
@@ -394,8 +394,8 @@ TEST_F(Firmware, BusFaultHandler) {
   EXPECT_EQ(result.outcome.exitCode, 2);
 }
 
-TEST_F(Firmware, BranchToNowhere) {
-  EXPECT_THAT(fault("x").text, HasSubstr("cfsr=00000001"));  // no code may be there
+TEST_F(Firmware, BranchToUnmappedAddress) {
+  EXPECT_THAT(fault("x").text, HasSubstr("cfsr=00000001"));  // no code is allowed there
 }
 
 TEST_F(Firmware, MemoryProtection) {
@@ -413,7 +413,7 @@ TEST_F(Firmware, StackLimit) {
   EXPECT_THAT(fault("o").text, HasSubstr("cfsr=00100000"));
 }
 
-TEST_F(Firmware, FramesOfExceptionsThatDoNotFit) {
+TEST_F(Firmware, ExceptionFramesThatDoNotFit) {
   const Observed limit = fault("k");
   EXPECT_THAT(limit.text, HasSubstr("Hard fault. cfsr=00100000"));
   EXPECT_EQ(limit.outcome.exitCode, 1);
@@ -444,7 +444,7 @@ TEST_F(Firmware, FaultInTheFaultHandlerLocksUp) {
 
 // --- ends
 
-TEST_F(Firmware, WaitingForNothingIsReported) {
+TEST_F(Firmware, EndlessWaitsAreReported) {
   const Observed result = fault("w");
   EXPECT_EQ(result.outcome.reason, EndReason::Deadlock);
   EXPECT_THAT(result.outcome.explanation, HasSubstr("waits for an interrupt at 0x100"));
@@ -515,7 +515,7 @@ TEST_F(Firmware, NpuU85) {
   EXPECT_THAT(good("npu-320.elf").text, StartsWith("id 2000"));
 }
 
-TEST_F(Firmware, TimingAdaptersCountOnlyWhenAskedFor) {
+TEST_F(Firmware, TimingAdaptersApplyOnlyWhenEnabled) {
   const npu::Cycles plain = good("npu-300.elf").outcome.jobs.at(0).stats.cycles;
   EXPECT_EQ(good("adapters-300.elf").outcome.jobs.at(0).stats.cycles, plain);
   options.timingAdapters = true;
@@ -527,7 +527,7 @@ TEST_F(Firmware, TimingAdaptersCountOnlyWhenAskedFor) {
   EXPECT_EQ(good("npu-300.elf").outcome.jobs.at(0).stats.cycles, plain);
 }
 
-TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
+TEST_F(Firmware, UnmappedDeviceAccessesAreReportedOnce) {
   const auto unknown = fault("n").outcome.unknownPeripherals;
   ASSERT_EQ(unknown.size(), 3u);
   EXPECT_THAT(text(unknown[0]),
@@ -535,12 +535,13 @@ TEST_F(Firmware, AccessesToNoDeviceAreToldOnce) {
   EXPECT_THAT(text(unknown[1]),
               ContainsRegex("write to 0x50123458, where there is no device, at 0x1000.... .main"));
   EXPECT_GT(unknown[1].pc, unknown[0].pc);
-  // Of the core's own registers, those that would do something; reading that they are off is no news.
+  // Of the core's own registers, accesses that would have an effect; reading that a unit is off is not
+  // reported.
   EXPECT_THAT(
       text(unknown[2]),
       ContainsRegex(
           "write to 0xe0002000, the breakpoint unit \\(FPB\\), which is not modelled, at 0x1000.... .main"));
-  // What is known to be there is named.
+  // Known devices are named.
   EXPECT_EQ(text(UnknownAccess{0x41400050, false, 0x100, "main",
                                std::string(absentDevice(*options.board, 0x51400050))}),
             "read of 0x41400050, the Ethernet controller, which is not modelled, at 0x00000100 (main)");
@@ -591,7 +592,7 @@ TEST_F(Firmware, HexadecimalFilesRun) {
 
 TEST_F(Firmware, AnotherBoardsImageDoesNotFindItsConsole) {
   const auto outcome = runElf(image("hello-320.elf"), options);
-  // Its boot ROM is the other board's BRAM: it loads, and does not find its console.
+  // Its boot ROM is the other board's BRAM: it loads, but does not find its console.
   ASSERT_TRUE(outcome.ok());
   EXPECT_NE(outcome->reason, EndReason::Exit);
 }

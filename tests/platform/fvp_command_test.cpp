@@ -26,7 +26,7 @@ class FvpCommandTest : public testing::Test {
   test::TempDir folder_;
 };
 
-TEST_F(FvpCommandTest, AsScriptsCallIt) {
+TEST_F(FvpCommandTest, AcceptsTheCommandLinesOfScripts) {
   const auto command = require(
       parse("FVP_Corstone_SSE-300_Ethos-U55",
             {"-C", "ethosu.num_macs=256", "-C", "mps3_board.visualisation.disable-visualisation=1", "-C",
@@ -47,8 +47,9 @@ TEST_F(FvpCommandTest, AsScriptsCallIt) {
   EXPECT_THAT(command.unknown, IsEmpty());
 }
 
-TEST_F(FvpCommandTest, AsZephyrCallsIt) {
-  // boards/arm/mps4/board.cmake and boards/arm/mps3/board.cmake; --quantum is in notes to virtual hardware.
+TEST_F(FvpCommandTest, AcceptsTheCommandLinesOfZephyr) {
+  // boards/arm/mps4/board.cmake and boards/arm/mps3/board.cmake; --quantum occurs in notes on virtual
+  // hardware.
   const std::vector<std::string> arguments = {
       "-C", "mps4_board.subsystem.iotss3_systemcontrol.INITSVTOR_RST=0",
       "-C", "mps4_board.subsystem.cpu0.MPU_S=16",
@@ -71,7 +72,7 @@ TEST_F(FvpCommandTest, AsZephyrCallsIt) {
   EXPECT_EQ(parse("FVP_Corstone_SSE-320", {"--list-params"})->asks, FvpCommand::Asks::Parameters);
 }
 
-TEST_F(FvpCommandTest, FilesOfStreamsInsteadOfScripts) {
+TEST_F(FvpCommandTest, StreamsNeedFilesInsteadOfScripts) {
   const auto scripts =
       parse("FVP_Corstone_SSE-300_Ethos-U55", {"-C", "mps3_board.v_path=./vsi/python/", "-a", image()});
   ASSERT_FALSE(scripts.ok());
@@ -116,7 +117,7 @@ TEST_F(FvpCommandTest, Corstone320WithSemihosting) {
   EXPECT_EQ(command.options.data[0].address, 0x70000000u);
 }
 
-TEST_F(FvpCommandTest, TheNameIsTheBoard) {
+TEST_F(FvpCommandTest, TheProgramNameSelectsTheBoard) {
   const auto board = [&](const char* program) {
     const auto command = parse(program, {image()});
     return command.ok()
@@ -166,7 +167,7 @@ TEST_F(FvpCommandTest, HelpAndVersionNeedNoImage) {
   EXPECT_EQ(version.asks, FvpCommand::Asks::Version);
 }
 
-TEST_F(FvpCommandTest, ParametersOfTheCoreThatAreAsTheyAre) {
+TEST_F(FvpCommandTest, CoreParametersAreAcceptedIfTheyMatchTheModel) {
   const auto command =
       require(parse("FVP_Corstone_SSE-310",
                     {"-C", "cpu0.SAU=0x8", "-C", "cpu0.SECEXT=1", "-C", "cpu0.IRQLVL=3", "-C", "cpu0.ITM=0",
@@ -174,11 +175,11 @@ TEST_F(FvpCommandTest, ParametersOfTheCoreThatAreAsTheyAre) {
   EXPECT_THAT(command.unknown, ElementsAre("cpu0.SAU", "cpu0.CPIF"));
 }
 
-TEST_F(FvpCommandTest, ListsParametersThatItTakes) {
+TEST_F(FvpCommandTest, ListsTheParametersThatItAccepts) {
   for (const char* const program : {"FVP_Corstone_SSE-300_Ethos-U55", "FVP_Corstone_SSE-320"}) {
     const auto asked = require(parse(program, {"-l"}));
     EXPECT_EQ(asked.asks, FvpCommand::Asks::Parameters);
-    // All of them, as they are when none is given, change nothing.
+    // Passing all of them with their default values changes nothing.
     const std::string file = (folder_ / "parameters.txt").string();
     std::ofstream(file) << fvpParameters(program);
     const auto command = parse(program, {"-f", file, image()}), plain = parse(program, {image()});
@@ -209,7 +210,7 @@ TEST_F(FvpCommandTest, OptionsOfCarinaRun) {
   EXPECT_THAT(command.unknown, IsEmpty());
 }
 
-TEST_F(FvpCommandTest, UnknownParametersAreNamedAndLeftOut) {
+TEST_F(FvpCommandTest, UnknownParametersAreNamedAndIgnored) {
   const auto command =
       require(parse("FVP_Corstone_SSE-300_Ethos-U65", {"-C", "some.thing=1", "--weird", image()}));
   EXPECT_THAT(command.unknown, ElementsAre("some.thing", "--weird"));
@@ -226,7 +227,7 @@ TEST_F(FvpCommandTest, UnknownArgumentsOfTheNpuAreNamed) {
   EXPECT_EQ(command.options.pmuInterval, PmuTrace::kUsualInterval);
 }
 
-TEST_F(FvpCommandTest, Mistakes) {
+TEST_F(FvpCommandTest, RefusesInvalidArguments) {
   const auto refusal = [&](const std::vector<std::string>& arguments) {
     return errorOf(parse("FVP_Corstone_SSE-320", arguments));
   };
@@ -242,7 +243,7 @@ TEST_F(FvpCommandTest, Mistakes) {
   EXPECT_THAT(refusal({"--wait-states", "itcm=1", image()}), HasSubstr("tightly coupled"));
 }
 
-TEST_F(FvpCommandTest, GatingCanBeOff) {
+TEST_F(FvpCommandTest, GatingCanBeDisabled) {
   const auto usual = require(parse("FVP_Corstone_SSE-300_Ethos-U55", {"-a", image()}));
   EXPECT_TRUE(usual.options.gating);
   const auto open =

@@ -155,7 +155,7 @@ TEST_F(GdbPackets, Registers) {
   EXPECT_EQ(text("pd"), "00000830");
   EXPECT_EQ(text("P13=02000000"), "OK");  // CONTROL: threads use the process stack
   EXPECT_EQ(text("pd"), "00100030");
-  EXPECT_EQ(text("P10=03000001"), "OK");  // XPSR: handlers the main one
+  EXPECT_EQ(text("P10=03000001"), "OK");  // XPSR: handlers use the main one
   EXPECT_EQ(text("pd"), "00000830");
   EXPECT_EQ(text("p17"), "000000000000803f");  // d0
   EXPECT_EQ(text("P28=0f00f000"), "OK");       // VPR
@@ -212,7 +212,7 @@ TEST_F(GdbPackets, Breakpoints) {
   EXPECT_EQ(text("Z"), "E01");
 }
 
-TEST_F(GdbPackets, GoingOn) {
+TEST_F(GdbPackets, Resuming) {
   using Next = Debugger::Next;
   EXPECT_EQ(answer("c").next, Next::Continue);
   EXPECT_TRUE(answer("c").silent);
@@ -235,7 +235,7 @@ TEST_F(GdbPackets, RegistersOfBothWorlds) {
   State& s = target.registers();
   s.stackLimit[kSecure][1] = 0x1000;
   s.basepri[kNonSecure] = 0x40;
-  // Behind those of the Security Extension: msplim_s, psplim_s, primask_s, basepri_s, faultmask_s, control_s,
+  // After those of the Security Extension: msplim_s, psplim_s, primask_s, basepri_s, faultmask_s, control_s,
   // ...
   EXPECT_EQ(text("p2e"), "00100000");
   EXPECT_EQ(text("p36"), "40000000");
@@ -247,7 +247,7 @@ TEST_F(GdbPackets, RegistersOfBothWorlds) {
   EXPECT_EQ(text("P32=02000000"), "OK");
   EXPECT_EQ(s.r[13], 0x200u);
   EXPECT_EQ(text("p39"), "E01");
-  // All at once: CONTROL by its usual name counts, its unchanged twin does not.
+  // All at once: CONTROL under its usual name takes effect, its unchanged twin does not.
   std::string all = text("g");
   const size_t control = 2 * 4 * 19;
   ASSERT_EQ(all.substr(control, 8), "02000000");

@@ -18,7 +18,7 @@ std::string targetOf(const HardwareChoice& choice, const std::optional<ImageNote
   return hardware.ok() ? std::string(hardware->machine.target->name) : hardware.error().str();
 }
 
-TEST(Hardware, TheUsualNpu) {
+TEST(Hardware, DefaultNpus) {
   EXPECT_EQ(targetOf({"corstone-300", "", "", "", 0}), "ethos-u55-128");
   EXPECT_EQ(targetOf({"corstone-300", "", "", "", 256}), "ethos-u55-256");
   EXPECT_EQ(targetOf({"corstone-300", "", "", "", 512}), "ethos-u65-512");
@@ -30,20 +30,20 @@ TEST(Hardware, TheUsualNpu) {
   EXPECT_EQ(targetOf({"corstone-315", "", "", "", 0}), "ethos-u65-256");
 }
 
-TEST(Hardware, TheImageKnows) {
+TEST(Hardware, FollowsTheImageNote) {
   const auto hardware = chooseHardware({}, kNote);
   ASSERT_TRUE(hardware.ok());
   EXPECT_EQ(hardware->board->name, "corstone-300");
   EXPECT_EQ(hardware->machine.target->name, "ethos-u65-512");
   EXPECT_EQ(hardware->machine.memory.name, "Sram_Only");
-  // Said otherwise.
+  // Overridden by options.
   EXPECT_EQ(targetOf({"", "", "", "", 32}, kNote), "ethos-u55-32");
   EXPECT_EQ(chooseHardware({"", "", "", "Dedicated_Sram", 0}, kNote)->machine.memory.name, "Dedicated_Sram");
   EXPECT_EQ(targetOf({}, ImageNote{"corstone-320", "cortex-m33", "cpu", "", ""}), "ethos-u85-256");
   EXPECT_EQ(chooseHardware({"", "ethos-u55-128", "", "", 0}, kNote)->machine.memory.name, "Shared_Sram");
 }
 
-TEST(Hardware, WhatDoesNotFit) {
+TEST(Hardware, RefusesMismatches) {
   EXPECT_THAT(targetOf({}), HasSubstr("--platform"));
   EXPECT_THAT(targetOf({"corstone-320", "", "", "", 0}, kNote), HasSubstr("built for corstone-300"));
   EXPECT_THAT(targetOf({"corstone-320", "ethos-u55-128", "", "", 0}), HasSubstr("has no Ethos-U55"));

@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(HexFiles, AreRuns) {
+TEST(HexFiles, AreReadAsRuns) {
   const auto runs =
       readHexFile(asBytes(":020000041000EA\r\n"
                           ":0400100001020304E2\n"

@@ -8,7 +8,7 @@ namespace {
 
 constexpr uint32_t kIrq0 = kExternal, kIrq5 = kExternal + 5;
 
-TEST(Interrupts, NothingWhenDisabledOrNotPending) {
+TEST(Interrupts, NotTakenWhenDisabledOrNotPending) {
   Interrupts interrupts;
   const State registers{};
   EXPECT_FALSE(interrupts.takeable(registers));
@@ -73,7 +73,7 @@ TEST(Interrupts, NestingAndGroups) {
   EXPECT_EQ(interrupts.takeable(registers), kIrq5);
 }
 
-TEST(Interrupts, ALineThatStaysHighComesBack) {
+TEST(Interrupts, ALineThatStaysHighPendsAgain) {
   Interrupts interrupts;
   interrupts.enable(kIrq5, true);
   interrupts.setLine(5, true);

@@ -36,9 +36,9 @@ class Section {
 /// A unit whose instructions have 2 bytes. From 0x10000000: line 3 (4 bytes), line 5 (2 bytes), then the end.
 Section unit(uint32_t version, const Section& names) {
   Section header;
-  header.fixed(2, 1);                    // bytes of the shortest instruction
-  if (version >= 4) header.fixed(1, 1);  // operations of an instruction
-  header.bytes({1, 0xfb, 14, 13});       // rows are statements; lines from -5, 14 of them; opcodes from 13
+  header.fixed(2, 1);                    // minimum instruction length
+  if (version >= 4) header.fixed(1, 1);  // maximum operations per instruction
+  header.bytes({1, 0xfb, 14, 13});       // default_is_stmt, line_base -5, line_range 14, opcode_base 13
   header.bytes({0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1});
   header.append(names);
   Section body;
@@ -47,9 +47,9 @@ Section unit(uint32_t version, const Section& names) {
   body.fixed(header.size(), 4).append(header);
   Section code;
   code.bytes({0, 5, 2}).fixed(0x10000000, 4);  // address
-  code.bytes({3, 2, 1});                       // 2 lines on; a row
-  code.bytes({2, 2, 3, 2, 1});                 // 2 instructions and 2 lines on; a row
-  code.bytes({2, 1, 0, 1, 1});                 // an instruction on; the end
+  code.bytes({3, 2, 1});                       // advance 2 lines; a row
+  code.bytes({2, 2, 3, 2, 1});                 // advance 2 instructions and 2 lines; a row
+  code.bytes({2, 1, 0, 1, 1});                 // advance an instruction; the end
   body.append(code);
   return Section().fixed(body.size(), 4).append(body);
 }
@@ -84,7 +84,7 @@ TEST(LineTable, Version4) {
   expectLines(*table, "src/a.c");
 }
 
-TEST(LineTable, Version5WithStringsElsewhere) {
+TEST(LineTable, Version5WithStringsInAnotherSection) {
   const Section lines = version5(), strings = strings5();
   const auto table = readLineTable({lines.all(), strings.all(), {}});
   ASSERT_TRUE(table.ok()) << table.error().str();

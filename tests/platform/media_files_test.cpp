@@ -27,7 +27,7 @@ RC_GTEST_PROP(Waves, AreReadAsTheyAreWritten, ()) {
   RC_ASSERT(read.data == wave.data);
 }
 
-RC_GTEST_PROP(Waves, CutOffAtAnyPlaceAreReadOrRefused, ()) {
+RC_GTEST_PROP(Waves, TruncatedOnesAreReadOrRefused, ()) {
   const std::string file = wavOf(someWave(2, 24, 9));
   const auto read = readWave(asBytes(file).first(*rc::gen::inRange<size_t>(0, file.size())));
   if (read.ok()) RC_ASSERT(read->data.size() % read->frameBytes() == 0u);
@@ -47,7 +47,7 @@ TEST(Waves, FloatsAreRefused) {
   EXPECT_THAT(errorOf(readWave(asBytes(file))), HasSubstr("convert it to integers"));
 }
 
-TEST(Pictures, ArePngAndBack) {
+TEST(Pictures, RoundTripThroughPng) {
   const Picture picture{2, 1, {255, 0, 0, 1, 2, 3}};
   const auto read = require(readPicture(asBytes(pngOf(picture))));
   EXPECT_EQ(read.width, 2u);
@@ -56,8 +56,8 @@ TEST(Pictures, ArePngAndBack) {
   EXPECT_FALSE(readPicture(asBytes("no picture")).ok());
 }
 
-TEST(Pictures, AreCutToTheRatioOfTheirNewSides) {
-  // Red, green, blue from left to right: the middle stays.
+TEST(Pictures, AreCroppedToTheNewAspectRatio) {
+  // Red, green, blue from left to right: the middle remains.
   Picture picture{6, 2, {}};
   for (int y = 0; y < 2; ++y)
     for (int x = 0; x < 6; ++x)
@@ -94,7 +94,7 @@ class MediaFilesTest : public testing::Test {
   MediaFiles files;
 };
 
-TEST_F(MediaFilesTest, DriversFollowFromFiles) {
+TEST_F(MediaFilesTest, DriversAreChosenByFile) {
   files.streams = {named("0=", "a.wav"), named("4=", "a.png"),         named("4=", "a.png"),
                    named("2=", "a.bin"), named("5=vstream:", "a.png"), named("6=data:", "a.wav")};
   files.streamOutputs = {"1=out.wav", "0=other.wav"};
@@ -111,7 +111,7 @@ TEST_F(MediaFilesTest, DriversFollowFromFiles) {
   EXPECT_TRUE(streams[5].output);
 }
 
-TEST_F(MediaFilesTest, WhatCannotBeIsRefused) {
+TEST_F(MediaFilesTest, ImpossibleCombinationsAreRefused) {
   const auto refused = [&](std::vector<std::string> in, std::vector<std::string> out, const char* what) {
     files.streams = std::move(in);
     files.streamOutputs = std::move(out);
@@ -129,7 +129,7 @@ TEST_F(MediaFilesTest, WhatCannotBeIsRefused) {
   refused({named("0=", "b.png")}, {}, "b.png");
 }
 
-TEST_F(MediaFilesTest, OutputsAreNumberedWherePicturesCome) {
+TEST_F(MediaFilesTest, PictureOutputsAreNumbered) {
   files.frames = folder / "shown";
   files.soundOut = folder / "sound.wav";
   files.streamOutputs = {named("6=", "p.png"), named("1=", "s.wav")};

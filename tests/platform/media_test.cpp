@@ -83,7 +83,7 @@ TEST_F(MediaFirmware, FramesInMemory) {
     EXPECT_THAT(text, StartsWith("shown\n"));
     EXPECT_TRUE(outcome.unknownPeripherals.empty());
     EXPECT_GE(outcome.cycles, 5u * 4000);
-    // Blue, a red box in it, green, and what is shown where no memory is.
+    // Blue, a red box in it, green, and a frame from unmapped memory.
     ASSERT_EQ(outcome.media.frames.size(), 4u);
     std::vector<Picture> shown;
     for (const std::string& frame : outcome.media.frames) shown.push_back(*readPicture(asBytes(frame)));
@@ -101,7 +101,7 @@ TEST_F(MediaFirmware, FramesInMemory) {
     EXPECT_EQ(limited.media.frames.size(), 2u);
     EXPECT_EQ(limited.media.framesLeftOut, 2u);
     options.media.mostPixels = MediaOptions{}.mostPixels;
-    // Nobody looks: the same run without frames.
+    // The same run without capturing frames.
     options.media.frames = false;
     const Outcome blind = run("hdlcd-320.elf");
     EXPECT_EQ(blind.cycles, outcome.cycles);
@@ -109,7 +109,7 @@ TEST_F(MediaFirmware, FramesInMemory) {
   }
 }
 
-TEST_F(MediaFirmware, WithoutEventsNobodyTouches) {
+TEST_F(MediaFirmware, WithoutEventsThereIsNoTouch) {
   const Outcome outcome = run("screen-300.elf");
   EXPECT_EQ(outcome.reason, EndReason::Deadlock) << text;
   EXPECT_TRUE(outcome.media.frames.empty());
@@ -169,7 +169,7 @@ TEST_F(MediaFirmware, SoundAndStreams) {
   EXPECT_EQ(pixel(grey, 3, 1), (std::array<uint8_t, 3>{210, 210, 210}));
 }
 
-TEST_F(MediaFirmware, OtherFormatsAreNoted) {
+TEST_F(MediaFirmware, FormatMismatchesAreNoted) {
   options.media.soundIn = Wave{1, 8000, 8, {1, 2, 3}};
   options.media.streams.push_back({0, StreamDriver::Audio, false, false, Wave{2, 44100, 16, {0, 0, 0, 0}}});
   options.secondsLimit = 20;

@@ -51,7 +51,7 @@ class NpuDeviceTest : public testing::Test {
   std::array<uint32_t, 64> words_{};
   std::array<std::byte, 4096> data_{};
   npu::MappedMemory memory_;
-  Core cpu_{0};  // stands still
+  Core cpu_{0};  // never runs
   Clock clock_;
   Interrupts interrupts_;
   NpuDevice npu_;
@@ -117,7 +117,7 @@ TEST_F(NpuDeviceTest, TimeBetweenJobsCounts) {
   EXPECT_EQ(npu_.read(kEvents), 4u);
 }
 
-TEST_F(NpuDeviceTest, AResetAborts) {
+TEST_F(NpuDeviceTest, AResetAbortsTheJob) {
   startCopy();
   const uint64_t end = npu_.nextEvent();
   npu_.write(kReset, 1);
@@ -130,7 +130,7 @@ TEST_F(NpuDeviceTest, AResetAborts) {
   EXPECT_TRUE(raised());
 }
 
-TEST_F(NpuDeviceTest, InterruptsOnTheWay) {
+TEST_F(NpuDeviceTest, InterruptsWithinAStream) {
   // A copy, IRQ, another copy, STOP.
   start({kCopy[0], kCopy[1], kCopy[2], kCopy[3], kCopy[4], kCopy[5], kCopy[6], kCopy[7], kCopy[8], kCopy[9],
          0x00010001, kCopy[8], kCopy[9], 0x00020000});
@@ -150,7 +150,7 @@ TEST_F(NpuDeviceTest, InterruptsOnTheWay) {
   EXPECT_EQ(npu_.jobs().size(), 1u);
 }
 
-TEST_F(NpuDeviceTest, AStreamThatCannotBeRead) {
+TEST_F(NpuDeviceTest, AnUnreadableStreamIsABusFault) {
   start({0});
   passTo(npu_.nextEvent());
   npu_.write(kReset, 1);

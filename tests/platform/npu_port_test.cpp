@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the protection controllers of memories let the NPU do.
+// The NPU's accesses through the protection controllers of memories.
 #include "platform/npu_port.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class NpuPortTest : public testing::Test {
   bool secure_ = true;
 };
 
-TEST_F(NpuPortTest, SecureBlocksTakeSecureTransactions) {
+TEST_F(NpuPortTest, SecureBlocksAcceptOnlySecureTransactions) {
   std::byte* const sram = bus_.find(kSram, kBlock);
   secure_ = false;
   EXPECT_EQ(port_.resolve(kSram, kBlock, npu::Access::Write), sram) << "not closed yet";
@@ -61,7 +61,7 @@ TEST_F(NpuPortTest, SecureBlocksTakeSecureTransactions) {
   EXPECT_EQ(port_.resolve(0x30000000, 16, npu::Access::Read), nullptr) << "tightly coupled memory";
 }
 
-TEST_F(NpuPortTest, WhatIsRefusedReadsZeroAndStays) {
+TEST_F(NpuPortTest, RefusedBlocksReadZeroAndKeepTheirContents) {
   close();
   setBlocks(0b0010);  // the second block is Non-secure
   const std::byte* const in = port_.resolve(kSram, 3 * kBlock, npu::Access::Read);
@@ -93,7 +93,7 @@ TEST_F(NpuPortTest, RefusalsCanBeBusErrors) {
   EXPECT_EQ(port_.resolve(kSram + kBlock, kBlock, npu::Access::Write), bus_.find(kSram + kBlock, kBlock));
 }
 
-TEST_F(NpuPortTest, StandInsAreBounded) {
+TEST_F(NpuPortTest, StandInMemoryIsBounded) {
   close();
   secure_ = false;
   const uint64_t half = NpuPort::kMostBytes / 2;

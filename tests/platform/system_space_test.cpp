@@ -7,7 +7,7 @@
 namespace carina::platform {
 namespace {
 
-constexpr uint32_t kShcsr = 0xe000ed24, kOther = 0x20000;  // the Non-secure registers, from the Secure ones
+constexpr uint32_t kShcsr = 0xe000ed24, kOther = 0x20000;  // offset of the Non-secure registers
 
 struct Space {
   explicit Space(const char* name) : board(**findBoard(name)), core(board.features) { clock.attach(core); }
@@ -20,13 +20,13 @@ struct Space {
   SystemSpace system{board, clock, interrupts, core};
 };
 
-TEST(SystemSpace, FaultsThatWaitAreSeenAndSetInShcsr) {
+TEST(SystemSpace, PendingFaultsAreReadAndSetInShcsr) {
   Space s("corstone-300");
   s.write(kShcsr, 7u << 16);
   EXPECT_EQ(s.read(kShcsr), 7u << 16);
   s.interrupts.pend(kMemManage);
   EXPECT_EQ(s.read(kShcsr), 7u << 16 | 1u << 13);
-  EXPECT_EQ(s.read(kShcsr + kOther), 0u) << "the Non-secure one is another";
+  EXPECT_EQ(s.read(kShcsr + kOther), 0u) << "the Non-secure one is separate";
   s.interrupts.pend(kMemManage + kNonSecureBank);
   EXPECT_EQ(s.read(kShcsr + kOther), 1u << 13);
   s.interrupts.pend(kBusFault);
@@ -41,7 +41,7 @@ TEST(SystemSpace, FaultsThatWaitAreSeenAndSetInShcsr) {
   EXPECT_TRUE(s.interrupts.pending(kMemManage + kNonSecureBank));
 }
 
-TEST(SystemSpace, NmiIsTheSecureWorldsUnlessItIsGivenAway) {
+TEST(SystemSpace, NmiIsSecureUnlessAssignedToNonSecure) {
   constexpr uint32_t kIcsr = 0xe000ed04, kAircr = 0xe000ed0c, kSet = 1u << 31, kClear = 1u << 30;
   Space s("corstone-300");
   s.write(kIcsr + kOther, kSet);
@@ -59,7 +59,7 @@ TEST(SystemSpace, NmiIsTheSecureWorldsUnlessItIsGivenAway) {
   EXPECT_FALSE(s.interrupts.pending(kNmi));
 }
 
-TEST(SystemSpace, DebugMonitorIsTheSecureWorlds) {
+TEST(SystemSpace, DebugMonitorIsSecure) {
   constexpr uint32_t kDemcr = 0xe000edfc, kTrace = 1u << 24, kSecureMonitor = 1u << 20, kEnable = 1u << 16;
   Space s("corstone-300");
   s.write(kDemcr, kTrace | kEnable);
@@ -74,7 +74,7 @@ TEST(SystemSpace, DebugMonitorIsTheSecureWorlds) {
   EXPECT_FALSE(s.system.monitors());
 }
 
-TEST(SystemSpace, CoresSayWhatTheyAre) {
+TEST(SystemSpace, CoresReportTheirFeatures) {
   Space m55("corstone-300"), m85("corstone-320");
   EXPECT_EQ(m55.read(0xe000ed74) >> 20 & 15, 0u) << "ID_ISAR5.PACBTI";
   EXPECT_EQ(m85.read(0xe000ed74) >> 20 & 15, 2u);
@@ -89,7 +89,7 @@ TEST(SystemSpace, EventCountersOverflowIntoTheNextOne) {
   Space s("corstone-300");
   s.write(kDemcr, 1u << 24);
   s.write(kTypes, 0x11);      // cycles
-  s.write(kTypes + 4, 0x1e);  // a chain
+  s.write(kTypes + 4, 0x1e);  // chained
   s.write(kTypes + 8, 0);     // software increments
   s.write(kEnable, 1u << 31 | 7);
   s.write(kControl, 1);
@@ -99,7 +99,7 @@ TEST(SystemSpace, EventCountersOverflowIntoTheNextOne) {
   EXPECT_EQ(s.read(kOverflowClear), 1u);
   s.write(kOverflowClear, 1);
   EXPECT_EQ(s.read(kOverflowClear), 0u);
-  s.write(kPmu, 0xfff0);  // the chain keeps what it has
+  s.write(kPmu, 0xfff0);  // the chained counter keeps its value
   EXPECT_EQ(s.read(kPmu + 4), 1u);
   EXPECT_EQ(s.read(kOverflowClear), 0u);
   s.clock.skipTo(70'020);
@@ -114,12 +114,12 @@ TEST(SystemSpace, EventCountersOverflowIntoTheNextOne) {
   s.clock.skipTo(70'021);
   EXPECT_EQ(s.read(kCycles), 0u);
   EXPECT_EQ(s.read(kOverflowClear), 1u << 31 | 1);
-  s.write(kControl, 7);  // counters begin anew; what has overflowed is still told
+  s.write(kControl, 7);  // counters restart; overflow flags remain
   EXPECT_EQ(s.read(kPmu + 8), 0u);
   EXPECT_EQ(s.read(kOverflowClear), 1u << 31 | 1);
 }
 
-TEST(SystemSpace, TightlyCoupledMemoriesSayTheirSizes) {
+TEST(SystemSpace, TightlyCoupledMemoriesReportTheirSizes) {
   Space s("corstone-300");
   EXPECT_EQ(s.read(0xe001e010), 10u << 3 | 1) << "512 KiB";
   EXPECT_EQ(s.read(0xe001e014), 10u << 3 | 1);
@@ -127,7 +127,7 @@ TEST(SystemSpace, TightlyCoupledMemoriesSayTheirSizes) {
   EXPECT_EQ(s.read(0xe001e010) & 1, 1u);
 }
 
-TEST(SystemSpace, PartsThatAreNotThereSaySo) {
+TEST(SystemSpace, AbsentPartsReadAsAbsent) {
   Space s("corstone-300");
   EXPECT_EQ(s.read(0xe0001000), 0x0du << 24) << "DWT without comparators, trace and profiling counters";
   EXPECT_EQ(s.read(0xe0002000), 0u) << "FPB without comparators";

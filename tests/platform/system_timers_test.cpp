@@ -30,7 +30,7 @@ class SystemTimers : public testing::Test {
   Watchdog watchdog_{counter_, [this](bool high) { signals_.push_back(high); }, [this] { ++resets_; }};
 };
 
-TEST_F(SystemTimers, TheCounterCountsWhenItIsOn) {
+TEST_F(SystemTimers, TheCounterCountsWhileEnabled) {
   passUntil(100);
   EXPECT_EQ(counter_.value(), 0u);
   EXPECT_EQ(counter_.timeOf(5), kNever);
@@ -49,7 +49,7 @@ TEST_F(SystemTimers, TheCounterCountsWhenItIsOn) {
 TEST_F(SystemTimers, ATimerComparesOnce) {
   interrupts_.enable(kExternal + kLine, true);
   counter_.write(0, 1);
-  timer_.write(0x28, 40);  // from now
+  timer_.write(0x28, 40);  // relative to now
   timer_.write(0x2c, 1);
   EXPECT_EQ(timer_.nextEvent(), 40u);
   EXPECT_EQ(timer_.read(0x28), 40u);
@@ -63,7 +63,7 @@ TEST_F(SystemTimers, ATimerComparesOnce) {
   EXPECT_EQ(timer_.read(0x20), 40u);
 }
 
-TEST_F(SystemTimers, AMaskedTimerOnlySaysIt) {
+TEST_F(SystemTimers, AMaskedTimerSetsOnlyItsStatus) {
   interrupts_.enable(kExternal + kLine, true);
   counter_.write(0, 1);
   timer_.write(0x20, 10);
@@ -73,7 +73,7 @@ TEST_F(SystemTimers, AMaskedTimerOnlySaysIt) {
   EXPECT_FALSE(interrupts_.first());
 }
 
-TEST_F(SystemTimers, TheAutomaticModeRepeats) {
+TEST_F(SystemTimers, AutoIncrementModeRepeats) {
   counter_.write(0, 1);
   timer_.write(0x48, 100);
   timer_.write(0x4c, 1);
@@ -85,7 +85,7 @@ TEST_F(SystemTimers, TheAutomaticModeRepeats) {
   timer_.write(0x4c, 1);  // cleared
   EXPECT_EQ(timer_.read(0x4c), 1u);
   EXPECT_EQ(timer_.nextEvent(), 200u);
-  passUntil(450);  // late: what was missed comes once
+  passUntil(450);  // late: missed events fire once
   EXPECT_EQ(timer_.read(0x4c), 3u);
   timer_.write(0x4c, 1);
   EXPECT_EQ(timer_.nextEvent(), 500u);

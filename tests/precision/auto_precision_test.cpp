@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole choice on small networks: goals are kept by programs that really are so, or said to be out of
-// reach.
+// The complete search on small networks: programs meet the goals when measured, or goals are reported as out
+// of reach.
 #include "precision/auto_precision.hpp"
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ const Row& chosenRow(const AutoPrecision& result) {
   return *row;
 }
 
-TEST(AutoPrecision, TakesInt8WhereThatIsEnough) {
+TEST(AutoPrecision, ChoosesInt8IfThatSuffices) {
   Goal goal;
   goal.minSqnr = 20;
   const AutoPrecision result = found(optionsFor("residual"), goal);
@@ -56,7 +56,7 @@ TEST(AutoPrecision, TakesInt8WhereThatIsEnough) {
   EXPECT_FALSE(result.gap);
 }
 
-TEST(AutoPrecision, AGoalInBetweenCostsLessThanSixteenBits) {
+TEST(AutoPrecision, IntermediateGoalsCostLessThanSixteenBits) {
   Goal goal;
   goal.minSqnr = 20;
   const AutoPrecision ends = found(optionsFor("residual"), goal);
@@ -73,15 +73,15 @@ TEST(AutoPrecision, AGoalInBetweenCostsLessThanSixteenBits) {
   ASSERT_TRUE(result.gap);
   EXPECT_GE(*result.gap, 0);
   EXPECT_LT(*result.gap, 0.05);
-  // The measurement is that of the program.
+  // The figures are those of the built program.
   int64_t cycles = 0;
   for (const auto& part : result.build->compiled) cycles += part.cycles;
   EXPECT_EQ(cycles, chosen.cycles);
   EXPECT_EQ(result.build->accuracy->decibels, chosen.decibels);
 }
 
-/// 16x8 for one type of operator is what somebody would try: in as many cycles the search has as many
-/// decibels.
+/// A user might try 16x8 for one type of operator: in at most as many cycles, the search must reach at least
+/// as many decibels.
 void expectNotWorseThanByHand(const pipeline::Options& options, std::string_view type) {
   SCOPED_TRACE(fmt::format("{} {}", options.model.string(), type));
   const test::TempDir folder;
@@ -107,8 +107,8 @@ TEST(AutoPrecision, IsNeverWorseThanARuleByOperatorType) {
     expectNotWorseThanByHand(optionsFor("mobile"), type);
 }
 
-/// Its effects do not add up: by the model alone the search finds int8.
-TEST(AutoPrecision, IsNeverWorseThanARuleWhereEffectsDoNotAddUp) {
+/// The effects of raising layers are not additive here: according to the model alone, the search finds int8.
+TEST(AutoPrecision, IsNeverWorseThanARuleIfEffectsAreNotAdditive) {
   CARINA_NEED_FIXTURES(fixtures);
   pipeline::Options options = optionsFor("residual");
   options.model = fixtures / "fixtures" / "models" / "mini_detect.pt2";
@@ -116,14 +116,14 @@ TEST(AutoPrecision, IsNeverWorseThanARuleWhereEffectsDoNotAddUp) {
   expectNotWorseThanByHand(options, "sigmoid");
 }
 
-/// What verify measures of the rules, not what a simulation says.
-TEST(AutoPrecision, TheProgramKeepsTheGoal) {
+/// As measured by verify with the resulting rules, not as simulated.
+TEST(AutoPrecision, ProgramMeetsTheGoal) {
   for (const char* network : {"residual", "digits8", "mobile"}) {
     Goal goal;
     goal.minSqnr = 20;
     const AutoPrecision easy = found(optionsFor(network), goal);
     ASSERT_TRUE(chosenRow(easy).program) << network;
-    // Just above the program in int8: the simulation alone might call int8 enough.
+    // Slightly above the int8 program: according to the simulation alone, int8 might suffice.
     goal.minSqnr = *chosenRow(easy).program + 0.01;
     const AutoPrecision result = found(optionsFor(network), goal);
     ASSERT_TRUE(result.build) << network;
@@ -145,7 +145,7 @@ TEST(AutoPrecision, TheProgramKeepsTheGoal) {
   }
 }
 
-TEST(AutoPrecision, TheRulesFileIsTheSameProgram) {
+TEST(AutoPrecision, RulesFileReproducesTheProgram) {
   Goal goal;
   goal.minSqnr = 20;
   const AutoPrecision ends = found(optionsFor("residual"), goal);
@@ -162,10 +162,10 @@ TEST(AutoPrecision, TheRulesFileIsTheSameProgram) {
   const auto one = require(pte::writeProgram(result.build->program)),
              other = require(pte::writeProgram(again.program));
   EXPECT_TRUE(one == other);
-  EXPECT_GE(again.accuracy->decibels, *goal.minSqnr) << "the estimate of compile keeps the gate, too";
+  EXPECT_GE(again.accuracy->decibels, *goal.minSqnr) << "the estimate of compile meets the goal as well";
 }
 
-TEST(AutoPrecision, TheMostAccurateForTheCycles) {
+TEST(AutoPrecision, ChoosesTheMostAccurateWithinTheCycles) {
   Goal goal;
   goal.minSqnr = 20;
   const AutoPrecision ends = found(optionsFor("residual"), goal);
@@ -196,7 +196,7 @@ TEST(AutoPrecision, OutOfReach) {
   EXPECT_FALSE(found(optionsFor("residual"), cycles).build);
 }
 
-TEST(AutoPrecision, PrecisionsOfTheUsersRulesStay) {
+TEST(AutoPrecision, KeepsThePrecisionsOfUserRules) {
   const test::TempDir folder;
   const std::filesystem::path file = folder / "rules.json";
   std::ofstream(file) << R"({"rules": [{"op": "conv2d", "precision": "int8"}]})";
@@ -227,7 +227,7 @@ TEST(AutoPrecision, Top1OfLabelledSamples) {
   ASSERT_FALSE(refused.ok());
 }
 
-TEST(AutoPrecision, NetworksThatComeQuantizedAreRefused) {
+TEST(AutoPrecision, PrequantizedNetworksAreRefused) {
   pipeline::Options options;
   options.target = "ethos-u55-128";
   Goal goal;

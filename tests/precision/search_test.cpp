@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search against all choices there are, on small problems of every kind.
+// The search compared with exhaustive enumeration, on small problems of every kind.
 #include "precision/search.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ double cheapestOfAll(const Problem& problem) {
   return best;
 }
 
-/// Numbers of few values, so that there are ties; costs below 0, too.
+/// Few distinct values, so that there are ties; costs may be negative.
 Problem randomProblem(size_t noises) {
   const auto number = [](int low, int high) { return static_cast<double>(*rc::gen::inRange(low, high)); };
   Problem problem;
@@ -56,7 +56,7 @@ RC_GTEST_PROP(Search, FindsTheCheapestChoiceAndProvesIt, ()) {
   RC_ASSERT(std::fabs(found.bound - best) < 1e-6);
 }
 
-RC_GTEST_PROP(Search, TheBoundHoldsHoweverShortTheSearch, ()) {
+RC_GTEST_PROP(Search, BoundHoldsHoweverShortTheSearch, ()) {
   const Problem problem = randomProblem(*rc::gen::inRange<size_t>(1, 3));
   const Solution found = solve(problem, {*rc::gen::inRange<size_t>(1, 30), 0});
   const double best = cheapestOfAll(problem);
@@ -65,7 +65,7 @@ RC_GTEST_PROP(Search, TheBoundHoldsHoweverShortTheSearch, ()) {
   RC_ASSERT(found.cost >= best - 1e-6);
 }
 
-RC_GTEST_PROP(Search, AToleranceIsKept, ()) {
+RC_GTEST_PROP(Search, RespectsTheTolerance, ()) {
   const Problem problem = randomProblem(1);
   const double tolerance = *rc::gen::inRange(0, 6);
   const Solution found = solve(problem, {100'000, tolerance});
@@ -75,7 +75,7 @@ RC_GTEST_PROP(Search, AToleranceIsKept, ()) {
 
 RC_GTEST_PROP(MinCut, FindsTheCheapestCut, ()) {
   Problem problem = randomProblem(1);
-  problem.limits[0] = 1e9;  // no limit: a price of noise in its place
+  problem.limits[0] = 1e9;  // no limit, but a price for noise
   for (Problem::Edge& edge : problem.edges) edge.noise.clear();
   const double price = *rc::gen::inRange(0, 5);
   MinCut cut(problem.layers.size());
@@ -98,8 +98,8 @@ RC_GTEST_PROP(MinCut, FindsTheCheapestCut, ()) {
   }
 }
 
-TEST(Search, NeighboursAreRaisedTogetherWhereConversionsCostMore) {
-  // The layer in the middle adds next to nothing, but lies between two that have to be raised.
+TEST(Search, NeighboursAreRaisedTogetherIfConversionsCostMore) {
+  // The middle layer adds almost no noise, but is between two layers that must be raised.
   Problem problem;
   problem.layers = {{10, {100}}, {3, {1}}, {10, {100}}};
   problem.edges = {{0, 1, 4, 4, {}}, {1, 2, 4, 4, {}}};
@@ -111,8 +111,8 @@ TEST(Search, NeighboursAreRaisedTogetherWhereConversionsCostMore) {
   EXPECT_EQ(solve(problem).raised, std::vector<bool>({true, false, true}));
 }
 
-TEST(Search, AReaderIsRaisedWithWhatItReads) {
-  // Raising the first alone leaves its noise to the second, which rounds what it reads.
+TEST(Search, ReadersAreRaisedWithTheirInputs) {
+  // Raising only the first layer does not remove its noise, because the second rounds its input.
   Problem problem;
   problem.layers = {{10, {100}}, {6, {0}}, {50, {0}}};
   problem.edges = {{0, 1, 0, 0, {90}}, {0, 2, 0, 0, {10}}};
@@ -131,7 +131,7 @@ TEST(Search, NothingIsRaisedWithinTheLimits) {
   EXPECT_DOUBLE_EQ(found.gap(13), 0);
 }
 
-/// 150 layers in a chain, as large networks have.
+/// A chain of 150 layers, as in large networks.
 TEST(Search, LargeProblemsEndWithASmallGap) {
   Problem problem;
   uint32_t state = 1;

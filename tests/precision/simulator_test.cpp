@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units of a network, and their noise: computed in part, it is that of whole runs.
+// Precision units of a network and their noise, whose incremental computation equals that of whole runs.
 #include "precision/simulator.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,8 @@ namespace {
 using quantize::SwitchedNetwork;
 using testing::ElementsAre;
 
-/// Two convolutions that are joined with a constant, a function of a function, a linear end.
+/// Two convolutions whose sum is concatenated with a constant, a function of a function, a convolution at the
+/// end.
 struct Branches : quantize::Network {
   Branches() {
     in("conv2d", "body");
@@ -60,7 +61,7 @@ Simulator simulatorOf(SwitchedNetwork network) {
   return require(Simulator::create(std::move(network), std::move(samples)));
 }
 
-TEST(PrecisionUnits, AreWhatComputesWithWhatFollowsIt) {
+TEST(PrecisionUnits, ContainAnOperatorAndItsFollowers) {
   const SwitchedNetwork network = switchedBranches();
   std::vector<std::vector<std::string>> nodes, followers;
   for (const quantize::PrecisionUnit& unit : network.units) {
@@ -80,8 +81,8 @@ TEST(PrecisionUnits, AreWhatComputesWithWhatFollowsIt) {
                                  std::pair(3, 4), std::pair(4, 5)));
 }
 
-/// The average of a map in int8 needs more codes than the map has, and costs little.
-TEST(PrecisionUnits, AnAverageIsOneAndWhatPicksIsNot) {
+/// The average of an int8 feature map needs more codes than the feature map has, and costs little.
+TEST(PrecisionUnits, AveragePoolsAreUnitsAndMaxPoolsAreNot) {
   quantize::Network network;
   network.in("conv2d", "body");
   quantize::Value* map = network.conv(network.input({1, 2, 6, 6}), 4);
@@ -99,7 +100,7 @@ TEST(PrecisionUnits, AnAverageIsOneAndWhatPicksIsNot) {
   EXPECT_THAT(switched.units[1].nodes, ElementsAre("avg_pool2d"));
 }
 
-TEST(PrecisionUnits, WhatRulesSettleIsNoneOfThem) {
+TEST(PrecisionUnits, ExcludeOperatorsWithRules) {
   quantize::Options options;
   quantize::Rule rule;
   rule.by = quantize::Rule::By::Module;
@@ -112,7 +113,7 @@ TEST(PrecisionUnits, WhatRulesSettleIsNoneOfThem) {
   EXPECT_THAT(network.units[1].nodes, ElementsAre("conv2d_1"));
 }
 
-TEST(PrecisionUnits, NeighboursComeTogetherInLargeNetworks) {
+TEST(PrecisionUnits, MergeNeighboursInLargeNetworks) {
   const SwitchedNetwork network = switchedBranches({}, 3);
   ASSERT_EQ(network.units.size(), 3u);
   EXPECT_THAT(network.units[0].nodes, ElementsAre("conv2d", "conv2d_1"));
@@ -120,7 +121,7 @@ TEST(PrecisionUnits, NeighboursComeTogetherInLargeNetworks) {
     EXPECT_LT(each.site, 3u + network.edges.size());
 }
 
-TEST(Simulator, RaisedUnitsKeepTheirNumbers) {
+TEST(Simulator, RaisedUnitsAddNoNoise) {
   const Simulator simulator = simulatorOf(switchedBranches());
   const size_t units = simulator.network().units.size();
   const auto noise = [&](const Raised& raised) {
@@ -138,7 +139,7 @@ TEST(Simulator, RaisedUnitsKeepTheirNumbers) {
   }
 }
 
-TEST(Simulator, AReaderInInt8RoundsWhatOneOf16BitsMakes) {
+TEST(Simulator, Int8ReadersRound16BitValues) {
   const SwitchedNetwork network = switchedBranches();
   Raised raised(network.units.size(), false);
   raised[0] = true;  // read by units 1 and 2
@@ -147,10 +148,10 @@ TEST(Simulator, AReaderInInt8RoundsWhatOneOf16BitsMakes) {
   EXPECT_FALSE(rounded[0]);
   EXPECT_TRUE(rounded[network.units.size()]) << "the edge from 0 to 1";
   EXPECT_TRUE(rounded[network.units.size() + 1]) << "the edge from 0 to 2";
-  EXPECT_FALSE(rounded[network.units.size() + 2]) << "1 rounds what it makes";
+  EXPECT_FALSE(rounded[network.units.size() + 2]) << "1 rounds its output";
 }
 
-TEST(Simulator, AnEndWithoutChoicesIsThePlainRun) {
+TEST(Simulator, WithoutRaisedUnitsEqualsThePlainRun) {
   SwitchedNetwork network = switchedBranches();
   const ir::Graph plain = network.graph.clone();
   const std::vector<quantize::Sample> samples = samplesOf(plain, 2);
@@ -170,7 +171,7 @@ TEST(Simulator, AnEndWithoutChoicesIsThePlainRun) {
   EXPECT_NEAR(found[0], noise / signal, 1e-9 * noise / signal);
 }
 
-RC_GTEST_PROP(Simulator, NoiseDoesNotDependOnWhereItIsComputedFrom, ()) {
+RC_GTEST_PROP(Simulator, NoiseDoesNotDependOnTheStartingPoint, ()) {
   static Simulator simulator = simulatorOf(switchedBranches());
   const size_t sites = simulator.network().units.size() + simulator.network().edges.size();
   const auto any = [&] { return *rc::gen::container<std::vector<bool>>(sites, rc::gen::arbitrary<bool>()); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.cond and torch.while_loop (models/control_flow.py): what is read computes what torch computed, in
-// text form, too.
+// torch.cond and torch.while_loop (models/control_flow.py): the graphs read compute what torch computed, and
+// round-trip through text.
 #include "aten/control_flow.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ ir::Graph readControl(const std::string& name) {
   return std::move(program.graph);
 }
 
-/// The tensor without its leading axis at `index` of it.
+/// The slice at `index` of the leading axis.
 Tensor slice(const Tensor& stacked, int64_t index) {
   const Shape shape(stacked.shape().begin() + 1, stacked.shape().end());
   const auto bytes = static_cast<size_t>(numElements(shape) * dtypeSize(stacked.dtype()));
@@ -39,7 +39,7 @@ Tensor slice(const Tensor& stacked, int64_t index) {
   return result;
 }
 
-/// Every sample of the network's arrays through the graph; the largest error against torch.
+/// Runs every sample of the network's arrays and compares the results with torch's.
 void expectTorchsResults(const std::string& name, const ir::Graph& graph) {
   const auto arrays = require(readNpz(test::dataDir() / "control" / (name + ".npz")));
   const auto executor = require(aten::Executor::create(graph));
@@ -67,7 +67,7 @@ TEST_P(ControlFlow, ComputesWhatTorchComputed) {
   expectTorchsResults(GetParam(), readControl(GetParam()));
 }
 
-TEST_P(ControlFlow, TextFormIsReadBack) {
+TEST_P(ControlFlow, TextFormRoundTrips) {
   const ir::Graph graph = readControl(GetParam());
   const std::string text = ir::print(graph, {.exact = true});
   const ir::OperatorSet operators{decompose::findReadable, [] { return std::vector<std::string>(); }};
@@ -82,7 +82,7 @@ TEST_P(ControlFlow, ClosedAndDecomposedRegionsComputeTheSame) {
   aten::forEachNode(graph, [](const ir::Node& node) {
     if (!node.is(aten::condDef())) return;
     for (const ir::Value* operand : node.operandGroup(1))
-      EXPECT_FALSE(operand->isConstant()) << "a branch is still given the constant " << operand->name;
+      EXPECT_FALSE(operand->isConstant()) << "a branch still takes the constant " << operand->name;
   });
   expectTorchsResults(GetParam(), graph);
   require(decompose::forNpu(graph));
@@ -101,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(
                       "experts", "refine", "search", "same", "item", "endless"),
     [](const auto& network) { return network.param; });
 
-TEST(ControlFlowReader, NodesOfRegionsHaveNamesOfTheirOwn) {
+TEST(ControlFlowReader, NodesOfRegionsHaveUniqueNames) {
   const ir::Graph graph = readControl("search");
   std::set<std::string> names;
   size_t nodes = 0;
@@ -122,7 +122,7 @@ TEST(ControlFlowExecutor, ALoopThatDoesNotEndIsAnError) {
   EXPECT_EQ(why.message, "the loop is still running after 1000000 iterations");
 }
 
-TEST(ControlFlowExecutor, TurnsTakeStepsFromTheBudget) {
+TEST(ControlFlowExecutor, IterationsConsumeTheBudget) {
   const ir::Graph graph = readControl("endless");
   WorkBudget budget(1'000'000);
   const auto executor = require(aten::Executor::create(graph, aten::Folding::All, &budget));
@@ -135,7 +135,7 @@ TEST(ControlFlowExecutor, TurnsTakeStepsFromTheBudget) {
   EXPECT_LT(budget.left(), 20'000);
 }
 
-TEST(ControlFlowVerifier, RegionsMustTakeAndGiveWhatTheOperatorDoes) {
+TEST(ControlFlowVerifier, RegionsMustMatchTheOperatorsSignature) {
   const ir::OperatorSet operators{decompose::findReadable, [] { return std::vector<std::string>(); }};
   const auto refusal = [&](const std::string& text) {
     const auto graph = ir::parse(text, operators);

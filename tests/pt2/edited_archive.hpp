@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sample archive with some of its members changed: how tests make damaged and unusual files.
+// A sample archive with some members changed, for tests of damaged and unusual files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ class EditedArchive {
     }
   }
 
-  /// Contents of the member whose name ends so.
+  /// Contents of the member whose name ends with `ending`.
   std::string& member(const std::string& ending) {
     for (auto& [name, contents] : members_) {
       if (name.size() >= ending.size() &&
@@ -61,7 +61,7 @@ class EditedArchive {
     const auto text = std::make_shared<const std::string>(bytes());
     return pt2::readExportedProgram(asBytes(*text), text, options);
   }
-  /// The diagnostics, "" when the archive can be read.
+  /// The diagnostics, "" if the archive can be read.
   std::string error() const { return errorOf(read()); }
 
  private:

@@ -42,7 +42,7 @@ TEST(Fixtures, FloatAndQuantizedGraphsOfExecutorchAreRead) {
   expectAllReadable(fixtures / "vectors" / "executorch", ".pt2", 100);
 }
 
-TEST(Fixtures, SpecialProgramsAreReadOrRefusedWithTheTrueReason) {
+TEST(Fixtures, SpecialProgramsAreReadOrRefusedWithTheRightReason) {
   CARINA_NEED_FIXTURES(fixtures);
   const std::map<std::string, std::string> refusals{
       {"bn_train", "batch_norm (module b): batch norm in training mode"},

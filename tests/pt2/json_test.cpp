@@ -13,7 +13,7 @@ std::string errorOf(const std::string& text) {
   return json.ok() ? "" : json.error().str();
 }
 
-TEST(Json, BareNonFiniteNumbersAreTakenForStrings) {
+TEST(Json, BareNonFiniteNumbersAreTreatedAsStrings) {
   const auto json = JsonText::parse(
       R"({"a": Infinity, "b": [-Infinity, NaN, 1.5, "NaN"], "c": "Infinity \" NaN", "d": 3})");
   ASSERT_TRUE(json.ok()) << json.error().str();

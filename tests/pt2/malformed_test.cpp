@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged, hostile and unusual archives: each is refused with its own reason, none does harm.
+// Damaged, hostile and unusual archives: each is refused with its specific reason, and none does harm.
 #include <gtest/gtest.h>
 
 #include "pt2/edited_archive.hpp"
@@ -20,7 +20,7 @@ std::string archiveError(const std::string& bytes) {
   return errorOf(readExportedProgram(asBytes(bytes), nullptr));
 }
 
-TEST(Malformed, TheSamplesThemselvesAreFine) {
+TEST(Malformed, TheUnmodifiedSamplesAreRead) {
   for (const char* sample : {"modes.pt2", "state.pt2", "state_flat.pt2", "state_pickled.pt2"}) {
     EXPECT_EQ(EditedArchive(sample).error(), "") << sample;
   }

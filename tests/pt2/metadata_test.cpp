@@ -31,7 +31,7 @@ TEST(ModulePath, PythonExpressionsOfTorch26) {
   EXPECT_EQ(modulePathOf("140,L['a,b;c'].x,torch.nn.Conv2d"), "x");
 }
 
-TEST(ModulePath, OddTextsGiveNoPath) {
+TEST(ModulePath, MalformedTextsGiveNoPath) {
   for (const char* text :
        {"", ";", ",", "no fields", "a,L[", "a,L['x", "_empty_nn_module_stack_from_metadata_hook,_empty,x"}) {
     EXPECT_EQ(modulePathOf(text), "") << text;
@@ -62,7 +62,7 @@ TEST(SourceLine, LongTracesTakeLinearTime) {
   EXPECT_EQ(sourceLineOf(frames + "File \"b.py\", line 2, in f"), "b.py:2");
 }
 
-TEST(SourceLine, OddTextsGiveNothing) {
+TEST(SourceLine, MalformedTextsGiveNothing) {
   for (const char* text :
        {"", "File \"", "File \"a.py\"", "File \"a.py\", line x", "File \"a\nb\", line 3"}) {
     EXPECT_EQ(sourceLineOf(text), "") << text;

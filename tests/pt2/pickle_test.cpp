@@ -175,7 +175,7 @@ TEST(Pickle, StoragesAreChecked) {
 }
 
 TEST(Pickle, ArgumentsOfAnExportInOrder) {
-  // ((a, 7, [b]), {"k": None, "x": a}) and a list that holds itself.
+  // ((a, 7, [b]), {"k": None, "x": a}) and a list that contains itself.
   const auto text = archiveOf(Pickle()
                                   .raw("(")
                                   .tensor("0", 2, 2)
@@ -203,7 +203,7 @@ TEST(Pickle, ArgumentsOfAnExportInOrder) {
 }
 
 TEST(Pickle, CyclesDoNoHarm) {
-  // A list that holds itself, a dictionary that is its own value, a tuple of both.
+  // A list that contains itself, and a dictionary that is its own value.
   EXPECT_NE(pickleError(Pickle()
                             .raw("]q\x01h\x01"
                                  "a")

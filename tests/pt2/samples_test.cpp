@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sample archives (models/pt2_samples.py): what is read, and that it computes what torch computed.
+// The sample archives (models/pt2_samples.py): what is read from them, and that it computes what torch
+// computed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -192,7 +193,7 @@ TEST(Weights, NanIsReadAsItIs) {
   EXPECT_TRUE(std::isnan(stateNamed(program, "fc.weight").value->constant().realAt(0)));
 }
 
-/// Dice that nobody looks at are not thrown; those that a result depends on are refused.
+/// Unused random numbers are not drawn; those that a result depends on are refused.
 TEST(Samples, UnusedRandomNumbers) {
   const auto withDice = [](const std::string& reader) {
     test::EditedArchive archive("numbers.pt2");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with symbols in their sizes (models/dynamic_shapes.py) for chosen values: what is read computes
-// what torch computed at these sizes, and values that do not fit are refused with what does.
+// Programs with symbolic sizes (models/dynamic_shapes.py), read for chosen values: they compute what torch
+// computed at these sizes, and values that do not fit are refused with the values that do.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -82,7 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Pt2, Dynamic,
                                          "choice"),
                          [](const auto& network) { return network.param; });
 
-TEST(Dynamic, ResultsThatAreNumbersAreThoseOfTheSize) {
+TEST(Dynamic, ScalarResultsFollowTheChosenSize) {
   const auto program = require(read("length", sizesOf("length", "20")));
   EXPECT_EQ(program.outputs.back().constant, "80");
   ASSERT_EQ(program.inputs.size(), 1u);
@@ -90,7 +90,7 @@ TEST(Dynamic, ResultsThatAreNumbersAreThoseOfTheSize) {
   EXPECT_EQ(program.graph.inputs()[0]->shape(), (Shape{1, 4, 40}));
 }
 
-TEST(Dynamic, NumbersThatAreInputsBecomeConstants) {
+TEST(Dynamic, ScalarInputsBecomeConstants) {
   const auto program = require(read("number", sizesOf("number", "4_9")));
   ASSERT_EQ(program.inputs.size(), 2u);
   EXPECT_EQ(program.inputs[1].constant, "9");
@@ -108,7 +108,7 @@ TEST(Dynamic, SymbolsAreListedWithRanges) {
   EXPECT_TRUE(fixed.empty());
 }
 
-/// The one symbol of a network.
+/// The only symbol of a network.
 std::string symbolOf(const std::string& name) {
   return sizesOf(name, "1").begin()->first;
 }
@@ -139,7 +139,7 @@ TEST(Dynamic, ValuesThatDoNotFitAreRefused) {
   EXPECT_NE(refusal("pair", {{"s99", 5}}).find("no input has the size 's99'"), std::string::npos);
   const Sizes whole = sizesOf("picture", "2_12_16");
   EXPECT_NE(refusal("picture", {*whole.begin()}).find("has no value"), std::string::npos);
-  // 20 = 4 * 5 goes the other way in forward().
+  // 20 = 4 * 5 takes the other branch in forward().
   const std::string text = refusal("fours", {{fours, 20}});
   EXPECT_NE(text.find(fours + "=20 does not fit the program, which was exported under the condition"),
             std::string::npos)
@@ -192,7 +192,7 @@ TEST(SizeExpression, IsComputedAsPythonDoes) {
   EXPECT_EQ(valueOf("L['x'].size()[1] != 12 or s0 < 7"), 0);
 }
 
-TEST(SizeExpression, BrokenOnesAreErrors) {
+TEST(SizeExpression, MalformedOnesAreErrors) {
   const std::string deep(5000, '('), long1 = [] {
     std::string text = "s0";
     for (int i = 0; i < 5000; ++i) text += "+1";
@@ -225,7 +225,7 @@ TEST(SizeExpression, BrokenOnesAreErrors) {
   }
 }
 
-TEST(SizeExpression, IsPrintedForPeople) {
+TEST(SizeExpression, IsPrintedReadably) {
   EXPECT_EQ(sizeText("Mul(Integer(2), Symbol('s42', positive=True, integer=True))"), "2*s42");
   EXPECT_EQ(sizeText("Add(Mul(Integer(2), Symbol('s42')), Integer(1))"), "2*s42 + 1");
   EXPECT_EQ(sizeText("FloorDiv(Add(Symbol('s53'), Integer(-1)), Integer(2))"), "(s53 + (-1)) // 2");

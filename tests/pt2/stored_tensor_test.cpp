@@ -11,7 +11,7 @@
 namespace carina::pt2 {
 namespace {
 
-/// A view of the numbers 0..n-1.
+/// A view of the values 0..n-1.
 StoredTensor viewOf(int64_t n, Shape sizes, Shape strides, int64_t offset) {
   auto numbers = std::make_shared<std::vector<int32_t>>(static_cast<size_t>(n));
   std::iota(numbers->begin(), numbers->end(), 0);
@@ -41,7 +41,7 @@ TEST(DenseTensor, DenseViewsBorrow) {
   EXPECT_EQ(tensor.integerAt(5), 9);
 }
 
-RC_GTEST_PROP(DenseTensor, ElementsAreWhereTheStridesSay, ()) {
+RC_GTEST_PROP(DenseTensor, ElementsFollowTheStrides, ()) {
   const auto rank = *rc::gen::inRange<size_t>(0, 4);
   Shape sizes, strides;
   int64_t last = *rc::gen::inRange<int64_t>(0, 5);
@@ -67,8 +67,7 @@ TEST(DenseTensor, ViewsOfOneStorageShareABudget) {
   EXPECT_TRUE(pt2::denseTensor(expanded, budget).ok());
   EXPECT_FALSE(pt2::denseTensor(expanded, budget).ok());
   EXPECT_EQ(budget.left(), 40u);
-  EXPECT_TRUE(pt2::denseTensor(viewOf(1000, {1000}, {1}, 0), budget).ok())
-      << "what is borrowed costs nothing";
+  EXPECT_TRUE(pt2::denseTensor(viewOf(1000, {1000}, {1}, 0), budget).ok()) << "borrowed tensors cost nothing";
   EXPECT_NE(errorOf(viewOf(1, {1 << 30}, {0}, 0)).find("too much memory"), std::string::npos);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundled programs and tensor data files: what is written reads back as the same value and writes the same
-// bytes; damaged files are refused or harmless.
+// Bundled programs and tensor data files round-trip through values and bytes; damaged files are refused or
+// harmless.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ TEST(Bundle, RoundTrips) {
   const auto read = require(readBundle(asBytes(file)));
   EXPECT_EQ(read, bundle);
   EXPECT_EQ(*writeBundle(read), file);
-  // The program is used in place: at a multiple of 32.
+  // The program is used in place, so it starts at a multiple of 32.
   const size_t at = file.find(asText(bundle.program));
   ASSERT_NE(at, std::string::npos);
   EXPECT_EQ(at % 32, 0u);
@@ -57,7 +57,7 @@ TEST(Bundle, RoundTrips) {
   EXPECT_THAT(text, HasSubstr("  0: float32[2,3], int -5, bool true, double 2.5, none -> int8[1,2,3]\n"));
 }
 
-TEST(Bundle, TensorsComeInLogicalOrder) {
+TEST(Bundle, TensorsAreInLogicalOrder) {
   BundleTensor tensor{ScalarType::Int8, {2, 3}, {1, 0}, {}};  // stored column by column
   for (const int value : {1, 4, 2, 5, 3, 6}) tensor.bytes.push_back(static_cast<std::byte>(value));
   const auto logical = require(toTensor(tensor));

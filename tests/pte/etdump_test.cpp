@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles in the form of ExecuTorch's: what was given is in them, at the field numbers of its schema.
+// Profiles in ExecuTorch's format contain the given runs and events, at the field numbers of its schema.
 #include "pte/etdump.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory planning: no two blocks that live together overlap, and little is wasted.
+// Memory planning: blocks that are live at the same time do not overlap, and little memory is wasted.
 #include "pte/memory_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace carina::pte {
 namespace {
 
-TEST(MemoryPlan, ReusesWhatIsDead) {
+TEST(MemoryPlan, ReusesDeadBlocks) {
   // Two floats quantized to bytes, added, dequantized: the chain of a small delegated program.
   const std::vector<Lifetime> lifetimes = {{4, 0, 1}, {4, 0, 2}, {1, 1, 3}, {1, 2, 3}, {1, 3, 4}, {4, 4, 5}};
   const Plan plan = planBlocks(lifetimes, 16);
@@ -71,7 +71,7 @@ uint64_t offsetOf(const Method& method, size_t value) {
 }
 
 TEST(MemoryPlan, SourceOfAMoveLivesAsLongAsItsTarget) {
-  // %2 = %0, then %1 is written, then %2 read: %1 may not take %0's bytes.
+  // %2 = %0, then %1 is written, then %2 read: %1 must not use %0's bytes.
   Method method =
       chainOf({bytes(64), bytes(64), bytes(64), bytes(64)},
               {KernelCall{0, {3, 0, 0}}, MoveCall{0, 2}, KernelCall{0, {3, 1, 1}}, KernelCall{0, {2, 3, 3}}});
@@ -80,7 +80,7 @@ TEST(MemoryPlan, SourceOfAMoveLivesAsLongAsItsTarget) {
 }
 
 TEST(MemoryPlan, LoopsKeepTheirValues) {
-  // %0 is read at the start of a loop and must survive %1 and %2, which are made later in it.
+  // %0 is read at the start of a loop and must survive %1 and %2, which are written later in the loop.
   std::vector<Value> values = {bytes(64), bytes(64), bytes(64), true};
   Method method =
       chainOf(std::move(values), {KernelCall{0, {0, 1, 1}}, KernelCall{0, {1, 2, 2}}, JumpFalseCall{3, 0}});
@@ -89,22 +89,23 @@ TEST(MemoryPlan, LoopsKeepTheirValues) {
   EXPECT_NE(offsetOf(method, 0), offsetOf(method, 2));
 }
 
-TEST(MemoryPlan, ValuesOfOneTurnOfALoopShareMemory) {
-  // %1 is made and read at the start of each turn, %2 at its end; %0 passes from turn to turn.
+TEST(MemoryPlan, ValuesOfOneLoopIterationShareMemory) {
+  // %1 is written and read at the start of each iteration, %2 at its end; %0 is carried between iterations.
   Method method = chainOf({bytes(64), bytes(64), bytes(64), true},
                           {KernelCall{0, {0, 0, 0}}, KernelCall{0, {0, 1, 1}}, KernelCall{0, {1, 0, 0}},
                            KernelCall{0, {0, 2, 2}}, KernelCall{0, {2, 0, 0}}, JumpFalseCall{3, 1}});
   Method known = method;
   ASSERT_TRUE(planMethodMemory(method, {}, {}).ok());
-  EXPECT_NE(offsetOf(method, 1), offsetOf(method, 2)) << "nothing says that they start anew";
+  EXPECT_NE(offsetOf(method, 1), offsetOf(method, 2))
+      << "without birth times, values may be live across iterations";
   const std::vector<int64_t> born{0, 1, 3, 0};
   ASSERT_TRUE(planMethodMemory(known, {}, {}, born).ok());
   EXPECT_EQ(offsetOf(known, 1), offsetOf(known, 2));
   EXPECT_NE(offsetOf(known, 0), offsetOf(known, 1));
 }
 
-TEST(MemoryPlan, AViewMadeInALoopIsAsOldAsWhatItShows) {
-  // %1 shows the input %0 and is made and read in the loop, %2 is written behind it: it may not take %0's
+TEST(MemoryPlan, AViewInALoopIsBornWithItsSource) {
+  // %1 is a view of the input %0, created and read in the loop. %2 is written after it and must not use %0's
   // bytes.
   Method method = chainOf({bytes(64), bytes(64), bytes(64), bytes(64), true},
                           {KernelCall{0, {3, 3, 3}}, KernelCall{0, {1, 3, 3}}, KernelCall{0, {3, 2, 2}},

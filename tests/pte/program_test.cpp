@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The container: what is written reads back as the same value, what is read is written as the same bytes, and
-// what a loader would refuse is not written.
+// The container round-trips through values and bytes, and programs that a loader would refuse are not
+// written.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -96,7 +96,7 @@ TEST_P(RoundTrip, ReadsBackAsTheSameValueAndBytes) {
   EXPECT_EQ(again, file);
   EXPECT_TRUE(layout.extendedHeader);
   EXPECT_EQ(program.constants.size(), 2u);
-  // Constants, initial values, the one blob when it has a segment, and the bytes that both keys name.
+  // Constants, initial values, the blob if it is in a segment, and the bytes that both keys name.
   EXPECT_EQ(layout.segments.size(), GetParam() ? 4u : 3u);
   for (const auto& segment : layout.segments) EXPECT_EQ((layout.segmentBase + segment.offset) % 128, 0u);
 }
@@ -121,14 +121,14 @@ TEST(PteProgram, FullyDelegatedNeedsNoHeader) {
   EXPECT_FALSE(layout.extendedHeader);
   ASSERT_EQ(layout.segments.size(), 1u);
   EXPECT_EQ(layout.segments[0].size, 0u);
-  // The blob lies 16-byte aligned in the file, where the NPU reads it in place.
+  // The blob is 16-byte aligned in the file, where the NPU reads it in place.
   const std::string_view blob(reinterpret_cast<const char*>(delegate.blob.data()), delegate.blob.size());
   const size_t at = file.find(blob);
   ASSERT_NE(at, std::string::npos);
   EXPECT_EQ(at % 16, 0u);
 }
 
-TEST(PteProgram, RefusesWhatALoaderWould) {
+TEST(PteProgram, RefusesInvalidPrograms) {
   const auto refused = [](const char* why, auto&& change) {
     Program program = everything(false);
     change(program);
@@ -197,7 +197,7 @@ TEST(PteProgram, ReadsWhatExecutorchWrites) {
   }
 }
 
-TEST(DelegateBlob, SettingsSurvive) {
+TEST(DelegateBlob, SettingsRoundTrip) {
   const EthosUSettings settings{"ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only", true};
   const auto specs = ethosUCompileSpecs(settings);
   const EthosUSettings read = ethosUSettings(specs);
@@ -224,7 +224,7 @@ TEST(DelegateBlob, ExternalBlocksAndErrors) {
   EXPECT_NE(repeated.find("twice"), std::string::npos) << repeated;
 }
 
-TEST(PteProgram, PartsThatAreUsedTooOftenAreNotCopied) {
+TEST(PteProgram, PartsThatAreSharedTooOftenAreNotCopied) {
   for (const std::string& file : {SharedParts(5000).arguments(), SharedParts(5000).integers()}) {
     const std::string error = errorOf(readProgram(std::as_bytes(std::span(file))));
     EXPECT_NE(error.find("64 times its size"), std::string::npos) << error;

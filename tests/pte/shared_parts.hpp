@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose FlatBuffer uses the same parts again and again: n entries that each name the same n things,
-// in a file of some multiple of n bytes.
+// Programs whose FlatBuffer shares parts: n entries each refer to the same n items, in a file whose size is
+// linear in n.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ class SharedParts {
  public:
   explicit SharedParts(size_t count) : count_(count) {}
 
-  /// Instructions with one vector of arguments.
+  /// Instructions that share one vector of arguments.
   std::string arguments() {
     const auto one = fb::CreateEValue(b_, fb::Content::IntValue, fb::CreateIntValue(b_, 1).Union());
     const auto shared = b_.CreateVector(std::vector<int32_t>(count_, 0));
@@ -22,7 +22,7 @@ class SharedParts {
     const auto entry = fb::CreateInstructionEntry(b_, fb::Action::Kernel, call);
     return finish({one}, std::vector(count_, entry));
   }
-  /// Lists of integers with one vector of items.
+  /// Lists of integers that share one vector of items.
   std::string integers() {
     const auto one = fb::CreateEValue(b_, fb::Content::IntValue, fb::CreateIntValue(b_, 1).Union());
     const auto shared = b_.CreateVector(std::vector<int64_t>(count_, 0));
@@ -31,7 +31,7 @@ class SharedParts {
     values[0] = one;
     return finish(values, {});
   }
-  /// Tensors of other files, all with one long name, which is nearly that of every blob in the program.
+  /// Tensors of other files, all with one long name that almost matches that of every blob in the program.
   std::string names() {
     const auto wanted = b_.CreateString(std::string(count_, 'x') + "y");
     const auto present = b_.CreateString(std::string(count_, 'x') + "z");

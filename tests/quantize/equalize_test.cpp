@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross-layer equalisation and bias correction: the function stays, the quantized one comes closer to it.
+// Cross-layer equalisation and bias correction keep the function and make the quantized network more
+// accurate.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@
 namespace carina::quantize {
 namespace {
 
-/// A depthwise-separable block whose channels differ by powers of eight: the depthwise layer blows channels
+/// A depthwise-separable block whose channels differ by powers of two: the depthwise layer scales channels
 /// up, the pointwise one scales them down again.
 ir::Graph badlyScaled(bool relu) {
   Network n;
@@ -85,7 +86,7 @@ TEST(Equalize, BothSidesGetTheSameWeightRange) {
   for (size_t c = 0; c < 8; ++c) EXPECT_NEAR(made[c] / read[c], 1, 1e-3) << c;
 }
 
-TEST(Equalize, ABadlyScaledNetworkGains) {
+TEST(Equalize, ImprovesABadlyScaledNetwork) {
   const ir::Graph graph = badlyScaled(true);
   for (const bool perChannel : {false, true}) {
     Options plain, equalized;
@@ -96,7 +97,7 @@ TEST(Equalize, ABadlyScaledNetworkGains) {
   }
 }
 
-TEST(Equalize, LeavesWhatIsNotHomogeneousOrReadTwice) {
+TEST(Equalize, SkipsNonHomogeneousAndSharedValues) {
   Network clamped;
   Value* x = clamped.depthwise(clamped.input({1, 2, 4, 4}), {1, 100});
   x = clamped.make<aten::Hardtanh>(x, 0.0, 6.0);
@@ -109,8 +110,8 @@ TEST(Equalize, LeavesWhatIsNotHomogeneousOrReadTwice) {
   EXPECT_EQ(*equalize(twice.graph, {}), 0u);
 }
 
-TEST(Equalize, ALimitCutsTheSameValuesAsBefore) {
-  // Channel 0 reaches the limit and keeps its scale; channel 1 stays far below it and may grow up to it.
+TEST(Equalize, LimitsClampTheSameValues) {
+  // Channel 0 reaches the limit and keeps its scale; channel 1 stays far below and may be scaled up to it.
   const auto network = [](Network& n) {
     Value* x = n.depthwise(n.input({1, 2, 4, 4}), {10, 0.01f});
     x = n.make<aten::Hardtanh>(x, 0.0, 6.0);
@@ -157,7 +158,7 @@ TEST(Equalize, ChainsGroupsTransposedAndLinear) {
   EXPECT_LE(largestDifference(before, (*aten::execute(n.graph, sample))[0]), 1e-5);
 }
 
-/// Sum over all samples of quantized minus float output.
+/// Absolute sum over all samples of quantized minus float output.
 double meanError(const ir::Graph& graph, const Options& options) {
   const std::vector<Sample> samples = samplesFor(graph, 0.5f);
   const auto quantized = quantize(graph.clone(), options, samples);
@@ -170,9 +171,9 @@ double meanError(const ir::Graph& graph, const Options& options) {
   return std::abs(sum);
 }
 
-TEST(BiasCorrection, TakesTheMeanErrorAway) {
-  // One weight dominates the per-tensor scale; the others, all 0.4 of a code, are rounded away although their
-  // inputs have a mean.
+TEST(BiasCorrection, RemovesTheMeanError) {
+  // One weight dominates the per-tensor scale; the others, 0.4 of a code each, round to zero although their
+  // inputs have a nonzero mean.
   Network n;
   Tensor weight = Tensor::uninitialized(DType::Float32, {2, 4, 1, 1});
   const auto values = weight.mutableAs<float>();
@@ -189,7 +190,7 @@ TEST(BiasCorrection, TakesTheMeanErrorAway) {
   EXPECT_LT(meanError(n.graph, corrected), 0.05 * meanError(n.graph, plain));
 }
 
-TEST(BiasCorrection, LinearAndTransposedLayersToo) {
+TEST(BiasCorrection, LinearAndTransposedLayers) {
   Network n;
   Value* x = n.make<aten::ConvTranspose2dInput>(n.input({1, 4, 3, 3}), n.constant({4, 2, 2, 2}, -1, 1),
                                                 n.constant({2}, -1, 1), Ints{2, 2}, Ints{0, 0}, Ints{0, 0}, 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights rounded by what they do, and ranges with a margin for samples that were not shown.
+// Weights rounded to minimize the output error, and range margins for unseen samples.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace carina::quantize {
 namespace {
 
-/// Neighbours along the channels and in space resemble each other, as in real images.
+/// Values vary smoothly along channels and space, as in real images.
 std::vector<Sample> smoothSamples(const Shape& shape, size_t count, float grows = 0) {
   std::vector<Sample> samples;
   for (size_t s = 0; s < count; ++s) {
@@ -107,7 +107,7 @@ const Layer kLayers[] = {
 
 class FitWeights : public testing::TestWithParam<Layer> {};
 
-TEST_P(FitWeights, KeepsResultsBetterThanNearestDoes) {
+TEST_P(FitWeights, IsMoreAccurateThanRoundingToNearest) {
   Network n;
   n.done(GetParam().build(n, n.input(GetParam().input)));
   const auto samples = smoothSamples(GetParam().input, 12);
@@ -132,7 +132,7 @@ std::vector<std::vector<int8_t>> weightsOf(const ir::Graph& graph) {
   return result;
 }
 
-TEST(FitWeights, LayersOfOneWeightKeepOneSetOfCodes) {
+TEST(FitWeights, LayersThatShareAWeightShareItsCodes) {
   Network n;
   Value* x = n.input({1, 64, 16});
   Value* weight = n.constant({16, 16}, -1, 1);
@@ -172,7 +172,7 @@ Tensor filled(const Shape& shape, const std::vector<float>& values) {
   return Tensor::from(shape, values);
 }
 
-TEST(RangeMargin, OtherSamplesMayReachFurther) {
+TEST(RangeMargin, LeavesRoomForOtherSamples) {
   Network n;
   n.done(n.make<aten::Neg>(n.input({1, 3})));
   // Largest values 1, 2 and 3 (deviation 1), smallest always 0.25.
@@ -182,16 +182,16 @@ TEST(RangeMargin, OtherSamplesMayReachFurther) {
   Options options;
   options.precision = Precision::Int16x8;
   EXPECT_NEAR(inputCodes(n.graph, all, options).first, (3.0 + 4.0) / 32767, 1e-7);
-  EXPECT_NEAR(inputCodes(n.graph, all.last(1), options).first, 3.0 / 32767, 1e-7);  // nothing says how far
-  options.observer = ObserverKind::MinMax;                                          // asked for
+  EXPECT_NEAR(inputCodes(n.graph, all.last(1), options).first, 3.0 / 32767, 1e-7);  // no deviation known
+  options.observer = ObserverKind::MinMax;                                          // explicitly requested
   EXPECT_NEAR(inputCodes(n.graph, all, options).first, 3.0 / 32767, 1e-7);
   options.precision = Precision::Int8;
   options.observer = ObserverKind::Histogram;
   EXPECT_NEAR(inputCodes(n.graph, all, options).first, (3.0 + 2.0) / 255, 1e-4);
-  EXPECT_EQ(inputCodes(n.graph, all, options).second, -128);  // none below 0, where nothing was
+  EXPECT_EQ(inputCodes(n.graph, all, options).second, -128);  // no margin below 0, where no values were
 }
 
-TEST(RangeMargin, NoneBeyondWhatAnOperatorGives) {
+TEST(RangeMargin, DoesNotExceedTheRangeOfAnOperator) {
   Network n;
   Value* x = n.make<aten::Sigmoid>(n.input({1, 3}));
   n.done(n.make<aten::View>(x, Ints{3}));
@@ -205,7 +205,7 @@ TEST(RangeMargin, NoneBeyondWhatAnOperatorGives) {
   EXPECT_NEAR(nodes[1].scale(), 1.0 / 255, 1e-6);
 }
 
-TEST(RangeMargin, WhatAClampCutsOffNeedsNoCodes) {
+TEST(RangeMargin, ClampedValuesNeedNoCodes) {
   Network n;
   Value* x = n.make<aten::View>(n.input({1, 3}), Ints{3});
   n.done(n.make<aten::ClampMin>(x, -2.0));

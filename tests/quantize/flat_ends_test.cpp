@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes are for numbers that readers tell apart.
+// Codes are spent only on values that readers distinguish.
 #include <gtest/gtest.h>
 
 #include "quantize/quantize.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr Shape::value_type kSize = 2001;
 
-/// The real numbers that the codes of the network's input reach, when its input goes through -100 to 100.
+/// The range that the codes of the network's input cover if the input covers -100 to 100.
 struct Reach {
   double low = 0, high = 0;
 };
@@ -41,7 +41,7 @@ TEST(FlatEnds, OneEndOfSilu) {
   EXPECT_NEAR(reach.high, 100, 1);
 }
 
-TEST(FlatEnds, WhatAnotherReaderTellsApartStays) {
+TEST(FlatEnds, KeepsValuesThatAnotherReaderDistinguishes) {
   Network n;
   Value* x = n.input({kSize});
   Value* sigmoid = n.make<aten::Sigmoid>(x);
@@ -51,7 +51,7 @@ TEST(FlatEnds, WhatAnotherReaderTellsApartStays) {
   EXPECT_NEAR(reach.high, 100, 1);
 }
 
-TEST(FlatEnds, OfTwoFunctionsBothCount) {
+TEST(FlatEnds, CoversTheRangesOfTwoFunctions) {
   Network n;
   Value* x = n.input({kSize});
   Value* sigmoid = n.make<aten::Sigmoid>(x);
@@ -60,7 +60,7 @@ TEST(FlatEnds, OfTwoFunctionsBothCount) {
   EXPECT_LT(reachOf(std::move(n)).low, -29);
 }
 
-TEST(FlatEnds, ObserversThatAreAskedForAndSixteenBitsKeepTheirRanges) {
+TEST(FlatEnds, ExplicitObserversAndSixteenBitsKeepTheirRanges) {
   const auto network = [] {
     Network n;
     n.done(n.make<aten::Sigmoid>(n.input({kSize})));

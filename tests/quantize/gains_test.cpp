@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Factors of normalisations whose rows may be silent.
+// Factors of normalisations whose rows may be (almost) zero.
 #include "quantize/gains.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ float factorOf(double deviation) {
   return static_cast<float>(1 / std::sqrt(deviation * deviation + kEps));
 }
 
-TEST(Gains, SilentRowsTakeNoCodes) {
+TEST(Gains, SilentRowsGetNoCodes) {
   GainObserver observer(256, kNorm);
   observer.observe(std::array{factorOf(0), factorOf(1), factorOf(2), factorOf(0.5), factorOf(0)});
   EXPECT_EQ(observer.range().max, factorOf(0.5));
@@ -31,8 +31,8 @@ TEST(Gains, SilentRowsTakeNoCodes) {
   EXPECT_FALSE(kNorm.isIdle(factorOf(1e-3)));
 }
 
-/// One quiet row among many is worth less than the codes of the others.
-TEST(Gains, QuietRowsAreCutWhereThatCostsLess) {
+/// One quiet row among many is worth less than the precision of the others.
+TEST(Gains, QuietRowsAreClippedIfThatCostsLess) {
   GainObserver observer(256, Gain{true, 1e-12});
   for (int i = 0; i < 1000; ++i) observer.observe(std::array{factorOf(1)});
   observer.observe(std::array{factorOf(0.003)});
@@ -59,7 +59,7 @@ TEST(Gains, Quotients) {
   EXPECT_FALSE(quotient.isIdle(-1.0F));
 }
 
-/// RMS norm of rows of which one is silent.
+/// RMS norm of rows of which one is zero.
 TEST(Gains, ANormKeepsTheOtherRows) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n;

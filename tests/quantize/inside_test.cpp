@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that come quantized around operators with inner values: these get 16-bit codes.
+// Prequantized networks in which operators have unquantized inner values: these get 16-bit codes.
 #include "quantize/inside.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct Inside : Network {
     return make<aten::DequantizePerTensor>(q, scale, 0, integerMin(type), integerMax(type), type,
                                            std::nullopt);
   }
-  /// RMS norm in its parts, between quantized ends.
+  /// A decomposed RMS norm between quantized ends.
   void rmsNorm() {
     Value* x = both(input({4, 16}));
     Value* square = make<aten::MulTensor>(x, x);
@@ -55,7 +55,7 @@ std::vector<aten::QuantizePerTensor> wideQuantizes(const ir::Graph& graph) {
   return found;
 }
 
-/// The largest difference of the graph's first output before and after.
+/// The largest change of the graph's first output.
 double worstChange(Inside& network, const Tensor& input, std::span<const Sample> samples) {
   const auto before = require(aten::execute(network.graph, {&input, 1}));
   require(quantizeInside(network.graph, network.operators(), Settings{}, samples));
@@ -85,7 +85,7 @@ TEST(QuantizeInside, InnerValuesGetWideCodesAndTheEndsKeepTheirs) {
   }
 }
 
-/// 16 bits inside would be codes off between ends of 16 bits.
+/// Between 16-bit ends, 16-bit inner values would be off by several codes.
 TEST(QuantizeInside, BetweenInt16CodesInnerValuesHaveInt32Codes) {
   Inside n;
   n.type = DType::Int16;
@@ -95,7 +95,7 @@ TEST(QuantizeInside, BetweenInt16CodesInnerValuesHaveInt32Codes) {
   size_t wide = 0;
   for (const auto& q : quantizes(n.graph)) {
     if (q.dtype() == DType::Int16) {
-      EXPECT_EQ(q.scale(), kScale / 256);  // those of the network, and what reads them as they are
+      EXPECT_EQ(q.scale(), kScale / 256);  // the network's codes, and values that reuse them
       continue;
     }
     EXPECT_EQ(q.dtype(), DType::Int32);
@@ -106,8 +106,8 @@ TEST(QuantizeInside, BetweenInt16CodesInnerValuesHaveInt32Codes) {
   EXPECT_GE(wide, 2u);  // mean square and reciprocal root
 }
 
-/// exp of all int16 codes reaches far beyond the codes behind it.
-TEST(QuantizeInside, FunctionsThatGrowStayAtSixteenBits) {
+/// exp over all int16 codes reaches far beyond the codes after it.
+TEST(QuantizeInside, FastGrowingFunctionsStayAtSixteenBits) {
   Inside n;
   n.type = DType::Int16;
   ir::Node* sigmoid = aten::Sigmoid::create(n.b, n.both(n.input({4}))).node();
@@ -131,7 +131,7 @@ TEST(QuantizeInside, CodesOfTheNetworkAreWidenedExactly) {
   EXPECT_GT(widened, 0u);
 }
 
-/// A linear layer with float weights and what keeps it from being one operation.
+/// A linear layer with float weights, followed by operators that prevent it from becoming one operation.
 void addLayer(Inside& n, Tensor weight) {
   Value* x = n.both(n.input({4, 8}));
   Value* y = n.make<aten::Linear>(x, n.graph.addConstant(std::move(weight)), n.constant({6}, -1, 1));
@@ -160,7 +160,7 @@ TEST(QuantizeInside, FloatWeightsKeepMoreThanEightBits) {
   }
 }
 
-TEST(QuantizeInside, WeightsThatAreZeroOrNoNumbers) {
+TEST(QuantizeInside, ZeroAndNaNWeights) {
   Inside zero;
   addLayer(zero, Tensor::zeros(DType::Float32, {6, 8}));
   EXPECT_LE(worstChange(zero, ramp({4, 8}, -2.5f, 2.5f), {}), 1.001 * 0.05);
@@ -171,9 +171,9 @@ TEST(QuantizeInside, WeightsThatAreZeroOrNoNumbers) {
   EXPECT_NE(errorOf(quantizeInside(n.graph, n.operators(), Settings{}, {})).find("NaN"), std::string::npos);
 }
 
-TEST(QuantizeInside, WeightsThatComeAsCodesKeepThem) {
+TEST(QuantizeInside, QuantizedWeightsKeepTheirCodes) {
   Inside n;
-  // The rows of two quantized matrices, one behind the other and turned round: the codes are those of both.
+  // The rows of two quantized matrices, concatenated in reverse order: the codes of both are kept.
   const auto codes = [&](int64_t step) {
     Tensor tensor = Tensor::uninitialized(DType::Int8, {3, 8});
     for (int64_t i = 0; i < 24; ++i) tensor.setIntegerAt(i, i * step % 101 - 50);

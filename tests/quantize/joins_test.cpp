@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of concatenations that are much narrower than the whole.
+// Parts of concatenations whose range is much narrower than the whole.
 #include "quantize/joins.hpp"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 namespace carina::quantize {
 namespace {
 
-/// A detection head: y = sigmoid(x), split into boxes and classes; the boxes are scaled up, and both are one
-/// result.
+/// A detection head: y = sigmoid(x), split into boxes and classes; the boxes are scaled up, and both form one
+/// output.
 Network head(double scale) {
   Network n;
   Value* y = n.make<aten::Sigmoid>(n.input({1, 8, 6}));
@@ -60,11 +60,11 @@ Sqnr errorOf(const ir::Graph& source, const Quantized& quantized, int64_t last) 
   return sqnr;
 }
 
-TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
+TEST(Joins, APartWithOtherReadersKeepsItsCodes) {
   Network n = head(400);
   const auto found = require(joins(n.graph, integerOutputs()));
   const ir::Node* cat = n.graph.outputs()[0]->producer();
-  EXPECT_EQ(found.apart, (Reads{{cat, 1}}));  // the classes; the boxes are read by nobody else
+  EXPECT_EQ(found.apart, (Reads{{cat, 1}}));  // the classes; nothing else reads the boxes
   EXPECT_TRUE(found.widely.empty());
 
   const ir::Graph source = n.graph.clone();
@@ -76,7 +76,7 @@ TEST(Joins, APartThatIsComputedWithKeepsItsCodes) {
   EXPECT_GT(sqnr.decibels(), 35);  // 6 with one range for everything
 }
 
-/// What the sample shows while joins are looked at counts for calibration: the ranges are those of both.
+/// Values observed while joins are analysed also count for calibration.
 TEST(Joins, TheirSampleRunsOnce) {
   Network n = head(4);
   const std::array shown{samples(), Sample{ramp({1, 8, 6}, -5, 1)}};
@@ -98,13 +98,13 @@ TEST(Joins, TheirSampleRunsOnce) {
     EXPECT_EQ(plan.outputs.at(i)[0], require(aten::execute(n.graph, shown[i]))[0]);
 }
 
-TEST(Joins, PartsThatAreAlikeHaveOneRange) {
+TEST(Joins, SimilarPartsShareARange) {
   Network n = head(4);
   const auto found = require(joins(n.graph, integerOutputs()));
   EXPECT_TRUE(found.apart.empty());
 }
 
-TEST(Joins, SixteenBitsHaveCodesEnough) {
+TEST(Joins, SixteenBitsHaveEnoughCodes) {
   Network n = head(400);
   Options options = integerOutputs();
   options.precision = options.outputs->precision.emplace(Precision::Int16x8);
@@ -112,9 +112,8 @@ TEST(Joins, SixteenBitsHaveCodesEnough) {
   EXPECT_TRUE(found.apart.empty());
 }
 
-/// Nobody but the concatenation reads the narrow part: codes of its own would only be given up one step
-/// later.
-TEST(Joins, APartOfTheWholeAloneHasItsCodes) {
+/// Only the concatenation reads the narrow part, so separate codes would be lost one operator later.
+TEST(Joins, APartThatOnlyTheConcatenationReadsSharesItsRange) {
   Network n;
   Value* small = n.make<aten::Sigmoid>(n.input({1, 8, 6}));
   Value* large = n.make<aten::MulTensor>(n.graph.inputs()[0], n.constant({1, 8, 1}, 50, 100));
@@ -123,8 +122,8 @@ TEST(Joins, APartOfTheWholeAloneHasItsCodes) {
   EXPECT_TRUE(found.apart.empty());
 }
 
-/// What leaves as float has wide codes, in both precisions, and so has what only moves it.
-TEST(Joins, UnlikePartsOfAFloatResultKeepTheirCodes) {
+/// Float outputs have wide codes in both precisions, and so do the operators that only move them.
+TEST(Joins, DifferentPartsOfAFloatOutputKeepTheirCodes) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n = head(400);
     n.done(n.make<aten::TransposeInt>(n.graph.outputs()[0], int64_t{0}, int64_t{1}));
@@ -144,7 +143,7 @@ TEST(Joins, UnlikePartsOfAFloatResultKeepTheirCodes) {
   }
 }
 
-TEST(Joins, LikePartsAndNamedOnesStayOnTheNpu) {
+TEST(Joins, SimilarPartsAndNamedOnesStayOnTheNpu) {
   Network like = head(4);
   const auto found = require(joins(like.graph));
   EXPECT_TRUE(found.widely.empty());
@@ -158,7 +157,7 @@ TEST(Joins, LikePartsAndNamedOnesStayOnTheNpu) {
   EXPECT_TRUE(named.widely.empty());
 }
 
-/// What cannot be kept apart is said, with the part and the codes it has left.
+/// A warning names the parts that cannot be kept apart and the codes they have left.
 TEST(Joins, PartsWithFewCodesAreNamed) {
   Network n = head(4000);
   const auto result = require(quantize(std::move(n.graph), integerOutputs(), std::array{samples()}));
@@ -169,9 +168,8 @@ TEST(Joins, PartsWithFewCodesAreNamed) {
       << result.warnings[0].message;
 }
 
-/// The same of what is chosen element by element or scattered into a tensor; the remedy is one for the codes
-/// that there are.
-TEST(Joins, PartsOfChoicesAndSlicesAreNamed) {
+/// The same for elementwise selection and scattering. The suggested remedy depends on the precision.
+TEST(Joins, PartsOfSelectionsAndScattersAreNamed) {
   for (const bool choice : {true, false}) {
     for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
       Network n;

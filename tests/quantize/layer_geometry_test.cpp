@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of layers against the layers themselves.
+// The columns of layers compared with the layers themselves.
 #include "quantize/layer_geometry.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ struct Case {
   Shape input, weight;
   Ints stride, pad, dilation;
   int64_t groups = 1;
-  Ints outputPad = {};  // given: transposed
+  Ints outputPad = {};  // if given: transposed
 };
 void PrintTo(const Case& layer, std::ostream* out) {
   *out << layer.name;
@@ -59,7 +59,7 @@ class LayerColumns : public testing::TestWithParam<Case> {
     y = (*aten::execute(n.graph, std::array{x}))[0];
     channels = geometry.groups * geometry.outputs;
   }
-  /// Which channel an element of the result belongs to, in the result's order.
+  /// The channel of an element of the output, in the output's order.
   int64_t channelOf(int64_t element) const { return element / op.elementsPerChannel() % channels; }
 
   Network n;
@@ -70,7 +70,7 @@ class LayerColumns : public testing::TestWithParam<Case> {
   int64_t channels = 0;
 };
 
-TEST_P(LayerColumns, TheirMeansGiveTheMeansOfResults) {
+TEST_P(LayerColumns, ColumnMeansGiveOutputMeans) {
   std::vector<double> expected(static_cast<size_t>(channels));
   for (int64_t i = 0; i < y.numElements(); ++i)
     expected[static_cast<size_t>(channelOf(i))] += y.realAt(i) / static_cast<double>(geometry.positions);
@@ -92,7 +92,7 @@ TEST_P(LayerColumns, TheirMeansGiveTheMeansOfResults) {
   }
 }
 
-TEST_P(LayerColumns, RowsTimesWeightsAreResults) {
+TEST_P(LayerColumns, RowsTimesWeightsAreOutputs) {
   if (geometry.transposed) return;
   std::vector<int64_t> positions;
   for (int64_t p = 0; p < geometry.positions; p += 3) positions.push_back(p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Observers against slow references and hand-computed histograms.
+// Observers compared with slow references and hand-computed histograms.
 #include "quantize/observer.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ std::vector<float> randomValues(size_t count, uint32_t seed, float mean = 0, flo
   return values;
 }
 
-/// The squared error of section "HistogramObserver" of the PT2E flow, one bin at a time in double.
+/// The squared error that the PT2E flow's HistogramObserver minimizes, bin by bin in double precision.
 double slowError(std::span<const float> histogram, int first, double width, double codeWidth, int levels) {
   const auto integral = [](double from, double to, double density) {
     return density * (to * to * to - from * from * from) / 3;
@@ -45,7 +45,7 @@ double slowError(std::span<const float> histogram, int first, double width, doub
   return sum;
 }
 
-TEST(RangeOf, SkipsWhatIsNotFinite) {
+TEST(RangeOf, SkipsNonFiniteValues) {
   std::vector<float> values(1001, 0.5f);
   values[3] = -kInfinity;
   values[1000] = std::nanf("");
@@ -132,7 +132,7 @@ TEST(HistogramObserver, ConstantTensor) {
   EXPECT_EQ(observer.range().max, 0.25f);
 }
 
-/// The distance of the largest floats is infinite.
+/// The difference of the largest floats is infinite.
 TEST(HistogramObserver, TheWidestRange) {
   constexpr float kMost = std::numeric_limits<float>::max();
   HistogramObserver observer(256);
@@ -162,7 +162,7 @@ TEST(HistogramObserver, WideningSplitsBins) {
     first[i] = static_cast<float>(i) + (i + 1 == first.size() ? 1.0f : 0.0f);
   observer.observe(first);  // one value per bin over [0, 2048]
   observer.observe(std::vector<float>{0.0f, 4096.0f});
-  // Twice as wide bins: two old counts in each of the lower half, the new batch at both ends.
+  // Bins twice as wide: two old counts in each bin of the lower half, the new batch at both ends.
   EXPECT_FLOAT_EQ(observer.histogram()[0], 3);
   EXPECT_FLOAT_EQ(observer.histogram()[700], 2);
   EXPECT_FLOAT_EQ(observer.histogram()[1500], 0);
@@ -190,8 +190,7 @@ TEST(HistogramObserver, KeepsAUniformRange) {
   EXPECT_GT(observer.range().max, 0.99f);
 }
 
-/// The search of the PT2E flow over a histogram, from the whole range inwards, written down step by step in
-/// double.
+/// The PT2E flow's search over a histogram, from the whole range inwards, in double precision.
 std::pair<int, int> slowSearch(std::span<const float> histogram, double width, int levels) {
   std::vector<double> cumulative(histogram.size());
   std::partial_sum(histogram.begin(), histogram.end(), cumulative.begin(), std::plus<double>());
@@ -230,13 +229,13 @@ RC_GTEST_PROP(HistogramObserver, FindsTheRangeOfTheSlowSearch, (uint32_t seed)) 
     return slowError(observer.histogram(), first, width, width * (last - first + 1) / 256, 256);
   };
   const auto bins = [&](float x) { return static_cast<int>(std::lround((x - seen.min) / width)); };
-  // The errors of neighbouring candidates differ in the last float digits, so the search may stop a step
-  // earlier or later.
+  // The errors of neighbouring candidates differ in the last float digits, so the search may stop an
+  // iteration earlier or later.
   RC_ASSERT(std::abs(loss(bins(chosen.min), bins(chosen.max) - 1) / loss(start, end) - 1) < 0.01);
 }
 
 TEST(HistogramObserver, AFewValuesAreNotClippedFor16Bits) {
-  // With 65536 codes the gap of 1 between the largest values costs more than any step.
+  // With 65536 codes, clipping the largest value by 1 costs more than any quantization step.
   HistogramObserver observer(65536);
   observer.observe(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_EQ(observer.range().min, 0);
@@ -249,7 +248,7 @@ Range percentileOf(std::span<const float> values, double percentage) {
   return observer.range();
 }
 
-/// The third power of a bin's width leaves float32 at both ends.
+/// The cube of a bin's width may overflow or underflow float32.
 TEST(HistogramObserver, KeepsUniformRangesOfAnyMagnitude) {
   for (const float unit : {1e-30f, 1.0f, 1e31f}) {
     HistogramObserver observer(65536);
@@ -273,7 +272,7 @@ TEST(PercentileObserver, HandComputed) {
   EXPECT_EQ(percentileOf(values, 99.5).max, 100);
 }
 
-TEST(PercentileObserver, LeavesOutliersAndWhatIsNotFinite) {
+TEST(PercentileObserver, ExcludesOutliersAndNonFiniteValues) {
   std::vector<float> values(1000, 0.5f);
   values[1] = 1e6f;
   values[2] = -3e-7f;
@@ -285,7 +284,7 @@ TEST(PercentileObserver, LeavesOutliersAndWhatIsNotFinite) {
   EXPECT_EQ(percentileOf(values, 100).max, 1e6f);
 }
 
-TEST(PercentileObserver, NegativeValuesAscend) {
+TEST(PercentileObserver, NegativeValuesAreOrdered) {
   const std::vector<float> values{-8, -4, -2, -1, -0.5f, 0, 0.5f, 1, 2, 4};
   EXPECT_EQ(percentileOf(values, 90).min, -4);
   EXPECT_EQ(percentileOf(values, 90).max, 2);
@@ -315,7 +314,7 @@ RC_GTEST_PROP(PercentileObserver, CoversThePercentageWithinACell, (uint32_t seed
   RC_ASSERT(range.max >= high && range.max - high <= std::abs(high) / 64);
 }
 
-TEST(MovingAverageObserver, TakesAConstant) {
+TEST(MovingAverageObserver, AcceptsAConstant) {
   MovingAverageObserver observer(0.5f);
   observer.observe(std::vector<float>{0, 1});
   observer.observe(std::vector<float>{-1, 3});

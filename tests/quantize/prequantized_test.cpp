@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks that come with quantize and dequantize nodes: other spellings of them mean the same codes.
+// Networks that already contain quantize and dequantize nodes: equivalent forms denote the same codes.
 #include "quantize/prequantized.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ bool holds(const ir::Graph& graph, DType dtype) {
   return false;
 }
 
-/// Normalizes the graph; its outputs must be the same numbers.
+/// Normalizes the graph; its outputs must not change.
 void expectSameAfter(QuantizedNetwork& network, const std::vector<Tensor>& inputs) {
   const auto before = require(aten::execute(network.graph, inputs));
   ASSERT_TRUE(normalizePrequantized(network.graph).ok());
@@ -82,7 +82,7 @@ TEST(Prequantized, UInt8AtTheBoundaryIsConverted) {
   Tensor codes = Tensor::uninitialized(DType::UInt8, {1, 40});
   for (int64_t i = 0; i < 40; ++i) codes.setIntegerAt(i, i * 255 / 39);
   expectSameAfter(n, {codes});
-  // uint8 -> int8 in front, int8 -> uint8 behind; the operator between them works on int8.
+  // uint8 -> int8 before the operator, int8 -> uint8 after it; the operator itself works on int8.
   EXPECT_EQ(count(n.graph, aten::QuantizePerTensor::def()), 3u);
   EXPECT_EQ(count(n.graph, aten::DequantizePerTensor::def()), 3u);
   EXPECT_TRUE(holds(n.graph, DType::Int8));
@@ -136,7 +136,7 @@ TEST(Prequantized, DecomposedLinearWithPlainBiasAndScalesPerChannelIsRestored) {
   EXPECT_EQ(count(n.graph, aten::Permute::def()), 0u);
 }
 
-TEST(Prequantized, ConstantTensorsOfScaleAndZeroPointAreNumbers) {
+TEST(Prequantized, ConstantScaleAndZeroPointTensorsBecomeAttributes) {
   QuantizedNetwork n;
   Value* scale = n.graph.addConstant(Tensor::scalar(0.02f));
   Value* half = n.make<aten::MulScalar>(scale, 0.5);  // computed, as weights' scales may be

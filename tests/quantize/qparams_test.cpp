@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scale and zero point formulas against hand-computed values and their defining properties.
+// Scale and zero point formulas compared with hand-computed values, and their defining properties.
 #include "quantize/qparams.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(SymmetricQParams, HandComputed) {
   EXPECT_EQ(symmetricQParams(-32767, 4, kInt16Activation, kEpsInt16).scale, 1.0);
 }
 
-TEST(ActivationParams, SmallNumbersKeepTheirCodes) {
+TEST(ActivationParams, SmallValuesKeepTheirResolution) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     const auto codes = static_cast<double>(activationCodes(precision).max);
     EXPECT_NEAR(activationParams({-1e-5f, 1e-5f}, precision, Scheme::Symmetric).scale * codes, 1e-5, 1e-8);

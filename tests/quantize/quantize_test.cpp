@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The quantizer on small graphs: what gets nodes, what shares a range, what is folded and what is refused.
+// The quantizer on small graphs: where it inserts nodes, shared ranges, folding, errors.
 #include "quantize/quantize.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Annotation annotated(const ir::Graph& graph) {
   return annotate(graph, assign(graph, {}), {});
 }
 
-TEST(Annotate, AClampBehindAComputationIsPartOfIt) {
+TEST(Annotate, AClampAfterAComputationIsPartOfIt) {
   Network n;
   Value* conv = n.conv(n.input({1, 2, 4, 4}), 3);
   Value* relu = n.done(n.relu(conv));
@@ -58,7 +58,7 @@ TEST(Annotate, CatPoolAndReshapeShareOneRange) {
   EXPECT_EQ(annotation.groups[0].forms.size(), 5u);
 }
 
-TEST(Annotate, AveragesOfOneDivisorHaveTheirOwnRangeInInt8) {
+TEST(Annotate, AveragesWithOneDivisorHaveTheirOwnRangeInInt8) {
   const auto groups = [](bool counted, const Ints& kernel, Precision precision) {
     Network n;
     n.done(n.make<aten::AvgPool2d>(n.input({1, 2, 80, 80}), kernel, kernel, Ints{1, 1}, false, counted,
@@ -70,11 +70,11 @@ TEST(Annotate, AveragesOfOneDivisorHaveTheirOwnRangeInInt8) {
   EXPECT_EQ(groups(true, {4, 4}, Precision::Int8), 2u);
   EXPECT_EQ(groups(true, {4, 4}, Precision::Int16x8), 1u);
   EXPECT_EQ(groups(false, {4, 4}, Precision::Int8), 1u);  // windows at the edge are divided by less
-  EXPECT_EQ(groups(true, {65, 2}, Precision::Int8), 1u);  // more than one operation sums up
+  EXPECT_EQ(groups(true, {65, 2}, Precision::Int8), 1u);  // the sum takes more than one operation
   EXPECT_EQ(groups(true, {64, 65}, Precision::Int8), 1u);
 }
 
-/// h = tanh(W h + x) three times, from h = 0; the last one only is returned.
+/// h = tanh(W h + x) three times, starting from h = 0; only the last h is returned.
 TEST(Annotate, StepsOfARecurrenceShareTheirRanges) {
   Network n;
   Value* weight = n.constant({4, 4}, -1, 1);
@@ -104,8 +104,9 @@ TEST(Annotate, OneLayerOfTwoInputsHasTwoRanges) {
   EXPECT_NE(annotation.groupOf(a).value(), annotation.groupOf(b).value());
 }
 
-/// What comes first in a moving average is nearly all of it: neither a constant nor the first tensor may.
-TEST(Quantize, AMovingAverageTakesWhatASampleShowsOfAGroupAtOnce) {
+/// A moving average nearly equals its first observation, which must be neither a constant nor one tensor of a
+/// group.
+TEST(Quantize, MovingAveragesObserveAllTensorsOfAGroupTogether) {
   Network n;
   Value* x = n.input({1, 2, 4, 4});
   const std::vector<Value*> parts{n.constant({1, 1, 4, 4}, 0, 3), n.make<aten::ClampMin>(x, 1.0), x};
@@ -152,7 +153,7 @@ TEST(Annotate, OnlyTheLastOfAChainOfFunctionsHasARange) {
   EXPECT_TRUE(int8.groupOf(whole).has_value());
 }
 
-TEST(Annotate, ScalingInFrontOfAProductHasNoRange) {
+TEST(Annotate, ScalingBeforeAProductHasNoRange) {
   Network n;
   Value* a = n.input({1, 4, 8});
   Value* scaled = n.make<aten::MulScalar>(a, 0.25);
@@ -164,14 +165,14 @@ TEST(Annotate, ScalingInFrontOfAProductHasNoRange) {
   EXPECT_TRUE(annotation.groupOf(negative).has_value()) << "changes the codes";
 }
 
-/// Whether the factor has 15 bits, up to float rounding of the scales.
+/// Whether the factor fits in 15 bits, up to float rounding of the scales.
 bool isShort(double factor) {
   int exponent = 0;
   const double bits = std::ldexp(std::frexp(factor, &exponent), 15);
   return std::abs(bits - std::nearbyint(bits)) < 0x1p-6;
 }
 
-TEST(Quantize, FactorsOf48BitSumsHaveFifteenBits) {
+TEST(Quantize, RescalesOf48BitSumsHaveFifteenBits) {
   for (const bool perChannel : {false, true}) {
     Network n;
     Value* x = n.relu(n.conv(n.input({1, 3, 6, 6}), 4));
@@ -252,8 +253,8 @@ TEST(Quantize, FoldingIntoATransposedConvolution) {
   }
 }
 
-TEST(Quantize, BatchNormFoldingLooksAtTheNormsChannels) {
-  Network n;  // no batch dimension: the norm's channels are the convolution's rows, three of them as well
+TEST(Quantize, BatchNormFoldingChecksTheNormsChannels) {
+  Network n;  // no batch dimension: the norm's channels are the convolution's rows, also three of them
   Value* x = n.make<aten::Conv2d>(n.input({2, 3, 5}), n.constant({3, 2, 1, 1}, -1, 0.5f), nullptr, Ints{1, 1},
                                   Ints{0, 0}, Ints{1, 1}, 1);
   n.done(n.make<aten::BatchNorm>(x, n.constant({3}, 0.5f, 2), nullptr, n.constant({3}, -1, 1),
@@ -281,7 +282,7 @@ TEST(Quantize, BatchNormFoldingThroughShapesAndOrders) {
   x = n.make<aten::Linear>(x, n.constant({4, 4}, -1, 1), n.constant({4}, -1, 1));
   x = normed(n.make<aten::TransposeInt>(x, int64_t{1}, int64_t{2}));
   const std::vector<Tensor> inputs{ramp({2, 4, 3}, -1, 2)};
-  // The third norm's channels are the tokens: no place in weights.
+  // The third norm's channels are the tokens: it cannot be folded into weights.
   n.done(normed(n.make<aten::TransposeInt>(n.make<aten::Linear>(x, n.constant({4, 4}, -1, 1), nullptr),
                                            int64_t{0}, int64_t{0})));
   const auto before = require(aten::execute(n.graph, inputs));
@@ -295,7 +296,7 @@ TEST(Quantize, BatchNormFoldingThroughShapesAndOrders) {
   }
 }
 
-TEST(Quantize, SmallWeightsOfLargeInputsKeepTheirCodes) {
+TEST(Quantize, SmallWeightsOfLargeInputsKeepTheirResolution) {
   Network n;
   Value* x = n.input({3, 8});
   n.done(n.make<aten::Linear>(x, n.constant({5, 8}, -1e-6F, 1e-6F), n.constant({5}, -1, 1)));
@@ -328,8 +329,8 @@ TEST(Quantize, CodesStayInTheDomainOfTheirReader) {
   }
 }
 
-/// acos(1) is 0, and 0.125 at the next code of eight bits.
-TEST(Quantize, TheEndsOfADomainAreCodes) {
+/// acos(1) is 0, but 0.125 at the next 8-bit code.
+TEST(Quantize, EndsOfADomainAreRepresentable) {
   for (const auto& [low, high] :
        {std::pair(-1.0F, 1.0F), {0.0F, 1.0F}, {-1.0F, 0.0F}, {-0.1F, 1.0F}, {-1.0F, 0.3F}}) {
     Network n;
@@ -345,7 +346,7 @@ TEST(Quantize, TheEndsOfADomainAreCodes) {
   }
 }
 
-TEST(Quantize, WhatIsOnlyScaledKeepsItsCodes) {
+TEST(Quantize, ScaledValuesKeepTheirCodes) {
   for (const Precision precision : {Precision::Int8, Precision::Int16x8}) {
     Network n;
     Value* x = n.conv(n.input({1, 2, 4, 4}), 3);

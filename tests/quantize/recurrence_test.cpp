@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that have one range because one stream of weights serves them.
+// Values that share a range because one weight stream produces them.
 #include "quantize/recurrence.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ TEST(Recurrence, PartsOfOneInputShareTheRangeOfTheirProducts) {
   Value *one = product(rows(0)), *two = product(rows(3)), *elsewhere = product(other);
   n.graph.setOutputs({one, two, elsewhere});
   const auto pairs = successiveValues(n.graph);
-  ASSERT_EQ(pairs.size(), 1u) << "layers that share weights alone have ranges of their own";
+  ASSERT_EQ(pairs.size(), 1u) << "layers that only share weights have separate ranges";
   EXPECT_EQ(pairs[0].first, one);
   EXPECT_EQ(pairs[0].second, two);
 }

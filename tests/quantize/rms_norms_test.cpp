@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer norms as RMS norms: which become ones, and that the networks stay the same functions.
+// Layer norms that become RMS norms: which ones do, and that the networks compute the same functions.
 #include "quantize/rms_norms.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ Value* linear(Network& n, Value* x, int64_t out = kWidth) {
   return n.make<aten::Linear>(x, n.constant({out, x->dim(-1 + x->rank())}, -1, 2), n.constant({out}, -1, 3));
 }
 
-/// Turns what it can, and compares the results. How many layer norms are left.
+/// Converts the norms and compares the outputs. Returns the number of layer norms left.
 size_t leftAfter(Network& n, const Shape& input) {
   const std::vector<Tensor> inputs{ramp(input, -1, 2)};
   const auto before = require(aten::execute(n.graph, inputs));
@@ -34,7 +34,7 @@ size_t leftAfter(Network& n, const Shape& input) {
   return left;
 }
 
-/// Patches, a token in front of them, positions, two blocks, and the first token normed in the end.
+/// Patches with a token in front, positions, two blocks, and finally a norm of the first token.
 TEST(RmsNorms, AResidualStreamLosesItsMean) {
   Network n;
   Value* x = n.make<aten::Conv2d>(n.input({1, 2, 4, 6}), n.constant({kWidth, 2, 2, 2}, -1, 2),
@@ -57,12 +57,12 @@ TEST(RmsNorms, TransposedConvolutionsAndScaledRows) {
   EXPECT_EQ(leftAfter(n, {1, 3, 2, 2}), 0u);
 }
 
-TEST(RmsNorms, WhatIsReadAsItIsStays) {
-  Network residual;  // the stream is a result
+TEST(RmsNorms, StreamsWithOtherReadersKeepTheirNorms) {
+  Network residual;  // the stream is an output
   Value* x = linear(residual, residual.input({2, 5}));
   residual.done(residual.make<aten::AddTensor>(x, linear(residual, normed(residual, x))));
   EXPECT_EQ(leftAfter(residual, {2, 5}), 1u);
-  Network post;  // a norm's own result is normed again
+  Network post;  // a norm's output is normed again
   x = normed(post, linear(post, post.input({2, 5})));
   post.done(normed(post, post.make<aten::AddTensor>(x, linear(post, x))));
   EXPECT_EQ(leftAfter(post, {2, 5}), 1u);
@@ -71,19 +71,19 @@ TEST(RmsNorms, WhatIsReadAsItIsStays) {
   EXPECT_EQ(leftAfter(function, {2, 5}), 1u);
 }
 
-TEST(RmsNorms, ChannelsThatDoNotMixStay) {
+TEST(RmsNorms, NormsOfChannelsThatDoNotMixStay) {
   Network groups;
   Value* x =
       groups.make<aten::Conv2d>(groups.input({1, kWidth, 2, 2}), groups.constant({kWidth, 3, 1, 1}, -1, 2),
                                 nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 2);
   groups.done(normed(groups, groups.make<aten::Permute>(x, Ints{0, 2, 3, 1})));
   EXPECT_EQ(leftAfter(groups, {1, kWidth, 2, 2}), 1u);
-  Network across;  // the norm is over positions, the layer's channels are another dimension of as many
+  Network across;  // the norm is over positions; the layer's channels are another dimension of the same size
   x = across.make<aten::Conv2d>(across.input({1, 2, 3, kWidth}), across.constant({kWidth, 2, 1, 1}, -1, 2),
                                 nullptr, Ints{1, 1}, Ints{0, 0}, Ints{1, 1}, 1);
   across.done(normed(across, x));
   EXPECT_EQ(leftAfter(across, {1, 2, 3, kWidth}), 1u);
-  Network parts;  // half of a row has a mean of its own
+  Network parts;  // half of a row has a separate mean
   x = parts.make<aten::SliceTensor>(linear(parts, parts.input({2, 5}), 2 * kWidth), int64_t{1}, int64_t{0},
                                     kWidth, int64_t{1});
   parts.done(normed(parts, x));

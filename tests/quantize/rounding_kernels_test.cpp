@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops of rounding weights against plain ones: the same bits.
+// The vectorized loops that round weights give bit-identical results to scalar loops.
 #include "quantize/rounding_kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace carina::quantize {
 namespace {
 
-TEST(RoundingKernels, FactorsAreThoseOfPlainLoops) {
+TEST(RoundingKernels, FactorsMatchScalarLoops) {
   for (const size_t n : {1, 7, 8, 33}) {
     std::vector<double> h(n * n);
     for (size_t i = 0; i < n; ++i) {
@@ -34,7 +34,7 @@ TEST(RoundingKernels, FactorsAreThoseOfPlainLoops) {
   }
 }
 
-TEST(RoundingKernels, CodesAndErrorsAreThoseOfPlainLoops) {
+TEST(RoundingKernels, CodesAndErrorsMatchScalarLoops) {
   constexpr size_t kCount = 71;
   std::vector<float> values, weights, scales, errors(kCount);
   std::vector<int8_t> codes(kCount);

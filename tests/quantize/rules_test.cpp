@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: what a file says, which operators they reach, and what mixed precision looks like in the graph.
+// Rules: parsing rules files, which operators a rule matches, and mixed precision in the graph.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST(RulesFile, ErrorsSayWhere) {
   EXPECT_THAT(refusal("{\"rules\": \"\xff\"}"), HasSubstr("is not valid JSON"));
 }
 
-TEST(RulesFile, IsWrittenAsItIsRead) {
+TEST(RulesFile, RoundTripsThroughText) {
   RulesFile file;
   EXPECT_TRUE(parseRules(rulesText(file)).ok());
   file.global.precision = Precision::Int8;
@@ -157,7 +157,7 @@ Precision precisionOf(const Assignment& assignment, const Value* value) {
   return assignment.of(*value->producer()).settings.precision;
 }
 
-TEST(Assign, ByThePythonClassOfAModule) {
+TEST(Assign, ByPythonModuleClass) {
   const TwoLayers n;
   Options options;
   options.moduleClasses = {{"", "net.Net"},
@@ -173,7 +173,7 @@ TEST(Assign, ByThePythonClassOfAModule) {
     EXPECT_EQ(precisionOf(assignment, n.second), Precision::Int16x8) << pattern;
   }
   options.rules = {rule(Rule::By::ModuleType, "Net", Precision::Int16x8)};
-  EXPECT_EQ(precisionOf(assign(n.graph, options), n.first), Precision::Int16x8) << "lies in the root";
+  EXPECT_EQ(precisionOf(assign(n.graph, options), n.first), Precision::Int16x8) << "is in the root module";
   options.rules = {rule(Rule::By::ModuleType, "torch.nn.Conv", Precision::Int16x8)};
   ASSERT_EQ(assign(n.graph, options).warnings.size(), 1u);
   EXPECT_EQ(assign(n.graph, options).warnings[0].message,
@@ -239,7 +239,7 @@ TEST(Assign, ARuleThatMatchesNothingIsReported) {
               HasSubstr("rules[0]: no operator type of the network matches 'softmax'"));
 }
 
-TEST(Assign, SourceOperatorsMatchWhatTheyBecame) {
+TEST(Assign, RulesForSourceOperatorsMatchTheirReplacements) {
   const TwoLayers n;
   Options options;
   options.sourceOps = {{n.second->producer()->location(), "aten.fancy_conv.default"}};
@@ -261,7 +261,7 @@ TEST(Mixed, Int8WidensToInt16ByAPowerOfTwo) {
   EXPECT_EQ(wide.scale(), narrow.scale() / 128);
   EXPECT_EQ(wide.zeroPoint(), 0);
   EXPECT_EQ(nodes[4].dtype(), DType::Int16);
-  // Nothing is lost: both forms are the same numbers.
+  // The conversion is exact: both forms have the same values.
   const Sample sample{ramp({1, 2, 8, 8}, -1, 2)};
   std::map<const Value*, Tensor> seen;
   ASSERT_TRUE(aten::execute(result.graph, sample, [&](const Value& v, const Tensor& t) {
@@ -271,7 +271,7 @@ TEST(Mixed, Int8WidensToInt16ByAPowerOfTwo) {
   for (int64_t i = 0; i < before.numElements(); ++i) ASSERT_EQ(before.realAt(i), after.realAt(i)) << i;
 }
 
-TEST(Mixed, Int16NarrowsToInt8WithARangeOfItsOwn) {
+TEST(Mixed, Int16NarrowsToInt8WithASeparateRange) {
   TwoLayers n;
   Options options;
   options.precision = Precision::Int16x8;
@@ -284,7 +284,7 @@ TEST(Mixed, Int16NarrowsToInt8WithARangeOfItsOwn) {
   EXPECT_EQ(nodes[4].dtype(), DType::Int8);
 }
 
-TEST(Mixed, ABoundaryInsideOfAFusedPairKeepsTheClampApart) {
+TEST(Mixed, ABoundaryInAFusedPairKeepsTheClampSeparate) {
   Network n;
   n.in("conv2d", "");
   Value* conv = n.conv(n.input({1, 2, 4, 4}), 3);
@@ -324,7 +324,7 @@ TEST(Mixed, WeightsPerTensorByRule) {
   EXPECT_EQ(perTensor, 2);
 }
 
-/// Of the weights that a report tells about, by value.
+/// The weight bits of the int8 constants in a report, by name.
 std::map<std::string, int> weightBitsOf(const Report& report) {
   std::map<std::string, int> bits;
   for (const TensorReport& tensor : report.tensors) {
@@ -362,7 +362,7 @@ TEST(Mixed, WeightBitsByRule) {
   }
 }
 
-TEST(Mixed, WeightBitsOfOperatorsWithoutWeightsAreTold) {
+TEST(Mixed, WeightBitsWithoutWeightsAreReported) {
   TwoLayers n;
   Options options;
   options.rules = {rule(Rule::By::Operator, "max_pool2d", Precision::Int8)};

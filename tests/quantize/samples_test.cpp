@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calibration samples: types that are refused, signs of wrong ones, and how near to float a network comes on
-// them.
+// Calibration samples: types that are refused, signs of unsuitable samples, and accuracy on them compared
+// with float.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ TEST_F(SampleData, TypesOfAnotherKindAreRefused) {
   EXPECT_THAT(errorOf(read(large)), HasSubstr("calib0: value 128 does not fit i8"));
 }
 
-TEST_F(SampleData, OneValueEverywhereIsDoubted) {
+TEST_F(SampleData, ConstantSamplesAreDoubted) {
   const auto found = doubts(Tensor::zeros(DType::Float32, {5, 1, 4}));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].place, "input 0 ('x0')");
@@ -66,7 +66,7 @@ TEST_F(SampleData, OneValueEverywhereIsDoubted) {
   EXPECT_THAT(doubts(ramp({5, 1, 4}, 0, 1)), IsEmpty());
 }
 
-TEST_F(SampleData, BytesAreDoubtedWhereTheExampleIsOfAnotherKind) {
+TEST_F(SampleData, BytesAreDoubtedIfTheExampleDiffers) {
   const Tensor bytes = whole({5, 1, 4}, 0, 255);
   const auto found = doubts(bytes, {ramp({1, 4}, -2, 2.5f)});
   ASSERT_THAT(found, SizeIs(1));
@@ -74,13 +74,13 @@ TEST_F(SampleData, BytesAreDoubtedWhereTheExampleIsOfAnotherKind) {
   EXPECT_THAT(found[0].message, HasSubstr("between -2 and 2.5"));
   EXPECT_THAT(doubts(bytes), IsEmpty());
   EXPECT_THAT(doubts(bytes, {whole({1, 4}, 0, 255)}), IsEmpty());
-  EXPECT_THAT(doubts(bytes, {Tensor::zeros(DType::Float32, {1, 4})}), IsEmpty());  // says nothing
+  EXPECT_THAT(doubts(bytes, {Tensor::zeros(DType::Float32, {1, 4})}), IsEmpty());  // no indication
   EXPECT_THAT(doubts(ramp({5, 1, 4}, 0, 254.5f), {ramp({1, 4}, -2, 2)}), IsEmpty());
   EXPECT_THAT(doubts(whole({5, 1, 4}, 0, 7), {ramp({1, 4}, 0, 0.5f)}), IsEmpty());  // classes, counts
 }
 
-TEST(SampleNorms, SamplesThatTrainingNeverSawAreDoubted) {
-  // A convolution that adds three channels up, and a norm that saw sums of deviation 1.5 around 0.5.
+TEST(SampleNorms, SamplesOutsideTheTrainingDistributionAreDoubted) {
+  // A convolution that sums three channels, and a norm trained on sums with deviation 1.5 around 0.5.
   const auto doubts = [](float most, float deviation) {
     Network n;
     Value* x = n.input({1, 3, 4, 4});
@@ -101,10 +101,10 @@ TEST(SampleNorms, SamplesThatTrainingNeverSawAreDoubted) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].place, "input 0 ('x0')");
   EXPECT_THAT(found[0].message, HasSubstr("the first batch norm"));
-  EXPECT_THAT(doubts(255, 1), IsEmpty()) << "a norm that was never trained says nothing";
+  EXPECT_THAT(doubts(255, 1), IsEmpty()) << "an untrained norm indicates nothing";
 }
 
-TEST_F(SampleData, AccuracyIsThatOfTheSimulation) {
+TEST_F(SampleData, AccuracyMatchesTheSimulation) {
   const auto samples = samplesFromArrays(n_.graph, {{"calib0", ramp({6, 1, 4}, -1, 1)}});
   const auto quantized = require(quantize(std::move(n_.graph), {}, *samples));
   const auto accuracy = estimateAccuracy(quantized, *samples, 4);
@@ -132,7 +132,7 @@ TEST_F(SampleData, FloatOutputsOfComparedSamplesAreKept) {
             (*estimateAccuracy(alone, samples, 2))->decibels);
 }
 
-TEST(Accuracy, OfLayersWithManyWeightsIsThatOfTheSimulation) {
+TEST(Accuracy, OfLayersWithManyWeightsMatchesTheSimulation) {
   Network n;
   Value* x = n.input({2, 2050});
   n.done(aten::Linear::create(n.b, x, n.constant({2100, 2050}, -1, 1), n.constant({2100}, -1, 1)).output());

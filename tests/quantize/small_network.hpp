@@ -25,7 +25,7 @@ inline Tensor ramp(const Shape& shape, float low, float high) {
 }
 
 struct Network : test::GraphMaker {
-  /// Nodes made from here on come from source node `name` in module `module`.
+  /// Sets the source of subsequently created nodes to node `name` in module `module`.
   void in(const std::string& name, const std::string& module) {
     b = ir::Builder(graph, nullptr, std::make_shared<const ir::Location>(ir::Location{name, module, ""}));
   }

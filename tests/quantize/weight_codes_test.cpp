@@ -12,7 +12,7 @@
 namespace carina::quantize {
 namespace {
 
-TEST(WeightCodes, LeaveBiasesOf16BitLayersTheirRoom) {
+TEST(WeightCodes, LeaveRangeForBiasesOf16BitLayers) {
   Network n;
   Value* weight = n.graph.addConstant(ramp({6, 8}, -1e-9f, 1e-9f));
   Value* y = n.make<aten::Linear>(n.input({4, 8}), weight, n.constant({6}, 3, 4));
@@ -30,7 +30,7 @@ TEST(WeightCodes, LeaveBiasesOf16BitLayersTheirRoom) {
   }
 }
 
-/// Numbers as weights are: most are small.
+/// Values distributed like weights: most are small.
 Tensor bellShaped(const Shape& shape) {
   Tensor tensor = Tensor::uninitialized(DType::Float32, shape);
   const auto values = tensor.mutableAs<float>();
@@ -47,7 +47,7 @@ int largestCode(const WeightCodes& weight) {
   return largest;
 }
 
-TEST(WeightCodes, OfFewerBitsUseAllOfThemAndNoMore) {
+TEST(WeightCodes, OfFewerBitsUseExactlyTheirRange) {
   const Tensor weight = bellShaped({6, 64});
   for (const bool perChannel : {true, false}) {
     double before = 1000;
@@ -63,13 +63,13 @@ TEST(WeightCodes, OfFewerBitsUseAllOfThemAndNoMore) {
   }
 }
 
-TEST(WeightCodes, OfFourBitsCutTheFewLargestWhereTheOthersGain) {
+TEST(WeightCodes, OfFourBitsClipOutliersIfThatReducesTheError) {
   Tensor weight = ramp({1, 64}, -0.5f, 0.5f);
   weight.mutableAs<float>()[9] = 1;
   const WeightCodes codes = quantizeWeight(weight, 0, true, weightRange(4));
   EXPECT_LT(codes.scales[0], 0.95f / 7);
   EXPECT_EQ(codes.codes.as<int8_t>()[9], 7);
-  // The square of the errors at the scale of the largest weight.
+  // The sums of squared errors at the scale of the largest weight and at the chosen scale.
   double plain = 0, chosen = 0;
   const auto values = weight.as<float>();
   for (size_t i = 0; i < values.size(); ++i) {

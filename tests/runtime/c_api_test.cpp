@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime used from a C file: the results of the C++ interface, and its errors.
+// The runtime used from a C file: same results and errors as with the C++ interface.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -67,7 +67,7 @@ std::string productProgram(const char* name) {
   return require(pte::writeProgram(program));
 }
 
-TEST(CInterface, TakesDataOfOtherFiles) {
+TEST(CInterface, AcceptsDataOfOtherFiles) {
   const Aligned program(productProgram("weight")), unknown(productProgram("bias"));
   const float input[4] = {1.0f, -2.0f, 0.5f, -1.0f};
   float output[4] = {};
@@ -83,7 +83,7 @@ TEST(CInterface, TakesDataOfOtherFiles) {
             "not found: the data of a tensor are in another file, which was not given (bias, at 2)");
 }
 
-TEST(CInterface, NumbersComeOut) {
+TEST(CInterface, ReturnsNumbers) {
   pte::Tensor tensor;
   tensor.sizes = {4};
   tensor.dimOrder = {0};
@@ -115,7 +115,7 @@ TEST(CInterface, NumbersComeOut) {
   EXPECT_EQ(run(std::string("text")).first.code, CARINA_TYPE_MISMATCH);
 }
 
-TEST(CInterface, ErrorsAreThoseOfTheRuntime) {
+TEST(CInterface, ReturnsTheErrorsOfTheRuntime) {
   const Aligned program(reluProgram());
   const float input[4] = {};
   float output[4];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A C program that uses the runtime: loads, asks, allocates, runs. */
+ * A C program that uses the runtime: loads a program, queries its memory needs, allocates, runs. */
 #ifndef CARINA_TESTS_C_CLIENT_H
 #define CARINA_TESTS_C_CLIENT_H
 
@@ -9,13 +9,13 @@
 extern "C" {
 #endif
 
-/* What the profiler was told during the latest run: k and K a kernel's begin and end, d and D a delegate's, x
- * and X the whole. */
+/* The profiler's events of the latest run: k and K are the begin and end of a kernel, d and D of a delegate,
+ * x and X of the whole method. */
 extern char events_from_c[16];
 
-/* Runs method `name` of a program with one input and one output, and float "weight" {2, 3, 4, 5} in another
- * file. `device` may be NULL. An output that is a number comes as a carina_number. `output` gets at most
- * `output_size` bytes; `cycles` what the NPU counted. */
+/* Runs method `name` of a program with one input and one output, providing float "weight" {2, 3, 4, 5} as
+ * data of another file. `device` may be NULL. An output that is a number is returned as a carina_number.
+ * `output` receives at most `output_size` bytes, `cycles` the NPU's cycle count. */
 carina_status run_from_c(const void* program, size_t program_size, const char* name,
                          const carina_device* device, const void* input, size_t input_size, void* output,
                          size_t output_size, uint64_t* cycles);

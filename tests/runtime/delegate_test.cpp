@@ -19,7 +19,7 @@ class NoData final : public NamedData {
   Status find(Text, Bytes*) const override { return failure(Code::NotFound, "no data"); }
 };
 
-/// A blob without inputs and outputs for the NPU of that CONFIG.
+/// A blob without inputs and outputs for the NPU with this CONFIG.
 Aligned blobFor(uint32_t config) {
   const Payload payload = payloadFor(config, 0x10060000);
   pte::DelegateBlob blob;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's register sequences on a device that only writes them down, and its reactions to faults and
-// silence.
+// The driver's register sequences on a device that only records them, and its reactions to faults and
+// timeouts.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -54,7 +54,7 @@ TEST(EthosUDriver, U85HasMemoryAttributesAndWideAddresses) {
   EXPECT_TRUE(device.wrote(reg::kBaseP + 4, 1)) << "upper half of the second mapping's address";
 }
 
-TEST(EthosUDriver, JobsRunBesideTheCpuAndEachOther) {
+TEST(EthosUDriver, JobsRunInParallelWithTheCpuAndEachOther) {
   FakeDevice devices[] = {{kU55Config128, format::ethosu_id::kU55}, {kU55Config128, format::ethosu_id::kU55}};
   EthosUDriver first(devices[0]), second(devices[1]);
   ASSERT_TRUE(first.open().ok() && second.open().ok());
@@ -151,7 +151,7 @@ TEST(EthosUDriver, RefusesOtherTargets) {
   EXPECT_EQ(codeFor(kU55Config128 | 1u << 27, 0x10060000), Code::WrongTarget);
 }
 
-TEST(EthosUDriver, RefusesWhatCannotBeReached) {
+TEST(EthosUDriver, RefusesInaccessibleMemory) {
   FakeDevice device(kU55Config128, format::ethosu_id::kU55);
   EthosUDriver driver(device);
   ASSERT_TRUE(driver.open().ok());

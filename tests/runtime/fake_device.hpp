@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that only writes down what the driver does with it, and payloads with nothing to do.
+// A device that only records the driver's accesses, and payloads that do nothing.
 #pragma once
 
 #include <map>
@@ -53,7 +53,7 @@ class FakeDevice final : public Device {
     return true;
   }
   void unmap(const void*, size_t) override { --mapped; }
-  /// The job ends by itself.
+  /// Ends the running job.
   void end() { state_ = outcome; }
   Wait wait(uint32_t) override {
     if (silent) return Wait::Timeout;

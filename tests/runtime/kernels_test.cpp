@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU kernels against formulas written out plainly, and their refusals.
+// CPU kernels compared with their formulas, and calls that they refuse.
 #include "carina/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace carina::rt {
 namespace {
 
-/// Arguments of one call, with the storage of tensors and lists.
+/// The arguments of one call, with the storage of tensors and lists.
 class Call {
  public:
   template <typename T>
@@ -74,7 +74,7 @@ class Call {
     return *this;
   }
 
-  /// Runs with the last argument repeated, as programs have it.
+  /// Runs the kernel; the last argument is repeated, as in programs.
   Status run(KernelFunction function) {
     std::vector<int32_t> arguments = arguments_;
     arguments.push_back(arguments.back());
@@ -128,8 +128,8 @@ TEST(Kernels, QuantizeRoundsHalfToEvenAndSaturates) {
 }
 
 TEST(Kernels, QuantizeUsesTheReciprocal) {
-  // At ties the reciprocal's rounding decides: wherever division would give another code, the kernel must not
-  // divide.
+  // At ties, the reciprocal's rounding decides: the kernel must not divide where division would give another
+  // code.
   int differences = 0;
   for (int n = 1; n < 300; ++n) {
     const float scale = static_cast<float>(n) / 7.0f;
@@ -147,7 +147,7 @@ TEST(Kernels, QuantizeUsesTheReciprocal) {
   EXPECT_GT(differences, 10);
 }
 
-TEST(Kernels, QuantizeTakesPyTorchsReciprocalOfScalesThatFloat32DoesNotHold) {
+TEST(Kernels, QuantizeUsesPyTorchsReciprocalForInexactFloat32Scales) {
   // float(1 / scale) = 7950.303, 1 / float(scale) = 7950.3027.
   const double scale = 0.0001257813678624687;
   const float inverse = static_cast<float>(1.0 / scale);
@@ -183,7 +183,7 @@ RC_GTEST_PROP(Kernels, QuantizeMatchesTheFormula, ()) {
   }
 }
 
-TEST(Kernels, QuantizeInt32HasRoomForTheWholeRange) {
+TEST(Kernels, QuantizeInt32CoversTheWholeRange) {
   Call call = quantizeCall({2147483520.0f, -3e9f, 3e9f, 16777216.0f}, 1.0, 0, INT32_MIN, INT32_MAX);
   call.tensor(ScalarType::Int32, {4}, std::vector<int32_t>(4));
   ASSERT_TRUE(call.run(kernels::quantizePerTensor).ok());
@@ -318,7 +318,7 @@ TEST(Kernels, Permute) {
   EXPECT_EQ(transpose.out<int8_t>(), (std::vector<int8_t>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(Kernels, ClampKeepsNanAndTakesOpenBounds) {
+TEST(Kernels, ClampKeepsNanAndAcceptsOpenBounds) {
   Call call;
   call.tensor(ScalarType::Float32, {4}, std::vector<float>{-1.0f, 3.0f, 9.0f, std::nanf("")})
       .real(0.0)
@@ -346,12 +346,12 @@ TEST(Kernels, TableFindsEveryNameAndNothingElse) {
   EXPECT_EQ(find("aten::relu", "Tensor_out"), nullptr);
   EXPECT_EQ(find("aten::rel", "u.out"), nullptr);
   EXPECT_EQ(find("aten::relu", ""), nullptr);
-  // Names in a file have a length and may go on behind a zero.
+  // Names in a file have a length and may continue after a zero.
   const char behind[] = "aten::relu\0.out and more than any name of the table has";
   EXPECT_EQ(findKernel(allKernels(), Text(behind, sizeof behind), Text("out", 3)), nullptr);
 }
 
-TEST(Kernels, ListIsSortedAndSaysWhatEachKernelTakes) {
+TEST(Kernels, ListIsSortedAndDescribesTheArguments) {
   const KernelTable table = allKernels();
   const Span<const KernelInfo> infos = kernelInfos();
   ASSERT_EQ(table.size, infos.size);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and blobs that lie: each gives a code and a text, none is followed outside its bytes.
+// Malformed programs and blobs: each gives an error code and text, and none causes accesses outside its
+// bytes.
 #include <gtest/gtest.h>
 
 #include "format/delegate_blob.hpp"
@@ -27,7 +28,7 @@ pte::DelegateBlob goodBlob() {
   return blob;
 }
 
-/// Delegate, kernel, constant, lists and a jump; in a segment, so that the header is there too.
+/// Delegate, kernel, constant, lists and a jump; in a segment, so that there is an extended header.
 pte::Program sample(bool inSegment = true) {
   pte::Program program;
   pte::MethodBuilder builder(program);
@@ -54,7 +55,7 @@ std::string write(const pte::Program& program) {
   return require(pte::writeProgram(program));
 }
 
-/// Everything one can do with a program, without an NPU.
+/// Does everything that is possible with a program without an NPU.
 Status exercise(const std::string& bytes) {
   Aligned file(bytes);
   Program program;
@@ -91,7 +92,7 @@ Status exercise(const std::string& bytes) {
   return Status{};
 }
 
-TEST(Malformed, TheSampleItselfIsGood) {
+TEST(Malformed, TheSampleItselfIsValid) {
   const Status status = exercise(write(sample()));
   EXPECT_TRUE(status.ok()) << textOf(status);
 }
@@ -126,8 +127,8 @@ TEST(Malformed, Misaligned) {
   EXPECT_EQ(Program::load(shifted.span(), &program).code, Code::Misaligned);
 }
 
-TEST(Malformed, EmptyListsLieAnywhere) {
-  for (const size_t length : {1, 4, 8, 12}) {  // moves what is written after it
+TEST(Malformed, EmptyListsMayBeAnywhere) {
+  for (const size_t length : {1, 4, 8, 12}) {  // shifts everything that follows
     pte::Program program = sample(false);
     auto& values = program.methods[0].values;
     values.emplace_back(std::string(length, 'x'));
@@ -145,7 +146,7 @@ TEST(Malformed, NotAProgram) {
   EXPECT_EQ(exercise("short").code, Code::Truncated);
 }
 
-/// Changes the value behind the writer's back by patching bytes: `from` occurs once.
+/// Replaces `from`, which occurs once, in the written bytes.
 std::string patched(const std::string& file, const std::string& from, const std::string& to) {
   const size_t at = file.find(from);
   EXPECT_NE(at, std::string::npos);
@@ -237,7 +238,7 @@ TEST(Malformed, DelegateBlobs) {
   EXPECT_NE(textOf(prepare(unknown)).find("unknown name"), std::string::npos);
 }
 
-/// What the call stores: 4 bytes in the arena, to a tensor of `sizes`.
+/// Loads a call that stores 4 bytes of the arena to a tensor of `sizes`.
 Status loadWithOutput(pte::ScalarType type, const std::vector<int32_t>& sizes) {
   pte::Program program;
   pte::MethodBuilder builder(program);
@@ -251,7 +252,7 @@ Status loadWithOutput(pte::ScalarType type, const std::vector<int32_t>& sizes) {
   return exercise(write(program));
 }
 
-TEST(Malformed, CallsThatDoNotFitTheirBlobAreFoundAtLoad) {
+TEST(Malformed, CallsThatDoNotMatchTheirBlobAreFoundAtLoad) {
   EXPECT_TRUE(loadWithOutput(PteType::Int8, {4}).ok());
   EXPECT_TRUE(loadWithOutput(PteType::Int16, {2}).ok());
   EXPECT_TRUE(loadWithOutput(PteType::Int8, {3}).ok()) << "padding is dropped";
@@ -283,13 +284,13 @@ Status withMove(size_t from, size_t to) {
   return exercise(write(program));
 }
 
-TEST(Malformed, MovesLeaveInputsOutputsAndConstantsAlone) {
+TEST(Malformed, MovesMustNotOverwriteInputsOutputsAndConstants) {
   constexpr size_t kInput = 0, kConstant = 1, kA = 2, kB = 3, kOutput = 4;
   const auto moved = [](size_t from, size_t to) { return textOf(withMove(from, to)); };
   EXPECT_NE(moved(kA, kInput).find("a move overwrites an input"), std::string::npos) << moved(kA, kInput);
   EXPECT_NE(moved(kA, kOutput).find("a move overwrites an output"), std::string::npos);
   EXPECT_NE(moved(kA, kConstant).find("a move overwrites a constant"), std::string::npos);
-  // Out of one of them it may go: the value is looked at again where it is used.
+  // Moves out of them are allowed: the value is checked again when it is used.
   EXPECT_EQ(withMove(kA, kB).what, nullptr);
   EXPECT_EQ(withMove(kConstant, kB).what, nullptr);
   EXPECT_EQ(withMove(kOutput, kB).what, nullptr);
@@ -316,14 +317,14 @@ TEST(Malformed, SegmentsDoNotBeginInsideTheProgram) {
   EXPECT_NE(textOf(status).find("segments begin inside"), std::string::npos) << textOf(status);
 }
 
-TEST(Malformed, PartsThatAreUsedTooOften) {
+TEST(Malformed, PartsThatAreSharedTooOften) {
   for (const std::string& file : {pte::SharedParts(3000).arguments(), pte::SharedParts(3000).integers(),
                                   pte::SharedParts(3000).names()}) {
     const Status status = exercise(file);
     EXPECT_EQ(status.code, Code::Unsupported) << textOf(status);
     EXPECT_NE(textOf(status).find("more steps than its size allows"), std::string::npos);
   }
-  // In small numbers it is nothing to complain of.
+  // A small number of uses is accepted.
   EXPECT_EQ(exercise(pte::SharedParts(10).integers()).what, nullptr);
 }
 

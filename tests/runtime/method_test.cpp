@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading and executing methods: memory, control flow, delegates mixed with kernels, errors with their texts.
+// Loading and executing methods: memory, control flow, delegates mixed with kernels, errors and their texts.
 #include <gmock/gmock.h>
 
 #include <span>
@@ -87,7 +87,7 @@ TEST(Method, UnplannedInputsAndOutputsUseTheCallersMemory) {
   EXPECT_EQ(planned.method.setInput(1, inputBytes()).code, Code::InvalidArgument);
 }
 
-TEST(Method, SaysWhatIsMissing) {
+TEST(Method, ErrorsNameWhatIsMissing) {
   pte::Program program = mixed();
   program.methods[0].operators[1].name = "aten::erfinv";
   Loaded noKernel(programBytes(program));
@@ -105,8 +105,7 @@ TEST(Method, SaysWhatIsMissing) {
   EXPECT_EQ(Loaded(programBytes(program)).open().code, Code::CorruptDelegate);
 }
 
-/// relu on %0 or on its constant, chosen by a boolean tensor input; then a loop that never ends when asked
-/// for.
+/// relu of an input or of a constant, chosen by a boolean tensor input.
 TEST(Method, JumpsAndMoves) {
   pte::Program program;
   MethodBuilder builder(program, "choose");
@@ -140,7 +139,7 @@ TEST(Method, JumpsAndMoves) {
   }
 }
 
-TEST(Method, EndlessLoopsEnd) {
+TEST(Method, EndlessLoopsAreStopped) {
   pte::Program program;
   pte::Method method;
   method.values = {false};
@@ -211,7 +210,7 @@ TEST(Method, ReportsEvents) {
             "13quantized_decomposed::dequantize_per_tensor 50forward ");
 }
 
-TEST(Status, TextIsCutNotOverrun) {
+TEST(Status, TextIsTruncated) {
   const Status status =
       failureNamed(Code::NotFound, "the program has no method of this name", "forward", 7, 12);
   char small[10];

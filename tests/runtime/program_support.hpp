@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loading programs in tests: aligned memory, and a backend that adds one to every byte.
+// Support for loading programs in tests: aligned memory, and a backend that adds one to every byte.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace carina::rt {
 
-/// Bytes at a 64-byte aligned address, exactly as many as wanted (so that sanitizers see overruns).
+/// Bytes at a 64-byte aligned address, allocated exactly so that sanitizers detect overruns.
 class Aligned {
  public:
   explicit Aligned(size_t size, size_t shift = 0)
@@ -33,7 +33,7 @@ class Aligned {
   std::unique_ptr<uint8_t[], Free> data_;
 };
 
-/// Output byte = input byte + 1, for one input and one output; takes 32 temporary bytes.
+/// Output byte = input byte + 1, for one input and one output; needs 32 temporary bytes.
 class PlusOne final : public Backend {
  public:
   ~PlusOne() = default;
@@ -61,14 +61,14 @@ class PlusOne final : public Backend {
   int calls = 0;
 };
 
-/// A loaded program with exactly the memory it asks for.
+/// A loaded program with exactly the memory that it requires.
 class Loaded {
  public:
   explicit Loaded(const std::string& bytes) : file_(bytes) {
     loadStatus = Program::load(file_.span(), &program);
   }
 
-  /// Gives `less` bytes too little of method memory (or of temporary memory or pools).
+  /// Loads the method with that many bytes less than required of method memory, temporary memory or pools.
   Status open(uint32_t index = 0, size_t lessMethod = 0, size_t lessTemporary = 0, size_t lessPool = 0) {
     if (!loadStatus.ok()) return loadStatus;
     if (withPlusOne) backends_.push_back(&plusOne);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's look at command streams: it refuses just what leaves the regions, by the host's stream checker
-// as the other opinion.
+// The driver's validation of command streams refuses exactly the streams that access memory outside their
+// regions, according to the host's stream checker.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -40,7 +40,7 @@ TEST(Validator, KnowsTheRegistersOfEachNpu) {
   }
 }
 
-TEST(Validator, NamesTheRegistersAsTheTablesDo) {
+TEST(Validator, RegistersMatchTheTables) {
   using npu::isa::Cmd0;
   using npu::isa::Cmd1;
   const std::pair<uint32_t, Cmd0> one[] = {
@@ -118,7 +118,7 @@ TEST(Validator, NamesTheRegistersAsTheTablesDo) {
   for (const auto& [number, command] : two) EXPECT_EQ(number, static_cast<uint32_t>(command));
 }
 
-/// With 8 regions of these bytes. The validator never reads what regions hold.
+/// Validates with 8 regions of `bytes` bytes. The validator never reads the contents of regions.
 Status validated(const npu::Target& target, std::span<const uint32_t> words, uint64_t bytes,
                  Access access = Access::ReadWrite) {
   Region regions[8];
@@ -126,7 +126,7 @@ Status validated(const npu::Target& target, std::span<const uint32_t> words, uin
   return validateStream(target.configWord, {words.data(), words.size()}, Span<const Region>(regions));
 }
 
-/// Whether the host's checker finds nothing outside such regions.
+/// Whether the host's checker finds no access outside such regions.
 bool checked(const npu::Target& target, std::span<const uint32_t> words, uint64_t bytes) {
   npu::StreamMemory memory;
   for (auto& region : memory.regions) region = {bytes, true};
@@ -145,7 +145,7 @@ RC_GTEST_PROP(Validator, AgreesWithTheCheckerToTheByte, ()) {
   npu::StreamWriter writer(target);
   npu::Operation operation = *rc::gen::inRange(0, 4) == 0 ? npu::Operation(random.dma()) : random.kernel();
   if (auto* kernel = std::get_if<npu::KernelOperation>(&operation)) {
-    RC_PRE(!kernel->weightsFromIfm2);  // the two take the size of such a matrix from different registers
+    RC_PRE(!kernel->weightsFromIfm2);  // the two get the size of such a matrix from different registers
   }
   RC_ASSERT(writer.add(operation).ok());
   RC_ASSERT(writer.add(npu::Stop{}).ok());
@@ -162,7 +162,7 @@ RC_GTEST_PROP(Validator, AgreesWithTheCheckerToTheByte, ()) {
   if (most > 0) RC_ASSERT(!checked(target, writer.words(), most - 1));
 }
 
-/// One copy in an arena, or whatever else `add` says.
+/// The stream of one copy in an arena.
 std::vector<uint32_t> copies(test::SmallProgram& program) {
   program.add(program.copy(2, 3, 16, npu::ElementType::Int8, std::vector<int64_t>(96, 1)));
   program.add(npu::Stop{});
@@ -182,7 +182,7 @@ TEST(Validator, WritesToReadOnlyRegionsAreRefused) {
   }
 }
 
-TEST(Validator, WordsThatAreNoCommands) {
+TEST(Validator, RefusesWordsThatAreNoCommands) {
   const npu::Target& u55 = **npu::findTarget("ethos-u55-128");
   const auto text = [&](std::vector<uint32_t> words) { return textOf(validated(u55, words, 1 << 20)); };
   EXPECT_NE(text({0x00000400}).find("no command"), std::string::npos);
@@ -196,7 +196,7 @@ TEST(Validator, WordsThatAreNoCommands) {
 }
 
 TEST(Validator, BranchesAreFollowed) {
-  // The operation is legal as it stands. A branch back to it brings another address for its OFM.
+  // The operation is legal by itself, but after a branch back to it, its OFM has another address.
   const auto stream = [](bool resetBehind) {
     test::SmallProgram program("ethos-u85-256");
     program.add(program.copy(1, 1, 16, npu::ElementType::Int8, std::vector<int64_t>(16, 1)));
@@ -212,9 +212,9 @@ TEST(Validator, BranchesAreFollowed) {
   const npu::Target& u85 = **npu::findTarget("ethos-u85-256");
   const Status hostile = validated(u85, stream(false), 1 << 20);
   EXPECT_NE(textOf(hostile).find("behind a branch"), std::string::npos) << textOf(hostile);
-  // From the start all registers are set again.
+  // A branch to the start sets all registers again.
   EXPECT_TRUE(validated(u85, stream(true), 1 << 20).ok());
-  // To a second word, and to outside the stream.
+  // Branches to a second word and to outside the stream.
   for (const uint32_t target : {4u, 400u}) {
     const std::vector<uint32_t> words = {0x00004010, 0, 0x00004100, target, 0xffff0000};
     EXPECT_NE(textOf(validated(u85, words, 1 << 20)).find("middle of a command"), std::string::npos);
@@ -224,7 +224,7 @@ TEST(Validator, BranchesAreFollowed) {
   EXPECT_NE(textOf(validated(u85, many, 0)).find("more than 16"), std::string::npos);
 }
 
-TEST(Validator, TheDriverAsksBeforeItTouchesTheNpu) {
+TEST(Validator, TheDriverValidatesBeforeItAccessesTheNpu) {
   FakeDevice device(kU55Config128, format::ethosu_id::kU55);
   DriverOptions options;
   options.validate = validateStream;
@@ -236,7 +236,7 @@ TEST(Validator, TheDriverAsksBeforeItTouchesTheNpu) {
   Payload payload = payloadFor(kU55Config128, 0x10060000);
   EXPECT_TRUE(driver.run(payload.bytes(), Span<const Region>(regions)).ok());
   device.writes.clear();
-  payload.words[8] = 0x00000010;  // DMA_START of length 0, which is nothing; then a word that is no command
+  payload.words[8] = 0x00000010;  // DMA_START of length 0 does nothing; then a word that is no command
   EXPECT_TRUE(driver.run(payload.bytes(), Span<const Region>(regions)).ok());
   device.writes.clear();
   payload.words[8] = 0x00000400;
@@ -245,7 +245,7 @@ TEST(Validator, TheDriverAsksBeforeItTouchesTheNpu) {
   EXPECT_EQ(device.mapped, 0);
 }
 
-TEST(Validator, TakesRecordedPrograms) {
+TEST(Validator, AcceptsRecordedPrograms) {
   CARINA_NEED_FIXTURES(fixtures);
   size_t streams = 0;
   for (const char* ending : {".pte", ".tflite"}) {

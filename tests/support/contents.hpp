@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What files hold.
+// Contents of files.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace carina::test {
 
-/// All bytes of a file; none of one that is not there.
+/// All bytes of a file; empty if it does not exist.
 inline std::string contentsOf(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
   std::ostringstream bytes;
@@ -20,7 +20,7 @@ inline std::string contentsOf(const std::filesystem::path& file) {
   return bytes.str();
 }
 
-/// The arrays PREFIX0, PREFIX1 and so on, as far as they go.
+/// The arrays PREFIX0, PREFIX1 and so on, up to the first missing one.
 inline std::vector<Tensor> arraysNamed(const NamedTensors& arrays, const std::string& prefix) {
   std::vector<Tensor> found;
   while (const Tensor* tensor = findTensor(arrays, prefix + std::to_string(found.size())))

@@ -42,8 +42,8 @@ std::vector<fs::path> filesIn(const fs::path& folder, const std::string& suffix)
 
 bool isMiscompiled(const fs::path& file) {
   const std::string path = file.generic_string();
-  const auto lies = [&](const char* folder) { return path.find(folder) != std::string::npos; };
-  return lies("lstm/ethos-u85-256_a16w8/") || lies("transformer/ethos-u55-128/");
+  const auto isIn = [&](const char* folder) { return path.find(folder) != std::string::npos; };
+  return isIn("lstm/ethos-u85-256_a16w8/") || isIn("transformer/ethos-u55-128/");
 }
 
 }  // namespace carina::test

@@ -9,7 +9,7 @@
 
 namespace carina::test {
 
-/// Whether `text` equals tests/golden/NAME; otherwise says in which line they part.
+/// Whether `text` equals tests/golden/NAME; otherwise reports the first line that differs.
 /// EXPECT_TRUE(matchesGolden("pt2/linear.txt", ir::print(graph)));
 ::testing::AssertionResult matchesGolden(const std::string& name, const std::string& text);
 

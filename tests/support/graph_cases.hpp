@@ -2,7 +2,7 @@
 // Tests that are one small network each, in a text file:
 //   graph @sum(%x: f32[2,5], %w1: f32[5]) -> (%y) { %0 = aten.add.Tensor(%x, %w1) %y = aten.sum.default(%0) }
 //   // share 0.3
-// Behind the last brace stands what is expected, a number behind its name.
+// A comment after the last brace holds the expected values, each after its name.
 #pragma once
 
 #include <fstream>
@@ -32,7 +32,7 @@ inline void PrintTo(const GraphCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-/// The networks of a file below tests/data.
+/// The networks of a file under tests/data.
 inline std::vector<GraphCase> graphCases(const std::string& file) {
   std::ifstream lines(dataDir() / file);
   CARINA_CHECK(lines.is_open(), "the file of networks is there");
@@ -54,7 +54,7 @@ inline std::vector<GraphCase> graphCases(const std::string& file) {
   return cases;
 }
 
-/// The network of a text; inputs whose names begin with 'w' become constants.
+/// Parses the network of a case; inputs whose names begin with 'w' become constants.
 inline ir::Graph graphOf(const GraphCase& c, const std::function<Tensor(const ir::Value&)>& weight) {
   auto graph = ir::parse(c.text, {aten::findOperator, [] { return std::vector<std::string>(); }});
   CARINA_CHECK(graph.ok(), (c.name + ": " + (graph.ok() ? "" : graph.error().str())).c_str());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results in tests: what has to succeed before a test says anything, and what has to be refused.
+// Status and Result in tests: steps that must succeed, and errors that are expected.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,23 +10,23 @@
 
 namespace carina {
 
-/// Ends the test with the error at the line that asked, if there is one. (clang 14 has the builtins, and no
-/// std::source_location.)
+/// Ends the test if `status` is an error, and reports the error at the caller's line. (clang 14 has the
+/// builtins but not std::source_location.)
 inline void require(const Status& status, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (status.ok()) return;
-  ADD_FAILURE_AT(file, line) << status.error().str();  // with what SCOPED_TRACE says
+  ADD_FAILURE_AT(file, line) << status.error().str();  // includes SCOPED_TRACE messages
   using ::testing::TestPartResult;
   throw ::testing::AssertionException(
       {TestPartResult::kFatalFailure, file, line, status.error().str().c_str()});
 }
-/// The value; without one the test ends as above.
+/// Returns the value; ends the test as above if there is none.
 template <typename T>
 T require(Result<T> result, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   if (!result.ok()) require(Status(result.error()), file, line);
   return std::move(*result);
 }
 
-/// What the error says; of a success nothing, so that no part of a message is found in it.
+/// The error's text; empty on success, so that no expected text is found in it.
 template <typename T>
 std::string errorOf(const Result<T>& result) {
   return result.ok() ? std::string() : result.error().str();

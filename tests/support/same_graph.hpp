@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether two graphs are the same in everything that a graph holds.
+// Compares everything that two graphs hold.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,9 +13,9 @@
 
 namespace carina::test {
 
-/// The first difference between two graphs, for a message; empty when there is none. Numbers are equal when
-/// their bits are (NaN is NaN), values when they have the same name, type and quantization and are defined at
-/// the same place.
+/// The first difference between two graphs, for a message; empty if there is none. Real numbers are equal if
+/// their bits are (NaN equals NaN), values if they have the same name, type and quantization and are defined
+/// at the same place.
 class GraphDifference {
  public:
   static std::string between(const ir::Graph& a, const ir::Graph& b) {

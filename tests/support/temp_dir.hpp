@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of its own for a test, removed at the end.
+// A temporary folder, removed by the destructor.
 #pragma once
 
 #include <filesystem>

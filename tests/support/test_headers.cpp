@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that owns the precompiled headers of all test programs (cmake/CarinaTargets.cmake): they need
-// the flags of a program.
+// The program that owns the precompiled headers of all test programs (cmake/CarinaTargets.cmake): they must
+// be compiled with the flags of an executable.
 int main() {
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Networks with subgraphs, run operator by operator: what they keep, and what is wrong with them.
+// Networks with subgraphs, run operator by operator: the state they keep, and errors in them.
 #include "tflite/control_flow.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using device::TfliteRunner;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A network of tests/data/tflite_mixed, to be changed.
+/// A network of tests/data/tflite_mixed, to be modified.
 std::unique_ptr<tflite::fb::RootT> network(const std::string& name) {
   const auto file = require(MappedFile::open(test::dataDir() / "tflite_mixed" / (name + ".tflite")));
   return std::unique_ptr<tflite::fb::RootT>(tflite::fb::GetRoot(file->bytes().data())->UnPack());
@@ -30,7 +30,7 @@ std::string bytesOf(const tflite::fb::RootT& root) {
   return {reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize()};
 }
 
-/// What opening says is wrong.
+/// The error of opening the network.
 std::string problemOf(const tflite::fb::RootT& root) {
   const std::string bytes = bytesOf(root);
   return errorOf(TfliteRunner::open(asBytes(bytes)));
@@ -40,14 +40,14 @@ std::vector<Tensor> turnsInputs(int32_t count) {
   return {Tensor::from({1}, std::vector<int32_t>{count}), Tensor::from({1, 16}, std::vector<int8_t>(16, 7))};
 }
 
-TEST(TfliteControlFlow, FindsWhatRuns) {
+TEST(TfliteControlFlow, FindsTheSubgraphsThatRun) {
   const std::string bytes = bytesOf(*network("remembered"));
   const auto model = require(tflite::readModel(asBytes(bytes)));
   const auto running = require(tflite::runningSubgraphs(model));
   EXPECT_THAT(running, ElementsAre(0, 1, 2, 3, 4));
 }
 
-TEST(TfliteControlFlow, WhatNothingRunsNeedNotRun) {
+TEST(TfliteControlFlow, UnusedSubgraphsNeedNotRun) {
   auto root = network("branches");
   auto unused = std::make_unique<tflite::fb::SubgraphEntryT>(*root->subgraphs[1]);
   unused->operators[0]->code = 99;
@@ -75,7 +75,7 @@ TEST(TfliteControlFlow, SubgraphsThatDoNotExistAreRefused) {
   EXPECT_THAT(problemOf(*root), HasSubstr("runs subgraph -1"));
 }
 
-TEST(TfliteControlFlow, SubgraphsOfAnotherFormAreRefused) {
+TEST(TfliteControlFlow, SubgraphsWithAnotherSignatureAreRefused) {
   auto root = network("turns");
   root->subgraphs[2]->inputs.pop_back();
   EXPECT_THAT(problemOf(*root), HasSubstr("values with subgraph 2"));
@@ -90,7 +90,7 @@ TEST(TfliteControlFlow, SubgraphsOfAnotherFormAreRefused) {
   EXPECT_THAT(problemOf(*root), HasSubstr("it has no condition"));
 }
 
-/// Subgraphs inside of one another: 64 are enough for anybody, and each is looked at once.
+/// Nested subgraphs: at most 64 levels, and each subgraph is visited once.
 TEST(TfliteControlFlow, DepthIsLimited) {
   const auto nested = [](size_t depth) {
     tflite::Model model;
@@ -110,22 +110,22 @@ TEST(TfliteControlFlow, DepthIsLimited) {
   EXPECT_THAT(nested(65).error().str(), HasSubstr("more than 64 deep"));
 }
 
-/// A loop that never ends takes what a file of its size may take.
-TEST(TfliteControlFlow, EndlessLoopsEnd) {
+/// A loop that never ends stops at the work limit for a file of its size.
+TEST(TfliteControlFlow, EndlessLoopsAreStopped) {
   auto root = network("turns");
-  // The condition returns a constant: what it is asked for always holds.
-  auto& asks = *root->subgraphs[1];
-  auto& answer = *asks.tensors[static_cast<size_t>(asks.outputs[0])];
+  // The condition returns a constant, which is always true.
+  auto& condition = *root->subgraphs[1];
+  auto& answer = *condition.tensors[static_cast<size_t>(condition.outputs[0])];
   answer.buffer = static_cast<uint32_t>(root->buffers.size());
   root->buffers.push_back(std::make_unique<tflite::fb::BufferEntryT>());
   root->buffers.back()->data = {1};
-  asks.operators.clear();
+  condition.operators.clear();
   const std::string bytes = bytesOf(*root);
   auto runner = require(TfliteRunner::open(asBytes(bytes)));
   EXPECT_THAT(errorOf(runner.run(turnsInputs(1))), HasSubstr("--trusted"));
 }
 
-TEST(TfliteControlFlow, LoopsTurnAsOftenAsTheirConditionHolds) {
+TEST(TfliteControlFlow, LoopsRunWhileTheirConditionHolds) {
   const std::string bytes = bytesOf(*network("turns"));
   auto runner = require(TfliteRunner::open(asBytes(bytes)));
   for (const int32_t count : {0, 1, 5}) {
@@ -138,12 +138,12 @@ TEST(TfliteControlFlow, LoopsTurnAsOftenAsTheirConditionHolds) {
 TEST(TfliteControlFlow, VariablesLastUntilTheyAreReset) {
   const std::string bytes = bytesOf(*network("remembered"));
   auto runner = require(TfliteRunner::open(asBytes(bytes)));
-  const std::vector<Tensor> asked = {Tensor::zeros(DType::Bool, {1}),
-                                     Tensor::from({1, 16}, std::vector<int8_t>(16, 50))};
-  const auto first = require(runner.run(asked)), second = require(runner.run(asked));
+  const std::vector<Tensor> inputs = {Tensor::zeros(DType::Bool, {1}),
+                                      Tensor::from({1, 16}, std::vector<int8_t>(16, 50))};
+  const auto first = require(runner.run(inputs)), second = require(runner.run(inputs));
   EXPECT_NE(first.outputs[0], second.outputs[0]);
   runner.reset();
-  const auto again = require(runner.run(asked));
+  const auto again = require(runner.run(inputs));
   EXPECT_EQ(first.outputs[0], again.outputs[0]);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of TensorFlow Lite that stay on the CPU (tests/data/tflite_cpu) beside what its reference kernels
-// gave for them: every number must be the same.
+// TensorFlow Lite operators that stay on the CPU (tests/data/tflite_cpu), with the outputs of its reference
+// kernels: every value must be the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ std::vector<std::filesystem::path> networks() {
 
 class TfliteCpuOperators : public testing::TestWithParam<std::filesystem::path> {};
 
-TEST_P(TfliteCpuOperators, GiveTheNumbersOfTheReferenceKernels) {
+TEST_P(TfliteCpuOperators, MatchTheReferenceKernels) {
   const auto file = require(MappedFile::open(GetParam()));
   const auto data = require(readArrays(std::filesystem::path(GetParam()).replace_extension(".npz")));
   auto runner = require(TfliteRunner::open(file->bytes()));
@@ -68,7 +68,8 @@ TEST(TfliteCpuOperatorsErrors, IndicesBeyondTheResult) {
   EXPECT_THAT(problemOf(withConstant("scatter_3", 0, {255, 255, 255, 255})), HasSubstr("index -1 of axis 0"));
 }
 
-/// Rows less their zero point, 3 : 4 and one of zeros, at length 1 in units of 1/128.
+/// Rows of (code - zero point) with ratios of 3 : 4 and 0 : 1, and one of zeros, scaled to length 1 in units
+/// of 1/128.
 TEST(TfliteCpuOperators, L2Normalization) {
   constexpr int32_t kL2Normalization = 11;
   test::TfliteFile file;
@@ -85,7 +86,7 @@ TEST(TfliteCpuOperators, L2Normalization) {
   EXPECT_EQ(outcome.outputs[0], Tensor::from({3, 2}, std::vector<int8_t>{77, 102, 0, 0, 0, 127}));
 }
 
-/// In Q12 and Q5: within the last bits of the real logarithm.
+/// From 12 to 5 integer bits: within the last bits of the real logarithm.
 TEST(TfliteFixedPoint, Logarithms) {
   for (int32_t a = 1 << 19; a > 0; a = a < INT32_MAX - a / 7 ? a + a / 7 : -1)
     EXPECT_NEAR(std::ldexp(lower_tfl::logOf(a), -26), std::log(std::ldexp(a, -19)), 2e-7) << a;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TFLite files: what is in them, and that damaged ones do no harm.
+// Reading TFLite files: their contents, and that damaged files do no harm.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ TEST(TfliteReader, ReadsTensorsAndOperators) {
   EXPECT_THAT(text, HasSubstr("    0: %2 = CONV_2D(%0, %1, none)\n"));
 }
 
-TEST(TfliteReader, RefusesWhatContradictsItself) {
+TEST(TfliteReader, RefusesInconsistentFiles) {
   const auto refused = [](const TfliteFile& file, const char* why) {
     const std::string bytes = file.bytes();
     EXPECT_THAT(errorOf(read(bytes)), HasSubstr(why)) << why;
@@ -74,7 +74,7 @@ TEST(TfliteReader, RefusesWhatContradictsItself) {
 }
 
 TEST(TfliteReader, CopiesOfSharedVectorsAreBounded) {
-  // `count` tensors and operators that name one long text and one long vector.
+  // `count` tensors and operators that share one long text and one long vector.
   const auto shared = [](uint32_t count) {
     flatbuffers::FlatBufferBuilder builder;
     const auto name = builder.CreateString(std::string(20000, 'n'));
@@ -101,7 +101,7 @@ TEST(TfliteReader, DamagedFilesAreRefusedOrHarmless) {
     const std::string cut = file.substr(0, length);
     if (const auto model = read(cut)) printModel(*model);
   }
-  for (size_t at = 0; at + 4 <= file.size(); ++at) {  // whatever happens, nothing is read outside the bytes
+  for (size_t at = 0; at + 4 <= file.size(); ++at) {  // nothing may be read outside the bytes
     for (const uint32_t value : {0u, 0xffffffffu, 0x7fffffffu, 0x10000u}) {
       std::string damaged = file;
       std::memcpy(damaged.data() + at, &value, 4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled TFLite files run: small ones made here, and the recorded programs to their known results.
+// Runs compiled TFLite files: small ones built here, and recorded programs with known results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST(TfliteRunner, RunsOnTheNpuThatThePayloadNames) {
 
 TEST(TfliteRunner, OperatorsRunInOrder) {
   TfliteFile file = copyFile("ethos-u55-128");
-  // A second operator with the same commands on scratch of its own: its input is the first one's output.
+  // A second operator with the same commands on its own scratch: its input is the first one's output.
   const int32_t scratch = file.tensors[2].shape[0];
   TfliteFile::Tensor second = file.tensors[2], z = file.tensors[5];
   second.offset = file.tensors[5].offset - file.tensors[4].offset;
@@ -127,7 +127,7 @@ TEST(TfliteRunner, SaysWhatIsWrong) {
   file.tensors[0].data = "COP1";
   fails(file, {}, good, "no command stream");
   file = copyFile("ethos-u55-128");
-  file.tensors[2].shape = file.tensors[3].shape = {16};  // the scratch is smaller than what the commands use
+  file.tensors[2].shape = file.tensors[3].shape = {16};  // the scratch is smaller than the commands need
   fails(file, {}, good, "operator 0: ");
 }
 

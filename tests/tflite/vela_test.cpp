@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled TFLite files: operators, plan, and what is refused.
+// Compiled TFLite files: operators, memory plan, and what is refused.
 #include "tflite/vela.hpp"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ TEST(TfliteVela, FindsTheOperatorAndItsMemory) {
   EXPECT_TRUE(program.sharesScratch(program.calls[0]));
 }
 
-TEST(TfliteVela, FastScratchOfAnotherSizeIsMemoryOfItsOwn) {
+TEST(TfliteVela, FastScratchOfAnotherSizeIsSeparateMemory) {
   TfliteFile file = compiled();
   file.tensors[3].shape = {128};
   const Opened opened = open(file);
@@ -57,7 +57,7 @@ TEST(TfliteVela, FastScratchOfAnotherSizeIsMemoryOfItsOwn) {
   EXPECT_FALSE(program.sharesScratch(program.calls[0]));
 }
 
-TEST(TfliteVela, OtherOperatorsAreStepsBesideTheCalls) {
+TEST(TfliteVela, OtherOperatorsAreStepsWithoutCalls) {
   TfliteFile file = compiled();
   file.tensors.push_back({"z", TensorType::Int8, {1, 8}, "", 96});
   file.operators.push_back({"", 25, {5}, {6}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SentencePiece files by hand, field by field.
+// Builds SentencePiece files field by field.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ inline std::string piece(const std::string& name, float score, int kind = 1) {
 }
 inline const std::string kUnknown = piece("<unk>", 0, 2);
 
-/// No dummy prefix, whitespace as it is.
+/// No dummy prefix, whitespace unchanged.
 inline const std::string kPlain = text(3, integer(3, 0) + integer(4, 0) + integer(5, 0));
 
 }  // namespace carina::tokenizer::file

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizers as tables: what a device makes of a text is what the tokenizer.json means, and no bytes of a
-// table are believed.
+// Tokenizer tables: devices compute the same tokens as the tokenizer.json, and the bytes of a table are not
+// trusted.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -20,7 +20,7 @@ rt::Bytes bytesOf(const std::string& table) {
   return rt::Bytes(reinterpret_cast<const uint8_t*>(table.data()), table.size());
 }
 
-/// Tokens by way of the table; nothing when it is refused.
+/// Encodes with the table; nullopt if the text is refused.
 std::optional<std::vector<int64_t>> encodeOnDevice(const rt::Tokenizer& tokenizer, std::string_view text) {
   std::vector<rt::TokenPiece> pieces(text.size() + 8);
   uint32_t count = 0;
@@ -32,7 +32,7 @@ std::optional<std::vector<int64_t>> encodeOnDevice(const rt::Tokenizer& tokenize
   return tokens;
 }
 
-/// A text of words, digits, spaces, odd bytes and, at times, special tokens.
+/// A text of words, digits, spaces, arbitrary bytes and sometimes special tokens.
 std::string randomText(std::mt19937& random, bool ascii) {
   static const char* const kParts[] = {"the ",  "software", "don't",   "'ll",    " 42",   "x",
                                        "  ",    "\n",       "<|end|>", "-",      "Licen", "e",
@@ -74,7 +74,7 @@ void expectSame(const Tokenizer& tokenizer, bool ascii) {
   }
 }
 
-TEST(TokenizerTable, EncodesAndDecodesAsTheFileSays) {
+TEST(TokenizerTable, MatchesTheTokenizerFile) {
   const auto trained = require(Tokenizer::read(test::modelFile("language_tokenizer.json")));
   expectSame(trained, true);
   const auto file = require(MappedFile::open(test::modelFile("language_tokenizer.json")));
@@ -96,7 +96,7 @@ class Tables : public testing::Test {
   std::string table_;
 };
 
-TEST_F(Tables, TextsThatDoNotFitOrAreNotAsciiAreRefused) {
+TEST_F(Tables, TextsThatAreTooLongOrNotAsciiAreRefused) {
   rt::Tokenizer tokenizer;
   ASSERT_TRUE(rt::Tokenizer::load(bytesOf(table_), &tokenizer).ok());
   rt::TokenPiece pieces[4];
@@ -109,15 +109,15 @@ TEST_F(Tables, TextsThatDoNotFitOrAreNotAsciiAreRefused) {
   EXPECT_FALSE(tokenizer.decode(tokenizer.size(), &text).ok());
 }
 
-TEST_F(Tables, CutOffOrLongerOnesAreRefused) {
+TEST_F(Tables, TruncatedAndExtendedTablesAreRefused) {
   rt::Tokenizer tokenizer;
   for (size_t size = 0; size < table_.size(); size += size < 2048 ? 1 : 97)
     EXPECT_FALSE(rt::Tokenizer::load(bytesOf(table_.substr(0, size)), &tokenizer).ok()) << size;
   EXPECT_FALSE(rt::Tokenizer::load(bytesOf(table_ + '\0'), &tokenizer).ok());
 }
 
-/// Each word set to values that lead out of the table: refused, or as safe as any other table.
-TEST_F(Tables, WordsThatAreWrongAreRefusedOrHarmless) {
+/// Sets each word to values that point outside the table: it is refused, or remains safe to use.
+TEST_F(Tables, CorruptedWordsAreRefusedOrHarmless) {
   namespace layout = format::tokenizer_table;
   size_t refused = 0, words = 0;
   uint32_t texts = 0;

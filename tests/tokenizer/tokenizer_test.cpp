@@ -27,13 +27,13 @@ TEST(Words, FollowThePatternOfGpt2) {
   EXPECT_EQ(wordsOf(""), Words{});
 }
 
-TEST(Words, DigitsAloneAndNoPattern) {
+TEST(Words, IndividualDigitsAndNoPattern) {
   EXPECT_EQ(wordsOf("at 42b", {true, true}), (Words{"at", " ", "4", "2", "b"}));
   EXPECT_EQ(wordsOf("all of it", {}), (Words{"all of it"}));
   EXPECT_EQ(wordsOf("caf\xc3\xa9", {}), (Words{"caf\xc3\xa9"}));
 }
 
-TEST(Words, BeyondAsciiAreRefusedWithThePattern) {
+TEST(Words, NonAsciiIsRefusedWithThePattern) {
   EXPECT_NE(errorOf(splitWords("caf\xc3\xa9", {true, false})).find("byte 3 of the text is not ASCII"),
             std::string::npos);
 }
@@ -92,7 +92,7 @@ TEST(Tokenizers, EncodeAndDecode) {
   EXPECT_FALSE(tokenizer.decode(-1).ok());
 }
 
-TEST(Tokenizers, TemplatesPutSpecialTokensInFront) {
+TEST(Tokenizers, TemplatesPrependSpecialTokens) {
   const auto tokenizer =
       require(Tokenizer::parse(file("\"post_processor\": null",
                                     R"("post_processor": {"type": "TemplateProcessing", "single":
@@ -111,7 +111,7 @@ TEST(Tokenizers, ReversibleForAnyBytes) {
   EXPECT_EQ(again, text);
 }
 
-TEST(Tokenizers, WhatIsBrokenOrOfAnotherKindIsNamed) {
+TEST(Tokenizers, InvalidAndUnsupportedFilesAreRefused) {
   struct Case {
     const char *from, *to, *says;
   };

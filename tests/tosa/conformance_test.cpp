@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole set of TOSA vectors and the graphs that ExecuTorch made, from the larger suites.
+// All TOSA vectors, and the graphs that ExecuTorch produced, from the larger suites.
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Calls `check` with each entry of a list in the index of the vectors, at least `atLeast` of them, and with
-/// the path of its files without ending.
+/// Calls `check` with each entry of a list in the index of the vectors, of which there are at least
+/// `atLeast`, and with the path of its files without extension.
 void forEach(const fs::path& fixtures, const char* list, const char* folder, size_t atLeast,
              const std::function<void(const nlohmann::json& test, const fs::path& stem)>& check) {
   const fs::path vectors = fixtures / "vectors" / "tosa";

@@ -37,7 +37,7 @@ fs::path arraysOf(fs::path tosa) {
   return tosa.replace_extension(".npz");
 }
 
-TEST(TosaVectors, SmallPickIsBitExactAndSurvivesARoundTrip) {
+TEST(TosaVectors, SelectedVectorsAreBitExactAndRoundTrip) {
   const auto files = vectorsIn(dataDir() / "tosa");
   ASSERT_GE(files.size(), 70u);
   for (const fs::path& file : files) {
@@ -46,7 +46,7 @@ TEST(TosaVectors, SmallPickIsBitExactAndSurvivesARoundTrip) {
   }
 }
 
-TEST(TosaVectors, SmallPickOfFloatsIsWithinTolerance) {
+TEST(TosaVectors, SelectedFloatVectorsAreWithinTolerance) {
   const auto files = vectorsIn(dataDir() / "tosa" / "fp32");
   ASSERT_GE(files.size(), 40u);
   for (const fs::path& file : files) EXPECT_TRUE(withinTolerance(file, arraysOf(file))) << file;
@@ -64,7 +64,7 @@ TEST(TosaVectors, InvalidGraphsAreRefusedByTheirRule) {
   EXPECT_GE(count, 80);
 }
 
-TEST(TosaVectors, ADifferentResultIsNoticed) {
+TEST(TosaVectors, ADifferentResultIsDetected) {
   const fs::path folder = dataDir() / "tosa";
   const auto files = vectorsIn(folder);
   const fs::path abs = *std::find_if(
@@ -74,7 +74,7 @@ TEST(TosaVectors, ADifferentResultIsNoticed) {
   EXPECT_FALSE(reproduces(abs, arraysOf(clz)));
 }
 
-/// y = MUL(RESCALE(x), c) with a location, printed and written.
+/// y = MUL(RESCALE(x), c).
 ir::Graph smallGraph() {
   ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32, .shift = 20, .inputZero = 3}, 4);
   ir::Builder b(graph);
@@ -96,7 +96,7 @@ TEST(TosaPrinter, ControlFlowGolden) {
     EXPECT_TRUE(matchesGolden("tosa/while_loop.txt", ir::print(graph)));
     return;
   }
-  FAIL() << "no WHILE_LOOP among the small pick";
+  FAIL() << "no WHILE_LOOP among the vectors";
 }
 
 TEST(TosaWriter, NamesConstantsAndAlignment) {
@@ -131,7 +131,7 @@ TEST(TosaReader, DamagedFilesAreRefused) {
   EXPECT_TRUE(refused("TOSA"));
   EXPECT_TRUE(refused(std::string(64, '\0')));
   for (size_t size = 0; size < bytes.size(); size += 7) EXPECT_TRUE(refused(bytes.substr(0, size))) << size;
-  // Whatever byte changes, reading ends with a graph or an error.
+  // For any changed byte, reading ends with a graph or an error.
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 0x5a);
@@ -193,14 +193,14 @@ TEST(TosaReader, Version080BecomesVersion1) {
   EXPECT_EQ(valuesOf(results[0]), (std::vector<int64_t>{3, 5}));
 }
 
-/// `count` operators that share one list of texts.
+/// A list of 1,000 references to one string.
 template <typename Name>
 std::vector<flatbuffers::Offset<flatbuffers::String>> sameName(flatbuffers::FlatBufferBuilder& builder,
                                                                Name name) {
   return std::vector<flatbuffers::Offset<flatbuffers::String>>(1000, builder.CreateString(name));
 }
 
-/// Files of both versions in which that many operators share one list of 1,000 names.
+/// Files of both versions in which all operators share one list of 1,000 names.
 std::array<flatbuffers::FlatBufferBuilder, 2> filesOfSharedNames(size_t operators) {
   const std::string name(1000, 'n');
   std::array<flatbuffers::FlatBufferBuilder, 2> files;
@@ -249,7 +249,7 @@ TEST(TosaReader, DevelopmentVersionsAreRefused) {
             std::string::npos);
 }
 
-/// A complete file of another writer, byte by byte: y = ADD(x, c) on i32[2], c = {1, -2}.
+/// A complete file by another writer: y = ADD(x, c) on i32[2], c = {1, -2}.
 TEST(TosaReader, KnownBytes) {
   const fs::path file = dataDir() / "tosa" / "known_add.bin";
   const auto graph = require(tosa_io::readTosa(file));

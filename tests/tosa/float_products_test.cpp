@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions and matrix products of floats, which oneDNN multiplies, against sums of double precision over
-// the formulas of the specification.
+// Float convolutions and matrix products, which oneDNN computes, against double-precision sums by the
+// formulas of the specification.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ Tensor randoms(DType dtype, const Shape& shape, uint64_t seed) {
   return dtype == DType::Float32 ? tensor : convert(tensor, dtype);
 }
 
-/// Sum of products and sum of their magnitudes: what the result is, and what its error may be measured by.
+/// Sum of products, which is the result, and sum of their magnitudes, which scales the allowed error.
 struct Sum {
   double value = 0, magnitude = 0;
   void add(double a, double b) {
@@ -32,7 +32,7 @@ struct Sum {
   }
 };
 
-/// Within float32 accumulation of so many terms, rounded to the result's type.
+/// Allows for float32 accumulation of `terms` terms, and for rounding to the result's type.
 void expectNear(const Tensor& result, int64_t index, const Sum& sum, int64_t terms) {
   const double unit = result.dtype() == DType::Float32   ? 0x1p-24
                       : result.dtype() == DType::Float16 ? 0x1p-11
@@ -44,7 +44,7 @@ void expectNear(const Tensor& result, int64_t index, const Sum& sum, int64_t ter
 
 struct Window {
   Shape input;    // [N, H, W, C]
-  Shape weights;  // as the operator has them
+  Shape weights;  // in the layout of the operator
   ir::Ints pad, stride, dilation;
 };
 

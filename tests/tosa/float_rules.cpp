@@ -110,7 +110,7 @@ Result<std::vector<Tensor>> boundsOf(const Vector& vector, const ir::Node& node)
   return tosa::interpret(positive, inputs);
 }
 
-/// Error allowed to element i, for the operators that are not dot products.
+/// Error allowed for element i, for the operators that are not dot products.
 double allowedError(const ir::Node& node, const std::vector<Tensor>& in, int64_t i, double ref) {
   const auto x = [&] { return in[0].realAt(i); };
   switch (tosa::opId(&node)) {

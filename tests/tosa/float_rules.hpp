@@ -9,8 +9,8 @@
 
 namespace carina::test {
 
-/// Runs a graph of one operator and compares with refN (computed in double precision) by the operator's rule;
-/// integer and bool results exactly with outN.
+/// Runs a graph of one operator and compares its results with refN (computed in double precision) by the
+/// operator's rule; integer and bool results must be equal.
 ::testing::AssertionResult withinTolerance(const std::filesystem::path& tosa,
                                            const std::filesystem::path& npz);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short ways to build TOSA graphs of a few nodes.
+// Shorthand for building TOSA graphs of a few nodes.
 #pragma once
 
 #include <vector>
@@ -35,7 +35,7 @@ inline ir::Graph rescaleGraph(const RescaleSpec& spec, int64_t n) {
   ir::Graph graph;
   ir::Builder b(graph);
   ir::Value* x = graph.addInput({spec.from, {n}}, "x");
-  // One after the other: the order in which arguments are evaluated is the compiler's.
+  // Separate statements, since the evaluation order of arguments is unspecified.
   ir::Value* multiplier = b.constant(list(spec.scale32 ? DType::Int32 : DType::Int16, {spec.multiplier}));
   ir::Value* shift = b.constant(list(DType::Int8, {spec.shift}));
   ir::Value* inputZero = b.constant(list(spec.from, {spec.inputZero}));

@@ -86,7 +86,7 @@ TEST(TosaInterpreter, RescaleByOneConverts) {
   EXPECT_EQ(run(narrow, {list(DType::Int32, {-512, 511})}), (std::vector<int64_t>{-128, 127}));
   EXPECT_NE(failure(narrow, {list(DType::Int32, {0, 512})}).find("unpredictable"), std::string::npos);
   EXPECT_NE(failure(narrow, {list(DType::Int32, {-513, 0})}).find("unpredictable"), std::string::npos);
-  // Without SCALE32 all of int32 is allowed, and the zero point may lead out of it.
+  // Without SCALE32, all of int32 is allowed, and adding the zero point may exceed it.
   const ir::Graph wide =
       rescaleGraph({.multiplier = 1 << 10, .shift = 10, .outputZero = 5, .scale32 = false}, 1);
   EXPECT_EQ(run(wide, {list(DType::Int32, {7})})[0], 12);
@@ -125,7 +125,7 @@ TEST(TosaInterpreter, ArithmeticRightShiftRounds) {
   EXPECT_EQ(shifted(true), (std::vector<int64_t>{-3, -1, 2, 9}));
 }
 
-TEST(TosaInterpreter, ANumberIsTheSecondOperandOfAllElements) {
+TEST(TosaInterpreter, AScalarOperandAppliesToAllElements) {
   GraphMaker n;
   ir::Value* x = n.input({2, 3}, DType::Int32);
   ir::Value* two = n.b.constant(integers(DType::Int32, {1, 1}, {2}));
@@ -204,8 +204,8 @@ TEST(TosaInterpreter, SixteenBitFloatsRoundOnce) {
     const auto values = results[0].as<uint16_t>();
     return std::vector<int>(values.begin(), values.end());
   };
-  // 2049 lies half-way between two halves (ties to even: 2048), 2051 rounds to 2052; 70000 is beyond the
-  // largest half.
+  // 2049 is halfway between two halves (ties to even: 2048), 2051 rounds to 2052; 70000 is beyond the largest
+  // half.
   EXPECT_EQ(bits(DType::Float16, DType::Int32, list(DType::Int32, {2049, 2051, 70000})),
             (std::vector<int>{0x6800, 0x6802, 0x7c00}));
   // One above a tie of bfloat16 that float32 cannot hold: rounding twice would drop it.
@@ -231,7 +231,7 @@ TEST(TosaInterpreter, FloatToIntegerRoundsToEvenAndSaturates) {
   EXPECT_NE(failure(n.graph, {input({0, 0, NAN, 0, 0, 0})}).find("NaN"), std::string::npos);
 }
 
-TEST(TosaInterpreter, OneNodeAlone) {
+TEST(TosaInterpreter, InterpretsASingleNode) {
   const ir::Graph graph =
       rescaleGraph({.from = DType::Int8, .to = DType::Int8, .shift = 30, .outputZero = 1}, 2);
   const ir::Node& node = *graph.firstNode();
@@ -241,7 +241,7 @@ TEST(TosaInterpreter, OneNodeAlone) {
   EXPECT_EQ(valuesOf(results[0]), (std::vector<int64_t>{2, 127}));
 }
 
-/// The slow reading of the specification's CONV2D, against the kernel's tight loops.
+/// A literal, slow form of the specification's CONV2D, to check the kernel's tight loops.
 int64_t convolved(const Tensor& x, const Tensor& w, int64_t inputZero, const std::array<int64_t, 4>& geometry,
                   int64_t oy, int64_t ox, int64_t oc) {
   const auto [pad, stride, dilation, unused] = geometry;
@@ -293,7 +293,7 @@ RC_GTEST_PROP(TosaInterpreter, ConvolutionEqualsItsDefinition, ()) {
   }
 }
 
-TEST(TosaInterpreter, WhatABudgetDoesNotAllowIsNotBegun) {
+TEST(TosaInterpreter, WorkBeyondTheBudgetIsNotStarted) {
   const ir::Graph graph = rescaleGraph({.from = DType::Int8, .to = DType::Int32}, 1);
   const std::vector<Tensor> inputs{Tensor::zeros(DType::Int8, graph.inputs()[0]->shape())};
   WorkBudget enough(1'000'000);

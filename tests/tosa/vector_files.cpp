@@ -10,7 +10,7 @@
 namespace carina::test {
 namespace {
 
-/// The first difference of two arrays in words.
+/// Describes the first difference of two arrays.
 std::string difference(const Tensor& got, const Tensor& wanted) {
   if (got.dtype() != wanted.dtype() || got.shape() != wanted.shape()) {
     return fmt::format("type {} instead of {}", ir::typeText({got.dtype(), got.shape()}),
@@ -22,7 +22,7 @@ std::string difference(const Tensor& got, const Tensor& wanted) {
     if (first < 0) first = i;
     ++count;
   }
-  if (first < 0) return "bits differ where values do not";
+  if (first < 0) return "bits differ although values are equal";
   return fmt::format("{} of {} elements differ, first [{}]: {} instead of {}", count, got.numElements(),
                      first, got.realAt(first), wanted.realAt(first));
 }
@@ -52,7 +52,7 @@ Result<Vector> readVector(const std::filesystem::path& tosa, const std::filesyst
 
 namespace {
 
-::testing::AssertionResult gives(const ir::Graph& graph, const Vector& vector) {
+::testing::AssertionResult matchesOutputs(const ir::Graph& graph, const Vector& vector) {
   const auto results = tosa::interpret(graph, vector.inputs);
   if (!results.ok()) return ::testing::AssertionFailure() << results.error().str();
   for (size_t i = 0; i < results->size(); ++i) {
@@ -71,7 +71,7 @@ namespace {
 ::testing::AssertionResult reproduces(const std::filesystem::path& tosa, const std::filesystem::path& npz) {
   const auto vector = readVector(tosa, npz);
   if (!vector.ok()) return ::testing::AssertionFailure() << vector.error().str();
-  return gives(vector->graph, *vector);
+  return matchesOutputs(vector->graph, *vector);
 }
 
 ::testing::AssertionResult survivesRoundTrip(const std::filesystem::path& tosa,
@@ -88,7 +88,7 @@ namespace {
   if (before.find("graph @", 1) == std::string::npos && before != after) {
     return ::testing::AssertionFailure() << "before:\n" << before << "after:\n" << after;
   }
-  return gives(*again, *vector);
+  return matchesOutputs(*again, *vector);
 }
 
 }  // namespace carina::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test vectors: a .tosa graph beside an .npz with in0, in1, ... and out0, out1, ...
+// Test vectors: a .tosa graph and an .npz with in0, in1, ... and out0, out1, ...
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Vector {
 /// Reads both files.
 Result<Vector> readVector(const std::filesystem::path& tosa, const std::filesystem::path& npz);
 
-/// An array as the graph's element type (int48 and int4 travel as wider integers).
+/// An array as the graph's element type (int48 and int4 are stored as wider integers).
 Result<Tensor> withType(const Tensor& tensor, const ir::Type& type);
 
 /// Runs the graph; every result must equal its outN.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of computed matrices on Ethos-U55 and U65: convolutions whose weight streams operations write.
+// Products of two computed matrices on Ethos-U55 and U65: convolutions whose weight streams are written by
+// operations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,8 +26,8 @@ ir::Value* product(TosaBuilder& b, ir::Value* x, ir::Value* y, int64_t zeroX, in
   return b.make<tosa::Matmul>(x, y, b.scalar(DType::Int8, zeroX), b.scalar(DType::Int8, zeroY));
 }
 
-/// [batch, rows, depth] times [batch, depth, columns] as int32; `transposed`: the second matrix is given by
-/// its columns.
+/// [batch, rows, depth] times [batch, depth, columns] as int32; `transposed`: the second matrix is stored by
+/// columns.
 ir::Graph productOf(int64_t batch, int64_t rows, int64_t depth, int64_t columns, int64_t zeroX, int64_t zeroY,
                     bool transposed) {
   TosaBuilder b;
@@ -45,8 +46,8 @@ void expectExactOn(const ir::Graph& graph, const std::vector<std::string>& targe
   }
 }
 
-// Columns that fill microblocks, blocks and streams or not, depths that fill blocks of 32 and groups of 8 or
-// not, the matrix lying either way.
+// Columns that do or do not fill microblocks, blocks and streams; depths that do or do not fill blocks of 32
+// and groups of 8; the second matrix in either orientation.
 struct ProductCase {
   int64_t batch, rows, depth, columns, zeroX, zeroY;
 };
@@ -65,14 +66,15 @@ INSTANTIATE_TEST_SUITE_P(Shapes, CodedProduct,
                                          ProductCase{1, 33, 8, 71, 5, 1},
                                          ProductCase{3, 40, 45, 33, -1, -128}));
 
-TEST(CodedProducts, OfMoreColumnsThanASliceCounts) {
-  // 1,056 channels leave room for 24 columns: convolutions side by side.
+TEST(CodedProducts, OfMoreColumnsThanASliceHolds) {
+  // With 1,056 channels, a slice holds 24 columns: several convolutions share the columns.
   expectExactOn(productOf(1, 40, 1050, 61, 2, -3, false), {"ethos-u55-128", "ethos-u65-512"});
   expectExactOn(productOf(1, 40, 1050, 61, 2, -3, true), {"ethos-u55-128", "ethos-u65-512"});
 }
 
 TEST(CodedProducts, OfAttention) {
-  // Heads side by side in one map: what reshapes and transposes take apart is read where it lies.
+  // Heads are adjacent in one feature map: the matrices that reshapes and transposes select are read in
+  // place.
   TosaBuilder b;
   constexpr int64_t kRows = 49, kHeads = 3, kDepth = 16;
   const auto heads = [&](ir::Value* x) {
@@ -101,7 +103,7 @@ TEST(CodedProducts, Of16Bits) {
   }
 }
 
-TEST(CodedProducts, AreNotWorthAFewRows) {
+TEST(CodedProducts, AreNotUsedForFewRows) {
   for (const std::string& target : kEveryTarget) {
     EXPECT_THAT(operations(productOf(3, 6, 8, 9, 0, 0, false), target.c_str()),
                 Not(Contains("npu.CODED_CONV")));
@@ -129,11 +131,12 @@ TEST(CodedProducts, WaitForTheirWeights) {
       return npu::checkStream(assembly.stream, target, memory);
     };
     EXPECT_TRUE(findings(text).empty());
-    const auto hurried =
+    const auto withoutWaits =
         findings(std::regex_replace(text, std::regex(" *NPU_OP_KERNEL_WAIT n=[0-9]+\n"), ""));
-    ASSERT_FALSE(hurried.empty());
-    EXPECT_EQ(hurried[0].kind, npu::Finding::Kind::Hazard);
-    EXPECT_THAT(hurried, Contains(testing::Field(&npu::Finding::message, testing::HasSubstr("weights"))));
+    ASSERT_FALSE(withoutWaits.empty());
+    EXPECT_EQ(withoutWaits[0].kind, npu::Finding::Kind::Hazard);
+    EXPECT_THAT(withoutWaits,
+                Contains(testing::Field(&npu::Finding::message, testing::HasSubstr("weights"))));
   }
 }
 

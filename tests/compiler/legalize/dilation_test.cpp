@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dilations beyond the hardware's become convolutions over every n-th position: how many, and with the same
-// sums.
+// Dilations beyond the hardware's become convolutions over every n-th position: how many there are, and that
+// the sums are exact.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,26 +28,26 @@ size_t count(const DilationCase& c) {
   return operations(graphOf(c, false), "ethos-u85-256").size();
 }
 
-TEST(Dilation, CausalLinesAreOneConvolution) {
+TEST(Dilation, CausalOneDimensionalConvolutionsStayOne) {
   for (const int64_t d : {4, 8, 16}) {
     EXPECT_EQ(count({{1, 1, 64, 8}, {1, 3}, {1, d}, {1, 1}, {0, 0, 2 * d, 0}}), 1u) << d;
     EXPECT_EQ(count({{1, 64, 1, 8}, {3, 1}, {d, 1}, {1, 1}, {d, d, 0, 0}}), 1u) << d;
   }
-  // 50 positions are 12 rows of 4, and two columns have one more.
+  // 50 positions are 12 rows of 4, and two columns with one more row.
   EXPECT_EQ(count({{1, 1, 50, 8}, {1, 3}, {1, 4}, {1, 1}, {0, 0, 8, 0}}), 2u);
 }
 
-TEST(Dilation, MapsTakeOneConvolutionPerResidue) {
+TEST(Dilation, FeatureMapsTakeOneConvolutionPerResidue) {
   // The hardware's dilation of 2 halves the residues on each axis.
   EXPECT_EQ(count({{1, 16, 16, 8}, {3, 3}, {4, 4}, {1, 1}, {4, 4, 4, 4}}), 4u);
   EXPECT_EQ(count({{1, 16, 16, 8}, {3, 3}, {3, 3}, {1, 1}, {3, 3, 3, 3}}), 9u);
   EXPECT_EQ(count({{1, 16, 16, 8}, {3, 3}, {2, 6}, {1, 1}, {2, 2, 6, 6}}), 3u);
-  // A stride of 2 needs every second position only.
+  // A stride of 2 needs only every second position.
   EXPECT_EQ(count({{1, 17, 17, 8}, {3, 3}, {4, 4}, {2, 2}, {4, 4, 4, 4}}), 1u);
 }
 
-TEST(Dilation, TapsThatSeePaddingOnlyAreCut) {
-  // Nothing but the middle tap of a 3x3 kernel ever meets the map.
+TEST(Dilation, TapsThatSeeOnlyPaddingAreRemoved) {
+  // Only the middle tap of the 3x3 kernel reads the feature map.
   EXPECT_EQ(count({{1, 8, 8, 8}, {3, 3}, {18, 18}, {1, 1}, {18, 18, 18, 18}}), 1u);
 }
 
@@ -63,7 +63,7 @@ TEST(Dilation, SumsAreExact) {
       {{1, 9, 9, 16}, {3, 3}, {2, 7}, {1, 1}, {2, 2, 7, 7}},
       {{1, 8, 6, 8}, {3, 3}, {18, 18}, {1, 1}, {18, 18, 18, 18}},
       {{1, 8, 6, 8}, {3, 3}, {7, 5}, {1, 1}, {9, 9, 5, 5}},
-      // Some positions see padding only: 3 inputs, two taps 5 apart.
+      // Some positions see only padding: 3 inputs, two taps 5 apart.
       {{1, 1, 3, 4}, {1, 2}, {1, 5}, {1, 1}, {0, 0, 4, 4}},
       {{1, 3, 3, 4}, {2, 2}, {5, 5}, {1, 1}, {4, 4, 4, 4}},
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is fused and what is not, seen in the printed npu graph.
+// Which operations are fused, checked by the operations of the npu graph.
 #include "compiler/legalize/legalize.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ TEST(Legalize, RescaleClampAndTableJoinTheConvolution) {
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.CONV"));
 }
 
-TEST(Legalize, AValueThatOthersSeeIsNotFusedAway) {
+TEST(Legalize, AValueWithOtherReadersIsNotFusedAway) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
   ir::Value* acc = b.conv(x, 8, {3, 3});
@@ -36,7 +36,7 @@ TEST(Legalize, AValueThatOthersSeeIsNotFusedAway) {
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.CONV", "npu.ELEMENTWISE"));
 }
 
-TEST(Legalize, WideWindowsOfMaximaAreTwoSteps) {
+TEST(Legalize, LargeMaxPoolWindowsAreTwoPools) {
   const auto pool = [](int64_t kernel, int64_t stride) {
     TosaBuilder b;
     const int64_t pad = kernel / 2;
@@ -48,7 +48,7 @@ TEST(Legalize, WideWindowsOfMaximaAreTwoSteps) {
   EXPECT_THAT(operations(pool(5, 3), "ethos-u85-256"), ElementsAre("npu.POOL"));
 }
 
-TEST(Legalize, MaximaOfSingleNumbersCompareHalves) {
+TEST(Legalize, MaximaOverTheLastAxisCompareHalves) {
   const auto reduced = [](const Shape& shape, int64_t axis) {
     TosaBuilder b;
     return b.finish({b.make<tosa::ReduceMax>(b.input(DType::Int8, shape), axis, tosa::NanMode::PROPAGATE)});
@@ -56,13 +56,13 @@ TEST(Legalize, MaximaOfSingleNumbersCompareHalves) {
   EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u85-256"),
               AllOf(SizeIs(7), Each("npu.ELEMENTWISE")));  // 33, 17, 9, 5, 3, 2, 1
   EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u55-128"), Each("npu.ELEMENTWISE"));
-  // Its pool takes no longer for lanes that have nothing to do.
+  // Its pool is not slowed down by idle lanes.
   EXPECT_THAT(operations(reduced({64, 65}, 1), "ethos-u55-32"), ElementsAre("npu.POOL"));
   EXPECT_THAT(operations(reduced({65, 64}, 0), "ethos-u85-256"), ElementsAre("npu.POOL"));
 }
 
 TEST(Legalize, SaturationIsNotFusedAway) {
-  // The largest number that NEGATE gives is 32767, whatever scale comes after it.
+  // The largest result of NEGATE is 32767, whatever scale follows it.
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
   ir::Value* none = b.scalar(DType::Int16, 0);
@@ -81,7 +81,7 @@ TEST(Legalize, ShiftedProductsAreSaturatedInPlace) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     EXPECT_THAT(operations(narrowed(1 << 30, DType::Int8), target), ElementsAre("npu.ELEMENTWISE"));
     EXPECT_THAT(operations(narrowed(1 << 30, DType::Int16), target), ElementsAre("npu.ELEMENTWISE"));
-    // The product is rounded already: another factor rounds once more.
+    // The product is already rounded: another factor rounds it again.
     EXPECT_THAT(operations(narrowed(1 << 29, DType::Int16), target), SizeIs(2));
   }
 }
@@ -96,12 +96,12 @@ TEST(Legalize, QuantizedAddIsOneOperation) {
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
 
-TEST(Legalize, AddingANumberIsOneOperation) {
+TEST(Legalize, AddingAScalarIsOneOperation) {
   for (const DType type : {DType::Int8, DType::Int16}) {
     for (const int64_t number : {1 << 20, -12345}) {
       TosaBuilder b;
       ir::Value* x = b.input(type, {1, 8, 8, 4});
-      const int64_t factor = type == DType::Int8 ? 19 : 14;  // what U55 gives one operand
+      const int64_t factor = type == DType::Int8 ? 19 : 14;  // log2 of the scale that U55 gives one operand
       ir::Value* sum =
           b.make<tosa::Add>(b.rescale(x, DType::Int32, 1 << 30, 30 - factor),
                             b.constant(Tensor::from<int32_t>({1, 1, 1, 1}, {static_cast<int32_t>(number)})));
@@ -112,7 +112,7 @@ TEST(Legalize, AddingANumberIsOneOperation) {
   }
 }
 
-/// What RESCALE of (code - zero) by multiplier and shift gives for codes of one scale.
+/// The result of RESCALE by multiplier and shift for values of (code - zero) from `lowest` on.
 Tensor foldedRescale(const Shape& shape, int64_t lowest, int64_t multiplier, int64_t shift) {
   Tensor numbers = Tensor::zeros(DType::Int32, shape);
   for (int64_t n = 0; n < numbers.numElements(); ++n) {
@@ -132,7 +132,7 @@ TEST(Legalize, AddingAFoldedRescaleIsOneOperation) {
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
 
-TEST(ConstantCodes, GiveTheNumbersOfARescale) {
+TEST(ConstantCodes, ReproduceTheResultsOfARescale) {
   for (const int64_t shift : {12, 20, 33}) {
     for (const int64_t multiplier : {1518500250, 2147483647, 1 << 30}) {
       const Tensor numbers = foldedRescale({3, 40}, -200, multiplier, shift);
@@ -147,7 +147,7 @@ TEST(ConstantCodes, GiveTheNumbersOfARescale) {
   }
 }
 
-TEST(ConstantCodes, OtherNumbersHaveNone) {
+TEST(ConstantCodes, AreNotFoundForOtherValues) {
   EXPECT_FALSE(compiler::codesOfNumbers(Tensor::zeros(DType::Int32, {4, 4})));
   EXPECT_FALSE(compiler::codesOfNumbers(Tensor::from<int32_t>({3}, {100000, 100001, 234567})));
   Tensor squares = Tensor::zeros(DType::Int32, {300});
@@ -155,49 +155,50 @@ TEST(ConstantCodes, OtherNumbersHaveNone) {
   EXPECT_FALSE(compiler::codesOfNumbers(squares));
 }
 
-/// The first step of a recurrence: 16-bit gates of an input and of a state, and a product with a cell state.
-ir::Graph firstStep(int64_t state, int64_t bias, int64_t cell) {
+/// The first iteration of a recurrence: 16-bit gates of an input and of a state, and a product with a cell
+/// state.
+ir::Graph firstIteration(int64_t state, int64_t bias, int64_t cell) {
   TosaBuilder b;
-  const auto everywhere = [&](DType type, const Shape& shape, int64_t number) {
+  const auto filled = [&](DType type, const Shape& shape, int64_t number) {
     Tensor tensor = Tensor::zeros(type, shape);
     for (int64_t n = 0; n < tensor.numElements(); ++n) tensor.setIntegerAt(n, number);
     return b.constant(std::move(tensor));
   };
   const auto conv = [&](ir::Value* input) {
     const ir::Ints none{0, 0, 0, 0}, one{1, 1};
-    return b.make<tosa::Conv2d>(input, b.random(DType::Int8, {16, 1, 1, 8}),
-                                everywhere(DType::Int32, {16}, bias), b.scalar(DType::Int8, -3),
-                                b.scalar(DType::Int8, 0), none, one, one, false, DType::Int32);
+    return b.make<tosa::Conv2d>(input, b.random(DType::Int8, {16, 1, 1, 8}), filled(DType::Int32, {16}, bias),
+                                b.scalar(DType::Int8, -3), b.scalar(DType::Int8, 0), none, one, one, false,
+                                DType::Int32);
   };
   const auto gates = [&](ir::Value* input) {
     ir::Value* narrow = b.rescale(conv(input), DType::Int16, 1518500250, 38);
     return b.rescale(narrow, DType::Int32, 1 << 30, 30);
   };
   ir::Value* x = b.input(DType::Int8, {1, 1, 1, 8});
-  ir::Value* sum = b.make<tosa::Add>(gates(x), gates(everywhere(DType::Int8, {1, 1, 1, 8}, state)));
+  ir::Value* sum = b.make<tosa::Add>(gates(x), gates(filled(DType::Int8, {1, 1, 1, 8}, state)));
   ir::Value* gate = b.rescale(b.rescale(sum, DType::Int16, 1 << 30, 30), DType::Int32, 1 << 30, 30);
-  ir::Value* kept = b.mul(gate, everywhere(DType::Int32, {1, 1, 1, 16}, cell));
+  ir::Value* kept = b.mul(gate, filled(DType::Int32, {1, 1, 1, 16}, cell));
   return b.finish({b.rescale(b.make<tosa::Add>(kept, gate), DType::Int16, 1 << 30, 34)});
 }
 
-TEST(Legalize, StatesThatBeginAsZerosCostNothing) {
+TEST(Legalize, ZeroInitialStatesCostNothing) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
-    const size_t all = operations(firstStep(5, 0, 7), target).size();
-    // The convolution of the state and the sum behind it.
-    EXPECT_LE(operations(firstStep(-3, 0, 7), target).size() + 2, all) << target;
-    EXPECT_LT(operations(firstStep(5, 0, 0), target).size(), all) << target;
-    // A bias is a result, too.
-    EXPECT_EQ(operations(firstStep(-3, 9, 7), target).size(), all) << target;
+    const size_t all = operations(firstIteration(5, 0, 7), target).size();
+    // Saves the convolution of the state and the addition that reads it.
+    EXPECT_LE(operations(firstIteration(-3, 0, 7), target).size() + 2, all) << target;
+    EXPECT_LT(operations(firstIteration(5, 0, 0), target).size(), all) << target;
+    // With a bias, the convolution of the state is not zero.
+    EXPECT_EQ(operations(firstIteration(-3, 9, 7), target).size(), all) << target;
   }
 }
 
-TEST(Legalize, OperandScalesThatU55LacksTakeThirtyTwoBitSteps) {
+TEST(Legalize, OperandScalesThatU55LacksAreAppliedIn32Bits) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
   ir::Value* a = b.rescale(x, DType::Int32, 1518500250, 20, 0);
   ir::Value* c = b.rescale(x, DType::Int32, 1 << 30, 19, 0);
   const ir::Graph graph = b.finish({b.rescale(b.make<tosa::Add>(a, c), DType::Int16, 1431655728, 43, 0, 0)});
-  // Each operand widened, which is all for a factor of two, one scaled, the sum, and its scaling.
+  // Widening each operand, which is enough for a factor of two, scaling one, the sum, and its scaling.
   EXPECT_EQ(operations(graph, "ethos-u55-128").size(), 5u);
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
@@ -211,7 +212,7 @@ TEST(Legalize, ReshapeSliceAndConcatCostNothing) {
   EXPECT_EQ(operations(graph, "ethos-u55-128").size(), 2u);
 }
 
-TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
+TEST(Legalize, AveragePoolKeepsZeroPointsAndFusesNoScale) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
   const ir::Graph graph = b.finish(
@@ -219,7 +220,7 @@ TEST(Legalize, AveragePoolKeepsZeroPointsAndTakesNoScale) {
   EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.POOL", "npu.POOL"));
 }
 
-TEST(Legalize, SumsOfManyAtOneScaleArePooled) {
+TEST(Legalize, LargeWindowSumsAtOneScaleArePools) {
   const auto built = [](const ir::Ints& kernel, DType type, bool twice) {
     TosaBuilder b;
     ir::Value* sums = b.sums(b.input(DType::Int8, {1, 8, 8, 4}), kernel, kernel, 9);
@@ -229,14 +230,14 @@ TEST(Legalize, SumsOfManyAtOneScaleArePooled) {
   };
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     EXPECT_THAT(operations(built({8, 8}, DType::Int8, false), target), ElementsAre("npu.POOL"));
-    // Of few elements, in 32 bits, or where somebody reads the sums: with weights.
+    // Small windows, 32-bit results, and sums with other readers use weights.
     EXPECT_THAT(operations(built({2, 2}, DType::Int8, false), target), ElementsAre("npu.DEPTHWISE"));
     EXPECT_THAT(operations(built({8, 8}, DType::Int32, false), target), ElementsAre("npu.DEPTHWISE"));
     EXPECT_EQ(operations(built({8, 8}, DType::Int8, true), target).front(), "npu.DEPTHWISE");
   }
 }
 
-/// The first node of a kind.
+/// The first node of an operator.
 template <typename Op>
 Op find(const ir::Graph& graph) {
   for (ir::Node* node : graph.nodes()) {
@@ -256,7 +257,7 @@ ir::Graph transposition(const Shape& shape, const ir::Ints& perms, DType type = 
   return b.finish({b.transpose(b.input(type, shape), perms)});
 }
 
-TEST(Interleave, FewPlanesGoThroughTheChannelsOfOneConvolution) {
+TEST(Interleave, FewPlanesBecomeOneConvolution) {
   // [3, 40] to [40, 3]: runs of 8 elements, a kernel over the planes, 24 channels out.
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     const ir::Graph graph = legalized(transposition({1, 3, 5, 8}, {0, 2, 3, 1}), target);
@@ -287,7 +288,7 @@ TEST(Interleave, OtherTranspositionsAreCopies) {
   EXPECT_THAT(kinds(transposition({1, 5, 7, 3}, {0, 3, 1, 2})), Each("npu.POOL"));
 }
 
-TEST(Transpose, OnU85CopiesTakeWholeRowsAndWideElements) {
+TEST(Transpose, OnU85WholeRowsAndWideElementsAreCopied) {
   const auto permutes = [](const ir::Graph& tosa) {
     return find<npu_ir::Pool>(legalized(tosa, "ethos-u85-256")).transpose() != ir::Ints{0, 1, 2};
   };
@@ -302,8 +303,8 @@ TEST(Transpose, OnU85CopiesTakeWholeRowsAndWideElements) {
   EXPECT_TRUE(permutes(transposition({17, 9, 12}, {2, 1, 0}, DType::Int16)));
 }
 
-TEST(Interleave, TheWayBackIsOneConvolutionPerPlane) {
-  // [40, 3] to [3, 40]: each plane takes 8 of the 24 numbers that lie side by side.
+TEST(Interleave, TheInverseIsOneConvolutionPerPlane) {
+  // [40, 3] to [3, 40]: each plane takes 8 of 24 adjacent elements.
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     const ir::Graph tosa = transposition({1, 5, 8, 3}, {0, 3, 1, 2});
     const ir::Graph graph = legalized(tosa, target);
@@ -332,7 +333,7 @@ npu_ir::Conv pairedConvolution(const Columns& c, ir::Graph& keep) {
 
 TEST(PairedColumns, AStrideOfTwoOverFewChannelsBecomesOne) {
   ir::Graph graph;
-  // Pad 1: a column of padding joins the first pair, so the kernel of 3 covers two pairs.
+  // Pad 1: a column of padding completes the first pair, so the kernel of 3 covers two pairs.
   const auto conv = pairedConvolution({16, 3, 3, 1, 0}, graph);
   EXPECT_EQ(conv.ifm()->shape(), (Shape{9, 8, 6}));
   EXPECT_EQ(conv.weight()->shape(), (Shape{16, 3, 2, 6}));
@@ -351,8 +352,8 @@ TEST(PairedColumns, OnlyWhereItPays) {
   };
   EXPECT_EQ(width({16, 4, 3, 1, 0}), 8);
   EXPECT_EQ(width({16, 5, 3, 1, 0}), 16);  // two columns are more than 8 channels
-  EXPECT_EQ(width({17, 3, 3, 1, 1}), 17);  // an odd column is left over
-  EXPECT_EQ(width({15, 3, 1, 0, 0}), 15);  // a kernel of one column skips the other ones
+  EXPECT_EQ(width({17, 3, 3, 1, 1}), 17);  // an odd column remains
+  EXPECT_EQ(width({15, 3, 1, 0, 0}), 15);  // a kernel of one column skips the other columns
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of what Ethos-U55 and U65 compute by their arithmetic where Ethos-U85 has operations:
-// comparisons, logic, selection, bits, shifts, picked rows and resizing. Model, npu interpreter and TOSA
-// interpreter agree on random shapes and on the numbers at the ends of each type.
+// Properties of operators that Ethos-U55 and U65 compute by arithmetic and Ethos-U85 has as operations:
+// comparisons, logic, selection, bitwise operators, shifts, gather and scatter, and resizing. Model, npu
+// interpreter and TOSA interpreter agree on random shapes and on the extreme values of each type.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,8 +37,8 @@ class Dice {
   uint64_t state_;
 };
 
-/// Random numbers, every third one at or next to an end of the type or zero.
-Tensor edgy(DType type, const Shape& shape, Dice& dice) {
+/// Random values; about a third are at or next to a limit of the type or zero.
+Tensor withEdgeValues(DType type, const Shape& shape, Dice& dice) {
   Tensor tensor = Tensor::zeros(type, shape);
   if (type == DType::Bool) {
     for (int64_t i = 0; i < tensor.numElements(); ++i) tensor.setIntegerAt(i, dice.roll(0, 1));
@@ -55,7 +55,7 @@ Tensor edgy(DType type, const Shape& shape, Dice& dice) {
   return tensor;
 }
 
-Tensor amounts(DType type, const Shape& shape, Dice& dice) {
+Tensor shiftAmounts(DType type, const Shape& shape, Dice& dice) {
   Tensor tensor = Tensor::zeros(type, shape);
   for (int64_t i = 0; i < tensor.numElements(); ++i)
     tensor.setIntegerAt(i, dice.roll(0, 8 * dtypeSize(type) - 1));
@@ -76,7 +76,7 @@ struct Case {
     inputs.push_back(std::move(tensor));
     return value;
   }
-  /// An input, or now and then a constant.
+  /// An input or, one time in four, a constant.
   ir::Value* operand(Tensor tensor) {
     return dice.roll(0, 3) == 0 ? b.constant(std::move(tensor)) : input(std::move(tensor));
   }
@@ -86,8 +86,8 @@ struct Case {
       shape.push_back(dice.roll(0, 3) == 0 ? 1 : dice.roll(2, d + 1 == rank ? 19 : 5));
     return shape;
   }
-  /// Some dimensions become 1.
-  Shape spread(Shape shape) {
+  /// The shape with some dimensions set to 1.
+  Shape broadcastable(Shape shape) {
     for (int64_t& size : shape) size = dice.roll(0, 3) == 0 ? 1 : size;
     return shape;
   }
@@ -102,24 +102,24 @@ struct Case {
 
 class Logic : public testing::TestWithParam<int> {};
 
-TEST_P(Logic, ComparisonsOfWideNumbers) {
+TEST_P(Logic, ComparisonsOfInt32) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 6));
-  ir::Value* x = c.operand(edgy(DType::Int32, c.spread(shape), c.dice));
-  ir::Value* y = c.input(edgy(DType::Int32, shape, c.dice));
+  ir::Value* x = c.operand(withEdgeValues(DType::Int32, c.broadcastable(shape), c.dice));
+  ir::Value* y = c.input(withEdgeValues(DType::Int32, shape, c.dice));
   c.outputs = {c.b.make<tosa::Greater>(x, y), c.b.make<tosa::GreaterEqual>(y, x), c.b.make<tosa::Equal>(x, y),
                c.b.make<tosa::Equal>(y, y)};
   c.expectExact();
 }
 
-TEST_P(Logic, ComparisonsOfQuantizedNumbers) {
+TEST_P(Logic, ComparisonsOfQuantizedValues) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 5));
   const DType type = c.dice.type({DType::Int8, DType::Int16});
   const auto zero = [&] { return type == DType::Int8 ? c.dice.roll(-128, 127) : 0; };
-  ir::Value* x = c.input(edgy(type, c.spread(shape), c.dice));
-  ir::Value* y = c.operand(edgy(type, shape, c.dice));
-  // The same scale on both sides, and different ones.
+  ir::Value* x = c.input(withEdgeValues(type, c.broadcastable(shape), c.dice));
+  ir::Value* y = c.operand(withEdgeValues(type, shape, c.dice));
+  // The same scale on both sides, and different scales.
   for (const int64_t multiplier : {int64_t{1} << 30, int64_t{1518500250}}) {
     ir::Value* a = c.b.rescale(x, DType::Int32, 1 << 30, 30, zero());
     ir::Value* d = c.b.rescale(y, DType::Int32, multiplier, 30 - c.dice.roll(0, 3), zero());
@@ -133,8 +133,8 @@ TEST_P(Logic, ComparisonsOfQuantizedNumbers) {
 TEST_P(Logic, TruthValues) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 5));
-  ir::Value* x = c.input(edgy(DType::Bool, shape, c.dice));
-  ir::Value* y = c.operand(edgy(DType::Bool, c.spread(shape), c.dice));
+  ir::Value* x = c.input(withEdgeValues(DType::Bool, shape, c.dice));
+  ir::Value* y = c.operand(withEdgeValues(DType::Bool, c.broadcastable(shape), c.dice));
   c.outputs = {c.b.make<tosa::LogicalAnd>(x, y), c.b.make<tosa::LogicalOr>(y, x),
                c.b.make<tosa::LogicalXor>(x, y), c.b.make<tosa::LogicalNot>(x)};
   for (int64_t axis = 0; axis < x->rank(); ++axis) {
@@ -142,7 +142,7 @@ TEST_P(Logic, TruthValues) {
     c.outputs.push_back(c.b.make<tosa::ReduceAll>(x, axis));
   }
   for (const DType type : {DType::Int8, DType::Int16, DType::Int32}) {
-    ir::Value* number = c.input(edgy(type, shape, c.dice));
+    ir::Value* number = c.input(withEdgeValues(type, shape, c.dice));
     c.outputs.push_back(tosa::Cast::create(c.b.builder(), number, {{DType::Bool, shape}}).output());
     c.outputs.push_back(tosa::Cast::create(c.b.builder(), x, {{type, shape}}).output());
   }
@@ -152,22 +152,22 @@ TEST_P(Logic, TruthValues) {
 TEST_P(Logic, Selection) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 5));
-  ir::Value* condition = c.operand(edgy(DType::Bool, c.spread(shape), c.dice));
+  ir::Value* condition = c.operand(withEdgeValues(DType::Bool, c.broadcastable(shape), c.dice));
   for (const DType type : {DType::Bool, DType::Int8, DType::Int16, DType::Int32}) {
-    ir::Value* x = c.input(edgy(type, shape, c.dice));
-    ir::Value* y = c.operand(edgy(type, c.spread(shape), c.dice));
+    ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
+    ir::Value* y = c.operand(withEdgeValues(type, c.broadcastable(shape), c.dice));
     c.outputs.push_back(c.b.make<tosa::Select>(condition, x, y));
     c.outputs.push_back(c.b.make<tosa::Select>(condition, y, x));
   }
   c.expectExact();
 }
 
-TEST_P(Logic, SelectionBetweenNumbersAndAFixedOne) {
+TEST_P(Logic, SelectionBetweenTensorAndScalar) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 5));
-  ir::Value* condition = c.b.constant(edgy(DType::Bool, c.spread(shape), c.dice));
+  ir::Value* condition = c.b.constant(withEdgeValues(DType::Bool, c.broadcastable(shape), c.dice));
   for (const DType type : {DType::Int8, DType::Int16, DType::Int32}) {
-    ir::Value* x = c.input(edgy(type, shape, c.dice));
+    ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
     for (const int64_t number : {integerMin(type), int64_t{0}, int64_t{-7}}) {
       Tensor one = Tensor::zeros(type, Shape(shape.size(), 1));
       one.setIntegerAt(0, number);
@@ -179,13 +179,13 @@ TEST_P(Logic, SelectionBetweenNumbersAndAFixedOne) {
   c.expectExact();
 }
 
-TEST_P(Logic, Bits) {
+TEST_P(Logic, BitwiseOperators) {
   Case c(static_cast<uint64_t>(GetParam()));
   const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
   const Shape shape = c.shape(c.dice.roll(1, 5));
-  ir::Value* x = c.input(edgy(type, shape, c.dice));
-  ir::Value* y = c.operand(edgy(type, c.spread(shape), c.dice));
-  ir::Value* one = c.b.constant(edgy(type, Shape(shape.size(), 1), c.dice));
+  ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
+  ir::Value* y = c.operand(withEdgeValues(type, c.broadcastable(shape), c.dice));
+  ir::Value* one = c.b.constant(withEdgeValues(type, Shape(shape.size(), 1), c.dice));
   c.outputs = {c.b.make<tosa::BitwiseAnd>(x, y),   c.b.make<tosa::BitwiseOr>(y, x),
                c.b.make<tosa::BitwiseXor>(x, y),   c.b.make<tosa::BitwiseAnd>(x, one),
                c.b.make<tosa::BitwiseXor>(one, x), c.b.make<tosa::BitwiseNot>(x)};
@@ -196,11 +196,11 @@ TEST_P(Logic, Shifts) {
   Case c(static_cast<uint64_t>(GetParam()));
   const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
   const Shape shape = c.shape(c.dice.roll(1, 5));
-  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
   const Shape one(shape.size(), 1);
-  for (ir::Value* by :
-       {c.input(amounts(type, c.spread(shape), c.dice)), c.b.constant(amounts(type, c.spread(shape), c.dice)),
-        c.b.constant(amounts(type, one, c.dice))}) {
+  for (ir::Value* by : {c.input(shiftAmounts(type, c.broadcastable(shape), c.dice)),
+                        c.b.constant(shiftAmounts(type, c.broadcastable(shape), c.dice)),
+                        c.b.constant(shiftAmounts(type, one, c.dice))}) {
     for (const bool round : {false, true})
       c.outputs.push_back(c.b.make<tosa::ArithmeticRightShift>(x, by, round));
     c.outputs.push_back(c.b.make<tosa::LogicalLeftShift>(x, by));
@@ -208,7 +208,7 @@ TEST_P(Logic, Shifts) {
   c.expectExact();
 }
 
-/// Indices without one twice per batch.
+/// Indices that are distinct within each batch.
 Tensor distinct(int64_t batch, int64_t count, int64_t rows, Dice& dice) {
   Tensor tensor = Tensor::zeros(DType::Int32, {batch, count});
   for (int64_t n = 0; n < batch; ++n) {
@@ -220,19 +220,19 @@ Tensor distinct(int64_t batch, int64_t count, int64_t rows, Dice& dice) {
   return tensor;
 }
 
-TEST_P(Logic, PickedAndPlacedRows) {
+TEST_P(Logic, GatherAndScatter) {
   Case c(static_cast<uint64_t>(GetParam()));
   const DType type = c.dice.type({DType::Int8, DType::Int16, DType::Int32});
   const int64_t batch = c.dice.roll(1, 3),
                 rows = c.dice.roll(1, 2) == 1 ? c.dice.roll(2, 40) : c.dice.roll(129, 300),
                 columns = c.dice.roll(1, 9), count = c.dice.roll(1, std::min<int64_t>(rows, 12));
-  ir::Value* table = c.operand(edgy(type, {batch, rows, columns}, c.dice));
+  ir::Value* table = c.operand(withEdgeValues(type, {batch, rows, columns}, c.dice));
   Tensor where = Tensor::zeros(DType::Int32, {batch, count});
   for (int64_t i = 0; i < where.numElements(); ++i) where.setIntegerAt(i, c.dice.roll(0, rows - 1));
   c.outputs = {c.b.make<tosa::Gather>(table, c.operand(where)),
-               c.b.make<tosa::Scatter>(c.input(edgy(type, {batch, rows, columns}, c.dice)),
+               c.b.make<tosa::Scatter>(c.input(withEdgeValues(type, {batch, rows, columns}, c.dice)),
                                        c.operand(distinct(batch, count, rows, c.dice)),
-                                       c.input(edgy(type, {batch, count, columns}, c.dice)))};
+                                       c.input(withEdgeValues(type, {batch, count, columns}, c.dice)))};
   c.expectExact();
 }
 
@@ -243,7 +243,7 @@ TEST_P(Logic, Resizing) {
   Shape shape{c.dice.roll(1, 2), 0, 0, c.dice.roll(1, 20)};
   ir::Ints scale, offset, border;
   for (int64_t axis = 1; axis <= 2; ++axis) {
-    // A numerator, denominator, offset and border that give a whole number of outputs.
+    // A numerator, denominator, offset and border that give an integer number of outputs.
     const int64_t most = c.dice.roll(0, 1) ? 15 : type == DType::Int16 ? 200 : 255;
     const int64_t n = c.dice.roll(1, 4) == 1 ? 1 : c.dice.roll(1, most),
                   inputs = n == 1 && c.dice.roll(0, 1) ? 1 : c.dice.roll(2, 9);
@@ -260,7 +260,7 @@ TEST_P(Logic, Resizing) {
     }
     shape[static_cast<size_t>(axis)] = inputs;
   }
-  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
   ir::Value* y =
       c.b.make<tosa::Resize>(x, c.b.shapeValue(scale), c.b.shapeValue(offset), c.b.shapeValue(border),
                              nearest ? tosa::ResizeMode::NEAREST : tosa::ResizeMode::BILINEAR);
@@ -274,17 +274,17 @@ TEST_P(Logic, Resizing) {
   c.expectExact();
 }
 
-TEST_P(Logic, PositionsOfLargestNumbers) {
+TEST_P(Logic, Argmax) {
   Case c(static_cast<uint64_t>(GetParam()));
   const DType type = c.dice.type({DType::Int8, DType::Int16});
   const Shape shape{c.dice.roll(1, 3), c.dice.roll(1, 200), c.dice.roll(1, 5)};
-  ir::Value* x = c.input(edgy(type, shape, c.dice));
+  ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
   for (const int64_t axis : {0, 1, 2})
     c.outputs.push_back(c.b.make<tosa::Argmax>(x, axis, tosa::NanMode::PROPAGATE));
   c.expectExact();
 }
 
-/// Sums of 48 bits in 32-bit steps: depths of one and more chunks, scales from rounding to saturating.
+/// 48-bit sums computed in 32 bits: depths of one and several chunks, scales from rounding to saturating.
 TEST_P(Logic, ProductsOfComputedMatrices) {
   Case c(static_cast<uint64_t>(GetParam()));
   const int64_t batch = c.dice.roll(1, 3), rows = c.dice.roll(1, 6), columns = c.dice.roll(1, 6);
@@ -292,10 +292,10 @@ TEST_P(Logic, ProductsOfComputedMatrices) {
   const int64_t depth = depths[c.dice.roll(0, 6)];
   ir::Value* none = c.b.scalar(DType::Int16, 0);
   for (const int64_t shift : {int64_t{9}, c.dice.roll(10, 23), c.dice.roll(24, 30), c.dice.roll(31, 38)}) {
-    // Numbers whose scaled sums fit 32 bits, as RESCALE asks for.
+    // Values whose scaled sums fit in 32 bits, as RESCALE requires.
     const int64_t bits = (16 + shift - std::bit_width(static_cast<uint64_t>(depth))) / 2;
     const auto bounded = [&](const Shape& shape) {
-      Tensor tensor = edgy(DType::Int16, shape, c.dice);
+      Tensor tensor = withEdgeValues(DType::Int16, shape, c.dice);
       for (int64_t i = 0; bits < 15 && i < tensor.numElements(); ++i)
         tensor.setIntegerAt(i, std::max(tensor.integerAt(i), int64_t{-32767}) >> (15 - bits));
       return c.input(std::move(tensor));
@@ -304,23 +304,24 @@ TEST_P(Logic, ProductsOfComputedMatrices) {
     ir::Value* product = c.b.make<tosa::Matmul>(a, b, none, none);
     c.outputs.push_back(c.b.rescale48(product, DType::Int16, c.dice.roll(16384, 32767), shift));
   }
-  ir::Value* x = c.input(edgy(DType::Int8, {batch, rows, depth}, c.dice));
-  ir::Value* y = c.input(edgy(DType::Int8, {batch, depth, columns}, c.dice));
+  ir::Value* x = c.input(withEdgeValues(DType::Int8, {batch, rows, depth}, c.dice));
+  ir::Value* y = c.input(withEdgeValues(DType::Int8, {batch, depth, columns}, c.dice));
   ir::Value* narrow = c.b.make<tosa::Matmul>(x, y, c.b.scalar(DType::Int8, c.dice.roll(-128, 127)),
                                              c.b.scalar(DType::Int8, c.dice.roll(-128, 127)));
   c.outputs.push_back(c.b.rescale(narrow, DType::Int8, 1518500250, 40, 0, 5));
   c.expectExact();
 }
 
-/// Rewrites of every family: transpositions of few planes as convolutions, pairs of columns.
+/// Rewrites for every family: transpositions of few planes as convolutions, paired columns.
 TEST_P(Logic, InterleavedPlanesAndPairedColumns) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape planes{1, c.dice.roll(2, 8), c.dice.roll(1, 6), 8 * c.dice.roll(1, 3)};
-  c.outputs = {c.b.transpose(c.input(edgy(DType::Int8, planes, c.dice)), {0, 2, 3, 1})};
+  c.outputs = {c.b.transpose(c.input(withEdgeValues(DType::Int8, planes, c.dice)), {0, 2, 3, 1})};
   for (int i = 0; i < 3; ++i) {
     const int64_t kernel = c.dice.roll(2, 6), width = 2 * c.dice.roll(kernel / 2 + 1, 9);
     const int64_t left = c.dice.roll(0, kernel - 1), right = (left + width - kernel) % 2;
-    ir::Value* x = c.input(edgy(DType::Int8, {c.dice.roll(1, 2), 5, width, c.dice.roll(1, 4)}, c.dice));
+    ir::Value* x =
+        c.input(withEdgeValues(DType::Int8, {c.dice.roll(1, 2), 5, width, c.dice.roll(1, 4)}, c.dice));
     ir::Value* y = c.b.conv(x, c.dice.roll(1, 20), {3, kernel}, {2 - c.dice.roll(0, 1), 2},
                             {1, 1, left, right}, c.dice.roll(-128, 127));
     c.outputs.push_back(c.b.rescalePerChannel(y, DType::Int8, 42, 4));
@@ -330,7 +331,7 @@ TEST_P(Logic, InterleavedPlanesAndPairedColumns) {
 
 INSTANTIATE_TEST_SUITE_P(Random, Logic, testing::Range(1, 13));
 
-TEST(LogicCost, ComparingQuantizedNumbersIsOneOperation) {
+TEST(LogicCost, ComparingQuantizedValuesIsOneOperation) {
   for (const bool equal : {false, true}) {
     TosaBuilder b;
     ir::Value* p = b.rescale(b.input(DType::Int8, {1, 8, 8, 4}), DType::Int32, 1 << 30, 30, 3);
@@ -354,7 +355,8 @@ TEST(LogicCost, DoublingBilinearlyIsTwoTapsPerPhase) {
   ir::Value* y = b.make<tosa::Resize>(x, b.shapeValue({4, 2, 4, 2}), b.shapeValue({-1, -1}),
                                       b.shapeValue({1, 1}), tosa::ResizeMode::BILINEAR);
   const auto names = operations(b.finish({b.rescale(y, DType::Int8, 1 << 30, 34)}), "ethos-u55-128");
-  // Two phases along each axis, each with a clamped position at one end; the scale is part of the last ones.
+  // Two phases along each axis, each with a clamped position at one end; the scale is fused into the last
+  // ones.
   EXPECT_EQ(names.size(), 8u);
   EXPECT_THAT(names, testing::Each("npu.DEPTHWISE"));
 }

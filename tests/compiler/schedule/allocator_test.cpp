@@ -51,8 +51,8 @@ RC_GTEST_PROP(Packing, TheBoundIsTheLargestLiveSum, ()) {
   RC_ASSERT(packingLowerBound(ranges) == bound);
 }
 
-TEST(Packing, ManyBuffersThatLiveTogetherAreSwept) {
-  // Millions of pairs collide: an order cannot be searched.
+TEST(Packing, ManyBuffersLiveAtOnceArePlacedInOneSweep) {
+  // Millions of pairs collide: too many to search for an order.
   std::vector<LiveRange> fan, mixed;
   for (int i = 0; i < 20000; ++i) fan.push_back({8, i, 20000});
   EXPECT_EQ(pack(fan).bytes, packingLowerBound(fan));
@@ -65,28 +65,28 @@ TEST(Packing, ManyBuffersThatLiveTogetherAreSwept) {
   EXPECT_LT(packing.bytes, packingLowerBound(mixed) * 5 / 4);
 }
 
-RC_GTEST_PROP(Packing, IsTheSameEveryTime, ()) {
+RC_GTEST_PROP(Packing, IsDeterministic, ()) {
   const auto ranges = randomRanges();
   RC_ASSERT(pack(ranges).addresses == pack(ranges).addresses);
 }
 
 TEST(Packing, ReachesTheBoundOnAChain) {
-  // Each map lives while it is written and while the next one is.
+  // Each feature map is live while it and the next one are written.
   std::vector<LiveRange> ranges;
   ranges.reserve(30);
   for (int i = 0; i < 30; ++i) ranges.push_back({1000 + 37 * (i % 7), i, i + 1});
   EXPECT_EQ(pack(ranges).bytes, packingLowerBound(ranges));
 }
 
-RC_GTEST_PROP(Packing, APackerGivesWhatPackGives, ()) {
+RC_GTEST_PROP(Packing, APackerMatchesPack, ()) {
   const auto ranges = randomRanges();
   Packer packer;
   for (int i = 0; i < 2; ++i)
     RC_ASSERT(packer.pack(ranges, 0, 200).addresses == pack(ranges, 0, 200).addresses);
 }
 
-TEST(Packing, APackerEndsAfterSoManySteps) {
-  // Sizes that never reach the bound: each packing by itself would make all of its attempts.
+TEST(Packing, APackerStopsSearchingAfterItsLimit) {
+  // Sizes that never reach the bound: on its own, each packing would use all of its attempts.
   Packer packer;
   int64_t searched = 0, swept = 0;
   for (int64_t round = 0; round < 8; ++round) {

@@ -44,7 +44,7 @@ OperationCost search(const char* target, KernelOperation& op) {
 }
 
 // 56x56x24 to 144 channels: the output unit needs half a cycle per element. Part-kernel-first MACs take less,
-// or half as long again if one tap costs a step of four, which no measured layer rules out.
+// or half as long again if a single tap costs a step of four; no measured layer rules that out.
 TEST(BlockSearch, PointwiseConvolutionsOfFewChannelsRunDepthFirst) {
   KernelOperation op =
       convolution(OperationKind::Conv, map(56, 56, 24), map(56, 56, 144), {1, 1, 1, 1, 1, 1});
@@ -76,8 +76,8 @@ TEST(BlockSearch, LongRowsGetBlocksThatHideTheWeights) {
   }
 }
 
-// Whether a network can be compiled is asked before it is: the short answer is the long one's.
-TEST(BlockSearch, FitIsKnownBeforehand) {
+// Whether a network can be compiled is asked before it is compiled: the quick check agrees with the search.
+TEST(BlockSearch, TheQuickCheckAgreesWithTheSearch) {
   for (const char* target : {"ethos-u55-32", "ethos-u65-512", "ethos-u85-128"}) {
     const auto machine = makeMachine(target, "", "");
     TimingContext context;
@@ -100,8 +100,8 @@ TEST(BlockSearch, FitIsKnownBeforehand) {
   }
 }
 
-// Layers that differ in addresses and scales only are searched once, and get the blocks that a search gives.
-TEST(BlockSearch, LikeOperationsAreSearchedOnce) {
+// Layers that differ only in addresses and scales are searched once, and get the blocks of that search.
+TEST(BlockSearch, EquivalentOperationsAreSearchedOnce) {
   for (const char* target : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
     const auto machine = require(makeMachine(target, "", ""));
     TimingContext context;
@@ -124,7 +124,7 @@ TEST(BlockSearch, LikeOperationsAreSearchedOnce) {
       EXPECT_EQ(applied, expected) << target;
     }
     EXPECT_EQ(memo.searches(), 1u);
-    // What the search looks at makes a difference.
+    // Differences in what the search depends on cause another search.
     KernelOperation wider = first;
     wider.ofm.depth = 128;
     ASSERT_TRUE(memo.choose({&wider, 1}, {&context, 1}, true).ok());

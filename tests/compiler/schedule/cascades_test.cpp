@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of cascades: as good as the best of all ways to put a chain of passes into groups.
+// The choice of cascades: as good as the best of all groupings of a chain of passes.
 #include "compiler/schedule/cascades.hpp"
 
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@ namespace carina::compiler {
 namespace {
 
 constexpr int32_t kHeight = 20;
-constexpr npu::Cycles kBehindPerRow = 30;  // what a map behind the cache costs more
+constexpr npu::Cycles kBehindPerRow = 30;  // extra cost of a feature map behind the cache
 constexpr npu::Cycles kPerStripe = 40;
 
-/// Passes one after the other, each with a window of one or three rows, and their maps.
+/// Consecutive passes, each with a window of one or three rows, and their feature maps.
 struct Chain {
   std::vector<npu::KernelOperation> operations;
   std::vector<npu::Cycles> perRow;
@@ -55,8 +55,8 @@ struct Chain {
     return problem.buffers[static_cast<size_t>(p)].bytes > problem.maxCachedMapBytes;
   }
 
-  /// Cycles of passes [first, last] in a group with so many rows at a time, 0: one pass as a whole; nothing
-  /// where it takes more than `limit`.
+  /// Cycles of a group of passes [first, last] that computes `rows` rows at a time (0: a single pass as a
+  /// whole); nullopt if it needs more than `limit` bytes.
   std::optional<npu::Cycles> cyclesOf(const Group& group, int64_t limit) const {
     const auto whole = [&](int32_t p) {
       return p < 0 || isBehind(p) ? 0 : roundUp(problem.buffers[static_cast<size_t>(p)].bytes, 16);
@@ -86,13 +86,13 @@ struct Chain {
     return cycles;
   }
 
-  /// Of all ways to group passes from `first` on.
-  std::optional<npu::Cycles> fewest(int32_t first, int64_t limit) const {
+  /// The fewest cycles of all groupings of the passes from `first` on.
+  std::optional<npu::Cycles> fewestCycles(int32_t first, int64_t limit) const {
     const auto count = static_cast<int32_t>(problem.passes.size());
     if (first == count) return 0;
     std::optional<npu::Cycles> best;
     for (int32_t last = first; last < count; ++last) {
-      const auto rest = fewest(last + 1, limit);
+      const auto rest = fewestCycles(last + 1, limit);
       if (!rest) continue;
       const std::vector<int32_t> heights =
           last == first ? std::vector<int32_t>{0} : std::vector<int32_t>{1, 2, 3, 4, 6, 8, 12, 16};
@@ -105,7 +105,7 @@ struct Chain {
   }
 };
 
-RC_GTEST_PROP(Cascades, ChosenAreTheFastestThatFit, ()) {
+RC_GTEST_PROP(Cascades, ChoosesTheFastestGroupsThatFit, ()) {
   const auto count = static_cast<size_t>(*rc::gen::inRange(2, 7));
   Chain chain(*rc::gen::container<std::vector<int64_t>>(count, rc::gen::inRange<int64_t>(1, 100)),
               *rc::gen::container<std::vector<npu::Cycles>>(count, rc::gen::inRange<npu::Cycles>(5, 60)),
@@ -113,7 +113,7 @@ RC_GTEST_PROP(Cascades, ChosenAreTheFastestThatFit, ()) {
   const int64_t limit = *rc::gen::inRange<int64_t>(100, 4000);
   if (*rc::gen::arbitrary<bool>()) chain.problem.maxCachedMapBytes = limit / *rc::gen::inRange<int64_t>(1, 5);
   const Grouping chosen = chooseGroups(chain.problem, limit);
-  const auto expected = chain.fewest(0, limit);
+  const auto expected = chain.fewestCycles(0, limit);
   if (!expected) {
     RC_ASSERT(chosen.bytes > limit);
     return;
@@ -122,9 +122,9 @@ RC_GTEST_PROP(Cascades, ChosenAreTheFastestThatFit, ()) {
   RC_ASSERT(chosen.cycles == *expected);
 }
 
-TEST(Cascades, MapsBehindACacheLeaveRoomForTallerStripes) {
-  // Six passes in one cascade have room for a row at a time. A map of 1,600 bytes behind the cache makes two
-  // cascades of it.
+TEST(Cascades, MapsBehindTheCacheLeaveSpaceForTallerStripes) {
+  // In one cascade, six passes can compute only one row at a time. Moving a feature map of 1,600 bytes behind
+  // the cache splits it into two cascades.
   Chain chain({80, 80, 80, 80, 80, 10}, std::vector<npu::Cycles>(6, 20), std::vector<bool>(6, true));
   const Grouping inside = chooseGroups(chain.problem, 1900);
   chain.problem.maxCachedMapBytes = 1000;

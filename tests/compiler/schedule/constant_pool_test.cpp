@@ -21,7 +21,7 @@ TEST(ConstantPool, EqualContentsAreStoredOnce) {
   EXPECT_EQ(pool.size(), 96);
 }
 
-TEST(ConstantPool, AFewBytesShareALine) {
+TEST(ConstantPool, SmallConstantsShareALine) {
   ConstantPool pool;
   std::vector<std::vector<std::byte>> numbers;
   numbers.reserve(6);
@@ -38,7 +38,7 @@ TEST(ConstantPool, AFewBytesShareALine) {
   EXPECT_EQ(place(numbers[4], 4), 48);
   EXPECT_EQ(place(numbers[1], 4), 4);
   EXPECT_EQ(pool.size(), 64);
-  // Where a transfer reads it, it has a line of its own.
+  // A constant that a transfer reads gets its own line.
   EXPECT_EQ(place(numbers[1], ConstantPool::kLine), 64);
   EXPECT_EQ(place(numbers[5], 4), 52);
   const std::vector<std::byte> bytes = std::move(pool).take();

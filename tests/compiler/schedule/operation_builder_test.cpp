@@ -18,7 +18,7 @@ npu::KernelOperation copyOf(const npu::Target& target, npu::ElementType from, np
   return op;
 }
 
-TEST(AsProduct, TakesCopiesWithTheirScalesAndTables) {
+TEST(AsProduct, ConvertsCopiesWithTheirScalesAndTables) {
   for (const char* name : {"ethos-u55-128", "ethos-u65-512", "ethos-u85-256"}) {
     const npu::Target& target = **npu::findTarget(name);
     npu::KernelOperation copy = copyOf(target, npu::ElementType::Int16, npu::ElementType::Int8);
@@ -35,7 +35,7 @@ TEST(AsProduct, TakesCopiesWithTheirScalesAndTables) {
   }
 }
 
-TEST(AsProduct, LeavesWhatMovesOrIsShiftedOnly) {
+TEST(AsProduct, RefusesPoolsThatAreNotScaledCopies) {
   const npu::Target &u55 = **npu::findTarget("ethos-u55-128"), &u85 = **npu::findTarget("ethos-u85-256");
   using npu::ElementType;
   npu::KernelOperation op = copyOf(u85, ElementType::Int8, ElementType::Int8);
@@ -84,7 +84,7 @@ TEST(TwoRows, CoverTheRowAndNothingElse) {
   }
 }
 
-TEST(TwoRows, OnlyOfOddRowsOnMicroblocksOfTwoRows) {
+TEST(TwoRows, RequireAnOddRowAndMicroblocksOfTwoRows) {
   const auto allowed = [](const npu::KernelOperation& op, const char* target) {
     return allowsTwoRows(op, **npu::findTarget(target));
   };
@@ -100,8 +100,8 @@ TEST(TwoRows, OnlyOfOddRowsOnMicroblocksOfTwoRows) {
   EXPECT_FALSE(allowed(wide, "ethos-u55-256"));
 }
 
-TEST(TwoRows, AreNotSeenInTransposedMaps) {
-  // Strides are those of the axes in memory: these rows do not overlap.
+TEST(TwoRows, AreNotDetectedInTransposedMaps) {
+  // The strides are those of the axes in memory, so these rows do not overlap.
   npu::KernelOperation op = inTwoRows(rowOf(255));
   EXPECT_TRUE(isInTwoRows(op));
   op.transpose = npu::Transpose::CHW;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans for weights in slow constants: what is copied, when it arrives, and that it fits.
+// Plans for weights in slow memory: what is copied, when it arrives, and that it fits.
 #include "compiler/schedule/weight_plan.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ WeightProblem problemOf(size_t groups, int64_t freeBytes) {
   return problem;
 }
 
-/// `direct`: cycles when the weights are read in place.
+/// `direct`: cycles if the weights are read in place.
 WeightUse useOf(int32_t group, int32_t set, int64_t bytes, npu::Cycles direct) {
   WeightUse use;
   use.group = group;
@@ -73,7 +73,7 @@ void expectSound(const WeightProblem& problem, const WeightPlan& plan) {
   for (size_t g = 0; g < live.size(); ++g) EXPECT_LE(live[g], problem.groups[g].freeBytes) << "group " << g;
 }
 
-TEST(WeightPlan, WeightsThatAreReadOnceStayWhereTheyAre) {
+TEST(WeightPlan, WeightsThatAreReadOnceAreReadInPlace) {
   WeightProblem problem = problemOf(3, 100000);
   problem.uses = {useOf(0, 0, 800, 1000), useOf(1, 1, 900, 1000), useOf(2, 2, 700, 1000)};
   const WeightPlan plan = planWeights(problem);
@@ -90,7 +90,7 @@ TEST(WeightPlan, LargeWeightsArriveInPiecesDuringEarlierGroups) {
   EXPECT_EQ(plan.uses[0].path, WeightPath::Whole);
   EXPECT_GE(plan.uses[0].fetches.size(), 3u);
   EXPECT_EQ(plan.cycles, 6000);
-  // With room in the last two groups only, most of the transfer is waited for.
+  // With free memory in the last two groups only, the kernel waits for most of the transfer.
   for (size_t g = 0; g < 4; ++g) problem.groups[g].freeBytes = 100;
   const WeightPlan late = planWeights(problem);
   expectSound(problem, late);
@@ -99,9 +99,9 @@ TEST(WeightPlan, LargeWeightsArriveInPiecesDuringEarlierGroups) {
   EXPECT_GT(late.cycles, plan.cycles + 1500);
 }
 
-// Kernels that keep the port of the fast memory busy for nine tenths of the time leave a transfer the rest,
-// which is as much as it needs: an eighth.
-TEST(WeightPlan, CopiesArriveBesideKernelsThatMoveMaps) {
+// Kernels that keep the port of the fast memory busy for nine tenths of the time leave a transfer enough:
+// 3,500 bytes need it for an eighth of their transfer time.
+TEST(WeightPlan, CopiesArriveWhileKernelsUseTheFastPort) {
   WeightProblem problem = problemOf(6, 100000);
   problem.speed.fastCyclesPerByte = 0.125;
   for (auto& group : problem.groups) group.fastPort = 900;
@@ -125,7 +125,7 @@ TEST(WeightPlan, CopiesArriveNoEarlierThanTheyHaveTo) {
   EXPECT_GE(plan.uses[0].liveFirst, 15);
 }
 
-TEST(WeightPlan, CopiesThatAreReadAgainStay) {
+TEST(WeightPlan, CopiesThatAreReadAgainAreKept) {
   WeightProblem problem = problemOf(10, 5000);
   for (const int32_t g : {1, 4, 9}) problem.uses.push_back(useOf(g, 7, 3000, 4000));
   const WeightPlan plan = planWeights(problem);
@@ -133,7 +133,7 @@ TEST(WeightPlan, CopiesThatAreReadAgainStay) {
   EXPECT_EQ(plan.uses[0].fetches.size(), 1u);
   EXPECT_EQ(plan.uses[1].copyOf, 0);
   EXPECT_EQ(plan.uses[2].copyOf, 0);
-  // No room between the second and the third use: fetched again, or read in place.
+  // Too little free memory between the second and the third use: fetched again, or read in place.
   problem.groups[6].freeBytes = 1000;
   const WeightPlan twice = planWeights(problem);
   expectSound(problem, twice);
@@ -141,7 +141,7 @@ TEST(WeightPlan, CopiesThatAreReadAgainStay) {
   EXPECT_EQ(twice.uses[2].copyOf, -1);
 }
 
-TEST(WeightPlan, SlicesWhereTheWholeDoesNotFit) {
+TEST(WeightPlan, SlicesWeightsThatDoNotFitAsAWhole) {
   WeightProblem problem = problemOf(3, 2500);
   WeightUse use = useOf(2, 0, 8000, 50000);
   use.costs[static_cast<size_t>(WeightPath::Sliced)] = {9000, 0, 0, 1000, 8};
@@ -151,7 +151,7 @@ TEST(WeightPlan, SlicesWhereTheWholeDoesNotFit) {
   EXPECT_EQ(plan.uses[0].path, WeightPath::Sliced);
 }
 
-TEST(WeightPlan, ThickerSlicesIfTheyFit) {
+TEST(WeightPlan, PrefersThickerSlicesIfTheyFit) {
   WeightProblem problem = problemOf(3, 2500);
   WeightUse use = useOf(2, 0, 8000, 50000);
   use.costs[static_cast<size_t>(WeightPath::Sliced)] = {20000, 0, 0, 500, 16};
@@ -165,7 +165,7 @@ TEST(WeightPlan, ThickerSlicesIfTheyFit) {
   EXPECT_EQ(planWeights(problem).uses[0].path, WeightPath::ThickestSlices);
 }
 
-TEST(WeightPlan, RandomPlansFitAndMoreMemoryIsNoWorseThanNone) {
+TEST(WeightPlan, RandomPlansFitAndMemoryNeverCostsCycles) {
   std::mt19937 random(3);
   const auto roll = [&](int64_t low, int64_t high) {
     return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));

@@ -74,7 +74,7 @@ TEST(ComposeView, SplitsAndMergesDimensions) {
   ASSERT_TRUE(merged);
   EXPECT_EQ(merged->offset, 62);
   EXPECT_EQ(merged->strides, (ir::Ints{5, 1}));
-  // Rows that are not next to each other cannot become one axis.
+  // Rows that are not contiguous cannot become one axis.
   const Access box{0, 0, {4, 6, 5}, {60, 5, 1}};
   EXPECT_FALSE(composeView(box, 1, 0, {5, 1}, {24, 5}));
   EXPECT_TRUE(composeView(box, 1, 0, {30, 1}, {4, 30}));
@@ -84,8 +84,8 @@ struct CopyMaker : test::GraphMaker {
   ir::Value* copy(ir::Value* x) { return npu_ir::createCopy(b, x, 0, {}, DType::Int8); }
 };
 
-/// A piece of a join that is also read as one row: in the join its rows are apart, so the join gets a copy.
-/// Its list of uses grows while it is copied.
+/// A piece of a join that is also read as one row: in the join its rows are not contiguous, so the join gets
+/// a copy. Its list of uses grows while it is copied.
 TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
   CopyMaker n;
   ir::Value* piece = n.copy(n.input({1, 2, 6}, DType::Int8));
@@ -99,9 +99,9 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
   EXPECT_NE(storage.access(piece).buffer, storage.access(n.graph.outputs()[1]).buffer);
 }
 
-/// A join inside of a join whose elements lie apart: its pieces cannot be written there, and copies of them
-/// could not either.
-TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
+/// A join inside a join in which its elements are not contiguous: its pieces cannot be written there, nor can
+/// copies of them.
+TEST(MakeAddressable, SeparatesANestedJoinThatWouldNotBeContiguous) {
   CopyMaker n;
   ir::Value* piece = n.copy(n.input({1, 1, 6}, DType::Int8));
   ir::Value* other = n.copy(n.input({1, 1, 6}, DType::Int8));
@@ -117,7 +117,7 @@ TEST(MakeAddressable, SeparatesAJoinWhosePiecesWouldBeTornApart) {
   EXPECT_NE(storage.access(row).buffer, storage.access(n.graph.outputs()[0]).buffer);
 }
 
-/// A piece whose elements lie apart in its join, and a reader that wants them as channels.
+/// A piece whose elements are not contiguous in its join, and a reader that needs them as channels.
 TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
   CopyMaker n;
   ir::Value* piece = n.copy(n.input({1, 12, 1}, DType::Int8));
@@ -131,7 +131,7 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
   EXPECT_NE(storage.access(piece).buffer, storage.access(n.graph.outputs()[1]).buffer);
 }
 
-/// The steps of a recurrence are joined, and only the last is read: nothing keeps the others.
+/// The steps of a recurrence are joined, and only the last is read, so the others need not be kept.
 TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
   for (const int64_t steps : {2, 50, 200}) {
     CopyMaker n;
@@ -156,7 +156,7 @@ TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
   }
 }
 
-/// What is read across two pieces, or as a whole, stays joined.
+/// A join that is read across two pieces, or as a whole, is kept.
 TEST(MakeAddressable, KeepsAJoinThatIsReadAcrossPieces) {
   for (const bool whole : {true, false}) {
     CopyMaker n;

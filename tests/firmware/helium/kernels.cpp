@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the kernels that have Helium variants on pseudo-random data and prints a checksum per call, for a
-// bare Cortex-M55. Built with and without Helium it must print the same.
+// bare Cortex-M55. The output must be the same when built with and without Helium.
 #include "carina/kernels.hpp"
 
 #include <initializer_list>
@@ -9,7 +9,7 @@ using namespace carina::rt;
 
 extern "C" {
 void _sbrk() {
-  __builtin_trap();  // nothing here may ask for heap
+  __builtin_trap();  // nothing here may allocate
 }
 }
 

@@ -37,9 +37,9 @@ if(count LESS 150 OR plain MATCHES "0000dead")
   message(FATAL_ERROR "${count} checksums, or a refused call:\n${plain}")
 endif()
 if(NOT plain STREQUAL helium)
-  message(FATAL_ERROR "Helium gives other bits.\nplain:\n${plain}\nHelium:\n${helium}")
+  message(FATAL_ERROR "Helium computes other bits.\nplain:\n${plain}\nHelium:\n${helium}")
 endif()
-# That the second build is the other one.
+# The second build must use Helium.
 execute_process(
   COMMAND "${CXX}" -mcpu=cortex-m55 -mthumb -mfloat-abi=hard -std=c++17 -Os -I${SOURCE}/runtime/include -I${SOURCE}/runtime -S -o -
     "${SOURCE}/runtime/kernels/int8_runs_helium.cpp"

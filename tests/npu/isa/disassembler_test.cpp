@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of streams and payloads: goldens of our own streams, exact round trips, assembler errors.
+// Text of streams and payloads: golden files for Carina's own streams, exact round trips, assembler errors.
 #include "npu/isa/disassembler.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 namespace carina::npu {
 namespace {
 
-/// A weight DMA, a convolution that uses it, and the end.
+/// A weight DMA, a convolution that uses the weights, and a stop.
 std::vector<uint32_t> smallStream(const Target& target) {
   StreamWriter writer(target);
   DmaOperation dma;
@@ -84,7 +84,7 @@ TEST(Disassembler, RecordedPayloadsRoundTrip) {
   }
 }
 
-/// Any words, most of them shaped like commands.
+/// Random words, most of them with the form of commands.
 std::vector<uint32_t> randomWords(Family family, uint32_t seed) {
   std::mt19937 random(seed);
   const isa::Architecture& arch = architecture(family);

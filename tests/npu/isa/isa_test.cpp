@@ -80,7 +80,7 @@ TEST(Isa, RegisterMapMatchesTheTables) {
   EXPECT_EQ(architecture(Family::U85).idWord, format::ethosu_id::kU85);
 }
 
-TEST(Isa, FieldsDoNotOverlapAndHoldTheirExtremes) {
+TEST(Isa, FieldsDoNotOverlapAndHoldTheirLimits) {
   for (const Family family : {Family::U55, Family::U65, Family::U85}) {
     const isa::Architecture& arch = architecture(family);
     for (uint16_t n = 0; n < arch.commandCount; ++n) {

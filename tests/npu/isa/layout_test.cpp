@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feature map addresses: the worked example, and that no two elements share one.
+// Feature map addresses: the worked example, and that no two elements share an address.
 #include "npu/isa/layout.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(Layout, WorkedExample) {
   EXPECT_EQ(denseBytes(40, 7, 28, ElementType::Int16, Layout::NHWC), 40 * 7 * 28 * 2);
 }
 
-RC_GTEST_PROP(Layout, DenseMapsAreOneToOneAndWithinTheirSize, ()) {
+RC_GTEST_PROP(Layout, DenseAddressesAreUniqueAndInBounds, ()) {
   const int h = *rc::gen::inRange(1, 8), w = *rc::gen::inRange(1, 8), c = *rc::gen::inRange(1, 40);
   const auto layout = *rc::gen::element(Layout::NHWC, Layout::NHCWB16);
   const auto type = *rc::gen::element(ElementType::Int8, ElementType::Int16, ElementType::Int32);

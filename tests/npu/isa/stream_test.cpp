@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations to command streams and back, on every target; reading of foreign and of damaged streams.
+// Converts operations to command streams and back, on every target; reads streams of other compilers and
+// damaged ones.
 #include "npu/isa/stream.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ const Target& arbitraryTarget() {
   return targets[static_cast<size_t>(*rc::gen::inRange<int>(0, static_cast<int>(targets.size())))];
 }
 
-// The decoder inverts the writer, also when registers are left over from other operations.
+// The decoder inverts the writer, even if registers keep values of earlier operations.
 RC_GTEST_PROP(Stream, OperationsRoundTrip, ()) {
   const Target& target = arbitraryTarget();
   RandomOperation random(target);
@@ -40,7 +41,7 @@ RC_GTEST_PROP(Stream, OperationsRoundTrip, ()) {
   RC_ASSERT(decoded->size() == operations.size());
   for (size_t n = 0; n < operations.size(); ++n) {
     if ((*decoded)[n].operation == operations[n]) continue;
-    // Name what differs: the same operations alone, as text.
+    // Report the difference: both operations alone, as text.
     StreamWriter a(target), b(target);
     RC_ASSERT(a.add(operations[n]).ok());
     RC_ASSERT(b.add((*decoded)[n].operation).ok());
@@ -65,8 +66,8 @@ RC_GTEST_PROP(Stream, TextRoundTrips, ()) {
   }
 }
 
-// Any words at all can be shown, and come back; reading them as a stream fails or not, but never goes astray.
-RC_GTEST_PROP(Stream, AnyWordsAsText, ()) {
+// Arbitrary words round-trip through text. Reading them as a stream may fail but has no other effect.
+RC_GTEST_PROP(Stream, ArbitraryWordsRoundTripThroughText, ()) {
   const auto family = static_cast<Family>(*rc::gen::inRange(0, 3));
   std::vector<uint32_t> words = *rc::gen::container<std::vector<uint32_t>>(rc::gen::arbitrary<uint32_t>());
   // Make many of them look like commands.
@@ -169,8 +170,8 @@ TEST(Stream, RegistersMeanOtherThingsOnOtherArchitectures) {
   EXPECT_STREQ(findCommand(Family::U85, false, 0x12d)->name, "NPU_SET_RESIZE_Y_OFFSET");
 }
 
-// Programs of another compiler: every word is understood, every operation decodes with all its registers set,
-// writing the operations again gives operations that decode to the same.
+// Programs of another compiler: every word is recognized, every operation decodes with all its registers set,
+// and the operations survive being written and decoded again.
 TEST(Stream, RecordedPrograms) {
   CARINA_NEED_FIXTURES(fixtures);
   const auto files = test::filesIn(fixtures / "vectors" / "programs", "payload.bin");

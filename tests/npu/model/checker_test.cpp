@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checker says about wrong streams, and that it is silent about right ones.
+// Findings of the checker for invalid streams, and no findings for valid ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TEST(ModelChecker, AKernelThatReadsWhatADmaWritesNeedsAWait) {
   }
 }
 
-// Published programs for the Ethos-U55 copy single bytes; its DMA is specified in units of 16.
+// Published Ethos-U55 programs copy single bytes, although its DMA is specified in units of 16 bytes.
 TEST(ModelChecker, AShortDmaOfTheU55CountsAsSixteenBytes) {
   for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
     SmallProgram program(target);
@@ -52,7 +52,7 @@ TEST(ModelChecker, AShortDmaOfTheU55CountsAsSixteenBytes) {
     dma.destination.address = op.ifm.base[0];
     dma.length = 1;
     op.ifm.depth = op.ofm.depth = 8;
-    op.ifm.base[0] += 8;  // the second half of what the DMA begins to write
+    op.ifm.base[0] += 8;  // the second half of the unit whose first byte the DMA writes
     program.add(dma);
     program.add(op);
     ASSERT_EQ(program.run(checking()), "");
@@ -82,7 +82,7 @@ TEST(ModelChecker, ADmaOverAKernelsInputNeedsAWait) {
 TEST(ModelChecker, BlockdepMustNotOutrunTheProducer) {
   for (const int dependency : {0, 1, 3}) {
     SmallProgram program("ethos-u55-128");
-    // Four blocks of one row: the last is written last, the consumer's first block needs row 0 only.
+    // Four blocks of one row, the last written last; the consumer's first block needs only row 0.
     KernelOperation first = program.copy(4, 2, 16, ElementType::Int8, std::vector<int64_t>(128, 1));
     first.block = {1, 2, 16};
     program.add(first);
@@ -110,7 +110,7 @@ TEST(ModelChecker, ResizeReadsTheRowsAroundItsOutputs) {
     SmallProgram program("ethos-u85-256");
     KernelOperation first = program.copy(4, 4, 16, ElementType::Int8, std::vector<int64_t>(256, 1));
     first.microblock = {1, 4, 16};
-    first.block = {1, 4, 16};  // one block a row
+    first.block = {1, 4, 16};  // one block per row
     program.add(first);
     KernelOperation second = program.copy(8, 8, 16, ElementType::Int8, std::vector<int64_t>(1024, 0));
     second.kind = OperationKind::Resize;
@@ -122,7 +122,7 @@ TEST(ModelChecker, ResizeReadsTheRowsAroundItsOutputs) {
     second.blockDependency = dependency;
     program.add(second);
     ASSERT_EQ(program.run(checking()), "");
-    // The first row needs rows 0 and 1; with 4, all four rows may still be on their way.
+    // The first row needs rows 0 and 1; with BLOCKDEP 4, all four rows may still be in flight.
     EXPECT_EQ(count(program.result(), Finding::Kind::Hazard), dependency == 4 ? 1 : 0) << dependency;
   }
 }
@@ -168,8 +168,8 @@ TEST(ModelChecker, UnaryOperationsNeedNoSecondScale) {
   }
 }
 
-TEST(ModelChecker, PaddingTakesNoRoomOnChip) {
-  // A block of 3 x 29 columns at the edge of a map of 2 x 28: with its padding it would not fit 16 KiB.
+TEST(ModelChecker, PaddingNeedsNoOnChipMemory) {
+  // A block of 3 x 29 at the edge of a 2 x 28 feature map: including its padding, it would not fit in 16 KiB.
   SmallProgram program("ethos-u85-256");
   KernelOperation op = program.copy(2, 28, 192, ElementType::Int8, std::vector<int64_t>(2 * 28 * 192, 1));
   op.kernel.height = op.kernel.width = 3;

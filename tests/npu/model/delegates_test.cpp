@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every delegate of the ExecuTorch vectors runs from its recorded inputs to its recorded outputs.
+// Every delegate of the ExecuTorch vectors computes its recorded outputs from its recorded inputs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 namespace carina::test {
 namespace {
 
-/// Tensors named <prefix>0, <prefix>1, ... of an archive.
-bool takes(const NpuProgram& program, const std::vector<Tensor>& inputs) {
+/// Whether the program's inputs have the sizes of these tensors.
+bool accepts(const NpuProgram& program, const std::vector<Tensor>& inputs) {
   return std::equal(program.inputs.begin(), program.inputs.end(), inputs.begin(), inputs.end(),
                     [](const ProgramIo& io, const Tensor& tensor) { return io.bytes == tensor.numBytes(); });
 }
@@ -29,12 +29,12 @@ void runFolder(const std::filesystem::path& pte, int& delegates) {
     const std::vector<Tensor> inputs = arraysNamed(recorded, fmt::format("{}_in", call)),
                               outputs = arraysNamed(recorded, fmt::format("{}_out", call));
     ASSERT_FALSE(inputs.empty());
-    // File order is not call order: the right delegate is the one that takes these inputs and gives these
-    // outputs.
+    // The file order is not the call order: the matching delegate is the one that accepts these inputs and
+    // computes these outputs.
     bool exact = false;
-    std::string why = "no delegate of the file takes these inputs";
+    std::string why = "no delegate of the file accepts these inputs";
     for (const NpuProgram& program : programs) {
-      if (!takes(program, inputs) || program.outputs.size() != outputs.size()) continue;
+      if (!accepts(program, inputs) || program.outputs.size() != outputs.size()) continue;
       std::vector<ByteSpan> bytes;
       bytes.reserve(inputs.size());
       for (const Tensor& input : inputs) bytes.push_back(input.bytes());

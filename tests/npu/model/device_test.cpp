@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device as a driver meets it: identification, reset, running a stream, interrupts, faults, counters.
+// The device as seen by a driver: identification, reset, running a stream, interrupts, faults, counters.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ namespace reg = format::ethosu_reg;
 namespace status = format::ethosu_status;
 namespace pmu = format::ethosu_pmu;
 
-/// A device with a program's stream and arena on its bus.
+/// A device whose bus maps a program's stream and arena.
 struct Board {
   static constexpr uint64_t kStream = 0x10000, kArena = 0x200000;
 
@@ -87,7 +87,7 @@ TEST(ModelDevice, StopsOnRequestBetweenCommands) {
     const uint32_t position = board.npu.read32(reg::kQRead);
     EXPECT_GT(position, 0u);
     board.npu.write32(reg::kCmd, format::ethosu_cmd::kStopRequest);
-    EXPECT_TRUE(board.npu.running());  // until the device's time goes on
+    EXPECT_TRUE(board.npu.running());  // until the device's time advances
     EXPECT_FALSE(board.npu.run());
     EXPECT_EQ(board.npu.read32(reg::kQRead), position);
     EXPECT_EQ(board.npu.read32(reg::kStatus), status::kIrqRaised);
@@ -98,7 +98,7 @@ TEST(ModelDevice, StopsOnRequestBetweenCommands) {
   }
 }
 
-TEST(ModelDevice, StepsInBoundedPieces) {
+TEST(ModelDevice, RunsInBoundedSteps) {
   SmallProgram program("ethos-u55-64");
   program.add(program.copy(1, 1, 1, ElementType::Int8, {1}));
   program.add(Stop{});
@@ -128,7 +128,7 @@ TEST(ModelDevice, FaultsNameCommandAndReason) {
   ASSERT_TRUE(board.npu.fault());
   EXPECT_EQ(board.npu.fault()->offset, board.words.size() * 4 - 8);
   EXPECT_NE(board.npu.fault()->reason.find("OFM"), std::string::npos);
-  // Only a reset makes the device run again.
+  // The device runs again only after a reset.
   EXPECT_EQ(board.go() & status::kRunning, 0u);
   board.npu.write32(reg::kReset, 1);
   EXPECT_EQ(board.npu.read32(reg::kStatus), 0u);
@@ -165,7 +165,7 @@ TEST(ModelDevice, CountersFollowTheRun) {
     board.npu.write32(base + reg::kPmEvTyper0, pmu::kNpuActive);
     board.npu.write32(base + reg::kPmEvTyper0 + 4, pmu::kPort0WriteBeats);
     board.npu.write32(base + reg::kPmEvTyper0 + 8, 132);   // write transactions of port 0
-    board.npu.write32(base + reg::kPmEvTyper0 + 12, 300);  // no event of any family
+    board.npu.write32(base + reg::kPmEvTyper0 + 12, 300);  // not an event of any family
     board.npu.write32(base + reg::kPmCntEnSet, pmu::kCycleCounterBit | 15);
     board.go();
     const auto cycles = board.npu.read32(base + reg::kPmCcntrLo);
@@ -183,7 +183,7 @@ TEST(ModelDevice, CountersFollowTheRun) {
   }
 }
 
-TEST(ModelDevice, ARunTakesTheCyclesThatItsStreamSays) {
+TEST(ModelDevice, RunTakesTheCyclesOfItsTimeline) {
   for (const char* target : {"ethos-u55-256", "ethos-u85-512"}) {
     SmallProgram program(target);
     for (int i = 0; i < 3; ++i)
@@ -203,19 +203,20 @@ TEST(ModelDevice, TheWorkOfARunIsLimited) {
     program.add(program.copy(8, 8, 16, ElementType::Int8, std::vector<int64_t>(1024, i)));
   ModelOptions options;
   EXPECT_EQ(program.run(options), "");
-  options.maxRunWork = 10000;  // each takes some thousands
+  options.maxRunWork = 10000;  // each operation needs several thousand
   const std::string fault = program.run(options);
   EXPECT_NE(fault.find("of which"), std::string::npos) << fault;
   EXPECT_GT(program.result().stats.kernelOperations, 0);
   EXPECT_LT(program.result().stats.kernelOperations, 8);
 }
 
-TEST(ModelDevice, LimitsOfJobsFollowTheProgram) {
+TEST(ModelDevice, WorkLimitGrowsWithTheProgram) {
   constexpr uint64_t kKiB = 1024;
-  // Less than a megabyte ends in less than two seconds.
+  // A program of less than a megabyte ends in less than two seconds.
   EXPECT_LT(workFor(4 * kKiB), 1'100'000'000);
   EXPECT_LT(workFor(1'000'000), 1'400'000'000);
-  // Networks stay far below: mobilenet_v2 takes 63 million steps, no small one more than a hundred million.
+  // Networks stay far below the limit: mobilenet_v2 needs 63 million steps, no small network more than 100
+  // million.
   EXPECT_GT(workFor(3500 * kKiB), int64_t{63'000'000} * 100);
   EXPECT_GT(workFor(UINT64_MAX), workFor(3500 * kKiB));
 }
@@ -231,7 +232,7 @@ TEST(ModelDevice, LimitsEndOversizedOperations) {
   ModelOptions options;
   options.maxOperationWork = 1 << 20;
   EXPECT_NE(program.run(options).find("model limit"), std::string::npos);
-  // By default a larger one is not begun either, and the fault names it.
+  // The default limit refuses a larger operation before it starts, and the fault names it.
   SmallProgram larger("ethos-u85-256");
   op.ofm.depth = op.ifm.depth = 512;
   larger.add(op);

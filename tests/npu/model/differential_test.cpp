@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random legal operations of every kind on every target: written to a command stream, run by the model,
-// compared byte by byte with the plain interpreter of tests/npu/reference.
+// Random legal operations of every kind on every target, written to a command stream, run by the model and
+// compared byte by byte with the simple interpreter in tests/npu/reference.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -66,7 +66,7 @@ class Case {
     return 0;
   }
 
-  /// Lays a map of h x w x c elements in memory at the end of region 1, in one tile or in four.
+  /// Places a feature map of h x w x c elements at the end of region 1, in one tile or in four.
   void place(FeatureMap& map, int h, int w, int c, bool fill) {
     const int bytes = elementBytes(map.type);
     map.layout = coin() ? Layout::NHWC : Layout::NHCWB16;
@@ -100,7 +100,7 @@ class Case {
 
   Scale outputScale(int accumulatorBits) {
     Scale scale;
-    // Brings a random accumulator near the output range.
+    // Scales a random accumulator close to the output range.
     scale.shift = static_cast<uint8_t>(in(std::max(30, 20 + accumulatorBits / 2), 44));
     scale.multiplier = static_cast<uint32_t>(in(1 << 29, 0x7fffffff));
     if (coin(6)) scale = {1, 0, 0, Rounding::DoubleSymmetric};
@@ -163,7 +163,7 @@ class Case {
     }
   }
 
-  /// Maps of window operations: types, zero points, memory.
+  /// Feature maps of window operations: types, zero points, memory.
   void makeMaps(int ofmDepth, int ifmDepth) {
     op.ofm.depth = ofmDepth;
     op.ifm.depth = ifmDepth;
@@ -248,7 +248,7 @@ class Case {
     makeRecords(streams, wide, append, channels);
   }
 
-  /// 2:4: two of any four input channels, counted from the first one, are zero.
+  /// 2:4 sparsity: two of each group of four input channels are zero; the first channel starts a group.
   void makeSparse(std::vector<int16_t>& ohwi, int32_t depth) {
     for (size_t row = 0; row < ohwi.size(); row += static_cast<size_t>(depth)) {
       for (int32_t group = 0; group < depth; group += 4) {
@@ -382,7 +382,7 @@ class Case {
       if (op.ifm2->storage != Storage::None) {
         place(*op.ifm2, op.ifm2->height, op.ifm2->width, op.ifm2->depth, true);
       }
-      if (shifts) {  // the second operand in execution order is an amount
+      if (shifts) {  // the second operand in execution order is a shift amount
         e.reverseOperands = false;
         if (op.ifm2->storage != Storage::None) {
           auto& region = machine_.regions[1];
@@ -448,12 +448,12 @@ class Case {
     op.block.h = 1;
   }
 
-  /// Runs model and reference; empty when they agree, otherwise what happened.
+  /// Runs model and reference. Returns an empty string if they agree, otherwise what differs.
   std::string compare() {
     auto machine = makeMachine(target_.name, "", "");
     StreamWriter writer(target_);
     if (op.activation.table != Table::None) {
-      // The table travels through memory and a DMA, as programs load it.
+      // The table is loaded from memory by DMA, as in programs.
       DmaOperation load;
       auto& region = machine_.regions[0];
       region.resize((region.size() + 15) / 16 * 16);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random DMA transfers of every mode against address lists written down from the description: run i of group
-// g begins at base + (g * SIZE0 + i) * (LEN + SKIP0) + g * SKIP1 on U65 (a side without strides streams on),
-// at base + g * STRIDE1 + i * STRIDE0 on U85, where an indexed side takes its index in place of i.
+// Random DMA transfers of every mode, compared with addresses computed from the description. Run i of group g
+// begins at base + (g * SIZE0 + i) * (LEN + SKIP0) + g * SKIP1 on U65 (a side without strides is contiguous),
+// at base + g * STRIDE1 + i * STRIDE0 on U85, where an indexed side uses its index instead of i.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -17,11 +17,11 @@ namespace {
 using namespace npu;
 
 constexpr size_t kRegion = 8192;
-constexpr uint64_t kMiddle = kRegion / 2;  // strides of either sign stay inside from here
+constexpr uint64_t kMiddle = kRegion / 2;  // from here, strides of either sign stay in the region
 
 struct Case {
   DmaOperation dma;
-  std::vector<int32_t> indices;  // one per run and group; empty without
+  std::vector<int32_t> indices;  // one per run and group; empty if not indexed
 
   uint64_t at(const DmaEnd& end, bool u65, int dimensions, int64_t g, int64_t i) const {
     const int64_t run = g * dma.size0 + i;
@@ -117,7 +117,7 @@ void checkCase(const char* target, uint32_t seed) {
   EXPECT_TRUE(destination == expected);
 }
 
-RC_GTEST_PROP(ModelDma, TransfersLikeTheDescription, ()) {
+RC_GTEST_PROP(ModelDma, TransfersMatchTheDescription, ()) {
   const auto seed = *rc::gen::arbitrary<uint32_t>();
   for (const char* target : {"ethos-u55-64", "ethos-u65-512", "ethos-u85-256"}) {
     checkCase(target, seed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large maps do not make the model ask the system for memory again and again: what an operation needs beside
-// its maps is kept for the next one.
+// Large feature maps do not make the model repeatedly request memory from the system: temporary memory of an
+// operation is kept for the next one.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -52,7 +52,7 @@ KernelOperation operationOf(OperationKind kind) {
   return op;
 }
 
-TEST(ModelMemory, OperationsOnLargeMapsUseTheSamePagesAgain) {
+TEST(ModelMemory, OperationsOnLargeFeatureMapsReusePages) {
   const auto machine = makeMachine("ethos-u55-128", "", "");
   ASSERT_TRUE(machine.ok());
   for (const OperationKind kind : {OperationKind::Elementwise, OperationKind::Pool}) {
@@ -62,7 +62,7 @@ TEST(ModelMemory, OperationsOnLargeMapsUseTheSamePagesAgain) {
     ModelOptions options;
     options.timing = false;
     options.parallel = false;
-    // One operation more than another run costs no pages of its own.
+    // Page faults of a run; further operations must not add any.
     const auto faultsOf = [&](int operations) {
       StreamWriter some(*machine->target);
       for (int i = 0; i < operations; ++i) EXPECT_TRUE(some.add(operationOf(kind)).ok());

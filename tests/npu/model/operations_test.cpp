@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What random operations do not reach: accumulators kept over operations, weights and accumulators from IFM2,
-// chaining buffers, DMA in all its dimensions, branches.
+// Features that random operations do not cover: accumulators kept across operations, weights and accumulators
+// from IFM2, chaining buffers, DMA in all dimensions, branches.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -73,7 +73,7 @@ TEST(ModelOperations, KeptAccumulatorsSplitAReduction) {
   EXPECT_EQ(program.values(result), (std::vector<int64_t>{210 + 650, 430 + 870}));
 }
 
-TEST(ModelOperations, KeepingWhatNobodyLeftIsAFault) {
+TEST(ModelOperations, KeepingMissingAccumulatorsIsAFault) {
   SmallProgram program("ethos-u85-256");
   KernelOperation op = program.copy(1, 1, 4, ElementType::Int8, {1, 2, 3, 4});
   op.accumulatorInput = AccumulatorInput::Keep;
@@ -122,7 +122,7 @@ TEST(ModelOperations, AveragesOfSingleElementsRescaleChannels) {
   }
 }
 
-TEST(ModelOperations, ChainsPassTensorsOn) {
+TEST(ModelOperations, ChainsForwardTensors) {
   SmallProgram program("ethos-u85-512");
   KernelOperation add;
   add.kind = OperationKind::Elementwise;
@@ -185,7 +185,8 @@ DmaOperation dmaOf(const FeatureMap& from, const FeatureMap& to, uint64_t length
 }
 
 TEST(ModelOperations, TanhOfU55ReadsTheTableOfTensorFlowLite) {
-  // 4 / 24, 8 / 24 and -4 / 24 in units of 1 / (3 * 4096): at entries that are not the nearest to the curve.
+  // 4 / 24, 8 / 24 and -4 / 24 in units of 1 / (3 * 4096): table entries that are not the nearest values of
+  // tanh.
   SmallProgram program("ethos-u55-128");
   KernelOperation op = program.copy(1, 1, 3, ElementType::Int16, {2 * 4 << 8, 2 * 8 << 8, -(2 * 4 << 8)});
   op.ofmScale = {1, 1, 0, Rounding::Natural};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sound stream, then the same with one mistake of every class planted in its text: the checker finds each,
-// at the command that is wrong, and says nothing about the sound one.
+// A valid stream, and copies with one mistake of each class planted in the text. The checker must report each
+// mistake at the wrong command, and nothing for the valid stream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,12 +19,12 @@ namespace {
 using namespace npu;
 using testing::HasSubstr;
 
-/// Data comes in by DMA, two operations work on it one after the other, then a DMA overwrites what they read.
-struct Sound {
+/// A DMA loads data, two consecutive operations process it, then another DMA overwrites their input.
+struct ValidStream {
   std::vector<uint32_t> words;
   StreamMemory memory;
 };
-Sound soundStream(const char* target) {
+ValidStream makeValidStream(const char* target) {
   SmallProgram program(target);
   const std::vector<int64_t> zeros(16, 0);
   KernelOperation first = program.copy(1, 1, 16, ElementType::Int8, zeros);
@@ -46,14 +46,14 @@ Sound soundStream(const char* target) {
   program.add(reload);
   program.add(DmaWait{0});
   program.add(Stop{});
-  Sound sound;
-  sound.words = program.words();
-  sound.memory.regions[0] = {{0x80, false}};
-  sound.memory.regions[1] = {{program.arena().size(), true}};
-  return sound;
+  ValidStream valid;
+  valid.words = program.words();
+  valid.memory.regions[0] = {{0x80, false}};
+  valid.memory.regions[1] = {{program.arena().size(), true}};
+  return valid;
 }
 
-/// The text with its first `from` (after the first `after`, when given) replaced.
+/// Replaces the first `from` in the text, searching after the first `after` if that is given.
 std::string edited(std::string text, std::string_view from, std::string_view to,
                    std::string_view after = {}) {
   const size_t start = after.empty() ? 0 : text.find(after);
@@ -64,22 +64,23 @@ std::string edited(std::string text, std::string_view from, std::string_view to,
   return text;
 }
 
-std::vector<Finding> check(const Sound& sound, const char* target, const std::string& text) {
+std::vector<Finding> check(const ValidStream& valid, const char* target, const std::string& text) {
   const auto assembly = require(assemble(text));
-  return checkStream(assembly.stream, **findTarget(target), sound.memory);
+  return checkStream(assembly.stream, **findTarget(target), valid.memory);
 }
 
 class PlantedBugs : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    sound_ = soundStream(GetParam());
-    text_ = disassembleStream(sound_.words, (*findTarget(GetParam()))->family, {false});
-    ASSERT_TRUE(check(sound_, GetParam(), text_).empty());
+    valid_ = makeValidStream(GetParam());
+    text_ = disassembleStream(valid_.words, (*findTarget(GetParam()))->family, {false});
+    ASSERT_TRUE(check(valid_, GetParam(), text_).empty());
   }
 
-  /// The edited stream has a finding of `kind` whose message contains `part`, at the command named `command`.
+  /// Expects a finding of `kind` in the edited stream, whose message contains `part`, at the command
+  /// `command`.
   void expect(const std::string& text, Finding::Kind kind, std::string_view part, std::string_view command) {
-    const auto findings = check(sound_, GetParam(), text);
+    const auto findings = check(valid_, GetParam(), text);
     const auto assembly = assemble(text);
     const auto found =
         std::find_if(findings.begin(), findings.end(), [&](const Finding& f) { return f.kind == kind; });
@@ -92,7 +93,7 @@ class PlantedBugs : public testing::TestWithParam<const char*> {
     EXPECT_EQ(at.info->name, command);
   }
 
-  Sound sound_;
+  ValidStream valid_;
   std::string text_;
 };
 
@@ -105,10 +106,10 @@ TEST_P(PlantedBugs, MissingKernelWait) {
          "NPU_OP_DMA_START");
 }
 TEST_P(PlantedBugs, KernelWaitThatWaitsForTooFew) {
-  // The older of the two operations reads what the DMA writes, the younger does not: waiting down to one is
-  // enough.
+  // Of the two operations only the older one reads the memory that the DMA writes: waiting until one is left
+  // suffices.
   EXPECT_TRUE(
-      check(sound_, GetParam(), edited(text_, "NPU_OP_KERNEL_WAIT n=0", "NPU_OP_KERNEL_WAIT n=1")).empty());
+      check(valid_, GetParam(), edited(text_, "NPU_OP_KERNEL_WAIT n=0", "NPU_OP_KERNEL_WAIT n=1")).empty());
 }
 TEST_P(PlantedBugs, BlockdepTooLarge) {
   expect(edited(text_, "NPU_SET_BLOCKDEP blockdep=0", "NPU_SET_BLOCKDEP blockdep=2"), Finding::Kind::Hazard,
@@ -133,8 +134,8 @@ TEST_P(PlantedBugs, MisalignedBase) {
   op.ofm.base[0] += 1;
   program.add(op);
   program.add(Stop{});
-  sound_.memory.regions[1] = {{program.arena().size(), true}};
-  sound_.memory.initialized = {{1, 0, program.arena().size()}};
+  valid_.memory.regions[1] = {{program.arena().size(), true}};
+  valid_.memory.initialized = {{1, 0, program.arena().size()}};
   expect(disassembleStream(program.words(), program.target().family, {false}), Finding::Kind::Alignment,
          "OFM base 0", "NPU_OP_POOL");
 }
@@ -156,10 +157,10 @@ TEST_P(PlantedBugs, UseBeforeSet) {
   text.erase(at, text.find('\n', at) - at + 1);
   expect(text, Finding::Kind::StaleState, "NPU_SET_OFM_ZERO_POINT", "NPU_OP_POOL");
 }
-TEST_P(PlantedBugs, ReadOfWhatNothingHasWritten) {
+TEST_P(PlantedBugs, ReadOfUninitializedMemory) {
   expect(edited(text_, "NPU_OP_DMA_START\n", ""), Finding::Kind::Uninitialized, "IFM", "NPU_OP_POOL");
-  sound_.memory.inputsKnown = false;
-  EXPECT_TRUE(check(sound_, GetParam(), edited(text_, "NPU_OP_DMA_START\n", "")).empty());
+  valid_.memory.inputsKnown = false;
+  EXPECT_TRUE(check(valid_, GetParam(), edited(text_, "NPU_OP_DMA_START\n", "")).empty());
 }
 TEST_P(PlantedBugs, NoStopAndNoCommand) {
   const size_t at = text_.find("NPU_OP_STOP");

@@ -19,7 +19,7 @@ uint32_t wordAt(ByteSpan bytes, size_t offset) {
   return value;
 }
 
-/// Input and output descriptors: a count, then shape[6], element size, offset and region of each.
+/// Input or output descriptors: a count, then shape[6], element size, offset and region for each.
 std::vector<ProgramIo> readIos(ByteSpan block) {
   std::vector<ProgramIo> ios;
   if (block.size() < 4) return ios;

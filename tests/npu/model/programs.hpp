@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled NPU programs of other compilers: the vectors under vectors/programs and the delegate blobs inside
-// ExecuTorch files, ready to run on the model.
+// NPU programs of other compilers, ready to run on the model: the vectors under vectors/programs and the
+// delegate blobs in ExecuTorch files.
 #pragma once
 
 #include <cstdint>
@@ -33,15 +33,14 @@ struct ProgramRun {
   std::vector<std::vector<std::byte>> outputs;
 };
 
-/// Every delegate blob in an ExecuTorch file, in file order (found by its marker, wherever the file keeps
-/// it).
+/// Every delegate blob in an ExecuTorch file, in file order; blobs are found by their marker.
 Result<std::vector<NpuProgram>> delegatesIn(const std::filesystem::path& file);
 
-/// Runs on fresh scratch memory filled with a pattern. inputs[i].size() must be what the program takes.
+/// Runs on fresh scratch memory filled with a pattern. inputs[i].size() must match the program's input i.
 Result<ProgramRun> runProgram(const NpuProgram& program, const std::vector<ByteSpan>& inputs,
                               const npu::ModelOptions& options = {});
 
-/// Whole file.
+/// The contents of the file.
 std::vector<std::byte> fileBytes(const std::filesystem::path& path);
 
 }  // namespace carina::test

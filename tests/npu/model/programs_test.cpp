@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every program under vectors/programs runs to the bytes that its network is known to give.
+// Every program under vectors/programs computes the known output bytes of its network.
 #include "npu/model/programs.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Result<NpuProgram> readProgram(const std::filesystem::path& folder) {
   program.words = payload.words;
   program.constants = fileBytes(folder / "constants.bin");
   program.scratchBytes = manifest.at("scratch_bytes").get<uint64_t>();
-  // One memory for scratch and fast scratch: these programs are compiled for it.
+  // These programs are compiled for one memory that holds both scratch and fast scratch.
   program.inputs.push_back({manifest.at("inputs")[0].at("scratch_offset").get<uint64_t>(),
                             static_cast<int64_t>(fileBytes(folder / "input.bin").size())});
   program.outputs.push_back({manifest.at("outputs")[0].at("scratch_offset").get<uint64_t>(),
@@ -66,7 +66,7 @@ TEST(ModelPrograms, ParallelAndSerialAgreeWithAndWithoutChecker) {
     Result<ProgramRun> run = runProgram(program, {input}, options);
     ASSERT_TRUE(run.ok() && run->result.ok());
     EXPECT_EQ(run->outputs[0], fileBytes(folder / "expected.bin"));
-    // These streams come from a compiler that is known to be right: the checker has nothing to say.
+    // These streams come from a compiler that is known to be correct, so the checker must have no findings.
     for (const npu::Finding& finding : run->result.findings) {
       ADD_FAILURE() << finding.offset << ": " << finding.message;
     }

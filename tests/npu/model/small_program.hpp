@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few operations on small dense maps in one arena, written to a command stream and run.
+// A few operations on small dense feature maps in one arena, written to a command stream and run.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ class SmallProgram {
   const npu::Target& target() const { return *machine_.target; }
   const npu::Machine& machine() const { return machine_; }
 
-  /// A dense NHWC map in region 1 that holds `values`.
+  /// A dense NHWC feature map in region 1 that holds `values`.
   npu::FeatureMap map(int h, int w, int c, npu::ElementType type, const std::vector<int64_t>& values);
-  /// A 1x1 pool that copies a new map with these values to another new map, unscaled.
+  /// A 1x1 pool that copies a new feature map with these values to another new one, unscaled.
   npu::KernelOperation copy(int h, int w, int c, npu::ElementType type, const std::vector<int64_t>& values);
 
   void add(npu::Operation operation);
@@ -27,13 +27,13 @@ class SmallProgram {
   /// Sets the target of a branch to the current position.
   void patchBranch(uint32_t branch) { writer_.patchBranch(branch, position()); }
 
-  /// Adds STOP and runs. Empty, or the fault.
+  /// Adds STOP and runs. Returns the fault, or an empty string.
   std::string run(const npu::ModelOptions& options = {});
   const npu::RunResult& result() const { return result_; }
   std::vector<uint32_t> words() const { return {writer_.words().begin(), writer_.words().end()}; }
   std::vector<std::byte>& arena() { return arena_; }
 
-  /// Elements of a dense NHWC map after the run.
+  /// The elements of a dense NHWC feature map after the run.
   std::vector<int64_t> values(const npu::FeatureMap& map) const;
 
  private:

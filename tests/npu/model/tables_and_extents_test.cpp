@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checker says of lookup tables that are not where an operation looks for them, of windows that lie
-// in padding, and of maps that cannot belong together; and that it is silent about their sound neighbours.
+// Findings of the checker for lookup tables that are not in the slot an operation reads, windows that are
+// entirely padding, and inconsistent feature maps; and no findings for similar valid operations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ DmaOperation tableLoad(const SmallProgram& program, uint64_t source, int slot, u
 KernelOperation lookup(SmallProgram& program, Table table, int slot) {
   const bool wide = table == Table::Lut16;
   KernelOperation op = program.copy(1, 1, 16, wide ? ElementType::Int16 : ElementType::Int8, zeros(16));
-  // The types tell U55 and U65 which table it is.
+  // U55 and U65 infer the kind of table from the types.
   if (table == Table::Lut8To32) op.ofm = program.map(1, 1, 16, ElementType::Int32, zeros(16));
   op.activation.table = table;
   op.activation.slot = static_cast<uint8_t>(slot);
@@ -62,7 +62,8 @@ KernelOperation lookup(SmallProgram& program, Table table, int slot) {
   return op;
 }
 
-/// Loads (source, slot, bytes) and lookups (slot) one after the other, each waiting for all before.
+/// A sequence of table loads (source, slot, bytes) and lookups (slot), in which each waits for all earlier
+/// ones.
 class Tables : public testing::TestWithParam<const char*> {
  protected:
   void load(uint64_t source, int slot, uint64_t bytes) {
@@ -78,7 +79,7 @@ class Tables : public testing::TestWithParam<const char*> {
   uint32_t latest_ = 0;
 };
 
-TEST_P(Tables, ThatAreLoadedAreFine) {
+TEST_P(Tables, LoadedTablesHaveNoFindings) {
   load(0, 0, 256);
   load(256, 1, 256);
   use(Table::Lut8, 0);
@@ -91,26 +92,26 @@ TEST_P(Tables, ThatAreLoadedAreFine) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_P(Tables, ThatNothingLoads) {
+TEST_P(Tables, NeverLoaded) {
   use(Table::Lut8, 2);
   EXPECT_THAT(found(), ElementsAre(HasSubstr("table slot 2: no table was loaded")));
 }
 
-TEST_P(Tables, OfAnotherSlot) {
+TEST_P(Tables, LoadedIntoAnotherSlot) {
   load(0, 0, 256);
   use(Table::Lut8, 0);
   use(Table::Lut8, 1);
   EXPECT_THAT(found(), ElementsAre(HasSubstr("table slot 1: no table was loaded")));
 }
 
-TEST_P(Tables, ThatAreOverwrittenUnused) {
+TEST_P(Tables, OverwrittenBeforeUse) {
   load(0, 0, 256);
   load(256, 0, 256);
   use(Table::Lut8, 0);
   EXPECT_THAT(found(), ElementsAre(HasSubstr("before any operation has used it")));
 }
 
-TEST_P(Tables, OfWhichAnotherLoadTookAPart) {
+TEST_P(Tables, PartlyOverwritten) {
   load(0, 0, 1024);
   use(Table::Lut8To32, 0);
   load(1024, 2, 256);
@@ -119,7 +120,7 @@ TEST_P(Tables, OfWhichAnotherLoadTookAPart) {
   EXPECT_THAT(found(), ElementsAre(HasSubstr("holds parts of the tables that were loaded")));
 }
 
-TEST_P(Tables, ThatComeInPieces) {
+TEST_P(Tables, LoadedInPieces) {
   load(0, 0, 512);
   load(512, 2, 512);
   use(Table::Lut8To32, 0);
@@ -142,7 +143,7 @@ TEST_P(Tables, ShorterThanTheOperationReads) {
 INSTANTIATE_TEST_SUITE_P(Families, Tables,
                          testing::Values("ethos-u55-128", "ethos-u65-256", "ethos-u85-256"));
 
-TEST(TableChecks, OperationsWithoutTableOverwriteThemWhereTheyShareBanks) {
+TEST(TableChecks, AccumulatorsOverwriteTablesInSharedBanks) {
   for (const char* target : {"ethos-u55-64", "ethos-u55-128"}) {
     SmallProgram program(target);
     program.add(tableLoad(program, 0, 0, 256));
@@ -159,7 +160,8 @@ TEST(TableChecks, OperationsWithoutTableOverwriteThemWhereTheyShareBanks) {
   }
 }
 
-/// sigmoid and tanh of one chain in one slot, of which one is loaded: what Vela 5.1.0 makes of an LSTM.
+/// Two lookups of a chain. With the same slot but two tables, as Vela 5.1.0 compiles sigmoid and tanh of an
+/// LSTM, only one table is loaded.
 std::vector<std::string> chained(bool otherTable, int laterSlot, Table table) {
   SmallProgram program("ethos-u85-256");
   const uint64_t bytes = table == Table::Lut16 ? 2048 : 256;
@@ -190,7 +192,7 @@ TEST(TableChecks, OneTableCannotServeTwoFunctionsOfAChain) {
   EXPECT_THAT(chained(true, 0, Table::Lut16),
               ElementsAre(HasSubstr("of the same chain both use the table in slot 0")));
   EXPECT_THAT(chained(true, 1, Table::Lut8), IsEmpty());
-  // The stream knows one table only: both operations mean it.
+  // The stream has only one table, which both operations use.
   EXPECT_THAT(chained(false, 0, Table::Lut16), IsEmpty());
 }
 
@@ -211,24 +213,24 @@ std::vector<std::string> paddings(int ofmHeight, int stride, int kernel, int top
   return findings(program, Finding::Kind::Padding);
 }
 
-TEST(PaddingChecks, WindowsThatSeeNothingElse) {
+TEST(PaddingChecks, WindowsEntirelyInPadding) {
   EXPECT_THAT(paddings(16, 1, 1, 0, 12),
               ElementsAre(HasSubstr("12 of 16 rows of windows lie entirely in the padding: "
                                     "PAD_BOTTOM is 12, the kernel 1")));
   EXPECT_THAT(paddings(16, 1, 3, 14, 0), ElementsAre(HasSubstr("12 of 16 rows")));
   EXPECT_THAT(paddings(16, 2, 1, 0, 24), ElementsAre(HasSubstr("12 of 16 rows")));
   EXPECT_THAT(paddings(16, 1, 3, 1, 1), IsEmpty());
-  EXPECT_THAT(paddings(16, 1, 1, 0, 8), IsEmpty()) << "half of them";
+  EXPECT_THAT(paddings(16, 1, 1, 0, 8), IsEmpty()) << "half of the windows";
   EXPECT_THAT(paddings(4, 1, 1, 1, 1), IsEmpty()) << "as networks pad 1x1 convolutions";
   EXPECT_THAT(paddings(16, 1, 16, 15, 0), IsEmpty()) << "causal";
 }
 
-TEST(ExtentChecks, RowsThatAreThereTwice) {
+TEST(ExtentChecks, DuplicatedRows) {
   for (const int rows : {8, 5}) {
     SmallProgram program("ethos-u55-128");
     KernelOperation op = program.copy(8, 1, 16, ElementType::Int8, zeros(128));
     op.ifm.height0 = op.ifm.height1 = rows;
-    op.ifm.base[2] = op.ifm.base[0];  // the rows behind the split are the first ones again
+    op.ifm.base[2] = op.ifm.base[0];  // the rows after the split repeat the first ones
     program.add(op);
     const auto found = findings(program, Finding::Kind::Extent);
     if (rows == 8) {
@@ -267,7 +269,7 @@ TEST(ExtentChecks, ElementsWithOneAddress) {
   EXPECT_THAT(found(16, 48), ElementsAre(HasSubstr("puts two elements at the same address")));
 }
 
-TEST(ExtentChecks, RowsThatOverlapInInputAndResultAlike) {
+TEST(ExtentChecks, RowsThatOverlapInInputAndOutput) {
   const auto found = [](int64_t inputStride) {
     SmallProgram program("ethos-u55-256");
     KernelOperation op = program.copy(2, 4, 16, ElementType::Int8, zeros(1024));
@@ -283,8 +285,9 @@ TEST(ExtentChecks, RowsThatOverlapInInputAndResultAlike) {
   EXPECT_THAT(found(2 * 16), ElementsAre(HasSubstr("puts two elements at the same address")));
 }
 
-TEST(ExtentChecks, TheStrideOfOneColumnSaysNothing) {
-  // A column written with steps of a whole map, then read as a dense column: the blocks do not meet.
+TEST(ExtentChecks, StrideOfASingleColumnIsIgnored) {
+  // A column written with the stride of a whole feature map, then read as a dense column: the blocks do not
+  // overlap.
   SmallProgram program("ethos-u55-128");
   KernelOperation first = program.copy(16, 1, 32, ElementType::Int8, zeros(512));
   first.block = {8, 1, 16};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain interpreter (reference.hpp). Everything is computed with 128-bit integers, one output element at
-// a time.
+// The simple interpreter (reference.hpp). Computes everything with 128-bit integers, one output element at a
+// time.
 #include "npu/reference/reference.hpp"
 
 #include <cstdlib>
@@ -120,7 +120,7 @@ class Interpreter {
       : machine_(machine), op_(op), constants_(constants), u85_(machine.target->family == npu::Family::U85) {}
 
   void run() {
-    // All results first: an operation may write over its own input.
+    // Computes all results before storing any: an operation may overwrite its own input.
     const int h = op_.ofm.height, w = op_.ofm.width, d = op_.ofm.depth;
     std::vector<Wide> results;
     for (int y = 0; y < h; ++y) {
@@ -137,7 +137,7 @@ class Interpreter {
   }
 
  private:
-  /// Input element in upscaled coordinates, zero point subtracted; `inside` tells padding apart.
+  /// Input element in upscaled coordinates, zero point subtracted; `inside` is false for padding.
   Wide input(int y, int x, int c, bool& inside) const {
     inside = y >= 0 && x >= 0 && y < op_.ifmHeight() && x < op_.ifmWidth();
     if (!inside) return 0;
@@ -240,7 +240,7 @@ class Interpreter {
     }
   }
 
-  /// Division by n, halves away from zero.
+  /// Division by n, rounding half away from zero.
   static Wide divide(Wide sum, Wide n) {
     const Wide magnitude = sum < 0 ? -sum : sum;
     const Wide q = (2 * magnitude + n) / (2 * n);

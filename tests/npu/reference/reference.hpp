@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An independent interpreter of NPU operations, written element by element from the description of the
-// hardware, slow and plain. It shares no arithmetic with the model: the two are each other's witnesses.
-// Weights and scale records come in as plain values, so that encoding and decoding of streams are tested as
-// well.
+// A slow, simple interpreter of NPU operations, written element by element from the description of the
+// hardware. It shares no arithmetic with the model, so that each is a witness for the other. Weights and
+// scale records are passed as plain values, so that encoding and decoding of streams are also tested.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports that kernels and transfers share: who ends when, and nothing goes through a port faster than it can.
+// Ports that kernels and transfers share: end times, and that no port exceeds its throughput.
 #include "npu/timing/shared_ports.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ Cycles transfer(SharedPorts& ports, Cycles start, Cycles end, SharedPorts::Work 
 }
 
 TEST(SharedPorts, ATransferDelaysTheKernelThatRuns) {
-  // A kernel that keeps the second port busy, and a transfer of 300 cycles through it.
+  // A kernel that keeps the second port busy, and a transfer that needs the port for 300 cycles.
   SharedPorts ports;
   EXPECT_EQ(kernel(ports, 0, 1000, {0, 1000}), 1000);
   EXPECT_EQ(transfer(ports, 100, 400, {0, 300}), 700);
@@ -36,24 +36,24 @@ TEST(SharedPorts, AKernelDelaysTheTransferThatRuns) {
   EXPECT_EQ(ports.end(Queue::Transfers), 1300);
 }
 
-TEST(SharedPorts, AKernelMakesUpForWhatItLeavesOfThePort) {
+TEST(SharedPorts, AKernelIsDelayedOnlyBeyondTheCyclesItLeavesFree) {
   SharedPorts ports;
   EXPECT_EQ(kernel(ports, 0, 1000, {0, 600}), 1000);
   EXPECT_EQ(transfer(ports, 0, 300, {0, 300}), 600);
   EXPECT_EQ(ports.end(Queue::Kernels), 1000);
   EXPECT_EQ(transfer(ports, 600, 750, {0, 150}), 900);
-  EXPECT_EQ(ports.end(Queue::Kernels), 1050);  // 50 cycles more than it leaves
+  EXPECT_EQ(ports.end(Queue::Kernels), 1050);  // 50 cycles more than the kernel leaves
 }
 
-TEST(SharedPorts, ATransferHasWhatTheKernelLeaves) {
+TEST(SharedPorts, ATransferUsesTheCyclesThatTheKernelLeavesFree) {
   SharedPorts ports;
   kernel(ports, 0, 1000, {0, 250});
   EXPECT_EQ(transfer(ports, 0, 300, {0, 300}), 400);
-  EXPECT_EQ(transfer(ports, 400, 800, {0, 100}), 800);  // a quarter of the port is there all the time
+  EXPECT_EQ(transfer(ports, 400, 800, {0, 100}), 800);  // a quarter of the port is always available
   EXPECT_EQ(ports.end(Queue::Kernels), 1000);
 }
 
-TEST(SharedPorts, WhatKernelsLeave) {
+TEST(SharedPorts, CyclesLeftByKernels) {
   SharedPorts ports;
   kernel(ports, 0, 1000, {0, 250});
   EXPECT_DOUBLE_EQ(ports.leftByKernels(1, 500, 1500), 875);  // three quarters, then all
@@ -62,34 +62,34 @@ TEST(SharedPorts, WhatKernelsLeave) {
   EXPECT_DOUBLE_EQ(ports.leftByKernels(1, 500, 1500), 425);
 }
 
-TEST(SharedPorts, TheNextKernelWaitsForTheOneThatIsDelayed) {
+TEST(SharedPorts, TheNextKernelWaitsForADelayedOne) {
   SharedPorts ports;
   kernel(ports, 0, 1000, {0, 1000});
-  EXPECT_EQ(kernel(ports, 1050, 1500, {0, 0}), 1500);  // 50 cycles behind it
+  EXPECT_EQ(kernel(ports, 1050, 1500, {0, 0}), 1500);  // 50 cycles after it
   EXPECT_EQ(transfer(ports, 100, 400, {0, 300}), 700);
   EXPECT_EQ(ports.end(Queue::Kernels, 1), 1300);
   EXPECT_EQ(ports.start(Queue::Kernels), 1300);
   EXPECT_EQ(ports.end(Queue::Kernels), 1750);
 }
 
-TEST(SharedPorts, ATransferThatIsLongerThanTheKernelHasThePortAlone) {
+TEST(SharedPorts, ATransferOutlivesTheKernelAndThenHasThePortAlone) {
   SharedPorts ports;
   kernel(ports, 0, 200, {0, 200});
   EXPECT_EQ(transfer(ports, 100, 1100, {0, 1000}), 1200);
   EXPECT_EQ(ports.end(Queue::Kernels), 300);  // half of the port for 200 cycles
 }
 
-TEST(SharedPorts, ATransferThatIsDoneBeforeTheKernelBeginsDelaysNothing) {
+TEST(SharedPorts, ATransferThatEndsBeforeTheKernelStartsDelaysNothing) {
   SharedPorts ports;
-  kernel(ports, 500, 900, {0, 400});  // placed before, but it waits for another
+  kernel(ports, 500, 900, {0, 400});  // placed earlier, but it waits for another
   EXPECT_EQ(transfer(ports, 0, 300, {0, 300}), 300);
   EXPECT_EQ(ports.end(Queue::Kernels), 900);
-  EXPECT_EQ(transfer(ports, 300, 600, {0, 300}), 700);  // alone for 200 cycles, then every other
+  EXPECT_EQ(transfer(ports, 300, 600, {0, 300}), 700);  // alone for 200 cycles, then every other access
   EXPECT_EQ(ports.end(Queue::Kernels), 1000);
 }
 
 TEST(SharedPorts, OperationsOfAQueueShareThePort) {
-  // Members of a chain: the second begins with the first, and moves as much.
+  // Members of a chain: the second begins with the first and moves as much data.
   SharedPorts ports;
   EXPECT_EQ(kernel(ports, 0, 1000, {0, 700}), 1000);
   EXPECT_EQ(ports.place(Queue::Kernels, {1000, 1100, {0, 700}, 0}, Arbiter::Alternates), 1400);
@@ -103,7 +103,7 @@ TEST(SharedPorts, KernelsFirst) {
   EXPECT_EQ(ports.end(Queue::Transfers), 1400);
 }
 
-/// The same with all operations at hand, in steps of a part of a cycle.
+/// Reference that knows all operations in advance and simulates steps of a fraction of a cycle.
 class Simulation {
  public:
   explicit Simulation(Arbiter arbiter) : arbiter_(arbiter) {}
@@ -178,7 +178,7 @@ class Simulation {
   std::array<std::vector<Running>, 2> queues_;
 };
 
-RC_GTEST_PROP(SharedPorts, PlacesOperationsWhereASimulationOfAllHasThem, ()) {
+RC_GTEST_PROP(SharedPorts, MatchesASimulationOfAllOperations, ()) {
   const Arbiter arbiter = *rc::gen::element(Arbiter::Alternates, Arbiter::KernelsFirst);
   SharedPorts ports;
   Simulation simulation(arbiter);
@@ -189,8 +189,8 @@ RC_GTEST_PROP(SharedPorts, PlacesOperationsWhereASimulationOfAllHasThem, ()) {
     for (size_t port = 0; port < moved.size(); ++port) moved[port] += work[port];
     const Cycles cycles = std::max({work[0], work[1], *rc::gen::inRange<Cycles>(1, 400)});
     const Queue queue = *rc::gen::element(Queue::Kernels, Queue::Transfers);
-    // An operation starts when it is placed, the one before is done and all but the latest of the other
-    // queue.
+    // An operation starts once it is placed, its predecessor has finished, and all but the latest of the
+    // other queue have finished.
     const Queue other = queue == Queue::Kernels ? Queue::Transfers : Queue::Kernels;
     const Cycles start = std::max(ports.end(queue), ports.end(other, SharedPorts::kDepth - 1)) +
                          *rc::gen::element<Cycles>(0, 0, 100);
@@ -201,7 +201,8 @@ RC_GTEST_PROP(SharedPorts, PlacesOperationsWhereASimulationOfAllHasThem, ()) {
     simulation.place(queue, operation);
   }
   const std::array<double, 2> ends = simulation.run();
-  // A cycle of a rounded end may be one in which a kernel stops a transfer altogether.
+  // Under KernelsFirst, a cycle gained by rounding an end may be one in which a kernel blocks a transfer
+  // entirely.
   for (size_t q = 0; q < ends.size() && arbiter == Arbiter::Alternates; ++q) {
     const auto end = static_cast<double>(ports.end(static_cast<Queue>(q)));
     RC_ASSERT(end >= ends[q] - 4 * count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cycle model against worked examples of the architecture notes, block rules, and what must hold of any
-// time line.
+// The cycle model compared with worked examples of the architecture notes, block rules, and invariants of
+// every timeline.
 #include "npu/timing/timing.hpp"
 
 #include <gtest/gtest.h>
@@ -19,9 +19,9 @@ namespace {
 using namespace npu;
 
 // U85-256, DRAM_Mid, Dedicated: 3x3 convolution 28x28x1 -> 26x26x32, part-kernel, 2:4 sparse. The public
-// estimator gives 6418 cycles: 312 per block for the multipliers, 612 to fill. By measurements nine taps are
-// not rounded up to twelve, a single depth step is not halved, and rows of 28 bytes move as they are:
-// docs/npu-model.md.
+// estimator gives 6418 cycles: 312 per block for the multipliers, 612 to fill. According to measurements,
+// nine taps are not rounded up to twelve, a single depth step is not halved, and rows of 28 bytes are not
+// padded (docs/npu-model.md).
 TEST(Timing, WorkedConvolutionOnU85) {
   const auto machine =
       require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"));
@@ -69,8 +69,8 @@ KernelOperation depthwiseOnU85() {
   return op;
 }
 
-// One block of eight slices: the output unit and the port have the last one left when the multipliers are
-// done.
+// One block of eight slices: when the multipliers finish, only the last slice remains for the output unit and
+// the port.
 TEST(Timing, DepthwiseBlocksLeaveInSlices) {
   const auto machine = require(makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"));
   timing::Rules whole = timing::kCalibrated;
@@ -87,9 +87,9 @@ TEST(Timing, DepthwiseBlocksLeaveInSlices) {
   EXPECT_LT(slices.drain, blocks.drain);
 }
 
-// Writes of 16 bytes, 32 of them at a time, decide about a small layer in DRAM: they begin behind its first
-// slice. Where the multipliers decide nothing changes.
-TEST(Timing, PortsWaitForTheFirstBlockAndAreWaitedForByTheLast) {
+// A small layer in DRAM is limited by its 16-byte writes, 32 of them in flight, which begin after its first
+// slice. A layer limited by the multipliers is unaffected.
+TEST(Timing, PortsWaitForTheFirstBlockAndDelayTheLast) {
   const auto slow = require(makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram"));
   auto fast = require(makeMachine("ethos-u85-512", "Ethos_U85_SYS_DRAM_Mid", "Sram_Only"));
   fast.system.ports[0].readLatency = fast.system.ports[0].writeLatency = 1;
@@ -111,7 +111,7 @@ TEST(Timing, PortsWaitForTheFirstBlockAndAreWaitedForByTheLast) {
   EXPECT_EQ(totals(fast).first, 0);
 }
 
-// A chained addition costs the output unit's time only, and nothing where the multipliers take longer.
+// A chained addition costs only the output unit's time, and nothing if the multipliers take longer.
 TEST(Timing, ChainsHideBehindTheMultipliers) {
   const auto machine = require(makeMachine("ethos-u85-128", "", "Sram_Only"));
   KernelOperation conv;
@@ -143,9 +143,9 @@ TEST(Timing, ChainsHideBehindTheMultipliers) {
   };
   Timeline alone(machine);
   alone.add(Operation(conv), 0);
-  EXPECT_LT(cycles(true), alone.total() + 200);  // the first and last blocks of the other map
+  EXPECT_LT(cycles(true), alone.total() + 200);  // the first and last blocks of the other feature map
   EXPECT_GT(cycles(false), alone.total() + 8000);
-  // Shallow input: the output unit is the limit, and works twice as long.
+  // Shallow input: the output unit is the bottleneck and takes twice as long.
   conv.ifm.depth = 16;
   Timeline shallow(machine);
   shallow.add(Operation(conv), 0);
@@ -154,7 +154,7 @@ TEST(Timing, ChainsHideBehindTheMultipliers) {
 }
 
 // U85-256: 2x2 maximum 26x26x32 -> 13x13x32 in SRAM, two blocks. The public estimator gives 1456 cycles per
-// block for the multipliers, four for each tap; measured pools take one.
+// block for the multipliers, four per tap; measured pools take one per tap.
 TEST(Timing, WorkedPoolOnU85) {
   const auto machine =
       require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"));
@@ -182,9 +182,9 @@ TEST(Timing, WorkedPoolOnU85) {
   EXPECT_EQ(cost.npu, cost.output + 1456 / 4 + 370 + 116);
 }
 
-// Kernels of fewer than four taps, part-kernel-first: their taps, or a whole MAC step (of two taps for 16-bit
-// input).
-TEST(Timing, SmallKernelsCostTheirTapsOrAWholeStep) {
+// Kernels of fewer than four taps, part-kernel-first, cost their taps or a whole MAC step (two taps for
+// 16-bit input).
+TEST(Timing, SmallKernelsCostTheirTapsOrAWholeMacStep) {
   const auto machine = require(makeMachine("ethos-u85-128", "", "Sram_Only"));
   KernelOperation op;
   op.ifm.height = op.ifm.width = op.ofm.height = op.ofm.width = op.ofm.width0 = 32;
@@ -210,8 +210,8 @@ TEST(Timing, SmallKernelsCostTheirTapsOrAWholeStep) {
   EXPECT_EQ(macs("estimator") * 5, macs("calibrated") * 6);
 }
 
-// What the measurements leave open: every setting is known by its name and says something else than the
-// others.
+// Settings for what the measurements leave open: each can be found by name and differs from all others in its
+// results.
 TEST(Timing, SettingsDiffer) {
   const auto machine =
       require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Mid", "Dedicated_Sram_384KB"));
@@ -268,7 +268,7 @@ TEST(Timing, SettingsDiffer) {
     transfer.length = 256;
     of.push_back(timeline.add(Operation(transfer), 0)->end);
     const auto known = figures.emplace(of, rules.name);
-    EXPECT_TRUE(known.second) << rules.name << " says what " << known.first->second << " says";
+    EXPECT_TRUE(known.second) << rules.name << " and " << known.first->second << " give the same results";
   }
   EXPECT_EQ(timing::ruleSets().front().name, "calibrated");
   EXPECT_EQ(timing::findRules("guessed"), nullptr);
@@ -327,10 +327,11 @@ TEST(Timeline, DmaAndKernelsOverlapUntilAWait) {
   EXPECT_GT(apart.pmu().readBeats[1], 4096 / 8 - 1);
 }
 
-// A transfer into SRAM that kernels keep busy: it has every other access of the port, or comes after them.
+// A transfer into SRAM that kernels keep busy: it gets every other access of the port, or waits for the
+// kernels.
 TEST(Timeline, TransfersTakeTurnsWithKernelsAtAPort) {
   auto machine = require(makeMachine("ethos-u55-128", "", ""));
-  machine.system.ports[0].clockScale = 0.25;  // the kernel waits for it
+  machine.system.ports[0].clockScale = 0.25;  // the port limits the kernel
   SmallProgram program("ethos-u55-128");
   KernelOperation op = program.copy(64, 64, 16, ElementType::Int8, std::vector<int64_t>(65536, 1));
   op.block = {8, 8, 16};
@@ -345,7 +346,7 @@ TEST(Timeline, TransfersTakeTurnsWithKernelsAtAPort) {
   EXPECT_GT(busy, 2 * beside.cost.total);
   EXPECT_LE(beside.end, beside.start + 2 * beside.cost.total);
   EXPECT_GT(after.end, beside.end);  // the kernel leaves less than half
-  // What both move goes through the port all the same.
+  // The port still carries the data of both.
   turns.add(Operation(op), 8);
   EXPECT_GE(turns.total(), 2 * busy + beside.cost.port[0]);
 }
@@ -365,10 +366,10 @@ TEST(Timeline, BlockdepShortensTheTimeLine) {
   EXPECT_GT(strict.pmu().blockdepStall, 0);
 }
 
-// A depthwise layer of maps in DRAM whose adapter lets nothing through from cycle 1,750 to 2,750: what would
-// end in between is written behind it. Longer ones lose what their read buffers do not hold, each 5,000
-// cycles.
-TEST(Timeline, KernelsStandStillBetweenPulses) {
+// A pooling layer with feature maps in DRAM, whose adapter lets nothing through from cycle 1,750 to 2,750:
+// layers that would end in between end afterwards. Longer ones lose, every 5,000 cycles, the time that their
+// read buffers do not cover.
+TEST(Timeline, KernelsStallBetweenPulses) {
   auto machine = require(makeMachine("ethos-u85-256", "Ethos_U85_SYS_DRAM_Low", "Dedicated_Sram"));
   SmallProgram program("ethos-u85-256");
   const auto ends = [&](int32_t height, uint8_t region) {
@@ -425,7 +426,7 @@ DmaOperation transfer(uint64_t bytes) {
   return dma;
 }
 
-TEST(LongestWay, IsTheTimeLineWhereNothingBranches) {
+TEST(LongestPath, IsTheTimelineWithoutBranches) {
   const auto machine = require(makeMachine("ethos-u85-256", "", ""));
   const std::vector<PlacedOperation> operations{{transfer(4096), 0}, {transfer(64), 4}, {Stop{}, 8}};
   Timeline line(machine);
@@ -433,7 +434,7 @@ TEST(LongestWay, IsTheTimeLineWhereNothingBranches) {
   EXPECT_EQ(longestPath(operations, machine), line.total());
 }
 
-TEST(LongestWay, TakesTheLongerSideOfAChoice) {
+TEST(LongestPath, FollowsTheLongerSideOfABranch) {
   const auto machine = require(makeMachine("ethos-u85-256", "", ""));
   const auto choice = [&](uint64_t whenFalse, uint64_t whenTrue) {
     return longestPath(std::vector<PlacedOperation>{{Branch{true, 16}, 0},
@@ -449,9 +450,9 @@ TEST(LongestWay, TakesTheLongerSideOfAChoice) {
   EXPECT_NEAR(static_cast<double>(choice(65536, 65536) - choice(64, 64)), static_cast<double>(apart), 8);
 }
 
-TEST(LongestWay, CountsTheTurnsOfLoops) {
+TEST(LongestPath, CountsLoopIterations) {
   const auto machine = require(makeMachine("ethos-u85-256", "", ""));
-  // The test stands behind the body.
+  // The test follows the body.
   const std::vector<PlacedOperation> operations{
       {Branch{false, 12}, 0}, {transfer(65536), 8}, {transfer(64), 12}, {Branch{true, 8}, 16}, {Stop{}, 24}};
   const Cycles once = longestPath(operations, machine);
@@ -460,7 +461,7 @@ TEST(LongestWay, CountsTheTurnsOfLoops) {
   EXPECT_GT(once, estimate(transfer(65536), machine).total);
   EXPECT_GE(all, 10 * estimate(transfer(65536), machine).total);
   EXPECT_LE(all, 10 * once);
-  // More turns than numbers hold are as many as they hold.
+  // Iteration counts that overflow saturate.
   const std::vector<CountedLoop> nested{{8, 24, int64_t{1} << 40}, {8, 16, int64_t{1} << 40}};
   EXPECT_GT(longestPath(operations, machine, timing::kCalibrated, nested), all);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bias and scale records against recorded ones, and the streams they form.
+// Bias and scale records compared with recorded ones, and the streams they form.
 #include "npu/weights/scale_records.hpp"
 
 #include <gtest/gtest.h>

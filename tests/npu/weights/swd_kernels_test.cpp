@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector loops behind the choice of codes, against their definitions, on every instruction set that the
-// processor has.
+// The vectorized loops that choose codes, compared with their definitions on every instruction set of the
+// processor.
 #include "npu/weights/swd_kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Counts = std::array<uint32_t, kFoldedValues>;
 
-/// Counts of which `used` may be more than zero, with many that are equal.
+/// Counts of which the first `used` may be nonzero; many are equal.
 Counts someCounts(size_t used) {
   Counts counts{};
   const auto most = *rc::gen::element(1u, 3u, 40u, 100'000u);
@@ -35,7 +35,7 @@ void onEveryInstructionSet(const Test& test) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-RC_GTEST_PROP(SwdKernels, RankTheMostFrequentValuesOfEqualOnesTheSmallest, ()) {
+RC_GTEST_PROP(SwdKernels, RankByFrequencyThenBySmallestValue, ()) {
   const auto used = *rc::gen::inRange<size_t>(1, kFoldedValues + 1);
   const Counts counts = someCounts(used);
   std::vector<uint16_t> expected;
@@ -53,7 +53,7 @@ RC_GTEST_PROP(SwdKernels, RankTheMostFrequentValuesOfEqualOnesTheSmallest, ()) {
   });
 }
 
-RC_GTEST_PROP(SwdKernels, QuotientsAreThoseOfEveryIndex, ()) {
+RC_GTEST_PROP(SwdKernels, QuotientSumsMatchTheirDefinition, ()) {
   const auto used = *rc::gen::inRange<size_t>(1, kFoldedValues + 1);
   const Counts counts = someCounts(used);
   QuotientSums expected{};

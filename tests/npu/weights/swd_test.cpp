@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standard weight stream: recorded streams of other encoders, size against them, round trips.
+// The standard weight stream: recorded streams of other encoders, sizes compared with theirs, round trips.
 #include "npu/weights/swd.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ void compare(const std::vector<int16_t>& weights, size_t theirs, const std::stri
   sizes.theirs += theirs;
 }
 
-TEST(Swd, RecordedStreamsDecodeAndOwnAreNoLarger) {
+TEST(Swd, RecordedStreamsDecodeAndOursAreNoLarger) {
   Sizes sizes;
   for (const auto& v : weightVectors("swd_streams.json")) {
     const std::vector<int16_t> weights = int16FromHex(v["weights_i16le"]);
@@ -103,7 +103,7 @@ TEST(Swd, ExtremesAndLongRuns) {
   compare(std::vector<int16_t>(70000, 17), 0, "constant over the slice limit", sizes);
 }
 
-// Many shapes of data: distributions, sparsity, few values, statistics that change on the way.
+// Many kinds of data: distributions, sparsity, few values, changing statistics.
 RC_GTEST_PROP(Swd, RoundTrips, ()) {
   const int segments = *rc::gen::inRange(1, 5);
   std::vector<int16_t> weights;
@@ -170,8 +170,8 @@ TEST(Swd, ErrorsNameTheBit) {
   EXPECT_FALSE(decodeSwd(byteSpan(encodeSwd(weights)), 99).ok());
 }
 
-TEST(Swd, EffortBuysBytes) {
-  // Channels of a few values each: a palette for every one of them is what is to be found.
+TEST(Swd, EffortReducesSize) {
+  // Channels with a few values each: the best encoding has a palette for each channel.
   std::mt19937 random(11);
   std::vector<int16_t> weights;
   for (int channel = 0; channel < 12; ++channel) {
@@ -200,8 +200,8 @@ TEST(Swd, GaussianWeightsCloseToTheirEntropy) {
   }
 }
 
-TEST(Swd, StretchesOfFillersHaveACodeOfTheirOwn) {
-  // Kernels of 3x3 in their order on U55: of every 96 weights the last 24 are zeros.
+TEST(Swd, RunsOfFillersAreCodedSeparately) {
+  // 3x3 kernels in the order of U55: of every 96 weights, the last 24 are zero.
   std::mt19937 random(5);
   for (const size_t blocks : {8, 120}) {
     std::vector<int16_t> weights;
@@ -211,14 +211,14 @@ TEST(Swd, StretchesOfFillersHaveACodeOfTheirOwn) {
     }
     const std::vector<uint8_t> bytes = encodeSwd(weights);
     expectDecodes(bytes, weights, "fillers");
-    // A byte for each weight; for the fillers of a block a bit each, and two headers.
+    // One byte per weight; for the fillers of a block, one bit each and two headers.
     EXPECT_LE(bytes.size(), blocks * (72 + 9) + 16);
   }
 }
 
-TEST(Swd, DirectValuesSkipWhatDoesNotOccur) {
-  // Laplacian weights take Golomb-Rice codes of 5 bits and more. A palette of 0 and 1 lets -0, which never
-  // occurs, have no index: whole quotients become one less.
+TEST(Swd, DirectValuesSkipAbsentCodes) {
+  // Laplacian weights need Golomb-Rice codes of 5 or more bits. With a palette of 0 and 1, -0, which never
+  // occurs, needs no index, and some quotients become one less.
   std::mt19937 random(3);
   std::exponential_distribution<double> laplacian(1 / 30.0);
   std::vector<int16_t> weights(65536);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weight order, fast streams, and both together with the codec, against recorded orders of all accelerators.
+// Weight order, fast streams, and both combined with the codec, compared with recorded orders of all
+// accelerators.
 #include "npu/weights/weight_order.hpp"
 
 #include <gtest/gtest.h>
@@ -179,8 +180,7 @@ WeightOrder arbitraryOrder(WeightShape& shape) {
   return order;
 }
 
-// Whatever the order: every weight comes back, whatever the view's layout, and counts agree with what is
-// emitted.
+// For any order and any layout of the view, every weight is restored and counts match the emitted weights.
 RC_GTEST_PROP(WeightOrder, RestoresEveryWeight, ()) {
   WeightShape shape;
   const WeightOrder order = arbitraryOrder(shape);
@@ -203,7 +203,7 @@ RC_GTEST_PROP(WeightOrder, RestoresEveryWeight, ()) {
   for (size_t n = 0; n < data.size(); ++n) RC_ASSERT(restored[n] == data[n] - zeroPoint);
 }
 
-// A depth slice is the same as the whole of a smaller operator.
+// A depth slice equals the whole of a smaller operator.
 RC_GTEST_PROP(WeightOrder, SlicesAreOperators, ()) {
   WeightShape shape;
   const WeightOrder order = arbitraryOrder(shape);

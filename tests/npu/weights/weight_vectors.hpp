@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the recorded weight vectors: picks in tests/data/weights, all of them with the larger suites.
+// Reads the recorded weight vectors: a selection in tests/data/weights, and all of them if the larger suite
+// is present.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,8 +17,8 @@
 
 namespace carina::test {
 
-/// Vectors of one file from the repository's picks and, where present, from the larger suite (which holds the
-/// picks too).
+/// Vectors of one file from the repository's selection and, if present, from the larger suite, which includes
+/// the selection.
 inline std::vector<nlohmann::json> weightVectors(const std::string& file) {
   std::vector<nlohmann::json> all;
   std::vector<std::filesystem::path> folders = {dataDir() / "weights"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The board's clocks; the timing adapter of the NPU's first port, and a job to be slowed down by it.
+// The board's clocks; the timing adapter of the NPU's first port, and a job that it slows down.
 #include "board.h"
 #include "npu_stream.h"
 

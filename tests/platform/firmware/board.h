@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little that the test programs share: registers, a console, an end. No C library.
+// Shared by the test programs: registers, a console, exit. No C library.
 #pragma once
 
 #include <stdint.h>
@@ -35,7 +35,7 @@
 #define DWT_CTRL REG(0xe0001000)
 #define DWT_CYCCNT REG(0xe0001004)
 
-/// Handlers: start.c has an endless one for each, programs bring their own.
+/// Handlers: start.c has an endless one for each, programs override them.
 void NMI_Handler(void);
 void HardFault_Handler(void);
 void BusFault_Handler(void);

@@ -10,7 +10,7 @@
 #define PMU_CTRL REG(0xe0003e04)
 
 static void work(uint32_t rounds) {
-  // Two instructions a round.
+  // Two instructions per round.
   __asm volatile("1: subs %0, #1\n bne 1b" : "+r"(rounds)::"cc");
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Code for a debugger to go through: conditional instructions, a loop, calls, a counter in memory.
+// Code for a debugger to step through: conditional instructions, a loop, calls, a counter in memory.
 #include "board.h"
 
 volatile uint32_t counter;
 
-/// 10 a + b with a the smaller: IT blocks of two and of four instructions.
+/// 10 a + b, where a is the smaller: IT blocks of two and of four instructions.
 __attribute__((noinline)) uint32_t ordered(uint32_t a, uint32_t b) {
   uint32_t result, order;
   __asm volatile(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first letter of the command line asks for.
+// Causes the fault that the first letter of the command line selects.
 #include "board.h"
 
 static char line[128];
@@ -30,7 +30,7 @@ __attribute__((noinline)) static uint32_t load(uint32_t address) {
   return *(volatile uint32_t*)address;
 }
 
-/// Runs on as a thread with the stack pointer `top` and the limit `bottom`, and has PendSV at once.
+/// Continues as a thread with stack pointer `top` and limit `bottom`, and pends PendSV at once.
 static void interrupt_on(const uint32_t* bottom, const uint32_t* top) {
   __asm volatile(
       "msr psplim, %0\n msr psp, %1\n movs r0, #2\n msr control, r0\n isb\n str %2, [%3]\n dsb\n isb" ::"r"(
@@ -64,14 +64,14 @@ int main(void) {
       expect((CFSR & 1u << 16) != 0, "UNDEFINSTR");
       print("recovered\n");
       return 0;
-    case 'l':  // load from nowhere
+    case 'l':  // load from an unmapped address
       load(0xf0000000);
       break;
-    case 's':  // store to nowhere, with a handler of its own
+    case 's':  // store to an unmapped address, with its own handler
       SHCSR |= 1u << 17;
       *(volatile uint32_t*)0xf0000010 = 1;
       break;
-    case 'x':  // code that is not there
+    case 'x':  // jump to an unmapped address
       ((void (*)(void))0xf0000001)();
       break;
     case 'a':  // ARM state
@@ -87,21 +87,21 @@ int main(void) {
     case 'o':  // below the stack limit
       __asm volatile("mov r0, sp\n subs r0, #64\n msr msplim, r0\n sub sp, sp, #128\n push {r0}" ::: "r0");
       break;
-    case 'k':  // the frame of an exception passes the limit
+    case 'k':  // the frame of an exception exceeds the limit
       interrupt_on(small, small + 4);
       break;
-    case 'v':  // the MPU refuses the frame
+    case 'v':  // the MPU rejects the frame
       REG(0xe000ed98) = 0;
       REG(0xe000ed9c) = (uint32_t)small | 4 | 1;     // read-only, not executable
       REG(0xe000eda0) = ((uint32_t)small + 96) | 1;  // 128 bytes
-      REG(0xe000ed94) = 5;                           // on, the default map for all else
+      REG(0xe000ed94) = 5;                           // enabled, default map for all else
       interrupt_on(0, small + 32);
       break;
-    case 'q':  // privileged no more: the MPU stays as it is
+    case 'q':  // unprivileged: the MPU stays as it is
       __asm volatile("mov r0, #1\n msr control, r0\n isb" ::: "r0");
       REG(0xe000ed94) = 0;
       break;
-    case 'n':  // words where no device is
+    case 'n':  // accesses where no device is
       (void)REG(0x40123454);
       REG(0x50123458) = 1;
       (void)REG(0x40123454);
@@ -109,7 +109,7 @@ int main(void) {
       REG(0xe0002000) = 0;
       REG(0xe0002000) = 3;
       return 0;
-    case 'w':  // waits for nothing
+    case 'w':  // waits for an interrupt that never comes
       wfi();
       break;
     case 'e':  // endless
@@ -141,8 +141,8 @@ int main(void) {
       REG(0xe000ed0c) = 0x05fa0004;
       for (;;) {
       }
-    case 'p':                     // privileged no more: special registers stay, interrupts come and go
-      REG(0x500800c8) = 1u << 3;  // but the console is for everybody
+    case 'p':                     // unprivileged: special registers stay unchanged
+      REG(0x500800c8) = 1u << 3;  // but the console is accessible
       __asm volatile("mov r0, #1\n msr control, r0\n isb" ::: "r0");
       __asm volatile("cpsid i");
       {

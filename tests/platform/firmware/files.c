@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The C library would link and unlink.
+// The C library's rename() would link and unlink.
 static unsigned rename_by_semihosting(const char* from, const char* to) {
   const unsigned block[4] = {(unsigned)from, strlen(from), (unsigned)to, strlen(to)};
   register unsigned r0 __asm("r0") = 0x0f;

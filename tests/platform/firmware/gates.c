@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protection controllers of a memory and of a peripheral: which transactions pass, what the others get, and
+// Protection controllers of a memory and of a peripheral: which transactions pass, what the others read, and
 // the interrupts. Prints what it sees; the same image prints the same on other models of the board.
 #include "board.h"
 
@@ -41,12 +41,12 @@ __attribute__((used)) void note_fault(uint32_t* frame) {
 __attribute__((naked)) void BusFault_Handler(void) {
   __asm volatile("tst lr, #0x40\n ite ne\n movne r0, sp\n mrseq r0, msp_ns\n b note_fault\n");
 }
-// Gives privileges back.
+// Restores privileges.
 __attribute__((naked)) void SVC_Handler(void) {
   __asm volatile("mrs r1, control\n bic r1, #1\n msr control, r1\n isb\n bx lr\n");
 }
 
-// The word at an address, or `otherwise` when the load faults. Also at its Non-secure address.
+// The word at `from`, or `otherwise` if the load faults. Also called at its Non-secure address.
 __attribute__((naked, noinline)) uint32_t load(__attribute__((unused)) uint32_t from,
                                                __attribute__((unused)) uint32_t otherwise) {
   __asm volatile("mov r2, r0\n mov r0, r1\n ldr.w r0, [r2]\n nop\n bx lr\n");

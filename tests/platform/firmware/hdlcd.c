@@ -51,7 +51,7 @@ int main(void) {
   }
   show();
   show();
-  // A frame like the one before, then another form of pixels.
+  // A frame like the one before, then another pixel format.
   for (uint32_t i = 0; i < WIDTH * HEIGHT; ++i) wide[3 * i + 1] = 0xff;
   HDLCD(0x240) = 2u << 3;
   HDLCD(0x244) = 8u << 8 | 16;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The console, and an exit code by what is printed.
+// The console, and an exit code that is printed.
 #include "board.h"
 
 int main(void) {

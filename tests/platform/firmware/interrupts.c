@@ -69,7 +69,7 @@ static void systick(void) {
   SYSTICK_CTRL = 0;
   expect(cycles > 9900 && cycles < 10200, "ten ticks of 1000 cycles");
 
-  // Without its interrupt the counter counts, and COUNTFLAG is cleared by reading it.
+  // Without its interrupt the counter still counts, and reading COUNTFLAG clears it.
   ticks = 0;
   SYSTICK_LOAD = 50;
   SYSTICK_VALUE = 0;
@@ -145,7 +145,7 @@ static void calls(void) {
   SHPR(14) = 0xe0;
   __asm volatile("svc 1");
   check_log("SsPp", "PendSV follows SVC");
-  // As kernels leave a thread: nothing may be executed between the end of the mask and PendSV.
+  // How kernels leave a thread: no instruction may execute between unmasking and PendSV.
   __asm volatile("msr basepri, %0" ::"r"(0x20));
   ICSR = 1u << 28;
   __asm volatile("msr basepri, %0\n isb" ::"r"(0));
@@ -175,7 +175,7 @@ static void events(void) {
   print("events\n");
 }
 
-/// Fills the registers, lets an interrupt happen, and compares: r4-r11 and the flags.
+/// Fills the registers, triggers an interrupt, and compares: r4-r11 and the flags.
 static uint32_t disturbed(void) {
   register uint32_t changed __asm("r3");
   __asm volatile(

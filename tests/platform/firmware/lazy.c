@@ -19,8 +19,7 @@
 /// What PendSV_Handler saw: its EXC_RETURN, FPCCR, FPCAR and stack pointer at its start, then FPCCR and
 /// CONTROL at its end.
 static volatile struct { uint32_t link, control, address, stack, later, active; } seen;
-static volatile uint32_t
-    frame[64];  // what lay above the handler's stack pointer, before and after its action
+static volatile uint32_t frame[64];  // what lies at FPCAR after the handler's action
 static void (*volatile action)(void);
 static volatile uint32_t noted[8];
 static uint32_t thread_stack[128] __attribute__((aligned(32)));
@@ -46,13 +45,13 @@ __attribute__((naked)) void PendSV_Handler(void) {
 __attribute__((naked)) static void nothing(void) {
   __asm volatile("bx lr\n");
 }
-/// Uses the floating-point unit; notes its FPSCR.
+/// Uses the floating-point unit; records its FPSCR.
 __attribute__((naked)) static void compute(void) {
   __asm volatile(
       "vmov.f32 s0, #1.0\n vmrs r1, fpscr\n ldr r0, =noted\n str r1, [r0]\n"
       "movs r1, #5\n vmsr p0, r1\n bx lr\n");
 }
-/// Refuses all access to thread_stack, then uses the unit, then notes that it got there.
+/// Denies all access to thread_stack, then uses the unit, then records that it got there.
 __attribute__((naked)) static void compute_without_stack(void) {
   __asm volatile(
       "ldr r0, =0xe000ed94\n movs r1, #5\n str r1, [r0]\n dsb\n isb\n"
@@ -60,7 +59,7 @@ __attribute__((naked)) static void compute_without_stack(void) {
       "ldr r0, =noted\n ldr r1, [r0, #8]\n adds r1, #1\n str r1, [r0, #8]\n"
       "ldr r0, =0xe000ed94\n movs r1, #0\n str r1, [r0]\n dsb\n isb\n bx lr\n");
 }
-/// Has SysTick follow.
+/// Pends SysTick.
 __attribute__((naked)) static void pend_systick(void) {
   __asm volatile("ldr r0, =0xe000ed04\n mov r1, #0x04000000\n str r1, [r0]\n dsb\n isb\n bx lr\n");
 }
@@ -72,7 +71,7 @@ __attribute__((naked)) void SysTick_Handler(void) {
       "bx lr\n");
 }
 
-/// Notes when it came, clears its status, opens the stack again.
+/// Records when the fault came, clears its status, makes the stack accessible again.
 static void note_fault(uint32_t which) {
   noted[1] = which;
   noted[2] |= 0x100;
@@ -95,7 +94,7 @@ static void show(const char* name, uint32_t value) {
   put('\n');
 }
 
-/// Puts numbers into S0 to S15, lets PendSV interrupt, and says in `result` what the registers are then.
+/// Puts numbers into S0 to S15, triggers PendSV, and stores the registers afterwards in `result`.
 __attribute__((naked, noinline)) static void interrupted(__attribute__((unused)) uint32_t* result) {
   __asm volatile(
       "push {r4, lr}\n"
@@ -191,7 +190,7 @@ int main(void) {
   show("  its fpccr", noted[5]);
   expect(noted[6] == seen.address, "the same place");
 
-  // A thread whose stack is taken away: region 0 for it, everything else by default.
+  // A thread whose stack becomes inaccessible: region 0 covers it, the default map the rest.
   MPU_RNR = 0;
   MPU_RBAR = (uint32_t)thread_stack | 4 | 1;
   MPU_RLAR = ((uint32_t)thread_stack + sizeof thread_stack - 32) | 1;

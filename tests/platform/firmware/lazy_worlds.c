@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point state of a Secure program in front of Non-secure handlers and functions, and the other way
-// round. Code and data are one memory at two addresses, as in worlds.c. Prints what both worlds see.
+// Floating-point state of a Secure program around Non-secure handlers and functions, and the other way round.
+// Code and data are one memory at two addresses, as in worlds.c. Prints what both worlds see.
 #include "board.h"
 
 #define NON_SECURE(address) ((uint32_t)(address) & ~0x10000000u)
@@ -9,7 +9,7 @@
 #define TS (1u << 26)
 #define LSPEN (1u << 30)
 
-/// What the Non-secure handler leaves: EXC_RETURN, R4, its FPCCR, S1 before it wrote to it.
+/// What the Non-secure handler stores: EXC_RETURN, R4, its FPCCR, S1 before it wrote to it.
 #define LEFT ((volatile uint32_t*)0x30007000)
 
 static uint32_t other_stack[256] __attribute__((aligned(8)));
@@ -23,7 +23,7 @@ static void region(uint32_t number, uint32_t from, uint32_t to) {
   REG(0xe000ede0) = (to & ~31u) | 1;
 }
 
-// --- Non-secure code: no addresses in it
+// --- Non-secure code: contains no absolute addresses
 
 __attribute__((naked)) void other_plain(void) {
   __asm volatile(
@@ -47,7 +47,7 @@ __attribute__((naked)) void other_function(void) {
 __attribute__((naked)) void other_function_with_floats(void) {
   __asm volatile("vmov.f32 s1, #3.0\n vmov r0, s2\n bx lr\n");
 }
-/// Computes until the word at [r0] changes; S1 then.
+/// Computes until the word at [r0] changes; returns S1.
 __attribute__((naked)) void other_loop(void) {
   __asm volatile("vmov.f32 s1, #3.0\n 1: ldr r1, [r0]\n cmp r1, #0\n beq 1b\n vmov r0, s1\n bx lr\n");
 }
@@ -69,7 +69,7 @@ __attribute__((used)) void note(uint32_t link) {
 __attribute__((naked)) void irq0(void) {
   __asm volatile("mov r0, lr\n b note\n");
 }
-/// Computes and tells the Non-secure loop to end.
+/// Computes, then ends the Non-secure loop.
 __attribute__((naked)) void SysTick_Handler(void) {
   __asm volatile(
       "ldr r0, =links\n str lr, [r0, #8]\n"
@@ -228,7 +228,7 @@ int main(void) {
   show("  it sees", LEFT[3]);
   show_floats();
 
-  // A Non-secure program, and a Secure handler with floats of its own.
+  // A Non-secure program, and a Secure handler that also uses floats.
   LEFT[4] = 0;
   SYSTICK_LOAD = 200;
   SYSTICK_VALUE = 0;
@@ -243,7 +243,7 @@ int main(void) {
   show("  s1", three);
   show_floats();
 
-  // The code at both ends of a Secure entry function, where nobody uses the unit and it is off.
+  // The code at both ends of a Secure entry function while the unit is unused and off.
   print("off\n");
   no_context();
   SHCSR |= 1u << 18;

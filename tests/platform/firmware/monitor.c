@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DebugMonitor: breakpoints, single steps, a request by software. Vectors where no memory is. Stack limits in
-// the handler of a hard fault: with `-` on the command line they hold.
+// DebugMonitor: breakpoints, single steps, a request by software. Vectors in unmapped memory. Stack limits in
+// the handler of a hard fault: `-` on the command line enforces them.
 #include "board.h"
 
 #define DFSR REG(0xe000ed30)
@@ -91,7 +91,7 @@ int main(void) {
   expect(events == 2 && kinds == 2 && (DEMCR & MON_PEND) == 0, "a request");
   kinds = 0;
   steps = 3;
-  // The breakpoint is where stepping begins.
+  // Stepping begins at the breakpoint.
   __asm volatile(".global stepped\n bkpt 2\nstepped:\n movs r0, #1\n movs r1, #2\n movs r2, #3\n nop" ::
                      : "r0", "r1", "r2", "cc");
   extern const char stepped[];

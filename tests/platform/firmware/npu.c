@@ -58,7 +58,7 @@ int main(void) {
   for (uint32_t i = 512; i < 1024; ++i) expect(target[i] == 0, "nothing behind the copy");
   print("copied\n");
 
-  // Only a STOP, many times: an interrupt each.
+  // Only a STOP, many times: each raises an interrupt.
   for (uint32_t i = 0; i < 100; ++i) {
     start(stop_stream, sizeof stop_stream / 4);
     while (interrupts == 0) wfe();
@@ -66,7 +66,7 @@ int main(void) {
   }
   print("empty jobs done\n");
 
-  // The tightly coupled memory is out of reach: a bus fault, not a crash.
+  // The NPU cannot reach the tightly coupled memory: a bus fault, not a crash.
   start(copy_stream, sizeof copy_stream / 4);
   while (interrupts == 0) wfe();
   RESET = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command streams by hand.
+// Handwritten command streams.
 #pragma once
 
 #include <stdint.h>

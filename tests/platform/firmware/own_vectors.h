@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector table in memory, for interrupts behind the few of start.c.
+// A vector table in RAM, for interrupts beyond the few in start.c.
 #pragma once
 
 #include "board.h"

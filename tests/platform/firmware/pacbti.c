@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that its compiler protects (-mbranch-protection=standard): return addresses are signed, indirect
+// A program that the compiler protects (-mbranch-protection=standard): return addresses are signed, indirect
 // branches land on BTI. Then two attacks, which fault.
 #include "board.h"
 
@@ -13,7 +13,7 @@ static void set_control(uint32_t bits) {
   __asm volatile("msr control, %0\n isb" ::"r"(control | bits) : "memory");
 }
 
-// Goes on at recover() with the stack of before.
+// Continues at recover() with the previous stack.
 __attribute__((used)) static void resume(void) {
   recover();
 }

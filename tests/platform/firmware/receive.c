@@ -40,7 +40,7 @@ int main(void) {
   expect((STATE & 2) == 0, "nothing is received while reception is off");
   NVIC_ENABLE(RECEIVE_IRQ) = 1u << RECEIVE_IRQ % 32;
   NVIC_ENABLE(COMBINED_IRQ) = 1u << COMBINED_IRQ % 32;
-  // The receive interrupt goes first, and takes back what the combined one is for.
+  // The receive interrupt goes first, and clears the cause of the combined one.
   NVIC_PRIORITY(RECEIVE_IRQ) = 0x20;
   NVIC_PRIORITY(COMBINED_IRQ) = 0x40;
   CTRL = 1 | 2 | 8;  // transmit, receive, receive interrupt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Display, touch screen, pins, buttons and signals. What happens from outside is in firmware_test.cpp.
+// Display, touch screen, pins, buttons and signals. media_test.cpp provides what happens from outside.
 #include "own_vectors.h"
 
 #define LCD(offset) REG(0x5930a000 + (offset))
@@ -50,7 +50,7 @@ static void show(void) {
   expect(LCD(0x0c) == 1, "accesses are complete");
 }
 
-// --- touch screen: pin by pin over a two-wire bus
+// --- touch screen: bit by bit over a two-wire bus
 
 #define SCL 1u
 #define SDA 2u
@@ -159,7 +159,7 @@ static void pins(void) {
   GPIO(0, 0x28) = 1u << 3;
   GPIO(0, 0x30) = 1u << 3;
   GPIO(0, 0x20) = 1u << 3;
-  // The pin's interrupt goes first, and takes back what the port's is for.
+  // The pin's interrupt goes first, and clears the cause of the port's.
   NVIC_PRIORITY(GPIO0_IRQ) = 0x40;
   on_interrupt(GPIO0_IRQ, combined_irq);
   on_interrupt(GPIO0_3_IRQ, pin_irq);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SCR.SLEEPONEXIT: the thread does not go on between interrupts until a handler says so.
+// SCR.SLEEPONEXIT: the thread does not resume between interrupts until a handler allows it.
 #include "board.h"
 
 #define SCR REG(0xe000ed10)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sound through the audio interface and virtual streams, pictures through virtual streams. What goes in is in
-// firmware_test.cpp.
+// Sound through the audio interface and virtual streams, images through virtual streams. media_test.cpp
+// provides the inputs.
 #include "own_vectors.h"
 
 #define I2S(offset) REG(0x59301000 + (offset))
@@ -31,7 +31,7 @@ static void sound(void) {
   expect(I2S(0x04) == (1u << 2 | 1u << 4), "both queues are empty");
   on_interrupt(I2S_IRQ, sound_irq);
   I2S(0x0c) = 384;                   // 16 kHz
-  I2S(0x00) = 1 | 4 | 8 | 3u << 12;  // both ways; an interrupt when two frames are there
+  I2S(0x00) = 1 | 4 | 8 | 3u << 12;  // both ways; an interrupt when two frames have arrived
   while (received < 40) wfi();
   I2S(0x00) = 1u << 16;
   expect((I2S(0x08) & 2) == 0, "nothing was lost");
@@ -81,7 +81,7 @@ static void sound_streams(void) {
   expect(VSI(1, 0x108) == 3 && VSI(1, 0x210) == 1, "three blocks of two");
 }
 
-// --- pictures: the one of the file, smaller, then back as grey; the driver's registers
+// --- images: one from a file, scaled down, then back as grey; the driver's registers
 
 static void video(void) {
   USER(4, 6) = 16;
@@ -90,7 +90,7 @@ static void video(void) {
   USER(4, 9) = 25;
   USER(4, 12) = 1;
   expect(USER(4, 5) == 1, "there is a file");
-  USER(4, 1) = 4;  // forget frames
+  USER(4, 1) = 4;  // discard frames
   USER(4, 1) = 1;  // one frame
   expect((USER(4, 2) & 3) == 3, "active and empty");
   stream(4, picture, 16 * 8 * 3, 1, 0);
@@ -125,7 +125,7 @@ static void video(void) {
   USER(6, 1) = 0;
 }
 
-/// vStream: the name of a file in one register, flags that reading takes away.
+/// vStream: the name of a file in one register, flags that reading clears.
 static void vstream(void) {
   const char* name = "any.wav";
   do {

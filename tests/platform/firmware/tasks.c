@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two threads on the process stack with floating-point state of their own, switched by PendSV from SysTick,
-// as an operating system does it.
+// as an operating system does.
 #include "board.h"
 
 struct task {
@@ -15,7 +15,7 @@ void SysTick_Handler(void) {
   ICSR = 1u << 28;
 }
 
-// Returns the stack to go on with.
+// Returns the stack to continue with.
 __attribute__((used)) uint32_t* next_task(uint32_t* stack) {
   tasks[current].stack = stack;
   current ^= 1;

@@ -11,7 +11,7 @@
 #define SFSR REG(0xe000ede4)
 #define SFAR REG(0xe000ede8)
 
-static uint32_t shared[16];                                    // what Non-secure code may write
+static uint32_t shared[16];                                    // writable by Non-secure code
 static uint32_t other_stack[256] __attribute__((aligned(8)));  // of the Non-secure world
 static uint32_t other_vectors[32] __attribute__((aligned(128)));
 static volatile uint32_t faults, seen;
@@ -43,7 +43,7 @@ __attribute__((naked, aligned(32), used)) void gateway(void) {
       ".balign 32\n");
 }
 
-// --- Non-secure functions: no addresses in them, so they run at their Non-secure address
+// --- Non-secure functions: no absolute addresses, so they run at their Non-secure address
 
 __attribute__((naked)) void add_one(void) {
   __asm volatile("adds r0, #1\n bx lr\n");
@@ -52,11 +52,11 @@ __attribute__((naked)) void add_one(void) {
 __attribute__((naked)) void call_gateway(void) {
   __asm volatile("push {r4, lr}\n blx r1\n adds r0, #1\n pop {r4, pc}\n");
 }
-// r0 = address: what is there.
+// r0 = address: loads the word there.
 __attribute__((naked)) void load_word(void) {
   __asm volatile("ldr r0, [r0]\n nop\n bx lr\n");
 }
-// Stores r4 (which must not be the Secure program's), IPSR and a mark at 0x20000000 + MARK.
+// Stores r4 (which must not be the Secure program's), IPSR and a mark at 0x20007000.
 __attribute__((naked)) void other_pendsv(void) {
   __asm volatile(
       "movw r0, #0x7000\n movt r0, #0x2000\n"
@@ -84,7 +84,7 @@ __attribute__((used)) void note_fault(uint32_t excReturn) {
     finish(9);
   }
   __asm volatile("mrs %0, msp_ns" : "=r"(frame));
-  frame[6] += 2;  // behind the load
+  frame[6] += 2;  // after the load
 }
 __attribute__((naked)) void secure_fault(void) {
   __asm volatile("push {r4, lr}\n mov r0, lr\n bl note_fault\n pop {r4, pc}\n");
@@ -134,7 +134,7 @@ int main(void) {
   NVIC_PEND(0) = 1;
   __asm volatile("dsb\n isb");
   expect(seen == 77, "a Secure interrupt");
-  // An interrupt given to the other world runs its handler there.
+  // An interrupt assigned to the other world runs its handler there.
   REG(0xe000e380) = 2;
   NVIC_ENABLE(1) = 2;
   REG(0x30007008) = 0;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel against the float executor on random cases, and on corrupted ones: those it may refuse, not
-// crash.
+// Compares every kernel with the float executor on random cases.
 #include "aten/compare.hpp"
 #include "runtime/kernels/cases.hpp"
 
@@ -33,7 +32,7 @@ KernelCase caseOf(const std::string& kernel, Random& random) {
   return found->second(kernel, random);
 }
 
-TEST_P(EveryKernel, GivesWhatTheReferenceGives) {
+TEST_P(EveryKernel, MatchesTheReference) {
   ASSERT_TRUE(generators().contains(GetParam())) << "no test calls this kernel";
   int served = 0;
   for (uint32_t seed = 0; seed < 80; ++seed) {

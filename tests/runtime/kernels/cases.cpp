@@ -10,7 +10,7 @@ Shape Random::shape(int64_t leastRank, int64_t mostRank, int64_t largest, bool e
   for (int64_t& size : shape) size = range(1, largest);
   if (empty && !shape.empty() && coin(12))
     shape[static_cast<size_t>(range(0, static_cast<int64_t>(shape.size()) - 1))] = 0;
-  if (coin(8) && !shape.empty()) shape.back() = range(33, 70);  // longer than what kernels convert at a time
+  if (coin(8) && !shape.empty()) shape.back() = range(33, 70);  // longer than the chunks that kernels convert
   return shape;
 }
 

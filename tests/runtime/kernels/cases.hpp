@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to call each kernel: generators of random cases, one table per family.
+// Generators of random calls for each kernel, one table per family.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ class Random {
   T pick(const std::vector<T>& list) {
     return list[static_cast<size_t>(range(0, static_cast<int64_t>(list.size()) - 1))];
   }
-  /// Sizes are 1..largest; now and then one is 0 unless `empty` is false.
+  /// Sizes are 1..largest; occasionally one is 0 unless `empty` is false.
   Shape shape(int64_t leastRank = 0, int64_t mostRank = 4, int64_t largest = 5, bool empty = true);
   /// A shape that broadcasts to `shape`.
   Shape narrower(const Shape& shape);
   carina::Tensor tensor(DType dtype, const Shape& shape, double low = -4, double high = 4);
-  /// A dimension of a tensor of this rank, negative or not.
+  /// A dimension of a tensor of this rank, possibly negative.
   int64_t dim(int64_t rank);
   /// Distinct dimensions, at least one.
   std::vector<int64_t> dims(int64_t rank);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 kernels against their definitions, written out once more in plain int64.
+// int8 kernels compared with their definitions, reimplemented in int64.
 #include <cmath>
 
 #include "runtime/kernels/cases.hpp"
@@ -7,8 +7,8 @@
 namespace carina::rt::test {
 namespace {
 
-/// value * multiplier / 2^31 * 2^shift: the product rounded half up, then the power of two half away from
-/// zero.
+/// value * multiplier / 2^31 * 2^shift: the product is rounded half up, the division by a power of two half
+/// away from zero.
 int64_t rescaled(int64_t value, int64_t multiplier, int64_t shift) {
   const auto up = static_cast<int32_t>(static_cast<uint32_t>(value) << std::max<int64_t>(shift, 0));
   const int64_t product = int64_t{up} * multiplier + (int64_t{1} << 30);
@@ -31,7 +31,7 @@ carina::Tensor codes(Random& random, const Shape& shape) {
 int8_t cut(int64_t value, int64_t low = -128, int64_t high = 127) {
   return static_cast<int8_t>(std::clamp(value, low, high));
 }
-/// Element of `tensor` that broadcasts to element i of `shape`.
+/// The element of `tensor` that is broadcast to element i of `shape`.
 int64_t broadcastAt(const carina::Tensor& tensor, const Shape& shape, int64_t i) {
   int64_t at = 0, step = 1;
   for (size_t back = 1; back <= shape.size(); ++back) {
@@ -129,7 +129,7 @@ KernelCase padCase(const std::string& kernel, Random& random) {
   return result;
 }
 
-/// Within one code of the real softmax: the kernel's exponential has 12 bits.
+/// Within one code of the exact softmax: the kernel's exponential has 12 bits.
 KernelCase softmaxCase(const std::string& kernel, Random& random) {
   KernelCase result = started(kernel);
   const Shape shape = random.shape(1);
@@ -240,7 +240,7 @@ struct Plane {
       out.push_back((in[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) / stride[d] + 1);
     }
   }
-  /// Calls f(index in a plane, kernel index) for the kernel elements of output (y, x) that lie within the
+  /// Calls f(index in a plane, kernel index) for the kernel elements of output (y, x) that are inside the
   /// input.
   template <typename F>
   void taps(int64_t y, int64_t x, F f) const {

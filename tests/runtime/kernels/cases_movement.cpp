@@ -7,7 +7,7 @@ namespace {
 using aten::test::Attributes;
 using aten::test::Groups;
 
-/// A tensor of any type; attributes from its shape.
+/// A tensor of any type; the attributes depend on its shape.
 Generator moved(const std::function<Attributes(Random&, const Shape&)>& attributes, int64_t leastRank = 1,
                 int64_t mostRank = 4, const char* aten = nullptr) {
   return [=](const std::string& kernel, Random& random) {
@@ -35,7 +35,7 @@ Attributes sliceAttributes(Random& random, const Shape& shape) {
   return attributes;
 }
 
-/// Rows that agree but in one dimension; now and then an empty one of rank 1.
+/// Tensors whose shapes differ only in one dimension; occasionally an empty one of rank 1.
 KernelCase catCase(const std::string& kernel, Random& random) {
   Shape shape = random.shape(1);
   const int64_t dim = random.dim(rankOf(shape));
@@ -150,7 +150,7 @@ Generator padded(int64_t dims, bool reflects) {
   };
 }
 
-/// Attributes alone.
+/// Attributes only.
 Generator created(const std::function<Attributes(Random&)>& attributes) {
   return [=](const std::string& kernel, Random& random) { return fromAten(kernel, {}, attributes(random)); };
 }

@@ -37,7 +37,7 @@ Generator tensors(const std::vector<DType>& dtypes, const Domain& domain = {}) {
   };
 }
 
-/// A tensor and a number, which is the attribute `name`.
+/// A tensor and a scalar, the attribute `name`.
 Generator withNumber(const std::vector<DType>& dtypes, const Domain& domain = {},
                      const std::string& name = "other", bool reals = true) {
   return [=](const std::string& kernel, Random& random) {
@@ -164,7 +164,7 @@ void addPointwise(Generators& g) {
     Domain domain = divisor;
     domain.attributes = {{"rounding_mode", mode}};
     const Generator both = tensors(kNumbers, domain), number = withNumber(kNumbers, domain);
-    // Every mode in turn: the last table entry chooses among them.
+    // All modes: each new table entry chooses at random between its mode and the entry it replaces.
     const Generator before = g["aten::div.out_mode"], beforeNumber = g["aten::div.Scalar_mode_out"];
     g["aten::div.out_mode"] = [=](const std::string& kernel, Random& random) {
       return before && random.coin() ? before(kernel, random) : both(kernel, random);

@@ -14,7 +14,8 @@ Attributes rangeOf(DType dtype) {
           {"dtype", std::string(dtypeName(dtype))}};
 }
 
-/// Scales are powers of two: there the reciprocal that kernels multiply with and a division agree at ties.
+/// Scales are powers of two, for which multiplying by the reciprocal, as kernels do, and dividing agree at
+/// ties.
 Generator perTensor(bool quantizes, const char* aten) {
   return [=](const std::string& kernel, Random& random) {
     const DType dtype = random.pick(kQuantized);

@@ -12,9 +12,9 @@ std::string truth(bool value) {
 
 struct Reduced {
   std::vector<DType> dtypes;
-  bool empty = true;      // a reduction of nothing has a value
-  bool list = true;       // dims, or one dim
-  bool optional = false;  // none at all: all dimensions
+  bool empty = true;      // a reduction of an empty tensor has a value
+  bool list = true;       // a list of dims, otherwise one dim
+  bool optional = false;  // dims may be omitted: all dimensions
   bool keeps = true;
   bool truths = false;  // the result may have dtype=torch.bool
   Attributes attributes = {};
@@ -54,7 +54,7 @@ Generator alongDim(const std::vector<DType>& dtypes, const Attributes& attribute
   };
 }
 
-/// Distinct values, as the order of equal ones is nobody's promise.
+/// Distinct values, as the order of equal ones is unspecified.
 KernelCase topkCase(const std::string& kernel, Random& random) {
   const Shape shape = random.shape(1, 3, 17, false);
   const DType dtype = random.pick(std::vector<DType>{DType::Float32, DType::Int32, DType::Int64});

@@ -10,7 +10,7 @@ using aten::test::Groups;
 std::string boolText(bool value) {
   return value ? "True" : "False";
 }
-/// A list for `spatial` dimensions, now and then one number for all.
+/// A list for `spatial` dimensions, sometimes one number for all.
 std::string list(Random& random, int64_t spatial, int64_t low, int64_t high) {
   std::vector<int64_t> numbers(static_cast<size_t>(random.coin(3) ? 1 : spatial));
   for (int64_t& number : numbers) number = random.range(low, high);
@@ -76,7 +76,7 @@ KernelCase adaptiveCase(const std::string& kernel, Random& random) {
 
 KernelCase layerNormCase(const std::string& kernel, Random& random) {
   Shape shape = random.shape(1, 4, 5, false);
-  shape.back() = std::max<int64_t>(shape.back(), 2);  // of a single number nothing but rounding is left
+  shape.back() = std::max<int64_t>(shape.back(), 2);  // normalizing one value leaves only rounding errors
   const Shape inner(shape.begin() + random.range(0, static_cast<int64_t>(shape.size()) - 1), shape.end());
   Groups operands = {{random.tensor(DType::Float32, shape)}, {}, {}};
   if (const auto weight = maybe(random, random.tensor(DType::Float32, inner))) operands[1].push_back(weight);
@@ -155,8 +155,8 @@ KernelCase indexSelectCase(const std::string& kernel, Random& random) {
                   {{"dim", std::to_string(dim)}}, random.layouts());
 }
 
-/// Grids that reach beyond the edges, in every mode. Nearest samples lie a third of the way between elements:
-/// at halves the last bit of a coordinate decides.
+/// Grids that reach beyond the edges, in every mode. Nearest-mode samples are a third of the way between
+/// elements, as at halves the last bit of a coordinate would decide.
 KernelCase gridCase(const std::string& kernel, Random& random) {
   const int64_t batch = random.range(1, 2), height = random.range(1, 5), width = random.range(1, 5);
   const int64_t mode = random.range(0, 2);
@@ -180,14 +180,14 @@ KernelCase gridCase(const std::string& kernel, Random& random) {
                   random.layouts());
 }
 
-/// gather and scatter: an index tensor of at most the tensor's sizes.
+/// gather and scatter: the sizes of the index tensor are at most the tensor's.
 Generator elementwise(bool writes, bool value) {
   return [=](const std::string& kernel, Random& random) {
     const Shape shape = random.shape(1, 3, 5, false);
     const auto dim = static_cast<size_t>(random.range(0, static_cast<int64_t>(shape.size()) - 1));
     Shape part = shape;
     for (size_t d = 0; d < part.size(); ++d) part[d] = random.range(1, part[d]);
-    // Writes to one place twice have no order: indices along the dimension are one line of distinct ones.
+    // The order of several writes to an element is unspecified, so indices along the dimension are distinct.
     const bool distinct = writes && kernel.find("add") == std::string::npos;
     carina::Tensor index = carina::Tensor::zeros(DType::Int64, part);
     int64_t inner = 1;
@@ -223,7 +223,7 @@ KernelCase indexCase(const std::string& kernel, Random& random) {
     }
   }
   if (!puts) return fromAten(kernel, operands);
-  // One value: which of several writes to a place wins is nobody's promise.
+  // A single value: which of several writes to an element wins is unspecified.
   operands.push_back({random.tensor(dtype, {})});
   return fromAten(kernel, operands, {{"accumulate", boolText(adds)}});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls as no honest program has them: a program is a file that nobody vouches for, so kernels may refuse or
-// compute anything, but they stay within their tensors.
+// Corrupted calls: a program is an untrusted file, so kernels may refuse such calls or compute anything, but
+// must stay within their tensors.
 #include <limits>
 
 #include "runtime/kernels/cases.hpp"
@@ -15,7 +15,7 @@ int64_t extreme(Random& random) {
   return kExtremes[random.range(0, static_cast<int64_t>(std::size(kExtremes)) - 1)];
 }
 
-/// A value of any kind, kept by `donor`.
+/// A value of any kind, owned by `donor`.
 Value anything(KernelCall& donor, Random& random) {
   switch (random.range(0, 9)) {
     case 0:
@@ -34,7 +34,7 @@ Value anything(KernelCall& donor, Random& random) {
     case 4:
       donor.integer(extreme(random));
       break;
-    case 5: {  // as many elements as may be, none in truth
+    case 5: {  // huge sizes, but no elements
       const std::vector<Shape> shapes = {
           {0, INT32_MAX, INT32_MAX}, {INT32_MAX, 0}, {1, 0, INT32_MAX, 1}, {0}};
       donor.tensor(carina::Tensor::zeros(random.pick(kAll), random.pick(shapes)));
@@ -73,7 +73,7 @@ void spoil(KernelCall& call, KernelCall& donor, Random& random) {
     case 3:
       arguments.resize(at);
       break;
-    case 4:  // also the elements of lists
+    case 4:  // including the elements of lists
       for (Value& any : values) {
         if (any.kind == ValueKind::Int && random.coin(3)) any.integer = extreme(random);
       }
@@ -84,7 +84,7 @@ void spoil(KernelCall& call, KernelCall& donor, Random& random) {
       if (value.kind >= ValueKind::String && value.list.count > 0) --value.list.count;
       break;
     default:
-      for (Value& any : values) {  // a move may have put anything where a list names an integer or a tensor
+      for (Value& any : values) {  // moves may have replaced the integers or tensors of a list by any value
         if (random.coin(4)) any = anything(donor, random);
       }
       break;
@@ -101,7 +101,7 @@ TEST(CorruptedCalls, StayWithinTheirTensors) {
       KernelCase sample = generator(kernel.name, random);
       KernelCall donor;
       for (int64_t times = random.range(1, 2); times > 0; --times) spoil(sample.call, donor, random);
-      // What the donor gave away is looked at through the call's values; its own guards are watched too.
+      // The call refers to values of the donor, so the donor's guards are checked as well.
       const Status status = sample.call.run(kernel.run);
       ASSERT_TRUE(sample.call.guardsHold() && donor.guardsHold())
           << kernel.name << " seed " << seed << " " << sample.text;

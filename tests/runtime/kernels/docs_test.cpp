@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kernels in docs/runtime.md against the list.
+// Compares the table of kernels in docs/runtime.md with the list.
 #include <gtest/gtest.h>
 
 #include <regex>

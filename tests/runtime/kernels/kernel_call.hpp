@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of one runtime kernel with all that it points to, each tensor between guard bytes.
+// A call of one runtime kernel with everything it points to; each tensor is surrounded by guard bytes.
 #pragma once
 
 #include <deque>
@@ -13,15 +13,15 @@
 
 namespace carina::rt::test {
 
-/// The runtime's number for an element type that it has.
+/// The runtime's equivalent of an element type, which must exist.
 ScalarType scalarType(DType dtype);
 
 class KernelCall {
  public:
-  /// `order` lists dimensions from outermost to innermost in memory; empty is row-major. The tensor's
-  /// elements are laid out so.
+  /// Adds a tensor whose elements are laid out in `order`, which lists the dimensions from outermost to
+  /// innermost in memory; empty is row-major.
   KernelCall& tensor(const carina::Tensor& tensor, std::vector<uint8_t> order = {});
-  /// Tensors of one list argument.
+  /// The tensors of one list argument.
   KernelCall& tensors(const std::vector<std::optional<carina::Tensor>>& list, bool optional = false);
   KernelCall& integer(int64_t value);
   KernelCall& real(double value);
@@ -30,18 +30,18 @@ class KernelCall {
   KernelCall& text(const std::string& value);
   KernelCall& integers(const std::vector<int64_t>& values);
   KernelCall& reals(const std::vector<double>& values);
-  /// The output: garbage of this type. `orders` as above.
+  /// An output of this type, filled with garbage. `order` as above.
   KernelCall& output(DType dtype, const Shape& shape, std::vector<uint8_t> order = {});
   KernelCall& outputs(const std::vector<ir::Type>& types);
 
-  /// Runs with the return value repeated, as programs have it.
+  /// Runs the kernel; the return value repeats the last argument, as in programs.
   Status run(KernelFunction function);
   /// Output i in row-major order.
   carina::Tensor result(size_t i = 0) const;
-  /// Whether nothing was written beside any tensor.
+  /// Whether nothing was written outside any tensor.
   bool guardsHold() const;
 
-  // For tests that spoil calls.
+  // For tests that corrupt calls.
   std::vector<Value>& values() { return values_; }
   std::vector<int32_t>& arguments() { return arguments_; }
 
@@ -66,18 +66,18 @@ class KernelCall {
   std::vector<std::pair<int32_t, size_t>> outputs_;  // value, storage
 };
 
-/// One way to call a kernel, and what comes out.
+/// A call of a kernel and its expected outputs.
 struct KernelCase {
   std::string kernel;
   KernelCall call;
-  bool refused = false;  // the reference refuses it, so shall the kernel
+  bool refused = false;  // the reference refuses it, so the kernel must as well
   std::vector<carina::Tensor> expected;
   int64_t tolerance = 0;  // of integers
-  std::string text;       // how to make it again
+  std::string text;       // how to reproduce it
 };
 
-/// The case of an operator of the aten dialect: arguments by the kernel's schema, expectations by
-/// aten::Executor. With `layouts`, tensors get memory orders of their own at random.
+/// A case for an operator of the aten dialect: the kernel's schema determines the arguments, aten::Executor
+/// the expected outputs. With `layouts`, tensors get random memory orders.
 KernelCase fromAten(const std::string& kernel, const aten::test::Groups& groups,
                     const aten::test::Attributes& attributes = {}, std::mt19937* layouts = nullptr,
                     const char* aten = nullptr);

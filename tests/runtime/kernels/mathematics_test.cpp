@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels' own functions against those of the C library in double precision.
+// Compares the kernels' own functions with those of the C library in double precision.
 #include "kernels/mathematics.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ struct Case {
   const char* name;
   float (*own)(float);
   double (*exact)(double);
-  float low, high;  // where it is tried
+  float low, high;  // tested range
 };
 const Case kCases[] = {
     {"exp", mathematics::exp, std::exp, -103, 89},      {"expm1", mathematics::expm1, std::expm1, -40, 89},
@@ -34,7 +34,7 @@ const Case kCases[] = {
     {"atanh", mathematics::atanh, std::atanh, -1, 1},
 };
 
-/// Difference in units of the last place of the exact result.
+/// Difference in units in the last place of the exact result.
 double unitsOff(float found, double exact) {
   const float wanted = static_cast<float>(exact);
   if (std::isnan(wanted) || std::isinf(wanted))
@@ -51,20 +51,20 @@ class Mathematics : public testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(Mathematics, IsWithinFourUnitsOfTheLastPlace) {
+TEST_P(Mathematics, IsWithinFourUnitsInTheLastPlace) {
   const Case& c = GetParam();
   std::mt19937 random(3);
   std::uniform_real_distribution<float> even(c.low, c.high), exponents(-80, 80);
   for (int i = 0; i < 100'000; ++i) {
     expectNear(even(random));
     const float size = std::exp(exponents(random)), x = i % 2 == 0 ? size : -size;
-    // Of what rounds to other results beyond the range, nothing is expected but that.
+    // Arguments outside the range are not tested.
     if (x >= c.low && x <= c.high) expectNear(x);
     if (HasFailure()) return;
   }
 }
 
-TEST_P(Mathematics, EndsAreThoseOfC) {
+TEST_P(Mathematics, SpecialValuesMatchC) {
   const Case& c = GetParam();
   for (const float x : {0.0F, -0.0F, 1.0F, -1.0F, kInfinity, -kInfinity,
                         std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::max(),
@@ -113,7 +113,7 @@ TEST(MathematicsOfTwo, RemaindersAreExact) {
   }
 }
 
-TEST(MathematicsOfTwo, AnglesAreOfTheirQuarter) {
+TEST(MathematicsOfTwo, AnglesAreInTheRightQuadrant) {
   std::mt19937 random(5);
   std::uniform_real_distribution<float> wide(-100, 100);
   const auto expectNear = [](float y, float x) {
