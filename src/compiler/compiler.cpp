@@ -2,12 +2,15 @@
 // The compiler as a whole (compiler.hpp): the stages in sequence, and the record of the results.
 #include "compiler/compiler.hpp"
 
+#include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/flow/flow.hpp"
 #include "compiler/flow_program.hpp"
 #include "compiler/legalize/legalize.hpp"
 #include "compiler/program_writer.hpp"
+#include "compiler/row_tile_search.hpp"
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/constant_operands.hpp"
 #include "compiler/schedule/known_weights.hpp"
@@ -68,6 +71,7 @@ Result<ir::Graph> addressableGraph(const ir::Graph& tosa, const npu::Machine& ma
 struct Plan {
   ir::Graph graph;
   Result<Schedule> schedule;
+  std::vector<RowPiece> pieces = {};  // if the graph is tiled
 };
 
 /// The schedule of a graph. If a smaller arena is needed, that of the same network with layers over whole
@@ -95,6 +99,40 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   }
   if (best.schedule.ok()) best.schedule->arenaBound = bound;
   return best;
+}
+
+/// The schedule of a graph, with row tiles where they help.
+Result<Plan> bestPlan(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+                      const Options& options) {
+  const auto lower = [&](const ir::Graph& part) { return addressableGraph(part, machine); };
+  std::optional<RowTiled> tiled = withRowTiles(tosa, machine, options, lower);
+  if (!tiled) return planOf(tosa, std::move(graph), machine, options);
+  CARINA_TRY(ir::Graph tiledGraph, lower(tiled->tosa.graph));
+  CARINA_TRY(Plan plan, planOf(tiled->tosa.graph, std::move(tiledGraph), machine, options));
+  plan.pieces = std::move(tiled->tosa.pieces);
+  const bool size = options.optimize == Optimize::Size;
+  // What parts of a network gain by themselves, the whole may lose: small gains are verified.
+  constexpr npu::Cycles kDoubtful = 20;
+  const bool fits = plan.schedule.ok();
+  if (fits && !size && tiled->gain * kDoubtful > streamCycles(*plan.schedule)) return plan;
+  CARINA_TRY(Plan whole, planOf(tosa, std::move(graph), machine, options));
+  if (!fits || !whole.schedule.ok()) return fits ? std::move(plan) : std::move(whole);
+  const auto costs = [&](const Schedule& s) { return std::pair(size ? s.arenaBytes : 0, streamCycles(s)); };
+  Plan& better = costs(*plan.schedule) < costs(*whole.schedule) ? plan : whole;
+  better.schedule->arenaBound = std::min(plan.schedule->arenaBound, whole.schedule->arenaBound);
+  return std::move(better);
+}
+
+/// Relates the placements of pieces to the values that they are rows of.
+void nameWholes(const std::vector<RowPiece>& pieces, std::vector<ValuePlacement>& placements) {
+  std::unordered_map<std::string_view, const RowPiece*> byName;
+  for (const RowPiece& piece : pieces) byName.emplace(piece.name, &piece);
+  for (ValuePlacement& placement : placements) {
+    const auto found = byName.find(placement.value);
+    if (found == byName.end()) continue;
+    placement.firstElement = found->second->firstElement;
+    placement.value = found->second->whole;
+  }
 }
 
 /// Where records and weight streams are in the constants, including their padding to a multiple of 16.
@@ -165,7 +203,7 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, const npu::Machine& machi
 
 Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu::Machine& machine,
                                 const Options& options) {
-  CARINA_TRY(Plan chosen, planOf(tosa, std::move(npu), machine, options));
+  CARINA_TRY(Plan chosen, bestPlan(tosa, std::move(npu), machine, options));
   const ir::Graph& graph = chosen.graph;
   if (options.dump) options.dump("npu", [&] { return ir::print(graph); });
   CARINA_TRY(Schedule plan, std::move(chosen.schedule));
@@ -186,6 +224,7 @@ Result<CompiledProgram> compile(const ir::Graph& tosa, ir::Graph npu, const npu:
     program.outputs.push_back(ioTensor(plan, graph.outputs()[i], tosa.outputs()[i]));
   }
   if (options.records) addMemoryRecords(plan, graph, tosa, program);
+  nameWholes(chosen.pieces, program.values);
   program.streams = streamsOf(plan);
   if (options.known) options.known->add(plan);
   program.constants = std::move(plan.constants).take();

@@ -63,6 +63,8 @@ struct ValuePlacement {
   size_t graph = 0;      // that it belongs to: index into ir::graphsWithin() of the TOSA graph
   size_t operation = 0;  // index into CompiledProgram::operations of the last operation that writes it
   npu::FeatureMap map;   // shape, layout and strides; height x width x depth elements
+  /// If it holds only some rows of the value: their first element, in the value's row-major order.
+  std::optional<int64_t> firstElement = std::nullopt;
 };
 
 /// A conditional or loop of the command stream.

@@ -5,6 +5,7 @@
 #include "aten/ops.hpp"
 #include "base/nearest.hpp"
 #include "compiler/legalize/legalize.hpp"
+#include "compiler/legalize/row_tiles.hpp"
 #include "compiler/schedule/split_weights.hpp"
 #include "compiler/storage/storage.hpp"
 #include "cpu/kernel_form.hpp"
@@ -114,6 +115,15 @@ Status loopRecurrences(ir::Graph& graph, const PassSettings&) {
   return decompose::loopRecurrences(graph, {});
 }
 
+/// Every run in two tiles; the compiler tiles only where that saves cycles.
+Status tileRows(ir::Graph& graph, const PassSettings&) {
+  const compiler::RowTiling tiling(graph);
+  std::vector<compiler::RowTiles> tiles;
+  for (const compiler::RowRun& run : tiling.runs()) tiles.push_back({run.first, run.last, 2});
+  graph = tiling.tiled(tiles).graph;
+  return {};
+}
+
 Status splitWeights(ir::Graph& graph, const PassSettings&) {
   compiler::splitWeights(graph);
   return {};
@@ -203,6 +213,8 @@ constexpr NamedPass kPasses[] = {
     {"lower-to-tosa", kAten, kTosa, false, "a quantized graph as TOSA with integer arithmetic", lowerAten},
     {"lower-tfl-to-tosa", Dialect::Tfl, kTosa, false, "a TensorFlow Lite graph as TOSA", lowerTfl},
     // The compiler.
+    {"tile-rows", kTosa, kTosa, false, "repeats operators that work row by row for two ranges of rows",
+     tileRows},
     {"legalize", kTosa, kNpu, true, "TOSA as operations of the target", legalize},
     {"split-weights", kNpu, kNpu, false, "splits convolutions with many weights by output channels",
      splitWeights},

@@ -456,7 +456,10 @@ class Verifier {
       const PartValues::Turns* turns = expected.find(placement);
       if (!turns) return;
       const size_t turn = npuIterations[&placement]++;
-      if (turn < turns->first.size()) compareLayer(index, *turns, turns->first[turn], elements());
+      if (turn < turns->first.size()) {
+        const Tensor& whole = turns->first[turn];
+        compareLayer(index, *turns, whole, elements(), placement.firstElement);
+      }
     };
     CARINA_RETURN_IF_ERROR(toStatus(probe(part, inputs, listener)));
     // Iterations that only one of them computed are counted, but not compared.
@@ -503,9 +506,11 @@ class Verifier {
     return {};
   }
 
+  /// `first`: element of `expected` from which on `actual` holds some of its rows; all of them otherwise.
   void compareLayer(size_t delegate, const PartValues::Turns& turns, const Tensor& expected,
-                    std::span<const int64_t> actual) {
-    if (static_cast<int64_t>(actual.size()) != expected.numElements()) return;
+                    std::span<const int64_t> actual, std::optional<int64_t> first) {
+    const auto count = static_cast<int64_t>(actual.size());
+    if (first ? *first + count > expected.numElements() : count != expected.numElements()) return;
     const ir::Value& value = *turns.value;
     auto [index, isNew] = layerIndex_.try_emplace(layerKey(delegate, turns), result_.layers.size());
     if (isNew) {
@@ -516,13 +521,14 @@ class Verifier {
       result_.layers.push_back(std::move(layer));
     }
     LayerResult& layer = result_.layers[index->second];
-    layer.elements += expected.numElements();
-    for (int64_t i = 0; i < expected.numElements(); ++i) {
-      const int64_t want = expected.integerAt(i);
+    layer.elements += count;
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t at = first.value_or(0) + i;
+      const int64_t want = expected.integerAt(at);
       const int64_t got = asCodeOf(expected.dtype(), actual[static_cast<size_t>(i)]);
       if (want == got) continue;
       if (layer.mismatches++ == 0) {
-        layer.firstMismatch = i;
+        layer.firstMismatch = at;
         layer.expected = want;
         layer.actual = got;
       }

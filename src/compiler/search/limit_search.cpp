@@ -58,17 +58,7 @@ class Search {
     std::vector<Try> results = prepareTries();
     const bool compare = results.size() > 1;
     Best best;
-    if (compare && machine_.memory.spilling()) {
-      measureTogether(results, best);
-      tightenFailed(results, best);
-    } else {
-      parallelForIf(prepared_.worthThreads(), results.size(), [&](size_t i) {
-        if (!results[i].same) best.offer(*this, results, i, measured(results[i], compare));
-      });
-      for (Try& result : results) {
-        if (result.same) result.takeCosts(results[*result.same]);
-      }
-    }
+    measureAll(results, best, compare);
     std::vector<Try*> order;
     order.reserve(results.size());
     for (Try& result : results) order.push_back(&result);
@@ -138,6 +128,20 @@ class Search {
     }
     if (fastest) return std::move(*fastest);
     return std::move(*order.front()->error);
+  }
+
+  /// Expected cycles of the best try that may use all of the fast memory.
+  Result<npu::Cycles> expect() {
+    std::vector<Try> results = prepareTries();
+    int64_t most = 0;
+    for (const Try& result : results) most = std::max(most, result.limits.fast);
+    std::erase_if(results, [&](const Try& t) { return t.limits.fast < most; });
+    Best best;
+    measureAll(results, best, true);
+    const auto first = std::min_element(results.begin(), results.end(),
+                                        [this](const Try& a, const Try& b) { return comesBefore(a, b); });
+    if (first->error) return *first->error;
+    return first->cycles;
   }
 
   /// Whether `a` takes fewer cycles than `b` and ranks higher.
@@ -282,6 +286,21 @@ class Search {
     }
     for (Alike& a : different) std::sort(a.tries.begin(), a.tries.end());
     return different;
+  }
+
+  /// Measures all tries, if they are to be compared, and keeps the scheduler of the best one.
+  void measureAll(std::vector<Try>& results, Best& best, bool compare) const {
+    if (compare && machine_.memory.spilling()) {
+      measureTogether(results, best);
+      tightenFailed(results, best);
+      return;
+    }
+    parallelForIf(prepared_.worthThreads(), results.size(), [&](size_t i) {
+      if (!results[i].same) best.offer(*this, results, i, measured(results[i], compare));
+    });
+    for (Try& result : results) {
+      if (result.same) result.takeCosts(results[*result.same]);
+    }
   }
 
   /// Measures all tries for a machine with a dedicated cache; of those that give the same schedule, only one.
@@ -745,6 +764,11 @@ class Search {
 };
 
 }  // namespace
+
+Result<npu::Cycles> expectedCycles(const Scheduler& prepared, const npu::Machine& machine,
+                                   const Options& options) {
+  return Search(prepared, machine, options, options.arenaLimit, 0).expect();
+}
 
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
                                  const Options& options, int64_t arenaLimit, int64_t aim) {

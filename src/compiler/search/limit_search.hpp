@@ -19,6 +19,11 @@ class Scheduler;
 Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& machine,
                                  const Options& options, int64_t arenaLimit, int64_t aim = 0);
 
+/// The cycles that fastestSchedule() expects of its best try with all of the fast memory. No weights are
+/// encoded.
+Result<npu::Cycles> expectedCycles(const Scheduler& prepared, const npu::Machine& machine,
+                                   const Options& options);
+
 /// Smaller values of Limits::maxUnslicedBytes to try when only `fast` bytes of fast memory are available.
 std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast);
 

@@ -410,10 +410,11 @@ void Scheduler::chooseAreas() {
   // Most accessed bytes first; whatever still fits next to the staged weights is cached.
   std::vector<int64_t> traffic(result_.buffers.size());
   for (const Pass& pass : result_.passes) {
-    const auto count = [&](const PassValue& value) {
-      traffic[rootBuffer(value.buffer)] += value.value->numBytes();
+    const auto count = [&](const PassValue& value, int64_t times = 1) {
+      traffic[rootBuffer(value.buffer)] += value.value->numBytes() * times;
     };
-    for (const PassValue& input : memoryInputs(result_, pass)) count(input);
+    const int64_t reads = isConvolution(pass) ? inputReads(pass) : 1;
+    for (const PassValue& input : memoryInputs(result_, pass)) count(input, reads);
     if (!result_.chained.contains(pass.result.value)) count(pass.result);
   }
   const std::vector<bool> cacheable = mayBeCached();
@@ -466,6 +467,13 @@ void Scheduler::chooseAreas() {
     result_.buffers[b].area = npu::Area::Cache;
     if (result_.storage->buffers[b].kind == BufferKind::Input) giveHome(b);
   }
+}
+
+int64_t Scheduler::inputReads(const Pass& pass) const {
+  const npu::TimingContext context = timingContext(pass, false, pass.operation.ofm.depth);
+  const auto chosen = blocks_->choose({&pass.operation, 1}, {&context, 1}, true);
+  if (!chosen.ok() || chosen->blocks.empty()) return 1;
+  return ceilDiv(int64_t{pass.operation.ofm.depth}, int64_t{chosen->blocks.front().block.c});
 }
 
 void Scheduler::giveHome(size_t buffer) {

@@ -222,6 +222,10 @@ class Scheduler {
   /// estimated one pass at a time.
   std::vector<size_t> inputsToCopy() const;
 
+  /// How often a convolution reads its input, if that and its weights are not copied: once for each block of
+  /// output channels.
+  int64_t inputReads(const Pass& pass) const;
+
   /// Gives a program input that is read from the cache a place in the arena as well.
   void giveHome(size_t buffer);
   /// Moves a map from the cache back to the arena.

@@ -236,4 +236,14 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
   return bestOf(prepared, graph, machine, options, ends);
 }
 
+Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& machine,
+                                   const Options& options) {
+  Options quick = options;
+  quick.effort = 1;
+  quick.optimize = Optimize::Performance;
+  Scheduler prepared(graph, machine, quick, Ends::InArena);
+  CARINA_RETURN_IF_ERROR(prepared.prepare());
+  return expectedCycles(prepared, machine, quick);
+}
+
 }  // namespace carina::compiler

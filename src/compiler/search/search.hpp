@@ -19,4 +19,8 @@ enum class Ends : uint8_t {
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
                           Ends ends = Ends::InArena);
 
+/// The cycles that a quick search expects of schedule(). No weights are encoded.
+Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& machine,
+                                   const Options& options);
+
 }  // namespace carina::compiler

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of operators that work row by row, and their tiles.
+#include "compiler/legalize/row_tiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include "compiler/emit/emit.hpp"
+#include "compiler/program_runner.hpp"
+#include "compiler/search/search.hpp"
+#include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
+#include "tosa/interpreter.hpp"
+
+namespace carina::test {
+namespace {
+
+using compiler::RowRun;
+using compiler::RowTiles;
+using compiler::RowTiling;
+
+ir::Value* inInt32(TosaBuilder& b, ir::Value* x) {
+  return b.rescale(x, DType::Int32, 1 << 30, 30);
+}
+ir::Value* inInt8(TosaBuilder& b, ir::Value* x, int64_t shift) {
+  return b.rescale(x, DType::Int8, 1 << 30, shift);
+}
+
+/// x minus the mean of its row, squared: what norms begin with. The maps in between have 32 bits.
+ir::Value* squaredDifference(TosaBuilder& b, ir::Value* x) {
+  const auto axis = static_cast<int64_t>(x->shape().size()) - 1;
+  ir::Value* wide = inInt32(b, x);
+  ir::Value* sum = b.make<tosa::ReduceSum>(wide, axis);
+  ir::Value* mean = b.rescale(sum, DType::Int32, 1 << 30, 36);
+  ir::Value* difference = b.make<tosa::Sub>(wide, mean);
+  ir::Value* square = b.mul(difference, difference);
+  ir::Value* whole = b.make<tosa::ReduceSum>(square, axis);
+  return inInt8(b, b.make<tosa::Add>(square, whole), 48);
+}
+
+/// A random row-wise operator on an int8 [1,T,C] value.
+ir::Value* appendRowWise(TosaBuilder& b, ir::Value* x, uint64_t choice) {
+  const int64_t rows = x->dim(1), depth = x->dim(2);
+  switch (choice % 9) {
+    case 0:
+      return b.table(x);
+    case 1:  // one constant for all rows
+      return inInt8(b, b.make<tosa::Add>(inInt32(b, x), b.random(DType::Int32, {1, 1, depth})), 40);
+    case 2:  // a constant for each row
+      return inInt8(b, b.make<tosa::Add>(inInt32(b, x), b.random(DType::Int32, {1, rows, depth})), 40);
+    case 3:
+      return squaredDifference(b, x);
+    case 4: {
+      ir::Value* map = b.reshape(x, {1, 1, rows, depth});
+      return b.reshape(b.rescalePerChannel(b.conv(map, 12, {1, 1}), DType::Int8, 42, 3), {1, rows, 12});
+    }
+    case 5: {
+      ir::Value* half = b.slice(x, {0, 0, 0}, {1, rows, (depth + 1) / 2});
+      return b.concat({b.table(half), x}, 2);
+    }
+    case 6: {  // heads
+      ir::Value* heads = b.reshape(x, {rows, depth, 1});
+      return b.reshape(b.transpose(heads, {0, 2, 1}), {1, rows, depth});
+    }
+    case 7:  // an invariant node
+      return inInt8(b, b.make<tosa::Sub>(inInt32(b, x), inInt32(b, b.random(DType::Int8, {1, 1, 1}))), 31);
+    default: {
+      ir::Value* factors = b.random(DType::Int8, {1, depth, 7});
+      ir::Value* zero = b.scalar(DType::Int8, 0);
+      return inInt8(b, b.make<tosa::Matmul>(x, factors, zero, zero), 44);
+    }
+  }
+}
+
+TEST(RowTiles, AnyNumberOfTilesGivesTheSameResults) {
+  size_t tiled = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    TosaBuilder b(seed);
+    uint64_t dice = seed * 2654435761u;
+    ir::Value* x = b.input(DType::Int8, {1, 2 + static_cast<int64_t>(seed % 19), 8});
+    ir::Value* middle = x;
+    for (int i = 0; i < 6; ++i) {
+      dice = dice * 6364136223846793005u + 1442695040888963407u;
+      x = appendRowWise(b, x, dice >> 40);
+      if (i == 2) middle = x;
+    }
+    const ir::Graph graph = b.finish({x, middle});
+    const auto inputs = randomInputs(graph, seed);
+    const auto expected = require(tosa::interpret(graph, inputs));
+    const RowTiling tiling(graph);
+    const std::vector<RowRun> runs = tiling.runs();
+    ASSERT_EQ(runs.size(), 1u) << seed;
+    for (const int64_t count : {2, 3, 5}) {
+      // The whole run, and the part of it without its first two nodes.
+      for (const ir::Node* first :
+           {runs[0].first, static_cast<const ir::Node*>(runs[0].first->next()->next())}) {
+        const RowTiles tiles{first, runs[0].last, count};
+        if (count > tiling.parts(first, runs[0].last)) continue;
+        const ir::Graph result = tiling.tiled(std::span(&tiles, 1)).graph;
+        EXPECT_GT(result.numNodes(), graph.numNodes());
+        EXPECT_EQ(require(tosa::interpret(result, inputs)), expected) << "seed " << seed << ", " << count;
+        ++tiled;
+      }
+    }
+  }
+  EXPECT_GT(tiled, 200u);
+}
+
+TEST(RowTiles, ARunEndsWhereARowNeedsOtherRows) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 8, 8});
+  ir::Value* a = b.table(b.table(x));
+  ir::Value* zero = b.scalar(DType::Int8, 0);
+  ir::Value* product = b.make<tosa::Matmul>(a, a, zero, zero);  // every row with all rows
+  ir::Value* y = inInt8(b, product, 40);
+  ir::Value* z = inInt8(b, b.make<tosa::ReduceSum>(inInt32(b, y), 1), 35);  // over the rows
+  const ir::Graph graph = b.finish({b.table(z)});
+  const std::vector<RowRun> runs = RowTiling(graph).runs();
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_TRUE(ir::isa<tosa::Table>(runs[0].first));
+  EXPECT_TRUE(ir::isa<tosa::Table>(runs[0].last));
+  EXPECT_EQ(runs[1].first, product->producer());
+  EXPECT_TRUE(ir::isa<tosa::Rescale>(runs[1].last));
+  EXPECT_EQ(runs[2].last, graph.outputs()[0]->producer());
+}
+
+TEST(RowTiles, RowsOfDifferentNumberHaveCommonParts) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 14, 14, 16});
+  ir::Value* tokens = b.reshape(b.table(x), {1, 196, 16});
+  const ir::Graph graph = b.finish({squaredDifference(b, tokens)});
+  const RowTiling tiling(graph);
+  const std::vector<RowRun> runs = tiling.runs();
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_EQ(tiling.parts(runs[0].first, runs[0].last), 14);
+  EXPECT_EQ(tiling.parts(runs[0].last, runs[0].last), 196);
+}
+
+TEST(RowTiles, AnExtractedRunHasTheValuesOfItsBorders) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 10, 8});
+  ir::Value* first = b.table(x);
+  ir::Value* second = squaredDifference(b, first);
+  const ir::Graph graph = b.finish({b.table(second), first});
+  const RowTiling tiling(graph);
+  std::vector<const ir::Node*> copies;
+  const ir::Graph part = tiling.extract(first->producer()->next(), second->producer(), copies);
+  ASSERT_EQ(part.inputs().size(), 1u);
+  ASSERT_EQ(part.outputs().size(), 1u);
+  EXPECT_EQ(part.outputs()[0]->type, second->type);
+  EXPECT_EQ(copies.size(), part.numNodes());
+}
+
+TEST(RowTiles, AreUsedWhereMapsExceedTheCache) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 197, 512});  // 394 KiB in 32 bits
+  const ir::Graph graph = b.finish({squaredDifference(b, squaredDifference(b, x))});
+  const char* mode = "Dedicated_Sram_384KB";
+  EXPECT_EQ(differences(graph, "ethos-u65-512", mode, randomInputs(graph, 1)), "");
+  const npu::Machine machine = require(npu::makeMachine("ethos-u65-512", "", mode));
+  const ir::Graph whole = require(compiler::lowerToNpu(graph, machine));
+  const auto untiled = require(compiler::schedule(whole, machine, {}));
+  const auto program = require(compiler::compile(graph, machine, {}));
+  EXPECT_LT(program.cycles * 100, compiler::streamCycles(untiled) * 70);
+  EXPECT_LT(program.arenaBytes, untiled.arenaBytes);
+}
+
+}  // namespace
+}  // namespace carina::test
