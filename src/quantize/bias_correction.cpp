@@ -89,11 +89,12 @@ void addMeanErrors(const LayerInputs::Layer& layer, const WeightCodes& codes, si
 }  // namespace
 
 void correctBiases(ir::Graph& graph, const LayerInputs& inputs, const LayerCodes& codes) {
-  // Layers that share weight and bias, such as the steps of a recurrence, keep one bias.
-  std::map<std::pair<const ir::Value*, const ir::Value*>, size_t> found;
+  // Layers that use one weight in the same way and share the bias, such as the steps of a recurrence, keep
+  // one bias.
+  std::map<std::pair<size_t, const ir::Value*>, size_t> found;
   std::vector<std::vector<const LayerInputs::Layer*>> alike;
   for (const LayerInputs::Layer& layer : inputs.layers()) {
-    const auto [it, isNew] = found.try_emplace({layer.op.weight, layer.op.bias}, alike.size());
+    const auto [it, isNew] = found.try_emplace({layer.weight, layer.op.bias}, alike.size());
     if (isNew) alike.emplace_back();
     alike[it->second].push_back(&layer);
   }

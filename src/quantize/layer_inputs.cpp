@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <tuple>
 
 #include "base/parallel.hpp"
 #include "quantize/fit_kernels.hpp"
@@ -93,17 +94,18 @@ void addRows(LayerInputs::Weight& weight, const LayerGeometry& geometry, const T
 LayerInputs::LayerInputs(const ir::Graph& graph, const Annotation& annotation, Wanted wanted, size_t samples)
     : samples_(samples), means_(wanted.means), isLookedAt_(samples) {
   if (!wanted.covariances && !wanted.means) return;
-  std::map<std::pair<const ir::Value*, int64_t>, size_t> byWeight;  // and groups
+  std::map<std::tuple<const ir::Value*, int64_t, bool>, size_t> byUse;  // weight, groups, transposed
   for (const ir::Node* node : nodesWithLoops(graph)) {
     const auto op = asWeighted(*node);
     if (!op || !annotation.groupOfOperand(*node, 0)) continue;
     const LayerGeometry geometry = geometryOf(*op);
     if (geometry.columns() == 0 || geometry.positions == 0) continue;
-    const auto [it, isNew] = byWeight.try_emplace({op->weight, geometry.groups}, weights_.size());
+    const auto [it, isNew] =
+        byUse.try_emplace({op->weight, geometry.groups, geometry.transposed}, weights_.size());
     if (isNew) weights_.emplace_back();
     weights_[it->second].layers.push_back(layers_.size());
     const auto columns = static_cast<size_t>(geometry.groups * geometry.columns());
-    layers_.push_back({*op, geometry, std::vector<float>(means_ ? columns * samples : 0)});
+    layers_.push_back({*op, geometry, it->second, std::vector<float>(means_ ? columns * samples : 0)});
     if (!op->input->isConstant()) wanted_.insert(op->input);
   }
   const size_t looked = wanted.covariances ? std::min(samples, kMaxSamples) : 0;

@@ -29,9 +29,11 @@ class LayerInputs {
   struct Layer {
     WeightedOp op;
     LayerGeometry geometry;
+    size_t weight = 0;         // of weights()
     std::vector<float> means;  // [column, sample] over all groups, if wanted
   };
-  /// The layers that share a weight: an unrolled recurrent layer has one per step.
+  /// The layers that use a weight in one way: an unrolled recurrent layer has one per step. A convolution and
+  /// a transposed one of the same weight have different columns and outputs, and so have other groups.
   struct Weight {
     std::vector<size_t> layers;
     std::vector<ColumnBlock> blocks;  // empty: not wanted, too few rows, or a transposed layer

@@ -146,6 +146,39 @@ TEST(FitWeights, LayersThatShareAWeightShareItsCodes) {
   EXPECT_EQ(weights[0], weights[1]);
 }
 
+/// The results of a quantized network of two layers whose weights are equal: one constant, or one each.
+Tensor resultOfTwoLayers(Value* (*build)(Network&, Value* x, Value* first, Value* second), bool shared) {
+  const Shape input{1, 16, 12, 12};
+  Network n;
+  Value* x = n.input(input);
+  Value* weight = n.constant({4, 16, 3, 3}, -1, 0.8f);
+  n.done(build(n, x, weight, shared ? weight : n.constant({4, 16, 3, 3}, -1, 0.8f)));
+  Options options;
+  options.fitWeights = options.correctBiases = true;
+  const auto samples = smoothSamples(input, 8);
+  const auto quantized = require(quantize(n.graph.clone(), options, samples));
+  return require(aten::execute(quantized.graph, samples[0]))[0];
+}
+
+TEST(FitWeights, ATransposedConvolutionDoesNotShareTheCodesOfAConvolution) {
+  const auto build = [](Network& n, Value* x, Value* first, Value* second) {
+    const Ints one{1, 1}, none{0, 0};
+    x = n.relu(n.make<aten::Conv2d>(x, first, nullptr, one, one, one, 1));
+    return n.make<aten::ConvTranspose2dInput>(x, second, nullptr, one, one, none, 1, one);
+  };
+  EXPECT_EQ(resultOfTwoLayers(build, true), resultOfTwoLayers(build, false));
+}
+
+TEST(FitWeights, LayersOfOneWeightWithOtherGroupsHaveTheirOwnBiases) {
+  const auto build = [](Network& n, Value* x, Value* first, Value* second) {
+    const Ints one{1, 1};
+    Value* whole = n.make<aten::Conv2d>(x, first, nullptr, one, one, one, 1);
+    Value* twice = n.make<aten::Cat>(std::vector<Value*>{n.relu(x), x}, int64_t{1});
+    return n.make<aten::AddTensor>(n.make<aten::Conv2d>(twice, second, nullptr, one, one, one, 2), whole);
+  };
+  EXPECT_EQ(resultOfTwoLayers(build, true), resultOfTwoLayers(build, false));
+}
+
 TEST(FitWeights, TooFewRowsAndTransposedLayersAreRoundedToNearest) {
   Network n;
   Value* x = n.make<aten::Linear>(n.input({1, 64}), n.constant({32, 64}, -1, 1), nullptr);
