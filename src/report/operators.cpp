@@ -119,8 +119,9 @@ std::string operatorsText(const pipeline::OperatorList& list) {
       list.parts, list.parts == 1 ? "" : "s", list.count(Place::Cpu), list.count(Place::Both),
       list.count(Place::Nowhere));
   text +=
-      fmt::format("CPU: about {} cycles, {} of them for {} conversions (quantize, dequantize, integers)\n",
-                  countText(list.cpuCycles()), countText(list.conversionCycles), list.conversions);
+      fmt::format("CPU: about {} cycles, {} of them for {} conversion{} (quantize, dequantize, integers)\n",
+                  countText(list.cpuCycles()), countText(list.conversionCycles), list.conversions,
+                  list.conversions == 1 ? "" : "s");
   if (list.parts > 0)
     text += fmt::format("layout changes at the borders of NPU parts: {}\n", list.layoutChanges);
   const auto missing = std::count_if(list.operators.begin(), list.operators.end(),

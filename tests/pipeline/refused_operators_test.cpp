@@ -37,6 +37,14 @@ TEST(RefusedOperators, ANetworkThatCannotBeReadIsListed) {
   EXPECT_THAT(report::operatorsJson(list), HasSubstr("\"runs_on\": \"refused\""));
 }
 
+TEST(OperatorList, OneConversionIsNamedInTheSingular) {
+  OperatorList list;
+  list.conversions = 1;
+  EXPECT_THAT(report::operatorsText(list), HasSubstr("for 1 conversion (quantize"));
+  list.conversions = 2;
+  EXPECT_THAT(report::operatorsText(list), HasSubstr("for 2 conversions (quantize"));
+}
+
 TEST(RefusedOperators, ErrorsThatNameNoOperatorStayErrors) {
   EXPECT_FALSE(listed("nowhere.pt2", "ethos-u55-128").ok());
   EXPECT_FALSE(listed(test::modelFile("digits8.pt2"), "ethos-u99").ok());
