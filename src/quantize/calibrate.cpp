@@ -146,7 +146,7 @@ class Reach {
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
                                      const Progress& progress, WorkBudget* loops, Seen* first,
-                                     FloatOutputs* outputs) {
+                                     FloatOutputs* outputs, RangesOf* single) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
@@ -190,6 +190,9 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       seen[i].groups.resize(groups);
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
         seen[i].add(observing, inputs, value, tensor);
+        if (!single || single->count(&value) == 0 || value.isConstant()) return;
+        Range& range = seen[i].ranges[&value];
+        range = unite(range, rangeOf(tensor.as<float>()));
       };
       if (auto results = executor.run(samples[begin + i], keep); results.ok()) {
         seen[i].outputs = std::move(*results);
@@ -210,6 +213,10 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       }
     });
     for (size_t i = 0; i < count; ++i) {
+      for (const auto& [value, range] : seen[i].ranges) {
+        Range& all = single->at(value);
+        all = unite(all, range);
+      }
       inputs.add(begin + i, seen[i].inputs);
       if (!outputs) continue;
       const auto kept = outputs->find(begin + i);

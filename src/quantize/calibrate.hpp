@@ -18,10 +18,11 @@ namespace carina::quantize {
 /// ranges extend beyond the samples, depending on how much these differ. The int16 form of a value produced
 /// in int8 has the range of its int8 form. `loops`: the executor's budget. `first`: the values of the first
 /// sample, if it has already run; consumed. `outputs`: receives the network's outputs for the samples that
-/// are its keys.
+/// are its keys. `single`: the values that are its keys; their ranges in the
+/// samples that run are added.
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
                                      const Progress& progress, WorkBudget* loops, Seen* first = nullptr,
-                                     FloatOutputs* outputs = nullptr);
+                                     FloatOutputs* outputs = nullptr, RangesOf* single = nullptr);
 
 }  // namespace carina::quantize

@@ -119,7 +119,7 @@ float span(const Range& range) {
   return range.empty() ? 0 : std::max(range.max, 0.0f) - std::min(range.min, 0.0f);
 }
 
-Range wholeOf(const ir::Node& node, const std::unordered_map<const ir::Value*, Range>& ranges) {
+Range wholeOf(const ir::Node& node, const RangesOf& ranges) {
   Range whole;
   for (const ir::Value* operand : node.operands()) whole = unite(whole, ranges.at(operand));
   return whole;

@@ -14,6 +14,7 @@
 #include "aten/executor.hpp"
 #include "base/result.hpp"
 #include "quantize/annotate.hpp"
+#include "quantize/seen.hpp"
 
 namespace carina::quantize {
 
@@ -25,8 +26,9 @@ struct Joins {
   /// results: they get wide codes. A part is unlike the others if it spans less than 1/8 of the range of the
   /// whole in int8, or less than 1/64 in int16.
   std::vector<const ir::Node*> widely;
-  /// Ranges, in the sample, of the parts of concatenations, elementwise selections and slice scatters.
-  std::unordered_map<const ir::Value*, Range> ranges;
+  /// Ranges of the parts of concatenations, elementwise selections and slice scatters: of joinsOf(), in its
+  /// sample; of a plan, in all samples.
+  RangesOf ranges;
   std::optional<std::vector<Tensor>> outputs;  // of the network, if it ran
 };
 

@@ -89,7 +89,7 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
     outputs[comparedSample(i, options.compared, samples.size())];
   CARINA_TRY(std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.rangeMargin, inputs, progress, options.loops.get(),
-                       knowsFirst ? &seen : nullptr, &outputs));
+                       knowsFirst ? &seen : nullptr, &outputs, &joins.ranges));
   cutFlatEnds(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);

@@ -8,6 +8,7 @@
 
 #include "quantize/annotate.hpp"
 #include "quantize/layer_inputs.hpp"
+#include "quantize/observer.hpp"
 
 namespace carina::quantize {
 
@@ -50,11 +51,15 @@ class TensorSeries {
 using GroupsOf = std::unordered_map<const ir::Value*, std::vector<size_t>>;
 GroupsOf groupsOf(const Annotation& annotation);
 
+/// Ranges of values.
+using RangesOf = std::unordered_map<const ir::Value*, Range>;
+
 /// Of one sample.
 struct Seen {
   std::vector<TensorSeries> groups;  // per group its tensors in program order
   LayerInputs::Values inputs;
   std::vector<Tensor> outputs;  // of the float network
+  RangesOf ranges;              // of single values, where they are wanted
 
   /// Keeps a value of a run if a group or a layer needs it.
   void add(const GroupsOf& observing, const LayerInputs& layers, const ir::Value& value,

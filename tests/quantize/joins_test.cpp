@@ -168,6 +168,17 @@ TEST(Joins, PartsWithFewCodesAreNamed) {
       << result.warnings[0].message;
 }
 
+/// The range of a part is that of all samples: the first one may cover only a fraction of it.
+TEST(Joins, PartsThatAreLargeInOtherSamplesHaveTheirCodes) {
+  Network n;
+  Value* x = n.input({1, 8, 6});
+  Value* size = n.make<aten::Abs>(x);
+  Value* small = n.make<aten::LeScalar>(size, 1e-3);
+  n.done(n.make<aten::WhereSelf>(small, n.constant({1}, INFINITY, INFINITY), size));
+  const std::array shown{Sample{ramp({1, 8, 6}, -1, 1)}, Sample{ramp({1, 8, 6}, -90, 100)}};
+  EXPECT_TRUE(require(quantize(std::move(n.graph), {}, shown)).warnings.empty());
+}
+
 /// The same for elementwise selection and scattering. The suggested remedy depends on the precision.
 TEST(Joins, PartsOfSelectionsAndScattersAreNamed) {
   for (const bool choice : {true, false}) {
