@@ -23,6 +23,7 @@ struct Values {
   void add(const Tensor& tensor) {
     const auto values = tensor.as<float>();
     range = unite(range, rangeOf(values));
+    range = {range.min + 0.0f, range.max + 0.0f};  // 0 has no sign
     count += tensor.numElements();
     whole = whole && std::all_of(values.begin(), values.end(), [](float x) { return std::trunc(x) == x; });
   }
@@ -110,14 +111,18 @@ std::optional<double> spreadAt(const FirstNorm& first, std::span<const Sample> s
 std::optional<Diagnostic> doubtByNorm(const ir::Graph& graph, std::span<const Sample> samples, size_t input,
                                       const std::string& place) {
   constexpr double kFarther = 10;  // standard deviations: few samples, or dark ones, are off by much less
+  constexpr double kMostDigits = 1e6;
   for (ir::Node* node : graph.nodes()) {
     const auto first = firstNorm(node);
     if (!first || first->input != graph.inputs()[input]) continue;
     const auto spread = spreadAt(*first, samples, input);
     if (!spread || !(*spread > kFarther * kFarther)) return std::nullopt;
+    const double deviations = std::sqrt(*spread);
     return Diagnostic{fmt::format("with the calibration data, the first batch norm, {}, gets values that are "
-                                  "{:.0f} standard deviations from its mean on average; in training it was 1",
-                                  node->where(), std::sqrt(*spread)),
+                                  "{} standard deviations from its mean on average; in training it was 1",
+                                  node->where(),
+                                  deviations < kMostDigits ? fmt::format("{:.0f}", deviations)
+                                                           : fmt::format("{:.1e}", deviations)),
                       "give samples as the network receives them, after all preprocessing (for images often "
                       "(x / 255 - mean) / deviation)",
                       "", place};

@@ -70,6 +70,25 @@ Status checkNumbers(const NamedTensors& arrays, size_t inputs) {
   return {};
 }
 
+/// The error for a calibN that does not hold samples of the shape.
+Error misfit(const Tensor& array, const std::string& name, const Shape& expected, size_t index) {
+  const Shape& shape = array.shape();
+  const bool batchOfOne = !expected.empty() && expected[0] == 1;
+  if (shape.size() != expected.size() + 1 && (shape.size() != expected.size() || !batchOfOne)) {
+    return fail(Code::BadCalibration, "{} has shape {}, but input {} takes samples of shape {}", name,
+                shapeText(shape), index, shapeText(expected))
+        .withRemedy(layoutRemedy(shape, expected))
+        .withRemedy("stack the samples along a leading axis");
+  }
+  return fail(Code::BadCalibration, "{} holds samples of shape {}, but input {} takes samples of shape {}",
+              name, shapeText({shape.begin() + 1, shape.end()}), index,
+              shapeText({expected.end() - static_cast<std::ptrdiff_t>(shape.size() - 1), expected.end()}))
+      .withRemedy(layoutRemedy(shape, expected))
+      .withRemedy(
+          "give samples of the input's sizes, preprocessed as for the network, or export the network "
+          "for theirs");
+}
+
 /// The samples of one input: calibN split along its leading axis, or inN whole.
 Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index, const NamedTensors& arrays) {
   const std::string stackedName = "calib" + std::to_string(index), singleName = "in" + std::to_string(index);
@@ -93,12 +112,7 @@ Result<std::vector<Tensor>> samplesOfInput(const ir::Value& input, size_t index,
                         array.shape().begin() + 1);
     };
     const bool batchOfOne = !expected.empty() && expected[0] == 1 && fits(1);
-    if (!fits(0) && !batchOfOne) {
-      return fail(Code::BadCalibration, "{} has shape {}, but input {} takes samples of shape {}", name,
-                  shapeText(array.shape()), index, shapeText(expected))
-          .withRemedy(layoutRemedy(array.shape(), expected))
-          .withRemedy("stack the samples along a leading axis");
-    }
+    if (!fits(0) && !batchOfOne) return misfit(array, name, expected, index);
     if (array.dim(0) == 0)
       return fail(Code::BadCalibration, "{} holds no sample", name).withRemedy("give at least one sample");
   } else if (array.shape() != expected) {

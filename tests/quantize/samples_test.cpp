@@ -58,11 +58,23 @@ TEST_F(SampleData, TypesOfAnotherKindAreRefused) {
   EXPECT_THAT(errorOf(read(large)), HasSubstr("calib0: value 128 does not fit i8"));
 }
 
+TEST_F(SampleData, SamplesOfOtherSizesAreRefused) {
+  for (const Shape& shape : {Shape{5, 1, 3}, Shape{5, 3}}) {
+    const std::string stacked = problem(ramp(shape, 0, 1));
+    EXPECT_THAT(stacked, HasSubstr("calib0 holds samples of shape"));
+    EXPECT_THAT(stacked, HasSubstr("give samples of the input's sizes"));
+  }
+  EXPECT_THAT(problem(ramp({4}, 0, 1)), HasSubstr("stack the samples along a leading axis"));
+}
+
 TEST_F(SampleData, ConstantSamplesAreDoubted) {
   const auto found = doubts(Tensor::zeros(DType::Float32, {5, 1, 4}));
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].place, "input 0 ('x0')");
   EXPECT_THAT(found[0].message, HasSubstr("is 0 everywhere"));
+  const auto negative = doubts(Tensor::from<float>({2, 1, 4}, std::vector<float>(8, -0.0f)));
+  ASSERT_THAT(negative, SizeIs(1));
+  EXPECT_THAT(negative[0].message, HasSubstr("is 0 everywhere"));
   EXPECT_THAT(doubts(ramp({5, 1, 4}, 0, 1)), IsEmpty());
 }
 
@@ -101,6 +113,9 @@ TEST(SampleNorms, SamplesOutsideTheTrainingDistributionAreDoubted) {
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].place, "input 0 ('x0')");
   EXPECT_THAT(found[0].message, HasSubstr("the first batch norm"));
+  const auto far = doubts(1e30f, 1.5f);
+  ASSERT_THAT(far, SizeIs(1));
+  EXPECT_THAT(far[0].message, HasSubstr("e+30 standard deviations"));
   EXPECT_THAT(doubts(255, 1), IsEmpty()) << "an untrained norm indicates nothing";
 }
 
