@@ -395,14 +395,14 @@ quantize::Precision precisionOf(ProgramIo io) {
 /// Types of the program's inputs and outputs, with individual exceptions on top.
 Status settleTypes(const Options& options, const ir::Graph& graph, Front& front,
                    QuantizerOptions& quantizer) {
-  const auto callers = [](const std::vector<ir::Value*>& values, size_t count) {
-    return std::span<ir::Value* const>(values).first(count);
-  };
-  CARINA_TRY(front.inputs, portTypes(quantizer.inputs, options.ends.inputTypes,
-                                     callers(graph.inputs(), ir::callerInputs(graph, front.state)), "in"));
-  CARINA_TRY(front.outputs,
-             portTypes(quantizer.outputs, options.ends.outputTypes,
-                       callers(graph.outputs(), ir::callerOutputs(graph, front.state)), "out"));
+  const auto inputs = std::span<ir::Value* const>(graph.inputs()).first(ir::callerInputs(graph, front.state));
+  const auto outputs =
+      std::span<ir::Value* const>(graph.outputs()).first(ir::callerOutputs(graph, front.state));
+  CARINA_TRY(front.inputs, portTypes(quantizer.inputs, options.ends.inputTypes, inputs, "in"));
+  CARINA_TRY(front.outputs, portTypes(quantizer.outputs, options.ends.outputTypes, outputs, "out"));
+  for (Diagnostic& idle : idleTypes({options.inputs, front.inputs.single}, inputs,
+                                    {options.outputs, front.outputs.single}, outputs))
+    front.warnings.push_back(std::move(idle));
   for (const auto& [index, type] : front.inputs.single)
     quantizer.options.inputPrecisions[index] = precisionOf(type);
   for (const auto& [index, type] : front.outputs.single)

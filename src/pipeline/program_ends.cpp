@@ -147,6 +147,22 @@ Result<InputForm> adaptInput(ir::Graph& graph, ir::Value* input, ProgramIo type,
   return form;
 }
 
+/// The error for --mean or --std if no input takes pixels.
+Error noPixels(std::span<ir::Value* const> inputs, const PortTypes& types) {
+  const bool anyFloat = std::any_of(inputs.begin(), inputs.end(),
+                                    [](const ir::Value* input) { return isFloat(input->dtype()); });
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const DType type = inputs[i]->dtype();
+    if (isFloat(type) || (types.of(i) != ProgramIo::UInt8 && (anyFloat || type != DType::UInt8))) continue;
+    return fail(Code::OptionDoesNotApply,
+                "input '{}' of the network is {}, not float: only the network itself can normalise it",
+                inputs[i]->name, dtypeName(type))
+        .withRemedy("leave out --mean and --std, or export the network with a float32 input");
+  }
+  return fail(Code::BadOption, "no input of the program is uint8: there are no pixels")
+      .withRemedy("give --io-inputs uint8, or --io-inputs NAME=uint8 for one input");
+}
+
 // Outputs
 // ----------------------------------------------------------------------------------------------------------
 
@@ -380,21 +396,53 @@ Result<PortTypes> portTypes(ProgramIo all, std::span<const std::pair<std::string
   return types;
 }
 
+std::vector<Diagnostic> idleTypes(const PortTypes& inputTypes, std::span<ir::Value* const> inputs,
+                                  const PortTypes& outputTypes, std::span<ir::Value* const> outputs) {
+  std::vector<Diagnostic> warnings;
+  const auto warn = [&](const char* option, const std::string& effect) {
+    warnings.push_back(
+        {"has no effect" + effect, "leave it out: only float values become codes", "", option});
+  };
+  const auto idle = [](ProgramIo type, std::span<ir::Value* const> values) {
+    return type != ProgramIo::Float && std::none_of(values.begin(), values.end(), [](const ir::Value* value) {
+             return isFloat(value->dtype());
+           });
+  };
+  // --io sets both: it is idle only if both are.
+  const bool idleInputs = idle(inputTypes.all, inputs), idleOutputs = idle(outputTypes.all, outputs);
+  if (idleInputs && idleOutputs) {
+    warn("--io", ": no input or output of the network is float");
+  } else if (idleInputs && outputTypes.all == ProgramIo::Float) {
+    warn("--io-inputs", ": no input of the network is float");
+  } else if (idleOutputs && inputTypes.all == ProgramIo::Float) {
+    warn("--io-outputs", ": no output of the network is float");
+  }
+  const auto warnOfSingle = [&](const char* option, const char* kind, const PortTypes& types,
+                                std::span<ir::Value* const> values) {
+    for (const auto& [i, type] : types.single) {
+      if (type != ProgramIo::Float && !isFloat(values[i]->dtype()))
+        warn(option, fmt::format(" on {} '{}': it is {}, not float", kind, values[i]->name,
+                                 dtypeName(values[i]->dtype())));
+    }
+  };
+  warnOfSingle("--io-inputs", "input", inputTypes, inputs);
+  warnOfSingle("--io-outputs", "output", outputTypes, outputs);
+  return warnings;
+}
+
 Result<ProgramEnds> adaptEnds(ir::Graph& graph, const EndOptions& options, const PortTypes& inputs,
                               size_t states, bool prequantized) {
   ProgramEnds ends;
   if (!options.rewrites()) return ends;
-  for (size_t i = 0; i + states < graph.inputs().size(); ++i) {
-    CARINA_TRY(InputForm form, adaptInput(graph, graph.inputs()[i], inputs.of(i), options, prequantized));
+  const auto callers = std::span<ir::Value* const>(graph.inputs()).first(graph.inputs().size() - states);
+  for (size_t i = 0; i < callers.size(); ++i) {
+    CARINA_TRY(InputForm form, adaptInput(graph, callers[i], inputs.of(i), options, prequantized));
     ends.inputs.push_back(std::move(form));
   }
   const bool taken = std::any_of(ends.inputs.begin(), ends.inputs.end(),
                                  [](const InputForm& form) { return form.pixels(); });
-  if (options.pixels() && !taken) {
-    return fail(Code::BadOption, "no input of the program is uint8: there are no pixels")
-        .at(options.mean.empty() ? "--std" : "--mean")
-        .withRemedy("give --io-inputs uint8, or --io-inputs NAME=uint8 for one input");
-  }
+  if (options.pixels() && !taken)
+    return noPixels(callers, inputs).at(options.mean.empty() ? "--std" : "--mean");
   CARINA_RETURN_IF_ERROR(adaptOutputs(graph, options, states, prequantized, ends.channelsLastOutputs));
   graph.eraseDeadNodes();
   return ends;

@@ -30,6 +30,8 @@ struct PortTypes {
 
   PortTypes() = default;
   PortTypes(ProgramIo type) : all(type) {}  // NOLINT: a type is the same type for all
+  PortTypes(ProgramIo type, std::map<size_t, ProgramIo> exceptions)
+      : all(type), single(std::move(exceptions)) {}
   ProgramIo of(size_t index) const {
     const auto found = single.find(index);
     return found == single.end() ? all : found->second;
@@ -97,6 +99,10 @@ struct ProgramEnds {
 /// Types according to the options. `prefix` is "in" or "out". Errors: a name that no value has.
 Result<PortTypes> portTypes(ProgramIo all, std::span<const std::pair<std::string, ProgramIo>> named,
                             std::span<ir::Value* const> values, const std::string& prefix);
+
+/// Warnings of types that are requested for values that are not float: these keep their types.
+std::vector<Diagnostic> idleTypes(const PortTypes& inputTypes, std::span<ir::Value* const> inputs,
+                                  const PortTypes& outputTypes, std::span<ir::Value* const> outputs);
 
 /// Changes the inputs and outputs of a float aten graph as exported. `states`: how many of the last inputs
 /// and outputs are state; `prequantized`: the network is prequantized. Errors: requests that do not fit the

@@ -204,6 +204,16 @@ TEST(ProgramEnds, MismatchesAreReportedAtTheirOption) {
   EXPECT_THAT(refused(finish, ProgramIo::Float, true), HasSubstr("the network is already quantized"));
 }
 
+/// The network normalises its pixels itself.
+TEST(ProgramEnds, APixelInputOfTheNetworkTakesNoMean) {
+  ir::Graph graph("net");
+  ir::Builder b(graph);
+  ir::Value* pixels = graph.addInput({DType::UInt8, {1, 3, 7, 6}}, "pixels");
+  graph.setOutputs({aten::ToDtype::create(b, pixels, DType::Float32, false, false, std::nullopt).output()});
+  EXPECT_THAT(errorOf(adaptEnds(graph, imageNet(), ProgramIo::UInt8, 0, false)),
+              HasSubstr("input 'pixels' of the network is u8, not float"));
+}
+
 TEST(ProgramEnds, FinishIsTheLastOperatorAndLayoutFollowsIt) {
   ir::Graph graph = convolution({0, 0});
   EndOptions options;
@@ -241,6 +251,28 @@ TEST(ProgramEnds, NetworkArraysAreConvertedForTheProgram) {
   const Tensor wild = Tensor::from(Shape{1, 3, 4, 5}, std::vector<float>(60, 30.0f));
   EXPECT_THAT(errorOf(ends.asProgram({{"calib0", wild}})),
               HasSubstr("calib0 holds 30, which --mean and --std map to pixel"));
+}
+
+TEST(PortTypes, TypesOfValuesThatAreNotFloatAreIdle) {
+  ir::Graph graph("net");
+  ir::Value* number = graph.addInput({DType::Float32, {4}}, "number");
+  ir::Value* index = graph.addInput({DType::Int64, {4}}, "index");
+  const std::vector<ir::Value*> floats{number, index}, integers{index};
+  using Places = std::vector<std::string>;
+  const auto places = [&](const PortTypes& in, const auto& inputs, const PortTypes& out,
+                          const auto& outputs) {
+    Places result;
+    for (const Diagnostic& idle : idleTypes(in, inputs, out, outputs)) result.push_back(idle.place);
+    return result;
+  };
+  const PortTypes none, all(ProgramIo::Int8), index8(ProgramIo::Float, {{1, ProgramIo::Int8}});
+  EXPECT_EQ(places(all, integers, all, integers), Places{"--io"});
+  EXPECT_EQ(places(all, integers, none, floats), Places{"--io-inputs"});
+  EXPECT_EQ(places(none, floats, all, integers), Places{"--io-outputs"});
+  EXPECT_EQ(places(all, integers, all, floats), Places{}) << "--io has an effect on the outputs";
+  EXPECT_EQ(places(none, integers, none, integers), Places{});
+  EXPECT_EQ(places(index8, floats, none, floats), Places{"--io-inputs"});
+  EXPECT_EQ(places(all, floats, all, floats), Places{});
 }
 
 TEST(PortTypes, TypesOfNamedInputs) {
