@@ -2,7 +2,10 @@
 #include "lower/single_precision.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 #include <variant>
+
+#include "aten/ops.hpp"
 
 namespace carina::lower {
 namespace {
@@ -11,9 +14,32 @@ bool contains(const std::vector<DType>& types, DType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+/// The parameters of dynamic quantization are double in every network.
+bool isAlwaysDouble(const ir::Node& node) {
+  return ir::isa<aten::ChooseQparamsTensor>(&node) || ir::isa<aten::ChooseQparamsSymmetricTensor>(&node);
+}
+
+/// Values that depend on an input of the graph: all others are constants, computed before the program runs.
+class Computed {
+ public:
+  explicit Computed(const ir::Graph& graph) : values_(graph.inputs().begin(), graph.inputs().end()) {}
+
+  /// Whether the results of the next node are. Call it for all nodes, in order.
+  bool add(const ir::Node& node) {
+    const auto& operands = node.operands();
+    const bool computed = std::any_of(operands.begin(), operands.end(),
+                                      [&](const ir::Value* value) { return values_.count(value) != 0; });
+    if (computed) values_.insert(node.results().begin(), node.results().end());
+    return computed;
+  }
+
+ private:
+  std::unordered_set<const ir::Value*> values_;
+};
+
 /// The float types other than float32 that determine the precision of the network: those of inputs and
-/// weights, and half and bfloat16 results, for which there are no kernels. Scalars do not count, nor do
-/// conversions to double, which has kernels.
+/// weights, and of results, for which there are no kernels. Scalars do not count, nor do constants that are
+/// computed in double.
 std::vector<DType> typesOf(const ir::Graph& graph) {
   std::vector<DType> types;
   const auto note = [&](const ir::Value& value) {
@@ -24,9 +50,11 @@ std::vector<DType> typesOf(const ir::Graph& graph) {
   for (const auto& constant : graph.constants()) {
     if (constant->rank() > 0 && !constant->unused()) note(*constant);
   }
+  Computed computed(graph);
   for (const ir::Node* node : graph.nodes()) {
+    const bool counts = computed.add(*node) && !isAlwaysDouble(*node);
     for (const ir::Value* result : node->results()) {
-      if (result->dtype() != DType::Float64) note(*result);
+      if (result->dtype() != DType::Float64 || (counts && !result->unused())) note(*result);
     }
     for (const auto& region : node->regions()) {
       for (const DType type : typesOf(*region)) {
@@ -55,6 +83,7 @@ void convertGraph(ir::Graph& graph, const std::vector<DType>& types) {
     const int widens = node->def().attributeIndex("half_to_float");
     if (widens >= 0 && contains(types, DType::Float16))
       node->setAttribute(static_cast<size_t>(widens), false);
+    if (isAlwaysDouble(*node)) continue;
     for (ir::Value* result : node->results()) convertType(*result);
     for (const auto& region : node->regions()) convertGraph(*region, types);
   }

@@ -8,9 +8,10 @@
 
 namespace carina::lower {
 
-/// A network is in a float type if one of its inputs or weights is; half and bfloat16 intermediate values
-/// count as well. Everything of these types becomes float32: inputs, constants, intermediate values, and
-/// conversions to them. Returns the types; none if the network is already in float32.
+/// A network is in a float type if one of its inputs or weights is; intermediate values count as well, except
+/// double ones that do not depend on an input. Everything of these types becomes float32: inputs, constants,
+/// intermediate values, and conversions to them. Returns the types; none if the network is already in
+/// float32.
 std::vector<DType> toSinglePrecision(ir::Graph& graph);
 
 }  // namespace carina::lower

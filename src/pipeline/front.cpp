@@ -89,8 +89,8 @@ Status checkMemory(const ir::Graph& graph) {
 Diagnostic computedInFloat32(const Options& options, const std::vector<DType>& types) {
   std::string names;
   for (DType type : types) names += fmt::format("{}{}", names.empty() ? "" : ", ", dtypeName(type));
-  return {fmt::format("is in {}: it is computed in float32, and its inputs and outputs are float32", names),
-          "", options.model.string(), ""};
+  return {fmt::format("computes in {}: float32 is used instead, also for its inputs and outputs", names), "",
+          options.model.string(), ""};
 }
 
 std::vector<SourceNode> sourceNodes(const ir::Graph& graph) {

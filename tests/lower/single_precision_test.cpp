@@ -48,12 +48,30 @@ TEST(SinglePrecision, SoftmaxFromHalfToFloatHasNothingLeftToWiden) {
   EXPECT_TRUE(aten::execute(n.graph, {{randomFloats({2, 3}, 2)}}).ok());
 }
 
-TEST(SinglePrecision, AConversionToDoubleInAFloat32NetworkStays) {
+/// There are no kernels for double either.
+TEST(SinglePrecision, DoubleBetweenFloat32ValuesBecomesFloat32) {
   carina::test::GraphMaker n;
   ir::Value* x = n.input({2});
-  n.graph.setOutputs({n.make<aten::ToDtype>(x, DType::Float64, false, false, std::nullopt)});
+  ir::Value* wide = n.make<aten::ToDtype>(x, DType::Float64, false, false, std::nullopt);
+  ir::Value* doubled = n.make<aten::MulScalar>(wide, 2.0);
+  ir::Value* back = n.make<aten::ToDtype>(doubled, DType::Float32, false, false, std::nullopt);
+  n.graph.setOutputs({back, wide});
+  EXPECT_EQ(toSinglePrecision(n.graph), std::vector<DType>{DType::Float64});
+  EXPECT_EQ(doubled->dtype(), DType::Float32);
+  EXPECT_EQ(wide->dtype(), DType::Float32);
+  EXPECT_TRUE(ir::verify(n.graph).ok());
+}
+
+TEST(SinglePrecision, ConstantsComputedInDoubleStay) {
+  carina::test::GraphMaker n;
+  ir::Value* x = n.input({2});
+  ir::Value* constant = n.graph.addConstant(randomFloats({2}, 1));
+  ir::Value* wide = n.make<aten::ToDtype>(constant, DType::Float64, false, false, std::nullopt);
+  ir::Value* rounded =
+      n.make<aten::ToDtype>(n.make<aten::MulScalar>(wide, 0.1), DType::Float32, false, false, std::nullopt);
+  n.graph.setOutputs({n.make<aten::AddTensor>(x, rounded)});
   EXPECT_TRUE(toSinglePrecision(n.graph).empty());
-  EXPECT_EQ(n.graph.outputs()[0]->dtype(), DType::Float64);
+  EXPECT_EQ(wide->dtype(), DType::Float64);
 }
 
 }  // namespace
