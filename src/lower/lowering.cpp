@@ -212,12 +212,18 @@ Result<QuantizedValue> Lowering::plainValue(const ir::Value* value) {
   return found;
 }
 
+std::optional<StoredTensor> Lowering::bytes(const ir::Value* value) const {
+  const auto bytes = bytes_.find(value);
+  if (bytes == bytes_.end()) return std::nullopt;
+  return StoredTensor{bytes->second, Layout::rowMajor(value->shape())};
+}
+
 std::optional<StoredTensor> Lowering::lessHalf(const ir::Value* value) {
   const auto bytes = bytes_.find(value);
   if (bytes == bytes_.end()) return std::nullopt;
-  StoredTensor& codes = storedTensors_[value];
-  if (!codes.value) codes = {emitter_.lessHalf(bytes->second), Layout::rowMajor(value->shape())};
-  return codes;
+  ir::Value*& codes = lessHalf_[value];
+  if (!codes) codes = emitter_.lessHalf(bytes->second);
+  return StoredTensor{codes, Layout::rowMajor(value->shape())};
 }
 
 Result<StoredTensor> Lowering::integers(const ir::Value* value) {

@@ -132,6 +132,8 @@ class Lowering {
   Result<QuantizedValue> plainValue(const ir::Value* value);
   /// An integer or bool value. int64 is carried as int32.
   Result<StoredTensor> integers(const ir::Value* value);
+  /// The bytes of a uint8 input, as int8; nothing for other values.
+  std::optional<StoredTensor> bytes(const ir::Value* value) const;
   /// The values of a uint8 input minus 128, as int8; nothing for other values.
   std::optional<StoredTensor> lessHalf(const ir::Value* value);
   /// The quantized constant that a dequantize node reads; null for other values.
@@ -200,7 +202,7 @@ class Lowering {
   Emitter emitter_;
   std::unordered_map<const ir::Value*, QuantizedValue> quantizedValues_;
   std::unordered_map<const ir::Value*, StoredTensor> storedTensors_;
-  std::unordered_map<const ir::Value*, ir::Value*> bytes_;  // of uint8 inputs
+  std::unordered_map<const ir::Value*, ir::Value*> bytes_, lessHalf_;  // of uint8 inputs
   std::unordered_map<const ir::Value*, QuantizedConstant> constants_;
   std::unordered_map<const ir::Value*, int> named_;    // how many values are named after this one
   std::unordered_map<const ir::Value*, int> results_;  // how many region outputs are

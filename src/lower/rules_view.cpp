@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "aten/ops.hpp"
+#include "decompose/rewrites.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -109,47 +110,66 @@ Status lowerRepeat(Lowering& lowering, const ir::Node& node) {
   return lowering.defineMoved(node.result(), node.operands()[0], {value, Layout::ordered(result, order)});
 }
 
-/// The elements of a conversion's input in a type that CAST accepts: constants of unsigned types become
-/// int32.
-Result<StoredTensor> numbersOf(Lowering& lowering, const ir::Value* input) {
+/// The elements of a conversion's input in a type that CAST accepts. uint8 has none in TOSA: its values are
+/// int32 (for results in int16: int16) numbers from 0 to 255.
+Result<StoredTensor> numbersOf(Lowering& lowering, const ir::Value* input, DType to) {
+  if (const auto codes = lowering.lessHalf(input)) {
+    CARINA_TRY(ir::Value* const numbers,
+               lowering.emit().rescale(codes->value, to == DType::Int16 ? to : DType::Int32, -128, 0,
+                                       std::array{1.0}));
+    return StoredTensor{numbers, codes->layout};
+  }
   if (!input->isConstant() || !isUnsigned(input->dtype())) return lowering.integers(input);
   return StoredTensor{lowering.emit().constant(convert(input->constant(), DType::Int32)),
                       Layout::rowMajor(input->shape())};
 }
 
-/// Conversions: float to float, integer to integer (int64 is int32), and integer to float.
+/// Integers and bool in another such type; to fewer bits modulo 2^bits, as in PyTorch. int64 is int32.
+Result<StoredTensor> convertedIntegers(Lowering& lowering, const ir::Value* input, const ir::Value* result) {
+  const DType from = input->dtype(), to = result->dtype() == DType::Int64 ? DType::Int32 : result->dtype();
+  if (to == DType::Int8) {
+    if (auto bytes = lowering.bytes(input)) return *bytes;
+  }
+  CARINA_TRY(StoredTensor data, numbersOf(lowering, input, to));
+  Emitter& emit = lowering.emit();
+  if (to != DType::UInt8) {
+    if (data.dtype() != to) data.value = emit.cast(data.value, to);
+    return data;
+  }
+  const auto& uses = result->uses();
+  if (!std::all_of(uses.begin(), uses.end(),
+                   [](const ir::Use& use) { return decompose::isConversion(*use.node); })) {
+    return fail(Code::NoIntegerForm,
+                "uint8 values are only converted on the NPU, and this one is computed with")
+        .withRemedy("convert it to int32 instead of uint8");
+  }
+  if (data.dtype() != DType::Int32) data.value = emit.cast(data.value, DType::Int32);
+  if (from != DType::Bool && from != DType::UInt8)
+    data.value = emit.binary(Binary::BitwiseAnd, data.value, emit.number(255, data.value));
+  return data;
+}
+
+/// Conversions: float to float, integer to integer, and integer to float.
 Status lowerCast(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
   const ir::Value* result = node.result();
-  const auto inside = [](DType t) { return t == DType::Int64 ? DType::Int32 : t; };
-  if (const auto codes = lowering.lessHalf(input)) {
-    if (lowering.isFloatValue(result)) {
-      lowering.define(result, QuantizedValue{*codes, {1.0}, -128, false, {}, {}, {}, {}});
-      return {};
-    }
-    if (inside(result->dtype()) == DType::Int32) {
-      CARINA_TRY(ir::Value* const numbers,
-                 lowering.emit().rescale(codes->value, DType::Int32, -128, 0, std::array{1.0}));
-      lowering.define(result, StoredTensor{numbers, codes->layout});
-      return {};
-    }
-  }
   if (lowering.isFloatValue(input) && lowering.isFloatValue(result)) {
     CARINA_TRY(QuantizedValue real, lowering.quantizedValue(input));
     lowering.define(result, std::move(real));
     return {};
   }
   if (!isFloat(input->dtype()) && !isFloat(result->dtype())) {
-    const bool same = input->dtype() == result->dtype();
-    CARINA_TRY(StoredTensor data, same ? lowering.integers(input) : numbersOf(lowering, input));
-    if (data.dtype() != inside(result->dtype()))
-      data.value = lowering.emit().cast(data.value, inside(result->dtype()));
+    CARINA_TRY(StoredTensor data, convertedIntegers(lowering, input, result));
     lowering.define(result, std::move(data));
     return {};
   }
-  if (input->dtype() == DType::Bool || isInteger(input->dtype())) {
+  if (!isFloat(input->dtype())) {
+    if (const auto codes = lowering.lessHalf(input)) {
+      lowering.define(result, QuantizedValue{*codes, {1.0}, -128, false, {}, {}, {}, {}});
+      return {};
+    }
     // Integers become values of scale 1, which a quantize node converts to its codes.
-    CARINA_TRY(StoredTensor data, numbersOf(lowering, input));
+    CARINA_TRY(StoredTensor data, numbersOf(lowering, input, DType::Int32));
     if (data.dtype() != DType::Int32) data.value = lowering.emit().cast(data.value, DType::Int32);
     defineAccumulator(lowering, result, std::move(data), 1.0);
     return {};

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every lowering rule on small graphs: TOSA interpreter against the fake-quant executor, and the number of
 // transposes.
+#include "lower/lower.hpp"
+
 #include <gtest/gtest.h>
 
 #include "aten/ops.hpp"
 #include "lower_case.hpp"
 #include "support/require.hpp"
+#include "tosa/interpreter.hpp"
 
 namespace carina::lower::test {
 namespace {
@@ -64,6 +67,43 @@ TEST_P(LowerWide, EqualsFakeQuantIn16x8) {
 INSTANTIATE_TEST_SUITE_P(Wide, LowerWide, testing::ValuesIn(casesIn("steps_and_sums_in_16_bits")), nameOf);
 
 /// acosh is undefined below 1, but values above 1 are also rounded to the code of 0.
+/// uint8 values are converted as in PyTorch: their numbers, to fewer bits modulo 2^bits.
+TEST(Lower, BytesAreConvertedToAnyTypeByTheirValue) {
+  Network n;
+  Value* bytes = n.input({4}, DType::UInt8);
+  Value* words = n.input({4}, DType::Int32);
+  Value* again = n.make<aten::PrivateToCopy>(words, DType::UInt8);
+  n.graph.setOutputs(
+      {n.make<aten::PrivateToCopy>(bytes, DType::Int8), n.make<aten::PrivateToCopy>(bytes, DType::Int16),
+       n.make<aten::PrivateToCopy>(bytes, DType::Int32), n.make<aten::PrivateToCopy>(bytes, DType::Bool),
+       n.make<aten::PrivateToCopy>(again, DType::Int32), n.make<aten::PrivateToCopy>(again, DType::Int8)});
+  const ir::Graph tosa = require(lowerToTosa(n.graph));
+  const auto inputs =
+      std::array{Tensor::from({4}, std::vector<int8_t>{0, 1, 127, -56}),  // the last one is 200
+                 Tensor::from({4}, std::vector<int32_t>{-1, 256, 200, 7})};
+  const auto results = require(tosa::interpret(tosa, inputs));
+  const auto numbers = [&](size_t i) {
+    std::vector<int64_t> list;
+    for (int64_t k = 0; k < 4; ++k) list.push_back(results[i].integerAt(k));
+    return list;
+  };
+  using List = std::vector<int64_t>;
+  EXPECT_EQ(numbers(0), (List{0, 1, 127, -56}));
+  EXPECT_EQ(numbers(1), (List{0, 1, 127, 200}));
+  EXPECT_EQ(numbers(2), (List{0, 1, 127, 200}));
+  EXPECT_EQ(numbers(3), (List{0, 1, 1, 1}));
+  EXPECT_EQ(numbers(4), (List{255, 0, 200, 7}));
+  EXPECT_EQ(numbers(5), (List{-1, 0, -56, 7}));
+}
+
+TEST(Lower, BytesThatAreComputedWithAreRefused) {
+  Network n;
+  Value* bytes = n.make<aten::PrivateToCopy>(n.input({4}, DType::Int32), DType::UInt8);
+  n.graph.setOutputs({n.make<aten::PrivateToCopy>(n.make<aten::BitwiseNot>(bytes), DType::Int32)});
+  EXPECT_NE(errorOf(lowerToTosa(n.graph)).find("uint8 values are only converted on the NPU"),
+            std::string::npos);
+}
+
 TEST(Lower, CodesAtTheEdgeOfADomainRepresentValuesInside) {
   Network n;
   n.graph.setOutputs({n.make<aten::Acosh>(n.input({1, 2, 4}))});
