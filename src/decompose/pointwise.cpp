@@ -132,20 +132,24 @@ ir::Value* rewriteFused(ir::Builder& b, ir::Node* node) {
 
 /// where() with numbers: constants of the result's type.
 ir::Value* rewriteWhereNumbers(ir::Builder& b, ir::Node* node) {
-  const auto constant = [&](double value) -> ir::Value* {
-    return b.constant(convert(Tensor::scalar(static_cast<float>(finite(value))), node->result()->dtype()));
+  const DType dtype = node->result()->dtype();
+  const auto constant = [&](const ir::Attribute& number) -> ir::Value* {
+    return b.constant(convert(isFloat(dtype)
+                                  ? Tensor::scalar(static_cast<float>(finite(ir::scalarReal(number))))
+                                  : Tensor::scalar(ir::scalarInt(number)),
+                              dtype));
   };
   ir::Value* yes = nullptr;
   ir::Value* no = nullptr;
   if (const auto other = ir::dynCast<aten::WhereScalarOther>(node)) {
     yes = other.self();
-    no = constant(ir::scalarReal(other.other()));
+    no = constant(other.other());
   } else if (const auto self = ir::dynCast<aten::WhereScalarSelf>(node)) {
-    yes = constant(ir::scalarReal(self.self()));
+    yes = constant(self.self());
     no = self.other();
   } else if (const auto both = ir::dynCast<aten::WhereScalar>(node)) {
-    yes = constant(ir::scalarReal(both.self()));
-    no = constant(ir::scalarReal(both.other()));
+    yes = constant(both.self());
+    no = constant(both.other());
   } else {
     return nullptr;
   }
@@ -237,7 +241,9 @@ ir::Value* rewriteCompareNumber(ir::Builder& b, ir::Node* node) {
       (isInteger(self->dtype()) && std::holds_alternative<double>(node->attribute(0))))
     return nullptr;
   const double limit = ir::scalarReal(node->attribute(0));
-  ir::Value* other = b.constant(convert(Tensor::scalar(limit), self->dtype()));
+  ir::Value* other = b.constant(convert(
+      isFloat(self->dtype()) ? Tensor::scalar(limit) : Tensor::scalar(ir::scalarInt(node->attribute(0))),
+      self->dtype()));
   ir::Value* x = node->operands()[0];
   // Not a comparison of codes: the largest one represents a finite number.
   if (std::isinf(limit)) return againstInfinity(b, id, x, limit > 0);

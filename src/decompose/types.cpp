@@ -21,12 +21,16 @@ ir::Value* converted(const ir::Builder& b, ir::Value* value, DType dtype) {
   return aten::PrivateToCopy::create(b, value, dtype);
 }
 
-/// A constant of rank 0; numbers outside the range that an int64 tensor has on the NPU (int32) are clamped to
-/// it.
-ir::Value* integer(ir::Builder& b, double value, DType dtype) {
-  const DType reach = dtype == DType::Int64 ? DType::Int32 : dtype;
-  const auto low = static_cast<double>(integerMin(reach)), high = static_cast<double>(integerMax(reach));
-  return b.constant(convert(Tensor::scalar(std::clamp(value, low, high)), dtype));
+/// A constant of rank 0; numbers outside the type's range are clamped to it.
+ir::Value* integer(ir::Builder& b, int64_t value, DType dtype) {
+  return b.constant(convert(Tensor::scalar(std::clamp(value, integerMin(dtype), integerMax(dtype))), dtype));
+}
+
+/// Numbers of integer operators are integers; the range of others is cut to what int64 holds.
+int64_t wholeNumber(const ir::Attribute& number) {
+  constexpr double kMost = 0x1p62;
+  const auto* real = std::get_if<double>(&number);
+  return real ? static_cast<int64_t>(std::clamp(*real, -kMost, kMost)) : ir::scalarInt(number);
 }
 
 /// Index of the first of two operands that are computed in a common type.
@@ -98,7 +102,11 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
   if (isFloat(self->dtype())) return false;
   ir::Builder b = ir::Builder::beforeNode(node);
   ir::Value* result = nullptr;
-  const auto other = [&] { return integer(b, ir::scalarReal(node->attribute(0)), dtype); };
+  const auto product = [](const ir::Attribute& x, const ir::Attribute& y) {
+    return static_cast<int64_t>(static_cast<uint64_t>(wholeNumber(x)) *
+                                static_cast<uint64_t>(wholeNumber(y)));
+  };
+  const auto other = [&] { return integer(b, wholeNumber(node->attribute(0)), dtype); };
   switch (aten::opId(node)) {
     case OpId::AddScalar:
     case OpId::SubScalar:
@@ -111,14 +119,12 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
       }
       if (self->dtype() != dtype || dtype == DType::Bool) return false;
       if (const auto add = ir::dynCast<aten::AddScalar>(node))
-        result = aten::AddTensor::create(
-            b, self, integer(b, ir::scalarReal(add.other()) * ir::scalarReal(add.alpha()), dtype));
+        result = aten::AddTensor::create(b, self, integer(b, product(add.other(), add.alpha()), dtype));
       else if (const auto sub = ir::dynCast<aten::SubScalar>(node))
-        result = aten::SubTensor::create(
-            b, self, integer(b, ir::scalarReal(sub.other()) * ir::scalarReal(sub.alpha()), dtype));
+        result = aten::SubTensor::create(b, self, integer(b, product(sub.other(), sub.alpha()), dtype));
       else if (const auto rsub = ir::dynCast<aten::RsubScalar>(node);
                rsub && ir::scalarReal(rsub.alpha()) == 1)
-        result = aten::SubTensor::create(b, integer(b, ir::scalarReal(rsub.other()), dtype), self);
+        result = aten::SubTensor::create(b, integer(b, wholeNumber(rsub.other()), dtype), self);
       else if (ir::isa<aten::MulScalar>(node))
         result = aten::MulTensor::create(b, self, other());
       break;
@@ -176,9 +182,9 @@ Result<bool> rewriteIntegerDivisionByNumber(ir::Node* node) {
   }
   if (x->dtype() != dtype || !isInteger(dtype) || (mode && !mode.roundingMode())) return false;
   ir::Value* y = integer(b,
-                         ir::scalarReal(mode      ? mode.other()
-                                        : floored ? floored.other()
-                                                  : remainder.other()),
+                         wholeNumber(mode      ? mode.other()
+                                     : floored ? floored.other()
+                                               : remainder.other()),
                          dtype);
   replaceNode(node, remainder ? aten::RemainderTensor::create(b, x, y)
                               : aten::DivTensorMode::create(b, x, y, mode ? mode.roundingMode() : "floor"));

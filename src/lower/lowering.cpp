@@ -39,6 +39,12 @@ int64_t Codes::quantize(double x) const {
       std::clamp(static_cast<double>(code), static_cast<double>(min), static_cast<double>(max)));
 }
 
+Status checkInt32(int64_t number, std::string_view what) {
+  if (number >= integerMin(DType::Int32) && number <= integerMax(DType::Int32)) return {};
+  return fail(Code::NoIntegerForm, "{} is {}, but the NPU computes int64 in 32 bits", what, number)
+      .withRemedy("use numbers within 32 bits");
+}
+
 namespace {
 
 /// TOSA's level 8K.
@@ -230,7 +236,11 @@ Result<StoredTensor> Lowering::integers(const ir::Value* value) {
   if (const auto it = storedTensors_.find(value); it != storedTensors_.end()) return it->second;
   if (value->isConstant() && !isFloat(value->dtype())) {
     Tensor tensor = value->constant();
-    if (tensor.dtype() == DType::Int64) tensor = convert(tensor, DType::Int32);
+    if (tensor.dtype() == DType::Int64) {
+      for (int64_t i = 0; i < tensor.numElements(); ++i)
+        CARINA_RETURN_IF_ERROR(checkInt32(tensor.integerAt(i), "a constant"));
+      tensor = convert(tensor, DType::Int32);
+    }
     StoredTensor data{emitter_.constant(std::move(tensor)), Layout::rowMajor(value->shape())};
     storedTensors_[value] = data;
     return data;

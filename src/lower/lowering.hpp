@@ -117,6 +117,9 @@ enum class Level : uint8_t {
   Region,  // of a node: int64 values cross its boundary as int32, the type that they have inside parts
 };
 
+/// int64 is carried as int32: fails for a number that does not fit.
+Status checkInt32(int64_t number, std::string_view what);
+
 class Lowering {
  public:
   explicit Lowering(const ir::Graph& source, Level level = Level::Part);

@@ -136,7 +136,11 @@ Status lowerCat(Lowering& lowering, const ir::Node& node) {
 
 /// The code that represents a real number in moved data; integers represent themselves.
 Result<int64_t> codeOf(Lowering& lowering, const ir::Value* value, double number) {
-  if (!lowering.isFloatValue(value)) return static_cast<int64_t>(number);
+  if (!lowering.isFloatValue(value)) {
+    const auto whole = static_cast<int64_t>(std::clamp(number, -0x1p62, 0x1p62));
+    if (value->dtype() == DType::Int64) CARINA_RETURN_IF_ERROR(checkInt32(whole, "the number to pad with"));
+    return whole;
+  }
   CARINA_TRY(const QuantizedValue real, lowering.plainValue(value));
   const DType dtype = real.data.dtype();
   return Codes{real.scale(), real.zeroPoint, integerMin(dtype), integerMax(dtype), dtype}.quantize(number);

@@ -104,6 +104,21 @@ TEST(Lower, BytesThatAreComputedWithAreRefused) {
             std::string::npos);
 }
 
+/// They are not cut to 32 bits.
+TEST(Lower, ConstantsBeyondInt32AreRefused) {
+  const auto problem = [](int64_t number) {
+    Network n;
+    Value* numbers = n.make<aten::PrivateToCopy>(n.input({2}, DType::Int32), DType::Int64);
+    n.graph.setOutputs(
+        {n.make<aten::PrivateToCopy>(n.add(numbers, n.numbers({2}, {0, number})), DType::Int32)});
+    return errorOf(lowerToTosa(n.graph));
+  };
+  EXPECT_EQ(problem(integerMax(DType::Int32)), "");
+  EXPECT_NE(problem(integerMax(DType::Int32) + 1)
+                .find("a constant is 2147483648, but the NPU computes int64 in 32 bits"),
+            std::string::npos);
+}
+
 TEST(Lower, CodesAtTheEdgeOfADomainRepresentValuesInside) {
   Network n;
   n.graph.setOutputs({n.make<aten::Acosh>(n.input({1, 2, 4}))});
