@@ -140,12 +140,20 @@ class Partitioner {
   }
 
   std::optional<Reason> isOther(const Unit& unit) const {
-    if (!options_.dialect || !options_.dialect->whyOther) return std::nullopt;
+    if (!options_.whyOther) return std::nullopt;
+    std::optional<Reason> reason;
+    const auto ask = [&](const ir::Node& node) {
+      if (reason) return;
+      if (auto why = options_.whyOther(node))
+        reason = Reason{node.where(), why->message, why->remedy, why->code};
+    };
     for (const ir::Node* node : unit.nodes) {
-      if (auto why = options_.dialect->whyOther(*node))
-        return Reason{node->where(), why->message, why->remedy, why->code};
+      ask(*node);
+      // A conditional or loop is on the NPU only with all of its regions.
+      if (!aten::isControlFlow(*node)) continue;
+      for (const auto& region : node->regions()) aten::forEachNode(*region, ask);
     }
-    return std::nullopt;
+    return reason;
   }
 
   std::optional<Reason> keptOff(const Unit& unit) {

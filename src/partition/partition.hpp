@@ -25,8 +25,8 @@ struct Refusal {
   Code code = Code::None;  // kind of reason
 };
 
-/// Why this TOSA operator cannot be placed on the target, and what would change that; empty if it can.
-using Supports = std::function<std::optional<Diagnostic>(const ir::Node& tosaOp)>;
+/// Why this operator cannot be placed on the target, and what would change that; empty if it can.
+using Supports = std::function<std::optional<Diagnostic>(const ir::Node& op)>;
 
 /// The target's form of a whole part; empty if some of it cannot be placed there.
 using Place = std::function<std::optional<ir::Graph>(const ir::Graph& tosa)>;
@@ -43,7 +43,6 @@ using Lower = std::function<Result<ir::Graph>(const ir::Graph& part)>;
 /// border.
 struct Dialect {
   Lower lower;
-  Supports whyOther;  // why a node cannot be in any part, whatever the target; asked first
   /// Whether a node alone is a conversion between real values and codes, which is expected at the network's
   /// ends and stays off the NPU.
   std::function<bool(const ir::Node&)> converts;
@@ -56,9 +55,11 @@ struct Dialect {
 
 struct Options {
   std::optional<Dialect> dialect;  // none: aten
+  /// Why a node cannot be in any part, whatever the target; asked first. Null: every node can.
+  Supports whyOther;
   /// Asked first; only if it fails is every operator of the part checked separately. Null: always the latter.
   Place placeWhole;
-  Supports supports;  // null: everything that can be lowered is accepted
+  Supports supports;  // of TOSA operators; null: everything that can be lowered is accepted
   /// Asked about parts with conditionals or loops. Those that cannot be in parts stay outside, and their
   /// regions are partitioned separately. Null: all of them stay outside.
   PlaceControlFlow placeControlFlow;

@@ -567,6 +567,9 @@ Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Qu
     giveBackIdleMemory();
     CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kComparedSamples, loops));
   }
+  if (options.target != "cpu") {
+    CARINA_TRY(front.wideIntegers, quantize::wideIntegers(quantized.graph, samples, loops));
+  }
   front.source = std::move(quantized.reference);
   front.quantized = std::move(quantized.graph);
   front.quantization = std::move(quantized.report);

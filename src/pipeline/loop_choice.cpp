@@ -48,6 +48,7 @@ Front cloneOf(const Front& front) {
   copy.inputTypes = front.inputTypes;
   copy.outputTypes = front.outputTypes;
   copy.keptFloat = front.keptFloat;
+  copy.wideIntegers = front.wideIntegers;
   copy.ends = front.ends;
   copy.inputs = front.inputs;
   copy.outputs = front.outputs;

@@ -95,6 +95,21 @@ void explainRequests(partition::Partitioned& partitioned, const std::vector<std:
   }
 }
 
+/// The NPU computes int64 in 32 bits.
+partition::Supports wideRefusals(const quantize::WideIntegers& wide) {
+  return [&wide](const ir::Node& node) -> std::optional<Diagnostic> {
+    const auto found = wide.find(node.where());
+    if (found == wide.end()) return std::nullopt;
+    Diagnostic why;
+    why.code = Code::NoIntegerForm;
+    why.message = fmt::format(
+        "with the calibration data it reads or computes {}, but the NPU computes int64 in 32 bits",
+        found->second);
+    why.remedy = "keep its numbers within 32 bits";
+    return why;
+  };
+}
+
 Result<partition::Partitioned> partitionForNpu(const Options& options, const NpuPlaces& npu, Front& front,
                                                bool keepParts) {
   partition::Options partitioning;
@@ -109,6 +124,7 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
                                    front.keptFloat.end());
   for (const SourceNode& node : front.nodes) partitioning.sourceOps.emplace(node.name, node.op);
   if (front.isTfl) partitioning.dialect = tfliteDialect(*front.tflite);
+  partitioning.whyOther = front.isTfl ? tfliteRefusals(*front.tflite) : wideRefusals(front.wideIntegers);
   const Names floats = front.isTfl ? Names() : leftInFloat(front.quantized);
   const Names joined = front.quantization ? joinedInFloat(front.quantized) : Names();
   auto partitioned = partition::partition(std::move(front.quantized), partitioning);

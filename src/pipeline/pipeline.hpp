@@ -25,6 +25,7 @@
 #include "pte/method_builder.hpp"
 #include "quantize/accuracy.hpp"
 #include "quantize/quantize.hpp"
+#include "quantize/wide_integers.hpp"
 
 namespace carina::pipeline {
 
@@ -174,6 +175,7 @@ struct Front {
   std::optional<quantize::Report> quantization;
   std::optional<quantize::Accuracy> accuracy;  // with Options::estimateAccuracy, if the quantizer ran
   std::vector<std::string> keptFloat;          // source nodes that rules keep off the NPU
+  quantize::WideIntegers wideIntegers;         // nodes that need more than 32 bits
   PortTypes inputs, outputs;                   // according to options and rules
   ProgramEnds ends;                            // of `source` and `quantized`
   std::vector<Diagnostic> warnings;

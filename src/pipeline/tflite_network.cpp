@@ -200,15 +200,18 @@ partition::Dialect tfliteDialect(const TfliteSource& source) {
   dialect.lower = lowerPart;
   dialect.converts = convertsFloats;
   dialect.divides = tflite::isSubgraphEnd;
-  dialect.whyOther = [&source](const ir::Node& node) -> std::optional<Diagnostic> {
-    const auto why = source.network.others.find(node.location().get());
-    return why == source.network.others.end() ? std::nullopt : std::optional(why->second);
-  };
   dialect.variable = [&source](const ir::Node& node) -> std::string_view {
     const auto name = source.network.variables.find(node.location().get());
     return name == source.network.variables.end() ? std::string_view() : name->second;
   };
   return dialect;
+}
+
+partition::Supports tfliteRefusals(const TfliteSource& source) {
+  return [&source](const ir::Node& node) -> std::optional<Diagnostic> {
+    const auto why = source.network.others.find(node.location().get());
+    return why == source.network.others.end() ? std::nullopt : std::optional(why->second);
+  };
 }
 
 void nameOperators(const Front& front, partition::Partitioned& partitioned) {

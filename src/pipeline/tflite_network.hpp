@@ -33,6 +33,8 @@ std::optional<ir::Graph> placeTflite(const Options& options, const partition::Pl
 
 /// How the graph of such a front is partitioned. `source` must outlive it.
 partition::Dialect tfliteDialect(const TfliteSource& source);
+/// Why operators of such a front cannot be in any part. `source` must outlive it.
+partition::Supports tfliteRefusals(const TfliteSource& source);
 
 /// Names refused operators as in the file: "SVDF" instead of tfl.OTHER.
 void nameOperators(const Front& front, partition::Partitioned& partitioned);

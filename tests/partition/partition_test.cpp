@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "aten/control_flow.hpp"
 #include "aten/ops.hpp"
 #include "ir/verifier.hpp"
 #include "support/graph_maker.hpp"
@@ -185,6 +186,50 @@ TEST(Partition, OperatorsAreKeptOffOnRequest) {
   const auto untouched = run(other);
   EXPECT_TRUE(untouched->wholly);
   EXPECT_EQ(untouched->unmatched, std::vector<std::string>{"relu6"});
+}
+
+/// A conditional is on the NPU only with all operators of its regions.
+TEST(Partition, NodesThatNoPartMayHaveStayOnTheCpuWithTheReason) {
+  Options options;
+  options.whyOther = [](const ir::Node& node) -> std::optional<Diagnostic> {
+    if (!ir::isa<aten::BitwiseNot>(&node)) return std::nullopt;
+    return Diagnostic{"it has 64 bits", "use 32", "", "", Code::NoIntegerForm};
+  };
+  options.placeControlFlow = [](const ir::Graph&) { return Status(); };
+  const auto run = [&](bool inRegion, const Options& with) {
+    Network n;
+    Value* x = n.input({4}, DType::Int32);
+    const auto region = [](bool inverts) {
+      Network inner;
+      Value* value = inner.input({4}, DType::Int32);
+      Value* sum = inner.make<aten::AddTensor>(value, value, int64_t{1});
+      inner.graph.setOutputs({inverts ? inner.make<aten::BitwiseNot>(sum) : sum});
+      return std::move(inner.graph);
+    };
+    if (!inRegion) {
+      n.graph.setOutputs({n.make<aten::AddTensor>(n.make<aten::BitwiseNot>(x), x, int64_t{1})});
+      return require(partition(std::move(n.graph), with));
+    }
+    ir::NodeSpec spec;
+    spec.def = &aten::condDef();
+    spec.operands = {{n.input({1}, DType::Bool)}, {x}};
+    spec.types = {{DType::Int32, {4}}};
+    ir::Node* choice = require(n.graph.create(std::move(spec)));
+    choice->setRegion(0, region(true));
+    choice->setRegion(1, region(false));
+    n.graph.setOutputs({choice->result()});
+    return require(partition(std::move(n.graph), with));
+  };
+  const auto straight = run(false, options), chosen = run(true, options);
+  ASSERT_EQ(straight.refusals.size(), 1u);
+  EXPECT_EQ(straight.refusals[0].op, "aten.bitwise_not.default");
+  EXPECT_EQ(straight.refusals[0].reason, "it has 64 bits");
+  EXPECT_EQ(straight.refusals[0].remedy, "use 32");
+  EXPECT_EQ(straight.delegates.size(), 1u);
+  EXPECT_EQ(chosen.refusals.size(), 2u) << "the conditional and the operator";
+  EXPECT_EQ(chosen.delegates.size(), 2u) << "the sums of its regions";
+  options.whyOther = nullptr;
+  EXPECT_TRUE(run(true, options).refusals.empty());
 }
 
 TEST(Partition, AFloatNetworkStaysOnTheCpu) {
