@@ -9,7 +9,9 @@
 #include <numeric>
 #include <random>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "aten/control_flow.hpp"
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "aten/work.hpp"
@@ -172,6 +174,31 @@ ir::StateHolder continued(const ir::StateHolder& holder, const ir::State& state,
   return ir::StateHolder(std::move(now));
 }
 
+/// Which outputs are computed from integers and bool alone, so that neither rounding nor quantization can
+/// change them.
+std::vector<bool> outputsOfIntegers(const ir::Graph& graph, const ir::State& state) {
+  std::unordered_set<const ir::Value*> exact;
+  const auto& inputs = graph.inputs();
+  for (size_t i = 0; i < ir::callerInputs(graph, state); ++i) {
+    if (!isFloat(inputs[i]->dtype())) exact.insert(inputs[i]);
+  }
+  const auto isExact = [&](const ir::Value* value) {
+    return !value || exact.count(value) != 0 || (value->isConstant() && !isFloat(value->dtype()));
+  };
+  for (const ir::Node* node : graph.nodes()) {
+    bool integers = std::all_of(node->operands().begin(), node->operands().end(), isExact);
+    const auto visit = [&](const ir::Node& inner) {
+      for (const ir::Value* result : inner.results()) integers = integers && !isFloat(result->dtype());
+    };
+    visit(*node);
+    for (const auto& region : node->regions()) aten::forEachNode(*region, visit);
+    if (integers) exact.insert(node->results().begin(), node->results().end());
+  }
+  std::vector<bool> exactOutputs;
+  for (const ir::Value* output : graph.outputs()) exactOutputs.push_back(isExact(output));
+  return exactOutputs;
+}
+
 /// The work of one run of the NPU parts: a program may be many times as large as the network that it was
 /// compiled from.
 Result<double> npuWorkOf(const Build& build) {
@@ -316,6 +343,7 @@ class Verifier {
       CARINA_TRY(auto executor, aten::Executor::create(*build_.source, aten::Folding::All, &budget_));
       float_.emplace(std::move(executor));
       floatState_ = initialState(*build_.source, build_.state);
+      isExact_ = outputsOfIntegers(*build_.source, build_.state);
     }
     if (build_.simulation) {
       if (kind_ == Simulation::Integers) {
@@ -404,9 +432,19 @@ class Verifier {
         output.beyondOneLsb += lsb > 1;
       }
     }
+    if (reference && isExact_[i]) compareIntegers(output, program, *reference);
     if (!reference || !isFloat(program.dtype())) return;
     output.program.add(*reference, program);
     if (simulated) output.simulated.add(*reference, *simulated);
+  }
+
+  static void compareIntegers(OutputResult& output, const Tensor& program, const Tensor& reference) {
+    for (int64_t k = 0; k < program.numElements(); ++k) {
+      if (program.integerAt(k) == reference.integerAt(k)) continue;
+      if (output.wrongIntegers++ > 0) continue;
+      output.expected = reference.integerAt(k);
+      output.actual = program.integerAt(k);
+    }
   }
 
   /// The NPU part that a delegate call executed: branches skip parts, loops repeat them.
@@ -546,6 +584,7 @@ class Verifier {
   std::optional<device::Runner> runner_;
   std::optional<CpuCheck> cpu_;
   EthosNVerifier ethosN_;
+  std::vector<bool> isExact_;            // by output: computed from integers alone
   double npuWork_ = 0, sampleWork_ = 0;  // per sample: NPU parts only, everything
   int64_t ethosNCycles_ = 0;
   Verification result_;
@@ -563,6 +602,8 @@ class Verifier {
 
 bool Verification::ok() const {
   return delegateMismatches == 0 && findings.empty() &&
+         std::all_of(outputs.begin(), outputs.end(),
+                     [](const OutputResult& output) { return output.wrongIntegers == 0; }) &&
          std::all_of(cpu.begin(), cpu.end(), [](const CpuResult& node) { return node.mismatches == 0; }) &&
          std::all_of(layers.begin(), layers.end(), [](const LayerResult& layer) { return layer.equal(); });
 }

@@ -33,6 +33,9 @@ struct OutputResult {
       0;  // delegate results that differ from the TOSA interpreter's, counted at the value of this output
   int64_t beyondOneLsb = 0;  // program against fake-quant simulation
   double worstLsb = 0;
+  /// Elements that differ from the network's, and the first of them: of a result that the network computes
+  /// from integers alone, without rounding.
+  int64_t wrongIntegers = 0, expected = 0, actual = 0;
   Sqnr ends;       // float with inputs and outputs rounded to their codes, against float
   Sqnr simulated;  // fake-quant against float
   Sqnr program;    // program against float
@@ -73,8 +76,8 @@ struct Verification {
   OffTosa offTosa;                       // for an Ethos-N, whose layers are compared within a code or two
   int64_t cycles = 0;                    // NPU, one inference
   std::vector<std::string> findings;     // from the command stream checker, for the first sample
-  /// NPU equals TOSA everywhere, CPU kernels equal the float executor within its tolerance, and the command
-  /// streams have no findings.
+  /// NPU equals TOSA everywhere, CPU kernels equal the float executor within its tolerance, results computed
+  /// from integers alone equal the network's, and the command streams have no findings.
   bool ok() const;
   /// SQNR of the worst output, program against float; nullopt if no output was compared.
   std::optional<double> worstDecibels() const;

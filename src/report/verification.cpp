@@ -128,6 +128,13 @@ std::string verificationText(const pipeline::Verification& verification, bool al
                           countText(off.different), countText(off.elements), off.worst);
     }
   }
+  for (const pipeline::OutputResult& output : verification.outputs) {
+    if (output.wrongIntegers == 0) continue;
+    text += fmt::format(
+        "output {} is WRONG: {} of {} integers differ from the network's, the first is {} instead of {}\n",
+        output.name, countText(output.wrongIntegers), countText(output.elements), output.actual,
+        output.expected);
+  }
   if (!verification.findings.empty()) {
     text += "the checker of command streams finds what would go WRONG in hardware:\n";
     for (const std::string& finding : verification.findings) text += fmt::format("  {}\n", finding);
@@ -167,6 +174,7 @@ void fill(Json& json, const pipeline::Verification& verification) {
     json["outputs"].push_back({{"name", output.name},
                                {"elements", output.elements},
                                {"npu_differs_from_tosa", output.npuMismatches},
+                               {"wrong_integers", output.wrongIntegers},
                                {"beyond_one_lsb", output.beyondOneLsb},
                                {"worst_lsb", finiteNumber(output.worstLsb)},
                                {"sqnr_db_ends", finiteNumber(output.ends.decibels())},

@@ -40,6 +40,21 @@ TEST(VerificationText, CheckerFindingsAreListed) {
   EXPECT_FALSE(verification.ok());
 }
 
+TEST(VerificationText, WrongIntegersAreAnError) {
+  pipeline::Verification verification;
+  verification.samples = verification.delegates = 1;
+  verification.outputs.emplace_back().name = "y";
+  EXPECT_TRUE(verification.ok());
+  verification.outputs[0].elements = 8;
+  verification.outputs[0].wrongIntegers = 3;
+  verification.outputs[0].expected = 5;
+  EXPECT_FALSE(verification.ok());
+  EXPECT_THAT(
+      verificationText(verification, false),
+      HasSubstr(
+          "output y is WRONG: 3 of 8 integers differ from the network's, the first is 0 instead of 5\n"));
+}
+
 TEST(VerificationText, ValuesThatLeaveTheSimulationAreListedWorstFirst) {
   pipeline::Verification verification;
   verification.samples = verification.delegates = 1;
@@ -115,6 +130,32 @@ TEST(Verification, IntegerSimulationProducesTheCodesOfTheProgram) {
       for (const pipeline::OutputResult& output : verified.outputs) EXPECT_EQ(output.worstLsb, 0);
     }
   }
+}
+
+/// int64 is computed in 32 bits unless samples show that this does not suffice; otherwise the difference is
+/// found.
+TEST(Verification, IntegersBeyond32BitsAreComputedOnTheCpuOrFound) {
+  const std::vector<quantize::Sample> samples{{Tensor::from({2}, std::vector<int64_t>{5, int64_t{1} << 40})}};
+  const auto verified = [&](bool known) {
+    ir::Graph graph("network");
+    ir::Builder b(graph);
+    ir::Value* x = graph.addInput({DType::Int64, {2}}, "x");
+    graph.setOutputs({aten::Flip::create(b, x, ir::Ints{0}).output()});
+    pipeline::Options options;
+    options.target = "ethos-u85-256";
+    options.madeUpSamples = true;
+    std::vector<pipeline::StageTime> times;
+    auto front = require(pipeline::frontOf(options, std::move(graph), times));
+    if (known) front.wideIntegers = require(quantize::wideIntegers(front.quantized, samples, nullptr));
+    return require(pipeline::verify(require(pipeline::buildFrom(std::move(front), options, {})), samples));
+  };
+  const pipeline::Verification right = verified(true), wrong = verified(false);
+  EXPECT_TRUE(right.ok());
+  EXPECT_EQ(right.delegates, 0u);
+  EXPECT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.delegates, 1u);
+  EXPECT_EQ(wrong.outputs[0].wrongIntegers, 1);
+  EXPECT_EQ(wrong.outputs[0].expected, int64_t{1} << 40);
 }
 
 TEST(Verification, TwoQuantizationsOfOneValueAreTwoLayers) {
