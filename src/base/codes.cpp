@@ -75,7 +75,8 @@ constexpr CodeInfo kCodes[] = {
      "Tensors have up to 2^31-1 elements, networks a limited number of operators while they are rewritten; "
      "docs/reliability.md lists the limits."},
     {Code::NoResult, "an operator has no result for these values",
-     "An index is out of range, an integer is divided by zero, or a sum overflows. The values come from the "
+     "An index is out of range, an integer is divided by zero, or a sum or product overflows. The values "
+     "come from the "
      "inputs or samples that were given."},
     {Code::UnsupportedForm, "a tensor or argument has a form that is not supported",
      "The operator is supported, but not with this argument: a sparse layout, a mode, a view of shared "

@@ -22,6 +22,7 @@
 #include "partition/integer_executor.hpp"
 #include "pipeline/ethosn_profile.hpp"
 #include "pipeline/ethosn_verify.hpp"
+#include "pipeline/int32_products.hpp"
 #include "pipeline/integer_io.hpp"
 #include "pipeline/methods.hpp"
 #include "pipeline/npu_probe.hpp"
@@ -473,6 +474,7 @@ class Verifier {
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const int64_t differences = countDifferences(outputs[i], run.outputs[i]);
+      if (differences > 0) CARINA_RETURN_IF_ERROR(checkInt32Products(tosa, run.inputs, &budget_));
       result_.delegateMismatches += differences;
       const ir::Value* result = build_.partitioned.delegates[index].call->result(i);
       for (size_t k = 0; k < result_.outputs.size(); ++k) {

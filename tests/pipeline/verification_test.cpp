@@ -158,6 +158,26 @@ TEST(Verification, IntegersBeyond32BitsAreComputedOnTheCpuOrFound) {
   EXPECT_EQ(wrong.outputs[0].expected, int64_t{1} << 40);
 }
 
+/// TOSA wraps products, the NPU saturates them.
+TEST(Verification, ProductsBeyondInt32AreAnErrorAtTheOperator) {
+  ir::Graph graph("network");
+  ir::Builder b(graph, nullptr, std::make_shared<const ir::Location>(ir::Location{"triple", "", ""}));
+  ir::Value* x = graph.addInput({DType::Int32, {1, 2}}, "x");
+  graph.setOutputs({aten::MulScalar::create(b, x, int64_t{3}).output()});
+  pipeline::Options options;
+  options.target = "ethos-u85-256";
+  options.madeUpSamples = true;
+  std::vector<pipeline::StageTime> times;
+  auto front = require(pipeline::frontOf(options, std::move(graph), times));
+  const auto built = require(pipeline::buildFrom(std::move(front), options, {}));
+  const auto verified = [&](int32_t number) {
+    const std::vector<quantize::Sample> samples{{Tensor::from({1, 2}, std::vector<int32_t>{7, number})}};
+    return pipeline::verify(built, samples);
+  };
+  EXPECT_TRUE(require(verified(-715'827'882)).ok());
+  EXPECT_THAT(errorOf(verified(715'827'883)), HasSubstr("triple: the product 2147483649 overflows int32"));
+}
+
 TEST(Verification, TwoQuantizationsOfOneValueAreTwoLayers) {
   ir::Graph graph("network");
   ir::Builder b(graph);
