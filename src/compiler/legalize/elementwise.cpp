@@ -315,7 +315,7 @@ Status Legalizer::lowerBinary(ir::Node* node, ElementwiseMode mode) {
     return fail(Code::MissingCapability,
                 "{} is not an operation of {} and cannot be composed of its operations", node->opName(),
                 npu::familyName(target_.family))
-        .withRemedy("keep it on the CPU");
+        .withRemedy("divide by powers of two with a shift (x >> n), or divide floats");
   }
   std::vector<ir::Node*> operations;
   if (sum || extremum) {
