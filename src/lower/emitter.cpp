@@ -341,6 +341,10 @@ ir::Value* Emitter::table(ir::Value* input, Tensor table) {
   return tosa::Table::create(builder(), input, constant(std::move(table)));
 }
 
+Result<ir::Value*> Emitter::lookUp(ir::Value* codes, Tensor entries) {
+  return rescale(table(codes, std::move(entries)), DType::Int16, 0, 0, std::array{0x1p-7});
+}
+
 ir::Value* Emitter::cast(ir::Value* input, DType to) {
   return tosa::Cast::create(builder(), input, {{to, input->shape()}});
 }

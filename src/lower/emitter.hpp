@@ -95,6 +95,8 @@ class Emitter {
   ir::Value* clamp(ir::Value* input, int64_t low, int64_t high);
   ir::Value* select(ir::Value* condition, ir::Value* a, ir::Value* b);
   ir::Value* table(ir::Value* input, Tensor table);
+  /// The entries of a table of 513 int16 values for 16-bit codes, interpolated and rounded to int16.
+  Result<ir::Value*> lookUp(ir::Value* codes, Tensor table);
   ir::Value* cast(ir::Value* input, DType to);
   /// The axis is kept with size 1.
   ir::Value* reduce(Reduce op, ir::Value* input, int64_t axis);

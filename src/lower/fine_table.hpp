@@ -13,6 +13,9 @@
 
 namespace carina::lower {
 
+/// Interpolation errors beyond this (in codes, of 65536) call for more than one table.
+inline constexpr int64_t kTableTolerance = 16;
+
 /// A table over the codes near `centre`: it is read at saturate((code - centre) << shift). Its first and last
 /// entries are 0, so that it adds nothing to codes further away.
 struct TablePiece {

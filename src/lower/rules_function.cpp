@@ -2,9 +2,13 @@
 // Functions of one quantized value: evaluated at every code and stored in a TABLE.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <optional>
 
 #include "aten/ops.hpp"
+#include "lower/fine_table.hpp"
+#include "lower/quantize_rules.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
@@ -339,6 +343,95 @@ Status lowerHardswish(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
+/// Codes of sines in tables: 1 is the largest one.
+constexpr double kSineScale = 1.0 / 32767;
+
+/// A table read at multiples of 256 only: there, `function` of the multiple. In between are means, because
+/// differences of adjacent entries are limited to 16 bits.
+template <typename F>
+Tensor tableOfMultiples(F function) {
+  constexpr int64_t kHalf = 128;
+  Tensor table = Tensor::uninitialized(DType::Int16, {4 * kHalf + 1});
+  for (int64_t i = -kHalf; i < kHalf; ++i)
+    table.setIntegerAt(2 * (i + kHalf),
+                       static_cast<int64_t>(std::nearbyint(function(static_cast<double>(i)) / kSineScale)));
+  table.setIntegerAt(4 * kHalf, table.integerAt(4 * kHalf - 2));
+  for (int64_t i = 1; i < 4 * kHalf; i += 2)
+    table.setIntegerAt(i, (table.integerAt(i - 1) + table.integerAt(i + 1)) / 2);
+  return table;
+}
+
+/// The finest scale of the codes to which a value is quantized next, or after clamps; nothing if it is read
+/// otherwise.
+std::optional<double> finestScaleAfter(const ir::Value* value) {
+  double finest = std::numeric_limits<double>::infinity();
+  std::vector<const ir::Value*> pending{value};
+  while (!pending.empty()) {
+    value = pending.back();
+    pending.pop_back();
+    if (value->uses().empty() || value->isGraphOutput()) return std::nullopt;
+    for (const ir::Use& use : value->uses()) {
+      if (const auto codes = quantizeCodes(*use.node)) {
+        finest = std::min(finest, codes->scale);
+      } else if (isClampRule(*use.node)) {
+        pending.push_back(use.node->result());
+      } else {
+        return std::nullopt;
+      }
+    }
+  }
+  return finest;
+}
+
+/// Whether a TABLE has too few pieces for a sine of 16-bit codes: the line of a piece that spans t radians is
+/// up to t^2 / 8 off, half of that on either side of the curve.
+bool turnsTooFast(const QuantizedValue& real, const ir::Node& node) {
+  if (!real.plain() || real.data.dtype() != DType::Int16 || real.zeroPoint != 0 || !(real.scale() < 0x1p60))
+    return false;
+  const double piece = 128 * real.scale();
+  const std::optional<double> finest = finestScaleAfter(node.result());
+  return finest && piece * piece / 16 > static_cast<double>(kTableTolerance) * *finest;
+}
+
+/// sin(scale * q + phase) of 16-bit codes. If a TABLE would be too coarse, by the addition theorem: q - 128
+/// is split into 256 * h + l with 8 bits each, whose sines and cosines are entries of tables.
+Status lowerSine(Lowering& lowering, const ir::Node& node, double phase) {
+  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
+  if (!turnsTooFast(real, node)) return lowerFunction(lowering, node);
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value * code, emit.rescale(real.data.value, DType::Int32, 0, 0, std::array{1.0}));
+  code = emit.binary(Binary::Sub, code, emit.number(128, code));
+  CARINA_TRY(ir::Value* const upper, emit.rescale(code, DType::Int16, 0, 0, std::array{0x1p-8}));
+  CARINA_TRY(ir::Value * lower, emit.rescale(upper, DType::Int32, 0, 0, std::array{256.0}));
+  lower = emit.binary(Binary::Sub, code, lower);
+  CARINA_TRY(ir::Value* const coarse, emit.rescale(upper, DType::Int16, 0, 0, std::array{256.0}));
+  CARINA_TRY(ir::Value* const fine, emit.rescale(lower, DType::Int16, 0, 0, std::array{256.0}));
+  // The simulation has this scale as float32.
+  const double scale = static_cast<float>(real.scale());
+  const auto atUpper = [&](double h) { return scale * (256 * h + 128) + phase; };
+  const auto product = [&](const Tensor& a, const Tensor& b) -> Result<ir::Value*> {
+    CARINA_TRY(ir::Value* const x, emit.lookUp(coarse, a));
+    CARINA_TRY(ir::Value* const y, emit.lookUp(fine, b));
+    return emit.binary(Binary::Mul, x, y);
+  };
+  CARINA_TRY(ir::Value* const first,
+             product(tableOfMultiples([&](double h) { return std::sin(atUpper(h)); }),
+                     tableOfMultiples([&](double l) { return std::cos(scale * l); })));
+  CARINA_TRY(ir::Value* const second,
+             product(tableOfMultiples([&](double h) { return std::cos(atUpper(h)); }),
+                     tableOfMultiples([&](double l) { return std::sin(scale * l); })));
+  defineAccumulator(lowering, node.result(), {emit.binary(Binary::Add, first, second), real.data.layout},
+                    kSineScale * kSineScale);
+  return {};
+}
+
+Status lowerSin(Lowering& l, const ir::Node& n) {
+  return lowerSine(l, n, 0);
+}
+Status lowerCos(Lowering& l, const ir::Node& n) {
+  return lowerSine(l, n, std::numbers::pi / 2);
+}
+
 Status lowerFloor(Lowering& l, const ir::Node& n) {
   return lowerWholeNumber(l, n, [](int) { return int64_t{0}; });
 }
@@ -353,6 +446,8 @@ Status lowerRound(Lowering& l, const ir::Node& n) {
 
 void addFunctionRules(Rules& rules) {
   for (const auto& entry : functions()) rules[entry.first] = lowerFunction;
+  rules[&aten::Sin::def()] = lowerSin;
+  rules[&aten::Cos::def()] = lowerCos;
   rules[&aten::Floor::def()] = lowerFloor;
   rules[&aten::Ceil::def()] = lowerCeil;
   rules[&aten::Round::def()] = lowerRound;

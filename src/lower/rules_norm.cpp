@@ -126,8 +126,7 @@ Result<ir::Value*> inverseRoot(Emitter& emit, ir::Value* u) {
   static const Tensor table = fineTable(value, kNoPieces).table;
   ir::Value* offset = emit.binary(Binary::Sub, u, emit.number(kMiddle, u));
   CARINA_TRY(ir::Value* const code, emit.rescale(offset, DType::Int16, 0, 0, std::array{1 / kStep}));
-  CARINA_TRY(ir::Value* const root,
-             emit.rescale(emit.table(code, table), DType::Int16, 0, 0, std::array{0x1p-7}));
+  CARINA_TRY(ir::Value* const root, emit.lookUp(code, table));
   return widened(emit, root, 0);
 }
 

@@ -15,7 +15,6 @@ namespace carina::lower {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kTableTolerance = 16;  // interpolation errors beyond this (in codes, of 65536) are refined
 
 struct Limits {
   double low = -kInfinity, high = kInfinity;
@@ -273,15 +272,12 @@ Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& c
     return StoredTensor{emitter_.table(real.data.value, std::move(table)), real.data.layout};
   }
   const FineTable tables = fineTable(value, kTableTolerance);
-  const auto read = [&](ir::Value* at, const Tensor& table) {
-    return emitter_.rescale(emitter_.table(at, table), DType::Int16, 0, 0, std::array{0x1p-7});
-  };
-  CARINA_TRY(ir::Value * result, read(real.data.value, tables.table));
+  CARINA_TRY(ir::Value * result, emitter_.lookUp(real.data.value, tables.table));
   if (tables.pieces.empty()) return StoredTensor{result, real.data.layout};
   if (real.zeroPoint == 0 && codes.zeroPoint == 0) {
     const auto unrounded = [&](int64_t code) { return exact(code) / codes.scale; };
     if (const auto product = productTable(unrounded, kTableTolerance)) {
-      CARINA_TRY(ir::Value* const slope, read(real.data.value, product->table));
+      CARINA_TRY(ir::Value* const slope, emitter_.lookUp(real.data.value, product->table));
       ir::Value* scaled = emitter_.binary(Binary::Mul, real.data.value, slope);
       CARINA_TRY(result, emitter_.rescale(scaled, DType::Int16, 0, 0, std::array{product->factor}));
       return StoredTensor{result, real.data.layout};
@@ -298,7 +294,7 @@ Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& c
     ir::Value* offset = emitter_.binary(Binary::Sub, input, centre);
     CARINA_TRY(ir::Value* const magnified,
                emitter_.rescale(offset, DType::Int16, 0, 0, std::array{std::ldexp(1.0, piece.shift)}));
-    CARINA_TRY(ir::Value* const part, read(magnified, piece.table));
+    CARINA_TRY(ir::Value* const part, emitter_.lookUp(magnified, piece.table));
     CARINA_TRY(ir::Value* const wide, widened(part));
     sum = emitter_.binary(Binary::Add, sum, wide);
   }

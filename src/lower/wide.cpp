@@ -249,8 +249,7 @@ Result<ir::Value*> lookUp(Emitter& emit, ir::Value* point, const std::vector<dou
   for (int64_t i = -kNodes; i <= kNodes; ++i)
     table.setIntegerAt(i + 256,
                        static_cast<int64_t>(std::nearbyint(numbers[static_cast<size_t>(i + kNodes)])));
-  CARINA_TRY(ir::Value* const found,
-             emit.rescale(emit.table(point, std::move(table)), DType::Int16, 0, 0, std::array{0x1p-7}));
+  CARINA_TRY(ir::Value* const found, emit.lookUp(point, std::move(table)));
   return widened(emit, found, 0);
 }
 
