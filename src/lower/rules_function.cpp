@@ -175,11 +175,6 @@ Status lowerDivNumber(Lowering& lowering, const ir::Node& node) {
   return scaleBy(lowering, node, 1 / scalar(ir::cast<aten::DivScalar>(&node).other()));
 }
 
-Status lowerFmodNumber(Lowering& lowering, const ir::Node& node) {
-  const double divisor = scalar(ir::cast<aten::FmodScalar>(&node).other());
-  return defineFunction(lowering, node, [divisor](double x) { return std::fmod(x, divisor); });
-}
-
 /// The operators without attributes.
 const std::unordered_map<const ir::OpDef*, Function>& functions() {
   static const std::unordered_map<const ir::OpDef*, Function> table{
@@ -263,30 +258,43 @@ Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*adde
   return {};
 }
 
-/// x - floor(x / divisor) * divisor: the fraction bits of x / divisor. A table would blur its jumps.
-Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
-  const double divisor = scalar(ir::cast<aten::RemainderScalar>(&node).other());
+/// x - floor(x / divisor) * divisor, or, if `cut`, x - trunc(x / divisor) * divisor: the fraction bits of
+/// x / divisor, or of its magnitude. A table would blur the jumps.
+Status lowerRemainderOf(Lowering& lowering, const ir::Node& node, double divisor, bool cut) {
   CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
   const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale() / std::abs(divisor)));
   if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1 || !std::isfinite(1 / divisor)) {
-    return defineFunction(lowering, node, [divisor](double x) {
+    return defineFunction(lowering, node, [divisor, cut](double x) {
       const double m = std::fmod(x, divisor);
-      return m != 0 && (m < 0) != (divisor < 0) ? m + divisor : m;
+      return !cut && m != 0 && (m < 0) != (divisor < 0) ? m + divisor : m;
     });
   }
   Emitter& emit = lowering.emit();
-  CARINA_TRY(ir::Value * value, emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
-                                             std::array{std::ldexp(real.scale() / std::abs(divisor), bits)}));
-  const auto number = [&](int64_t n) {
-    return emit.reshape(emit.scalar(DType::Int32, n), Shape(value->shape().size(), 1));
-  };
-  // A negative divisor negates both operands and the result.
-  if (divisor < 0) value = emit.binary(Binary::Sub, number(0), value);
+  CARINA_TRY(ir::Value* const quotient,
+             emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
+                          std::array{std::ldexp(real.scale() / std::abs(divisor), bits)}));
+  const auto number = [&](int64_t n) { return emit.number(n, quotient); };
+  // A negative divisor negates both operands and the result of a remainder.
+  const bool negates = !cut && divisor < 0;
+  ir::Value* value = quotient;
+  if (cut) value = emit.unary(Unary::Abs, value);
+  if (negates) value = emit.binary(Binary::Sub, number(0), value);
   ir::Value* whole = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
   whole = emit.binary(Binary::LeftShift, whole, number(bits));
-  value = divisor < 0 ? emit.binary(Binary::Sub, whole, value) : emit.binary(Binary::Sub, value, whole);
+  value = negates ? emit.binary(Binary::Sub, whole, value) : emit.binary(Binary::Sub, value, whole);
+  if (cut)
+    value = emit.select(emit.binary(Binary::Greater, number(0), quotient),
+                        emit.binary(Binary::Sub, number(0), value), value);
   defineAccumulator(lowering, node.result(), {value, real.data.layout}, std::ldexp(std::abs(divisor), -bits));
   return {};
+}
+
+Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
+  const double divisor = scalar(ir::cast<aten::RemainderScalar>(&node).other());
+  return lowerRemainderOf(lowering, node, divisor, false);
+}
+Status lowerFmodNumber(Lowering& lowering, const ir::Node& node) {
+  return lowerRemainderOf(lowering, node, scalar(ir::cast<aten::FmodScalar>(&node).other()), true);
 }
 
 /// Whether arithmetic may replace a table, whose interpolation would round off the corners of a function: for
