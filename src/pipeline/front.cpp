@@ -20,6 +20,7 @@
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
 #include "lower/single_precision.hpp"
+#include "partition/coarse_functions.hpp"
 #include "partition/unlowered.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/float_network.hpp"
@@ -463,6 +464,16 @@ Status warnOfUnrolled(const Options& options, const ir::Graph& graph, bool coded
   return {};
 }
 
+/// What the NPU computes with tables that are too coarse. CPU kernels and Ethos-N have other forms.
+std::vector<partition::CoarseFunction> coarseFunctionsOf(const Options& options, const ir::Graph& graph) {
+  if (options.target == "cpu" || ethosn::isEthosNName(options.target)) return {};
+  return partition::coarseFunctions(graph);
+}
+
+void addLast(std::vector<Diagnostic>& warnings, const std::vector<Diagnostic>& last) {
+  warnings.insert(warnings.end(), last.begin(), last.end());
+}
+
 Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
                                       std::vector<StageTime>& times, Recurrences recurrences,
                                       CommonState* common = nullptr) {
@@ -539,6 +550,7 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
   }
   warnOfIdleQuantizer(options, prequantized, read, front.warnings);
   if (!quantizes) {
+    if (prequantized) addLast(front.warnings, partition::warningsOf(coarseFunctionsOf(options, graph)));
     front.quantized = std::move(graph);
     return network;
   }
@@ -563,18 +575,23 @@ Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Qu
   if (options.measureSqnr) {
     CARINA_RETURN_IF_ERROR(quantize::measureSqnr(quantized, samples, quantized.report, loops));
   }
+  const std::vector<partition::CoarseFunction> coarse = coarseFunctionsOf(options, quantized.graph);
   if (options.estimateAccuracy) {
     giveBackIdleMemory();
-    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kComparedSamples, loops));
+    std::optional<ir::Graph> program;
+    if (!coarse.empty()) program = partition::withProgramsCodes(quantized.graph, coarse);
+    CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kComparedSamples, loops,
+                                                          program ? &*program : nullptr));
   }
   if (options.target != "cpu") {
     CARINA_TRY(front.wideIntegers, quantize::wideIntegers(quantized.graph, samples, loops));
   }
+  addLast(front.warnings, quantized.warnings);
+  addLast(front.warnings, partition::warningsOf(coarse));
   front.source = std::move(quantized.reference);
   front.quantized = std::move(quantized.graph);
   front.quantization = std::move(quantized.report);
   front.keptFloat = std::move(quantized.keptFloat);
-  front.warnings.insert(front.warnings.end(), quantized.warnings.begin(), quantized.warnings.end());
   ir::checkVerified(front.quantized, "quantize");
   dump(options, "quantize", front.quantized);
   return front;

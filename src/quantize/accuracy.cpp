@@ -90,7 +90,7 @@ void splitLargeLayers(ir::Graph& graph) {
 }  // namespace
 
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
-                                                 size_t most, WorkBudget* loops) {
+                                                 size_t most, WorkBudget* loops, const ir::Graph* program) {
   if (!quantized.reference || samples.empty() || most == 0) return std::optional<Accuracy>();
   // Weights stay codes until they are read: for these few runs, converting all of them to float does not pay
   // off.
@@ -106,7 +106,7 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   const auto inFloat = [&](size_t sample) -> Result<std::vector<Tensor>> {
     return knows(sample) ? quantized.floatOutputs.at(sample) : real->run(samples[sample]);
   };
-  ir::Graph simulation = quantized.graph.clone();
+  ir::Graph simulation = (program ? *program : quantized.graph).clone();
   splitLargeLayers(simulation);
   CARINA_TRY(const aten::Executor rounded, aten::Executor::create(simulation, kFolding, loops));
   const bool large = hasLargeValue(simulation);

@@ -17,9 +17,11 @@ struct Accuracy {
 };
 
 /// Runs both networks on at most `most` evenly spaced samples. Empty if the network was prequantized or has
-/// no float output. Float results that calibration kept are not recomputed. Errors: networks that the
+/// no float output. Float results that calibration kept are not recomputed. `simulation`: the quantized graph
+/// with whatever the program is known to compute otherwise; null: the graph itself. Errors: networks that the
 /// executor cannot run.
 Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std::span<const Sample> samples,
-                                                 size_t most, WorkBudget* loops = nullptr);
+                                                 size_t most, WorkBudget* loops = nullptr,
+                                                 const ir::Graph* simulation = nullptr);
 
 }  // namespace carina::quantize

@@ -91,6 +91,22 @@ TEST_F(CliData, CompileReportsItsQuality) {
               Not(HasSubstr("quality")));
 }
 
+TEST_F(CliData, WarnsAboutFunctionsThatTablesDoNotFollow) {
+  CARINA_NEED_FIXTURES(fixtures);
+  const std::string base = "compile " + (fixtures / "fixtures/ops/tan.pt2").string() +
+                           " --target ethos-u55-128 --quantize int16x8 -o " + path("t.pte") + " --calibrate ";
+  Tensor manyPeriods = Tensor::uninitialized(DType::Float32, {1, 6, 11, 9});  // away from the poles
+  for (int i = 0; i < manyPeriods.numElements(); ++i)
+    manyPeriods.mutableAs<float>()[static_cast<size_t>(i)] =
+        3.14159265f * static_cast<float>(i % 15 - 7) + 1.2f * std::cos(static_cast<float>(i));
+  writeArray("many.npz", "calib0", manyPeriods);
+  const Outcome coarse = run(base + path("many.npz") + " --min-sqnr 40");
+  EXPECT_EQ(coarse.status, 3) << "the simulation without tables has more: " << coarse.out;
+  EXPECT_THAT(coarse.err, AllOf(HasSubstr("warning: "), HasSubstr("aten.tan.default has more bends or poles"),
+                                HasSubstr("precision none")));
+  EXPECT_THAT(run(base + (fixtures / "fixtures/ops/tan.npz").string()).err, IsEmpty());
+}
+
 TEST_F(CliData, WarnsAboutAnIdleNpu) {
   const std::string base =
       "compile " + model("dense.pt2") + " --target ethos-u55-128 --quantize none -o " + path("d.pte");

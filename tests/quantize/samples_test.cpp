@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "aten/executor.hpp"
 #include "quantize/accuracy.hpp"
@@ -129,6 +130,13 @@ TEST_F(SampleData, AccuracyMatchesTheSimulation) {
   EXPECT_GT((*accuracy)->decibels, 30);
   EXPECT_LT((*accuracy)->decibels, 80);
   EXPECT_FALSE(estimateAccuracy(quantized, {}, 4)->has_value());
+}
+
+TEST_F(SampleData, AccuracyIsThatOfAGivenSimulation) {
+  const auto samples = require(samplesFromArrays(n_.graph, {{"calib0", ramp({2, 1, 4}, -1, 1)}}));
+  const auto quantized = require(quantize(std::move(n_.graph), {}, samples));
+  const auto accuracy = require(estimateAccuracy(quantized, samples, 1, nullptr, &*quantized.reference));
+  EXPECT_EQ(accuracy->decibels, std::numeric_limits<double>::infinity());
 }
 
 TEST_F(SampleData, FloatOutputsOfComparedSamplesAreKept) {
