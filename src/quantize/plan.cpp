@@ -11,6 +11,7 @@
 #include "quantize/flat_ends.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/loops.hpp"
+#include "quantize/phases.hpp"
 #include "quantize/rms_norms.hpp"
 #include "quantize/seen.hpp"
 #include "quantize/weight_codes.hpp"
@@ -45,20 +46,9 @@ void nameValues(ir::Graph& graph) {
   }
 }
 
-}  // namespace
-
-Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples) {
-  CARINA_RETURN_IF_ERROR(checkWeights(graph));
-  CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
-  CARINA_RETURN_IF_ERROR(useRmsNorms(graph));
-  nameValues(graph);
-  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples, options.loops.get()));
-  return {};
-}
-
-Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<const Sample> samples,
-                      LayerInputs::Wanted wanted, const Progress& progress) {
-  Assignment assignment = assign(graph, options);
+/// The plan for these settings of the operators.
+Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Options& options,
+                     std::span<const Sample> samples, LayerInputs::Wanted wanted, const Progress& progress) {
   Annotation annotation = annotate(graph, assignment, options);
   LayerInputs inputs(graph, annotation, wanted, samples.size());
   // The sample that joinsOf() runs need not run again in calibration.
@@ -95,6 +85,28 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
   std::vector<QParams> params = groupParams(graph, annotation, ranges);
   return Plan{std::move(assignment), std::move(annotation), std::move(joins),  std::move(inputs),
               std::move(ranges),     std::move(params),     std::move(outputs)};
+}
+
+}  // namespace
+
+Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples) {
+  CARINA_RETURN_IF_ERROR(checkWeights(graph));
+  CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
+  CARINA_RETURN_IF_ERROR(useRmsNorms(graph));
+  nameValues(graph);
+  if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples, options.loops.get()));
+  return {};
+}
+
+Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<const Sample> samples,
+                      LayerInputs::Wanted wanted, const Progress& progress) {
+  CARINA_TRY(Plan plan, planFor(assign(graph, options), graph, options, samples, wanted, progress));
+  const std::vector<const ir::Node*> wider =
+      operatorsOfPhases(graph, plan.assignment, plan.annotation, plan.ranges);
+  if (wider.empty()) return plan;
+  Assignment assignment = assign(graph, options);
+  for (const ir::Node* node : wider) assignment.nodes.at(node).settings.precision = Precision::Int16x8;
+  return planFor(std::move(assignment), graph, options, samples, wanted, progress);
 }
 
 }  // namespace carina::quantize

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments of sines over many periods have 16-bit codes in int8 networks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "quantize/quantize.hpp"
+#include "small_network.hpp"
+#include "support/require.hpp"
+
+namespace carina::quantize {
+namespace {
+
+using testing::ElementsAre;
+
+/// The types of the codes of relu(sin(t * f)) for t up to `most`: of t, t * f, the sine and relu's result.
+std::vector<DType> typesFor(float most, const Options& options = {}) {
+  Network n;
+  Value* time =
+      n.make<aten::ToDtype>(n.input({1, 4}, DType::Int64), DType::Float32, false, false, std::nullopt);
+  Value* phase = n.make<aten::MulTensor>(time, n.constant({1, 4}, 0.1f, 1));
+  n.done(n.relu(n.make<aten::Neg>(n.make<aten::Sin>(phase))));
+  const Tensor times = Tensor::from(Shape{1, 4}, std::vector<int64_t>{0, 1, 2, static_cast<int64_t>(most)});
+  const auto quantized = require(quantize(std::move(n.graph), options, std::array{Sample{times}}));
+  std::vector<DType> types;
+  for (const ir::Node* node : quantized.graph.nodes()) {
+    const auto codes = ir::dynCast<aten::QuantizePerTensor>(node);
+    if (codes && !codes.input()->isConstant()) types.push_back(codes.dtype());
+  }
+  return types;
+}
+
+constexpr DType kNarrow = DType::Int8, kWide = DType::Int16;
+
+TEST(Phases, OfMoreThanTwoPeriodsAndWhatComputesThemHave16Bits) {
+  EXPECT_THAT(typesFor(1000), ElementsAre(kWide, kWide, kWide, kNarrow, kNarrow));
+  EXPECT_THAT(typesFor(10), ElementsAre(kNarrow, kNarrow, kNarrow));
+}
+
+TEST(Phases, AreLeftToRulesThatNameTheirOperators) {
+  Options options;
+  Rule& rule = options.rules.emplace_back();
+  rule.pattern = "*";
+  rule.overrides.precision = Precision::Int8;
+  EXPECT_THAT(typesFor(1000, options), ElementsAre(kNarrow, kNarrow, kNarrow));
+}
+
+}  // namespace
+}  // namespace carina::quantize
