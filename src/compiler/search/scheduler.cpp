@@ -29,6 +29,12 @@ constexpr int64_t kDefaultCacheBytes = 384 * 1024;
 constexpr size_t kFewPasses = 512;
 constexpr int64_t kFewWeights = 384 * 1024;
 
+/// A layer over tokens, in a row or two. It reads its map again for each block of output channels. Blocks of
+/// images cover more channels, and cascades keep their rows.
+bool isLinear(const npu::KernelOperation& op) {
+  return op.kernel.height * op.kernel.width == 1 && std::min(op.ofm.height, op.ofm.width) <= 2;
+}
+
 /// Attempts to find a dense packing: for the program, and for a try that does not fit at once.
 constexpr int kPackingAttempts = 2000, kTryAttempts = 100;
 
@@ -413,7 +419,7 @@ void Scheduler::chooseAreas() {
     const auto count = [&](const PassValue& value, int64_t times = 1) {
       traffic[rootBuffer(value.buffer)] += value.value->numBytes() * times;
     };
-    const int64_t reads = isConvolution(pass) ? inputReads(pass) : 1;
+    const int64_t reads = isConvolution(pass) && isLinear(pass.operation) ? inputReads(pass) : 1;
     for (const PassValue& input : memoryInputs(result_, pass)) count(input, reads);
     if (!result_.chained.contains(pass.result.value)) count(pass.result);
   }
