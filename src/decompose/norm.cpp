@@ -7,6 +7,7 @@
 
 #include "aten/ops.hpp"
 #include "decompose/dims.hpp"
+#include "decompose/norms.hpp"
 #include "decompose/rewrites.hpp"
 #include "decompose/softmax_mask.hpp"
 
@@ -24,15 +25,6 @@ ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) {
 }
 ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
   return aten::MulTensor::create(b, x, y);
-}
-
-/// (x - mean) / sqrt(var + eps) over the last `count` dimensions, biased variance. It is not decomposed: 8 or
-/// 16-bit codes cannot hold the variances of rows that differ by orders of magnitude.
-ir::Value* normalized(ir::Builder& b, ir::Value* x, size_t count, double eps) {
-  const Shape& shape = x->shape();
-  return aten::LayerNorm::create(b, x, nullptr, nullptr,
-                                 ir::Ints(shape.end() - static_cast<std::ptrdiff_t>(count), shape.end()), eps,
-                                 false);
 }
 
 /// weight [C] as [1, C, 1, ...] for a tensor of this rank.
@@ -74,7 +66,11 @@ template <typename Op>
 ir::Value* rewriteLayerNorm(ir::Builder& b, Op op) {
   const bool plain = std::is_same_v<Op, aten::LayerNorm> && !op.weight() && !op.bias();
   if (plain || !onlyFirstUsed(*op.node())) return nullptr;
-  ir::Value* result = normalized(b, op.input(), op.normalizedShape().size(), op.eps());
+  ir::Value* x = op.input();
+  const auto count = static_cast<int64_t>(op.normalizedShape().size());
+  ir::Ints last;
+  for (int64_t d = x->rank() - count; d < x->rank(); ++d) last.push_back(d);
+  ir::Value* result = normalizedOver(b, x, last, op.eps(), Centred::Yes);
   return scaledAndShifted(b, result, op.weight(), op.bias());
 }
 
@@ -90,7 +86,7 @@ ir::Value* groupNormOf(ir::Builder& b, ir::Value* x, int64_t groups, ir::Value* 
   const Shape shape = x->shape();
   const int64_t inside = x->numElements() / (shape[0] * groups);
   ir::Value* grouped = aten::View::create(b, x, ir::Ints{shape[0], groups, inside});
-  ir::Value* result = aten::View::create(b, normalized(b, grouped, 1, eps), shape);
+  ir::Value* result = aten::View::create(b, normalizedOver(b, grouped, {2}, eps, Centred::Yes), shape);
   const int64_t rank = x->rank();
   return scaledAndShifted(b, result, weight ? perChannel(b, weight, rank) : nullptr,
                           bias ? perChannel(b, bias, rank) : nullptr);
@@ -112,82 +108,15 @@ ir::Value* rewriteInstanceNorm(ir::Builder& b, aten::InstanceNorm op) {
   return groupNormOf(b, op.input(), op.input()->dim(1), op.weight(), op.bias(), op.eps());
 }
 
-/// Batch norm with the statistics of the batch: over all dimensions but the channels, which are moved to the
-/// front.
+/// Batch norm with the statistics of the batch: over all dimensions but the channels.
 ir::Value* rewriteBatchStatistics(ir::Builder& b, aten::BatchNorm op) {
   if ((!op.training() && op.runningMean()) || isQuantizedAsUnit(op)) return nullptr;
   ir::Value* x = op.input();
-  ir::Ints swapped;
-  for (int64_t d = 0; d < x->rank(); ++d) swapped.push_back(d < 2 ? 1 - d : d);
-  ir::Value* rows = aten::Permute::create(b, x, swapped);
-  rows = normalized(b, rows, static_cast<size_t>(x->rank()) - 1, op.eps());
-  return scaledAndShifted(b, aten::Permute::create(b, rows, swapped),
+  ir::Ints dims = numbersBelow(x->rank());
+  dims.erase(dims.begin() + 1);
+  return scaledAndShifted(b, normalizedOver(b, x, dims, op.eps(), Centred::Yes),
                           op.weight() ? perChannel(b, op.weight(), x->rank()) : nullptr,
                           op.bias() ? perChannel(b, op.bias(), x->rank()) : nullptr);
-}
-
-/// The x of x - mean(x) over `dims`, or null.
-ir::Value* centredOf(ir::Value* value, const ir::Ints& dims) {
-  const auto difference = ir::producerAs<aten::SubTensor>(value);
-  if (!difference || ir::scalarReal(difference.alpha()) != 1) return nullptr;
-  const auto mean = ir::producerAs<aten::MeanDim>(difference.other());
-  if (!mean || !mean.keepdim() || mean.self() != difference.self() || mean.dim() != dims) return nullptr;
-  return difference.self();
-}
-
-/// The operand of which the value is the square, or null.
-ir::Value* squaredOf(ir::Value* value) {
-  if (const auto product = ir::producerAs<aten::MulTensor>(value))
-    return product.self() == product.other() ? product.self() : nullptr;
-  if (const auto square = ir::producerAs<aten::Square>(value)) return square.self();
-  const auto power = ir::producerAs<aten::PowTensorScalar>(value);
-  return power && ir::scalarReal(power.exponent()) == 2 ? power.self() : nullptr;
-}
-
-/// The x of 1 / sqrt(x), or null.
-ir::Value* inverseRootOf(ir::Value* value) {
-  if (const auto rsqrt = ir::producerAs<aten::Rsqrt>(value)) return rsqrt.self();
-  if (const auto power = ir::producerAs<aten::PowTensorScalar>(value))
-    return ir::scalarReal(power.exponent()) == -0.5 ? power.self() : nullptr;
-  const auto reciprocal = ir::producerAs<aten::Reciprocal>(value);
-  if (!reciprocal) return nullptr;
-  if (const auto root = ir::producerAs<aten::Sqrt>(reciprocal.self())) return root.self();
-  return nullptr;
-}
-
-/// Whether these are the last dimensions of a tensor, in ascending order.
-bool areLast(const ir::Ints& dims, int64_t rank) {
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (wrapped(dims[i], rank) != rank - static_cast<int64_t>(dims.size() - i)) return false;
-  }
-  return !dims.empty();
-}
-
-/// x * rsqrt(mean(x * x) + eps) as separate operators, where x may be centred: a norm like those that PyTorch
-/// has operators for.
-ir::Value* rewriteSpelledNorm(ir::Builder& b, aten::MulTensor op) {
-  if (op.output()->dtype() != DType::Float32) return nullptr;
-  for (const auto& [x, factor] : {std::pair(op.self(), op.other()), std::pair(op.other(), op.self())}) {
-    ir::Value* sum = inverseRootOf(factor);
-    if (!sum) continue;
-    const auto shifted = ir::producerAs<aten::AddScalar>(sum);
-    if (!shifted || ir::scalarReal(shifted.alpha()) != 1 || !(ir::scalarReal(shifted.other()) > 0)) continue;
-    const auto mean = ir::producerAs<aten::MeanDim>(shifted.self());
-    if (!mean || !mean.keepdim()) continue;
-    const ir::Ints dims = mean.dim().value_or(ir::Ints());
-    const ir::Value* squared = squaredOf(mean.self());
-    if (!areLast(dims, x->rank()) || !squared || squared->shape() != x->shape()) continue;
-    ir::Value* source = centredOf(x, dims);
-    const double eps = ir::scalarReal(shifted.other());
-    if (source && (squared == x || centredOf(mean.self()->producer()->operands()[0], dims) == source)) {
-      return normalized(b, source, dims.size(), eps);
-    }
-    if (squared != x) continue;
-    const Shape& shape = x->shape();
-    ir::Ints last(shape.end() - static_cast<std::ptrdiff_t>(dims.size()), shape.end());
-    return aten::RmsNorm::create(b, x, nullptr, std::move(last), eps);
-  }
-  return nullptr;
 }
 
 /// Batch norm in evaluation with computed parameters, which cannot be folded.
@@ -269,7 +198,8 @@ void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
               rewriteLogSoftmax<aten::PrivateLogSoftmax>, rewriteLayerNorm<aten::LayerNorm>,
               rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm, rewriteGroupNorm<aten::GroupNorm>,
               rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm, rewriteBatchStatistics,
-              rewriteComputedBatchNorm, rewriteVariance, rewriteSpelledNorm);
+              rewriteComputedBatchNorm, rewriteVariance);
+  addWrittenNormRewrites(rewrites);
 }
 
 }  // namespace carina::decompose

@@ -307,22 +307,23 @@ ir::Value* rewriteWholeDivisionByNumber(ir::Builder& b, ir::Node* node) {
   return quotient;
 }
 
-/// x * y / (max(|x|, eps) * max(|y|, eps)), summed over one dimension.
+/// The product of x / max(|x|, eps) and y / max(|y|, eps), summed over one dimension.
 ir::Value* rewriteCosineSimilarity(ir::Builder& b, aten::CosineSimilarity op) {
   if (isQuantizedAsUnit(op) || op.x1()->dtype() != DType::Float32 || op.x2()->dtype() != DType::Float32) {
     return nullptr;
   }
-  const int64_t rank = std::max(op.x1()->rank(), op.x2()->rank());
-  const ir::Ints dims{op.dim() < 0 ? op.dim() : op.dim() - rank};
-  const auto sum = [&](ir::Value* x, ir::Value* y) {
-    return aten::SumDimIntList::create(b, aten::MulTensor::create(b, x, y), dims);
+  const auto shape = broadcastShapes(op.x1()->shape(), op.x2()->shape());
+  if (!shape) return nullptr;
+  const auto rank = static_cast<int64_t>(shape->size());
+  const int64_t dim = wrapped(op.dim(), rank);
+  const auto unit = [&](ir::Value* x) {
+    if (x->rank() != rank || x->dim(dim) != (*shape)[static_cast<size_t>(dim)])
+      x = aten::Expand::create(b, x, *shape);
+    ir::Value* length = aten::LinalgVectorNorm::create(b, x, 2.0, ir::Ints{dim}, true);
+    return aten::DivTensor::create(b, x, aten::ClampMin::create(b, length, op.eps()));
   };
-  const auto inverseLength = [&](ir::Value* x) {
-    ir::Value* length = aten::ClampMin::create(b, aten::Sqrt::create(b, sum(x, x)), op.eps());
-    return reciprocalOf(b, length);
-  };
-  ir::Value* inverse = aten::MulTensor::create(b, inverseLength(op.x1()), inverseLength(op.x2()));
-  return aten::MulTensor::create(b, sum(op.x1(), op.x2()), inverse);
+  ir::Value *x = unit(op.x1()), *y = unit(op.x2());
+  return aten::SumDimIntList::create(b, aten::MulTensor::create(b, x, y), ir::Ints{dim});
 }
 
 }  // namespace

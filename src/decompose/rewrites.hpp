@@ -11,8 +11,9 @@ namespace carina::decompose {
 void addMatrixRewrites(std::vector<ir::Rewrite>& rewrites);  // products with constants become linear
 void addEinsumRewrites(std::vector<ir::Rewrite>& rewrites);  // einsum as matrix products
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites);  // softmax, layer/group/instance/RMS norm, variance
-void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);  // scaled_dot_product_attention
-void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);  // division, glu, masked_fill, prelu, ...
+void addWrittenNormRewrites(std::vector<ir::Rewrite>& rewrites);  // x / |x| and others as norms
+void addAttentionRewrites(std::vector<ir::Rewrite>& rewrites);    // scaled_dot_product_attention
+void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites);    // division, glu, masked_fill, prelu, ...
 void addTypeRewrites(
     std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
 void addWindowRewrites(
