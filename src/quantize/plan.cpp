@@ -10,6 +10,7 @@
 #include "quantize/calibrate.hpp"
 #include "quantize/flat_ends.hpp"
 #include "quantize/group_params.hpp"
+#include "quantize/guarded_norms.hpp"
 #include "quantize/loops.hpp"
 #include "quantize/phases.hpp"
 #include "quantize/rms_norms.hpp"
@@ -92,6 +93,7 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
 Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples) {
   CARINA_RETURN_IF_ERROR(checkWeights(graph));
   CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
+  CARINA_RETURN_IF_ERROR(useGuardedNorms(graph, options, samples));
   CARINA_RETURN_IF_ERROR(useRmsNorms(graph));
   nameValues(graph);
   if (options.equalize) CARINA_RETURN_IF_ERROR(equalize(graph, samples, options.loops.get()));
