@@ -71,6 +71,49 @@ Result<Results> kron(Composite& c) {
   return Results{c.reshape(c.mul(c.reshape(x, wide), c.reshape(y, tall)), shape)};
 }
 
+/// The product of a chain of matrices, of which the first and the last may be vectors: first the neighbours
+/// whose product is the cheapest.
+Result<Results> matrixChain(Composite& c) {
+  const auto given = c.node().operandGroup(0);
+  std::vector<Value*> chain(given.begin(), given.end());
+  const auto cost = [&](size_t i) {
+    return numElements(chain[i]->shape()) * (chain[i + 1]->rank() == 2 ? chain[i + 1]->dim(1) : 1);
+  };
+  while (chain.size() > 1) {
+    size_t next = 0;
+    for (size_t i = 1; i + 1 < chain.size(); ++i) next = cost(i) < cost(next) ? i : next;
+    chain[next] = Matmul::create(c.b(), chain[next], chain[next + 1]);
+    chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(next) + 1);
+  }
+  return Results{chain.empty() ? nullptr : chain[0]};
+}
+
+/// By repeated squaring, for exponents from 1 on.
+Result<Results> matrixPower(Composite& c) {
+  Value *square = c.operand("self"), *power = nullptr;
+  for (int64_t n = c.arguments().integer("n"); n > 0; n /= 2) {
+    if (n % 2 == 1) power = power ? Matmul::create(c.b(), power, square) : square;
+    if (n > 1) square = Matmul::create(c.b(), square, square);
+  }
+  return Results{power};
+}
+
+/// Element i is x[i + 1] * y[i + 2] - x[i + 2] * y[i + 1], where the positions are those of a circle.
+Result<Results> cross(Composite& c) {
+  Value *x = c.operand("self"), *y = c.operand("other");
+  const Shape& shape = c.node().result()->shape();
+  x = c.expand(x, shape), y = c.expand(y, shape);
+  const bool isLinalg = c.node().opName() == "aten.linalg_cross.default";
+  // aten.cross takes the first dimension of size 3 if none is given.
+  const int64_t first = std::find(shape.begin(), shape.end(), 3) - shape.begin();
+  CARINA_TRY(const int64_t dim, wrapDim(c.arguments().integer("dim", isLinalg ? -1 : first),
+                                        static_cast<int64_t>(shape.size())));
+  const auto from = [&](Value* v, int64_t i) { return Roll::create(c.b(), v, Ints{-i}, Ints{dim}); };
+  Value *x1 = from(x, 1), *x2 = from(x, 2), *y1 = from(y, 1), *y2 = from(y, 2);
+  Value *minuend = c.mul(x1, y2), *subtrahend = c.mul(x2, y1);
+  return Results{c.sub(minuend, subtrahend)};
+}
+
 Result<Results> vdot(Composite& c) {  // of real vectors
   return Results{Dot::create(c.b(), c.operand("self"), c.operand("other"))};
 }
@@ -180,6 +223,19 @@ Result<Results> weightNorm(Composite& c) {
   }
   Value* length = Sqrt::create(c.b(), c.sum(c.mul(v, v), dims, true));
   return Results{c.mul(v, DivTensor::create(c.b(), g, length))};
+}
+
+/// Norms of vectors under other names: Frobenius norms, and linalg_norm unless it is that of a matrix.
+Result<Results> vectorNorm(Composite& c) {
+  const Arguments& a = c.arguments();
+  const bool frobenius = c.node().opName() != "aten.linalg_norm.default";
+  std::optional<Ints> dims;
+  if (frobenius || a.given("dim")) dims = a.ints("dim");
+  const bool isMatrix = dims ? dims->size() > 1 : c.operand("self")->rank() > 1;
+  if (a.text("ord", "fro") != "fro" || a.given("dtype") || (!frobenius && isMatrix && a.given("ord")))
+    return none();
+  return Results{LinalgVectorNorm::create(c.b(), c.operand("self"), frobenius ? 2.0 : a.real("ord", 2), dims,
+                                          a.boolean("keepdim"))};
 }
 
 /// Batch norm under its native names in evaluation, with running statistics.
@@ -384,10 +440,13 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten._weight_norm_interface.default", weightNorm},
       {"aten.bilinear.default", bilinear},
       {"aten.bucketize.Tensor", search},
+      {"aten.chain_matmul.default", matrixChain},
+      {"aten.cross.default", cross},
       {"aten.cumulative_trapezoid.dx", trapezoid},
       {"aten.diff.default", diff},
       {"aten.embedding_bag.default", embeddingBag},
       {"aten.embedding_bag.padding_idx", embeddingBag},
+      {"aten.frobenius_norm.dim", vectorNorm},
       {"aten.ger.default", ger},
       {"aten.inner.default", inner},
       {"aten.instance_norm.default", instanceNorm},
@@ -396,7 +455,14 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten.kron.default", kron},
       {"aten.l1_loss.default", elementLoss},
       {"aten.ldexp.Tensor", ldexp},
+      {"aten.linalg_cross.default", cross},
+      {"aten.linalg_matrix_norm.str_ord", vectorNorm},
+      {"aten.linalg_matrix_power.default", matrixPower},
+      {"aten.linalg_multi_dot.default", matrixChain},
+      {"aten.linalg_norm.default", vectorNorm},
+      {"aten.linalg_norm.ord_str", vectorNorm},
       {"aten.linear.default", linear},
+      {"aten.matrix_power.default", matrixPower},
       {"aten.mse_loss.default", elementLoss},
       {"aten.msort.default", msort},
       {"aten.native_batch_norm.default", evaluatedBatchNorm},
