@@ -12,6 +12,7 @@
 #include "aten/executor.hpp"
 #include "aten/operator_facts.hpp"
 #include "base/parallel.hpp"
+#include "quantize/counts.hpp"
 #include "quantize/gains.hpp"
 #include "quantize/ranges.hpp"
 
@@ -53,6 +54,7 @@ Range possibleResults(const ir::Value& value) {
   const ir::Node* node = value.producer();
   if (!node || !aten::isOperator(node)) return {-kAny, kAny};
   if (areBytes(value)) return {0, 255};
+  if (const Range counts = possibleCounts(value); !counts.empty()) return counts;
   if (ir::isa<aten::LayerNorm>(node) || ir::isa<aten::RmsNorm>(node)) {
     // Reached if one element of n holds all the energy.
     const auto inputs = node->operands()[0]->numElements();
@@ -88,7 +90,7 @@ Range possibleValues(const Group& group) {
 Range certainValues(const Group& group) {
   const bool bytes = std::any_of(group.forms.begin(), group.forms.end(),
                                  [](const Form& form) { return areBytes(*form.value); });
-  if (!bytes) return {};
+  if (!bytes) return rangeOfCounts(*group.forms.front().value, group.precision);
   return {0, group.precision == Precision::Int8 ? 255.0f : 32767 * 0x1p-7f};
 }
 
