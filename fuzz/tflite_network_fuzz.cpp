@@ -22,6 +22,7 @@ void placeParts(const tflite::Model& model) {
   source.network = std::move(*network);
   partition::Options options;
   options.dialect = pipeline::tfliteDialect(source);
+  options.whyOther = pipeline::tfliteRefusals(source);
   const auto parts = partition::partition(source.network.graph.clone(), options);
   if (!parts.ok()) return;
   for (const partition::Delegate& delegate : parts->delegates)

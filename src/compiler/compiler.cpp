@@ -101,26 +101,27 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   return best;
 }
 
-/// The schedule of a graph, with row tiles where they help.
+/// The schedule of a graph, with row tiles where they help: what parts of a network gain by themselves, the
+/// whole may lose.
 Result<Plan> bestPlan(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
                       const Options& options) {
   const auto lower = [&](const ir::Graph& part) { return addressableGraph(part, machine); };
-  std::optional<RowTiled> tiled = withRowTiles(tosa, machine, options, lower);
+  std::optional<TiledGraph> tiled = withRowTiles(tosa, machine, options, lower);
   if (!tiled) return planOf(tosa, std::move(graph), machine, options);
-  CARINA_TRY(ir::Graph tiledGraph, lower(tiled->tosa.graph));
-  CARINA_TRY(Plan plan, planOf(tiled->tosa.graph, std::move(tiledGraph), machine, options));
-  plan.pieces = std::move(tiled->tosa.pieces);
+  CARINA_TRY(ir::Graph tiledGraph, lower(tiled->graph));
   const bool size = options.optimize == Optimize::Size;
-  // What parts of a network gain by themselves, the whole may lose: small gains are verified.
-  constexpr npu::Cycles kDoubtful = 20;
-  const bool fits = plan.schedule.ok();
-  if (fits && !size && tiled->gain * kDoubtful > streamCycles(*plan.schedule)) return plan;
+  if (!size) {
+    CARINA_TRY(const npu::Cycles whole, expectedCycles(graph, machine, options));
+    CARINA_TRY(const npu::Cycles inTiles, expectedCycles(tiledGraph, machine, options));
+    if (inTiles >= whole) return planOf(tosa, std::move(graph), machine, options);
+  }
+  CARINA_TRY(Plan plan, planOf(tiled->graph, std::move(tiledGraph), machine, options));
+  plan.pieces = std::move(tiled->pieces);
+  if (plan.schedule.ok() && !size) return plan;
   CARINA_TRY(Plan whole, planOf(tosa, std::move(graph), machine, options));
-  if (!fits || !whole.schedule.ok()) return fits ? std::move(plan) : std::move(whole);
-  const auto costs = [&](const Schedule& s) { return std::pair(size ? s.arenaBytes : 0, streamCycles(s)); };
-  Plan& better = costs(*plan.schedule) < costs(*whole.schedule) ? plan : whole;
-  better.schedule->arenaBound = std::min(plan.schedule->arenaBound, whole.schedule->arenaBound);
-  return std::move(better);
+  if (!plan.schedule.ok() || !whole.schedule.ok())
+    return plan.schedule.ok() ? std::move(plan) : std::move(whole);
+  return plan.schedule->arenaBytes < whole.schedule->arenaBytes ? std::move(plan) : std::move(whole);
 }
 
 /// Relates the placements of pieces to the values that they are rows of.

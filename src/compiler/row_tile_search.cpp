@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "compiler/search/search.hpp"
@@ -86,16 +85,13 @@ class RunSearch {
     }
   }
 
-  /// Tiles for the run, and the cycles that they are expected to save.
-  std::pair<std::vector<RowTiles>, npu::Cycles> run() {
+  std::vector<RowTiles> run() {
     std::vector<RowTiles> tiles;
-    npu::Cycles gain = 0;
     for (const Interval& interval : intervals()) {
-      const auto [count, saved] = bestCount(interval);
+      const int64_t count = bestCount(interval);
       if (count > 1) tiles.push_back({nodes_[interval.first], nodes_[interval.last], count});
-      gain += saved;
     }
-    return {std::move(tiles), gain};
+    return tiles;
   }
 
  private:
@@ -206,16 +202,19 @@ class RunSearch {
     return known->second;
   }
 
-  /// The best number of tiles for an interval, and the cycles that they save.
-  std::pair<int64_t, npu::Cycles> bestCount(const Interval& interval) {
-    std::pair<int64_t, npu::Cycles> best{1, 0};
+  /// The best number of tiles for an interval; 1: none is worthwhile.
+  int64_t bestCount(const Interval& interval) {
     const std::optional<npu::Cycles> whole = cycles(interval, 1);
+    if (!whole) return 1;
+    int64_t best = 1;
+    npu::Cycles fewest = *whole;
     int worse = 0;  // counts since the last one that was better
     for (const int64_t count : countsFor(parts(interval))) {
-      if (!whole || worse++ == kPatience) break;
+      if (worse++ == kPatience) break;
       const std::optional<npu::Cycles> tiled = cycles(interval, count);
-      if (!tiled || *whole - *tiled <= best.second || !isWorthwhile(*tiled, *whole)) continue;
-      best = {count, *whole - *tiled};
+      if (!tiled || *tiled >= fewest || !isWorthwhile(*tiled, *whole)) continue;
+      best = count;
+      fewest = *tiled;
       worse = 0;
     }
     return best;
@@ -250,23 +249,21 @@ class RunSearch {
 
 }  // namespace
 
-std::optional<RowTiled> withRowTiles(const ir::Graph& tosa, const npu::Machine& machine,
-                                     const Options& options,
-                                     const std::function<Result<ir::Graph>(const ir::Graph&)>& lower) {
+std::optional<TiledGraph> withRowTiles(const ir::Graph& tosa, const npu::Machine& machine,
+                                       const Options& options,
+                                       const std::function<Result<ir::Graph>(const ir::Graph&)>& lower) {
   if (!machine.memory.spilling()) return std::nullopt;
   const RowTiling tiling(tosa);
   Options measured;
   measured.cacheLimit = options.cacheLimit;
   RunSearch::Known known;
   std::vector<RowTiles> tiles;
-  npu::Cycles gain = 0;
   for (const RowRun& run : tiling.runs()) {
-    auto [found, saved] = RunSearch(tiling, run, machine, measured, lower, known).run();
+    const std::vector<RowTiles> found = RunSearch(tiling, run, machine, measured, lower, known).run();
     tiles.insert(tiles.end(), found.begin(), found.end());
-    gain += saved;
   }
   if (tiles.empty()) return std::nullopt;
-  return RowTiled{tiling.tiled(tiles), gain};
+  return tiling.tiled(tiles);
 }
 
 }  // namespace carina::compiler

@@ -11,21 +11,14 @@
 #include "compiler/search/options.hpp"
 #include "ir/graph.hpp"
 #include "npu/targets/target.hpp"
-#include "npu/timing/timing.hpp"
 
 namespace carina::compiler {
 
-/// A TOSA graph with row tiles, and the cycles that they are expected to save.
-struct RowTiled {
-  TiledGraph tosa;
-  npu::Cycles gain = 0;
-};
-
-/// Tiles the runs of a graph that are expected to take fewer cycles in tiles: each candidate is scheduled on
-/// its own, whole and in several numbers of tiles. Nothing if there are none; without a cache in front of a
-/// slow arena, there never are. `lower`: from TOSA to a graph that is ready for scheduling.
-std::optional<RowTiled> withRowTiles(const ir::Graph& tosa, const npu::Machine& machine,
-                                     const Options& options,
-                                     const std::function<Result<ir::Graph>(const ir::Graph&)>& lower);
+/// Tiles the runs of a TOSA graph that are expected to take fewer cycles in tiles: each candidate is
+/// scheduled on its own, whole and in several numbers of tiles. Nothing if there are none; without a cache in
+/// front of a slow arena, there never are. `lower`: from TOSA to a graph that is ready for scheduling.
+std::optional<TiledGraph> withRowTiles(const ir::Graph& tosa, const npu::Machine& machine,
+                                       const Options& options,
+                                       const std::function<Result<ir::Graph>(const ir::Graph&)>& lower);
 
 }  // namespace carina::compiler

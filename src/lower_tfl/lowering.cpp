@@ -222,7 +222,7 @@ Status Lowering::addOutputs() {
 
 Status Lowering::lowerNode(const ir::Node& node) {
   // Conversions from and to float at the network's edges are the program's, not the NPU's.
-  if (values_.contains(node.result())) return {};
+  if (!node.results().empty() && values_.contains(node.result())) return {};
   if (ir::isa<tfl::Dequantize>(&node) && node.result()->isGraphOutput() && dequantizedOutput(node.result())) {
     values_[node.result()] = get(node.operand(0));
     return {};

@@ -79,7 +79,8 @@ std::optional<Roles> rolesOf(const ir::Node* node) {
   if (!node->regions().empty() || node->results().size() != 1) return std::nullopt;
   const Shape& shape = node->result()->shape();
   const size_t axis = rowAxis(shape);
-  if (shape.size() < 2 || axis == shape.size() || rowsOf(shape) == 0) return std::nullopt;
+  // A vector has channels only, for each of which a RESCALE may have a scale of its own.
+  if (axis + 1 >= shape.size() || shape[axis] == 0) return std::nullopt;
   const auto sameAxis = [&](const ir::Value* v) {
     return rowAxis(v->shape()) == axis && v->shape()[axis] == shape[axis];
   };

@@ -67,6 +67,7 @@ class Search {
     std::deque<Try> lighter, chosen;
     std::optional<Try> instead;
     if (compare && !order.front()->error) {
+      replanWithoutReads(order, lighter, best);
       lighten(order, lighter, best);
       chosen = chooseForEfforts(order, best, instead);
     }
@@ -439,6 +440,18 @@ class Search {
     }
     const auto better = [this](const Try* a, const Try* b) { return comesBefore(*a, *b); };
     std::stable_sort(order.begin() + 1, order.end(), better);
+  }
+
+  /// Which maps are cached is decided by their traffic. Maps that linear layers read several times count as
+  /// often, which is not always better: the best try is repeated without.
+  void replanWithoutReads(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
+    if (!machine_.memory.spilling() || !prepared_.hasLinearLayers()) return;
+    Try other(order.front()->limits);
+    other.limits.countReads = false;
+    other.effort = order.front()->effort;
+    auto scheduler = measured(other, true);
+    if (comesBefore(other, *order.front()))
+      placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
   }
 
   /// Puts a try that is better than all others first, with its scheduler.

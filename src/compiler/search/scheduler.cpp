@@ -419,7 +419,8 @@ void Scheduler::chooseAreas() {
     const auto count = [&](const PassValue& value, int64_t times = 1) {
       traffic[rootBuffer(value.buffer)] += value.value->numBytes() * times;
     };
-    const int64_t reads = isConvolution(pass) && isLinear(pass.operation) ? inputReads(pass) : 1;
+    const bool counts = limits_.countReads && isConvolution(pass) && isLinear(pass.operation);
+    const int64_t reads = counts ? inputReads(pass) : 1;
     for (const PassValue& input : memoryInputs(result_, pass)) count(input, reads);
     if (!result_.chained.contains(pass.result.value)) count(pass.result);
   }
@@ -473,6 +474,11 @@ void Scheduler::chooseAreas() {
     result_.buffers[b].area = npu::Area::Cache;
     if (result_.storage->buffers[b].kind == BufferKind::Input) giveHome(b);
   }
+}
+
+bool Scheduler::hasLinearLayers() const {
+  return std::any_of(result_.passes.begin(), result_.passes.end(),
+                     [this](const Pass& pass) { return isConvolution(pass) && isLinear(pass.operation); });
 }
 
 int64_t Scheduler::inputReads(const Pass& pass) const {

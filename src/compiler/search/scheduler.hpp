@@ -41,6 +41,7 @@ struct Limits {
   bool inPlace = false;                          // weights of cascades are read in place, once per stripe
   bool copyInputs = true;                        // copy program inputs to the cache where that may be faster
   bool thickSlices = true;                       // weights may be copied in thick slices
+  bool countReads = true;                        // cache first what linear layers read several times
   int64_t maxUnslicedBytes = kMaxUnslicedBytes;  // less if memory is short
   PortSharing sharing = PortSharing::Waiting;    // assumed when weights are planned
   /// Cascades are chosen as if larger maps were behind the cache, except where a cascade holds them in a
@@ -130,6 +131,9 @@ class Scheduler {
 
   /// Whether some program input may be read faster from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
+
+  /// Whether Limits::countReads makes a difference.
+  bool hasLinearLayers() const;
 
   /// Whether the network is large enough for several threads. Starting them takes about as much CPU time as
   /// searching and encoding a small network.

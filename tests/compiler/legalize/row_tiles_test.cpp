@@ -123,6 +123,14 @@ TEST(RowTiles, ARunEndsWhereARowNeedsOtherRows) {
   EXPECT_EQ(runs[2].last, graph.outputs()[0]->producer());
 }
 
+TEST(RowTiles, AVectorHasNoRows) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 1, 1, 24});
+  ir::Value* y = b.rescalePerChannel(b.conv(x, 16, {1, 1}), DType::Int8, 40, 0);
+  const ir::Graph graph = b.finish({b.table(b.table(b.reshape(y, {1, 16})))});
+  EXPECT_TRUE(RowTiling(graph).runs().empty());
+}
+
 TEST(RowTiles, RowsOfDifferentNumberHaveCommonParts) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 14, 14, 16});
