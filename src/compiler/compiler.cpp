@@ -111,17 +111,19 @@ Result<Plan> bestPlan(const ir::Graph& tosa, ir::Graph graph, const npu::Machine
   CARINA_TRY(ir::Graph tiledGraph, lower(tiled->graph));
   const bool size = options.optimize == Optimize::Size;
   if (!size) {
-    CARINA_TRY(const npu::Cycles whole, expectedCycles(graph, machine, options));
-    CARINA_TRY(const npu::Cycles inTiles, expectedCycles(tiledGraph, machine, options));
-    if (inTiles >= whole) return planOf(tosa, std::move(graph), machine, options);
+    const auto whole = expectedCycles(graph, machine, options);
+    const auto inTiles = expectedCycles(tiledGraph, machine, options);
+    if (whole.ok() && (!inTiles.ok() || *inTiles >= *whole))
+      return planOf(tosa, std::move(graph), machine, options);
   }
   CARINA_TRY(Plan plan, planOf(tiled->graph, std::move(tiledGraph), machine, options));
   plan.pieces = std::move(tiled->pieces);
   if (plan.schedule.ok() && !size) return plan;
   CARINA_TRY(Plan whole, planOf(tosa, std::move(graph), machine, options));
-  if (!plan.schedule.ok() || !whole.schedule.ok())
-    return plan.schedule.ok() ? std::move(plan) : std::move(whole);
-  return plan.schedule->arenaBytes < whole.schedule->arenaBytes ? std::move(plan) : std::move(whole);
+  // If neither fits, the error of the plan with tiles names less memory.
+  if (!whole.schedule.ok()) return plan;
+  const bool smaller = plan.schedule.ok() && plan.schedule->arenaBytes < whole.schedule->arenaBytes;
+  return smaller ? std::move(plan) : std::move(whole);
 }
 
 /// Relates the placements of pieces to the values that they are rows of.
