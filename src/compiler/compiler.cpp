@@ -110,7 +110,9 @@ Result<Plan> bestPlan(const ir::Graph& tosa, ir::Graph graph, const npu::Machine
   if (!tiled) return planOf(tosa, std::move(graph), machine, options);
   CARINA_TRY(ir::Graph tiledGraph, lower(tiled->graph));
   const bool size = options.optimize == Optimize::Size;
-  if (!size) {
+  // In networks whose search takes seconds, many parts gain the same.
+  constexpr size_t kManyNodes = 8192;
+  if (!size && graph.numNodes() < kManyNodes) {
     const auto whole = expectedCycles(graph, machine, options);
     const auto inTiles = expectedCycles(tiledGraph, machine, options);
     if (whole.ok() && (!inTiles.ok() || *inTiles >= *whole))
