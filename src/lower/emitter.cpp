@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "lower/weights.hpp"
+#include "tosa/infer.hpp"
 #include "tosa/ops.hpp"
 
 namespace carina::lower {
@@ -35,9 +36,7 @@ ir::Value* Emitter::scalar(DType dtype, int64_t value) {
 }
 
 ir::Value* Emitter::shapeConstant(const Shape& values) {
-  Tensor tensor = Tensor::uninitialized(DType::Shape, {static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.mutableAs<int64_t>().begin());
-  return constant(std::move(tensor));
+  return constant(tosa::shapeTensor(values));
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "ir/graph.hpp"
 
@@ -13,6 +14,8 @@ namespace carina::tosa {
 
 /// Elements of a constant integer or shape operand; nothing if it is not constant.
 std::optional<std::vector<int64_t>> constantInts(const ir::Value* value);
+/// The value of a shape operand.
+Tensor shapeTensor(std::span<const int64_t> sizes);
 /// Its only element (zero points, shifts); nothing if it is not constant or has more.
 std::optional<int64_t> constantInt(const ir::Value* value);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/pairs.hpp"
+#include "tosa/infer.hpp"
 #include "tosa/ops.hpp"
 #include "tosa_0_80_generated.h"
 #include "tosa_io/string_lists.hpp"
@@ -42,12 +43,6 @@ Tensor integers(DType dtype, const ir::Ints& values) {
     if (dtype == DType::Int16) value = static_cast<int16_t>(value);
     if (!isFloat(dtype)) tensor.setIntegerAt(static_cast<int64_t>(i), value);
   }
-  return tensor;
-}
-
-Tensor shapeValue(const ir::Ints& values) {
-  Tensor tensor = Tensor::uninitialized(DType::Shape, {static_cast<int64_t>(values.size())});
-  std::copy(values.begin(), values.end(), tensor.mutableAs<int64_t>().begin());
   return tensor;
 }
 
@@ -262,20 +257,20 @@ class BlockReader {
       case Op::RESHAPE: {
         CARINA_TRY(const auto* a, table<fb::ReshapeAttribute>(source));
         CARINA_TRY(const ir::Ints shape, ints(a->new_shape(), "new_shape"));
-        op.constants = {shapeValue(shape)};
+        op.constants = {tosa::shapeTensor(shape)};
         return {};
       }
       case Op::SLICE: {
         CARINA_TRY(const auto* a, table<fb::SliceAttribute>(source));
         CARINA_TRY(const ir::Ints start, ints(a->start(), "start"));
         CARINA_TRY(const ir::Ints size, ints(a->size(), "size"));
-        op.constants = {shapeValue(start), shapeValue(size)};
+        op.constants = {tosa::shapeTensor(start), tosa::shapeTensor(size)};
         return {};
       }
       case Op::TILE: {
         CARINA_TRY(const auto* a, table<fb::TileAttribute>(source));
         CARINA_TRY(const ir::Ints multiples, ints(a->multiples(), "multiples"));
-        op.constants = {shapeValue(multiples)};
+        op.constants = {tosa::shapeTensor(multiples)};
         return {};
       }
       case Op::RESIZE: {
@@ -283,7 +278,7 @@ class BlockReader {
         CARINA_TRY(const ir::Ints scale, ints(a->scale(), "scale"));
         CARINA_TRY(const ir::Ints offset, ints(a->offset(), "offset"));
         CARINA_TRY(const ir::Ints border, ints(a->border(), "border"));
-        op.constants = {shapeValue(scale), shapeValue(offset), shapeValue(border)};
+        op.constants = {tosa::shapeTensor(scale), tosa::shapeTensor(offset), tosa::shapeTensor(border)};
         op.attributes = {static_cast<int64_t>(a->mode())};
         return {};
       }
@@ -371,7 +366,7 @@ class BlockReader {
       constant =
           convert(Tensor::from<float>({1}, std::vector<float>{static_cast<float>(value)}), input.dtype);
     }
-    op.constants = {shapeValue(padding), std::move(constant)};
+    op.constants = {tosa::shapeTensor(padding), std::move(constant)};
     return {};
   }
 
@@ -419,7 +414,7 @@ class BlockReader {
       node.op = "RESHAPE";
       node.inputs = {from};
       node.outputs = {to};
-      node.constants = {shapeValue(shape)};
+      node.constants = {tosa::shapeTensor(shape)};
       block_.operators.push_back(std::move(node));
     };
     const auto declare = [&](const std::string& name, const ElementInfo& info, ByteSpan data = {}) {

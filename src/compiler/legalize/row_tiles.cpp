@@ -169,12 +169,6 @@ class GrowingRun {
   const Values* invariant_;
 };
 
-ir::Value* shapeConstant(ir::Graph& graph, const Shape& values) {
-  Tensor tensor = Tensor::uninitialized(DType::Shape, {static_cast<int64_t>(values.size())});
-  std::memcpy(tensor.mutableBytes().data(), values.data(), values.size() * sizeof(int64_t));
-  return graph.addConstant(std::move(tensor));
-}
-
 /// Rows [begin, end) of a constant.
 Tensor rowsOfConstant(const Tensor& tensor, int64_t begin, int64_t end) {
   Shape shape = tensor.shape();
@@ -253,8 +247,8 @@ class Tiler {
       const size_t axis = rowAxis(shape);
       const int64_t ratio = shape[axis] / parts_;
       shape[axis] = (end - begin) * ratio;
-      if (ir::isa<tosa::Reshape>(node)) spec.operands[1] = {shapeConstant(target_, shape)};
-      if (ir::isa<tosa::Slice>(node)) spec.operands[2] = {shapeConstant(target_, shape)};
+      if (ir::isa<tosa::Reshape>(node)) spec.operands[1] = {target_.addConstant(tosa::shapeTensor(shape))};
+      if (ir::isa<tosa::Slice>(node)) spec.operands[2] = {target_.addConstant(tosa::shapeTensor(shape))};
       for (size_t i = 0; i < node->def().attributes.size(); ++i)
         spec.attributes.push_back(node->attribute(i));
       const auto created = target_.create(std::move(spec));
@@ -289,8 +283,8 @@ class Tiler {
       part = target_.addConstant(rowsOfConstant(operand->constant(), begin * ratio, end * ratio));
     } else {
       const ir::Builder builder(target_, nullptr, reader->location());
-      part = tosa::Slice::create(builder, mapping_.at(operand), shapeConstant(target_, start),
-                                 shapeConstant(target_, size));
+      part = tosa::Slice::create(builder, mapping_.at(operand), target_.addConstant(tosa::shapeTensor(start)),
+                                 target_.addConstant(tosa::shapeTensor(size)));
     }
     part->quantization = operand->quantization;
     return tile_[operand] = part;
