@@ -13,17 +13,10 @@
 
 #include "base/parallel.hpp"
 #include "compiler/emit/emit.hpp"
+#include "compiler/search/limits_to_try.hpp"
 #include "compiler/search/scheduler.hpp"
 
 namespace carina::compiler {
-
-std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast) {
-  std::vector<int64_t> sizes;
-  for (int64_t size = kMaxUnslicedBytes / 3; size >= 1024; size /= 2) {
-    if (size < fast && size < prepared.largestWeights()) sizes.push_back(size);
-  }
-  return sizes;
-}
 
 namespace {
 
@@ -43,7 +36,8 @@ constexpr size_t kSharedPortStarts = 8;
 /// to 256 passes get all of them.
 constexpr size_t kMaxPlannedPasses = 2048;
 
-/// At most this many schedules are replanned with the actual sizes of their weights.
+/// At most this many schedules that could not be completed are replanned with the actual sizes of their
+/// weights.
 constexpr size_t kLargerTries = 4;
 
 /// Tries limits on fast memory and keeps the schedule with the fewest cycles. Limits that would be tried for
@@ -73,62 +67,7 @@ class Search {
     }
     if (instead) order.insert(order.begin(), &*instead);
     for (Try& choice : chosen) order.insert(order.begin(), &choice);
-    // Expected cycles may be off by a percent: at high effort the best few schedules are completed.
-    const size_t lower = chosen.empty() ? 0 : chosen.size() - 1;
-    size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
-    std::optional<Schedule> fastest;
-    Try found;
-    // The choices of lower efforts are completed first. Nothing that takes more cycles replaces them, except
-    // for the half percent that is worth less memory; --effort 3 does not concede that either.
-    std::optional<npu::Cycles> ceiling;
-    size_t completed = 0;
-    const auto offer = [&](Schedule schedule) {
-      Try exact = costsOf(schedule);
-      if (fastest && ((ceiling && exact.cycles > *ceiling) || !better(exact, found))) return;
-      found = std::move(exact);
-      fastest = std::move(schedule);
-    };
-    std::deque<Try> tighter;
-    std::vector<const Try*> larger;  // replanned with the actual sizes of their weights
-    for (size_t i = 0; i < order.size(); ++i) {
-      Try& result = *order[i];
-      // Encoded weights may be slightly larger than expected.
-      if (result.error) break;
-      auto scheduler = i == lower ? std::move(best.scheduler) : nullptr;
-      if (!scheduler) {
-        Try again(result.limits, result.plan);
-        scheduler = measured(again, compare);
-      }
-      if (most > 1) scheduler->keepEncoded();
-      auto schedule = scheduler->finish();
-      if (!schedule.ok()) {
-        result.error.emplace(std::move(schedule).error());
-        const bool alike = std::any_of(larger.begin(), larger.end(), [&](const Try* t) {
-          return t->cycles == result.cycles && t->bytes == result.bytes;
-        });
-        if (!fastest && !alike && larger.size() < kLargerTries) {
-          larger.push_back(&result);
-          if (auto again = withSizesOf(*scheduler, result.limits)) offer(std::move(*again));
-        }
-        if (tighter.size() < kTighterTries && tightens(result.limits)) {
-          tighter.emplace_back(result.limits);
-          if (tighten(tighter.back())) {
-            const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
-            const auto next = static_cast<std::ptrdiff_t>(std::max(i, lower) + 1);
-            order.insert(std::find_if(order.begin() + next, order.end(), worse), &tighter.back());
-          }
-        }
-        continue;
-      }
-      // Slower than the alternative is expected to be: complete that as well.
-      if (i == lower && instead && streamCycles(*schedule) > instead->cycles) most = std::max(most, i + 2);
-      if (most == 1 && !fastest) return schedule;
-      offer(std::move(*schedule));
-      if (i < lower) ceiling = options_.effort == 3 ? found.cycles : found.cycles + found.cycles / 200;
-      if (++completed == most) break;
-    }
-    if (fastest) return std::move(*fastest);
-    return std::move(*order.front()->error);
+    return complete(order, chosen.size(), instead ? std::optional(instead->cycles) : std::nullopt, best);
   }
 
   /// Expected cycles of the best try that may use all of the fast memory.
@@ -202,11 +141,71 @@ class Search {
     }
   };
 
+  /// Completes tries in order until enough are completed, and returns the fastest. The first `choices` are
+  /// those of each effort, of which `best` holds the scheduler of the last one. `alternative`: the cycles
+  /// expected of the try after these, if it is to be completed where it may be faster.
+  Result<Schedule> complete(std::vector<Try*>& order, size_t choices,
+                            const std::optional<npu::Cycles>& alternative, Best& best) const {
+    const bool compare = order.size() > 1;
+    // Expected cycles may be off by a percent: at high effort the best few schedules are completed.
+    const size_t lower = choices == 0 ? 0 : choices - 1;
+    size_t most = lower + (options_.effort == 3 && compare ? 6 : 1);
+    std::optional<Schedule> fastest;
+    Try found;
+    // The choices of lower efforts are completed first. Nothing that takes more cycles replaces them, except
+    // for the half percent that is worth less memory; --effort 3 does not concede that either.
+    std::optional<npu::Cycles> ceiling;
+    std::deque<Try> tighter;
+    std::vector<const Try*> failed;
+    for (size_t i = 0, completed = 0; i < order.size(); ++i) {
+      Try& result = *order[i];
+      if (result.error) break;
+      if (failsLike(failed, result)) continue;
+      auto scheduler = i == lower ? std::move(best.scheduler) : nullptr;
+      if (!scheduler) {
+        Try again(result.limits, result.plan);
+        scheduler = measured(again, compare);
+      }
+      if (most > 1) scheduler->keepEncoded();
+      auto schedule = scheduler->finish();
+      if (!schedule.ok()) {
+        // Encoded weights may be slightly larger than expected.
+        result.error.emplace(std::move(schedule).error());
+        failed.push_back(&result);
+        auto larger = failed.size() <= kLargerTries ? withSizesOf(*scheduler, result.limits) : std::nullopt;
+        if (!larger) {
+          insertTighter(result, order, std::max(i, lower) + 1, tighter);
+          continue;
+        }
+        schedule = std::move(*larger);
+      }
+      // Slower than the alternative is expected to be: complete that as well.
+      if (i == lower && alternative && streamCycles(*schedule) > *alternative) most = std::max(most, i + 2);
+      if (most == 1) return schedule;
+      if (Try exact = costsOf(*schedule);
+          !fastest || ((!ceiling || exact.cycles <= *ceiling) && better(exact, found))) {
+        found = std::move(exact);
+        fastest = std::move(*schedule);
+      }
+      if (i < lower) ceiling = options_.effort == 3 ? found.cycles : found.cycles + found.cycles / 200;
+      if (++completed == most) break;
+    }
+    if (fastest) return std::move(*fastest);
+    return std::move(*order.front()->error);
+  }
+
+  /// Whether a try with the same costs, and thus probably the same plan, could not be completed.
+  static bool failsLike(const std::vector<const Try*>& failed, const Try& result) {
+    return std::any_of(failed.begin(), failed.end(), [&](const Try* t) {
+      return t->cycles == result.cycles && t->bytes == result.bytes && t->arena == result.arena;
+    });
+  }
+
   /// All limits to try, including those of lower efforts.
   std::vector<Try> allTries() const {
     std::vector<Try> all;
     for (int effort = options_.effort; effort > 0; --effort) {
-      for (const Limits& limits : tries(effort)) {
+      for (const Limits& limits : limitsToTry(prepared_, machine_, options_, arenaLimit_, effort)) {
         auto same = std::find_if(all.begin(), all.end(), [&](const Try& t) { return t.limits == limits; });
         if (same == all.end()) same = all.insert(same, Try(limits));
         same->effort = effort;
@@ -250,14 +249,16 @@ class Search {
     std::vector<size_t> tries;
   };
 
+  /// The limits without what does not affect places.
+  static Limits forPlaces(Limits limits) {
+    limits.fast = 0;
+    limits.copies = false;
+    limits.sharing = PortSharing::Waiting;
+    return limits;
+  }
+
   /// Groups tries by their places. Tries that fail at this point get their error.
   std::vector<Alike> alike(std::vector<Try>& results) const {
-    const auto forPlaces = [](Limits limits) {
-      limits.fast = 0;
-      limits.copies = false;
-      limits.sharing = PortSharing::Waiting;
-      return limits;
-    };
     std::vector<Alike> all;
     for (size_t i = 0; i < results.size(); ++i) {
       const Limits limits = forPlaces(results[i].limits);
@@ -356,6 +357,7 @@ class Search {
   }
 
   std::unique_ptr<Scheduler> measured(Try& result, bool compare) const {
+    if (!result.plan && compare && machine_.memory.spilling()) return measuredInPlaces(result);
     auto scheduler = std::make_unique<Scheduler>(result.plan ? *planned_ : prepared_);
     measure(*scheduler, result, compare);
     return scheduler;
@@ -369,6 +371,24 @@ class Search {
       return;
     }
     if (compare) measureChosen(scheduler, result);
+  }
+
+  /// measured() for a dedicated cache. Consecutive tries with the same places choose them once.
+  std::unique_ptr<Scheduler> measuredInPlaces(Try& result) const {
+    const Limits limits = forPlaces(result.limits);
+    if (!placed_ || !(placedFor_ == limits)) {
+      placed_ = std::make_unique<Scheduler>(prepared_);
+      placedFor_ = limits;
+      if (Status status = placed_->chooseButWeights(limits); !status.ok()) {
+        result.error = std::move(status).error();
+        return std::move(placed_);
+      }
+    }
+    auto scheduler = std::make_unique<Scheduler>(*placed_);
+    scheduler->useWeightPaths(result.limits, placed_->planWeightPaths(result.limits));
+    scheduler->forgetWeightPaths();
+    measureChosen(*scheduler, result);
+    return scheduler;
   }
 
   static void measureChosen(Scheduler& scheduler, Try& result) {
@@ -606,6 +626,17 @@ class Search {
   /// dedicated cache are replanned with less of it, one sixteenth at a time.
   bool tightens(const Limits& limits) const { return machine_.memory.spilling() && limits.cascadesInCache; }
 
+  /// Adds a try that could not be completed to the order again, from position `first` on, with less memory.
+  void insertTighter(const Try& failed, std::vector<Try*>& order, size_t first,
+                     std::deque<Try>& tighter) const {
+    if (tighter.size() == kTighterTries || !tightens(failed.limits)) return;
+    tighter.emplace_back(failed.limits);
+    if (!tighten(tighter.back())) return;
+    const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
+    const auto next = order.begin() + static_cast<std::ptrdiff_t>(first);
+    order.insert(std::find_if(next, order.end(), worse), &tighter.back());
+  }
+
   /// Null if none of a few steps gives a schedule.
   std::unique_ptr<Scheduler> tighten(Try& result) const {
     const auto less = [](int64_t bytes) { return bytes / 16 * 15; };
@@ -653,124 +684,10 @@ class Search {
     return key(a) < key(b);
   }
 
-  std::vector<Limits> tries(int effort) const {
-    constexpr int64_t kKiB = 1024, kRoom = 48 * kKiB;  // for weights in addition to the largest maps
-    std::vector<Limits> all;
-    if (!machine_.memory.slowConstants()) {
-      const int64_t fast = cacheLimit(machine_, options_);
-      return {{std::nullopt, false, fast, fast, true, false, false, true}};
-    }
-    const bool spilling = machine_.memory.spilling();
-    const int64_t least = prepared_.mapBytes();
-    const int64_t cache = cacheLimit(machine_, options_);
-    // Large weights are worth as much memory as the maps.
-    const int64_t withSlices = std::min(prepared_.mapAndSliceBytes(), 2 * least);
-    const int64_t most = spilling          ? cache
-                         : arenaLimit_ > 0 ? std::max(arenaLimit_, least)
-                                           : std::max({least + 2 * kRoom, cache, withSlices});
-    std::vector<int64_t> sizes;
-    for (const int64_t size : {64, 128, 256, 384, 512, 1024, 2048, 4096}) {
-      if (size * kKiB < most && (spilling || size * kKiB > least)) sizes.push_back(size * kKiB);
-    }
-    for (const int64_t size : {least, least + kRoom, least + 2 * kRoom}) {
-      if (!spilling && size < most) sizes.push_back(size);
-    }
-    // Addresses may need slightly more memory than the planned live bytes: smaller sizes leave a margin.
-    for (const int64_t eighths : {1, 2, 3, 4, 5, 6, 7}) {
-      if (arenaLimit_ > 0 && !spilling && most > least) sizes.push_back(least + (most - least) / 8 * eighths);
-    }
-    sizes.push_back(most);
-    // Maps and weights share a cache: the split is worth a few more tries.
-    if (quick(effort)) {
-      sizes = spilling ? std::vector<int64_t>{most / 3, most * 2 / 3, most} : std::vector<int64_t>{most};
-    }
-    if (effort == 3) addBetween(sizes);
-    std::sort(sizes.begin(), sizes.end());
-    if (!spilling) {
-      // Beyond the total size of maps and weights, the plan no longer depends on the size.
-      const auto enough = std::lower_bound(sizes.begin(), sizes.end(), least + prepared_.allWeights());
-      if (enough != sizes.end()) sizes.erase(enough + 1, sizes.end());
-    }
-    for (const int64_t size : sizes) {
-      // The traffic of reading in place is only estimated in plans: try both ways.
-      for (const bool copies : {false, true}) {
-        if (copies && quick(effort)) continue;
-        if (!spilling) {
-          all.push_back({std::nullopt, false, 0, size, true, copies, false, true});
-          // A single try is planned as the cycle model predicts; among several, plans that depend less on the
-          // prediction are preferred.
-          if (quick(effort)) all.back().sharing = PortSharing::Turns;
-          continue;
-        }
-        for (const int64_t eighths : {4, 7, 8}) {
-          if (copies && eighths == 8) continue;
-          all.push_back({std::nullopt, false, size * eighths / 8, size, true, copies, false, true});
-          if (eighths < 8 && !copies) addCascades(all, size * eighths / 8, size, size == most);
-        }
-      }
-    }
-    // Always fits: nothing in the cache.
-    if (spilling) all.push_back({std::nullopt, false, 0, 0, true, false, false, true});
-    if (prepared_.mayCopyInputs()) {
-      for (size_t i = 0, count = all.size(); i < count; ++i) {
-        Limits without = all[i];
-        without.copyInputs = false;
-        all.push_back(without);
-      }
-    }
-    if (arenaLimit_ > 0 || options_.cacheLimit > 0 || effort == 3) addForShortMemory(all, most);
-    return all;
-  }
-
-  /// Adds cascades for `bytes` of a cache's `size`. `most`: also with maps larger than half or a quarter of
-  /// it behind the cache, which leaves space for taller stripes.
-  void addCascades(std::vector<Limits>& all, int64_t bytes, int64_t size, bool most) const {
-    Limits limits{bytes, true, size, size, true, false, false, true};
-    all.push_back(limits);
-    if (!most) return;
-    for (const int64_t parts : {2, 4}) {
-      limits.maxCachedMapBytes = size / parts;
-      if (prepared_.largestMap() > limits.maxCachedMapBytes) all.push_back(limits);
-    }
-  }
-
-  /// Whether few tries suffice. Not if the user limits memory: what fits may be one of the others.
-  bool quick(int effort) const { return effort == 1 && arenaLimit_ == 0 && options_.cacheLimit == 0; }
-
-  /// Adds three sizes between every two neighbours.
-  static void addBetween(std::vector<int64_t>& sizes) {
-    std::sort(sizes.begin(), sizes.end());
-    for (size_t i = 1, count = sizes.size(); i < count; ++i) {
-      for (const int64_t quarters : {1, 2, 3}) {
-        const int64_t size = sizes[i - 1] + (sizes[i] - sizes[i - 1]) / 4 * quarters;
-        if (size > sizes[i - 1] && size < sizes[i]) sizes.push_back(size);
-      }
-    }
-  }
-
-  /// Adds smaller slices of staged weights and, for a small cache, all maps that fit with weights planned for
-  /// less memory than available.
-  void addForShortMemory(std::vector<Limits>& all, int64_t most) const {
-    const size_t count = all.size();
-    for (size_t i = 0; i < count; ++i) {
-      for (const int64_t staging : shortStaging(prepared_, all[i].fast)) {
-        all.push_back(all[i]);
-        all.back().maxUnslicedBytes = staging;
-      }
-    }
-    if (!machine_.memory.spilling()) return;
-    const int64_t maps = std::min(prepared_.cacheableBytes(), most);
-    for (const int64_t eighths : {1, 2, 3, 4, 5, 6, 7}) {
-      for (const bool copies : {false, true}) {
-        const int64_t fast = maps + (most - maps) / 8 * eighths;
-        all.push_back({std::nullopt, false, most, fast, true, copies, false, true});
-        all.push_back({std::nullopt, false, most, fast, true, copies, false, false});
-      }
-    }
-  }
-
   const Scheduler& prepared_;
-  std::unique_ptr<Scheduler> planned_;  // everything but the weights
+  std::unique_ptr<Scheduler> planned_;         // everything but the weights
+  mutable std::unique_ptr<Scheduler> placed_;  // the same for a dedicated cache, of the latest try
+  mutable Limits placedFor_;
   const npu::Machine& machine_;
   const Options& options_;
   const int64_t arenaLimit_, aim_;

@@ -24,7 +24,4 @@ Result<Schedule> fastestSchedule(const Scheduler& prepared, const npu::Machine& 
 Result<npu::Cycles> expectedCycles(const Scheduler& prepared, const npu::Machine& machine,
                                    const Options& options);
 
-/// Smaller values of Limits::maxUnslicedBytes to try when only `fast` bytes of fast memory are available.
-std::vector<int64_t> shortStaging(const Scheduler& prepared, int64_t fast);
-
 }  // namespace carina::compiler

@@ -32,7 +32,7 @@ constexpr int64_t kMaxUnslicedBytes = 48 * 1024;
 struct Limits {
   /// Choose cascades that keep the arena within this many bytes (0: as few as possible), or all feature maps
   /// within this many bytes of a dedicated cache.
-  std::optional<int64_t> cascades;
+  std::optional<int64_t> cascades = std::nullopt;
   bool cascadesInCache = false;
   int64_t maps = 0;                              // bytes of a dedicated cache for feature maps
   int64_t fast = 0;                              // bytes of fast memory for feature maps and weights
@@ -129,6 +129,10 @@ class Scheduler {
 
   size_t passes() const { return result_.passes.size(); }
 
+  /// Lower bound on the arena for any choice of cascades: at each pass, the maps that must be whole, the rows
+  /// of its input in its window, and one row of each other map. 0 behind a cache and with Ends::Outside.
+  int64_t arenaBound() const { return result_.arenaBound; }
+
   /// Whether some program input may be read faster from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
 
@@ -199,8 +203,6 @@ class Scheduler {
   /// Groups passes into cascades so that the arena stays within the limit (0: becomes as small as possible).
   Status chooseCascades(int64_t limit);
 
-  /// Lower bound on the arena for any choice of cascades: at each pass, the maps that must be whole, the rows
-  /// of its input in its window, and one row of each other map.
   int64_t leastArena() const;
 
   /// Cycles of a pass for the first rows of its result, with the block of the whole pass clipped to them.

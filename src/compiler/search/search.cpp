@@ -9,6 +9,7 @@
 
 #include "base/parallel.hpp"
 #include "compiler/search/limit_search.hpp"
+#include "compiler/search/limits_to_try.hpp"
 #include "compiler/search/scheduler.hpp"
 
 namespace carina::compiler {
@@ -19,10 +20,10 @@ namespace {
 /// place.
 std::vector<Limits> smallArenas(const npu::Machine& machine, const Options& options, int64_t bytes) {
   const int64_t cache = cacheLimit(machine, options);
-  std::vector<Limits> all{{bytes, false, cache, cache, false, false, false, true}};
+  std::vector<Limits> all{{.cascades = bytes, .maps = cache, .fast = cache, .ahead = false}};
   if (!machine.memory.slowConstants() || machine.memory.spilling()) return all;
   for (const bool inPlace : {false, true})
-    all.push_back({bytes, false, cache, bytes, true, false, inPlace, true});
+    all.push_back({.cascades = bytes, .maps = cache, .fast = bytes, .inPlace = inPlace});
   return all;
 }
 
@@ -244,6 +245,14 @@ Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& m
   Scheduler prepared(graph, machine, quick, Ends::InArena);
   CARINA_RETURN_IF_ERROR(prepared.prepare());
   return expectedCycles(prepared, machine, quick);
+}
+
+Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, const Options& options) {
+  Options smallest = options;
+  smallest.optimize = Optimize::Size;
+  Scheduler prepared(graph, machine, smallest, Ends::InArena);
+  CARINA_RETURN_IF_ERROR(prepared.prepare());
+  return prepared.arenaBound();
 }
 
 }  // namespace carina::compiler

@@ -23,4 +23,7 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
 Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& machine,
                                    const Options& options);
 
+/// A lower bound on the arena of every schedule of this graph, in bytes.
+Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, const Options& options);
+
 }  // namespace carina::compiler
