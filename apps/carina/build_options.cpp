@@ -169,14 +169,15 @@ void BuildOptions::declare(Command& command, Takes takes) {
   addChoice<compiler::Optimize, compiler::Optimize>(
       command, "--optimize", options.optimize,
       {{"performance", compiler::Optimize::Performance}, {"size", compiler::Optimize::Size}},
-      "performance (default): fewest cycles; size: smallest arena, layers run stripe by stripe");
+      "performance (default): fewest cycles; size: smallest arena, layers run in stripes or row tiles");
   command
       .option("--effort", options.effort,
               "Time spent on the search and on encoding weights: 1 (little), 2 (default) or 3 (much)")
       .check(range(int64_t{1}, int64_t{3}));
   command
-      .option("--arena-size", options.arenaLimit,
-              "Maximum bytes of arena (256K, 1.5M, ...); layers run stripe by stripe if that makes it fit")
+      .option(
+          "--arena-size", options.arenaLimit,
+          "Maximum bytes of arena (256K, 1.5M, ...); layers run in stripes or row tiles if that makes it fit")
       .transform(byteCount());
   command
       .option("--cache-size", options.cacheLimit,

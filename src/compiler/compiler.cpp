@@ -74,6 +74,10 @@ struct Plan {
   std::vector<RowPiece> pieces = {};  // if the graph is tiled
 };
 
+bool doesNotFit(const Plan& plan) {
+  return !plan.schedule.ok() && plan.schedule.error().diagnostics().front().code == Code::DoesNotFit;
+}
+
 /// The schedule of a graph. If a smaller arena is needed, that of the same network with layers over whole
 /// sequences split: into as few parts as the limit requires or, for Optimize::Size, into as many as possible.
 Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
@@ -81,8 +85,7 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   Result<Schedule> whole = schedule(graph, machine, options);
   Plan best{std::move(graph), std::move(whole)};
   const bool size = options.optimize == Optimize::Size;
-  const bool tooLarge = options.arenaLimit > 0 && !best.schedule.ok() &&
-                        best.schedule.error().diagnostics().front().code == Code::DoesNotFit;
+  const bool tooLarge = options.arenaLimit > 0 && doesNotFit(best);
   if (!tooLarge && !(size && best.schedule.ok())) return best;
   constexpr int64_t kMaxParts = 4096;
   int64_t bound = best.schedule.ok() ? best.schedule->arenaBound : 0;
@@ -101,31 +104,81 @@ Result<Plan> planOf(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& 
   return best;
 }
 
-/// The schedule of a graph, with row tiles where they help: what parts of a network gain by themselves, the
-/// whole may lose.
-Result<Plan> bestPlan(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
-                      const Options& options) {
-  const auto lower = [&](const ir::Graph& part) { return addressableGraph(part, machine); };
-  std::optional<TiledGraph> tiled = withRowTiles(tosa, machine, options, lower);
-  if (!tiled) return planOf(tosa, std::move(graph), machine, options);
-  CARINA_TRY(ir::Graph tiledGraph, lower(tiled->graph));
+/// The schedule of a tiled graph, of which `graph` is ready for scheduling.
+Result<Plan> planOf(TiledGraph tiled, ir::Graph graph, const npu::Machine& machine, const Options& options) {
+  CARINA_TRY(Plan plan, planOf(tiled.graph, std::move(graph), machine, options));
+  plan.pieces = std::move(tiled.pieces);
+  return plan;
+}
+
+/// The plan that takes less memory; if neither fits, `tiled`, whose error names less.
+Plan smaller(Plan whole, Plan tiled) {
+  if (!tiled.schedule.ok())
+    return doesNotFit(whole) && doesNotFit(tiled) ? std::move(tiled) : std::move(whole);
+  if (!whole.schedule.ok()) return tiled;
+  const int64_t bound = std::min(whole.schedule->arenaBound, tiled.schedule->arenaBound);
+  Plan& best = tiled.schedule->arenaBytes < whole.schedule->arenaBytes ? tiled : whole;
+  best.schedule->arenaBound = bound;
+  return std::move(best);
+}
+
+/// The schedule of a graph without a cache: with row tiles if it does not fit, or for Optimize::Size.
+Result<Plan> planInArena(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+                         const Options& options, const Lower& lower) {
+  CARINA_TRY(Plan best, planOf(tosa, std::move(graph), machine, options));
+  const bool size = options.optimize == Optimize::Size;
+  if (!size && !doesNotFit(best)) return best;
+  // Addresses may need slightly more memory than the bound by which tiles are chosen: choose more of them
+  // then.
+  for (const int64_t bytes : {size ? 0 : options.arenaLimit, int64_t{0}}) {
+    std::optional<TiledGraph> tiled = tiledForMemory(tosa, machine, options, bytes, lower);
+    if (!tiled) break;
+    CARINA_TRY(ir::Graph tiledGraph, lower(tiled->graph));
+    CARINA_TRY(Plan plan, planOf(std::move(*tiled), std::move(tiledGraph), machine, options));
+    best = smaller(std::move(best), std::move(plan));
+    if (bytes == 0 || !doesNotFit(best)) break;
+  }
+  return best;
+}
+
+/// The schedule of a graph behind a cache, with row tiles where they help: what parts of a network gain by
+/// themselves, the whole may lose.
+Result<Plan> planBehindCache(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+                             const Options& options, const Lower& lower) {
+  std::vector<TiledGraph> tiled = tiledForSpeed(tosa, machine, options, lower);
+  if (tiled.empty()) return planOf(tosa, std::move(graph), machine, options);
+  std::vector<ir::Graph> tiledGraphs;
+  for (const TiledGraph& t : tiled) {
+    CARINA_TRY(ir::Graph tiledGraph, lower(t.graph));
+    tiledGraphs.push_back(std::move(tiledGraph));
+  }
+  size_t chosen = 0;
   const bool size = options.optimize == Optimize::Size;
   // In networks whose search takes seconds, many parts gain the same.
   constexpr size_t kManyNodes = 8192;
   if (!size && graph.numNodes() < kManyNodes) {
-    const auto whole = expectedCycles(graph, machine, options);
-    const auto inTiles = expectedCycles(tiledGraph, machine, options);
-    if (whole.ok() && (!inTiles.ok() || *inTiles >= *whole))
-      return planOf(tosa, std::move(graph), machine, options);
+    chosen = tiled.size();
+    auto fewest = expectedCycles(graph, machine, options);
+    for (size_t i = 0; i < tiled.size(); ++i) {
+      auto cycles = expectedCycles(tiledGraphs[i], machine, options);
+      if (!cycles.ok() || (fewest.ok() && *cycles >= *fewest)) continue;
+      fewest = std::move(cycles);
+      chosen = i;
+    }
+    if (chosen == tiled.size()) return planOf(tosa, std::move(graph), machine, options);
   }
-  CARINA_TRY(Plan plan, planOf(tiled->graph, std::move(tiledGraph), machine, options));
-  plan.pieces = std::move(tiled->pieces);
+  CARINA_TRY(Plan plan, planOf(std::move(tiled[chosen]), std::move(tiledGraphs[chosen]), machine, options));
   if (plan.schedule.ok() && !size) return plan;
   CARINA_TRY(Plan whole, planOf(tosa, std::move(graph), machine, options));
-  // If neither fits, the error of the plan with tiles names less memory.
-  if (!whole.schedule.ok()) return plan;
-  const bool smaller = plan.schedule.ok() && plan.schedule->arenaBytes < whole.schedule->arenaBytes;
-  return smaller ? std::move(plan) : std::move(whole);
+  return smaller(std::move(whole), std::move(plan));
+}
+
+/// The schedule of a graph, with row tiles where they help.
+Result<Plan> bestPlan(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
+                      const Options& options) {
+  const Lower lower = [&](const ir::Graph& part) { return addressableGraph(part, machine); };
+  const auto plan = machine.memory.spilling() ? planBehindCache : planInArena;
+  return plan(tosa, std::move(graph), machine, options, lower);
 }
 
 /// Relates the placements of pieces to the values that they are rows of.

@@ -3,267 +3,263 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
-#include <numeric>
 #include <set>
-#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "compiler/row_intervals.hpp"
+#include "compiler/search/scheduler.hpp"
 #include "compiler/search/search.hpp"
-#include "tosa/ops.hpp"
 
 namespace carina::compiler {
 namespace {
 
-/// Maps of fewer elements are not worth tiling.
-constexpr int64_t kMinElements = 32 << 10;
+using Interval = RowIntervals::Interval;
+using Products = RowIntervals::Products;
+using Tiled = RowIntervals::Tiled;
 
-/// Convolutions with more weights than this are costly to repeat.
-constexpr int64_t kManyWeights = 16 << 10;
-
-/// Numbers of tiles to try, until this many in a row are no better. Runs of few rows, such as attention
-/// heads, are also tried row by row.
+/// Numbers of tiles to try. Runs of few rows, such as attention heads, are also tried row by row.
 constexpr std::array<int64_t, 5> kTileCounts{2, 3, 4, 8, 16};
-constexpr int kPatience = 2;
 constexpr int64_t kFewRows = 16;
 
-/// Rows that can be divided into this many parts are divided finely enough.
-constexpr int64_t kManyParts = 8;
-
-/// Positions [first, last] of nodes of a run.
-struct Interval {
-  size_t first = 0, last = 0;
-};
-
-/// A node whose weights, or second factor, each tile would read again, and probably in another order.
-bool isHeavy(const ir::Node* node) {
-  if (ir::isa<tosa::Matmul>(node)) return true;
-  return ir::isa<tosa::Conv2d>(node) && node->operand(1)->numElements() > kManyWeights;
-}
-
-bool isReduction(const ir::Node* node) {
-  switch (tosa::opId(node)) {
-    case tosa::OpId::ReduceMax:
-    case tosa::OpId::ReduceMin:
-    case tosa::OpId::ReduceProduct:
-    case tosa::OpId::ReduceSum:
-      return true;
-    default:
-      return false;
+/// Numbers of tiles to try for rows that can be divided into `parts`; those that give tiles of the same size
+/// once.
+std::vector<int64_t> countsFor(int64_t parts) {
+  std::vector<int64_t> counts;
+  std::set<int64_t> sizes;
+  for (const int64_t count : kTileCounts) {
+    if (count <= parts && sizes.insert(partsPerTile(parts, count)).second) counts.push_back(count);
   }
+  if (parts <= kFewRows && sizes.insert(1).second) counts.push_back(parts);
+  return counts;
 }
 
-/// What a graph costs apart from the values of its constants.
-std::string shapesOf(const ir::Graph& graph) {
-  std::string text;
-  for (const ir::Node* node : graph.nodes()) {
-    text += node->opName();
-    for (const ir::Value* operand : node->operands()) text += ir::typeText(operand->type);
-    text += ir::typeText(node->result()->type);
-  }
-  return text;
-}
-
-/// Finds the tiles of one run.
-class RunSearch {
+/// Costs of graphs by their shapes; nothing for those that cannot be scheduled.
+template <typename Cost>
+class KnownCosts {
  public:
-  using Lower = std::function<Result<ir::Graph>(const ir::Graph&)>;
-  using Known = std::map<std::string, std::optional<npu::Cycles>>;
+  explicit KnownCosts(std::function<Result<Cost>(const ir::Graph&)> costOf) : costOf_(std::move(costOf)) {}
 
-  RunSearch(const RowTiling& tiling, const RowRun& run, const npu::Machine& machine, const Options& options,
-            const Lower& lower, Known& known)
-      : tiling_(tiling), machine_(machine), options_(options), lower_(lower), known_(known) {
-    for (const ir::Node* node = run.first;; node = node->next()) {
-      positions_.emplace(node, nodes_.size());
-      nodes_.push_back(node);
-      if (node == run.last) break;
-    }
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (isHeavy(nodes_[i])) heavy_.push_back(i);
-    }
-  }
-
-  std::vector<RowTiles> run() {
-    std::vector<RowTiles> tiles;
-    for (const Interval& interval : intervals()) {
-      const int64_t count = bestCount(interval);
-      if (count > 1) tiles.push_back({nodes_[interval.first], nodes_[interval.last], count});
-    }
-    return tiles;
-  }
-
- private:
-  bool isInside(const ir::Node* node, const Interval& interval) const {
-    const auto at = positions_.find(node);
-    return at != positions_.end() && interval.first <= at->second && at->second <= interval.last;
-  }
-
-  bool isReadOutside(const ir::Value* value, const Interval& interval) const {
-    return value->isGraphOutput() ||
-           std::any_of(value->uses().begin(), value->uses().end(),
-                       [&](const ir::Use& use) { return !isInside(use.node, interval); });
-  }
-
-  /// Whether a node neither reads accumulators from outside nor leaves any: those have no memory.
-  bool readsNarrow(size_t node, const Interval& interval) const {
-    const auto& operands = nodes_[node]->operands();
-    return std::all_of(operands.begin(), operands.end(), [&](const ir::Value* v) {
-      return !v->producer() || isInside(v->producer(), interval) || dtypeSize(v->dtype()) <= 2 ||
-             v->dtype() == DType::Shape;
-    });
-  }
-  bool leavesNarrow(size_t node, const Interval& interval) const {
-    const ir::Value* result = nodes_[node]->result();
-    return dtypeSize(result->dtype()) <= 2 || !isReadOutside(result, interval);
-  }
-
-  /// The interval without nodes at its ends that exchange accumulators with others; nothing if it has others.
-  std::optional<Interval> withNarrowBorders(Interval interval) const {
-    while (!readsNarrow(interval.first, interval)) {
-      if (interval.first == interval.last) return std::nullopt;
-      ++interval.first;
-    }
-    while (!leavesNarrow(interval.last, interval)) {
-      if (interval.first == interval.last) return std::nullopt;
-      --interval.last;
-    }
-    for (size_t i = interval.first; i <= interval.last; ++i) {
-      if (!readsNarrow(i, interval) || !leavesNarrow(i, interval)) return std::nullopt;
-    }
-    return interval;
-  }
-
-  /// Whether a map of some size is only needed within the interval.
-  bool hasLargeMap(const Interval& interval) const {
-    for (size_t i = interval.first; i <= interval.last; ++i) {
-      const ir::Value* result = nodes_[i]->result();
-      if (result->numElements() >= kMinElements && !isReadOutside(result, interval)) return true;
-    }
-    return false;
-  }
-
-  /// Position i of the heavy nodes, with one before and one past all nodes.
-  size_t beginAfter(size_t i) const { return i == 0 ? 0 : heavy_[i - 1] + 1; }
-  size_t endBefore(size_t i) const { return i == heavy_.size() ? nodes_.size() : heavy_[i]; }
-
-  int64_t parts(const Interval& interval) const {
-    return tiling_.parts(nodes_[interval.first], nodes_[interval.last]);
-  }
-
-  /// Between heavy nodes, what surrounds reductions (norms, softmax) and has rows that can be divided as
-  /// finely.
-  std::vector<Interval> intervals() const {
-    std::vector<Interval> found;
-    for (size_t i = 0; i <= heavy_.size(); ++i) {
-      const size_t begin = beginAfter(i), end = endBefore(i);
-      std::optional<Interval> around;
-      for (size_t n = begin; n < end; ++n) {
-        if (!isReduction(nodes_[n])) continue;
-        if (!around) around = Interval{n, n};
-        around->last = n;
-      }
-      if (!around) continue;
-      extend(*around, begin, end);
-      around = withNarrowBorders(*around);
-      if (around && hasLargeMap(*around)) found.push_back(*around);
-    }
-    return found;
-  }
-
-  void extend(Interval& interval, size_t begin, size_t end) const {
-    int64_t parts = this->parts(interval);
-    const int64_t enough = std::min(parts, kManyParts);
-    const auto canTake = [&](size_t node) {
-      const int64_t with = std::gcd(parts, this->parts({node, node}));
-      if (with < enough) return false;
-      parts = with;
-      return true;
-    };
-    while (interval.first > begin && canTake(interval.first - 1)) --interval.first;
-    while (interval.last + 1 < end && canTake(interval.last + 1)) ++interval.last;
-  }
-
-  /// Expected cycles of an interval in so many tiles; nothing if it cannot be scheduled.
-  std::optional<npu::Cycles> cycles(const Interval& interval, int64_t count) {
-    std::vector<const ir::Node*> copies;
-    ir::Graph part = tiling_.extract(nodes_[interval.first], nodes_[interval.last], copies);
-    if (count > 1) {
-      const RowTiles tiles{copies.front(), copies.back(), count};
-      part = RowTiling(part).tiled(std::span(&tiles, 1)).graph;
-    }
-    const auto [known, added] = known_.try_emplace(shapesOf(part));
+  std::optional<Cost> of(const ir::Graph& graph) {
+    const auto [known, added] = known_.try_emplace(shapesOf(graph));
     if (!added) return known->second;
-    const auto npu = lower_(part);
-    if (!npu.ok()) return std::nullopt;
-    auto expected = expectedCycles(*npu, machine_, options_);
-    if (expected.ok()) known->second = *expected;
+    if (auto cost = costOf_(graph); cost.ok()) known->second = *cost;
     return known->second;
   }
 
-  /// The best number of tiles for an interval; 1: none is worthwhile.
-  int64_t bestCount(const Interval& interval) {
-    const std::optional<npu::Cycles> whole = cycles(interval, 1);
-    if (!whole) return 1;
-    int64_t best = 1;
+ private:
+  std::function<Result<Cost>(const ir::Graph&)> costOf_;
+  std::map<std::string, std::optional<Cost>> known_;
+};
+
+/// Tiles for fewer cycles.
+class SpeedSearch {
+ public:
+  /// `cache`: bytes.
+  SpeedSearch(int64_t cache, std::function<Result<npu::Cycles>(const ir::Graph&)> cyclesOf)
+      : cache_(cache), cycles_(std::move(cyclesOf)) {}
+
+  /// Without products of computed matrices.
+  std::vector<Tiled> apart(const RowIntervals& run) {
+    std::vector<Tiled> best;
+    for (const Interval& interval : run.aroundReductions(Products::Apart)) {
+      if (const Tiled tiled = fastest(run, interval); tiled.count > 1) best.push_back(tiled);
+    }
+    for (const Interval& interval : run.layerPairs(cache_ / 2)) {
+      const auto overlaps = [&](const Tiled& t) {
+        return interval.first <= t.nodes.last && t.nodes.first <= interval.last;
+      };
+      if (std::any_of(best.begin(), best.end(), overlaps)) continue;
+      if (const Tiled tiled = fastest(run, interval); tiled.count > 1) best.push_back(tiled);
+    }
+    return best;
+  }
+
+  /// With products where that is faster than `apart`. Returns whether it is anywhere.
+  bool join(const RowIntervals& run, std::vector<Tiled>& apart) {
+    bool joined = false;
+    for (const Interval& interval : run.aroundReductions(Products::Included))
+      joined |= join(run, interval, apart);
+    return joined;
+  }
+
+ private:
+  /// Whether a difference exceeds the error of expectations.
+  static bool isWorthwhile(npu::Cycles cycles, npu::Cycles than) {
+    constexpr int kPercent = 2;
+    return cycles * 100 <= than * (100 - kPercent);
+  }
+
+  /// The number of tiles with which an interval takes the fewest cycles; 1: none is worthwhile.
+  Tiled fastest(const RowIntervals& run, const Interval& interval) {
+    constexpr int kPatience = 2;  // numbers in a row that are no better
+    Tiled best{interval, 1};
+    const std::optional<npu::Cycles> whole = cycles_.of(run.extracted(interval, {}));
+    if (!whole) return best;
     npu::Cycles fewest = *whole;
-    int worse = 0;  // counts since the last one that was better
-    for (const int64_t count : countsFor(parts(interval))) {
+    int worse = 0;
+    for (const int64_t count : countsFor(run.parts(interval))) {
       if (worse++ == kPatience) break;
-      const std::optional<npu::Cycles> tiled = cycles(interval, count);
-      if (!tiled || *tiled >= fewest || !isWorthwhile(*tiled, *whole)) continue;
-      best = count;
-      fewest = *tiled;
+      const Tiled next{interval, count};
+      const std::optional<npu::Cycles> cycles = cycles_.of(run.extracted(interval, {&next, 1}));
+      if (!cycles || *cycles >= fewest || !isWorthwhile(*cycles, *whole)) continue;
+      best = next;
+      fewest = *cycles;
       worse = 0;
     }
     return best;
   }
 
-  /// Numbers of tiles to try; those that give tiles of the same size once.
-  static std::vector<int64_t> countsFor(int64_t parts) {
-    std::vector<int64_t> counts;
-    std::set<int64_t> sizes;
-    for (const int64_t count : kTileCounts) {
-      if (count <= parts && sizes.insert(partsPerTile(parts, count)).second) counts.push_back(count);
+  /// Tiles an interval instead of parts of it, if that is faster.
+  bool join(const RowIntervals& run, const Interval& interval, std::vector<Tiled>& best) {
+    const auto isInside = [&](const Tiled& t) {
+      return interval.first <= t.nodes.first && t.nodes.last <= interval.last;
+    };
+    const auto overlaps = [&](const Tiled& t) {
+      return interval.first <= t.nodes.last && t.nodes.first <= interval.last;
+    };
+    std::vector<Tiled> parts;
+    std::copy_if(best.begin(), best.end(), std::back_inserter(parts), isInside);
+    if (std::count_if(best.begin(), best.end(), overlaps) != std::ssize(parts)) return false;
+    const Tiled joined = fastest(run, interval);
+    if (joined.count == 1) return false;
+    const auto cycles = cycles_.of(run.extracted(interval, {&joined, 1}));
+    const auto before = cycles_.of(run.extracted(interval, parts));
+    if (!cycles || (before && !isWorthwhile(*cycles, *before))) return false;
+    std::erase_if(best, isInside);
+    best.push_back(joined);
+    return true;
+  }
+
+  const int64_t cache_;
+  KnownCosts<npu::Cycles> cycles_;
+};
+
+/// Tiles for a smaller arena.
+class MemorySearch {
+ public:
+  MemorySearch(const ir::Graph& tosa, const npu::Machine& machine, const Options& options, const Lower& lower)
+      : machine_(machine), options_(options), lower_(lower), tosa_(withLongRuns(tosa)), tiling_(tosa_) {
+    KnownCosts<int64_t> bounds([this](const ir::Graph& part) { return boundOf(part); });
+    std::map<std::string, size_t> known;
+    for (const RowRun& nodes : tiling_.runs()) {
+      const RowIntervals run(tiling_, nodes);
+      const std::optional<Interval> longest = run.longest();
+      for (const Interval& interval :
+           longest ? std::vector{*longest} : run.aroundReductions(Products::Included)) {
+        const auto [at, added] = known.try_emplace(shapesOf(run.extracted(interval, {})), alike_.size());
+        if (added) alike_.push_back({{}, countsBelow(run, interval, bounds), 0});
+        alike_[at->second].intervals.push_back(run.tiles({interval, 1}));
+      }
     }
-    if (parts <= kFewRows && sizes.insert(1).second) counts.push_back(parts);
+    std::erase_if(alike_, [](const Alike& a) { return a.counts.empty(); });
+  }
+
+  std::optional<TiledGraph> run(int64_t bytes) {
+    if (alike_.empty()) return std::nullopt;
+    const Result<int64_t> whole = boundOf(tosa_);
+    for (Alike& alike : alike_) alike.chosen = alike.counts.size();
+    const std::optional<int64_t> least = bound();
+    if (!least || (whole.ok() && *least >= *whole)) return std::nullopt;
+    const int64_t goal = std::max(bytes, *least);
+    // Fewer tiles wherever the rest of the network determines the arena.
+    for (Alike& alike : alike_) {
+      for (alike.chosen = 0; alike.chosen < alike.counts.size(); ++alike.chosen) {
+        if (const auto found = bound(); found && *found <= goal) break;
+      }
+    }
+    return tiled();
+  }
+
+ private:
+  /// Intervals of the same shapes, which are tiled in the same way.
+  struct Alike {
+    std::vector<RowTiles> intervals;
+    std::vector<int64_t> counts;  // numbers of tiles, each of which lowers their bound
+    size_t chosen = 0;            // how many of these are exhausted: 0 for no tiles
+  };
+
+  Result<int64_t> boundOf(const ir::Graph& graph) const {
+    CARINA_TRY(const ir::Graph npu, lower_(graph));
+    return arenaBound(npu, machine_, options_);
+  }
+
+  /// Numbers of tiles, each of which lowers the interval's own bound by more than a percent.
+  static std::vector<int64_t> countsBelow(const RowIntervals& run, const Interval& interval,
+                                          KnownCosts<int64_t>& bounds) {
+    std::optional<int64_t> least = bounds.of(run.extracted(interval, {}));
+    std::vector<int64_t> counts;
+    if (!least) return counts;
+    for (const int64_t count : countsFor(run.parts(interval))) {
+      const Tiled tiled{interval, count};
+      const std::optional<int64_t> bound = bounds.of(run.extracted(interval, {&tiled, 1}));
+      if (!bound || *bound * 100 >= *least * 99) continue;
+      counts.push_back(count);
+      least = bound;
+    }
     return counts;
   }
 
-  /// Whether the difference exceeds the error of expectations.
-  static bool isWorthwhile(npu::Cycles tiled, npu::Cycles whole) {
-    constexpr int kPercent = 2;
-    return tiled * 100 <= whole * (100 - kPercent);
+  TiledGraph tiled() const {
+    std::vector<RowTiles> tiles;
+    for (const Alike& alike : alike_) {
+      if (alike.chosen == 0) continue;
+      for (RowTiles t : alike.intervals) {
+        t.count = alike.counts[alike.chosen - 1];
+        tiles.push_back(t);
+      }
+    }
+    return tiling_.tiled(tiles);
+  }
+  std::optional<int64_t> bound() const {
+    const Result<int64_t> bound = boundOf(tiled().graph);
+    return bound.ok() ? std::optional(*bound) : std::nullopt;
   }
 
-  const RowTiling& tiling_;
   const npu::Machine& machine_;
   const Options& options_;
   const Lower& lower_;
-  Known& known_;
-  std::vector<const ir::Node*> nodes_;
-  std::unordered_map<const ir::Node*, size_t> positions_;
-  std::vector<size_t> heavy_;
+  const ir::Graph tosa_;
+  const RowTiling tiling_;
+  std::vector<Alike> alike_;
 };
 
 }  // namespace
 
-std::optional<TiledGraph> withRowTiles(const ir::Graph& tosa, const npu::Machine& machine,
-                                       const Options& options,
-                                       const std::function<Result<ir::Graph>(const ir::Graph&)>& lower) {
-  if (!machine.memory.spilling()) return std::nullopt;
-  const RowTiling tiling(tosa);
+std::vector<TiledGraph> tiledForSpeed(const ir::Graph& tosa, const npu::Machine& machine,
+                                      const Options& options, const Lower& lower) {
+  if (!machine.memory.spilling()) return {};
   Options measured;
   measured.cacheLimit = options.cacheLimit;
-  RunSearch::Known known;
-  std::vector<RowTiles> tiles;
-  for (const RowRun& run : tiling.runs()) {
-    const std::vector<RowTiles> found = RunSearch(tiling, run, machine, measured, lower, known).run();
-    tiles.insert(tiles.end(), found.begin(), found.end());
+  SpeedSearch search(cacheLimit(machine, options), [&](const ir::Graph& part) -> Result<npu::Cycles> {
+    CARINA_TRY(const ir::Graph npu, lower(part));
+    return expectedCycles(npu, machine, measured);
+  });
+  const ir::Graph ordered = withLongRuns(tosa);
+  const RowTiling tiling(ordered);
+  // Otherwise a product is so many operations that its schedules take long, and gain little.
+  const bool joins = machine.target->architecture().computedWeights;
+  std::vector<RowTiles> apart, joined;
+  bool differ = false;
+  for (const RowRun& nodes : tiling.runs()) {
+    const RowIntervals run(tiling, nodes);
+    std::vector<Tiled> tiled = search.apart(run);
+    for (const Tiled& t : tiled) apart.push_back(run.tiles(t));
+    if (joins) differ |= search.join(run, tiled);
+    for (const Tiled& t : tiled) joined.push_back(run.tiles(t));
   }
-  if (tiles.empty()) return std::nullopt;
-  return tiling.tiled(tiles);
+  std::vector<TiledGraph> graphs;
+  if (!apart.empty()) graphs.push_back(tiling.tiled(apart));
+  if (differ) graphs.push_back(tiling.tiled(joined));
+  return graphs;
+}
+
+std::optional<TiledGraph> tiledForMemory(const ir::Graph& tosa, const npu::Machine& machine,
+                                         const Options& options, int64_t bytes, const Lower& lower) {
+  if (machine.memory.spilling()) return std::nullopt;
+  return MemorySearch(tosa, machine, options, lower).run(bytes);
 }
 
 }  // namespace carina::compiler

@@ -9,7 +9,8 @@ namespace carina::pipeline {
 namespace {
 
 constexpr std::string_view kRemedy =
-    "--optimize size or --arena-size runs layers stripe by stripe in a smaller arena; other memory modes "
+    "--optimize size or --arena-size runs layers in stripes or row tiles in a smaller arena; other memory "
+    "modes "
     "('carina targets') keep constants or the arena elsewhere";
 
 /// Arm's board that carries an NPU of this family.

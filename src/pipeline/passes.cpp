@@ -116,6 +116,11 @@ Status loopRecurrences(ir::Graph& graph, const PassSettings&) {
 }
 
 /// Every run in two tiles; the compiler tiles only where that saves cycles.
+Status gatherRows(ir::Graph& graph, const PassSettings&) {
+  graph = compiler::withLongRuns(graph);
+  return {};
+}
+
 Status tileRows(ir::Graph& graph, const PassSettings&) {
   const compiler::RowTiling tiling(graph);
   std::vector<compiler::RowTiles> tiles;
@@ -213,6 +218,8 @@ constexpr NamedPass kPasses[] = {
     {"lower-to-tosa", kAten, kTosa, false, "a quantized graph as TOSA with integer arithmetic", lowerAten},
     {"lower-tfl-to-tosa", Dialect::Tfl, kTosa, false, "a TensorFlow Lite graph as TOSA", lowerTfl},
     // The compiler.
+    {"gather-rows", kTosa, kTosa, false, "moves what interrupts runs of row-by-row operators before them",
+     gatherRows},
     {"tile-rows", kTosa, kTosa, false, "repeats operators that work row by row for two ranges of rows",
      tileRows},
     {"legalize", kTosa, kNpu, true, "TOSA as operations of the target", legalize},

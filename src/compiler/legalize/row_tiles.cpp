@@ -309,6 +309,24 @@ void copyValue(ir::Graph& target, Mapping& mapping, const ir::Value* value) {
   mapping[value] = copy;
 }
 
+/// Copies the inputs and constants of a graph.
+void copyEnds(ir::Graph& target, Mapping& mapping, const ir::Graph& source) {
+  for (const ir::Value* input : source.inputs()) copyValue(target, mapping, input);
+  for (const auto& constant : source.constants()) copyValue(target, mapping, constant.get());
+}
+
+/// Values that nodes compute from constants only.
+Values invariantValues(const ir::Graph& tosa) {
+  Values invariant;
+  for (const ir::Node* node : tosa.nodes()) {
+    if (!node->def().has(ir::kPure) || !node->regions().empty()) continue;
+    const auto isConstant = [&](const ir::Value* v) { return v->isConstant() || invariant.contains(v); };
+    if (!std::all_of(node->operands().begin(), node->operands().end(), isConstant)) continue;
+    invariant.insert(node->results().begin(), node->results().end());
+  }
+  return invariant;
+}
+
 }  // namespace
 
 int64_t partsPerTile(int64_t parts, int64_t count) {
@@ -318,14 +336,53 @@ int64_t partsPerTile(int64_t parts, int64_t count) {
   return size > kManyParts ? roundUp(size, 2) : size;
 }
 
-RowTiling::RowTiling(const ir::Graph& tosa) : tosa_(tosa) {
+ir::Graph withLongRuns(const ir::Graph& tosa) {
+  constexpr size_t kMostMoved = 32;  // per run: values of what comes before it are alive all along
+  const Values invariant = invariantValues(tosa);
+  ir::Graph ordered(tosa.name);
+  Mapping mapping;
+  copyEnds(ordered, mapping, tosa);
+  GrowingRun run(invariant);
+  std::vector<const ir::Node*> members;
+  Values inRun;
+  size_t moved = 0;
+  const auto finish = [&] {
+    for (const ir::Node* node : members) cloneValid(*node, ordered, mapping);
+    members.clear();
+    inRun.clear();
+    moved = 0;
+    run = GrowingRun(invariant);
+  };
+  const auto join = [&](const ir::Node* node) {
+    if (!run.add(node)) return false;
+    members.push_back(node);
+    inRun.insert(node->results().begin(), node->results().end());
+    return true;
+  };
+  const auto isIndependent = [&](const ir::Node* node) {
+    return node->def().has(ir::kPure) && node->regions().empty() &&
+           std::none_of(node->operands().begin(), node->operands().end(),
+                        [&](const ir::Value* v) { return inRun.contains(v); });
+  };
   for (const ir::Node* node : tosa.nodes()) {
-    if (!node->def().has(ir::kPure) || !node->regions().empty()) continue;
-    const auto isConstant = [&](const ir::Value* v) { return v->isConstant() || invariant_.contains(v); };
-    if (!std::all_of(node->operands().begin(), node->operands().end(), isConstant)) continue;
-    invariant_.insert(node->results().begin(), node->results().end());
+    if (join(node)) continue;
+    if (!members.empty() && moved < kMostMoved && isIndependent(node)) {
+      ++moved;
+    } else {
+      finish();
+      if (join(node)) continue;
+      run = GrowingRun(invariant);
+    }
+    cloneValid(*node, ordered, mapping);
   }
+  finish();
+  std::vector<ir::Value*> outputs;
+  for (const ir::Value* output : tosa.outputs()) outputs.push_back(mapping.at(output));
+  ordered.setOutputs(std::move(outputs));
+  return ordered;
 }
+
+RowTiling::RowTiling(const ir::Graph& tosa) : tosa_(tosa), invariant_(invariantValues(tosa)) {}
 
 std::vector<RowRun> RowTiling::runs() const {
   std::vector<RowRun> runs;
@@ -355,8 +412,7 @@ TiledGraph RowTiling::tiled(std::span<const RowTiles> tiles) const {
   TiledGraph result{ir::Graph(tosa_.name), {}};
   ir::Graph& tiled = result.graph;
   Mapping mapping;
-  for (const ir::Value* input : tosa_.inputs()) copyValue(tiled, mapping, input);
-  for (const auto& constant : tosa_.constants()) copyValue(tiled, mapping, constant.get());
+  copyEnds(tiled, mapping, tosa_);
   std::unordered_map<const ir::Node*, const RowTiles*> tilesFrom;
   for (const RowTiles& t : tiles) tilesFrom[t.first] = &t;
   for (const ir::Node* node = tosa_.firstNode(); node; node = node->next()) {

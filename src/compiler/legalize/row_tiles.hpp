@@ -43,6 +43,10 @@ struct TiledGraph {
 /// Parts of a run's rows in all of its tiles but the last.
 int64_t partsPerTile(int64_t parts, int64_t count);
 
+/// A copy of a TOSA graph in which nodes that interrupt a run, but do not depend on it, come before the run:
+/// attention, for example, is one run of heads if its values are transposed before its scores are computed.
+ir::Graph withLongRuns(const ir::Graph& tosa);
+
 /// A TOSA graph, which outlives this, and which of its nodes can be tiled.
 class RowTiling {
  public:

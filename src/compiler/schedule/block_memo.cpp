@@ -86,7 +86,7 @@ size_t BlockMemo::Hash::operator()(const Key& key) const {
 
 BlockChoice BlockChoice::of(const npu::KernelOperation& op) {
   BlockChoice choice{op.block, op.microblock, op.ifmBufferEnd, op.ifm2BufferStart, op.accumulatorStart};
-  choice.twoRows = isInTwoRows(op);
+  choice.twoRows = op.inTwoRows;
   if (op.weights) {
     choice.traversal = op.weights->traversal;
     choice.sparse = op.weights->sparse;
@@ -95,7 +95,7 @@ BlockChoice BlockChoice::of(const npu::KernelOperation& op) {
 }
 
 void BlockChoice::apply(npu::KernelOperation& op) const {
-  if (twoRows != isInTwoRows(op)) op = twoRows ? inTwoRows(op) : inOneRow(op);
+  if (twoRows != op.inTwoRows) op = twoRows ? inTwoRows(op) : inOneRow(op);
   op.block = block;
   op.microblock = microblock;
   op.ifmBufferEnd = ifmBufferEnd;
@@ -113,7 +113,7 @@ Result<ChosenBlocks> BlockMemo::choose(std::span<const npu::KernelOperation> cha
   key.traversals = traversals;
   key.wanted = wanted;
   std::vector<npu::KernelOperation> chosen(chain.begin(), chain.end());
-  if (isInTwoRows(chosen[0])) chosen[0] = inOneRow(chosen[0]);
+  if (chosen[0].inTwoRows) chosen[0] = inOneRow(chosen[0]);
   for (const npu::KernelOperation& op : chosen) key.chain.push_back(withoutPlaces(op));
   key.contexts.assign(contexts.begin(), contexts.end());
   {

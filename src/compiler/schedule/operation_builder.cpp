@@ -412,31 +412,30 @@ std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, co
 
 bool allowsTwoRows(const npu::KernelOperation& op, const npu::Target& target) {
   if (target.architecture().choosesMicroblocks || npu::microblocks(target).front().h != 2) return false;
-  return isPointwise(op) && op.ofm.height == 1 && op.ofm.width > 1 && op.ofm.width % 2 == 1 &&
-         op.ifm.height == 1 && op.ifm.width == op.ofm.width;
+  return isPointwise(op) && op.ofm.height == 1 && op.ofm.width > 2 && op.ifm.height == 1 &&
+         op.ifm.width == op.ofm.width;
 }
 
 npu::KernelOperation inTwoRows(npu::KernelOperation op) {
+  const int32_t width = op.ofm.width;
   for (npu::FeatureMap* map : {&op.ifm, &op.ofm}) {
-    map->strideY = map->width / 2 * map->strideX;
+    map->strideY = width / 2 * map->strideX;
     map->height = map->height0 = map->height1 = 2;
-    map->width = map->width0 = map->width / 2 + 1;
+    map->width = map->width0 = width - width / 2;
   }
+  op.inTwoRows = true;
   return op;
 }
 
 npu::KernelOperation inOneRow(npu::KernelOperation op) {
   for (npu::FeatureMap* map : {&op.ifm, &op.ofm}) {
+    const auto width = static_cast<int32_t>(map->strideY / map->strideX) + map->width;
     map->height = map->height0 = map->height1 = 1;
-    map->width = map->width0 = 2 * map->width - 1;
-    map->strideY = map->width * map->strideX;
+    map->width = map->width0 = width;
+    map->strideY = width * map->strideX;
   }
+  op.inTwoRows = false;
   return op;
-}
-
-bool isInTwoRows(const npu::KernelOperation& op) {
-  return isPointwise(op) && op.ofm.height == 2 && op.ifm.height == 2 && npu::rowsOverlap(op.ofm) &&
-         npu::rowsOverlap(op.ifm);
 }
 
 std::string operationKindText(const npu::KernelOperation& op) {

@@ -21,16 +21,16 @@ npu::KernelOperation buildOperation(const ir::Node* node, const Storage& storage
 /// it.
 std::optional<npu::KernelOperation> asProduct(const npu::KernelOperation& op, const npu::Target& target);
 
-/// Whether a pointwise convolution over one row with an odd number of positions may compute it as two rows
-/// that share the middle position, which both compute to the same result. Microblocks of 2 x 2 positions
-/// cover the two rows completely, whereas one row of odd length leaves half of each microblock idle (an even
-/// one is covered by 1 x 4).
+/// Whether a pointwise convolution over one row of positions may compute it as two rows. Microblocks of 2 x 2
+/// positions leave half of their height idle in a single row of odd length (an even one is covered by 1 x 4),
+/// and blocks are twice as high as the row: with two rows, a block covers twice as many positions, and the
+/// weights are read half as often. Rows of odd length share the middle position, which both compute to the
+/// same result.
 bool allowsTwoRows(const npu::KernelOperation& op, const npu::Target& target);
 
-/// The operation over two such rows instead of one, and back.
+/// The operation over two such rows instead of one (KernelOperation::inTwoRows), and back.
 npu::KernelOperation inTwoRows(npu::KernelOperation op);
 npu::KernelOperation inOneRow(npu::KernelOperation op);
-bool isInTwoRows(const npu::KernelOperation& op);
 
 /// Whether a value is a constant that fits the scalar register.
 bool isScalar(const ir::Value* value, const npu::Target& target);

@@ -30,7 +30,7 @@ void takeMapRows(npu::FeatureMap& map, RowRange rows, int32_t held) {
 
 bool canStripe(const npu::KernelOperation& op) {
   if (op.transpose != npu::Transpose::HWC || op.reverse != npu::Reverse::None) return false;
-  if (op.upscale != npu::Upscale::None || op.weightsFromIfm2 || npu::rowsOverlap(op.ofm)) return false;
+  if (op.upscale != npu::Upscale::None || op.weightsFromIfm2 || op.inTwoRows) return false;
   if (op.accumulatorInput != npu::AccumulatorInput::Reset || !op.accumulatorOutput) return false;
   switch (op.kind) {
     case npu::OperationKind::Conv:

@@ -264,6 +264,7 @@ struct KernelOperation {
   BlockShape microblock;  // U85: h and w encoded in ACC_FORMAT; U55/U65: fixed per variant, not encoded
   int32_t ifmBufferEnd = 0, ifm2BufferStart = 0, accumulatorStart = 0;  // U55/U65 SHRAM banks; 0 when unused
   int32_t blockDependency = 0;                                          // BLOCKDEP
+  bool inTwoRows = false;  // one row of positions is computed as two (the compiler's choice, not encoded)
 
   /// IFM size in upscaled coordinates (ethosu-command-stream 4.1): conv-like kinds.
   int32_t ifmHeight() const {

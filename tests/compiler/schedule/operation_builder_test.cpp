@@ -5,6 +5,12 @@
 
 #include <set>
 
+#include "compiler/compiler.hpp"
+#include "compiler/program_runner.hpp"
+#include "compiler/schedule/stripes.hpp"
+#include "compiler/tosa_graphs.hpp"
+#include "support/require.hpp"
+
 namespace carina::compiler {
 namespace {
 
@@ -69,9 +75,9 @@ npu::KernelOperation rowOf(int32_t positions) {
 }
 
 TEST(TwoRows, CoverTheRowAndNothingElse) {
-  for (const int32_t positions : {3, 5, 49, 197}) {
+  for (const int32_t positions : {3, 4, 5, 49, 98, 196, 197}) {
     const npu::KernelOperation row = rowOf(positions), rows = inTwoRows(row);
-    EXPECT_TRUE(npu::rowsOverlap(rows.ofm)) << positions;
+    EXPECT_EQ(npu::rowsOverlap(rows.ofm), positions % 2 != 0) << positions;
     for (const npu::FeatureMap* map : {&rows.ifm, &rows.ofm}) {
       std::set<int64_t> addresses;
       for (int32_t y = 0; y < map->height; ++y) {
@@ -84,31 +90,52 @@ TEST(TwoRows, CoverTheRowAndNothingElse) {
   }
 }
 
-TEST(TwoRows, RequireAnOddRowAndMicroblocksOfTwoRows) {
+TEST(TwoRows, RequireOneRowAndMicroblocksOfTwoRows) {
   const auto allowed = [](const npu::KernelOperation& op, const char* target) {
     return allowsTwoRows(op, **npu::findTarget(target));
   };
   EXPECT_TRUE(allowed(rowOf(49), "ethos-u55-256"));
   EXPECT_TRUE(allowed(rowOf(49), "ethos-u65-512"));
+  EXPECT_TRUE(allowed(rowOf(98), "ethos-u65-512"));
   EXPECT_FALSE(allowed(rowOf(49), "ethos-u55-128"));
   EXPECT_FALSE(allowed(rowOf(49), "ethos-u85-256"));
-  EXPECT_FALSE(allowed(rowOf(48), "ethos-u55-256"));
   EXPECT_FALSE(allowed(rowOf(1), "ethos-u55-256"));
+  EXPECT_FALSE(allowed(inTwoRows(rowOf(98)), "ethos-u55-256"));
   npu::KernelOperation wide = rowOf(49);
   wide.kernel.width = 3;
   wide.ifm.width = 51;
   EXPECT_FALSE(allowed(wide, "ethos-u55-256"));
 }
 
-TEST(TwoRows, AreNotDetectedInTransposedMaps) {
-  // The strides are those of the axes in memory, so these rows do not overlap.
-  npu::KernelOperation op = inTwoRows(rowOf(255));
-  EXPECT_TRUE(isInTwoRows(op));
-  op.transpose = npu::Transpose::CHW;
-  EXPECT_FALSE(isInTwoRows(op));
-  op = inTwoRows(rowOf(255));
-  op.kind = npu::OperationKind::Pool;
-  EXPECT_FALSE(isInTwoRows(op));
+TEST(TwoRows, AreNotComputedInStripes) {
+  // The layers around them have one row.
+  EXPECT_TRUE(canStripe(rowOf(98)));
+  EXPECT_FALSE(canStripe(inTwoRows(rowOf(98))));
+  EXPECT_FALSE(canStripe(inTwoRows(rowOf(99))));
+}
+
+/// A linear layer over so many tokens.
+ir::Graph layerOver(int64_t tokens, int64_t from, int64_t to) {
+  test::TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 1, tokens, from});
+  return b.finish({b.rescalePerChannel(b.conv(x, to, {1, 1}), DType::Int8, 42, 3)});
+}
+
+TEST(TwoRows, HalveTheWeightTrafficOfMoreTokensThanABlockHasColumns) {
+  const npu::Machine machine = require(npu::makeMachine("ethos-u65-512", "", ""));
+  const auto cyclesOver = [&](int64_t tokens) {
+    return require(compile(layerOver(tokens, 512, 512), machine, {})).cycles;
+  };
+  EXPECT_LT(cyclesOver(98) * 100, cyclesOver(97) * 105);
+  EXPECT_LT(cyclesOver(98) * 100, cyclesOver(64) * 140);
+}
+
+TEST(TwoRows, GiveTheResultsOfOneRow) {
+  for (const int64_t tokens : {4, 66, 98, 99, 130}) {
+    const ir::Graph graph = layerOver(tokens, 48, 40);
+    for (const char* target : {"ethos-u55-256", "ethos-u65-256", "ethos-u65-512"})
+      EXPECT_EQ(test::differences(graph, target, "", test::randomInputs(graph, 3)), "") << target << tokens;
+  }
 }
 
 }  // namespace
