@@ -97,10 +97,10 @@ std::optional<RowIntervals::Interval> RowIntervals::withNarrowBorders(Interval i
   return interval;
 }
 
-bool RowIntervals::hasLargeMap(const Interval& interval, int64_t elements) const {
+bool RowIntervals::hasLargeMap(const Interval& interval) const {
   for (size_t i = interval.first; i <= interval.last; ++i) {
     const ir::Value* result = nodes_[i]->result();
-    if (result->numElements() >= elements && !isReadOutside(result, interval)) return true;
+    if (result->numElements() >= kMinElements && !isReadOutside(result, interval)) return true;
   }
   return false;
 }
@@ -117,24 +117,41 @@ std::vector<RowIntervals::Interval> RowIntervals::aroundReductions(Products prod
     if (!around) continue;
     extend(*around, begin, end);
     around = withNarrowBorders(*around);
-    if (around && hasLargeMap(*around, kMinElements)) found.push_back(*around);
+    if (around && hasLargeMap(*around)) found.push_back(*around);
   }
   return found;
 }
 
-std::vector<RowIntervals::Interval> RowIntervals::layerPairs(int64_t elements) const {
+std::vector<RowIntervals::Interval> RowIntervals::layerPairs(int64_t bytes) const {
   std::vector<Interval> found;
   std::optional<size_t> previous;
   for (size_t i = 0; i < nodes_.size(); ++i) {
     if (!isHeavy(nodes_[i], Products::Apart)) continue;
     const bool layer = ir::isa<tosa::Conv2d>(nodes_[i]);
-    if (previous && layer) {
+    if (previous && layer && nodes_[i]->operand(0)->numBytes() >= bytes) {
       // With the rescaling of the second one.
-      const Interval pair{*previous, std::min(i + 1, nodes_.size() - 1)};
-      if (const auto narrow = withNarrowBorders(pair); narrow && hasLargeMap(*narrow, elements))
+      if (const auto narrow = withNarrowBorders({*previous, std::min(i + 1, nodes_.size() - 1)}))
         found.push_back(*narrow);
     }
     previous = layer ? std::optional(i) : std::nullopt;
+  }
+  return found;
+}
+
+std::vector<RowIntervals::ExtendedPair> RowIntervals::extendedPairs(int64_t bytes) const {
+  const auto isLayer = [&](size_t node) { return isHeavy(nodes_[node], Products::Apart); };
+  std::vector<ExtendedPair> found;
+  for (const Interval& pair : layerPairs(bytes)) {
+    size_t begin = pair.first, end = pair.last + 1;
+    while (begin > 0 && !isLayer(begin - 1)) --begin;
+    while (end < nodes_.size() && !isLayer(end)) ++end;
+    Interval upTo = pair, around = pair;
+    extend(upTo, begin, pair.last + 1);
+    extend(around, begin, end);
+    const auto narrowUpTo = withNarrowBorders(upTo), narrowAround = withNarrowBorders(around);
+    if (!narrowUpTo || !narrowAround) continue;
+    if (found.empty() || found.back().around.last < std::min(narrowUpTo->first, narrowAround->first))
+      found.push_back({*narrowUpTo, *narrowAround});
   }
   return found;
 }

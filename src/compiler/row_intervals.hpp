@@ -43,9 +43,16 @@ class RowIntervals {
   /// size. `products`: whether products by rows may be part of it.
   std::vector<Interval> aroundReductions(Products products) const;
 
-  /// Two consecutive convolutions with many weights, and what is between them, if the largest map in between
-  /// has at least `elements`: each tile reads the weights again, but the map stays small.
-  std::vector<Interval> layerPairs(int64_t elements) const;
+  /// Two consecutive convolutions with many weights, and what is between them, if the second one reads a map
+  /// of at least `bytes`: each tile reads the weights again, but the map stays small.
+  std::vector<Interval> layerPairs(int64_t bytes) const;
+
+  /// A pair of layers with what is before them (`upTo`) and also after them (`around`), up to the next nodes
+  /// with many weights, as far as it has rows that can be divided as finely.
+  struct ExtendedPair {
+    Interval upTo, around;
+  };
+  std::vector<ExtendedPair> extendedPairs(int64_t bytes) const;
 
   /// All nodes of the run but those at its ends that exchange accumulators with other nodes; nothing if
   /// others do.
@@ -74,9 +81,10 @@ class RowIntervals {
   /// The interval without nodes at its ends that exchange accumulators with others; nothing if it has others.
   std::optional<Interval> withNarrowBorders(Interval interval) const;
 
-  /// Whether a map of at least `elements` is only needed within the interval.
-  bool hasLargeMap(const Interval& interval, int64_t elements) const;
+  /// Whether a map of some size is only needed within the interval.
+  bool hasLargeMap(const Interval& interval) const;
 
+  /// Extends an interval within [begin, end).
   void extend(Interval& interval, size_t begin, size_t end) const;
 
   const RowTiling& tiling_;

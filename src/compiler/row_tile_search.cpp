@@ -57,9 +57,93 @@ class KnownCosts {
 /// Tiles for fewer cycles.
 class SpeedSearch {
  public:
-  /// `cache`: bytes.
-  SpeedSearch(int64_t cache, std::function<Result<npu::Cycles>(const ir::Graph&)> cyclesOf)
-      : cache_(cache), cycles_(std::move(cyclesOf)) {}
+  /// `cache`: bytes. `joins`: whether products of computed matrices may be tiled.
+  SpeedSearch(int64_t cache, bool joins, std::function<Result<npu::Cycles>(const ir::Graph&)> cyclesOf)
+      : cache_(cache), joins_(joins), cycles_(std::move(cyclesOf)) {}
+
+  /// Graphs with tiles; see tiledForSpeed().
+  std::vector<TiledGraph> run(const ir::Graph& tosa) {
+    std::vector<TiledGraph> graphs;
+    if (std::optional<TiledGraph> outer = aroundLayers(tosa)) {
+      graphs = once(outer->graph);
+      for (TiledGraph& inner : graphs) relate(inner.pieces, outer->pieces);
+      if (graphs.empty()) graphs.push_back(std::move(*outer));
+    }
+    for (TiledGraph& tiled : once(tosa)) graphs.push_back(std::move(tiled));
+    return graphs;
+  }
+
+ private:
+  /// With tiles apart from products of computed matrices and, if `joins_`, with tiles of these.
+  std::vector<TiledGraph> once(const ir::Graph& tosa) {
+    const RowTiling tiling(tosa);
+    std::vector<RowTiles> apart, joined;
+    bool differ = false;
+    for (const RowRun& nodes : tiling.runs()) {
+      const RowIntervals run(tiling, nodes);
+      std::vector<Tiled> tiled = this->apart(run);
+      for (const Tiled& t : tiled) apart.push_back(run.tiles(t));
+      if (joins_) differ |= join(run, tiled);
+      for (const Tiled& t : tiled) joined.push_back(run.tiles(t));
+    }
+    std::vector<TiledGraph> graphs;
+    if (!apart.empty()) graphs.push_back(tiling.tiled(apart));
+    if (differ) graphs.push_back(tiling.tiled(joined));
+    return graphs;
+  }
+
+  /// With tiles around pairs of layers in which parts may be tiled again, where that is faster than tiles of
+  /// these parts alone.
+  std::optional<TiledGraph> aroundLayers(const ir::Graph& tosa) {
+    const RowTiling tiling(tosa);
+    std::vector<RowTiles> tiles;
+    for (const RowRun& nodes : tiling.runs()) {
+      const RowIntervals run(tiling, nodes);
+      for (const RowIntervals::ExtendedPair& pair : run.extendedPairs(cache_ / 2)) {
+        if (const Tiled tiled = fastestOuter(run, pair); tiled.count > 1) tiles.push_back(run.tiles(tiled));
+      }
+    }
+    if (tiles.empty()) return std::nullopt;
+    return tiling.tiled(tiles);
+  }
+
+  Tiled fastestOuter(const RowIntervals& run, const RowIntervals::ExtendedPair& pair) {
+    Tiled best{pair.upTo, 1};
+    const std::optional<npu::Cycles> whole = cyclesInTiles(run.extracted(pair.around, {}));
+    if (!whole) return best;
+    npu::Cycles fewest = *whole;
+    for (const Interval& interval : {pair.upTo, pair.around}) {
+      for (const int64_t count : {2, 3, 4}) {
+        if (count > run.parts(interval)) break;
+        const Tiled next{interval, count};
+        const std::optional<npu::Cycles> cycles = cyclesInTiles(run.extracted(pair.around, {&next, 1}));
+        if (!cycles || *cycles >= fewest || !isWorthwhile(*cycles, *whole)) continue;
+        best = next;
+        fewest = *cycles;
+      }
+      if (pair.upTo == pair.around) break;
+    }
+    return best;
+  }
+
+  /// The cycles of a part with tiles.
+  std::optional<npu::Cycles> cyclesInTiles(const ir::Graph& part) {
+    const std::vector<TiledGraph> tiled = once(part);
+    return cycles_.of(tiled.empty() ? part : tiled.back().graph);
+  }
+
+  /// Relates pieces of pieces to the original values.
+  static void relate(std::vector<RowPiece>& pieces, const std::vector<RowPiece>& outer) {
+    std::map<std::string_view, const RowPiece*> byName;
+    for (const RowPiece& piece : outer) byName.emplace(piece.name, &piece);
+    for (RowPiece& piece : pieces) {
+      const auto whole = byName.find(piece.whole);
+      if (whole == byName.end()) continue;
+      piece.firstElement += whole->second->firstElement;
+      piece.whole = whole->second->whole;
+    }
+    pieces.insert(pieces.end(), outer.begin(), outer.end());
+  }
 
   /// Without products of computed matrices.
   std::vector<Tiled> apart(const RowIntervals& run) {
@@ -85,7 +169,6 @@ class SpeedSearch {
     return joined;
   }
 
- private:
   /// Whether a difference exceeds the error of expectations.
   static bool isWorthwhile(npu::Cycles cycles, npu::Cycles than) {
     constexpr int kPercent = 2;
@@ -134,6 +217,7 @@ class SpeedSearch {
   }
 
   const int64_t cache_;
+  const bool joins_;
   KnownCosts<npu::Cycles> cycles_;
 };
 
@@ -233,27 +317,13 @@ std::vector<TiledGraph> tiledForSpeed(const ir::Graph& tosa, const npu::Machine&
   if (!machine.memory.spilling()) return {};
   Options measured;
   measured.cacheLimit = options.cacheLimit;
-  SpeedSearch search(cacheLimit(machine, options), [&](const ir::Graph& part) -> Result<npu::Cycles> {
+  // Otherwise a product is so many operations that its schedules take long, and gain little.
+  const bool joins = machine.target->architecture().computedWeights;
+  SpeedSearch search(cacheLimit(machine, options), joins, [&](const ir::Graph& part) -> Result<npu::Cycles> {
     CARINA_TRY(const ir::Graph npu, lower(part));
     return expectedCycles(npu, machine, measured);
   });
-  const ir::Graph ordered = withLongRuns(tosa);
-  const RowTiling tiling(ordered);
-  // Otherwise a product is so many operations that its schedules take long, and gain little.
-  const bool joins = machine.target->architecture().computedWeights;
-  std::vector<RowTiles> apart, joined;
-  bool differ = false;
-  for (const RowRun& nodes : tiling.runs()) {
-    const RowIntervals run(tiling, nodes);
-    std::vector<Tiled> tiled = search.apart(run);
-    for (const Tiled& t : tiled) apart.push_back(run.tiles(t));
-    if (joins) differ |= search.join(run, tiled);
-    for (const Tiled& t : tiled) joined.push_back(run.tiles(t));
-  }
-  std::vector<TiledGraph> graphs;
-  if (!apart.empty()) graphs.push_back(tiling.tiled(apart));
-  if (differ) graphs.push_back(tiling.tiled(joined));
-  return graphs;
+  return search.run(withLongRuns(tosa));
 }
 
 std::optional<TiledGraph> tiledForMemory(const ir::Graph& tosa, const npu::Machine& machine,

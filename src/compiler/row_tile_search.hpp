@@ -22,10 +22,11 @@ namespace carina::compiler {
 /// From TOSA to a graph that is ready for scheduling.
 using Lower = std::function<Result<ir::Graph>(const ir::Graph&)>;
 
-/// The TOSA graph with tiles where they are expected to take fewer cycles: each candidate is scheduled on its
-/// own, whole and in several numbers of tiles. A second graph differs from the first one in runs of which a
-/// longer part, with products of computed matrices, is expected to be faster in tiles (Ethos-U85). Nothing if
-/// there are none; without a cache in front of a slow arena, there never are.
+/// The TOSA graph with tiles where they are expected to take fewer cycles, in up to four ways, the most
+/// promising one first. Each candidate is scheduled on its own, whole and in several numbers of tiles. The
+/// graphs differ in whether pairs of layers are tiled together with the norms around them, which may be in
+/// smaller tiles, and whether products of computed matrices are tiled (Ethos-U85). Nothing if no tiles are
+/// faster; without a cache in front of a slow arena, none are.
 std::vector<TiledGraph> tiledForSpeed(const ir::Graph& tosa, const npu::Machine& machine,
                                       const Options& options, const Lower& lower);
 

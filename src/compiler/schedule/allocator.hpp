@@ -28,7 +28,8 @@ int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment =
 /// Greedy placement in several orders, improved by swapping positions in the order (deterministic) until the
 /// lower bound is reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps bring no
 /// improvement. Large problems get fewer attempts, and from about 260,000 pairs of buffers that are live at
-/// the same time a single sweep over time has to do, so that the run time stays near n log n.
+/// the same time a single sweep over time has to do, so that the run time stays near n log n. Then, buffers
+/// around those that are placed too high are placed anew.
 Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
              int64_t alignment = 16);
 

@@ -172,12 +172,10 @@ class Search {
         // Encoded weights may be slightly larger than expected.
         result.error.emplace(std::move(schedule).error());
         failed.push_back(&result);
-        auto larger = failed.size() <= kLargerTries ? withSizesOf(*scheduler, result.limits) : std::nullopt;
-        if (!larger) {
-          insertTighter(result, order, std::max(i, lower) + 1, tighter);
-          continue;
-        }
-        schedule = std::move(*larger);
+        schedule = withSizesOf(*scheduler, result, failed.size());
+        insertTighter(result, order, std::max(i, lower) + 1, tighter);
+        if (!schedule.ok()) continue;
+        ++most;  // as good as the next one, perhaps
       }
       // Slower than the alternative is expected to be: complete that as well.
       if (i == lower && alternative && streamCycles(*schedule) > *alternative) most = std::max(most, i + 2);
@@ -610,26 +608,34 @@ class Search {
   }
 
   /// A plan that fills a dedicated cache to the last byte has no space for weights that are larger than
-  /// expected: replans with their actual sizes. Nothing if that does not fit either, or the arena does not.
-  std::optional<Schedule> withSizesOf(const Scheduler& unfinished, const Limits& limits) const {
-    Scheduler scheduler = prepared_;
-    if (!scheduler.expectSizesOf(unfinished.encodedPasses())) return std::nullopt;
-    Try again(limits);
-    measure(scheduler, again, true);
-    if (again.error) return std::nullopt;
-    auto schedule = scheduler.finish();
-    if (!schedule.ok() || (arenaLimit_ > 0 && schedule->arenaBytes > arenaLimit_)) return std::nullopt;
-    return std::move(*schedule);
+  /// expected: replans with the actual sizes, at most kLargerTries times, or moves some maps behind the
+  /// cache, if that costs little. The faster one, or an error if neither fits, or the arena does not.
+  Result<Schedule> withSizesOf(Scheduler& unfinished, const Try& result, size_t tries) const {
+    constexpr npu::Cycles kParts = 400;  // a slowdown by one part costs little
+    const auto fits = [this](const Result<Schedule>& schedule) {
+      return schedule.ok() && (arenaLimit_ == 0 || schedule->arenaBytes <= arenaLimit_);
+    };
+    Result<Schedule> best = *result.error;
+    const auto offer = [&](Result<Schedule> schedule) {
+      if (fits(schedule) && (!best.ok() || streamCycles(*schedule) < streamCycles(*best)))
+        best = std::move(schedule);
+    };
+    if (tries <= kLargerTries) {
+      Scheduler scheduler = prepared_;
+      if (scheduler.expectSizesOf(unfinished.encodedPasses())) {
+        Try again(result.limits);
+        measure(scheduler, again, true);
+        if (!again.error) offer(scheduler.finish());
+      }
+    }
+    if (machine_.memory.spilling()) offer(unfinished.finishWithLess(result.cycles + result.cycles / kParts));
+    return best;
   }
-
-  /// Addresses may need slightly more memory than the planned live bytes. Cascades that do not fit a
-  /// dedicated cache are replanned with less of it, one sixteenth at a time.
-  bool tightens(const Limits& limits) const { return machine_.memory.spilling() && limits.cascadesInCache; }
 
   /// Adds a try that could not be completed to the order again, from position `first` on, with less memory.
   void insertTighter(const Try& failed, std::vector<Try*>& order, size_t first,
                      std::deque<Try>& tighter) const {
-    if (tighter.size() == kTighterTries || !tightens(failed.limits)) return;
+    if (tighter.size() == kTighterTries || !machine_.memory.spilling()) return;
     tighter.emplace_back(failed.limits);
     if (!tighten(tighter.back())) return;
     const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
@@ -637,12 +643,15 @@ class Search {
     order.insert(std::find_if(next, order.end(), worse), &tighter.back());
   }
 
-  /// Null if none of a few steps gives a schedule.
+  /// Addresses may need slightly more memory than the planned live bytes: replans what does not fit a
+  /// dedicated cache with one 64th less of it, then one sixteenth less at a time. Null if none of a few steps
+  /// gives a schedule.
   std::unique_ptr<Scheduler> tighten(Try& result) const {
-    const auto less = [](int64_t bytes) { return bytes / 16 * 15; };
     for (int step = 0; step < kTighterSteps; ++step) {
+      const int64_t parts = step == 0 ? 64 : 16;
+      const auto less = [parts](int64_t bytes) { return bytes / parts * (parts - 1); };
       Limits& limits = result.limits;
-      limits.cascades = less(*limits.cascades);
+      if (limits.cascades) limits.cascades = less(*limits.cascades);
       limits.maps = less(limits.maps);
       limits.fast = less(limits.fast);
       result.error.reset();
@@ -656,7 +665,7 @@ class Search {
   void tightenFailed(std::vector<Try>& results, Best& best) const {
     const int64_t cache = cacheLimit(machine_, options_);
     for (size_t i = 0, count = results.size(); i < count; ++i) {
-      if (!results[i].error || results[i].limits.fast != cache || !tightens(results[i].limits)) continue;
+      if (!results[i].error || results[i].limits.fast != cache) continue;
       results.emplace_back(Limits(results[i].limits));
       results.back().effort = results[i].effort;
       auto scheduler = tighten(results.back());

@@ -35,9 +35,6 @@ bool isLinear(const npu::KernelOperation& op) {
   return op.kernel.height * op.kernel.width == 1 && std::min(op.ofm.height, op.ofm.width) <= 2;
 }
 
-/// Attempts to find a dense packing: for the program, and for a try that does not fit at once.
-constexpr int kPackingAttempts = 2000, kTryAttempts = 100;
-
 }  // namespace
 
 int64_t cacheLimit(const npu::Machine& machine, const Options& options) {
@@ -105,7 +102,7 @@ Result<npu::Cycles> Scheduler::expectedCycles() {
   for (Pass& pass : result_.passes) expectSlices(pass);
   CARINA_RETURN_IF_ERROR(encodeCodedScales());
   addConstants();
-  CARINA_RETURN_IF_ERROR(allocate(true));
+  CARINA_RETURN_IF_ERROR(allocate(Allocation::Try));
   return streamCycles(result_);
 }
 
@@ -164,7 +161,15 @@ Result<Schedule> Scheduler::finish() {
   result_.constants = {};
   CARINA_RETURN_IF_ERROR(encodeWeights());
   addConstants();
-  CARINA_RETURN_IF_ERROR(allocate(false));
+  CARINA_RETURN_IF_ERROR(allocate(Allocation::Final));
+  return std::move(result_);
+}
+
+Result<Schedule> Scheduler::finishWithLess(npu::Cycles most) {
+  CARINA_RETURN_IF_ERROR(allocate(Allocation::Evicting));
+  const npu::Cycles cycles = streamCycles(result_);
+  if (cycles > most)
+    return fail(Code::DoesNotFit, "evicted maps cost too many cycles: {} instead of {}", cycles, most);
   return std::move(result_);
 }
 
@@ -618,105 +623,6 @@ void Scheduler::addConstants() {
     result_.buffers[b].address = result_.constants.addLasting(bytes, hashes_->at(bytes.data()),
                                                               std::min(alignment, ConstantPool::kLine));
   }
-}
-
-Status Scheduler::allocate(bool trying) {
-  addStaging();
-  // If the arena may use more memory for copies of weights, its last percent does not matter.
-  const bool exact = mode().spilling() || shortOfMemory() || result_.staging.empty();
-  const int attempts = trying ? 0 : exact ? kPackingAttempts : kPackingAttempts / 8;
-  while (true) {
-    std::vector<Placement*> inArena, inCache;
-    const auto sort = [&](Placement& placement) {
-      if (placement.live.bytes == 0) return;
-      if (placement.area == npu::Area::Arena) inArena.push_back(&placement);
-      if (placement.area == npu::Area::Cache) inCache.push_back(&placement);
-    };
-    for (Placement& placement : result_.buffers) sort(placement);
-    for (Placement& placement : result_.staging) sort(placement);
-    for (Placement& placement : result_.homes) sort(placement);
-    const int64_t limit = mode().spilling() ? cacheLimit(result_.machine, options_) : 0;
-    // If there are other tries, one of them fits better than what would be left of this one.
-    const bool mayEvict = !trying && !limits_.ahead;
-    if (limit > 0 && mayEvict && evictBeyond(limit)) continue;
-    result_.arenaBytes = place(inArena, options_.arenaLimit, attempts, trying);
-    if (trying && options_.arenaLimit > 0 && result_.arenaBytes > options_.arenaLimit)
-      result_.arenaBytes = place(inArena, options_.arenaLimit, kTryAttempts, trying);
-    result_.cacheBytes = place(inCache, limit, attempts, trying);
-    if (trying && limit > 0 && result_.cacheBytes > limit)
-      result_.cacheBytes = place(inCache, limit, kTryAttempts, trying);
-    if (limit == 0 || result_.cacheBytes <= limit) break;
-    if (!mayEvict || !evict()) {
-      return fail(Code::DoesNotFit, "staged weights need {} bytes of fast memory, {} has {}",
-                  result_.cacheBytes, mode().name, limit)
-          .withRemedy("choose a memory mode with a larger cache");
-    }
-  }
-  int64_t behind = roundUp(result_.arenaBytes, 16);
-  for (size_t b = 0; b < result_.buffers.size(); ++b) {
-    if (!isOutside(b)) continue;
-    result_.buffers[b].address = behind;
-    behind += roundUp(result_.buffers[b].bytes, 16);
-  }
-  for (Placement& placement : result_.buffers) {
-    if (placement.takesOver < 0) continue;
-    const Placement& root = result_.buffers[static_cast<size_t>(placement.takesOver)];
-    placement.area = root.area;
-    placement.address = root.address;
-  }
-  return {};
-}
-
-std::vector<Placement*> Scheduler::cachedMaps() {
-  std::vector<Placement*> cached;
-  for (Placement& placement : result_.buffers) {
-    if (placement.area == npu::Area::Cache && placement.live.bytes > 0) cached.push_back(&placement);
-  }
-  std::stable_sort(cached.begin(), cached.end(),
-                   [](const Placement* a, const Placement* b) { return a->bytes > b->bytes; });
-  return cached;
-}
-
-bool Scheduler::evictBeyond(int64_t limit) {
-  const std::vector<Placement*> maps = cachedMaps();
-  std::vector<LiveRange> others;
-  for (const Placement& placement : result_.staging) {
-    if (placement.area == npu::Area::Cache && placement.live.bytes > 0) others.push_back(placement.live);
-  }
-  const auto fitsWithout = [&](size_t evicted) {
-    std::vector<LiveRange> left = others;
-    for (size_t i = evicted; i < maps.size(); ++i) left.push_back(maps[i]->live);
-    return packingLowerBound(left) <= limit;
-  };
-  // The fewest that must be evicted: evicting more never increases what the rest needs.
-  size_t low = 0, high = maps.size();
-  while (low < high) {
-    const size_t middle = low + (high - low) / 2;
-    if (fitsWithout(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  for (size_t i = 0; i < low; ++i) evict(*maps[i]);
-  return low > 0;
-}
-
-bool Scheduler::evict() {
-  const std::vector<Placement*> maps = cachedMaps();
-  if (maps.empty()) return false;
-  evict(*maps.front());
-  return true;
-}
-
-int64_t Scheduler::place(const std::vector<Placement*>& placements, int64_t target, int attempts,
-                         bool trying) const {
-  std::vector<LiveRange> ranges;
-  ranges.reserve(placements.size());
-  for (const Placement* placement : placements) ranges.push_back(placement->live);
-  const Packing packing = trying ? pack(ranges, target, attempts) : packer_->pack(ranges, target, attempts);
-  for (size_t i = 0; i < placements.size(); ++i) placements[i]->address = packing.addresses[i];
-  return packing.bytes;
 }
 
 }  // namespace carina::compiler

@@ -146,6 +146,9 @@ class Scheduler {
   /// Keeps what is encoded for this schedule, for other schedules that will be completed.
   void keepEncoded() { keepsEncoded_ = true; }
   Result<Schedule> finish();
+  /// After finish() failed because the cache does not hold what was planned: moves maps behind the cache
+  /// where that is necessary. Fails if the program takes more than `most` cycles then.
+  Result<Schedule> finishWithLess(npu::Cycles most);
 
   /// Passes whose weights finish() has encoded, even if it failed.
   std::span<const Pass> encodedPasses() const { return result_.passes; }
@@ -328,8 +331,12 @@ class Scheduler {
   /// it.
   void addStaging();
 
-  /// `trying`: quickly, and fails if the cache does not hold what was planned.
-  Status allocate(bool trying);
+  enum class Allocation : uint8_t {
+    Try,       // quickly; fails if the cache does not hold what was planned
+    Final,     // as densely as possible; fails as well, unless nothing is planned ahead
+    Evicting,  // the same, but maps move behind the cache where it does not hold them
+  };
+  Status allocate(Allocation how);
 
   /// Cached feature maps, largest first.
   std::vector<Placement*> cachedMaps();
@@ -340,6 +347,10 @@ class Scheduler {
 
   /// Evicts the largest cached feature map, if any.
   bool evict();
+
+  /// Evicts one cached map for each buffer that ends above `limit`, if these are few. Returns whether any was
+  /// evicted.
+  bool evictAbove(int64_t limit);
 
   /// `trying`: may run on several threads at a time.
   int64_t place(const std::vector<Placement*>& placements, int64_t target, int attempts, bool trying) const;

@@ -65,6 +65,53 @@ TEST(Packing, ManyBuffersLiveAtOnceArePlacedInOneSweep) {
   EXPECT_LT(packing.bytes, packingLowerBound(mixed) * 5 / 4);
 }
 
+/// Layers that nearly fill 384 KiB, again and again, and small buffers that are live all the time.
+std::vector<LiveRange> fullMemory(int repetitions) {
+  std::vector<LiveRange> ranges;
+  ranges.reserve(static_cast<size_t>(5 + 12 * repetitions));
+  for (int i = 0; i < 5; ++i) ranges.push_back({240, 7 * i, 16 * repetitions});
+  for (int r = 0; r < repetitions; ++r) {
+    const int t = 16 * r;
+    ranges.push_back({400, t, t + 3});
+    ranges.push_back({307200, t, t + 1});
+    ranges.push_back({76800, t + 1, t + 2});
+    ranges.push_back({307200, t + 2, t + 3});
+    ranges.push_back({76800, t + 3, t + 4});
+    ranges.push_back({7776, t + 4, t + 12});
+    ranges.push_back({151296, t + 5, t + 9});
+    ranges.push_back({87152, t + 8, t + 9});
+    ranges.push_back({87152, t + 9, t + 9});
+    ranges.push_back({28672, t + 6, t + 8});
+    ranges.push_back({16160, t + 5, t + 7});
+    ranges.push_back({151296, t + 10, t + 14});
+  }
+  return ranges;
+}
+
+TEST(Packing, BuffersAroundThoseThatEndTooHighAreMoved) {
+  constexpr int64_t kLimit = 384 * 1024;
+  for (const int repetitions : {30, 400, 6000}) {
+    const std::vector<LiveRange> ranges = fullMemory(repetitions);
+    ASSERT_LE(packingLowerBound(ranges), kLimit);
+    const Packing packing = pack(ranges, kLimit, 100);
+    EXPECT_LE(packing.bytes, kLimit) << repetitions;
+    if (repetitions < 1000) {
+      EXPECT_TRUE(isSound(ranges, packing));
+    }
+  }
+}
+
+RC_GTEST_PROP(Packing, ManyLiveBuffersNeverOverlap, ()) {
+  std::vector<LiveRange> ranges;
+  for (int i = 0; i < 300; ++i) {
+    const int first = *rc::gen::inRange(-1, 200);
+    const int longest = *rc::gen::element(3, 3, 3, 20, 250);
+    ranges.push_back({*rc::gen::inRange<int64_t>(1, 5000), first, first + *rc::gen::inRange(0, longest)});
+  }
+  const int64_t target = *rc::gen::element<int64_t>(0, packingLowerBound(ranges) * 21 / 20);
+  RC_ASSERT(isSound(ranges, pack(ranges, target, 100)));
+}
+
 RC_GTEST_PROP(Packing, IsDeterministic, ()) {
   const auto ranges = randomRanges();
   RC_ASSERT(pack(ranges).addresses == pack(ranges).addresses);

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/schedule/placement_search.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/shape.hpp"
+
+namespace carina::compiler {
+namespace {
+
+/// The order in which buffers are placed, and which of them are put at the top.
+struct Plan {
+  std::vector<size_t> order;
+  std::vector<bool> fromTop;
+};
+
+/// Which ranges can collide, and sizes rounded to the alignment.
+class Placer {
+ public:
+  explicit Placer(const PlacementProblem& problem)
+      : fixed_(problem.fixed),
+        begins_(problem.ranges.size() + 1, 0),
+        neighbours_(2 * problem.collisions.size()) {
+    for (const LiveRange& range : problem.ranges) sizes_.push_back(roundUp(range.bytes, problem.alignment));
+    for (const auto& [a, b] : problem.collisions) {
+      ++begins_[a + 1];
+      ++begins_[b + 1];
+    }
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    std::vector<size_t> next(begins_.begin(), begins_.end() - 1);
+    for (const auto& [a, b] : problem.collisions) {
+      neighbours_[next[a]++] = b;
+      neighbours_[next[b]++] = a;
+    }
+  }
+
+  /// Places the buffers in the order of `plan`: at the lowest free address or, for those placed from the top,
+  /// at the highest one under `ceiling` (if they fit there). Stops as soon as more than `most` bytes are
+  /// taken.
+  Packing place(const Plan& plan, int64_t ceiling, int64_t most) {
+    Packing packing;
+    if (fixed_.empty()) {
+      packing.addresses.assign(sizes_.size(), -1);
+    } else {
+      packing.addresses.assign(fixed_.begin(), fixed_.end());
+    }
+    for (const size_t i : plan.order) {
+      taken_.clear();
+      for (size_t k = begins_[i]; k < begins_[i + 1]; ++k) {
+        const uint32_t j = neighbours_[k];
+        if (packing.addresses[j] >= 0 && sizes_[j] > 0) {
+          taken_.emplace_back(packing.addresses[j], packing.addresses[j] + sizes_[j]);
+        }
+      }
+      std::sort(taken_.begin(), taken_.end());
+      int64_t address = 0, highest = -1;
+      bool found = false;
+      int64_t low = 0;
+      for (const auto& [start, end] : taken_) {
+        if (start - low >= sizes_[i]) {
+          if (!found) address = low;
+          found = true;
+          highest =
+              std::min(start, ceiling) - sizes_[i] >= low ? std::min(start, ceiling) - sizes_[i] : highest;
+        }
+        low = std::max(low, end);
+      }
+      if (!found) address = low;
+      if (ceiling - low >= sizes_[i]) highest = ceiling - sizes_[i];
+      if (plan.fromTop[i] && highest >= 0) address = highest;
+      packing.addresses[i] = address;
+      packing.bytes = std::max(packing.bytes, address + sizes_[i]);
+      if (packing.bytes > most) break;
+    }
+    return packing;
+  }
+
+  int64_t size(size_t i) const { return sizes_[i]; }
+
+ private:
+  std::span<const int64_t> fixed_;
+  std::vector<int64_t> sizes_;
+  std::vector<size_t> begins_;        // of each range's part of neighbours_
+  std::vector<uint32_t> neighbours_;  // ranges with which it must not overlap in memory
+  std::vector<std::pair<int64_t, int64_t>> taken_;
+};
+
+/// A small linear congruential generator, for the same packing on every machine.
+class Random {
+ public:
+  size_t below(size_t n) {
+    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
+    return static_cast<size_t>((state_ >> 33) % n);
+  }
+
+ private:
+  uint64_t state_ = 0x9e3779b97f4a7c15ull;
+};
+
+class Search {
+ public:
+  Search(const PlacementProblem& problem, int64_t enough)
+      : ranges_(problem.ranges), enough_(enough), placer_(problem) {
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      if (problem.fixed.empty() || problem.fixed[i] < 0) order_.push_back(i);
+    }
+  }
+
+  Packing run(int attempts, size_t& placements) {
+    if (order_.empty()) return placer_.place({}, enough_, 0);
+    const auto duration = [&](size_t i) { return int64_t{ranges_[i].last} - ranges_[i].first + 1; };
+    sorted([&](size_t i) { return placer_.size(i); });
+    sorted([&](size_t i) { return placer_.size(i) * duration(i); });
+    sorted([&](size_t i) { return duration(i); });
+    sorted([&](size_t i) { return -int64_t{ranges_[i].first}; });
+    improve(attempts, placements);
+    return std::move(packing_);
+  }
+
+ private:
+  void consider(const Plan& plan) {
+    const int64_t most = best_.order.empty() ? std::numeric_limits<int64_t>::max() : packing_.bytes;
+    Packing packing = placer_.place(plan, enough_, most);
+    if (!best_.order.empty() && packing.bytes >= packing_.bytes) return;
+    packing_ = std::move(packing);
+    best_ = plan;
+  }
+
+  template <typename Key>
+  void sorted(Key key) {
+    Plan plan{order_, std::vector<bool>(ranges_.size(), false)};
+    std::stable_sort(plan.order.begin(), plan.order.end(),
+                     [&](size_t a, size_t b) { return key(a) > key(b); });
+    consider(plan);
+    // Buffers that follow each other in time alternate between bottom and top, so that a chain packs without
+    // a gap.
+    std::vector<size_t> byTime = order_;
+    std::stable_sort(byTime.begin(), byTime.end(),
+                     [&](size_t a, size_t b) { return ranges_[a].first < ranges_[b].first; });
+    for (size_t turn = 0; turn < byTime.size(); ++turn) plan.fromTop[byTime[turn]] = turn % 2 != 0;
+    consider(plan);
+  }
+
+  void improve(int attempts, size_t& placements) {
+    Random random;
+    Plan current = best_;
+    for (int attempt = 0; attempt < attempts && placements > 0 && packing_.bytes > enough_;
+         ++attempt, --placements) {
+      Plan candidate = current;
+      // Swap a buffer that reaches the top of the memory with another one; sometimes flip the end at which a
+      // buffer is placed, and often swap a second pair.
+      std::vector<size_t> tops;
+      for (size_t turn = 0; turn < candidate.order.size(); ++turn) {
+        const size_t i = candidate.order[turn];
+        if (packing_.addresses[i] + placer_.size(i) == packing_.bytes) tops.push_back(turn);
+      }
+      const size_t from = tops.empty() ? random.below(order_.size()) : tops[random.below(tops.size())];
+      if (random.below(4) == 0) {
+        const size_t i = candidate.order[random.below(order_.size())];
+        candidate.fromTop[i] = !candidate.fromTop[i];
+      }
+      std::swap(candidate.order[from], candidate.order[random.below(order_.size())]);
+      if (attempt % 3 != 0)
+        std::swap(candidate.order[random.below(order_.size())], candidate.order[random.below(order_.size())]);
+      Packing packing = placer_.place(candidate, enough_, packing_.bytes);
+      if (packing.bytes > packing_.bytes) continue;
+      if (packing.bytes < packing_.bytes) attempt = std::max(0, attempt - attempts / 4);
+      packing_ = std::move(packing);
+      current = std::move(candidate);
+    }
+  }
+
+  std::span<const LiveRange> ranges_;
+  const int64_t enough_;
+  Placer placer_;
+  std::vector<size_t> order_;  // buffers that are not fixed
+  Plan best_;
+  Packing packing_;
+};
+
+}  // namespace
+
+std::optional<Collisions> collisionsOf(std::span<const LiveRange> ranges, size_t most) {
+  std::vector<uint32_t> order(ranges.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return ranges[a].first < ranges[b].first; });
+  Collisions pairs;
+  for (size_t a = 0; a < order.size(); ++a) {
+    for (size_t b = a + 1; b < order.size() && ranges[order[b]].first <= ranges[order[a]].last; ++b) {
+      if (pairs.size() == most) return std::nullopt;
+      pairs.emplace_back(order[a], order[b]);
+    }
+  }
+  return pairs;
+}
+
+Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int attempts, size_t& placements) {
+  return Search(problem, enough).run(attempts, placements);
+}
+
+}  // namespace carina::compiler
