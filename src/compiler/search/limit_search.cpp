@@ -20,7 +20,7 @@ namespace carina::compiler {
 
 namespace {
 
-/// At most this many schedules are replanned with less of a dedicated cache, in at most this many steps each.
+/// At most this many schedules are replanned with less of a dedicated cache, in at most this many sixteenths.
 constexpr size_t kTighterTries = 4;
 constexpr int kTighterSteps = 4;
 
@@ -175,7 +175,6 @@ class Search {
         schedule = withSizesOf(*scheduler, result, failed.size());
         insertTighter(result, order, std::max(i, lower) + 1, tighter);
         if (!schedule.ok()) continue;
-        ++most;  // as good as the next one, perhaps
       }
       // Slower than the alternative is expected to be: complete that as well.
       if (i == lower && alternative && streamCycles(*schedule) > *alternative) most = std::max(most, i + 2);
@@ -632,30 +631,41 @@ class Search {
     return best;
   }
 
-  /// Adds a try that could not be completed to the order again, from position `first` on, with less memory.
+  /// Adds a try that could not be completed to the order again, from position `first` on, with less memory:
+  /// as much as the error of expected sizes, and as much as it takes.
   void insertTighter(const Try& failed, std::vector<Try*>& order, size_t first,
                      std::deque<Try>& tighter) const {
-    if (tighter.size() == kTighterTries || !machine_.memory.spilling()) return;
-    tighter.emplace_back(failed.limits);
-    if (!tighten(tighter.back())) return;
-    const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
-    const auto next = order.begin() + static_cast<std::ptrdiff_t>(first);
-    order.insert(std::find_if(next, order.end(), worse), &tighter.back());
+    if (tighter.size() >= kTighterTries || !machine_.memory.spilling()) return;
+    const auto insert = [&](Try planned) {
+      if (planned.error) return;
+      tighter.push_back(std::move(planned));
+      const auto worse = [&](const Try* t) { return comesBefore(tighter.back(), *t); };
+      const auto next = order.begin() + static_cast<std::ptrdiff_t>(first);
+      order.insert(std::find_if(next, order.end(), worse), &tighter.back());
+    };
+    Try slightly(failed.limits), enough(failed.limits);
+    planWith(slightly, [](int64_t bytes) { return bytes / 64 * 63; });
+    insert(std::move(slightly));
+    tighten(enough);
+    insert(std::move(enough));
+  }
+
+  /// Replans with only `less` bytes of every limit.
+  template <typename Less>
+  std::unique_ptr<Scheduler> planWith(Try& result, const Less& less) const {
+    Limits& limits = result.limits;
+    if (limits.cascades) limits.cascades = less(*limits.cascades);
+    limits.maps = less(limits.maps);
+    limits.fast = less(limits.fast);
+    result.error.reset();
+    return measured(result, true);
   }
 
   /// Addresses may need slightly more memory than the planned live bytes: replans what does not fit a
-  /// dedicated cache with one 64th less of it, then one sixteenth less at a time. Null if none of a few steps
-  /// gives a schedule.
+  /// dedicated cache with less of it, one sixteenth at a time. Null if none of a few steps gives a schedule.
   std::unique_ptr<Scheduler> tighten(Try& result) const {
     for (int step = 0; step < kTighterSteps; ++step) {
-      const int64_t parts = step == 0 ? 64 : 16;
-      const auto less = [parts](int64_t bytes) { return bytes / parts * (parts - 1); };
-      Limits& limits = result.limits;
-      if (limits.cascades) limits.cascades = less(*limits.cascades);
-      limits.maps = less(limits.maps);
-      limits.fast = less(limits.fast);
-      result.error.reset();
-      auto scheduler = measured(result, true);
+      auto scheduler = planWith(result, [](int64_t bytes) { return bytes / 16 * 15; });
       if (!result.error) return scheduler;
     }
     return nullptr;
