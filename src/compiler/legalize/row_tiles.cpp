@@ -251,6 +251,9 @@ class Tiler {
       if (ir::isa<tosa::Slice>(node)) spec.operands[2] = {target_.addConstant(tosa::shapeTensor(shape))};
       for (size_t i = 0; i < node->def().attributes.size(); ++i)
         spec.attributes.push_back(node->attribute(i));
+      // Not every type follows from the operands: that of a CAST does not.
+      ir::Type& type = spec.types.emplace_back(node->result()->type);
+      type.shape = shape;
       const auto created = target_.create(std::move(spec));
       CARINA_CHECK(created.ok(), "a tile of a valid node is valid");
       ir::Value* result = (*created)->result();

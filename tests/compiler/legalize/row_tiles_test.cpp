@@ -42,7 +42,7 @@ ir::Value* squaredDifference(TosaBuilder& b, ir::Value* x) {
 /// A random row-wise operator on an int8 [1,T,C] value.
 ir::Value* appendRowWise(TosaBuilder& b, ir::Value* x, uint64_t choice) {
   const int64_t rows = x->dim(1), depth = x->dim(2);
-  switch (choice % 9) {
+  switch (choice % 10) {
     case 0:
       return b.table(x);
     case 1:  // one constant for all rows
@@ -62,6 +62,10 @@ ir::Value* appendRowWise(TosaBuilder& b, ir::Value* x, uint64_t choice) {
     case 6: {  // heads
       ir::Value* heads = b.reshape(x, {rows, depth, 1});
       return b.reshape(b.transpose(heads, {0, 2, 1}), {1, rows, depth});
+    }
+    case 8: {  // a type that does not follow from the operands
+      const std::vector<ir::Type> wide{{DType::Int32, x->shape()}};
+      return inInt8(b, b.make<tosa::Cast>(x, wide), 31);
     }
     case 7:  // an invariant node
       return inInt8(b, b.make<tosa::Sub>(inInt32(b, x), inInt32(b, b.random(DType::Int8, {1, 1, 1}))), 31);
