@@ -23,6 +23,9 @@ class RowIntervals {
   /// Positions [first, last] of nodes.
   struct Interval {
     size_t first = 0, last = 0;
+
+    bool contains(const Interval& other) const { return first <= other.first && other.last <= last; }
+    bool overlaps(const Interval& other) const { return first <= other.last && other.first <= last; }
     bool operator==(const Interval&) const = default;
   };
 

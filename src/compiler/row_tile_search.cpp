@@ -152,9 +152,7 @@ class SpeedSearch {
       if (const Tiled tiled = fastest(run, interval); tiled.count > 1) best.push_back(tiled);
     }
     for (const Interval& interval : run.layerPairs(cache_ / 2)) {
-      const auto overlaps = [&](const Tiled& t) {
-        return interval.first <= t.nodes.last && t.nodes.first <= interval.last;
-      };
+      const auto overlaps = [&](const Tiled& t) { return interval.overlaps(t.nodes); };
       if (std::any_of(best.begin(), best.end(), overlaps)) continue;
       if (const Tiled tiled = fastest(run, interval); tiled.count > 1) best.push_back(tiled);
     }
@@ -197,12 +195,8 @@ class SpeedSearch {
 
   /// Tiles an interval instead of parts of it, if that is faster.
   bool join(const RowIntervals& run, const Interval& interval, std::vector<Tiled>& best) {
-    const auto isInside = [&](const Tiled& t) {
-      return interval.first <= t.nodes.first && t.nodes.last <= interval.last;
-    };
-    const auto overlaps = [&](const Tiled& t) {
-      return interval.first <= t.nodes.last && t.nodes.first <= interval.last;
-    };
+    const auto isInside = [&](const Tiled& t) { return interval.contains(t.nodes); };
+    const auto overlaps = [&](const Tiled& t) { return interval.overlaps(t.nodes); };
     std::vector<Tiled> parts;
     std::copy_if(best.begin(), best.end(), std::back_inserter(parts), isInside);
     if (std::count_if(best.begin(), best.end(), overlaps) != std::ssize(parts)) return false;
