@@ -101,6 +101,24 @@ TEST(Packing, BuffersAroundThoseThatEndTooHighAreMoved) {
   }
 }
 
+TEST(Packing, VeryManyBuffersArePackedMoreDenselyThanInOneOrder) {
+  int denser = 0;
+  for (int seed = 1; seed <= 8; ++seed) {
+    std::vector<LiveRange> ranges;
+    ranges.reserve(6012);
+    for (int i = 0; i < 12; ++i) ranges.push_back({240, 37 * i * seed, 6000});
+    for (int i = 0; i < 6000; ++i) {
+      const int first = i * 7919 % 6000;
+      ranges.push_back({1 + i * (104729 + seed) % 50000, first, first + i * (31 + seed) % 5});
+    }
+    const Packing once = pack(ranges, 0, 0), better = pack(ranges, 0, 2000);
+    EXPECT_TRUE(isSound(ranges, better));
+    EXPECT_LE(better.bytes, once.bytes);
+    denser += better.bytes < once.bytes ? 1 : 0;
+  }
+  EXPECT_GT(denser, 0);
+}
+
 RC_GTEST_PROP(Packing, ManyLiveBuffersNeverOverlap, ()) {
   std::vector<LiveRange> ranges;
   for (int i = 0; i < 300; ++i) {
