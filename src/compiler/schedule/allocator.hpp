@@ -25,11 +25,11 @@ struct Packing {
 /// Largest sum of sizes (rounded up to the alignment) that are live at the same time: no packing is smaller.
 int64_t packingLowerBound(std::span<const LiveRange> ranges, int64_t alignment = 16);
 
-/// Greedy placement in several orders, improved by swapping positions in the order (deterministic) until the
-/// lower bound is reached, `target` bytes suffice (0: as small as possible), or `attempts` swaps bring no
-/// improvement. Large problems get fewer attempts, and from about 260,000 pairs of buffers that are live at
-/// the same time a single sweep over time has to do, so that the run time stays near n log n. Then, buffers
-/// around those that are placed too high are placed anew.
+/// Placement in several orders, then by best fit with random variations, then by swaps in the order
+/// (deterministic), until the lower bound is reached, `target` bytes suffice (0: as small as possible), or
+/// `attempts` swaps bring no improvement. Large problems get fewer attempts, and from about 260,000 pairs of
+/// buffers that are live at the same time a sweep over time replaces the orders, so that the run time stays
+/// near n log n.
 Packing pack(std::span<const LiveRange> ranges, int64_t target = 0, int attempts = 2000,
              int64_t alignment = 16);
 

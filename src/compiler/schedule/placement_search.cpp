@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/shape.hpp"
+#include "compiler/schedule/random.hpp"
 
 namespace carina::compiler {
 namespace {
@@ -20,9 +21,7 @@ struct Plan {
 class Placer {
  public:
   explicit Placer(const PlacementProblem& problem)
-      : fixed_(problem.fixed),
-        begins_(problem.ranges.size() + 1, 0),
-        neighbours_(2 * problem.collisions.size()) {
+      : begins_(problem.ranges.size() + 1, 0), neighbours_(2 * problem.collisions.size()) {
     for (const LiveRange& range : problem.ranges) sizes_.push_back(roundUp(range.bytes, problem.alignment));
     for (const auto& [a, b] : problem.collisions) {
       ++begins_[a + 1];
@@ -41,11 +40,7 @@ class Placer {
   /// taken.
   Packing place(const Plan& plan, int64_t ceiling, int64_t most) {
     Packing packing;
-    if (fixed_.empty()) {
-      packing.addresses.assign(sizes_.size(), -1);
-    } else {
-      packing.addresses.assign(fixed_.begin(), fixed_.end());
-    }
+    packing.addresses.assign(sizes_.size(), -1);
     for (const size_t i : plan.order) {
       taken_.clear();
       for (size_t k = begins_[i]; k < begins_[i + 1]; ++k) {
@@ -80,41 +75,30 @@ class Placer {
   int64_t size(size_t i) const { return sizes_[i]; }
 
  private:
-  std::span<const int64_t> fixed_;
   std::vector<int64_t> sizes_;
   std::vector<size_t> begins_;        // of each range's part of neighbours_
   std::vector<uint32_t> neighbours_;  // ranges with which it must not overlap in memory
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
-/// A small linear congruential generator, for the same packing on every machine.
-class Random {
- public:
-  size_t below(size_t n) {
-    state_ = state_ * 6364136223846793005ull + 1442695040888963407ull;
-    return static_cast<size_t>((state_ >> 33) % n);
-  }
-
- private:
-  uint64_t state_ = 0x9e3779b97f4a7c15ull;
-};
-
 class Search {
  public:
   Search(const PlacementProblem& problem, int64_t enough)
-      : ranges_(problem.ranges), enough_(enough), placer_(problem) {
-    for (size_t i = 0; i < ranges_.size(); ++i) {
-      if (problem.fixed.empty() || problem.fixed[i] < 0) order_.push_back(i);
-    }
+      : ranges_(problem.ranges), enough_(enough), placer_(problem), order_(problem.ranges.size()) {
+    std::iota(order_.begin(), order_.end(), size_t{0});
   }
 
-  Packing run(int attempts, size_t& placements) {
-    if (order_.empty()) return placer_.place({}, enough_, 0);
+  Packing run(int attempts, size_t& placements, const Packing* start) {
     const auto duration = [&](size_t i) { return int64_t{ranges_[i].last} - ranges_[i].first + 1; };
-    sorted([&](size_t i) { return placer_.size(i); });
-    sorted([&](size_t i) { return placer_.size(i) * duration(i); });
-    sorted([&](size_t i) { return duration(i); });
-    sorted([&](size_t i) { return -int64_t{ranges_[i].first}; });
+    if (start != nullptr) {
+      // At the lowest free addresses in the order of their addresses, buffers end no higher.
+      consider(sortedBy([&](size_t i) { return -start->addresses[i]; }));
+    } else {
+      considerSorted([&](size_t i) { return placer_.size(i); });
+      considerSorted([&](size_t i) { return placer_.size(i) * duration(i); });
+      considerSorted(duration);
+      considerSorted([&](size_t i) { return -int64_t{ranges_[i].first}; });
+    }
     improve(attempts, placements);
     return std::move(packing_);
   }
@@ -128,11 +112,18 @@ class Search {
     best_ = plan;
   }
 
+  /// Those with the largest key first, at the bottom.
   template <typename Key>
-  void sorted(Key key) {
+  Plan sortedBy(Key key) const {
     Plan plan{order_, std::vector<bool>(ranges_.size(), false)};
     std::stable_sort(plan.order.begin(), plan.order.end(),
                      [&](size_t a, size_t b) { return key(a) > key(b); });
+    return plan;
+  }
+
+  template <typename Key>
+  void considerSorted(Key key) {
+    Plan plan = sortedBy(key);
     consider(plan);
     // Buffers that follow each other in time alternate between bottom and top, so that a chain packs without
     // a gap.
@@ -175,7 +166,7 @@ class Search {
   std::span<const LiveRange> ranges_;
   const int64_t enough_;
   Placer placer_;
-  std::vector<size_t> order_;  // buffers that are not fixed
+  std::vector<size_t> order_;  // all indices
   Plan best_;
   Packing packing_;
 };
@@ -197,8 +188,9 @@ std::optional<Collisions> collisionsOf(std::span<const LiveRange> ranges, size_t
   return pairs;
 }
 
-Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int attempts, size_t& placements) {
-  return Search(problem, enough).run(attempts, placements);
+Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int attempts, size_t& placements,
+                        const Packing* start) {
+  return Search(problem, enough).run(attempts, placements, start);
 }
 
 }  // namespace carina::compiler

@@ -19,20 +19,20 @@ using Collisions = std::vector<std::pair<uint32_t, uint32_t>>;
 /// Nothing if there are more than `most`.
 std::optional<Collisions> collisionsOf(std::span<const LiveRange> ranges, size_t most);
 
-/// Buffers to place. Those with an address in `fixed` (-1: none; empty: for no buffer) stay there.
+/// Buffers to place.
 struct PlacementProblem {
   std::span<const LiveRange> ranges;
   std::span<const std::pair<uint32_t, uint32_t>> collisions;
-  std::span<const int64_t> fixed;
   int64_t alignment = 16;
 
   /// Steps of one placement.
   size_t steps() const { return collisions.size() + ranges.size(); }
 };
 
-/// The densest placement found in several orders, improved by swapping positions in the order until no more
-/// than `enough` bytes are used, `attempts` swaps bring no improvement, or `placements` orders were tried;
-/// these are subtracted. Packing::bytes is the end of the highest buffer that is not fixed.
-Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int attempts, size_t& placements);
+/// The densest placement found in several orders, or that of `start`, improved by swapping positions in the
+/// order until no more than `enough` bytes are used, `attempts` swaps bring no improvement, or `placements`
+/// orders were tried; these are subtracted.
+Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int attempts, size_t& placements,
+                        const Packing* start = nullptr);
 
 }  // namespace carina::compiler

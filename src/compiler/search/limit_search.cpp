@@ -62,6 +62,7 @@ class Search {
     std::optional<Try> instead;
     if (compare && !order.front()->error) {
       replanWithoutReads(order, lighter, best);
+      replanTighter(order, lighter, best);
       lighten(order, lighter, best);
       chosen = chooseForEfforts(order, best, instead);
     }
@@ -471,6 +472,16 @@ class Search {
       placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
   }
 
+  /// Less for maps leaves more for weights: the best try is repeated with a sixteenth less of everything.
+  void replanTighter(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
+    if (!machine_.memory.spilling() || options_.effort < 2) return;
+    Try other(order.front()->limits);
+    other.effort = 2;
+    auto scheduler = tightened(other);
+    if (comesBefore(other, *order.front()))
+      placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
+  }
+
   /// Puts a try that is better than all others first, with its scheduler.
   static void placeFirst(Try first, std::unique_ptr<Scheduler> scheduler, std::vector<Try*>& order,
                          std::deque<Try>& lighter, Best& best) {
@@ -662,24 +673,35 @@ class Search {
   }
 
   /// Addresses may need slightly more memory than the planned live bytes: replans what does not fit a
-  /// dedicated cache with less of it, one sixteenth at a time. Null if none of a few steps gives a schedule.
-  std::unique_ptr<Scheduler> tighten(Try& result) const {
+  /// dedicated cache with less of it, one sixteenth at a time, for a few steps.
+  void tighten(Try& result) const {
     for (int step = 0; step < kTighterSteps; ++step) {
-      auto scheduler = planWith(result, [](int64_t bytes) { return bytes / 16 * 15; });
-      if (!result.error) return scheduler;
+      tightened(result);
+      if (!result.error) break;
     }
-    return nullptr;
   }
 
-  /// Only for tries that were to fill the whole cache; smaller ones have each other as alternatives.
+  /// Replans with a sixteenth less.
+  std::unique_ptr<Scheduler> tightened(Try& result) const {
+    return planWith(result, [](int64_t bytes) { return bytes / 16 * 15; });
+  }
+
+  /// Only for tries that were to fill the whole cache; smaller ones have each other as alternatives. In small
+  /// networks, with one step more than what fits needs: that may be faster.
   void tightenFailed(std::vector<Try>& results, Best& best) const {
     const int64_t cache = cacheLimit(machine_, options_);
+    const int wanted = prepared_.passes() <= kMaxPlannedPasses ? 2 : 1;
     for (size_t i = 0, count = results.size(); i < count; ++i) {
       if (!results[i].error || results[i].limits.fast != cache) continue;
-      results.emplace_back(Limits(results[i].limits));
-      results.back().effort = results[i].effort;
-      auto scheduler = tighten(results.back());
-      if (scheduler) best.offer(*this, results, results.size() - 1, std::move(scheduler));
+      Try next(results[i].limits);
+      next.effort = results[i].effort;
+      for (int step = 0, fitting = 0; step < kTighterSteps && fitting < wanted; ++step) {
+        auto scheduler = tightened(next);
+        if (next.error) continue;
+        ++fitting;
+        results.push_back(next);
+        best.offer(*this, results, results.size() - 1, std::move(scheduler));
+      }
     }
   }
 

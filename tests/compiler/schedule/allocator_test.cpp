@@ -6,6 +6,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include "compiler/schedule/packing_check.hpp"
+
 namespace carina::compiler {
 namespace {
 
@@ -17,20 +19,6 @@ std::vector<LiveRange> randomRanges() {
     ranges.push_back({*rc::gen::inRange<int64_t>(1, 5000), first, first + *rc::gen::inRange(0, 8)});
   }
   return ranges;
-}
-
-bool isSound(const std::vector<LiveRange>& ranges, const Packing& packing) {
-  bool sound = packing.bytes >= packingLowerBound(ranges);
-  for (size_t i = 0; i < ranges.size(); ++i) {
-    sound = sound && packing.addresses[i] >= 0 && packing.addresses[i] % 16 == 0;
-    sound = sound && packing.addresses[i] + ranges[i].bytes <= packing.bytes;
-    for (size_t j = 0; j < i; ++j) {
-      if (!ranges[i].overlaps(ranges[j])) continue;
-      sound = sound && (packing.addresses[i] + ranges[i].bytes <= packing.addresses[j] ||
-                        packing.addresses[j] + ranges[j].bytes <= packing.addresses[i]);
-    }
-  }
-  return sound;
 }
 
 RC_GTEST_PROP(Packing, LiveBuffersNeverOverlap, ()) {
@@ -88,7 +76,7 @@ std::vector<LiveRange> fullMemory(int repetitions) {
   return ranges;
 }
 
-TEST(Packing, BuffersAroundThoseThatEndTooHighAreMoved) {
+TEST(Packing, FillsAMemoryAgainAndAgain) {
   constexpr int64_t kLimit = 384 * 1024;
   for (const int repetitions : {30, 400, 6000}) {
     const std::vector<LiveRange> ranges = fullMemory(repetitions);
