@@ -5,62 +5,9 @@
 #include <numeric>
 #include <set>
 
-#include "base/sweep_packing.hpp"
+#include "packing/packing.hpp"
 
 namespace carina::pte {
-
-Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment) {
-  // Each block is compared with all blocks placed before it.
-  constexpr size_t kMaxCompared = 8192;
-  if (lifetimes.size() > kMaxCompared) {
-    std::vector<TimedBlock> blocks;
-    for (const Lifetime& lifetime : lifetimes)
-      blocks.push_back({lifetime.bytes, lifetime.first, lifetime.last});
-    SweepPacking packing = sweepPacking(blocks, alignment);
-    return {std::move(packing.addresses), packing.bytes};
-  }
-  Plan plan;
-  plan.offsets.assign(lifetimes.size(), 0);
-  std::vector<size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
-  struct Placed {
-    int64_t offset, end;
-    size_t block;
-  };
-  std::vector<Placed> placed;  // by offset
-  for (size_t block : order) {
-    const Lifetime& lifetime = lifetimes[block];
-    if (lifetime.bytes == 0) continue;
-    int64_t offset = 0;
-    for (const Placed& other : placed) {
-      const Lifetime& theirs = lifetimes[other.block];
-      if (theirs.last < lifetime.first || theirs.first > lifetime.last) continue;
-      if (offset + lifetime.bytes <= other.offset) break;
-      offset = std::max(offset, roundUp(other.end, alignment));
-    }
-    plan.offsets[block] = offset;
-    plan.bytes = std::max(plan.bytes, roundUp(offset + lifetime.bytes, alignment));
-    const Placed entry{offset, offset + lifetime.bytes, block};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
-                                   [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
-                  entry);
-  }
-  return plan;
-}
-
-int64_t planLowerBound(std::span<const Lifetime> lifetimes, int64_t alignment) {
-  std::map<int64_t, int64_t> changes;
-  for (const Lifetime& lifetime : lifetimes) {
-    const int64_t bytes = roundUp(lifetime.bytes, alignment);
-    changes[lifetime.first] += bytes;
-    changes[lifetime.last + 1] -= bytes;
-  }
-  int64_t live = 0, most = 0;
-  for (const auto& [instruction, change] : changes) most = std::max(most, live += change);
-  return most;
-}
 
 namespace {
 
@@ -79,6 +26,9 @@ class Groups {
  private:
   std::vector<int32_t> parent_;
 };
+
+/// Attempts to find a dense packing.
+constexpr int kAttempts = 200;
 
 class Planner {
  public:
@@ -100,9 +50,9 @@ class Planner {
 
  private:
   /// Only tensors take part.
-  void touch(int32_t value, int64_t at) {
+  void touch(int32_t value, int32_t at) {
     if (std::holds_alternative<Tensor>(method_.values[static_cast<size_t>(value)])) {
-      const auto [entry, added] = spans_.try_emplace(value, Lifetime{0, at, at});
+      const auto [entry, added] = spans_.try_emplace(value, LiveRange{0, at, at});
       entry->second.first = std::min(entry->second.first, at);
       entry->second.last = std::max(entry->second.last, at);
     } else if (const auto* list = std::get_if<TensorList>(&method_.values[static_cast<size_t>(value)])) {
@@ -116,10 +66,10 @@ class Planner {
   }
 
   void collect() {
-    int64_t at = 0;
+    int32_t at = 0;
     for (int32_t input : method_.inputs) touch(input, at);
     for (const Chain& chain : method_.chains) {
-      const int64_t first = at + 1;
+      const int32_t first = at + 1;
       for (const Instruction& instruction : chain.instructions) {
         ++at;
         if (const auto* kernel = std::get_if<KernelCall>(&instruction)) {
@@ -132,7 +82,8 @@ class Planner {
           moves_.push_back(*move);
         } else if (const auto* jump = std::get_if<JumpFalseCall>(&instruction)) {
           touch(jump->condition, at);
-          if (first + jump->destination <= at) loops_.push_back({0, first + jump->destination, at});
+          if (first + jump->destination <= at)
+            loops_.push_back({0, first + static_cast<int32_t>(jump->destination), at});
         }
       }
     }
@@ -141,9 +92,9 @@ class Planner {
 
   /// Values that share bytes have a common lifetime, and the creation time of the oldest.
   void joinViews() {
-    std::map<int32_t, Lifetime> joined;  // by group
+    std::map<int32_t, LiveRange> joined;  // by group
     for (const auto& [value, span] : spans_) {
-      Lifetime& whole = joined.try_emplace(groups_.find(value), span).first->second;
+      LiveRange& whole = joined.try_emplace(groups_.find(value), span).first->second;
       whole.first = std::min(whole.first, span.first);
       whole.last = std::max(whole.last, span.last);
     }
@@ -158,7 +109,7 @@ class Planner {
 
   /// Whether the value does not survive from one iteration of the loop to the next. Instructions are numbered
   /// from 1 here.
-  bool isLocal(int32_t value, const Lifetime& loop) {
+  bool isLocal(int32_t value, const LiveRange& loop) {
     const auto born = groupBorn_.find(groups_.find(value));
     return born != groupBorn_.end() && born->second + 1 >= loop.first && born->second + 1 <= loop.last;
   }
@@ -167,7 +118,7 @@ class Planner {
   /// source.
   void extendLifetimes() {
     bool changed = true;
-    const auto extend = [&](Lifetime& span, int64_t first, int64_t last) {
+    const auto extend = [&](LiveRange& span, int32_t first, int32_t last) {
       if (span.first <= first && span.last >= last) return;
       span.first = std::min(span.first, first);
       span.last = std::max(span.last, last);
@@ -175,7 +126,7 @@ class Planner {
     };
     while (changed) {
       changed = false;
-      for (const Lifetime& loop : loops_) {
+      for (const LiveRange& loop : loops_) {
         for (auto& [value, span] : spans_) {
           if (span.last >= loop.first && span.first <= loop.last && !isLocal(value, loop))
             extend(span, loop.first, loop.last);
@@ -204,7 +155,7 @@ class Planner {
       if (tensor && tensor->allocation && tensor->allocation->memoryId != options_.memoryId)
         elsewhere.emplace(groups_.find(static_cast<int32_t>(i)), *tensor->allocation);
     }
-    std::map<int32_t, Lifetime> blocks;  // by group
+    std::map<int32_t, LiveRange> blocks;  // by group
     for (const auto& [value, span] : spans_) {
       Tensor& tensor = std::get<Tensor>(method_.values[static_cast<size_t>(value)]);
       if (const auto other = elsewhere.find(groups_.find(value)); other != elsewhere.end()) {
@@ -218,25 +169,25 @@ class Planner {
       if (!bytes)
         return fail(Code::InvalidProgram, "method {}: value {} ({}) has no size", method_.name, value,
                     tensor.str());
-      auto [entry, added] = blocks.try_emplace(groups_.find(value), Lifetime{*bytes, span.first, span.last});
+      auto [entry, added] = blocks.try_emplace(groups_.find(value), LiveRange{*bytes, span.first, span.last});
       entry->second.bytes = std::max(entry->second.bytes, *bytes);
       entry->second.first = std::min(entry->second.first, span.first);
       entry->second.last = std::max(entry->second.last, span.last);
       planned_.push_back(value);
     }
-    std::vector<Lifetime> lifetimes;
+    std::vector<LiveRange> ranges;
     std::map<int32_t, size_t> index;
-    for (const auto& [group, lifetime] : blocks) {
-      index[group] = lifetimes.size();
-      lifetimes.push_back(lifetime);
+    for (const auto& [group, range] : blocks) {
+      index[group] = ranges.size();
+      ranges.push_back(range);
     }
-    const Plan plan = planBlocks(lifetimes, options_.alignment);
+    const Packing packing = pack(ranges, 0, kAttempts, options_.alignment);
     for (int32_t value : planned_) {
-      std::get<Tensor>(method_.values[static_cast<size_t>(value)]).allocation =
-          Allocation{options_.memoryId, static_cast<uint64_t>(plan.offsets[index.at(groups_.find(value))])};
+      std::get<Tensor>(method_.values[static_cast<size_t>(value)]).allocation = Allocation{
+          options_.memoryId, static_cast<uint64_t>(packing.addresses[index.at(groups_.find(value))])};
     }
     if (method_.pools.size() <= options_.memoryId) method_.pools.resize(options_.memoryId + size_t{1}, 0);
-    method_.pools[options_.memoryId] = plan.bytes;
+    method_.pools[options_.memoryId] = packing.bytes;
     return {};
   }
 
@@ -246,8 +197,8 @@ class Planner {
   std::span<const int64_t> creationIndices_;
   Groups groups_;
   std::map<int32_t, int64_t> groupBorn_;
-  std::map<int32_t, Lifetime> spans_;
-  std::vector<Lifetime> loops_;
+  std::map<int32_t, LiveRange> spans_;
+  std::vector<LiveRange> loops_;
   std::vector<MoveCall> moves_;
   std::vector<int32_t> planned_;
 };

@@ -9,25 +9,6 @@
 
 namespace carina::pte {
 
-/// A block that is live from instruction `first` to `last`, inclusive.
-struct Lifetime {
-  int64_t bytes = 0;
-  int64_t first = 0, last = 0;
-};
-
-struct Plan {
-  std::vector<int64_t> offsets;  // one per lifetime, multiples of the alignment
-  int64_t bytes = 0;             // of the pool
-};
-
-/// Greedy by size: the largest block first, each at the lowest offset that no block live at the same time
-/// occupies; more than 8,192 blocks are placed by a sweep over time. Empty blocks get offset 0. alignment:
-/// power of two.
-Plan planBlocks(std::span<const Lifetime> lifetimes, int64_t alignment);
-
-/// Lower bound on the bytes of any plan: the largest sum of blocks live at once.
-int64_t planLowerBound(std::span<const Lifetime> lifetimes, int64_t alignment);
-
 struct MemoryPlanOptions {
   int64_t alignment = 16;
   bool planInputs = true;  // inputs get memory in the pool; otherwise the caller's memory is used

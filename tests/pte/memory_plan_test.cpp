@@ -1,56 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory planning: blocks that are live at the same time do not overlap, and little memory is wasted.
+// Memory planning: which values share memory, and for how long they are live.
 #include "pte/memory_plan.hpp"
 
 #include <gtest/gtest.h>
-#include <rapidcheck/gtest.h>
 
 namespace carina::pte {
 namespace {
-
-TEST(MemoryPlan, ReusesDeadBlocks) {
-  // Two floats quantized to bytes, added, dequantized: the chain of a small delegated program.
-  const std::vector<Lifetime> lifetimes = {{4, 0, 1}, {4, 0, 2}, {1, 1, 3}, {1, 2, 3}, {1, 3, 4}, {4, 4, 5}};
-  const Plan plan = planBlocks(lifetimes, 16);
-  EXPECT_EQ(plan.bytes, 48);
-  EXPECT_EQ(planLowerBound(lifetimes, 16), 48);
-}
-
-TEST(MemoryPlan, LargestFirst) {
-  const std::vector<Lifetime> lifetimes = {{16, 0, 1}, {1000, 1, 2}, {16, 2, 3}};
-  const Plan plan = planBlocks(lifetimes, 16);
-  EXPECT_EQ(plan.offsets, (std::vector<int64_t>{1008, 0, 1008}));
-  EXPECT_EQ(plan.bytes, 1024);
-}
-
-TEST(MemoryPlan, EmptyBlocksCostNothing) {
-  EXPECT_EQ(planBlocks(std::vector<Lifetime>{{0, 0, 9}, {0, 3, 4}}, 16).bytes, 0);
-}
-
-RC_GTEST_PROP(MemoryPlan, NeverOverlaps, ()) {
-  const auto raw = *rc::gen::container<std::vector<std::tuple<int, int, int>>>(
-      rc::gen::tuple(rc::gen::inRange(0, 500), rc::gen::inRange(0, 20), rc::gen::inRange(0, 8)));
-  std::vector<Lifetime> lifetimes;
-  int64_t total = 0;
-  for (const auto& [bytes, first, length] : raw) {
-    lifetimes.push_back({bytes, first, first + length});
-    total += roundUp(bytes, 16);
-  }
-  const Plan plan = planBlocks(lifetimes, 16);
-  for (size_t i = 0; i < lifetimes.size(); ++i) {
-    RC_ASSERT(plan.offsets[i] % 16 == 0);
-    RC_ASSERT(plan.offsets[i] + lifetimes[i].bytes <= plan.bytes);
-    for (size_t k = 0; k < i; ++k) {
-      const bool together =
-          lifetimes[i].first <= lifetimes[k].last && lifetimes[k].first <= lifetimes[i].last;
-      const bool overlap = plan.offsets[i] < plan.offsets[k] + lifetimes[k].bytes &&
-                           plan.offsets[k] < plan.offsets[i] + lifetimes[i].bytes;
-      RC_ASSERT(!(together && overlap && lifetimes[i].bytes > 0 && lifetimes[k].bytes > 0));
-    }
-  }
-  RC_ASSERT(plan.bytes >= planLowerBound(lifetimes, 16));
-  RC_ASSERT(plan.bytes <= total);
-}
 
 Method chainOf(std::vector<Value> values, std::vector<Instruction> instructions) {
   Method method;

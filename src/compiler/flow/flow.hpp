@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "compiler/schedule/allocator.hpp"
 #include "ir/graph.hpp"
+#include "packing/packing.hpp"
 
 namespace carina::compiler {
 

@@ -10,9 +10,9 @@
 #include <span>
 #include <vector>
 
-#include "compiler/schedule/allocator.hpp"
 #include "compiler/schedule/stripes.hpp"
 #include "npu/timing/timing.hpp"
+#include "packing/packing.hpp"
 
 namespace carina::compiler {
 

@@ -11,12 +11,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "compiler/schedule/allocator.hpp"
 #include "compiler/schedule/cascades.hpp"
 #include "compiler/schedule/constant_pool.hpp"
 #include "compiler/schedule/weight_plan.hpp"
 #include "compiler/schedule/weight_streams.hpp"
 #include "compiler/storage/storage.hpp"
+#include "packing/packing.hpp"
 
 namespace carina::compiler {
 

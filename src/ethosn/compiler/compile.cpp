@@ -6,6 +6,7 @@
 #include "ethosn/compiler/emit.hpp"
 #include "ethosn/compiler/planned.hpp"
 #include "ethosn/support/support.hpp"
+#include "packing/packing.hpp"
 
 namespace carina::ethosn {
 namespace {
@@ -65,13 +66,6 @@ uint32_t aligned(uint64_t bytes) {
   return static_cast<uint32_t>((bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment);
 }
 
-/// First and last pass that accesses a storage.
-struct Lifetime {
-  int32_t first = INT32_MAX, last = -1;
-  bool used() const { return last >= 0; }
-  bool overlaps(const Lifetime& other) const { return first <= other.last && other.first <= last; }
-};
-
 /// The index after the last pass of the section that begins with `first`.
 size_t endOfSection(const std::vector<Plan>& plans, size_t first) {
   size_t end = first + 1;
@@ -79,9 +73,10 @@ size_t endOfSection(const std::vector<Plan>& plans, size_t first) {
   return end;
 }
 
-/// The passes of a section run at the same time.
-std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>& plans) {
-  std::vector<Lifetime> out(list.storages.size());
+/// From the first to the last pass that accesses each storage; no passes if none does. The passes of a
+/// section run at the same time.
+std::vector<LiveRange> lifetimesOf(const PassList& list, const std::vector<Plan>& plans) {
+  std::vector<LiveRange> out(list.storages.size(), {0, INT32_MAX, -1});
   size_t begin = 0, end = 0;
   for (size_t i = 0; i < list.passes.size(); ++i) {
     if (i == end) {
@@ -89,7 +84,7 @@ std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>&
       end = endOfSection(plans, begin);
     }
     const auto touch = [&](const FeatureMap& map) {
-      Lifetime& life = out[static_cast<size_t>(map.storage)];
+      LiveRange& life = out[static_cast<size_t>(map.storage)];
       life.first = std::min(life.first, static_cast<int32_t>(begin));
       life.last = std::max(life.last, static_cast<int32_t>(end) - 1);
     };
@@ -102,32 +97,23 @@ std::vector<Lifetime> lifetimesOf(const PassList& list, const std::vector<Plan>&
   return out;
 }
 
-/// Offsets of the intermediates in their common allocation: the first gap of sufficient size, in order of
-/// creation.
-void placeIntermediates(const PassList& list, const std::vector<Lifetime>& lives,
+/// Offsets of the intermediates in their common allocation.
+void placeIntermediates(const PassList& list, const std::vector<LiveRange>& lives,
                         const std::vector<uint32_t>& ids, CompiledNetwork& out) {
-  struct Placed {
-    Lifetime life;
-    uint64_t begin, end;
-  };
-  std::vector<Placed> placed;
+  constexpr int kAttempts = 200;
+  std::vector<size_t> used;
+  std::vector<LiveRange> ranges;
   for (size_t i = 0; i < list.storages.size(); ++i) {
     const Storage& storage = list.storages[i];
-    if (storage.kind != Storage::Kind::Intermediate || !lives[i].used()) continue;
-    const uint64_t bytes = aligned(static_cast<uint64_t>(storage.bytes()));
-    std::vector<Placed> busy;
-    for (const Placed& other : placed) {
-      if (other.life.overlaps(lives[i])) busy.push_back(other);
-    }
-    std::sort(busy.begin(), busy.end(), [](const Placed& a, const Placed& b) { return a.begin < b.begin; });
-    uint64_t at = 0;
-    for (const Placed& other : busy) {
-      if (other.begin >= at + bytes) break;
-      at = std::max(at, other.end);
-    }
-    placed.push_back({lives[i], at, at + bytes});
-    out.intermediates.push_back(
-        {ids[i], static_cast<uint32_t>(at), static_cast<uint32_t>(storage.bytes()), storage.name});
+    if (storage.kind != Storage::Kind::Intermediate || lives[i].last < 0) continue;
+    used.push_back(i);
+    ranges.push_back({storage.bytes(), lives[i].first, lives[i].last});
+  }
+  const Packing packing = pack(ranges, 0, kAttempts, kBufferAlignment);
+  for (size_t k = 0; k < used.size(); ++k) {
+    const Storage& storage = list.storages[used[k]];
+    out.intermediates.push_back({ids[used[k]], static_cast<uint32_t>(packing.addresses[k]),
+                                 static_cast<uint32_t>(storage.bytes()), storage.name});
   }
 }
 
@@ -186,11 +172,11 @@ Result<CompiledNetwork> compileNetwork(const Network& network, const Target& tar
   const PassList& list = planned.list;
 
   CompiledNetwork out;
-  const std::vector<Lifetime> lives = lifetimesOf(list, planned.plans);
+  const std::vector<LiveRange> lives = lifetimesOf(list, planned.plans);
   uint32_t id = 1;
   std::vector<uint32_t> buffers(list.storages.size(), 0);
   for (size_t i = 0; i < list.storages.size(); ++i) {
-    if (lives[i].used() || list.storages[i].kind == Storage::Kind::Input) buffers[i] = id++;
+    if (lives[i].last >= 0 || list.storages[i].kind == Storage::Kind::Input) buffers[i] = id++;
   }
   const auto table = [&](const std::vector<int32_t>& storages, std::vector<BufferInfo>& infos) {
     uint32_t offset = 0;

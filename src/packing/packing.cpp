@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arena packing (allocator.hpp): placement in several orders or, for very many buffers, in one sweep over
+// Arena packing (packing.hpp): placement in several orders or, for very many buffers, in one sweep over
 // time; then by best fit; then a search over the order.
-#include "compiler/schedule/allocator.hpp"
+#include "packing/packing.hpp"
 
 #include <algorithm>
 #include <optional>
 
 #include "base/shape.hpp"
-#include "base/sweep_packing.hpp"
-#include "compiler/schedule/placement_search.hpp"
-#include "compiler/schedule/skyline_packing.hpp"
+#include "packing/placement_search.hpp"
+#include "packing/skyline_packing.hpp"
+#include "packing/sweep_packing.hpp"
 
-namespace carina::compiler {
+namespace carina {
 namespace {
 
 /// Placement costs at least one step per pair of buffers that are live at the same time. Beyond this many
@@ -29,14 +29,6 @@ constexpr size_t kManyBuffers = 4096;
 /// several swaps, about so many steps per buffer.
 constexpr int kSwapsPerVariation = 2;
 constexpr size_t kStepsPerFit = 256, kMaxVariedSteps = size_t{4} << 20;
-
-Packing swept(std::span<const LiveRange> ranges, int64_t alignment) {
-  std::vector<TimedBlock> blocks;
-  blocks.reserve(ranges.size());
-  for (const LiveRange& range : ranges) blocks.push_back({range.bytes, range.first, range.last});
-  SweepPacking packing = sweepPacking(blocks, alignment);
-  return {std::move(packing.addresses), packing.bytes};
-}
 
 /// Settings of a packing: see pack(). The costs of attempts are subtracted from `steps`.
 struct Effort {
@@ -73,7 +65,7 @@ Packing packWithin(std::span<const LiveRange> ranges, int64_t target, const Effo
       std::max(packingLowerBound(ranges, effort.alignment), target / effort.alignment * effort.alignment);
   const auto collisions = collisionsOf(ranges, kMaxPairs);
   if (!collisions) {
-    Packing best = swept(ranges, effort.alignment);
+    Packing best = sweepPacking(ranges, effort.alignment);
     if (best.bytes > enough) fitOnSkyline(ranges, enough, effort, best);
     return best;
   }
@@ -121,4 +113,4 @@ Packing Packer::pack(std::span<const LiveRange> ranges, int64_t target, int atte
   return packing;
 }
 
-}  // namespace carina::compiler
+}  // namespace carina

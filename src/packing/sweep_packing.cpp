@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sweep_packing.hpp"
+#include "packing/sweep_packing.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -15,31 +15,31 @@ namespace {
 
 class Sweep {
  public:
-  Sweep(std::span<const TimedBlock> blocks, int64_t alignment) : blocks_(blocks), alignment_(alignment) {}
+  Sweep(std::span<const LiveRange> ranges, int64_t alignment) : ranges_(ranges), alignment_(alignment) {}
 
-  SweepPacking run() {
-    SweepPacking packing;
-    packing.addresses.assign(blocks_.size(), 0);
-    std::set<std::pair<int64_t, size_t>> live;  // last step, block
-    std::vector<size_t> order(blocks_.size());
+  Packing run() {
+    Packing packing;
+    packing.addresses.assign(ranges_.size(), 0);
+    std::set<std::pair<int64_t, size_t>> live;  // last step, buffer
+    std::vector<size_t> order(ranges_.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return blocks_[a].first < blocks_[b].first; });
+                     [&](size_t a, size_t b) { return ranges_[a].first < ranges_[b].first; });
     for (const size_t i : order) {
-      while (!live.empty() && live.begin()->first < blocks_[i].first) {
+      while (!live.empty() && live.begin()->first < ranges_[i].first) {
         const size_t dead = live.begin()->second;
         live.erase(live.begin());
         release(packing.addresses[dead], sizeOf(dead));
       }
       packing.addresses[i] = take(sizeOf(i));
-      live.emplace(blocks_[i].last, i);
+      live.emplace(ranges_[i].last, i);
     }
     packing.bytes = highest_;
     return packing;
   }
 
  private:
-  int64_t sizeOf(size_t i) const { return roundUp(blocks_[i].bytes, alignment_); }
+  int64_t sizeOf(size_t i) const { return roundUp(ranges_[i].bytes, alignment_); }
 
   int64_t take(int64_t size) {
     if (size == 0) return 0;
@@ -92,7 +92,7 @@ class Sweep {
     bySize_.erase({size, start});
   }
 
-  std::span<const TimedBlock> blocks_;
+  std::span<const LiveRange> ranges_;
   int64_t alignment_;
   std::map<int64_t, int64_t> gaps_;               // start -> size, below top_
   std::set<std::pair<int64_t, int64_t>> bySize_;  // size, start
@@ -101,8 +101,8 @@ class Sweep {
 
 }  // namespace
 
-SweepPacking sweepPacking(std::span<const TimedBlock> blocks, int64_t alignment) {
-  return Sweep(blocks, alignment).run();
+Packing sweepPacking(std::span<const LiveRange> ranges, int64_t alignment) {
+  return Sweep(ranges, alignment).run();
 }
 
 }  // namespace carina

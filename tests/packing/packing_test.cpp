@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of the arena packing.
-#include "compiler/schedule/allocator.hpp"
+#include "packing/packing.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
-#include "compiler/schedule/packing_check.hpp"
+#include "packing/packing_check.hpp"
 
-namespace carina::compiler {
+namespace carina {
 namespace {
 
 std::vector<LiveRange> randomRanges() {
@@ -157,9 +157,24 @@ TEST(Packing, APackerStopsSearchingAfterItsLimit) {
   EXPECT_GT(swept, 0);
 }
 
+TEST(Packing, ReusesDeadBuffers) {
+  // Two floats quantized to bytes, added, dequantized: the chain of a small delegated program.
+  const std::vector<LiveRange> ranges = {{4, 0, 1}, {4, 0, 2}, {1, 1, 3}, {1, 2, 3}, {1, 3, 4}, {4, 4, 5}};
+  EXPECT_EQ(pack(ranges, 0, 0).bytes, 48);
+  EXPECT_EQ(packingLowerBound(ranges), 48);
+}
+
+TEST(Packing, PlacesLargeBuffersBeforeSmallOnes) {
+  EXPECT_EQ(pack(std::vector<LiveRange>{{16, 0, 1}, {1000, 1, 2}, {16, 2, 3}}, 0, 0).bytes, 1024);
+}
+
+TEST(Packing, EmptyBuffersCostNothing) {
+  EXPECT_EQ(pack(std::vector<LiveRange>{{0, 0, 9}, {0, 3, 4}}).bytes, 0);
+}
+
 TEST(Packing, OfNothingIsEmpty) {
   EXPECT_EQ(pack({}).bytes, 0);
 }
 
 }  // namespace
-}  // namespace carina::compiler
+}  // namespace carina

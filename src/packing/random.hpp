@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace carina::compiler {
+namespace carina {
 
 /// A small linear congruential generator, for the same results on every machine.
 class Random {
@@ -19,4 +19,4 @@ class Random {
   uint64_t state_ = 0x9e3779b97f4a7c15ull;
 };
 
-}  // namespace carina::compiler
+}  // namespace carina

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/schedule/allocator.hpp"
+#include "packing/packing.hpp"
 
-namespace carina::compiler {
+namespace carina {
 
 /// Pairs of ranges that are live at the same time.
 using Collisions = std::vector<std::pair<uint32_t, uint32_t>>;
@@ -35,4 +35,4 @@ struct PlacementProblem {
 Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int attempts, size_t& placements,
                         const Packing* start = nullptr);
 
-}  // namespace carina::compiler
+}  // namespace carina

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "compiler/schedule/allocator.hpp"
+#include "packing/packing.hpp"
 
-namespace carina::compiler {
+namespace carina {
 
 /// Whether buffers that are live at the same time have separate, aligned places below the packing's end.
 inline bool isSound(const std::vector<LiveRange>& ranges, const Packing& packing) {
@@ -22,4 +22,4 @@ inline bool isSound(const std::vector<LiveRange>& ranges, const Packing& packing
   return sound;
 }
 
-}  // namespace carina::compiler
+}  // namespace carina

@@ -8,9 +8,9 @@
 #include <optional>
 #include <span>
 
-#include "compiler/schedule/allocator.hpp"
+#include "packing/packing.hpp"
 
-namespace carina::compiler {
+namespace carina {
 
 /// The densest packing under several preferences (the longest, earliest, latest or largest buffer first) and
 /// random variations of them, until one needs no more than `enough` bytes; nothing if none needs less than
@@ -19,4 +19,4 @@ namespace carina::compiler {
 std::optional<Packing> packOnSkyline(std::span<const LiveRange> ranges, int64_t enough, int64_t below,
                                      int64_t alignment, size_t& variations);
 
-}  // namespace carina::compiler
+}  // namespace carina

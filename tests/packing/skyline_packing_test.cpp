@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/schedule/skyline_packing.hpp"
+#include "packing/skyline_packing.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -7,10 +7,10 @@
 
 #include <limits>
 
-#include "compiler/schedule/packing_check.hpp"
-#include "compiler/schedule/random.hpp"
+#include "packing/packing_check.hpp"
+#include "packing/random.hpp"
 
-namespace carina::compiler {
+namespace carina {
 namespace {
 
 constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
@@ -110,4 +110,4 @@ TEST(SkylinePacking, PlacesVeryManyBuffers) {
 }
 
 }  // namespace
-}  // namespace carina::compiler
+}  // namespace carina

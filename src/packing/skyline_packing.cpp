@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/schedule/skyline_packing.hpp"
+#include "packing/skyline_packing.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/shape.hpp"
-#include "compiler/schedule/random.hpp"
+#include "packing/random.hpp"
 
-namespace carina::compiler {
+namespace carina {
 namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
@@ -290,4 +290,4 @@ std::optional<Packing> packOnSkyline(std::span<const LiveRange> ranges, int64_t 
   return best;
 }
 
-}  // namespace carina::compiler
+}  // namespace carina

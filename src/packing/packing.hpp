@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace carina::compiler {
+namespace carina {
 
 /// A buffer that is live during the time steps [first, last].
 struct LiveRange {
@@ -51,4 +51,4 @@ class Packer {
   size_t steps_ = size_t{128} << 20;  // remaining: about a second
 };
 
-}  // namespace carina::compiler
+}  // namespace carina

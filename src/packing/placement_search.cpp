@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/schedule/placement_search.hpp"
+#include "packing/placement_search.hpp"
 
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
 #include "base/shape.hpp"
-#include "compiler/schedule/random.hpp"
+#include "packing/random.hpp"
 
-namespace carina::compiler {
+namespace carina {
 namespace {
 
 /// The order in which buffers are placed, and which of them are put at the top.
@@ -193,4 +193,4 @@ Packing searchPlacement(const PlacementProblem& problem, int64_t enough, int att
   return Search(problem, enough).run(attempts, placements, start);
 }
 
-}  // namespace carina::compiler
+}  // namespace carina
