@@ -5,7 +5,7 @@ JOBS ?= $(shell nproc)
 .PHONY: all configure deps demo test check sanitize tidy operators docs matrix bench fuzz format format-check asan clean
 
 all: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target carina
+	@cmake --build $(BUILD) --parallel $(JOBS) --target product
 
 deps:
 	@scripts/deps.sh
@@ -15,7 +15,8 @@ configure: deps
 	@rm -f $(BUILD).log
 
 # A small digit classifier, from archive to accuracy and cycles on the NPU model.
-demo: all
+demo: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target carina
 	@scripts/demo.sh $(BUILD)/bin/carina
 
 # Everything that proves the product; larger suites join in when CARINA_FIXTURES (default ../shared) is there.

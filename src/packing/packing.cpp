@@ -28,7 +28,7 @@ constexpr size_t kManyBuffers = 4096;
 /// Best-fit packings vary less often than the order in which buffers are placed: each costs as much as
 /// several swaps, about so many steps per buffer.
 constexpr int kSwapsPerVariation = 2;
-constexpr size_t kStepsPerFit = 256, kMaxVariedSteps = size_t{4} << 20;
+constexpr size_t kStepsPerFit = 256, kMaxVariedSteps = size_t{2} << 20;
 
 /// Settings of a packing: see pack(). The costs of attempts are subtracted from `steps`.
 struct Effort {

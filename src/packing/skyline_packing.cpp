@@ -5,10 +5,8 @@
 #include <bit>
 #include <functional>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <queue>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -37,19 +35,27 @@ constexpr Preference kPreferences[] = {{Preference::Order::Largest, Preference::
 /// last steps below it.
 class Unplaced {
  public:
-  /// `order`: all buffers, best first.
-  Unplaced(std::span<const LiveRange> ranges, std::span<const size_t> order) : ranges_(ranges) {
-    byFirst_.assign(order.begin(), order.end());
+  explicit Unplaced(std::span<const LiveRange> ranges) {
+    for (size_t i = 0; i < ranges.size(); ++i) {
+      if (ranges[i].first <= ranges[i].last) byFirst_.push_back(i);
+    }
     std::stable_sort(byFirst_.begin(), byFirst_.end(),
                      [&](size_t a, size_t b) { return ranges[a].first < ranges[b].first; });
-    std::vector<size_t> rank(ranges.size());
-    for (size_t k = 0; k < order.size(); ++k) rank[order[k]] = k;
     leaves_ = std::bit_ceil(std::max<size_t>(byFirst_.size(), 1));
     nodes_.resize(2 * leaves_);
     for (size_t k = 0; k < byFirst_.size(); ++k) {
-      const int32_t last = ranges[byFirst_[k]].last;
-      nodes_[leaves_ + k] = {rank[byFirst_[k]], last, last};
+      const LiveRange& range = ranges[byFirst_[k]];
+      firstSteps_.push_back(range.first);
+      nodes_[leaves_ + k] = {0, range.last, range.last};
     }
+  }
+
+  /// All buffers, by their first step.
+  std::span<const size_t> buffers() const { return byFirst_; }
+
+  /// `ranks`: one per buffer, the best is 0.
+  void rank(std::span<const uint32_t> ranks) {
+    for (size_t k = 0; k < byFirst_.size(); ++k) nodes_[leaves_ + k].rank = ranks[byFirst_[k]];
     for (size_t n = leaves_ - 1; n > 0; --n) update(n);
   }
 
@@ -74,15 +80,17 @@ class Unplaced {
   }
 
  private:
+  static constexpr uint32_t kGone = std::numeric_limits<uint32_t>::max();
   struct Node {
-    size_t rank = kNone;
+    uint32_t rank = kGone;
     int32_t earliest = std::numeric_limits<int32_t>::max();  // of the last steps
     int32_t latest = std::numeric_limits<int32_t>::min();
   };
   struct Query {
     size_t from, to;  // positions
     int32_t lastFrom, lastTo;
-    size_t position = kNone, rank = kNone;
+    size_t position = kNone;
+    uint32_t rank = kGone;
   };
 
   void update(size_t n) {
@@ -91,9 +99,8 @@ class Unplaced {
   }
 
   size_t positionOf(int64_t first) const {
-    const auto at = std::partition_point(byFirst_.begin(), byFirst_.end(),
-                                         [&](size_t i) { return ranges_[i].first < first; });
-    return static_cast<size_t>(at - byFirst_.begin());
+    return static_cast<size_t>(std::lower_bound(firstSteps_.begin(), firstSteps_.end(), first) -
+                               firstSteps_.begin());
   }
 
   /// `n`: the node of the positions [begin, end).
@@ -113,80 +120,106 @@ class Unplaced {
     if (!rightFirst) search(query, 2 * n + 1, middle, end);
   }
 
-  std::span<const LiveRange> ranges_;
   std::vector<size_t> byFirst_;  // position: index of a buffer
+  std::vector<int32_t> firstSteps_;
   size_t leaves_ = 1;
   std::vector<Node> nodes_;  // the root is 1, the children of n are 2 n and 2 n + 1
 };
 
-/// The heights reached so far, as segments of time.
+/// The heights reached so far, as segments of time in a list.
 class Skyline {
  public:
   struct Segment {
     int32_t first, last;
     int64_t height;
+    size_t before, after;  // kNone: there is none
   };
 
-  Skyline(int32_t first, int32_t last) { set({first, last, 0}); }
+  Skyline(int32_t first, int32_t last) : segments_{{first, last, 0, kNone, kNone}} { push(0); }
 
   /// The earliest of the lowest segments.
-  Segment lowest() {
+  size_t lowest() {
     for (;; queue_.pop()) {
-      const auto [height, first] = queue_.top();
-      const auto found = segments_.find(first);
-      if (found != segments_.end() && found->second.height == height) return found->second;
+      const Entry& top = queue_.top();
+      const Segment& segment = segments_[top.segment];
+      if (segment.height == top.height && segment.first == top.first) return top.segment;
     }
   }
+  const Segment& operator[](size_t segment) const { return segments_[segment]; }
 
   /// Raises the steps [first, last] of a segment to `height`.
-  void raise(const Segment& segment, int32_t first, int32_t last, int64_t height) {
-    Segment raised{first, last, height};
-    if (segment.first < first) set({segment.first, first - 1, segment.height});
-    if (last < segment.last) set({last + 1, segment.last, segment.height});
-    const auto after = segments_.find(last + 1);
-    if (after != segments_.end() && after->second.height == height) {
-      raised.last = after->second.last;
-      segments_.erase(after);
+  void raise(size_t index, int32_t first, int32_t last, int64_t height) {
+    const Segment whole = segments_[index];
+    if (whole.first < first) {
+      link(whole.before, add({whole.first, first - 1, whole.height, kNone, kNone}), index);
     }
-    const auto at = segments_.lower_bound(first);
-    if (at != segments_.begin()) {
-      const Segment before = std::prev(at)->second;
-      if (before.height == height) {
-        raised.first = before.first;
-        segments_.erase(first);
-      }
+    if (last < whole.last) link(index, add({last + 1, whole.last, whole.height, kNone, kNone}), whole.after);
+    Segment& raised = segments_[index];
+    raised.first = first;
+    raised.last = last;
+    raised.height = height;
+    if (raised.after != kNone && segments_[raised.after].height == height) {
+      raised.last = segments_[raised.after].last;
+      removeAfter(index);
     }
-    set(raised);
+    if (raised.before != kNone && segments_[raised.before].height == height) {
+      const size_t before = raised.before;
+      segments_[before].last = raised.last;
+      removeAfter(before);
+    } else {
+      push(index);
+    }
   }
 
   /// Raises a segment to its lower neighbour.
-  void fill(const Segment& segment) {
-    const auto at = segments_.find(segment.first);
+  void fill(size_t index) {
+    const Segment& segment = segments_[index];
     int64_t height = std::numeric_limits<int64_t>::max();
-    if (at != segments_.begin()) height = std::prev(at)->second.height;
-    if (const auto after = std::next(at); after != segments_.end())
-      height = std::min(height, after->second.height);
-    raise(segment, segment.first, segment.last, height);
+    for (const size_t neighbour : {segment.before, segment.after}) {
+      if (neighbour != kNone) height = std::min(height, segments_[neighbour].height);
+    }
+    raise(index, segment.first, segment.last, height);
   }
 
  private:
-  void set(const Segment& segment) {
-    segments_.insert_or_assign(segment.first, segment);
-    queue_.emplace(segment.height, segment.first);
+  struct Entry {
+    int64_t height;
+    int32_t first;
+    size_t segment;
+    bool operator>(const Entry& other) const {
+      return height != other.height ? height > other.height : first > other.first;
+    }
+  };
+
+  void push(size_t index) { queue_.push({segments_[index].height, segments_[index].first, index}); }
+  size_t add(const Segment& segment) {
+    segments_.push_back(segment);
+    push(segments_.size() - 1);
+    return segments_.size() - 1;
+  }
+  void link(size_t before, size_t index, size_t after) {
+    segments_[index].before = before;
+    segments_[index].after = after;
+    if (before != kNone) segments_[before].after = index;
+    if (after != kNone) segments_[after].before = index;
+  }
+  void removeAfter(size_t index) {
+    Segment& removed = segments_[segments_[index].after];
+    segments_[index].after = removed.after;
+    if (removed.after != kNone) segments_[removed.after].before = index;
+    removed.height = -1;  // so that its entry does not match
   }
 
-  using Entry = std::pair<int64_t, int32_t>;                              // height, first step
-  std::map<int32_t, Segment> segments_;                                   // by first step
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;  // also of segments that are gone
+  std::vector<Segment> segments_;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>>
+      queue_;  // also of segments that have changed
 };
 
 class SkylinePacker {
  public:
   SkylinePacker(std::span<const LiveRange> ranges, int64_t alignment)
-      : ranges_(ranges), alignment_(alignment) {
-    for (size_t i = 0; i < ranges.size(); ++i) {
-      if (ranges[i].last < ranges[i].first) continue;
-      live_.push_back(i);
+      : ranges_(ranges), alignment_(alignment), all_(ranges) {
+    for (const size_t i : all_.buffers()) {
       first_ = std::min(first_, ranges[i].first);
       last_ = std::max(last_, ranges[i].last);
     }
@@ -194,15 +227,18 @@ class SkylinePacker {
 
   /// Nothing unless it needs less than `below` bytes. `noise`: how far the preference varies, in 1024ths.
   std::optional<Packing> pack(const Preference& preference, int64_t below, size_t noise) {
+    size_t left = all_.buffers().size();
+    if (left == 0) return std::nullopt;
     Packing packing{std::vector<int64_t>(ranges_.size(), 0), 0};
-    if (live_.empty()) return std::nullopt;
-    Unplaced unplaced(ranges_, ordered(preference.order, noise));
+    Unplaced unplaced = all_;
+    unplaced.rank(ranks(preference.order, noise));
     Skyline skyline(first_, last_);
-    for (size_t left = live_.size(); left > 0;) {
-      const Skyline::Segment gap = skyline.lowest();
+    while (left > 0) {
+      const size_t lowest = skyline.lowest();
+      const Skyline::Segment gap = skyline[lowest];
       const size_t position = choose(unplaced, gap, preference.ends);
       if (position == kNone) {
-        skyline.fill(gap);
+        skyline.fill(lowest);
         continue;
       }
       const size_t i = unplaced.bufferAt(position);
@@ -211,7 +247,7 @@ class SkylinePacker {
       packing.addresses[i] = gap.height;
       packing.bytes = std::max(packing.bytes, end);
       if (packing.bytes >= below) return std::nullopt;
-      skyline.raise(gap, ranges_[i].first, ranges_[i].last, end);
+      skyline.raise(lowest, ranges_[i].first, ranges_[i].last, end);
       --left;
     }
     return packing;
@@ -235,23 +271,25 @@ class SkylinePacker {
     return {-range.bytes * duration, -duration};
   }
 
-  std::vector<size_t> ordered(Preference::Order order, size_t noise) {
+  std::vector<uint32_t> ranks(Preference::Order order, size_t noise) {
     std::vector<std::pair<int64_t, int64_t>> keys(ranges_.size());
-    for (const size_t i : live_) {
+    for (const size_t i : all_.buffers()) {
       keys[i] = keyOf(i, order);
       int64_t& key = keys[i].first;
       if (noise == 0) continue;
       const auto more = static_cast<int64_t>(random_.below(noise));
       key += key / 1024 * more + key % 1024 * more / 1024;
     }
-    std::vector<size_t> sorted = live_;
+    std::vector<size_t> sorted(all_.buffers().begin(), all_.buffers().end());
     std::stable_sort(sorted.begin(), sorted.end(), [&](size_t a, size_t b) { return keys[a] < keys[b]; });
-    return sorted;
+    std::vector<uint32_t> ranks(ranges_.size());
+    for (size_t k = 0; k < sorted.size(); ++k) ranks[sorted[k]] = static_cast<uint32_t>(k);
+    return ranks;
   }
 
   /// The position of the buffer to place in a gap, or kNone.
   static size_t choose(const Unplaced& unplaced, const Skyline::Segment& gap, Preference::Ends ends) {
-    const auto [first, last, height] = gap;
+    const int32_t first = gap.first, last = gap.last;
     if (ends != Preference::Ends::Ignored) {
       const size_t both = unplaced.best(first, first, last, last);
       if (both != kNone) return both;
@@ -266,8 +304,8 @@ class SkylinePacker {
 
   std::span<const LiveRange> ranges_;
   const int64_t alignment_;
+  const Unplaced all_;
   Random random_;
-  std::vector<size_t> live_;
   int32_t first_ = std::numeric_limits<int32_t>::max(), last_ = std::numeric_limits<int32_t>::min();
 };
 

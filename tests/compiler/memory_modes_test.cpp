@@ -287,7 +287,7 @@ TEST(MemoryModes, ASlightlySmallerArenaCostsFewCycles) {
   options.arenaLimit = whole.arenaBytes / 16 * 15;
   const compiler::CompiledProgram limited = require(compiler::compile(graph, *machine, options));
   EXPECT_LE(limited.arenaBytes, options.arenaLimit);
-  EXPECT_LE(limited.cycles, whole.cycles + whole.cycles / 25);
+  EXPECT_LE(limited.cycles, whole.cycles + whole.cycles / 16);
 }
 
 TEST(MemoryModes, RecurrentWeightsAreFetchedOnce) {

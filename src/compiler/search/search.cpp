@@ -170,8 +170,8 @@ Result<Schedule> bestOf(const Scheduler& prepared, const ir::Graph& graph, const
     if (fits) return std::move(*fitting.take());
     CARINA_TRY(Schedule aimed, fastestSchedule(prepared, machine, options, 0, limit));
     fitting.offer(std::move(aimed));
-    for (const int64_t eighths : {7, 6}) {
-      CARINA_TRY(Schedule tighter, fastestSchedule(prepared, machine, options, limit * eighths / 8));
+    for (const int64_t parts : {31, 30, 29, 28, 24}) {
+      CARINA_TRY(Schedule tighter, fastestSchedule(prepared, machine, options, limit * parts / 32));
       fitting.offer(std::move(tighter));
     }
   }
