@@ -102,6 +102,7 @@ RC_GTEST_PROP(SkylinePacking, LiveBuffersNeverOverlap, ()) {
 
 TEST(SkylinePacking, PlacesVeryManyBuffers) {
   std::vector<LiveRange> ranges;
+  ranges.reserve(100040);
   for (int i = 0; i < 100000; ++i) ranges.push_back({1 + i * 31 % 4000, i, i + 2 + i * 7 % 5});
   for (int i = 0; i < 40; ++i) ranges.push_back({240, i, 100000});
   const auto packing = packed(ranges, 0, kAny, 0);
