@@ -2,6 +2,7 @@
 // Packs buffers with lifetimes into one memory area.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,6 +17,13 @@ struct LiveRange {
   bool overlaps(const LiveRange& other) const { return first <= other.last && other.first <= last; }
   bool operator==(const LiveRange&) const = default;
 };
+
+/// Bytes times steps, at most 2^60: sizes come from files.
+inline int64_t areaOf(const LiveRange& range) {
+  constexpr int64_t kMost = int64_t{1} << 60;
+  const int64_t duration = int64_t{range.last} - range.first + 1;
+  return range.bytes > kMost / std::max<int64_t>(duration, 1) ? kMost : range.bytes * duration;
+}
 
 struct Packing {
   std::vector<int64_t> addresses;  // multiples of the alignment

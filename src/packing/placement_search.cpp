@@ -95,7 +95,7 @@ class Search {
       consider(sortedBy([&](size_t i) { return -start->addresses[i]; }));
     } else {
       considerSorted([&](size_t i) { return placer_.size(i); });
-      considerSorted([&](size_t i) { return placer_.size(i) * duration(i); });
+      considerSorted([&](size_t i) { return areaOf({placer_.size(i), ranges_[i].first, ranges_[i].last}); });
       considerSorted(duration);
       considerSorted([&](size_t i) { return -int64_t{ranges_[i].first}; });
     }

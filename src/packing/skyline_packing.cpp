@@ -268,7 +268,7 @@ class SkylinePacker {
       case Preference::Order::Largest:
         break;
     }
-    return {-range.bytes * duration, -duration};
+    return {-areaOf(range), -duration};
   }
 
   std::vector<uint32_t> ranks(Preference::Order order, size_t noise) {

@@ -172,6 +172,13 @@ TEST(Packing, EmptyBuffersCostNothing) {
   EXPECT_EQ(pack(std::vector<LiveRange>{{0, 0, 9}, {0, 3, 4}}).bytes, 0);
 }
 
+TEST(Packing, HugeBuffersHaveABoundedArea) {
+  const LiveRange huge{int64_t{1} << 58, 0, 1 << 20};
+  EXPECT_EQ(areaOf(huge), int64_t{1} << 60);
+  EXPECT_EQ(areaOf({100, 3, 5}), 300);
+  EXPECT_EQ(pack(std::vector<LiveRange>{huge, {16, 0, 2}}, 0, 100).bytes, huge.bytes + 16);
+}
+
 TEST(Packing, OfNothingIsEmpty) {
   EXPECT_EQ(pack({}).bytes, 0);
 }

@@ -717,7 +717,7 @@ class Search {
 
   /// First by whether a try fits the arena, or the part of a cache, that the user allows; then by cycles.
   /// Without such a limit, half a percent of the cycles is not worth more memory: cycles count in steps of
-  /// that size, the first of which begins with the fewest cycles of all tries.
+  /// that size from the fewest cycles of all tries, in both directions.
   bool better(const Try& a, const Try& b) const {
     const auto key = [this](const Try& t) {
       const bool spilling = machine_.memory.spilling();
