@@ -243,7 +243,11 @@ class ProgramWriter {
     std::vector<Offset<fb::InlineData>> inlineData;
     for (std::string_view blob : inlineOrder_) {
       builder_.ForceVectorAlignment(blob.size(), 1, schema::kPayloadAlignment);
-      inlineData.push_back(fb::CreateInlineData(builder_, bytesOf(blob)));
+      uint8_t* unwritten = nullptr;  // assemble() puts the blob into the file instead of copying it twice
+      const Offset<flatbuffers::Vector<uint8_t>> bytes(
+          builder_.CreateUninitializedVector(blob.size(), 1, &unwritten));
+      inlineEnds_.push_back(builder_.GetSize() - sizeof(flatbuffers::uoffset_t) - blob.size());
+      inlineData.push_back(fb::CreateInlineData(builder_, bytes));
     }
     const auto delegateData = builder_.CreateVector(inlineData);
     const auto plans = writeAll<fb::PlanEntry>(program_.methods);
@@ -275,26 +279,36 @@ class ProgramWriter {
   std::string assemble() {
     const std::string_view body(reinterpret_cast<const char*>(builder_.GetBufferPointer()),
                                 builder_.GetSize());
-    if (segmentEnd_ == 0) return std::string(body);
     // The header is inserted after the identifier. All offsets but the root's are relative, and 32 bytes
     // preserve all alignments.
-    const auto programBytes = static_cast<int64_t>(body.size() + schema::kHeaderLength);
+    const size_t header = segmentEnd_ == 0 ? 0 : schema::kHeaderLength;
+    const auto programBytes = static_cast<int64_t>(body.size() + header);
     const int64_t base = roundUp(programBytes, options_.segmentAlignment);
-    std::string file(static_cast<size_t>(base + segmentEnd_), '\0');
-    std::memcpy(file.data(), body.data(), schema::kHeaderOffset);
-    put(file, 0, flatbuffers::ReadScalar<uint32_t>(body.data()) + schema::kHeaderLength);
-    std::memcpy(file.data() + schema::kHeaderOffset, schema::kHeaderMagic, 4);
-    put(file, schema::kHeaderLengthAt, schema::kHeaderLength);
-    put(file, schema::kHeaderProgramSizeAt, static_cast<uint64_t>(programBytes));
-    put(file, schema::kHeaderSegmentBaseAt, static_cast<uint64_t>(base));
-    put(file, schema::kHeaderSegmentBytesAt, static_cast<uint64_t>(segmentEnd_));
-    std::memcpy(file.data() + schema::kHeaderOffset + schema::kHeaderLength,
-                body.data() + schema::kHeaderOffset, body.size() - schema::kHeaderOffset);
+    std::string file;
+    file.reserve(static_cast<size_t>(segmentEnd_ == 0 ? programBytes : base + segmentEnd_));
+    file.append(body, 0, schema::kHeaderOffset).append(header, '\0');
+    if (header > 0) {
+      put(file, 0, flatbuffers::ReadScalar<uint32_t>(body.data()) + schema::kHeaderLength);
+      std::memcpy(file.data() + schema::kHeaderOffset, schema::kHeaderMagic, 4);
+      put(file, schema::kHeaderLengthAt, schema::kHeaderLength);
+      put(file, schema::kHeaderProgramSizeAt, static_cast<uint64_t>(programBytes));
+      put(file, schema::kHeaderSegmentBaseAt, static_cast<uint64_t>(base));
+      put(file, schema::kHeaderSegmentBytesAt, static_cast<uint64_t>(segmentEnd_));
+    }
+    // The buffer grows downwards: the last blob comes first.
+    size_t done = schema::kHeaderOffset;
+    for (size_t i = inlineOrder_.size(); i-- > 0;) {
+      const size_t begin = body.size() - inlineEnds_[i] - inlineOrder_[i].size();
+      file.append(body, done, begin - done).append(inlineOrder_[i]);
+      done = begin + inlineOrder_[i].size();
+    }
+    file.append(body, done);
     for (const Segment& segment : segments_) {
       if (segment.bytes.empty()) continue;
-      std::memcpy(file.data() + static_cast<size_t>(base) + segment.offset, segment.bytes.data(),
-                  segment.bytes.size());
+      file.resize(static_cast<size_t>(base) + segment.offset);
+      file.append(segment.bytes);
     }
+    if (segmentEnd_ > 0) file.resize(static_cast<size_t>(base + segmentEnd_));
     return file;
   }
   template <typename T>
@@ -318,6 +332,7 @@ class ProgramWriter {
   int64_t segmentEnd_ = 0;
   std::map<std::string_view, uint32_t> shared_, inline_;
   std::vector<std::string_view> inlineOrder_;
+  std::vector<size_t> inlineEnds_;  // bytes of the buffer after each inline blob
   std::vector<Place> places_;
   size_t nextPlace_ = 0;
   std::vector<uint32_t> namedSegments_;

@@ -17,7 +17,7 @@ int64_t ConstantPool::add(ByteSpan bytes) {
   const uint64_t hash = hashOf(bytes);
   if (const auto known = find(bytes, hash, kLine)) return *known;
   settle();
-  const int64_t offset = append(bytes, hash, false, kLine);
+  const int64_t offset = append({0, bytes.size(), {}, nullptr}, hash, kLine);
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   bytes_.resize(static_cast<size_t>(size_));
   return offset;
@@ -25,7 +25,13 @@ int64_t ConstantPool::add(ByteSpan bytes) {
 
 int64_t ConstantPool::addLasting(ByteSpan bytes, uint64_t hash, int64_t alignment) {
   if (const auto known = find(bytes, hash, alignment)) return *known;
-  return append(bytes, hash, true, alignment);
+  return append({0, bytes.size(), bytes, nullptr}, hash, alignment);
+}
+
+int64_t ConstantPool::addShared(ByteSpan bytes, std::shared_ptr<const void> owner) {
+  const uint64_t hash = hashOf(bytes);
+  if (const auto known = find(bytes, hash, kLine)) return *known;
+  return append({0, bytes.size(), bytes, std::move(owner)}, hash, kLine);
 }
 
 void ConstantPool::addPart(int64_t offset, int64_t within, int64_t length) {
@@ -35,7 +41,7 @@ void ConstantPool::addPart(int64_t offset, int64_t within, int64_t length) {
   const uint64_t hash = hashOf(bytes);
   if (find(bytes, hash, kLine)) return;
   byHash_.emplace(hash, pieces_.size());
-  pieces_.push_back({at, bytes.size(), {}});
+  pieces_.push_back({at, bytes.size(), {}, nullptr});
 }
 
 const std::vector<std::byte>& ConstantPool::bytes() {
@@ -53,20 +59,19 @@ std::optional<int64_t> ConstantPool::find(ByteSpan bytes, uint64_t hash, int64_t
   for (auto it = first; it != last; ++it) {
     const Piece& piece = pieces_[it->second];
     if (piece.offset % alignment != 0) continue;
-    const ByteSpan content = piece.lasting.data()
-                                 ? piece.lasting
+    const ByteSpan content = piece.outside.data()
+                                 ? piece.outside
                                  : ByteSpan(bytes_).subspan(static_cast<size_t>(piece.offset), piece.length);
     if (std::ranges::equal(content, bytes)) return piece.offset;
   }
   return std::nullopt;
 }
 
-int64_t ConstantPool::append(ByteSpan bytes, uint64_t hash, bool lasting, int64_t alignment) {
-  const auto length = static_cast<int64_t>(bytes.size());
-  const int64_t offset = placeOf(length, alignment);
+int64_t ConstantPool::append(Piece piece, uint64_t hash, int64_t alignment) {
+  piece.offset = placeOf(static_cast<int64_t>(piece.length), alignment);
   byHash_.emplace(hash, pieces_.size());
-  pieces_.push_back({offset, bytes.size(), lasting ? bytes : ByteSpan()});
-  return offset;
+  pieces_.push_back(std::move(piece));
+  return pieces_.back().offset;
 }
 
 int64_t ConstantPool::placeOf(int64_t bytes, int64_t alignment) {
@@ -84,12 +89,21 @@ int64_t ConstantPool::placeOf(int64_t bytes, int64_t alignment) {
 }
 
 void ConstantPool::settle() {
-  bytes_.resize(static_cast<size_t>(size_));
+  bytes_.reserve(static_cast<size_t>(size_));
   for (; settled_ < pieces_.size(); ++settled_) {
     Piece& piece = pieces_[settled_];
-    std::ranges::copy(piece.lasting, bytes_.begin() + piece.offset);
-    piece.lasting = {};
+    const auto begin = static_cast<size_t>(piece.offset);
+    if (!piece.outside.empty() && begin >= bytes_.size()) {
+      bytes_.resize(begin);
+      bytes_.insert(bytes_.end(), piece.outside.begin(), piece.outside.end());
+    } else {  // in a line that others have begun
+      bytes_.resize(std::max(bytes_.size(), begin + piece.outside.size()));
+      std::ranges::copy(piece.outside, bytes_.begin() + piece.offset);
+    }
+    piece.outside = {};
+    piece.owner.reset();
   }
+  bytes_.resize(static_cast<size_t>(size_));
 }
 
 }  // namespace carina::compiler

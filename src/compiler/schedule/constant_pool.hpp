@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -11,7 +12,8 @@
 namespace carina::compiler {
 
 /// Read-only bytes of the program; equal contents are stored once. Most pools of a search are never read:
-/// bytes that outlive the pool are not copied into it until its contents are requested.
+/// bytes that outlive the pool, or that it keeps alive, are not copied into it until its contents are
+/// requested.
 class ConstantPool {
  public:
   static constexpr int64_t kLine = 16;
@@ -23,10 +25,10 @@ class ConstantPool {
   /// The same for bytes that outlive the pool and whose hashOf is known. If their readers need no more than
   /// `alignment`, small pieces share a line with others.
   int64_t addLasting(ByteSpan bytes, uint64_t hash, int64_t alignment = kLine);
+  /// The same for bytes that `owner` keeps alive; for readers of whole lines.
+  int64_t addShared(ByteSpan bytes, std::shared_ptr<const void> owner);
   /// Registers a part of an added piece, `within` bytes from its offset, so that it will be found as well.
   void addPart(int64_t offset, int64_t within, int64_t length);
-  /// Reserves memory for this many more bytes, so that the pool is not copied as it grows.
-  void reserve(int64_t bytes) { bytes_.reserve(bytes_.size() + static_cast<size_t>(bytes)); }
   int64_t size() const { return size_; }
   const std::vector<std::byte>& bytes();
   std::vector<std::byte> take() &&;
@@ -35,11 +37,12 @@ class ConstantPool {
   struct Piece {
     int64_t offset = 0;
     size_t length = 0;
-    ByteSpan lasting;  // the bytes while outside the pool; no data: in bytes_
+    ByteSpan outside;                   // the bytes while outside the pool; no data: in bytes_
+    std::shared_ptr<const void> owner;  // of these, or null: they outlive the pool
   };
   std::optional<int64_t> find(ByteSpan bytes, uint64_t hash, int64_t alignment) const;
   /// Offset of a new piece: after all others, or in the last shared line if it fits there.
-  int64_t append(ByteSpan bytes, uint64_t hash, bool lasting, int64_t alignment);
+  int64_t append(Piece piece, uint64_t hash, int64_t alignment);
   int64_t placeOf(int64_t bytes, int64_t alignment);
   /// Copies pieces that are still outside into the pool.
   void settle();

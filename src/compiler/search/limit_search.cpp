@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <deque>
 #include <iterator>
 #include <memory>
@@ -165,7 +166,11 @@ class Search {
     std::optional<npu::Cycles> ceiling;
     std::deque<Try> tighter;
     std::vector<const Try*> failed;
-    for (size_t i = 0, completed = 0; i < order.size(); ++i) {
+    size_t replanned = 0;  // of those that failed
+    for (size_t i = 0, completed = 0;; ++i) {
+      for (; i > lower && replanned < failed.size(); ++replanned)
+        insertTighter(*failed[replanned], order, i, tighter);
+      if (i == order.size()) break;
       Try& result = *order[i];
       if (result.error) break;
       if (failsLike(failed, result)) continue;
@@ -181,7 +186,6 @@ class Search {
         result.error.emplace(std::move(schedule).error());
         failed.push_back(&result);
         schedule = withSizesOf(*scheduler, result, failed.size());
-        insertTighter(result, order, std::max(i, lower) + 1, tighter);
         if (!schedule.ok()) continue;
       }
       // Slower than the alternative is expected to be: complete that as well.
@@ -549,16 +553,17 @@ class Search {
     return chosen;
   }
 
-  /// Drops duplicates and, below effort 3, choices of lower efforts that are too slow to turn out better.
+  /// Drops duplicates and, below effort 3, choices of lower efforts that differ by less than a thousandth or
+  /// are too slow to turn out better.
   void leaveClose(std::deque<Try>& chosen) const {
-    constexpr int kPercent = 1;  // error of expected cycles
+    constexpr int kPercent = 1, kSame = 1000;  // error of expected cycles
     const Try& last = chosen.front();
     std::deque<Try> close;
     for (const Try& choice : chosen) {
       const bool exact = options_.effort == 3;
       const bool known = std::any_of(close.begin(), close.end(), [&](const Try& other) {
         return exact ? other.limits == choice.limits
-                     : other.cycles == choice.cycles && other.bytes == choice.bytes;
+                     : std::abs(other.cycles - choice.cycles) * kSame <= other.cycles;
       });
       const bool slow = !exact && choice.cycles * 100 > last.cycles * (100 + kPercent);
       if (!known && !slow) close.push_back(choice);

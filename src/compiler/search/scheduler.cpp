@@ -588,16 +588,6 @@ void Scheduler::hashConstants() {
   hashes_ = std::make_shared<const decltype(hashes)>(std::move(hashes));
 }
 
-int64_t Scheduler::otherConstants() const {
-  int64_t bytes = 0;
-  for (const Pass& pass : result_.passes) {
-    if (isCoded(pass)) bytes += npu::kScaleRecordBytes * roundUp(pass.operation.ofm.depth, 16) + 64;
-  }
-  for (const Buffer& buffer : result_.storage->buffers)
-    if (buffer.kind == BufferKind::Constant) bytes += roundUp(buffer.bytes, 16);
-  return bytes;
-}
-
 void Scheduler::addConstants() {
   for (Pass& pass : result_.passes) {
     if (pass.isDma) continue;

@@ -275,7 +275,7 @@ class Scheduler {
   /// Whether another program holds the weights as this pass reads them, in slices of `sliceDepth` channels.
   bool isKnown(const Pass& pass, const npu::KernelOperation& op, int32_t sliceDepth) const;
   /// Adds an encoded slice to the constants, with its records as separate pieces if the weights are known.
-  WeightSlice stored(const EncodedSlice& slice, bool known);
+  WeightSlice stored(const std::shared_ptr<const EncodedSlice>& slice, bool known);
 
   Status chooseBlocks();
 
@@ -319,9 +319,6 @@ class Scheduler {
 
   /// Encodes the scales of convolutions whose weights are written by other operations.
   Status encodeCodedScales();
-
-  /// Upper bound on the bytes of scales and maps among the constants, whose memory is allocated at once.
-  int64_t otherConstants() const;
 
   /// Hashes tables and constant maps, which every try adds to its pool.
   void hashConstants();

@@ -343,8 +343,8 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
 Status Scheduler::encodeCodedScales() {
   for (Pass& pass : result_.passes) {
     if (!isCoded(pass)) continue;
-    CARINA_TRY(const EncodedSlice slice, encodeScales(pass.node, pass.operation, target_));
-    pass.slices = {stored(slice, false)};
+    CARINA_TRY(EncodedSlice slice, encodeScales(pass.node, pass.operation, target_));
+    pass.slices = {stored(std::make_shared<const EncodedSlice>(std::move(slice)), false)};
   }
   return {};
 }
@@ -437,21 +437,13 @@ Status Scheduler::encodeWeights() {
   // Whether other schedules may reuse the slices.
   const bool others =
       options_.arenaLimit > 0 || options_.optimize == Optimize::Size || keepsEncoded_ || options_.known;
-  int64_t total = 0;
-  for (const auto& slice : encoded) {
-    if (slice) total += roundUp(static_cast<int64_t>(slice->bytes.size()), 16);
-  }
-  const int64_t tables = total / 64 + (1 << 16);
-  result_.constants.reserve(total + otherConstants() + tables);
   std::vector<WeightSlice> slices(jobs.size());
   for (size_t j = 0; j < jobs.size(); ++j) {
     Pass& pass = result_.passes[jobs[j].pass];
     if (jobs[j].first == j) {
       if (errors[j]) return std::move(*errors[j]).at(pass.node->where());
-      const EncodedSlice& slice = *encoded[j];
       if (others) encoded_->keep(keyOf(jobs[j]), pass.operation, encoded[j]);
-      slices[j] = stored(slice, isKnown(pass, pass.operation, sliceDepth(pass)));
-      encoded[j].reset();  // otherwise, slices and constants would hold the network twice
+      slices[j] = stored(encoded[j], isKnown(pass, pass.operation, sliceDepth(pass)));
     }
     pass.slices.push_back(slices[jobs[j].first]);
   }
@@ -462,8 +454,8 @@ Status Scheduler::encodeWeights() {
   return encodeCodedScales();
 }
 
-WeightSlice Scheduler::stored(const EncodedSlice& slice, bool known) {
-  WeightSlice result{slice.channels, static_cast<int64_t>(slice.bytes.size()), slice.streams, {}};
+WeightSlice Scheduler::stored(const std::shared_ptr<const EncodedSlice>& slice, bool known) {
+  WeightSlice result{slice->channels, static_cast<int64_t>(slice->bytes.size()), slice->streams, {}};
   std::vector<int64_t> begins{0};
   if (known) {
     const auto add = [&begins](const auto& ranges) {
@@ -471,16 +463,16 @@ WeightSlice Scheduler::stored(const EncodedSlice& slice, bool known) {
         if (range.length > 0) begins.push_back(static_cast<int64_t>(range.address));
       }
     };
-    add(slice.streams.weights);
-    add(slice.streams.scales);
+    add(slice->streams.weights);
+    add(slice->streams.scales);
     std::sort(begins.begin(), begins.end());
     begins.erase(std::unique(begins.begin(), begins.end()), begins.end());
   }
   for (size_t i = 0; i < begins.size(); ++i) {
     const int64_t end = i + 1 < begins.size() ? begins[i + 1] : result.bytes;
     const ByteSpan piece =
-        ByteSpan(slice.bytes).subspan(static_cast<size_t>(begins[i]), static_cast<size_t>(end - begins[i]));
-    result.pieces.push_back({begins[i], result_.constants.add(piece)});
+        ByteSpan(slice->bytes).subspan(static_cast<size_t>(begins[i]), static_cast<size_t>(end - begins[i]));
+    result.pieces.push_back({begins[i], result_.constants.addShared(piece, slice)});
   }
   return result;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 namespace carina::compiler {
 namespace {
@@ -19,6 +20,22 @@ TEST(ConstantPool, EqualContentsAreStoredOnce) {
   EXPECT_EQ(pool.add(b), 48);
   EXPECT_EQ(pool.add(a), 0);
   EXPECT_EQ(pool.size(), 96);
+}
+
+TEST(ConstantPool, BytesAreKeptAliveUntilTheyAreCopied) {
+  ConstantPool pool;
+  auto shared = std::make_shared<const std::vector<std::byte>>(repeated(1, 40));
+  const std::weak_ptr<const std::vector<std::byte>> alive = shared;
+  EXPECT_EQ(pool.addShared(*shared, shared), 0);
+  EXPECT_EQ(pool.addShared(ByteSpan(*shared).first(20), shared), 48);
+  EXPECT_EQ(pool.addShared(repeated(1, 40), nullptr), 0) << "known: nothing is stored";
+  shared.reset();
+  EXPECT_FALSE(alive.expired());
+  const std::vector<std::byte> bytes = pool.bytes();
+  EXPECT_TRUE(alive.expired());
+  ASSERT_EQ(bytes.size(), 80u);
+  EXPECT_TRUE(std::equal(bytes.begin() + 48, bytes.begin() + 68, bytes.begin()));
+  EXPECT_EQ(pool.add(repeated(1, 20)), 48);
 }
 
 TEST(ConstantPool, SmallConstantsShareALine) {
