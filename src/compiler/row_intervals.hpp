@@ -50,6 +50,13 @@ class RowIntervals {
   /// of at least `bytes`: each tile reads the weights again, but the map stays small.
   std::vector<Interval> layerPairs(int64_t bytes) const;
 
+  /// The second layer of such a pair, with what is between the layers. The first one reads its weights once
+  /// if only this part is tiled; the map between them is behind the cache, from which each tile takes its
+  /// rows.
+  std::optional<Interval> secondOf(const Interval& pair) const {
+    return withNarrowBorders({pair.first + 1, pair.last});
+  }
+
   /// A pair of layers with what is before them (`upTo`) and also after them (`around`), up to the next nodes
   /// with many weights, as far as it has rows that can be divided as finely.
   struct ExtendedPair {

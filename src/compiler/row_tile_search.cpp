@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -154,7 +155,9 @@ class SpeedSearch {
     for (const Interval& interval : run.layerPairs(cache_ / 2)) {
       const auto overlaps = [&](const Tiled& t) { return interval.overlaps(t.nodes); };
       if (std::any_of(best.begin(), best.end(), overlaps)) continue;
-      if (const Tiled tiled = fastest(run, interval); tiled.count > 1) best.push_back(tiled);
+      std::vector<Interval> candidates{interval};
+      if (const std::optional<Interval> second = run.secondOf(interval)) candidates.push_back(*second);
+      if (const Tiled tiled = fastest(run, interval, candidates); tiled.count > 1) best.push_back(tiled);
     }
     return best;
   }
@@ -175,20 +178,27 @@ class SpeedSearch {
 
   /// The number of tiles with which an interval takes the fewest cycles; 1: none is worthwhile.
   Tiled fastest(const RowIntervals& run, const Interval& interval) {
+    return fastest(run, interval, {&interval, 1});
+  }
+
+  /// The same for an interval of which one of these parts is tiled.
+  Tiled fastest(const RowIntervals& run, const Interval& around, std::span<const Interval> parts) {
     constexpr int kPatience = 2;  // numbers in a row that are no better
-    Tiled best{interval, 1};
-    const std::optional<npu::Cycles> whole = cycles_.of(run.extracted(interval, {}));
+    Tiled best{around, 1};
+    const std::optional<npu::Cycles> whole = cycles_.of(run.extracted(around, {}));
     if (!whole) return best;
     npu::Cycles fewest = *whole;
-    int worse = 0;
-    for (const int64_t count : countsFor(run.parts(interval))) {
-      if (worse++ == kPatience) break;
-      const Tiled next{interval, count};
-      const std::optional<npu::Cycles> cycles = cycles_.of(run.extracted(interval, {&next, 1}));
-      if (!cycles || *cycles >= fewest || !isWorthwhile(*cycles, *whole)) continue;
-      best = next;
-      fewest = *cycles;
-      worse = 0;
+    for (const Interval& part : parts) {
+      int worse = 0;
+      for (const int64_t count : countsFor(run.parts(part))) {
+        if (worse++ == kPatience) break;
+        const Tiled next{part, count};
+        const std::optional<npu::Cycles> cycles = cycles_.of(run.extracted(around, {&next, 1}));
+        if (!cycles || *cycles >= fewest || !isWorthwhile(*cycles, *whole)) continue;
+        best = next;
+        fewest = *cycles;
+        worse = 0;
+      }
     }
     return best;
   }

@@ -163,7 +163,7 @@ TEST(RowTiles, AnExtractedRunHasTheValuesOfItsBorders) {
 }
 
 /// Cycles in tiles per hundred of those without, on an Ethos-U65-512 behind a cache, where the tiles also
-/// take less arena.
+/// take no more arena.
 int64_t percentInTiles(const ir::Graph& graph) {
   const char* mode = "Dedicated_Sram_384KB";
   EXPECT_EQ(differences(graph, "ethos-u65-512", mode, randomInputs(graph, 1), false), "");
@@ -171,7 +171,7 @@ int64_t percentInTiles(const ir::Graph& graph) {
   const ir::Graph whole = require(compiler::lowerToNpu(graph, machine));
   const auto untiled = require(compiler::schedule(whole, machine, {}));
   const auto program = require(compiler::compile(graph, machine, {}));
-  EXPECT_LT(program.arenaBytes, untiled.arenaBytes);
+  EXPECT_LE(program.arenaBytes, untiled.arenaBytes);
   return program.cycles * 100 / compiler::streamCycles(untiled);
 }
 
@@ -187,6 +187,25 @@ TEST(RowTiles, AreUsedWhereTheMapBetweenTwoLayersExceedsTheCache) {
   ir::Value* hidden = b.table(b.rescalePerChannel(b.conv(x, 4096, {1, 1}), DType::Int8, 42, 3));  // 512 KiB
   EXPECT_LT(percentInTiles(b.finish({b.rescalePerChannel(b.conv(hidden, 384, {1, 1}), DType::Int8, 44, 3)})),
             85);
+}
+
+TEST(RowTiles, MayContainOnlyTheSecondOfTwoLayers) {
+  // In halves, both layers would read 2.3 MiB of weights from Dram twice.
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {1, 1, 128, 768});
+  ir::Value* hidden = b.table(b.rescalePerChannel(b.conv(x, 3072, {1, 1}), DType::Int8, 42, 3));
+  hidden->name = "hidden";
+  const ir::Graph graph = b.finish({b.rescalePerChannel(b.conv(hidden, 768, {1, 1}), DType::Int8, 44, 3)});
+  const char* mode = "Dedicated_Sram_384KB";
+  const npu::Machine machine = require(npu::makeMachine("ethos-u65-512", "", mode));
+  const RowTiling tiling(graph);
+  const RowRun run = tiling.runs().at(0);
+  const auto halves = tiling.tiled(std::vector{RowTiles{run.first, run.last, 2}});
+  const ir::Graph both = require(compiler::lowerToNpu(halves.graph, machine));
+  const auto program = require(compiler::compile(graph, machine, {}));
+  const auto inBoth = compiler::streamCycles(require(compiler::schedule(both, machine, {})));
+  EXPECT_LT(program.cycles * 100 / inBoth, 95);
+  EXPECT_EQ(differences(graph, "ethos-u65-512", mode, randomInputs(graph, 1), false), "");
 }
 
 TEST(RowTiles, ContainTilesOfNorms) {
