@@ -150,9 +150,9 @@ class Chooser {
   bool isBehind(const LiveRange& buffer) const { return buffer.bytes > problem_.maxCachedMapBytes; }
   const LiveRange& bufferOf(int32_t p) const { return problem_.buffers[static_cast<size_t>(pass(p).buffer)]; }
 
-  /// Whether the group holds only some rows of the pass's result.
+  /// Whether the group holds only some rows of the pass's buffer.
   bool rolls(int32_t p, const Group& group) const {
-    return pass(p).buffer >= 0 && pass(p).rollsUntil >= 0 && pass(p).rollsUntil <= group.last;
+    return pass(p).buffer >= 0 && pass(p).rollsFrom >= group.first && pass(p).rollsUntil <= group.last;
   }
 
   /// Which maps of a pass of the group are behind the cache. `plan`: null for a unit on its own.
@@ -176,7 +176,7 @@ class Chooser {
         continue;
       }
       sum += member.stagedWhole;
-      if (!rolls(p, group)) continue;
+      if (!rolls(p, group) || pass(p).rollsFrom != p) continue;  // each buffer once
       sum += roundUp(member.rowBytes * plan->held[static_cast<size_t>(p - group.first)], 16);
       if (!isBehind(bufferOf(p))) sum -= roundUp(bufferOf(p).bytes, 16);
     }
@@ -276,7 +276,7 @@ std::vector<StripedPass> stripedPasses(const CascadeProblem& problem, const Grou
   const auto local = [&](int32_t producer) { return producer >= group.first ? producer - group.first : -1; };
   for (int32_t p = group.first; p <= group.last; ++p) {
     const CascadePass& pass = problem.passes[static_cast<size_t>(p)];
-    passes.push_back({pass.operation, local(pass.ifmProducer), local(pass.ifm2Producer)});
+    passes.push_back({pass.operation, local(pass.ifmProducer), local(pass.ifm2Producer), local(pass.joined)});
   }
   return passes;
 }

@@ -29,16 +29,16 @@ struct Group {
 struct CascadePass {
   const npu::KernelOperation* operation = nullptr;  // null: cannot be part of a cascade
   bool startsUnit = true;  // false: chained to the pass before it; both stay in one group
-  /// Passes that produce IFM and IFM2, -1 for anything else.
+  /// Passes that produce IFM and IFM2, the last one if there are several; -1 for anything else.
   int32_t ifmProducer = -1, ifm2Producer = -1;
+  int32_t joined = -1;  // the pass before that writes other channels of the same buffer
   /// A cascade with this pass must start after pass `after`, which writes memory that is not read row by row.
   int32_t after = -1;
   /// The result's buffer (index into CascadeProblem::buffers); -1: none (chained).
   int32_t buffer = -1;
-  /// The last pass that reads the result, if all readers can read it by rows and it has a buffer of its own;
-  /// else -1.
-  int32_t rollsUntil = -1;
-  int64_t rowBytes = 0;      // of the result
+  /// The first and the last pass that use the buffer, if all of them write or read it by rows; else -1.
+  int32_t rollsFrom = -1, rollsUntil = -1;
+  int64_t rowBytes = 0;      // of the buffer
   int64_t inPlaceBytes = 0;  // bytes of a dying input that the result takes over, outside of cascades
   int64_t stagedBytes = 0;   // staged weights if the pass runs on its own
   int64_t stagedWhole = 0;   // the same if all of them are kept, as in a cascade

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <vector>
 
 #include "compiler/schedule/operation_builder.hpp"
 #include "npu/isa/blockconfig.hpp"
@@ -164,63 +165,120 @@ int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const L
   return -1;
 }
 
+namespace {
+
+/// Whether each row of a map is in the same row of the buffer that `whole` fills, as those of some channels
+/// or columns are.
+bool isInRowsOf(const npu::FeatureMap& map, const npu::FeatureMap& whole) {
+  return map.storage == whole.storage && map.layout == whole.layout && map.height == whole.height &&
+         map.strideY == whole.strideY && map.base[0] < static_cast<uint64_t>(whole.strideY);
+}
+
+/// What passes write into each buffer and read from it, row by row.
+class RowUses {
+ public:
+  RowUses(const Schedule& schedule, std::span<const LiveRange> ranges, RollingMaps rolling)
+      : schedule_(schedule),
+        ranges_(ranges),
+        parts_(rolling == RollingMaps::Parts),
+        buffers_(ranges.size()) {}
+
+  /// The last pass that has written what `pass` reads; -1 if it does not read rows of results, or from a
+  /// constant or an input. `map`: null for transfers.
+  int32_t producer(const PassValue& input, const npu::FeatureMap* map) const {
+    if (!input.value || !input.value->producer()) return -1;
+    const auto direct = passes_.find(input.value->producer());
+    if (direct != passes_.end()) return direct->second;
+    // A view, or the results of several passes side by side.
+    const Written& written = buffers_[static_cast<size_t>(input.buffer)];
+    const bool rows =
+        parts_ && map && written.byRows && written.last >= 0 && isInRowsOf(*map, ofm(written.last));
+    return rows ? written.last : -1;
+  }
+
+  /// The last pass so far that has written to a buffer, or -1.
+  int32_t lastWriter(int32_t buffer) const { return buffers_[static_cast<size_t>(buffer)].last; }
+
+  void readWhole(int32_t buffer) { buffers_[static_cast<size_t>(buffer)].byRows = false; }
+
+  /// `byRows`: whether the pass can run stripe by stripe.
+  void write(const Pass& pass, int32_t index, bool byRows) {
+    passes_.emplace(pass.node, index);
+    Written& written = buffers_[static_cast<size_t>(pass.result.buffer)];
+    const npu::FeatureMap& map = pass.operation.ofm;
+    if (!parts_) byRows &= ownsBuffer(*schedule_.storage, pass.node->result());
+    written.byRows &= byRows && isInRowsOf(map, written.last < 0 ? map : ofm(written.last));
+    written.last = index;
+  }
+
+  /// Whether the rows of a buffer are only needed between its first and its last use.
+  bool mayRoll(int32_t buffer) const {
+    const auto b = static_cast<size_t>(buffer);
+    const Buffer& memory = schedule_.storage->buffers[b];
+    return buffers_[b].byRows && memory.kind == BufferKind::FeatureMap && memory.planes() == 1 &&
+           ranges_[b].last < static_cast<int32_t>(schedule_.passes.size());
+  }
+
+ private:
+  struct Written {
+    int32_t last = -1;
+    bool byRows = true;  // written and read
+  };
+  const npu::FeatureMap& ofm(int32_t pass) const {
+    return schedule_.passes[static_cast<size_t>(pass)].operation.ofm;
+  }
+
+  const Schedule& schedule_;
+  std::span<const LiveRange> ranges_;
+  bool parts_;
+  std::unordered_map<const ir::Node*, int32_t> passes_;
+  std::vector<Written> buffers_;
+};
+
+}  // namespace
+
 CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area,
-                              InPlace inPlace) {
+                              InPlace inPlace, RollingMaps rolling) {
   CascadeProblem problem;
   problem.buffers.assign(ranges.begin(), ranges.end());
   for (size_t b = 0; b < ranges.size(); ++b) {
     if (schedule.buffers[b].area != area) problem.buffers[b].bytes = 0;
   }
-  std::unordered_map<const ir::Node*, int32_t> passOf;
-  std::vector<int32_t> lastWriter(ranges.size(), -1);
+  RowUses uses(schedule, ranges, rolling);
   for (size_t p = 0; p < schedule.passes.size(); ++p) {
     const Pass& pass = schedule.passes[p];
-    const auto index = static_cast<int32_t>(p);
     CascadePass facts;
     facts.startsUnit = !pass.follows;
     const bool coded = ir::isa<npu_ir::CodedConv>(pass.node);
     if (!pass.isDma && !coded && canStripe(pass.operation)) facts.operation = &pass.operation;
-    const auto producer = [&](const ir::Value* value) {
-      if (!value || !value->producer()) return -1;
-      const auto found = passOf.find(value->producer());
-      return found == passOf.end() ? -1 : found->second;
-    };
     if (!pass.isDma) {
-      facts.ifmProducer = producer(pass.ifm.value);
-      facts.ifm2Producer = producer(pass.ifm2.value);
+      facts.ifmProducer = uses.producer(pass.ifm, &pass.operation.ifm);
+      facts.ifm2Producer = uses.producer(pass.ifm2, pass.operation.ifm2 ? &*pass.operation.ifm2 : nullptr);
     }
     for (const PassValue& input : memoryInputs(schedule, pass)) {
-      if (producer(input.value) < 0)
-        facts.after = std::max(facts.after, lastWriter[static_cast<size_t>(input.buffer)]);
+      const int32_t producer = pass.isDma                      ? uses.producer(input, nullptr)
+                               : input.value == pass.ifm.value ? facts.ifmProducer
+                                                               : facts.ifm2Producer;
+      if (producer < 0) facts.after = std::max(facts.after, uses.lastWriter(input.buffer));
+      if (producer < 0 || !facts.operation) uses.readWhole(input.buffer);
     }
     const ir::Value* result = pass.node->result();
-    const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(pass.result.buffer)];
-    passOf[pass.node] = index;
-    lastWriter[static_cast<size_t>(pass.result.buffer)] = index;
     if (!schedule.chained.contains(result)) {
+      const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(pass.result.buffer)];
       facts.buffer = pass.result.buffer;
+      facts.joined = uses.lastWriter(facts.buffer);
       facts.rowBytes = buffer.planeBytes() / std::max<int64_t>(buffer.shape[1], 1);
-      if (ownsBuffer(*schedule.storage, result) && buffer.kind == BufferKind::FeatureMap &&
-          !result->isGraphOutput()) {
-        facts.rollsUntil = index;
-      }
       const int32_t dying = dyingInput(schedule, pass, ranges, inPlace);
       if (dying >= 0) facts.inPlaceBytes = roundUp(ranges[static_cast<size_t>(dying)].bytes, 16);
     }
+    uses.write(pass, static_cast<int32_t>(p), facts.operation != nullptr);
     problem.passes.push_back(facts);
   }
-  // Find the last reader of each rolling buffer; any reader that cannot read by rows keeps the map whole.
-  for (size_t p = 0; p < schedule.passes.size(); ++p) {
-    int32_t& until = problem.passes[p].rollsUntil;
-    if (until < 0) continue;
-    for (const ir::Use& use : schedule.passes[p].node->result()->uses()) {
-      const auto reader = passOf.find(use.node);
-      if (reader == passOf.end() || !problem.passes[static_cast<size_t>(reader->second)].operation) {
-        until = -1;
-        break;
-      }
-      until = std::max(until, reader->second);
-    }
+  for (CascadePass& facts : problem.passes) {
+    if (facts.buffer < 0 || !uses.mayRoll(facts.buffer)) continue;
+    const LiveRange& range = ranges[static_cast<size_t>(facts.buffer)];
+    facts.rollsFrom = range.first;
+    facts.rollsUntil = range.last;
   }
   return problem;
 }

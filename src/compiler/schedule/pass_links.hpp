@@ -23,9 +23,13 @@ enum class InPlace : uint8_t { SameLayout, SamePlaces };
 int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges,
                    InPlace inPlace);
 
+/// Which maps cascades may hold some rows of: results that are read as they are, or also those of which
+/// passes read parts, such as some channels, or that several passes write side by side.
+enum class RollingMaps : uint8_t { Whole, Parts };
+
 /// The facts by which cascades are chosen; staged bytes and cycles are left to the caller. `area`: the area
 /// that cascades are to keep small.
 CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRange> ranges, npu::Area area,
-                              InPlace inPlace);
+                              InPlace inPlace, RollingMaps rolling);
 
 }  // namespace carina::compiler

@@ -94,10 +94,12 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
   plan.held.assign(passes.size(), 0);
   std::vector<int32_t> done(passes.size(), 0), need(passes.size(), 0);
   std::vector<bool> feeds(passes.size(), false);  // whether the cascade reads its result
+  const auto forEachWriter = [&](int32_t producer, const auto& visit) {
+    for (; producer >= 0; producer = at(producer).joined) visit(static_cast<size_t>(producer));
+  };
   for (const StripedPass& pass : passes) {
-    for (const int32_t producer : {pass.ifmProducer, pass.ifm2Producer}) {
-      if (producer >= 0) feeds[static_cast<size_t>(producer)] = true;
-    }
+    for (const int32_t producer : {pass.ifmProducer, pass.ifm2Producer})
+      forEachWriter(producer, [&](size_t writer) { feeds[writer] = true; });
   }
   const int32_t total = height(count - 1);
   for (int32_t end = std::min(rows, total);; end = std::min(end + rows, total)) {
@@ -113,8 +115,8 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
       wanted = std::max(wanted, done[static_cast<size_t>(p)]);
       const auto ask = [&](int32_t producer, bool second) {
         if (producer < 0 || wanted == 0) return;
-        auto& of = need[static_cast<size_t>(producer)];
-        of = std::max(of, inputRows(*at(p).operation, second, 0, wanted).end);
+        const int32_t until = inputRows(*at(p).operation, second, 0, wanted).end;
+        forEachWriter(producer, [&](size_t writer) { need[writer] = std::max(need[writer], until); });
       };
       ask(at(p).ifmProducer, false);
       ask(at(p).ifm2Producer, true);
@@ -134,9 +136,9 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
         const int32_t begin = done[static_cast<size_t>(p)];
         if (producer < 0 || begin == height(p)) return;
         const int32_t lowest = inputRows(*at(p).operation, second, begin, begin + 1).begin;
-        auto& held = plan.held[static_cast<size_t>(producer)];
-        held = std::max(held, need[static_cast<size_t>(producer)] -
-                                  std::min(lowest, done[static_cast<size_t>(producer)]));
+        forEachWriter(producer, [&](size_t writer) {
+          plan.held[writer] = std::max(plan.held[writer], need[writer] - std::min(lowest, done[writer]));
+        });
       };
       hold(at(p).ifmProducer, false);
       hold(at(p).ifm2Producer, true);
@@ -147,6 +149,10 @@ std::optional<StripePlan> planStripes(std::span<const StripedPass> passes, int32
   for (int32_t p = 0; p < count; ++p) {
     auto& held = plan.held[static_cast<size_t>(p)];
     held = held == 0 ? height(p) : std::min(held, height(p));
+    if (at(p).joined >= 0) held = std::max(held, plan.held[static_cast<size_t>(at(p).joined)]);
+  }
+  for (int32_t p = count; p-- > 0;) {
+    if (at(p).joined >= 0) plan.held[static_cast<size_t>(at(p).joined)] = plan.held[static_cast<size_t>(p)];
   }
   return plan;
 }

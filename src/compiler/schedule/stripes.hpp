@@ -43,11 +43,15 @@ struct StripedPass {
   const npu::KernelOperation* operation = nullptr;  // whole
   /// Passes of the same cascade that produce IFM and IFM2, as indices into the cascade; -1: from outside.
   int32_t ifmProducer = -1, ifm2Producer = -1;
+  /// The pass before it that writes other channels of the same map; who reads this pass's result needs that
+  /// one's as well.
+  int32_t joined = -1;
 };
 
 struct StripePlan {
   std::vector<Stripe> stripes;  // in order; pass: index into the cascade
-  std::vector<int32_t> held;    // per pass: rows of its OFM that are alive at the same time
+  std::vector<int32_t>
+      held;  // per pass: rows of its OFM that are alive at the same time; equal for joined ones
 };
 
 /// Computes `rows` rows of the last pass at a time; each earlier pass runs only as far ahead as that needs.

@@ -69,7 +69,7 @@ class Search {
     std::deque<Try> lighter, chosen;
     std::optional<Try> instead;
     if (compare && !order.front()->error) {
-      replanWithoutReads(order, lighter, best);
+      replanWithout(order, lighter, best);
       replanTighter(order, lighter, best);
       lighten(order, lighter, best);
       chosen = chooseForEfforts(order, best, instead);
@@ -471,16 +471,21 @@ class Search {
     std::stable_sort(order.begin() + 1, order.end(), better);
   }
 
-  /// Which maps are cached is decided by their traffic. Maps that linear layers read several times count as
-  /// often, which is not always better: the best try is repeated without.
-  void replanWithoutReads(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
-    if (!machine_.memory.spilling() || !prepared_.hasLinearLayers()) return;
-    Try other(order.front()->limits);
-    other.limits.countReads = false;
-    other.effort = order.front()->effort;
-    auto scheduler = measured(other, true);
-    if (comesBefore(other, *order.front()))
-      placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
+  /// Repeats the best try without what is not always better: linear layers' maps count as often as they are
+  /// read when it is decided which maps are cached, and cascades hold rows of maps that are read in parts.
+  void replanWithout(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
+    if (!machine_.memory.spilling()) return;
+    const auto replan = [&](const auto& change) {
+      Try other(order.front()->limits);
+      change(other.limits);
+      other.effort = order.front()->effort;
+      auto scheduler = measured(other, true);
+      if (comesBefore(other, *order.front()))
+        placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
+    };
+    if (prepared_.hasLinearLayers()) replan([](Limits& limits) { limits.countReads = false; });
+    if (order.front()->limits.cascades && prepared_.hasParts())
+      replan([](Limits& limits) { limits.rolling = RollingMaps::Whole; });
   }
 
   /// Less for maps leaves more for weights: the best try is repeated with a sixteenth less of everything.

@@ -270,7 +270,7 @@ void Scheduler::rollBuffers() {
     for (int32_t p = group.first; p <= group.last; ++p) {
       const CascadePass& member = problem_.passes[static_cast<size_t>(p)];
       const int32_t held = plan->held[static_cast<size_t>(p - group.first)];
-      if (member.buffer < 0 || member.rollsUntil < 0 || member.rollsUntil > group.last) continue;
+      if (member.buffer < 0 || member.rollsFrom < group.first || member.rollsUntil > group.last) continue;
       if (held >= member.operation->ofm.height) continue;
       Placement& placement = result_.buffers[static_cast<size_t>(member.buffer)];
       placement.heldRows = held;
@@ -338,7 +338,7 @@ Status Scheduler::chooseCascades(int64_t limit) {
   for (Pass& pass : result_.passes)
     pass.staged = isConvolution(pass) && mode().slowConstants() && !limits_.inPlace;
   CARINA_RETURN_IF_ERROR(chooseBlocks());
-  problem_ = cascadeProblem(result_, rangesWithOverlays(), area, inPlace());
+  problem_ = cascadeProblem(result_, rangesWithOverlays(), area, inPlace(), limits_.rolling);
   for (size_t p = 0; p < problem_.passes.size(); ++p) {
     const Pass& pass = result_.passes[p];
     if (!isConvolution(pass) || !mode().slowConstants() || limits_.inPlace) continue;
@@ -363,7 +363,8 @@ Status Scheduler::chooseCascades(int64_t limit) {
 }
 
 int64_t Scheduler::leastArena() const {
-  const CascadeProblem problem = cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena, inPlace());
+  const CascadeProblem problem =
+      cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena, inPlace(), RollingMaps::Parts);
   std::vector<int64_t> bytes;
   for (const LiveRange& buffer : problem.buffers) bytes.push_back(roundUp(buffer.bytes, 16));
   const size_t count = problem.passes.size();
@@ -479,6 +480,13 @@ void Scheduler::chooseAreas() {
     result_.buffers[b].area = npu::Area::Cache;
     if (result_.storage->buffers[b].kind == BufferKind::Input) giveHome(b);
   }
+}
+
+bool Scheduler::hasParts() const {
+  for (const ir::Node* node : graph_.nodes()) {
+    if (ir::isa<npu_ir::View>(node) || ir::isa<npu_ir::Join>(node)) return true;
+  }
+  return false;
 }
 
 bool Scheduler::hasLinearLayers() const {

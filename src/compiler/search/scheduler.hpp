@@ -42,6 +42,7 @@ struct Limits {
   bool copyInputs = true;                        // copy program inputs to the cache where that may be faster
   bool thickSlices = true;                       // weights may be copied in thick slices
   bool countReads = true;                        // cache first what linear layers read several times
+  RollingMaps rolling = RollingMaps::Parts;      // which maps cascades may hold in part
   int64_t maxUnslicedBytes = kMaxUnslicedBytes;  // less if memory is short
   PortSharing sharing = PortSharing::Waiting;    // assumed when weights are planned
   /// Cascades are chosen as if larger maps were behind the cache, except where a cascade holds them in a
@@ -138,6 +139,9 @@ class Scheduler {
 
   /// Whether Limits::countReads makes a difference.
   bool hasLinearLayers() const;
+
+  /// Whether Limits::rolling may make a difference.
+  bool hasParts() const;
 
   /// Whether the network is large enough for several threads. Starting them takes about as much CPU time as
   /// searching and encoding a small network.

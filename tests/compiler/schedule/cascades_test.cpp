@@ -40,7 +40,10 @@ struct Chain {
       pass.ifmProducer = p - 1;
       pass.buffer = p;
       pass.rowBytes = rowBytes[static_cast<size_t>(p)];
-      pass.rollsUntil = p + 1 < count ? p + 1 : -1;
+      if (p + 1 < count) {
+        pass.rollsFrom = p;
+        pass.rollsUntil = p + 1;
+      }
       problem.passes.push_back(pass);
       problem.buffers.push_back({pass.rowBytes * kHeight, p, p + 1});
     }
