@@ -117,7 +117,7 @@ Plan smaller(Plan whole, Plan tiled) {
     return doesNotFit(whole) && doesNotFit(tiled) ? std::move(tiled) : std::move(whole);
   if (!whole.schedule.ok()) return tiled;
   const int64_t bound = std::min(whole.schedule->arenaBound, tiled.schedule->arenaBound);
-  Plan& best = tiled.schedule->arenaBytes < whole.schedule->arenaBytes ? tiled : whole;
+  Plan& best = isSmaller(*tiled.schedule, *whole.schedule) ? tiled : whole;
   best.schedule->arenaBound = bound;
   return std::move(best);
 }

@@ -558,17 +558,19 @@ class Search {
     return chosen;
   }
 
-  /// Drops duplicates and, below effort 3, choices of lower efforts that differ by less than a thousandth or
-  /// are too slow to turn out better.
+  /// Drops duplicates and, below effort 3, choices of lower efforts that are too slow to turn out better. In
+  /// large networks, which take long to complete, a difference below a thousandth makes no other choice.
   void leaveClose(std::deque<Try>& chosen) const {
-    constexpr int kPercent = 1, kSame = 1000;  // error of expected cycles
+    constexpr int kPercent = 1;  // error of expected cycles
+    const bool large = prepared_.passes() > kMaxPlannedPasses;
     const Try& last = chosen.front();
     std::deque<Try> close;
     for (const Try& choice : chosen) {
       const bool exact = options_.effort == 3;
       const bool known = std::any_of(close.begin(), close.end(), [&](const Try& other) {
-        return exact ? other.limits == choice.limits
-                     : std::abs(other.cycles - choice.cycles) * kSame <= other.cycles;
+        if (exact) return other.limits == choice.limits;
+        if (large) return std::abs(other.cycles - choice.cycles) * 1000 <= other.cycles;
+        return other.cycles == choice.cycles && other.bytes == choice.bytes;
       });
       const bool slow = !exact && choice.cycles * 100 > last.cycles * (100 + kPercent);
       if (!known && !slow) close.push_back(choice);

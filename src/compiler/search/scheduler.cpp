@@ -60,7 +60,7 @@ Status Scheduler::prepare() {
   separateGroups();
   findLifetimes();
   wholeOverlays_ = overlays_;
-  if (!mode().spilling() && ends_ == Ends::InArena) result_.arenaBound = leastArena();
+  result_.arenaBound = arenaBound(RollingMaps::Parts);
   return {};
 }
 
@@ -332,7 +332,10 @@ Status Scheduler::chooseCascades(int64_t limit) {
   if (limits_.cascadesInCache) {
     const std::vector<bool> cacheable = mayBeCached();
     for (size_t b = 0; b < cacheable.size(); ++b) {
-      if (cacheable[b]) result_.buffers[b].area = area;
+      // Results that take over a buffer outside of cascades have one of their own in a cascade.
+      const bool takesOver =
+          result_.buffers[b].takesOver >= 0 && result_.storage->buffers[b].kind == BufferKind::FeatureMap;
+      if (cacheable[b] || takesOver) result_.buffers[b].area = area;
     }
   }
   for (Pass& pass : result_.passes)
@@ -362,9 +365,10 @@ Status Scheduler::chooseCascades(int64_t limit) {
   return {};
 }
 
-int64_t Scheduler::leastArena() const {
+int64_t Scheduler::arenaBound(RollingMaps rolling) const {
+  if (mode().spilling() || ends_ != Ends::InArena) return 0;
   const CascadeProblem problem =
-      cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena, inPlace(), RollingMaps::Parts);
+      cascadeProblem(result_, rangesWithOverlays(), npu::Area::Arena, inPlace(), rolling);
   std::vector<int64_t> bytes;
   for (const LiveRange& buffer : problem.buffers) bytes.push_back(roundUp(buffer.bytes, 16));
   const size_t count = problem.passes.size();

@@ -130,9 +130,10 @@ class Scheduler {
 
   size_t passes() const { return result_.passes.size(); }
 
-  /// Lower bound on the arena for any choice of cascades: at each pass, the maps that must be whole, the rows
-  /// of its input in its window, and one row of each other map. 0 behind a cache and with Ends::Outside.
-  int64_t arenaBound() const { return result_.arenaBound; }
+  /// Lower bound on the arena for any choice of cascades that hold these maps in part: at each pass, the maps
+  /// that must be whole, the rows of its input in its window, and one row of each other map. 0 behind a cache
+  /// and with Ends::Outside.
+  int64_t arenaBound(RollingMaps rolling) const;
 
   /// Whether some program input may be read faster from the cache.
   bool mayCopyInputs() const { return mode().spilling() && !inputsToCopy().empty(); }
@@ -209,8 +210,6 @@ class Scheduler {
 
   /// Groups passes into cascades so that the arena stays within the limit (0: becomes as small as possible).
   Status chooseCascades(int64_t limit);
-
-  int64_t leastArena() const;
 
   /// Cycles of a pass for the first rows of its result, with the block of the whole pass clipped to them.
   npu::Cycles estimatedCycles(int32_t p, int32_t rows, MapsBehind behind) const;

@@ -34,10 +34,16 @@ Result<Schedule> scheduleWithin(const Scheduler& prepared, const Limits& limits)
 }
 
 Result<Schedule> smallest(const Scheduler& prepared, const npu::Machine& machine, const Options& options) {
+  std::vector<Limits> tries = smallArenas(machine, options, 0);
+  // Addresses may take more memory than live bytes: more maps in rolling buffers are not always better.
+  for (size_t i = 0, count = prepared.hasParts() ? tries.size() : 0; i < count; ++i) {
+    tries.push_back(tries[i]);
+    tries.back().rolling = RollingMaps::Whole;
+  }
   std::optional<Schedule> best;
-  for (const Limits& limits : smallArenas(machine, options, 0)) {
+  for (const Limits& limits : tries) {
     CARINA_TRY(Schedule found, scheduleWithin(prepared, limits));
-    if (!best || found.arenaBytes < best->arenaBytes) best = std::move(found);
+    if (!best || isSmaller(found, *best)) best = std::move(found);
   }
   return std::move(*best);
 }
@@ -229,6 +235,13 @@ Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, cons
 
 }  // namespace
 
+bool isSmaller(const Schedule& a, const Schedule& b) {
+  constexpr int64_t kSame = 256;
+  const auto [less, more] = std::minmax(a.arenaBytes, b.arenaBytes);
+  if (more - less > less / kSame) return a.arenaBytes < b.arenaBytes;
+  return streamCycles(a) < streamCycles(b);
+}
+
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
                           Ends ends) {
   Scheduler prepared(graph, machine, options, ends);
@@ -247,12 +260,13 @@ Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& m
   return expectedCycles(prepared, machine, quick);
 }
 
-Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, const Options& options) {
+Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
+                           RollingMaps rolling) {
   Options smallest = options;
   smallest.optimize = Optimize::Size;
   Scheduler prepared(graph, machine, smallest, Ends::InArena);
   CARINA_RETURN_IF_ERROR(prepared.prepare());
-  return prepared.arenaBound();
+  return prepared.arenaBound(rolling);
 }
 
 }  // namespace carina::compiler

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "compiler/schedule/pass_links.hpp"
 #include "compiler/schedule/schedule.hpp"
 #include "compiler/search/options.hpp"
 
@@ -19,11 +20,16 @@ enum class Ends : uint8_t {
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
                           Ends ends = Ends::InArena);
 
+/// Whether `a` takes a smaller arena; if they differ by at most a 256th, whether it takes fewer cycles.
+bool isSmaller(const Schedule& a, const Schedule& b);
+
 /// The cycles that a quick search expects of schedule(). No weights are encoded.
 Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& machine,
                                    const Options& options);
 
-/// A lower bound on the arena of every schedule of this graph, in bytes.
-Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, const Options& options);
+/// A lower bound, in bytes, on the arena of every schedule of this graph in which cascades hold these maps in
+/// part.
+Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
+                           RollingMaps rolling);
 
 }  // namespace carina::compiler
