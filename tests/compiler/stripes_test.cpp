@@ -202,6 +202,33 @@ TEST(Cascades, HoldSomeRowsOfMapsThatAreReadOrWrittenInParts) {
   }
 }
 
+TEST(Cascades, MayContainPassesThatWriteDifferentRowsOfOneMap) {
+  TosaBuilder b;
+  ir::Value* x = b.conv(b.input(DType::Int8, {1, 40, 24, 4}), 64, {3, 3}, {1, 1}, {1, 1, 1, 1});
+  x = b.rescalePerChannel(x, DType::Int8, 42, -5);
+  ir::Value* upper = b.conv(x, 32, {3, 3}, {2, 1}, {1, 0, 1, 1}, -5);  // half of the rows
+  upper = b.rescalePerChannel(upper, DType::Int8, 43, 3);
+  ir::Value* lower = b.rescalePerChannel(b.conv(x, 32, {1, 1}, {1, 1}, {0, 0, 0, 0}, -5), DType::Int8, 42, 3);
+  ir::Value* alone = b.conv(lower, 8, {3, 3}, {2, 2}, {1, 0, 1, 0}, 3);
+  ir::Value* both = b.maxPool(b.concat({upper, lower}, 1), {2, 2}, {2, 2}, {0, 0, 0, 0});
+  const ir::Graph graph = b.finish({b.rescalePerChannel(alone, DType::Int8, 44, 0), both});
+  const auto inputs = randomInputs(graph, 6);
+  for (const char* target : kStripedTargets) {
+    EXPECT_EQ(differences(graph, target, "", inputs, false, Optimize::Size), "");
+    EXPECT_EQ(differences(graph, target, "Sram_Only", inputs, false, Optimize::Size), "");
+  }
+  // Who reads the lower rows needs none of the upper ones.
+  const npu::Machine machine = require(npu::makeMachine("ethos-u55-128", "", "Sram_Only"));
+  const ir::Graph npu = require(compiler::lowerToNpu(graph, machine));
+  const compiler::Schedule schedule = require(compiler::schedule(npu, machine, {}));
+  std::vector<LiveRange> ranges;
+  for (const compiler::Buffer& buffer : schedule.storage->buffers)
+    ranges.push_back({buffer.bytes, 0, static_cast<int32_t>(schedule.passes.size()) - 1});
+  const auto problem = compiler::cascadeProblem(schedule, ranges, npu::Area::Arena,
+                                                compiler::InPlace::SameLayout, compiler::RollingMaps::Parts);
+  for (const compiler::CascadePass& pass : problem.passes) EXPECT_EQ(pass.joined, -1);
+}
+
 TEST(Cascades, ContainResultsThatWouldOverwriteTheirInputsOutsideOfThem) {
   // Squeeze and excitation with maps larger than the cache: only in a cascade, the product stays in it.
   TosaBuilder b;

@@ -31,7 +31,7 @@ struct CascadePass {
   bool startsUnit = true;  // false: chained to the pass before it; both stay in one group
   /// Passes that produce IFM and IFM2, the last one if there are several; -1 for anything else.
   int32_t ifmProducer = -1, ifm2Producer = -1;
-  int32_t joined = -1;  // the pass before that writes other channels of the same buffer
+  int32_t joined = -1;  // the pass before that writes other parts of the same rows of the buffer
   /// A cascade with this pass must start after pass `after`, which writes memory that is not read row by row.
   int32_t after = -1;
   /// The result's buffer (index into CascadeProblem::buffers); -1: none (chained).

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "compiler/schedule/operation_builder.hpp"
@@ -183,8 +184,8 @@ class RowUses {
         parts_(rolling == RollingMaps::Parts),
         buffers_(ranges.size()) {}
 
-  /// The last pass that has written what `pass` reads; -1 if it does not read rows of results, or from a
-  /// constant or an input. `map`: null for transfers.
+  /// The last pass so far that has written what a pass reads; -1 if it is not read in rows of results, or is
+  /// a constant or an input. `map`: of the pass that reads it; null for transfers.
   int32_t producer(const PassValue& input, const npu::FeatureMap* map) const {
     if (!input.value || !input.value->producer()) return -1;
     const auto direct = passes_.find(input.value->producer());
@@ -201,14 +202,16 @@ class RowUses {
 
   void readWhole(int32_t buffer) { buffers_[static_cast<size_t>(buffer)].byRows = false; }
 
-  /// `byRows`: whether the pass can run stripe by stripe.
-  void write(const Pass& pass, int32_t index, bool byRows) {
+  /// `byRows`: whether the pass can run stripe by stripe. Returns the pass before that has written other
+  /// parts of the same rows, or -1.
+  int32_t write(const Pass& pass, int32_t index, bool byRows) {
     passes_.emplace(pass.node, index);
     Written& written = buffers_[static_cast<size_t>(pass.result.buffer)];
     const npu::FeatureMap& map = pass.operation.ofm;
     if (!parts_) byRows &= ownsBuffer(*schedule_.storage, pass.node->result());
     written.byRows &= byRows && isInRowsOf(map, written.last < 0 ? map : ofm(written.last));
-    written.last = index;
+    const int32_t before = std::exchange(written.last, index);
+    return written.byRows ? before : -1;
   }
 
   /// Whether the rows of a buffer are only needed between its first and its last use.
@@ -262,16 +265,15 @@ CascadeProblem cascadeProblem(const Schedule& schedule, std::span<const LiveRang
       if (producer < 0) facts.after = std::max(facts.after, uses.lastWriter(input.buffer));
       if (producer < 0 || !facts.operation) uses.readWhole(input.buffer);
     }
-    const ir::Value* result = pass.node->result();
-    if (!schedule.chained.contains(result)) {
+    const int32_t joined = uses.write(pass, static_cast<int32_t>(p), facts.operation != nullptr);
+    if (!schedule.chained.contains(pass.node->result())) {
       const Buffer& buffer = schedule.storage->buffers[static_cast<size_t>(pass.result.buffer)];
       facts.buffer = pass.result.buffer;
-      facts.joined = uses.lastWriter(facts.buffer);
+      facts.joined = joined;
       facts.rowBytes = buffer.planeBytes() / std::max<int64_t>(buffer.shape[1], 1);
       const int32_t dying = dyingInput(schedule, pass, ranges, inPlace);
       if (dying >= 0) facts.inPlaceBytes = roundUp(ranges[static_cast<size_t>(dying)].bytes, 16);
     }
-    uses.write(pass, static_cast<int32_t>(p), facts.operation != nullptr);
     problem.passes.push_back(facts);
   }
   for (CascadePass& facts : problem.passes) {

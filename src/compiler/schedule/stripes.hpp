@@ -43,8 +43,8 @@ struct StripedPass {
   const npu::KernelOperation* operation = nullptr;  // whole
   /// Passes of the same cascade that produce IFM and IFM2, as indices into the cascade; -1: from outside.
   int32_t ifmProducer = -1, ifm2Producer = -1;
-  /// The pass before it that writes other channels of the same map; who reads this pass's result needs that
-  /// one's as well.
+  /// The pass before it that writes other parts of the same rows of a map; who reads this pass's result needs
+  /// that one's as well.
   int32_t joined = -1;
 };
 
