@@ -43,17 +43,27 @@ int paletteEntryBits(std::span<const int16_t> palette) {
   return largest > 1 ? bits + 1 : bits;
 }
 
+struct Counted {
+  uint32_t symbol, count;
+};
+
 /// What is to be encoded for one OFM.
 struct Statistics {
-  std::array<uint32_t, kMaxSymbol + 1> count{};  // by symbol, before palette and offset
-  std::vector<uint32_t> runs;                    // zeros before each nonzero weight, and after the last
+  std::vector<Counted> symbols;  // those that occur, ascending, before palette and offset
+  std::vector<uint32_t> runs;    // zeros before each nonzero weight, and after the last
+  bool withZeros() const { return !symbols.empty() && symbols.front().symbol == 0; }
+  /// Those that are coded as weights.
+  std::span<const Counted> coded(bool withRuns) const {
+    return std::span(symbols).subspan(withRuns && withZeros() ? 1 : 0);
+  }
 };
 
 Statistics statisticsOf(std::span<const int16_t> weights) {
   Statistics out;
+  std::array<uint32_t, kMaxSymbol + 1> count{};
   uint32_t run = 0;
   for (int16_t weight : weights) {
-    ++out.count[symbolOf(weight)];
+    ++count[symbolOf(weight)];
     if (weight == 0) {
       ++run;
     } else {
@@ -62,6 +72,9 @@ Statistics statisticsOf(std::span<const int16_t> weights) {
     }
   }
   out.runs.push_back(run);
+  for (uint32_t symbol = 0; symbol <= kMaxSymbol; ++symbol) {
+    if (count[symbol] != 0) out.symbols.push_back({symbol, count[symbol]});
+  }
   return out;
 }
 
@@ -69,16 +82,18 @@ Statistics statisticsOf(std::span<const int16_t> weights) {
 class SymbolMap {
  public:
   explicit SymbolMap(const WeightCompression& code) : base_(code.palette.size()), offset_(code.offset) {
-    index_.fill(-1);
-    for (size_t i = code.palette.size(); i-- > 0;) index_[symbolOf(code.palette[i])] = static_cast<int>(i);
+    index_.fill(kNotInPalette);
+    for (size_t i = code.palette.size(); i-- > 0;)
+      index_[symbolOf(code.palette[i])] = static_cast<uint8_t>(i);
   }
   uint32_t operator()(uint32_t symbol) const {
-    if (index_[symbol] >= 0) return static_cast<uint32_t>(index_[symbol]);
+    if (index_[symbol] != kNotInPalette) return index_[symbol];
     return symbol < offset_ ? kTooMuch : static_cast<uint32_t>(symbol + base_ - offset_);
   }
 
  private:
-  std::array<int, kMaxSymbol + 1> index_;
+  static constexpr uint8_t kNotInPalette = 255;
+  std::array<uint8_t, kMaxSymbol + 1> index_;
   size_t base_, offset_;
 };
 
@@ -96,14 +111,10 @@ int plainBits(const WeightCompression& code, uint32_t largest) {
   return std::max(1, static_cast<int>(std::bit_width(code.palette.size() - 1)));
 }
 
-struct Mapped {
-  uint32_t symbol, count;
-};
-
 /// Bits of the weights with a divisor, with or without truncation, or kTooMuch.
-uint32_t costOfWeights(std::span<const Mapped> symbols, int divisor, bool truncated, const Chunks& chunks) {
+uint32_t costOfWeights(std::span<const Counted> symbols, int divisor, bool truncated, const Chunks& chunks) {
   uint32_t first = 0, second = 0, remainders = 0;
-  for (const Mapped& mapped : symbols) {
+  for (const Counted& mapped : symbols) {
     const uint32_t quotient = mapped.symbol >> divisor;
     if (quotient > (truncated ? 2 : kMaxQuotient)) return kTooMuch;
     first += (truncated ? 1 : quotient / 2 + 1) * mapped.count;
@@ -113,31 +124,29 @@ uint32_t costOfWeights(std::span<const Mapped> symbols, int divisor, bool trunca
   return roundUp(first, static_cast<uint32_t>(chunks.weights)) + second + remainders;
 }
 
-uint32_t costOfPlain(std::span<const Mapped> symbols, int bits) {
+uint32_t costOfPlain(std::span<const Counted> symbols, int bits) {
   uint32_t count = 0;
-  for (const Mapped& mapped : symbols) count += mapped.count;
+  for (const Counted& mapped : symbols) count += mapped.count;
   return count * static_cast<uint32_t>(bits);
 }
 
-std::vector<Mapped> mapSymbols(const Statistics& statistics, const WeightCompression& code) {
+std::vector<Counted> mapSymbols(const Statistics& statistics, const WeightCompression& code) {
   const SymbolMap map(code);
-  std::vector<Mapped> out;
-  for (uint32_t symbol = code.zeroDivisor == WeightCompression::kNone ? 0 : 1; symbol <= kMaxSymbol;
-       ++symbol) {
-    if (statistics.count[symbol] != 0) out.push_back({map(symbol), statistics.count[symbol]});
-  }
+  std::vector<Counted> out;
+  for (const auto& [symbol, count] : statistics.coded(code.zeroDivisor != WeightCompression::kNone))
+    out.push_back({map(symbol), count});
   return out;
 }
 
-uint32_t largestOf(std::span<const Mapped> symbols) {
+uint32_t largestOf(std::span<const Counted> symbols) {
   uint32_t largest = 0;
-  for (const Mapped& mapped : symbols) largest = std::max(largest, mapped.symbol);
+  for (const Counted& mapped : symbols) largest = std::max(largest, mapped.symbol);
   return largest;
 }
 
 /// Bits of the OFM with the given parameters, or kTooMuch if they cannot encode it.
 uint32_t costWith(const Statistics& statistics, const WeightCompression& code, const Chunks& chunks) {
-  const std::vector<Mapped> symbols = mapSymbols(statistics, code);
+  const std::vector<Counted> symbols = mapSymbols(statistics, code);
   const uint32_t largest = largestOf(symbols);
   if (largest > kMaxSymbol) return kTooMuch;
   uint32_t cost = 0;
@@ -159,6 +168,13 @@ uint32_t reloadCost(const WeightCompression& code) {
          static_cast<uint32_t>(code.palette.size()) * static_cast<uint32_t>(code.symbolBits);
 }
 
+/// Bits of a chunk, the first one least significant.
+struct Bits {
+  uint64_t value = 0;
+  int count = 0;
+  void add(bool bit) { value |= uint64_t{bit} << count++; }
+};
+
 struct Choice {
   WeightCompression code;
   uint32_t cost = kTooMuch;
@@ -173,17 +189,18 @@ struct Choice {
 void tryDivisors(const Statistics& statistics, WeightCompression code, uint32_t runs, const Chunks& chunks,
                  Choice& best) {
   // The offset maps the smallest symbol outside the palette to the first code after it.
-  const std::vector<Mapped> outside = mapSymbols(statistics, code);
+  std::vector<Counted> symbols = mapSymbols(statistics, code);
   uint32_t smallest = kTooMuch;
-  const size_t entries = code.palette.size();
-  for (const Mapped& mapped : outside) {
-    if (mapped.symbol >= entries)
-      smallest = std::min(smallest, mapped.symbol - static_cast<uint32_t>(entries));
+  const auto entries = static_cast<uint32_t>(code.palette.size());
+  for (const Counted& mapped : symbols) {
+    if (mapped.symbol >= entries) smallest = std::min(smallest, mapped.symbol - entries);
   }
   const bool withRuns = code.zeroDivisor != WeightCompression::kNone;
   code.offset =
       static_cast<uint8_t>(smallest == kTooMuch ? (withRuns ? 1 : 0) : std::min(smallest, kMaxOffset));
-  const std::vector<Mapped> symbols = mapSymbols(statistics, code);
+  for (Counted& mapped : symbols) {
+    if (mapped.symbol >= entries) mapped.symbol -= code.offset;
+  }
   const uint32_t largest = largestOf(symbols);
   if (largest > kMaxSymbol) return;
   if (!code.palette.empty()) code.symbolBits = static_cast<uint8_t>(paletteEntryBits(code.palette));
@@ -208,20 +225,20 @@ void tryDivisors(const Statistics& statistics, WeightCompression code, uint32_t 
 
 /// Values by frequency, the most frequent first.
 std::vector<int16_t> byFrequency(const Statistics& statistics, bool withRuns) {
+  const std::span<const Counted> coded = statistics.coded(withRuns);
+  std::vector<Counted> symbols(coded.begin(), coded.end());
+  std::stable_sort(symbols.begin(), symbols.end(),
+                   [](const Counted& a, const Counted& b) { return a.count > b.count; });
   std::vector<int16_t> values;
-  for (uint32_t symbol = withRuns ? 1 : 0; symbol <= kMaxSymbol; ++symbol) {
-    if (statistics.count[symbol] != 0) values.push_back(weightOf(static_cast<uint16_t>(symbol)));
-  }
-  std::stable_sort(values.begin(), values.end(), [&statistics](int16_t a, int16_t b) {
-    return statistics.count[symbolOf(a)] > statistics.count[symbolOf(b)];
-  });
+  values.reserve(symbols.size());
+  for (const Counted& counted : symbols) values.push_back(weightOf(static_cast<uint16_t>(counted.symbol)));
   return values;
 }
 
 Choice choose(const Statistics& statistics, const Chunks& chunks) {
   Choice best;
   for (bool withRuns : {false, true}) {
-    if (withRuns && statistics.count[0] == 0) continue;
+    if (withRuns && !statistics.withZeros()) continue;
     WeightCompression code;
     uint32_t runs = 0;
     if (withRuns) {
@@ -268,11 +285,14 @@ OfmScale ofmScale(double ratio, int32_t zeroPoint) {
   return out;
 }
 
-void WeightEncoder::put(uint32_t value, int bits) {
-  for (int i = 0; i < bits; ++i, ++position_) {
-    if (position_ % 8 == 0) bytes_.push_back(0);
-    if (((value >> i) & 1) != 0)
-      bytes_.back() = static_cast<uint8_t>(bytes_.back() | (1U << (position_ % 8)));
+void WeightEncoder::put(uint64_t value, int bits) {
+  while (bits > 0) {
+    const int used = static_cast<int>(position_ % 8), taken = std::min(8 - used, bits);
+    if (used == 0) bytes_.push_back(0);
+    bytes_.back() = static_cast<uint8_t>(bytes_.back() | (value & ((1U << taken) - 1)) << used);
+    value >>= taken;
+    bits -= taken;
+    position_ += static_cast<size_t>(taken);
   }
 }
 
@@ -333,13 +353,13 @@ void WeightEncoder::putSymbols(std::span<const uint16_t> symbols, std::span<cons
         withRuns ? static_cast<int64_t>(weightsDone) - static_cast<int64_t>(zerosDone) : 0;
     weightsOn = balance < chunks.half && weightsDone < symbols.size();
     zerosOn = withRuns && balance >= 0 && zerosDone < runs.size();
-    std::vector<bool> first, second, zeros;
+    Bits first, second, zeros;
     for (int32_t used = 0; weightsOn && used < weightRoom && weightsDone < symbols.size();) {
       const uint32_t symbol = symbols[weightsDone];
       if (weightLeft < 0) weightLeft = plain ? 0 : static_cast<int32_t>(symbol >> weightBits);
       while (weightLeft >= 0 && used < weightRoom) {
-        first.push_back(weightLeft > 0);
-        if (weightLeft > 0) second.push_back(weightLeft > 1);
+        first.add(weightLeft > 0);
+        if (weightLeft > 0) second.add(weightLeft > 1);
         ++used;
         weightLeft = code.truncated ? -1 : weightLeft - 2;
       }
@@ -353,7 +373,7 @@ void WeightEncoder::putSymbols(std::span<const uint16_t> symbols, std::span<cons
       const uint32_t run = runs[zerosDone];
       if (zeroLeft < 0) zeroLeft = static_cast<int32_t>(run >> code.zeroDivisor);
       while (zeroLeft >= 0 && used < zeroRoom) {
-        zeros.push_back(zeroLeft > 0);
+        zeros.add(zeroLeft > 0);
         ++used;
         --zeroLeft;
       }
@@ -362,17 +382,13 @@ void WeightEncoder::putSymbols(std::span<const uint16_t> symbols, std::span<cons
         ++zerosDone;
       }
     }
-    const auto putBits = [this](std::vector<bool>& bits, size_t room) {
-      bits.resize(room);
-      for (bool bit : bits) put(bit ? 1 : 0, 1);
-    };
-    if (weightsOn && !plain) putBits(first, static_cast<size_t>(weightRoom));
-    if (zerosOn) putBits(zeros, static_cast<size_t>(zeroRoom));
-    if (weightsOn && !plain) putBits(second, second.size());
+    if (weightsOn && !plain) put(first.value, weightRoom);
+    if (zerosOn) put(zeros.value, zeroRoom);
+    if (weightsOn && !plain) put(second.value, second.count);
     for (uint32_t rest : weightRestBefore) put(rest, weightBits);
     for (uint32_t rest : zeroRestBefore) put(rest, code.zeroDivisor);
-    weightRestBefore = std::move(weightRest);
-    zeroRestBefore = std::move(zeroRest);
+    weightRestBefore.swap(weightRest);
+    zeroRestBefore.swap(zeroRest);
     weightRest.clear();
     zeroRest.clear();
   }

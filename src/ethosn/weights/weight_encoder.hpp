@@ -27,7 +27,7 @@ struct OfmWeights {
 
 class WeightEncoder {
  public:
-  /// `inputs`: channels that the hardware processes at once (Variant::igs).
+  /// `inputs`: channels that the hardware processes at once (Variant::igs), at most 64.
   explicit WeightEncoder(int32_t inputs) : inputs_(inputs) {}
 
   /// Fails if an OFM has more symbols than its length field can represent.
@@ -37,7 +37,8 @@ class WeightEncoder {
   const std::vector<uint8_t>& bytes() const { return bytes_; }
 
  private:
-  void put(uint32_t value, int bits);
+  /// The bits of `value` above these are ignored.
+  void put(uint64_t value, int bits);
   void putHeader(const OfmWeights& ofm, size_t symbols, const WeightCompression& code);
   void putSymbols(std::span<const uint16_t> symbols, std::span<const uint32_t> runs,
                   const WeightCompression& code);
