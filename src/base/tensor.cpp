@@ -86,30 +86,46 @@ Tensor Tensor::bitcast(DType dtype) const {
   return result;
 }
 
-int64_t Tensor::integerAt(int64_t i) const {
-  const auto at = static_cast<size_t>(i);
-  switch (dtype_) {
+namespace {
+
+/// Calls `use` with the elements as what they are stored as.
+template <typename F>
+auto withIntegers(const Tensor& tensor, F use) {
+  switch (tensor.dtype()) {
     case DType::Bool:
     case DType::UInt8:
-      return as<uint8_t>()[at];
+      return use(tensor.as<uint8_t>());
     case DType::Int4:
     case DType::Int8:
-      return as<int8_t>()[at];
+      return use(tensor.as<int8_t>());
     case DType::Int16:
-      return as<int16_t>()[at];
+      return use(tensor.as<int16_t>());
     case DType::UInt16:
-      return as<uint16_t>()[at];
+      return use(tensor.as<uint16_t>());
     case DType::Int32:
-      return as<int32_t>()[at];
+      return use(tensor.as<int32_t>());
     case DType::UInt32:
-      return as<uint32_t>()[at];
+      return use(tensor.as<uint32_t>());
     case DType::Int48:
     case DType::Int64:
     case DType::Shape:
-      return as<int64_t>()[at];
+      return use(tensor.as<int64_t>());
     default:
-      CARINA_UNREACHABLE("integerAt on a floating-point tensor");
+      CARINA_UNREACHABLE("a floating-point tensor has no integers");
   }
+}
+
+}  // namespace
+
+int64_t Tensor::integerAt(int64_t i) const {
+  return withIntegers(*this, [i](auto elements) { return int64_t{elements[static_cast<size_t>(i)]}; });
+}
+
+std::vector<int64_t> Tensor::integers(int64_t first, int64_t count) const {
+  return withIntegers(*this, [first, count](auto elements) {
+    const auto some = elements.subspan(static_cast<size_t>(first), static_cast<size_t>(count));
+    return std::vector<int64_t>(some.begin(), some.end());
+  });
 }
 
 double Tensor::realAt(int64_t i) const {

@@ -80,6 +80,9 @@ class Tensor {
 
   /// Element i (flat, row-major) of any integer, Bool or Shape tensor.
   int64_t integerAt(int64_t i) const;
+  /// The elements from `first` on, of the same types.
+  std::vector<int64_t> integers(int64_t first, int64_t count) const;
+  std::vector<int64_t> integers() const { return integers(0, count_); }
   /// Element i of any tensor as double.
   double realAt(int64_t i) const;
   void setIntegerAt(int64_t i, int64_t value);

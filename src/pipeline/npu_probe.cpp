@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "format/ethosu_registers.hpp"
-#include "npu/isa/layout.hpp"
 #include "pipeline/npu_bus.hpp"
 
 namespace carina::pipeline {
@@ -28,18 +27,8 @@ struct Board {
 
   std::vector<int64_t> read(const npu::FeatureMap& map) const {
     const std::vector<std::byte>& bytes = map.region == 2 ? cache : arena;
-    std::vector<int64_t> elements;
-    elements.reserve(static_cast<size_t>(int64_t{map.height} * map.width * map.depth));
-    for (int32_t y = 0; y < map.height; ++y) {
-      for (int32_t x = 0; x < map.width; ++x) {
-        for (int32_t c = 0; c < map.depth; ++c) {
-          const uint64_t address = npu::elementAddress(map, y, x, c);
-          CARINA_CHECK(address + static_cast<uint64_t>(npu::elementBytes(map.type)) <= bytes.size(),
-                       "a value is recorded outside its region");
-          elements.push_back(elementAt(bytes.data() + address, map.type));
-        }
-      }
-    }
+    std::vector<int64_t> elements = readMap(map, map.height, map.width, map.depth, bytes).elements;
+    CARINA_CHECK(!elements.empty(), "a value is recorded outside its region");
     return elements;
   }
 

@@ -208,28 +208,13 @@ class Tracer {
     if (!op.accumulatorOutput || !inMemory || op.ofm.region == 0 || op.ofm.region > 2) return true;
     const std::vector<std::byte>& bytes = op.ofm.region == 2 ? fast_ : arena_;
     const npu::model::MapAxes axes = npu::model::ofmAxes(op);
-    const auto size = static_cast<uint64_t>(npu::elementBytes(op.ofm.type));
     step.shape = {axes.h, axes.w, axes.c};
     step.elementBytes = npu::elementBytes(op.ofm.type);
-    step.elements.reserve(static_cast<size_t>(axes.h * axes.w * axes.c));
-    uint64_t low = UINT64_MAX, high = 0;
-    for (int64_t y = 0; y < axes.h; ++y) {
-      for (int64_t x = 0; x < axes.w; ++x) {
-        for (int64_t c = 0; c < axes.c; ++c) {
-          const uint64_t address = npu::elementAddress(op.ofm, static_cast<int32_t>(y),
-                                                       static_cast<int32_t>(x), static_cast<int32_t>(c));
-          low = std::min(low, address);
-          high = std::max(high, address + size);
-          if (address > bytes.size() || size > bytes.size() - address) {
-            step.elements.clear();
-            return false;
-          }
-          step.elements.push_back(elementAt(bytes.data() + address, op.ofm.type));
-        }
-      }
-    }
+    MapElements map = readMap(op.ofm, axes.h, axes.w, axes.c, bytes);
+    if (map.elements.empty()) return false;
+    step.elements = std::move(map.elements);
     const int64_t channels = op.ofm.layout == npu::Layout::NHWC ? axes.c : roundUp(axes.c, npu::kBrickDepth);
-    return high - low <= static_cast<uint64_t>(axes.h * axes.w * channels) * size;
+    return map.last - map.first <= static_cast<uint64_t>(axes.h * axes.w * channels * step.elementBytes);
   }
 
   const CommandStream& stream_;

@@ -100,7 +100,8 @@ struct Distance {
   int64_t quantum = 1;
   int64_t beyondOne = 0, worst = 0;
   void add(int64_t a, int64_t b) {
-    const int64_t distance = (std::abs(a - b) + quantum / 2) / quantum;
+    int64_t distance = std::abs(a - b);
+    if (quantum > 1) distance = (distance + quantum / 2) / quantum;
     beyondOne += distance > 1;
     worst = std::max(worst, distance);
   }
@@ -124,20 +125,24 @@ std::optional<Distance> distanceBetween(const Tensor& codes, const Tensor& value
   std::vector<int64_t> strides(from.size(), 1);
   for (size_t d = from.size(); d-- > 1;) strides[d - 1] = strides[d] * from[d];
   std::optional<Distance> least;
+  const std::vector<int64_t> a = codes.integers(), b = values.integers();
+  if (from == to && a == b) return Distance{quantumOf(codes.dtype())};
   do {
     if (!std::equal(order.begin(), order.end(), to.begin(),
                     [&](size_t d, int64_t size) { return from[d] == size; }))
       continue;
     Distance distance{quantumOf(codes.dtype())};
+    // Along the last axis of `values`, `codes` are at a fixed distance.
+    const int64_t row = order.empty() ? 1 : to.back(), step = order.empty() ? 1 : strides[order.back()];
     std::vector<int64_t> index(order.size(), 0);
-    int64_t at = 0;
-    for (int64_t i = 0; i < values.numElements(); ++i) {
-      distance.add(codes.integerAt(at), values.integerAt(i));
-      for (size_t k = order.size(); k-- > 0;) {
-        at += strides[order[k]];
-        if (++index[k] < to[k]) break;
-        at -= strides[order[k]] * to[k];
-        index[k] = 0;
+    const int64_t* code = a.data();
+    for (auto value = b.begin(); value != b.end();) {
+      for (int64_t i = 0; i < row; ++i) distance.add(code[i * step], *value++);
+      for (size_t k = order.size(); k-- > 1;) {
+        code += strides[order[k - 1]];
+        if (++index[k - 1] < to[k - 1]) break;
+        code -= strides[order[k - 1]] * to[k - 1];
+        index[k - 1] = 0;
       }
     }
     if (!least || distance.beyondOne < least->beyondOne) least = distance;
@@ -151,9 +156,10 @@ int64_t asCodeOf(DType dtype, int64_t code) {
 }
 
 int64_t countDifferences(const Tensor& expected, const Tensor& actual) {
+  const std::vector<int64_t> want = expected.integers(), got = actual.integers();
+  if (want == got) return 0;
   int64_t count = 0;
-  for (int64_t i = 0; i < expected.numElements(); ++i)
-    count += expected.integerAt(i) != asCodeOf(expected.dtype(), actual.integerAt(i));
+  for (size_t i = 0; i < want.size(); ++i) count += want[i] != asCodeOf(expected.dtype(), got[i]);
   return count;
 }
 
@@ -440,11 +446,12 @@ class Verifier {
   }
 
   static void compareIntegers(OutputResult& output, const Tensor& program, const Tensor& reference) {
-    for (int64_t k = 0; k < program.numElements(); ++k) {
-      if (program.integerAt(k) == reference.integerAt(k)) continue;
+    const std::vector<int64_t> want = reference.integers(), got = program.integers();
+    for (size_t k = 0; k < want.size(); ++k) {
+      if (want[k] == got[k]) continue;
       if (output.wrongIntegers++ > 0) continue;
-      output.expected = reference.integerAt(k);
-      output.actual = program.integerAt(k);
+      output.expected = want[k];
+      output.actual = got[k];
     }
   }
 
@@ -562,14 +569,14 @@ class Verifier {
     }
     LayerResult& layer = result_.layers[index->second];
     layer.elements += count;
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t at = first.value_or(0) + i;
-      const int64_t want = expected.integerAt(at);
-      const int64_t got = asCodeOf(expected.dtype(), actual[static_cast<size_t>(i)]);
-      if (want == got) continue;
+    const std::vector<int64_t> want = expected.integers(first.value_or(0), count);
+    if (std::equal(want.begin(), want.end(), actual.begin())) return;
+    for (size_t i = 0; i < want.size(); ++i) {
+      const int64_t got = asCodeOf(expected.dtype(), actual[i]);
+      if (want[i] == got) continue;
       if (layer.mismatches++ == 0) {
-        layer.firstMismatch = at;
-        layer.expected = want;
+        layer.firstMismatch = first.value_or(0) + static_cast<int64_t>(i);
+        layer.expected = want[i];
         layer.actual = got;
       }
     }

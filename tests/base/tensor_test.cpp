@@ -104,6 +104,8 @@ TEST(Tensor, ElementAccessCoversEveryType) {
     tensor.setIntegerAt(1, integerMax(dtype));
     EXPECT_EQ(tensor.integerAt(0), low) << dtypeName(dtype);
     EXPECT_EQ(tensor.integerAt(1), integerMax(dtype)) << dtypeName(dtype);
+    EXPECT_EQ(tensor.integers(), (std::vector<int64_t>{low, integerMax(dtype)})) << dtypeName(dtype);
+    EXPECT_EQ(tensor.integers(1, 1), (std::vector<int64_t>{integerMax(dtype)})) << dtypeName(dtype);
   }
 }
 
