@@ -31,7 +31,26 @@ struct RunFlags {
   std::string onlyForFirmware;  // such an option that was given
 };
 
+/// Refuses files of other kinds for a virtual platform. What has no known kind is the image reader's to
+/// judge.
+Status checkIsFirmware(const RunFlags& flags) {
+  if (flags.platform.platform == kHostPlatform) return {};
+  CARINA_TRY(const pipeline::FileKind kind, pipeline::fileKindOf(flags.run.file));
+  if (kind == pipeline::FileKind::Firmware || kind == pipeline::FileKind::Unknown) return {};
+  const std::string file = flags.run.file.string(), &platform = flags.platform.platform;
+  Error error = fail(Code::OptionDoesNotApply, "{} is a {}, but {} runs firmware (.elf)", file,
+                     pipeline::fileKindName(kind), platform)
+                    .at("--platform");
+  if (kind != pipeline::FileKind::Program)
+    return std::move(error).withRemedy("leave it out, or give an .elf file");
+  return std::move(error).withRemedy(fmt::format(
+      "leave it out to run the program in this process, or build an image with 'carina firmware {} "
+      "--platform {} -o FILE.elf'",
+      file, platform));
+}
+
 Result<int> executeFirmware(RunFlags& flags) {
+  CARINA_RETURN_IF_ERROR(checkIsFirmware(flags));
   if (!flags.inputs.empty() || !flags.output.empty()) {
     return fail(Code::OptionDoesNotApply, "firmware provides its own inputs and outputs")
         .at(flags.inputs.empty() ? "--output" : "--input")

@@ -109,6 +109,8 @@ TEST_F(CliMessages, WrongNames) {
         "check " + text,
         "fit " + text + " --board corstone-300",
         "run " + path("d.pte") + " --input " + text,
+        "run " + path("d.pte") + " --platform corstone-300",
+        "run " + open + " --platform corstone-300",
         "run " + path("none.elf") + " --platform corstone-300"}) {
     const Outcome result = run(command);
     EXPECT_EQ(result.status, 1) << command;
@@ -116,6 +118,8 @@ TEST_F(CliMessages, WrongNames) {
     expectHelpful(result, command);
   }
   EXPECT_THAT(run("compile " + dense + " --target ethos-u1 -o " + path("o.pte")).err, HasSubstr("Ethos-N78"));
+  EXPECT_THAT(run("run " + path("d.pte") + " --platform corstone-300").err,
+              HasSubstr("build an image with 'carina firmware"));
 }
 
 }  // namespace
