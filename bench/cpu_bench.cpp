@@ -109,6 +109,27 @@ void vectorDotProduct(benchmark::State& state) {
              });
 }
 
+/// Float, saturating and shifting vector instructions, eight to a loop.
+void vectorArithmetic(benchmark::State& state) {
+  run(state, {
+                 0xf04f, 0x5400,  // mov.w r4, #0x20000000
+                 0xf04f, 0x0540,  // mov.w r5, #64
+                 0x4620,          // again: mov r0, r4
+                 0x4621,          // mov r1, r4
+                 0xf045, 0xe001,  // dls lr, r5
+                 0xed90, 0x1f00,  // loop: vldrw.u32 q0, [r0]
+                 0xed91, 0x3f00,  // vldrw.u32 q1, [r1]
+                 0xef00, 0x4c52,  // vfma.f32 q2, q0, q1
+                 0xef04, 0x6d40,  // vadd.f32 q3, q2, q0
+                 0xef00, 0x8642,  // vmax.s8 q4, q0, q1
+                 0xff20, 0xab42,  // vqrdmulh.s32 q5, q0, q1
+                 0xef22, 0xc440,  // vshl.s32 q6, q0, q1
+                 0xef9d, 0xe250,  // vrshr.s16 q7, q0, #3
+                 0xf00f, 0xc013,  // le lr, loop
+                 0xe7e8,          // b again
+             });
+}
+
 void pipelines(benchmark::internal::Benchmark* bench) {
   for (const Pipeline pipeline : {Pipeline::None, Pipeline::M55, Pipeline::M85})
     bench->Arg(static_cast<int64_t>(pipeline));
@@ -120,3 +141,4 @@ BENCHMARK(crc)->Apply(pipelines);
 BENCHMARK(dotProduct)->Apply(pipelines);
 BENCHMARK(calls)->Apply(pipelines);
 BENCHMARK(vectorDotProduct)->Apply(pipelines);
+BENCHMARK(vectorArithmetic)->Apply(pipelines);

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <optional>
-#include <regex>
 
 #include "base/file.hpp"
 #include "base/signals.hpp"
@@ -55,14 +54,17 @@ class WorkFolder {
 
 /// Rewords the linker's message about a region that is too small; quotes any other output.
 Error linkError(const std::string& output, const PlatformInfo& platform) {
-  std::smatch found;
-  static const std::regex kOverflow("region `([A-Z_]+)' overflowed by ([0-9]+) byte");
-  if (!std::regex_search(output, found, kOverflow)) {
+  // "region `ITCM' overflowed by 1234 bytes"
+  constexpr std::string_view kOverflow = "' overflowed by ";
+  const std::string_view text = output;
+  const size_t end = text.find(kOverflow), begin = end == text.npos ? end : text.rfind('`', end);
+  if (begin == text.npos) {
     return fail(Code::ToolFailed, "the cross compiler failed:\n{}", output)
         .withRemedy("keep its input with --keep FOLDER and inspect it");
   }
-  const std::string region = found[1];
-  return fail(Code::DoesNotFit, "the image needs {} bytes more than {} of {} has", found[2].str(), region,
+  const std::string_view region = text.substr(begin + 1, end - begin - 1),
+                         rest = text.substr(end + kOverflow.size()), bytes = rest.substr(0, rest.find(' '));
+  return fail(Code::DoesNotFit, "the image needs {} bytes more than {} of {} has", bytes, region,
               platform.name)
       .withRemedy("use fewer kernels or samples, or a smaller --stack");
 }
