@@ -27,13 +27,13 @@ if(CCACHE_PROGRAM)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CARINA_CCACHE})
 endif()
 
-# The files of a target are compiled eight or sixteen at a time: their headers are parsed once, and what they share is compiled once. All names
+# The files of a target are compiled eight or 24 at a time: their headers are parsed once, and what they share is compiled once. All names
 # in a target's files, in anonymous namespaces too, are therefore different.
 option(CARINA_UNITY "Compile the files of a target in groups" ON)
 if(CARINA_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
-  set(CARINA_COLD_BATCH 16)  # files that nobody waits for compile fast enough for larger groups
+  set(CARINA_COLD_BATCH 24)  # files that nobody waits for compile fast enough for larger groups
   # The file that a group includes is not the main file, where the anonymous namespace is what it should be.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "aten/ops.hpp"
+#include "decompose/arithmetic.hpp"
 #include "decompose/cpu_rewrites.hpp"
 #include "decompose/dims.hpp"
 #include "decompose/rewrites.hpp"
@@ -18,25 +19,16 @@ ir::Value* constantOf(ir::Builder& b, double value, DType dtype) {
   return b.constant(convert(Tensor::scalar(value), dtype));
 }
 
-ir::Value* sum(ir::Builder& b, ir::Value* x, double y) {
-  return aten::AddScalar::create(b, x, y);
-}
-ir::Value* product(ir::Builder& b, ir::Value* x, double y) {
-  return aten::MulScalar::create(b, x, y);
-}
-ir::Value* product(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::MulTensor::create(b, x, y);
-}
 ir::Value* limited(ir::Builder& b, ir::Value* x, double low, double high) {
   return aten::Clamp::create(b, x, low, high);
 }
 /// clamp(x + 3, 0, 6) / 6
 ir::Value* hardGate(ir::Builder& b, ir::Value* x) {
-  return aten::DivScalar::create(b, limited(b, sum(b, x, 3.0), 0.0, 6.0), 6.0);
+  return aten::DivScalar::create(b, limited(b, add(b, x, 3.0), 0.0, 6.0), 6.0);
 }
 /// log(1 + exp(beta x)) / beta, and x where beta x is beyond the threshold.
 ir::Value* softplus(ir::Builder& b, ir::Value* x, double beta, double threshold) {
-  ir::Value* scaled = beta == 1 ? x : product(b, x, beta);
+  ir::Value* scaled = beta == 1 ? x : mul(b, x, beta);
   ir::Value* far = aten::GtScalar::create(b, scaled, threshold);
   ir::Value* soft = aten::Log1p::create(b, aten::Exp::create(b, scaled));
   if (beta != 1) soft = aten::DivScalar::create(b, soft, beta);
@@ -45,9 +37,6 @@ ir::Value* softplus(ir::Builder& b, ir::Value* x, double beta, double threshold)
 
 ir::Value* isNan(ir::Builder& b, ir::Value* x) {
   return aten::Isnan::create(b, x);
-}
-ir::Value* where(ir::Builder& b, ir::Value* condition, ir::Value* yes, ir::Value* no) {
-  return aten::WhereSelf::create(b, condition, yes, no);
 }
 ir::Value* isEqual(ir::Builder& b, ir::Value* x, double number) {
   return aten::EqScalar::create(b, x, number);
@@ -68,15 +57,15 @@ ir::Value* nanToNumber(ir::Builder& b, const aten::NanToNum& op) {
 ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
   switch (aten::opId(&node)) {
     case OpId::Silu:
-      return product(b, x, aten::Sigmoid::create(b, x));
+      return mul(b, x, aten::Sigmoid::create(b, x));
     case OpId::Hardsigmoid:
       return hardGate(b, x);
     case OpId::Hardswish:
-      return product(b, x, hardGate(b, x));
+      return mul(b, x, hardGate(b, x));
     case OpId::Relu6:
       return aten::Hardtanh::create(b, x, 0.0, 6.0);
     case OpId::Mish:
-      return product(b, x, aten::Tanh::create(b, softplus(b, x, 1.0, 20.0)));
+      return mul(b, x, aten::Tanh::create(b, softplus(b, x, 1.0, 20.0)));
     case OpId::Softplus: {
       const auto op = ir::cast<aten::Softplus>(&node);
       return softplus(b, x, ir::scalarReal(op.beta()), ir::scalarReal(op.threshold()));
@@ -124,12 +113,12 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
       return aten::LtScalar::create(b, where(b, isEqual(b, x, 0), inverse, x), 0.0);
     }
     case OpId::Sinc: {
-      ir::Value* angle = product(b, x, std::numbers::pi);
+      ir::Value* angle = mul(b, x, std::numbers::pi);
       ir::Value* ratio = aten::DivTensor::create(b, aten::Sin::create(b, angle), angle);
       return where(b, isEqual(b, x, 0), constantOf(b, 1, x->dtype()), ratio);
     }
     case OpId::Square:
-      return product(b, x, x);
+      return mul(b, x, x);
     case OpId::Exp2:
       return aten::PowScalar::create(b, x, 2.0);
     case OpId::Erfc:
@@ -148,7 +137,7 @@ ir::Value* activation(ir::Builder& b, const ir::Node& node, ir::Value* x) {
       if (!shape.empty()) shape[shape.size() > 1 ? 1 : 0] = op.weight()->numElements();
       ir::Value* weight = aten::View::create(b, op.weight(), shape);
       ir::Value* positive = aten::GtScalar::create(b, x, 0.0);
-      return aten::WhereSelf::create(b, positive, x, product(b, x, weight));
+      return aten::WhereSelf::create(b, positive, x, mul(b, x, weight));
     }
     default:
       return nullptr;
@@ -208,7 +197,7 @@ ir::Value* otherName(ir::Builder& b, ir::Node* node) {
       return aten::WhereSelf::create(b, operands[1], operands[2], operands[0]);
     case OpId::Addcmul: {
       const auto op = ir::cast<aten::Addcmul>(node);
-      return aten::AddTensor::create(b, operands[0], product(b, op.tensor1(), op.tensor2()), op.value());
+      return aten::AddTensor::create(b, operands[0], mul(b, op.tensor1(), op.tensor2()), op.value());
     }
     case OpId::Addcdiv: {
       const auto op = ir::cast<aten::Addcdiv>(node);

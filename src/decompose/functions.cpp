@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "aten/ops.hpp"
+#include "decompose/arithmetic.hpp"
 #include "decompose/dims.hpp"
 #include "decompose/rewrites.hpp"
 
@@ -15,21 +16,6 @@ namespace {
 
 using aten::OpId;
 
-ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::AddTensor::create(b, x, y);
-}
-ir::Value* sub(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::SubTensor::create(b, x, y);
-}
-ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::MulTensor::create(b, x, y);
-}
-ir::Value* times(ir::Builder& b, ir::Value* x, double factor) {
-  return aten::MulScalar::create(b, x, factor);
-}
-ir::Value* where(ir::Builder& b, ir::Value* condition, ir::Value* yes, ir::Value* no) {
-  return aten::WhereSelf::create(b, condition, yes, no);
-}
 ir::Value* isZero(ir::Builder& b, ir::Value* x) {
   return aten::EqScalar::create(b, x, 0.0);
 }
@@ -47,7 +33,7 @@ ir::Value* logOfSum(ir::Builder& b, ir::Value* x, ir::Value* y, bool binary) {
   ir::Value* apart = aten::Neg::create(b, aten::Abs::create(b, sub(b, x, y)));
   ir::Value* power = binary ? aten::Exp2::create(b, apart) : aten::Exp::create(b, apart);
   ir::Value* rest = aten::Log1p::create(b, power);
-  if (binary) rest = times(b, rest, std::numbers::log2e);
+  if (binary) rest = mul(b, rest, std::numbers::log2e);
   return add(b, aten::Maximum::create(b, x, y), rest);
 }
 
@@ -63,9 +49,9 @@ ir::Value* functionOf(ir::Builder& b, const ir::Node& node) {
   ir::Value* y = node.operands().size() > 1 ? node.operands()[1] : nullptr;
   switch (aten::opId(&node)) {
     case OpId::Deg2rad:
-      return times(b, x, std::numbers::pi / 180);
+      return mul(b, x, std::numbers::pi / 180);
     case OpId::Rad2deg:
-      return times(b, x, 180 / std::numbers::pi);
+      return mul(b, x, 180 / std::numbers::pi);
     case OpId::Hypot:
       return aten::Sqrt::create(b, add(b, mul(b, x, x), mul(b, y, y)));
     case OpId::Logaddexp:
@@ -84,14 +70,14 @@ ir::Value* functionOf(ir::Builder& b, const ir::Node& node) {
       return negative ? aten::Neg::create(b, magnitude) : magnitude;
     }
     case OpId::LerpScalar:
-      return add(b, x, times(b, sub(b, y, x), ir::scalarReal(ir::cast<aten::LerpScalar>(&node).weight())));
+      return add(b, x, mul(b, sub(b, y, x), ir::scalarReal(ir::cast<aten::LerpScalar>(&node).weight())));
     case OpId::LerpTensor:
       return add(b, x, mul(b, sub(b, y, x), node.operands()[2]));
     case OpId::RoundDecimals: {
       // Divides by the power of ten instead of multiplying by its inverse, to round like PyTorch.
       const int64_t decimals = ir::cast<aten::RoundDecimals>(&node).decimals();
       const double power = std::pow(10.0, static_cast<double>(std::abs(decimals)));
-      const auto grown = [&](ir::Value* v) { return times(b, v, power); };
+      const auto grown = [&](ir::Value* v) { return mul(b, v, power); };
       const auto shrunk = [&](ir::Value* v) { return aten::DivScalar::create(b, v, power); };
       ir::Value* whole = aten::Round::create(b, decimals < 0 ? shrunk(x) : grown(x));
       return decimals < 0 ? grown(whole) : shrunk(whole);

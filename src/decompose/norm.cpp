@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "aten/ops.hpp"
+#include "decompose/arithmetic.hpp"
 #include "decompose/dims.hpp"
 #include "decompose/norms.hpp"
 #include "decompose/rewrites.hpp"
@@ -16,15 +17,6 @@ namespace {
 
 ir::Value* meanOver(ir::Builder& b, ir::Value* x, ir::Ints dims) {
   return aten::MeanDim::create(b, x, std::move(dims), true);
-}
-ir::Value* sub(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::SubTensor::create(b, x, y);
-}
-ir::Value* add(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::AddTensor::create(b, x, y);
-}
-ir::Value* mul(ir::Builder& b, ir::Value* x, ir::Value* y) {
-  return aten::MulTensor::create(b, x, y);
 }
 
 /// weight [C] as [1, C, 1, ...] for a tensor of this rank.

@@ -10,7 +10,7 @@
 namespace carina::decompose {
 namespace {
 
-ir::Value* slice(ir::Builder& b, ir::Value* x, int64_t dim, int64_t from, int64_t to) {
+ir::Value* subrange(ir::Builder& b, ir::Value* x, int64_t dim, int64_t from, int64_t to) {
   return aten::SliceTensor::create(b, x, dim, from, to);
 }
 
@@ -20,8 +20,8 @@ template <typename Join>
 ir::Value* scanned(ir::Builder& b, ir::Value* x, int64_t dim, Join join) {
   const int64_t size = x->dim(dim);
   for (int64_t step = 1; step < size; step *= 2) {
-    ir::Value* joined = join(slice(b, x, dim, 0, size - step), slice(b, x, dim, step, size));
-    x = aten::Cat::create(b, {slice(b, x, dim, 0, step), joined}, dim);
+    ir::Value* joined = join(subrange(b, x, dim, 0, size - step), subrange(b, x, dim, step, size));
+    x = aten::Cat::create(b, {subrange(b, x, dim, 0, step), joined}, dim);
   }
   return x;
 }
@@ -104,7 +104,7 @@ struct Picked {
 Picked inOrder(ir::Builder& b, ir::Value* x, int64_t dim, int64_t place, bool keepdim) {
   const auto sorted = aten::Sort::create(b, x, dim);
   const auto at = [&](ir::Value* all) {
-    return keepdim ? slice(b, all, dim, place, place + 1) : aten::SelectInt::create(b, all, dim, place);
+    return keepdim ? subrange(b, all, dim, place, place + 1) : aten::SelectInt::create(b, all, dim, place);
   };
   ir::Value* indices = sorted.node()->result(1);
   return {at(sorted.node()->result(0)), at(indices)};

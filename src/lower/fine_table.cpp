@@ -8,16 +8,16 @@
 namespace carina::lower {
 namespace {
 
-constexpr int64_t kEntries = 513, kStep = 128;  // codes between entries
 constexpr int64_t kLowest = -32768, kHighest = 32767, kCodes = 65536;
-constexpr int64_t kSpan = kCodes - 2 * kStep;  // codes of a magnified piece: an entry at either end stays 0
+constexpr int64_t kSpan =
+    kCodes - 2 * kTableStep;  // codes of a magnified piece: an entry at either end stays 0
 
 /// A table of values; differences of adjacent entries are limited to 16 bits.
 template <typename F>
 Tensor tableOf(F value) {
-  Tensor table = Tensor::uninitialized(DType::Int16, {kEntries});
+  Tensor table = Tensor::uninitialized(DType::Int16, {kTableEntries});
   int64_t before = 0;
-  for (int64_t i = 0; i < kEntries; ++i) {
+  for (int64_t i = 0; i < kTableEntries; ++i) {
     int64_t entry = std::clamp(value(i), kLowest, kHighest);
     if (i > 0) entry = std::clamp<int64_t>(entry, before - kHighest, before + kHighest);
     table.setIntegerAt(i, before = entry);
@@ -28,10 +28,10 @@ Tensor tableOf(F value) {
 /// If a smooth curve bends in the same direction on both sides of an entry, the entry is shifted by half of
 /// the interpolation error there: chords of such a curve are all on one side of it.
 Tensor centred(const Tensor& table, const std::vector<int64_t>& wanted) {
-  std::vector<double> middle(kEntries - 1);
-  for (int64_t i = 0; i + 1 < kEntries; ++i) {
+  std::vector<double> middle(kTableEntries - 1);
+  for (int64_t i = 0; i + 1 < kTableEntries; ++i) {
     int64_t least = 0, most = 0;
-    for (int64_t at = i * kStep; at < (i + 1) * kStep; ++at) {
+    for (int64_t at = i * kTableStep; at < (i + 1) * kTableStep; ++at) {
       const int64_t error = wanted[static_cast<size_t>(at)] - readTable(table, kLowest + at);
       least = std::min(least, error);
       most = std::max(most, error);
@@ -40,7 +40,7 @@ Tensor centred(const Tensor& table, const std::vector<int64_t>& wanted) {
   }
   return tableOf([&](int64_t i) {
     const double before = middle[static_cast<size_t>(std::max<int64_t>(i - 1, 0))];
-    const double after = middle[static_cast<size_t>(std::min(i, kEntries - 2))];
+    const double after = middle[static_cast<size_t>(std::min(i, kTableEntries - 2))];
     const double shift = before * after > 0 ? std::min(std::abs(before), std::abs(after)) : 0;
     return table.integerAt(i) + static_cast<int64_t>(std::nearbyint(std::copysign(shift, before)));
   });
@@ -60,9 +60,9 @@ struct Stretch {
 /// The stretch with the largest error among those with results that are off by more than the tolerance.
 Stretch worstStretch(const std::vector<int64_t>& missing, int64_t tolerance) {
   Stretch worst, current;
-  for (int64_t from = 0; from < kCodes; from += kStep) {
+  for (int64_t from = 0; from < kCodes; from += kTableStep) {
     int64_t largest = 0, energy = 0;
-    for (int64_t i = from; i < from + kStep; ++i) {
+    for (int64_t i = from; i < from + kTableStep; ++i) {
       const int64_t error = missing[static_cast<size_t>(i)];
       largest = std::max(largest, std::abs(error));
       energy += error * error;
@@ -72,7 +72,7 @@ Stretch worstStretch(const std::vector<int64_t>& missing, int64_t tolerance) {
       continue;
     }
     if (current.energy == 0) current.first = from;
-    current.last = from + kStep;
+    current.last = from + kTableStep;
     current.energy += energy;
     if (current.energy > worst.energy) worst = current;
   }
@@ -86,8 +86,8 @@ void shorten(Stretch& stretch, const std::vector<int64_t>& missing) {
   for (int64_t i = stretch.first; i < stretch.last; ++i) {
     if (std::abs(missing[static_cast<size_t>(i)]) > std::abs(missing[static_cast<size_t>(at)])) at = i;
   }
-  constexpr int64_t kHalf = kSpan / 4 / kStep * kStep;
-  stretch.first = std::max(stretch.first, at / kStep * kStep - kHalf);
+  constexpr int64_t kHalf = kSpan / 4 / kTableStep * kTableStep;
+  stretch.first = std::max(stretch.first, at / kTableStep * kTableStep - kHalf);
   stretch.last = std::min(stretch.last, stretch.first + 2 * kHalf);
 }
 
@@ -98,7 +98,7 @@ TablePiece pieceFor(const Stretch& stretch, const std::vector<int64_t>& missing)
   const int64_t unit = int64_t{1} << piece.shift;
   piece.table = tableOf([&](int64_t entry) {
     // The code of this entry, rounded down if entries are closer together than codes.
-    const int64_t magnified = kLowest + entry * kStep;
+    const int64_t magnified = kLowest + entry * kTableStep;
     const int64_t offset =
         piece.centre - kLowest + (magnified >= 0 ? magnified / unit : -((-magnified + unit - 1) / unit));
     const bool inside = offset >= stretch.first && offset < stretch.last;
@@ -110,10 +110,10 @@ TablePiece pieceFor(const Stretch& stretch, const std::vector<int64_t>& missing)
 }  // namespace
 
 int64_t readTable(const Tensor& table, int64_t code) {
-  const int64_t position = code - kLowest, index = position / kStep, fraction = position % kStep;
+  const int64_t position = code - kLowest, index = position / kTableStep, fraction = position % kTableStep;
   const int64_t base = table.integerAt(index), next = table.integerAt(index + 1);
-  const int64_t fine = base * kStep + (next - base) * fraction;
-  return (fine + kStep / 2) >> 7;
+  const int64_t fine = base * kTableStep + (next - base) * fraction;
+  return (fine + kTableStep / 2) >> 7;
 }
 
 int64_t readFineTable(const FineTable& table, int64_t code) {
@@ -130,10 +130,10 @@ int64_t readProductTable(const ProductTable& table, int64_t code) {
 std::optional<ProductTable> productTable(const std::function<double(int64_t)>& function, int64_t tolerance) {
   if (!(std::abs(function(0)) < 0.5)) return std::nullopt;
   const auto slope = [&](int64_t code) { return function(code) / static_cast<double>(code); };
-  std::vector<double> slopes(kEntries);
+  std::vector<double> slopes(kTableEntries);
   double largest = 0;
   for (size_t i = 0; i < slopes.size(); ++i) {
-    const int64_t code = kLowest + static_cast<int64_t>(i) * kStep;
+    const int64_t code = kLowest + static_cast<int64_t>(i) * kTableStep;
     slopes[i] = code == 0 ? (slope(1) + slope(-1)) / 2 : slope(code);
     largest = std::max(largest, std::abs(slopes[i]));
   }
@@ -156,7 +156,8 @@ FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tol
   FineTable result;
   std::vector<int64_t> wanted(kCodes + 1);  // the last entry is that of code 32768
   for (int64_t i = 0; i <= kCodes; ++i) wanted[static_cast<size_t>(i)] = function(kLowest + i);
-  result.table = centred(tableOf([&](int64_t i) { return wanted[static_cast<size_t>(kStep * i)]; }), wanted);
+  result.table =
+      centred(tableOf([&](int64_t i) { return wanted[static_cast<size_t>(kTableStep * i)]; }), wanted);
   std::vector<int64_t> missing(kCodes);
   for (int64_t i = 0; i < kCodes; ++i) {
     const auto at = static_cast<size_t>(i);
@@ -170,7 +171,7 @@ FineTable fineTable(const std::function<int64_t(int64_t)>& function, int64_t tol
     int64_t gained = 0;
     std::vector<int64_t> after = missing;
     // Interpolation towards the first entry extends one step beyond the stretch.
-    for (int64_t i = std::max<int64_t>(stretch.first - kStep, 0); i < stretch.last; ++i) {
+    for (int64_t i = std::max<int64_t>(stretch.first - kTableStep, 0); i < stretch.last; ++i) {
       const auto at = static_cast<size_t>(i);
       after[at] -= readPiece(piece, kLowest + i);
       gained += missing[at] * missing[at] - after[at] * after[at];

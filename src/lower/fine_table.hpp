@@ -13,6 +13,9 @@
 
 namespace carina::lower {
 
+/// Entries of a TABLE of 16-bit codes, and codes between two of them.
+inline constexpr int64_t kTableEntries = 513, kTableStep = 128;
+
 /// Interpolation errors beyond this (in codes, of 65536) call for more than one table.
 inline constexpr int64_t kTableTolerance = 16;
 

@@ -7,11 +7,8 @@
 namespace carina::lower {
 namespace {
 
-// Codes minus their zero points whose sum always fits 32 bits, and kernel sizes that every Ethos-U supports,
-// for sums by convolution with ones.
+// Codes minus their zero points whose sum always fits 32 bits.
 constexpr int64_t kMaxSummed16 = 65536, kMaxSummed8 = int64_t{1} << 23;
-
-constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMaxChannels = 65536;
 
 }  // namespace
 
@@ -67,7 +64,7 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   };
   const auto zeros = [&](int64_t channels) { return emit.constant(Tensor::zeros(DType::Int32, {channels})); };
   if (r.value->dtype() == DType::Int8) {
-    if (r.inner == 1 && count <= kMaxChannels) {
+    if (r.inner == 1 && count <= kMaxSumChannels) {
       ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer, count});
       return Sum{
           emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}})};
@@ -81,7 +78,7 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
       }
     }
     const int64_t width = count / height;
-    if (r.outer == 1 && height <= kMostKernelHeight && count <= kMostKernelArea) {
+    if (r.outer == 1 && height <= kMaxSumHeight && count <= kMaxSumArea) {
       ir::Value* image = emit.reshape(r.value, {1, height, width, r.inner});
       return Sum{emit.depthwiseConv2d(image, ones({height, width, r.inner, 1}), zeros(r.inner), zero, 0,
                                       {{1, 1}, {1, 1}, {0, 0, 0, 0}})};

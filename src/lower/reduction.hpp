@@ -8,6 +8,9 @@
 
 namespace carina::lower {
 
+/// Kernels of sums by convolution that every Ethos-U runs in one operation.
+inline constexpr int64_t kMaxSumHeight = 64, kMaxSumArea = 4096, kMaxSumChannels = 65536;
+
 /// A tensor viewed as [outer, reduced, inner] in storage.
 struct Reduction {
   ir::Value* value = nullptr;

@@ -14,7 +14,7 @@
 namespace carina::lower {
 namespace {
 
-using Function = double (*)(double);
+using RealFunction = double (*)(double);
 
 double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
@@ -176,8 +176,8 @@ Status lowerDivNumber(Lowering& lowering, const ir::Node& node) {
 }
 
 /// The operators without attributes.
-const std::unordered_map<const ir::OpDef*, Function>& functions() {
-  static const std::unordered_map<const ir::OpDef*, Function> table{
+const std::unordered_map<const ir::OpDef*, RealFunction>& functions() {
+  static const std::unordered_map<const ir::OpDef*, RealFunction> table{
       {&aten::Abs::def(), [](double x) { return std::abs(x); }},
       {&aten::Neg::def(), [](double x) { return -x; }},
       {&aten::Sign::def(), sign},

@@ -46,13 +46,13 @@ int bitsOf(int64_t number) {
   return static_cast<int>(std::bit_width(static_cast<uint64_t>(number)));
 }
 
-Result<ir::Value*> widened(Emitter& emit, ir::Value* codes, int64_t zero) {
+Result<ir::Value*> asInt32(Emitter& emit, ir::Value* codes, int64_t zero) {
   return emit.rescale(codes, DType::Int32, zero, 0, std::array{1.0});
 }
 
 /// x * M as int32. The factor is a separate code: Ethos-U multiplies these without widening x first.
 Result<ir::Value*> times(Emitter& emit, const Rows& rows) {
-  CARINA_TRY(ir::Value* const wide, widened(emit, rows.codes, rows.zero));
+  CARINA_TRY(ir::Value* const wide, asInt32(emit, rows.codes, rows.zero));
   if (rows.factor == 1) return wide;
   ir::Value* factor =
       emit.reshape(emit.scalar(rows.codes->dtype(), rows.factor), Shape(wide->shape().size(), 1));
@@ -93,14 +93,14 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
 /// An upper bound of the |x - mean| or |x| of each row, in codes, at most twice the largest one.
 Result<ir::Value*> extentOf(Emitter& emit, const Rows& rows, bool centred) {
   const auto reduced = [&](Reduce op, ir::Value* codes) {
-    return widened(emit, emit.reduce(op, codes, 1), 0);
+    return asInt32(emit, emit.reduce(op, codes, 1), 0);
   };
   if (centred) {
     CARINA_TRY(ir::Value* const top, reduced(Reduce::Max, rows.codes));
     CARINA_TRY(ir::Value* const bottom, reduced(Reduce::Min, rows.codes));
     return emit.binary(Binary::Sub, top, bottom);
   }
-  CARINA_TRY(ir::Value* const wide, widened(emit, rows.codes, 0));
+  CARINA_TRY(ir::Value* const wide, asInt32(emit, rows.codes, 0));
   CARINA_TRY(ir::Value* const sizes,
              emit.rescale(emit.unary(Unary::Abs, wide), DType::Int16, 0, 0, std::array{1.0}));
   return reduced(Reduce::Max, sizes);
@@ -127,7 +127,7 @@ Result<ir::Value*> inverseRoot(Emitter& emit, ir::Value* u) {
   ir::Value* offset = emit.binary(Binary::Sub, u, emit.number(kMiddle, u));
   CARINA_TRY(ir::Value* const code, emit.rescale(offset, DType::Int16, 0, 0, std::array{1 / kStep}));
   CARINA_TRY(ir::Value* const root, emit.lookUp(code, table));
-  return widened(emit, root, 0);
+  return asInt32(emit, root, 0);
 }
 
 /// y = product(c, product(root, multiplier, shift) << h, outerShift) * 2^extra in codes of the result.

@@ -5,13 +5,11 @@
 
 #include "aten/geometry.hpp"
 #include "aten/ops.hpp"
+#include "lower/reduction.hpp"
 #include "lower/rules.hpp"
 
 namespace carina::lower {
 namespace {
-
-// Kernel sizes of sums by convolution that every Ethos-U supports in one operation.
-constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096;
 
 /// Parameters common to all pooling operators, for two spatial dimensions.
 struct Pool {
@@ -163,8 +161,7 @@ Status averagePool(Lowering& lowering, const ir::Node& node, Pool pool, size_t s
   ir::Value* data = lowering.ordered(fourDims(lowering, input.data, spatialRank), {0, 2, 3, 1});
   const Shape outputs = outputsOf(node, spatialRank);
   CARINA_TRY(const aten::PoolGeometry geometry, aten::poolGeometry(node));
-  const bool small =
-      pool.kernel[0] <= kMostKernelHeight && pool.kernel[0] * pool.kernel[1] <= kMostKernelArea;
+  const bool small = pool.kernel[0] <= kMaxSumHeight && pool.kernel[0] * pool.kernel[1] <= kMaxSumArea;
   if (data->dtype() == DType::Int8 && small && changesCodes(lowering, node, input) &&
       geometry.hasOneDivisor(node.operands()[0]->shape())) {
     const Emitter::Window window = fitted(lowering, pool, outputs, data);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "lower/fine_table.hpp"
 #include "lower/quantize_rules.hpp"
 
 namespace carina::lower {
@@ -239,13 +240,12 @@ void defineWide(Lowering& lowering, const ir::Value* result, Wide wide) {
 
 namespace {
 
-constexpr int64_t kNodes = 255;    // on either side of the middle
-constexpr int kSegmentBits = 20;   // between nodes
-constexpr int64_t kEntries = 513;  // of a TABLE, 128 codes apart
+constexpr int64_t kNodes = 255;   // on either side of the middle
+constexpr int kSegmentBits = 20;  // between nodes
 
 /// Looks up a 16-bit number for each point, as int32.
 Result<ir::Value*> lookUp(Emitter& emit, ir::Value* point, const std::vector<double>& numbers) {
-  Tensor table = Tensor::zeros(DType::Int16, {kEntries});
+  Tensor table = Tensor::zeros(DType::Int16, {kTableEntries});
   for (int64_t i = -kNodes; i <= kNodes; ++i)
     table.setIntegerAt(i + 256,
                        static_cast<int64_t>(std::nearbyint(numbers[static_cast<size_t>(i + kNodes)])));

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "lower/reduction.hpp"
 #include "lower_tfl/lowering.hpp"
 #include "tfl/geometry.hpp"
 
 namespace carina::lower_tfl {
 namespace {
-
-// Kernel sizes that every Ethos-U supports, for sums by convolution with ones.
-constexpr int64_t kMostKernelHeight = 64, kMostKernelArea = 4096, kMaxChannels = 65536;
 
 /// Sums of (code - zero) over axes, as int32 in the input's shape with these axes reduced to 1. Height and
 /// width of int8 images are summed in one operation, a depthwise convolution with ones.
@@ -20,8 +18,8 @@ ir::Value* summed(Lowering& lowering, ir::Value* input, int64_t zero, const ir::
   ir::Ints sorted = axes;
   std::sort(sorted.begin(), sorted.end());
   const bool image = shape.size() == 4 && sorted == ir::Ints{1, 2} && input->dtype() == DType::Int8;
-  if (image && shape[1] <= kMostKernelHeight && shape[1] * shape[2] <= kMostKernelArea &&
-      shape[3] <= kMaxChannels) {
+  if (image && shape[1] <= lower::kMaxSumHeight && shape[1] * shape[2] <= lower::kMaxSumArea &&
+      shape[3] <= lower::kMaxSumChannels) {
     Tensor ones = Tensor::uninitialized(DType::Int8, {shape[1], shape[2], shape[3], 1});
     const auto values = ones.mutableAs<int8_t>();
     std::fill(values.begin(), values.end(), int8_t{1});

@@ -18,11 +18,11 @@ using Tag = Argument::Tag;
 constexpr std::string_view kOption = "--specialize";
 
 /// Python functions of numbers.
-struct Function {
+struct PythonFunction {
   std::string_view target;
   SizeOp op;
 };
-constexpr Function kFunctions[] = {
+constexpr PythonFunction kPythonFunctions[] = {
     {"_operator.add", SizeOp::Add},
     {"_operator.sub", SizeOp::Sub},
     {"_operator.mul", SizeOp::Mul},
@@ -242,9 +242,9 @@ class Specializer {
         result = compute(SizeOp::Add, *result, (*numbers)[i]);
       return result;
     }
-    const auto* function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                                        [&](const Function& f) { return f.target == node.target; });
-    if (function == std::end(kFunctions) || numbers->size() != (takesTwo(function->op) ? 2u : 1u))
+    const auto* function = std::find_if(std::begin(kPythonFunctions), std::end(kPythonFunctions),
+                                        [&](const PythonFunction& f) { return f.target == node.target; });
+    if (function == std::end(kPythonFunctions) || numbers->size() != (takesTwo(function->op) ? 2u : 1u))
       return std::nullopt;
     return takesTwo(function->op) ? compute(function->op, *result, (*numbers)[1])
                                   : compute(function->op, *result);

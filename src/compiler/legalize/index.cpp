@@ -15,22 +15,22 @@ using npu_ir::PoolMode;
 namespace {
 
 /// Rows of `from` that are contiguous there and in the result.
-struct RowRun {
+struct CopiedRows {
   ir::Value* from;
   int64_t source, target, count;
 };
 
 /// Adds one row; targets ascend by one.
-void addRow(std::vector<RowRun>& runs, ir::Value* from, int64_t source, int64_t target) {
+void addRow(std::vector<CopiedRows>& runs, ir::Value* from, int64_t source, int64_t target) {
   if (!runs.empty() && runs.back().from == from && runs.back().source + runs.back().count == source)
     ++runs.back().count;
   else
     runs.push_back({from, source, target, 1});
 }
 
-std::vector<Piece> copyRows(ir::Builder& builder, const std::vector<RowRun>& runs, int64_t columns) {
+std::vector<Piece> copyRows(ir::Builder& builder, const std::vector<CopiedRows>& runs, int64_t columns) {
   std::vector<Piece> pieces;
-  for (const RowRun& run : runs) {
+  for (const CopiedRows& run : runs) {
     for (Piece& piece : emitCopies(builder, {run.from,
                                              {run.count, columns},
                                              run.source * columns,
@@ -123,7 +123,7 @@ Status Legalizer::gatherRows(ir::Node* node) {
   const Shape& shape = node->result()->shape();
   const DType type = values->dtype();
   if (indices->isConstant()) {
-    std::vector<RowRun> runs;
+    std::vector<CopiedRows> runs;
     for (int64_t i = 0; i < batch * picks; ++i) {
       const int64_t index = indices->constant().integerAt(i);
       if (index < 0 || index >= rows)
@@ -188,7 +188,7 @@ Status Legalizer::scatterRows(ir::Node* node) {
             .withRemedy("use indices within the table");
       replaced[i / count * rows + index] = i;
     }
-    std::vector<RowRun> runs;
+    std::vector<CopiedRows> runs;
     for (int64_t row = 0; row < batch * rows; ++row) {
       const auto update = replaced.find(row);
       const bool kept = update == replaced.end();
