@@ -24,17 +24,17 @@
 namespace carina::pipeline {
 namespace {
 
-std::filesystem::path fileOf(const std::string& name) {
+std::filesystem::path methodFile(const std::string& name) {
   return test::dataDir() / "methods" / name;
 }
 
-NamedTensors arraysOf(const std::string& name) {
-  return require(readArrays(fileOf(name)));
+NamedTensors methodArrays(const std::string& name) {
+  return require(readArrays(methodFile(name)));
 }
 
 MethodSource sourceOf(const std::string& name, const std::string& target) {
-  MethodSource source{name, fileOf(name + ".pt2"), {}};
-  if (target != "cpu" && name != "reset") source.calibration = fileOf(name + ".npz");
+  MethodSource source{name, methodFile(name + ".pt2"), {}};
+  if (target != "cpu" && name != "reset") source.calibration = methodFile(name + ".npz");
   return source;
 }
 
@@ -113,7 +113,7 @@ TEST_P(Methods, OneMethodReadsWhatAnotherWrites) {
     EXPECT_EQ(own[0], state[0][0]);
   }
 
-  const NamedTensors writes = arraysOf("write.npz"), reads = arraysOf("read.npz");
+  const NamedTensors writes = methodArrays("write.npz"), reads = methodArrays("read.npz");
   const auto call = [](const char* method, const NamedTensors& arrays, int64_t n) {
     return MethodInputs{method, "", {{"in0", slice(*findTensor(arrays, "calib0"), n)}}};
   };
@@ -225,7 +225,7 @@ TEST_P(Methods, QuantizationOfEveryMethodIsRecorded) {
     options.file = write(built);
     options.dequantize = true;
     const auto call = [](const char* method) {
-      const NamedTensors arrays = arraysOf(fmt::format("{}.npz", method));
+      const NamedTensors arrays = methodArrays(fmt::format("{}.npz", method));
       return MethodInputs{method, "", {{"in0", slice(*findTensor(arrays, "calib0"), 0)}}};
     };
     const auto sequence = require(runMethods(options, std::vector{call("write"), call("read")}));
@@ -307,15 +307,16 @@ class MethodErrors : public testing::Test {
 };
 
 TEST_F(MethodErrors, NameTheMethod) {
-  MethodSource narrow{"narrow", fileOf("narrow.pt2"), {}};
+  MethodSource narrow{"narrow", methodFile("narrow.pt2"), {}};
   expect({sourceOf("read", "cpu"), narrow}, "cpu", "the state 'm.memory' is float32[1,16] in one method",
          "narrow.pt2");
   expect({sourceOf("read", "cpu"), sourceOf("read", "cpu")}, "cpu", "'read' is the name of another method");
-  expect({{"", fileOf("read.pt2"), {}}}, "cpu", "'' is the name of another method");
-  expect({{"size", fileOf("read.pt2"), {}}}, "cpu", "'size' is the name of another method");
-  expect({{"read", fileOf("nothing.pt2"), {}}}, "cpu", "nothing.pt2");
-  expect({{"read", fileOf("read.npz"), {}}}, "cpu", "methods are compiled from .pt2 archives", "read.npz");
-  expect({sourceOf("write", "ethos-u55-128"), {"read", fileOf("read.pt2"), {}}}, "ethos-u55-128",
+  expect({{"", methodFile("read.pt2"), {}}}, "cpu", "'' is the name of another method");
+  expect({{"size", methodFile("read.pt2"), {}}}, "cpu", "'size' is the name of another method");
+  expect({{"read", methodFile("nothing.pt2"), {}}}, "cpu", "nothing.pt2");
+  expect({{"read", methodFile("read.npz"), {}}}, "cpu", "methods are compiled from .pt2 archives",
+         "read.npz");
+  expect({sourceOf("write", "ethos-u55-128"), {"read", methodFile("read.pt2"), {}}}, "ethos-u55-128",
          "there is no calibration data", "read.pt2");
   expect({sourceOf("write", "cpu")}, "ethos-u99", "--target");
 }
@@ -335,7 +336,7 @@ TEST_F(MethodErrors, SequencesOfMissingMethods) {
   options.resetState = ResetState::Each;
   says({{"reset", "", {}}}, "--reset-state");
   options.resetState = ResetState::Never;
-  options.file = fileOf("read.pt2");
+  options.file = methodFile("read.pt2");
   says({{"reset", "", {}}}, "is for .pte programs only");
 }
 

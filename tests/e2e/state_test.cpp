@@ -22,7 +22,7 @@
 namespace carina::pipeline {
 namespace {
 
-std::filesystem::path fileOf(const std::string& name, const char* suffix) {
+std::filesystem::path stateFile(const std::string& name, const char* suffix) {
   return test::dataDir() / "state" / (name + suffix);
 }
 
@@ -33,8 +33,8 @@ std::vector<std::string> networks() {
   return names;
 }
 
-NamedTensors arraysOf(const std::string& name) {
-  return require(readArrays(fileOf(name, ".npz")));
+NamedTensors stateArrays(const std::string& name) {
+  return require(readArrays(stateFile(name, ".npz")));
 }
 
 /// The arrays whose names begin with `prefix`.
@@ -48,8 +48,8 @@ NamedTensors starting(const NamedTensors& arrays, std::string_view prefix) {
 
 Options optionsOf(const std::string& name, const std::string& target, Quantization quantization) {
   Options options;
-  options.model = fileOf(name, ".pt2");
-  options.calibration = fileOf(name, ".npz");
+  options.model = stateFile(name, ".pt2");
+  options.calibration = stateFile(name, ".npz");
   options.target = target;
   options.quantization = quantization;
   return options;
@@ -76,10 +76,10 @@ double decibels(const RunResult& result, const NamedTensors& arrays, size_t outp
 class State : public testing::TestWithParam<std::string> {};
 
 TEST_P(State, FloatExecutorMatchesTorch) {
-  const NamedTensors arrays = arraysOf(GetParam());
+  const NamedTensors arrays = stateArrays(GetParam());
   pt2::ReadOptions reading;
   reading.state = pt2::StatePolicy::Expose;
-  auto program = require(pt2::readExportedProgram(fileOf(GetParam(), ".pt2"), reading));
+  auto program = require(pt2::readExportedProgram(stateFile(GetParam(), ".pt2"), reading));
   ASSERT_FALSE(program.exposedBuffers.empty());
   std::vector<Tensor> initial;
   for (const pt2::ExposedBuffer& buffer : program.exposedBuffers) initial.push_back(buffer.initial);
@@ -102,7 +102,7 @@ TEST_P(State, FloatExecutorMatchesTorch) {
 }
 
 TEST_P(State, CpuProgramMatchesTorch) {
-  const NamedTensors arrays = arraysOf(GetParam());
+  const NamedTensors arrays = stateArrays(GetParam());
   Options options = optionsOf(GetParam(), "cpu", Quantization::None);
   options.calibration.clear();
   const auto built = require(build(options));
@@ -111,7 +111,7 @@ TEST_P(State, CpuProgramMatchesTorch) {
 }
 
 TEST_P(State, NpuProgramsAreExactOverManyCalls) {
-  const NamedTensors arrays = arraysOf(GetParam());
+  const NamedTensors arrays = stateArrays(GetParam());
   struct Case {
     const char* target;
     Quantization quantization;
@@ -160,7 +160,7 @@ TEST_P(State, IsResetBeforeEachSampleOnRequest) {
   options.calibration.clear();
   const auto built = require(build(options));
   NamedTensors same;  // two calls with the inputs of the first
-  for (const auto& [name, tensor] : starting(arraysOf(GetParam()), "in")) {
+  for (const auto& [name, tensor] : starting(stateArrays(GetParam()), "in")) {
     const std::vector<Tensor> twice(2, slice(tensor, 0));
     same.emplace_back(name, stack(twice));
   }
