@@ -31,8 +31,7 @@ struct RunFlags {
   std::string onlyForFirmware;  // such an option that was given
 };
 
-/// Refuses files of other kinds for a virtual platform. What has no known kind is the image reader's to
-/// judge.
+/// Refuses files of other kinds for a virtual platform. The image reader judges what has no known kind.
 Status checkIsFirmware(const RunFlags& flags) {
   if (flags.platform.platform == kHostPlatform) return {};
   CARINA_TRY(const pipeline::FileKind kind, pipeline::fileKindOf(flags.run.file));

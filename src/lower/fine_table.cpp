@@ -9,8 +9,8 @@ namespace carina::lower {
 namespace {
 
 constexpr int64_t kLowest = -32768, kHighest = 32767, kCodes = 65536;
-constexpr int64_t kSpan =
-    kCodes - 2 * kTableStep;  // codes of a magnified piece: an entry at either end stays 0
+// Codes of a magnified piece: an entry at either end stays 0.
+constexpr int64_t kSpan = kCodes - 2 * kTableStep;
 
 /// A table of values; differences of adjacent entries are limited to 16 bits.
 template <typename F>

@@ -28,7 +28,9 @@ struct OfmWeights {
 class WeightEncoder {
  public:
   /// `inputs`: channels that the hardware processes at once (Variant::igs), at most 64.
-  explicit WeightEncoder(int32_t inputs) : inputs_(inputs) {}
+  explicit WeightEncoder(int32_t inputs) : inputs_(inputs) {
+    CARINA_CHECK(inputs > 0 && inputs <= 64, "the bits of a chunk fit one word");
+  }
 
   /// Fails if an OFM has more symbols than its length field can represent.
   Status append(const OfmWeights& ofm);
