@@ -71,23 +71,21 @@ function(carina_test name)
     PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT CARINA_VERIFY_EACH_PASS=1)
 endfunction()
 
-# carina_fuzz(NAME SOURCES file... DEPS target...): with CARINA_FUZZ a libFuzzer program; otherwise the test fuzz.NAME, which
-# replays the committed corpus fuzz/corpus/NAME (less its ending _fuzz), where there is one.
+# carina_fuzz(NAME IN program DEPS target...): the target of fuzz/NAME_fuzz.cpp. With CARINA_FUZZ a libFuzzer program, NAME_fuzz;
+# otherwise part of the program that replays corpora, and a test fuzz.NAME_fuzz, where there is a committed corpus fuzz/corpus/NAME.
 function(carina_fuzz name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
-  string(REGEX REPLACE "_fuzz$" "" stem "${name}")
-  set(corpus "${PROJECT_SOURCE_DIR}/fuzz/corpus/${stem}")
+  cmake_parse_arguments(ARG "" "IN" "DEPS" ${ARGN})
+  set(corpus "${PROJECT_SOURCE_DIR}/fuzz/corpus/${name}")
   if(CARINA_FUZZ)
-    add_executable(${name} ${ARG_SOURCES})
-    target_link_libraries(${name} PRIVATE ${ARG_DEPS})
-    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_executable(${name}_fuzz ${name}_fuzz.cpp)
+    target_compile_definitions(${name}_fuzz PRIVATE CARINA_FUZZ)
+    target_link_libraries(${name}_fuzz PRIVATE ${ARG_DEPS})
+    target_link_options(${name}_fuzz PRIVATE -fsanitize=fuzzer)
   elseif(CARINA_TESTS AND IS_DIRECTORY "${corpus}")
-    add_executable(${name}_replay ${ARG_SOURCES})
-    target_link_libraries(${name}_replay PRIVATE carina_replay ${ARG_DEPS} fmt::fmt)
-    target_compile_options(${name}_replay PRIVATE -fPIC)  # like the precompiled header
-    target_precompile_headers(${name}_replay REUSE_FROM carina_headers)
-    add_test(NAME fuzz.${name} COMMAND ${name}_replay "${corpus}")
-    set_tests_properties(fuzz.${name} PROPERTIES LABELS conformance TIMEOUT 600)
+    target_sources(${ARG_IN} PRIVATE ${name}_fuzz.cpp)
+    target_link_libraries(${ARG_IN} PRIVATE ${ARG_DEPS})
+    add_test(NAME fuzz.${name}_fuzz COMMAND ${ARG_IN} ${name} "${corpus}")
+    set_tests_properties(fuzz.${name}_fuzz PROPERTIES LABELS conformance TIMEOUT 600)
   endif()
 endfunction()
 

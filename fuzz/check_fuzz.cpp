@@ -3,8 +3,13 @@
 #include <cstdint>
 
 #include "pipeline/check.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace carina::check_fuzz {
+
+CARINA_FUZZ_TARGET(check) {
   (void)carina::pipeline::checkProgram({reinterpret_cast<const std::byte*>(data), size});
   return 0;
 }
+
+}  // namespace carina::check_fuzz

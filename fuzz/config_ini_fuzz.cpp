@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "npu/targets/target.hpp"
+#include "target.hpp"
+
+namespace carina::config_ini_fuzz {
 
 namespace {
 
@@ -52,8 +55,7 @@ void check(const carina::npu::Machine& machine) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+CARINA_FUZZ_TARGET(config_ini) {
   const MemoryFile file(data, size);
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> systems = sections(text, "System_Config"), modes = sections(text, "Memory_Mode");
@@ -69,3 +71,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::config_ini_fuzz

@@ -6,6 +6,9 @@
 #include <memory>
 
 #include "cpu_m/core.hpp"
+#include "target.hpp"
+
+namespace carina::cpu_fuzz {
 
 namespace {
 
@@ -38,7 +41,7 @@ Page makePage() {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(cpu) {
   constexpr size_t kHead = 16 * 4;
   if (size < kHead || size > kHead + kPage) return 0;
   const Page code = makePage(), memory = makePage();
@@ -81,3 +84,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::cpu_fuzz

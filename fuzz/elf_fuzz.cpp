@@ -5,9 +5,11 @@
 #include "platform/hex_file.hpp"
 #include "platform/image_note.hpp"
 #include "platform/loader.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::elf_fuzz {
+
+CARINA_FUZZ_TARGET(elf) {
   using namespace carina::platform;
   static const Board& board = **findBoard("corstone-300");
   static Bus bus = std::move(*Bus::create(board));
@@ -28,3 +30,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (table.ok() && !bus.load32(*table + 4)) __builtin_trap();
   return 0;
 }
+
+}  // namespace carina::elf_fuzz

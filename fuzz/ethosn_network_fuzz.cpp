@@ -6,10 +6,11 @@
 
 #include "ethosn/model/run.hpp"
 #include "ethosn/stream/stream_text.hpp"
+#include "target.hpp"
+
+namespace carina::ethosn_network_fuzz {
 
 namespace {
-
-using namespace carina;
 using namespace carina::ethosn;
 
 uint64_t memoryOf(const CompiledNetwork& network) {
@@ -36,7 +37,7 @@ void runOn(const CompiledNetwork& network, const Variant& variant) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(ethosn_network) {
   const auto network = readCompiledNetwork(std::as_bytes(std::span(data, size)));
   if (!network) return 0;
   const std::vector<uint8_t> written = writeCompiledNetwork(*network);
@@ -52,3 +53,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   runOn(*network, *variant != nullptr ? **variant : allVariants()[1]);
   return 0;
 }
+
+}  // namespace carina::ethosn_network_fuzz

@@ -2,8 +2,11 @@
 // Arbitrary text as Ethos-N networks: what the assembler accepts can be written and read.
 #include "base/file.hpp"
 #include "ethosn/stream/stream_text.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace carina::ethosn_text_fuzz {
+
+CARINA_FUZZ_TARGET(ethosn_text) {
   using namespace carina::ethosn;
   const auto network = parseNetwork(carina::asText(std::as_bytes(std::span(data, size))));
   if (!network) return 0;
@@ -12,3 +15,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!read || *read != *network) __builtin_trap();
   return 0;
 }
+
+}  // namespace carina::ethosn_text_fuzz

@@ -9,10 +9,11 @@
 #include "base/file.hpp"
 #include "npu/targets/target.hpp"
 #include "platform/platform.hpp"
+#include "target.hpp"
+
+namespace carina::firmware_fuzz {
 
 namespace {
-
-using namespace carina;
 using namespace carina::platform;
 
 constexpr uint64_t kInstructions = 20'000, kCycles = 2'000'000;
@@ -166,7 +167,7 @@ Options optionsOf(const Board& board, uint32_t bits) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(firmware) {
   if (size > kMostBytes) return 0;
   Source source(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   static const SmallBoards boards;
@@ -179,3 +180,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (outcome.ok() && outcome->instructions > kInstructions + 1000) __builtin_trap();
   return 0;
 }
+
+}  // namespace carina::firmware_fuzz

@@ -4,6 +4,9 @@
 #include <cstring>
 
 #include "platform/gdb_packets.hpp"
+#include "target.hpp"
+
+namespace carina::gdb_packets_fuzz {
 
 namespace {
 
@@ -40,7 +43,7 @@ class Target final : public DebugTarget {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(gdb_packets) {
   Target target;
   PacketReader reader;
   for (size_t i = 0; i < size; ++i) {
@@ -56,3 +59,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)answerPacket({reinterpret_cast<const char*>(data), size}, DebugEvent::Fault, target);
   return 0;
 }
+
+}  // namespace carina::gdb_packets_fuzz

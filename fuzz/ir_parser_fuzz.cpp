@@ -9,7 +9,10 @@
 #include "ir/parser.hpp"
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
+#include "target.hpp"
 #include "tosa/tosa.hpp"
+
+namespace carina::ir_parser_fuzz {
 
 namespace {
 
@@ -17,8 +20,7 @@ const carina::ir::OperatorSet kOperators{carina::tosa::findOperator, nullptr};
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+CARINA_FUZZ_TARGET(ir_parser) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto graph = ir::parse(text, kOperators);
   if (!graph.ok()) {
@@ -32,3 +34,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   CARINA_CHECK(ir::print(*again, {.exact = true}) == printed, "what was printed reads back as another graph");
   return 0;
 }
+
+}  // namespace carina::ir_parser_fuzz

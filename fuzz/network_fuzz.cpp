@@ -7,9 +7,11 @@
 #include "ir/printer.hpp"
 #include "networks/generator.hpp"
 #include "networks/oracle.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::network_fuzz {
+
+CARINA_FUZZ_TARGET(network) {
   fuzz::Choices choices(std::span(data, size));
   ir::Graph network = fuzz::makeNetwork(choices);
   const std::string text = ir::print(network);
@@ -20,3 +22,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::network_fuzz

@@ -8,9 +8,11 @@
 #include "npu/isa/assembler.hpp"
 #include "npu/isa/disassembler.hpp"
 #include "npu/isa/stream.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::npu_disassembler_fuzz {
+
+CARINA_FUZZ_TARGET(npu_disassembler) {
   if (size < 1) return 0;
   const auto family = static_cast<npu::Family>(data[0] % 3);
   (void)npu::assemble({reinterpret_cast<const char*>(data), size});
@@ -30,3 +32,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::npu_disassembler_fuzz

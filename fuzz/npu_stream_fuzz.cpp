@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "npu/model/model.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace carina::npu_stream_fuzz {
+
+CARINA_FUZZ_TARGET(npu_stream) {
   using namespace carina::npu;
   if (size < 5) return 0;
   const auto targets = allTargets();
@@ -31,3 +34,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (result.fault && result.fault->offset > words.size() * 4) __builtin_trap();
   return 0;
 }
+
+}  // namespace carina::npu_stream_fuzz

@@ -6,9 +6,11 @@
 
 #include "npu/weights/fwd.hpp"
 #include "npu/weights/swd.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::npu_weights_fuzz {
+
+CARINA_FUZZ_TARGET(npu_weights) {
   constexpr size_t kMost = 1 << 16;
   const ByteSpan bytes(reinterpret_cast<const std::byte*>(data), size);
   if (const auto decoded = npu::decodeSwd(bytes, kMost); decoded.ok() && decoded->size() > kMost)
@@ -26,3 +28,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!again.ok() || *again != weights) __builtin_trap();
   return 0;
 }
+
+}  // namespace carina::npu_weights_fuzz

@@ -2,9 +2,11 @@
 // Arbitrary bytes as a .npy array; arrays that can be read round-trip through writing.
 #include "base/file.hpp"
 #include "base/npy.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::npy_fuzz {
+
+CARINA_FUZZ_TARGET(npy) {
   const auto tensor = parseNpy(ByteSpan(reinterpret_cast<const std::byte*>(data), size));
   if (!tensor.ok()) return 0;
   const std::string text = formatNpy(*tensor);
@@ -12,3 +14,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!again.ok() || !(*again == *tensor)) __builtin_trap();
   return 0;
 }
+
+}  // namespace carina::npy_fuzz

@@ -5,9 +5,11 @@
 #include "base/file.hpp"
 #include "base/zip.hpp"
 #include "pt2/pickle.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::pickle_fuzz {
+
+CARINA_FUZZ_TARGET(pickle) {
   const std::vector<std::pair<std::string, std::string>> members{
       {"archive/data.pkl", std::string(reinterpret_cast<const char*>(data), size)},
       {"archive/data/0", std::string(96, '\1')},
@@ -20,3 +22,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const auto& tensor : *tensors) (void)pt2::denseTensor(tensor.tensor, views);
   return 0;
 }
+
+}  // namespace carina::pickle_fuzz

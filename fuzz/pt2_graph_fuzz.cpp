@@ -8,6 +8,9 @@
 #include "base/file.hpp"
 #include "base/zip.hpp"
 #include "pt2/exported_program.hpp"
+#include "target.hpp"
+
+namespace carina::pt2_graph_fuzz {
 
 namespace {
 
@@ -41,8 +44,7 @@ std::map<std::string, int64_t> sizesFor(std::string_view text) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+CARINA_FUZZ_TARGET(pt2_graph) {
   static const std::string table = config();
   const std::vector<std::pair<std::string, std::string>> members{
       {"m/archive_format", "pt2"},
@@ -59,3 +61,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!options.sizes.empty()) (void)pt2::readExportedProgram(asBytes(*archive), archive, options);
   return 0;
 }
+
+}  // namespace carina::pt2_graph_fuzz

@@ -7,9 +7,11 @@
 #include "base/file.hpp"
 #include "pte/bundle.hpp"
 #include "pte/tensor_data.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::pte_containers_fuzz {
+
+CARINA_FUZZ_TARGET(pte_containers) {
   const ByteSpan bytes(reinterpret_cast<const std::byte*>(data), size);
   if (const auto bundle = pte::readBundle(bytes)) {
     (void)pte::printBundle(*bundle);
@@ -30,3 +32,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::pte_containers_fuzz

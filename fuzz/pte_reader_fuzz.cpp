@@ -7,9 +7,11 @@
 #include "base/file.hpp"
 #include "pte/delegate_blob.hpp"
 #include "pte/program.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::pte_reader_fuzz {
+
+CARINA_FUZZ_TARGET(pte_reader) {
   const ByteSpan bytes(reinterpret_cast<const std::byte*>(data), size);
   if (const auto blob = pte::parseDelegateBlob(bytes)) (void)pte::buildDelegateBlob(*blob);
   pte::FileLayout layout;
@@ -22,3 +24,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!again) std::abort();
   return 0;
 }
+
+}  // namespace carina::pte_reader_fuzz

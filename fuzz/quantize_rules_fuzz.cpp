@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary text as a --quantize-config file.
 #include "quantize/rules_file.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace carina::quantize_rules_fuzz {
+
+CARINA_FUZZ_TARGET(quantize_rules) {
   using namespace carina::quantize;
   const auto file = parseRules({reinterpret_cast<const char*>(data), size});
   if (!file.ok()) return 0;
@@ -11,3 +14,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::quantize_rules_fuzz

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "carina/kernels.hpp"
+#include "target.hpp"
+
+namespace carina::rt::runtime_kernels_fuzz {
 
 namespace {
-
-using namespace carina::rt;
 
 /// Consecutive bytes; zeros after the end.
 class Bits {
@@ -168,7 +169,7 @@ void addValue(Bits& bits, Store& store, std::vector<Value>& values, uint8_t kind
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(runtime_kernels) {
   Bits bits(data, size);
   const KernelTable table = allKernels();
   const Kernel& kernel = table[(bits.byte() | size_t{bits.byte()} << 8) % table.size];
@@ -194,3 +195,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   statusText(kernel.run(context), text, sizeof(text));
   return 0;
 }
+
+}  // namespace carina::rt::runtime_kernels_fuzz

@@ -12,10 +12,12 @@
 #include "carina/ethosu_validator.hpp"
 #include "carina/runtime.hpp"
 #include "device/host_device.hpp"
+#include "target.hpp"
+
+namespace carina::rt::runtime_program_fuzz {
 
 namespace {
 
-using namespace carina::rt;
 namespace npu = carina::npu;
 
 /// Memory that is reused for every input, so that an input allocates no pages. Unused memory is poisoned, as
@@ -188,7 +190,7 @@ Status exercise(Bytes file) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(runtime_program) {
   memory64.reset();
   budget.renew();
   uint8_t* const file = memory64.take(size);
@@ -198,3 +200,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   carina::rt::statusText(exercise(carina::rt::Bytes(file, size)), text, sizeof(text));
   return 0;
 }
+
+}  // namespace carina::rt::runtime_program_fuzz

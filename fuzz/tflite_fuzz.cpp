@@ -4,10 +4,12 @@
 #include <cstdint>
 
 #include "base/check.hpp"
+#include "target.hpp"
 #include "tflite/vela.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::tflite_fuzz {
+
+CARINA_FUZZ_TARGET(tflite) {
   const auto model = tflite::readModel({reinterpret_cast<const std::byte*>(data), size});
   if (!model.ok()) return 0;
   (void)tflite::printModel(*model);
@@ -34,3 +36,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check(0, program->main().outputs);
   return 0;
 }
+
+}  // namespace carina::tflite_fuzz

@@ -7,12 +7,13 @@
 #include "lower_tfl/lower.hpp"
 #include "partition/partition.hpp"
 #include "pipeline/tflite_network.hpp"
+#include "target.hpp"
 #include "tflite/rewriter.hpp"
 #include "tosa/tosa.hpp"
 
-namespace {
+namespace carina::tflite_network_fuzz {
 
-using namespace carina;
+namespace {
 
 void placeParts(const tflite::Model& model) {
   pipeline::TfliteSource source;
@@ -53,7 +54,7 @@ void writeAgain(ByteSpan file, const tflite::Model& model) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+CARINA_FUZZ_TARGET(tflite_network) {
   const ByteSpan file(reinterpret_cast<const std::byte*>(data), size);
   const auto model = tflite::readModel(file);
   if (!model.ok()) return 0;
@@ -75,3 +76,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (tosa.ok()) CARINA_CHECK(tosa::verify(tosa->tosa).ok(), "what lowers is valid TOSA");
   return 0;
 }
+
+}  // namespace carina::tflite_network_fuzz

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a tokenizer.json or a SentencePiece file, and as the text it encodes.
+#include "target.hpp"
 #include "tokenizer/tokenizer.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace carina::tokenizer_fuzz {
+
+CARINA_FUZZ_TARGET(tokenizer) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto tokenizer = carina::tokenizer::Tokenizer::parse(text);
   if (!tokenizer.ok()) return 0;
@@ -13,3 +16,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::tokenizer_fuzz

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a device's tokenizer table, and as the text it encodes.
 #include "carina/tokenizer.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina::rt;
+namespace carina::rt::tokenizer_table_fuzz {
+
+CARINA_FUZZ_TARGET(tokenizer_table) {
   Tokenizer tokenizer;
   if (!Tokenizer::load(Bytes(data, size), &tokenizer).ok()) return 0;
   static TokenPiece pieces[256];
@@ -20,3 +22,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return sum == 0 && count > 256 ? -1 : 0;
 }
+
+}  // namespace carina::rt::tokenizer_table_fuzz

@@ -7,10 +7,13 @@
 
 #include "base/check.hpp"
 #include "base/file.hpp"
+#include "target.hpp"
 #include "tosa_io/tosa_reader.hpp"
 #include "tosa_io/tosa_writer.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+namespace carina::tosa_reader_fuzz {
+
+CARINA_FUZZ_TARGET(tosa_reader) {
   const auto owner = std::make_shared<const std::string>(reinterpret_cast<const char*>(data), size);
   const auto graph = carina::tosa_io::readTosa(carina::asBytes(*owner), owner);
   if (!graph.ok()) return 0;
@@ -21,3 +24,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                "what was written cannot be read");
   return 0;
 }
+
+}  // namespace carina::tosa_reader_fuzz

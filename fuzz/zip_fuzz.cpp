@@ -5,9 +5,11 @@
 
 #include "base/file.hpp"
 #include "base/zip.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace carina;
+namespace carina::zip_fuzz {
+
+CARINA_FUZZ_TARGET(zip) {
   const auto archive = ZipArchive::open(ByteSpan(reinterpret_cast<const std::byte*>(data), size), nullptr);
   if (!archive.ok()) return 0;
   std::vector<std::pair<std::string, std::string>> members;
@@ -25,3 +27,5 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   return 0;
 }
+
+}  // namespace carina::zip_fuzz

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 packages=(
-  build-essential cmake ninja-build ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld-14 llvm-14-tools pkg-config python3 python3-jsonschema
+  build-essential cmake ninja-build ccache clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev lld llvm-14-tools pkg-config python3 python3-jsonschema
   libfmt-dev libcli11-dev libinih-dev libsimdjson-dev libstb-dev libtoml11-dev libmd-dev nlohmann-json3-dev zlib1g-dev
   libflatbuffers-dev flatbuffers-compiler libdnnl-dev libhwy-dev libtbb-dev libopenmpi-dev openmpi-bin
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev

@@ -4,11 +4,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=(base_test ir_test tflite_test test_pte tokenizer_test npu_stream_test npu_weights_test ethosn_stream_test)
-corpora=(zip npy ir_parser tosa_reader tflite pte_reader pte_containers tokenizer tokenizer_table config_ini npu_stream npu_disassembler npu_weights
-         ethosn_text ethosn_network runtime_kernels cpu)
+replays=(replay_parts)
 if [ "${1:-}" = --all ]; then
   tests+=(pt2_test cpu_m_test test_platform test_runtime test_runtime_kernels)
-  corpora=($(ls fuzz/corpus))
+  replays+=(replay_networks)
 elif [ $# -gt 0 ]; then
   echo "usage: scripts/sanitize.sh [--all]" >&2
   exit 2
@@ -16,7 +15,7 @@ fi
 
 build=build-sanitize
 cmake --preset sanitize >/dev/null
-cmake --build $build --parallel "${JOBS:-$(nproc)}" --target "${tests[@]}" "${corpora[@]/%/_fuzz_replay}"
+cmake --build $build --parallel "${JOBS:-$(nproc)}" --target "${tests[@]}" "${replays[@]}"
 
 export CARINA_VERIFY_EACH_PASS=1
 log=$(mktemp)
@@ -34,5 +33,11 @@ check() {  # NAME COMMAND...: shows the command's output if it fails
   fi
 }
 for name in "${tests[@]}"; do check "$name" "$build/bin/$name" --gtest_brief=1; done
-for name in "${corpora[@]}"; do check "${name}_fuzz" "$build/bin/${name}_fuzz_replay" "fuzz/corpus/$name"; done
-[ ${#failed[@]} -eq 0 ] || { echo "sanitize.sh: ${#failed[@]} of $((${#tests[@]} + ${#corpora[@]})) failed: ${failed[*]}" >&2; exit 1; }
+count=${#tests[@]}
+for replay in "${replays[@]}"; do
+  for name in $("$build/bin/$replay"); do
+    check "fuzz.$name" "$build/bin/$replay" "$name" "fuzz/corpus/$name"
+    count=$((count + 1))
+  done
+done
+[ ${#failed[@]} -eq 0 ] || { echo "sanitize.sh: ${#failed[@]} of $count failed: ${failed[*]}" >&2; exit 1; }

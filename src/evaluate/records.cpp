@@ -11,12 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "base/output_path.hpp"
 
 namespace carina::evaluate {
 namespace {
 
 using Json = nlohmann::ordered_json;
+using ReadJson = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kSchema = "carina.records/1";
@@ -54,7 +56,7 @@ Json numberOf(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-double numberOf(const Json& json) {
+double numberOf(const ReadJson& json) {
   if (json.is_number()) return json.get<double>();
   const auto text = json.get<std::string>();
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
@@ -63,9 +65,16 @@ double numberOf(const Json& json) {
   throw std::invalid_argument("is not a number");
 }
 
-/// Throws nlohmann's exceptions if the text is malformed.
+/// Throws std::invalid_argument if the text is malformed.
+ReadJson jsonOf(const std::string& line) {
+  auto json = parseJson(line);
+  if (!json) throw std::invalid_argument(json.error().str());
+  return std::move(*json);
+}
+
+/// Throws std::exception if the text is malformed or not a header.
 RecordsHeader parseHeader(const std::string& line) {
-  const Json json = Json::parse(line);
+  const ReadJson json = jsonOf(line);
   if (json.at("schema").get<std::string>() != kSchema) throw std::invalid_argument("has another schema");
   RecordsHeader header;
   header.fingerprint = json.at("fingerprint").get<std::string>();
@@ -74,7 +83,7 @@ RecordsHeader parseHeader(const std::string& line) {
   const int task = json.at("task").get<int>();
   if (task < 0 || task > static_cast<int>(Task::Boxes)) throw std::invalid_argument("has an unknown task");
   header.task = static_cast<Task>(task);
-  for (const Json& entry : json.at("engines")) {
+  for (const ReadJson& entry : json.at("engines")) {
     const int engine = entry.get<int>();
     if (engine < 0 || engine >= static_cast<int>(kEngines.size()))
       throw std::invalid_argument("has an unknown engine");
@@ -92,21 +101,21 @@ RecordsHeader parseHeader(const std::string& line) {
   return header;
 }
 
-SampleRecord parseRecord(const Json& json) {
+SampleRecord parseRecord(const ReadJson& json) {
   SampleRecord record;
   record.index = json.at("i").get<size_t>();
   record.name = json.at("name").get<std::string>();
   record.npuDiffersFromTosa = json.contains("differs");
   record.flipped = json.contains("bad_layer");
   if (record.flipped) record.firstBadLayer = json.at("bad_layer").get<std::string>();
-  for (const Json& entry : json.at("engines")) {
+  for (const ReadJson& entry : json.at("engines")) {
     auto& one = record.engines.emplace_back();
     if (entry.is_null()) continue;
     one.emplace();
     one->prediction = entry.at("p").get<int64_t>();
     one->counts = entry.at("n").get<std::vector<int64_t>>();
     if (entry.contains("loss")) one->loss = numberOf(entry.at("loss"));
-    for (const Json& energy : entry.at("e"))
+    for (const ReadJson& energy : entry.at("e"))
       one->energies.push_back(
           {numberOf(energy.at(0)), numberOf(energy.at(1)), numberOf(energy.at(2)), numberOf(energy.at(3))});
   }
@@ -148,7 +157,7 @@ Result<Scan> scan(const fs::path& path, const RecordSink& sink, bool headerOnly 
         if (headerOnly) return result;
       } else {
         if (result.complete) throw std::invalid_argument("follows the end");
-        const Json json = Json::parse(line);
+        const ReadJson json = jsonOf(line);
         if (json.contains("end")) {
           if (json.at("end").get<size_t>() != result.records ||
               result.header.first() + result.records != result.header.last())
@@ -201,7 +210,7 @@ std::string recordLine(const SampleRecord& record) {
 
 Result<SampleRecord> parseRecordLine(const std::string& line) {
   try {
-    return parseRecord(Json::parse(line));
+    return parseRecord(jsonOf(line));
   } catch (const std::exception& error) {
     return fail(Code::Damaged, "a record is damaged: {}", error.what());
   }

@@ -2,12 +2,12 @@
 #include "pipeline/ledger.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "pipeline/command_streams.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/memory_needs.hpp"
@@ -20,7 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t kMostBytes = size_t{256} << 20;
-constexpr size_t kMostDepth = 32;
 constexpr std::string_view kProfileSchema = "carina.profile/1", kReportSchema = "carina.report/1";
 constexpr const char* kWhatIsRead =
     "give a program (.pte, compiled .tflite, blob), the JSON of 'carina profile --json', or report.json of "
@@ -338,21 +337,10 @@ bool LedgerDiff::Pair::changed() const {
 Result<Ledger> parseLedger(std::string_view text) {
   if (text.size() > kMostBytes)
     return fail(Code::Excessive, "has {} bytes, more than the {} of a report", text.size(), kMostBytes);
-  const auto shallow = [](int depth, json::parse_event_t, const json&) {
-    if (depth > static_cast<int>(kMostDepth)) throw std::length_error("is nested too deeply");
-    return true;
-  };
   Ledger ledger;
-  json root;
-  try {
-    root = json::parse(text, shallow);
-  } catch (const json::parse_error& error) {
-    return fail(Code::Damaged, "is not valid JSON: {}", error.what())
-        .at(fmt::format("byte {}", error.byte))
-        .withRemedy(kWhatIsRead);
-  } catch (const std::length_error& error) {
-    return fail(Code::Damaged, "{}", error.what());
-  }
+  auto parsed = parseJson(text);
+  if (!parsed) return std::move(parsed).error().withRemedy(kWhatIsRead);
+  const json& root = *parsed;
   if (!root.is_object())
     return fail(Code::Damaged, "is {}, not an object", root.type_name()).withRemedy(kWhatIsRead);
   CARINA_RETURN_IF_ERROR(fill(root, ledger));

@@ -7,13 +7,14 @@
 
 #include "base/check.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 
 namespace carina::quantize {
 namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMostBytes = size_t{1} << 20, kMaxRules = 10'000, kMostDepth = 16;
+constexpr size_t kMostBytes = size_t{1} << 20, kMaxRules = 10'000;
 
 /// Choices of a setting by name.
 template <typename T, size_t N>
@@ -227,47 +228,12 @@ Result<RulesFile> readFile(const json& root) {
   return file;
 }
 
-/// Thrown in the parser's callback.
-struct Unwanted {
-  std::string what;
-};
-
-/// Rejects duplicate keys, of which the parser would keep the last, and deep nesting.
-class StructureCheck {
- public:
-  bool operator()(int depth, json::parse_event_t event, json& parsed) {
-    if (depth > static_cast<int>(kMostDepth)) throw Unwanted{"is nested too deeply"};
-    if (event == json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == json::parse_event_t::object_end) keys_.pop_back();
-    if (event == json::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second) {
-      throw Unwanted{fmt::format("contains '{}' twice in one object", parsed.get<std::string>())};
-    }
-    return true;
-  }
-
- private:
-  std::vector<std::set<std::string>> keys_;
-};
-
-/// "[json.exception.parse_error.101] parse error at line 3, column 5: ..." without the library's own prefix.
-std::string withoutPrefix(const std::string& what) {
-  const size_t end = what.find("] ");
-  return end == std::string::npos ? what : what.substr(end + 2);
-}
-
 }  // namespace
 
 Result<RulesFile> parseRules(std::string_view text) {
   if (text.size() > kMostBytes) return fail(Code::BadConfiguration, "is larger than {} bytes", kMostBytes);
-  json root;
-  try {
-    StructureCheck check;
-    root = json::parse(text.begin(), text.end(), std::ref(check), true, true);
-  } catch (const json::exception& error) {
-    return fail(Code::BadConfiguration, "is not valid JSON: {}", withoutPrefix(error.what()));
-  } catch (const Unwanted& unwanted) {
-    return fail(Code::BadConfiguration, "{}", unwanted.what);
-  }
+  CARINA_TRY(const json root,
+             parseJson(text, Code::BadConfiguration, {.depth = 16, .comments = true, .uniqueKeys = true}));
   return readFile(root);
 }
 

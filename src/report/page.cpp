@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "report/inference_time.hpp"
 #include "report/page_template.hpp"
 #include "report/profile.hpp"
@@ -71,27 +72,27 @@ Json profileData(const pipeline::TimedProfile& timed) {
 template <typename Fits>
 Result<Json> attachment(const std::filesystem::path& file, std::string_view command, const Fits& fits) {
   CARINA_TRY(const auto mapped, MappedFile::open(file));
-  const auto* text = reinterpret_cast<const char*>(mapped->bytes().data());
-  Json json = Json::parse(text, text + mapped->bytes().size(), nullptr, false);
-  if (json.is_discarded() || !fits(json)) {
+  const auto parsed = parseJson(asText(mapped->bytes()));
+  if (!parsed || !fits(*parsed)) {
     return fail(Code::WrongKind, "is not the JSON of carina {}", command)
         .inFile(file.string())
         .withRemedy(fmt::format("write it with carina {} ... --json {}", command, file.filename().string()));
   }
-  return json;
+  return Json(*parsed);
 }
 
-bool isSweep(const Json& json) {
-  const Json& rows = json.is_object() && json.contains("rows") ? json["rows"] : json;
-  return rows.is_array() && !rows.empty() && std::all_of(rows.begin(), rows.end(), [](const Json& row) {
+bool isSweep(const nlohmann::json& json) {
+  const nlohmann::json& rows = json.is_object() && json.contains("rows") ? json["rows"] : json;
+  return rows.is_array() && !rows.empty() &&
+         std::all_of(rows.begin(), rows.end(), [](const nlohmann::json& row) {
            return row.is_object() && row.contains("target") && row.contains("memory_mode");
          });
 }
 
-bool isProfile(const Json& json) {
+bool isProfile(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("parts") || !json["parts"].is_array() || !json.contains("target"))
     return false;
-  return std::all_of(json["parts"].begin(), json["parts"].end(), [](const Json& part) {
+  return std::all_of(json["parts"].begin(), json["parts"].end(), [](const nlohmann::json& part) {
     return part.is_object() && part.contains("cycles") && part.contains("layers") &&
            part["layers"].is_array();
   });

@@ -7,6 +7,7 @@
 
 #include "base/damaged.hpp"
 #include "base/file.hpp"
+#include "base/json.hpp"
 #include "tokenizer/sentence_pieces.hpp"
 
 namespace carina::tokenizer {
@@ -278,10 +279,9 @@ Result<Tokenizer> Tokenizer::parse(std::string_view bytes) {
     return fail(Code::WrongKind, "is neither a tokenizer.json nor a SentencePiece file")
         .withRemedy("give the tokenizer.json or tokenizer.model that the network was trained with");
   }
-  const Json root = Json::parse(bytes, nullptr, false);
-  if (root.is_discarded())
-    return fail(Code::Damaged, "is not valid JSON").withRemedy("give the tokenizer.json of a model");
-  return TokenizerReader().run(root);
+  auto root = parseJson(bytes);
+  if (!root) return std::move(root).error().withRemedy("give the tokenizer.json of a model");
+  return TokenizerReader().run(*root);
 }
 
 Result<Tokenizer> Tokenizer::read(const std::filesystem::path& file) {

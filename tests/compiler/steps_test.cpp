@@ -19,7 +19,7 @@ using compiler::Optimize;
 constexpr int64_t kSteps = 12, kDepth = 40, kUnits = 32;
 
 /// h = step(conv(x[t]) + conv(h)) for all t; the convolution of x is a single one for all steps.
-ir::Graph recurrence() {
+ir::Graph dividedRecurrence() {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, kSteps, 1, kDepth});
   const auto wide = [&](ir::Value* value) { return b.rescale(value, DType::Int32, 1 << 30, 20); };
@@ -54,7 +54,7 @@ int64_t kernels(const CompiledProgram& program) {
 }
 
 TEST(Steps, AreSplitWhereMemoryIsShort) {
-  const ir::Graph graph = recurrence();
+  const ir::Graph graph = dividedRecurrence();
   const auto inputs = randomInputs(graph, 3);
   for (const char* target :
        {"ethos-u55-32", "ethos-u55-128", "ethos-u65-512", "ethos-u85-128", "ethos-u85-1024"}) {
@@ -77,7 +77,7 @@ TEST(Steps, AreSplitWhereMemoryIsShort) {
 }
 
 TEST(Steps, AreSplitNoFurtherThanALimitRequires) {
-  const ir::Graph graph = recurrence();
+  const ir::Graph graph = dividedRecurrence();
   auto fast = require(compiled(graph, "ethos-u55-128", "Sram_Only", {}));
   compiler::Options options;
   options.optimize = Optimize::Size;

@@ -20,7 +20,7 @@ std::string faultOf(const CompiledNetwork& network) {
 }
 
 TEST(EthosNCompiledNetwork, RoundTripsThroughBytes) {
-  const CompiledNetwork network = testing::sampleNetwork();
+  const CompiledNetwork network = test::sampleNetwork();
   const auto bytes = writeCompiledNetwork(network);
   auto read = readCompiledNetwork(networkBytes(bytes));
   ASSERT_TRUE(read) << read.error().str();
@@ -33,7 +33,7 @@ TEST(EthosNCompiledNetwork, RoundTripsThroughBytes) {
 }
 
 TEST(EthosNCompiledNetwork, PrefixesAndTrailingBytesAreRefused) {
-  auto bytes = writeCompiledNetwork(testing::sampleNetwork());
+  auto bytes = writeCompiledNetwork(test::sampleNetwork());
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(readCompiledNetwork(networkBytes(bytes).first(size))) << size;
   bytes.push_back(0);
@@ -43,7 +43,7 @@ TEST(EthosNCompiledNetwork, PrefixesAndTrailingBytesAreRefused) {
 }
 
 TEST(EthosNCompiledNetwork, OtherVersionsAreRefusedByName) {
-  auto bytes = writeCompiledNetwork(testing::sampleNetwork());
+  auto bytes = writeCompiledNetwork(test::sampleNetwork());
   bytes[4] = 3;
   auto read = readCompiledNetwork(networkBytes(bytes));
   ASSERT_FALSE(read);
@@ -51,7 +51,7 @@ TEST(EthosNCompiledNetwork, OtherVersionsAreRefusedByName) {
 }
 
 TEST(EthosNCompiledNetwork, BufferTablesAreChecked) {
-  const CompiledNetwork good = testing::sampleNetwork();
+  const CompiledNetwork good = test::sampleNetwork();
   EXPECT_EQ(faultOf(good), "accepted");
   CompiledNetwork bad = good;
   bad.outputs[0].id = 1;

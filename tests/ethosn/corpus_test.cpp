@@ -58,7 +58,7 @@ void compare(const fs::path& file, int spread, uint64_t order) {
   ASSERT_TRUE(std::ranges::equal(std::as_bytes(std::span(again)), bytes.first(again.size())));
 
   const std::string words = carina::test::contentsOf(fs::path(file).replace_extension(".txt"));
-  const testing::ReferenceNetwork reference(words);
+  const test::ReferenceNetwork reference(words);
   // Sums of values far from the zero point nearly always saturate; near it, every rounding error shows.
   std::mt19937 random(static_cast<uint32_t>(std::hash<std::string>()(file.filename().string())));
   std::vector<std::vector<uint8_t>> inputs;

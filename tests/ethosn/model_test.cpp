@@ -10,12 +10,12 @@
 namespace carina::ethosn {
 namespace {
 
+using test::SmallConvolution;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Lt;
-using testing::SmallConvolution;
 
 Target target() {
   return *makeTarget(**findVariant("ethos-n78-4tops-4ple"));
@@ -62,7 +62,7 @@ RunResult run(const CompiledNetwork& network, const std::vector<uint8_t>& input,
 }
 
 std::string faultOf(const CommandStream& stream, const SmallConvolution& conv) {
-  const CompiledNetwork network = testing::networkOf(
+  const CompiledNetwork network = test::networkOf(
       stream, static_cast<uint32_t>(conv.h * conv.w * conv.c),
       static_cast<uint32_t>(conv.resultH() * conv.resultW() * conv.resultC()), conv.weightData());
   const auto input = randomBytes(network.inputs[0].size, 3);
@@ -99,14 +99,14 @@ std::vector<uint8_t> expected(const SmallConvolution& conv, const std::vector<ui
   return out;
 }
 
-struct Shape {
+struct ConvolutionShape {
   int h, w, c, ofms, kernel, pad;
 };
 
-class EthosNConvolution : public ::testing::TestWithParam<Shape> {};
+class EthosNConvolution : public ::testing::TestWithParam<ConvolutionShape> {};
 
 TEST_P(EthosNConvolution, IsTheSumOfProducts) {
-  const Shape s = GetParam();
+  const ConvolutionShape s = GetParam();
   const SmallConvolution conv = convolution(s.h, s.w, s.c, s.ofms, s.kernel, s.pad);
   const auto input = randomBytes(static_cast<size_t>(s.h * s.w * s.c), 7);
   const RunResult result = run(conv.network(), input);
@@ -118,10 +118,11 @@ TEST_P(EthosNConvolution, IsTheSumOfProducts) {
   EXPECT_THAT(result.assumptions, Contains(Assumption::MceRounding));
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, EthosNConvolution,
-                         ::testing::Values(Shape{8, 8, 16, 16, 1, 0}, Shape{5, 11, 3, 7, 3, 1},
-                                           Shape{9, 6, 35, 40, 3, 1}, Shape{16, 18, 20, 24, 5, 2},
-                                           Shape{12, 12, 17, 33, 3, 0}, Shape{1, 1, 64, 10, 1, 0}));
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, EthosNConvolution,
+    ::testing::Values(ConvolutionShape{8, 8, 16, 16, 1, 0}, ConvolutionShape{5, 11, 3, 7, 3, 1},
+                      ConvolutionShape{9, 6, 35, 40, 3, 1}, ConvolutionShape{16, 18, 20, 24, 5, 2},
+                      ConvolutionShape{12, 12, 17, 33, 3, 0}, ConvolutionShape{1, 1, 64, 10, 1, 0}));
 
 TEST(EthosNModel, OutputsDoNotDependOnTheOrderOfTheLists) {
   const SmallConvolution conv = convolution(9, 6, 35, 40, 3, 1);

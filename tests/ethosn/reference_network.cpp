@@ -6,7 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
-namespace carina::ethosn::testing {
+namespace carina::ethosn::test {
 namespace {
 
 int clampTo(int64_t v, bool isSigned) {
@@ -396,4 +396,4 @@ std::vector<std::vector<uint8_t>> ReferenceNetwork::run(
   return results;
 }
 
-}  // namespace carina::ethosn::testing
+}  // namespace carina::ethosn::test

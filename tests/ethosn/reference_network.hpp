@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace carina::ethosn::testing {
+namespace carina::ethosn::test {
 
 struct ReferenceTensor {
   int h = 0, w = 0, c = 0, zeroPoint = 0;
@@ -51,4 +51,4 @@ class ReferenceNetwork {
   std::vector<int> outputs_;
 };
 
-}  // namespace carina::ethosn::testing
+}  // namespace carina::ethosn::test

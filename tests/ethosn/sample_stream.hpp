@@ -5,7 +5,7 @@
 #include "ethosn/stream/command_stream.hpp"
 #include "ethosn/stream/compiled_network.hpp"
 
-namespace carina::ethosn::testing {
+namespace carina::ethosn::test {
 
 inline CommandStream sampleStream() {
   CommandStream stream;
@@ -62,4 +62,4 @@ inline CompiledNetwork sampleNetwork() {
   return network;
 }
 
-}  // namespace carina::ethosn::testing
+}  // namespace carina::ethosn::test

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace carina::ethosn::testing {
+namespace carina::ethosn::test {
 namespace {
 
 const Variant& variant() {
@@ -156,4 +156,4 @@ CompiledNetwork networkOf(const CommandStream& stream, uint32_t inputBytes, uint
   return network;
 }
 
-}  // namespace carina::ethosn::testing
+}  // namespace carina::ethosn::test

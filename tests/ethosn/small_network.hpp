@@ -10,7 +10,7 @@
 #include "ethosn/stream/ple_kernels.hpp"
 #include "ethosn/targets/variant.hpp"
 
-namespace carina::ethosn::testing {
+namespace carina::ethosn::test {
 
 /// Writes bits, least significant first.
 class BitWriter {
@@ -65,4 +65,4 @@ struct SmallConvolution {
 CompiledNetwork networkOf(const CommandStream& stream, uint32_t inputBytes, uint32_t outputBytes,
                           std::vector<uint8_t> weights);
 
-}  // namespace carina::ethosn::testing
+}  // namespace carina::ethosn::test

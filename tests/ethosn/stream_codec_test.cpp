@@ -27,7 +27,7 @@ TEST(EthosNStreamCodec, CommandSizesMatchTheFormat) {
 }
 
 TEST(EthosNStreamCodec, RoundTripsThroughBytes) {
-  const CommandStream stream = testing::sampleStream();
+  const CommandStream stream = test::sampleStream();
   const auto bytes = *writeCommandStream(stream);
   EXPECT_EQ(bytes.size(), 16u + 44 + 6 * 48 + 3 * 48 + 60 + (388 + 12 + 8 + 12) + 48);
   auto read = require(readCommandStream(bytesOf(bytes)));
@@ -36,28 +36,28 @@ TEST(EthosNStreamCodec, RoundTripsThroughBytes) {
 }
 
 TEST(EthosNStreamCodec, FieldsAreAtTheOffsetsOfTheFormat) {
-  const auto bytes = *writeCommandStream(testing::sampleStream());
+  const auto bytes = *writeCommandStream(test::sampleStream());
   const size_t agents = 16 + 44;
   EXPECT_EQ(bytes[agents + 4], 1);           // bufferId of the IFM streamer
   EXPECT_EQ(bytes[agents + 4 + 7], 0xFD);    // zero point -3 in the top byte of DMA_COMP_CONFIG0
   EXPECT_EQ(bytes[agents + 2 * 48 + 4], 1);  // depthwise
   EXPECT_EQ(bytes[agents + 2 * 48 + 6], 262 & 0xff);
   EXPECT_EQ(bytes[agents + 2 * 48 + 4 + 40], 0x3f);
-  const size_t mce = commandOffsets(testing::sampleStream(), Queue::Mce)[0];
+  const size_t mce = commandOffsets(test::sampleStream(), Queue::Mce)[0];
   EXPECT_EQ(bytes[mce], 3);
   EXPECT_EQ(bytes[mce + 12 + 31 * 4], 7);  // the last MUL_ENABLE
   EXPECT_EQ(bytes[mce + 384], 4);          // blocks
 }
 
 TEST(EthosNStreamCodec, PreservesBytesInNoField) {
-  auto bytes = *writeCommandStream(testing::sampleStream());
+  auto bytes = *writeCommandStream(test::sampleStream());
   bytes[16 + 44 + 4 + 3] = 0x77;  // after bufferId
   auto read = require(readCommandStream(bytesOf(bytes)));
   EXPECT_EQ(*writeCommandStream(read), bytes);
 }
 
 TEST(EthosNStreamCodec, FaultsNameTheirOffset) {
-  const auto good = *writeCommandStream(testing::sampleStream());
+  const auto good = *writeCommandStream(test::sampleStream());
   const auto refused = [&](size_t offset, uint32_t word) {
     auto bytes = good;
     setWord(bytes, offset, word);
@@ -80,17 +80,17 @@ TEST(EthosNStreamCodec, FaultsNameTheirOffset) {
 }
 
 TEST(EthosNStreamCodec, EveryPrefixIsRefused) {
-  const auto good = *writeCommandStream(testing::sampleStream());
+  const auto good = *writeCommandStream(test::sampleStream());
   for (size_t size = 0; size < good.size(); ++size) {
     EXPECT_FALSE(readCommandStream(bytesOf(good).first(size))) << size;
   }
 }
 
 TEST(EthosNStreamCodec, RefusesToWriteWhatCannotBeRead) {
-  CommandStream stream = testing::sampleStream();
+  CommandStream stream = test::sampleStream();
   stream.queue(Queue::Ple).push_back(ConfigMceif{2});
   EXPECT_FALSE(writeCommandStream(stream));
-  stream = testing::sampleStream();
+  stream = test::sampleStream();
   stream.queue(Queue::Mce).push_back(ConfigMceif{0});
   EXPECT_FALSE(writeCommandStream(stream));
 }

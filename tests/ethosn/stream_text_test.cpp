@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(EthosNStreamText, RoundTripsToTheSameBytes) {
-  CompiledNetwork network = testing::sampleNetwork();
+  CompiledNetwork network = test::sampleNetwork();
   network.inputs[0].name = "a \"b\"; \\ \n\xff";
   const auto text = require(printNetwork(network));
   EXPECT_THAT(text, HasSubstr("wait counter=ple_stripe value=1"));
@@ -26,7 +26,7 @@ TEST(EthosNStreamText, RoundTripsToTheSameBytes) {
 }
 
 TEST(EthosNStreamText, PreservesBytesAroundTheStreamAndInNoField) {
-  CompiledNetwork network = testing::sampleNetwork();
+  CompiledNetwork network = test::sampleNetwork();
   auto& data = network.constantControlUnit;
   data[16 + 44 + 4 + 3] = 0x5A;
   data.insert(data.begin(), 64, 0x11);

@@ -10,15 +10,13 @@
 
 #include "base/npy.hpp"
 #include "ethosn/model/run.hpp"
+#include "pipeline/ethosn_targets.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
 #include "tosa/interpreter.hpp"
 
 namespace carina::pipeline {
 namespace {
-
-constexpr const char* kTargets[] = {"ethos-n78-1tops-4ple", "ethos-n78-4tops-2ple", "ethos-n78-4tops-4ple",
-                                    "ethos-n78-8tops-2ple"};
 
 Result<EthosNBuild> buildFor(const std::filesystem::path& model, const std::string& target) {
   Options options;
@@ -92,7 +90,7 @@ double topOne(const EthosNBuild& build, const Tensor& images, const Tensor& labe
 }
 
 void expectAccuracy(const std::filesystem::path& model, const std::filesystem::path& samples,
-                    const char* images, double points, const char* target = kTargets[2]) {
+                    const char* images, double points, const char* target = test::kEthosNTargets[2]) {
   SCOPED_TRACE(target);
   const auto build = require(buildFor(model, target));
   auto arrays = require(readArrays(samples));
@@ -112,13 +110,13 @@ TEST(EthosNBuild, AccuracyIsCloseToTheFloatNetwork) {
 TEST(EthosNBuild, AccuracyOfDigitsCnn) {
   CARINA_NEED_FIXTURES(fixtures);
   const std::filesystem::path folder = fixtures / "fixtures/models";
-  for (const char* target : kTargets)
+  for (const char* target : test::kEthosNTargets)
     expectAccuracy(folder / "digits_cnn.pt2", folder / "digits_cnn.eval.npz", "images", 0.5, target);
 }
 
 TEST(EthosNBuild, NetworksRunOnTheModel) {
   for (const char* name : {"digits8", "residual", "mobile", "dense"}) {
-    for (const char* target : kTargets) {
+    for (const char* target : test::kEthosNTargets) {
       SCOPED_TRACE(fmt::format("{} {}", name, target));
       const auto build = require(buildFor(test::modelFile(std::string(name) + ".pt2"), target));
       EXPECT_LE(furthestCodes(build, 4), 3);
@@ -129,7 +127,7 @@ TEST(EthosNBuild, NetworksRunOnTheModel) {
 TEST(EthosNBuild, LargerNetworks) {
   CARINA_NEED_FIXTURES(fixtures);
   for (const char* name : {"digits_cnn", "resnet8", "mobilenet_v2"}) {
-    for (const char* target : kTargets) {
+    for (const char* target : test::kEthosNTargets) {
       SCOPED_TRACE(fmt::format("{} {}", name, target));
       const auto build =
           require(buildFor(fixtures / "fixtures/models" / (std::string(name) + ".pt2"), target));
@@ -146,7 +144,7 @@ TEST(EthosNBuild, RefusesWhatCannotRun) {
   EXPECT_NE(retired.error().str().find("retired"), std::string::npos);
   Options options;
   options.model = test::modelFile("dense.pt2");
-  options.target = kTargets[0];
+  options.target = test::kEthosNTargets[0];
   options.quantization = Quantization::Int16x8;
   EXPECT_FALSE(buildEthosN(options).ok());
   EXPECT_FALSE(checkEthosNOutput("out.pte").ok());

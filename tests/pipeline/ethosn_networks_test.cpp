@@ -8,6 +8,7 @@
 #include <random>
 
 #include "ethosn/model/run.hpp"
+#include "pipeline/ethosn_targets.hpp"
 #include "pipeline/pipeline.hpp"
 #include "pipeline/tflite_shapes.hpp"
 #include "pipeline/verify.hpp"
@@ -30,8 +31,6 @@ constexpr Network kNetworks[] = {{"mobilenet_v1", 1, 3},
                                  {"resnet50", 1, 3, true},
                                  {"inception_v3", 1, 3, true},
                                  {"ssd_mobilenet_v1", 1, 0}};
-constexpr const char* kTargets[] = {"ethos-n78-1tops-4ple", "ethos-n78-4tops-2ple", "ethos-n78-4tops-4ple",
-                                    "ethos-n78-8tops-2ple"};
 
 /// FNV-1a, 64 bits.
 template <typename Bytes>
@@ -61,7 +60,7 @@ class EthosNKnownNetworks : public testing::TestWithParam<std::tuple<Network, co
 
 TEST_P(EthosNKnownNetworks, BecomeOnePartWithTheSameBytes) {
   const auto& [network, target] = GetParam();
-  if (network.large && target != kTargets[2] && !test::fixturesDir())
+  if (network.large && target != test::kEthosNTargets[2] && !test::fixturesDir())
     GTEST_SKIP() << "set CARINA_FIXTURES to the folder of the larger suites";
   const test::TempDir dir;
   Options options;
@@ -102,7 +101,7 @@ TEST(EthosNMeans, DeepFeatureMapsUseThePle) {
     const test::TempDir dir;
     Options options;
     options.model = dir / "mean.tflite";
-    options.target = kTargets[2];
+    options.target = test::kEthosNTargets[2];
     const std::string bytes = file.bytes();
     std::ofstream(options.model, std::ios::binary)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -122,7 +121,9 @@ std::string nameOf(const testing::TestParamInfo<std::tuple<Network, const char*>
   return name;
 }
 INSTANTIATE_TEST_SUITE_P(All, EthosNKnownNetworks,
-                         testing::Combine(testing::ValuesIn(kNetworks), testing::ValuesIn(kTargets)), nameOf);
+                         testing::Combine(testing::ValuesIn(kNetworks),
+                                          testing::ValuesIn(test::kEthosNTargets)),
+                         nameOf);
 
 }  // namespace
 }  // namespace carina::pipeline

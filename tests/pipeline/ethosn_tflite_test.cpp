@@ -6,6 +6,7 @@
 
 #include "base/npy.hpp"
 #include "device/run.hpp"
+#include "pipeline/ethosn_targets.hpp"
 #include "pipeline/verify.hpp"
 #include "support/contents.hpp"
 #include "support/fixtures.hpp"
@@ -122,9 +123,7 @@ TEST_P(EthosNTflite, NetworksAreSharedWithTheCpu) {
   EXPECT_NE(refused.find("for an Ethos-N cannot hold it"), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(Variants, EthosNTflite,
-                         testing::Values("ethos-n78-1tops-4ple", "ethos-n78-4tops-2ple",
-                                         "ethos-n78-4tops-4ple", "ethos-n78-8tops-2ple"),
+INSTANTIATE_TEST_SUITE_P(Variants, EthosNTflite, testing::ValuesIn(test::kEthosNTargets),
                          [](const auto& param) {
                            std::string name = std::string(param.param).substr(sizeof("ethos-n78-") - 1);
                            std::replace(name.begin(), name.end(), '-', '_');
