@@ -42,13 +42,15 @@ endif()
 # of a few seconds need not give back (at most 0.6 GB each here).
 add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:SHELL:--param ggc-min-heapsize=524288>")
 
-# lld links several times faster than bfd; LTO is not used, so any linker gives the same code. Functions stay in one piece: for a
-# cold part with nothing in it, g++ writes an unwind entry of no bytes, and of entries with one address lld 14 keeps the first, so that
-# an exception (out of memory) that passes the function whose cold part is really there would end the process.
+# lld links several times faster than bfd; LTO is not used, so any linker gives the same code. Behind g++ only for tests: it gives
+# functions with nothing in their cold part an unwind entry of no bytes there, and of entries with one address lld 14 keeps the first,
+# so that an exception (out of memory) that passes the function whose cold part is really there ends the process.
 find_program(LLD_PROGRAM ld.lld)
 if(LLD_PROGRAM AND NOT CMAKE_CROSSCOMPILING)
-  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-reorder-blocks-and-partition>)
-  add_link_options(-fuse-ld=lld -Wl,--build-id=sha1)  # as long an id as of bfd: programs cached by carina name it
+  set(CARINA_LLD -fuse-ld=lld -Wl,--build-id=sha1)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    add_link_options(${CARINA_LLD})
+  endif()
 endif()
 
 # Without a search path in the programs: every library is a package's. What CMake writes into build trees ends in an empty

@@ -23,7 +23,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The commands are for g++: options that clang does not know are ignored.
 UNKNOWN_OPTIONS = ["-Wno-unknown-warning-option", "-Wno-ignored-optimization-argument", "-Wno-unused-command-line-argument"]
-GCC_ONLY = re.compile(r" -Winvalid-pch| -include \S*cmake_pch\.hxx| -fpch-preprocess| -fno-reorder-blocks-and-partition")
+GCC_ONLY = re.compile(r" -Winvalid-pch| -include \S*cmake_pch\.hxx| -fpch-preprocess")
 
 
 def git(*arguments):
