@@ -6,6 +6,8 @@
 namespace carina::compiler {
 namespace {
 
+constexpr size_t kManyPasses = 2048;
+
 /// Collects the limits. `quick`: few tries suffice.
 class LimitList {
  public:
@@ -119,9 +121,9 @@ class LimitList {
   }
 
   /// Adds smaller slices of staged weights and, for a small cache, all maps that fit with weights planned for
-  /// less memory than available.
+  /// less memory than available. In networks of many passes, the slices would take minutes to try.
   void addForShortMemory(int64_t most) {
-    for (size_t i = 0, count = all_.size(); i < count; ++i) {
+    for (size_t i = 0, count = prepared_.passes() > kManyPasses ? 0 : all_.size(); i < count; ++i) {
       for (const int64_t staging : shortStaging(prepared_, all_[i].fast)) {
         all_.push_back(all_[i]);
         all_.back().maxUnslicedBytes = staging;
