@@ -8,10 +8,15 @@
 namespace carina::pipeline {
 namespace {
 
-constexpr std::string_view kRemedy =
-    "--optimize size or --arena-size runs layers in stripes or row tiles in a smaller arena; other memory "
-    "modes "
-    "('carina targets') keep constants or the arena elsewhere";
+/// What helps if a program needs more than `available` bytes of Sram.
+std::string remedyFor(const SramNeeds& needs, int64_t available, compiler::Optimize optimize) {
+  const bool arenaMayShrink =
+      needs.arena > 0 && optimize != compiler::Optimize::Size && needs.total() - needs.arena < available;
+  std::string remedy;
+  if (arenaMayShrink)
+    remedy = "--optimize size or --arena-size runs layers in stripes or row tiles in a smaller arena; ";
+  return remedy + "other memory modes ('carina targets') keep constants or the arena elsewhere";
+}
 
 /// Arm's board that carries an NPU of this family.
 const platform::Board& boardOf(npu::Family family) {
@@ -66,7 +71,7 @@ Status checkSram(Build& build) {
     if (needs.total() <= build.options.sramLimit) return {};
     return Error(fail(Code::DoesNotFit, "the program needs {} bytes of Sram ({}), the limit is {}",
                       needs.total(), needs.str(), build.options.sramLimit))
-        .withRemedy(kRemedy)
+        .withRemedy(remedyFor(needs, build.options.sramLimit, build.options.optimize))
         .inFile(file);
   }
   if (needs.total() == 0) return {};
@@ -77,7 +82,7 @@ Status checkSram(Build& build) {
       {fmt::format(
            "needs {} bytes of Sram ({}), but {} has {}; cycles are estimated as if all of it were available",
            needs.total(), needs.str(), board.name, available),
-       std::string(kRemedy), file, ""});
+       remedyFor(needs, available, build.options.optimize), file, ""});
   return {};
 }
 

@@ -8,7 +8,9 @@
 namespace carina::pipeline {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Two parts of 1,000 words of commands each.
 Build buildOf(std::string_view target, std::string_view mode, int64_t arenaBytes) {
@@ -45,6 +47,20 @@ TEST(SramNeeds, MoreThanTheLimitIsAnError) {
   EXPECT_THAT(status.error().str(), HasSubstr("the limit is 5299"));
   EXPECT_THAT(status.error().str(), HasSubstr("--arena-size"));
   EXPECT_TRUE(build.warnings.empty());
+}
+
+TEST(SramNeeds, ASmallerArenaIsARemedyOnlyWhereItHelps) {
+  const auto errorWithin = [](Build build, int64_t limit) {
+    build.options.sramLimit = limit;
+    return checkSram(build).error().str();
+  };
+  EXPECT_THAT(errorWithin(buildOf("ethos-u55-128", "Sram_Only", 5000), 10'000), HasSubstr("--optimize size"));
+  // Cache, constants and commands alone take 8,500 bytes.
+  EXPECT_THAT(errorWithin(buildOf("ethos-u55-128", "Sram_Only", 5000), 8500),
+              AllOf(HasSubstr("other memory modes"), Not(HasSubstr("--optimize size"))));
+  Build small = buildOf("ethos-u55-128", "Sram_Only", 5000);
+  small.options.optimize = compiler::Optimize::Size;
+  EXPECT_THAT(errorWithin(std::move(small), 10'000), Not(HasSubstr("--optimize size")));
 }
 
 TEST(SramNeeds, MoreThanTheBoardHasIsAWarning) {

@@ -121,9 +121,11 @@ class LimitList {
   }
 
   /// Adds smaller slices of staged weights and, for a small cache, all maps that fit with weights planned for
-  /// less memory than available. In networks of many passes, the slices would take minutes to try.
+  /// less memory than available. Behind a cache, where no two tries share a plan, the slices would take
+  /// minutes in networks of many passes.
   void addForShortMemory(int64_t most) {
-    for (size_t i = 0, count = prepared_.passes() > kManyPasses ? 0 : all_.size(); i < count; ++i) {
+    const bool slow = spilling_ && prepared_.passes() > kManyPasses;
+    for (size_t i = 0, count = slow ? 0 : all_.size(); i < count; ++i) {
       for (const int64_t staging : shortStaging(prepared_, all_[i].fast)) {
         all_.push_back(all_[i]);
         all_.back().maxUnslicedBytes = staging;
