@@ -76,6 +76,26 @@ ir::Value* filled(ir::Graph& graph, const ir::Type& type, int64_t value) {
       type.dtype));
 }
 
+/// Whether an operator writes elements of others into its first operand: if there are none, that is its
+/// result.
+bool writesElements(const ir::Node& node) {
+  switch (opId(&node)) {
+    case OpId::SliceScatter:
+    case OpId::IndexPut:
+    case OpId::IndexAdd:
+    case OpId::IndexCopy:
+    case OpId::IndexFillIntScalar:
+    case OpId::IndexFillIntTensor:
+    case OpId::ScatterAdd:
+    case OpId::ScatterReduceTwo:
+    case OpId::ScatterSrc:
+    case OpId::ScatterValue:
+      return true;
+    default:
+      return false;
+  }
+}
+
 /// Eliminates the empty operands of a node whose results have elements; false if that is not possible.
 Result<bool> settle(ir::Node* node) {
   if (!isOperator(node)) return false;
@@ -93,6 +113,10 @@ Result<bool> settle(ir::Node* node) {
     }
     default:
       break;
+  }
+  if (writesElements(*node) && node->operand(0)->type == node->result()->type) {
+    graph.replaceAllUses(node->result(), node->operand(0));
+    return true;
   }
   const auto value = emptyReductionResult(*node);
   if (!value || node->results().size() != 1) return false;

@@ -41,7 +41,7 @@ Geometry geometryOf(Lowering& lowering, const aten::ConvOp& conv, const StoredTe
   return g;
 }
 
-/// Elements [from, from + count) of dimension 0, or of dimension 1.
+/// Elements [from, from + count) of one dimension.
 Tensor sliceOf(const Tensor& tensor, int axis, int64_t from, int64_t count) {
   Shape shape = tensor.shape();
   const int64_t extent = shape[static_cast<size_t>(axis)];
@@ -157,6 +157,43 @@ Result<ir::Value*> transposedGroup(Lowering& lowering, const Geometry& g, ir::Va
                                          weightZero, window);
 }
 
+/// One output channel per input channel and multiplier: output channel o = c * M + m reads input channel c.
+/// weight [C * M, 1, k...] in aten order. TOSA has no form for three dimensions: the result is then the sum
+/// of one 2-d convolution per tap of the outermost dimension, over the planes that the tap reads.
+ir::Value* depthwiseGroups(Lowering& lowering, const Geometry& g, ir::Value* input, Tensor bias,
+                           int64_t inputZero, int64_t weightZero) {
+  Emitter& emit = lowering.emit();
+  const int64_t channels = input->dim(input->rank() - 1);
+  const auto convolved = [&](ir::Value* maps, const Tensor& weight, Tensor biases,
+                             const Emitter::Window& window) {
+    const Tensor grouped =
+        weight.reshaped({channels, weight.dim(0) / channels, weight.dim(2), weight.dim(3)});
+    return emit.depthwiseConv2d(maps, emit.constant(transposed(grouped, {2, 3, 0, 1})),
+                                emit.constant(std::move(biases)), inputZero, weightZero, window);
+  };
+  Emitter::Window window = fittedWindow(lowering, g, spatialOf(g.weight.shape()), input, inputZero);
+  if (spatialRank(g) == 2) return convolved(input, g.weight, std::move(bias), window);
+
+  const int64_t taps = g.weight.dim(2), stride = window.stride[0], dilation = window.dilation[0];
+  input = emit.pad(input, {0, 0, window.pad[0], window.pad[1], 0, 0, 0, 0, 0, 0}, inputZero);
+  const int64_t planes = (input->dim(1) - (taps - 1) * dilation - 1) / stride + 1;
+  const Emitter::Window plane{{window.stride.begin() + 1, window.stride.end()},
+                              {window.dilation.begin() + 1, window.dilation.end()},
+                              {window.pad.begin() + 2, window.pad.end()}};
+  const int64_t outputs = g.weight.dim(0);
+  const Tensor none = Tensor::zeros(bias.dtype(), bias.shape());
+  ir::Value* sum = nullptr;
+  for (int64_t tap = 0; tap < taps; ++tap) {
+    ir::Value* read = emit.sliceEvery(input, 1, tap * dilation, planes, stride);
+    read = emit.reshape(read, {read->dim(0) * planes, read->dim(2), read->dim(3), channels});
+    const Tensor weight =
+        sliceOf(g.weight, 2, tap, 1).reshaped({outputs, 1, g.weight.dim(3), g.weight.dim(4)});
+    ir::Value* part = convolved(read, weight, tap == 0 ? bias : none, plane);
+    sum = sum ? emit.binary(Binary::Add, sum, part) : part;
+  }
+  return emit.reshape(sum, {input->dim(0), planes, sum->dim(1), sum->dim(2), outputs});
+}
+
 Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
   const aten::ConvOp conv = *aten::asConvolution(&node);
   CARINA_TRY(const QuantizedValue input, lowering.plainValue(conv.input));
@@ -176,15 +213,10 @@ Status lowerConvolution(Lowering& lowering, const ir::Node& node) {
 
   std::vector<ir::Value*> parts;
   const int64_t inputChannels = conv.inputChannels();
-  const bool depthwise = !conv.transposed && rank == 4 && conv.groups > 1 && conv.groups == inputChannels;
-  if (depthwise) {
-    // Output channel o = c * M + m reads input channel c: [C * M, 1, KH, KW] -> [KH, KW, C, M].
-    const Shape& shape = g.weight.shape();
-    const Tensor grouped = g.weight.reshaped({inputChannels, channels / inputChannels, shape[2], shape[3]});
-    const Emitter::Window window = fittedWindow(lowering, g, spatialOf(shape), data, input.zeroPoint);
-    parts.push_back(lowering.emit().depthwiseConv2d(
-        data, lowering.emit().constant(transposed(grouped, {2, 3, 0, 1})),
-        lowering.emit().constant(std::move(bias)), input.zeroPoint, weight.zeroPoint, window));
+  // Sums of int16 have 48 bits, which TOSA does not add.
+  const bool addable = rank == 4 || (rank == 5 && input.data.dtype() == DType::Int8);
+  if (!conv.transposed && addable && conv.groups > 1 && conv.groups == inputChannels) {
+    parts.push_back(depthwiseGroups(lowering, g, data, std::move(bias), input.zeroPoint, weight.zeroPoint));
   } else {
     const int64_t in = inputChannels / conv.groups, out = channels / conv.groups;
     for (int64_t group = 0; group < conv.groups; ++group) {

@@ -121,6 +121,17 @@ Value* convolutionInThreeDimensions(Network& n) {
                               Ints{z.dilation, y.dilation, x.dilation}, 1);
 }
 
+Value* depthwiseInThreeDimensions(Network& n) {
+  const Window z = windowOf(n.dice, 4, true, false), y = windowOf(n.dice, 5, true, false),
+               x = windowOf(n.dice, 3, true, false);
+  const int64_t channels = n.dice.roll(2, 9), multiple = n.dice.of({1, 1, 2});
+  return n.make<aten::Conv3d>(n.input({n.dice.of({1, 2}), channels, z.size, y.size, x.size}),
+                              n.weight({channels * multiple, 1, z.kernel, y.kernel, x.kernel}),
+                              n.dice.chance(3) ? nullptr : n.weight({channels * multiple}),
+                              Ints{z.stride, y.stride, x.stride}, Ints{z.pad, y.pad, x.pad},
+                              Ints{z.dilation, y.dilation, x.dilation}, channels);
+}
+
 Value* transposedConvolution(Network& n) {
   const auto axis = [&] {
     Window w{n.dice.of({1, 2, 3, 6}), n.dice.of({1, 2, 3, 4, 5}), n.dice.of({1, 2, 2, 3, 4}),
@@ -424,6 +435,7 @@ constexpr Family kFamilies[] = {{"convolution", convolution},
                                 {"depthwise", depthwise},
                                 {"conv1d", convolutionInOneDimension},
                                 {"conv3d", convolutionInThreeDimensions},
+                                {"depthwise3d", depthwiseInThreeDimensions},
                                 {"conv_transpose", transposedConvolution},
                                 {"pooling", pooling},
                                 {"adaptive_pooling", adaptivePooling},
