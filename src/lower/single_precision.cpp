@@ -65,6 +65,17 @@ std::vector<DType> typesOf(const ir::Graph& graph) {
   return types;
 }
 
+/// Parameters of dynamic quantization remain double for quantize and dequantize; other readers get single
+/// precision.
+void convertOtherUses(ir::Value* parameter) {
+  const std::vector<ir::Use> uses = parameter->uses();
+  for (const ir::Use& use : uses) {
+    if (use.node->opName().find("quantize_per") != std::string_view::npos) continue;
+    ir::Builder builder = ir::Builder::beforeNode(use.node);
+    use.node->setOperand(use.operand, aten::PrivateToCopy::create(builder, parameter, DType::Float32));
+  }
+}
+
 void convertGraph(ir::Graph& graph, const std::vector<DType>& types) {
   const auto convertType = [&](ir::Value& value) {
     if (contains(types, value.dtype())) value.type.dtype = DType::Float32;
@@ -83,7 +94,12 @@ void convertGraph(ir::Graph& graph, const std::vector<DType>& types) {
     const int widens = node->def().attributeIndex("half_to_float");
     if (widens >= 0 && contains(types, DType::Float16))
       node->setAttribute(static_cast<size_t>(widens), false);
-    if (isAlwaysDouble(*node)) continue;
+    if (isAlwaysDouble(*node)) {
+      for (ir::Value* result : node->results()) {
+        if (contains(types, result->dtype())) convertOtherUses(result);
+      }
+      continue;
+    }
     for (ir::Value* result : node->results()) convertType(*result);
     for (const auto& region : node->regions()) convertGraph(*region, types);
   }
