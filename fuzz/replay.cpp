@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a fuzz target on files and folders of inputs without libFuzzer, so that every committed corpus is a
-// test. usage: PROGRAM TARGET PATH...   PROGRAM: lists its targets The exit status is 1 if a path cannot be
-// read or no input was found, 2 if there is no such target. A fault of the target ends the program; the last
-// line on stderr names the input.
+// test.
+// usage: PROGRAM TARGET PATH...; without arguments, lists the targets.
+// The exit status is 1 if a path cannot be read or no input was found, 2 if there is no such target. A fault
+// of the target ends the program; the last line on stderr names the input.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
