@@ -32,8 +32,8 @@ int64_t smallestPiece(const TransferSpeed& speed) {
   return static_cast<int64_t>(std::clamp(bytes, 256.0, 1024.0));
 }
 
-constexpr int32_t kLookAhead = 64;  // groups
-constexpr size_t kBlocked = 8;      // copies waiting for memory that others may overtake
+constexpr int32_t kLookAhead = 256;  // groups
+constexpr size_t kBlocked = 8;       // copies waiting for memory that others may overtake
 
 size_t index(WeightPath path) {
   return static_cast<size_t>(path);
@@ -424,7 +424,7 @@ class Planner {
   /// memory, and for a shorter time.
   void fetchLate() {
     constexpr Cycles kParts = 500;  // a slowdown by one part is almost no cost
-    for (const int32_t groups : {1, 2, 4, 6, 8, 12, 16, 24, 32, 48}) {
+    for (const int32_t groups : {1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192}) {
       lookAhead_ = groups;
       auto plan = simulate(paths_, best_.cycles + best_.cycles / kParts);
       if (!plan) continue;

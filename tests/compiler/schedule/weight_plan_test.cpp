@@ -125,6 +125,18 @@ TEST(WeightPlan, CopiesArriveNoEarlierThanTheyHaveTo) {
   EXPECT_GE(plan.uses[0].liveFirst, 15);
 }
 
+// Norms and softmax take dozens of operations, most of them short.
+TEST(WeightPlan, CopiesArriveDuringManyShortGroups) {
+  WeightProblem problem = problemOf(200, 100000);
+  for (auto& group : problem.groups) group.cycles = group.last = 300;
+  problem.speed.latency = 0;
+  problem.uses = {useOf(199, 0, 36000, 100000)};
+  problem.uses[0].costs[static_cast<size_t>(WeightPath::Whole)].cycles = 300;
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.cycles, 60000);
+}
+
 TEST(WeightPlan, CopiesThatAreReadAgainAreKept) {
   WeightProblem problem = problemOf(10, 5000);
   for (const int32_t g : {1, 4, 9}) problem.uses.push_back(useOf(g, 7, 3000, 4000));
