@@ -110,6 +110,16 @@ TEST(Operators, ScalarsAddedToScaledOperands) {
   }
 }
 
+/// An operation has one register for scalars.
+TEST(Operators, BothOperandsAreScalars) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int32, {4, 8});
+  const auto number = [&](int64_t value) { return b.reshape(b.scalar(DType::Int32, value), {1, 1}); };
+  ir::Value *five = number(5), *difference = b.make<tosa::Sub>(five, number(3));
+  ir::Value* square = b.make<tosa::Mul>(five, five, b.scalar(DType::Int8, 0));
+  expectExact(b.finish({b.make<tosa::Add>(x, difference), b.make<tosa::Sub>(x, square)}), kFamilies);
+}
+
 TEST(Operators, MaximumMinimumNegateAbs) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 6, 7, 10});

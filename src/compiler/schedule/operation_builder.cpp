@@ -194,6 +194,13 @@ bool swapsOperands(const ir::Node* node, const npu::Target& target) {
                                     : op.ifm()->numElements() < op.ifm2()->numElements();
 }
 
+/// Whether the first operand is read from the register of scalars, which holds one: the second has
+/// precedence.
+bool firstIsScalar(const ir::Value* first, const ir::Value* second, const npu::Target& target) {
+  return target.architecture().broadcastsBothOperands && isScalar(first, target) &&
+         !(second && isScalar(second, target));
+}
+
 npu::FeatureMap scalarMap(const ir::Value* value, const npu::Target& target) {
   npu::FeatureMap map;
   map.type = elementType(value->dtype());
@@ -247,9 +254,9 @@ void buildElementwise(npu::KernelOperation& op, const ir::Node* node, const Stor
   const int64_t firstZeroPoint = swapped ? ew.ifm2Zp() : ew.ifmZp();
   const int64_t secondZeroPoint = swapped ? ew.ifmZp() : ew.ifm2Zp();
   op.elementwise.reverseOperands = swapped;
-  const auto load = [&](const ir::Value* value, int64_t zeroPoint, npu::Broadcast& broadcast) {
+  const auto load = [&](const ir::Value* value, bool scalar, int64_t zeroPoint, npu::Broadcast& broadcast) {
     npu::FeatureMap map;
-    if (isScalar(value, target) && (target.architecture().broadcastsBothOperands || value == second)) {
+    if (scalar) {
       map = scalarMap(value, target);
       broadcast.scalar = true;
       op.elementwise.scalar = static_cast<int32_t>(value->constant().integerAt(0));
@@ -260,8 +267,10 @@ void buildElementwise(npu::KernelOperation& op, const ir::Node* node, const Stor
     map.zeroPoint = static_cast<int32_t>(zeroPoint);
     return map;
   };
-  op.ifm = load(first, firstZeroPoint, op.elementwise.ifmBroadcast);
-  if (second) op.ifm2 = load(second, secondZeroPoint, op.elementwise.ifm2Broadcast);
+  op.ifm = load(first, firstIsScalar(first, second, target), firstZeroPoint, op.elementwise.ifmBroadcast);
+  if (second) {
+    op.ifm2 = load(second, isScalar(second, target), secondZeroPoint, op.elementwise.ifm2Broadcast);
+  }
   CARINA_CHECK(!(op.elementwise.ifmBroadcast.scalar && op.elementwise.ifm2Broadcast.scalar),
                "two scalar operands");
   const bool extremum = ew.mode() == ElementwiseMode::MIN || ew.mode() == ElementwiseMode::MAX;
@@ -345,8 +354,7 @@ OperationInputs operationInputs(const ir::Node* node, const npu::Target& target)
   const npu_ir::Elementwise ew(const_cast<ir::Node*>(node));
   OperationInputs inputs{ew.ifm(), ew.ifm2()};
   if (swapsOperands(node, target)) std::swap(inputs.ifm, inputs.ifm2);
-  if (target.architecture().broadcastsBothOperands && inputs.ifm2 && isScalar(inputs.ifm, target))
-    inputs.ifm = nullptr;
+  if (inputs.ifm2 && firstIsScalar(inputs.ifm, inputs.ifm2, target)) inputs.ifm = nullptr;
   if (inputs.ifm2 && isScalar(inputs.ifm2, target)) inputs.ifm2 = nullptr;
   return inputs;
 }
