@@ -29,7 +29,7 @@ namespace {
 /// Whether the on-chip buffers hold a block of every operation of a graph that has been through
 /// makeAddressable().
 Status checkBlocks(const ir::Graph& graph, const npu::Target& target) {
-  CARINA_TRY(const Storage storage, assignStorage(graph, true));
+  CARINA_TRY(const Storage storage, assignStorage(graph, Bricks::Padded));
   for (const ir::Node* node : graph.nodes()) {
     if (!npu_ir::hasOutputStage(node)) continue;
     CARINA_RETURN_IF_ERROR(checkBlock(buildOperation(node, storage, target), target));

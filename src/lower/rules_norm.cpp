@@ -90,7 +90,7 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   return rows;
 }
 
-/// Mean of the codes with a fraction of as many bits as the numerator is a multiple of 2.
+/// `factor` times the mean of each row's codes, as integers.
 Result<ir::Value*> meanOf(Emitter& emit, const Rows& rows, double factor) {
   return emit.rescale(rows.sum, DType::Int32, 0, 0, std::array{factor / static_cast<double>(rows.count)});
 }

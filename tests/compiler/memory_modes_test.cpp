@@ -342,6 +342,42 @@ TEST(MemoryModes, PaddedAveragesInASmallArena) {
   }
 }
 
+/// Bytes of arena of the smallest program, which is run and compared as well.
+int64_t smallestArena(const ir::Graph& graph, const char* target) {
+  EXPECT_EQ(differences(graph, target, "Sram_Only", randomInputs(graph, 3), false, compiler::Optimize::Size),
+            "")
+      << target;
+  compiler::Options options;
+  options.optimize = compiler::Optimize::Size;
+  return require(compiler::compile(graph, *npu::makeMachine(target, "", "Sram_Only"), options)).arenaBytes;
+}
+
+// What reads the last channels of a map last only keeps these.
+TEST(MemoryModes, LastReadersOfAMapFreeIt) {
+  TosaBuilder b(5);
+  const auto layer = [&](ir::Value* input, int64_t channels) {
+    return b.rescalePerChannel(b.conv(input, channels, {1, 1}), DType::Int8, 38, 0);
+  };
+  ir::Value* all = layer(b.input(DType::Int8, {1, 1, 64, 16}), 96);
+  const auto part = [&](int64_t first) { return b.slice(all, {0, 0, 0, first}, {1, 1, 64, 16}); };
+  ir::Value* wide = layer(layer(part(0), 16), 64);
+  ir::Value* later = b.transpose(part(80), {0, 1, 3, 2});
+  const ir::Graph graph = b.finish({layer(wide, 16), b.table(later)});
+  // All channels and the results of both readers; the widest layer comes later.
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"})
+    EXPECT_LE(smallestArena(graph, target), 64 * (96 + 16 + 16) + 64) << target;
+}
+
+// 65 channels take 80 in bricks.
+TEST(MemoryModes, TheSmallestArenaHoldsNoPadding) {
+  TosaBuilder b(6);
+  ir::Value* x = b.input(DType::Int8, {1, 1, 64, 16});
+  for (int layer = 0; layer < 3; ++layer) x = b.rescalePerChannel(b.conv(x, 65, {1, 1}), DType::Int8, 38, 0);
+  const ir::Graph graph = b.finish({x});
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"})
+    EXPECT_LE(smallestArena(graph, target), 2 * 64 * 65 + 64) << target;
+}
+
 TEST(MemoryModes, TheSmallestArenaIsAValidLimit) {
   const ir::Graph graph = convolutions();
   for (const char* mode : {"Sram_Only", "Shared_Sram"}) {

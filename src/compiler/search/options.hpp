@@ -25,6 +25,10 @@ struct Options {
   /// Weights that other programs hold: they are read in the same order where that costs little, so that they
   /// can be stored once. The weights of this program are added to them. Null: there are no other programs.
   KnownWeights* known = nullptr;
+  /// Maps may take up to a quarter more memory in the layout that operations read in long bursts; and the
+  /// last readers of a map run earlier if that frees it (pass_order.hpp). A search for little memory tries
+  /// both.
+  bool padsBricks = true, freesMapsEarly = false;
   bool records = true;  // fill CompiledProgram::operations
   /// Called with a stage's name ("npu", "schedule", "operations") and a function that returns its text, for
   /// --dump-after.

@@ -13,6 +13,7 @@
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/schedule/pass_links.hpp"
+#include "compiler/schedule/pass_order.hpp"
 #include "npu/isa/blockconfig.hpp"
 #include "npu/weights/scale_records.hpp"
 
@@ -43,9 +44,10 @@ int64_t cacheLimit(const npu::Machine& machine, const Options& options) {
 }
 
 Status Scheduler::prepare() {
-  CARINA_TRY(Storage storage, assignStorage(graph_, true));
+  CARINA_TRY(Storage storage, assignStorage(graph_, options_.padsBricks ? Bricks::Padded : Bricks::Whole));
   result_.storage = std::make_shared<const Storage>(std::move(storage));
   addPasses();
+  if (options_.freesMapsEarly) reordered_ = freeMapsEarly(result_);
   std::vector<const ir::Node*> convolutions;
   for (const Pass& pass : result_.passes) {
     if (isConvolution(pass)) convolutions.push_back(pass.node);
@@ -484,6 +486,12 @@ void Scheduler::chooseAreas() {
     result_.buffers[b].area = npu::Area::Cache;
     if (result_.storage->buffers[b].kind == BufferKind::Input) giveHome(b);
   }
+}
+
+bool Scheduler::padsBricks() const {
+  const std::vector<Buffer>& buffers = result_.storage->buffers;
+  return std::any_of(buffers.begin(), buffers.end(),
+                     [](const Buffer& buffer) { return buffer.storedDepth() != buffer.shape[3]; });
 }
 
 bool Scheduler::hasParts() const {

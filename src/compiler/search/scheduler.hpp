@@ -141,6 +141,14 @@ class Scheduler {
   /// Whether Limits::countReads makes a difference.
   bool hasLinearLayers() const;
 
+  /// Whether maps take more memory because of Options::padsBricks, and whether Options::freesMapsEarly made a
+  /// difference.
+  bool padsBricks() const;
+  bool isReordered() const { return reordered_; }
+
+  /// Lower bound on the arena for any choice of cascades; see Schedule::arenaBound.
+  int64_t arenaBound() const { return result_.arenaBound; }
+
   /// Whether Limits::rolling may make a difference.
   bool hasParts() const;
 
@@ -375,6 +383,7 @@ class Scheduler {
   CascadeProblem problem_;                           // with cascades only
   std::vector<Overlay> overlays_, wholeOverlays_;    // of this try, and without cascades
   Schedule result_;
+  bool reordered_ = false;
 };
 
 }  // namespace carina::compiler

@@ -4,6 +4,7 @@
 #include "compiler/search/search.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -14,6 +15,8 @@
 
 namespace carina::compiler {
 namespace {
+
+constexpr int64_t kSameArena = 256;  // arenas that differ by less than such a part are equally small
 
 /// Limits for schedules with cascades that are to take at most `bytes` of arena (0: as few as possible).
 /// Their weights are copied slice by slice regardless of memory, use what the maps leave, or are read in
@@ -233,21 +236,76 @@ Result<Schedule> sharedOrAlone(Scheduler& prepared, const ir::Graph& graph, cons
   return bestOf(prepared, graph, machine, options, ends);
 }
 
+/// One layout of maps and order of passes to search.
+struct Variant {
+  Options options;
+  std::unique_ptr<Scheduler> prepared;
+};
+using Variants = std::vector<std::unique_ptr<Variant>>;
+
+/// The usual one first; for little memory, also those that may need less. Behind a cache, most maps are in
+/// the cache whatever their order.
+Result<Variants> variantsOf(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
+                            Ends ends) {
+  Variants variants;
+  const auto add = [&](bool padsBricks, bool freesEarly) -> Status {
+    auto variant = std::make_unique<Variant>(Variant{options, nullptr});
+    variant->options.padsBricks = padsBricks;
+    variant->options.freesMapsEarly = freesEarly;
+    variant->prepared = std::make_unique<Scheduler>(graph, machine, variant->options, ends);
+    CARINA_RETURN_IF_ERROR(variant->prepared->prepare());
+    if (!freesEarly || variant->prepared->isReordered()) variants.push_back(std::move(variant));
+    return {};
+  };
+  CARINA_RETURN_IF_ERROR(add(true, false));
+  const bool little = options.optimize == Optimize::Size || options.arenaLimit > 0;
+  if (!little || machine.memory.spilling()) return variants;
+  CARINA_RETURN_IF_ERROR(add(true, true));
+  if (!variants.front()->prepared->padsBricks()) return variants;
+  CARINA_RETURN_IF_ERROR(add(false, false));
+  CARINA_RETURN_IF_ERROR(add(false, true));
+  return variants;
+}
+
 }  // namespace
 
 bool isSmaller(const Schedule& a, const Schedule& b) {
-  constexpr int64_t kSame = 256;
   const auto [less, more] = std::minmax(a.arenaBytes, b.arenaBytes);
-  if (more - less > less / kSame) return a.arenaBytes < b.arenaBytes;
+  if (more - less > less / kSameArena) return a.arenaBytes < b.arenaBytes;
   return streamCycles(a) < streamCycles(b);
 }
 
 Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, const Options& options,
                           Ends ends) {
-  Scheduler prepared(graph, machine, options, ends);
-  CARINA_RETURN_IF_ERROR(prepared.prepare());
-  if (options.known && !options.known->empty()) return sharedOrAlone(prepared, graph, machine, options, ends);
-  return bestOf(prepared, graph, machine, options, ends);
+  CARINA_TRY(Variants variants, variantsOf(graph, machine, options, ends));
+  const bool size = options.optimize == Optimize::Size;
+  const auto bound = [](const std::unique_ptr<Variant>& variant) { return variant->prepared->arenaBound(); };
+  const auto lowerBound = [&](const auto& a, const auto& b) { return bound(a) < bound(b); };
+  const int64_t least = bound(*std::min_element(variants.begin(), variants.end(), lowerBound));
+  // For the smallest arena, the most promising one first; within a limit, the usual one.
+  if (size) std::stable_sort(variants.begin(), variants.end(), lowerBound);
+  std::optional<Schedule> best;
+  std::optional<Error> error;
+  for (const auto& variant : variants) {
+    if (best && size && bound(variant) - bound(variant) / kSameArena >= best->arenaBytes) break;
+    // Enough memory for any of them.
+    if (best && !size && best->arenaBound + best->arenaBound / 4 < options.arenaLimit) break;
+    Scheduler& prepared = *variant->prepared;
+    const Options& own = variant->options;
+    Result<Schedule> found = own.known && !own.known->empty()
+                                 ? sharedOrAlone(prepared, graph, machine, own, ends)
+                                 : bestOf(prepared, graph, machine, own, ends);
+    if (!found.ok()) {
+      if (!error || bound(variant) == least) error = std::move(found).error();
+      continue;
+    }
+    const bool better =
+        !best || (size ? isSmaller(*found, *best) : streamCycles(*found) < streamCycles(*best));
+    if (better) best = std::move(*found);
+  }
+  if (!best) return std::move(*error);
+  best->arenaBound = std::min(best->arenaBound, least);
+  return std::move(*best);
 }
 
 Result<npu::Cycles> expectedCycles(const ir::Graph& graph, const npu::Machine& machine,
@@ -264,6 +322,7 @@ Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, 
                            RollingMaps rolling) {
   Options smallest = options;
   smallest.optimize = Optimize::Size;
+  smallest.padsBricks = false;
   Scheduler prepared(graph, machine, smallest, Ends::InArena);
   CARINA_RETURN_IF_ERROR(prepared.prepare());
   return prepared.arenaBound(rolling);

@@ -415,9 +415,9 @@ std::optional<BrickPlace> brickPlace(const Buffer& buffer, const Access& access)
 }
 
 /// Bricks pay off for maps whose depth they pad little.
-bool wantsBricks(const Buffer& buffer) {
+bool wantsBricks(const Buffer& buffer, Bricks bricks) {
   const int64_t depth = buffer.shape[3], padded = roundUp(depth, 16);
-  return depth >= 12 && padded * 4 <= depth * 5;
+  return bricks == Bricks::Whole ? padded == depth : depth >= 12 && padded * 4 <= depth * 5;
 }
 
 }  // namespace
@@ -533,14 +533,15 @@ Status makeAddressable(ir::Graph& graph) {
   }
 }
 
-Result<Storage> assignStorage(const ir::Graph& graph, bool bricks) {
+Result<Storage> assignStorage(const ir::Graph& graph, Bricks bricks) {
   Accesses accesses = computeAccesses(graph);
   if (accesses.failed) return fail(Code::NoIntegerForm, "{} cannot be addressed", accesses.failed->where());
   Storage storage{std::move(accesses.buffers), std::move(accesses.map)};
-  if (!bricks) return storage;
+  if (bricks == Bricks::None) return storage;
   std::vector<bool> possible(storage.buffers.size());
   for (size_t b = 0; b < possible.size(); ++b) {
-    possible[b] = storage.buffers[b].kind == BufferKind::FeatureMap && wantsBricks(storage.buffers[b]);
+    possible[b] =
+        storage.buffers[b].kind == BufferKind::FeatureMap && wantsBricks(storage.buffers[b], bricks);
   }
   const auto use = [&](const ir::Value* value) {
     const Access& access = storage.access(value);

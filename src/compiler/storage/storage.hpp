@@ -59,9 +59,11 @@ bool isReshape(const npu_ir::View& view);
 /// Makes every VIEW, JOIN and graph output expressible by addressing, inserting copies where needed.
 Status makeAddressable(ir::Graph& graph);
 
-/// Buffers and accesses of a graph that has been through makeAddressable(); chooses layouts. `bricks`:
-/// NHCWB16 may be used.
-Result<Storage> assignStorage(const ir::Graph& graph, bool bricks);
+/// Which maps are stored as NHCWB16: none, those of whole bricks, or also those that bricks pad little.
+enum class Bricks : uint8_t { None, Whole, Padded };
+
+/// Buffers and accesses of a graph that has been through makeAddressable(); chooses layouts.
+Result<Storage> assignStorage(const ir::Graph& graph, Bricks bricks);
 
 /// The feature map of a rank-3 value, addresses relative to the start of its buffer; region and zero point
 /// are left to the caller.

@@ -95,7 +95,7 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadInAnotherShape) {
       npu_ir::createJoin(n.b, {{piece, 0, {20, 10, 1}}, {other, 6, {20, 10, 1}}}, {DType::Int8, {1, 2, 10}});
   n.graph.setOutputs({row, joined});
   require(makeAddressable(n.graph));
-  const auto storage = require(assignStorage(n.graph, false));
+  const auto storage = require(assignStorage(n.graph, Bricks::None));
   EXPECT_NE(storage.access(piece).buffer, storage.access(n.graph.outputs()[1]).buffer);
 }
 
@@ -112,7 +112,7 @@ TEST(MakeAddressable, SeparatesANestedJoinThatWouldNotBeContiguous) {
       npu_ir::createJoin(n.b, {{row, 0, {2}}, {second, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
   n.graph.setOutputs({joined});
   require(makeAddressable(n.graph));
-  const auto storage = require(assignStorage(n.graph, false));
+  const auto storage = require(assignStorage(n.graph, Bricks::None));
   EXPECT_EQ(storage.access(piece).buffer, storage.access(row).buffer);
   EXPECT_NE(storage.access(row).buffer, storage.access(n.graph.outputs()[0]).buffer);
 }
@@ -127,7 +127,7 @@ TEST(MakeAddressable, SeparatesAPieceThatIsReadAsChannels) {
       npu_ir::createJoin(n.b, {{piece, 0, {0, 2, 1}}, {other, 1, {0, 2, 1}}}, {DType::Int8, {12, 2}});
   n.graph.setOutputs({channels, joined});
   require(makeAddressable(n.graph));
-  const auto storage = require(assignStorage(n.graph, false));
+  const auto storage = require(assignStorage(n.graph, Bricks::None));
   EXPECT_NE(storage.access(piece).buffer, storage.access(n.graph.outputs()[1]).buffer);
 }
 
@@ -146,7 +146,7 @@ TEST(MakeAddressable, DropsAJoinOfWhichOnlySinglePiecesAreRead) {
     ir::Value* half = npu_ir::createSlice(n.b, turned, {0, steps - 1, 32}, {1, 1, 32});
     n.graph.setOutputs({n.copy(half)});
     ASSERT_TRUE(makeAddressable(n.graph).ok());
-    const auto storage = require(assignStorage(n.graph, false));
+    const auto storage = require(assignStorage(n.graph, Bricks::None));
     int64_t bytes = 0;
     for (const Buffer& buffer : storage.buffers) bytes = std::max(bytes, buffer.bytes);
     EXPECT_EQ(bytes, 64);
@@ -168,7 +168,7 @@ TEST(MakeAddressable, KeepsAJoinThatIsReadAcrossPieces) {
         whole ? joined : npu_ir::createView(n.b, joined, DType::Int8, {1, 1, 16}, 8, {16, 16, 1});
     n.graph.setOutputs({n.copy(read), n.copy(npu_ir::createSlice(n.b, joined, {0, 1, 0}, {1, 1, 16}))});
     ASSERT_TRUE(makeAddressable(n.graph).ok());
-    const auto storage = require(assignStorage(n.graph, false));
+    const auto storage = require(assignStorage(n.graph, Bricks::None));
     EXPECT_EQ(storage.access(first).buffer, storage.access(second).buffer);
   }
 }
