@@ -122,12 +122,19 @@ Plan smaller(Plan whole, Plan tiled) {
   return std::move(best);
 }
 
-/// The schedule of a graph without a cache: with row tiles if it does not fit, or for Optimize::Size.
+/// The plan with fewer cycles of two that fit.
+Plan faster(Plan whole, Plan tiled) {
+  return streamCycles(*tiled.schedule) < streamCycles(*whole.schedule) ? std::move(tiled) : std::move(whole);
+}
+
+/// The schedule of a graph without a cache: with row tiles if it does not fit as usual, or for
+/// Optimize::Size.
 Result<Plan> planInArena(const ir::Graph& tosa, ir::Graph graph, const npu::Machine& machine,
                          const Options& options, const Lower& lower) {
   CARINA_TRY(Plan best, planOf(tosa, std::move(graph), machine, options));
   const bool size = options.optimize == Optimize::Size;
-  if (!size && !doesNotFit(best)) return best;
+  const bool fits = best.schedule.ok();
+  if (!size && !doesNotFit(best) && (!fits || best.schedule->isUsual)) return best;
   // Addresses may need slightly more memory than the bound by which tiles are chosen: choose more of them
   // then.
   for (const int64_t bytes : {size ? 0 : options.arenaLimit, int64_t{0}}) {
@@ -135,7 +142,8 @@ Result<Plan> planInArena(const ir::Graph& tosa, ir::Graph graph, const npu::Mach
     if (!tiled) break;
     CARINA_TRY(ir::Graph tiledGraph, lower(tiled->graph));
     CARINA_TRY(Plan plan, planOf(std::move(*tiled), std::move(tiledGraph), machine, options));
-    best = smaller(std::move(best), std::move(plan));
+    const bool both = fits && plan.schedule.ok();
+    best = (both && !size ? faster : smaller)(std::move(best), std::move(plan));
     if (bytes == 0 || !doesNotFit(best)) break;
   }
   return best;

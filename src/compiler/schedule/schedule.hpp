@@ -91,6 +91,7 @@ struct Schedule {
   std::vector<Placement> homes;                  // where program inputs that are copied to the cache arrive
   ConstantPool constants;
   int64_t arenaBytes = 0, cacheBytes = 0;
+  bool isUsual = true;  // maps and passes as without a limit on memory
   int64_t arenaBound =
       0;  // lower bound for cascades of these passes in this order; 0 if the arena is not fast
 };

@@ -301,7 +301,9 @@ Result<Schedule> schedule(const ir::Graph& graph, const npu::Machine& machine, c
     }
     const bool better =
         !best || (size ? isSmaller(*found, *best) : streamCycles(*found) < streamCycles(*best));
-    if (better) best = std::move(*found);
+    if (!better) continue;
+    best = std::move(*found);
+    best->isUsual = own.padsBricks && !own.freesMapsEarly;
   }
   if (!best) return std::move(*error);
   best->arenaBound = std::min(best->arenaBound, least);
@@ -322,7 +324,6 @@ Result<int64_t> arenaBound(const ir::Graph& graph, const npu::Machine& machine, 
                            RollingMaps rolling) {
   Options smallest = options;
   smallest.optimize = Optimize::Size;
-  smallest.padsBricks = false;
   Scheduler prepared(graph, machine, smallest, Ends::InArena);
   CARINA_RETURN_IF_ERROR(prepared.prepare());
   return prepared.arenaBound(rolling);
