@@ -100,14 +100,25 @@ std::vector<const ir::Node*> onlyFor(const std::vector<const ir::Node*>& part) {
   return inside;
 }
 
-/// Whether a table takes less time than the passes that it replaces, each of which writes int8 codes.
+/// Whether a table takes less time than the passes that it replaces, each of which writes int8 codes. A test
+/// of a rescaled code does: it reads 32 bits otherwise.
 bool isWorthATable(const ir::Node& last, const std::vector<const ir::Node*>& inside) {
+  if (last.result()->dtype() == DType::Bool) return !inside.empty();
   const auto any = [&](auto holds) { return std::any_of(inside.begin(), inside.end(), holds); };
   if (!any([](const ir::Node* node) { return node->result()->dtype() == DType::Int8; })) return false;
   const bool tables =
       ir::isa<tosa::Table>(&last) || any([](const ir::Node* n) { return ir::isa<tosa::Table>(n); });
   const bool combines = combinesValues(last) || any([](const ir::Node* n) { return combinesValues(*n); });
   return tables || (combines && last.result()->numElements() >= kFewestNumbers);
+}
+
+/// The table of a part, whose truth values are 0 and 1.
+std::optional<Tensor> codesOf(const PointwisePart& part) {
+  std::optional<Tensor> results = byteTable(part);
+  if (!results || results->dtype() == DType::Int8) return results;
+  Tensor codes = Tensor::zeros(DType::Int8, results->shape());
+  for (int64_t i = 0; i < codes.numElements(); ++i) codes.setIntegerAt(i, results->integerAt(i));
+  return codes;
 }
 
 }  // namespace
@@ -119,16 +130,17 @@ ByteFunctions::ByteFunctions(const ir::Graph& tosa) {
   for (const ir::Node* node : tosa.nodes()) nodes.push_back(node);
   std::reverse(nodes.begin(), nodes.end());  // the longest parts first
   for (const ir::Node* node : nodes) {
-    if (node->results().size() != 1 || node->result()->dtype() != DType::Int8 || inside_.contains(node))
-      continue;
-    const ir::Value* root = roots.at(node->result());
-    if (root == node->result()) continue;
+    if (node->results().size() != 1 || inside_.contains(node)) continue;
+    if (node->result()->dtype() != DType::Int8 && node->result()->dtype() != DType::Bool) continue;
+    const auto found = roots.find(node->result());
+    if (found == roots.end() || found->second == node->result()) continue;
+    const ir::Value* root = found->second;
     const PointwisePart part{NodesBetween(root).find(node), root};
     if (part.nodes.size() < 2) continue;
     std::vector<const ir::Node*> only = onlyFor(part.nodes);
     if (!isWorthATable(*node, only)) continue;
     const auto [table, isNew] = known.try_emplace(textOf(part));
-    if (isNew) table->second = byteTable(part);
+    if (isNew) table->second = codesOf(part);
     if (!table->second) continue;
     inside_.insert(only.begin(), only.end());
     only.push_back(node);

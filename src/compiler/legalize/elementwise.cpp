@@ -76,6 +76,11 @@ std::optional<Legalizer::Operand> Legalizer::scalarOperandFor(const Operand& oth
   const int64_t number = constantValue(value), bits = other.bits() - 2;
   if (number == integerMin(DType::Int32)) return std::nullopt;  // a multiplier has 31 bits
   Tensor code = Tensor::zeros(type, Shape(other.value->shape().size(), 1));
+  if (!npu().operandScales && number >= integerMin(type) && number <= integerMax(type)) {
+    // Ethos-U55 and U65 have integer factors for both operands.
+    code.setIntegerAt(0, number);
+    return Operand{constant(std::move(code))};
+  }
   code.setIntegerAt(0, number < 0 ? -(int64_t{1} << bits) : int64_t{1} << bits);
   return Operand{constant(std::move(code)), 0, std::abs(number), bits};
 }

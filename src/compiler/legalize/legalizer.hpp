@@ -265,11 +265,15 @@ class Legalizer {
   npu_ir::OutputStage tableStage(Tensor table);
   /// An output stage whose int8 result is 1 where the saturated value is zero (isZero), or where it is not.
   npu_ir::OutputStage testZero(bool isZero);
-  /// select() between `other` and a constant with a single value, under a constant condition, in one
-  /// operation: the minimum of `other` and a constant, or `other` masked. The constant is chosen where the
-  /// condition is `when`. Null if its value is neither 0 nor the type's lowest.
-  Result<ir::Value*> selectFixed(const Tensor& fixed, bool when, ir::Value* other, const Tensor& condition,
-                                 DType type);
+  /// One number where a condition holds, another where it does not, of the condition's shape. Null if no
+  /// single operation gives that: a computed condition, wider than int8, and numbers that differ by more than
+  /// 1.
+  Result<ir::Value*> numberFor(ir::Value* condition, DType type, int64_t whenTrue, int64_t whenFalse);
+  /// select() between `other` and a number, which is chosen where the condition is `when`, in one operation
+  /// on all elements: the minimum or maximum of `other` and a limit, or `other` masked. Null if the number is
+  /// neither 0 nor a limit of the type.
+  Result<ir::Value*> selectNumber(ir::Value* condition, int64_t number, bool when, ir::Value* other,
+                                  DType type);
   /// 1 where the value is nonzero, else 0, as int8.
   Result<ir::Value*> truthOf(ir::Value* value);
   /// An int8 value through a table of 256 int8 entries.
@@ -332,6 +336,21 @@ class Legalizer {
   /// The product of 16-bit matrices a [N, rows, depth] and b [N, columns, depth] and the RESCALE that
   /// consumes it, by operations of Ethos-U55 and U65.
   Status wideProducts(ir::Node* node, ir::Value* a, ir::Value* b);
+  /// The product of 16-bit matrices a and 256 * high + low, of bytes if they are coded, that is multiplied,
+  /// shifted right and rounded to `type`.
+  struct WideProduct {
+    ir::Value *a = nullptr, *high = nullptr;
+    Operand low;
+    int64_t multiplier = 1, shift = 0;
+    npu_ir::OutputStage stage;  // of the last operation, except for its shift
+    DType type = DType::Int16;
+  };
+  /// If it is only shifted, by more than 8 bits, and its depth is at most 256.
+  Result<ir::Value*> shiftedProduct(WideProduct product, std::vector<ir::Node*>& operations);
+  /// Exact for any multiplier of 15 bits: in digits.
+  Result<ir::Value*> scaledProduct(WideProduct product, std::vector<ir::Node*>& operations);
+  /// value >> from, rounded down.
+  Result<ir::Value*> upperBits(ir::Value* value, int64_t from, DType type);
 
   // Reductions (reduce.cpp): along the width of [H,W,C] maps, as [H,1,C]
   // ------------------------------------------------------------------------------------

@@ -27,13 +27,15 @@ int64_t combined(ElementwiseMode mode, int64_t a, int64_t b) {
   return mode == ElementwiseMode::AND ? a & b : mode == ElementwiseMode::OR ? a | b : a ^ b;
 }
 
-/// The amount of a constant shift, if it is the same for all elements.
-std::optional<int64_t> onlyAmount(const ir::Value* value) {
+/// The value of a constant, if all elements are the same.
+std::optional<int64_t> onlyNumber(const ir::Value* value) {
   if (!value->isConstant()) return std::nullopt;
-  const ir::Ints amounts = constantValues(value);
-  if (std::any_of(amounts.begin(), amounts.end(), [&](int64_t n) { return n != amounts.front(); }))
-    return std::nullopt;
-  return amounts.front();
+  const Tensor& numbers = value->constant();
+  const int64_t first = numbers.integerAt(0);
+  for (int64_t i = 1; i < numbers.numElements(); ++i) {
+    if (numbers.integerAt(i) != first) return std::nullopt;
+  }
+  return first;
 }
 
 /// f applied to every element of a constant.
@@ -125,20 +127,42 @@ Result<ir::Value*> Legalizer::truthOf(ir::Value* value) {
   return elementwise(ElementwiseMode::AND, mask, scalarConstant(DType::Int8, 1), DType::Int8);
 }
 
-Result<ir::Value*> Legalizer::selectFixed(const Tensor& fixed, bool when, ir::Value* other,
-                                          const Tensor& condition, DType type) {
-  const int64_t value = fixed.integerAt(0);
-  for (int64_t i = 1; i < fixed.numElements(); ++i) {
-    if (fixed.integerAt(i) != value) return nullptr;
+Result<ir::Value*> Legalizer::numberFor(ir::Value* condition, DType type, int64_t whenTrue,
+                                        int64_t whenFalse) {
+  if (condition->isConstant()) {
+    return constant(
+        mapped(condition->constant(), type, [&](int64_t c) { return c != 0 ? whenTrue : whenFalse; }));
   }
-  const auto where = [&](int64_t then, int64_t otherwise) {
-    return constant(mapped(condition, type, [&](int64_t c) { return (c != 0) == when ? then : otherwise; }));
+  const int64_t step = whenTrue - whenFalse;
+  if (type == DType::Int8 && step == 1 && whenFalse == 0) return condition;
+  if ((step == 1 || step == -1) && std::abs(whenFalse) <= 1) {
+    ir::Value* start = scalarConstant(DType::Int8, whenFalse);
+    return step == 1 ? elementwise(ElementwiseMode::ADD, condition, start, type)
+                     : elementwise(ElementwiseMode::SUB, start, condition, type);
+  }
+  if (type != DType::Int8) return nullptr;
+  if (step < integerMin(type) || step > integerMax(type))
+    return lookedUp(condition, tableOf([&](int64_t c) { return c != 0 ? whenTrue : whenFalse; }));
+  OutputStage stage;
+  stage.zeroPoint = whenFalse;
+  return elementwise(ElementwiseMode::MUL, condition, scalarConstant(type, step), type, stage);
+}
+
+Result<ir::Value*> Legalizer::selectNumber(ir::Value* condition, int64_t number, bool when, ir::Value* other,
+                                           DType type) {
+  const auto where = [&](int64_t chosen, int64_t otherwise) {
+    return when ? numberFor(condition, type, chosen, otherwise)
+                : numberFor(condition, type, otherwise, chosen);
   };
-  if (value == integerMin(type))
-    return elementwise(ElementwiseMode::MIN, other, where(value, integerMax(type)), type);
-  if (value != 0) return nullptr;
-  if (npu().bitwise) return elementwise(ElementwiseMode::AND, other, where(0, -1), type);
-  return elementwise(ElementwiseMode::MUL, other, where(0, 1), type);
+  const int64_t low = integerMin(type), high = integerMax(type);
+  if (number == low || number == high) {
+    CARINA_TRY(ir::Value * limit, where(number, number == low ? high : low));
+    if (!limit) return nullptr;
+    return elementwise(number == low ? ElementwiseMode::MIN : ElementwiseMode::MAX, other, limit, type);
+  }
+  if (number != 0) return nullptr;
+  CARINA_TRY(ir::Value * mask, where(0, npu().bitwise ? -1 : 1));
+  return elementwise(npu().bitwise ? ElementwiseMode::AND : ElementwiseMode::MUL, other, mask, type);
 }
 
 Status Legalizer::lowerSelect(ir::Node* node) {
@@ -146,20 +170,18 @@ Status Legalizer::lowerSelect(ir::Node* node) {
   CARINA_TRY(ir::Value * a, get(node->operand(1)));
   CARINA_TRY(ir::Value * b, get(node->operand(2)));
   const DType type = node->result()->dtype() == DType::Bool ? DType::Int8 : node->result()->dtype();
-  ir::Value *fixed = a->isConstant() ? a : b, *open = a->isConstant() ? b : a;
-  if (condition->isConstant() && fixed->isConstant() && open->shape() == node->result()->shape()) {
+  const std::optional<int64_t> first = onlyNumber(a), second = onlyNumber(b);
+  ir::Value* open = first ? b : a;
+  if ((first || second) && open->shape() == node->result()->shape()) {
     CARINA_TRY(ir::Value * chosen,
-               selectFixed(fixed->constant(), fixed == a, open, condition->constant(), type));
+               selectNumber(condition, first ? *first : *second, first.has_value(), open, type));
     if (chosen) {
       define(node->result(), chosen);
       return {};
     }
   }
-  const Shape ones(condition->shape().size(), 1);
   if (npu().bitwise) {
-    // 0 - condition is a mask: all ones where it is true.
-    ir::Value* zero = constant(Tensor::zeros(DType::Int8, ones));
-    CARINA_TRY(ir::Value * mask, elementwise(ElementwiseMode::SUB, zero, condition, type));
+    CARINA_TRY(ir::Value * mask, numberFor(condition, type, -1, 0));
     CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::AND, a, mask, type));
     CARINA_TRY(ir::Value * other, elementwise(ElementwiseMode::AND_NOT, b, mask, type));
     CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::OR, taken, other, type));
@@ -167,20 +189,16 @@ Status Legalizer::lowerSelect(ir::Node* node) {
     return {};
   }
   // condition * a + (1 - condition) * b: one term is zero, so nothing overflows.
-  ir::Value *yes = nullptr, *no = nullptr;
-  if (condition->isConstant()) {
-    const Tensor& values = condition->constant();
-    yes = constant(mapped(values, type, [](int64_t c) { return c != 0 ? 1 : 0; }));
-    no = constant(mapped(values, type, [](int64_t c) { return c != 0 ? 0 : 1; }));
-  } else {
-    yes = condition;
-    if (type != DType::Int8) {
-      CARINA_TRY(yes, elementwise(ElementwiseMode::ADD, condition, scalarConstant(DType::Int8, 0), type));
+  const auto term = [&](ir::Value* choice, std::optional<int64_t> number, bool when) -> Result<ir::Value*> {
+    if (number) {
+      CARINA_TRY(ir::Value * product, numberFor(condition, type, when ? *number : 0, when ? 0 : *number));
+      if (product) return product;
     }
-    CARINA_TRY(no, elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int8, 1), condition, type));
-  }
-  CARINA_TRY(ir::Value * taken, elementwise(ElementwiseMode::MUL, a, yes, type));
-  CARINA_TRY(ir::Value * other, elementwise(ElementwiseMode::MUL, b, no, type));
+    CARINA_TRY(ir::Value * factor, numberFor(condition, type, when ? 1 : 0, when ? 0 : 1));
+    return elementwise(ElementwiseMode::MUL, choice, factor, type);
+  };
+  CARINA_TRY(ir::Value * taken, term(a, first, true));
+  CARINA_TRY(ir::Value * other, term(b, second, false));
   CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::ADD, taken, other, type));
   define(node->result(), result);
   return {};
@@ -278,7 +296,7 @@ ir::Value* Legalizer::lowBytes(ir::Value* value, DType type) {
 
 Result<ir::Value*> Legalizer::shiftedDown(ir::Value* a, ir::Value* b, DType type) {
   // floor(a / 2^n) is the rounded quotient of a - 2^(n-1). The hardware adds the half again before it shifts.
-  if (const auto amount = onlyAmount(b); amount && broadcastShapes(a->shape(), b->shape()) == a->shape()) {
+  if (const auto amount = onlyNumber(b); amount && broadcastShapes(a->shape(), b->shape()) == a->shape()) {
     if (*amount == 0) return a;
     OutputStage stage;
     stage.shifts = {*amount};

@@ -20,6 +20,10 @@ namespace {
 /// Limit on the pairs of operations of one product.
 constexpr int64_t kMaxRows = 4096;
 
+/// The depth up to which sums of 15 by 8 bits fit 31 bits, and up to which the uppermost word of a sum of 15
+/// by 15 bits fits 16.
+constexpr int64_t kChunk = 256, kExactDepth = 512;
+
 /// The largest magnitude of the operand's values.
 int64_t largest(DType type, int64_t zeroPoint) {
   return std::max(zeroPoint - integerMin(type), integerMax(type) - zeroPoint);
@@ -235,6 +239,13 @@ Result<ir::Value*> Legalizer::productOfBytes(ir::Value* x, const Operand& y, int
   return npu_ir::createJoin(builder_, pieces, {DType::Int32, {batch, rows, columns}});
 }
 
+Result<ir::Value*> Legalizer::upperBits(ir::Value* value, int64_t from, DType type) {
+  OutputStage stage;
+  stage.shifts = {from};
+  return elementwise(ElementwiseMode::SUB, value, scalarConstant(value->dtype(), int64_t{1} << (from - 1)),
+                     type, stage);
+}
+
 Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   const auto rescale = consumingRescale(node->result());
   if (!rescale || rescale->perChannel() || rescale->inputZeroPoint != 0 ||
@@ -249,26 +260,57 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
         .withRemedy("quantize 16 bits symmetrically");
   const int64_t depth = a->dim(2), columns = b->dim(1);
   const int64_t multiplier = rescale->multipliers[0], shift = rescale->shifts[0];
-  // The chunk whose sums of 15 by 8 bits fit 31 bits, and the depth up to which the upper word below fits 16.
-  constexpr int64_t kChunk = 256, kExactDepth = 512;
-  const bool saturates = depth > kExactDepth;
   if (shift < 9 || multiplier > 0x7fff ||
-      (saturates && (shift > 53 || (0xffff * multiplier) >> std::max<int64_t>(shift - 23, 0) < 0x8000))) {
+      (depth > kExactDepth &&
+       (shift > 53 || (0xffff * multiplier) >> std::max<int64_t>(shift - 23, 0) < 0x8000))) {
     return fail(Code::NoIntegerForm,
                 "the product of 16-bit matrices over {} elements cannot be rescaled by {} >> {} on {}", depth,
                 multiplier, shift, npu::familyName(target_.family))
         .withRemedy("use int8, or keep it on the CPU");
   }
+  // b = 256 * high + low, both within 16 bits, low from 0 to 255; as bytes, low is stored minus 128.
+  const bool coded = prefersCodes(a->dim(0), a->dim(1), std::min(depth, kChunk), columns);
+  WideProduct product{a, nullptr, {nullptr, coded ? -128 : 0}, multiplier, shift, {}, rescale->outputType};
+  product.stage.zeroPoint = rescale->outputZeroPoint;
+  CARINA_TRY(product.high, upperBits(b, 8, DType::Int16));
+  OutputStage lowStage;
+  lowStage.zeroPoint = product.low.zeroPoint;
+  CARINA_TRY(product.low.value,
+             elementwise(ElementwiseMode::SUB, Operand{b}, Operand{product.high, 0, 256, 0}, lowStage,
+                         coded ? DType::Int8 : DType::Int16));
+  if (coded) {
+    CARINA_TRY(product.high, upperBits(b, 8, DType::Int8));
+  }
+  WideProduct reduced = product;
+  reduceScale(reduced.multiplier, reduced.shift, rescale->rounding);
+  const bool onlyShifts = reduced.multiplier == 1 && reduced.shift > 8 && depth <= kChunk;
+  std::vector<ir::Node*> operations;
+  CARINA_TRY(ir::Value * result,
+             onlyShifts ? shiftedProduct(reduced, operations) : scaledProduct(product, operations));
+  CARINA_CHECK(result->dim(2) == columns, "a product has the columns of its second operand");
+  // Zero point and shift are in use: only a clamp or a table may still be fused.
+  define(node->result()->uses().front().node->result(), result, std::move(operations));
+  return {};
+}
+
+Result<ir::Value*> Legalizer::shiftedProduct(WideProduct product, std::vector<ir::Node*>& operations) {
+  const int64_t depth = product.a->dim(2);
+  CARINA_TRY(ir::Value * upper, productOfBytes(product.a, {product.high}, 0, depth));
+  CARINA_TRY(ir::Value * lower, productOfBytes(product.a, product.low, 0, depth));
+  // The lowest 8 bits of the sum do not affect the rounding.
+  CARINA_TRY(ir::Value * carry, upperBits(lower, 8, DType::Int32));
+  product.stage.shifts = {product.shift - 8};
+  return elementwise(ElementwiseMode::ADD, Operand{upper}, Operand{carry}, product.stage, product.type,
+                     &operations);
+}
+
+Result<ir::Value*> Legalizer::scaledProduct(WideProduct product, std::vector<ir::Node*>& operations) {
+  const int64_t depth = product.a->dim(2), multiplier = product.multiplier, shift = product.shift;
   const auto number = [&](int64_t n) { return scalarConstant(DType::Int32, n); };
   const auto wide = [&](ElementwiseMode mode, ir::Value* x, ir::Value* y) {
     return elementwise(mode, x, y, DType::Int32);
   };
-  const auto above = [&](ir::Value* x, int64_t bits, DType type = DType::Int32) {
-    OutputStage stage;
-    stage.shifts = {bits};
-    return elementwise(ElementwiseMode::SUB, x, scalarConstant(x->dtype(), int64_t{1} << (bits - 1)), type,
-                       stage);
-  };
+  const auto above = [&](ir::Value* x, int64_t bits) { return upperBits(x, bits, DType::Int32); };
   const auto below = [&](ir::Value* x, ir::Value* upper, int64_t bits) -> Result<ir::Value*> {
     CARINA_TRY(ir::Value * part, wide(ElementwiseMode::MUL, upper, number(int64_t{1} << bits)));
     return wide(ElementwiseMode::SUB, x, part);
@@ -281,24 +323,12 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     CARINA_TRY(sum, wide(ElementwiseMode::ADD, sum, x));
     return {};
   };
-  // b = 256 * high + low, both within 16 bits, low from 0 to 255; as bytes, low is stored minus 128.
-  CARINA_TRY(ir::Value * high, above(b, 8, DType::Int16));
-  const auto lowPart = [&](DType type, int64_t zeroPoint) {
-    OutputStage stage;
-    stage.zeroPoint = zeroPoint;
-    return elementwise(ElementwiseMode::SUB, Operand{b}, Operand{high, 0, 256, 0}, stage, type);
-  };
-  const bool coded = prefersCodes(a->dim(0), a->dim(1), std::min(depth, kChunk), columns);
-  CARINA_TRY(ir::Value * low, lowPart(coded ? DType::Int8 : DType::Int16, coded ? -128 : 0));
-  if (coded) {
-    CARINA_TRY(high, above(b, 8, DType::Int8));
-  }
   // The sum is 2^23 * top + 2^8 * middle + bottom, middle and bottom non-negative.
   ir::Value *top = nullptr, *middle = nullptr, *bottom = nullptr;
   for (int64_t start = 0; start < depth; start += kChunk) {
     const int64_t count = std::min(kChunk, depth - start);
-    CARINA_TRY(ir::Value * upper, productOfBytes(a, {high}, start, count));
-    CARINA_TRY(ir::Value * lower, productOfBytes(a, {low, coded ? -128 : 0}, start, count));
+    CARINA_TRY(ir::Value * upper, productOfBytes(product.a, {product.high}, start, count));
+    CARINA_TRY(ir::Value * lower, productOfBytes(product.a, product.low, start, count));
     CARINA_TRY(ir::Value * carry, above(lower, 8));
     CARINA_TRY(ir::Value * rest, below(lower, carry, 8));
     CARINA_TRY(upper, wide(ElementwiseMode::ADD, upper, carry));
@@ -316,7 +346,7 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     CARINA_TRY(middle, below(middle, carry, 15));
     CARINA_TRY(top, wide(ElementwiseMode::ADD, top, carry));
   }
-  if (saturates) {
+  if (depth > kExactDepth) {
     // Anything beyond saturates the result.
     CARINA_TRY(top, wide(ElementwiseMode::MIN, top, number(0xffff)));
     CARINA_TRY(top, wide(ElementwiseMode::MAX, top, number(-0x10000)));
@@ -328,13 +358,9 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
   CARINA_TRY(ir::Value * lower, wide(ElementwiseMode::ADD, middle, bottom));
   CARINA_TRY(ir::Value * carry, above(lower, 15));
   CARINA_TRY(ir::Value * upper, wide(ElementwiseMode::MUL, top, number(multiplier)));
-  OutputStage stage;
-  stage.zeroPoint = rescale->outputZeroPoint;
-  std::vector<ir::Node*> operations;
-  ir::Value* result = nullptr;
   if (shift >= 24) {
     // `lower` does not affect the rounding.
-    stage.shifts = {shift - 23};
+    product.stage.shifts = {shift - 23};
   } else {
     CARINA_TRY(ir::Value * rest, below(lower, carry, 15));
     CARINA_TRY(upper, wide(ElementwiseMode::ADD, upper, carry));
@@ -345,13 +371,8 @@ Status Legalizer::wideProducts(ir::Node* node, ir::Value* a, ir::Value* b) {
     rounded.shifts = {shift - 8};
     CARINA_TRY(carry, elementwise(ElementwiseMode::ADD, rest, number(0), DType::Int32, rounded));
   }
-  CARINA_TRY(result, elementwise(ElementwiseMode::ADD, Operand{upper}, Operand{carry}, stage,
-                                 rescale->outputType, &operations));
-  const ir::Value* rescaled = node->result()->uses().front().node->result();
-  CARINA_CHECK(result->dim(2) == columns, "a product has the columns of its second operand");
-  // Zero point and shift are in use: only a clamp or a table may still be fused.
-  define(rescaled, result, std::move(operations));
-  return {};
+  return elementwise(ElementwiseMode::ADD, Operand{upper}, Operand{carry}, product.stage, product.type,
+                     &operations);
 }
 
 }  // namespace carina::compiler

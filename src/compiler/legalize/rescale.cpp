@@ -54,6 +54,22 @@ bool looksUpQuickly(const npu::Target& target) {
          2 * npu::timing::outputCyclesPerElement(target, plain);
 }
 
+/// A table that is 1 for codes above a limit, or for those below, and 0 for the others.
+struct CodeTest {
+  int64_t limit = 0;
+  bool above = false;
+};
+
+std::optional<CodeTest> testIn(const Tensor& table) {
+  const auto codes = table.as<int8_t>();
+  const bool rises = std::is_sorted(codes.begin(), codes.end());
+  if (!rises && !std::is_sorted(codes.rbegin(), codes.rend())) return std::nullopt;
+  if (codes.front() != (rises ? 0 : 1) || codes.back() != (rises ? 1 : 0)) return std::nullopt;
+  const auto change = std::find(codes.begin(), codes.end(), codes.back());
+  const int64_t code = integerMin(DType::Int8) + (change - codes.begin());
+  return CodeTest{rises ? code - 1 : code, rises};
+}
+
 }  // namespace
 
 RescaleNumbers rescaleNumbers(const tosa::Rescale& node) {
@@ -555,6 +571,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
 
 Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool alone,
                          const OutputStage& stage) {
+  const DType type = output->dtype() == DType::Bool ? DType::Int8 : output->dtype();
   // 32-bit results only from pooling or elementwise operations: no convolution is known to have written them.
   if (alone && canFuseTable(input, stage.tableKind != TableKind::LUT8)) {
     const auto found = operations_.find(input);
@@ -565,16 +582,28 @@ Status Legalizer::lookUp(const ir::Value* output, const ir::Value* input, bool a
       npu_ir::setOutputStage(op, before);
     }
     ir::Value* value = values_.at(input);
-    retype(value, output->dtype());
+    retype(value, type);
     std::vector<ir::Node*> ops = std::move(found->second);
     define(output, value, std::move(ops));
     return {};
   }
   CARINA_TRY(ir::Value * value, get(input));
-  return defineCopies(output, value, 0, stage, output->dtype());
+  return defineCopies(output, value, 0, stage, type);
 }
 
 Status Legalizer::lowerByteFunction(const ir::Node& node, const ByteFunctionMatch& match) {
+  const std::optional<CodeTest> test = testIn(match.table);
+  if (test && !(match.alone && canFuseTable(match.input, false))) {
+    // A clamped difference takes less time than a table.
+    CARINA_TRY(ir::Value * value, get(match.input));
+    ir::Value* limit = scalarConstant(DType::Int8, test->limit);
+    if (!test->above) std::swap(value, limit);
+    OutputStage stage;
+    stage.clamp = {0, 1};
+    CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::SUB, value, limit, DType::Int8, stage));
+    define(node.result(), result);
+    return {};
+  }
   OutputStage stage;
   stage.tableKind = TableKind::LUT8;
   stage.table = constant(match.table);

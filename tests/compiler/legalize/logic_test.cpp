@@ -130,6 +130,32 @@ TEST_P(Logic, ComparisonsOfQuantizedValues) {
   c.expectExact();
 }
 
+/// Limits that every code, some codes and no code passes, on either side, and conditions between two limits.
+TEST_P(Logic, TestsOfCodes) {
+  Case c(static_cast<uint64_t>(GetParam()));
+  const Shape shape = c.shape(c.dice.roll(1, 5));
+  ir::Value* x = c.input(withEdgeValues(DType::Int8, shape, c.dice));
+  ir::Value* codes = c.b.rescale(x, DType::Int32, 1518500250, 20, c.dice.roll(-128, 127));
+  const int64_t limits[] = {-1000000, c.dice.roll(-200000, 0), 0, c.dice.roll(0, 200000), 1000000};
+  const auto limitAt = [&](int64_t limit) {
+    Tensor one = Tensor::zeros(DType::Int32, Shape(shape.size(), 1));
+    one.setIntegerAt(0, limit);
+    return c.b.constant(std::move(one));
+  };
+  for (const int64_t limit : limits) {
+    c.outputs.push_back(c.b.make<tosa::Greater>(codes, limitAt(limit)));
+    c.outputs.push_back(c.b.make<tosa::GreaterEqual>(limitAt(limit), codes));
+    c.outputs.push_back(c.b.make<tosa::Equal>(codes, limitAt(limit)));
+  }
+  const auto above = [&](int64_t limit) {
+    ir::Value* own = c.b.rescale(x, DType::Int32, 1518500250, 20, 4);
+    return c.b.make<tosa::Greater>(own, limitAt(limit));
+  };
+  c.outputs.push_back(
+      c.b.make<tosa::LogicalAnd>(above(limits[1]), c.b.make<tosa::LogicalNot>(above(limits[3]))));
+  c.expectExact();
+}
+
 TEST_P(Logic, TruthValues) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 5));
@@ -165,10 +191,10 @@ TEST_P(Logic, Selection) {
 TEST_P(Logic, SelectionBetweenTensorAndScalar) {
   Case c(static_cast<uint64_t>(GetParam()));
   const Shape shape = c.shape(c.dice.roll(1, 5));
-  ir::Value* condition = c.b.constant(withEdgeValues(DType::Bool, c.broadcastable(shape), c.dice));
+  ir::Value* condition = c.operand(withEdgeValues(DType::Bool, c.broadcastable(shape), c.dice));
   for (const DType type : {DType::Int8, DType::Int16, DType::Int32}) {
     ir::Value* x = c.input(withEdgeValues(type, shape, c.dice));
-    for (const int64_t number : {integerMin(type), int64_t{0}, int64_t{-7}}) {
+    for (const int64_t number : {integerMin(type), integerMax(type), int64_t{0}, int64_t{-7}}) {
       Tensor one = Tensor::zeros(type, Shape(shape.size(), 1));
       one.setIntegerAt(0, number);
       ir::Value* fixed = c.b.constant(std::move(one));
@@ -302,7 +328,8 @@ TEST_P(Logic, ProductsOfComputedMatrices) {
     };
     ir::Value *a = bounded({batch, rows, depth}), *b = bounded({batch, depth, columns});
     ir::Value* product = c.b.make<tosa::Matmul>(a, b, none, none);
-    c.outputs.push_back(c.b.rescale48(product, DType::Int16, c.dice.roll(16384, 32767), shift));
+    const int64_t multiplier = c.dice.roll(0, 2) == 0 ? 16384 : c.dice.roll(16384, 32767);
+    c.outputs.push_back(c.b.rescale48(product, DType::Int16, multiplier, shift));
   }
   ir::Value* x = c.input(withEdgeValues(DType::Int8, {batch, rows, depth}, c.dice));
   ir::Value* y = c.input(withEdgeValues(DType::Int8, {batch, depth, columns}, c.dice));
@@ -338,6 +365,46 @@ TEST(LogicCost, ComparingQuantizedValuesIsOneOperation) {
     ir::Value* q = b.rescale(b.input(DType::Int8, {1, 8, 8, 4}), DType::Int32, 1 << 30, 30, 3);
     ir::Value* result = equal ? b.make<tosa::Equal>(p, q) : b.make<tosa::Greater>(p, q);
     EXPECT_THAT(operations(b.finish({result}), "ethos-u55-128"), testing::ElementsAre("npu.ELEMENTWISE"));
+  }
+}
+
+TEST(LogicCost, TestsOfALayersResultAreItsTable) {
+  for (const char* target : kTargetOfEachFamily) {
+    TosaBuilder b;
+    ir::Value* x = b.rescale(b.conv(b.input(DType::Int8, {1, 8, 8, 4}), 8, {1, 1}), DType::Int8, 1 << 30, 38);
+    ir::Value* limit = b.constant(Tensor::from(Shape{1, 1, 1, 1}, std::vector<int32_t>{90000}));
+    ir::Value* tested = b.make<tosa::Greater>(limit, b.rescale(x, DType::Int32, 1518500250, 20, 3));
+    const ir::Graph graph = b.finish({tested});
+    EXPECT_THAT(operations(graph, target), testing::ElementsAre("npu.CONV"));
+    EXPECT_EQ(differences(graph, target, "", randomInputs(graph, 1)), "");
+  }
+}
+
+TEST(LogicCost, TestingACodeIsOneOperation) {
+  for (const char* target : kTargetOfEachFamily) {
+    TosaBuilder b;
+    ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+    const auto above = [&](int64_t limit) {
+      Tensor one = Tensor::from(Shape{1, 1, 1, 1}, std::vector<int32_t>{static_cast<int32_t>(limit)});
+      return b.make<tosa::Greater>(b.rescale(x, DType::Int32, 1518500250, 20, 3), b.constant(std::move(one)));
+    };
+    ir::Value* between = b.make<tosa::LogicalAnd>(above(-5000), b.make<tosa::LogicalNot>(above(5000)));
+    EXPECT_THAT(operations(b.finish({above(5000), between}), target),
+                testing::UnorderedElementsAre("npu.ELEMENTWISE", "npu.POOL"));
+  }
+}
+
+TEST(LogicCost, MaskingIsOneOperationOnAllElements) {
+  for (const char* target : kTargetOfEachFamily) {
+    for (const int64_t number : {-128, 0, 127}) {
+      TosaBuilder b;
+      ir::Value* x = b.input(DType::Int8, {1, 8, 8, 4});
+      ir::Value* condition = b.input(DType::Bool, {1, 1, 1, 4});
+      Tensor one = Tensor::zeros(DType::Int8, {1, 1, 1, 1});
+      one.setIntegerAt(0, number);
+      ir::Value* masked = b.make<tosa::Select>(condition, b.constant(std::move(one)), x);
+      EXPECT_EQ(operations(b.finish({masked}), target).size(), 2u) << target << " " << number;
+    }
   }
 }
 
