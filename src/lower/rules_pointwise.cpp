@@ -48,8 +48,8 @@ double alphaOf(const ir::Node& node) {
   return node.def().attributes.empty() ? 1.0 : ir::scalarReal(node.attribute(0));
 }
 
-/// unit = 2 * max(s0, s1) / 2^bits: int8 operands keep 20 fraction bits, int16 ones 12, and the sum still
-/// fits.
+/// unit = 2 * max(s0, s1) / 2^bits: int8 operands keep 20 fraction bits, int16 ones 15, and the sum still
+/// fits. Ethos-U55 and U65 scale the operands of a sum in the same way.
 Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool swapped) {
   const double alpha = alphaOf(node);
   const bool minus = subtract != (alpha < 0);
@@ -65,7 +65,7 @@ Status lowerSum(Lowering& lowering, const ir::Node& node, bool subtract, bool sw
         .withRemedy("drop the operand");
   CARINA_TRY(Pair pair, quantizedPair(lowering, node));
   pair.reals[swapped ? 0 : 1].scales[0] *= std::abs(alpha);
-  const double fraction = pair.reals[0].data.dtype() == DType::Int8 ? 0x1p20 : 0x1p12;
+  const double fraction = pair.reals[0].data.dtype() == DType::Int8 ? 0x1p20 : 0x1p15;
   const double unit = 2 * std::max(pair.reals[0].scale(), pair.reals[1].scale()) / fraction;
   CARINA_TRY(auto values, inUnits(lowering, pair, unit));
   if (swapped) std::swap(values[0], values[1]);

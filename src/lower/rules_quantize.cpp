@@ -135,6 +135,19 @@ double meanOfNumbers(const std::function<double(double)>& function, double centr
   return sum / count;
 }
 
+/// The factors of codes below and above 0, if that is all that a function of 16-bit codes does: its results,
+/// in codes that are not rounded, are within 1/64 of the products. Nothing if one of them is not positive.
+std::optional<std::array<double, 2>> factorsAroundZero(const std::function<double(int64_t)>& function) {
+  constexpr int64_t kMost = 32767;
+  const std::array<double, 2> factors{-function(-kMost) / kMost, function(kMost) / kMost};
+  if (!(factors[0] > 0 && factors[1] > 0)) return std::nullopt;
+  for (int64_t code = -kMost; code <= kMost; ++code) {
+    const double product = factors[code < 0 ? 0 : 1] * static_cast<double>(code);
+    if (!(std::abs(function(code) - product) < 0x1p-6)) return std::nullopt;
+  }
+  return factors;
+}
+
 }  // namespace
 
 bool isClampRule(const ir::Node& node) {
@@ -271,11 +284,26 @@ Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& c
     for (int64_t i = 0; i < 256; ++i) table.setIntegerAt(i, value(i - 128));
     return StoredTensor{emitter_.table(real.data.value, std::move(table)), real.data.layout};
   }
+  const auto widened = [&](ir::Value* narrow) {
+    return emitter_.rescale(narrow, DType::Int32, 0, 0, std::array{1.0});
+  };
+  const auto unrounded = [&](int64_t code) { return exact(code) / codes.scale; };
+  if (const auto factors = factorsAroundZero(unrounded)) {
+    std::array<ir::Value*, 2> products{};
+    for (size_t i = 0; i < 2; ++i) {
+      CARINA_TRY(products[i],
+                 emitter_.rescale(real.data.value, DType::Int16, 0, 0, std::array{(*factors)[i]}));
+      CARINA_TRY(products[i], widened(products[i]));
+    }
+    const Binary op = (*factors)[0] <= (*factors)[1] ? Binary::Maximum : Binary::Minimum;
+    CARINA_TRY(ir::Value* const either, emitter_.rescale(emitter_.binary(op, products[0], products[1]),
+                                                         DType::Int16, 0, 0, std::array{1.0}));
+    return StoredTensor{either, real.data.layout};
+  }
   const FineTable tables = fineTable(value, kTableTolerance);
   CARINA_TRY(ir::Value * result, emitter_.lookUp(real.data.value, tables.table));
   if (tables.pieces.empty()) return StoredTensor{result, real.data.layout};
   if (real.zeroPoint == 0 && codes.zeroPoint == 0) {
-    const auto unrounded = [&](int64_t code) { return exact(code) / codes.scale; };
     if (const auto product = productTable(unrounded, kTableTolerance)) {
       CARINA_TRY(ir::Value* const slope, emitter_.lookUp(real.data.value, product->table));
       ir::Value* scaled = emitter_.binary(Binary::Mul, real.data.value, slope);
@@ -283,9 +311,6 @@ Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& c
       return StoredTensor{result, real.data.layout};
     }
   }
-  const auto widened = [&](ir::Value* narrow) {
-    return emitter_.rescale(narrow, DType::Int32, 0, 0, std::array{1.0});
-  };
   const size_t rank = result->shape().size();
   CARINA_TRY(ir::Value* const input, widened(real.data.value));
   CARINA_TRY(ir::Value * sum, widened(result));

@@ -100,9 +100,10 @@ std::optional<double> scaleRead(const ir::Value* value, const Annotation& annota
   return std::nullopt;
 }
 
-/// Raises the scale of a 16-bit product by up to 2^-14 of itself so that input scales / output scale has 15
-/// bits: the 48-bit sums can be rescaled by no finer factor. (Layers adjust their weight scales instead.)
-void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vector<QParams>& params) {
+/// Raises the scale of a 16-bit product to less than twice itself so that input scales / output scale is a
+/// power of two. No 48-bit sum can be rescaled by a factor of more than 15 bits, and Ethos-U55 and U65, which
+/// compose products of bytes, only shift their sums then. (Layers adjust their weight scales instead.)
+void scaleByPowerOfTwo(const ir::Node& node, const Annotation& annotation, std::vector<QParams>& params) {
   const auto made = annotation.producedIn.find(node.result());
   if (made == annotation.producedIn.end()) return;
   QParams& q = params[made->second];
@@ -111,10 +112,8 @@ void shortenProduct(const ir::Node& node, const Annotation& annotation, std::vec
   const auto a = scaleRead(node.operands()[0], annotation, params);
   const auto b = scaleRead(node.operands()[1], annotation, params);
   if (!a || !b) return;
-  int exponent = 0;
-  const double mantissa = std::frexp(*a * *b / q.scale, &exponent);
-  const double product = std::ldexp(std::floor(std::ldexp(mantissa, 15) + 0x1p-6), exponent - 15);
-  q.scale = static_cast<double>(static_cast<float>(*a * *b / product));
+  const int exponent = static_cast<int>(std::floor(std::log2(*a * *b / q.scale) + 0x1p-20));
+  q.scale = static_cast<double>(static_cast<float>(std::ldexp(*a * *b, -exponent)));
 }
 
 /// A value that is only scaled has the codes of its operand: nothing is rounded or computed.
@@ -139,7 +138,7 @@ std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annot
                                  const std::vector<Range>& ranges) {
   std::vector<QParams> params = paramsOf(annotation, ranges);
   for (const ir::Node* node : nodesWithLoops(graph)) {
-    if (isProduct(*node)) shortenProduct(*node, annotation, params);
+    if (isProduct(*node)) scaleByPowerOfTwo(*node, annotation, params);
     if (const auto factor = scalingOf(*node)) keepCodes(*node, *factor, annotation, params);
   }
   keepToDomains(graph, annotation, params);

@@ -11,9 +11,9 @@
 namespace carina::quantize {
 
 /// One per group. A group of the network's own codes has their scale; others are computed from their range
-/// (see activationParams) and then adapted: scales of 16-bit products to factors by which 48-bit sums can be
-/// rescaled, values that are only scaled to the codes of their operand, inputs of asin, acos and atanh to the
-/// domain of the function.
+/// (see activationParams) and then adapted: scales of 16-bit products to powers of two by which their sums
+/// are rescaled, values that are only scaled to the codes of their operand, inputs of asin, acos and atanh to
+/// the domain of the function.
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges);
 
