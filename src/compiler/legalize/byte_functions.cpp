@@ -55,9 +55,11 @@ Roots rootsOf(const ir::Graph& tosa) {
 /// The nodes between a root and a result.
 class NodesBetween {
  public:
-  explicit NodesBetween(const ir::Value* root) : root_(root) {}
+  /// `beyond`: a value that the root is computed from; null if there is none.
+  explicit NodesBetween(const ir::Value* root, const ir::Value* beyond = nullptr)
+      : root_(root), beyond_(beyond) {}
 
-  /// Operands first; empty if there are too many.
+  /// Operands first; empty if there are too many, or if one of them reads the value beyond the root.
   std::vector<const ir::Node*> find(const ir::Node* last) {
     if (!visit(last)) nodes_.clear();
     return std::move(nodes_);
@@ -68,13 +70,14 @@ class NodesBetween {
     if (!seen_.insert(node).second) return true;
     if (seen_.size() > kMaxByteNodes) return false;
     for (const ir::Value* operand : node->operands()) {
-      if (operand != root_ && !operand->isConstant() && !visit(operand->producer())) return false;
+      if (operand == root_ || operand->isConstant()) continue;
+      if (operand == beyond_ || !visit(operand->producer())) return false;
     }
     nodes_.push_back(node);
     return true;
   }
 
-  const ir::Value* root_;
+  const ir::Value *root_, *beyond_;
   std::vector<const ir::Node*> nodes_;
   std::unordered_set<const ir::Node*> seen_;
 };
@@ -98,6 +101,20 @@ std::vector<const ir::Node*> onlyFor(const std::vector<const ir::Node*>& part) {
     inside.push_back(part[i]);
   }
   return inside;
+}
+
+/// The part from the last int8 value on that is computed in any case because other nodes need it, too.
+PointwisePart fromValueThatIsComputed(PointwisePart part) {
+  const std::vector<const ir::Node*> inside = onlyFor(part.nodes);
+  for (size_t i = part.nodes.size() - 1; i-- > 0;) {
+    const ir::Node* node = part.nodes[i];
+    if (node->result()->dtype() != DType::Int8 ||
+        std::find(inside.begin(), inside.end(), node) != inside.end())
+      continue;
+    auto nodes = NodesBetween(node->result(), part.input).find(part.nodes.back());
+    if (!nodes.empty()) return {std::move(nodes), node->result()};
+  }
+  return part;
 }
 
 /// Whether a table takes less time than the passes that it replaces, each of which writes int8 codes. A test
@@ -135,7 +152,9 @@ ByteFunctions::ByteFunctions(const ir::Graph& tosa) {
     const auto found = roots.find(node->result());
     if (found == roots.end() || found->second == node->result()) continue;
     const ir::Value* root = found->second;
-    const PointwisePart part{NodesBetween(root).find(node), root};
+    PointwisePart part{NodesBetween(root).find(node), root};
+    if (part.nodes.size() < 2) continue;
+    part = fromValueThatIsComputed(std::move(part));
     if (part.nodes.size() < 2) continue;
     std::vector<const ir::Node*> only = onlyFor(part.nodes);
     if (!isWorthATable(*node, only)) continue;
@@ -144,7 +163,7 @@ ByteFunctions::ByteFunctions(const ir::Graph& tosa) {
     if (!table->second) continue;
     inside_.insert(only.begin(), only.end());
     only.push_back(node);
-    matches_.emplace(node, ByteFunctionMatch{root, readByNoneBut(only, root), *table->second});
+    matches_.emplace(node, ByteFunctionMatch{part.input, readByNoneBut(only, part.input), *table->second});
   }
 }
 

@@ -11,19 +11,25 @@
 namespace carina::compiler {
 namespace {
 
-constexpr int64_t kMaxCode = 255;  // relative to its zero point
-constexpr int64_t kMostSteps = 8;  // between the two closest values
+constexpr int64_t kMostSteps = 64;  // between the two closest values
+
+/// Codes of a type, minus their zero point.
+struct Steps {
+  int64_t least, most, span;  // span: the largest difference
+};
+
+/// int16 codes have no zero point.
+Steps stepsOf(DType type) {
+  return type == DType::Int8 ? Steps{-255, 255, 255} : Steps{integerMin(type), integerMax(type), 0xffff};
+}
 
 /// The distinct values in ascending order; none if there are more than codes.
-std::vector<int64_t> distinctNumbers(const Tensor& numbers) {
+std::vector<int64_t> distinctNumbers(const Tensor& numbers, const Steps& codes) {
   std::vector<int64_t> distinct;
-  for (int64_t n = 0; n < numbers.numElements(); ++n) {
-    const int64_t number = numbers.integerAt(n);
-    const auto at = std::lower_bound(distinct.begin(), distinct.end(), number);
-    if (at != distinct.end() && *at == number) continue;
-    if (std::ssize(distinct) > kMaxCode) return {};
-    distinct.insert(at, number);
-  }
+  for (int64_t n = 0; n < numbers.numElements(); ++n) distinct.push_back(numbers.integerAt(n));
+  std::sort(distinct.begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  if (std::ssize(distinct) > codes.span + 1) distinct.clear();
   return distinct;
 }
 
@@ -38,17 +44,19 @@ int64_t smallestSpan(const std::vector<int64_t>& distinct) {
 }
 
 /// A unit between `low` and `high` of which all magnitudes (ascending) are rounded multiples; 0: none. Each
-/// multiple narrows the range, which determines the next one.
-double narrowedUnit(const std::vector<int64_t>& magnitudes, double low, double high) {
+/// multiple narrows the range, which determines the next one. A power of two if there is one: Ethos-U55 and
+/// U65 have one as the scale of the coarser operand of a sum.
+double narrowedUnit(const std::vector<int64_t>& magnitudes, double low, double high, int64_t mostSteps) {
   for (const int64_t magnitude : magnitudes) {
     const auto number = static_cast<double>(magnitude);
     const double steps = std::round(number / ((low + high) / 2));
-    if (steps < 1 || steps > static_cast<double>(kMaxCode)) return 0;
+    if (steps < 1 || steps > static_cast<double>(mostSteps)) return 0;
     low = std::max(low, (number - 0.5) / steps);
     high = std::min(high, (number + 0.5) / steps);
     if (low > high) return 0;
   }
-  return (low + high) / 2;
+  const double power = std::exp2(std::ceil(std::log2(low)));
+  return power <= high ? power : (low + high) / 2;
 }
 
 /// Multiplier and shift of a unit, with as many bits as a multiplier has.
@@ -77,9 +85,15 @@ std::vector<int64_t> stepsTo(const std::vector<int64_t>& distinct, double unit, 
 
 }  // namespace
 
-std::optional<ConstantCodes> codesOfNumbers(const Tensor& numbers) {
-  const std::vector<int64_t> distinct = distinctNumbers(numbers);
+std::optional<ConstantCodes> codesOfNumbers(const Tensor& numbers, DType type) {
+  const Steps codes = stepsOf(type);
+  const std::vector<int64_t> distinct = distinctNumbers(numbers, codes);
   if (distinct.empty() || (distinct.size() == 1 && distinct[0] == 0)) return std::nullopt;
+  if (type == DType::Int16 && distinct.front() >= codes.least && distinct.back() <= codes.most) {
+    Tensor same = Tensor::uninitialized(type, numbers.shape());
+    for (int64_t n = 0; n < numbers.numElements(); ++n) same.setIntegerAt(n, numbers.integerAt(n));
+    return ConstantCodes{std::move(same), 0, 1, 0};
+  }
   std::vector<int64_t> magnitudes;
   for (const int64_t number : distinct) {
     if (number != 0) magnitudes.push_back(std::abs(number));
@@ -88,15 +102,18 @@ std::optional<ConstantCodes> codesOfNumbers(const Tensor& numbers) {
   const auto span = static_cast<double>(smallestSpan(distinct));
   for (int64_t k = 1; k <= kMostSteps; ++k) {
     const auto part = static_cast<double>(k);
-    const double unit = narrowedUnit(magnitudes, (span - 1) / part, (span + 1) / part);
+    const double unit = narrowedUnit(magnitudes, (span - 1) / part, (span + 1) / part, -codes.least);
     if (unit <= 0) continue;
     const auto scale = scaleOfUnit(unit);
     if (!scale) continue;
     const std::vector<int64_t> steps = stepsTo(distinct, unit, scale->first, scale->second);
-    if (steps.empty() || steps.back() - steps.front() > kMaxCode) continue;
-    const int64_t low = integerMin(DType::Int8), high = integerMax(DType::Int8);
-    const int64_t zeroPoint = std::clamp<int64_t>(0, low - steps.front(), high - steps.back());
-    ConstantCodes result{Tensor::zeros(DType::Int8, numbers.shape()), zeroPoint, scale->first, scale->second};
+    if (steps.empty() || steps.front() < codes.least || steps.back() > codes.most ||
+        steps.back() - steps.front() > codes.span)
+      continue;
+    const int64_t zeroPoint = type == DType::Int8 ? std::clamp<int64_t>(0, integerMin(type) - steps.front(),
+                                                                        integerMax(type) - steps.back())
+                                                  : 0;
+    ConstantCodes result{Tensor::zeros(type, numbers.shape()), zeroPoint, scale->first, scale->second};
     for (int64_t n = 0; n < numbers.numElements(); ++n) {
       const auto at = std::lower_bound(distinct.begin(), distinct.end(), numbers.integerAt(n));
       result.codes.setIntegerAt(n, steps[static_cast<size_t>(at - distinct.begin())] + zeroPoint);

@@ -88,9 +88,10 @@ std::optional<Legalizer::Operand> Legalizer::scalarOperandFor(const Operand& oth
 std::optional<Legalizer::Operand> Legalizer::constantOperandFor(const Operand& other,
                                                                 const ir::Value* value) {
   if (!value->isConstant() || value->numElements() == 1) return scalarOperandFor(other, value);
-  if (other.doubleRound || other.value->dtype() != DType::Int8 || value->dtype() != DType::Int32)
+  const DType type = other.value->dtype();
+  if (other.doubleRound || (type != DType::Int8 && type != DType::Int16) || value->dtype() != DType::Int32)
     return std::nullopt;
-  std::optional<ConstantCodes> found = codesOfNumbers(value->constant());
+  std::optional<ConstantCodes> found = codesOfNumbers(value->constant(), type);
   if (!found) return std::nullopt;
   return Operand{constant(std::move(found->codes)), found->zeroPoint, found->multiplier, found->shift};
 }
@@ -141,7 +142,7 @@ std::optional<Legalizer::Convolution> Legalizer::channelProduct(const Operand& a
 }
 
 std::optional<RescaleNumbers> Legalizer::consumingRescale(const ir::Value* value) const {
-  if (!value->hasOneUse()) return std::nullopt;
+  if (!hasOneReader(value)) return std::nullopt;
   const auto rescale = ir::dynCast<tosa::Rescale>(value->uses().front().node);
   if (!rescale) return std::nullopt;
   return rescaleNumbers(rescale);

@@ -110,7 +110,7 @@ void Legalizer::define(const ir::Value* value, ir::Value* npu, std::vector<ir::N
 }
 
 std::vector<ir::Node*>* Legalizer::fusable(const ir::Value* value) {
-  if (!value->hasOneUse()) return nullptr;
+  if (!hasOneReader(value)) return nullptr;
   const auto found = operations_.find(value);
   if (found == operations_.end() || found->second.empty()) return nullptr;
   return &found->second;

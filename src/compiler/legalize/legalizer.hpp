@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "compiler/dialect/coded_weights.hpp"
@@ -52,7 +53,11 @@ class Legalizer {
         builder_(result_),
         bytes_(graph),
         functions_(graph),
-        tables_(graph, functions_, bytes_) {}
+        tables_(graph, functions_, bytes_) {
+    bytes_.addInputs(readByParts_);
+    functions_.addInputs(readByParts_);
+    tables_.addInputs(readByParts_);
+  }
 
   Result<ir::Graph> run();
 
@@ -64,6 +69,10 @@ class Legalizer {
   /// Records the npu value (any shape with the right elements) of a TOSA value and the operations that
   /// computed it.
   void define(const ir::Value* value, ir::Value* npu, std::vector<ir::Node*> operations = {});
+  /// Whether nothing but its single use reads a TOSA value, whose operations may therefore compute the use.
+  bool hasOneReader(const ir::Value* value) const {
+    return value->hasOneUse() && !readByParts_.contains(value);
+  }
   /// The operations of a TOSA value with a single use: their output stage may be changed.
   std::vector<ir::Node*>* fusable(const ir::Value* value);
   /// Changes the type of a value and of its pieces.
@@ -220,7 +229,7 @@ class Legalizer {
   Result<std::optional<Operand>> doublyRescaledOperand(const ir::Value* value);
   /// A scalar constant as an operand of the same type as `other`, with a scale.
   std::optional<Operand> scalarOperandFor(const Operand& other, const ir::Value* value);
-  /// A scalar constant, or a wide constant that is 8-bit codes at one scale, as an operand next to `other`.
+  /// A scalar constant, or a wide constant that is codes at one scale, as an operand next to `other`.
   std::optional<Operand> constantOperandFor(const Operand& other, const ir::Value* value);
   /// An int32 constant as codes of the type of `other`, minus a zero point, if there are such codes.
   std::optional<Operand> codesOperandFor(const Operand& other, const ir::Value* value);
@@ -420,6 +429,7 @@ class Legalizer {
   const ByteFunctions bytes_;
   const WideFunctions functions_;
   const WideTables tables_;
+  std::unordered_set<const ir::Value*> readByParts_;  // besides the uses that are computed
   std::unordered_map<const ir::Value*, ir::Value*> values_;
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
   std::unordered_map<uint64_t, const ir::Node*> concats_;  // by a hash of axis and operands

@@ -35,6 +35,10 @@ class FoundParts {
   }
   /// Whether nothing but such parts needs the node.
   bool isInside(const ir::Node* node) const { return inside_.contains(node); }
+  /// Adds the values that parts begin with.
+  void addInputs(std::unordered_set<const ir::Value*>& values) const {
+    for (const auto& [node, match] : matches_) values.insert(match.input);
+  }
 
  protected:
   std::unordered_map<const ir::Node*, Match> matches_;

@@ -346,7 +346,7 @@ bool Legalizer::canFuseTable(const ir::Value* input, bool wide) const {
 bool Legalizer::canFuseCodeConversion(const tosa::Rescale& node, const RescaleNumbers& numbers) const {
   constexpr int64_t kFewest = 4096;  // elements that take longer than loading the table
   return looksUpQuickly(target_) && !numbers.perChannel() && numbers.inputType == DType::Int8 &&
-         numbers.outputType == DType::Int8 && node.input()->hasOneUse() &&
+         numbers.outputType == DType::Int8 && hasOneReader(node.input()) &&
          node.input()->numElements() >= kFewest && canFuseTable(node.input(), false);
 }
 
@@ -528,7 +528,7 @@ Status Legalizer::lowerTable(const tosa::Table& node) {
     OutputStage stage;
     stage.tableKind = TableKind::LUT8;
     stage.table = constant(table->constant());
-    return lookUp(node.output(), input, input->hasOneUse(), stage);
+    return lookUp(node.output(), input, hasOneReader(input), stage);
   }
   // 513 entries become 512 words of base and slope.
   Tensor words = Tensor::zeros(DType::Int32, {512});

@@ -112,11 +112,12 @@ TEST(Legalize, AddingAScalarIsOneOperation) {
   }
 }
 
-/// The result of RESCALE by multiplier and shift for values of (code - zero) from `lowest` on.
-Tensor foldedRescale(const Shape& shape, int64_t lowest, int64_t multiplier, int64_t shift) {
+/// The result of RESCALE by multiplier and shift for `count` values of (code - zero) from `lowest` on.
+Tensor foldedRescale(const Shape& shape, int64_t lowest, int64_t multiplier, int64_t shift,
+                     int64_t count = 256) {
   Tensor numbers = Tensor::zeros(DType::Int32, shape);
   for (int64_t n = 0; n < numbers.numElements(); ++n) {
-    const int64_t steps = lowest + n * 37 % 256;
+    const int64_t steps = lowest + n * 6037 % count;
     numbers.setIntegerAt(n, (steps * multiplier + (int64_t{1} << (shift - 1))) >> shift);
   }
   return numbers;
@@ -132,27 +133,50 @@ TEST(Legalize, AddingAFoldedRescaleIsOneOperation) {
   EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
 }
 
+TEST(Legalize, AddingAFoldedRescaleOfSixteenBitsIsOneOperation) {
+  // The scale of the constant is the smaller and the larger of the two.
+  for (const auto& [scaled, constant] : {std::pair{16, 18}, {17, 16}}) {
+    TosaBuilder b;
+    ir::Value* x = b.input(DType::Int16, {1, 8, 8, 4});
+    const int64_t multiplier = constant == 16 ? 1 << 30 : 1518500250;
+    ir::Value* sum =
+        b.make<tosa::Add>(b.rescale(x, DType::Int32, scaled == 16 ? 1 << 30 : 1518500250, scaled),
+                          b.constant(foldedRescale({1, 8, 8, 4}, -9000, multiplier, constant, 20000)));
+    const ir::Graph graph = b.finish({b.rescale(sum, DType::Int16, 1431655728, 45)});
+    EXPECT_THAT(operations(graph, "ethos-u55-128"), ElementsAre("npu.ELEMENTWISE"));
+    EXPECT_THAT(operations(graph, "ethos-u85-256"), ElementsAre("npu.ELEMENTWISE"));
+  }
+}
+
+void expectCodesOf(const Tensor& numbers, DType type) {
+  const auto found = compiler::codesOfNumbers(numbers, type);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->codes.dtype(), type);
+  const int64_t half = found->shift > 0 ? int64_t{1} << (found->shift - 1) : 0;
+  for (int64_t n = 0; n < numbers.numElements(); ++n) {
+    const int64_t steps = found->codes.integerAt(n) - found->zeroPoint;
+    ASSERT_EQ((steps * found->multiplier + half) >> found->shift, numbers.integerAt(n));
+  }
+}
+
 TEST(ConstantCodes, ReproduceTheResultsOfARescale) {
   for (const int64_t shift : {12, 20, 33}) {
     for (const int64_t multiplier : {1518500250, 2147483647, 1 << 30}) {
-      const Tensor numbers = foldedRescale({3, 40}, -200, multiplier, shift);
-      const auto found = compiler::codesOfNumbers(numbers);
-      ASSERT_TRUE(found.has_value()) << shift << " " << multiplier;
-      for (int64_t n = 0; n < numbers.numElements(); ++n) {
-        const int64_t steps = found->codes.integerAt(n) - found->zeroPoint;
-        ASSERT_EQ((steps * found->multiplier + (int64_t{1} << (found->shift - 1))) >> found->shift,
-                  numbers.integerAt(n));
-      }
+      SCOPED_TRACE(std::to_string(shift) + " " + std::to_string(multiplier));
+      expectCodesOf(foldedRescale({3, 40}, -200, multiplier, shift), DType::Int8);
+      if (shift > 12) expectCodesOf(foldedRescale({30, 40}, -32767, multiplier, shift, 65535), DType::Int16);
     }
   }
 }
 
 TEST(ConstantCodes, AreNotFoundForOtherValues) {
-  EXPECT_FALSE(compiler::codesOfNumbers(Tensor::zeros(DType::Int32, {4, 4})));
-  EXPECT_FALSE(compiler::codesOfNumbers(Tensor::from<int32_t>({3}, {100000, 100001, 234567})));
-  Tensor squares = Tensor::zeros(DType::Int32, {300});
-  for (int64_t n = 0; n < 300; ++n) squares.setIntegerAt(n, n * n);
-  EXPECT_FALSE(compiler::codesOfNumbers(squares));
+  for (const DType type : {DType::Int8, DType::Int16}) {
+    EXPECT_FALSE(compiler::codesOfNumbers(Tensor::zeros(DType::Int32, {4, 4}), type));
+    EXPECT_FALSE(compiler::codesOfNumbers(Tensor::from<int32_t>({3}, {100000, 100001, 100000000}), type));
+    Tensor squares = Tensor::zeros(DType::Int32, {300});
+    for (int64_t n = 0; n < 300; ++n) squares.setIntegerAt(n, 1009 * n * n);
+    EXPECT_FALSE(compiler::codesOfNumbers(squares, type));
+  }
 }
 
 /// The first iteration of a recurrence: 16-bit gates of an input and of a state, and a product with a cell

@@ -380,6 +380,21 @@ TEST(LogicCost, TestsOfALayersResultAreItsTable) {
   }
 }
 
+/// A value that only its table reads, and a function and a test of what the table gives, which is an output.
+TEST(LogicCost, FunctionsBeginWithAValueThatIsComputedAnyway) {
+  for (const char* target : kTargetOfEachFamily) {
+    TosaBuilder b;
+    ir::Value* x = b.rescale(b.conv(b.input(DType::Int8, {1, 8, 8, 4}), 8, {1, 1}), DType::Int8, 1 << 30, 38);
+    ir::Value* codes = b.table(x);
+    ir::Value* limit = b.constant(Tensor::from(Shape{1, 1, 1, 1}, std::vector<int32_t>{5000}));
+    ir::Value* tested = b.make<tosa::Greater>(b.rescale(codes, DType::Int32, 1518500250, 20, 3), limit);
+    const ir::Graph graph = b.finish({codes, tested, b.table(b.table(codes))});
+    EXPECT_THAT(operations(graph, target),
+                testing::UnorderedElementsAre("npu.CONV", "npu.ELEMENTWISE", "npu.POOL"));
+    EXPECT_EQ(differences(graph, target, "", randomInputs(graph, 1)), "");
+  }
+}
+
 TEST(LogicCost, TestingACodeIsOneOperation) {
   for (const char* target : kTargetOfEachFamily) {
     TosaBuilder b;
