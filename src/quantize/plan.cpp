@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "quantize/calibrate.hpp"
-#include "quantize/flat_ends.hpp"
+#include "quantize/function_ranges.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/guarded_norms.hpp"
 #include "quantize/loops.hpp"
@@ -82,6 +82,7 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
              calibrate(graph, annotation, samples, options.rangeMargin, inputs, progress, options.loops.get(),
                        knowsFirst ? &seen : nullptr, &outputs, &joins.ranges));
   cutFlatEnds(annotation, ranges);
+  coverResults(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);
   return Plan{std::move(assignment), std::move(annotation), std::move(joins),  std::move(inputs),

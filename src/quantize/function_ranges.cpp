@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quantize/flat_ends.hpp"
+#include "quantize/function_ranges.hpp"
 
 #include <algorithm>
 #include <array>
@@ -59,14 +59,21 @@ std::optional<Tensor> resultsOver(const Chain& chain, const Tensor& arguments) {
   return std::move(results->front());
 }
 
-/// The part of `range` outside which the chain's results stay within `unseen` of those at its ends.
-std::optional<Range> distinguishablePart(const Chain& chain, const Range& range, double unseen) {
+/// Evenly spaced values over a range.
+Tensor pointsOver(const Range& range) {
   Tensor arguments = Tensor::uninitialized(DType::Float32, {kPoints});
   const auto points = arguments.mutableAs<float>();
   for (size_t i = 0; i < points.size(); ++i) {
     const double share = static_cast<double>(i) / static_cast<double>(kPoints - 1);
     points[i] = static_cast<float>(range.min + share * (static_cast<double>(range.max) - range.min));
   }
+  return arguments;
+}
+
+/// The part of `range` outside which the chain's results stay within `unseen` of those at its ends.
+std::optional<Range> distinguishablePart(const Chain& chain, const Range& range, double unseen) {
+  const Tensor arguments = pointsOver(range);
+  const auto points = arguments.as<float>();
   const auto results = resultsOver(chain, arguments);
   if (!results) return std::nullopt;
   const auto y = results->as<float>();
@@ -100,6 +107,15 @@ std::optional<Range> toldApartOf(const Annotation& annotation, const Group& grou
   return needed.empty() ? std::nullopt : std::optional(needed);
 }
 
+float magnitude(const Range& range) {
+  return std::max(std::abs(range.min), std::abs(range.max));
+}
+
+/// Whether codes have 16 bits and a range of their own.
+bool isInt16(const Group& group) {
+  return group.precision == Precision::Int16x8 && !group.widened && !group.wide && !group.prequantizedScale;
+}
+
 }  // namespace
 
 void cutFlatEnds(const Annotation& annotation, std::vector<Range>& ranges) {
@@ -115,6 +131,27 @@ void cutFlatEnds(const Annotation& annotation, std::vector<Range>& ranges) {
     const double width = static_cast<double>(range.max) - range.min;
     const Range rest = unite(*needed, {0, 0});
     if (static_cast<double>(rest.max) - rest.min < kWorthwhile * width) ranges[g] = *needed;
+  }
+}
+
+void coverResults(const Annotation& annotation, std::vector<Range>& ranges) {
+  for (size_t g = 0; g < annotation.groups.size(); ++g) {
+    const Group& group = annotation.groups[g];
+    if (!isInt16(group) || ranges[g].empty()) continue;
+    const float end = magnitude(ranges[g]);
+    for (const Form& form : group.forms) {
+      for (const ir::Use& use : form.made ? form.value->uses() : form.readers) {
+        const auto chain = chainFrom(annotation, use.node);
+        if (!chain || !isInt16(annotation.groups[chain->result]) || ranges[chain->result].empty()) continue;
+        const auto results = resultsOver(*chain, pointsOver({-end, end}));
+        if (!results) continue;
+        bool nonFinite = false;
+        const Range all = rangeOf(results->as<float>(), &nonFinite);
+        Range& made = ranges[chain->result];
+        if (!nonFinite && magnitude(all) > magnitude(made) && magnitude(all) <= 2 * magnitude(made))
+          made = unite(made, all);
+      }
+    }
   }
 }
 

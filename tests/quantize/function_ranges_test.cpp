@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Codes are spent only on values that readers distinguish.
+// int8 codes are spent only on values that readers distinguish; results of functions of int16 codes have
+// codes for all of these.
 #include <gtest/gtest.h>
 
 #include "quantize/quantize.hpp"
@@ -72,6 +73,32 @@ TEST(FlatEnds, ExplicitObserversAndSixteenBitsKeepTheirRanges) {
   Options wide;
   wide.precision = Precision::Int16x8;
   EXPECT_NEAR(reachOf(network(), wide).high, 100, 1);
+}
+
+/// The largest value that has a code at the output of a function of 16-bit codes.
+template <typename Op>
+double largestResult(float low, float high, const Options& options = {}) {
+  Network n;
+  n.done(n.make<Op>(n.input({kSize})));
+  const std::vector<Sample> samples{{ramp({kSize}, low, high)}};
+  const auto quantized = require(quantize(std::move(n.graph), options, samples));
+  const auto q = quantizes(quantized.graph).back();
+  return q.scale() * static_cast<double>(q.quantMax() - q.zeroPoint());
+}
+
+TEST(ResultsOfFunctions, HaveCodesForAllSixteenBitArguments) {
+  Options wide;
+  wide.precision = Precision::Int16x8;
+  // The codes of the argument reach from -6 to 6.
+  EXPECT_GE(largestResult<aten::Silu>(-6, 4, wide), 5.98);
+  EXPECT_LE(largestResult<aten::Silu>(-6, 4, wide), 6.5);
+  EXPECT_LE(largestResult<aten::Silu>(-6, 4), 4.5) << "int8 has no codes to spare";
+}
+
+TEST(ResultsOfFunctions, MayGainAFactorOfTwo) {
+  Options wide;
+  wide.precision = Precision::Int16x8;
+  EXPECT_LE(largestResult<aten::Exp>(-6, 4, wide), 80) << "e^6 is 403, e^4 is 55";
 }
 
 }  // namespace
