@@ -391,7 +391,7 @@ class Chooser {
     double target = goal;
     for (size_t round = 0; round < budget_.rounds; ++round) {
       CARINA_TRY(const auto proposal, model_->cheapest(target));
-      if (!proposal) return {};
+      if (!proposal) return searchBetween(goal);
       const Candidate* known = madeAs(proposal->raised);
       const Candidate* made = known;
       if (!made) {
@@ -401,6 +401,34 @@ class Chooser {
       const double beyond = made->decibels - goal;
       if (beyond >= 0 && beyond < kNear) return {};
       if (known) target -= beyond < 0 ? beyond - kNear : beyond / 2;
+    }
+    return {};
+  }
+
+  /// Where the model knows no choice with these decibels: halves the cycles between the cheapest program that
+  /// has them and the most expensive one below it that does not.
+  Status searchBetween(double decibels) {
+    constexpr size_t kMost = 8;
+    constexpr double kNear = 0.03;  // of the cycles
+    double missed = 0;              // cycles for which no choice has them
+    for (size_t round = 0; round < kMost; ++round) {
+      double low = missed, high = std::numeric_limits<double>::infinity();
+      for (const Made& made : made_) {
+        if (made.candidate.decibels >= decibels)
+          high = std::min(high, static_cast<double>(made.candidate.cycles()));
+      }
+      for (const Made& made : made_) {
+        const auto cycles = static_cast<double>(made.candidate.cycles());
+        if (made.candidate.decibels < decibels && cycles < high) low = std::max(low, cycles);
+      }
+      if (!std::isfinite(high) || high - low < kNear * high) return {};
+      const double middle = (low + high) / 2;
+      CARINA_TRY(const auto proposal, model_->best(middle));
+      const Candidate* made = nullptr;
+      if (proposal && !madeAs(proposal->raised)) {
+        CARINA_TRY(made, take(*proposal));
+      }
+      if (!made || made->decibels < decibels) missed = middle;
     }
     return {};
   }
