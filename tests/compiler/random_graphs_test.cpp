@@ -137,6 +137,85 @@ void checkRandomGraphs(uint64_t first, uint64_t count) {
   }
 }
 
+/// Values of one shape, computed element by element: codes, and truth values.
+struct Pointwise {
+  TosaBuilder b;
+  Dice dice;
+  Shape shape;
+  std::vector<ir::Value*> codes, truths;
+
+  explicit Pointwise(uint64_t seed) : b(seed * 1000), dice(seed) {
+    shape = {1, dice.roll(1, 9), dice.roll(1, 9), dice.roll(1, 24)};
+    codes = {b.input(DType::Int8, shape), b.input(DType::Int8, shape)};
+    truths = {b.input(DType::Bool, dice.chance(1, 2) ? shape : Shape{1, 1, 1, shape[3]})};
+  }
+
+  /// Mostly the last value: chains of functions.
+  ir::Value* pick(const std::vector<ir::Value*>& values) {
+    const auto last = static_cast<int64_t>(values.size()) - 1;
+    return values[static_cast<size_t>(dice.roll(dice.chance(2, 3) ? last : 0, last))];
+  }
+  ir::Value* number(DType type, int64_t value) {
+    Tensor one = Tensor::zeros(type, {1, 1, 1, 1});
+    one.setIntegerAt(0, value);
+    return b.constant(std::move(one));
+  }
+  ir::Value* wide(ir::Value* x) {
+    return b.rescale(x, DType::Int32, 1518500250, dice.roll(11, 13), dice.roll(-128, 127));
+  }
+  ir::Value* choice() {
+    const int64_t numbers[] = {-128, 0, 127, dice.roll(-128, 127)};
+    return dice.chance(1, 2) ? pick(codes) : number(DType::Int8, numbers[dice.roll(0, 3)]);
+  }
+
+  void grow() {
+    switch (dice.roll(0, 8)) {
+      case 0:
+      case 1:
+        codes.push_back(b.table(pick(codes)));
+        break;
+      case 2:
+        codes.push_back(b.clamp(pick(codes), dice.roll(-128, 0), dice.roll(0, 127)));
+        break;
+      case 3:
+        codes.push_back(b.rescale(b.make<tosa::Add>(wide(pick(codes)), wide(pick(codes))), DType::Int8,
+                                  1431655728, 49 + dice.roll(0, 2), 0, dice.roll(-128, 127)));
+        break;
+      case 4:
+      case 5: {
+        ir::Value *tested = wide(pick(codes)), *limit = number(DType::Int32, dice.roll(-50000000, 50000000));
+        truths.push_back(dice.chance(1, 2) ? b.make<tosa::Greater>(tested, limit)
+                                           : b.make<tosa::GreaterEqual>(limit, tested));
+        break;
+      }
+      case 6: {
+        ir::Value *x = pick(truths), *y = pick(truths);
+        truths.push_back(dice.chance(1, 2) ? b.make<tosa::LogicalAnd>(x, y) : b.make<tosa::LogicalOr>(x, y));
+        break;
+      }
+      case 7:
+        truths.push_back(b.make<tosa::LogicalNot>(pick(truths)));
+        break;
+      default: {
+        ir::Value *x = pick(codes), *y = choice();
+        codes.push_back(dice.chance(1, 2) ? b.make<tosa::Select>(pick(truths), x, y)
+                                          : b.make<tosa::Select>(pick(truths), y, x));
+      }
+    }
+  }
+};
+
+/// Functions of one value whose intermediate results others need, too.
+TEST(RandomGraphs, OfPointwiseOperators) {
+  const char* const targets[] = {"ethos-u55-128", "ethos-u65-256", "ethos-u85-256"};
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    Pointwise p(seed);
+    for (int64_t i = p.dice.roll(3, 14); i > 0; --i) p.grow();
+    const ir::Graph graph = p.b.finish({p.pick(p.codes), p.pick(p.truths), p.codes.back()});
+    ASSERT_EQ(differences(graph, targets[seed % 3], "", randomInputs(graph, seed)), "") << "seed " << seed;
+  }
+}
+
 // CARINA_RANDOM_GRAPHS sets the number of graphs.
 TEST(RandomGraphs, AgreeOnAllLevels) {
   const char* count = std::getenv("CARINA_RANDOM_GRAPHS");
