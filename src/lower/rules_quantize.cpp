@@ -288,7 +288,10 @@ Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& c
     return emitter_.rescale(narrow, DType::Int32, 0, 0, std::array{1.0});
   };
   const auto unrounded = [&](int64_t code) { return exact(code) / codes.scale; };
-  if (const auto factors = factorsAroundZero(unrounded)) {
+  // Products have no zero point, and every code of the type.
+  const bool plain = real.zeroPoint == 0 && codes.zeroPoint == 0 && codes.min <= -integerMax(from) &&
+                     codes.max == integerMax(from);
+  if (const auto factors = plain ? factorsAroundZero(unrounded) : std::nullopt) {
     std::array<ir::Value*, 2> products{};
     for (size_t i = 0; i < 2; ++i) {
       CARINA_TRY(products[i],
@@ -303,7 +306,7 @@ Result<StoredTensor> Lowering::tabled(const QuantizedValue& real, const Codes& c
   const FineTable tables = fineTable(value, kTableTolerance);
   CARINA_TRY(ir::Value * result, emitter_.lookUp(real.data.value, tables.table));
   if (tables.pieces.empty()) return StoredTensor{result, real.data.layout};
-  if (real.zeroPoint == 0 && codes.zeroPoint == 0) {
+  if (plain) {
     if (const auto product = productTable(unrounded, kTableTolerance)) {
       CARINA_TRY(ir::Value* const slope, emitter_.lookUp(real.data.value, product->table));
       ir::Value* scaled = emitter_.binary(Binary::Mul, real.data.value, slope);
