@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batch norms with fixed statistics are folded into the preceding operator, or become a depthwise 1x1
-// convolution; so do products and sums with constants.
+// Batch norms with fixed statistics are folded into the preceding operator or the following ones, or become a
+// depthwise 1x1 convolution; so do products and sums with constants.
 #include "quantize/fold_batch_norm.hpp"
 
 #include <algorithm>
@@ -8,17 +8,13 @@
 
 #include "aten/conv_op.hpp"
 #include "aten/ops.hpp"
+#include "quantize/affine.hpp"
 #include "quantize/annotate.hpp"
 #include "quantize/quantize.hpp"
 #include "quantize/whole_dim.hpp"
 
 namespace carina::quantize {
 namespace {
-
-/// y = x * scale + shift per channel.
-struct Affine {
-  std::vector<float> scale, shift;
-};
 
 Result<Affine> affineOf(const BatchNormOp& norm) {
   for (const ir::Value* value : {norm.gamma, norm.beta, norm.mean, norm.variance}) {
@@ -87,13 +83,6 @@ std::optional<WeightedOp> foldTarget(const ir::Value* input, int64_t channels) {
   return std::nullopt;
 }
 
-void replace(ir::Node* node, ir::Value* by) {
-  ir::Graph& graph = node->graph();
-  if (by->name.empty()) std::swap(by->name, node->result(0)->name);
-  graph.replaceAllUses(node->result(0), by);
-  graph.erase(node);
-}
-
 /// Folds `node`, which reads `input`, into the weights of `target`.
 void foldInto(const WeightedOp& target, ir::Node* node, ir::Value* input, const Affine& affine) {
   ir::Graph& graph = target.node->graph();
@@ -110,7 +99,7 @@ void foldInto(const WeightedOp& target, ir::Node* node, ir::Value* input, const 
   }
   ir::Value* biasValue = graph.addConstant(std::move(bias));
   target.node->setOperandGroup(WeightedOp::kBiasOperand, std::array{biasValue});
-  replace(node, input);
+  replaceByValue(node, input);
 }
 
 /// input [N, C, ...] * scale + shift as a depthwise convolution with one tap (over a view with one or two
@@ -221,47 +210,88 @@ bool isScale(const ConstantOp& op) {
   return op.kind == ConstantOp::Kind::Product || op.kind == ConstantOp::Kind::Quotient;
 }
 
-/// Turns a product and a sum with constants of the same channels, as they follow norms and precede the first
-/// layer of an image network, into one depthwise convolution, which rounds once and takes fewer cycles than
-/// the two. With few elements per channel, it has more to read: a weight, a bias and a scale per channel.
-void joinConstants(const ConstantOp& second) {
-  constexpr int64_t kFewElements = 8;
+/// A product and a sum with constants of the same channels, as they follow norms and precede the first layer
+/// of an image network.
+struct ConstantPair {
+  ir::Node* first = nullptr;
+  ir::Value* input = nullptr;  // of the first one
+  int64_t dim = 0;             // along which the constants vary
+  Affine affine;
+};
+
+/// The pair whose second operator this is; empty if there is none or a value is not finite.
+std::optional<ConstantPair> pairOf(const ConstantOp& second) {
   const ir::Value* between = second.input;
   const auto first =
       between->producer() && between->hasOneUse() ? asConstantOp(between->producer()) : std::nullopt;
-  if (!first || isScale(*first) == isScale(second)) return;
+  if (!first || isScale(*first) == isScale(second)) return std::nullopt;
   const auto dim = dimensionOf(*first, -1);
-  const int64_t last = between->rank() - 1;
-  if (!dim || dim != dimensionOf(second, -1) || *dim < 0 || (*dim != last && (*dim != 1 || last < 2))) return;
-  const int64_t channels = between->dim(*dim), elements = between->numElements() / channels;
-  auto affine = affineOf(*first, static_cast<size_t>(channels));
-  const auto after = affineOf(second, static_cast<size_t>(channels));
-  if (elements < kFewElements || !affine || !after) return;
-  for (size_t c = 0; c < affine->scale.size(); ++c) {
+  if (!dim || dim != dimensionOf(second, -1) || *dim < 0) return std::nullopt;
+  const auto channels = static_cast<size_t>(between->dim(*dim));
+  auto affine = affineOf(*first, channels);
+  const auto after = affineOf(second, channels);
+  if (!affine || !after) return std::nullopt;
+  for (size_t c = 0; c < channels; ++c) {
     affine->scale[c] *= after->scale[c];
     affine->shift[c] = affine->shift[c] * after->scale[c] + after->shift[c];
-    if (!std::isfinite(affine->scale[c]) || !std::isfinite(affine->shift[c])) return;
+    if (!std::isfinite(affine->scale[c]) || !std::isfinite(affine->shift[c])) return std::nullopt;
   }
-  ir::Builder b = ir::Builder::beforeNode(second.node);
-  ir::Value* input = first->input;
-  if (*dim == last) {
-    const ir::Ints swapped{0, 2, 1};
-    input = aten::View::create(b, input, ir::Ints{1, elements, channels});
-    input = depthwise(b, aten::Permute::create(b, input, swapped), *affine);
-    input = aten::View::create(b, aten::Permute::create(b, input, swapped), between->shape());
-  } else {
-    input = depthwise(b, input, *affine);
-  }
-  replace(second.node, input);
-  first->node->graph().erase(first->node);
+  return ConstantPair{first->node, first->input, *dim, std::move(*affine)};
 }
 
-/// Folds the batch norms among the wanted nodes, and products and sums with constants if `constants`.
-Status foldNorms(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted, bool constants) {
+/// Folds the constant, or the pair, into the weights of the layers that read the result. Returns whether it
+/// was folded.
+bool foldConstantForward(const ConstantOp& op, const std::optional<ConstantPair>& pair, double mostNoise) {
+  if (pair) {
+    if (!foldIntoReaders(op.node, pair->input, pair->dim, pair->affine, mostNoise)) return false;
+    pair->first->graph().erase(pair->first);
+    return true;
+  }
+  for (int64_t d = op.input->rank(); d-- > 0;) {
+    if (dimensionOf(op, d) != d) continue;
+    const auto affine = affineOf(op, static_cast<size_t>(op.input->dim(d)));
+    if (affine && foldIntoReaders(op.node, op.input, d, *affine, mostNoise)) return true;
+  }
+  return false;
+}
+
+/// Turns a pair into one depthwise convolution, which rounds once and takes fewer cycles than the two. With
+/// few elements per channel, it has more to read: a weight, a bias and a scale per channel.
+void joinConstants(const ConstantOp& second, const ConstantPair& pair) {
+  constexpr int64_t kFewElements = 8;
+  const Shape shape = second.input->shape();
+  const int64_t last = static_cast<int64_t>(shape.size()) - 1, channels = second.input->dim(pair.dim);
+  const int64_t elements = second.input->numElements() / channels;
+  if ((pair.dim != last && (pair.dim != 1 || last < 2)) || elements < kFewElements) return;
+  ir::Builder b = ir::Builder::beforeNode(second.node);
+  ir::Value* input = pair.input;
+  if (pair.dim == last) {
+    const ir::Ints swapped{0, 2, 1};
+    input = aten::View::create(b, input, ir::Ints{1, elements, channels});
+    input = depthwise(b, aten::Permute::create(b, input, swapped), pair.affine);
+    input = aten::View::create(b, aten::Permute::create(b, input, swapped), shape);
+  } else {
+    input = depthwise(b, input, pair.affine);
+  }
+  replaceByValue(second.node, input);
+  pair.first->graph().erase(pair.first);
+}
+
+/// Folds one product or sum with a constant where that is possible.
+void foldOrJoin(const ConstantOp& op, double mostNoise) {
+  if (foldConstant(op)) return;
+  const auto pair = pairOf(op);
+  if (!foldConstantForward(op, pair, mostNoise) && pair) joinConstants(op, *pair);
+}
+
+/// Folds the batch norms among the wanted nodes. With `mostNoise` (foldIntoReaders()) also into the layers
+/// that follow, and products and sums with constants as well.
+Status foldNorms(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted,
+                 std::optional<double> mostNoise) {
   for (ir::Node* node : graph.nodes()) {
     if (!wanted(*node)) continue;
-    if (const auto constant = constants ? asConstantOp(node) : std::nullopt) {
-      if (!foldConstant(*constant)) joinConstants(*constant);
+    if (const auto constant = mostNoise ? asConstantOp(node) : std::nullopt) {
+      foldOrJoin(*constant, *mostNoise);
       continue;
     }
     const auto norm = asBatchNorm(node);
@@ -274,9 +304,9 @@ Status foldNorms(ir::Graph& graph, const std::function<bool(const ir::Node&)>& w
     // dimension.
     if (const auto target = foldTarget(norm->input, 1)) {
       foldInto(*target, node, norm->input, affine);
-    } else {
+    } else if (!mostNoise || !foldIntoReaders(node, norm->input, 1, affine, *mostNoise)) {
       ir::Builder builder = ir::Builder::beforeNode(node);
-      replace(node, depthwise(builder, norm->input, affine));
+      replaceByValue(node, depthwise(builder, norm->input, affine));
     }
   }
   graph.eraseUnusedConstants();
@@ -297,12 +327,12 @@ std::optional<BatchNormOp> asBatchNorm(ir::Node* node) {
 }
 
 Status foldBatchNormsOf(ir::Graph& graph, const std::function<bool(const ir::Node&)>& wanted) {
-  return foldNorms(graph, wanted, false);
+  return foldNorms(graph, wanted, std::nullopt);
 }
 
-Status foldBatchNorms(ir::Graph& graph) {
+Status foldBatchNorms(ir::Graph& graph, double mostNoise) {
   return foldNorms(
-      graph, [](const ir::Node&) { return true; }, true);
+      graph, [](const ir::Node&) { return true; }, mostNoise);
 }
 
 }  // namespace carina::quantize

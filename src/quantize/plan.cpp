@@ -2,6 +2,7 @@
 #include "quantize/plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -89,11 +90,35 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
               std::move(ranges),     std::move(params),     std::move(outputs)};
 }
 
+/// What folding products into the layers that follow may cost (foldBatchNorms()). Codes of 8 bits lose more
+/// than weights of 8 bits with a scale per channel: those of the product have the steps that its largest
+/// factor needs, in all channels. Without them, results are closer to float however much the factors differ.
+/// Where weights of 8 bits decide the accuracy, folding may cost half a decibel; where coarser ones do,
+/// nothing.
+double mostNoiseOfWeights(const Options& options, Precision widest) {
+  const auto isCoarse = [](const Overrides& overrides) {
+    return overrides.weightBits.value_or(kMaxWeightBits) < kMaxWeightBits ||
+           !overrides.perChannelWeights.value_or(true);
+  };
+  const bool areCoarse = options.weightBits < kMaxWeightBits || !options.perChannelWeights ||
+                         std::any_of(options.rules.begin(), options.rules.end(),
+                                     [&](const Rule& rule) { return isCoarse(rule.overrides); });
+  if (areCoarse) return 1;
+  return widest == Precision::Int16x8 ? 1.25 : std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
-Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples) {
+Precision widestPrecision(const Options& options) {
+  const auto isWide = [](const Rule& rule) { return rule.overrides.precision == Precision::Int16x8; };
+  return std::any_of(options.rules.begin(), options.rules.end(), isWide) ? Precision::Int16x8
+                                                                         : options.precision;
+}
+
+Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples,
+                    Precision widest) {
   CARINA_RETURN_IF_ERROR(checkWeights(graph));
-  CARINA_RETURN_IF_ERROR(foldBatchNorms(graph));
+  CARINA_RETURN_IF_ERROR(foldBatchNorms(graph, mostNoiseOfWeights(options, widest)));
   CARINA_RETURN_IF_ERROR(useGuardedNorms(graph, options, samples));
   CARINA_RETURN_IF_ERROR(useRmsNorms(graph));
   nameValues(graph);

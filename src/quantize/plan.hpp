@@ -25,8 +25,11 @@ struct Plan {
 };
 
 /// Brings the float graph into the form to be quantized: batch norms folded, every value named, layers
-/// equalized if requested.
-Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples);
+/// equalized if requested. `widest`: the widest codes that operators may get.
+Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sample> samples,
+                    Precision widest);
+/// The widest codes that the options and their rules give to operators.
+Precision widestPrecision(const Options& options);
 
 /// For a prepared graph. `wanted`: which statistics of layer inputs to gather. Errors: graphs that the
 /// executor cannot run.

@@ -235,7 +235,7 @@ class SwitchInserter {
 
 Result<SwitchedNetwork> switchedNetwork(ir::Graph graph, const Options& options,
                                         std::span<const Sample> samples, size_t mostUnits) {
-  CARINA_RETURN_IF_ERROR(prepareGraph(graph, options, samples));
+  CARINA_RETURN_IF_ERROR(prepareGraph(graph, options, samples, Precision::Int16x8));
   CARINA_TRY(const Plan plan, makePlan(graph, options, samples, {}));
   Units units(graph, options, plan);
   units.number(mostUnits);

@@ -131,7 +131,7 @@ Result<Planned> planQuantization(ir::Graph& graph, const Options& options, std::
     return fail(Code::BadCalibration, "quantization needs calibration samples")
         .withRemedy("give --calibrate DATA.npz, or --quantize none");
   }
-  CARINA_RETURN_IF_ERROR(prepareGraph(graph, options, samples));
+  CARINA_RETURN_IF_ERROR(prepareGraph(graph, options, samples, widestPrecision(options)));
   Planned planned;
   planned.reference = graph.clone();
   CARINA_TRY(planned.plan,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -115,9 +116,11 @@ Result<Quantized> quantize(ir::Graph graph, const Options& options, std::span<co
 /// Folds batch norms with fixed statistics into the preceding convolution or linear layer (w' = w*s, b' = (b
 /// - mean)*s + beta, s = gamma / sqrt(var + eps)); without such a producer, they become depthwise 1x1
 /// convolutions. Products and sums with one constant per channel, or one for all, are folded into such a
-/// producer as well; a per-channel product and sum without one become a depthwise convolution. Called by
-/// quantize(); exact up to float rounding.
-Status foldBatchNorms(ir::Graph& graph);
+/// producer as well; a per-channel product and sum without one become a depthwise convolution. What has no
+/// producer is folded into the layers that read it instead, if there are only such layers and the errors of
+/// their rounded weights have at most `mostNoise` times the power after that. Called by quantize(); exact up
+/// to float rounding.
+Status foldBatchNorms(ir::Graph& graph, double mostNoise = std::numeric_limits<double>::infinity());
 
 /// Cross-layer equalisation: between two layers with only positively homogeneous operators in between (ReLU,
 /// pooling, ...), channels are rescaled so that the weights of both sides have the same range. The network's
