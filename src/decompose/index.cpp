@@ -189,6 +189,20 @@ ir::Value* sumsOf(ir::Builder& b, const Rows& rows, ir::Value* values) {
   return aten::SumDimIntList::create(b, chosen, ir::Ints{1}, false, type);
 }
 
+/// Whether index_put replaces what the NPU's SCATTER replaces: rows of one tensor, or one row in each of a
+/// few tensors side by side, as the keys and values of a decoder are written for all heads at one position.
+/// The values may still have to be expanded.
+bool putsRows(const aten::IndexPut& op, size_t first) {
+  constexpr int64_t kMostTables = 16;
+  const ir::Value* index = op.indices()[first];
+  if (op.accumulate() || countOf(op.indices()) != 1 || index->rank() != 1) return false;
+  if (first == 0) return true;
+  const Shape& shape = op.self()->shape();
+  const int64_t tables = std::accumulate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(first),
+                                         int64_t{1}, std::multiplies<>());
+  return !index->isConstant() && index->numElements() == 1 && tables > 0 && tables <= kMostTables;
+}
+
 /// x[i, j] = v with any number of indices at any dimensions, values that broadcast, and accumulation.
 ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
   if (isQuantizedAsUnit(op)) return nullptr;
@@ -198,11 +212,13 @@ ir::Value* rewriteIndexPut(ir::Builder& b, aten::IndexPut op) {
   const auto first = static_cast<size_t>(
       std::find_if(indices.begin(), indices.end(), [](const ir::Value* v) { return v; }) - indices.begin());
   if (isMask(indices[first])) return count == 1 ? putMasked(b, op, first) : nullptr;
-  const ir::Value* index = indices[0];
-  const bool plain = count == 1 && first == 0 && index->rank() == 1;
-  const int64_t inner =
-      op.self()->shape().empty() || op.self()->dim(0) == 0 ? 0 : op.self()->numElements() / op.self()->dim(0);
-  if (plain && !op.accumulate() && op.values()->numElements() == index->numElements() * inner) return nullptr;
+  if (putsRows(op, first)) {
+    Shape put = op.self()->shape();
+    put[first] = indices[first]->numElements();
+    if (op.values()->numElements() == numElements(put)) return nullptr;
+    return aten::IndexPut::create(b, op.self(), {indices.begin(), indices.end()},
+                                  aten::Expand::create(b, op.values(), put));
+  }
   const DType type = op.self()->dtype();
   if (op.accumulate() && type != DType::Float32 && type != DType::Int32 && type != DType::Int64)
     return nullptr;

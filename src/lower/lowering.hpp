@@ -133,6 +133,11 @@ class Lowering {
   Result<QuantizedValue> quantizedValue(const ir::Value* value);
   /// The same, without pending functions, limits or accumulators.
   Result<QuantizedValue> plainValue(const ir::Value* value);
+  /// What the rule of index_put has computed from an index vector, for tensors with this many rows each; null
+  /// at first.
+  ir::Value*& rowNumbers(const ir::Value* index, int64_t rows, int64_t tables) {
+    return rowNumbers_[{index, {rows, tables}}];
+  }
   /// An integer or bool value. int64 is carried as int32.
   Result<StoredTensor> integers(const ir::Value* value);
   /// The bytes of a uint8 input, as int8; nothing for other values.
@@ -211,6 +216,7 @@ class Lowering {
   std::unordered_map<const ir::Value*, int> results_;  // how many region outputs are
   std::map<std::pair<const ir::Value*, std::vector<int64_t>>, ir::Value*>
       reordered_;  // key: sequence, -1, shape
+  std::map<std::pair<const ir::Value*, std::pair<int64_t, int64_t>>, ir::Value*> rowNumbers_;
 };
 
 /// How one operator is lowered; the node's place is added to errors.

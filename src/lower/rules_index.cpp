@@ -184,41 +184,46 @@ ir::Value* gatheredRows(Emitter& emit, ir::Value* rows, ir::Value* put, const st
 // is faster.
 constexpr int64_t kMaxComparisons = int64_t{1} << 15;
 
-/// Converts negative indices, which count from the end.
-ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent) {
-  const auto number = [&](int64_t n) {
-    return emit.reshape(emit.scalar(DType::Int32, n), Shape(index->shape().size(), 1));
-  };
-  ir::Value* negative = emit.binary(Binary::ArithmeticRightShift, index, number(31));
-  return emit.binary(Binary::Add, index, emit.binary(Binary::BitwiseAnd, negative, number(extent)));
+/// Converts negative indices, which count from the end. Repeats a vector [1, W] for `tables` of them.
+ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent, int64_t tables = 1) {
+  Shape one(index->shape().size(), 1);
+  ir::Value* last = emit.reshape(emit.scalar(DType::Int32, 31), one);
+  ir::Value* negative = emit.binary(Binary::ArithmeticRightShift, index, last);
+  one[0] = tables;
+  ir::Value* extents = emit.constant(
+      Tensor::from(one, std::vector<int32_t>(static_cast<size_t>(tables), static_cast<int32_t>(extent))));
+  return emit.binary(Binary::Add, index, emit.binary(Binary::BitwiseAnd, negative, extents));
 }
 
-/// Replaces some of the rows [1, rows, inner] by others [1, W, inner], `which` [1, W]. SCATTER must not write
-/// a row twice: each row determines the last one assigned to it, and gathers it from both tables.
-ir::Value* withLastRows(Emitter& emit, ir::Value* rows, ir::Value* which, ir::Value* put) {
-  const int64_t count = rows->dim(1), replaced = put->dim(1);
+/// For each of `count` rows, the last of the rows assigned to it, counted behind all of them, or its own
+/// number: [1, count]. `which` [1, W]: the row that each is assigned to.
+ir::Value* lastRows(Emitter& emit, ir::Value* which, int64_t count) {
+  const int64_t replaced = which->dim(1);
   std::vector<int32_t> own(static_cast<size_t>(count)), other(static_cast<size_t>(replaced));
   std::iota(own.begin(), own.end(), 0);
   std::iota(other.begin(), other.end(), static_cast<int32_t>(count));
   ir::Value* numbers = emit.constant(Tensor::from({count, 1}, own));
   ir::Value* meant = emit.binary(Binary::Equal, which, numbers);
   ir::Value* source = emit.select(meant, emit.constant(Tensor::from({1, replaced}, other)), numbers);
-  ir::Value* last = emit.reshape(emit.reduce(Reduce::Max, source, 1), {1, count});
-  return emit.gather(emit.concat({rows, put}, 1), last);
+  return emit.reshape(emit.reduce(Reduce::Max, source, 1), {1, count});
 }
 
-/// self with rows replaced: one index tensor over dimension 0.
+/// self with rows replaced: one index vector over a dimension. The dimensions before it are tables side by
+/// side, in each of which one row is replaced.
 Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
   const aten::IndexPut op = ir::cast<aten::IndexPut>(&node);
   if (op.accumulate())
     return fail(Code::NoIntegerForm, "index_put with accumulate is not supported on the NPU")
         .withRemedy("add to the picked rows instead");
-  if (op.indices().size() != 1 || !op.indices()[0] || op.indices()[0]->dtype() == DType::Bool ||
-      op.indices()[0]->rank() != 1) {
+  const auto given = op.indices();
+  const auto isGiven = [](const ir::Value* index) { return index != nullptr; };
+  const auto at = std::find_if(given.begin(), given.end(), isGiven);
+  if (at == given.end() || std::any_of(at + 1, given.end(), isGiven) || (*at)->dtype() == DType::Bool ||
+      (*at)->rank() != 1 || (at != given.begin() && ((*at)->isConstant() || (*at)->numElements() != 1))) {
     return fail(Code::NoIntegerForm, "index_put is supported on the NPU with one index vector only")
         .withRemedy("index the first dimension only");
   }
-  const ir::Value* index = op.indices()[0];
+  const ir::Value* index = *at;
   CARINA_TRY(const StoredTensor indices, lowering.integers(index));
   std::vector<StoredTensor> data;
   std::optional<Codes> codes;
@@ -234,8 +239,10 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
     }
   }
   const Shape& s = op.self()->shape();
-  const int64_t rows = s[0], inner = op.self()->numElements() / rows, replaced = index->numElements();
-  if (op.values()->numElements() != replaced * inner) {
+  const int64_t tables = numElements(Shape(s.begin(), s.begin() + (at - given.begin())));
+  const int64_t rows = s[static_cast<size_t>(at - given.begin())], replaced = index->numElements();
+  const int64_t inner = op.self()->numElements() / (tables * rows);
+  if (op.values()->numElements() != tables * replaced * inner) {
     return fail(Code::NoIntegerForm, "index_put of a broadcast value is not supported on the NPU")
         .withRemedy("expand the values to the picked rows");
   }
@@ -255,14 +262,21 @@ Status lowerIndexPut(Lowering& lowering, const ir::Node& node) {
           .withRemedy("write one row at a time, or at constant indices");
     }
     for (StoredTensor& operand : data) operand = asBytes(lowering, operand);
-    ir::Value* which = emit.reshape(lowering.rowMajor(indices), {1, replaced});
-    ir::Value* table = emit.reshape(lowering.rowMajor(data[0]), {1, rows, inner});
-    ir::Value* put = emit.reshape(lowering.rowMajor(data[1]), {1, replaced, inner});
+    ir::Value* table = emit.reshape(lowering.rowMajor(data[0]), {tables, rows, inner});
+    ir::Value* put = emit.reshape(lowering.rowMajor(data[1]), {tables, replaced, inner});
     if (!source.empty()) {
       result = gatheredRows(emit, table, put, source);
     } else {
-      which = fromFront(emit, which, rows);
-      result = replaced == 1 ? emit.scatter(table, which, put) : withLastRows(emit, table, which, put);
+      // Decoders write keys and values of all layers to the same rows. SCATTER must not write a row twice:
+      // with several, each row of the result is gathered from both tables.
+      ir::Value*& numbers = lowering.rowNumbers(index, rows, tables);
+      if (!numbers) {
+        ir::Value* which =
+            fromFront(emit, emit.reshape(lowering.rowMajor(indices), {1, replaced}), rows, tables);
+        numbers = replaced == 1 ? which : lastRows(emit, which, rows);
+      }
+      result = replaced == 1 ? emit.scatter(table, numbers, put)
+                             : emit.gather(emit.concat({table, put}, 1), numbers);
     }
     result = asBool(lowering, op.self(), result);
   }

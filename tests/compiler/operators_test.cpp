@@ -286,6 +286,44 @@ TEST(Operators, GatherAndScatter) {
   expectExact(b.finish({b.clamp(picked, -50, 50), placed}), kFamilies);
 }
 
+/// The table is read again, a part of a wider one, or also what the rows are taken from.
+TEST(Operators, ScatterIntoTablesThatOthersRead) {
+  TosaBuilder b;
+  ir::Value* x = b.input(DType::Int8, {2, 6, 32});
+  Tensor index = Tensor::zeros(DType::Int32, {2, 2});
+  for (int64_t i = 0; i < 4; ++i) index.setIntegerAt(i, 5 - i);
+  ir::Value* indices = b.make<tosa::Add>(b.constant(std::move(index)), b.input(DType::Int32, {1, 1}));
+  ir::Value* table = b.clamp(x, -100, 100);
+  ir::Value* rows = b.slice(b.clamp(x, -20, 20), {0, 0, 0}, {2, 2, 32});
+  ir::Value* kept = b.make<tosa::Scatter>(table, indices, rows);
+  ir::Value* part = b.make<tosa::Scatter>(b.slice(table, {0, 0, 0}, {2, 6, 16}), indices,
+                                          b.slice(rows, {0, 0, 16}, {2, 2, 16}));
+  ir::Value* own = b.make<tosa::Scatter>(kept, indices, b.slice(kept, {0, 1, 0}, {2, 2, 32}));
+  const ir::Graph graph = b.finish({b.make<tosa::ReduceMax>(table, 1, tosa::NanMode::PROPAGATE), part, own});
+  std::vector<Tensor> inputs = randomInputs(graph, 3);
+  inputs[1] = Tensor::from({1, 1}, std::vector<int32_t>{0});
+  for (const std::string target : {"ethos-u85-256", "ethos-u65-256", "ethos-u55-128"}) {
+    for (const std::string mode : {"", "Sram_Only"}) EXPECT_EQ(differences(graph, target, mode, inputs), "");
+  }
+  EXPECT_EQ(differences(graph, "ethos-u85-512", "Dedicated_Sram", inputs), "");
+}
+
+/// Keys times queries as decoders write them: the right matrix is read as it lies, without two transposes.
+TEST(Operators, MatmulOfATransposedMatrix) {
+  TosaBuilder b;
+  ir::Value* queries = b.input(DType::Int8, {2, 3, 16});
+  ir::Value* keys = b.clamp(b.input(DType::Int8, {2, 12, 16}), -90, 90);
+  ir::Value* y = b.make<tosa::Matmul>(queries, b.transpose(keys, {0, 2, 1}), b.scalar(DType::Int8, 3),
+                                      b.scalar(DType::Int8, -4));
+  const ir::Graph graph = b.finish({b.rescale(y, DType::Int8, 1518500250, 40, 0, 5)});
+  expectExact(graph, kFamilies);
+  auto program = require(compiler::compile(graph, require(npu::makeMachine("ethos-u85-256", "", ""))));
+  for (const compiler::OperationRecord& record : program.operations) {
+    const auto* op = std::get_if<npu::KernelOperation>(&record.operation);
+    EXPECT_FALSE(op && op->transpose != npu::Transpose::HWC);
+  }
+}
+
 TEST(Operators, RefusalsNameLimitAndPlace) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 1, 1, 140000});

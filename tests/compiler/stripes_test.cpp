@@ -304,5 +304,26 @@ TEST(InPlace, ElementwiseResultsOverwriteTheirInputs) {
   EXPECT_EQ(program.arenaBytes, 2 * 16 * 16 * 32);  // the input and one more feature map
 }
 
+/// A decoder's cache: an input of which some rows are replaced is an output.
+TEST(InPlace, ScatteredRowsAreWrittenIntoTheirTable) {
+  TosaBuilder b;
+  ir::Value* cache = b.reshape(b.input(DType::Int8, {1, 4, 64, 32}), {4, 64, 32});
+  ir::Value* indices = b.input(DType::Int32, {4, 1});
+  ir::Value* written = b.make<tosa::Scatter>(cache, indices, b.input(DType::Int8, {4, 1, 32}));
+  ir::Value* read = b.make<tosa::ReduceMax>(written, 1, tosa::NanMode::PROPAGATE);
+  const ir::Graph graph = b.finish({b.reshape(written, {1, 4, 64, 32}), read});
+  std::vector<Tensor> inputs = randomInputs(graph, 9);
+  inputs[1] = Tensor::from({4, 1}, std::vector<int32_t>{0, 63, 5, 5});
+  for (const char* mode : {"Sram_Only", "Shared_Sram", "Dedicated_Sram"}) {
+    EXPECT_EQ(differences(graph, "ethos-u85-256", mode, inputs), "");
+    auto program = require(compiler::compile(graph, require(npu::makeMachine("ethos-u85-256", "", mode))));
+    EXPECT_LT(program.arenaBytes, 3 * 64 * 32 * 4 / 2) << mode;
+    for (const compiler::OperationRecord& record : program.operations) {
+      const auto* dma = std::get_if<npu::DmaOperation>(&record.operation);
+      EXPECT_FALSE(dma && dma->length == 4 * 64 * 32) << mode;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace carina::test

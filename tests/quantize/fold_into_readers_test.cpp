@@ -57,22 +57,24 @@ TEST(FoldIntoReaders, LinearLayersThroughShapesOrdersAndConcatenations) {
   Network n;
   Value* x = scaled(n, n.relu(n.input({1, 8, kWidth})));
   Value* turned = n.make<aten::TransposeInt>(x, int64_t{1}, int64_t{2});
-  Value* windows = n.make<aten::View>(n.make<aten::TransposeInt>(turned, int64_t{1}, int64_t{2}),
-                                      Ints{2, 4, kWidth});
+  Value* windows =
+      n.make<aten::View>(n.make<aten::TransposeInt>(turned, int64_t{1}, int64_t{2}), Ints{2, 4, kWidth});
   Value* late = n.make<aten::SliceTensor>(x, int64_t{1}, int64_t{3}, int64_t{8}, int64_t{1});
   Value* early = n.make<aten::SliceTensor>(x, int64_t{1}, int64_t{0}, int64_t{3}, int64_t{1});
   Value* rolled = n.make<aten::Cat>(std::vector<Value*>{late, early}, int64_t{1});
   Value* query = n.make<aten::View>(linear(n, windows, 4), Ints{1, 8, 4});
-  Value* sum = n.make<aten::Cat>(std::vector<Value*>{query, linear(n, rolled, 4), linear(n, x, 3)}, int64_t{2});
+  Value* sum =
+      n.make<aten::Cat>(std::vector<Value*>{query, linear(n, rolled, 4), linear(n, x, 3)}, int64_t{2});
   n.done(sum);
   EXPECT_FALSE(areLeftAfter(n));
 }
 
 TEST(FoldIntoReaders, ConvolutionsOfAllKinds) {
   Network plain;  // a shift needs every tap
-  plain.done(conv(plain, plain.make<aten::Permute>(scaled(plain, plain.relu(plain.input({1, 4, 5, kWidth}))),
-                                                   Ints{0, 3, 1, 2}),
-                  {4, kWidth, 2, 3}, 0, 1));
+  plain.done(conv(
+      plain,
+      plain.make<aten::Permute>(scaled(plain, plain.relu(plain.input({1, 4, 5, kWidth}))), Ints{0, 3, 1, 2}),
+      {4, kWidth, 2, 3}, 0, 1));
   EXPECT_FALSE(areLeftAfter(plain));
   Network groups;  // a product alone also folds where padding takes part
   Value* x = groups.make<aten::MulTensor>(groups.relu(groups.input({1, kWidth, 4, 5})),
@@ -82,9 +84,9 @@ TEST(FoldIntoReaders, ConvolutionsOfAllKinds) {
   Network transposed;
   x = transposed.make<aten::MulTensor>(transposed.relu(transposed.input({1, kWidth, 4, 5})),
                                        factors(transposed, {1, kWidth, 1, 1}));
-  transposed.done(transposed.make<aten::ConvTranspose2dInput>(x, transposed.constant({kWidth, 2, 3, 3}, -1, 1),
-                                                              nullptr, Ints{2, 2}, Ints{1, 1}, Ints{1, 1}, 2,
-                                                              Ints{1, 1}));
+  transposed.done(
+      transposed.make<aten::ConvTranspose2dInput>(x, transposed.constant({kWidth, 2, 3, 3}, -1, 1), nullptr,
+                                                  Ints{2, 2}, Ints{1, 1}, Ints{1, 1}, 2, Ints{1, 1}));
   EXPECT_FALSE(areLeftAfter(transposed));
   Network norm;  // a batch norm after an activation
   x = norm.make<aten::BatchNorm>(norm.relu(norm.input({1, kWidth, 4, 5})), factors(norm, {kWidth}),
@@ -125,8 +127,8 @@ TEST(FoldIntoReaders, WhatOthersReadStays) {
   EXPECT_TRUE(areLeftAfter(shared));
 }
 
-/// With equal weights, the largest weight of a channel grows by the largest factor and the inputs' mean square
-/// by the factors' mean square: 9 against 2.4.
+/// With equal weights, the largest weight of a channel grows by the largest factor and the inputs' mean
+/// square by the factors' mean square: 9 against 2.4.
 TEST(FoldIntoReaders, WeightsMayLoseNoMoreThanTheLimit) {
   const auto network = [](Network& n) {
     Value* x = n.make<aten::MulTensor>(n.relu(n.input({1, 8, kWidth})), factors(n, {kWidth}));

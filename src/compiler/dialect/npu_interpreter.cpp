@@ -154,9 +154,9 @@ class Interpreter {
       case OpId::Resize:
         return resize(node);
       case OpId::Gather:
-        return rows(node, false);
+        return gather(node);
       case OpId::Scatter:
-        return rows(node, true);
+        return scatter(node);
     }
     CARINA_UNREACHABLE("unknown npu operation");
   }
@@ -462,19 +462,32 @@ class Interpreter {
     });
   }
 
-  /// GATHER rows of operand 0, or SCATTER operand 2 into a copy of it.
-  Tensor rows(const ir::Node* node, bool scatter) {
-    Tensor table = tensor(node->operand(0));
+  Tensor gather(const ir::Node* node) {
+    const Tensor& table = tensor(node->operand(0));
     const Tensor& indices = tensor(node->operand(1));
-    const size_t row = static_cast<size_t>(table.dim(1) * dtypeSize(table.dtype()));
-    Tensor result = scatter ? table : Tensor::zeros(node->result()->dtype(), node->result()->shape());
-    Tensor source = scatter ? tensor(node->operand(2)) : table;
+    const auto row = static_cast<size_t>(table.dim(1) * dtypeSize(table.dtype()));
+    Tensor result = Tensor::zeros(node->result()->dtype(), node->result()->shape());
     for (int64_t i = 0; i < indices.numElements(); ++i) {
       const int64_t index = indices.integerAt(i);
       if (index < 0 || index >= table.dim(0)) continue;
-      const size_t from = static_cast<size_t>(scatter ? i : index) * row;
-      const size_t to = static_cast<size_t>(scatter ? index : i) * row;
-      std::memcpy(result.mutableBytes().data() + to, source.bytes().data() + from, row);
+      std::memcpy(result.mutableBytes().data() + static_cast<size_t>(i) * row,
+                  table.bytes().data() + static_cast<size_t>(index) * row, row);
+    }
+    return result;
+  }
+
+  /// Operand 2 in a copy of operand 0.
+  Tensor scatter(const ir::Node* node) {
+    Tensor result = tensor(node->operand(0));
+    const Tensor& indices = tensor(node->operand(1));
+    const Tensor& updates = tensor(node->operand(2));
+    const int64_t rows = result.dim(1), count = indices.dim(1);
+    const auto row = static_cast<size_t>(result.dim(2) * dtypeSize(result.dtype()));
+    for (int64_t i = 0; i < indices.numElements(); ++i) {
+      const int64_t index = indices.integerAt(i);
+      if (index < 0 || index >= rows) continue;
+      std::memcpy(result.mutableBytes().data() + static_cast<size_t>(i / count * rows + index) * row,
+                  updates.bytes().data() + static_cast<size_t>(i) * row, row);
     }
     return result;
   }

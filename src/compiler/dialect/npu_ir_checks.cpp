@@ -317,9 +317,11 @@ Status scatter(const ir::Node& node) {
   const ir::Value* values = node.operand(0);
   const ir::Value* indices = node.operand(1);
   const ir::Value* updates = node.operand(2);
-  if (values->rank() != 2 || indices->rank() != 1 || indices->dtype() != DType::Int32 ||
-      updates->rank() != 2 || updates->dim(0) != indices->dim(0) || updates->dim(1) != values->dim(1)) {
-    return fail(Code::InvalidGraph, "SCATTER takes a matrix, int32 indices and one row per index");
+  if (values->rank() != 3 || indices->rank() != 2 || indices->dtype() != DType::Int32 ||
+      updates->shape() != Shape{indices->dim(0), indices->dim(1), values->dim(2)} ||
+      indices->dim(0) != values->dim(0)) {
+    return fail(Code::InvalidGraph,
+                "SCATTER takes matrices, int32 indices for each matrix and one row per index");
   }
   return resultShape(node, values->shape());
 }

@@ -67,7 +67,7 @@ class Emitter {
   /// slice.
   void addUnit(int32_t first, const Stripe* stripe) {
     const Pass& head = passAt(first);
-    if (head.isDma) return addRows(head);
+    if (head.isDma) return ir::isa<npu_ir::Scatter>(head.node) ? addScatter(head.node) : addGather(head.node);
     int32_t last = first;
     while (last + 1 < static_cast<int32_t>(schedule_.passes.size()) && passAt(last + 1).follows) ++last;
     const size_t slices = std::max<size_t>(head.slices.size(), 1);
@@ -276,51 +276,90 @@ class Emitter {
     return tables;
   }
 
-  /// GATHER and SCATTER: rows that the U85 DMA copies by index.
-  void addRows(const Pass& pass) {
-    const ir::Node* node = pass.node;
-    const bool scatter = ir::isa<npu_ir::Scatter>(node);
-    const auto end = [&](const ir::Value* value) {
-      const Access& access = schedule_.storage->access(value);
-      const Placement& placement = schedule_.buffers[static_cast<size_t>(access.buffer)];
-      npu::DmaEnd side;
-      side.region = regionOf(placement.area);
-      side.address = static_cast<uint64_t>(placement.address + access.offset);
-      side.stride0 = access.strides[0];
-      return side;
-    };
-    const ir::Value* values = node->operand(0);
-    const ir::Value* indices = node->operand(1);
-    const int64_t row = values->dim(1) * dtypeSize(values->dtype());
-    if (scatter) {
-      npu::DmaOperation copy;
-      copy.source = end(values);
-      copy.destination = end(node->result());
-      copy.source.stride0 = copy.destination.stride0 = 0;
-      copy.length = static_cast<uint64_t>(values->numBytes());
-      // Rows of a loop-carried value are written in place (compiler/flow).
-      if (!(copy.source == copy.destination)) {
-        Step step;
-        step.main = {copy, node, "", "DMA copy", false};
-        steps_.push_back(std::move(step));
-        issueSteps();
-      }
-    }
-    npu::DmaOperation dma;
-    dma.source = end(scatter ? node->operand(2) : values);
-    dma.destination = end(node->result());
-    (scatter ? dma.destination : dma.source).indexed = true;
-    dma.length = static_cast<uint64_t>(row);
-    dma.dimensions = 2;
-    dma.size0 = static_cast<int32_t>(indices->dim(0));
-    const npu::DmaEnd index = end(indices);
-    dma.indexRegion = index.region;
-    dma.indexAddress = index.address;
-    dma.indexMax = values->dim(0) - 1;
+  /// Where a transfer of a value's rows begins: of its matrix `number`, if it has several.
+  npu::DmaEnd rowsOf(const ir::Value* value, int64_t number = 0) const {
+    const Access& access = schedule_.storage->access(value);
+    const Placement& placement = schedule_.buffers[static_cast<size_t>(access.buffer)];
+    npu::DmaEnd end;
+    end.region = regionOf(placement.area);
+    const bool several = access.shape.size() == 3;
+    end.address =
+        static_cast<uint64_t>(placement.address + access.offset + (several ? number * access.strides[0] : 0));
+    end.stride0 = access.strides[several ? 1 : 0];
+    return end;
+  }
+
+  void addTransfer(const npu::DmaOperation& dma, const ir::Node* node, const char* what) {
     Step step;
-    step.main = {dma, node, "", scatter ? "DMA scatter" : "DMA gather", false};
+    step.main = {dma, node, "", what, false};
     steps_.push_back(std::move(step));
     issueSteps();
+  }
+
+  /// Rows of `row` bytes, one for each of `count` indices.
+  npu::DmaOperation indexedRows(int64_t row, int64_t count, const npu::DmaEnd& indices, int64_t table) const {
+    npu::DmaOperation dma;
+    dma.length = static_cast<uint64_t>(row);
+    dma.dimensions = 2;
+    dma.size0 = static_cast<int32_t>(count);
+    dma.indexRegion = indices.region;
+    dma.indexAddress = indices.address;
+    dma.indexMax = table - 1;
+    return dma;
+  }
+
+  /// GATHER: rows that the U85 DMA copies by index.
+  void addGather(const ir::Node* node) {
+    const ir::Value *table = node->operand(0), *indices = node->operand(1);
+    npu::DmaOperation dma = indexedRows(table->dim(1) * dtypeSize(table->dtype()), indices->dim(0),
+                                        rowsOf(indices), table->dim(0));
+    dma.source = rowsOf(table);
+    dma.source.indexed = true;
+    dma.destination = rowsOf(node->result());
+    addTransfer(dma, node, "DMA gather");
+  }
+
+  /// Copies the matrices that a SCATTER changes: all at once, or row by row where rows are apart.
+  void copyMatrices(const ir::Node* node) {
+    const ir::Value *from = node->operand(0), *to = node->result();
+    const int64_t rows = from->dim(1), row = from->dim(2) * dtypeSize(from->dtype());
+    const auto isDense = [&](const ir::Value* value) {
+      const ir::Ints& strides = schedule_.storage->access(value).strides;
+      return (rows == 1 || strides[1] == row) && (value->dim(0) == 1 || strides[0] == rows * row);
+    };
+    const bool dense = isDense(from) && isDense(to);
+    for (int64_t n = 0; n < (dense ? 1 : from->dim(0)); ++n) {
+      npu::DmaOperation copy;
+      copy.source = rowsOf(from, n);
+      copy.destination = rowsOf(to, n);
+      if (dense) {
+        copy.source.stride0 = copy.destination.stride0 = 0;
+        copy.length = static_cast<uint64_t>(from->numBytes());
+      } else {
+        copy.length = static_cast<uint64_t>(row);
+        copy.dimensions = 2;
+        copy.size0 = static_cast<int32_t>(rows);
+      }
+      addTransfer(copy, node, "DMA copy");
+    }
+  }
+
+  /// SCATTER: a copy of the matrices, unless they are written in place (compiler/flow, dyingInput()), and
+  /// rows that the U85 DMA writes into it by index.
+  void addScatter(const ir::Node* node) {
+    const ir::Value *tables = node->operand(0), *indices = node->operand(1), *updates = node->operand(2);
+    const ir::Value* result = node->result();
+    const int64_t rows = tables->dim(1), row = tables->dim(2) * dtypeSize(tables->dtype());
+    if (!(rowsOf(tables) == rowsOf(result))) copyMatrices(node);
+    for (int64_t n = 0; n < tables->dim(0); ++n) {
+      npu::DmaEnd numbers = rowsOf(indices);
+      numbers.address += static_cast<uint64_t>(n * schedule_.storage->access(indices).strides[0]);
+      npu::DmaOperation dma = indexedRows(row, indices->dim(1), numbers, rows);
+      dma.source = rowsOf(updates, n);
+      dma.destination = rowsOf(result, n);
+      dma.destination.indexed = true;
+      addTransfer(dma, node, "DMA scatter");
+    }
   }
 
   /// Copies program inputs that are read from the cache.

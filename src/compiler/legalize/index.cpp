@@ -71,22 +71,11 @@ Status Legalizer::lowerScatter(ir::Node* node) {
   CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
   CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
   CARINA_TRY(ir::Value * updates, get(node->operand(2)));  // [N, W, C]
-  const int64_t rows = values->dim(1), columns = values->dim(2), count = indices->dim(1);
-  std::vector<Piece> pieces;
-  for (int64_t n = 0; n < values->dim(0); ++n) {
-    ir::NodeSpec spec;
-    spec.def = &npu_ir::Scatter::def();
-    spec.operands = {{npu_ir::createView(builder_, values, values->dtype(), {rows, columns},
-                                         n * rows * columns, {columns, 1})},
-                     {npu_ir::createView(builder_, indices, indices->dtype(), {count}, n * count, {1})},
-                     {npu_ir::createView(builder_, updates, updates->dtype(), {count, columns},
-                                         n * count * columns, {columns, 1})}};
-    spec.types = {{values->dtype(), {rows, columns}}};
-    pieces.push_back({builder_.create(std::move(spec))->result(), n * rows * columns, {columns, 1}});
-  }
-  define(node->result(), pieces.size() == 1 ? pieces[0].value
-                                            : npu_ir::createJoin(builder_, pieces,
-                                                                 {values->dtype(), node->result()->shape()}));
+  ir::NodeSpec spec;
+  spec.def = &npu_ir::Scatter::def();
+  spec.operands = {{values}, {indices}, {updates}};
+  spec.types = {values->type};
+  define(node->result(), builder_.create(std::move(spec))->result());
   return {};
 }
 

@@ -71,8 +71,16 @@ Status Legalizer::lowerMatmul(ir::Node* node) {
   CARINA_TRY(ir::Value * a, get(first));
   ir::Value* b = nullptr;
   if (!weights) {
-    CARINA_TRY(ir::Value * raw, get(second));
-    b = transposed(raw, {0, 2, 1});
+    // Rows of the right matrix's columns: often those that a TRANSPOSE before it has read.
+    const Origin origin = originOf(second, [](const ir::Ints& strides) { return strides[1] == 1; });
+    if (const ir::Ints& strides = origin.access.strides; strides[1] == 1) {
+      CARINA_TRY(ir::Value * rowsOfColumns, get(origin.value));
+      b = npu_ir::createView(builder_, rowsOfColumns, second->dtype(), {batch, columns, depth},
+                             origin.access.offset, {strides[0], strides[2], 1});
+    } else {
+      CARINA_TRY(ir::Value * raw, get(second));
+      b = transposed(raw, {0, 2, 1});
+    }
     // 48-bit sums of parts cannot be added up.
     const bool deep = depth > kMaxAxis && first->dtype() == DType::Int16;
     if (!npu().computedWeights || deep) {

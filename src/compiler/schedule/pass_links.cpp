@@ -137,11 +137,42 @@ bool mayOverwrite(const Buffer& a, const Buffer& b, InPlace inPlace) {
          (inPlace == InPlace::SamePlaces && a.shape[2] == 1 && a.shape[3] % kBrickChannels == 0);
 }
 
+/// Whether the value is all bytes of its buffer, in order.
+bool fillsBuffer(const Storage& storage, const ir::Value* value) {
+  const Access& access = storage.access(value);
+  const Buffer& buffer = storage.buffer(value);
+  ir::Ints strides = rowMajorStrides(access.shape);
+  for (int64_t& stride : strides) stride *= dtypeSize(value->dtype());
+  return buffer.layout == npu::Layout::NHWC && access.offset == 0 && access.strides == strides &&
+         value->numBytes() == buffer.bytes;
+}
+
+/// The matrices of a SCATTER if nothing reads them later: the result may be them with some rows changed.
+int32_t dyingMatrices(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges) {
+  const auto index = static_cast<int32_t>(&pass - schedule.passes.data());
+  const Storage& storage = *schedule.storage;
+  const ir::Value *from = pass.node->operand(0), *to = pass.node->result();
+  const int source = storage.access(from).buffer, target = storage.access(to).buffer;
+  for (size_t other : {size_t{1}, size_t{2}}) {
+    if (storage.access(pass.node->operand(other)).buffer == source) return -1;
+  }
+  const BufferKind kind = storage.buffer(from).kind, into = storage.buffer(to).kind;
+  if (kind == BufferKind::Constant || !fillsBuffer(storage, from) || !fillsBuffer(storage, to) ||
+      ranges[static_cast<size_t>(source)].last != index || ranges[static_cast<size_t>(target)].first != index)
+    return -1;
+  // Program inputs and outputs are not in a cache.
+  const bool bothInCache = (kind == BufferKind::FeatureMap) == (into == BufferKind::FeatureMap);
+  return !schedule.machine.memory.spilling() || bothInCache ? source : -1;
+}
+
 }  // namespace
 
 int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges,
                    InPlace inPlace) {
-  if (pass.isDma || pass.operation.kind != npu::OperationKind::Elementwise) return -1;
+  if (pass.isDma) {
+    return ir::isa<npu_ir::Scatter>(pass.node) ? dyingMatrices(schedule, pass, ranges) : -1;
+  }
+  if (pass.operation.kind != npu::OperationKind::Elementwise) return -1;
   const ir::Value* result = pass.node->result();
   if (schedule.chained.contains(result) || !ownsBuffer(*schedule.storage, result)) return -1;
   const auto index = static_cast<int32_t>(&pass - schedule.passes.data());

@@ -18,8 +18,9 @@ void linkChains(Schedule& schedule);
 /// layout with every element at the same address.
 enum class InPlace : uint8_t { SameLayout, SamePlaces };
 
-/// The buffer of an input that an elementwise pass's result may overwrite: read for the last time by this
-/// pass, and laid out like the result; -1: none. `ranges`: lifetimes of the buffers in passes.
+/// The buffer of an input that the result of an elementwise pass or a SCATTER may overwrite: read for the
+/// last time by this pass, and laid out like the result; -1: none. `ranges`: lifetimes of the buffers in
+/// passes.
 int32_t dyingInput(const Schedule& schedule, const Pass& pass, std::span<const LiveRange> ranges,
                    InPlace inPlace);
 
