@@ -13,36 +13,22 @@
 namespace carina::quantize {
 namespace {
 
-/// Where the elements of a layer's weight lie: those of output o, group-relative input i and tap t are at
-/// (o * inputs + i) * taps + t, or, in a transposed convolution, with inputs and outputs exchanged.
-class Kernel {
- public:
-  explicit Kernel(const WeightedOp& layer) {
+/// How the weight of a layer is laid out: `rows` by `columns` kernels of `taps` elements. A row is an output
+/// channel, and its columns are the inputs of its group; in a transposed convolution the other way round.
+struct WeightLayout {
+  explicit WeightLayout(const WeightedOp& layer) {
     const auto conv = aten::asConvolution(layer.node);
     const Shape& shape = layer.weight->shape();
-    transposed_ = conv && conv->transposed;
-    groups_ = conv ? static_cast<size_t>(conv->groups) : 1;
-    rows_ = static_cast<size_t>(shape[0]);
-    columns_ = static_cast<size_t>(shape[1]);
-    for (size_t d = 2; d < shape.size(); ++d) taps_ *= static_cast<size_t>(shape[d]);
+    transposed = conv && conv->transposed;
+    rows = static_cast<size_t>(shape[0]);
+    columns = static_cast<size_t>(shape[1]);
+    rowsPerGroup = rows / (conv ? static_cast<size_t>(conv->groups) : 1);
+    for (size_t d = 2; d < shape.size(); ++d) taps *= static_cast<size_t>(shape[d]);
   }
+  size_t outputs() const { return transposed ? columns * (rows / rowsPerGroup) : rows; }
 
-  size_t outputs() const { return transposed_ ? columns_ * groups_ : rows_; }
-  size_t elements() const { return rows_ * columns_ * taps_; }
-  /// The channels of the layer's input and output that element `at` connects.
-  size_t inputOf(size_t at) const {
-    return transposed_ ? rowOf(at) : rowOf(at) / (rows_ / groups_) * columns_ + columnOf(at);
-  }
-  size_t outputOf(size_t at) const {
-    return transposed_ ? rowOf(at) / (rows_ / groups_) * columns_ + columnOf(at) : rowOf(at);
-  }
-
- private:
-  size_t rowOf(size_t at) const { return at / (columns_ * taps_); }
-  size_t columnOf(size_t at) const { return at / taps_ % columns_; }
-
-  size_t rows_ = 0, columns_ = 0, taps_ = 1, groups_ = 1;
-  bool transposed_ = false;
+  size_t rows = 0, columns = 0, taps = 1, rowsPerGroup = 1;
+  bool transposed = false;
 };
 
 /// Whether every result of the layer reads all taps of its kernel: a constant added to its input adds the
@@ -139,26 +125,32 @@ struct Folded {
 /// channel determines. In the sums, this error is multiplied by the inputs: by a mean square of scale^2 +
 /// shift^2 as they are, and of one without the function, as norms leave it.
 std::optional<Folded> fold(const WeightedOp& layer, const Affine& affine, double mostNoise) {
-  const Kernel kernel(layer);
+  const WeightLayout layout(layer);
   Folded folded{Tensor::uninitialized(DType::Float32, layer.weight->shape()),
-                Tensor::uninitialized(DType::Float32, Shape{static_cast<int64_t>(kernel.outputs())})};
-  const auto from = layer.weight->constant().as<float>();
-  const auto to = folded.weight.mutableAs<float>();
+                Tensor::uninitialized(DType::Float32, Shape{static_cast<int64_t>(layout.outputs())})};
+  const float* from = layer.weight->constant().as<float>().data();
+  float* to = folded.weight.mutableAs<float>().data();
   struct Channel {
     float largestBefore = 0, largestAfter = 0;
     double inputs = 0, power = 0, shift = 0;
   };
-  std::vector<Channel> channels(kernel.outputs());
-  for (size_t at = 0; at < kernel.elements(); ++at) {
-    const size_t input = kernel.inputOf(at);
-    const float scale = affine.scale[input], shift = affine.shift[input];
-    Channel& channel = channels[kernel.outputOf(at)];
-    to[at] = from[at] * scale;
-    channel.largestBefore = std::max(channel.largestBefore, std::abs(from[at]));
-    channel.largestAfter = std::max(channel.largestAfter, std::abs(to[at]));
-    channel.inputs += 1;
-    channel.power += static_cast<double>(scale) * scale + static_cast<double>(shift) * shift;
-    channel.shift += static_cast<double>(from[at]) * shift;
+  std::vector<Channel> channels(layout.outputs());
+  for (size_t row = 0; row < layout.rows; ++row) {
+    for (size_t column = 0; column < layout.columns; ++column) {
+      const size_t inGroup = row / layout.rowsPerGroup * layout.columns + column;
+      const size_t input = layout.transposed ? row : inGroup;
+      const float scale = affine.scale[input], shift = affine.shift[input];
+      Channel& channel = channels[layout.transposed ? inGroup : row];
+      channel.inputs += static_cast<double>(layout.taps);
+      channel.power += static_cast<double>(layout.taps) *
+                       (static_cast<double>(scale) * scale + static_cast<double>(shift) * shift);
+      for (size_t tap = 0; tap < layout.taps; ++tap, ++from, ++to) {
+        *to = *from * scale;
+        channel.largestBefore = std::max(channel.largestBefore, std::abs(*from));
+        channel.largestAfter = std::max(channel.largestAfter, std::abs(*to));
+        channel.shift += static_cast<double>(*from) * shift;
+      }
+    }
   }
   const auto bias = folded.bias.mutableAs<float>();
   double before = 0, after = 0;
@@ -182,8 +174,7 @@ void replaceByValue(ir::Node* node, ir::Value* by) {
   graph.erase(node);
 }
 
-bool foldIntoReaders(ir::Node* node, ir::Value* input, int64_t dim, const Affine& affine,
-                     double mostNoise) {
+bool foldIntoReaders(ir::Node* node, ir::Value* input, int64_t dim, const Affine& affine, double mostNoise) {
   Readers readers;
   if (!readers.explore(node->result(0), dim)) return false;
   const bool shifts = std::any_of(affine.shift.begin(), affine.shift.end(), [](float s) { return s != 0; });

@@ -324,6 +324,26 @@ TEST(Operators, MatmulOfATransposedMatrix) {
   }
 }
 
+/// Ethos-U55 and U65 have no indexed transfers. The number of operations does not grow with rows or columns.
+TEST(Operators, ComputedRowsTakeFewOperations) {
+  TosaBuilder b;
+  ir::Value* table = b.input(DType::Int8, {2, 96, 64});
+  ir::Value* many = b.input(DType::Int32, {2, 80});
+  ir::Value* one = b.input(DType::Int32, {2, 1});
+  ir::Value* row = b.input(DType::Int8, {2, 1, 64});
+  const ir::Graph graph =
+      b.finish({b.make<tosa::Gather>(table, many), b.make<tosa::Scatter>(table, one, row)});
+  std::vector<Tensor> inputs = randomInputs(graph, 3);
+  for (const size_t which : {1, 2}) {
+    for (int64_t i = 0; i < inputs[which].numElements(); ++i) inputs[which].setIntegerAt(i, i * 37 % 96);
+  }
+  for (const std::string target : {"ethos-u55-128", "ethos-u65-512"}) {
+    EXPECT_EQ(differences(graph, target, "", inputs), "");
+    const auto program = require(compiler::compile(graph, require(npu::makeMachine(target, "", ""))));
+    EXPECT_LT(program.operations.size(), 120u) << target;
+  }
+}
+
 TEST(Operators, RefusalsNameLimitAndPlace) {
   TosaBuilder b;
   ir::Value* x = b.input(DType::Int8, {1, 1, 1, 140000});

@@ -9,6 +9,7 @@
 namespace carina::compiler {
 
 using npu_ir::ElementwiseMode;
+using npu_ir::OutputStage;
 using npu_ir::Piece;
 using npu_ir::PoolMode;
 
@@ -104,6 +105,23 @@ Result<ir::Value*> Legalizer::oneHot(ir::Value* indices, int64_t rows) {
   return npu_ir::createReshape(builder_, result, {batch, picks, rows});
 }
 
+Result<ir::Value*> Legalizer::chosenRows(ir::Value* which, ir::Value* rows) {
+  const int64_t batch = which->dim(0), count = which->dim(1), depth = which->dim(2), width = rows->dim(2);
+  if (!prefersCodes(batch, count, depth, width))
+    return rowProducts({which}, {transposed(rows, {0, 2, 1})}, DType::Int8);
+  std::vector<ir::Node*> operations;  // nothing is fused into them
+  std::vector<Piece> pieces;
+  for (int64_t n = 0; n < batch; ++n) {
+    const RightMatrix right{rows, n * depth * width, width, 1, 0};
+    CARINA_TRY(ir::Value * part,
+               codedProduct({npu_ir::createSlice(builder_, which, {n, 0, 0}, {1, count, depth})}, right,
+                            width, DType::Int8, operations));
+    pieces.push_back({part, n * count * width, {count * width, width, 1}});
+  }
+  return pieces.size() == 1 ? pieces[0].value
+                            : npu_ir::createJoin(builder_, pieces, {DType::Int8, {batch, count, width}});
+}
+
 Status Legalizer::gatherRows(ir::Node* node) {
   CARINA_TRY(ir::Value * values, get(node->operand(0)));   // [N, K, C]
   CARINA_TRY(ir::Value * indices, get(node->operand(1)));  // [N, W]
@@ -154,10 +172,29 @@ Status Legalizer::gatherRows(ir::Node* node) {
                                 : npu_ir::createJoin(builder_, pieces, {DType::Int8, {batch, picks, width}});
   } else {
     ir::Value* bytes = npu_ir::createReshape(builder_, bytesOf(values), table);
-    CARINA_TRY(picked, rowProducts({which}, {transposed(bytes, {0, 2, 1})}, DType::Int8));
+    CARINA_TRY(picked, chosenRows(which, bytes));
   }
   define(node->result(), fromBytes(picked, type, shape));
   return {};
+}
+
+Result<ir::Value*> Legalizer::replacedRow(ir::Value* rows, ir::Value* row, ir::Value* hits, ir::Value* none) {
+  const int64_t width = rows->dim(2), smallest = integerMin(DType::Int8);
+  Convolution conv;  // repeats the hits for all bytes of a row
+  conv.ifm = hits;
+  conv.weight = Tensor::zeros(DType::Int8, {width, 1, 1, 1});
+  conv.bias = Tensor::zeros(DType::Int32, {width});
+  for (int64_t c = 0; c < width; ++c) conv.weight.setIntegerAt(c, 1);
+  conv.type = DType::Int8;
+  std::vector<ir::Node*> operations;  // nothing is fused into them
+  CARINA_TRY(ir::Value * wide, convolve(std::move(conv), operations));
+  // Counted from the smallest number, either side is 0 where the other one is meant.
+  OutputStage stage;
+  stage.zeroPoint = smallest;
+  CARINA_TRY(ir::Value * kept,
+             elementwise(ElementwiseMode::MUL, {rows, smallest}, {none}, stage, DType::Int8));
+  CARINA_TRY(ir::Value * put, elementwise(ElementwiseMode::MUL, {wide}, {row, smallest}, stage, DType::Int8));
+  return elementwise(ElementwiseMode::MAX, kept, put, DType::Int8);
 }
 
 Status Legalizer::scatterRows(ir::Node* node) {
@@ -196,9 +233,14 @@ Status Legalizer::scatterRows(ir::Node* node) {
   CARINA_TRY(ir::Value * none,
              elementwise(ElementwiseMode::SUB, scalarConstant(DType::Int8, 1), any, DType::Int8));
   ir::Value* old = npu_ir::createReshape(builder_, bytesOf(values), {batch, rows, width});
-  CARINA_TRY(ir::Value * kept, elementwise(ElementwiseMode::MUL, old, none, DType::Int8));
   ir::Value* fresh = npu_ir::createReshape(builder_, bytesOf(updates), {batch, count, width});
-  CARINA_TRY(ir::Value * spread, rowProducts({hits}, {transposed(fresh, {0, 2, 1})}, DType::Int8));
+  if (count == 1) {
+    CARINA_TRY(ir::Value * result, replacedRow(old, fresh, hits, none));
+    define(node->result(), fromBytes(result, type, shape));
+    return {};
+  }
+  CARINA_TRY(ir::Value * kept, elementwise(ElementwiseMode::MUL, old, none, DType::Int8));
+  CARINA_TRY(ir::Value * spread, chosenRows(hits, fresh));
   CARINA_TRY(ir::Value * result, elementwise(ElementwiseMode::ADD, kept, spread, DType::Int8));
   define(node->result(), fromBytes(result, type, shape));
   return {};

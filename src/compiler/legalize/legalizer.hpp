@@ -302,6 +302,12 @@ class Legalizer {
   Result<ir::Value*> oneHot(ir::Value* indices, int64_t rows);
   Status gatherRows(ir::Node* node);
   Status scatterRows(ir::Node* node);
+  /// Bytes [N, K, width] with one row of each matrix replaced by `row` [N, 1, width]: where `hits` [N, K, 1]
+  /// are 1, and `none`, their complement, 0.
+  Result<ir::Value*> replacedRow(ir::Value* rows, ir::Value* row, ir::Value* hits, ir::Value* none);
+  /// The product of one-hot rows [N, R, D] and bytes [N, D, width]: for each of them, the row of bytes where
+  /// it is 1. Ethos-U55 and U65.
+  Result<ir::Value*> chosenRows(ir::Value* which, ir::Value* rows);
   Status resizeNearest(const tosa::Resize& node);
   Status resizeBilinear(const tosa::Resize& node);
   /// Lowers the RESCALE after the 48-bit result of a RESIZE, whose sums fit 32 bits.
