@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kWidth = 6;
 const std::vector<float> kFactors{2, 3, 0.5f, -1, 0.25f, 1};
 
-Value* factors(Network& n, Shape shape) {
+Value* factors(Network& n, const Shape& shape) {
   return n.graph.addConstant(Tensor::from(shape, kFactors));
 }
 
