@@ -178,6 +178,7 @@ bool foldIntoReaders(ir::Node* node, ir::Value* input, int64_t dim, const Affine
   Readers readers;
   if (!readers.explore(node->result(0), dim)) return false;
   const bool shifts = std::any_of(affine.shift.begin(), affine.shift.end(), [](float s) { return s != 0; });
+  const bool scales = std::any_of(affine.scale.begin(), affine.scale.end(), [](float s) { return s != 1; });
   std::vector<Folded> folded;
   for (const WeightedOp& layer : readers.layers()) {
     if (shifts && !readsAllTaps(layer)) return false;
@@ -188,8 +189,9 @@ bool foldIntoReaders(ir::Node* node, ir::Value* input, int64_t dim, const Affine
   ir::Graph& graph = node->graph();
   for (size_t i = 0; i < folded.size(); ++i) {
     const WeightedOp& layer = readers.layers()[i];
-    layer.node->setOperandGroup(WeightedOp::kWeightOperand,
-                                std::array{graph.addConstant(std::move(folded[i].weight))});
+    if (scales)
+      layer.node->setOperandGroup(WeightedOp::kWeightOperand,
+                                  std::array{graph.addConstant(std::move(folded[i].weight))});
     if (shifts)
       layer.node->setOperandGroup(WeightedOp::kBiasOperand,
                                   std::array{graph.addConstant(std::move(folded[i].bias))});

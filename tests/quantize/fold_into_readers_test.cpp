@@ -96,6 +96,16 @@ TEST(FoldIntoReaders, ConvolutionsOfAllKinds) {
   EXPECT_FALSE(areLeftAfter(norm));
 }
 
+/// An untrained norm costs no copy of the weights.
+TEST(FoldIntoReaders, FactorsOfOneLeaveTheWeight) {
+  Network n;
+  Value* x = n.make<aten::MulTensor>(n.relu(n.input({1, 8, kWidth})), n.constant({kWidth}, 1, 1));
+  Value* weight = n.constant({4, kWidth}, -1, 2);
+  Value* y = n.done(n.make<aten::Linear>(x, weight, nullptr));
+  EXPECT_FALSE(areLeftAfter(n));
+  EXPECT_EQ(ir::producerAs<aten::Linear>(y).weight(), weight);
+}
+
 TEST(FoldIntoReaders, WhatOthersReadStays) {
   Network padded;  // the shift is missing at the border
   Value* x = padded.make<aten::Permute>(scaled(padded, padded.relu(padded.input({1, 4, 5, kWidth}))),
