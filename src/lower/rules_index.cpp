@@ -185,7 +185,7 @@ ir::Value* gatheredRows(Emitter& emit, ir::Value* rows, ir::Value* put, const st
 constexpr int64_t kMaxComparisons = int64_t{1} << 15;
 
 /// Converts negative indices, which count from the end. Repeats a vector [1, W] for `tables` of them.
-ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent, int64_t tables = 1) {
+ir::Value* fromFront(Emitter& emit, ir::Value* index, int64_t extent, int64_t tables) {
   Shape one(index->shape().size(), 1);
   ir::Value* last = emit.reshape(emit.scalar(DType::Int32, 31), one);
   ir::Value* negative = emit.binary(Binary::ArithmeticRightShift, index, last);
