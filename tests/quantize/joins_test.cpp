@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "aten/executor.hpp"
 #include "quantize/calibrate.hpp"
 #include "quantize/plan.hpp"
