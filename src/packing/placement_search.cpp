@@ -21,7 +21,10 @@ struct Plan {
 class Placer {
  public:
   explicit Placer(const PlacementProblem& problem)
-      : begins_(problem.ranges.size() + 1, 0), neighbours_(2 * problem.collisions.size()) {
+      : ranges_(problem.ranges),
+        dense_(isDense(problem)),
+        begins_(problem.ranges.size() + 1, 0),
+        neighbours_(2 * problem.collisions.size()) {
     for (const LiveRange& range : problem.ranges) sizes_.push_back(roundUp(range.bytes, problem.alignment));
     for (const auto& [a, b] : problem.collisions) {
       ++begins_[a + 1];
@@ -41,15 +44,13 @@ class Placer {
   Packing place(const Plan& plan, int64_t ceiling, int64_t most) {
     Packing packing;
     packing.addresses.assign(sizes_.size(), -1);
+    placed_.clear();
     for (const size_t i : plan.order) {
-      taken_.clear();
-      for (size_t k = begins_[i]; k < begins_[i + 1]; ++k) {
-        const uint32_t j = neighbours_[k];
-        if (packing.addresses[j] >= 0 && sizes_[j] > 0) {
-          taken_.emplace_back(packing.addresses[j], packing.addresses[j] + sizes_[j]);
-        }
+      if (dense_) {
+        collectPlaced(i);
+      } else {
+        collectNeighbours(i, packing);
       }
-      std::sort(taken_.begin(), taken_.end());
       int64_t address = 0, highest = -1;
       bool found = false;
       int64_t low = 0;
@@ -68,6 +69,7 @@ class Placer {
       packing.addresses[i] = address;
       packing.bytes = std::max(packing.bytes, address + sizes_[i]);
       if (packing.bytes > most) break;
+      if (dense_) addPlaced(i, address);
     }
     return packing;
   }
@@ -75,9 +77,50 @@ class Placer {
   int64_t size(size_t i) const { return sizes_[i]; }
 
  private:
+  struct Placed {
+    int64_t address, end;
+    int32_t first, last;
+  };
+
+  /// Whether it is faster to look at all buffers that have been placed than to sort those that collide.
+  static bool isDense(const PlacementProblem& problem) {
+    constexpr size_t kSortingSteps = 8;  // per collision
+    return problem.ranges.size() * problem.ranges.size() / 2 <= kSortingSteps * 2 * problem.collisions.size();
+  }
+
+  /// What buffer i must not overlap, in the order of addresses: from all buffers in that order.
+  void collectPlaced(size_t i) {
+    taken_.clear();
+    for (const Placed& placed : placed_) {
+      if (placed.first <= ranges_[i].last && ranges_[i].first <= placed.last)
+        taken_.emplace_back(placed.address, placed.end);
+    }
+  }
+
+  void addPlaced(size_t i, int64_t address) {
+    if (sizes_[i] == 0) return;
+    const auto after = std::upper_bound(placed_.begin(), placed_.end(), address,
+                                        [](int64_t a, const Placed& placed) { return a < placed.address; });
+    placed_.insert(after, {address, address + sizes_[i], ranges_[i].first, ranges_[i].last});
+  }
+
+  /// The same from those that collide with it.
+  void collectNeighbours(size_t i, const Packing& packing) {
+    taken_.clear();
+    for (size_t k = begins_[i]; k < begins_[i + 1]; ++k) {
+      const uint32_t j = neighbours_[k];
+      if (packing.addresses[j] >= 0 && sizes_[j] > 0)
+        taken_.emplace_back(packing.addresses[j], packing.addresses[j] + sizes_[j]);
+    }
+    std::sort(taken_.begin(), taken_.end());
+  }
+
+  std::span<const LiveRange> ranges_;
+  const bool dense_;
   std::vector<int64_t> sizes_;
   std::vector<size_t> begins_;        // of each range's part of neighbours_
   std::vector<uint32_t> neighbours_;  // ranges with which it must not overlap in memory
+  std::vector<Placed> placed_;        // by address
   std::vector<std::pair<int64_t, int64_t>> taken_;
 };
 
