@@ -87,6 +87,14 @@ Result<ir::Value*> Legalizer::oneHot(ir::Value* indices, int64_t rows) {
                 rows, kMaxAxis)
         .withRemedy("split the table");
   }
+  if (batch * picks == 1) {
+    Tensor numbers = Tensor::zeros(DType::Int32, {rows});
+    for (int64_t row = 0; row < rows; ++row) numbers.setIntegerAt(row, row);
+    CARINA_TRY(ir::Value * result,
+               elementwise(ElementwiseMode::SUB, constant(std::move(numbers)),
+                           npu_ir::createReshape(builder_, indices, {1}), DType::Int8, testZero(true)));
+    return npu_ir::createReshape(builder_, result, {1, 1, rows});
+  }
   // A pointwise convolution of one channel gives index - row for each row; saturated, only one of them is
   // zero. Few rows fit 8 bits, others 16, the upper half of 65536 after a shift of the origin.
   const bool narrow = rows <= 128;
