@@ -74,15 +74,18 @@ class Clock {
       ends_[ends_.size() - 1 - back] = ports_.end(Queue::Transfers, back);
   }
 
-  /// Bytes that can be transferred between `from` and `until`.
-  int64_t transferable(Cycles from, Cycles until) const {
+  /// Bytes that can be transferred between `from` and the end of `after`, kernels that begin at `until`.
+  int64_t transferable(Cycles from, Cycles until, const PathCost& after) const {
+    // The command processor does not wait for a place in the queue.
+    if (oldest() > until) return 0;
     const Cycles start = std::max({parser_, oldest(), ports_.end(Queue::Transfers), from});
-    const auto left = static_cast<double>(until - start);
+    const auto left = static_cast<double>(until + after.cycles - start);
     double most = bytesIn(left - static_cast<double>(speed_.latency), speed_.cyclesPerByte);
-    for (const auto& [port, cyclesPerByte] :
-         {std::pair(size_t{0}, speed_.cyclesPerByte), std::pair(size_t{1}, speed_.fastCyclesPerByte)}) {
+    for (const auto& [port, cyclesPerByte, busy] :
+         {std::tuple(size_t{0}, speed_.cyclesPerByte, after.port),
+          std::tuple(size_t{1}, speed_.fastCyclesPerByte, after.fastPort)}) {
       // What kernels leave of the port, or every other access while they run.
-      double cycles = ports_.leftByKernels(port, start, until);
+      double cycles = ports_.leftByKernels(port, start, until) + static_cast<double>(after.cycles - busy);
       if (sharing_ != PortSharing::Gaps) cycles = std::max(cycles, left / 2);
       most = std::min(most, bytesIn(cycles, cyclesPerByte));
     }
@@ -267,35 +270,48 @@ class Planner {
     copy.missing -= bytes;
   }
 
-  /// Cycles of the group's kernels if nothing makes them wait.
-  Cycles kernelCycles(const std::vector<WeightPath>& paths, size_t g) const {
+  /// What the kernels of group g take of the timeline and the ports if nothing makes them wait.
+  PathCost kernels(const std::vector<WeightPath>& paths, size_t g) const {
     const int32_t u = useOf_[g];
-    if (u < 0) return problem_.groups[g].cycles;
-    const auto at = static_cast<size_t>(u);
-    const PathCost& cost = problem_.uses[at].costs[index(paths[at])];
-    return cost.cycles / cost.slices * cost.slices;
+    const WeightGroup& group = problem_.groups[g];
+    if (u < 0) return {group.cycles, group.port, group.fastPort};
+    PathCost cost = problem_.uses[static_cast<size_t>(u)].costs[index(paths[static_cast<size_t>(u)])];
+    cost.cycles = cost.cycles / cost.slices * cost.slices;
+    return cost;
   }
-  Cycles kernelCycles(const std::vector<WeightPath>& paths) const {
-    Cycles sum = 0;
-    for (size_t g = 0; g < problem_.groups.size(); ++g) sum += kernelCycles(paths, g);
-    return sum;
+
+  /// Sums over the groups, and until which group pieces may be in flight that were begun in each.
+  void findHorizons(const std::vector<WeightPath>& paths) {
+    const size_t count = problem_.groups.size();
+    before_.assign(count + 1, {0, 0, 0});
+    for (size_t g = 0; g < count; ++g) {
+      const PathCost cost = kernels(paths, g);
+      const PathCost& sum = before_[g];
+      before_[g + 1] = {sum.cycles + cost.cycles, sum.port + cost.port, sum.fastPort + cost.fastPort};
+    }
+    horizon_.assign(count, static_cast<int32_t>(count));
+    for (size_t g = count; g-- > 1;) {
+      const int32_t u = useOf_[g];
+      const bool needed = problem_.groups[g].transfers || (u >= 0 && isSliced(paths[static_cast<size_t>(u)]));
+      // Its transfers are started directly after the operation before the preceding one.
+      horizon_[g - 1] = needed || !problem_.longPieces ? static_cast<int32_t>(g) - 1 : horizon_[g];
+    }
   }
 
   /// The plan with these paths; nothing if they do not fit, or take `limit` cycles or more.
   std::optional<WeightPlan> simulate(const std::vector<WeightPath>& paths, Cycles limit) {
     if (!findCopies(paths)) return std::nullopt;
+    findHorizons(paths);
     fetches_.clear();
     Clock clock(problem_, transferEnds_);
-    Cycles rest = kernelCycles(paths);  // lower bound on the kernels of the remaining groups
     const auto count = static_cast<int32_t>(problem_.groups.size());
     size_t next = 0;  // the first incomplete copy
     int32_t firstSlice = -1;
     for (int32_t g = -1; g < count; ++g) {
       Cycles last = 0;  // when the group's last operation ends
       groupStart_ = clock.kernelEnd();
-      if (clock.kernelEnd() + rest >= limit) return std::nullopt;
+      if (clock.kernelEnd() + between(g, count).cycles >= limit) return std::nullopt;
       if (g >= 0) {
-        rest -= kernelCycles(paths, static_cast<size_t>(g));
         const WeightGroup& group = problem_.groups[static_cast<size_t>(g)];
         const int32_t u = useOf_[static_cast<size_t>(g)];
         if (u < 0) {
@@ -339,19 +355,24 @@ class Planner {
     }
   }
 
-  /// Fetches pieces that arrive before the group ends, in the order in which they are needed.
+  /// Fetches pieces in the order in which they are needed: they arrive before the group ends, or before a
+  /// later one that needs the DMA engine begins.
   void fetchAhead(Clock& clock, size_t next, int32_t g, Cycles until) {
     size_t blocked = 0;
+    int32_t horizon = horizon_[static_cast<size_t>(g)];  // the first group that pieces must not delay
     for (size_t c = next; c < copies_.size() && blocked < kBlocked; ++c) {
       Copy& copy = copies_[c];
       if (copy.missing == 0) continue;
       if (copy.firstGroup > g + lookAhead_) return;
+      horizon = std::min(horizon, copy.firstGroup);
       if (!copy.begun() && !available(free_, g, copy.firstGroup - 2, copy.bytes)) {
+        --horizon;  // its transfer starts before
         ++blocked;
         continue;
       }
       const Cycles from = writableFrom(copy.begun() ? copy.first : g, g);
-      const int64_t bytes = std::min(copy.missing, clock.transferable(from, until) / 16 * 16);
+      const int64_t bytes =
+          std::min(copy.missing, clock.transferable(from, until, between(g + 1, horizon)) / 16 * 16);
       if (bytes < std::min(copy.missing, smallestPiece_)) return;
       if (!copy.begun()) {
         take(free_, g, copy.firstGroup - 2, copy.bytes);
@@ -359,6 +380,14 @@ class Planner {
       }
       fetch(clock, copy, g, bytes);
     }
+  }
+
+  /// What kernels take from group `first` up to `end`.
+  PathCost between(int32_t first, int32_t end) const {
+    if (first >= end) return {0, 0, 0};
+    const PathCost &a = before_[static_cast<size_t>(std::max(first, 0))],
+                   &b = before_[static_cast<size_t>(end)];
+    return {b.cycles - a.cycles, b.port - a.port, b.fastPort - a.fastPort};
   }
 
   WeightPlan planOf(const std::vector<WeightPath>& paths, Cycles cycles) const {
@@ -441,7 +470,9 @@ class Planner {
   WeightPlan best_;
   std::vector<WeightPath> paths_;  // of the best plan
   // State of the simulation, reused by the next: there are hundreds.
-  std::vector<int64_t> free_;  // per group
+  std::vector<int64_t> free_;     // per group
+  std::vector<PathCost> before_;  // sums over the groups before each
+  std::vector<int32_t> horizon_;  // per group
   std::vector<Copy> copies_;
   std::vector<int32_t> copyOf_;                    // per use; -1: none
   std::vector<int32_t> latest_;                    // per set: its latest copy

@@ -52,6 +52,7 @@ struct WeightGroup {
   npu::Cycles last = 0;   // of its last operation: transfers for later groups are issued after it
   int64_t freeBytes = 0;  // fast memory that nothing else needs
   npu::Cycles fastPort = 0;
+  bool transfers = false;  // needs transfers that are not of weights: tables, rows by index
 };
 
 /// The path from the constants to fast memory.
@@ -75,6 +76,9 @@ struct WeightProblem {
   TransferSpeed speed;
   bool ahead = true;    // fetch earlier than during the preceding group, and keep copies
   bool copies = false;  // copy whatever fits
+  /// Pieces may arrive after the group during which they are requested: when the next one begins that needs
+  /// the DMA engine for something else.
+  bool longPieces = false;
   PortSharing sharing = PortSharing::Waiting;
 };
 

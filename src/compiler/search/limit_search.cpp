@@ -30,6 +30,9 @@ constexpr int kTighterSteps = 4;
 constexpr size_t kLighterStarts = 3;
 constexpr int kLighterSteps = 4;
 
+/// At most this many schedules are replanned with transfers that take as long as several groups.
+constexpr size_t kLongPieceStarts = 4;
+
 /// At most this many schedules are replanned as if transfers and kernels took turns.
 constexpr size_t kSharedPortStarts = 8;
 
@@ -70,6 +73,7 @@ class Search {
     std::optional<Try> instead;
     if (compare && !order.front()->error) {
       replanWithout(order, lighter, best);
+      replanLongPieces(order, lighter, best);
       replanTighter(order, lighter, best);
       lighten(order, lighter, best);
       chosen = chooseForEfforts(order, best, instead);
@@ -263,6 +267,7 @@ class Search {
     limits.fast = 0;
     limits.copies = false;
     limits.sharing = PortSharing::Waiting;
+    limits.longPieces = false;
     return limits;
   }
 
@@ -488,6 +493,20 @@ class Search {
       replan([](Limits& limits) { limits.rolling = RollingMaps::Whole; });
   }
 
+  /// Where groups are too short for weights to arrive during one of them: the best few tries are repeated
+  /// with transfers that take longer. Expected cycles may be off by a percent, so it has to save more.
+  void replanLongPieces(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
+    for (const Try* start : different(order, starts(kLongPieceStarts))) {
+      if (start->error) break;
+      Try other(start->limits);
+      other.limits.longPieces = true;
+      other.effort = start->effort;
+      auto scheduler = replanned(other, *start);
+      if (scheduler && comesBefore(other, *order.front()) && other.cycles * 100 < order.front()->cycles * 99)
+        placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
+    }
+  }
+
   /// Less for maps leaves more for weights: the best try is repeated with a sixteenth less of everything.
   void replanTighter(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
     if (!machine_.memory.spilling() || options_.effort < 2) return;
@@ -511,12 +530,17 @@ class Search {
     next.limits.fast = std::min(last.bytes, last.limits.fast) - 1;
     next.effort = 2;
     if (next.limits.fast <= 0) return nullptr;
+    auto scheduler = replanned(next, last);
+    return next.error || next.cycles >= last.cycles ? nullptr : std::move(scheduler);
+  }
+
+  /// Measures `next`, which differs from `last` in how weights are planned; null if the plan is the same.
+  std::unique_ptr<Scheduler> replanned(Try& next, const Try& last) const {
     if (last.plan) {
       next.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(next.limits));
       if (next.plan->uses == last.plan->uses) return nullptr;
     }
-    auto scheduler = measured(next, true);
-    return next.error || next.cycles >= last.cycles ? nullptr : std::move(scheduler);
+    return measured(next, true);
   }
 
   /// The try that each effort up to the requested one would complete, highest effort first. `best` holds the
@@ -615,12 +639,8 @@ class Search {
     other.limits.sharing = sharing;
     if (std::find(beside.known.begin(), beside.known.end(), other.limits) != beside.known.end()) return;
     beside.known.push_back(other.limits);
-    if (waiting.plan) {
-      other.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(other.limits));
-      if (other.plan->uses == waiting.plan->uses) return;
-    }
-    auto scheduler = measured(other, true);
-    if (other.error || (beside.scheduler && !comesBefore(other, beside.best))) return;
+    auto scheduler = replanned(other, waiting);
+    if (!scheduler || other.error || (beside.scheduler && !comesBefore(other, beside.best))) return;
     beside.best = std::move(other);
     beside.scheduler = std::move(scheduler);
   }

@@ -45,6 +45,7 @@ struct Limits {
   RollingMaps rolling = RollingMaps::Parts;      // which maps cascades may hold in part
   int64_t maxUnslicedBytes = kMaxUnslicedBytes;  // less if memory is short
   PortSharing sharing = PortSharing::Waiting;    // assumed when weights are planned
+  bool longPieces = false;                       // weights may be fetched while several groups run
   /// Cascades are chosen as if larger maps were behind the cache, except where a cascade holds them in a
   /// rolling buffer.
   int64_t maxCachedMapBytes = std::numeric_limits<int64_t>::max();
@@ -318,6 +319,9 @@ class Scheduler {
   WeightUse describeUse(const Pass& pass, const WeightChoices& choices, StreamSets& sets) const;
 
   /// Adds the groups and their cost apart from planned weights.
+  /// Which passes begin with transfers that are not of weights: of rows by index, or of a table that is not
+  /// in the table memory.
+  std::vector<bool> passesThatLoad() const;
   void describeGroups(WeightProblem& problem) const;
 
   /// Creates the slices that will be encoded, with their expected sizes.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks, weight transfer paths and weight streams (scheduler.hpp).
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 
 #include "base/parallel.hpp"
+#include "compiler/emit/table_slots.hpp"
 #include "compiler/schedule/block_search.hpp"
 #include "compiler/schedule/operation_builder.hpp"
 #include "compiler/search/encoded_memo.hpp"
@@ -253,6 +255,7 @@ WeightPlan Scheduler::planWeightPaths(const Limits& limits) const {
   WeightProblem problem = weights_->problem;
   problem.copies = limits.copies;
   problem.sharing = limits.sharing;
+  problem.longPieces = limits.longPieces;
   if (!limits.thickSlices) {
     for (WeightUse& use : problem.uses) {
       for (const WeightPath path : {WeightPath::ThickSlices, WeightPath::ThickestSlices})
@@ -280,6 +283,23 @@ void Scheduler::useWeightPaths(const Limits& limits, const WeightPlan& plan) {
   }
 }
 
+std::vector<bool> Scheduler::passesThatLoad() const {
+  std::vector<bool> loads;
+  TableSlots tables;
+  for (const Pass& pass : result_.passes) {
+    loads.push_back(pass.isDma);
+    if (pass.isDma) continue;
+    if (const npu_ir::OutputStage stage = npu_ir::outputStage(pass.node); stage.table) {
+      const ByteSpan table = stage.table->constant().bytes();
+      const auto number = static_cast<int64_t>(hashes_->at(table.data()) >> 1);
+      loads.back() = tables.use(std::array{StoredTable{number, static_cast<int64_t>(table.size())}}).load;
+    } else if (target_.tablesShareAccumulators()) {
+      tables.forget();
+    }
+  }
+  return loads;
+}
+
 void Scheduler::describeGroups(WeightProblem& problem) const {
   constexpr int64_t kProbe = int64_t{1} << 20;
   const auto transfer = [&](int64_t bytes) {
@@ -303,6 +323,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
     if (!pass.staged || isPlanned(pass)) continue;
     taken.push_back({contents_->expectedBytes(pass.node), pass.group - 1, pass.group});
   }
+  const std::vector<bool> loads = passesThatLoad();
   const size_t count = result_.groups.size();
   std::vector<int64_t> change(count + 1, 0);  // in occupied bytes, at each group
   for (const LiveRange& range : taken) {
@@ -322,6 +343,7 @@ void Scheduler::describeGroups(WeightProblem& problem) const {
     std::vector<npu::TimingContext> contexts;
     for (int32_t p = members.first; p <= members.last; ++p) {
       const Pass& pass = result_.passes[static_cast<size_t>(p)];
+      group.transfers |= loads[static_cast<size_t>(p)];
       if (pass.isDma) continue;
       chain.push_back(pass.operation);
       contexts.push_back(timingContext(pass));

@@ -137,6 +137,28 @@ TEST(WeightPlan, CopiesArriveDuringManyShortGroups) {
   EXPECT_EQ(plan.cycles, 60000);
 }
 
+// Groups that are over before a transfer's latency is.
+TEST(WeightPlan, LongPiecesArriveDuringSeveralGroups) {
+  WeightProblem problem = problemOf(101, 100000);
+  for (auto& group : problem.groups) group.cycles = group.last = 20;
+  problem.speed.latency = 100;
+  problem.uses = {useOf(100, 0, 1504, 9000)};
+  EXPECT_EQ(planWeights(problem).cycles, 4584);  // 99 groups, the transfer behind the last of them, the use
+  problem.longPieces = true;
+  const WeightPlan plan = planWeights(problem);
+  expectSound(problem, plan);
+  EXPECT_EQ(plan.uses[0].fetches.size(), 1u);
+  EXPECT_EQ(plan.cycles, 3000);
+  // They are no longer in flight when another group needs the DMA engine.
+  problem.groups[50].transfers = true;
+  const WeightPlan pieces = planWeights(problem);
+  expectSound(problem, pieces);
+  ASSERT_EQ(pieces.uses[0].fetches.size(), 2u);
+  EXPECT_LE(pieces.uses[0].fetches[0].bytes, 48 * 20 - 100);
+  EXPECT_GE(pieces.uses[0].fetches[1].during, 49);
+  EXPECT_EQ(pieces.cycles, 3000);
+}
+
 TEST(WeightPlan, CopiesThatAreReadAgainAreKept) {
   WeightProblem problem = problemOf(10, 5000);
   for (const int32_t g : {1, 4, 9}) problem.uses.push_back(useOf(g, 7, 3000, 4000));
@@ -185,9 +207,11 @@ TEST(WeightPlan, RandomPlansFitAndMemoryNeverCostsCycles) {
   for (int round = 0; round < 300; ++round) {
     WeightProblem problem = problemOf(static_cast<size_t>(roll(1, 30)), 0);
     problem.speed.outstanding = static_cast<int32_t>(roll(1, 4));
+    problem.longPieces = roll(0, 1) == 1;
     for (size_t g = 0; g < problem.groups.size(); ++g) {
       problem.groups[g].freeBytes = roll(0, 8000);
       problem.groups[g].cycles = problem.groups[g].last = roll(10, 3000);
+      problem.groups[g].transfers = roll(0, 3) == 0;
       if (roll(0, 1) == 0) continue;
       WeightUse use = useOf(static_cast<int32_t>(g), static_cast<int32_t>(roll(0, 5)), 0, 0);
       use.bytes = (use.set + 1) * 960;
