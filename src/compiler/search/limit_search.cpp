@@ -25,16 +25,13 @@ namespace {
 constexpr size_t kTighterTries = 4;
 constexpr int kTighterSteps = 4;
 
-/// At most this many schedules are replanned with less memory for weights than they take, in at most this
-/// many steps each.
+/// At most this many schedules are replanned with less memory for weights than they take, in so many steps.
 constexpr size_t kLighterStarts = 3;
 constexpr int kLighterSteps = 4;
 
-/// At most this many schedules are replanned with transfers that take as long as several groups.
-constexpr size_t kLongPieceStarts = 4;
-
-/// At most this many schedules are replanned as if transfers and kernels took turns.
-constexpr size_t kSharedPortStarts = 8;
+/// At most this many schedules are replanned with transfers during several groups, or as if transfers and
+/// kernels took turns.
+constexpr size_t kLongPieceStarts = 4, kSharedPortStarts = 8;
 
 /// Upper bound on the total passes of these replanned schedules, apart from one of each kind: networks of up
 /// to 256 passes get all of them.
@@ -265,9 +262,8 @@ class Search {
   /// The limits without what does not affect places.
   static Limits forPlaces(Limits limits) {
     limits.fast = 0;
-    limits.copies = false;
+    limits.copies = limits.longPieces = false;
     limits.sharing = PortSharing::Waiting;
-    limits.longPieces = false;
     return limits;
   }
 
@@ -501,11 +497,17 @@ class Search {
       Try other(start->limits);
       other.limits.longPieces = true;
       other.effort = start->effort;
-      auto scheduler = replanned(other, *start);
-      if (scheduler && comesBefore(other, *order.front()) && other.cycles * 100 < order.front()->cycles * 99)
+      if (start->plan) {
+        other.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(other.limits));
+        if (!savesAPercent(other.plan->cycles, start->plan->cycles)) continue;
+      }
+      auto scheduler = measured(other, true);
+      if (comesBefore(other, *order.front()) && savesAPercent(other.cycles, order.front()->cycles))
         placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
     }
   }
+
+  static bool savesAPercent(npu::Cycles less, npu::Cycles cycles) { return less * 100 < cycles * 99; }
 
   /// Less for maps leaves more for weights: the best try is repeated with a sixteenth less of everything.
   void replanTighter(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
