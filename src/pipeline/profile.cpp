@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "aten/control_flow.hpp"
 #include "base/damaged.hpp"
@@ -271,6 +272,8 @@ Profile profileBuild(const Build& build) {
   if (auto about = aboutBranches(build, profile.longest)) profile.warnings.push_back(std::move(*about));
   profile.times = build.times;
   profile.network = networkGraph(build);
+  std::unordered_map<std::string_view, std::string_view> operators;
+  for (const NetworkNode& node : profile.network) operators.emplace(node.name, node.op);
   const std::map<std::string, double> sqnr = sqnrByValue(build);
   for (const compiler::CompiledProgram& compiled : build.compiled) {
     ProfiledPart part;
@@ -295,6 +298,9 @@ Profile profileBuild(const Build& build) {
       if (found != sqnr.end()) part.layers[part.operations.back().layer].sqnr = found->second;
     }
     builder.finish();
+    for (Layer& layer : part.layers) {
+      if (const auto known = operators.find(layer.name); known != operators.end()) layer.op = known->second;
+    }
     part.cycles = compiled.cycles;
     const auto operations = npu::decodeStream(compiled.commands, *profile.machine.target);
     CARINA_CHECK(operations.ok(), "a stream that was just written");

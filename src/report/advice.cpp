@@ -71,11 +71,23 @@ npu::Cycles nextLimit(const npu::OperationCost& cost, BoundBy lifted) {
   return std::max({next, cost.port[0], cost.port[1]});
 }
 
+/// Rows that are selected by products with a whole table, for want of indexed transfers.
+bool readsWholeTable(const pipeline::Layer& layer, const npu::Machine& machine) {
+  return layer.op.starts_with("aten.embedding.") && !machine.target->architecture().indexedDma;
+}
+
 }  // namespace
 
 Advice adviceFor(const pipeline::ProfiledPart& part, const pipeline::Layer& layer,
                  const npu::Machine& machine) {
   Advice advice;
+  if (readsWholeTable(layer, machine)) {
+    advice.gain = layer.cycles;
+    advice.text =
+        "this NPU cannot read single rows of a table, so that a product with the whole table selects them; "
+        "the CPU copies just the rows (--cpu-op embedding)";
+    return advice;
+  }
   if (layer.bound == BoundBy::Dma) {
     advice.gain = layer.cycles - layer.compute;
     if (layer.compute == 0 || advice.gain <= 0) return advice;

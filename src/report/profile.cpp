@@ -277,6 +277,7 @@ Json layerJson(const pipeline::Profile& profile, const pipeline::ProfiledPart& p
   Json json{{"name", layer.name},
             {"module", layer.modulePath},
             {"source", layer.source},
+            {"op", layer.op},
             {"kind", layer.kind},
             {"operations", layer.operations},
             {"cycles", layer.cycles},

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/file.hpp"
 #include "npu/isa/payload.hpp"
 #include "npu/isa/stream.hpp"
+#include "report/profile.hpp"
 #include "support/fixtures.hpp"
 #include "support/require.hpp"
 #include "support/temp_dir.hpp"
@@ -56,6 +59,26 @@ TEST(Profile, CountsWhatKernelsKeepInTheCache) {
   // The planned size is rounded up to the alignment of addresses.
   EXPECT_LE(profiled.parts[0].cacheBytes, compiled.parts[0].cacheBytes);
   EXPECT_GT(profiled.parts[0].cacheBytes + 64, compiled.parts[0].cacheBytes);
+}
+
+/// Without indexed transfers, the NPU reads a whole table for one of its rows.
+TEST(Profile, AdvisesToReadRowsOnTheCpuWhereTheNpuReadsTheTable) {
+  for (const char* target : {"ethos-u55-128", "ethos-u85-256"}) {
+    Options options;
+    options.model = test::modelFile("language.pt2");
+    options.calibration = test::modelFile("language.npz");
+    options.target = target;
+    const Profile profile = profileBuild(require(build(options)));
+    const auto& layers = profile.parts[0].layers;
+    const auto embedding = std::find_if(layers.begin(), layers.end(), [](const Layer& layer) {
+      return layer.op == "aten.embedding.default";
+    });
+    ASSERT_NE(embedding, layers.end());
+    const report::Advice advice = report::adviceFor(profile.parts[0], *embedding, profile.machine);
+    const bool whole = std::string(target) == "ethos-u55-128";
+    EXPECT_EQ(advice.text.find("--cpu-op embedding") != std::string::npos, whole) << advice.text;
+    EXPECT_TRUE(!whole || advice.gain == embedding->cycles);
+  }
 }
 
 TEST(Profile, RefusesStreamsThatAreTooLongToList) {
