@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data movement under one of the names that have kernels. Pure movements (permutations, slices, splits, ...)
 // need no rewrite: emitCall() handles them as strided reads.
+#include "aten/executor.hpp"
 #include "aten/ops.hpp"
 #include "decompose/cpu_rewrites.hpp"
 #include "decompose/dims.hpp"
@@ -101,12 +102,28 @@ ir::Value* rewriteArgsort(ir::Builder& b, Op op) {
   return op.self()->rank() == 0 ? nullptr : sorted(b, op.self(), op.dim(), op.descending()).indices;
 }
 
+/// Rows of a constant table that are quantized: rows of the quantized table, which is smaller.
+ir::Value* rewriteQuantizedRows(ir::Builder& b, aten::QuantizePerTensor op) {
+  const auto rows = ir::dynCast<aten::Embedding>(op.input()->producer());
+  if (!rows || !rows.weight()->isConstant() || op.input()->uses().size() != 1 || op.input()->isGraphOutput())
+    return nullptr;
+  ir::Graph table("table");
+  ir::Builder inside(table);
+  table.setOutputs(
+      {aten::QuantizePerTensor::create(inside, table.addConstant(rows.weight()->constant()), op.scale(),
+                                       op.zeroPoint(), op.quantMin(), op.quantMax(), op.dtype())});
+  auto codes = aten::execute(table, {});
+  if (!codes.ok()) return nullptr;
+  return aten::Embedding::create(b, b.constant(std::move(codes->front())), rows.indices(), rows.paddingIdx(),
+                                 rows.scaleGradByFreq(), rows.sparse());
+}
+
 }  // namespace
 
 void addMoveRewrites(std::vector<ir::Rewrite>& rewrites) {
-  addRewrites(rewrites, rewritePad, rewriteTile, rewriteExpand, rewriteCopy, rewriteGridSampler,
-              rewriteSort<aten::Sort>, rewriteSort<aten::SortStable>, rewriteArgsort<aten::Argsort>,
-              rewriteArgsort<aten::ArgsortStable>);
+  addRewrites(rewrites, rewriteQuantizedRows, rewritePad, rewriteTile, rewriteExpand, rewriteCopy,
+              rewriteGridSampler, rewriteSort<aten::Sort>, rewriteSort<aten::SortStable>,
+              rewriteArgsort<aten::Argsort>, rewriteArgsort<aten::ArgsortStable>);
 }
 
 }  // namespace carina::decompose::cpu
