@@ -12,10 +12,10 @@
 #include <tuple>
 #include <utility>
 
-#include "base/parallel.hpp"
 #include "compiler/emit/emit.hpp"
 #include "compiler/search/limits_to_try.hpp"
 #include "compiler/search/scheduler.hpp"
+#include "compiler/search/try_measurer.hpp"
 
 namespace carina::compiler {
 
@@ -47,10 +47,15 @@ class Search {
  public:
   Search(const Scheduler& prepared, const npu::Machine& machine, const Options& options, int64_t arenaLimit,
          int64_t aim)
-      : prepared_(prepared), machine_(machine), options_(options), arenaLimit_(arenaLimit), aim_(aim) {}
+      : prepared_(prepared),
+        measurer_(prepared, machine),
+        machine_(machine),
+        options_(options),
+        arenaLimit_(arenaLimit),
+        aim_(aim) {}
 
   Result<Schedule> run() {
-    std::vector<Try> results = prepareTries();
+    std::vector<Try> results = measurer_.prepare(allTries());
     const bool compare = results.size() > 1;
     Best best;
     measureAll(results, best, compare);
@@ -64,7 +69,7 @@ class Search {
                      [this](const Try* a, const Try* b) { return comesBefore(*a, *b); });
     if (compare && !order.front()->error && order.front() != &results[best.index]) {
       Try again(order.front()->limits, order.front()->plan);
-      best.scheduler = measured(again, true);
+      best.scheduler = measurer_.measured(again);
     }
     std::deque<Try> lighter, chosen;
     std::optional<Try> instead;
@@ -82,7 +87,7 @@ class Search {
 
   /// Expected cycles of the best try that may use all of the fast memory.
   Result<npu::Cycles> expect() {
-    std::vector<Try> results = prepareTries();
+    std::vector<Try> results = measurer_.prepare(allTries());
     int64_t most = 0;
     for (const Try& result : results) most = std::max(most, result.limits.fast);
     std::erase_if(results, [&](const Try& t) { return t.limits.fast < most; });
@@ -101,29 +106,6 @@ class Search {
   }
 
  private:
-  struct Try {
-    Try() = default;
-    explicit Try(const Limits& l, std::shared_ptr<const WeightPlan> p = nullptr)
-        : limits(l), plan(std::move(p)) {}
-    Limits limits;
-    std::shared_ptr<const WeightPlan> plan;  // if set, planned_ has the rest
-    std::optional<Error> error;
-    npu::Cycles cycles = 0;
-    int64_t bytes = 0;
-    int64_t arena = 0;           // behind a cache
-    int effort = 1;              // lowest effort that includes it
-    std::optional<size_t> same;  // index of an earlier one with the same weight plan
-
-    /// Takes the costs of a try with the same result.
-    void takeCosts(const Try& other) {
-      limits.thickSlices = other.limits.thickSlices;
-      error = other.error;
-      cycles = other.cycles;
-      bytes = other.bytes;
-      arena = other.arena;
-    }
-  };
-
   Try costsOf(const Schedule& schedule) const {
     Try exact;
     exact.cycles = streamCycles(schedule);
@@ -178,7 +160,7 @@ class Search {
       auto scheduler = i == lower ? std::move(best.scheduler) : nullptr;
       if (!scheduler) {
         Try again(result.limits, result.plan);
-        scheduler = measured(again, compare);
+        scheduler = measurer_.measured(again, compare);
       }
       if (most > 1) scheduler->keepEncoded();
       auto schedule = scheduler->finish();
@@ -224,192 +206,12 @@ class Search {
     return all;
   }
 
-  /// Without spilling, limits differ mainly in the memory for weights: what does not depend on it is chosen
-  /// once, and of the tries with the same weight plan the first one of each effort is kept.
-  std::vector<Try> prepareTries() {
-    std::vector<Try> all = allTries();
-    if (all.size() < 2 || machine_.memory.spilling()) return all;
-    const auto sharesChoices = [](const Try& t) { return t.limits.maxUnslicedBytes == kMaxUnslicedBytes; };
-    planned_ = std::make_unique<Scheduler>(prepared_);
-    // The error recurs, and is reported, when the limits are tried.
-    if (!planned_->chooseButWeights(all.front().limits).ok()) return all;
-    parallelForIf(prepared_.worthThreads(), all.size(), [&](size_t i) {
-      if (sharesChoices(all[i]))
-        all[i].plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(all[i].limits));
-    });
-    std::vector<Try> different;
-    for (Try& t : all) {
-      const auto known = std::find_if(different.begin(), different.end(), [&](const Try& other) {
-        return t.plan && other.plan && other.plan->uses == t.plan->uses;
-      });
-      const auto same = static_cast<size_t>(known - different.begin());
-      if (known != different.end()) {
-        if (t.effort >= known->effort) continue;
-        t.same = same;
-      }
-      different.push_back(std::move(t));
-    }
-    return different;
-  }
-
-  /// Tries with the same places, in their original order.
-  struct Alike {
-    Limits limits;  // of one of them, preferably without cascades, which are slower to choose
-    Places places;
-    std::vector<size_t> tries;
-  };
-
-  /// The limits without what does not affect places.
-  static Limits forPlaces(Limits limits) {
-    limits.fast = 0;
-    limits.copies = limits.longPieces = false;
-    limits.sharing = PortSharing::Waiting;
-    return limits;
-  }
-
-  /// Groups tries by their places. Tries that fail at this point get their error.
-  std::vector<Alike> alike(std::vector<Try>& results) const {
-    std::vector<Alike> all;
-    for (size_t i = 0; i < results.size(); ++i) {
-      const Limits limits = forPlaces(results[i].limits);
-      auto same = std::find_if(all.begin(), all.end(), [&](const Alike& a) { return a.limits == limits; });
-      if (same == all.end()) same = all.insert(same, Alike{limits, {}, {}});
-      same->tries.push_back(i);
-    }
-    parallelForIf(prepared_.worthThreads(), all.size(), [&](size_t a) {
-      Scheduler scheduler(prepared_);
-      if (const Status status = scheduler.choosePlaces(all[a].limits); status.ok()) {
-        all[a].places = scheduler.places();
-      } else {
-        for (const size_t i : std::exchange(all[a].tries, {})) results[i].error = status.error();
-      }
-    });
-    std::vector<Alike> different;
-    for (Alike& a : all) {
-      if (a.tries.empty()) continue;
-      const auto same = std::find_if(different.begin(), different.end(),
-                                     [&](const Alike& other) { return a.places == other.places; });
-      if (same == different.end()) {
-        different.push_back(std::move(a));
-        continue;
-      }
-      same->tries.insert(same->tries.end(), a.tries.begin(), a.tries.end());
-      if (!a.limits.cascades) same->limits = a.limits;
-    }
-    for (Alike& a : different) std::sort(a.tries.begin(), a.tries.end());
-    return different;
-  }
-
   /// Measures all tries, if they are to be compared, and keeps the scheduler of the best one.
   void measureAll(std::vector<Try>& results, Best& best, bool compare) const {
-    if (compare && machine_.memory.spilling()) {
-      measureTogether(results, best);
-      tightenFailed(results, best);
-      return;
-    }
-    parallelForIf(prepared_.worthThreads(), results.size(), [&](size_t i) {
-      if (!results[i].same) best.offer(*this, results, i, measured(results[i], compare));
+    measurer_.measureAll(results, compare, [&](size_t i, std::unique_ptr<Scheduler> scheduler) {
+      best.offer(*this, results, i, std::move(scheduler));
     });
-    for (Try& result : results) {
-      if (result.same) result.takeCosts(results[*result.same]);
-    }
-  }
-
-  /// Measures all tries for a machine with a dedicated cache; of those that give the same schedule, only one.
-  void measureTogether(std::vector<Try>& results, Best& best) const {
-    const std::vector<Alike> groups = alike(results);
-    parallelForIf(prepared_.worthThreads(), groups.size(), [&](size_t g) {
-      const std::vector<size_t>& tries = groups[g].tries;
-      Scheduler chosen(prepared_);
-      Status status = chosen.choosePlaces(groups[g].limits);
-      if (status.ok()) status = chosen.chooseBlocksAndPaths();
-      if (!status.ok()) {
-        for (const size_t i : tries) results[i].error = status.error();
-        return;
-      }
-      std::vector<WeightPlan> plans(tries.size());
-      parallelForIf(prepared_.worthThreads(), tries.size(),
-                    [&](size_t t) { plans[t] = chosen.planWeightPaths(results[tries[t]].limits); });
-      std::vector<size_t> first(tries.size());  // index of the first try with the same plan
-      for (size_t t = 0; t < tries.size(); ++t) {
-        while (plans[first[t]].uses != plans[t].uses) ++first[t];
-      }
-      parallelForIf(prepared_.worthThreads(), tries.size(), [&](size_t t) {
-        if (first[t] != t) return;
-        Try& result = results[tries[t]];
-        auto scheduler = std::make_unique<Scheduler>(chosen);
-        scheduler->useWeightPaths(result.limits, plans[t]);
-        measureChosen(*scheduler, result);
-        if (thins(result, plans[t])) {
-          scheduler = std::make_unique<Scheduler>(chosen);
-          scheduler->useWeightPaths(result.limits, chosen.planWeightPaths(result.limits));
-          measureChosen(*scheduler, result);
-        }
-        scheduler->forgetWeightPaths();
-        best.offer(*this, results, tries[t], std::move(scheduler));
-      });
-      for (size_t t = 0; t < tries.size(); ++t) {
-        if (first[t] == t) continue;
-        results[tries[t]].takeCosts(results[tries[first[t]]]);
-      }
-    });
-  }
-
-  /// Whether a try that finds no place for thick slices may be repeated without them.
-  static bool thins(Try& result, const WeightPlan& plan) {
-    const bool thick = std::any_of(plan.uses.begin(), plan.uses.end(), [](const PlannedWeights& use) {
-      return isSliced(use.path) && use.path != WeightPath::Sliced;
-    });
-    if (!result.error || !thick) return false;
-    result.limits.thickSlices = false;
-    result.error.reset();
-    return true;
-  }
-
-  std::unique_ptr<Scheduler> measured(Try& result, bool compare) const {
-    if (!result.plan && compare && machine_.memory.spilling()) return measuredInPlaces(result);
-    auto scheduler = std::make_unique<Scheduler>(result.plan ? *planned_ : prepared_);
-    measure(*scheduler, result, compare);
-    return scheduler;
-  }
-
-  void measure(Scheduler& scheduler, Try& result, bool compare) const {
-    if (result.plan) {
-      scheduler.useWeightPaths(result.limits, *result.plan);
-    } else if (Status status = scheduler.choose(result.limits); !status.ok()) {
-      result.error = std::move(status).error();
-      return;
-    }
-    if (compare) measureChosen(scheduler, result);
-  }
-
-  /// measured() for a dedicated cache. Consecutive tries with the same places choose them once.
-  std::unique_ptr<Scheduler> measuredInPlaces(Try& result) const {
-    const Limits limits = forPlaces(result.limits);
-    if (!placed_ || !(placedFor_ == limits)) {
-      placed_ = std::make_unique<Scheduler>(prepared_);
-      placedFor_ = limits;
-      if (Status status = placed_->chooseButWeights(limits); !status.ok()) {
-        result.error = std::move(status).error();
-        return std::move(placed_);
-      }
-    }
-    auto scheduler = std::make_unique<Scheduler>(*placed_);
-    scheduler->useWeightPaths(result.limits, placed_->planWeightPaths(result.limits));
-    scheduler->forgetWeightPaths();
-    measureChosen(*scheduler, result);
-    return scheduler;
-  }
-
-  static void measureChosen(Scheduler& scheduler, Try& result) {
-    auto cycles = scheduler.expectedCycles();
-    if (!cycles.ok()) {
-      result.error = std::move(cycles).error();
-      return;
-    }
-    result.cycles = *cycles;
-    result.bytes = scheduler.fastBytes();
-    result.arena = scheduler.arenaBehind();
+    if (compare && machine_.memory.spilling()) tightenFailed(results, best);
   }
 
   /// How many of at most `most` schedules to replan.
@@ -460,7 +262,7 @@ class Search {
       Try other(order.front()->limits);
       other.limits.copyInputs = !other.limits.copyInputs;
       other.effort = 2;
-      scheduler = measured(other, true);
+      scheduler = measurer_.measured(other);
       if (comesBefore(other, *order.front())) {
         placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
       } else {
@@ -480,7 +282,7 @@ class Search {
       Try other(order.front()->limits);
       change(other.limits);
       other.effort = order.front()->effort;
-      auto scheduler = measured(other, true);
+      auto scheduler = measurer_.measured(other);
       if (comesBefore(other, *order.front()))
         placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
     };
@@ -494,20 +296,13 @@ class Search {
   void replanLongPieces(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
     for (const Try* start : different(order, starts(kLongPieceStarts))) {
       if (start->error) break;
-      Try other(start->limits);
-      other.limits.longPieces = true;
-      other.effort = start->effort;
-      if (start->plan) {
-        other.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(other.limits));
-        if (!savesAPercent(other.plan->cycles, start->plan->cycles)) continue;
-      }
-      auto scheduler = measured(other, true);
-      if (comesBefore(other, *order.front()) && savesAPercent(other.cycles, order.front()->cycles))
+      Try other;
+      auto scheduler = measurer_.withLongPieces(other, *start);
+      if (scheduler && comesBefore(other, *order.front()) &&
+          savesAPercent(other.cycles, order.front()->cycles))
         placeFirst(std::move(other), std::move(scheduler), order, lighter, best);
     }
   }
-
-  static bool savesAPercent(npu::Cycles less, npu::Cycles cycles) { return less * 100 < cycles * 99; }
 
   /// Less for maps leaves more for weights: the best try is repeated with a sixteenth less of everything.
   void replanTighter(std::vector<Try*>& order, std::deque<Try>& lighter, Best& best) const {
@@ -532,17 +327,8 @@ class Search {
     next.limits.fast = std::min(last.bytes, last.limits.fast) - 1;
     next.effort = 2;
     if (next.limits.fast <= 0) return nullptr;
-    auto scheduler = replanned(next, last);
+    auto scheduler = measurer_.replanned(next, last);
     return next.error || next.cycles >= last.cycles ? nullptr : std::move(scheduler);
-  }
-
-  /// Measures `next`, which differs from `last` in how weights are planned; null if the plan is the same.
-  std::unique_ptr<Scheduler> replanned(Try& next, const Try& last) const {
-    if (last.plan) {
-      next.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(next.limits));
-      if (next.plan->uses == last.plan->uses) return nullptr;
-    }
-    return measured(next, true);
   }
 
   /// The try that each effort up to the requested one would complete, highest effort first. `best` holds the
@@ -617,10 +403,10 @@ class Search {
     if (other == order.end() || (*other)->error || (*other)->cycles * 100 > front->cycles * 101) return front;
     if (!scheduler) {
       Try again(front->limits);
-      scheduler = measured(again, true);
+      scheduler = measurer_.measured(again);
     }
     Try again(limits);
-    auto safe = measured(again, true);
+    auto safe = measurer_.measured(again);
     if (again.error || safe->cyclesOverSettings() >= scheduler->cyclesOverSettings()) return front;
     scheduler = std::move(safe);
     return *other;
@@ -641,7 +427,7 @@ class Search {
     other.limits.sharing = sharing;
     if (std::find(beside.known.begin(), beside.known.end(), other.limits) != beside.known.end()) return;
     beside.known.push_back(other.limits);
-    auto scheduler = replanned(other, waiting);
+    auto scheduler = measurer_.replanned(other, waiting);
     if (!scheduler || other.error || (beside.scheduler && !comesBefore(other, beside.best))) return;
     beside.best = std::move(other);
     beside.scheduler = std::move(scheduler);
@@ -653,7 +439,7 @@ class Search {
     if (beside.best.cycles * 101 < safe.cycles * 100) return true;
     if (!other) {
       Try again(safe.limits, safe.plan);
-      other = measured(again, true);
+      other = measurer_.measured(again);
     }
     return beside.scheduler->cyclesIfTransfersWait() <= other->cyclesIfTransfersWait();
   }
@@ -675,7 +461,7 @@ class Search {
       Scheduler scheduler = prepared_;
       if (scheduler.expectSizesOf(unfinished.encodedPasses())) {
         Try again(result.limits);
-        measure(scheduler, again, true);
+        measurer_.measure(scheduler, again);
         if (!again.error) offer(scheduler.finish());
       }
     }
@@ -710,7 +496,7 @@ class Search {
     limits.maps = less(limits.maps);
     limits.fast = less(limits.fast);
     result.error.reset();
-    return measured(result, true);
+    return measurer_.measured(result);
   }
 
   /// Addresses may need slightly more memory than the planned live bytes: replans what does not fit a
@@ -767,9 +553,7 @@ class Search {
   }
 
   const Scheduler& prepared_;
-  std::unique_ptr<Scheduler> planned_;         // everything but the weights
-  mutable std::unique_ptr<Scheduler> placed_;  // the same for a dedicated cache, of the latest try
-  mutable Limits placedFor_;
+  TryMeasurer measurer_;
   const npu::Machine& machine_;
   const Options& options_;
   const int64_t arenaLimit_, aim_;
