@@ -60,6 +60,49 @@ std::vector<BoundGroup> groupsOf(const CompiledProgram& program) {
   return groups;
 }
 
+/// Bytes of weight streams that come through the port of the constants: read in place, or copied together
+/// with their scales, which are not counted.
+int64_t weightBytes(const CompiledProgram& program) {
+  constexpr int kConstants = 0;  // region
+  std::vector<std::pair<uint64_t, uint64_t>> read;
+  int64_t copiedScales = 0;
+  for (const OperationRecord& record : program.operations) {
+    if (const auto* dma = std::get_if<npu::DmaOperation>(&record.operation)) {
+      if (record.kind == "DMA weights")
+        read.emplace_back(dma->source.address, dma->source.address + dma->length);
+      continue;
+    }
+    const auto* kernel = std::get_if<npu::KernelOperation>(&record.operation);
+    if (!kernel || !kernel->weights) continue;
+    if (kernel->weights->weightRegion == kConstants) {
+      for (const npu::AddressRange& range : kernel->weights->weights)
+        read.emplace_back(range.address, range.address + range.length);
+    } else {
+      for (const npu::AddressRange& range : kernel->weights->scales)
+        copiedScales += static_cast<int64_t>(range.length);
+    }
+  }
+  std::sort(read.begin(), read.end());
+  uint64_t end = 0;
+  int64_t bytes = -copiedScales;
+  for (const auto& [from, to] : read) {
+    if (to > end) bytes += static_cast<int64_t>(to - std::max(from, end));
+    end = std::max(end, to);
+  }
+  return std::max<int64_t>(bytes, 0);
+}
+
+/// Cycles to read the weights: one channel at a time keeps the port busy, at the rate of the fastest.
+npu::Cycles weightCycles(const CompiledProgram& program) {
+  using npu::timing::Channel;
+  const npu::Machine& machine = program.machine;
+  const npu::MemoryTiming& memory = machine.timing(npu::Area::Constants);
+  double rate = 0;
+  for (const Channel channel : {Channel::Weights, Channel::FastWeights, Channel::Mem2Mem})
+    rate = std::max(rate, npu::timing::channelBandwidth(*machine.target, memory, channel, memory.burst));
+  return static_cast<npu::Cycles>(static_cast<double>(weightBytes(program)) / rate);
+}
+
 }  // namespace
 
 std::optional<CycleBound> cycleBound(const CompiledProgram& program) {
@@ -93,6 +136,8 @@ std::optional<CycleBound> cycleBound(const CompiledProgram& program) {
     const double rate = npu::timing::portBandwidth(*machine.target, machine.system.ports[port]);
     bound.ports[port] = static_cast<npu::Cycles>(static_cast<double>(bytes[port]) / rate);
   }
+  npu::Cycles& constants = bound.ports[machine.memory.port(npu::Area::Constants)];
+  constants = std::max(constants, weightCycles(program));
   return bound;
 }
 

@@ -17,7 +17,8 @@ struct CycleBound {
   /// Of all operations, one after another: the multipliers or the output unit, whichever is busy longer, in
   /// the best blocks.
   npu::Cycles engine = 0;
-  /// Of the least traffic through each port: constants and the program's inputs and outputs once.
+  /// Of the least traffic through each port: constants and the program's inputs and outputs once, weights at
+  /// the rate of one channel (U85).
   std::array<npu::Cycles, 2> ports{};
 
   npu::Cycles total() const { return std::max({engine, ports[0], ports[1]}); }
