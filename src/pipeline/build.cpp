@@ -371,6 +371,7 @@ Result<Build> makeBuild(Front front, const Options& options, std::vector<StageTi
       CARINA_TRY(build.partitioned, partitionFor(options, build.machine ? &places : nullptr, front, false));
     }
   }
+  build.nodes = std::move(front.nodes);
   build.ends = std::move(front.ends);
   build.quantization = std::move(front.quantization);
   build.accuracy = front.accuracy;

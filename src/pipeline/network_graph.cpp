@@ -43,6 +43,8 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
   std::unordered_map<std::string, const partition::Refusal*> refused;
   for (const partition::Refusal& refusal : build.partitioned.refusals)
     refused.emplace(refusal.node, &refusal);
+  std::unordered_map<std::string_view, std::string_view> exported;
+  for (const SourceNode& node : build.nodes) exported.emplace(node.name, node.op);
   // Operators that one was decomposed into are adjacent: the last of them represents all.
   std::unordered_map<std::string, size_t> byName;
   std::unordered_map<const ir::Node*, size_t> placeOf;
@@ -60,7 +62,8 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
     if (isNew) {
       NetworkNode made;
       made.name = name;
-      made.op = std::string(node->opName());
+      const auto op = exported.find(name);
+      made.op = std::string(op == exported.end() ? node->opName() : op->second);
       if (location) {
         made.modulePath = location->modulePath;
         made.source = location->source;

@@ -130,13 +130,20 @@ struct TfliteRest {
 /// The file's name for the operator of a node of such a graph: "SVDF".
 std::string tfliteName(const ir::Node& node);
 
+/// One operator of the network as exported.
+struct SourceNode {
+  std::string name, op;            // "relu_1", "aten.relu.default"
+  std::string modulePath, source;  // "features.3", "model.py:42"; empty when unknown
+};
+
 /// Everything that one compilation produced.
 struct Build {
   Options options;
   std::optional<npu::Machine> machine;   // the Ethos-U, if the target is one
   std::optional<ethosn::Target> ethosN;  // the Ethos-N, if the target is one
   std::optional<ir::Graph>
-      source;  // the float aten graph as read and decomposed; none for quantized networks
+      source;                     // the float aten graph as read and decomposed; none for quantized networks
+  std::vector<SourceNode> nodes;  // of a .pt2 or .tflite, as in the file
   std::optional<ir::Graph> simulation;  // the aten graph with quantize and dequantize nodes; none for .tosa
   std::optional<quantize::Report> quantization;     // if the quantizer ran
   std::optional<quantize::Accuracy> accuracy;       // of the simulation, with Options::estimateAccuracy
@@ -158,12 +165,6 @@ struct Build {
 
 /// The quantization that the options select for their target.
 Quantization quantizationOf(const Options& options);
-
-/// One operator of the network as exported.
-struct SourceNode {
-  std::string name, op;            // "relu_1", "aten.relu.default"
-  std::string modulePath, source;  // "features.3", "model.py:42"; empty when unknown
-};
 
 /// The result of reading, decomposing and quantizing: the q/dq graph that partitioning starts from, and the
 /// float graph if there is one.

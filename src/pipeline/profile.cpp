@@ -273,7 +273,7 @@ Profile profileBuild(const Build& build) {
   profile.times = build.times;
   profile.network = networkGraph(build);
   std::unordered_map<std::string_view, std::string_view> operators;
-  for (const NetworkNode& node : profile.network) operators.emplace(node.name, node.op);
+  for (const SourceNode& node : build.nodes) operators.emplace(node.name, node.op);
   const std::map<std::string, double> sqnr = sqnrByValue(build);
   for (const compiler::CompiledProgram& compiled : build.compiled) {
     ProfiledPart part;

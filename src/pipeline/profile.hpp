@@ -29,7 +29,7 @@ struct ProfiledOperation {
 /// The operations of one node of the network (for a finished program, which has no names: one operation).
 struct Layer {
   std::string name, modulePath, source;  // "conv2d_3", "features.3.conv", "model.py:42"; empty when unknown
-  std::string op;                        // "aten.conv2d.default"; empty for a finished program
+  std::string op;                        // as in the file: "aten.conv2d.default"; empty when unknown
   std::string kind;                      // of its most expensive kernel operation
   size_t operations = 0, heaviest = 0;   // heaviest: index into ProfiledPart::operations
   npu::Cycles cycles = 0;                // added to the timeline, waiting for transfers included

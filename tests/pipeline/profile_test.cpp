@@ -74,6 +74,8 @@ TEST(Profile, AdvisesToReadRowsOnTheCpuWhereTheNpuReadsTheTable) {
       return layer.op == "aten.embedding.default";
     });
     ASSERT_NE(embedding, layers.end());
+    EXPECT_TRUE(
+        std::any_of(layers.begin(), layers.end(), [](const Layer& l) { return l.op == "aten.softmax.int"; }));
     const report::Advice advice = report::adviceFor(profile.parts[0], *embedding, profile.machine);
     const bool whole = std::string(target) == "ethos-u55-128";
     EXPECT_EQ(advice.text.find("--cpu-op embedding") != std::string::npos, whole) << advice.text;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "base/check.hpp"
 #include "npu/timing/shared_ports.hpp"
@@ -293,7 +294,7 @@ class Planner {
     for (size_t g = count; g-- > 1;) {
       const int32_t u = useOf_[g];
       const bool needed = problem_.groups[g].transfers || (u >= 0 && isSliced(paths[static_cast<size_t>(u)]));
-      // Its transfers are started directly after the operation before the preceding one.
+      // Its transfers are issued as soon as the preceding operation begins.
       horizon_[g - 1] = needed || !problem_.longPieces ? static_cast<int32_t>(g) - 1 : horizon_[g];
     }
   }
