@@ -79,8 +79,9 @@ int64_t rowOf(const ResizeAxis& axis, int64_t o, int64_t inputs) {
 
 bool readsTheSame(Positions mode, const ResizeAxis& axis, Fraction f, int64_t inputs,
                   const std::vector<aten::Taps>& taps, double scale) {
+  if (mode == Positions::AlignedBilinear && taps.size() == 1) return true;  // the first row
   if (mode == Positions::Bilinear || mode == Positions::AlignedBilinear)
-    return std::abs(f.value() - scale) * static_cast<double>(taps.size()) < kSamePosition || taps.size() == 1;
+    return std::abs(f.value() - scale) * static_cast<double>(taps.size()) < kSamePosition;
   for (size_t o = 0; o < taps.size(); ++o) {
     if (rowOf(axis, static_cast<int64_t>(o), inputs) != taps[o][0].at) return false;
   }
