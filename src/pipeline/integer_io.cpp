@@ -6,6 +6,7 @@
 
 #include "aten/ops.hpp"
 #include "pipeline/port_codes.hpp"
+#include "quantize/qparams.hpp"
 
 namespace carina::pipeline {
 namespace {
@@ -113,8 +114,28 @@ Status exposeInput(ir::Graph& graph, ir::Value* input, ProgramIo asked) {
   return {};
 }
 
+/// The codes of a constant, over its own range; zero is code 0.
+ir::Value* codesOfConstant(ir::Graph& graph, const ir::Value& constant, ProgramIo asked) {
+  const auto numbers = constant.constant().as<float>();
+  float largest = 0;
+  for (const float number : numbers) {
+    if (std::isfinite(number)) largest = std::max(largest, std::abs(number));
+  }
+  const bool wide = asked == ProgramIo::Int16;
+  const quantize::QParams codes = quantize::symmetricQParams(
+      -largest, largest, wide ? quantize::kInt16Activation : quantize::kInt8Activation, quantize::kEpsTiny);
+  ir::Value* integer = graph.addConstant(
+      quantizeTensor(constant.constant(), codes.codes.dtype, codes.scale, codes.zeroPoint), constant.name);
+  integer->quantization = ir::Quantization{{codes.scale}, {codes.zeroPoint}, -1};
+  return integer;
+}
+
 Status exposeOutput(ir::Graph& graph, size_t index, ProgramIo asked) {
   ir::Value* output = graph.outputs()[index];
+  if (output->isConstant()) {
+    graph.setOutput(index, codesOfConstant(graph, *output, asked));
+    return {};
+  }
   auto dequantize = ir::producerAs<aten::DequantizePerTensor>(output);
   if (!dequantize) {
     return fail(Code::UnusableQuantization, "program output {} ('{}') is not the result of a dequantize",

@@ -9,7 +9,8 @@ namespace carina::pipeline {
 /// For the caller's inputs and outputs (followed by `states` state inputs and outputs): removes the quantize
 /// nodes after float graph inputs, and the dequantize nodes before float graph outputs, where the requested
 /// type is not Float. The integer tensors become inputs and outputs, with their scale and zero point as the
-/// value's quantization. A uint8 input has the codes of int8 plus 128, and a dequantize node follows it.
+/// value's quantization. A uint8 input has the codes of int8 plus 128, and a dequantize node follows it. A
+/// constant output becomes codes over its own range.
 /// Fails if an input is also used in float, an output is not the result of a dequantize, or the network is
 /// quantized to another type there.
 Status exposeIntegers(ir::Graph& graph, const PortTypes& inputs, const PortTypes& outputs, size_t states);
