@@ -34,6 +34,12 @@ std::map<std::string, double> sqnrByValue(const Build& build) {
   return result;
 }
 
+std::unordered_map<std::string_view, std::string_view> operatorsByName(std::span<const SourceNode> nodes) {
+  std::unordered_map<std::string_view, std::string_view> operators;
+  for (const SourceNode& node : nodes) operators.emplace(node.name, node.op);
+  return operators;
+}
+
 std::vector<NetworkNode> networkGraph(const Build& build) {
   const std::optional<ir::Graph>& graph = build.source ? build.source : build.simulation;
   std::vector<NetworkNode> network;
@@ -43,8 +49,7 @@ std::vector<NetworkNode> networkGraph(const Build& build) {
   std::unordered_map<std::string, const partition::Refusal*> refused;
   for (const partition::Refusal& refusal : build.partitioned.refusals)
     refused.emplace(refusal.node, &refusal);
-  std::unordered_map<std::string_view, std::string_view> exported;
-  for (const SourceNode& node : build.nodes) exported.emplace(node.name, node.op);
+  const auto exported = operatorsByName(build.nodes);
   // Operators that one was decomposed into are adjacent: the last of them represents all.
   std::unordered_map<std::string, size_t> byName;
   std::unordered_map<const ir::Node*, size_t> placeOf;

@@ -122,7 +122,7 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
   partitioning.keepOffModules = options.cpuModules;
   partitioning.keepOffNames.insert(partitioning.keepOffNames.end(), front.keptFloat.begin(),
                                    front.keptFloat.end());
-  for (const SourceNode& node : front.nodes) partitioning.sourceOps.emplace(node.name, node.op);
+  for (const auto& [name, op] : operatorsByName(front.nodes)) partitioning.sourceOps.emplace(name, op);
   if (front.isTfl) partitioning.dialect = tfliteDialect(*front.tflite);
   partitioning.whyOther = front.isTfl ? tfliteRefusals(*front.tflite) : wideRefusals(front.wideIntegers);
   const Names floats = front.isTfl ? Names() : leftInFloat(front.quantized);

@@ -7,8 +7,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -135,6 +137,9 @@ struct SourceNode {
   std::string name, op;            // "relu_1", "aten.relu.default"
   std::string modulePath, source;  // "features.3", "model.py:42"; empty when unknown
 };
+
+/// The operator of each node by name; the texts are those of `nodes`.
+std::unordered_map<std::string_view, std::string_view> operatorsByName(std::span<const SourceNode> nodes);
 
 /// Everything that one compilation produced.
 struct Build {

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <tuple>
-#include <unordered_map>
 
 #include "aten/control_flow.hpp"
 #include "base/damaged.hpp"
@@ -272,8 +271,7 @@ Profile profileBuild(const Build& build) {
   if (auto about = aboutBranches(build, profile.longest)) profile.warnings.push_back(std::move(*about));
   profile.times = build.times;
   profile.network = networkGraph(build);
-  std::unordered_map<std::string_view, std::string_view> operators;
-  for (const SourceNode& node : build.nodes) operators.emplace(node.name, node.op);
+  const auto operators = operatorsByName(build.nodes);
   const std::map<std::string, double> sqnr = sqnrByValue(build);
   for (const compiler::CompiledProgram& compiled : build.compiled) {
     ProfiledPart part;

@@ -215,8 +215,7 @@ partition::Supports tfliteRefusals(const TfliteSource& source) {
 }
 
 void nameOperators(const Front& front, partition::Partitioned& partitioned) {
-  std::map<std::string_view, std::string_view> operators;
-  for (const SourceNode& node : front.nodes) operators.emplace(node.name, node.op);
+  const auto operators = operatorsByName(front.nodes);
   for (partition::Refusal& refusal : partitioned.refusals) {
     if (const auto known = operators.find(refusal.node); known != operators.end())
       refusal.op = std::string(known->second);

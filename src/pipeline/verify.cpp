@@ -68,8 +68,13 @@ std::optional<quantize::QParams> inputCodes(const ir::Value& input) {
   return std::nullopt;
 }
 
-/// The codes of a program output that a dequantize node produces.
+/// The codes that a program output holds, or that a dequantize node reads to produce it.
 std::optional<quantize::QParams> outputCodes(const ir::Value& output) {
+  if (const DType type = output.dtype(); isInteger(type) && output.quantization) {
+    return quantize::QParams{output.quantization->scales.front(),
+                             output.quantization->zeroPoints.front(),
+                             {type, integerMin(type), integerMax(type)}};
+  }
   const auto q = ir::producerAs<aten::DequantizePerTensor>(&output);
   if (!q) return std::nullopt;
   return quantize::QParams{q.scale(), q.zeroPoint(), {q.dtype(), q.quantMin(), q.quantMax()}};

@@ -29,6 +29,23 @@ TEST(VerificationText, PartsWithoutLayersOfTheirOwnAreOnTheNpu) {
   EXPECT_THAT(verificationText(verification, false), HasSubstr("NPU and TOSA DIFFER"));
 }
 
+/// What rounding at the ends costs does not depend on whether the caller or the program converts.
+TEST(Verification, EndsAreRoundedToCodesAlsoWithIntegerOutputs) {
+  std::vector<double> decibels;
+  for (const auto io : {pipeline::ProgramIo::Float, pipeline::ProgramIo::Int8}) {
+    pipeline::Options options;
+    options.model = test::modelFile("residual.pt2");
+    options.calibration = test::modelFile("residual.npz");
+    options.target = "ethos-u85-256";
+    options.inputs = options.outputs = io;
+    const pipeline::Build build = require(pipeline::build(options));
+    const auto samples =
+        require(pipeline::verificationSamples(build, require(readArrays(options.calibration))));
+    decibels.push_back(require(pipeline::verify(build, samples)).outputs.at(0).ends.decibels());
+  }
+  EXPECT_DOUBLE_EQ(decibels[0], decibels[1]);
+}
+
 TEST(VerificationText, CheckerFindingsAreListed) {
   pipeline::Verification verification;
   verification.samples = verification.delegates = 1;

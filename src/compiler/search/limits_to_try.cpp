@@ -6,8 +6,6 @@
 namespace carina::compiler {
 namespace {
 
-constexpr size_t kManyPasses = 2048;
-
 /// Collects the limits. `quick`: few tries suffice.
 class LimitList {
  public:

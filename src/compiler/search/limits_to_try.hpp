@@ -9,6 +9,9 @@
 
 namespace carina::compiler {
 
+/// Networks of more passes take long to schedule: less is tried.
+constexpr size_t kManyPasses = 2048;
+
 /// The limits that a search of the given effort tries, apart from those that lower efforts try. `arenaLimit`:
 /// bytes of arena that the program may take (0: any).
 std::vector<Limits> limitsToTry(const Scheduler& prepared, const npu::Machine& machine,

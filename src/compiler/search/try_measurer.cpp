@@ -5,14 +5,9 @@
 #include <utility>
 
 #include "base/parallel.hpp"
+#include "compiler/search/limits_to_try.hpp"
 
 namespace carina::compiler {
-namespace {
-
-/// In networks of more passes, only plans that are better are measured.
-constexpr size_t kMostMeasuredPasses = 2048;
-
-}  // namespace
 
 std::vector<Try> TryMeasurer::prepare(std::vector<Try> all) {
   if (all.size() < 2 || spilling_) return all;
@@ -213,7 +208,8 @@ std::unique_ptr<Scheduler> TryMeasurer::withLongPieces(Try& next, const Try& las
     next.plan = std::make_shared<WeightPlan>(planned_->planWeightPaths(next.limits));
     return savesAPercent(next.plan->cycles, last.plan->cycles) ? measured(next) : nullptr;
   }
-  if (!spilling_ || prepared_.passes() <= kMostMeasuredPasses) return measured(next);
+  // Plans are estimates: in networks of few passes, all are measured.
+  if (!spilling_ || prepared_.passes() <= kManyPasses) return measured(next);
   const Scheduler* chosen = chosenFor(next.limits, next);
   if (!chosen) return nullptr;
   const WeightPlan plan = chosen->planWeightPaths(next.limits);
