@@ -233,6 +233,14 @@ ir::Value* rewriteConversionOfMovedBytes(ir::Builder& b, ir::Node* node) {
   return b.create(std::move(spec))->result();
 }
 
+/// Floats as bool: whether they are nonzero.
+ir::Value* rewriteTruth(ir::Builder& b, ir::Node* node) {
+  if (!isConversion(*node) || node->result()->dtype() != DType::Bool) return nullptr;
+  ir::Value* self = node->operands()[0];
+  if (!isFloat(self->dtype())) return nullptr;
+  return aten::NeTensor::create(b, self, b.constant(Tensor::zeros(self->dtype(), {})));
+}
+
 /// any and all of numbers test whether they are nonzero.
 Result<bool> rewriteAnyOfNumbers(ir::Node* node) {
   const bool any = ir::isa<aten::Any>(node) || ir::isa<aten::AnyDim>(node) || ir::isa<aten::AnyDims>(node);
@@ -336,7 +344,7 @@ Result<bool> rewriteReducedType(ir::Node* node) {
 }
 
 void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
-  addRewrites(rewrites, rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes,
+  addRewrites(rewrites, rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes, rewriteTruth,
               rewriteIntegerAndNumber, rewriteClampTensor, rewriteSumOfTruths, rewriteReducedType,
               rewriteAnyOfNumbers, rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
               rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot);

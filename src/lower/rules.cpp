@@ -16,6 +16,7 @@ Rule findRule(const ir::OpDef& def) {
     addPointwiseRules(all);
     addDivisionRules(all);
     addFunctionRules(all);
+    addWholeNumberRules(all);
     addConvolutionRules(all);
     addPoolRules(all);
     addReduceRules(all);

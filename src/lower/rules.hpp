@@ -18,6 +18,7 @@ void addQuantizeRules(Rules& rules);     // quantize, dequantize, clamps
 void addPointwiseRules(Rules& rules);    // add, mul, maximum, comparisons, where
 void addDivisionRules(Rules& rules);     // integer quotients and remainders
 void addFunctionRules(Rules& rules);     // one operand, any function: TABLE
+void addWholeNumberRules(Rules& rules);  // floor, ceil, round, trunc, remainders by a number
 void addConvolutionRules(Rules& rules);  // convolutions, linear
 void addPoolRules(Rules& rules);
 void addReduceRules(Rules& rules);

@@ -184,11 +184,6 @@ const std::unordered_map<const ir::OpDef*, RealFunction>& functions() {
       {&aten::Sgn::def(), sign},
       {&aten::LogSigmoid::def(),
        [](double x) { return std::min(0.0, x) - std::log1p(std::exp(-std::abs(x))); }},
-      {&aten::Floor::def(), [](double x) { return std::floor(x); }},
-      {&aten::Ceil::def(), [](double x) { return std::ceil(x); }},
-      {&aten::Round::def(), [](double x) { return std::nearbyint(x); }},
-      {&aten::Trunc::def(), [](double x) { return std::trunc(x); }},
-      {&aten::Frac::def(), [](double x) { return x - std::trunc(x); }},
       {&aten::Square::def(), [](double x) { return x * x; }},
       {&aten::Exp::def(), [](double x) { return std::exp(x); }},
       {&aten::Exp2::def(), [](double x) { return std::exp2(x); }},
@@ -237,64 +232,6 @@ const std::unordered_map<const ir::OpDef*, RealFunction>& functions() {
 
 Status lowerFunction(Lowering& lowering, const ir::Node& node) {
   return defineFunction(lowering, node, functions().at(&node.def()));
-}
-
-/// floor, ceil and round of 16-bit codes, whose steps a table would blur: computed in int32, with fraction
-/// bits that are shifted out. `addend`: in units of the last fraction bit, given the number of these bits.
-Status lowerWholeNumber(Lowering& lowering, const ir::Node& node, int64_t (*addend)(int bits)) {
-  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
-  // No more bits than float32 has: values that float32 rounds to integers are integers here too.
-  const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale()));
-  if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1) return lowerFunction(lowering, node);
-  Emitter& emit = lowering.emit();
-  CARINA_TRY(ir::Value * value, emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
-                                             std::array{std::ldexp(real.scale(), bits)}));
-  const auto number = [&](int64_t n) {
-    return emit.reshape(emit.scalar(DType::Int32, n), Shape(value->shape().size(), 1));
-  };
-  if (addend(bits) != 0) value = emit.binary(Binary::Add, value, number(addend(bits)));
-  value = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
-  defineAccumulator(lowering, node.result(), {value, real.data.layout}, 1.0);
-  return {};
-}
-
-/// x - floor(x / divisor) * divisor, or, if `cut`, x - trunc(x / divisor) * divisor: the fraction bits of
-/// x / divisor, or of its magnitude. A table would blur the jumps.
-Status lowerRemainderOf(Lowering& lowering, const ir::Node& node, double divisor, bool cut) {
-  CARINA_TRY(const QuantizedValue real, lowering.quantizedValue(node.operands()[0]));
-  const int bits = 23 - std::max(0, std::ilogb(32768 * real.scale() / std::abs(divisor)));
-  if (!real.plain() || real.data.dtype() != DType::Int16 || bits < 1 || !std::isfinite(1 / divisor)) {
-    return defineFunction(lowering, node, [divisor, cut](double x) {
-      const double m = std::fmod(x, divisor);
-      return !cut && m != 0 && (m < 0) != (divisor < 0) ? m + divisor : m;
-    });
-  }
-  Emitter& emit = lowering.emit();
-  CARINA_TRY(ir::Value* const quotient,
-             emit.rescale(real.data.value, DType::Int32, real.zeroPoint, 0,
-                          std::array{std::ldexp(real.scale() / std::abs(divisor), bits)}));
-  const auto number = [&](int64_t n) { return emit.number(n, quotient); };
-  // A negative divisor negates both operands and the result of a remainder.
-  const bool negates = !cut && divisor < 0;
-  ir::Value* value = quotient;
-  if (cut) value = emit.unary(Unary::Abs, value);
-  if (negates) value = emit.binary(Binary::Sub, number(0), value);
-  ir::Value* whole = emit.binary(Binary::ArithmeticRightShift, value, number(bits));
-  whole = emit.binary(Binary::LeftShift, whole, number(bits));
-  value = negates ? emit.binary(Binary::Sub, whole, value) : emit.binary(Binary::Sub, value, whole);
-  if (cut)
-    value = emit.select(emit.binary(Binary::Greater, number(0), quotient),
-                        emit.binary(Binary::Sub, number(0), value), value);
-  defineAccumulator(lowering, node.result(), {value, real.data.layout}, std::ldexp(std::abs(divisor), -bits));
-  return {};
-}
-
-Status lowerRemainderNumber(Lowering& lowering, const ir::Node& node) {
-  const double divisor = scalar(ir::cast<aten::RemainderScalar>(&node).other());
-  return lowerRemainderOf(lowering, node, divisor, false);
-}
-Status lowerFmodNumber(Lowering& lowering, const ir::Node& node) {
-  return lowerRemainderOf(lowering, node, scalar(ir::cast<aten::FmodScalar>(&node).other()), true);
 }
 
 /// Whether arithmetic may replace a table, whose interpolation would round off the corners of a function: for
@@ -440,25 +377,12 @@ Status lowerCos(Lowering& l, const ir::Node& n) {
   return lowerSine(l, n, std::numbers::pi / 2);
 }
 
-Status lowerFloor(Lowering& l, const ir::Node& n) {
-  return lowerWholeNumber(l, n, [](int) { return int64_t{0}; });
-}
-Status lowerCeil(Lowering& l, const ir::Node& n) {
-  return lowerWholeNumber(l, n, [](int bits) { return (int64_t{1} << bits) - 1; });
-}
-Status lowerRound(Lowering& l, const ir::Node& n) {
-  return lowerWholeNumber(l, n, [](int bits) { return int64_t{1} << (bits - 1); });
-}
-
 }  // namespace
 
 void addFunctionRules(Rules& rules) {
   for (const auto& entry : functions()) rules[entry.first] = lowerFunction;
   rules[&aten::Sin::def()] = lowerSin;
   rules[&aten::Cos::def()] = lowerCos;
-  rules[&aten::Floor::def()] = lowerFloor;
-  rules[&aten::Ceil::def()] = lowerCeil;
-  rules[&aten::Round::def()] = lowerRound;
   rules[&aten::Hardsigmoid::def()] = lowerHardsigmoid;
   rules[&aten::Hardswish::def()] = lowerHardswish;
   rules[&aten::Gelu::def()] = lowerGelu;
@@ -478,8 +402,6 @@ void addFunctionRules(Rules& rules) {
   rules[&aten::RsubScalar::def()] = lowerAddNumber<aten::RsubScalar, -1, 1>;
   rules[&aten::MulScalar::def()] = lowerMulNumber;
   rules[&aten::DivScalar::def()] = lowerDivNumber;
-  rules[&aten::RemainderScalar::def()] = lowerRemainderNumber;
-  rules[&aten::FmodScalar::def()] = lowerFmodNumber;
 }
 
 }  // namespace carina::lower

@@ -7,6 +7,7 @@
 #include "aten/ops.hpp"
 #include "decompose/rewrites.hpp"
 #include "lower/rules.hpp"
+#include "lower/whole_numbers.hpp"
 
 namespace carina::lower {
 namespace {
@@ -149,7 +150,7 @@ Result<StoredTensor> convertedIntegers(Lowering& lowering, const ir::Value* inpu
   return data;
 }
 
-/// Conversions: float to float, integer to integer, and integer to float.
+/// Conversions between floats, between integers, and between both.
 Status lowerCast(Lowering& lowering, const ir::Node& node) {
   const ir::Value* input = node.operands()[0];
   const ir::Value* result = node.result();
@@ -174,9 +175,15 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
     defineAccumulator(lowering, result, std::move(data), 1.0);
     return {};
   }
-  return fail(Code::NoIntegerForm, "conversions from {} to {} are not supported on the NPU",
-              dtypeName(input->dtype()), dtypeName(result->dtype()))
-      .withRemedy("keep the tensor quantized");
+  if (result->dtype() == DType::UInt8) {
+    return fail(Code::NoIntegerForm, "conversions from {} to {} are not supported on the NPU",
+                dtypeName(input->dtype()), dtypeName(result->dtype()))
+        .withRemedy("convert to int32 instead of uint8");
+  }
+  const DType to = result->dtype() == DType::Int64 ? DType::Int32 : result->dtype();
+  CARINA_TRY(StoredTensor numbers, truncatedIntegers(lowering, input, to));
+  lowering.define(result, std::move(numbers));
+  return {};
 }
 
 }  // namespace

@@ -456,6 +456,10 @@ bool isRoundingFunction(const ir::Node& node) {
   return aten::factsOf(node).quantize == QuantizeRule::Rounding;
 }
 
+bool isTruncation(const ir::Node& node) {
+  return aten::factsOf(node).quantize == QuantizeRule::Conversion && roleOf(node) == Role::Compare;
+}
+
 namespace {
 
 /// Operators whose result elements are functions of one operand element, of any type.
@@ -509,7 +513,8 @@ Role roleOf(const ir::Node& node) {
                  : Role::Float;
     case QuantizeRule::Conversion:
       // Integers converted to float get a range; conversions between float types compute nothing.
-      return isFloat(node.operands()[0]->dtype()) ? Role::Float : Role::Own;
+      if (!isFloat(node.operands()[0]->dtype())) return Role::Own;
+      return isFloat(node.result()->dtype()) ? Role::Float : Role::Compare;
   }
   return Role::Float;
 }

@@ -33,6 +33,8 @@ bool isFunction(const ir::Node& node);
 /// Step functions, such as rounding. Their operand always has codes: a table of 16-bit codes cannot resolve
 /// the steps of a chain.
 bool isRoundingFunction(const ir::Node& node);
+/// Conversions of floats to integers.
+bool isTruncation(const ir::Node& node);
 /// The factor of an operator that only multiplies by a positive constant: its result has its operand's codes
 /// at another scale.
 std::optional<double> scalingOf(const ir::Node& node);

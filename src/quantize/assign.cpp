@@ -37,9 +37,10 @@ bool followsItsInput(const ir::Node& node) {
   return role == Role::Shared || role == Role::Compare;
 }
 
-bool isComparison(const ir::Node& node) {
-  return roleOf(node) == Role::Compare && node.operands().size() == 2 && node.operands()[0] &&
-         node.operands()[0]->dtype() == DType::Float32;
+/// Comparisons of floats, and conversions of floats to integers.
+bool findsSteps(const ir::Node& node) {
+  return isTruncation(node) || (roleOf(node) == Role::Compare && node.operands().size() == 2 &&
+                                node.operands()[0] && node.operands()[0]->dtype() == DType::Float32);
 }
 
 class Assigner {
@@ -52,7 +53,7 @@ class Assigner {
     keepWholeSourcesFloat();
     followInputs();
     followReaders();
-    widenComparisons();
+    widenInputsOfSteps();
     reportRules();
     return std::move(result_);
   }
@@ -177,11 +178,11 @@ class Assigner {
 
   /// A comparison cannot distinguish values with the same code. Float program inputs that are only compared
   /// get 16-bit codes.
-  void widenComparisons() {
+  void widenInputsOfSteps() {
     if ((options_.inputs && options_.inputs->precision) || !options_.inputPrecisions.empty()) return;
     const auto compares = [&](const ir::Node& node) {
       const NodeSettings& entry = result_.nodes.at(&node);
-      return isComparison(node) && !entry.named && entry.settings.precision == Precision::Int8;
+      return findsSteps(node) && !entry.named && entry.settings.precision == Precision::Int8;
     };
     const auto isOnlyCompared = [&](const ir::Value* value) {
       const auto& uses = value->uses();

@@ -85,6 +85,49 @@ void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::ve
   }
 }
 
+/// The least scale from `scale` on, up to 1, with which float32 gives every integer that has a code exactly:
+/// one over an integer.
+double scaleOfIntegers(double scale, const CodeRange& codes) {
+  const int64_t most = codes.max - codes.min;
+  for (auto steps = static_cast<int64_t>(1 / scale); steps > 1; --steps) {
+    const auto step = 1.0f / static_cast<float>(steps);
+    int64_t number = most / steps;
+    while (number > 0 && static_cast<float>(number * steps) * step == static_cast<float>(number)) --number;
+    if (number == 0) return static_cast<double>(step);
+  }
+  return 1;
+}
+
+/// Integers get codes of their own where steps are taken at them, and where their results are integers:
+/// floor(2) is 2, which 1.99 in place of 2 would not give.
+void giveIntegersCodes(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
+  std::vector<std::optional<size_t>> groups;
+  for (const ir::Node* node : nodesWithLoops(graph)) {
+    if (!isRoundingFunction(*node) && !isTruncation(*node)) continue;
+    groups.push_back(annotation.groupOfOperand(*node, 0));
+    if (const auto made = annotation.producedIn.find(node->result()); made != annotation.producedIn.end())
+      groups.push_back(made->second);
+  }
+  for (const std::optional<size_t>& g : groups) {
+    if (!g) continue;
+    const Group& group = annotation.groups[*g];
+    QParams& q = params[*g];
+    if (group.wide || group.widened || group.prequantizedScale || !(q.scale < 1)) continue;
+    // Products of 16-bit codes have scales to which their sums can be shifted.
+    const bool isProductOf16 =
+        group.precision == Precision::Int16x8 &&
+        std::any_of(group.forms.begin(), group.forms.end(), [](const Form& form) {
+          return form.made && form.value->producer() && isProduct(*form.value->producer());
+        });
+    if (isProductOf16) continue;
+    const double scale = scaleOfIntegers(q.scale, q.codes);
+    const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
+    if (q.codes.min != -q.codes.max)
+      q.zeroPoint = std::clamp(q.codes.min - int64_t{std::lround(low / scale)}, q.codes.min, q.codes.max);
+    q.scale = scale;
+  }
+}
+
 /// The scale of the codes that a product reads: those of the value, or of the source from which it is only
 /// scaled.
 std::optional<double> scaleRead(const ir::Value* value, const Annotation& annotation,
@@ -137,6 +180,7 @@ void keepCodes(const ir::Node& node, double factor, const Annotation& annotation
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges) {
   std::vector<QParams> params = paramsOf(annotation, ranges);
+  giveIntegersCodes(graph, annotation, params);
   for (const ir::Node* node : nodesWithLoops(graph)) {
     if (isProduct(*node)) scaleByPowerOfTwo(*node, annotation, params);
     if (const auto factor = scalingOf(*node)) keepCodes(*node, *factor, annotation, params);
