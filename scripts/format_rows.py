@@ -7,7 +7,7 @@ usage: format_rows.py [--check] FILE.json...      --check: says which files are 
 import json
 import sys
 
-KEYS = ["class", "schema", "summary", "infer", "tosa", "aliases", "inplace", "view", "identity", "impure", "quantize",
+KEYS = ["class", "schema", "summary", "instead", "infer", "tosa", "aliases", "inplace", "view", "identity", "impure", "quantize",
         "homogeneous", "range", "domain", "cost", "work", "cpu", "outs", "operator", "arguments", "cases"]
 WIDTH = 120
 

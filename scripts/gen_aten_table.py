@@ -123,7 +123,7 @@ def facts(table, classes):
     lines = []
     for name in sorted(table.rows):
         row = table.rows[name]
-        fields = [f".summary = {quoted(row['summary'])}"]
+        fields = [f".{key} = {quoted(row[key])}" for key in ("summary", "instead") if key in row]
         for key, allowed, kind in (("quantize", QUANTIZE, "QuantizeRule"), ("cost", COSTS, "CostClass"),
                                    ("work", WORK, "WorkClass"),
                                    ("tosa", TOSA, "TosaForm")):

@@ -6,6 +6,7 @@ arguments with types and defaults, results, flags (c: Core ATen, p: pointwise, d
 
 operators/FAMILY.json says what Carina knows of an operator, one row each:
   "summary"      what it computes, in a line
+  "instead"      what the NPU computes in its place, where the operator stays on the CPU: the remedy in messages
   "schema"       for operators that schemas.json lacks
   "class"        name of the typed accessor where the derived one would mislead
   "tosa"         the operator has a form in TOSA (a rule in src/lower): "elementwise" where an element of the result depends on
@@ -32,7 +33,7 @@ import glob
 import json
 import os
 
-KEYS = {"summary", "schema", "class", "infer", "tosa", "aliases", "inplace", "view", "impure", "identity", "quantize", "homogeneous",
+KEYS = {"summary", "instead", "schema", "class", "infer", "tosa", "aliases", "inplace", "view", "impure", "identity", "quantize", "homogeneous",
         "range", "domain", "cost", "work", "cpu", "outs", "cases"}
 KERNEL_KEYS = {"summary", "cpu", "operator", "arguments"}
 

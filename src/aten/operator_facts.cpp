@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "aten/operator_facts.hpp"
 
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,17 @@ const OperatorFacts& factsOf(OpId id) {
 const OperatorFacts& factsOf(const ir::Node& node) {
   static const OperatorFacts none;
   return isOperator(&node) ? factsOf(opId(&node)) : none;
+}
+
+const OperatorFacts& factsOf(std::string_view name) {
+  static const OperatorFacts none;
+  static const std::unordered_map<std::string_view, OpId> ids = [] {
+    std::unordered_map<std::string_view, OpId> table;
+    for (const ir::OpDef& def : operators()) table.emplace(def.name, static_cast<OpId>(def.id));
+    return table;
+  }();
+  const auto found = ids.find(name);
+  return found == ids.end() ? none : factsOf(found->second);
 }
 
 std::span<const OperatorSample> operatorSamples() {

@@ -53,6 +53,7 @@ struct Interval {
 
 struct OperatorFacts {
   std::string_view summary{};  // what it computes, in one line; empty: the operator has no row
+  std::string_view instead{};  // what the NPU computes in its place, where it stays on the CPU
   QuantizeRule quantize = QuantizeRule::Float;
   CostClass cost = CostClass::Arithmetic;
   WorkClass work = WorkClass::Elements;
@@ -67,6 +68,8 @@ struct OperatorFacts {
 const OperatorFacts& factsOf(OpId id);
 /// Facts of a node of any dialect; the defaults for other dialects.
 const OperatorFacts& factsOf(const ir::Node& node);
+/// Facts of an operator by its name ("aten.topk.default"); the defaults for other names.
+const OperatorFacts& factsOf(std::string_view name);
 
 /// A sample node of an operator: operands and attributes in the syntax of pipeline/operator_cases.cpp.
 struct OperatorSample {

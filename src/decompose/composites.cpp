@@ -238,6 +238,12 @@ Result<Results> vectorNorm(Composite& c) {
                                           a.boolean("keepdim"))};
 }
 
+/// dist: the norm of all differences.
+Result<Results> distance(Composite& c) {
+  Value* apart = c.sub(c.operand("self"), c.operand("other"));
+  return Results{LinalgVectorNorm::create(c.b(), apart, c.arguments().real("p", 2))};
+}
+
 /// Batch norm under its native names in evaluation, with running statistics.
 Result<Results> evaluatedBatchNorm(Composite& c) {
   Value *mean = c.operand("running_mean"), *variance = c.operand("running_var");
@@ -444,6 +450,7 @@ const std::map<std::string_view, Composition>& computing() {
       {"aten.cross.default", cross},
       {"aten.cumulative_trapezoid.dx", trapezoid},
       {"aten.diff.default", diff},
+      {"aten.dist.default", distance},
       {"aten.embedding_bag.default", embeddingBag},
       {"aten.embedding_bag.padding_idx", embeddingBag},
       {"aten.frobenius_norm.dim", vectorNorm},

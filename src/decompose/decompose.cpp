@@ -103,12 +103,12 @@ namespace {
 using Family = void (*)(std::vector<ir::Rewrite>& rewrites);
 
 /// For the NPU, in the order in which rewrites are tried at a node. The first that applies wins.
-constexpr Family kNpuFamilies[] = {addEinsumRewrites,     addMatrixRewrites,    addNormRewrites,
-                                   addAttentionRewrites,  addPointwiseRewrites, addFunctionRewrites,
-                                   addTransposedRewrites, addRecurrentRewrites, addTypeRewrites,
-                                   addLogicRewrites,      addWindowRewrites,    addPoolRewrites,
-                                   addResizeRewrites,     addGridRewrites,      addIndexRewrites,
-                                   addScatterRewrites,    addScanRewrites};
+constexpr Family kNpuFamilies[] = {
+    addEinsumRewrites,    addMatrixRewrites,   addNormRewrites,       addAttentionRewrites,
+    addPointwiseRewrites, addFunctionRewrites, addTransposedRewrites, addRecurrentRewrites,
+    addTypeRewrites,      addLogicRewrites,    addWindowRewrites,     addPoolRewrites,
+    addResizeRewrites,    addGridRewrites,     addIndexRewrites,      addScatterRewrites,
+    addScanRewrites,      addOrderRewrites,    addExtremeRewrites};
 
 /// Into operators that have CPU kernels; applied to every node.
 constexpr Family kCpuFamilies[] = {cpu::addPointwiseRewrites, cpu::addMatrixRewrites, cpu::addWindowRewrites,
@@ -116,9 +116,10 @@ constexpr Family kCpuFamilies[] = {cpu::addPointwiseRewrites, cpu::addMatrixRewr
 
 /// Those for the NPU that also lead to operators with CPU kernels; applied to operators without one.
 constexpr Family kCpuFallbacks[] = {
-    addMatrixRewrites, addNormRewrites,   addAttentionRewrites, addPointwiseRewrites, addRecurrentRewrites,
-    addEinsumRewrites, addIndexRewrites,  addScatterRewrites,   addScanRewrites,      addFunctionRewrites,
-    addTypeRewrites,   addWindowRewrites, addPoolRewrites,      addResizeRewrites,    addGridRewrites};
+    addMatrixRewrites,    addNormRewrites,     addAttentionRewrites, addPointwiseRewrites,
+    addRecurrentRewrites, addEinsumRewrites,   addIndexRewrites,     addScatterRewrites,
+    addScanRewrites,      addFunctionRewrites, addOrderRewrites,     addTypeRewrites,
+    addWindowRewrites,    addPoolRewrites,     addResizeRewrites,    addGridRewrites};
 
 std::vector<ir::Rewrite> rewritesOf(std::span<const Family> families) {
   std::vector<ir::Rewrite> rewrites;

@@ -24,7 +24,9 @@ void addGridRewrites(std::vector<ir::Rewrite>& rewrites);        // sampling at 
 void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, index_add
 void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
 void addScatterRewrites(std::vector<ir::Rewrite>& rewrites);     // scatter, scatter_reduce, masked_scatter
-void addScanRewrites(std::vector<ir::Rewrite>& rewrites);  // running products, order statistics, distances
+void addScanRewrites(std::vector<ir::Rewrite>& rewrites);        // running products, counts, distances
+void addOrderRewrites(std::vector<ir::Rewrite>& rewrites);       // medians, as the last of the k smallest
+void addExtremeRewrites(std::vector<ir::Rewrite>& rewrites);     // the first few of an order, by extremes
 void addFunctionRewrites(
     std::vector<ir::Rewrite>& rewrites);                    // hypot, logaddexp, lerp, round to decimals, ...
 void addLogicRewrites(std::vector<ir::Rewrite>& rewrites);  // logic of numbers, arithmetic of bools, integers
@@ -76,6 +78,8 @@ void addRewrites(std::vector<ir::Rewrite>& rewrites, Forms... forms) {
 
 /// The same elements in another shape.
 ir::Value* viewed(ir::Builder& builder, ir::Value* x, const Shape& shape);
+/// The indices along a dimension of `x`, as an int64 constant of its rank.
+ir::Value* placesAlong(ir::Builder& builder, const ir::Value* x, int64_t dim);
 /// A float32 constant of one element and rank `rank`.
 ir::Value* number(ir::Builder& builder, double value, int64_t rank);
 /// Whether an operand is the direct result of a dequantize node and the operator has a form in TOSA: the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results along a dimension that need more than one reduction: running products and extremes, order
-// statistics, element counts, distances between rows.
+// Results along a dimension that need more than one reduction: running products and extremes, element
+// counts, distances between rows.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -51,13 +51,6 @@ ir::Value* rewriteRunning(ir::Builder& b, ir::Node* node) {
   });
 }
 
-/// The indices along a dimension of `x`.
-ir::Value* placesAlong(ir::Builder& b, const ir::Value* x, int64_t dim) {
-  Shape along(x->shape().size(), 1);
-  along[static_cast<size_t>(dim)] = x->dim(dim);
-  return b.constant(Tensor::from(along, numbersBelow(x->dim(dim))));
-}
-
 /// Running extremes; their indices are those of the last elements that equal them.
 template <typename Op, typename Extreme>
 ir::Value* rewriteRunningExtreme(ir::Builder& b, Op op) {
@@ -95,35 +88,6 @@ ir::Value* rewriteIntegerArgument(ir::Builder& b, Op op) {
   ir::Value* places = aten::WhereSelf::create(b, here, placesAlong(b, x, dim), behind);
   ir::Value* first = aten::Amin::create(b, places, dims);
   return aten::View::create(b, first, op->result()->shape());
-}
-
-/// The element (and its index) at position `place` of a sorted dimension.
-struct Picked {
-  ir::Value *value, *index;
-};
-Picked inOrder(ir::Builder& b, ir::Value* x, int64_t dim, int64_t place, bool keepdim) {
-  const auto sorted = aten::Sort::create(b, x, dim);
-  const auto at = [&](ir::Value* all) {
-    return keepdim ? subrange(b, all, dim, place, place + 1) : aten::SelectInt::create(b, all, dim, place);
-  };
-  ir::Value* indices = sorted.node()->result(1);
-  return {at(sorted.node()->result(0)), at(indices)};
-}
-
-/// median, kthvalue
-ir::Value* rewriteOrderStatistic(ir::Builder& b, ir::Node* node) {
-  const auto along = ir::dynCast<aten::MedianDim>(node);
-  const auto kth = ir::dynCast<aten::Kthvalue>(node);
-  const bool all = ir::isa<aten::Median>(node);
-  if ((!along && !kth && !all) || isQuantizedAsUnit(*node)) return nullptr;
-  ir::Value* x = node->operands()[0];
-  if (all) x = aten::Reshape::create(b, x, ir::Ints{x->numElements()});
-  if (x->rank() == 0 || x->numElements() == 0) return nullptr;
-  const int64_t dim = along ? wrapped(along.dim(), x->rank()) : kth ? wrapped(kth.dim(), x->rank()) : 0;
-  const int64_t place = kth ? kth.k() - 1 : (x->dim(dim) - 1) / 2;
-  const Picked picked = inOrder(b, x, dim, place, along ? along.keepdim() : kth ? kth.keepdim() : false);
-  if (!all) node->graph().replaceAllUses(node->result(1), picked.index);
-  return picked.value;
 }
 
 /// Smallest and largest together.
@@ -207,8 +171,8 @@ void addScanRewrites(std::vector<ir::Rewrite>& rewrites) {
   addRewrites(rewrites, rewriteRunningCount, rewriteRunning,
               rewriteRunningExtreme<aten::Cummax, aten::Maximum>,
               rewriteRunningExtreme<aten::Cummin, aten::Minimum>, rewriteIntegerArgument<aten::Argmax>,
-              rewriteIntegerArgument<aten::Argmin>, rewriteOrderStatistic, rewriteBothExtremes, rewriteCount,
-              rewriteTrace, rewriteDistances<aten::Cdist>, rewriteDistances<aten::PrivateCdistForward>,
+              rewriteIntegerArgument<aten::Argmin>, rewriteBothExtremes, rewriteCount, rewriteTrace,
+              rewriteDistances<aten::Cdist>, rewriteDistances<aten::PrivateCdistForward>,
               rewritePairs<aten::Pdist>, rewritePairs<aten::PrivatePdistForward>, rewritePairwiseDistance);
 }
 

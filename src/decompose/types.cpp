@@ -3,6 +3,7 @@
 // remaining operators have one form on the NPU.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "aten/ops.hpp"
@@ -145,6 +146,47 @@ Result<bool> rewriteIntegerAndNumber(ir::Node* node) {
   return true;
 }
 
+/// A constant of one integer that is at least 1.
+std::optional<int64_t> positiveNumber(const ir::Value* value) {
+  if (!value->isConstant() || value->numElements() != 1 || value->constant().integerAt(0) < 1)
+    return std::nullopt;
+  return value->constant().integerAt(0);
+}
+
+/// Whether x / y of integers, floored, has a form on every NPU: int32 (or int64) divided by a positive
+/// number.
+bool hasFlooredForm(const ir::Value* x, const ir::Value* y) {
+  return positiveNumber(y) && (x->dtype() == DType::Int32 || x->dtype() == DType::Int64) &&
+         y->rank() <= x->rank();
+}
+
+/// Quotients and remainders of integers by a positive number: shifts and masks for powers of two, otherwise
+/// floored quotients.
+ir::Value* rewriteDivisionByPositive(ir::Builder& b, ir::Node* node) {
+  const auto mode = ir::dynCast<aten::DivTensorMode>(node);
+  const bool remainder = ir::isa<aten::RemainderTensor>(node),
+             truncated = mode && mode.roundingMode() == "trunc";
+  const bool floored = ir::isa<aten::FloorDivide>(node) || (mode && mode.roundingMode() == "floor");
+  if (!remainder && !floored && !truncated) return nullptr;
+  ir::Value *x = node->operands()[0], *y = node->operands()[1];
+  const DType dtype = node->result()->dtype();
+  const auto divisor = positiveNumber(y);
+  if (!isInteger(dtype) || x->dtype() != dtype || !divisor || y->rank() > x->rank()) return nullptr;
+  const bool isPower = (*divisor & (*divisor - 1)) == 0;
+  if (!isPower && (!hasFlooredForm(x, y) || (mode && floored))) return nullptr;
+  if (isPower && remainder) return aten::BitwiseAndScalar::create(b, x, *divisor - 1);
+  if (truncated) {  // the floored quotient, of a negative number plus divisor - 1
+    ir::Value* negative = converted(b, aten::LtTensor::create(b, x, integer(b, 0, dtype)), dtype);
+    x = aten::AddTensor::create(b, x, aten::MulTensor::create(b, negative, integer(b, *divisor - 1, dtype)));
+  }
+  if (isPower) {
+    const int64_t bits = std::countr_zero(static_cast<uint64_t>(*divisor));
+    return aten::BitwiseRightShiftTensorScalar::create(b, x, bits);
+  }
+  ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "floor");
+  return remainder ? aten::SubTensor::create(b, x, aten::MulTensor::create(b, quotient, y)) : quotient;
+}
+
 /// Floored quotients and remainders of integers from truncated ones: one less if the remainder's sign differs
 /// from the divisor's.
 ir::Value* rewriteIntegerDivision(ir::Builder& b, ir::Node* node) {
@@ -155,7 +197,7 @@ ir::Value* rewriteIntegerDivision(ir::Builder& b, ir::Node* node) {
   ir::Value* x = node->operands()[0];
   ir::Value* y = node->operands()[1];
   const DType dtype = node->result()->dtype();
-  if (!isInteger(dtype) || x->dtype() != dtype || y->dtype() != dtype) return nullptr;
+  if (!isInteger(dtype) || x->dtype() != dtype || y->dtype() != dtype || hasFlooredForm(x, y)) return nullptr;
   const auto below = [&](ir::Value* v) { return aten::LtTensor::create(b, v, integer(b, 0, dtype)); };
   const auto minus = [&](ir::Value* v, ir::Value* w) { return aten::SubTensor::create(b, v, w); };
   ir::Value* quotient = aten::DivTensorMode::create(b, x, y, "trunc");
@@ -346,8 +388,9 @@ Result<bool> rewriteReducedType(ir::Node* node) {
 void addTypeRewrites(std::vector<ir::Rewrite>& rewrites) {
   addRewrites(rewrites, rewriteMixedTypes, rewriteMixedParts, rewriteConversionOfMovedBytes, rewriteTruth,
               rewriteIntegerAndNumber, rewriteClampTensor, rewriteSumOfTruths, rewriteReducedType,
-              rewriteAnyOfNumbers, rewriteIntegerDivision, rewriteIntegerDivisionByNumber, rewriteCopy,
-              rewriteExtremeAndIndex<aten::MaxDim>, rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot);
+              rewriteAnyOfNumbers, rewriteDivisionByPositive, rewriteIntegerDivision,
+              rewriteIntegerDivisionByNumber, rewriteCopy, rewriteExtremeAndIndex<aten::MaxDim>,
+              rewriteExtremeAndIndex<aten::MinDim>, rewriteOneHot);
 }
 
 }  // namespace carina::decompose

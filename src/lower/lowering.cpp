@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "aten/operator_facts.hpp"
 #include "aten/ops.hpp"
 #include "decompose/rewrites.hpp"
 #include "ir/invalid_node.hpp"
@@ -168,8 +169,10 @@ Status Lowering::lowerNode(const ir::Node& node) {
   }
   const Rule rule = isWide(*this, node) ? findWideRule(node.def()) : findRule(node.def());
   if (!rule) {
+    const std::string_view instead = aten::factsOf(node).instead;
     return fail(Code::NoIntegerForm, "{} cannot be expressed in TOSA", node.opName())
-        .withRemedy("replace it in the network with supported operators");
+        .withRemedy(instead.empty() ? "replace it in the network with supported operators"
+                                    : std::string(instead));
   }
   return rule(*this, node);
 }

@@ -260,10 +260,28 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
   return {};
 }
 
-/// Integer quotients truncated towards zero; other modes are derived from them.
+/// floor(x / divisor) of int32: x / divisor rounded to nearest, and one less where that is more. The factor
+/// of a RESCALE has 31 bits: for three or more, it is never off by one in the other direction.
+Status lowerFlooredByNumber(Lowering& lowering, const ir::Node& node, int64_t divisor) {
+  CARINA_TRY(StoredTensor data, lowering.integers(node.operands()[0]));
+  Emitter& emit = lowering.emit();
+  CARINA_TRY(ir::Value* const nearest,
+             emit.rescale(data.value, DType::Int32, 0, 0, std::array{1.0 / static_cast<double>(divisor)}));
+  ir::Value* whole = emit.binary(Binary::Mul, nearest, emit.number(divisor, nearest));
+  ir::Value* rest = emit.binary(Binary::Sub, data.value, whole);
+  ir::Value* over = emit.binary(Binary::ArithmeticRightShift, rest, emit.number(31, rest));
+  lowering.define(node.result(), StoredTensor{emit.binary(Binary::Add, nearest, over), data.layout});
+  return {};
+}
+
+/// Integer quotients truncated towards zero, or floored by a number; other modes are derived from them.
 Status lowerDivMode(Lowering& lowering, const ir::Node& node) {
   const auto mode = ir::cast<aten::DivTensorMode>(&node).roundingMode();
   if (lowering.isFloatValue(node.result())) return lowerWholeQuotient(lowering, node, mode == "trunc");
+  const ir::Value* divisor = node.operands()[1];
+  if (mode == "floor" && divisor->isConstant() && divisor->numElements() == 1 &&
+      divisor->constant().integerAt(0) >= 3 && divisor->rank() <= node.operands()[0]->rank())
+    return lowerFlooredByNumber(lowering, node, divisor->constant().integerAt(0));
   if (mode != "trunc")
     return fail(Code::NoIntegerForm, "{} is not supported on the NPU for these operands", node.opName())
         .withRemedy("divide with rounding_mode='trunc', or divide floats");

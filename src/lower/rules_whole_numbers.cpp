@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// floor, ceil, round, trunc, remainders by a number, and integers of quantized values. int8 codes have a table.
-// A table of 16-bit codes would blur the steps: these are computed in int32, with fraction bits.
+// floor, ceil, round, trunc, remainders by a number, and integers of quantized values. int8 codes have a
+// table. A table of 16-bit codes would blur the steps: these are computed in int32, with fraction bits.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,7 +14,8 @@ namespace {
 
 enum class Step : uint8_t { Floor, Ceil, Round, Trunc };
 
-/// Half to even. The argument in float32, in which PyTorch computes it: what that rounds to an integer is one.
+/// Half to even. The argument in float32, in which PyTorch computes it: what that rounds to an integer is
+/// one.
 double stepped(Step step, double exact) {
   const double x = static_cast<float>(exact);
   switch (step) {

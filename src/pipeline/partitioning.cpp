@@ -5,6 +5,7 @@
 #include <set>
 
 #include "aten/control_flow.hpp"
+#include "aten/operator_facts.hpp"
 #include "pipeline/tflite_network.hpp"
 #include "quantize/annotate.hpp"
 
@@ -80,7 +81,10 @@ void explainFloat(partition::Partitioned& partitioned, const Names& floats, cons
     if (!unquantized || floats.count({refusal.node, refusal.op}) == 0) continue;
     refusal.code = Code::NoIntegerForm;
     refusal.reason = fmt::format("{} has no integer form: it computes in float", refusal.op);
-    refusal.remedy = "replace it in the network by operators that docs/operators.md lists for the NPU";
+    const std::string_view instead = aten::factsOf(refusal.op).instead;
+    refusal.remedy = instead.empty()
+                         ? "replace it in the network by operators that docs/operators.md lists for the NPU"
+                         : std::string(instead);
   }
 }
 
