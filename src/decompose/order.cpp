@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order statistics: medians are the last of the k smallest elements, and the first few elements of an order are
-// repeated extremes. For more, the CPU sorts lines.
+// Order statistics: medians are the last of the k smallest elements, and the first few elements of an order
+// are repeated extremes. For more, the CPU sorts lines.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -18,8 +18,8 @@ struct Ordered {
   std::vector<ir::Value*> values, indices;
 };
 
-/// The first `count` elements along a dimension, of size 1 there, if they are sorted stably. Each is the extreme
-/// of those that are left; those already taken count as the opposite extreme.
+/// The first `count` elements along a dimension, of size 1 there, if they are sorted stably. Each is the
+/// extreme of those that are left; those already taken count as the opposite extreme.
 Ordered extremes(ir::Builder& b, ir::Value* x, int64_t dim, int64_t count, bool largest) {
   const ir::Ints dims{dim};
   const auto extreme = [&](ir::Value* of, bool most) -> ir::Value* {
@@ -47,8 +47,8 @@ bool isSortable(const ir::Value* x) {
   return x->dtype() == DType::Float32 && x->rank() > 0 && x->numElements() > 0;
 }
 
-/// Whether a value is only moved on its way to the network's outputs. Where an order ends the network, the CPU
-/// finds it in the floats that it computes from the outputs' codes anyway.
+/// Whether a value is only moved on its way to the network's outputs. Where an order ends the network, the
+/// CPU finds it in the floats that it computes from the outputs' codes anyway.
 bool isOnlyReturned(const ir::Value* value) {
   return std::all_of(value->uses().begin(), value->uses().end(), [](const ir::Use& use) {
     return use.node->def().has(ir::kView) && use.node->results().size() == 1 &&
@@ -81,7 +81,8 @@ template <typename Op>
 Result<bool> rewriteShortSort(ir::Node* node) {
   const auto op = ir::dynCast<Op>(node);
   if (!op || op.self()->rank() == 0) return false;
-  return replaceByExtremes(node, op.dim(), op.self()->dim(wrapped(op.dim(), op.self()->rank())), op.descending());
+  return replaceByExtremes(node, op.dim(), op.self()->dim(wrapped(op.dim(), op.self()->rank())),
+                           op.descending());
 }
 
 /// argsort is the second result of a sort.

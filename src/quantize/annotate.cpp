@@ -237,9 +237,9 @@ class Annotator {
 
   void visitInput(ir::Value* input, const std::optional<BoundarySettings>& boundary) {
     if (!boundary || input->dtype() != DType::Float32) return;
-    if (const NodeSettings* reader = readerSettings(*input)) {
-      makeSlot(input, boundarySettings(reader->settings, *boundary), kBoundary);
-    }
+    const NodeSettings* reader = readerSettings(*input);
+    if (!reader && (!boundary->precision || input->unused())) return;  // float, and no codes were requested
+    makeSlot(input, boundarySettings(reader ? reader->settings : Settings(options_), *boundary), kBoundary);
   }
 
   void visitOutput(ir::Value* output, const std::optional<BoundarySettings>& boundary) {

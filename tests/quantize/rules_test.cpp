@@ -197,6 +197,18 @@ TEST(Assign, ByModuleNodeAndOperator) {
   EXPECT_TRUE(all.warnings.empty());
 }
 
+TEST(Quantize, InputsReadInFloatHaveTheCodesThatAreAskedFor) {
+  Network n;
+  n.graph.setOutputs({n.make<aten::Atan2>(n.input({1, 4}), n.constant({1, 4}, 0.1f, 1))});
+  Options options;
+  options.inputs = BoundarySettings{Precision::Int8, {}, {}};
+  const Tensor sample = Tensor::from(Shape{1, 4}, std::vector<float>{-1, 0, 1, 3});
+  const auto quantized = require(quantize(std::move(n.graph), options, std::array{Sample{sample}}));
+  const auto& uses = quantized.graph.inputs()[0]->uses();
+  ASSERT_EQ(uses.size(), 1U);
+  EXPECT_TRUE(ir::isa<aten::QuantizePerTensor>(uses[0].node));
+}
+
 TEST(Assign, InputsThatAreOnlyComparedHaveSixteenBits) {
   Network n;
   Value *x = n.input({2, 3}), *y = n.input({2, 3});
