@@ -98,33 +98,51 @@ double scaleOfIntegers(double scale, const CodeRange& codes) {
   return 1;
 }
 
-/// Integers get codes of their own where steps are taken at them, and where their results are integers:
+/// Whether the scale of a group's codes can be chosen freely.
+bool hasFreeScale(const Group& group) {
+  if (group.wide || group.widened || group.prequantizedScale) return false;
+  // Products of 16-bit codes have scales to which their sums can be shifted.
+  return group.precision != Precision::Int16x8 ||
+         std::none_of(group.forms.begin(), group.forms.end(), [](const Form& form) {
+           return form.made && form.value->producer() && isProduct(*form.value->producer());
+         });
+}
+
+/// Gives integers codes of their own: where steps are taken at them, and where their results are integers.
 /// floor(2) is 2, which 1.99 in place of 2 would not give.
-void giveIntegersCodes(const ir::Graph& graph, const Annotation& annotation, std::vector<QParams>& params) {
-  std::vector<std::optional<size_t>> groups;
+void giveIntegersCodes(QParams& q) {
+  const double scale = scaleOfIntegers(q.scale, q.codes);
+  const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
+  if (q.codes.min != -q.codes.max)
+    q.zeroPoint = std::clamp(q.codes.min - int64_t{std::lround(low / scale)}, q.codes.min, q.codes.max);
+  q.scale = scale;
+}
+
+/// Removes the codes to which the ends of the range are rounded if an integer lies between: x.clamp(0, 8.99)
+/// has a floor below 9, and may be an index.
+void keepBelowIntegers(QParams& q, const Range& range) {
+  const double high = static_cast<double>(range.max) / q.scale,
+               low = static_cast<double>(range.min) / q.scale;
+  if (std::floor(std::nearbyint(high) * q.scale) > std::floor(static_cast<double>(range.max)))
+    q.codes.max = std::min(q.codes.max, q.zeroPoint + static_cast<int64_t>(std::floor(high)));
+  if (std::ceil(std::nearbyint(low) * q.scale) < std::ceil(static_cast<double>(range.min)))
+    q.codes.min = std::max(q.codes.min, q.zeroPoint + static_cast<int64_t>(std::ceil(low)));
+}
+
+/// Operands and results of steps: roundings to integers, and conversions to them.
+void prepareSteps(const ir::Graph& graph, const Annotation& annotation, const std::vector<Range>& ranges,
+                  std::vector<QParams>& params) {
+  const auto prepare = [&](size_t g) {
+    if (!hasFreeScale(annotation.groups[g]) || !(params[g].scale < 1)) return false;
+    giveIntegersCodes(params[g]);
+    return true;
+  };
   for (const ir::Node* node : nodesWithLoops(graph)) {
     if (!isRoundingFunction(*node) && !isTruncation(*node)) continue;
-    groups.push_back(annotation.groupOfOperand(*node, 0));
+    const auto read = annotation.groupOfOperand(*node, 0);
+    if (read && prepare(*read)) keepBelowIntegers(params[*read], ranges[*read]);
     if (const auto made = annotation.producedIn.find(node->result()); made != annotation.producedIn.end())
-      groups.push_back(made->second);
-  }
-  for (const std::optional<size_t>& g : groups) {
-    if (!g) continue;
-    const Group& group = annotation.groups[*g];
-    QParams& q = params[*g];
-    if (group.wide || group.widened || group.prequantizedScale || !(q.scale < 1)) continue;
-    // Products of 16-bit codes have scales to which their sums can be shifted.
-    const bool isProductOf16 =
-        group.precision == Precision::Int16x8 &&
-        std::any_of(group.forms.begin(), group.forms.end(), [](const Form& form) {
-          return form.made && form.value->producer() && isProduct(*form.value->producer());
-        });
-    if (isProductOf16) continue;
-    const double scale = scaleOfIntegers(q.scale, q.codes);
-    const double low = static_cast<double>(q.codes.min - q.zeroPoint) * q.scale;
-    if (q.codes.min != -q.codes.max)
-      q.zeroPoint = std::clamp(q.codes.min - int64_t{std::lround(low / scale)}, q.codes.min, q.codes.max);
-    q.scale = scale;
+      prepare(made->second);
   }
 }
 
@@ -180,7 +198,7 @@ void keepCodes(const ir::Node& node, double factor, const Annotation& annotation
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
                                  const std::vector<Range>& ranges) {
   std::vector<QParams> params = paramsOf(annotation, ranges);
-  giveIntegersCodes(graph, annotation, params);
+  prepareSteps(graph, annotation, ranges, params);
   for (const ir::Node* node : nodesWithLoops(graph)) {
     if (isProduct(*node)) scaleByPowerOfTwo(*node, annotation, params);
     if (const auto factor = scalingOf(*node)) keepCodes(*node, *factor, annotation, params);

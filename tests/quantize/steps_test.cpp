@@ -2,8 +2,10 @@
 // Integers have codes where values are rounded to integers or converted to them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "aten/executor.hpp"
 #include "quantize/quantize.hpp"
 #include "small_network.hpp"
 #include "support/require.hpp"
@@ -41,9 +43,9 @@ struct StepCase {
   Precision precision;
 };
 
-class Steps : public testing::TestWithParam<StepCase> {};
+class StepRanges : public testing::TestWithParam<StepCase> {};
 
-TEST_P(Steps, HaveCodesForIntegers) {
+TEST_P(StepRanges, HaveCodesForIntegers) {
   const StepCase& c = GetParam();
   Network n;
   n.done(n.make<aten::Floor>(n.input({1, 16})));
@@ -54,7 +56,7 @@ TEST_P(Steps, HaveCodesForIntegers) {
   expectIntegers(quantized.graph, static_cast<int>(std::ceil(c.low)), static_cast<int>(std::floor(c.high)));
 }
 
-TEST_P(Steps, OfConversionsHaveCodesForIntegers) {
+TEST_P(StepRanges, OfConversionsHaveCodesForIntegers) {
   const StepCase& c = GetParam();
   Network n;
   n.done(n.make<aten::ToDtype>(n.input({1, 16}), DType::Int32, false, false, std::nullopt));
@@ -65,7 +67,18 @@ TEST_P(Steps, OfConversionsHaveCodesForIntegers) {
   expectIntegers(quantized.graph, static_cast<int>(std::ceil(c.low)), static_cast<int>(std::floor(c.high)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranges, Steps,
+TEST(Steps, StayWithinTheIntegersOfLimits) {
+  Network n;
+  n.done(n.make<aten::Trunc>(n.make<aten::Clamp>(n.make<aten::Neg>(n.input({1, 16})), -2.99, 8.99)));
+  const Sample sample = valuesBetween(-20, 20);
+  const auto quantized = require(quantize(std::move(n.graph), {}, std::array{sample}));
+  const std::vector<Tensor> results = require(aten::execute(quantized.graph, sample));
+  const auto wholes = results[0].as<float>();
+  EXPECT_EQ(*std::max_element(wholes.begin(), wholes.end()), 8);
+  EXPECT_EQ(*std::min_element(wholes.begin(), wholes.end()), -2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranges, StepRanges,
                          testing::Values(StepCase{"positive", 0, 9, Precision::Int8},
                                          StepCase{"both", -2.7f, 5.1f, Precision::Int8},
                                          StepCase{"many", -80, 99, Precision::Int8},
