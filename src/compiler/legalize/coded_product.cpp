@@ -121,6 +121,20 @@ Result<ir::Value*> Legalizer::codedColumns(const RightMatrix& y, int64_t depth, 
                              : npu_ir::createJoin(builder_, streams, {DType::UInt8, {start}});
 }
 
+const Legalizer::Selector& Legalizer::selectorOf(int64_t unit, int64_t channels, int64_t taps,
+                                                 int64_t streams) {
+  Selector& selector = selectors_[{unit, channels, taps, streams}];
+  if (selector.weight) return selector;
+  const int64_t span = (channels - 1) * streams + 1;
+  Tensor weight = Tensor::zeros(DType::Int8, {unit * kGroupWeights, taps, 1, span});
+  for (int64_t oz = 0; oz < channels; ++oz) {
+    for (int64_t tap = 0; tap < taps; ++tap)
+      weight.setIntegerAt(((oz * kGroupWeights + tap) * taps + tap) * span + oz * streams, 1);
+  }
+  selector = {constant(std::move(weight)), constant(Tensor::zeros(DType::Int32, {unit * kGroupWeights}))};
+  return selector;
+}
+
 ir::Value* Legalizer::groupedWeights(const RightMatrix& y, int64_t depth, int64_t columns, int64_t stream,
                                      const CodedOrder& order) {
   const int64_t rows = order.channels(columns, stream), block = order.blockChannels(stream);
@@ -165,11 +179,7 @@ ir::Value* Legalizer::groupedWeights(const RightMatrix& y, int64_t depth, int64_
       const auto select = [&](int64_t t, int64_t k, int64_t taps, int64_t count, int64_t step,
                               int64_t apart) {
         const int64_t channels = std::min(unit, size - t * unit), span = (channels - 1) * order.streams + 1;
-        Tensor weight = Tensor::zeros(DType::Int8, {unit * kGroupWeights, taps, 1, span});
-        for (int64_t oz = 0; oz < channels; ++oz) {
-          for (int64_t tap = 0; tap < taps; ++tap)
-            weight.setIntegerAt(((oz * kGroupWeights + tap) * taps + tap) * span + oz * order.streams, 1);
-        }
+        const Selector& selector = selectorOf(unit, channels, taps, order.streams);
         ir::Value* ifm = npu_ir::createView(builder_, y.value, DType::Int8, {taps, count, span},
                                             origin + t * unit * order.streams + k * y.depthStride,
                                             {y.depthStride, step * y.depthStride, 1});
@@ -178,9 +188,8 @@ ir::Value* Legalizer::groupedWeights(const RightMatrix& y, int64_t depth, int64_
         window.ifmZeroPoint = y.zeroPoint;
         npu_ir::OutputStage stage;
         stage.zeroPoint = y.zeroPoint;
-        ir::Value* groups = npu_ir::createConv(builder_, ifm, constant(std::move(weight)),
-                                               constant(Tensor::zeros(DType::Int32, {unit * kGroupWeights})),
-                                               window, {0}, stage, DType::Int8);
+        ir::Value* groups = npu_ir::createConv(builder_, ifm, selector.weight, selector.bias, window, {0},
+                                               stage, DType::Int8);
         pieces.push_back({groups, place(k) + t * tile, {apart * count, apart, 1}});
       };
       const int64_t blocks = depth / ifmBlock, wholeGroups = depth % ifmBlock / kGroupWeights;

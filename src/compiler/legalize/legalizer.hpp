@@ -3,7 +3,9 @@
 // value, which operations computed it, and what may still be fused into them.
 #pragma once
 
+#include <array>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -340,6 +342,12 @@ class Legalizer {
   /// The weight streams of `count` columns from `first` on.
   Result<ir::Value*> codedColumns(const RightMatrix& y, int64_t depth, int64_t first, int64_t count,
                                   const npu_ir::CodedOrder& order);
+  /// Weights and bias of a convolution over `taps` positions that gives each of `channels` channels,
+  /// `streams` apart, the elements of a group. Made once for all products.
+  struct Selector {
+    ir::Value *weight = nullptr, *bias = nullptr;
+  };
+  const Selector& selectorOf(int64_t unit, int64_t channels, int64_t taps, int64_t streams);
   /// The groups of one stream, 8 bytes each, in stream order: weights before the zero point is subtracted.
   ir::Value* groupedWeights(const RightMatrix& y, int64_t depth, int64_t columns, int64_t stream,
                             const npu_ir::CodedOrder& order);
@@ -438,6 +446,7 @@ class Legalizer {
   std::unordered_set<const ir::Value*> readByParts_;  // besides the uses that are computed
   std::unordered_map<const ir::Value*, ir::Value*> values_;
   std::unordered_map<const ir::Value*, std::vector<ir::Node*>> operations_;
+  std::map<std::array<int64_t, 4>, Selector> selectors_;
   std::unordered_map<uint64_t, const ir::Node*> concats_;  // by a hash of axis and operands
   std::unordered_map<const ir::Node*, int64_t>
       preShift_;  // results of an operation are its TOSA values / 2^n
