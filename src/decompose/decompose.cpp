@@ -127,13 +127,21 @@ std::vector<ir::Rewrite> rewritesOf(std::span<const Family> families) {
   return rewrites;
 }
 
-}  // namespace
+/// The rewrites, of nodes that `isKept` does not accept. It outlives them.
+std::vector<ir::Rewrite> exceptFor(const std::function<bool(const ir::Node&)>& isKept,
+                                   std::vector<ir::Rewrite> rewrites) {
+  for (ir::Rewrite& rewrite : rewrites) {
+    rewrite = [rewrite = std::move(rewrite), &isKept](ir::Node* node) -> Result<bool> {
+      return isKept(*node) ? Result<bool>(false) : rewrite(node);
+    };
+  }
+  return rewrites;
+}
 
-namespace {
-
-Status graphForNpu(ir::Graph& graph) {
+Status graphForNpu(ir::Graph& graph, const std::function<bool(const ir::Node&)>& isKept) {
   eraseAssertions(graph);
   std::vector<ir::Rewrite> rewrites = rewritesOf(kNpuFamilies);
+  if (isKept) rewrites = exceptFor(isKept, std::move(rewrites));
   rewrites.insert(rewrites.begin(), removeIdentity);
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::No));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
@@ -154,11 +162,8 @@ Status graphForKernels(ir::Graph& graph, const std::function<bool(const ir::Node
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::Yes));
   std::vector<ir::Rewrite> rewrites = rewritesOf(kCpuFamilies);
   rewrites.insert(rewrites.begin(), removeIdentity);
-  for (ir::Rewrite& rewrite : rewritesOf(kCpuFallbacks)) {
-    rewrites.emplace_back([rewrite = std::move(rewrite), &hasKernel](ir::Node* node) -> Result<bool> {
-      return hasKernel(*node) ? Result<bool>(false) : rewrite(node);
-    });
-  }
+  for (ir::Rewrite& rewrite : exceptFor(hasKernel, rewritesOf(kCpuFallbacks)))
+    rewrites.push_back(std::move(rewrite));
   CARINA_RETURN_IF_ERROR(ir::rewriteToFixpoint(graph, rewrites));
   CARINA_RETURN_IF_ERROR(foldConstants(graph, FoldQuantization::Yes));
   graph.eraseDeadNodes();
@@ -167,8 +172,8 @@ Status graphForKernels(ir::Graph& graph, const std::function<bool(const ir::Node
 
 }  // namespace
 
-Status forNpu(ir::Graph& graph) {
-  return aten::forEachGraph(graph, graphForNpu);
+Status forNpu(ir::Graph& graph, const std::function<bool(const ir::Node&)>& isKept) {
+  return aten::forEachGraph(graph, [&](ir::Graph& inner) { return graphForNpu(inner, isKept); });
 }
 
 Status forKernels(ir::Graph& graph, const std::function<bool(const ir::Node&)>& hasKernel) {

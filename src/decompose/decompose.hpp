@@ -10,8 +10,8 @@ namespace carina::decompose {
 
 /// Rewrites in place; float results stay equal up to rounding. Identities are removed, constants folded,
 /// in-place forms must already be gone. Unknown operators are not changed (the partitioner decides where they
-/// run).
-Status forNpu(ir::Graph& graph);
+/// run). Nodes that are kept for the CPU, which has kernels for larger operators, stay as they are.
+Status forNpu(ir::Graph& graph, const std::function<bool(const ir::Node&)>& isKept = {});
 
 /// Rewrites the operators left for the CPU into operators that `hasKernel` knows; regions of delegates are
 /// not changed. Float results stay equal up to rounding. Constant expressions are computed, including

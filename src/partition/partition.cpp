@@ -8,7 +8,6 @@
 #include <set>
 
 #include "aten/control_flow.hpp"
-#include "aten/op_pattern.hpp"
 #include "lower/lower.hpp"
 #include "partition/units.hpp"
 
@@ -102,30 +101,9 @@ class Partitioner {
 
   /// Whether the user wants the node on the CPU; records which requests matched.
   bool requested(const ir::Node& node) {
-    static const ir::Location kNowhere;
-    const ir::Location& location = node.location() ? *node.location() : kNowhere;
-    const auto source = options_.sourceOps.find(location.name);
-    bool found = false;
-    const auto each = [&](const std::vector<std::string>& list, auto test) {
-      for (const std::string& wanted : list) {
-        if (!test(wanted)) continue;
-        matched_.insert(wanted);
-        found = true;
-      }
-    };
-    each(options_.keepOffOps, [&](const std::string& op) {
-      const std::string_view name = node.opName();
-      return aten::matchesOperator(op, name) ||
-             (options_.dialect && aten::matchesGlob(op, std::string(name.substr(name.find('.') + 1)))) ||
-             (source != options_.sourceOps.end() && aten::matchesOperator(op, source->second));
-    });
-    each(options_.keepOffNames,
-         [&](const std::string& pattern) { return aten::matchesGlob(pattern, location.name); });
-    each(options_.keepOffModules, [&](const std::string& pattern) {
-      return aten::matchesGlob(pattern, location.modulePath) ||
-             aten::matchesGlob(pattern + ".*", location.modulePath);
-    });
-    return found;
+    const std::vector<const std::string*> found = options_.keepOff.matching(node);
+    for (const std::string* request : found) matched_.insert(*request);
+    return !found.empty();
   }
 
   bool requestedInside(const ir::Node& node) {
@@ -194,7 +172,7 @@ class Partitioner {
 
   std::vector<std::string> unmatched() const {
     std::vector<std::string> list;
-    for (const auto* requests : {&options_.keepOffOps, &options_.keepOffNames, &options_.keepOffModules}) {
+    for (const auto* requests : {&options_.keepOff.ops, &options_.keepOff.names, &options_.keepOff.modules}) {
       for (const std::string& wanted : *requests) {
         if (matched_.count(wanted) == 0) list.push_back(wanted);
       }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "ir/graph.hpp"
+#include "partition/requests.hpp"
 
 namespace carina::partition {
 
@@ -64,12 +65,7 @@ struct Options {
   /// regions are partitioned separately. Null: all of them stay outside.
   PlaceControlFlow placeControlFlow;
   bool keepParts = true;  // as the regions of their calls; otherwise the regions are empty
-  /// What the user keeps off the NPU: operators ("aten.relu.default" or "relu"), node names with * and ?,
-  /// module paths with * and ? (including everything below them).
-  std::vector<std::string> keepOffOps, keepOffNames, keepOffModules;
-  /// By node name, the operator that a node was in the network as exported: keepOffOps applies to it as well
-  /// as to the node's own.
-  std::unordered_map<std::string, std::string> sourceOps;
+  Requests keepOff;
 };
 
 /// One delegate call and its TOSA graph (with the same inputs and outputs as the call).

@@ -21,6 +21,7 @@
 #include "ir/verifier.hpp"
 #include "lower/single_precision.hpp"
 #include "partition/coarse_functions.hpp"
+#include "partition/requests.hpp"
 #include "partition/unlowered.hpp"
 #include "pipeline/file_kind.hpp"
 #include "pipeline/float_network.hpp"
@@ -532,7 +533,10 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
     CARINA_TRY(front.ends, adaptEnds(graph, options.ends, front.inputs, front.state.size(), prequantized));
     front.ends.sized = std::move(exported.sized);
     verifyPass(graph, "adapt-ends");
-    if (auto status = decompose::forNpu(graph); !status.ok())
+    const partition::Requests requests{options.cpuOps, options.cpuNames, options.cpuModules, {}};
+    const auto isKept = [&](const ir::Node& node) { return !requests.matching(node).empty(); };
+    if (auto status = requests.empty() ? decompose::forNpu(graph) : decompose::forNpu(graph, isKept);
+        !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }
   ir::checkVerified(graph, "decompose");

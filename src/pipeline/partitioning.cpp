@@ -121,12 +121,10 @@ Result<partition::Partitioned> partitionForNpu(const Options& options, const Npu
   partitioning.placeWhole = npu.placeWhole;
   partitioning.supports = npu.supports;
   partitioning.placeControlFlow = npu.placeControlFlow;
-  partitioning.keepOffOps = options.cpuOps;
-  partitioning.keepOffNames = options.cpuNames;
-  partitioning.keepOffModules = options.cpuModules;
-  partitioning.keepOffNames.insert(partitioning.keepOffNames.end(), front.keptFloat.begin(),
-                                   front.keptFloat.end());
-  for (const auto& [name, op] : operatorsByName(front.nodes)) partitioning.sourceOps.emplace(name, op);
+  partition::Requests& keepOff = partitioning.keepOff;
+  keepOff = {options.cpuOps, options.cpuNames, options.cpuModules, {}, front.isTfl};
+  keepOff.names.insert(keepOff.names.end(), front.keptFloat.begin(), front.keptFloat.end());
+  for (const auto& [name, op] : operatorsByName(front.nodes)) keepOff.sourceOps.emplace(name, op);
   if (front.isTfl) partitioning.dialect = tfliteDialect(*front.tflite);
   partitioning.whyOther = front.isTfl ? tfliteRefusals(*front.tflite) : wideRefusals(front.wideIntegers);
   const Names floats = front.isTfl ? Names() : leftInFloat(front.quantized);

@@ -207,7 +207,7 @@ constexpr NamedPass kPasses[] = {
     {"loop-recurrences", kAten, kAten, false, "recurrent layers over 100 or more steps as loops",
      loopRecurrences},
     {"decompose", kAten, kAten, false, "all of decomposition: folding, identities and every family in turn",
-     plain<decompose::forNpu>},
+     [](ir::Graph& graph, const PassSettings&) { return decompose::forNpu(graph); }},
     {"fold-batch-norms", kAten, kAten, false,
      "folds batch norms and constant factors into the preceding or following layers",
      [](ir::Graph& graph, const PassSettings&) { return quantize::foldBatchNorms(graph); }},

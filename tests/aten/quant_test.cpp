@@ -27,6 +27,16 @@ TEST(AtenQuantize, TiesGoToEvenAndLimitsHold) {
   EXPECT_EQ(values<int8_t>(q), (std::vector<int8_t>{0, 2, 0, 127, -128, 127, -128, 0}));
 }
 
+TEST(AtenQuantize, NanHasTheCodeOfZero) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto codeOfNan = [&](int64_t low, const char* dtype) {
+    return run(kQuantize, {floats({nan})}, parameters(0.5, 3, low, 127, dtype)).integerAt(0);
+  };
+  EXPECT_EQ(codeOfNan(-128, "i8"), 3);
+  EXPECT_EQ(codeOfNan(5, "i8"), 5);
+  EXPECT_EQ(codeOfNan(-128, "i32"), 3);
+}
+
 TEST(AtenQuantize, Int32Saturates) {
   const Tensor q =
       run(kQuantize, {floats({1e20f, -1e20f, 3})}, parameters(1, 0, -2147483648LL, 2147483647LL, "i32"));

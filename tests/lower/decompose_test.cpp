@@ -44,6 +44,17 @@ TEST(Masks, PutOneValueWhereTheyAreTrue) {
   for (int64_t i = 0; i < 6; ++i) EXPECT_EQ(result[0].realAt(i), expected[static_cast<size_t>(i)]);
 }
 
+/// The CPU has one kernel for a softmax: what the user keeps there stays whole.
+TEST(KeptOperators, StayWhole) {
+  Network n;
+  Value* x = n.input({3, 5});
+  n.graph.setOutputs({n.make<aten::SoftmaxInt>(x, int64_t{1}), n.make<aten::SoftmaxInt>(x, int64_t{0})});
+  const ir::Node* kept = n.graph.outputs()[0]->producer();
+  ASSERT_TRUE(decompose::forNpu(n.graph, [&](const ir::Node& node) { return &node == kept; }).ok());
+  EXPECT_EQ(n.graph.outputs()[0]->producer(), kept);
+  EXPECT_FALSE(ir::isa<aten::SoftmaxInt>(n.graph.outputs()[1]->producer()));
+}
+
 /// Extrema with their indices: both are used, so both are computed.
 TEST(Extremes, WithIndicesAreTwoReductions) {
   Network n;

@@ -129,7 +129,7 @@ TEST(Partition, ADecomposedOperatorStaysInFloatOnTheCpu) {
   n.named("scaled", "");
   n.graph.setOutputs({n.relu(scale)});
   Options options;
-  options.keepOffNames = {"norm", "scaled"};
+  options.keepOff.names = {"norm", "scaled"};
   auto result = require(partition(std::move(n.graph), options));
   keepFloatInside(result.graph);
   // Values between the operators of the network stay quantized.
@@ -169,13 +169,13 @@ TEST(Partition, OperatorsAreKeptOffOnRequest) {
     return partition(std::move(n.graph), options);
   };
   Options byOp, byName, byModule, byParent, bySource, other;
-  byOp.keepOffOps = {"relu"};
-  byName.keepOffNames = {"ac*"};
-  byModule.keepOffModules = {"block.*"};
-  byParent.keepOffModules = {"block"};
-  bySource.keepOffOps = {"aten.clamp_min"};
-  bySource.sourceOps = {{"act", "aten.clamp_min.default"}};
-  other.keepOffOps = {"relu6"};
+  byOp.keepOff.ops = {"relu"};
+  byName.keepOff.names = {"ac*"};
+  byModule.keepOff.modules = {"block.*"};
+  byParent.keepOff.modules = {"block"};
+  bySource.keepOff.ops = {"aten.clamp_min"};
+  bySource.keepOff.sourceOps = {{"act", "aten.clamp_min.default"}};
+  other.keepOff.ops = {"relu6"};
   for (const Options& options : {byOp, byName, byModule, byParent, bySource}) {
     const auto result = require(run(options));
     EXPECT_TRUE(result.delegates.empty());

@@ -20,20 +20,21 @@ float roundEven(float x) {
   return (x + kMagic) - kMagic;
 }
 
-/// q = clamp(rint(x * inverse) + zp, low, high); 0 for NaN. The limits are integers that floats represent
-/// exactly, so clamping before rounding yields the same result; it keeps the values small enough for
-/// roundEven.
+/// q = clamp(rint(x * inverse) + zp, low, high), and the code of 0 for NaN, as in the runtime's kernels
+/// (PyTorch leaves it to the processor). The limits are integers that floats represent exactly, so clamping
+/// before rounding yields the same result; it keeps the values small enough for roundEven.
 template <typename Q>
 void quantizeNarrow(const float* in, Q* out, int64_t n, float inverse, int64_t zeroPoint, Limits limits) {
   const auto low = static_cast<float>(limits.low - zeroPoint),
              high = static_cast<float>(limits.high - zeroPoint);
+  const float zero = std::clamp(0.0f, low, high);
   const auto zp = static_cast<int32_t>(zeroPoint);
   for (int64_t i = 0; i < n; ++i) {
     float value = in[i] * inverse;
     value = value < low ? low : value;
     value = value > high ? high : value;
-    const float rounded = roundEven(value);
-    out[i] = rounded == rounded ? static_cast<Q>(static_cast<int32_t>(rounded) + zp) : Q{0};
+    value = value == value ? value : zero;
+    out[i] = static_cast<Q>(static_cast<int32_t>(roundEven(value)) + zp);
   }
 }
 
@@ -44,7 +45,7 @@ void quantizeWide(const float* in, Q* out, int64_t n, F inverse, int64_t zeroPoi
   for (int64_t i = 0; i < n; ++i) {
     const F value = std::nearbyint(static_cast<F>(in[i]) * inverse) + static_cast<F>(zeroPoint);
     if (std::isnan(value)) {
-      out[i] = Q{0};
+      out[i] = static_cast<Q>(std::clamp(zeroPoint, limits.low, limits.high));
     } else if (value <= static_cast<F>(limits.low)) {
       out[i] = static_cast<Q>(limits.low);
     } else if (value >= static_cast<F>(limits.high)) {
