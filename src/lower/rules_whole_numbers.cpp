@@ -123,7 +123,8 @@ Result<StoredTensor> truncatedIntegers(Lowering& lowering, const ir::Value* valu
   Emitter& emit = lowering.emit();
   ir::Value* result = real.data.value;
   const bool bytes = result->dtype() == DType::Int8;
-  const double largest = (bytes ? 256 : 32768) * real.scale();
+  const auto bits = static_cast<int>(8 * dtypeSize(result->dtype()));
+  const double largest = std::ldexp(real.scale(), bytes ? bits : bits - 1);  // int8 codes have a zero point
   if (bytes && largest <= 128) {
     Tensor table = Tensor::uninitialized(DType::Int8, {256});
     for (int64_t code = -128; code < 128; ++code) {
@@ -136,10 +137,10 @@ Result<StoredTensor> truncatedIntegers(Lowering& lowering, const ir::Value* valu
       return fail(Code::NoIntegerForm, "values up to {:.3g} are converted to integers of 32 bits", largest)
           .withRemedy("scale or clamp them before the conversion");
     }
-    const int bits = std::max(0, fractionBits(largest));
+    const int fraction = std::max(0, fractionBits(largest));
     CARINA_TRY(result, emit.rescale(result, DType::Int32, real.zeroPoint, 0,
-                                    std::array{std::ldexp(real.scale(), bits)}));
-    if (bits > 0) result = whole(emit, result, Step::Trunc, bits);
+                                    std::array{std::ldexp(real.scale(), fraction)}));
+    if (fraction > 0) result = whole(emit, result, Step::Trunc, fraction);
   }
   if (result->dtype() != to) result = emit.cast(result, to);
   return StoredTensor{result, real.data.layout};

@@ -21,7 +21,8 @@ std::vector<const std::string*> Requests::matching(const ir::Node& node) const {
     if (aten::matchesGlob(pattern, location.name)) found.push_back(&pattern);
   }
   for (const std::string& pattern : modules) {
-    if (aten::matchesGlob(pattern, location.modulePath) || aten::matchesGlob(pattern + ".*", location.modulePath))
+    if (aten::matchesGlob(pattern, location.modulePath) ||
+        aten::matchesGlob(pattern + ".*", location.modulePath))
       found.push_back(&pattern);
   }
   return found;

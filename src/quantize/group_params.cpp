@@ -7,6 +7,7 @@
 #include "aten/ops.hpp"
 #include "quantize/loops.hpp"
 #include "quantize/settings.hpp"
+#include "quantize/whole_values.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -129,7 +130,19 @@ void keepBelowIntegers(QParams& q, const Range& range) {
     q.codes.min = std::max(q.codes.min, q.zeroPoint + static_cast<int64_t>(std::ceil(low)));
 }
 
-/// Operands and results of steps: roundings to integers, and conversions to them.
+/// The part of the range that the limits of a clamp leave: margins reach beyond.
+Range within(Range range, const ir::Value* clamped) {
+  const auto clamp = ir::dynCast<aten::Clamp>(clamped->producer());
+  if (!clamp) return range;
+  const auto limit = [](const ir::Attribute& number, float otherwise) {
+    return std::holds_alternative<std::monostate>(number) ? otherwise
+                                                          : static_cast<float>(ir::scalarReal(number));
+  };
+  return {std::max(range.min, limit(clamp.min(), range.min)),
+          std::min(range.max, limit(clamp.max(), range.max))};
+}
+
+/// Operands of steps, which are roundings to integers and conversions to them, and values that are integers.
 void prepareSteps(const ir::Graph& graph, const Annotation& annotation, const std::vector<Range>& ranges,
                   std::vector<QParams>& params) {
   const auto prepare = [&](size_t g) {
@@ -137,12 +150,16 @@ void prepareSteps(const ir::Graph& graph, const Annotation& annotation, const st
     giveIntegersCodes(params[g]);
     return true;
   };
+  const std::unordered_set<const ir::Value*> whole = wholeValues(graph);
   for (const ir::Node* node : nodesWithLoops(graph)) {
-    if (!isRoundingFunction(*node) && !isTruncation(*node)) continue;
-    const auto read = annotation.groupOfOperand(*node, 0);
-    if (read && prepare(*read)) keepBelowIntegers(params[*read], ranges[*read]);
-    if (const auto made = annotation.producedIn.find(node->result()); made != annotation.producedIn.end())
-      prepare(made->second);
+    if (isRoundingFunction(*node) || isTruncation(*node)) {
+      const auto read = annotation.groupOfOperand(*node, 0);
+      if (read && prepare(*read)) keepBelowIntegers(params[*read], within(ranges[*read], node->operand(0)));
+    }
+    for (const ir::Value* result : node->results()) {
+      const auto made = annotation.producedIn.find(result);
+      if (made != annotation.producedIn.end() && whole.count(result) != 0) prepare(made->second);
+    }
   }
 }
 

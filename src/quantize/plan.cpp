@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "quantize/calibrate.hpp"
+#include "quantize/fine_arguments.hpp"
 #include "quantize/function_ranges.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/guarded_norms.hpp"
 #include "quantize/loops.hpp"
-#include "quantize/phases.hpp"
 #include "quantize/rms_norms.hpp"
 #include "quantize/seen.hpp"
 #include "quantize/weight_codes.hpp"
@@ -130,7 +130,7 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
                       LayerInputs::Wanted wanted, const Progress& progress) {
   CARINA_TRY(Plan plan, planFor(assign(graph, options), graph, options, samples, wanted, progress));
   const std::vector<const ir::Node*> wider =
-      operatorsOfPhases(graph, plan.assignment, plan.annotation, plan.ranges);
+      operatorsOfFineArguments(graph, plan.assignment, plan.annotation, plan.ranges);
   if (wider.empty()) return plan;
   Assignment assignment = assign(graph, options);
   for (const ir::Node* node : wider) assignment.nodes.at(node).settings.precision = Precision::Int16x8;

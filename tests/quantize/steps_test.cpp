@@ -32,8 +32,8 @@ void expectIntegers(const ir::Graph& graph, int low, int high) {
 }
 
 Sample valuesBetween(float low, float high) {
-  std::vector<float> values;
-  for (int i = 0; i < 16; ++i) values.push_back(low + (high - low) * static_cast<float>(i) / 15);
+  std::vector<float> values(16);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = low + (high - low) * static_cast<float>(i) / 15;
   return {Tensor::from(Shape{1, 16}, values)};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quantize/phases.hpp"
+#include "quantize/fine_arguments.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,21 +18,22 @@ namespace {
 
 /// The distance of codes over two periods. The sine of values rounded to such codes has an SQNR of 37 dB.
 constexpr float kLargestStep = 0.05f;
+constexpr float kLargestIntegerStep = 1;  // farther apart, codes do not represent all integers
 constexpr int64_t kCodes = 256;
 
 bool isSine(const ir::Node& node) {
   return ir::isa<aten::Sin>(&node) || ir::isa<aten::Cos>(&node);
 }
 
-class Phases {
+class FineArguments {
  public:
-  Phases(const Assignment& assignment, const Annotation& annotation, const std::vector<Range>& ranges)
+  FineArguments(const Assignment& assignment, const Annotation& annotation, const std::vector<Range>& ranges)
       : assignment_(assignment), annotation_(annotation), ranges_(ranges) {}
 
-  void visit(const ir::Node& sine) {
-    if (!isSine(sine) || !mayWiden(sine)) return;
-    const std::optional<float> step = largestStep(sine);
-    if (step && *step > kLargestStep) widen(sine);
+  void visit(const ir::Node& node) {
+    if ((!isSine(node) && !isTruncation(node)) || !mayWiden(node)) return;
+    const std::optional<float> step = largestStep(node);
+    if (step && *step > (isSine(node) ? kLargestStep : kLargestIntegerStep)) widen(node);
   }
 
   const std::set<const ir::Node*>& widened() const { return widened_; }
@@ -44,11 +45,11 @@ class Phases {
            entry->second.settings.precision == Precision::Int8 && roleOf(node) != Role::Float;
   }
 
-  /// The largest difference of a sine's arguments for neighbouring codes. Only the first operand of a chain
-  /// of functions has codes.
-  std::optional<float> largestStep(const ir::Node& sine) const {
+  /// The largest difference of the operator's arguments for neighbouring codes. Only the first operand of a
+  /// chain of functions has codes.
+  std::optional<float> largestStep(const ir::Node& node) const {
     std::vector<const ir::Node*> chain;
-    const ir::Node* reader = &sine;
+    const ir::Node* reader = &node;
     std::optional<size_t> group;
     while (!(group = annotation_.groupOfOperand(*reader, 0))) {
       reader = reader->operand(0)->producer();
@@ -74,14 +75,14 @@ class Phases {
     return largest;
   }
 
-  void widen(const ir::Node& sine) {
-    std::vector<const ir::Node*> pending{&sine};
+  void widen(const ir::Node& last) {
+    std::vector<const ir::Node*> pending{&last};
     while (!pending.empty()) {
       const ir::Node& node = *pending.back();
       pending.pop_back();
       if (!mayWiden(node) || !widened_.insert(&node).second) continue;
-      const bool passesOn =
-          aten::factsOf(node).tosa == aten::TosaForm::Elementwise || roleOf(node) == Role::Shared;
+      const bool passesOn = &node == &last || aten::factsOf(node).tosa == aten::TosaForm::Elementwise ||
+                            roleOf(node) == Role::Shared;
       if (!passesOn) continue;
       for (const ir::Value* operand : node.operands()) {
         if (operand && operand->dtype() == DType::Float32 && operand->producer())
@@ -98,12 +99,12 @@ class Phases {
 
 }  // namespace
 
-std::vector<const ir::Node*> operatorsOfPhases(const ir::Graph& graph, const Assignment& assignment,
-                                               const Annotation& annotation,
-                                               const std::vector<Range>& ranges) {
-  Phases phases(assignment, annotation, ranges);
-  for (const ir::Node* node : nodesWithLoops(graph)) phases.visit(*node);
-  return {phases.widened().begin(), phases.widened().end()};
+std::vector<const ir::Node*> operatorsOfFineArguments(const ir::Graph& graph, const Assignment& assignment,
+                                                      const Annotation& annotation,
+                                                      const std::vector<Range>& ranges) {
+  FineArguments arguments(assignment, annotation, ranges);
+  for (const ir::Node* node : nodesWithLoops(graph)) arguments.visit(*node);
+  return {arguments.widened().begin(), arguments.widened().end()};
 }
 
 }  // namespace carina::quantize

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of sines over many periods have 16-bit codes in int8 networks.
+// Arguments of sines over many periods, and indices beyond 256, have 16-bit codes in int8 networks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 #include "quantize/quantize.hpp"
 #include "small_network.hpp"
@@ -42,6 +44,35 @@ TEST(Phases, AreLeftToRulesThatNameTheirOperators) {
   rule.pattern = "*";
   rule.overrides.precision = Precision::Int8;
   EXPECT_THAT(typesFor(1000, options), ElementsAre(kNarrow, kNarrow, kNarrow));
+}
+
+/// The scales of the codes of floor(x), of floor(x) * width, and of what is converted to an index.
+std::vector<double> scalesOfIndex(float most, double width) {
+  Network n;
+  Value* row = n.make<aten::Floor>(n.make<aten::Neg>(n.input({1, 4})));
+  Value* index = n.make<aten::AddTensor>(n.make<aten::MulScalar>(row, width), n.constant({1, 4}, 1, 4));
+  n.graph.setOutputs({n.make<aten::ToDtype>(index, DType::Int64, false, false, std::nullopt)});
+  const Tensor rows = Tensor::from(Shape{1, 4}, std::vector<float>{-0.5f, -2, -3.25f, -most});
+  const auto quantized = require(quantize(std::move(n.graph), {}, std::array{Sample{rows}}));
+  std::vector<double> scales;
+  for (const ir::Node* node : quantized.graph.nodes()) {
+    const auto codes = ir::dynCast<aten::QuantizePerTensor>(node);
+    if (codes && !codes.input()->isConstant() && !codes.input()->isInput()) scales.push_back(codes.scale());
+  }
+  return scales;
+}
+
+TEST(Indices, HaveCodesThatRepresentThem) {
+  for (const auto& [most, width] : {std::pair(9.5f, 12.0), std::pair(31.5f, 40.0)}) {
+    for (const double scale : scalesOfIndex(most, width)) {
+      EXPECT_LE(scale, 1);
+      // One over an integer, or `width` over one.
+      const double steps = 1 / scale;
+      EXPECT_TRUE(std::abs(steps - std::round(steps)) < 1e-4 ||
+                  std::abs(steps * width - std::round(steps * width)) < 1e-4)
+          << steps;
+    }
+  }
 }
 
 }  // namespace
