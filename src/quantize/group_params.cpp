@@ -87,9 +87,10 @@ void keepToDomains(const ir::Graph& graph, const Annotation& annotation, std::ve
 }
 
 /// The least scale from `scale` on, up to 1, with which float32 gives every integer that has a code exactly:
-/// one over an integer.
+/// one over an integer. Unchanged if codes only reach fractions.
 double scaleOfIntegers(double scale, const CodeRange& codes) {
   const int64_t most = codes.max - codes.min;
+  if (scale * static_cast<double>(most) < 1) return scale;
   for (auto steps = static_cast<int64_t>(1 / scale); steps > 1; --steps) {
     const auto step = 1.0f / static_cast<float>(steps);
     int64_t number = most / steps;
@@ -145,21 +146,28 @@ Range within(Range range, const ir::Value* clamped) {
 /// Operands of steps, which are roundings to integers and conversions to them, and values that are integers.
 void prepareSteps(const ir::Graph& graph, const Annotation& annotation, const std::vector<Range>& ranges,
                   std::vector<QParams>& params) {
-  const auto prepare = [&](size_t g) {
-    if (!hasFreeScale(annotation.groups[g]) || !(params[g].scale < 1)) return false;
-    giveIntegersCodes(params[g]);
-    return true;
-  };
+  const std::vector<ir::Node*> nodes = nodesWithLoops(graph);
   const std::unordered_set<const ir::Value*> whole = wholeValues(graph);
-  for (const ir::Node* node : nodesWithLoops(graph)) {
-    if (isRoundingFunction(*node) || isTruncation(*node)) {
-      const auto read = annotation.groupOfOperand(*node, 0);
-      if (read && prepare(*read)) keepBelowIntegers(params[*read], within(ranges[*read], node->operand(0)));
+  std::vector<bool> prepared(params.size());
+  const auto prepare = [&](size_t g) {
+    if (!prepared[g] && hasFreeScale(annotation.groups[g]) && params[g].scale < 1) {
+      giveIntegersCodes(params[g]);
+      prepared[g] = true;
     }
+  };
+  const auto operandOf = [&](const ir::Node& node) {
+    return isRoundingFunction(node) || isTruncation(node) ? annotation.groupOfOperand(node, 0) : std::nullopt;
+  };
+  for (const ir::Node* node : nodes) {
+    if (const auto read = operandOf(*node)) prepare(*read);
     for (const ir::Value* result : node->results()) {
       const auto made = annotation.producedIn.find(result);
       if (made != annotation.producedIn.end() && whole.count(result) != 0) prepare(made->second);
     }
+  }
+  for (const ir::Node* node : nodes) {
+    const auto read = operandOf(*node);
+    if (read && prepared[*read]) keepBelowIntegers(params[*read], within(ranges[*read], node->operand(0)));
   }
 }
 

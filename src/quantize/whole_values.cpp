@@ -18,7 +18,8 @@ bool isWhole(double number) {
 
 bool isWhole(const Tensor& tensor) {
   const auto numbers = tensor.as<float>();
-  return std::all_of(numbers.begin(), numbers.end(), [](float number) { return isWhole(static_cast<double>(number)); });
+  return std::all_of(numbers.begin(), numbers.end(),
+                     [](float number) { return isWhole(static_cast<double>(number)); });
 }
 
 /// Whether the operator makes integers of integers, as far as its numbers decide.

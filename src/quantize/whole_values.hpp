@@ -7,8 +7,9 @@
 
 namespace carina::quantize {
 
-/// The float values that are integers whatever the network's inputs are: results of roundings and of conversions from
-/// integers, and what sums, products, extremes and moves make of them (row * width + column).
+/// The float values that are integers whatever the network's inputs are: results of roundings and of
+/// conversions from integers, and what sums, products, extremes and moves make of them (row * width +
+/// column).
 std::unordered_set<const ir::Value*> wholeValues(const ir::Graph& graph);
 
 }  // namespace carina::quantize

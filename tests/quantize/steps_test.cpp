@@ -37,6 +37,25 @@ Sample valuesBetween(float low, float high) {
   return {Tensor::from(Shape{1, 16}, values)};
 }
 
+/// The scale of x where it and what is made of it are rounded `count` times.
+double scaleRead(int count, float most) {
+  Network n;
+  Value* x = n.input({1, 16});
+  std::vector<Value*> results;
+  for (int i = 0; i < count; ++i) results.push_back(n.make<aten::Floor>(x));
+  n.graph.setOutputs(results);
+  const auto quantized = require(quantize(std::move(n.graph), {}, std::array{valuesBetween(0, most)}));
+  return ir::cast<aten::QuantizePerTensor>(quantized.graph.inputs()[0]->uses()[0].node).scale();
+}
+
+TEST(Steps, DoNotAddUp) {
+  EXPECT_EQ(scaleRead(12, 9), scaleRead(1, 9));
+}
+
+TEST(Steps, LeaveRangesOfFractions) {
+  EXPECT_LT(scaleRead(1, 1e-30f), 1e-6);
+}
+
 struct StepCase {
   const char* name;
   float low, high;
