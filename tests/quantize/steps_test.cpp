@@ -38,11 +38,11 @@ Sample valuesBetween(float low, float high) {
 }
 
 /// The scale of x where it and what is made of it are rounded `count` times.
-double scaleRead(int count, float most) {
+double scaleRead(size_t count, float most) {
   Network n;
   Value* x = n.input({1, 16});
-  std::vector<Value*> results;
-  for (int i = 0; i < count; ++i) results.push_back(n.make<aten::Floor>(x));
+  std::vector<Value*> results(count);
+  for (Value*& result : results) result = n.make<aten::Floor>(x);
   n.graph.setOutputs(results);
   const auto quantized = require(quantize(std::move(n.graph), {}, std::array{valuesBetween(0, most)}));
   return ir::cast<aten::QuantizePerTensor>(quantized.graph.inputs()[0]->uses()[0].node).scale();
