@@ -10,7 +10,7 @@
 namespace carina::decompose {
 namespace {
 
-/// From here on, sorting a line on the CPU costs less than the operations of the extremes.
+/// Each extreme takes six or seven operations: more of them cost more than to leave the NPU and sort.
 constexpr int64_t kMostExtremes = 8;
 
 /// Elements and their indices.
@@ -28,8 +28,10 @@ Ordered extremes(ir::Builder& b, ir::Value* x, int64_t dim, int64_t count, bool 
   };
   Ordered result;
   ir::Value* taken = nullptr;
+  ir::Value* const opposite = count > 1 ? extreme(x, !largest) : nullptr;
+  ir::Value* const places = placesAlong(b, x, dim);
   for (int64_t i = 0; i < count; ++i) {
-    ir::Value* left = taken ? aten::WhereSelf::create(b, taken, extreme(x, !largest), x).output() : x;
+    ir::Value* left = taken ? aten::WhereSelf::create(b, taken, opposite, x).output() : x;
     ir::Value* value = extreme(left, largest);
     ir::Value* here = aten::EqTensor::create(b, x, value);
     if (taken) here = aten::LogicalAnd::create(b, here, aten::LogicalNot::create(b, taken));
@@ -37,7 +39,7 @@ Ordered extremes(ir::Builder& b, ir::Value* x, int64_t dim, int64_t count, bool 
     result.values.push_back(value);
     result.indices.push_back(index);
     if (i + 1 == count) break;
-    ir::Value* chosen = aten::EqTensor::create(b, placesAlong(b, x, dim), index);
+    ir::Value* chosen = aten::EqTensor::create(b, places, index);
     taken = taken ? aten::LogicalOr::create(b, taken, chosen).output() : chosen;
   }
   return result;
@@ -50,10 +52,16 @@ bool isSortable(const ir::Value* x) {
 /// Whether a value is only moved on its way to the network's outputs. Where an order ends the network, the
 /// CPU finds it in the floats that it computes from the outputs' codes anyway.
 bool isOnlyReturned(const ir::Value* value) {
-  return std::all_of(value->uses().begin(), value->uses().end(), [](const ir::Use& use) {
-    return use.node->def().has(ir::kView) && use.node->results().size() == 1 &&
-           isOnlyReturned(use.node->result());
-  });
+  std::vector<const ir::Value*> pending{value};
+  while (!pending.empty()) {
+    value = pending.back();
+    pending.pop_back();
+    for (const ir::Use& use : value->uses()) {
+      if (!use.node->def().has(ir::kView) || use.node->results().size() != 1) return false;
+      pending.push_back(use.node->result());
+    }
+  }
+  return true;
 }
 
 /// Replaces values and indices of the `count` first elements.

@@ -263,6 +263,7 @@ Status lowerShiftNumber(Lowering& lowering, const ir::Node& node, Binary op) {
 /// floor(x / divisor) of int32: x / divisor rounded to nearest, and one less where that is more. The factor
 /// of a RESCALE has 31 bits: for three or more, it is never off by one in the other direction.
 Status lowerFlooredByNumber(Lowering& lowering, const ir::Node& node, int64_t divisor) {
+  CARINA_RETURN_IF_ERROR(checkInt32(divisor, "the divisor"));
   CARINA_TRY(StoredTensor data, lowering.integers(node.operands()[0]));
   Emitter& emit = lowering.emit();
   CARINA_TRY(ir::Value* const nearest,
