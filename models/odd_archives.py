@@ -28,7 +28,7 @@ class Linear(nn.Module):
 
 class Complex(nn.Module):
     def forward(self, x):
-        return torch.view_as_real(torch.fft.fft(x))
+        return torch.tanh(torch.fft.fft(x)).real
 
 
 @torch.library.custom_op("odd::twice", mutates_args=())

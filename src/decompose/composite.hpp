@@ -88,6 +88,8 @@ using Composition = Result<Results> (*)(Composite&);
 const std::map<std::string_view, Composition>& movingComposites();
 /// Pooling of lines, unpooling, grids of positions.
 const std::map<std::string_view, Composition>& windowComposites();
+/// Windows of signals, which are constants.
+const std::map<std::string_view, Composition>& signalWindows();
 /// Fake quantization, as quantize and dequantize.
 const std::map<std::string_view, Composition>& fakeQuantization();
 

@@ -486,7 +486,8 @@ const std::map<std::string_view, Composition>& computing() {
 }
 
 Composition compositionOf(std::string_view op) {
-  for (const auto* table : {&computing(), &movingComposites(), &windowComposites(), &fakeQuantization()}) {
+  for (const auto* table :
+       {&computing(), &movingComposites(), &windowComposites(), &signalWindows(), &fakeQuantization()}) {
     if (const auto known = table->find(op); known != table->end()) return known->second;
   }
   return nullptr;

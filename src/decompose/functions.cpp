@@ -107,6 +107,21 @@ ir::Value* rewritePower(ir::Builder& b, aten::PowTensorTensor op) {
   return nullptr;
 }
 
+bool isSquare(const ir::Value* value) {
+  const auto product = ir::producerAs<aten::MulTensor>(value);
+  return product && product.self() == product.other();
+}
+
+/// sqrt(x)^2 = x for the magnitudes of complex numbers: re^2 + im^2 is their power.
+ir::Value* rewriteSquaredRoot(ir::Builder&, aten::PowTensorScalar op) {
+  const auto root = ir::producerAs<aten::Sqrt>(op.self());
+  if (isQuantizedAsUnit(op) || !root || ir::scalarReal(op.exponent()) != 2) return nullptr;
+  const auto sum = ir::producerAs<aten::AddTensor>(root.self());
+  const bool squares =
+      sum && ir::scalarReal(sum.alpha()) == 1 && isSquare(sum.self()) && isSquare(sum.other());
+  return squares && root.self()->type == op.node()->result()->type ? root.self() : nullptr;
+}
+
 /// max + log(sum(exp(x - max))). An infinite maximum must not be subtracted from itself.
 ir::Value* rewriteLogSumExp(ir::Builder& b, aten::Logsumexp op) {
   if (isQuantizedAsUnit(op) || !allFloat(*op.node()) || op.self()->numElements() == 0) return nullptr;
@@ -232,8 +247,8 @@ ir::Value* rewriteProduct(ir::Builder& b, ir::Node* node) {
 }  // namespace
 
 void addFunctionRewrites(std::vector<ir::Rewrite>& rewrites) {
-  addRewrites(rewrites, rewriteFunction, rewritePower, rewriteLogSumExp, rewriteExtremeOfAll,
-              rewriteOtherNorm, rewriteWithoutNan, rewriteWithMean, rewriteProduct);
+  addRewrites(rewrites, rewriteFunction, rewritePower, rewriteSquaredRoot, rewriteLogSumExp,
+              rewriteExtremeOfAll, rewriteOtherNorm, rewriteWithoutNan, rewriteWithMean, rewriteProduct);
 }
 
 }  // namespace carina::decompose

@@ -169,11 +169,39 @@ ir::Value* rewriteVariance(ir::Builder& b, ir::Node* node) {
   return nullptr;
 }
 
+/// softmax(x - m) = softmax(x) if m is the same for all elements along the dimension, as the largest one is.
+ir::Value* unshifted(ir::Value* input, int64_t dim) {
+  const auto shift = ir::producerAs<aten::SubTensor>(input);
+  if (!shift || ir::scalarReal(shift.alpha()) != 1 || shift.self()->type != input->type) return input;
+  const int64_t rank = input->rank(), at = wrapped(dim, rank) - (rank - shift.other()->rank());
+  const bool same = rank > 0 && (at < 0 || shift.other()->dim(at) == 1);
+  return same ? shift.self() : input;
+}
+
+}  // namespace
+
+namespace {
+
+/// exp(x) / sum(exp(x)) written out, as it often is with masks.
+ir::Value* rewriteWrittenSoftmax(ir::Builder& b, aten::DivTensor op) {
+  const auto exponential = ir::producerAs<aten::Exp>(op.self());
+  if (!exponential || isQuantizedAsUnit(op) || op.self()->dtype() != DType::Float32) return nullptr;
+  ir::Value* total = op.other();
+  if (const auto unsqueezed = ir::producerAs<aten::Unsqueeze>(total)) total = unsqueezed.self();
+  const auto sum = ir::producerAs<aten::SumDimIntList>(total);
+  if (!sum || sum.self() != op.self() || !sum.dim() || sum.dim()->size() != 1) return nullptr;
+  const int64_t dim = wrapped((*sum.dim())[0], op.self()->rank());
+  Shape places = op.self()->shape();
+  places[static_cast<size_t>(dim)] = 1;
+  if (op.other()->shape() != places) return nullptr;
+  return aten::SoftmaxInt::create(b, exponential.self(), dim);
+}
+
 }  // namespace
 
 ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
   const ir::Ints dims{dim};
-  const auto [scores, hidden] = splitMask(b, input);
+  const auto [scores, hidden] = splitMask(b, unshifted(input, dim));
   ir::Value* seen = hidden ? hide(b, scores, hidden) : scores;
   ir::Value* shifted = sub(b, seen, aten::Amax::create(b, seen, dims, true));
   ir::Value* exponential = aten::Exp::create(b, shifted);
@@ -185,12 +213,12 @@ ir::Value* softmaxOf(ir::Builder& b, ir::Value* input, int64_t dim) {
 }
 
 void addNormRewrites(std::vector<ir::Rewrite>& rewrites) {
-  addRewrites(rewrites, rewriteSoftmax<aten::SoftmaxInt>, rewriteSoftmax<aten::PrivateSoftmax>,
-              rewriteSoftmax<aten::PrivateSafeSoftmax>, rewriteLogSoftmax<aten::LogSoftmaxInt>,
-              rewriteLogSoftmax<aten::PrivateLogSoftmax>, rewriteLayerNorm<aten::LayerNorm>,
-              rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm, rewriteGroupNorm<aten::GroupNorm>,
-              rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm, rewriteBatchStatistics,
-              rewriteComputedBatchNorm, rewriteVariance);
+  addRewrites(rewrites, rewriteWrittenSoftmax, rewriteSoftmax<aten::SoftmaxInt>,
+              rewriteSoftmax<aten::PrivateSoftmax>, rewriteSoftmax<aten::PrivateSafeSoftmax>,
+              rewriteLogSoftmax<aten::LogSoftmaxInt>, rewriteLogSoftmax<aten::PrivateLogSoftmax>,
+              rewriteLayerNorm<aten::LayerNorm>, rewriteLayerNorm<aten::NativeLayerNorm>, rewriteRmsNorm,
+              rewriteGroupNorm<aten::GroupNorm>, rewriteGroupNorm<aten::NativeGroupNorm>, rewriteInstanceNorm,
+              rewriteBatchStatistics, rewriteComputedBatchNorm, rewriteVariance);
   addWrittenNormRewrites(rewrites);
 }
 

@@ -11,9 +11,9 @@
 namespace carina::decompose {
 namespace {
 
-// Infinite fill values would ruin the observed range; exp() of these is 0, and 8-bit codes can represent them
-// along with real scores.
-constexpr double kMaxNegative = -255, kMaxPositive = 255;
+// Infinite fill values become finite. Calibration recognises the least float as hidden values; there is no
+// such number for the largest ones, which would ruin the observed range, so that 255 stands for them.
+constexpr double kMaxNegative = std::numeric_limits<float>::lowest(), kMaxPositive = 255;
 
 double finite(double value) {
   return std::isinf(value) ? (value < 0 ? kMaxNegative : kMaxPositive) : value;
@@ -44,6 +44,35 @@ ir::Value* reciprocalOf(ir::Builder& b, ir::Value* divisor) {
     divisor = aten::WhereSelf::create(b, none, infinite, length);
   }
   return aten::Reciprocal::create(b, divisor);
+}
+
+/// Whether a constant's numbers are so large that adding other numbers does not change them: masks, and the
+/// initial values of running maxima (-1e38). They would use up the whole range of the sum.
+bool absorbs(const ir::Value* value, bool negative) {
+  constexpr float kLeast = 1e30F;
+  if (!value->isConstant() || value->dtype() != DType::Float32 || value->numElements() == 0) return false;
+  const auto numbers = value->constant().as<float>();
+  return std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x <= -kLeast; }) ||
+         (!negative && std::all_of(numbers.begin(), numbers.end(), [&](float x) { return x >= kLeast; }));
+}
+
+/// c + x = c and max(c, x) = x for such a constant, c < 0.
+ir::Value* rewriteAbsorbed(ir::Builder& b, ir::Node* node) {
+  const bool sum = ir::isa<aten::AddTensor>(node), difference = ir::isa<aten::SubTensor>(node);
+  if ((!sum && !difference && !ir::isa<aten::Maximum>(node)) || isQuantizedAsUnit(*node)) return nullptr;
+  const ir::Type& type = node->result()->type;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    ir::Value *constant = node->operands()[i], *other = node->operands()[1 - i];
+    if (!absorbs(constant, !sum && !difference) || other->isConstant() || other->dtype() != type.dtype)
+      continue;
+    const bool maximum = !sum && !difference;
+    if (maximum) return other->type == type ? other : aten::Expand::create(b, other, type.shape).output();
+    const bool negated = difference && i == 1;
+    if (ir::scalarReal(node->attribute(0)) != 1) return nullptr;
+    ir::Value* result = negated ? aten::Neg::create(b, constant).output() : constant;
+    return aten::Expand::create(b, result, type.shape);
+  }
+  return nullptr;
 }
 
 /// x / y = x * (1 / y); the reciprocal of a constant divisor is constant.
@@ -365,7 +394,7 @@ void addPointwiseRewrites(std::vector<ir::Rewrite>& rewrites) {
   addRewrites(rewrites, rewriteDivision, rewriteGlu, rewriteMaskedFill, rewritePrelu, rewriteFused,
               rewriteWhereNumbers, rewriteTriangle, rewriteVectorNorm, rewriteCompareNumber,
               rewriteConstantLike, rewriteUnroundedDivision, rewriteWholeDivisionByNumber,
-              rewriteCosineSimilarity, rewriteNanToNum);
+              rewriteCosineSimilarity, rewriteNanToNum, rewriteAbsorbed);
 }
 
 }  // namespace carina::decompose

@@ -162,9 +162,73 @@ std::optional<Addend> addendOf(ir::Builder& b, ir::Value* value) {
 /// Maximum nesting of masks in a network.
 constexpr int kDeepest = 8;
 
+MaskedScores split(ir::Builder& b, ir::Value* input, int depth);
+
+bool isPositiveNumber(const ir::Value* value) {
+  if (const auto inverse = ir::producerAs<aten::Reciprocal>(value)) value = inverse.self();
+  return isRealConstant(value) && value->numElements() == 1 && value->constant().realAt(0) > 0;
+}
+
+/// Masked scores times a positive number, or divided by one.
+std::optional<MaskedScores> splitScaled(ir::Builder& b, ir::Value* input, int depth) {
+  const auto split = [&](ir::Value* scores, auto scaled) -> std::optional<MaskedScores> {
+    if (scores->shape() != input->shape()) return std::nullopt;
+    const MaskedScores inner = decompose::split(b, scores, depth + 1);
+    if (!inner.hidden) return std::nullopt;
+    return MaskedScores{scaled(inner.scores), inner.hidden};
+  };
+  if (const auto op = ir::producerAs<aten::MulScalar>(input); op && ir::scalarReal(op.other()) > 0)
+    return split(op.self(), [&](ir::Value* x) { return aten::MulScalar::create(b, x, op.other()).output(); });
+  if (const auto op = ir::producerAs<aten::DivScalar>(input); op && ir::scalarReal(op.other()) > 0)
+    return split(op.self(), [&](ir::Value* x) { return aten::DivScalar::create(b, x, op.other()).output(); });
+  if (const auto op = ir::producerAs<aten::MulTensor>(input); op && isPositiveNumber(op.other()))
+    return split(op.self(), [&](ir::Value* x) { return aten::MulTensor::create(b, x, op.other()).output(); });
+  if (const auto op = ir::producerAs<aten::DivTensor>(input); op && isPositiveNumber(op.other()))
+    return split(op.self(), [&](ir::Value* x) { return aten::DivTensor::create(b, x, op.other()).output(); });
+  return std::nullopt;
+}
+
+/// The larger of masked scores and a number that hides: only scores that are hidden change.
+std::optional<MaskedScores> splitClamped(ir::Builder& b, ir::Value* input, int depth) {
+  ir::Value* scores = nullptr;
+  const auto bounded = [&](ir::Value* x, const ir::Value* bound) {
+    if (!scores && hidesAll(bound) && x->shape() == input->shape()) scores = x;
+  };
+  if (const auto larger = ir::producerAs<aten::Maximum>(input)) {
+    bounded(larger.self(), larger.other());
+    bounded(larger.other(), larger.self());
+  } else if (const auto clamp = ir::producerAs<aten::ClampMin>(input)) {
+    if (ir::scalarReal(clamp.min()) <= kHides) scores = clamp.self();
+  }
+  if (!scores) return std::nullopt;
+  const MaskedScores inner = split(b, scores, depth + 1);
+  return inner.hidden ? std::optional(inner) : std::nullopt;
+}
+
+/// Masked scores next to others, such as attention sinks.
+std::optional<MaskedScores> splitJoined(ir::Builder& b, ir::Value* input, int depth) {
+  const auto cat = ir::producerAs<aten::Cat>(input);
+  if (!cat) return std::nullopt;
+  std::vector<ir::Value*> scores, hidden;
+  bool any = false;
+  for (ir::Value* part : cat.tensors()) {
+    if (part->rank() != input->rank()) return std::nullopt;
+    const MaskedScores inner = split(b, part, depth + 1);
+    any |= inner.hidden != nullptr;
+    scores.push_back(inner.scores);
+    hidden.push_back(inner.hidden ? expanded(b, inner.hidden, part->shape())
+                                  : b.constant(Tensor::zeros(DType::Bool, part->shape())));
+  }
+  if (!any) return std::nullopt;
+  return MaskedScores{aten::Cat::create(b, scores, cat.dim()), aten::Cat::create(b, hidden, cat.dim())};
+}
+
 MaskedScores split(ir::Builder& b, ir::Value* input, int depth) {
   const MaskedScores none{input, nullptr};
   if (depth > kDeepest || input->dtype() != DType::Float32) return none;
+  for (const auto form : {splitScaled, splitClamped, splitJoined}) {
+    if (const auto found = form(b, input, depth)) return *found;
+  }
   if (const auto where = ir::producerAs<aten::WhereSelf>(input)) {
     const bool first = hidesAll(where.self());
     ir::Value* scores = first ? where.other() : where.self();

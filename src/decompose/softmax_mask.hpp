@@ -13,8 +13,9 @@ struct MaskedScores {
 };
 
 /// Traces `input`, the operand of the softmax, back through where() with hiding numbers, sums with a mask (a
-/// constant, a result of where(), a multiple of 0 and 1, or a network input) and changes of shape. Numbers of
-/// -100 or less hide: exp(-100) is negligible compared to exp(0).
+/// constant, a result of where(), a multiple of 0 and 1, or a network input), positive factors, lower bounds
+/// that hide, concatenations and changes of shape. Numbers of -100 or less hide: exp(-100) is negligible
+/// compared to exp(0).
 MaskedScores splitMask(ir::Builder& builder, ir::Value* input);
 
 /// Scores with -inf where `hidden`; splitMask() recognises it.

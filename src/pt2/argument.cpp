@@ -97,6 +97,16 @@ Status readGraph(JsonValue value, Argument& argument) {
   return {};
 }
 
+Status readComplex(JsonValue value, Argument& argument) {
+  CARINA_TRY(const JsonObject object, JsonObject::of(value, "a complex number"));
+  for (const std::string_view part : {"real", "imag"}) {
+    CARINA_TRY(const JsonValue text, object.get(part));
+    CARINA_TRY(const double number, jsonReal(text, "a part of a complex number"));
+    argument.reals.push_back(number);
+  }
+  return {};
+}
+
 Status fill(std::string_view tag, JsonValue value, Argument& argument) {
   const auto as = [&](Tag kind) { argument.tag = kind; };
   if (tag == "as_none") return {};
@@ -126,6 +136,7 @@ Status fill(std::string_view tag, JsonValue value, Argument& argument) {
     argument.reals.push_back(number);
     return {};
   }
+  if (tag == "as_complex") return as(Tag::Complex), readComplex(value, argument);
   if (tag == "as_bool") {
     as(Tag::Bool);
     CARINA_TRY(const bool flag, jsonBool(value, "a bool argument"));
@@ -151,9 +162,9 @@ Status fill(std::string_view tag, JsonValue value, Argument& argument) {
   if (tag == "as_memory_format" || tag == "as_layout" || tag == "as_device")
     return as(Tag::Ignored), Status();
   if (tag == "as_graph") return as(Tag::Graph), readGraph(value, argument);
-  static constexpr std::string_view kOthers[] = {
-      "as_complex",     "as_custom_obj",         "as_operator",      "as_int_lists",
-      "as_float_lists", "as_string_to_argument", "as_nested_tensors"};
+  static constexpr std::string_view kOthers[] = {"as_custom_obj",         "as_operator",
+                                                 "as_int_lists",          "as_float_lists",
+                                                 "as_string_to_argument", "as_nested_tensors"};
   for (std::string_view other : kOthers) {
     if (tag == other) return as(Tag::Other), Status();
   }
@@ -215,6 +226,8 @@ std::string argumentText(const Argument& argument) {
       return real(argument.reals[0]);
     case Tag::Reals:
       return joined(argument.reals, real);
+    case Tag::Complex:
+      return fmt::format("({} + {}j)", argument.reals[0], argument.reals[1]);
     case Tag::Bool:
       return flag(argument.ints[0]);
     case Tag::Bools:

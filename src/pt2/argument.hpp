@@ -22,6 +22,7 @@ struct Argument {
     Ints,
     Real,
     Reals,
+    Complex,  // reals: the real and the imaginary part
     Bool,
     Bools,
     String,
@@ -31,7 +32,7 @@ struct Argument {
     Symbolic,    // a number or list with at least one entry that is known only at run time; names of those
                  // entries
     Graph,       // subgraph, names[0] its attribute name
-    Other,       // complex numbers, custom objects, operators, ...: `kind` says which
+    Other,       // custom objects, operators, ...: `kind` says which
   };
   Tag tag = Tag::None;
   std::vector<std::string> names;

@@ -5,6 +5,7 @@
 
 #include "aten/ops.hpp"
 #include "decompose/composites.hpp"
+#include "pt2/complex_numbers.hpp"
 #include "pt2/refusals.hpp"
 #include "pt2/scalar_type.hpp"
 
@@ -357,9 +358,11 @@ Result<ir::Value*> findValue(const Scope& scope, const std::string& name) {
 }
 
 Result<ir::Type> recordedType(const GraphDocument& document, const std::string& name) {
-  const auto it = document.tensors.find(name);
+  auto it = document.tensors.find(name);
+  const bool part = it == document.tensors.end();
+  if (part) it = document.tensors.find(name.substr(0, name.rfind('.')));
   if (it == document.tensors.end()) return fail(Code::InvalidGraph, "the tensor '{}' is not described", name);
-  auto type = typeOf(it->second);
+  auto type = typeOf(part ? partMeta(it->second) : it->second);
   if (!type.ok())
     return fail(Code::InvalidGraph, "the tensor '{}' {}", name, type.error().message())
         .withRemedy(type.error().diagnostics()[0].remedy);

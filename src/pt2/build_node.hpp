@@ -21,6 +21,8 @@ class ValueNames {
   std::unordered_map<std::string, int> lastNumber_;  // last appended to a wanted name
 };
 
+class Fourier;
+
 /// What a node can refer to: the values of the (sub)graph it belongs to.
 struct Scope {
   const GraphDocument& document;
@@ -29,6 +31,7 @@ struct Scope {
   std::unordered_map<std::string, ir::Value*> values;
   bool autocast = false;  // results may have a lower precision than the operands imply
   std::string path = {};  // of a region, prefixed to the names of its nodes: "cond.true_graph_0."
+  Fourier* fourier = nullptr;
 };
 
 /// The location of a node with the scope's path: node names are unique in one graph only.
@@ -40,7 +43,8 @@ Status buildNode(const NodeDocument& node, Scope& scope);
 
 /// The value that a tensor argument names.
 Result<ir::Value*> findValue(const Scope& scope, const std::string& name);
-/// The type that the document records for a name.
+/// The type that the document records for a name, or, for a complex tensor x, that of "x.real" and all other
+/// names with one dot.
 Result<ir::Type> recordedType(const GraphDocument& document, const std::string& name);
 
 }  // namespace carina::pt2

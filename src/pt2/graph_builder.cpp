@@ -6,8 +6,12 @@
 #include <tuple>
 
 #include "aten/control_flow.hpp"
+#include "ir/invalid_node.hpp"
+#include "pt2/build_complex.hpp"
 #include "pt2/build_node.hpp"
+#include "pt2/complex_numbers.hpp"
 #include "pt2/copies.hpp"
+#include "pt2/fourier.hpp"
 #include "pt2/numbers.hpp"
 #include "pt2/refusals.hpp"
 
@@ -27,13 +31,14 @@ class GraphBuilder {
       : program_(program),
         weights_(archive, model, StateDict::Section::Weights),
         constants_(archive, model, StateDict::Section::Constants),
-        viewBudget_(viewBudget(archive.fileBytes())) {
+        viewBudget_(viewBudget(archive.fileBytes())),
+        fourier_(archive.fileBytes(), &built_.graph) {
     built_.graph = ir::Graph(model);
   }
 
   Result<BuiltProgram> run() {
     collectUses();
-    Scope scope{program_.graph, built_.graph, names_, {}, false};
+    Scope scope{program_.graph, built_.graph, names_, {}, false, {}, &fourier_};
     CARINA_RETURN_IF_ERROR(inputs(scope));
     CARINA_RETURN_IF_ERROR(nodes(scope, 0));
     CARINA_RETURN_IF_ERROR(outputs(scope));
@@ -102,9 +107,12 @@ class GraphBuilder {
       return {};
     }
     const std::string& name = spec.argument.names[0];
-    CARINA_TRY(ir::Type type, recordedType(program_.graph, name));
+    const bool complex = isComplex(program_.graph, name);
+    CARINA_TRY(ir::Type type, recordedType(program_.graph, complex ? partName(name, Part::Real) : name));
+    if (complex) type.shape.push_back(2);
     ir::Value* value = built_.graph.addInput(std::move(type), names_.claim(name));
     built_.inputs.push_back({name, value, ""});
+    if (complex) return defineParts(scope, name, splitParts(ir::Builder(built_.graph), value));
     return define(scope, name, value);
   }
 
@@ -113,19 +121,35 @@ class GraphBuilder {
     const StateKind kind = spec.kind == Kind::Parameter ? StateKind::Parameter
                            : spec.kind == Kind::Buffer  ? StateKind::Buffer
                                                         : StateKind::Constant;
-    StateTensor state{spec.target, kind, spec.persistent, nullptr};
     const std::string& name = spec.argument.names[0];
-    if (used_.contains(name) || writtenTargets_.contains(spec.target)) {
-      const bool constant = kind == StateKind::Constant || (kind == StateKind::Buffer && !spec.persistent);
-      CARINA_TRY(const StoredTensor stored, (constant ? constants_ : weights_).find(spec.target));
-      CARINA_TRY(state.value, constantFor(stored, spec.target, name));
-      CARINA_TRY(const ir::Type type, recordedType(program_.graph, name));
-      if (state.value->type != type) {
-        return fail(Code::InvalidGraph, "is {} in the archive, but {} in the graph",
-                    ir::typeText(state.value->type), ir::typeText(type));
-      }
-      CARINA_RETURN_IF_ERROR(define(scope, name, state.value));
+    StateTensor state{spec.target, kind, spec.persistent, nullptr};
+    if (!used_.contains(name) && !writtenTargets_.contains(spec.target)) return addState(std::move(state));
+    const bool constant = kind == StateKind::Constant || (kind == StateKind::Buffer && !spec.persistent);
+    CARINA_TRY(const StoredTensor stored, (constant ? constants_ : weights_).find(spec.target));
+    if (!isComplex(program_.graph, name)) return readState(std::move(state), stored, name, scope);
+    if (!stored.type->name.starts_with("complex"))
+      return fail(Code::InvalidGraph, "is {} in the archive, but complex in the graph", stored.type->name);
+    for (const Part part : {Part::Real, Part::Imag}) {
+      CARINA_TRY(const StoredTensor half, partOf(stored, part));
+      StateTensor partState = state;
+      partState.name = partName(state.name, part);
+      CARINA_RETURN_IF_ERROR(readState(std::move(partState), half, partName(name, part), scope));
     }
+    return {};
+  }
+
+  Status readState(StateTensor state, const StoredTensor& stored, const std::string& name, Scope& scope) {
+    CARINA_TRY(state.value, constantFor(stored, state.name, name));
+    CARINA_TRY(const ir::Type type, recordedType(program_.graph, name));
+    if (state.value->type != type) {
+      return fail(Code::InvalidGraph, "is {} in the archive, but {} in the graph",
+                  ir::typeText(state.value->type), ir::typeText(type));
+    }
+    CARINA_RETURN_IF_ERROR(define(scope, name, state.value));
+    return addState(std::move(state));
+  }
+
+  Status addState(StateTensor state) {
     built_.stateNames.push_back(state.value ? state.value->name : "");
     built_.state.push_back(std::move(state));
     return {};
@@ -163,11 +187,16 @@ class GraphBuilder {
       auto status = region                       ? inlineRegion(node, scope, depth)
                     : isControlFlow(node.target) ? controlFlow(node, scope, depth)
                     : isNumber(node)             ? buildNumber(node, scope)
-                                                 : buildNode(node, scope);
+                                                 : operation(node, scope);
       if (!status.ok()) return std::move(status).error().at(scope.path + where(node));
       if (!region) noteCopy(node, scope);
     }
     return {};
+  }
+
+  Status operation(const NodeDocument& node, Scope& scope) {
+    if (!computesWithComplex(scope.document, node)) return buildNode(node, scope);
+    return ir::rejectInvalidNodes(node.name, [&] { return buildComplexNode(node, scope); });
   }
 
   void noteCopy(const NodeDocument& node, const Scope& scope) {
@@ -179,8 +208,10 @@ class GraphBuilder {
     const auto from = tensors.find(node.inputs[0].value.names[0]), to = tensors.find(name);
     if (from == tensors.end() || to == tensors.end() || !copied(node.target, from->second, to->second))
       return;
-    if (const auto value = scope.values.find(name); value != scope.values.end())
-      built_.copies.insert(value->second);
+    for (const std::string& copy : {name, partName(name, Part::Real), partName(name, Part::Imag)}) {
+      if (const auto value = scope.values.find(copy); value != scope.values.end())
+        built_.copies.insert(value->second);
+    }
   }
 
   /// The arguments after the subgraph are bound to its inputs in order.
@@ -189,8 +220,8 @@ class GraphBuilder {
                                       [](const NamedArgument& a) { return a.value.tag == Tag::Graph; });
     if (graphAt == node.inputs.end()) return fail(Code::InvalidGraph, "{} has no subgraph", node.target);
     const GraphDocument& region = *graphAt->value.graph;
-    Scope inner{region,    scope.graph, scope.names, {}, scope.autocast || isAutocastRegion(node.target),
-                scope.path};
+    Scope inner{region,     scope.graph,  scope.names, {}, scope.autocast || isAutocastRegion(node.target),
+                scope.path, scope.fourier};
     const size_t given = static_cast<size_t>(node.inputs.end() - graphAt) - 1;
     if (given != region.inputs.size())
       return fail(Code::InvalidGraph, "a subgraph with {} inputs gets {}", region.inputs.size(), given);
@@ -199,13 +230,18 @@ class GraphBuilder {
       const Argument& inside = region.inputs[i];
       if (outside.tag != Tag::Tensor || inside.tag != Tag::Tensor)
         return fail(Code::InvalidGraph, "a subgraph has an input that is not a tensor");
-      CARINA_TRY(ir::Value * value, findValue(scope, outside.names[0]));
-      CARINA_TRY(const ir::Type type, recordedType(region, inside.names[0]));
-      if (type != value->type) {
+      const bool complex = isComplex(region, inside.names[0]);
+      CARINA_TRY(const Parts value, findParts(scope, outside.names[0]));
+      CARINA_TRY(const ir::Type type,
+                 recordedType(region, complex ? partName(inside.names[0], Part::Real) : inside.names[0]));
+      if (complex != isComplex(scope.document, outside.names[0]))
+        return fail(Code::InvalidGraph, "a subgraph takes {} numbers but gets {} ones",
+                    complex ? "complex" : "real", complex ? "real" : "complex");
+      if (type != value.real->type) {
         return fail(Code::InvalidGraph, "a subgraph takes {} but gets {}", ir::typeText(type),
-                    ir::typeText(value->type));
+                    ir::typeText(value.real->type));
       }
-      CARINA_RETURN_IF_ERROR(define(inner, inside.names[0], value));
+      CARINA_RETURN_IF_ERROR(bind(inner, inside.names[0], value));
     }
     CARINA_RETURN_IF_ERROR(nodes(inner, depth + 1));
     if (node.outputs.size() != region.outputs.size()) {
@@ -214,10 +250,20 @@ class GraphBuilder {
     }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i].tag != Tag::Tensor || region.outputs[i].tag != Tag::Tensor) continue;
-      CARINA_TRY(ir::Value * value, findValue(inner, region.outputs[i].names[0]));
-      CARINA_RETURN_IF_ERROR(define(scope, node.outputs[i].names[0], value));
+      const std::string &inside = region.outputs[i].names[0], &outside = node.outputs[i].names[0];
+      CARINA_TRY(const Parts value, findParts(inner, inside));
+      if (isComplex(region, inside) != isComplex(scope.document, outside))
+        return fail(Code::InvalidGraph, "a subgraph returns {} numbers in place of {} ones",
+                    isComplex(region, inside) ? "complex" : "real",
+                    isComplex(region, inside) ? "real" : "complex");
+      CARINA_RETURN_IF_ERROR(bind(scope, outside, value));
     }
     return {};
+  }
+
+  Status bind(Scope& scope, const std::string& name, const Parts& value) {
+    return isComplex(scope.document, name) ? defineParts(scope, name, value)
+                                           : define(scope, name, value.real);
   }
 
   // Control flow
@@ -295,7 +341,8 @@ class GraphBuilder {
     ir::Graph graph(argument.names[0]);
     Scope scope{document,         graph,
                 names_,           {},
-                outside.autocast, outside.path + node.name + "." + argument.names[0] + "."};
+                outside.autocast, outside.path + node.name + "." + argument.names[0] + ".",
+                outside.fourier};
     for (const Argument& input : document.inputs) {
       if (input.tag != Tag::Tensor)
         return fail(Code::InvalidGraph, "{} has an input that is not a tensor", graph.name);
@@ -334,9 +381,10 @@ class GraphBuilder {
             break;
           }
           const std::string& name = spec.argument.names[0];
-          CARINA_TRY(ir::Value * value, findValue(scope, name));
+          CARINA_TRY(const Parts value, findParts(scope, name));
           built_.outputs.push_back({name, values.size(), ""});
-          values.push_back(value);
+          const bool complex = isComplex(program_.graph, name);
+          values.push_back(complex ? joinParts(ir::Builder(built_.graph), value) : value.real);
           break;
         }
         case Kind::BufferMutation:
@@ -354,21 +402,30 @@ class GraphBuilder {
   }
 
   Status signatureWrite(const OutputSpec& spec, Scope& scope) {
-    CARINA_TRY(ir::Value * value, findValue(scope, spec.argument.names[0]));
+    const std::string& name = spec.argument.names[0];
+    if (!isComplex(program_.graph, name)) return signatureWrite(spec, name, spec.target, scope);
+    if (spec.kind == OutputSpec::Kind::InputMutation) return {};  // such writes are left out
+    for (const Part part : {Part::Real, Part::Imag})
+      CARINA_RETURN_IF_ERROR(signatureWrite(spec, partName(name, part), partName(spec.target, part), scope));
+    return {};
+  }
+
+  Status signatureWrite(const OutputSpec& spec, const std::string& written, const std::string& name,
+                        Scope& scope) {
+    CARINA_TRY(ir::Value * value, findValue(scope, written));
     ir::Value* target = nullptr;
     if (spec.kind == OutputSpec::Kind::InputMutation) {
-      CARINA_TRY(target, findValue(scope, spec.target));
+      CARINA_TRY(target, findValue(scope, name));
     } else {
       const auto it = std::find_if(built_.state.begin(), built_.state.end(),
-                                   [&](const StateTensor& s) { return s.name == spec.target; });
+                                   [&](const StateTensor& s) { return s.name == name; });
       if (it == built_.state.end() || !it->value)
-        return fail(Code::InvalidGraph, "the signature writes '{}', which the program does not have",
-                    spec.target);
+        return fail(Code::InvalidGraph, "the signature writes '{}', which the program does not have", name);
       target = it->value;
     }
     if (value->type != target->type) {
-      return fail(Code::InvalidGraph, "'{}' is {}, but {} is written to it", spec.target,
-                  ir::typeText(target->type), ir::typeText(value->type));
+      return fail(Code::InvalidGraph, "'{}' is {}, but {} is written to it", name, ir::typeText(target->type),
+                  ir::typeText(value->type));
     }
     built_.writes.push_back({target, value});
     return {};
@@ -380,6 +437,7 @@ class GraphBuilder {
   StateDict weights_, constants_;
   Budget viewBudget_;
   BuiltProgram built_;
+  Fourier fourier_;
   ValueNames names_;
   std::unordered_set<std::string> used_, writtenTargets_, documentNames_;
   std::map<ViewKey, ir::Value*> views_;

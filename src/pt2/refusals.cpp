@@ -6,6 +6,8 @@
 
 #include "decompose/composites.hpp"
 #include "ir/extents.hpp"
+#include "pt2/build_complex.hpp"
+#include "pt2/complex_numbers.hpp"
 #include "pt2/numbers.hpp"
 #include "pt2/scalar_type.hpp"
 #include "pt2/size_expression.hpp"
@@ -34,6 +36,12 @@ bool isPositive(const Argument* argument) {
 }
 bool isGiven(const Argument* argument) {
   return argument && argument->tag == Tag::Tensor;
+}
+
+/// "torch.ops.aten.mul_.Tensor"
+bool writesInPlace(std::string_view target) {
+  const std::string_view name = target.substr(0, target.rfind('.'));
+  return name.ends_with('_') && !name.ends_with("__");
 }
 
 std::string baseName(std::string_view target) {
@@ -93,7 +101,7 @@ class Checker {
       dynamic_ = true;
       return add(Code::DependsOnValues, place, dynamicText(it->second), sizesRemedy());
     }
-    if (auto type = typeOf(it->second); !type.ok()) refuse(place, type.error());
+    if (auto type = typeOf(partMeta(it->second)); !type.ok()) refuse(place, type.error());
   }
 
   std::string dynamicText(const TensorMeta& meta) const {
@@ -151,6 +159,7 @@ class Checker {
 
   void nodes(const GraphDocument& graph) {
     const std::unordered_set<std::string> outside = std::exchange(numbers_, decidingNumbers(graph));
+    std::unordered_set<std::string> pairs;  // results of torch.view_as_real() and views of them
     std::unordered_set<std::string>
         tainted;  // values derived from a rejected node: what they cause is not reported again
     for (const NodeDocument& node : graph.nodes) {
@@ -160,6 +169,7 @@ class Checker {
       }
       const size_t before = diagnostics_.size();
       if (!consequence) this->node(graph, node);
+      if (diagnostics_.size() == before) writesToPairs(node, pairs);
       if (consequence || diagnostics_.size() > before || isTransform(node)) {
         for (const Argument& output : node.outputs) tainted.insert(output.names.begin(), output.names.end());
       }
@@ -177,6 +187,7 @@ class Checker {
     }
     if (isControlFlow(node.target)) return controlFlow(graph, node);
     if (isDecidingNumber(node)) return;
+    if (computesWithComplex(graph, node)) return complexNode(graph, node);
     if (!target(node)) return;
     if (!training(node)) return;
     for (const Argument& output : node.outputs) {
@@ -187,6 +198,21 @@ class Checker {
     }
   }
 
+  /// Real and imaginary parts are tensors of their own, so that a write to a view of both would be lost.
+  void writesToPairs(const NodeDocument& node, std::unordered_set<std::string>& pairs) {
+    if (node.inputs.empty() || node.inputs[0].value.tag != Tag::Tensor) return;
+    const bool made = node.target.starts_with("torch.ops.aten.view_as_real.");
+    if (!made && !pairs.contains(node.inputs[0].value.names[0])) return;
+    const ir::OpDef* def = decompose::findReadable(operatorName(node.target));
+    if (!made && writesInPlace(node.target)) {
+      return add(Code::UnsupportedForm, where(node),
+                 "writes to complex numbers as pairs of real numbers (torch.view_as_real)",
+                 "Write to the complex tensor, or to its real or imag.");
+    }
+    if (!made && (!def || !def->has(ir::kView))) return;
+    for (const Argument& output : node.outputs) pairs.insert(output.names.begin(), output.names.end());
+  }
+
   bool isDecidingNumber(const NodeDocument& node) const {
     return givesNumber(node.target) && node.outputs.size() == 1 && node.outputs[0].names.size() == 1 &&
            numbers_.contains(node.outputs[0].names[0]);
@@ -194,6 +220,10 @@ class Checker {
 
   /// Checks the results and the regions, whose inputs are values that were already checked.
   void controlFlow(const GraphDocument& graph, const NodeDocument& node) {
+    if (computesWithComplex(graph, node)) {
+      return add(Code::WrongElementType, where(node), "complex numbers are arguments or results of a region",
+                 "Pass real and imaginary parts (torch.view_as_real).");
+    }
     for (const Argument& output : node.outputs) {
       if (!result(graph, node, output)) return;
     }
@@ -206,16 +236,19 @@ class Checker {
     }
   }
 
-  /// Fourier transforms: their results are complex.
-  bool spectrum(const NodeDocument& node) {
-    const std::string base = baseName(node.target);
-    if (!base.starts_with("fft_") && !base.starts_with("_fft_") && base != "stft" && base != "istft")
-      return false;
-    add(Code::WrongElementType, where(node),
-        fmt::format("{} computes with complex numbers, which are not supported", base),
-        "Compute it with real numbers: one product (torch.matmul, or conv1d over frames) with a constant "
-        "matrix of cosines and sines gives real and imaginary parts.");
-    return true;
+  /// Nodes that compute with complex numbers: the operator and sizes that are known.
+  void complexNode(const GraphDocument& graph, const NodeDocument& node) {
+    if (!knownForComplex(node)) {
+      return add(Code::WrongElementType, where(node),
+                 fmt::format("{} of complex numbers is not supported", baseName(node.target)),
+                 "Compute it from real and imaginary parts (torch.view_as_real).");
+    }
+    for (const Argument& output : node.outputs) {
+      if (!result(graph, node, output)) return;
+    }
+    for (const NamedArgument& input : node.inputs) {
+      if (!argument(graph, node, input)) return;
+    }
   }
 
   static bool isTransform(const NodeDocument& node) { return node.target.starts_with("torch._functorch."); }
@@ -262,7 +295,6 @@ class Checker {
           number ? std::string(kDataRemedy) : "Call program.run_decompositions() before saving.");
       return false;
     }
-    if (spectrum(node)) return false;
     const std::string_view name = operatorName(node.target);
     if (decompose::findReadable(name)) return true;
     if (name.starts_with("aten.") || name.starts_with("quantized_decomposed.")) {
@@ -278,8 +310,10 @@ class Checker {
                 "its outputs.");
     } else {
       add(Code::UnknownOperator, where(node), fmt::format("{} is a custom operator", name),
-          "Replace it with torch operators, or register a decomposition and call "
-          "program.run_decompositions().");
+          name.starts_with("transformers.grouped_mm")
+              ? "Export with experts_implementation=\"batched_mm\" in the model's configuration."
+              : "Replace it with torch operators, or register a decomposition and call "
+                "program.run_decompositions().");
     }
     return false;
   }
@@ -339,7 +373,7 @@ class Checker {
             std::string(kDataRemedy));
         return false;
       }
-      if (auto type = typeOf(it->second); !type.ok()) {
+      if (auto type = typeOf(partMeta(it->second)); !type.ok()) {
         refuse(where(node), type.error());
         return false;
       }
@@ -359,14 +393,13 @@ class Checker {
       add(Code::UnsupportedForm, where(node),
           fmt::format("the argument '{}' of {} has a value of an unsupported kind ({})", input.name,
                       operatorName(node.target), input.value.kind),
-          input.value.kind == "as_complex" ? "Split complex numbers into real and imaginary parts."
-                                           : "Replace the operator.");
+          "Replace the operator.");
       return false;
     }
     for (const std::string& name : input.value.names) {
       const auto it = graph.tensors.find(name);
       if (it == graph.tensors.end()) continue;
-      if (auto type = typeOf(it->second); !type.ok()) {
+      if (auto type = typeOf(partMeta(it->second)); !type.ok()) {
         refuse(where(node), type.error());
         return false;
       }

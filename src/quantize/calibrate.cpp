@@ -14,6 +14,7 @@
 #include "base/parallel.hpp"
 #include "quantize/counts.hpp"
 #include "quantize/gains.hpp"
+#include "quantize/hidden_values.hpp"
 #include "quantize/ranges.hpp"
 
 namespace carina::quantize {
@@ -159,8 +160,19 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   };
   std::vector<Range> constants(groups);  // of groups that are averaged
   std::vector<std::optional<Gain>> gains(groups);
+  const HiddenValues hidden(graph);
+  std::vector<char> canHide(groups), hides(groups);
+  /// The values that observers see.
+  const auto visible = [&](size_t g, std::span<const float> values, std::vector<float>& memory) {
+    if (canHide[g] == 0) return values;
+    bool found = false;
+    const auto seen = HiddenValues::without(values, memory, found);
+    if (found) hides[g] = 1;
+    return seen;
+  };
   for (size_t g = 0; g < groups; ++g) {
     const Group& group = annotation.groups[g];
+    canHide[g] = hidden.canBeIn(group) ? 1 : 0;
     if (group.observer.kind == ObserverKind::Histogram) gains[g] = gainOf(group);
     if (gains[g])
       observers.push_back(std::make_unique<GainObserver>(levelsOf(group), *gains[g]));
@@ -169,7 +181,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     if (group.widened) continue;
     for (const Form& form : group.forms) {
       if (!form.value->isConstant()) continue;
-      const auto values = form.value->constant().as<float>();
+      std::vector<float> memory;
+      const auto values = visible(g, form.value->constant().as<float>(), memory);
       if (averages(g))
         constants[g] = unite(constants[g], rangeOf(values));
       else
@@ -206,7 +219,9 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     parallelFor(groups, [&](size_t g) {
       for (const Seen& sample : seen) {
         Range extent;
-        sample.groups[g].forEach([&](std::span<const float> values) {
+        std::vector<float> memory;
+        sample.groups[g].forEach([&](std::span<const float> all) {
+          const auto values = visible(g, all, memory);
           if (!averages(g)) observers[g]->observe(values);
           extent = unite(extent, gains[g] ? rangeOfBusy(values, *gains[g]) : rangeOf(values));
         });
@@ -238,6 +253,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
     if (rangeMargin && group.observer.kind == ObserverKind::Histogram)
       ranges[g] =
           reaches[g].withMargin(ranges[g], group.precision, possibleValues(group), gains[g].has_value());
+    if (hides[g] != 0) ranges[g] = HiddenValues::withRoom(ranges[g], group);
   });
   for (size_t g = 0; g < groups; ++g) {
     if (const auto from = annotation.groups[g].widened) ranges[g] = ranges[*from];

@@ -65,6 +65,30 @@ TEST_P(Networks, NpuEqualsTosa) {
   EXPECT_GT(result.cycles, 0);
 }
 
+class Spectra : public testing::TestWithParam<std::tuple<const char*, const char*, Quantization>> {};
+
+/// Fourier transforms and spectrograms (models/complex_networks.py).
+TEST_P(Spectra, AreComputedOnTheNpu) {
+  const auto& [network, target, quantization] = GetParam();
+  Options options = optionsFor(network, target, "");
+  options.model = test::dataDir() / "pt2" / (std::string(network) + ".pt2");
+  options.calibration = test::dataDir() / "pt2" / (std::string(network) + ".npz");
+  options.quantization = quantization;
+  const auto built = require(build(options));
+  EXPECT_TRUE(built.partitioned.wholly);
+  const auto result = require(verifySome(built, require(readNpz(options.calibration)), 1));
+  EXPECT_TRUE(result.ok());
+  for (const OutputResult& output : result.outputs) {
+    EXPECT_EQ(output.npuMismatches, 0);
+    EXPECT_GT(output.program.decibels(), quantization == Quantization::Int8 ? 30 : 45) << output.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pt2, Spectra,
+                         testing::Combine(testing::Values("complex_transforms", "complex_frames"),
+                                          testing::Values("ethos-u55-128", "ethos-u85-256"),
+                                          testing::Values(Quantization::Int8, Quantization::Int16x8)));
+
 /// Lets every operation start while the three blocks before it are unfinished: correct in the model, a race
 /// in hardware.
 TEST(Checker, FindingsFailTheVerification) {

@@ -3,6 +3,7 @@
 // the NPU, and eight-bit scores keep their resolution.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "aten/executor.hpp"
@@ -108,6 +109,43 @@ const MaskCase kMaskCases[] = {
        Value* hide = n.make<aten::RsubScalar>(keep, 1.0, int64_t{1});
        return n.softmax(n.add(n.scores(), n.make<aten::MulScalar>(hide, -10000.0)));
      }},
+    {"scaled_afterwards",  // GPT-J, CodeGen
+     [](MaskNetwork& n) {
+       Value* sum = n.add(n.scores(), n.future(std::numeric_limits<float>::lowest()));
+       return n.softmax(n.make<aten::DivTensor>(sum, n.real(1.5f)));
+     }},
+    {"bounded_afterwards",  // XGLM, OPT
+     [](MaskNetwork& n) {
+       constexpr float kLowest = std::numeric_limits<float>::lowest();
+       Value* sum = n.add(n.scores(), n.future(kLowest));
+       Value* bounded = n.make<aten::Maximum>(sum, n.real(kLowest));
+       return n.softmax(n.make<aten::View>(bounded, Ints{kHeads, kLength, kLength}));
+     }},
+    {"next_to_sinks",  // GPT-OSS
+     [](MaskNetwork& n) {
+       Value* sum = n.add(n.scores(), n.future(std::numeric_limits<float>::lowest()));
+       Value* sinks = n.b.constant(randomFloats({1, kHeads, kLength, 1}, 9, 2.0f));
+       Value* all = n.make<aten::Cat>(std::vector<Value*>{sum, sinks}, int64_t{-1});
+       Value* largest = n.make<aten::Amax>(all, Ints{-1}, true);
+       return n.softmax(n.make<aten::SubTensor>(all, largest, int64_t{1}));
+     }},
+    {"written_out",
+     [](MaskNetwork& n) {
+       Value* masked =
+           n.make<aten::MaskedFillScalar>(n.scores(), n.isFuture(), -static_cast<double>(kInfinity));
+       Value* largest = n.make<aten::Amax>(masked, Ints{-1}, true);
+       Value* e = n.make<aten::Exp>(n.make<aten::SubTensor>(masked, largest, int64_t{1}));
+       return n.make<aten::DivTensor>(e, n.make<aten::SumDimIntList>(e, Ints{-1}, true, std::nullopt));
+     }},
+    {"product_of_masked_exponentials",  // xLSTM: no sum, and not a softmax
+     [](MaskNetwork& n) {
+       Value* masked =
+           n.make<aten::MaskedFillScalar>(n.scores(), n.isFuture(), -static_cast<double>(kInfinity));
+       Value* shifted = n.add(masked, n.input(randomFloats({1, kHeads, 1, kLength}, 4, 1.0f)));
+       Value* largest = n.make<aten::Amax>(shifted, Ints{-1}, true);
+       Value* e = n.make<aten::Exp>(n.make<aten::SubTensor>(shifted, largest, int64_t{1}));
+       return n.make<aten::Matmul>(e, n.rows(7));
+     }},
     {"attention_causal", [](MaskNetwork& n) { return n.attention(nullptr, true); }},
     {"attention_bool_constant",
      [](MaskNetwork& n) { return n.attention(n.make<aten::LogicalNot>(n.isFuture())); }},
@@ -194,6 +232,26 @@ TEST(Mask, AdditionsWithoutASoftmaxStay) {
   n.graph.setOutputs({n.add(n.scores(), n.future(-50))});
   ASSERT_TRUE(decompose::forNpu(n.graph).ok());
   EXPECT_EQ(n.graph.numNodes(), 1u);
+}
+
+/// The initial value of a running maximum (RWKV): exp(-1e38 - x) = 0 and max(-1e38, x) = x.
+TEST(Mask, HugeConstantsAbsorbOtherOperands) {
+  MaskNetwork n;
+  Value *x = n.scores(), *least = n.b.constant(convert(Tensor::scalar(-1e38f), DType::Float32));
+  Value* largest = n.make<aten::Maximum>(least, x);
+  Value* before = n.make<aten::Exp>(n.make<aten::SubTensor>(least, largest, int64_t{1}));
+  Value* now = n.make<aten::Exp>(n.make<aten::SubTensor>(x, largest, int64_t{1}));
+  n.graph.setOutputs({n.add(before, now)});
+  const auto real = require(aten::execute(n.graph, n.inputs));
+  ASSERT_TRUE(decompose::forNpu(n.graph).ok());
+  for (const ir::Node* node : n.graph.nodes()) {
+    for (const Value* operand : node->operands()) {
+      if (!operand || !operand->isConstant()) continue;
+      for (const float number : operand->constant().as<float>()) EXPECT_LT(std::abs(number), 1e30f);
+    }
+  }
+  const auto decomposed = require(aten::execute(n.graph, n.inputs));
+  for (int64_t i = 0; i < real[0].numElements(); ++i) ASSERT_EQ(real[0].realAt(i), decomposed[0].realAt(i));
 }
 
 }  // namespace

@@ -115,7 +115,15 @@ TEST(Malformed, Graphs) {
                  "the operator aten.mool.Tensor is unknown");
   EXPECT_REFUSED(EditedArchive("modes.pt2")
                      .replace("model.json", "torch.ops.aten.mul.Tensor", "torch.ops.aten.fft_rfft.default"),
-                 "fft_rfft computes with complex numbers");
+                 "aten.fft_rfft.default has no argument 'other'");
+  EXPECT_REFUSED(
+      EditedArchive("complex_transforms.pt2")
+          .replace("model.json", "torch.ops.aten.fft_ifftshift.default", "torch.ops.aten.tanh.default"),
+      "tanh of complex numbers is not supported");
+  EXPECT_REFUSED(EditedArchive("complex_transforms.pt2")
+                     .replace("model.json", "{\"as_ints\": [4, 12]}", "{\"as_ints\": [4, 90000000]}"),
+                 "a Fourier transform of 90000000 elements would be a product with a matrix of 90000000 x 8, "
+                 "which takes too much memory");
   EXPECT_REFUSED(EditedArchive("modes.pt2")
                      .replace("model.json", "torch.ops.aten.mul.Tensor", "torch.ops.mine.mul.default"),
                  "mine.mul.default is a custom operator");
@@ -125,6 +133,17 @@ TEST(Malformed, Graphs) {
   EXPECT_REFUSED(
       EditedArchive("modes.pt2").replace("model.json", "{\"as_int\": 2}", "{\"as_string\": \"two\"}"),
       "cannot be as_string");
+}
+
+TEST(Malformed, WritesToPairsOfRealNumbers) {
+  const std::string next = "{\"target\": \"torch.ops.aten.exp.default\"";
+  const std::string write =
+      "{\"target\": \"torch.ops.aten.neg_.default\", \"inputs\": [{\"name\": \"self\", \"arg\": "
+      "{\"as_tensor\": {\"name\": \"view_as_real\"}}, \"kind\": 1}], \"outputs\": [{\"as_tensor\": "
+      "{\"name\": "
+      "\"view_as_real\"}}], \"metadata\": {}, \"name\": \"neg_\"}, ";
+  EXPECT_REFUSED(EditedArchive("complex_arithmetic.pt2").replace("model.json", next, write + next),
+                 "writes to complex numbers as pairs of real numbers (torch.view_as_real)");
 }
 
 TEST(Malformed, LongNames) {
@@ -153,7 +172,7 @@ TEST(Malformed, Shapes) {
   EXPECT_REFUSED(EditedArchive("modes.pt2").replace("model.json", two, many + "]"),
                  "more than 64 dimensions");
   EXPECT_REFUSED(EditedArchive("modes.pt2").replace("model.json", "\"dtype\": 7", "\"dtype\": 10"),
-                 "complex64, which is not supported");
+                 "a subgraph takes complex numbers but gets real ones");
   EXPECT_REFUSED(EditedArchive("modes.pt2").replace("model.json", "\"dtype\": 7", "\"dtype\": 77"),
                  "unknown element type 77");
   EXPECT_REFUSED(EditedArchive("modes.pt2").replace("model.json", "\"layout\": 7", "\"layout\": 2"),
