@@ -102,6 +102,24 @@ class Inplace(nn.Module):
         return y, z.log1p_().erf_(), (x * 4).trunc_().unsqueeze(0).squeeze_((0,)), (x * 2).lt_(0.5)
 
 
+class InplaceOperators(nn.Module):
+    """Python's augmented assignments, and forms whose names differ from those of the functional ones."""
+
+    def forward(self, x, y, i):
+        quotient = x.clone()
+        quotient //= y
+        bits = i.clone()
+        bits &= 5
+        bits |= 8
+        bits ^= i
+        bits <<= 2
+        bits >>= 1
+        seen = x > 0
+        seen &= y > 1
+        return (quotient, bits, seen, x.clone().copysign_(y), x.clone().rad2deg_(), x.clone().cumprod_(1), x.clone().greater_(0.1),
+                x.clone().scatter_reduce_(1, i % 4, y, "amax"), x.clone().divide_(2.0), x.clone().heaviside_(y), x.clone().fix_())
+
+
 class Counter(nn.Module):
     """State that the next call reads."""
 
@@ -189,6 +207,8 @@ def main():
     grid = torch.arange(12.0).reshape(3, 4)
     save(out_dir, "writes", Writes(), (grid,))
     save(out_dir, "copies", Copies(), (grid,))
+    save(out_dir, "inplace_operators", InplaceOperators(),
+         (torch.linspace(-3, 3, 12).reshape(3, 4), torch.linspace(0.5, 2, 12).reshape(3, 4), torch.arange(12).reshape(3, 4)))
     save(out_dir, "inplace", Inplace(), (torch.linspace(-1, 1, 16).reshape(1, 4, 2, 2),))
     save(out_dir, "counter", Counter(), (torch.tensor([1.0, 2.0, 3.0]),))
     save(out_dir, "counter_decomposed", Counter(), (torch.tensor([1.0, 2.0, 3.0]),), decompose=True)

@@ -97,7 +97,8 @@ class Table:
         self.inplace = {}
         for name, row in self.rows.items():
             for form in row.get("inplace", []):
-                functional = self.schemas[functional_name(form)]
+                # A functional form can have another overload name (floor_divide.default, floor_divide_.Tensor).
+                functional = self.schemas.get(functional_name(form), self.schemas[name])
                 # The tensor written to is `self` in torch, even if the functional form calls it `input`.
                 arguments = functional[0].replace("Tensor input", "Tensor self", 1)
                 self.schemas[form] = [arguments, functional[1], "i" + functional[2].replace("c", "")]

@@ -39,9 +39,7 @@ Result<Results> window(Composite& c, Function function) {
 }
 
 Result<Results> cosines(Composite& c, const Cosines& sum) {
-  return window(c, [&](double turn) {
-    return sum.a - sum.b * std::cos(turn) + sum.c * std::cos(2 * turn);
-  });
+  return window(c, [&](double turn) { return sum.a - sum.b * std::cos(turn) + sum.c * std::cos(2 * turn); });
 }
 
 Result<Results> hannWindow(Composite& c) {

@@ -103,12 +103,13 @@ namespace {
 using Family = void (*)(std::vector<ir::Rewrite>& rewrites);
 
 /// For the NPU, in the order in which rewrites are tried at a node. The first that applies wins.
-constexpr Family kNpuFamilies[] = {
-    addEinsumRewrites,    addMatrixRewrites,   addNormRewrites,       addAttentionRewrites,
-    addPointwiseRewrites, addFunctionRewrites, addTransposedRewrites, addRecurrentRewrites,
-    addTypeRewrites,      addLogicRewrites,    addWindowRewrites,     addPoolRewrites,
-    addResizeRewrites,    addGridRewrites,     addIndexRewrites,      addScatterRewrites,
-    addScanRewrites,      addOrderRewrites,    addExtremeRewrites};
+constexpr Family kNpuFamilies[] = {addEinsumRewrites,      addMatrixRewrites,    addNormRewrites,
+                                   addAttentionRewrites,   addPointwiseRewrites, addFunctionRewrites,
+                                   addTransposedRewrites,  addRecurrentRewrites, addTypeRewrites,
+                                   addLogicRewrites,       addWindowRewrites,    addPoolRewrites,
+                                   addResizeRewrites,      addGridRewrites,      addComputedGridRewrites,
+                                   addWholeNumberRewrites, addIndexRewrites,     addScatterRewrites,
+                                   addScanRewrites,        addOrderRewrites,     addExtremeRewrites};
 
 /// Into operators that have CPU kernels; applied to every node.
 constexpr Family kCpuFamilies[] = {cpu::addPointwiseRewrites, cpu::addMatrixRewrites, cpu::addWindowRewrites,

@@ -29,9 +29,29 @@ bool changesViewOnly(const ir::Node& node) {
   }
 }
 
+/// In-place forms whose names do not follow from those of their functional forms.
+const ir::OpDef* functionalFormByName(std::string_view name) {
+  static const std::unordered_map<std::string_view, const ir::OpDef*> forms = {
+      {"aten.__iand__.Scalar", &BitwiseAndScalar::def()},
+      {"aten.__iand__.Tensor", &BitwiseAndTensor::def()},
+      {"aten.__ilshift__.Scalar", &BitwiseLeftShiftTensorScalar::def()},
+      {"aten.__ilshift__.Tensor", &BitwiseLeftShiftTensor::def()},
+      {"aten.__ior__.Scalar", &BitwiseOrScalar::def()},
+      {"aten.__ior__.Tensor", &BitwiseOrTensor::def()},
+      {"aten.__irshift__.Scalar", &BitwiseRightShiftTensorScalar::def()},
+      {"aten.__irshift__.Tensor", &BitwiseRightShiftTensor::def()},
+      {"aten.__ixor__.Scalar", &BitwiseXorScalar::def()},
+      {"aten.__ixor__.Tensor", &BitwiseXorTensor::def()},
+      {"aten.floor_divide_.Tensor", &FloorDivide::def()},
+      {"aten.pow_.Scalar", &PowTensorScalar::def()},
+  };
+  const auto it = forms.find(name);
+  return it == forms.end() ? nullptr : it->second;
+}
+
 /// "aten.relu_.default" -> aten.relu.default, or null.
 const ir::OpDef* functionalForm(const ir::Node& node) {
-  if (node.opName() == "aten.pow_.Scalar") return &PowTensorScalar::def();
+  if (const ir::OpDef* named = functionalFormByName(node.opName())) return named;
   std::string name(node.opName());
   const size_t underscore = name.find("_.");
   if (underscore == std::string::npos) return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling at the positions of a grid that is known: a product with a constant matrix.
+// Sampling at the positions of a grid: a product with a constant matrix if they are known, else gathers.
 #include <algorithm>
 
 #include "aten/ops.hpp"
@@ -70,10 +70,19 @@ Result<ir::Value*> rewriteKnownGrid(ir::Builder& b, ir::Node* node) {
   return reshaped(b, sampled, result);
 }
 
+Result<ir::Value*> rewriteComputedGrid(ir::Builder& b, ir::Node* node) {
+  if (!ir::isa<aten::GridSampler>(node) && !ir::isa<aten::GridSampler2d>(node)) return nullptr;
+  if (node->operands()[1]->isConstant() || isQuantizedAsUnit(*node)) return nullptr;
+  return sampleByGathers(b, node);
+}
+
 }  // namespace
 
 void addGridRewrites(std::vector<ir::Rewrite>& rewrites) {
   addRewrites(rewrites, rewriteKnownGrid);
+}
+void addComputedGridRewrites(std::vector<ir::Rewrite>& rewrites) {
+  addRewrites(rewrites, rewriteComputedGrid);
 }
 
 }  // namespace carina::decompose

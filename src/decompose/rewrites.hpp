@@ -18,10 +18,12 @@ void addTypeRewrites(
     std::vector<ir::Rewrite>& rewrites);  // operands of different types, integers and numbers
 void addWindowRewrites(
     std::vector<ir::Rewrite>& rewrites);  // unfold, im2col, col2im, as_strided, circular padding
-void addPoolRewrites(std::vector<ir::Rewrite>& rewrites);        // pooling of volumes, adaptive pooling
-void addResizeRewrites(std::vector<ir::Rewrite>& rewrites);      // lines and volumes, cubic, selected rows
-void addGridRewrites(std::vector<ir::Rewrite>& rewrites);        // sampling at known positions
-void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);       // several indices, index_copy, index_add
+void addPoolRewrites(std::vector<ir::Rewrite>& rewrites);          // pooling of volumes, adaptive pooling
+void addResizeRewrites(std::vector<ir::Rewrite>& rewrites);        // lines and volumes, cubic, selected rows
+void addGridRewrites(std::vector<ir::Rewrite>& rewrites);          // sampling at known positions
+void addWholeNumberRewrites(std::vector<ir::Rewrite>& rewrites);   // indices computed in float
+void addComputedGridRewrites(std::vector<ir::Rewrite>& rewrites);  // for NPUs that gather
+void addIndexRewrites(std::vector<ir::Rewrite>& rewrites);         // several indices, index_copy, index_add
 void addTransposedRewrites(std::vector<ir::Rewrite>& rewrites);  // transposed convolution in three dimensions
 void addScatterRewrites(std::vector<ir::Rewrite>& rewrites);     // scatter, scatter_reduce, masked_scatter
 void addScanRewrites(std::vector<ir::Rewrite>& rewrites);        // running products, counts, distances
@@ -91,6 +93,10 @@ inline bool isQuantizedAsUnit(const ir::OpView& op) {
 
 /// Nearest resizing (upsample_nearest*, _upsample_nearest_exact*) as rows selected by constant indices.
 Result<ir::Value*> pickedNearestRows(ir::Builder& b, ir::Node* node);
+
+/// A sampler of planes or volumes at computed positions, as gathers of the elements that each position reads;
+/// null for cubic interpolation.
+Result<ir::Value*> sampleByGathers(ir::Builder& b, ir::Node* node);
 
 /// The operand of an operator that repeats it along dimensions of size 1, null for other values.
 ir::Value* expandedFrom(const ir::Value* value);

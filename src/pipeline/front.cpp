@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "aten/control_flow.hpp"
+#include "aten/ops.hpp"
 #include "base/file.hpp"
 #include "base/idle_memory.hpp"
 #include "base/npy.hpp"
@@ -20,6 +21,7 @@
 #include "ir/printer.hpp"
 #include "ir/verifier.hpp"
 #include "lower/single_precision.hpp"
+#include "npu/targets/target.hpp"
 #include "partition/coarse_functions.hpp"
 #include "partition/requests.hpp"
 #include "partition/unlowered.hpp"
@@ -475,6 +477,21 @@ void addLast(std::vector<Diagnostic>& warnings, const std::vector<Diagnostic>& l
   warnings.insert(warnings.end(), last.begin(), last.end());
 }
 
+bool samplesAtComputedPositions(const ir::Node& node) {
+  const bool samples = ir::isa<aten::GridSampler>(&node) || ir::isa<aten::GridSampler2d>(&node);
+  return samples && !node.operands()[1]->isConstant();
+}
+
+/// Whether samplers stay on the CPU: an NPU that cannot gather would multiply by matrices of all positions
+/// and elements.
+bool keepsSamplers(const Options& options, const ir::Graph& graph) {
+  const auto npu = npu::findTarget(options.target);
+  if (npu.ok() && (*npu)->architecture().indexedDma) return false;
+  bool any = false;
+  aten::forEachNode(graph, [&](const ir::Node& node) { any = any || samplesAtComputedPositions(node); });
+  return any;
+}
+
 Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
                                       std::vector<StageTime>& times, Recurrences recurrences,
                                       CommonState* common = nullptr) {
@@ -534,8 +551,12 @@ Result<FloatNetwork> makeFloatNetwork(const Options& options, Exported exported,
     front.ends.sized = std::move(exported.sized);
     verifyPass(graph, "adapt-ends");
     const partition::Requests requests{options.cpuOps, options.cpuNames, options.cpuModules, {}};
-    const auto isKept = [&](const ir::Node& node) { return !requests.matching(node).empty(); };
-    if (auto status = requests.empty() ? decompose::forNpu(graph) : decompose::forNpu(graph, isKept);
+    const bool keeps = keepsSamplers(options, graph);
+    const auto isKept = [&](const ir::Node& node) {
+      return (keeps && samplesAtComputedPositions(node)) || !requests.matching(node).empty();
+    };
+    if (auto status =
+            requests.empty() && !keeps ? decompose::forNpu(graph) : decompose::forNpu(graph, isKept);
         !status.ok())
       return std::move(status).error().inFile(options.model.string());
   }

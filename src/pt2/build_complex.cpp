@@ -2,34 +2,19 @@
 #include "pt2/build_complex.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "aten/ops.hpp"
 #include "decompose/composites.hpp"
-#include "pt2/complex_numbers.hpp"
-#include "pt2/fourier.hpp"
+#include "pt2/build_fourier.hpp"
+#include "pt2/complex_node.hpp"
 #include "pt2/refusals.hpp"
-#include "pt2/scalar_type.hpp"
 
 namespace carina::pt2 {
 namespace {
 
 using Tag = Argument::Tag;
-
-/// "torch.ops.aten.mul_.Tensor" -> "mul_".
-std::string_view baseOf(std::string_view target) {
-  constexpr std::string_view kPrefix = "torch.ops.aten.";
-  if (!target.starts_with(kPrefix)) return {};
-  target.remove_prefix(kPrefix.size());
-  return target.substr(0, target.find('.'));
-}
-
-bool isInPlace(std::string_view base) {
-  return base.size() > 1 && base.back() == '_' && base.front() != '_';
-}
 
 std::string_view withoutUnderscore(std::string_view base) {
   return isInPlace(base) ? base.substr(0, base.size() - 1) : base;
@@ -37,179 +22,99 @@ std::string_view withoutUnderscore(std::string_view base) {
 
 /// Operators that treat real and imaginary parts alike, and independently of each other.
 bool appliesToEachPart(std::string_view base) {
-  static const std::unordered_set<std::string_view> kEach = {
-      "_unsafe_view", "alias",         "broadcast_to",   "cat",  "constant_pad_nd", "masked_fill", "pad",
-      "chunk",        "clone",         "concat",         "concatenate",
-      "contiguous",   "copy",          "cumsum",         "detach",
-      "diag",         "diagonal",      "diff",           "dstack",
-      "expand",       "expand_as",     "flatten",        "flip",
-      "fliplr",       "flipud",        "gather",         "hstack",
-      "index",        "index_put",     "index_select",   "lift_fresh",
-      "movedim",      "moveaxis",      "lift_fresh_copy", "mean",
-      "narrow",       "neg",           "numpy_T",        "permute",
-      "ravel",        "repeat",        "repeat_interleave", "reshape",
-      "reshape_as",   "roll",
-      "rot90",        "select",        "select_scatter", "slice",
-      "slice_scatter", "split",        "split_with_sizes", "squeeze",
-      "stack",        "sum",           "swapaxes",       "swapdims",
-      "t",            "take_along_dim", "tensor_split",  "tile",
-      "transpose",    "tril",          "triu",           "unbind",
-      "unflatten",    "unfold",        "unsqueeze",      "view",
-      "view_as",      "vstack",        "where"};
+  static const std::unordered_set<std::string_view> kEach = {"_unsafe_view",
+                                                             "alias",
+                                                             "broadcast_to",
+                                                             "cat",
+                                                             "constant_pad_nd",
+                                                             "masked_fill",
+                                                             "pad",
+                                                             "chunk",
+                                                             "clone",
+                                                             "concat",
+                                                             "concatenate",
+                                                             "contiguous",
+                                                             "copy",
+                                                             "cumsum",
+                                                             "detach",
+                                                             "diag",
+                                                             "diagonal",
+                                                             "diff",
+                                                             "dstack",
+                                                             "expand",
+                                                             "expand_as",
+                                                             "flatten",
+                                                             "flip",
+                                                             "fliplr",
+                                                             "flipud",
+                                                             "gather",
+                                                             "hstack",
+                                                             "index",
+                                                             "index_put",
+                                                             "index_select",
+                                                             "lift_fresh",
+                                                             "movedim",
+                                                             "moveaxis",
+                                                             "lift_fresh_copy",
+                                                             "mean",
+                                                             "narrow",
+                                                             "neg",
+                                                             "numpy_T",
+                                                             "permute",
+                                                             "ravel",
+                                                             "repeat",
+                                                             "repeat_interleave",
+                                                             "reshape",
+                                                             "reshape_as",
+                                                             "roll",
+                                                             "rot90",
+                                                             "select",
+                                                             "select_scatter",
+                                                             "slice",
+                                                             "slice_scatter",
+                                                             "split",
+                                                             "split_with_sizes",
+                                                             "squeeze",
+                                                             "stack",
+                                                             "sum",
+                                                             "swapaxes",
+                                                             "swapdims",
+                                                             "t",
+                                                             "take_along_dim",
+                                                             "tensor_split",
+                                                             "tile",
+                                                             "transpose",
+                                                             "tril",
+                                                             "triu",
+                                                             "unbind",
+                                                             "unflatten",
+                                                             "unfold",
+                                                             "unsqueeze",
+                                                             "view",
+                                                             "view_as",
+                                                             "vstack",
+                                                             "where"};
   return kEach.contains(base);
 }
 
-struct TransformRow {
-  Spectrum::Kind kind;
-  bool inverse;
-  int dims;  // 0: any number
-  bool conjugated = false;
-};
-
-const TransformRow* transformRow(std::string_view base) {
-  using Kind = Spectrum::Kind;
-  static const std::unordered_map<std::string_view, TransformRow> kRows = {
-      {"fft_fft", {Kind::Complex, false, 1}},   {"fft_ifft", {Kind::Complex, true, 1}},
-      {"fft_fft2", {Kind::Complex, false, 2}},  {"fft_ifft2", {Kind::Complex, true, 2}},
-      {"fft_fftn", {Kind::Complex, false, 0}},  {"fft_ifftn", {Kind::Complex, true, 0}},
-      {"fft_rfft", {Kind::Half, false, 1}},     {"fft_irfft", {Kind::Real, true, 1}},
-      {"fft_rfft2", {Kind::Half, false, 2}},    {"fft_irfft2", {Kind::Real, true, 2}},
-      {"fft_rfftn", {Kind::Half, false, 0}},    {"fft_irfftn", {Kind::Real, true, 0}},
-      {"fft_ihfft", {Kind::Half, true, 1}},     {"fft_hfft", {Kind::Real, false, 1}}};
-  const auto it = kRows.find(base);
-  return it == kRows.end() ? nullptr : &it->second;
-}
-
-class ComplexBuilder {
+class ComplexBuilder : public ComplexNode {
  public:
   using Handler = Status (ComplexBuilder::*)();
-
-  ComplexBuilder(const NodeDocument& node, Scope& scope)
-      : node_(node),
-        scope_(scope),
-        base_(baseOf(node.target)),
-        builder_(scope.graph, nullptr, placed(node.location, scope)) {}
+  using ComplexNode::ComplexNode;
 
   static Handler handlerOf(std::string_view base);
 
   Status run() {
-    for (const NamedArgument& input : node_.inputs) {
-      if (!hasArgument(input.name))
-        return fail(Code::InvalidGraph, "{} has no argument '{}'", operatorName(node_.target), input.name);
-    }
     const std::string_view base = withoutUnderscore(base_);
     if (appliesToEachPart(base)) return eachPart();
-    if (transformRow(base)) return transform();
     const Handler handler = handlerOf(base);
     CARINA_CHECK(handler, "unknown operators are refused before graphs are built");
+    if (node_.outputs.size() != 1 || node_.outputs[0].tag != Tag::Tensor)
+      return fail(Code::InvalidGraph, "{} has another result than a tensor", operatorName(node_.target));
     return (this->*handler)();
   }
 
  private:
-  // Arguments
-  // ------------------------------------------------------------------------------------------------------
-
-  /// An argument that is not known could change the result.
-  bool hasArgument(std::string_view name) const {
-    if (const ir::OpDef* def = decompose::findReadable(operatorName(node_.target)))
-      return def->operandIndex(name) >= 0 || def->attributeIndex(name) >= 0;
-    static const std::unordered_set<std::string_view> kFourier = {
-        "self", "n", "s", "dim", "norm", "normalization", "onesided", "forward", "last_dim_size"};
-    return kFourier.contains(name);
-  }
-
-  const Argument* find(std::string_view name) const {
-    const auto it = std::find_if(node_.inputs.begin(), node_.inputs.end(),
-                                 [&](const NamedArgument& a) { return a.name == name; });
-    return it == node_.inputs.end() || it->value.tag == Tag::None ? nullptr : &it->value;
-  }
-  int64_t integer(std::string_view name, int64_t otherwise) const {
-    const Argument* argument = find(name);
-    return argument && !argument->ints.empty() ? argument->ints[0] : otherwise;
-  }
-  std::string text(std::string_view name, std::string otherwise) const {
-    const Argument* argument = find(name);
-    return argument && argument->tag == Tag::String ? argument->strings[0] : otherwise;
-  }
-  ir::Ints ints(std::string_view name) const {
-    const Argument* argument = find(name);
-    return argument ? ir::Ints(argument->ints) : ir::Ints{};
-  }
-  Error missing(std::string_view name) const {
-    return fail(Code::InvalidGraph, "{} needs the argument '{}'", operatorName(node_.target), name);
-  }
-  Error unsupported(std::string_view what) const {
-    return fail(Code::WrongElementType, "{} of complex numbers is not supported with {}",
-                operatorName(node_.target), what)
-        .withRemedy("Compute it from real and imaginary parts (torch.view_as_real).");
-  }
-
-  /// A tensor or a number as complex numbers.
-  Result<Parts> parts(std::string_view name) {
-    const Argument* argument = find(name);
-    if (!argument) return missing(name);
-    if (argument->tag == Tag::Tensor) return findParts(scope_, argument->names[0]);
-    if (argument->tag == Tag::Complex) return Parts{number(argument->reals[0]), number(argument->reals[1])};
-    if (!argument->isNumber()) return missing(name);
-    const bool real = argument->tag == Tag::Real;
-    return Parts{number(real ? argument->reals[0] : static_cast<double>(argument->ints[0])), nullptr};
-  }
-  ir::Value* number(double value) {
-    return builder_.constant(convert(Tensor::scalar(value), partDType()),
-                             scope_.names.claim(node_.name + "_number"));
-  }
-
-  // Results
-  // --------------------------------------------------------------------------------------------------------
-
-  const std::string& resultName() const { return node_.outputs[0].names[0]; }
-  const TensorMeta& resultMeta() const { return scope_.document.tensors.at(resultName()); }
-  /// Of real numbers that are combined with the complex numbers of this node.
-  DType partDType() const {
-    const ScalarType* type = scalarTypeByNumber(partType(resultMeta().scalarType));
-    return type && type->dtype ? *type->dtype : DType::Float32;
-  }
-
-  /// Defines the only result, after writing it to the first operand if the operator is in-place.
-  Status define(Parts result) {
-    const bool complex = isComplex(scope_.document, resultName());
-    if (complex && isInPlace(base_)) {
-      CARINA_TRY(const Parts self, parts("self"));
-      CARINA_TRY(result, written(self, result));
-    }
-    CARINA_TRY(const ir::Type type, recordedType(scope_.document, partName(resultName(), Part::Real)));
-    for (ir::Value** value : {&result.real, &result.imag}) {
-      if (*value && (*value)->type.shape != type.shape)
-        *value = aten::Expand::create(builder_, *value, type.shape);
-      if (*value && (*value)->type != type) {
-        return fail(Code::InvalidGraph, "the result of {} is recorded as {}, but its operands imply {}",
-                    operatorName(node_.target), ir::typeText(type), ir::typeText((*value)->type));
-      }
-    }
-    if (complex) {
-      rename(result.real, partName(resultName(), Part::Real));
-      rename(result.imag, partName(resultName(), Part::Imag));
-      return defineParts(scope_, resultName(), result);
-    }
-    if (result.imag) return fail(Code::InvalidGraph, "{} has a complex result", operatorName(node_.target));
-    rename(result.real, resultName());
-    if (!scope_.values.emplace(resultName(), result.real).second)
-      return fail(Code::InvalidGraph, "the value '{}' is defined twice", resultName());
-    return {};
-  }
-  Status define(ir::Value* real, ir::Value* imag) { return define(Parts{real, imag}); }
-
-  void rename(ir::Value* value, const std::string& name) {
-    if (value && value->name.empty()) value->name = scope_.names.claim(name);
-  }
-
-  Result<Parts> written(const Parts& self, const Parts& value) {
-    if (!self.imag) return unsupported("a destination that was real");
-    ir::Value* imag = value.imag ? value.imag : aten::ZerosLike::create(builder_, self.imag);
-    return Parts{aten::CopyInplace::create(builder_, self.real, value.real),
-                 aten::CopyInplace::create(builder_, self.imag, imag)};
-  }
-
   // Operators on each part
   // -------------------------------------------------------------------------------------------------------
 
@@ -387,7 +292,8 @@ class ComplexBuilder {
     CARINA_TRY(const Parts x, findParts(scope_, left));
     CARINA_TRY(const Parts y, findParts(scope_, right));
     const auto term = [&](Part a, Part b, const char* suffix) -> Result<ir::Value*> {
-      const bool absent = (a == Part::Imag && !x.imag) || (operands.size() == 2 && b == Part::Imag && !y.imag);
+      const bool absent =
+          (a == Part::Imag && !x.imag) || (operands.size() == 2 && b == Part::Imag && !y.imag);
       if (absent) return nullptr;
       *operands.back() = isComplex(scope_.document, right) ? partName(right, b) : right;
       *operands.front() = isComplex(scope_.document, left) ? partName(left, a) : left;
@@ -481,182 +387,6 @@ class ComplexBuilder {
     };
     return define(spread(value.real), spread(value.imag));
   }
-
-  // Fourier transforms
-  // ---------------------------------------------------------------------------------------------------
-
-  Result<ir::Ints> dimensions(const char* name, int64_t rank) const {
-    ir::Ints dims = ints(name);
-    for (int64_t& dim : dims) {
-      if (dim < 0) dim += rank;
-      if (dim < 0 || dim >= rank || std::count(dims.begin(), dims.end(), dim) > 1)
-        return fail(Code::InvalidGraph, "{} has invalid dimensions", operatorName(node_.target));
-    }
-    return dims;
-  }
-
-  /// 1 / N ^ p for a transform of N elements.
-  static double scaleOf(const ir::Ints& sizes, double power) {
-    double count = 1;
-    for (const int64_t size : sizes) count *= static_cast<double>(size);
-    return std::pow(count, -power);
-  }
-
-  Status transformed(const Parts& x, Spectrum spectrum, double power) {
-    if (spectrum.dims.empty() || spectrum.sizes.size() != spectrum.dims.size() ||
-        std::any_of(spectrum.sizes.begin(), spectrum.sizes.end(), [](int64_t n) { return n < 1; }))
-      return fail(Code::InvalidGraph, "{} has invalid sizes", operatorName(node_.target));
-    if (x.real->numElements() == 0 || !isFloat(x.real->dtype()))
-      return unsupported("a tensor that is empty or has no floats");
-    spectrum.scale = scaleOf(spectrum.sizes, power);
-    CARINA_TRY(const Parts result, scope_.fourier->spectrum(builder_, x, spectrum));
-    return define(result);
-  }
-
-  /// torch.fft.*: lengths, dimensions and norm are optional.
-  Status transform() {
-    const TransformRow& row = *transformRow(base_);
-    CARINA_TRY(const Parts x, parts("self"));
-    const int64_t rank = x.real->rank();
-    const ir::Ints lengths = ints(row.dims == 1 ? "n" : "s");
-    Spectrum spectrum{row.kind, row.inverse, {}, {}, 1};
-    CARINA_TRY(spectrum.dims, dimensions("dim", rank));
-    if (spectrum.dims.empty()) {
-      int64_t count = row.dims > 0 ? row.dims : rank;
-      if (row.dims == 0 && !lengths.empty()) count = static_cast<int64_t>(lengths.size());
-      for (int64_t dim = std::max<int64_t>(rank - count, 0); dim < rank; ++dim) spectrum.dims.push_back(dim);
-    }
-    if (!lengths.empty() && lengths.size() != spectrum.dims.size())
-      return fail(Code::InvalidGraph, "{} has invalid sizes", operatorName(node_.target));
-    for (size_t i = 0; i < spectrum.dims.size(); ++i) {
-      const bool mirrored = row.kind == Spectrum::Kind::Real && i + 1 == spectrum.dims.size();
-      const int64_t size = x.real->dim(spectrum.dims[i]);
-      const bool given = !lengths.empty() && lengths[i] != -1;
-      spectrum.sizes.push_back(given ? lengths[i] : (mirrored ? 2 * (size - 1) : size));
-    }
-    const std::string norm = text("norm", "backward");
-    const double power = norm == "ortho" ? 0.5 : (norm == "forward") != row.inverse ? 1 : 0;
-    return transformed(x, std::move(spectrum), power);
-  }
-
-  /// What run_decompositions() leaves: every dimension is given, and a number for the norm.
-  Status loweredTransform() {
-    CARINA_TRY(const Parts x, parts("self"));
-    const bool real = base_ == "_fft_r2c", toReal = base_ == "_fft_c2r";
-    const bool half = real && integer("onesided", 1) != 0;
-    Spectrum spectrum;
-    spectrum.kind = toReal ? Spectrum::Kind::Real : half ? Spectrum::Kind::Half : Spectrum::Kind::Complex;
-    spectrum.inverse = toReal || (base_ == "_fft_c2c" && integer("forward", 1) == 0);
-    CARINA_TRY(spectrum.dims, dimensions("dim", x.real->rank()));
-    for (const int64_t dim : spectrum.dims) spectrum.sizes.push_back(x.real->dim(dim));
-    if (toReal && !spectrum.sizes.empty()) spectrum.sizes.back() = integer("last_dim_size", 0);
-    const int64_t norm = integer("normalization", 0);  // none, by the root of N, by N
-    return transformed(x, std::move(spectrum), static_cast<double>(norm) / 2);
-  }
-
-  Status shifted() {
-    CARINA_TRY(const Parts x, parts("self"));
-    CARINA_TRY(ir::Ints dims, dimensions("dim", x.real->rank()));
-    if (dims.empty()) {
-      dims.resize(static_cast<size_t>(x.real->rank()));
-      std::iota(dims.begin(), dims.end(), int64_t{0});
-    }
-    ir::Ints shifts;
-    for (const int64_t dim : dims)
-      shifts.push_back((x.real->dim(dim) + (base_ == "fft_ifftshift" ? 1 : 0)) / 2);
-    const auto rolled = [&](ir::Value* v) {
-      return v ? aten::Roll::create(builder_, v, shifts, dims).output() : nullptr;
-    };
-    return define(rolled(x.real), rolled(x.imag));
-  }
-
-  // Short-time Fourier transforms
-  // ---------------------------------------------------------------------------------------------------
-
-  /// Frame length, hop and window; the bins and the scale are left to the caller.
-  Result<Frames> frameArguments(DType dtype) {
-    Frames frames;
-    frames.length = integer("n_fft", 0);
-    frames.hop = integer("hop_length", frames.length / 4);
-    const int64_t length = integer("win_length", frames.length);
-    if (frames.length < 1 || frames.hop < 1 || length < 1 || length > frames.length)
-      return fail(Code::InvalidGraph, "{} has invalid lengths", operatorName(node_.target));
-    if (find("window")) {
-      CARINA_TRY(const Parts window, parts("window"));
-      if (window.imag || window.real->type != ir::Type{dtype, {length}})
-        return unsupported("a window of another type or length");
-      frames.window = window.real;
-    } else if (length < frames.length) {
-      frames.window = builder_.constant(
-          convert(Tensor::from({length}, std::vector<float>(static_cast<size_t>(length), 1)), dtype));
-    }
-    if (const int64_t missing = frames.length - length; missing > 0)
-      frames.window = aten::ConstantPadNd::create(builder_, frames.window,
-                                                  ir::Ints{missing / 2, missing - missing / 2});
-    return frames;
-  }
-
-  Status shortTimeTransform() {
-    CARINA_TRY(const Parts self, parts("self"));
-    ir::Value* signal = self.real;
-    if (self.imag || !isFloat(signal->dtype())) return unsupported("a complex signal");
-    if (signal->rank() != 1 && signal->rank() != 2)
-      return fail(Code::InvalidGraph, "{} has a signal of rank {}", operatorName(node_.target), signal->rank());
-    CARINA_TRY(Frames frames, frameArguments(signal->dtype()));
-    const bool batch = signal->rank() == 2;
-    if (!batch) signal = firstOf(signal, true);
-    if (node_.target.ends_with(".center") && integer("center", 1) != 0) {
-      const int64_t pad = frames.length / 2;
-      signal = aten::Pad::create(builder_, signal, ir::Ints{pad, pad}, text("pad_mode", "reflect"));
-    }
-    if (signal->dim(1) < frames.length)
-      return fail(Code::InvalidGraph, "{} has a signal that is shorter than a frame",
-                  operatorName(node_.target));
-    frames.bins = integer("onesided", 1) != 0 ? frames.length / 2 + 1 : frames.length;
-    frames.scale = scaleOf({frames.length}, integer("normalized", 0) != 0 ? 0.5 : 0);
-    CARINA_TRY(Parts result, scope_.fourier->frames(builder_, signal, frames));
-    if (!batch) result = {firstOf(result.real, false), firstOf(result.imag, false)};
-    if (!isComplex(scope_.document, resultName())) return define(joinParts(builder_, result), nullptr);
-    return define(result);
-  }
-
-  Status inverseShortTimeTransform() {
-    CARINA_TRY(Parts self, parts("self"));
-    if (self.real->rank() != 2 && self.real->rank() != 3)
-      return fail(Code::InvalidGraph, "{} has a spectrum of rank {}", operatorName(node_.target),
-                  self.real->rank());
-    if (isComplex(scope_.document, resultName())) return unsupported("a complex result");
-    const bool batch = self.real->rank() == 3;
-    if (!batch) self = {firstOf(self.real, true), firstOf(self.imag, true)};
-    CARINA_TRY(Frames frames, frameArguments(self.real->dtype()));
-    frames.bins = self.real->dim(1);
-    if (frames.bins != frames.length && frames.bins != frames.length / 2 + 1)
-      return fail(Code::InvalidGraph, "{} has {} bins for frames of {} samples", operatorName(node_.target),
-                  frames.bins, frames.length);
-    frames.scale = scaleOf({frames.length}, integer("normalized", 0) != 0 ? 0.5 : 1);
-    const int64_t all = (self.real->dim(2) - 1) * frames.hop + frames.length;
-    const bool center = integer("center", 1) != 0;
-    const int64_t begin = center ? frames.length / 2 : 0;
-    const int64_t wanted = integer("length", center ? all - 2 * begin : all);
-    const int64_t end = std::min(all, begin + wanted);
-    if (begin >= end) return fail(Code::InvalidGraph, "{} has no samples", operatorName(node_.target));
-    CARINA_TRY(ir::Value * signal, scope_.fourier->overlapped(builder_, self, frames, begin, end));
-    if (const int64_t silent = wanted - (end - begin); silent > 0)
-      signal = aten::ConstantPadNd::create(builder_, signal, ir::Ints{0, silent});
-    return define(batch ? signal : firstOf(signal, false), nullptr);
-  }
-
-  /// Adds or removes a first dimension of one element.
-  ir::Value* firstOf(ir::Value* x, bool add) {
-    if (!x) return nullptr;
-    if (add) return aten::Unsqueeze::create(builder_, x, int64_t{0});
-    return aten::SelectInt::create(builder_, x, int64_t{0}, int64_t{0});
-  }
-
-  const NodeDocument& node_;
-  Scope& scope_;
-  std::string_view base_;
-  ir::Builder builder_;
 };
 
 ComplexBuilder::Handler ComplexBuilder::handlerOf(std::string_view base) {
@@ -664,9 +394,6 @@ ComplexBuilder::Handler ComplexBuilder::handlerOf(std::string_view base) {
   static const std::unordered_map<std::string_view, Handler> kHandlers = {
       {"_conj", &C::conjugation},
       {"_conj_physical", &C::conjugation},
-      {"_fft_c2c", &C::loweredTransform},
-      {"_fft_c2r", &C::loweredTransform},
-      {"_fft_r2c", &C::loweredTransform},
       {"_to_copy", &C::conversion},
       {"abs", &C::magnitude},
       {"add", &C::addition},
@@ -683,13 +410,10 @@ ComplexBuilder::Handler ComplexBuilder::handlerOf(std::string_view base) {
       {"empty", &C::filled},
       {"empty_like", &C::filled},
       {"exp", &C::exponential},
-      {"fft_fftshift", &C::shifted},
-      {"fft_ifftshift", &C::shifted},
       {"fill", &C::filled},
       {"full", &C::filled},
       {"full_like", &C::filled},
       {"imag", &C::imaginaryPart},
-      {"istft", &C::inverseShortTimeTransform},
       {"linear", &C::bilinear},
       {"log", &C::logarithm},
       {"matmul", &C::bilinear},
@@ -709,7 +433,6 @@ ComplexBuilder::Handler ComplexBuilder::handlerOf(std::string_view base) {
       {"resolve_neg", &C::unchanged},
       {"rsub", &C::addition},
       {"square", &C::power},
-      {"stft", &C::shortTimeTransform},
       {"sub", &C::addition},
       {"to", &C::conversion},
       {"view_as_complex", &C::fromPairs},
@@ -731,23 +454,25 @@ bool anyComplex(const GraphDocument& document, const Argument& argument) {
 }  // namespace
 
 bool computesWithComplex(const GraphDocument& document, const NodeDocument& node) {
-  const std::string_view base = baseOf(node.target);
-  if (base.starts_with("fft_") || base.starts_with("_fft_") || base == "stft" || base == "istft") return true;
-  return std::any_of(node.inputs.begin(), node.inputs.end(),
+  return isFourier(node) ||
+         std::any_of(node.inputs.begin(), node.inputs.end(),
                      [&](const NamedArgument& input) { return anyComplex(document, input.value); }) ||
          std::any_of(node.outputs.begin(), node.outputs.end(),
                      [&](const Argument& output) { return anyComplex(document, output); });
 }
 
 bool knownForComplex(const NodeDocument& node) {
+  if (isFourier(node)) return knownFourier(node);
   const std::string_view base = withoutUnderscore(baseOf(node.target));
   if (appliesToEachPart(base)) return decompose::findReadable(operatorName(node.target)) != nullptr;
-  if (transformRow(base)) return true;
   return ComplexBuilder::handlerOf(base) != nullptr;
 }
 
 Status buildComplexNode(const NodeDocument& node, Scope& scope) {
-  return ComplexBuilder(node, scope).run();
+  if (isFourier(node)) return buildFourierNode(node, scope);
+  ComplexBuilder builder(node, scope);
+  CARINA_RETURN_IF_ERROR(builder.checkArguments());
+  return builder.run();
 }
 
 }  // namespace carina::pt2

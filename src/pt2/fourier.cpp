@@ -27,8 +27,8 @@ ir::Value* reshaped(const ir::Builder& b, ir::Value* x, Shape shape) {
   return aten::Reshape::create(b, x, std::move(shape));
 }
 
-/// Rows of `length` weights as the weights of a convolution along the signal, of which `step` adjacent samples
-/// are the channels: [rows, length] -> [rows, step, length / step].
+/// Rows of `length` weights as the weights of a convolution along the signal, of which `step` adjacent
+/// samples are the channels: [rows, length] -> [rows, step, length / step].
 ir::Value* kernels(const ir::Builder& b, ir::Value* rows, int64_t step) {
   const int64_t length = rows->dim(1);
   ir::Value* split = reshaped(b, rows, {rows->dim(0), length / step, step});
@@ -61,8 +61,9 @@ Result<Tensor> Fourier::tensor(const Matrix& m) {
                 "a Fourier transform of {} elements would be a product with a matrix of {} x {}, which takes "
                 "too much memory",
                 m.n, m.rows, m.columns * blocks)
-        .withRemedy("Transform shorter pieces of the signal (torch.stft), or compute the transform outside "
-                    "of the model.");
+        .withRemedy(
+            "Transform shorter pieces of the signal (torch.stft), or compute the transform outside "
+            "of the model.");
   }
   Tensor matrix = Tensor::uninitialized(DType::Float32, {m.rows, m.columns * blocks});
   float* to = matrix.mutableAs<float>().data();

@@ -19,6 +19,7 @@ namespace {
 /// The distance of codes over two periods. The sine of values rounded to such codes has an SQNR of 37 dB.
 constexpr float kLargestStep = 0.05f;
 constexpr float kLargestIntegerStep = 1;  // farther apart, codes do not represent all integers
+constexpr float kLargestPositionStep = 1.0f / 128;
 constexpr int64_t kCodes = 256;
 
 bool isSine(const ir::Node& node) {
@@ -31,14 +32,29 @@ class FineArguments {
       : assignment_(assignment), annotation_(annotation), ranges_(ranges) {}
 
   void visit(const ir::Node& node) {
-    if ((!isSine(node) && !isTruncation(node)) || !mayWiden(node)) return;
-    const std::optional<float> step = largestStep(node);
-    if (step && *step > (isSine(node) ? kLargestStep : kLargestIntegerStep)) widen(node);
+    if (isSine(node)) return widenAbove(kLargestStep, node);
+    if (!isTruncation(node)) return;
+    const ir::Node* position = node.operand(0)->producer();
+    if (!position || !isRoundingFunction(*position)) return widenAbove(kLargestIntegerStep, node);
+    widenAbove(kLargestPositionStep, *position);
+    if (widened_.count(position) == 0) return;
+    widen(node);
+    for (const ir::Use& use : position->result()->uses()) {
+      // position - floor(position)
+      if (ir::isa<aten::SubTensor>(use.node) && use.node->operand(0) == position->operand(0))
+        widen(*use.node);
+    }
   }
 
   const std::set<const ir::Node*>& widened() const { return widened_; }
 
  private:
+  void widenAbove(float largest, const ir::Node& node) {
+    if (!mayWiden(node)) return;
+    const std::optional<float> step = largestStep(node);
+    if (step && *step > largest) widen(node);
+  }
+
   bool mayWiden(const ir::Node& node) const {
     const auto entry = assignment_.nodes.find(&node);
     return entry != assignment_.nodes.end() && !entry->second.named && !entry->second.wide &&

@@ -143,11 +143,23 @@ Range within(Range range, const ir::Value* clamped) {
           std::min(range.max, limit(clamp.max(), range.max))};
 }
 
+/// The ranges, of which those of integers end at integers: an observer may have cut off part of the last one.
+std::vector<Range> rangesOfWhole(const Annotation& annotation,
+                                 const std::unordered_set<const ir::Value*>& whole,
+                                 std::vector<Range> ranges) {
+  for (const ir::Value* value : whole) {
+    const auto made = annotation.producedIn.find(value);
+    if (made == annotation.producedIn.end() || !hasFreeScale(annotation.groups[made->second])) continue;
+    Range& range = ranges[made->second];
+    if (!range.empty()) range = {std::floor(range.min), std::ceil(range.max)};
+  }
+  return ranges;
+}
+
 /// Operands of steps, which are roundings to integers and conversions to them, and values that are integers.
 void prepareSteps(const ir::Graph& graph, const Annotation& annotation, const std::vector<Range>& ranges,
-                  std::vector<QParams>& params) {
+                  const std::unordered_set<const ir::Value*>& whole, std::vector<QParams>& params) {
   const std::vector<ir::Node*> nodes = nodesWithLoops(graph);
-  const std::unordered_set<const ir::Value*> whole = wholeValues(graph);
   std::vector<bool> prepared(params.size());
   const auto prepare = [&](size_t g) {
     if (!prepared[g] && hasFreeScale(annotation.groups[g]) && params[g].scale < 1) {
@@ -221,9 +233,11 @@ void keepCodes(const ir::Node& node, double factor, const Annotation& annotation
 }  // namespace
 
 std::vector<QParams> groupParams(const ir::Graph& graph, const Annotation& annotation,
-                                 const std::vector<Range>& ranges) {
+                                 const std::vector<Range>& observed) {
+  const std::unordered_set<const ir::Value*> whole = wholeValues(graph);
+  const std::vector<Range> ranges = rangesOfWhole(annotation, whole, observed);
   std::vector<QParams> params = paramsOf(annotation, ranges);
-  prepareSteps(graph, annotation, ranges, params);
+  prepareSteps(graph, annotation, ranges, whole, params);
   for (const ir::Node* node : nodesWithLoops(graph)) {
     if (isProduct(*node)) scaleByPowerOfTwo(*node, annotation, params);
     if (const auto factor = scalingOf(*node)) keepCodes(*node, *factor, annotation, params);

@@ -77,9 +77,8 @@ std::span<const float> HiddenValues::without(std::span<const float> values, std:
 Range HiddenValues::withRoom(Range range, const Group& group) {
   if (range.empty()) range = {0, 0};
   std::unordered_set<const ir::Value*> visited;
-  const bool reaches = std::any_of(group.forms.begin(), group.forms.end(), [&](const Form& form) {
-    return reachesFunction(form.value, visited);
-  });
+  const bool reaches = std::any_of(group.forms.begin(), group.forms.end(),
+                                   [&](const Form& form) { return reachesFunction(form.value, visited); });
   if (reaches) range.min -= kRoom;
   return range;
 }

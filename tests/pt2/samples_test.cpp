@@ -52,8 +52,8 @@ TEST_P(Sample, ComputesWhatTorchComputed) {
 
 INSTANTIATE_TEST_SUITE_P(Pt2, Sample,
                          ::testing::Values("state", "state_pickled", "state_flat", "writes", "copies",
-                                           "inplace", "numbers", "numbers_decomposed", "modes",
-                                           "constants_inf", "tied_embedding", "complex_arithmetic",
+                                           "inplace", "inplace_operators", "numbers", "numbers_decomposed",
+                                           "modes", "constants_inf", "tied_embedding", "complex_arithmetic",
                                            "complex_arithmetic_decomposed", "complex_transforms",
                                            "complex_transforms_decomposed", "complex_frames",
                                            "complex_frames_decomposed"),
