@@ -72,9 +72,28 @@ class Frames(nn.Module):
                 torch.istft(plain, 16, length=50), torch.istft(windowed[0], 16, 8, window=kaiser, length=60))
 
 
+class MelSpectrogram(nn.Module):
+    """A classifier's front end: the logarithms of a power spectrum and of 20 bands of it. For docs/complex-numbers.md."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("window", torch.hann_window(256))
+        edges = 700 * (torch.logspace(0, 1, 22, base=1 + 8000 / 700) - 1) / 8000 * 128
+        rising = (torch.arange(129)[:, None] - edges[:-2]) / (edges[1:-1] - edges[:-2])
+        falling = (edges[2:] - torch.arange(129)[:, None]) / (edges[2:] - edges[1:-1])
+        self.register_buffer("bands", torch.minimum(rising, falling).clamp(min=0))
+        self.classes = nn.Linear(20, 8)
+
+    def forward(self, x):
+        power = torch.stft(x, 256, 128, window=self.window, return_complex=True).abs()**2
+        mel = torch.log(power.transpose(1, 2) @ self.bands + 1e-3)
+        return torch.log(power + 1e-3), self.classes(mel)
+
+
 NETWORKS = {
     "complex_transforms": (Transforms, lambda: (torch.randn(2, 6, 8),)),
     "complex_arithmetic": (Arithmetic, lambda: (torch.randn(4, 5, dtype=torch.cfloat), torch.randn(1, 1))),
+    "mel_spectrogram": (MelSpectrogram, lambda: (torch.randn(1, 1600),)),
     "complex_frames": (Frames, lambda: (torch.randn(2, 60),)),
 }
 

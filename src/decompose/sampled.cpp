@@ -119,8 +119,7 @@ Result<ir::Value*> sampleByGathers(ir::Builder& b, ir::Node* node) {
     for (const Neighbour& outer : read) {
       for (const Neighbour& inner : along) {
         ir::Value* share = outer.share && inner.share ? a.mul(outer.share, inner.share) : nullptr;
-        finer.push_back(
-            {a.add(aten::MulScalar::create(b, outer.index, size), inner.index), share});
+        finer.push_back({a.add(aten::MulScalar::create(b, outer.index, size), inner.index), share});
       }
     }
     read = std::move(finer);

@@ -37,7 +37,8 @@ class Integers {
  public:
   Integers(ir::Builder& b, DType dtype) : b_(b), dtype_(dtype) {}
 
-  /// The whole numbers of a float tensor, computed as integers; null if not all of them are known to be whole.
+  /// The whole numbers of a float tensor, computed as integers; null if not all of them are known to be
+  /// whole.
   ir::Value* of(ir::Value* value, int depth = 0) {
     if (value->dtype() != DType::Float32 || depth > kDeepestSum) return nullptr;
     if (value->isConstant())
@@ -118,7 +119,8 @@ ir::Value* rewriteWholeToInteger(ir::Builder& b, ir::Node* node) {
   if (!isConversion(*node)) return nullptr;
   const DType dtype = node->result()->dtype();
   ir::Value* value = node->operands()[0];
-  if ((dtype != DType::Int64 && dtype != DType::Int32) || value->isConstant() || rounds(value)) return nullptr;
+  if ((dtype != DType::Int64 && dtype != DType::Int32) || value->isConstant() || rounds(value))
+    return nullptr;
   return Integers(b, dtype).of(value);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "aten/ops.hpp"
 #include "decompose/composites.hpp"
@@ -22,79 +21,15 @@ std::string_view withoutUnderscore(std::string_view base) {
 
 /// Operators that treat real and imaginary parts alike, and independently of each other.
 bool appliesToEachPart(std::string_view base) {
-  static const std::unordered_set<std::string_view> kEach = {"_unsafe_view",
-                                                             "alias",
-                                                             "broadcast_to",
-                                                             "cat",
-                                                             "constant_pad_nd",
-                                                             "masked_fill",
-                                                             "pad",
-                                                             "chunk",
-                                                             "clone",
-                                                             "concat",
-                                                             "concatenate",
-                                                             "contiguous",
-                                                             "copy",
-                                                             "cumsum",
-                                                             "detach",
-                                                             "diag",
-                                                             "diagonal",
-                                                             "diff",
-                                                             "dstack",
-                                                             "expand",
-                                                             "expand_as",
-                                                             "flatten",
-                                                             "flip",
-                                                             "fliplr",
-                                                             "flipud",
-                                                             "gather",
-                                                             "hstack",
-                                                             "index",
-                                                             "index_put",
-                                                             "index_select",
-                                                             "lift_fresh",
-                                                             "movedim",
-                                                             "moveaxis",
-                                                             "lift_fresh_copy",
-                                                             "mean",
-                                                             "narrow",
-                                                             "neg",
-                                                             "numpy_T",
-                                                             "permute",
-                                                             "ravel",
-                                                             "repeat",
-                                                             "repeat_interleave",
-                                                             "reshape",
-                                                             "reshape_as",
-                                                             "roll",
-                                                             "rot90",
-                                                             "select",
-                                                             "select_scatter",
-                                                             "slice",
-                                                             "slice_scatter",
-                                                             "split",
-                                                             "split_with_sizes",
-                                                             "squeeze",
-                                                             "stack",
-                                                             "sum",
-                                                             "swapaxes",
-                                                             "swapdims",
-                                                             "t",
-                                                             "take_along_dim",
-                                                             "tensor_split",
-                                                             "tile",
-                                                             "transpose",
-                                                             "tril",
-                                                             "triu",
-                                                             "unbind",
-                                                             "unflatten",
-                                                             "unfold",
-                                                             "unsqueeze",
-                                                             "view",
-                                                             "view_as",
-                                                             "vstack",
-                                                             "where"};
-  return kEach.contains(base);
+  constexpr std::string_view kNames =
+      " _unsafe_view alias broadcast_to cat chunk clone concat concatenate constant_pad_nd contiguous"
+      " copy cumsum detach diag diagonal diff dstack expand expand_as flatten flip fliplr flipud gather"
+      " hstack index index_put index_select lift_fresh lift_fresh_copy masked_fill mean moveaxis"
+      " movedim narrow neg numpy_T pad permute ravel repeat repeat_interleave reshape reshape_as roll"
+      " rot90 select select_scatter slice slice_scatter split split_with_sizes squeeze stack sum"
+      " swapaxes swapdims t take_along_dim tensor_split tile transpose tril triu unbind unflatten"
+      " unfold unsqueeze view view_as vstack where ";
+  return !base.empty() && kNames.find(fmt::format(" {} ", base)) != std::string_view::npos;
 }
 
 class ComplexBuilder : public ComplexNode {

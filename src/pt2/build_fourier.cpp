@@ -36,6 +36,13 @@ const TransformRow* transformRow(std::string_view base) {
   return it == kRows.end() ? nullptr : &it->second;
 }
 
+// Lengths in files beyond this are refused: their matrices would take more than a terabyte.
+constexpr int64_t kMostSamples = int64_t{1} << 24;
+
+bool isLength(int64_t n) {
+  return n >= 1 && n <= kMostSamples;
+}
+
 class FourierBuilder : public ComplexNode {
  public:
   using ComplexNode::ComplexNode;
@@ -69,7 +76,7 @@ class FourierBuilder : public ComplexNode {
 
   Status transformed(const Parts& x, Spectrum spectrum, double power) {
     if (spectrum.dims.empty() || spectrum.sizes.size() != spectrum.dims.size() ||
-        std::any_of(spectrum.sizes.begin(), spectrum.sizes.end(), [](int64_t n) { return n < 1; }))
+        !std::all_of(spectrum.sizes.begin(), spectrum.sizes.end(), isLength))
       return fail(Code::InvalidGraph, "{} has invalid sizes", operatorName(node_.target));
     if (x.real->numElements() == 0 || !isFloat(x.real->dtype()))
       return unsupported("a tensor that is empty or has no floats");
@@ -144,7 +151,7 @@ class FourierBuilder : public ComplexNode {
     frames.length = integer("n_fft", 0);
     frames.hop = integer("hop_length", frames.length / 4);
     const int64_t length = integer("win_length", frames.length);
-    if (frames.length < 1 || frames.hop < 1 || length < 1 || length > frames.length)
+    if (!isLength(frames.length) || !isLength(frames.hop) || length < 1 || length > frames.length)
       return fail(Code::InvalidGraph, "{} has invalid lengths", operatorName(node_.target));
     if (find("window")) {
       CARINA_TRY(const Parts window, parts("window"));
@@ -204,7 +211,7 @@ class FourierBuilder : public ComplexNode {
     const bool center = integer("center", 1) != 0;
     const int64_t begin = center ? frames.length / 2 : 0;
     const int64_t wanted = integer("length", center ? all - 2 * begin : all);
-    const int64_t end = std::min(all, begin + wanted);
+    const int64_t end = std::min(all, begin + std::min(wanted, all));
     if (begin >= end) return fail(Code::InvalidGraph, "{} has no samples", operatorName(node_.target));
     CARINA_TRY(ir::Value * signal, scope_.fourier->overlapped(builder_, self, frames, begin, end));
     if (const int64_t silent = wanted - (end - begin); silent > 0)
@@ -217,7 +224,8 @@ class FourierBuilder : public ComplexNode {
     if (!x) return nullptr;
     if (add) return aten::Unsqueeze::create(builder_, x, int64_t{0});
     return aten::SelectInt::create(builder_, x, int64_t{0}, int64_t{0});
-  }};
+  }
+};
 
 }  // namespace
 
@@ -228,8 +236,8 @@ bool isFourier(const NodeDocument& node) {
 
 bool knownFourier(const NodeDocument& node) {
   const std::string_view base = baseOf(node.target);
-  return transformRow(base) || base == "stft" || base == "istft" || base == "_fft_c2c" || base == "_fft_c2r" ||
-         base == "_fft_r2c" || base == "fft_fftshift" || base == "fft_ifftshift";
+  return transformRow(base) || base == "stft" || base == "istft" || base == "_fft_c2c" ||
+         base == "_fft_c2r" || base == "_fft_r2c" || base == "fft_fftshift" || base == "fft_ifftshift";
 }
 
 Status buildFourierNode(const NodeDocument& node, Scope& scope) {

@@ -86,9 +86,8 @@ Result<Parts> ComplexNode::parts(std::string_view name) {
 
 DType ComplexNode::partDType() const {
   const auto meta = scope_.document.tensors.find(resultName());
-  const ScalarType* type = meta == scope_.document.tensors.end()
-                               ? nullptr
-                               : scalarTypeByNumber(partType(meta->second.scalarType));
+  const ScalarType* type =
+      meta == scope_.document.tensors.end() ? nullptr : scalarTypeByNumber(partType(meta->second.scalarType));
   return type && type->dtype ? *type->dtype : DType::Float32;
 }
 

@@ -179,6 +179,10 @@ Result<ir::Value*> Fourier::overlapped(const ir::Builder& b, const Parts& x, con
   ir::Value* sum = used(addedUp(b, bins, rows, frames));
 
   const DType dtype = x.real->dtype();
+  if (!budget_.take(static_cast<uint64_t>(frames.length + x.real->dim(2)) * sizeof(double))) {
+    return fail(Code::Excessive, "{} frames take too much memory", x.real->dim(2))
+        .withRemedy("Invert a shorter spectrum, or compute the signal outside of the model.");
+  }
   const auto ones = [&](Shape shape) {
     const std::vector<float> values(static_cast<size_t>(numElements(shape)), 1);
     return b.constant(convert(Tensor::from(shape, values), dtype));

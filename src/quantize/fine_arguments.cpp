@@ -20,10 +20,17 @@ namespace {
 constexpr float kLargestStep = 0.05f;
 constexpr float kLargestIntegerStep = 1;  // farther apart, codes do not represent all integers
 constexpr float kLargestPositionStep = 1.0f / 128;
+/// The distance of results for neighbouring codes, as a share of their range: logarithms of small values.
+constexpr float kLargestJump = 1.0f / 8;
 constexpr int64_t kCodes = 256;
 
 bool isSine(const ir::Node& node) {
   return ir::isa<aten::Sin>(&node) || ir::isa<aten::Cos>(&node);
+}
+
+bool isLogarithm(const ir::Node& node) {
+  return ir::isa<aten::Log>(&node) || ir::isa<aten::Log2>(&node) || ir::isa<aten::Log10>(&node) ||
+         ir::isa<aten::Log1p>(&node);
 }
 
 class FineArguments {
@@ -33,6 +40,7 @@ class FineArguments {
 
   void visit(const ir::Node& node) {
     if (isSine(node)) return widenAbove(kLargestStep, node);
+    if (isLogarithm(node)) return widenLogarithm(node);
     if (!isTruncation(node)) return;
     const ir::Node* position = node.operand(0)->producer();
     if (!position || !isRoundingFunction(*position)) return widenAbove(kLargestIntegerStep, node);
@@ -51,8 +59,16 @@ class FineArguments {
  private:
   void widenAbove(float largest, const ir::Node& node) {
     if (!mayWiden(node)) return;
-    const std::optional<float> step = largestStep(node);
-    if (step && *step > largest) widen(node);
+    if (largestStep(resultsOfCodes(node, false)) > largest) widen(node);
+  }
+
+  void widenLogarithm(const ir::Node& node) {
+    if (!mayWiden(node)) return;
+    const std::vector<float> results = resultsOfCodes(node, true);
+    const auto finite = [](float x) { return std::isfinite(x); };
+    if (results.empty() || !std::all_of(results.begin(), results.end(), finite)) return;
+    const auto [least, most] = std::minmax_element(results.begin(), results.end());
+    if (largestStep(results) > kLargestJump * (*most - *least)) widen(node);
   }
 
   bool mayWiden(const ir::Node& node) const {
@@ -61,19 +77,19 @@ class FineArguments {
            entry->second.settings.precision == Precision::Int8 && roleOf(node) != Role::Float;
   }
 
-  /// The largest difference of the operator's arguments for neighbouring codes. Only the first operand of a
-  /// chain of functions has codes.
-  std::optional<float> largestStep(const ir::Node& node) const {
+  /// The operator's arguments for all int8 codes, or its results; empty if they are not computed from codes.
+  /// Only the first operand of a chain of functions has codes.
+  std::vector<float> resultsOfCodes(const ir::Node& node, bool included) const {
     std::vector<const ir::Node*> chain;
+    if (included) chain.push_back(&node);
     const ir::Node* reader = &node;
     std::optional<size_t> group;
     while (!(group = annotation_.groupOfOperand(*reader, 0))) {
       reader = reader->operand(0)->producer();
-      if (!reader || !aten::mapsOneTensor(*reader)) return std::nullopt;
+      if (!reader || !aten::mapsOneTensor(*reader)) return {};
       chain.insert(chain.begin(), reader);
     }
-    if (annotation_.groups[*group].precision != Precision::Int8 || annotation_.groups[*group].wide)
-      return std::nullopt;
+    if (annotation_.groups[*group].precision != Precision::Int8 || annotation_.groups[*group].wide) return {};
     const Range& range = ranges_[*group];
     const double width = (range.max - range.min) / (kCodes - 1);
     Tensor values = Tensor::uninitialized(DType::Float32, {kCodes});
@@ -81,13 +97,17 @@ class FineArguments {
       values.mutableAs<float>()[static_cast<size_t>(i)] =
           static_cast<float>(range.min + width * static_cast<double>(i));
     const auto graph = aten::graphOfChain(chain, {DType::Float32, values.shape()});
-    if (!graph.ok()) return std::nullopt;
+    if (!graph.ok()) return {};
     const auto results = aten::execute(*graph, std::array{values});
-    if (!results.ok()) return std::nullopt;
-    const std::span<const float> arguments = results->front().as<float>();
+    if (!results.ok()) return {};
+    const std::span<const float> all = results->front().as<float>();
+    return {all.begin(), all.end()};
+  }
+
+  static float largestStep(std::span<const float> values) {
     float largest = 0;
-    for (size_t i = 1; i < arguments.size(); ++i)
-      largest = std::max(largest, std::abs(arguments[i] - arguments[i - 1]));
+    for (size_t i = 1; i < values.size(); ++i)
+      largest = std::max(largest, std::abs(values[i] - values[i - 1]));
     return largest;
   }
 

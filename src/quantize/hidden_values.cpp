@@ -11,17 +11,11 @@
 namespace carina::quantize {
 namespace {
 
-constexpr float kHidden = -1e30F;
 constexpr float kRoom = 16;
-
-/// Not -inf, which softmax writes where it also writes the result of exp(): any code does.
-bool isHidden(float x) {
-  return x <= kHidden && x >= std::numeric_limits<float>::lowest();
-}
 
 bool containsHidden(const ir::Value& constant) {
   const auto values = constant.constant().as<float>();
-  return std::any_of(values.begin(), values.end(), isHidden);
+  return std::any_of(values.begin(), values.end(), [](float x) { return isHidden(x); });
 }
 
 bool hasWeights(const ir::Node& node) {
@@ -67,10 +61,11 @@ bool HiddenValues::canBeIn(const Group& group) const {
 
 std::span<const float> HiddenValues::without(std::span<const float> values, std::vector<float>& memory,
                                              bool& found) {
-  if (std::none_of(values.begin(), values.end(), isHidden)) return values;
+  const auto hides = [](float x) { return isHidden(x); };
+  if (std::none_of(values.begin(), values.end(), hides)) return values;
   found = true;
   memory.assign(values.begin(), values.end());
-  std::replace_if(memory.begin(), memory.end(), isHidden, -std::numeric_limits<float>::infinity());
+  std::replace_if(memory.begin(), memory.end(), hides, -std::numeric_limits<float>::infinity());
   return memory;
 }
 

@@ -4,6 +4,7 @@
 // smallest code.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -12,6 +13,11 @@
 #include "quantize/annotate.hpp"
 
 namespace carina::quantize {
+
+/// Not -inf, which softmax writes where it also writes the result of exp(): any code does.
+inline bool isHidden(double x) {
+  return x <= -1e30 && x >= static_cast<double>(std::numeric_limits<float>::lowest());
+}
 
 class HiddenValues {
  public:

@@ -4,13 +4,15 @@
 #include <cmath>
 #include <limits>
 
+#include "quantize/hidden_values.hpp"
+
 namespace carina::quantize {
 
 void Sqnr::add(const Tensor& reference, const Tensor& actual) {
   const auto addAll = [&](auto wanted, auto found) {
     for (int64_t i = 0; i < reference.numElements(); ++i) {
       const double want = wanted(i);
-      if (std::isfinite(want)) add(want, found(i));
+      if (std::isfinite(want) && !isHidden(want)) add(want, found(i));
     }
   };
   if (reference.dtype() == DType::Float32 && actual.dtype() == DType::Float32) {

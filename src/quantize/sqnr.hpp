@@ -14,7 +14,8 @@ struct Sqnr {
     signal += want * want;
     noise += (found - want) * (found - want);
   }
-  /// Tensors of the same shape. Elements whose reference is infinite or NaN are skipped.
+  /// Tensors of the same shape. Elements whose reference is infinite, NaN or hidden
+  /// (hidden_values.hpp) are skipped.
   void add(const Tensor& reference, const Tensor& actual);
   /// Decibels; infinite without error, NaN if nothing was compared.
   double decibels() const;
