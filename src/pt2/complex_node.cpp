@@ -57,9 +57,9 @@ int64_t ComplexNode::integer(std::string_view name, int64_t otherwise) const {
   return argument && !argument->ints.empty() ? argument->ints[0] : otherwise;
 }
 
-std::string ComplexNode::text(std::string_view name, std::string otherwise) const {
+std::string ComplexNode::text(std::string_view name, std::string_view otherwise) const {
   const Argument* argument = find(name);
-  return argument && argument->tag == Tag::String ? argument->strings[0] : otherwise;
+  return argument && argument->tag == Tag::String ? argument->strings[0] : std::string(otherwise);
 }
 
 ir::Ints ComplexNode::ints(std::string_view name) const {

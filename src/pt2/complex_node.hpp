@@ -26,7 +26,7 @@ class ComplexNode {
   /// Null if the argument is absent or None.
   const Argument* find(std::string_view name) const;
   int64_t integer(std::string_view name, int64_t otherwise) const;
-  std::string text(std::string_view name, std::string otherwise) const;
+  std::string text(std::string_view name, std::string_view otherwise) const;
   ir::Ints ints(std::string_view name) const;
   /// A tensor or a number as complex numbers.
   Result<Parts> parts(std::string_view name);

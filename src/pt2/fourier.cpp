@@ -183,7 +183,7 @@ Result<ir::Value*> Fourier::overlapped(const ir::Builder& b, const Parts& x, con
     return fail(Code::Excessive, "{} frames take too much memory", x.real->dim(2))
         .withRemedy("Invert a shorter spectrum, or compute the signal outside of the model.");
   }
-  const auto ones = [&](Shape shape) {
+  const auto ones = [&](const Shape& shape) {
     const std::vector<float> values(static_cast<size_t>(numElements(shape)), 1);
     return b.constant(convert(Tensor::from(shape, values), dtype));
   };

@@ -4,8 +4,9 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "base/budget.hpp"
 #include "pt2/complex_numbers.hpp"
@@ -57,7 +58,8 @@ class Fourier {
     std::array<Wave, 2> waves{};  // a block of columns each
     bool half = false;            // columns stand for bins and their mirror images
     double scale = 1;
-    friend auto operator<=>(const Matrix&, const Matrix&) = default;
+    auto key() const { return std::tuple(rows, columns, n, waves, half, scale); }
+    friend bool operator<(const Matrix& a, const Matrix& b) { return a.key() < b.key(); }
   };
   Result<Tensor> tensor(const Matrix& matrix);
   Result<ir::Value*> constant(const ir::Builder& b, const Matrix& matrix, DType dtype);
