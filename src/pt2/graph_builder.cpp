@@ -112,8 +112,11 @@ class GraphBuilder {
     if (complex) type.shape.push_back(2);
     ir::Value* value = built_.graph.addInput(std::move(type), names_.claim(name));
     built_.inputs.push_back({name, value, ""});
-    if (complex) return defineParts(scope, name, splitParts(ir::Builder(built_.graph), value));
-    return define(scope, name, value);
+    if (!complex) return define(scope, name, value);
+    const Parts parts = splitParts(ir::Builder(built_.graph), value);
+    parts.real->name = names_.claim(partName(name, Part::Real));
+    parts.imag->name = names_.claim(partName(name, Part::Imag));
+    return defineParts(scope, name, parts);
   }
 
   Status stateInput(const InputSpec& spec, Scope& scope) {
