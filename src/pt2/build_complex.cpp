@@ -57,7 +57,7 @@ class ComplexBuilder : public ComplexNode {
   Status eachPart() {
     for (const Part part : {Part::Real, Part::Imag}) {
       NodeDocument copy = node_;
-      if (base_ == "copy_" && part == Part::Imag) {
+      if (isInPlace(base_) && part == Part::Imag) {  // another view of it would not see new imaginary parts
         CARINA_TRY(const Parts self, parts("self"));
         if (!self.imag) return unsupported("a destination that was real");
       }

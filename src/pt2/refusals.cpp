@@ -7,7 +7,7 @@
 #include "decompose/composites.hpp"
 #include "ir/extents.hpp"
 #include "pt2/build_complex.hpp"
-#include "pt2/complex_numbers.hpp"
+#include "pt2/complex_node.hpp"
 #include "pt2/numbers.hpp"
 #include "pt2/scalar_type.hpp"
 #include "pt2/size_expression.hpp"
@@ -36,12 +36,6 @@ bool isPositive(const Argument* argument) {
 }
 bool isGiven(const Argument* argument) {
   return argument && argument->tag == Tag::Tensor;
-}
-
-/// "torch.ops.aten.mul_.Tensor"
-bool writesInPlace(std::string_view target) {
-  const std::string_view name = target.substr(0, target.rfind('.'));
-  return name.ends_with('_') && !name.ends_with("__");
 }
 
 std::string baseName(std::string_view target) {
@@ -204,7 +198,7 @@ class Checker {
     const bool made = node.target.starts_with("torch.ops.aten.view_as_real.");
     if (!made && !pairs.contains(node.inputs[0].value.names[0])) return;
     const ir::OpDef* def = decompose::findReadable(operatorName(node.target));
-    if (!made && writesInPlace(node.target)) {
+    if (!made && isInPlace(baseOf(node.target))) {
       return add(Code::UnsupportedForm, where(node),
                  "writes to complex numbers as pairs of real numbers (torch.view_as_real)",
                  "Write to the complex tensor, or to its real or imag.");
