@@ -469,6 +469,12 @@ bool mapsElements(const ir::Node& node) {
 
 }  // namespace
 
+bool mayWiden(const Assignment& assignment, const ir::Node& node) {
+  const auto entry = assignment.nodes.find(&node);
+  return entry != assignment.nodes.end() && !entry->second.named && !entry->second.wide &&
+         entry->second.settings.precision == Precision::Int8 && roleOf(node) != Role::Float;
+}
+
 bool isFunction(const ir::Node& node) {
   return !node.operands().empty() && node.operands()[0] && node.operands()[0]->dtype() == DType::Float32 &&
          mapsElements(node);

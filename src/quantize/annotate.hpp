@@ -41,6 +41,9 @@ std::optional<double> scalingOf(const ir::Node& node);
 /// A product of two computed matrices.
 bool isProduct(const ir::Node& node);
 
+/// Whether an operator has 8-bit codes and no rule names it, so that the plan may give it 16-bit codes.
+bool mayWiden(const Assignment& assignment, const ir::Node& node);
+
 /// A quantized form of a value: as it is produced, or as readers of another precision read it.
 struct Form {
   ir::Value* value = nullptr;

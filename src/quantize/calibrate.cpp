@@ -144,12 +144,26 @@ class Reach {
   Series low_, high_;
 };
 
+void gather(Seen& seen, size_t sample, Gathered& gathered) {
+  for (const auto& [value, range] : seen.ranges) {
+    Range& all = gathered.ranges.at(value);
+    all = unite(all, range);
+  }
+  for (const auto& [value, rows] : seen.rows) gathered.rows.at(value).add(rows);
+  const auto kept = gathered.outputs.find(sample);
+  if (kept == gathered.outputs.end()) return;
+  if (bytesOf(seen.outputs) <= kMaxKeptBytes)
+    kept->second = std::move(seen.outputs);
+  else
+    gathered.outputs.erase(kept);
+}
+
 }  // namespace
 
 Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& annotation,
                                      std::span<const Sample> samples, bool rangeMargin, LayerInputs& inputs,
                                      const Progress& progress, WorkBudget* loops, Seen* first,
-                                     FloatOutputs* outputs, RangesOf* single) {
+                                     Gathered* gathered) {
   const size_t groups = annotation.groups.size();
   const GroupsOf observing = groupsOf(annotation);
   std::vector<std::unique_ptr<Observer>> observers;
@@ -191,6 +205,7 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
   }
   CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph, aten::Folding::All, loops));
 
+  const NormRowsOf wantedRows = gathered ? gathered->rows : NormRowsOf();
   std::vector<Reach> reaches(groups);
   const size_t wave = std::min<size_t>(samples.size(), parallelThreads());
   for (size_t begin = 0; begin < samples.size(); begin += wave) {
@@ -203,9 +218,10 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
         return;
       }
       seen[i].groups.resize(groups);
+      if (gathered) seen[i].rows = wantedRows;
       const auto keep = [&](const ir::Value& value, const Tensor& tensor) {
         seen[i].add(observing, inputs, value, tensor);
-        if (!single || single->count(&value) == 0 || value.isConstant()) return;
+        if (!gathered || gathered->ranges.count(&value) == 0 || value.isConstant()) return;
         Range& range = seen[i].ranges[&value];
         range = unite(range, rangeOf(tensor.as<float>()));
       };
@@ -230,18 +246,8 @@ Result<std::vector<Range>> calibrate(const ir::Graph& graph, const Annotation& a
       }
     });
     for (size_t i = 0; i < count; ++i) {
-      for (const auto& [value, range] : seen[i].ranges) {
-        Range& all = single->at(value);
-        all = unite(all, range);
-      }
       inputs.add(begin + i, seen[i].inputs);
-      if (!outputs) continue;
-      const auto kept = outputs->find(begin + i);
-      if (kept == outputs->end()) continue;
-      if (bytesOf(seen[i].outputs) <= kMaxKeptBytes)
-        kept->second = std::move(seen[i].outputs);
-      else
-        outputs->erase(kept);
+      if (gathered) gather(seen[i], begin + i, *gathered);
     }
     if (progress) progress(begin + count, samples.size());
   }

@@ -58,23 +58,17 @@ class FineArguments {
 
  private:
   void widenAbove(float largest, const ir::Node& node) {
-    if (!mayWiden(node)) return;
+    if (!mayWiden(assignment_, node)) return;
     if (largestStep(resultsOfCodes(node, false)) > largest) widen(node);
   }
 
   void widenLogarithm(const ir::Node& node) {
-    if (!mayWiden(node)) return;
+    if (!mayWiden(assignment_, node)) return;
     const std::vector<float> results = resultsOfCodes(node, true);
     const auto finite = [](float x) { return std::isfinite(x); };
     if (results.empty() || !std::all_of(results.begin(), results.end(), finite)) return;
     const auto [least, most] = std::minmax_element(results.begin(), results.end());
     if (largestStep(results) > kLargestJump * (*most - *least)) widen(node);
-  }
-
-  bool mayWiden(const ir::Node& node) const {
-    const auto entry = assignment_.nodes.find(&node);
-    return entry != assignment_.nodes.end() && !entry->second.named && !entry->second.wide &&
-           entry->second.settings.precision == Precision::Int8 && roleOf(node) != Role::Float;
   }
 
   /// The operator's arguments for all int8 codes, or its results; empty if they are not computed from codes.
@@ -116,7 +110,7 @@ class FineArguments {
     while (!pending.empty()) {
       const ir::Node& node = *pending.back();
       pending.pop_back();
-      if (!mayWiden(node) || !widened_.insert(&node).second) continue;
+      if (!mayWiden(assignment_, node) || !widened_.insert(&node).second) continue;
       const bool passesOn = &node == &last || aten::factsOf(node).tosa == aten::TosaForm::Elementwise ||
                             roleOf(node) == Role::Shared;
       if (!passesOn) continue;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "quantize/calibrate.hpp"
+#include "quantize/faint_rows.hpp"
 #include "quantize/fine_arguments.hpp"
 #include "quantize/function_ranges.hpp"
 #include "quantize/group_params.hpp"
@@ -58,6 +59,8 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
   const bool showsFirst = options.states == 0;
   Seen seen;
   seen.groups.resize(annotation.groups.size());
+  Gathered gathered{{}, {}, normInputs(graph, assignment)};
+  seen.rows = gathered.rows;
   const auto show = [&](const ir::Value& value, const Tensor& tensor) {
     if (showsFirst) seen.add(observing, inputs, value, tensor);
   };
@@ -76,18 +79,32 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
   }
   const bool knowsFirst = showsFirst && !changes && joins.outputs;
   if (knowsFirst) seen.outputs = *std::exchange(joins.outputs, std::nullopt);
-  FloatOutputs outputs;
   for (size_t i = 0; i < std::min(options.compared, samples.size()); ++i)
-    outputs[comparedSample(i, options.compared, samples.size())];
+    gathered.outputs[comparedSample(i, options.compared, samples.size())];
+  gathered.ranges = std::move(joins.ranges);
   CARINA_TRY(std::vector<Range> ranges,
              calibrate(graph, annotation, samples, options.rangeMargin, inputs, progress, options.loops.get(),
-                       knowsFirst ? &seen : nullptr, &outputs, &joins.ranges));
+                       knowsFirst ? &seen : nullptr, &gathered));
+  joins.ranges = std::move(gathered.ranges);
   cutFlatEnds(annotation, ranges);
   coverResults(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);
-  return Plan{std::move(assignment), std::move(annotation), std::move(joins),  std::move(inputs),
-              std::move(ranges),     std::move(params),     std::move(outputs)};
+  return Plan{std::move(assignment),       std::move(annotation),    std::move(joins),
+              std::move(inputs),           std::move(ranges),        std::move(params),
+              std::move(gathered.outputs), std::move(gathered.rows), {}};
+}
+
+/// The names of the source nodes of these operators, in program order.
+std::vector<std::string> sourceNames(std::span<const ir::Node* const> operators, const ir::Graph& graph) {
+  const std::set<const ir::Node*> all(operators.begin(), operators.end());
+  std::set<std::string_view> known;
+  std::vector<std::string> names;
+  for (const ir::Node* node : nodesWithLoops(graph)) {
+    if (all.count(node) != 0 && node->location() && known.insert(node->location()->name).second)
+      names.push_back(node->location()->name);
+  }
+  return names;
 }
 
 /// What folding products into the layers that follow may cost (foldBatchNorms()). Codes of 8 bits lose more
@@ -129,12 +146,17 @@ Status prepareGraph(ir::Graph& graph, const Options& options, std::span<const Sa
 Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<const Sample> samples,
                       LayerInputs::Wanted wanted, const Progress& progress) {
   CARINA_TRY(Plan plan, planFor(assign(graph, options), graph, options, samples, wanted, progress));
-  const std::vector<const ir::Node*> wider =
+  std::vector<const ir::Node*> wider =
       operatorsOfFineArguments(graph, plan.assignment, plan.annotation, plan.ranges);
+  const FaintRows faint = faintRowsOf(plan.rows, plan.assignment, plan.annotation, plan.params);
+  CARINA_TRY(const bool matter, doFaintRowsMatter(faint, graph, samples, plan.outputs, options.loops.get()));
+  if (matter) wider.insert(wider.end(), faint.operators.begin(), faint.operators.end());
   if (wider.empty()) return plan;
   Assignment assignment = assign(graph, options);
   for (const ir::Node* node : wider) assignment.nodes.at(node).settings.precision = Precision::Int16x8;
-  return planFor(std::move(assignment), graph, options, samples, wanted, progress);
+  CARINA_TRY(plan, planFor(std::move(assignment), graph, options, samples, wanted, progress));
+  if (matter) plan.faintRows = sourceNames(faint.operators, graph);
+  return plan;
 }
 
 }  // namespace carina::quantize

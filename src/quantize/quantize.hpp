@@ -65,6 +65,7 @@ struct TensorReport {
 
 struct Report {
   std::vector<TensorReport> tensors;
+  std::vector<std::string> faintRows;  // source nodes with 16-bit codes for that reason (faint_rows.hpp)
 };
 
 /// Outputs of the float network, by sample index.

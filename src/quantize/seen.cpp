@@ -37,8 +37,10 @@ GroupsOf groupsOf(const Annotation& annotation) {
 void Seen::add(const GroupsOf& observing, const LayerInputs& layers, const ir::Value& value,
                const Tensor& tensor) {
   if (layers.wants(value)) inputs[&value].push_back(tensor);
+  if (value.isConstant()) return;
+  if (const auto norm = rows.find(&value); norm != rows.end()) norm->second.add(tensor.as<float>());
   const auto found = observing.find(&value);
-  if (found == observing.end() || value.isConstant()) return;
+  if (found == observing.end()) return;
   for (const size_t g : found->second) groups[g].add(tensor);
 }
 

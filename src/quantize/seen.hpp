@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quantize/annotate.hpp"
+#include "quantize/faint_rows.hpp"
 #include "quantize/layer_inputs.hpp"
 #include "quantize/observer.hpp"
 
@@ -60,8 +61,9 @@ struct Seen {
   LayerInputs::Values inputs;
   std::vector<Tensor> outputs;  // of the float network
   RangesOf ranges;              // of single values, where they are wanted
+  NormRowsOf rows;              // of the values that are its keys
 
-  /// Keeps a value of a run if a group or a layer needs it.
+  /// Keeps a value of a run if a group or a layer needs it, and the powers of the rows that norms read.
   void add(const GroupsOf& observing, const LayerInputs& layers, const ir::Value& value,
            const Tensor& tensor);
 };

@@ -27,16 +27,12 @@ std::string accuracyText(const Row& row) {
 
 std::string raisedText(const AutoPrecision& found) {
   constexpr size_t kMost = 12;
-  std::vector<const LayerChoice*> raised;
+  std::vector<std::string> raised;
   for (const LayerChoice& layer : found.layers) {
-    if (layer.raised) raised.push_back(&layer);
+    if (layer.raised) raised.push_back(fmt::format("{}", fmt::join(layer.nodes, "+")));
   }
   if (raised.empty() || raised.size() == found.layers.size()) return {};
-  std::string text = "16x8:";
-  for (size_t i = 0; i < std::min(raised.size(), kMost); ++i)
-    text += fmt::format("{} {}", i > 0 ? "," : "", fmt::join(raised[i]->nodes, "+"));
-  if (raised.size() > kMost) text += fmt::format(" and {} more", raised.size() - kMost);
-  return text + "\n";
+  return fmt::format("16x8: {}\n", listText(raised, kMost));
 }
 
 }  // namespace

@@ -168,7 +168,10 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
   json["io"] = programIoJson(build);
   if (build.accuracy && std::isfinite(build.accuracy->decibels))
     json["output_sqnr_db"] = build.accuracy->decibels;
-  if (build.quantization) json["quantization"] = quantizationJson(*build.quantization);
+  if (build.quantization) {
+    json["quantization"] = quantizationJson(*build.quantization);
+    json["faint_rows"] = build.quantization->faintRows;
+  }
   json["cpu"] = nlohmann::ordered_json::array();
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     json["cpu"].push_back({{"op", refusal.op},
@@ -190,6 +193,8 @@ std::string targetLine(const pipeline::Build& build) {
   return fmt::format("  target  {}, {}, {}\n", machine.target->name, machine.system.name,
                      machine.memory.name);
 }
+
+constexpr size_t kMostNames = 6;
 
 /// What runs where, at what cost, and the accuracy against float. `region`: bytes of constants shared by all
 /// NPU parts, 0: each has its own.
@@ -216,6 +221,9 @@ std::string workLines(const pipeline::Build& build, const std::optional<pipeline
   text += fmt::format("  CPU     {}\n", cpuLine(build));
   text += programIoText(build);
   if (time) text += inferenceAdvice(*time, "  faster  ");
+  if (build.quantization && !build.quantization->faintRows.empty())
+    text += fmt::format("  codes   16 bits for rows that norms magnify: {}\n",
+                        listText(build.quantization->faintRows, kMostNames));
   if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     text += fmt::format("          {} ({}): {}{}{}\n", refusal.node, refusal.op, refusal.reason,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/text.hpp"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -72,6 +72,12 @@ void CsvTable::add(const std::vector<std::string>& row) {
     text_ += '"';
   }
   text_ += '\n';
+}
+
+std::string listText(std::span<const std::string> names, size_t most) {
+  std::string text = fmt::format("{}", fmt::join(names.first(std::min(most, names.size())), ", "));
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
 }
 
 std::string markupEscaped(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,8 @@ std::string bytesText(int64_t bytes);                // "12.3 KiB"
 std::string countText(int64_t count);                // "4,738,932"
 std::string decibelText(double value);               // "41.3 dB", "exact", "-"
 std::string percentText(double part, double whole);  // "45.2 %"; "-" if whole is 0
+/// "add, cat and 4 more": at most `most` names.
+std::string listText(std::span<const std::string> names, size_t most);
 /// Escaped for attributes and text of HTML and of XML 1.0, which has no control characters.
 std::string markupEscaped(std::string_view text);
 
