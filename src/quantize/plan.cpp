@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "quantize/calibrate.hpp"
-#include "quantize/faint_rows.hpp"
 #include "quantize/fine_arguments.hpp"
+#include "quantize/fine_sums.hpp"
 #include "quantize/function_ranges.hpp"
 #include "quantize/group_params.hpp"
 #include "quantize/guarded_norms.hpp"
@@ -148,14 +148,15 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
   CARINA_TRY(Plan plan, planFor(assign(graph, options), graph, options, samples, wanted, progress));
   std::vector<const ir::Node*> wider =
       operatorsOfFineArguments(graph, plan.assignment, plan.annotation, plan.ranges);
-  const FaintRows faint = faintRowsOf(plan.rows, plan.assignment, plan.annotation, plan.params);
-  CARINA_TRY(const bool matter, doFaintRowsMatter(faint, graph, samples, plan.outputs, options.loops.get()));
-  if (matter) wider.insert(wider.end(), faint.operators.begin(), faint.operators.end());
+  CARINA_TRY(const std::vector<const ir::Node*> sums,
+             operatorsOfFineSums(graph, plan.rows, plan.assignment, plan.annotation, plan.params, samples,
+                                 plan.outputs, options.loops.get()));
+  wider.insert(wider.end(), sums.begin(), sums.end());
   if (wider.empty()) return plan;
   Assignment assignment = assign(graph, options);
   for (const ir::Node* node : wider) assignment.nodes.at(node).settings.precision = Precision::Int16x8;
   CARINA_TRY(plan, planFor(std::move(assignment), graph, options, samples, wanted, progress));
-  if (matter) plan.faintRows = sourceNames(faint.operators, graph);
+  plan.fineSums = sourceNames(sums, graph);
   return plan;
 }
 

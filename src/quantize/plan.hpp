@@ -22,8 +22,8 @@ struct Plan {
   std::vector<Range> ranges;    // one per group of the annotation
   std::vector<QParams> params;  // the same
   FloatOutputs outputs;
-  NormRowsOf rows;                     // that norms in int8 read
-  std::vector<std::string> faintRows;  // names of source nodes that got 16-bit codes for the rows
+  NormRowsOf rows;                    // that norms in int8 read
+  std::vector<std::string> fineSums;  // names of the source nodes of fine sums (fine_sums.hpp)
 };
 
 /// Brings the float graph into the form to be quantized: batch norms folded, every value named, layers

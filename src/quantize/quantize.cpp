@@ -145,7 +145,7 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
     Report report = prequantizedReport(graph);
     return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}, {}};
   }
-  const auto& [assignment, annotation, joins, inputs, ranges, params, outputs, rows, faintRows] =
+  const auto& [assignment, annotation, joins, inputs, ranges, params, outputs, rows, fineSums] =
       *planned.plan;
   std::vector<Diagnostic> warnings = assignment.warnings;
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);
@@ -156,7 +156,7 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   if (options.correctBiases) correctBiases(graph, inputs, codes);
   if (precedent.rounding) roundAlike(graph, codes, *precedent.rounding);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
-  report.faintRows = faintRows;
+  report.fineSums = fineSums;
   carryCodes(graph);
   CARINA_RETURN_IF_ERROR(unrollLoops(graph));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());

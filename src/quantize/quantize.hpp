@@ -65,7 +65,7 @@ struct TensorReport {
 
 struct Report {
   std::vector<TensorReport> tensors;
-  std::vector<std::string> faintRows;  // source nodes with 16-bit codes for that reason (faint_rows.hpp)
+  std::vector<std::string> fineSums;  // source nodes of sums with 16-bit codes, and of norms (fine_sums.hpp)
 };
 
 /// Outputs of the float network, by sample index.

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "quantize/annotate.hpp"
-#include "quantize/faint_rows.hpp"
+#include "quantize/fine_sums.hpp"
 #include "quantize/layer_inputs.hpp"
 #include "quantize/observer.hpp"
 

@@ -170,7 +170,7 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
     json["output_sqnr_db"] = build.accuracy->decibels;
   if (build.quantization) {
     json["quantization"] = quantizationJson(*build.quantization);
-    json["faint_rows"] = build.quantization->faintRows;
+    json["fine_sums"] = build.quantization->fineSums;
   }
   json["cpu"] = nlohmann::ordered_json::array();
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
@@ -221,9 +221,9 @@ std::string workLines(const pipeline::Build& build, const std::optional<pipeline
   text += fmt::format("  CPU     {}\n", cpuLine(build));
   text += programIoText(build);
   if (time) text += inferenceAdvice(*time, "  faster  ");
-  if (build.quantization && !build.quantization->faintRows.empty())
-    text += fmt::format("  codes   16 bits for rows that norms magnify: {}\n",
-                        listText(build.quantization->faintRows, kMostNames));
+  if (build.quantization && !build.quantization->fineSums.empty())
+    text += fmt::format("  codes   16 bits for sums before norms: {}\n",
+                        listText(build.quantization->fineSums, kMostNames));
   if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     text += fmt::format("          {} ({}): {}{}{}\n", refusal.node, refusal.op, refusal.reason,

@@ -16,7 +16,7 @@ TEST_P(Norms, EqualTheSimulationInInt8) {
   Case narrow = GetParam();
   narrow.share = std::max(narrow.share, 0.06);  // the factor of a row has 9 to 15 bits
   quantize::Options options;
-  quantize::Rule& rule = options.rules.emplace_back();  // also where rows are faint
+  quantize::Rule& rule = options.rules.emplace_back();  // also for rows that are small next to others
   rule.pattern = "*";
   rule.overrides.precision = quantize::Precision::Int8;
   check(narrow, options);

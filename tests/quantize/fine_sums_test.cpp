@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token that is much smaller than the others of its sequence has 16-bit codes up to the norm that magnifies
 // it, if the network's result depends on it.
-#include "quantize/faint_rows.hpp"
+#include "quantize/fine_sums.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,15 +50,15 @@ std::vector<DType> typesWithToken(int64_t row, const Options& options = {}) {
   return typesOf(quantized.graph, {&aten::Cat::def(), &aten::AddTensor::def(), &aten::LayerNorm::def()});
 }
 
-TEST(FaintRows, ThatAreTheResultHave16BitCodesUpToTheNorm) {
+TEST(FineSums, OfARowThatIsTheResultHave16Bits) {
   EXPECT_THAT(typesWithToken(0), ElementsAre(k16Bits, k16Bits, k16Bits));
 }
 
-TEST(FaintRows, OnWhichNoResultDependsHave8BitCodes) {
+TEST(FineSums, OfARowOnWhichNoResultDependsHave8Bits) {
   EXPECT_THAT(typesWithToken(3), Each(k8Bits));
 }
 
-TEST(FaintRows, AreLeftToRulesThatNameTheirOperators) {
+TEST(FineSums, AreLeftToRulesThatNameThem) {
   Options options;
   Rule& rule = options.rules.emplace_back();
   rule.pattern = "*";
@@ -66,7 +66,7 @@ TEST(FaintRows, AreLeftToRulesThatNameTheirOperators) {
   EXPECT_THAT(typesWithToken(0, options), Each(k8Bits));
 }
 
-TEST(FaintRows, OfALayerStayAsTheyAre) {
+TEST(FineSums, DoNotIncludeLayers) {
   // 16-bit codes of the norm would not make the layer's own codes finer.
   Network n;
   Value* x = n.input({1, 9, 16});
@@ -77,6 +77,25 @@ TEST(FaintRows, OfALayerStayAsTheyAre) {
   for (float& first : rows.mutableAs<float>().first(16)) first *= 0.01f;
   const Quantized quantized = require(quantize(std::move(n.graph), {}, std::array{Sample{rows}}));
   EXPECT_THAT(typesOf(quantized.graph, {&aten::Linear::def(), &aten::LayerNorm::def()}), Each(k8Bits));
+}
+
+TEST(FineSums, OfADeepStreamHave16Bits) {
+  // One sum leaves most rows 25 dB, thirty of them 10.
+  Network n;
+  n.in("stream", "");
+  Value* sum = n.make<aten::AddTensor>(n.input({1, 4, 16}), n.input({1, 4, 16}), int64_t{1});
+  Sample values = {ramp({1, 4, 16}, -1, 1), ramp({1, 4, 16}, -1, 1)};
+  values[1].mutableAs<float>()[5] = 50;
+  for (int i = 0; i < 30; ++i) {
+    sum = n.make<aten::AddTensor>(sum, n.input({1, 4, 16}), int64_t{1});
+    Tensor& added = values.emplace_back(ramp({1, 4, 16}, -0.2f, 0.2f));
+    const auto elements = added.mutableAs<float>();
+    std::rotate(elements.begin(), elements.begin() + i, elements.end());
+  }
+  n.done(n.make<aten::LayerNorm>(sum, nullptr, nullptr, Ints{16}, 1e-5, false));
+  const Quantized quantized = require(quantize(std::move(n.graph), {}, std::array{values}));
+  EXPECT_THAT(typesOf(quantized.graph, {&aten::AddTensor::def()}), Each(k16Bits));
+  EXPECT_THAT(quantized.report.fineSums, ElementsAre("stream"));
 }
 
 TEST(NormRows, HaveTheLargestPowerOfAllSamples) {
