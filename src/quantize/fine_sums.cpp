@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "aten/executor.hpp"
 #include "aten/ops.hpp"
@@ -15,10 +17,10 @@
 namespace carina::quantize {
 namespace {
 
-constexpr double kTooLittle = 20, kEnough = 25;  // decibels
-constexpr std::array kSteps = {0.01, 0.001};     // errors after the norm, relative to the row's power
-constexpr double kNegligible = 0.002;            // their sum over the network (27 dB), for the mean row
-constexpr size_t kCompared = 2;                  // samples
+constexpr double kTooLittle = 20, kEnough = 25, kLeastGain = 6;  // decibels
+constexpr std::array kSteps = {0.01, 0.001};  // errors after the norm, relative to the row's power
+constexpr double kNegligible = 0.002;         // their sum over the network (27 dB), for the mean row
+constexpr size_t kCompared = 2;               // samples
 
 std::optional<NormRows> rowsOf(const ir::Node& node) {
   const auto length = [](const ir::Ints& dims) {
@@ -36,6 +38,14 @@ std::optional<NormRows> rowsOf(const ir::Node& node) {
 
 bool isSum(const ir::Node& node) {
   return ir::isa<aten::AddTensor>(&node) || ir::isa<aten::SubTensor>(&node) || roleOf(node) == Role::Shared;
+}
+
+/// The power of noise relative to the signal.
+double noiseOf(double decibels) {
+  return std::pow(10.0, -decibels / 10);
+}
+double decibelsOf(double noise) {
+  return -10 * std::log10(noise);
 }
 
 /// What a norm divides the power of an error by.
@@ -95,23 +105,24 @@ class Search {
   }
 
   /// A copy of the graph in which only the sums with errors up to `error` are rounded to their codes.
-  ir::Graph rounded(double error) const {
-    std::unordered_map<const ir::Node*, const Sum*> kept;
+  ir::Graph withSums(double error) const {
+    Codes codes;
     for (const Sum& sum : sums_) {
-      if (sum.worst <= error) kept[sum.node] = &sum;
+      if (sum.worst <= error) codes[sum.node->result()] = sum.codes;
     }
-    ir::Graph copy = graph_.clone();
-    const std::vector<ir::Node*> from = nodesWithLoops(graph_), to = nodesWithLoops(copy);
-    for (size_t n = 0; n < from.size(); ++n) {
-      const auto sum = kept.find(from[n]);
-      if (sum == kept.end()) continue;
-      ir::Value* value = to[n]->result();
-      ir::Graph& inner = graphOf(*value, copy);
-      const auto [quantize, real] = insertPair(inner, value, to[n], sum->second->codes);
-      inner.replaceAllUses(value, real);
-      quantize->setOperand(0, value);
+    return rounded(codes);
+  }
+
+  /// A copy of the graph in which all values are rounded that do not share the codes of a sum, but no
+  /// weights.
+  ir::Graph withOthers() const {
+    std::set<size_t> ofSums;
+    for (const Sum& sum : sums_) ofSums.insert(annotation_.producedIn.at(sum.node->result()));
+    Codes codes;
+    for (const auto& [value, group] : annotation_.producedIn) {
+      if (value->dtype() == DType::Float32 && ofSums.count(group) == 0) codes[value] = params_[group];
     }
-    return copy;
+    return rounded(codes);
   }
 
  private:
@@ -130,6 +141,25 @@ class Search {
     const QParams& q = params_[group->second];
     const double error = q.scale * q.scale / 12;
     sums_.push_back({&node, q, error / divisor->second.least, error / divisor->second.mean});
+  }
+
+  using Codes = std::unordered_map<const ir::Value*, QParams>;
+
+  ir::Graph rounded(const Codes& codes) const {
+    ir::Graph copy = graph_.clone();
+    const std::vector<ir::Node*> from = nodesWithLoops(graph_), to = nodesWithLoops(copy);
+    for (size_t n = 0; n < from.size(); ++n) {
+      for (size_t i = 0; i < from[n]->results().size(); ++i) {
+        const auto found = codes.find(from[n]->result(i));
+        ir::Value* value = to[n]->result(i);
+        if (found == codes.end() || value->unused()) continue;
+        ir::Graph& inner = graphOf(*value, copy);
+        const auto [quantize, real] = insertPair(inner, value, to[n], found->second);
+        inner.replaceAllUses(value, real);
+        quantize->setOperand(0, value);
+      }
+    }
+    return copy;
   }
 
   const ir::Graph& graph_;
@@ -233,12 +263,15 @@ Result<std::vector<const ir::Node*>> operatorsOfFineSums(const ir::Graph& graph,
   if (worst <= kSteps.front() && mean <= kNegligible) return std::vector<const ir::Node*>();
   Comparison comparison(graph, samples, known, loops);
   constexpr double kAll = std::numeric_limits<double>::infinity();
-  CARINA_TRY(const double all, comparison.decibels(search.rounded(kAll)));
-  if (all >= kTooLittle) return std::vector<const ir::Node*>();
+  CARINA_TRY(const double sums, comparison.decibels(search.withSums(kAll)));
+  if (sums >= kTooLittle) return std::vector<const ir::Node*>();
+  CARINA_TRY(const double others, comparison.decibels(search.withOthers()));
+  const double both = decibelsOf(noiseOf(sums) + noiseOf(others));
+  if (others < both + kLeastGain) return std::vector<const ir::Node*>();
   for (const double step : kSteps) {
     if (worst <= step) continue;
-    CARINA_TRY(const double others, comparison.decibels(search.rounded(step)));
-    if (others >= kEnough) return search.operatorsAbove(step);
+    CARINA_TRY(const double rest, comparison.decibels(search.withSums(step)));
+    if (rest >= kEnough) return search.operatorsAbove(step);
   }
   return search.operatorsAbove(0);
 }

@@ -155,7 +155,10 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
   if (wider.empty()) return plan;
   Assignment assignment = assign(graph, options);
   for (const ir::Node* node : wider) assignment.nodes.at(node).settings.precision = Precision::Int16x8;
-  CARINA_TRY(plan, planFor(std::move(assignment), graph, options, samples, wanted, progress));
+  // The same layers have the same inputs in float: their statistics need not be gathered again.
+  LayerInputs inputs = std::move(plan.inputs);
+  CARINA_TRY(plan, planFor(std::move(assignment), graph, options, samples, {}, progress));
+  plan.inputs = std::move(inputs);
   plan.fineSums = sourceNames(sums, graph);
   return plan;
 }
