@@ -11,6 +11,7 @@ namespace {
 
 // Maximum number of runs of evenly spaced constant indices that are sliced separately; more are gathered.
 constexpr size_t kMaxSlices = 16;
+constexpr int64_t kShortRow = 16;  // elements
 
 std::vector<int> movedLast(int64_t rank, int64_t dim) {
   std::vector<int> order;
@@ -56,6 +57,7 @@ ir::Value* asBool(Lowering& lowering, const ir::Value* source, ir::Value* result
 }
 
 /// Selects rows [W] along `dim`: values are [outer, K, inner], with the same W rows for every outer index.
+/// Short rows of several tables are joined: outer * W of them would cost more than transposing the values.
 Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index,
                 int64_t dim) {
   CARINA_TRY(const StoredTensor data, lowering.movable(values));
@@ -86,6 +88,22 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
     indices.value = emit.constant(std::move(counted));
   }
   const int64_t inner = numElements(Shape(s.begin() + dim + 1, s.end())), picked = index->numElements();
+  if (outer > 1 && inner < kShortRow) {
+    std::vector<int> order{static_cast<int>(dim)};
+    Shape stored{picked}, shape = s;
+    for (int d = 0; d < static_cast<int>(s.size()); ++d) {
+      if (d == dim) continue;
+      order.push_back(d);
+      stored.push_back(s[static_cast<size_t>(d)]);
+    }
+    shape[static_cast<size_t>(dim)] = picked;
+    ir::Value* table =
+        emit.reshape(lowering.ordered(asBytes(lowering, data), order), {1, rows, outer * inner});
+    ir::Value* chosen = emit.gather(table, emit.reshape(lowering.rowMajor(indices), {1, picked}));
+    const StoredTensor result{asBool(lowering, values, emit.reshape(chosen, stored)),
+                              Layout::ordered(shape, order)};
+    return lowering.defineMoved(node.result(), values, lowering.viewed(result, node.result()->shape()));
+  }
   ir::Value* table = emit.reshape(lowering.rowMajor(asBytes(lowering, data)), {outer, rows, inner});
   ir::Value* which = emit.tile(emit.reshape(lowering.rowMajor(indices), {1, picked}), {outer, 1});
   ir::Value* result = asBool(lowering, values, emit.gather(table, which));
