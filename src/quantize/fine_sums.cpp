@@ -267,7 +267,7 @@ Result<std::vector<const ir::Node*>> operatorsOfFineSums(const ir::Graph& graph,
   if (sums >= kTooLittle) return std::vector<const ir::Node*>();
   CARINA_TRY(const double others, comparison.decibels(search.withOthers()));
   const double both = decibelsOf(noiseOf(sums) + noiseOf(others));
-  if (others < both + kLeastGain) return std::vector<const ir::Node*>();
+  if (others < std::max(kTooLittle, both + kLeastGain)) return std::vector<const ir::Node*>();
   for (const double step : kSteps) {
     if (worst <= step) continue;
     CARINA_TRY(const double rest, comparison.decibels(search.withSums(step)));

@@ -35,10 +35,10 @@ NormRowsOf normInputs(const ir::Graph& graph, const Assignment& assignment);
 
 /// The operators that need 16-bit codes: sums in int8, concatenations and movements of data among them, and
 /// the norms that read their results. None if the results of the network, with only these values rounded,
-/// have at least 20 dB, or if the other values cost so much that the network would gain less than 6 dB;
-/// otherwise those with the largest errors after the norm, so many that the others leave 25 dB. Without
-/// operators that rules name. `known`: results of the float network. Errors: graphs that the executor cannot
-/// run.
+/// have at least 20 dB, or if the other values alone leave less than 20 dB or so little that the network
+/// would gain less than 6 dB; otherwise those with the largest errors after the norm, so many that the others
+/// leave 25 dB. Without operators that rules name. `known`: results of the float network. Errors: graphs that
+/// the executor cannot run.
 Result<std::vector<const ir::Node*>> operatorsOfFineSums(const ir::Graph& graph, const NormRowsOf& inputs,
                                                          const Assignment& assignment,
                                                          const Annotation& annotation,
