@@ -79,7 +79,7 @@ def cell(report, reason):
     if report is None:
         return reason
     decibels = decibels_of(report)
-    place = "" if report["wholly_on_npu"] else f"in {report['npu_parts']} NPU parts, "
+    place = "" if report["wholly_on_npu"] else "partly on the CPU, "
     return f"{place}{'-' if decibels is None else f'{decibels:.1f} dB'}, {report['npu_cycles']:,}"
 
 

@@ -57,7 +57,8 @@ ir::Value* asBool(Lowering& lowering, const ir::Value* source, ir::Value* result
 }
 
 /// Selects rows [W] along `dim`: values are [outer, K, inner], with the same W rows for every outer index.
-/// Short rows of several tables are joined: outer * W of them would cost more than transposing the values.
+/// Short rows of several tables are joined if most are selected: outer * W of them would cost more than
+/// transposing the values.
 Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* values, const ir::Value* index,
                 int64_t dim) {
   CARINA_TRY(const StoredTensor data, lowering.movable(values));
@@ -88,7 +89,7 @@ Status pickRows(Lowering& lowering, const ir::Node& node, const ir::Value* value
     indices.value = emit.constant(std::move(counted));
   }
   const int64_t inner = numElements(Shape(s.begin() + dim + 1, s.end())), picked = index->numElements();
-  if (outer > 1 && inner < kShortRow) {
+  if (outer > 1 && inner < kShortRow && 2 * picked >= rows) {
     std::vector<int> order{static_cast<int>(dim)};
     Shape stored{picked}, shape = s;
     for (int d = 0; d < static_cast<int>(s.size()); ++d) {

@@ -9,8 +9,8 @@
 #include <optional>
 #include <set>
 
-#include "aten/executor.hpp"
 #include "aten/ops.hpp"
+#include "quantize/accuracy.hpp"
 #include "quantize/insert.hpp"
 #include "quantize/loops.hpp"
 
@@ -36,16 +36,13 @@ std::optional<NormRows> rowsOf(const ir::Node& node) {
   return std::nullopt;
 }
 
-bool isSum(const ir::Node& node) {
+bool addsOrMoves(const ir::Node& node) {
   return ir::isa<aten::AddTensor>(&node) || ir::isa<aten::SubTensor>(&node) || roleOf(node) == Role::Shared;
 }
 
 /// The power of noise relative to the signal.
 double noiseOf(double decibels) {
   return std::pow(10.0, -decibels / 10);
-}
-double decibelsOf(double noise) {
-  return -10 * std::log10(noise);
 }
 
 /// What a norm divides the power of an error by.
@@ -128,7 +125,7 @@ class Search {
  private:
   /// Readers come before the operators that compute what they read.
   void visit(const ir::Node& node) {
-    if (!isSum(node) || node.results().size() != 1) return;
+    if (!addsOrMoves(node) || node.results().size() != 1) return;
     const auto divisor = divisors_.find(node.result());
     if (divisor == divisors_.end()) return;
     for (const ir::Value* operand : node.operands()) {
@@ -170,51 +167,13 @@ class Search {
   std::vector<Sum> sums_;
 };
 
-/// The SQNR of the worst result of one network against another.
-class Comparison {
- public:
-  Comparison(const ir::Graph& graph, std::span<const Sample> samples, const FloatOutputs& known,
-             WorkBudget* loops)
-      : graph_(graph), samples_(samples), known_(known), loops_(loops) {}
-
-  Result<double> decibels(const ir::Graph& other) {
-    CARINA_TRY(const aten::Executor executor, aten::Executor::create(other, kFolding, loops_));
-    std::vector<Sqnr> outputs(graph_.outputs().size());
-    for (size_t i = 0; i < std::min(kCompared, samples_.size()); ++i) {
-      const size_t sample = comparedSample(i, kCompared, samples_.size());
-      CARINA_TRY(const std::vector<Tensor>* expected, inFloat(sample));
-      CARINA_TRY(const std::vector<Tensor> actual, executor.run(samples_[sample]));
-      for (size_t k = 0; k < outputs.size(); ++k) {
-        if (isFloat((*expected)[k].dtype())) outputs[k].add((*expected)[k], actual[k]);
-      }
-    }
-    double worst = std::numeric_limits<double>::infinity();
-    for (const Sqnr& output : outputs) {
-      if (output.decibels() < worst) worst = output.decibels();  // not NaN
-    }
-    return worst;
-  }
-
- private:
-  static constexpr auto kFolding = aten::Folding::NothingThatGrows;
-
-  Result<const std::vector<Tensor>*> inFloat(size_t sample) {
-    const auto known = known_.find(sample);
-    if (known != known_.end()) return &known->second;
-    auto& own = own_[sample];
-    if (own.empty()) {
-      CARINA_TRY(const aten::Executor executor, aten::Executor::create(graph_, kFolding, loops_));
-      CARINA_TRY(own, executor.run(samples_[sample]));
-    }
-    return &own;
-  }
-
-  const ir::Graph& graph_;
-  std::span<const Sample> samples_;
-  const FloatOutputs& known_;
-  WorkBudget* loops_;
-  FloatOutputs own_;
-};
+/// The SQNR of the worst result of a copy of a network; infinite without float results.
+Result<double> decibelsOf(ir::Graph copy, const ir::Graph& graph, std::span<const Sample> samples,
+                          const FloatOutputs& known, WorkBudget* loops) {
+  const Quantized compared{std::move(copy), graph.clone(), {}, {}, {}, known};
+  CARINA_TRY(const auto accuracy, estimateAccuracy(compared, samples, kCompared, loops));
+  return accuracy ? accuracy->decibels : std::numeric_limits<double>::infinity();
+}
 
 }  // namespace
 
@@ -243,7 +202,8 @@ NormRowsOf normInputs(const ir::Graph& graph, const Assignment& assignment) {
   NormRowsOf inputs;
   for (const ir::Node* node : nodesWithLoops(graph)) {
     const auto rows = rowsOf(*node);
-    if (rows && mayWiden(assignment, *node)) inputs.try_emplace(node->operand(0), *rows);
+    if (rows && mayWiden(assignment, *node) && node->operand(0)->dtype() == DType::Float32)
+      inputs.try_emplace(node->operand(0), *rows);
   }
   return inputs;
 }
@@ -261,16 +221,15 @@ Result<std::vector<const ir::Node*>> operatorsOfFineSums(const ir::Graph& graph,
     mean += sum.mean;
   }
   if (worst <= kSteps.front() && mean <= kNegligible) return std::vector<const ir::Node*>();
-  Comparison comparison(graph, samples, known, loops);
-  constexpr double kAll = std::numeric_limits<double>::infinity();
-  CARINA_TRY(const double sums, comparison.decibels(search.withSums(kAll)));
+  const auto with = [&](ir::Graph copy) { return decibelsOf(std::move(copy), graph, samples, known, loops); };
+  CARINA_TRY(const double sums, with(search.withSums(std::numeric_limits<double>::infinity())));
   if (sums >= kTooLittle) return std::vector<const ir::Node*>();
-  CARINA_TRY(const double others, comparison.decibels(search.withOthers()));
-  const double both = decibelsOf(noiseOf(sums) + noiseOf(others));
+  CARINA_TRY(const double others, with(search.withOthers()));
+  const double both = -10 * std::log10(noiseOf(sums) + noiseOf(others));
   if (others < std::max(kTooLittle, both + kLeastGain)) return std::vector<const ir::Node*>();
   for (const double step : kSteps) {
     if (worst <= step) continue;
-    CARINA_TRY(const double rest, comparison.decibels(search.withSums(step)));
+    CARINA_TRY(const double rest, with(search.withSums(step)));
     if (rest >= kEnough) return search.operatorsAbove(step);
   }
   return search.operatorsAbove(0);
