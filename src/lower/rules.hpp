@@ -30,6 +30,9 @@ void addIndexRules(Rules& rules);  // gather, embedding, index_put
 void addResizeRules(Rules& rules);
 void addControlFlowRules(Rules& rules);  // conditionals, loops, loops over slices
 
+/// Whether a node repeats a tensor along dimensions: expand, repeat, ...
+bool isRepeat(const ir::Node& node);
+
 /// Operands as codes of one scale and zero point: those that the quantize node after `result` requires,
 /// otherwise the coarsest of the operands. Operands that already have them are not changed.
 struct SameCodes {

@@ -141,21 +141,73 @@ Status lowerIndexTensor(Lowering& lowering, const ir::Node& node) {
   return pickRows(lowering, node, op.self(), index, dim);
 }
 
-/// out[i][j] = self[i][index[i][j]] over the last dimension after moving `dim` there.
+/// Whether a constant's elements do not change along an axis.
+bool repeatsAlong(const Tensor& tensor, size_t axis) {
+  const int64_t stride = rowMajorStrides(tensor.shape())[axis], extent = tensor.shape()[axis];
+  for (int64_t i = 0; i < tensor.numElements(); ++i) {
+    if (i / stride % extent > 0 && tensor.integerAt(i) != tensor.integerAt(i - stride)) return false;
+  }
+  return true;
+}
+
+/// An index tensor of aten.gather, with the axes other than `dim` along which its elements do not change.
+/// `values` has these elements in `shape`, which may be 1 along such axes.
+struct RowIndex {
+  const ir::Value* values;
+  Shape shape;
+  std::vector<bool> repeats;
+
+  RowIndex(const ir::Value* index, int64_t dim)
+      : values(index), shape(index->shape()), repeats(shape.size(), false) {
+    const Shape& full = index->shape();
+    const auto other = [&](size_t axis) { return static_cast<int64_t>(axis) != dim && full[axis] > 1; };
+    if (index->isConstant()) {
+      for (size_t axis = 0; axis < full.size(); ++axis)
+        repeats[axis] = other(axis) && repeatsAlong(index->constant(), axis);
+      return;
+    }
+    if (!index->producer() || !isRepeat(*index->producer())) return;
+    Shape before = index->producer()->operands()[0]->shape();
+    before.insert(before.begin(), full.size() - before.size(), 1);
+    std::vector<bool> repeated(full.size(), false);
+    for (size_t axis = 0; axis < full.size(); ++axis) {
+      repeated[axis] = before[axis] == 1 && other(axis);
+      if (!repeated[axis] && before[axis] != full[axis]) return;  // repeats along `dim`, or several elements
+    }
+    *this = {index->producer()->operands()[0], std::move(before), std::move(repeated)};
+  }
+
+ private:
+  RowIndex(const ir::Value* values_, Shape shape_, std::vector<bool> repeats_)
+      : values(values_), shape(std::move(shape_)), repeats(std::move(repeats_)) {}
+};
+
+/// out[i][j][k] = self[i][index[i][j]][k], where k are the axes along which the index does not change:
+/// indices of rows that were expanded over their elements.
 Status lowerGather(Lowering& lowering, const ir::Node& node) {
   const aten::Gather op = ir::cast<aten::Gather>(&node);
   const int64_t rank = op.self()->rank(), dim = wrapped(op.dim(), rank);
+  const RowIndex index(op.index(), dim);
   CARINA_TRY(const StoredTensor data, lowering.movable(op.self()));
-  CARINA_TRY(const StoredTensor indices, lowering.integers(op.index()));
+  CARINA_TRY(const StoredTensor indices, lowering.integers(index.values));
   Emitter& emit = lowering.emit();
-  const std::vector<int> order = movedLast(rank, dim);
+  std::vector<int> order = movedLast(rank, dim);
+  std::stable_partition(order.begin(), order.end(),
+                        [&](int axis) { return !index.repeats[static_cast<size_t>(axis)]; });
   ir::Value* values = lowering.ordered(asBytes(lowering, data), order);
-  ir::Value* which = lowering.ordered(indices, order);
-  for (int64_t axis = 0; axis + 1 < rank; ++axis) values = emit.sliceAxis(values, axis, 0, which->dim(axis));
-  const int64_t rows = values->shape().back(), picked = which->shape().back(),
-                outer = which->numElements() / picked;
+  ir::Value* which = lowering.ordered(lowering.viewed(indices, index.shape), order);
+  int64_t outer = 1, inner = 1;
+  for (size_t at = 0; at < order.size(); ++at) {
+    const auto axis = static_cast<size_t>(order[at]);
+    if (order[at] == dim) continue;
+    const int64_t extent = op.index()->shape()[axis];
+    values = emit.sliceAxis(values, static_cast<int64_t>(at), 0, extent);
+    if (index.repeats[axis]) which = emit.sliceAxis(which, static_cast<int64_t>(at), 0, 1);
+    (index.repeats[axis] ? inner : outer) *= extent;
+  }
+  const int64_t rows = op.self()->dim(dim), picked = op.index()->dim(dim);
   ir::Value* result =
-      emit.gather(emit.reshape(values, {outer, rows, 1}), emit.reshape(which, {outer, picked}));
+      emit.gather(emit.reshape(values, {outer, rows, inner}), emit.reshape(which, {outer, picked}));
   result = asBool(lowering, op.self(), result);
   return lowering.defineMoved(node.result(), op.self(),
                               {result, Layout::ordered(node.result()->shape(), order)});

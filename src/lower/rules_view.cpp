@@ -2,6 +2,7 @@
 // Operators that only reinterpret the same elements: they change the layout and emit nothing, unless a
 // broadcast actually repeats elements.
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "aten/ops.hpp"
@@ -93,6 +94,12 @@ Status lowerMovedim(Lowering& lowering, const ir::Node& node) {
   }
   const auto op = ir::cast<aten::MovedimIntlist>(&node);
   return moveDims(lowering, node, op.source(), op.destination());
+}
+
+/// Operators that repeat a tensor.
+std::array<const ir::OpDef*, 5> repeats() {
+  return {&aten::Expand::def(), &aten::ExpandAs::def(), &aten::BroadcastTo::def(), &aten::Repeat::def(),
+          &aten::Tile::def()};
 }
 
 /// Repeats along dimensions of size 1 and new leading ones; also repeat and tile, whose result shape
@@ -188,6 +195,11 @@ Status lowerCast(Lowering& lowering, const ir::Node& node) {
 
 }  // namespace
 
+bool isRepeat(const ir::Node& node) {
+  const auto defs = repeats();
+  return std::any_of(defs.begin(), defs.end(), [&](const ir::OpDef* def) { return node.is(*def); });
+}
+
 void addViewRules(Rules& rules) {
   for (const ir::OpDef* def :
        {&aten::View::def(), &aten::Reshape::def(), &aten::ViewAs::def(), &aten::ReshapeAs::def(),
@@ -202,10 +214,7 @@ void addViewRules(Rules& rules) {
   rules[&aten::TransposeMatrix::def()] = rules[&aten::MT::def()] = rules[&aten::NumpyT::def()] =
       lowerMatrixTranspose;
   rules[&aten::MovedimInt::def()] = rules[&aten::MovedimIntlist::def()] = lowerMovedim;
-  for (const ir::OpDef* def : {&aten::Expand::def(), &aten::ExpandAs::def(), &aten::BroadcastTo::def(),
-                               &aten::Repeat::def(), &aten::Tile::def()}) {
-    rules[def] = lowerRepeat;
-  }
+  for (const ir::OpDef* def : repeats()) rules[def] = lowerRepeat;
   for (const ir::OpDef* def : {&aten::ToDtype::def(), &aten::ToDtypeLayout::def(), &aten::ToDevice::def(),
                                &aten::ToOther::def(), &aten::PrivateToCopy::def(), &aten::TypeAs::def()}) {
     rules[def] = lowerCast;
