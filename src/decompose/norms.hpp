@@ -11,6 +11,9 @@ namespace carina::decompose {
 
 enum class Centred : uint8_t { No, Yes };
 
+/// Elements of a row; longer ones have no integer form (src/lower/rules_norm.cpp).
+inline constexpr int64_t kLongestRow = int64_t{1} << 20;
+
 /// x / sqrt(mean(x^2) + eps) over `dims` (in ascending order), or (x - mean) / sqrt(variance + eps) with the
 /// biased variance. It is not decomposed: 8 or 16-bit codes cannot hold the variances of rows that differ by
 /// orders of magnitude.

@@ -22,9 +22,6 @@
 namespace carina::decompose {
 namespace {
 
-/// Longer rows have no integer form (src/lower/rules_norm.cpp).
-constexpr int64_t kLongestRow = 65535;
-
 /// A value without the operators that only change its shape.
 ir::Value* unshaped(ir::Value* value) {
   while (ir::producerAs<aten::View>(value) || ir::producerAs<aten::Reshape>(value) ||

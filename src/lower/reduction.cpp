@@ -64,10 +64,13 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   };
   const auto zeros = [&](int64_t channels) { return emit.constant(Tensor::zeros(DType::Int32, {channels})); };
   if (r.value->dtype() == DType::Int8) {
-    if (r.inner == 1 && count <= kMaxSumChannels) {
-      ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer, count});
-      return Sum{
-          emit.conv2d(rows, ones({1, 1, 1, count}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}})};
+    const int64_t parts = partsOf(count, kMaxSumChannels), length = count / parts;
+    if (r.inner == 1 && parts * length == count && count <= kMaxSummed8) {
+      ir::Value* rows = emit.reshape(r.value, {1, 1, r.outer * parts, length});
+      ir::Value* sums =
+          emit.conv2d(rows, ones({1, 1, 1, length}), zeros(1), zero, 0, {{1, 1}, {1, 1}, {0, 0, 0, 0}});
+      if (parts > 1) sums = emit.reduce(Reduce::Sum, emit.reshape(sums, {r.outer, parts}), 1);
+      return Sum{sums};
     }
     // Height and width of the window: the first reduced size > 1, and the rest.
     int64_t height = 1;
@@ -97,6 +100,31 @@ Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero) {
   while (int64_t{1} << shift < parts) ++shift;
   CARINA_TRY(value, emit.rescale(value, DType::Int32, 0, 0, std::array{std::ldexp(1.0, -shift)}));
   return Sum{emit.reduce(Reduce::Sum, emit.reshape(value, {r.outer, parts, r.inner}), 1), shift};
+}
+
+int64_t partsOf(int64_t count, int64_t part) {
+  const int64_t least = ceilDiv(count, part);
+  // Parts of equal length need no padding.
+  for (int64_t parts = least; parts <= 4 * least; ++parts) {
+    if (count % parts == 0) return parts;
+  }
+  return least;
+}
+
+ir::Value* sumOfSquares(Emitter& emit, ir::Value* x, int q, int64_t part) {
+  const int64_t count = x->dim(1), parts = partsOf(count, part), length = ceilDiv(count, parts);
+  if (parts == 1) return emit.reduce(Reduce::Sum, emit.product(x, x, q), 1);
+  const int early = std::max(q - std::ilogb(static_cast<double>(parts)), 0);
+  Shape padding(2 * x->shape().size(), 0), sums = x->shape();
+  padding[3] = parts * length - count;
+  sums[1] = parts;
+  x = emit.pad(emit.product(x, x, early), padding, 0);
+  // Without inner elements, each part has every parts-th element: U85 adds up the innermost dimension slowly.
+  const int64_t outer = sums[0], inner = numElements(sums) / (outer * parts);
+  x = emit.reshape(x, inner == 1 ? Shape{outer, length, parts} : Shape{outer * parts, length, inner});
+  x = emit.reshape(emit.reduce(Reduce::Sum, x, 1), sums);
+  if (q > early) x = emit.product(x, emit.number(1, x), q - early);
+  return emit.reduce(Reduce::Sum, x, 1);
 }
 
 }  // namespace carina::lower

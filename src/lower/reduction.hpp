@@ -39,4 +39,10 @@ struct Sum {
 /// sums without their low bits; int32 values are added up without scaling.
 Result<Sum> summed(Lowering& lowering, const Reduction& r, int64_t zero);
 
+/// sum(x^2 / 2^q) over n of int32 values [outer, n] or [outer, n, inner], with size 1 in place of n; at most
+/// 2^30. Rows of more than `part` elements are added up in parts, whose squares keep more of their low bits.
+ir::Value* sumOfSquares(Emitter& emit, ir::Value* x, int q, int64_t part);
+/// The number of these parts.
+int64_t partsOf(int64_t count, int64_t part);
+
 }  // namespace carina::lower

@@ -28,6 +28,7 @@
 #include <limits>
 
 #include "aten/ops.hpp"
+#include "decompose/norms.hpp"
 #include "lower/fine_table.hpp"
 #include "lower/norm.hpp"
 #include "lower/reduction.hpp"
@@ -44,12 +45,11 @@ constexpr int kCentredBits8 = 15, kCentredBits16 = 18;  // of c
 constexpr int kMinFactorBits = 9;        // of what c is multiplied by: at most a third of an 8-bit code
 constexpr int64_t kMinNarrowCount = 32;  // elements per row that pay for an exponent of their own
 constexpr int64_t kMaxNarrowSum = 4096;  // numbers of 16 bits that Ethos-U adds up in one operation
-constexpr int64_t kMaxCount = 65535;     // elements of a row: the sum of their 16-bit codes fits 32 bits
 
 /// The rows of a norm.
 struct Rows {
   ir::Value* codes = nullptr;  // x as [outer, n] or [outer, n, inner]
-  ir::Value* sum = nullptr;    // of the codes of each row, if they are centred
+  Sum sum;                     // of the codes of each row, if they are centred
   Shape perRow;                // with 1 in place of n
   int64_t count = 1;           // n
   int64_t zero = 0;            // subtracted from codes; differences from the mean do not depend on it
@@ -85,14 +85,15 @@ Result<Rows> rowsOf(Lowering& lowering, const QuantizedValue& real, const Norm& 
   }
   rows.codes = emit.reshape(reduction.value, shape);
   if (!norm.centred) return rows;
-  CARINA_TRY(const Sum sum, summed(lowering, reduction, rows.zero));  // kMaxCount: no shift
-  rows.sum = emit.reshape(sum.value, rows.perRow);
+  CARINA_TRY(rows.sum, summed(lowering, reduction, rows.zero));
+  rows.sum.value = emit.reshape(rows.sum.value, rows.perRow);
   return rows;
 }
 
 /// `factor` times the mean of each row's codes, as integers.
 Result<ir::Value*> meanOf(Emitter& emit, const Rows& rows, double factor) {
-  return emit.rescale(rows.sum, DType::Int32, 0, 0, std::array{factor / static_cast<double>(rows.count)});
+  return emit.rescale(rows.sum.value, DType::Int32, 0, 0,
+                      std::array{std::ldexp(factor, rows.sum.shift) / static_cast<double>(rows.count)});
 }
 
 /// eps in units of V.
@@ -184,19 +185,26 @@ int64_t largestOf(const Rows& rows) {
   return std::max(127 - rows.zero, 128 + rows.zero);
 }
 
+/// Elements whose squares fit 30 bits together.
+int64_t partOf(const Rows& rows) {
+  return (int64_t{1} << kEnergyBits) / (largestOf(rows) * largestOf(rows));
+}
+
 /// V + E of each row of 8-bit codes.
 Result<ir::Value*> energyOfCodes(Emitter& emit, const Rows& rows, ir::Value* mean, const Epsilon& eps) {
   const int q = eps.q;
   CARINA_TRY(ir::Value* const x, asInt32(emit, rows.codes, rows.zero));
-  ir::Value* squares = emit.product(x, x, std::max(q, 0));
+  ir::Value* sum = nullptr;
   if (x->rank() == 2 && rows.count <= kMaxNarrowSum &&
       largestOf(rows) * largestOf(rows) <= integerMax(DType::Int16)) {
-    CARINA_TRY(squares, in16Bits(emit, squares));
+    CARINA_TRY(ir::Value* const squares, in16Bits(emit, emit.product(x, x, 0)));
+    sum = emit.reduce(Reduce::Sum, squares, 1);
+  } else {
+    sum = sumOfSquares(emit, x, std::max(q, 0), partOf(rows));
   }
-  ir::Value* sum = emit.reduce(Reduce::Sum, squares, 1);
   const auto number = [&](int64_t value) { return emit.number(value, x); };
   if (q < 0) sum = emit.binary(Binary::LeftShift, sum, number(-q));
-  if (mean) sum = emit.binary(Binary::Sub, sum, emit.product(rows.sum, mean, kMeanFraction + q));
+  if (mean) sum = emit.binary(Binary::Sub, sum, emit.product(rows.sum.value, mean, kMeanFraction + q));
   return emit.binary(Binary::Add, sum, number(eps.value));
 }
 
@@ -212,9 +220,10 @@ Result<ir::Value*> normalizedFrom8(Emitter& emit, const ir::Node& node, const Ro
                                    const Codes& to) {
   CARINA_TRY(Epsilon eps, epsilonOf(node, norm, rows.count, largestOf(rows), rows.scale, false));
   ir::Value* mean = nullptr;
-  if (rows.sum) {
+  if (rows.sum.value) {
     CARINA_TRY(mean, meanOf(emit, rows, std::ldexp(1.0, kMeanFraction)));
-    eps.value = std::max<int64_t>(eps.value, kEnergyError + 1);
+    const int64_t parts = partsOf(rows.count, partOf(rows));  // each is rounded
+    eps.value = std::max<int64_t>(eps.value, kEnergyError + parts / 2 + 1);
   }
   CARINA_TRY(ir::Value* const energy, energyOfCodes(emit, rows, mean, eps));
   CARINA_TRY(const InverseRoot inverse, inverseRootOf(emit, energy));
@@ -292,7 +301,7 @@ Result<ir::Value*> scaledRows(Emitter& emit, const Rows& rows, int64_t factor) {
     scaled = emit.binary(Binary::Mul, scaled,
                          emit.rescale(code, DType::Int32, 0, 0, std::array{kUnit}, true, false));
   }
-  if (!rows.sum) return scaled;
+  if (!rows.sum.value) return scaled;
   CARINA_TRY(ir::Value* const mean, meanOf(emit, rows, static_cast<double>(factor)));
   return emit.binary(Binary::Sub, scaled, mean);
 }
@@ -317,7 +326,7 @@ Result<ir::Value*> normalizedFrom16(Emitter& emit, const ir::Node& node, const R
     if (eps.least > 0) shift = emit.binary(Binary::Sub, shift, number(eps.least));
     epsOfRow = emit.shiftedRight(emit.shiftedRight(epsOfRow, shift), shift);
   }
-  ir::Value* energy = emit.reduce(Reduce::Sum, emit.product(c, c, std::max(eps.q, 0)), 1);
+  ir::Value* energy = sumOfSquares(emit, c, std::max(eps.q, 0), partOfWideRows(rows.count));
   if (eps.q < 0) energy = emit.binary(Binary::LeftShift, energy, number(-eps.q));
   CARINA_TRY(const InverseRoot inverse, inverseRootOf(emit, emit.binary(Binary::Add, energy, epsOfRow)));
 
@@ -346,9 +355,9 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
         .withRemedy("quantize 16-bit tensors symmetrically");
   }
   const Reduction reduction = reductionOf(lowering, real.data, norm.dims);
-  if (reduction.count() > kMaxCount) {
+  if (reduction.count() > decompose::kLongestRow) {
     return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
-                reduction.count(), kMaxCount)
+                reduction.count(), decompose::kLongestRow)
         .withRemedy("normalize parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, real, norm, reduction));

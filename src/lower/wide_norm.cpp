@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "aten/ops.hpp"
+#include "decompose/norms.hpp"
 #include "lower/norm.hpp"
 #include "lower/reduction.hpp"
 #include "lower/rules.hpp"
@@ -23,7 +24,6 @@ namespace carina::lower {
 namespace {
 
 constexpr int kRowBits = 30, kDropped = 8, kCentredBits = kRowBits - kDropped;  // of d and c
-constexpr int64_t kMaxCount = 65535;
 
 /// d as [outer, n] or [outer, n, inner], with scale.
 struct Rows {
@@ -68,9 +68,9 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   const ir::Value* input = node.operands()[0];
   CARINA_TRY(const Wide x, wideOperand(lowering, input));
   const Reduction reduction = reductionOf(lowering, x.data, norm.dims);
-  if (reduction.count() > kMaxCount) {
+  if (reduction.count() > decompose::kLongestRow) {
     return fail(Code::NoIntegerForm, "{} over {} elements exceeds the limit of {}", node.opName(),
-                reduction.count(), kMaxCount)
+                reduction.count(), decompose::kLongestRow)
         .withRemedy("normalize parts of the tensor");
   }
   CARINA_TRY(const Rows rows, rowsOf(lowering, x, norm, reduction));
@@ -93,7 +93,7 @@ Status lowerRows(Lowering& lowering, const ir::Node& node, const Norm& norm) {
   ir::Value* up = shiftsOf(emit, rows.d.data.value, most);
   ir::Value* c = emit.binary(Binary::LeftShift, rows.d.data.value, up);
   c = emit.product(c, emit.number(1, c), kDropped);
-  ir::Value* energy = emit.reduce(Reduce::Sum, emit.product(c, c, q), 1);
+  ir::Value* energy = sumOfSquares(emit, c, q, partOfWideRows(rows.count));
   ir::Value* less = emit.binary(Binary::Sub, emit.number(most, up), up);
   ir::Value* epsOfRow = emit.shiftedRight(emit.shiftedRight(emit.number(eps, up), less), less);
   energy = emit.binary(Binary::Add, energy, epsOfRow);

@@ -136,7 +136,7 @@ INSTANTIATE_TEST_SUITE_P(All, SpelledNorms, testing::ValuesIn(kSpelled), nameOf)
 /// Eps outside of the root depends on the codes (GuardedNorms), and rows can be too long.
 TEST(SpelledNorms, OtherProductsAreUnchanged) {
   Network n;
-  Value *x = n.input({8, 8}), *y = n.input({8, 8}), *line = n.input({1, 70000});
+  Value *x = n.input({8, 8}), *y = n.input({8, 8}), *line = n.input({1, 1100000});
   Value* factor = n.make<aten::Rsqrt>(shifted(n, meanOfRows(n, product(n, y, y))));
   Value* turned = n.make<aten::MeanDim>(product(n, x, x), Ints{1}, false, std::nullopt);
   Value* length = n.make<aten::LinalgVectorNorm>(x, 2.0, Ints{1}, true);
@@ -153,10 +153,10 @@ TEST(SpelledNorms, OtherProductsAreUnchanged) {
 TEST(Norms, RowsThatAreTooLongAreRefusedWithTheLimit) {
   Network n;
   n.graph.setOutputs(
-      {n.make<aten::LayerNorm>(n.input({1, 70000}), nullptr, nullptr, Ints{70000}, 1e-5, false)});
+      {n.make<aten::LayerNorm>(n.input({1, 1100000}), nullptr, nullptr, Ints{1100000}, 1e-5, false)});
   const auto partitioned = require(quantizeAndPartition(std::move(n.graph)));
   ASSERT_EQ(partitioned.refusals.size(), 1u);
-  EXPECT_NE(partitioned.refusals[0].reason.find("70000 elements exceeds the limit of 65535"),
+  EXPECT_NE(partitioned.refusals[0].reason.find("1100000 elements exceeds the limit of 1048576"),
             std::string::npos)
       << partitioned.refusals[0].reason;
 }
