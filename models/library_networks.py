@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exports networks of torchvision, timm and transformers with random weights, for scripts/check_networks.py.
+"""Exports networks of libraries with random weights, for scripts/check_networks.py.
 
-usage: library_networks.py torchvision|timm|transformers OUT_DIR [NAME ...]
+usage: library_networks.py torchvision|torchaudio|timm|transformers|ultralytics OUT_DIR [NAME ...]
 
 library_networks.json names the networks: those of torchvision with the shapes of their inputs, those of timm with the size of
-their images, small ones of transformers with their configuration ("like": with the settings of that set). NAME.npz next to an
+their images, those of ultralytics with their configuration file and the size of their images, small ones of torchaudio and
+transformers with their configuration ("like": with the settings of that set). NAME.npz next to an
 archive holds inputs in0.., the results out0.. that torch computed, and calibration samples calib0... Norms, scales and
 projections get weights that differ from one another, as in trained networks. Existing archives are kept.
 
@@ -23,7 +24,7 @@ import torch
 from torch import nn
 
 SECONDS = 600  # for one network
-SAMPLES = {"torchvision": 2, "timm": 2, "transformers": 4}
+SAMPLES = {"torchvision": 2, "torchaudio": 4, "timm": 2, "transformers": 4, "ultralytics": 2}
 # What a network of transformers returns, by preference.
 RESULTS = ("logits", "last_hidden_state", "predicted_depth", "reconstruction", "prediction_outputs", "prediction_logits",
            "audio_values", "waveform")
@@ -120,10 +121,13 @@ def of_timm(name, size):
     return Returning(vary(network), lambda output: output), lambda: (smooth((1, 3, size, size)),)
 
 
+def settings_of(entry):
+    return dict(SETS.get(entry.get("like"), {}), **entry.get("settings", {}))
+
+
 def of_transformers(name, entry):
     transformers = importlib.import_module("transformers")
-    settings = dict(SETS.get(entry.get("like"), {}), **entry.get("settings", {}))
-    config = getattr(transformers, entry["config"])(**settings)
+    config = getattr(transformers, entry["config"])(**settings_of(entry))
     config._attn_implementation = "eager" if len(name) % 3 == 0 else "sdpa"
     make = getattr(transformers, entry["model"])
     try:
@@ -138,15 +142,40 @@ def of_transformers(name, entry):
             weight.data = torch.randn_like(weight) / weight[0].numel() ** 0.5
         elif isinstance(module, nn.Embedding):
             weight.data = 0.5 * torch.randn_like(weight)
-
-    def values(kind, shape, high=0):
-        if kind == "tokens":
-            return torch.randint(1, high, shape)
-        return torch.ones(shape) if kind == "ones" else torch.randn(shape)
-
     inputs = entry["inputs"]
     return (Returning(network, tensors_of, tuple(inputs), entry.get("arguments")),
-            lambda: tuple(values(*kind) for kind in inputs.values()))
+            lambda: tuple(drawn(*kind) for kind in inputs.values()))
+
+
+def of_torchaudio(_, entry):
+    models = importlib.import_module("torchaudio.models")
+    network = vary(getattr(models, entry["model"])(**settings_of(entry)))
+    inputs = entry["inputs"]
+    arguments = {name: torch.tensor(values) for name, values in entry.get("arguments", {}).items()}
+    return Returning(network, tensors_of, tuple(inputs), arguments), lambda: tuple(drawn(*kind) for kind in inputs.values())
+
+
+def flattened(output):
+    """The tensors in nested tuples."""
+    if isinstance(output, torch.Tensor):
+        return (output,)
+    return tuple(tensor for part in output for tensor in flattened(part))
+
+
+def of_ultralytics(_, entry):
+    tasks = importlib.import_module("ultralytics.nn.tasks")
+    network = vary(getattr(tasks, entry["model"])(entry["config"], verbose=False))
+    network.model[-1].export = True
+    network.model[-1].format = "torchscript"  # results that are decoded, without what depends on the runtime
+    size = entry["size"]
+    return Returning(network, flattened), lambda: (smooth((1, 3, size, size)),)
+
+
+def drawn(kind, shape, high=0):
+    """An input: "tokens" below `high`, "ones", or else normally distributed numbers."""
+    if kind == "tokens":
+        return torch.randint(1, high, shape)
+    return torch.ones(shape) if kind == "ones" else torch.randn(shape)
 
 
 def smooth(shape):
@@ -197,7 +226,8 @@ def main():
     return 1 if failed else 0
 
 
-MAKERS = {"torchvision": of_torchvision, "timm": of_timm, "transformers": of_transformers}
+MAKERS = {"torchvision": of_torchvision, "torchaudio": of_torchaudio, "timm": of_timm, "transformers": of_transformers,
+          "ultralytics": of_ultralytics}
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "library_networks.json"), encoding="utf-8") as file:
     NETWORKS = json.load(file)
 SETS = NETWORKS.pop("sets")
