@@ -607,6 +607,11 @@ Result<Front> frontOfQuantized(const Options& options, Front front, quantize::Qu
     if (!coarse.empty()) program = partition::withProgramsCodes(quantized.graph, coarse);
     CARINA_TRY(front.accuracy, quantize::estimateAccuracy(quantized, samples, kComparedSamples, loops,
                                                           program ? &*program : nullptr));
+    if (front.accuracy) {
+      const bool narrow = quantizationOf(options) == Quantization::Int8;
+      if (auto poor = quantize::poorAccuracy(*front.accuracy, narrow))
+        front.warnings.push_back(std::move(*poor));
+    }
   }
   if (options.target != "cpu") {
     CARINA_TRY(front.wideIntegers, quantize::wideIntegers(quantized.graph, samples, loops));

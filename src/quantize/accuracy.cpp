@@ -149,4 +149,19 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
   return std::optional<Accuracy>(accuracy);
 }
 
+std::optional<Diagnostic> poorAccuracy(const Accuracy& accuracy, bool narrow) {
+  // The amplitude of the error is a third of the signal's.
+  constexpr double kPoor = 10;
+  if (accuracy.decibels >= kPoor) return std::nullopt;
+  const std::string which =
+      accuracy.outputs > 1 ? fmt::format("the worst of {} outputs has", accuracy.outputs) : "the output has";
+  Diagnostic poor;
+  poor.message = fmt::format("the integer network differs from the float network: {} about {:.1f} dB SQNR",
+                             which, accuracy.decibels);
+  poor.remedy = "'carina verify' names the least accurate layers";
+  poor.remedy += narrow ? "; --auto-precision gives 16 bits to those that need them"
+                        : "; check that the calibration data is like the network's real inputs";
+  return poor;
+}
+
 }  // namespace carina::quantize

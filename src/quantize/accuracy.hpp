@@ -24,4 +24,8 @@ Result<std::optional<Accuracy>> estimateAccuracy(const Quantized& quantized, std
                                                  size_t most, WorkBudget* loops = nullptr,
                                                  const ir::Graph* simulation = nullptr);
 
+/// A warning if the integer network has little to do with the float network. `narrow`: there are layers of
+/// 8 bits, which could have 16.
+std::optional<Diagnostic> poorAccuracy(const Accuracy& accuracy, bool narrow);
+
 }  // namespace carina::quantize
