@@ -52,6 +52,8 @@ Result<bool> rewriteReducedType(ir::Node* node);
 
 /// aten.to and similar operators: the same values in another type.
 bool isConversion(const ir::Node& node);
+/// A value without the operators that only change its shape.
+ir::Value* unshaped(ir::Value* value);
 /// Replaces the node's first result by `value` and erases the node.
 void replaceNode(ir::Node* node, ir::Value* value);
 

@@ -2,6 +2,7 @@
 // Elements written at the positions in an index tensor: scatter, scatter_add, scatter_reduce, masked_scatter.
 #include <algorithm>
 
+#include "aten/geometry.hpp"
 #include "aten/ops.hpp"
 #include "base/shape.hpp"
 #include "decompose/dims.hpp"
@@ -9,6 +10,61 @@
 
 namespace carina::decompose {
 namespace {
+
+/// Larger windows write their maxima to computed indices.
+constexpr int64_t kMostPlaces = 16;
+
+/// The pool whose indices select all places of its input exactly once: with windows next to each other.
+std::optional<aten::MaxPool2dWithIndices> tilingPool(const ir::Value* indices) {
+  const auto pool = ir::producerAs<aten::MaxPool2dWithIndices>(indices);
+  if (!pool || indices != pool.node()->result(1) || pool.self()->rank() != 4) return std::nullopt;
+  const auto geometry = aten::poolGeometry(*pool.node());
+  if (!geometry.ok() || geometry->kernel != geometry->stride || geometry->padding != ir::Ints{0, 0} ||
+      geometry->dilation != ir::Ints{1, 1} || geometry->kernel[0] * geometry->kernel[1] > kMostPlaces)
+    return std::nullopt;
+  for (size_t i = 0; i < 2; ++i) {
+    if (pool.self()->shape()[i + 2] != geometry->output[i + 2] * geometry->kernel[i]) return std::nullopt;
+  }
+  return pool;
+}
+
+/// max_unpool2d after such a pool: each value goes where the pool found its maximum, the first of equal ones;
+/// the places of all windows are compared with their maxima.
+ir::Value* rewriteUnpool(ir::Builder& b, const aten::ScatterSrc& scatter) {
+  const auto pool = tilingPool(unshaped(scatter.index()));
+  const ir::Value* self = scatter.self();
+  if (!pool || wrapped(scatter.dim(), self->rank()) != self->rank() - 1 || !self->isConstant() ||
+      scatter.src()->numElements() != scatter.index()->numElements() ||
+      scatter.index()->shape().back() * (self->numElements() / self->shape().back()) !=
+          scatter.index()->numElements())
+    return nullptr;
+  for (int64_t i = 0; i < self->numElements(); ++i) {
+    if (self->constant().realAt(i) != 0) return nullptr;
+  }
+  ir::Value *x = pool->self(), *most = pool->node()->result(0);
+  const Shape& full = x->shape();
+  if (self->numElements() != x->numElements() || self->shape().back() != full[2] * full[3]) return nullptr;
+  const ir::Ints kernel{full[2] / most->dim(2), full[3] / most->dim(3)};
+  ir::Value* values = aten::Reshape::create(b, scatter.src(), most->shape());
+  ir::Value* zero = b.constant(Tensor::zeros(values->dtype(), {}));
+  ir::Value* taken = nullptr;
+  std::vector<ir::Value*> rows;
+  for (int64_t i = 0; i < kernel[0]; ++i) {
+    ir::Value* row = aten::SliceTensor::create(b, x, int64_t{2}, i, full[2], kernel[0]);
+    std::vector<ir::Value*> places;
+    for (int64_t j = 0; j < kernel[1]; ++j) {
+      ir::Value* place = aten::SliceTensor::create(b, row, int64_t{3}, j, full[3], kernel[1]);
+      ir::Value* found = aten::EqTensor::create(b, place, most);
+      ir::Value* first = found;
+      if (taken) first = aten::LogicalAnd::create(b, found, aten::LogicalNot::create(b, taken));
+      taken = taken ? aten::LogicalOr::create(b, taken, found).output() : found;
+      places.push_back(aten::WhereSelf::create(b, first, values, zero));
+    }
+    ir::Value* stacked = aten::Stack::create(b, places, int64_t{4});
+    rows.push_back(aten::Reshape::create(b, stacked, ir::Ints{full[0], full[1], most->dim(2), full[3]}));
+  }
+  return aten::Reshape::create(b, aten::Stack::create(b, rows, int64_t{3}), self->shape());
+}
 
 /// scatter: writes single elements of the flattened tensor, whose indices combine the index value and its
 /// position.
@@ -18,6 +74,7 @@ ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   ir::Value* source = nullptr;
   int64_t dim = 0;
   if (const auto from = ir::dynCast<aten::ScatterSrc>(node)) {
+    if (ir::Value* unpooled = rewriteUnpool(b, from)) return unpooled;
     self = from.self(), index = from.index(), source = from.src(), dim = from.dim();
   } else if (const auto with = ir::dynCast<aten::ScatterValue>(node)) {
     self = with.self(), index = with.index(), dim = with.dim();

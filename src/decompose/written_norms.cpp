@@ -20,15 +20,14 @@
 #include "ir/pass.hpp"
 
 namespace carina::decompose {
-namespace {
-
-/// A value without the operators that only change its shape.
 ir::Value* unshaped(ir::Value* value) {
   while (ir::producerAs<aten::View>(value) || ir::producerAs<aten::Reshape>(value) ||
          ir::producerAs<aten::Unsqueeze>(value))
     value = value->producer()->operands()[0];
   return value;
 }
+
+namespace {
 
 /// A mean or sum over dimensions.
 struct Reduced {
