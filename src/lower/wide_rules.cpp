@@ -73,6 +73,15 @@ Wide negated(Emitter& emit, Wide x) {
   return x;
 }
 
+/// x + number; the sum must fit its codes.
+Wide plus(Emitter& emit, Wide x, double number) {
+  if (const int64_t code = std::llround(number / x.scale); code != 0) {
+    x.data.value = emit.binary(Binary::Add, x.data.value, emit.number(code, x.data.value));
+    x.within = {x.within.low + code, x.within.high + code};
+  }
+  return x;
+}
+
 /// factor * x + number.
 Status defineLinear(Lowering& lowering, const ir::Node& node, double factor, double number) {
   Emitter& emit = lowering.emit();
@@ -89,11 +98,7 @@ Status defineLinear(Lowering& lowering, const ir::Node& node, double factor, dou
     x = inUnits(emit, x, unit);
     if (factor < 0) x = negated(emit, x);
   }
-  if (const int64_t code = std::llround(number / unit); code != 0) {
-    x.data.value = emit.binary(Binary::Add, x.data.value, emit.number(code, x.data.value));
-    x.within = {x.within.low + code, x.within.high + code};
-  }
-  defineWide(lowering, node.result(), std::move(x));
+  defineWide(lowering, node.result(), plus(emit, std::move(x), number));
   return {};
 }
 
@@ -326,10 +331,13 @@ Status lowerSqrt(Lowering& lowering, const ir::Node& node) {
   return {};
 }
 
-/// log(u * 2^-up * scale) = log(u / 2^30) - up * log(2) + a constant.
-Status lowerLog(Lowering& lowering, const ir::Node& node) {
+/// log(u * 2^-up * scale) = log(u / 2^30) - up * log(2) + a constant; times `unit`, and of
+/// x + added.
+Status defineLogarithm(Lowering& lowering, const ir::Node& node, double unit, double added = 0) {
   Emitter& emit = lowering.emit();
-  CARINA_TRY(const Wide x, wideOperand(lowering, node.operands()[0]));
+  CARINA_TRY(Wide x, wideOperand(lowering, node.operands()[0]));
+  if (added > 0)
+    x = plus(emit, inUnits(emit, x, std::max(x.scale, unitFor(x.reach() + added, kResultBits))), added);
   const Leading leading = leadingBits(emit, x, 1, false);
   CARINA_TRY(Wide y, wideFunction(emit, leading.u, [](double u) { return std::log(u / 0x1p30); }));
   const double offset = std::log(x.scale) + 30 * std::numbers::ln2;
@@ -341,8 +349,21 @@ Status lowerLog(Lowering& lowering, const ir::Node& node) {
   value = emit.binary(Binary::Sub, value, powers);
   value = emit.binary(Binary::Add, value, emit.number(std::llround(offset / y.scale), value));
   const auto most = static_cast<int64_t>(std::ceil(reach / y.scale));
-  defineWide(lowering, node.result(), {{value, x.data.layout}, y.scale, {-most, most}});
+  defineWide(lowering, node.result(), {{value, x.data.layout}, y.scale * unit, {-most, most}});
   return {};
+}
+
+Status lowerLog(Lowering& l, const ir::Node& n) {
+  return defineLogarithm(l, n, 1);
+}
+Status lowerLog1p(Lowering& l, const ir::Node& n) {
+  return defineLogarithm(l, n, 1, 1);
+}
+Status lowerLog2(Lowering& l, const ir::Node& n) {
+  return defineLogarithm(l, n, std::numbers::log2e);
+}
+Status lowerLog10(Lowering& l, const ir::Node& n) {
+  return defineLogarithm(l, n, std::numbers::log10e);
 }
 
 }  // namespace
@@ -373,6 +394,9 @@ Rule findWideRule(const ir::OpDef& def) {
       {&aten::Rsqrt::def(), lowerRsqrt},
       {&aten::Sqrt::def(), lowerSqrt},
       {&aten::Log::def(), lowerLog},
+      {&aten::Log1p::def(), lowerLog1p},
+      {&aten::Log2::def(), lowerLog2},
+      {&aten::Log10::def(), lowerLog10},
       {&aten::Matmul::def(), lowerWideMatmul},
       {&aten::Bmm::def(), lowerWideMatmul},
       {&aten::Mm::def(), lowerWideMatmul},

@@ -94,6 +94,7 @@ void correctBiases(ir::Graph& graph, const LayerInputs& inputs, const LayerCodes
   std::map<std::pair<size_t, const ir::Value*>, size_t> found;
   std::vector<std::vector<const LayerInputs::Layer*>> alike;
   for (const LayerInputs::Layer& layer : inputs.layers()) {
+    if (!layer.fits) continue;
     const auto [it, isNew] = found.try_emplace({layer.weight, layer.op.bias}, alike.size());
     if (isNew) alike.emplace_back();
     alike[it->second].push_back(&layer);

@@ -110,7 +110,8 @@ LayerCodes roundWeights(const ir::Graph& graph, const Annotation& annotation, co
 void fitWeights(const LayerInputs& inputs, bool meansAreCorrected, LayerCodes& codes) {
   parallelFor(inputs.weights().size(), [&](size_t w) {
     const LayerInputs::Weight& weight = inputs.weights()[w];
-    if (weight.blocks.empty()) return;
+    const auto fits = [&](size_t layer) { return inputs.layers()[layer].fits; };
+    if (weight.blocks.empty() || !std::all_of(weight.layers.begin(), weight.layers.end(), fits)) return;
     std::vector<WeightCodes*> fitted;
     for (size_t l : weight.layers) {
       const LayerInputs::Layer& layer = inputs.layers()[l];

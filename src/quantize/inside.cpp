@@ -298,20 +298,6 @@ const Operators& smoothFunctions() {
   return operators;
 }
 
-/// Whether the operator has a form for 32-bit codes (src/lower/wide_rules.cpp), or only moves or compares
-/// codes.
-bool takesWideCodes(const ir::Node& node) {
-  static const Operators kOthers{
-      &aten::AddTensor::def(),  &aten::SubTensor::def(), &aten::AddScalar::def(), &aten::SubScalar::def(),
-      &aten::RsubScalar::def(), &aten::MulTensor::def(), &aten::MulScalar::def(), &aten::DivScalar::def(),
-      &aten::Neg::def(),        &aten::Square::def(),    &aten::Matmul::def(),    &aten::Bmm::def(),
-      &aten::Mm::def(),         &aten::Linear::def(),    &aten::Sum::def(),       &aten::SumDimIntList::def(),
-      &aten::Mean::def(),       &aten::MeanDim::def(),   &aten::Amax::def(),      &aten::Amin::def(),
-      &aten::LayerNorm::def(),  &aten::RmsNorm::def(),   &aten::WhereSelf::def(), &aten::Relu::def(),
-      &aten::ClampMin::def(),   &aten::ClampMax::def(),  &aten::scanDef()};
-  return smoothFunctions().count(&node.def()) != 0 || kOthers.count(&node.def()) != 0 || movesElements(node);
-}
-
 bool readsInt16(const ir::Node& node) {
   return std::any_of(node.operands().begin(), node.operands().end(), [](const ir::Value* value) {
     const auto d = ir::producerAs<aten::DequantizePerTensor>(value);
@@ -579,6 +565,19 @@ class Inside {
 };
 
 }  // namespace
+
+bool takesWideCodes(const ir::Node& node) {
+  static const Operators kOthers{
+      &aten::AddTensor::def(),  &aten::SubTensor::def(), &aten::AddScalar::def(), &aten::SubScalar::def(),
+      &aten::RsubScalar::def(), &aten::MulTensor::def(), &aten::MulScalar::def(), &aten::DivScalar::def(),
+      &aten::Neg::def(),        &aten::Square::def(),    &aten::Matmul::def(),    &aten::Bmm::def(),
+      &aten::Mm::def(),         &aten::Linear::def(),    &aten::Sum::def(),       &aten::SumDimIntList::def(),
+      &aten::Mean::def(),       &aten::MeanDim::def(),   &aten::Amax::def(),      &aten::Amin::def(),
+      &aten::LayerNorm::def(),  &aten::RmsNorm::def(),   &aten::WhereSelf::def(), &aten::Relu::def(),
+      &aten::ClampMin::def(),   &aten::ClampMax::def(),  &aten::Clamp::def(),     &aten::Log2::def(),
+      &aten::Log10::def(),      &aten::Log1p::def(),     &aten::scanDef()};
+  return smoothFunctions().count(&node.def()) != 0 || kOthers.count(&node.def()) != 0 || movesElements(node);
+}
 
 bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes) {
   // Not functions with unbounded results (exp, reciprocal): 32-bit codes for their whole range would be

@@ -28,4 +28,8 @@ Status quantizeInside(ir::Graph& graph, const std::unordered_set<const ir::Node*
 /// by two.
 bool hasFunctionOf16Bits(std::span<ir::Node* const> nodes);
 
+/// Whether the operator has a form for 32-bit codes (src/lower/wide_rules.cpp), or only moves or compares
+/// codes.
+bool takesWideCodes(const ir::Node& node);
+
 }  // namespace carina::quantize

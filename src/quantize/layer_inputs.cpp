@@ -145,4 +145,10 @@ void LayerInputs::add(size_t sample, const Values& values) {
   });
 }
 
+void LayerInputs::leaveAsRounded(std::span<const ir::Node* const> layers) {
+  for (Layer& layer : layers_) {
+    if (std::find(layers.begin(), layers.end(), layer.op.node) != layers.end()) layer.fits = false;
+  }
+}
+
 }  // namespace carina::quantize

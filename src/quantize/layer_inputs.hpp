@@ -31,6 +31,7 @@ class LayerInputs {
     LayerGeometry geometry;
     size_t weight = 0;         // of weights()
     std::vector<float> means;  // [column, sample] over all groups, if wanted
+    bool fits = true;          // weights and bias may be fitted to the inputs
   };
   /// The layers that use a weight in one way: an unrolled recurrent layer has one per step. A convolution and
   /// a transposed one of the same weight have different columns and outputs, and so have other groups.
@@ -50,6 +51,10 @@ class LayerInputs {
   bool wants(const ir::Value& value) const { return wanted_.count(&value) != 0; }
   /// Adds the values of one sample. Call it in sample order, so that sums of floats are reproducible.
   void add(size_t sample, const Values& values);
+
+  /// Leaves out layers whose small results matter as much as the large ones: fitted to the inputs, these
+  /// decide, and a corrected bias is the same for all.
+  void leaveAsRounded(std::span<const ir::Node* const> layers);
 
   size_t samples() const { return samples_; }
   const std::vector<Layer>& layers() const { return layers_; }

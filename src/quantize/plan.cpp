@@ -18,6 +18,7 @@
 #include "quantize/rms_norms.hpp"
 #include "quantize/seen.hpp"
 #include "quantize/weight_codes.hpp"
+#include "quantize/wide_logarithms.hpp"
 
 namespace carina::quantize {
 namespace {
@@ -49,6 +50,11 @@ void nameValues(ir::Graph& graph) {
   }
 }
 
+void useWideCodes(NodeSettings& entry) {
+  entry.wide = true;
+  entry.settings.observer = ObserverKind::MinMax;
+}
+
 /// The plan for these settings of the operators.
 Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Options& options,
                      std::span<const Sample> samples, LayerInputs::Wanted wanted, const Progress& progress) {
@@ -66,11 +72,7 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
   };
   CARINA_TRY(Joins joins, joinsOf(graph, assignment, annotation, options,
                                   showsFirst ? samples.front() : samples.back(), show));
-  for (const ir::Node* node : joins.widely) {
-    NodeSettings& entry = assignment.nodes.at(node);
-    entry.wide = true;
-    entry.settings.observer = ObserverKind::MinMax;
-  }
+  for (const ir::Node* node : joins.widely) useWideCodes(assignment.nodes.at(node));
   const bool changes = !joins.apart.empty() || !joins.widely.empty();
   if (changes) {
     seen = {};
@@ -90,9 +92,16 @@ Result<Plan> planFor(Assignment assignment, const ir::Graph& graph, const Option
   coverResults(annotation, ranges);
   giveWideCodesRoom(annotation, ranges);
   std::vector<QParams> params = groupParams(graph, annotation, ranges);
-  return Plan{std::move(assignment),       std::move(annotation),    std::move(joins),
-              std::move(inputs),           std::move(ranges),        std::move(params),
-              std::move(gathered.outputs), std::move(gathered.rows), {}};
+  return Plan{std::move(assignment),
+              std::move(annotation),
+              std::move(joins),
+              std::move(inputs),
+              std::move(ranges),
+              std::move(params),
+              std::move(gathered.outputs),
+              std::move(gathered.rows),
+              {},
+              {}};
 }
 
 /// The names of the source nodes of these operators, in program order.
@@ -152,14 +161,23 @@ Result<Plan> makePlan(const ir::Graph& graph, const Options& options, std::span<
              operatorsOfFineSums(graph, plan.rows, plan.assignment, plan.annotation, plan.params, samples,
                                  plan.outputs, options.loops.get()));
   wider.insert(wider.end(), sums.begin(), sums.end());
-  if (wider.empty()) return plan;
+  const WideLogarithms logarithms =
+      operatorsOfWideLogarithms(graph, plan.assignment, plan.annotation, plan.ranges);
+  for (const ir::Node* node : logarithms.front) {
+    if (mayWiden(plan.assignment, *node)) wider.push_back(node);
+  }
+  if (wider.empty() && logarithms.wide.empty()) return plan;
   Assignment assignment = assign(graph, options);
   for (const ir::Node* node : wider) assignment.nodes.at(node).settings.precision = Precision::Int16x8;
+  for (const ir::Node* node : logarithms.wide) useWideCodes(assignment.nodes.at(node));
   // The same layers have the same inputs in float: their statistics need not be gathered again.
   LayerInputs inputs = std::move(plan.inputs);
   CARINA_TRY(plan, planFor(std::move(assignment), graph, options, samples, {}, progress));
   plan.inputs = std::move(inputs);
+  plan.inputs.leaveAsRounded(logarithms.wide);
+  plan.inputs.leaveAsRounded(logarithms.front);
   plan.fineSums = sourceNames(sums, graph);
+  plan.wideLogarithms = sourceNames(logarithms.wide, graph);
   return plan;
 }
 

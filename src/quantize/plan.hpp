@@ -22,8 +22,9 @@ struct Plan {
   std::vector<Range> ranges;    // one per group of the annotation
   std::vector<QParams> params;  // the same
   FloatOutputs outputs;
-  NormRowsOf rows;                    // that norms in int8 read
-  std::vector<std::string> fineSums;  // names of the source nodes of fine sums (fine_sums.hpp)
+  NormRowsOf rows;                          // that norms in int8 read
+  std::vector<std::string> fineSums;        // names of the source nodes of fine sums (fine_sums.hpp)
+  std::vector<std::string> wideLogarithms;  // and of those with 32-bit codes (wide_logarithms.hpp)
 };
 
 /// Brings the float graph into the form to be quantized: batch norms folded, every value named, layers

@@ -145,8 +145,8 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
     Report report = prequantizedReport(graph);
     return Quantized{std::move(graph), std::nullopt, std::move(report), {}, {}, {}};
   }
-  const auto& [assignment, annotation, joins, inputs, ranges, params, outputs, rows, fineSums] =
-      *planned.plan;
+  const auto& [assignment, annotation, joins, inputs, ranges, params, outputs, rows, fineSums,
+               wideLogarithms] = *planned.plan;
   std::vector<Diagnostic> warnings = assignment.warnings;
   const std::vector<Diagnostic> scarce = scarceParts(graph, annotation, params, joins);
   warnings.insert(warnings.end(), scarce.begin(), scarce.end());
@@ -157,6 +157,7 @@ Result<Quantized> insertPlanned(ir::Graph graph, const Options& options, std::sp
   if (precedent.rounding) roundAlike(graph, codes, *precedent.rounding);
   Report report = insertQuantization(graph, annotation, assignment, ranges, params, std::move(codes));
   report.fineSums = fineSums;
+  report.wideLogarithms = wideLogarithms;
   carryCodes(graph);
   CARINA_RETURN_IF_ERROR(unrollLoops(graph));
   warnings.insert(warnings.end(), annotation.warnings.begin(), annotation.warnings.end());

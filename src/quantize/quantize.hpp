@@ -66,6 +66,7 @@ struct TensorReport {
 struct Report {
   std::vector<TensorReport> tensors;
   std::vector<std::string> fineSums;  // source nodes of sums with 16-bit codes, and of norms (fine_sums.hpp)
+  std::vector<std::string> wideLogarithms;  // source nodes with 32-bit codes (wide_logarithms.hpp)
 };
 
 /// Outputs of the float network, by sample index.

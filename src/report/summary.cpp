@@ -171,6 +171,7 @@ nlohmann::ordered_json toJson(const pipeline::Build& build, int64_t programBytes
   if (build.quantization) {
     json["quantization"] = quantizationJson(*build.quantization);
     json["fine_sums"] = build.quantization->fineSums;
+    json["wide_logarithms"] = build.quantization->wideLogarithms;
   }
   json["cpu"] = nlohmann::ordered_json::array();
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
@@ -224,6 +225,9 @@ std::string workLines(const pipeline::Build& build, const std::optional<pipeline
   if (build.quantization && !build.quantization->fineSums.empty())
     text += fmt::format("  codes   16 bits for sums before norms: {}\n",
                         listText(build.quantization->fineSums, kMostNames));
+  if (build.quantization && !build.quantization->wideLogarithms.empty())
+    text += fmt::format("  codes   32 bits for logarithms and their arguments: {}\n",
+                        listText(build.quantization->wideLogarithms, kMostNames));
   if (build.accuracy) text += fmt::format("  quality {}\n", accuracyText(*build.accuracy));
   for (const partition::Refusal& refusal : build.partitioned.refusals) {
     text += fmt::format("          {} ({}): {}{}{}\n", refusal.node, refusal.op, refusal.reason,

@@ -113,6 +113,12 @@ const WideCase kWideCases[] = {
     {"silu", [](WideNetwork& n) { return n.make<aten::Silu>(n.shifted(kShape, -9, 9)); }, -9, 9},
     {"log", [](WideNetwork& n) { return n.make<aten::Log>(n.shifted(kShape, 0.01, 20)); }, -5, 3,
      0x1p-17},  // a difference of one code in small arguments
+    {"log2", [](WideNetwork& n) { return n.make<aten::Log2>(n.shifted(kShape, 0.01, 20)); }, -7, 5, 0x1p-17},
+    {"log10", [](WideNetwork& n) { return n.make<aten::Log10>(n.shifted(kShape, 0.01, 20)); }, -2, 2,
+     0x1p-17},
+    {"log1p", [](WideNetwork& n) { return n.make<aten::Log1p>(n.shifted(kShape, 0, 2e4)); }, 0, 10, 0x1p-17},
+    {"log1p_of_small", [](WideNetwork& n) { return n.make<aten::Log1p>(n.shifted(kShape, 0, 0.01)); }, 0,
+     0.01, 0x1p-17},
     {"reciprocal", [](WideNetwork& n) { return n.make<aten::Reciprocal>(n.shifted(kShape, 0.9, 30)); }, 0,
      1.2},
     {"reciprocal_of_zero", [](WideNetwork& n) { return n.make<aten::Reciprocal>(n.shifted(kShape, 0, 30)); },
