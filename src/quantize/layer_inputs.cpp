@@ -146,8 +146,9 @@ void LayerInputs::add(size_t sample, const Values& values) {
 }
 
 void LayerInputs::leaveAsRounded(std::span<const ir::Node* const> layers) {
+  const std::unordered_set<const ir::Node*> left(layers.begin(), layers.end());
   for (Layer& layer : layers_) {
-    if (std::find(layers.begin(), layers.end(), layer.op.node) != layers.end()) layer.fits = false;
+    if (left.count(layer.op.node) != 0) layer.fits = false;
   }
 }
 

@@ -50,7 +50,8 @@ bool filters(const ir::Node& node) {
 
 class LogarithmFinder {
  public:
-  LogarithmFinder(const Assignment& assignment, const Annotation& annotation, const std::vector<Range>& ranges)
+  LogarithmFinder(const Assignment& assignment, const Annotation& annotation,
+                  const std::vector<Range>& ranges)
       : assignment_(assignment), annotation_(annotation), ranges_(ranges) {}
 
   void visit(const ir::Node& node) {
@@ -113,7 +114,8 @@ class LogarithmFinder {
     double width = factor * (static_cast<double>(ranges_[group].max) - ranges_[group].min);
     if (isOfRoot(node)) width *= 2;
     const double jump = std::log1p(std::exp(std::min(width, 100.0)) / kCodes16);
-    return jump > width * (annotation_.groups[group].precision == Precision::Int8 ? kLargestJump8 : kLargestJump16);
+    return jump >
+           width * (annotation_.groups[group].precision == Precision::Int8 ? kLargestJump8 : kLargestJump16);
   }
 
   const Assignment& assignment_;

@@ -12,8 +12,9 @@ namespace {
 TEST(PoorAccuracy, IsAWarningThatNamesRemedies) {
   const auto poor = poorAccuracy({4.26, 2, 4}, true);
   ASSERT_TRUE(poor);
-  EXPECT_EQ(poor->message,
-            "the integer network differs from the float network: the worst of 2 outputs has about 4.3 dB SQNR");
+  EXPECT_EQ(
+      poor->message,
+      "the integer network differs from the float network: the worst of 2 outputs has about 4.3 dB SQNR");
   EXPECT_NE(poor->remedy.find("--auto-precision"), std::string::npos);
   const auto wide = poorAccuracy({-3, 1, 4}, false);
   ASSERT_TRUE(wide);

@@ -36,8 +36,7 @@ struct Spectrum {
     n.in("log", "");
     n.done(n.make<aten::Log>(raised));
     const Tensor loud = ramp({1, 16}, -3, 5), quiet = ramp({1, 16}, -0.003f, 0.002f);
-    auto quantized =
-        require(quantize(std::move(n.graph), options, std::array{Sample{loud}, Sample{quiet}}));
+    auto quantized = require(quantize(std::move(n.graph), options, std::array{Sample{loud}, Sample{quiet}}));
     for (const auto& codes : quantizes(quantized.graph)) {
       if (const ir::Node* made = codes.input()->producer(); made && made->location())
         types.emplace(made->location()->name, codes.dtype());
@@ -50,7 +49,8 @@ struct Spectrum {
 
 TEST(WideLogarithms, HaveArgumentsOf32BitsBackToTheSquares) {
   const Spectrum spectrum(1e-7);
-  for (const char* name : {"power", "bands", "floor", "log"}) EXPECT_EQ(spectrum.of(name), DType::Int32) << name;
+  for (const char* name : {"power", "bands", "floor", "log"})
+    EXPECT_EQ(spectrum.of(name), DType::Int32) << name;
   EXPECT_EQ(spectrum.of("signal"), DType::Int16);
 }
 
