@@ -34,7 +34,7 @@ ir::Value* rewriteUnpool(ir::Builder& b, const aten::ScatterSrc& scatter) {
   const auto pool = tilingPool(unshaped(scatter.index()));
   const ir::Value* self = scatter.self();
   if (!pool || wrapped(scatter.dim(), self->rank()) != self->rank() - 1 || !self->isConstant() ||
-      scatter.src()->numElements() != scatter.index()->numElements() ||
+      self->numElements() == 0 || scatter.src()->numElements() != scatter.index()->numElements() ||
       scatter.index()->shape().back() * (self->numElements() / self->shape().back()) !=
           scatter.index()->numElements())
     return nullptr;
@@ -74,7 +74,6 @@ ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   ir::Value* source = nullptr;
   int64_t dim = 0;
   if (const auto from = ir::dynCast<aten::ScatterSrc>(node)) {
-    if (ir::Value* unpooled = rewriteUnpool(b, from)) return unpooled;
     self = from.self(), index = from.index(), source = from.src(), dim = from.dim();
   } else if (const auto with = ir::dynCast<aten::ScatterValue>(node)) {
     self = with.self(), index = with.index(), dim = with.dim();
@@ -85,6 +84,9 @@ ir::Value* rewriteScatter(ir::Builder& b, ir::Node* node) {
   if (isQuantizedAsUnit(*node) || self->rank() == 0 || index->rank() != self->rank() ||
       index->numElements() == 0)
     return nullptr;
+  if (const auto from = ir::dynCast<aten::ScatterSrc>(node)) {
+    if (ir::Value* unpooled = rewriteUnpool(b, from)) return unpooled;
+  }
   dim = wrapped(dim, self->rank());
   const Shape strides = rowMajorStrides(self->shape());
   const Shape& shape = index->shape();
