@@ -20,6 +20,7 @@ namespace {
 /// for results with codes of 8 and 16 bits.
 constexpr double kLargestJump8 = 1.0 / 8, kLargestJump16 = 1.0 / 32;
 constexpr double kCodes16 = 32767;
+constexpr int kMostBetween = 8;     // operators between a root and its logarithm
 constexpr size_t kMostWide = 4000;  // operators; such as those of long recurrences, which would become slow
 
 /// log(base) of a logarithm.
@@ -93,8 +94,10 @@ class LogarithmFinder {
   /// Whether the argument is a root, possibly plus a number, whose square is what needs the codes.
   static bool isOfRoot(const ir::Node& node) {
     const ir::Node* producer = node.operand(0)->producer();
-    while (producer && (addsNumber(*producer) || scalingOf(*producer) || isClamp(*producer)))
+    for (int i = 0; i < kMostBetween && producer; ++i) {
+      if (!addsNumber(*producer) && !scalingOf(*producer) && !isClamp(*producer)) break;
       producer = producer->operand(0)->producer();
+    }
     return producer && ir::isa<aten::Sqrt>(producer);
   }
 
